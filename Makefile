@@ -1,0 +1,113 @@
+# emass: an MPI-parallel Bayesian sampler that learns its mass matrix. See README.md.
+#   make [all]      build build/$(MODE)/emass and libemass.a      make demo    install, build, sample
+#   make check      install, build, run every test                make bench   figures as JSON lines
+#   make lint       rooms, symbols, headers, gcc and clang        make format  clang-format in place
+#   make install    into PREFIX                                   make deps    what the build needs
+#   make data       public data sets for jobs/                    make plots   figures of demo.h5
+# MODE=release|debug|asan; V=1 shows commands. Lasting overrides go into config.mk, which git ignores.
+-include config.mk
+
+MODE   ?= release
+PREFIX ?= /usr/local
+CC     := mpicc
+B      ?= build/$(MODE)
+Q      := $(if $(filter 1,$(V)),,@)
+
+# Libraries by pkg-config, asked for only when something is compiled (the first run may install them).
+HDF5     = $(firstword $(foreach p,hdf5-openmpi hdf5-mpi hdf5,$(shell pkg-config --exists $p 2>/dev/null && echo $p)))
+PACKAGES = $(HDF5) lapacke openblas yaml-0.1 popt sleef zlib libxxhash
+PKG_CFLAGS := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
+PKG_LIBS   := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) -lhdf5_hl
+CHECK_LIBS  = $(shell pkg-config --cflags --libs check 2>/dev/null)
+
+WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef -Wno-psabi
+OPTIMISE.release := -O3
+OPTIMISE.debug   := -O1 -g -DEM_DEBUG
+OPTIMISE.asan    := -O1 -g -DEM_DEBUG -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined
+VERSION  := 0.1.0
+COMMIT   := $(shell git describe --always --dirty --abbrev=12 2>/dev/null || echo unknown)
+CPPFLAGS := -Iinclude -Isrc -D_GNU_SOURCE
+CFLAGS   ?=
+ALL_CFLAGS = -std=c17 $(OPTIMISE.$(MODE)) $(WARNINGS) $(if $(CI),-Werror) $(CPPFLAGS) $(PKG_CFLAGS) $(CFLAGS)
+LIBS       = $(PKG_LIBS) -ldl -lm
+
+SOURCES := $(sort $(wildcard src/*/*.c))
+OBJECTS := $(patsubst src/%.c,$(B)/obj/%.o,$(SOURCES))
+LIBRARY := $(B)/libemass.a
+PROGRAM := $(B)/emass
+TESTS   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/unit/*.c tests/mpi/*.c tests/stat/*.c))
+BENCHES := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench/*.c))
+
+.PHONY: all demo check check-built bench lint format install deps data plots clean tests
+all: $(PROGRAM) $(LIBRARY)
+
+# A list of sources and flags that changes only when they do: a deleted source or another flag rebuilds.
+$(shell mkdir -p $(B); printf '%s\n' '$(ALL_CFLAGS) $(SOURCES)' | cmp -s - $(B)/flags || printf '%s\n' '$(ALL_CFLAGS) $(SOURCES)' > $(B)/flags)
+$(shell printf '%s\n' '#define EM_VERSION "$(VERSION)"' '#define EM_COMMIT "$(COMMIT)"' > $(B)/version.new; \
+        cmp -s $(B)/version.new $(B)/version.h || cp $(B)/version.new $(B)/version.h)
+
+$(B)/obj/%.o: src/%.c $(B)/flags
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  CC   $<")
+	$(Q)$(CC) $(ALL_CFLAGS) -I$(B) -MMD -MP -c $< -o $@
+
+$(LIBRARY): $(filter-out $(B)/obj/app/%,$(OBJECTS)) $(B)/flags
+	$(Q)rm -f $@ && ar rcs $@ $(filter %.o,$^)
+
+$(PROGRAM): $(filter $(B)/obj/app/%,$(OBJECTS)) $(LIBRARY)
+	$(if $(Q),@echo "  LD   $@")
+	$(Q)$(CC) $(ALL_CFLAGS) $^ $(LIBS) -o $@
+
+$(B)/tests/%: tests/%.c $(LIBRARY) $(B)/flags
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  CC   $<")
+	$(Q)$(CC) $(ALL_CFLAGS) -Itests -I$(B) -MMD -MP $< $(LIBRARY) $(LIBS) $(CHECK_LIBS) -o $@
+
+tests: $(TESTS) $(BENCHES)
+
+deps:
+	$(Q).ci/install-deps
+
+# These two are whole journeys from a fresh clone: what they need is installed first, then make is
+# started anew so that it sees the libraries.
+demo: deps
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)jobs/demo $(PROGRAM)
+
+check: deps
+	$(Q)$(MAKE) --no-print-directory all tests
+	$(Q)$(MAKE) --no-print-directory check-built
+
+check-built:
+	$(Q)tests/check $(B)
+
+bench: all tests
+	$(Q)tests/bench/run $(B)
+
+lint:
+	$(Q)tests/lint $(B)
+
+format:
+	clang-format -i $$(git ls-files '*.c' '*.h')
+
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include/emass
+	install -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/
+	install -m 644 $(LIBRARY) $(DESTDIR)$(PREFIX)/lib/
+	install -m 644 include/emass/*.h $(DESTDIR)$(PREFIX)/include/emass/
+
+data:
+	$(Q)jobs/fetch-data
+
+plots: analysis/venv/ready
+	$(Q)analysis/venv/bin/python analysis/plot.py demo.h5
+
+analysis/venv/ready: analysis/requirements.txt
+	$(Q)python3 -m venv analysis/venv
+	$(Q)analysis/venv/bin/pip install --quiet --disable-pip-version-check -r $<
+	$(Q)touch $@
+
+clean:
+	rm -rf build
+
+-include $(OBJECTS:.o=.d) $(TESTS:=.d) $(BENCHES:=.d)

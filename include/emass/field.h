@@ -1,0 +1,53 @@
+/*
+ * Field tables: one row per option of a config section, sampler, model or estimator. The same table
+ * drives the config parser, `emass list`, and the config that is stored in the output.
+ */
+#ifndef EMASS_FIELD_H
+#define EMASS_FIELD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum em_field_type {
+    EM_FIELD_BOOL,     /* bool */
+    EM_FIELD_INT,      /* int64_t */
+    EM_FIELD_REAL,     /* double */
+    EM_FIELD_DURATION, /* double, seconds; written 90, 90s, 10m, 3h, 1d or 01:30:00 */
+    EM_FIELD_TEXT,     /* char *, owned by the options; NULL when absent */
+    EM_FIELD_PATH,     /* char *, owned; relative paths are taken from the config's folder, ${NAME}
+                          is replaced by the environment variable */
+    EM_FIELD_CHOICE,   /* int, the index into `choices` */
+    EM_FIELD_REALS,    /* em_reals, owned: a list of numbers */
+    EM_FIELD_TEXTS     /* em_texts, owned: a list of strings */
+} em_field_type;
+
+typedef struct em_reals {
+    int64_t count;
+    double *value;
+} em_reals;
+
+typedef struct em_texts {
+    int64_t count;
+    char **value;
+} em_texts;
+
+/*
+ * One option. Tables end with a row whose name is NULL. `minimum` and `maximum` are inclusive and
+ * apply to INT, REAL, DURATION and every element of REALS; both 0 means unbounded. `fallback` is
+ * the default as it would be written in the config; NULL: the option must be given, "": absent.
+ * `word`, where not NULL, may stand instead of a number; the option is then NaN (REAL, DURATION) or
+ * INT64_MIN (INT), as in `step_size: adapt`.
+ */
+typedef struct em_field {
+    const char *name;
+    em_field_type type;
+    size_t offset; /* offsetof(options, member) */
+    double minimum, maximum;
+    const char *fallback;
+    const char *const *choices; /* CHOICE only; ends with NULL */
+    const char *word;
+    const char *doc; /* one line */
+} em_field;
+
+#endif

@@ -1,0 +1,89 @@
+/*
+ * What the author of a model writes: one file in src/model with a const em_model_ops, and one line
+ * in src/model/list.c. A model is pure: it knows its data and the parameters, not the rank, the
+ * chain, the sampler or a file being written.
+ *
+ * Sign convention: models ADD the log density and its gradient, +log p and +grad log p, on the
+ * unconstrained scale, the Jacobian of the transform included in the prior.
+ */
+#ifndef EMASS_MODEL_H
+#define EMASS_MODEL_H
+
+#include "emass/field.h"
+#include "emass/status.h"
+
+#include <stdint.h>
+
+enum { EM_MAX_AXES = 3 };
+
+/* A named array of parameters or data, as it will stand in the output file. */
+typedef struct em_variable {
+    const char *name;
+    int n_axes; /* 0: a scalar */
+    int64_t shape[EM_MAX_AXES];
+    const char *axis[EM_MAX_AXES];         /* name of each axis; NULL: <name>_dim_0, ... */
+    const char *const *label[EM_MAX_AXES]; /* shape[i] UTF-8 labels of the axis; NULL: 0, 1, ... */
+} em_variable;
+
+/* A small data array to be stored beside the draws. */
+typedef struct em_datum {
+    const char *group; /* "observed_data" or "constant_data" */
+    em_variable variable;
+    const double *value; /* row-major; borrowed from the model */
+} em_datum;
+
+/* The observations a likelihood is to be summed over: all (index NULL), or those listed. */
+typedef struct em_rows {
+    int64_t count;
+    const int64_t *index;
+} em_rows;
+
+/* What a model is created from, besides its options. Rows of the data are dealt to shards. */
+typedef struct em_model_context {
+    uint64_t seed;          /* of the run; for models that generate their data */
+    int64_t shard, n_shard; /* this rank holds shard `shard` of `n_shard` */
+} em_model_context;
+
+/* A created model. The implementation derives its own struct with this as the first member. */
+typedef struct em_model {
+    const struct em_model_ops *ops;
+    int64_t dim;           /* number of unconstrained parameters */
+    int64_t n_observation; /* on this shard; 0: no likelihood that minibatches make sense for */
+    int64_t n_variable;    /* constrained variables, as reported */
+    const em_variable *variable; /* [n_variable], owned by the model */
+    int64_t n_datum;
+    const em_datum *datum; /* [n_datum], owned by the model */
+    uint64_t data_hash;    /* of the data read or generated; 0: none */
+} em_model;
+
+/*
+ * The table of a model. `theta`, `gradient` are row-major [n_chain][stride], stride >= dim, rows
+ * 64-byte aligned; `log_density` is [n_chain]. A chain's numbers must not depend on n_chain nor on
+ * its companions: every loop over data adds in an order that the chain's own row fixes
+ * (math/panel.h has products that do). A density that is not finite is reported by its value, not
+ * by the status.
+ */
+typedef struct em_model_ops {
+    /* REQUIRED */
+    const char *name;
+    const char *doc;    /* one line */
+    const char *source; /* paper, equation */
+    size_t options_size;
+    const em_field *fields; /* may be NULL: no options */
+    /* Reads the data and sets up *out. `options` outlives the model. Local. Errors: EM_EDATA,
+     * EM_ECONFIG, EM_EMEMORY, with a message naming file and line. */
+    em_status (*create)(const void *options, const em_model_context *context, em_model **out);
+    void (*destroy)(em_model *model);
+    /* Adds the log prior (with Jacobian). Local. */
+    em_status (*add_prior)(em_model *model, int64_t n_chain, int64_t stride, const double *theta,
+                           double *log_density, double *gradient);
+    /* Writes the constrained variables of one chain, one after the other, row-major. Local. */
+    void (*constrain)(const em_model *model, const double *theta, double *out);
+    /* OPTIONAL */
+    /* Adds the log likelihood of this shard's observations; `rows` NULL: all of them. Local. */
+    em_status (*add_likelihood)(em_model *model, int64_t n_chain, int64_t stride,
+                                const double *theta, const em_rows *rows, double *log_density,
+                                double *gradient);
+} em_model_ops;
+
+#endif

@@ -1,0 +1,28 @@
+#include "base/fault.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct {
+    char site[64];
+    long countdown; /* passages left until the one that fails; 0: never */
+} fault;
+
+void em_fault_start(int rank) {
+    const char *text = getenv("EMASS_FAULT");
+    const char *colon = text ? strchr(text, ':') : NULL;
+    char *end;
+
+    fault.countdown = 0;
+    if (!colon || (size_t)(colon - text) >= sizeof fault.site)
+        return;
+    if (strtol(colon + 1, &end, 10) != rank || end == colon + 1)
+        return;
+    memcpy(fault.site, text, (size_t)(colon - text));
+    fault.site[colon - text] = '\0';
+    fault.countdown = *end == ':' ? strtol(end + 1, NULL, 10) : 1;
+}
+
+bool em_fault(const char *site) {
+    return fault.countdown > 0 && strcmp(site, fault.site) == 0 && --fault.countdown == 0;
+}

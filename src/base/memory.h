@@ -1,0 +1,39 @@
+/* Memory: aligned, checked, and failing on request (base/fault.h). */
+#ifndef EM_BASE_MEMORY_H
+#define EM_BASE_MEMORY_H
+
+#include "emass/status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { EM_ALIGNMENT = 64, EM_LANES = 8 };
+
+/* The length of a row of `n` doubles padded to whole 64-byte lines. Local. */
+static inline int64_t em_stride(int64_t n) {
+    return (n + EM_LANES - 1) / EM_LANES * EM_LANES;
+}
+
+/*
+ * Allocates `count` zeroed elements of `size` bytes, 64-byte aligned, into *(void **)out. `count` 0
+ * gives a valid pointer. Local. Errors: EM_EMEMORY (also when count * size overflows), *out is then
+ * NULL. Freed by em_release.
+ */
+em_status em_allocate(int64_t count, size_t size, void *out);
+
+/* The same for doubles; a debug build fills them with NaN, otherwise with zeros. Local. */
+em_status em_allocate_doubles(int64_t count, double **out);
+
+/* Frees *(void **)pointer and sets it to NULL; NULL-safe. Local. */
+void em_release(void *pointer);
+
+/* Copies a string. Local. Errors: EM_EMEMORY. Freed by em_release. */
+em_status em_copy_text(const char *text, char **out);
+
+/* Prints into a fresh string. Local. Errors: EM_EMEMORY. Freed by em_release. */
+em_status em_format_text(char **out, const char *format, ...) EM_PRINTF(2, 3);
+
+/* Number of allocations so far in this process: tests check that a step makes none. Local. */
+int64_t em_allocation_count(void);
+
+#endif

@@ -1,0 +1,43 @@
+/*
+ * Convergence diagnostics of Vehtari, Gelman, Simpson, Carpenter, Buerkner (2021),
+ * "Rank-normalization, folding, and localization: an improved R-hat", equal to the R package
+ * posterior and to ArviZ. All Local. `draws` is [n_chain][n_draw], one parameter.
+ */
+#ifndef EM_DIAG_DIAG_H
+#define EM_DIAG_DIAG_H
+
+#include "emass/status.h"
+
+#include <stdint.h>
+
+/* Everything the summary prints about one parameter. NaN where it is not defined. */
+typedef struct em_diagnosis {
+    double mean, sd, mcse_mean;
+    double ess_bulk, ess_tail;
+    double r_hat; /* the larger of the rank-normalised split and the folded one */
+} em_diagnosis;
+
+/* Work space for one thread, grown as needed; create once, use for many parameters. */
+typedef struct em_diag em_diag;
+em_status em_diag_create(em_diag **out);
+void em_diag_destroy(em_diag **diag);
+
+/* Errors: EM_EMEMORY. */
+em_status em_diagnose(em_diag *diag, int64_t n_chain, int64_t n_draw, const double *draws,
+                      em_diagnosis *out);
+
+/* R-hat, bulk and tail ESS alone (for stop rules): cheaper; mean, sd, mcse_mean are left NaN.
+ * Errors: EM_EMEMORY. */
+em_status em_diagnose_convergence(em_diag *diag, int64_t n_chain, int64_t n_draw,
+                                  const double *draws, em_diagnosis *out);
+
+/* Quantiles, type 7 (linear interpolation), of all draws together; probability in [0, 1].
+ * Errors: EM_EMEMORY. */
+em_status em_quantiles(em_diag *diag, int64_t n, const double *draws, int64_t n_probability,
+                       const double *probability, double *out);
+
+/* Energy Bayesian fraction of missing information of one chain: sum of squared differences of
+ * successive energies over the sum of squared deviations. NaN for fewer than 2 draws. */
+double em_ebfmi(int64_t n_draw, const double *energy);
+
+#endif

@@ -1,0 +1,49 @@
+/*
+ * Reads files in ArviZ's InferenceData schema, ours or others' (netCDF-4: any chunking,
+ * compression, numeric type). Every rank reads for itself: all Local, so that ranks may read
+ * different columns.
+ */
+#ifndef EM_IO_READER_H
+#define EM_IO_READER_H
+
+#include "emass/status.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct em_reader em_reader;
+
+/* One dataset of a group of draws. */
+typedef struct em_reader_variable {
+    char *name;
+    int n_axes; /* beyond chain and draw */
+    int64_t shape[8];
+    int64_t size; /* product of shape */
+    char **label; /* [size] element names: mu, theta[Choate], beta[2,x] */
+} em_reader_variable;
+
+/*
+ * Opens the file and a group in it. Errors: EM_EDATA when it is missing, not HDF5, truncated, or
+ * has no such group, or the group no (chain, draw, ...) variables, each in one line naming the
+ * file.
+ */
+em_status em_reader_open(const char *path, const char *group, em_reader **out);
+void em_reader_close(em_reader **reader);
+
+int64_t em_reader_n_chain(const em_reader *reader);
+int64_t em_reader_n_draw(const em_reader *reader);
+int64_t em_reader_n_variable(const em_reader *reader);
+const em_reader_variable *em_reader_variable_at(const em_reader *reader, int64_t i);
+
+/* Elements first .. first + n of variable i for all chains and draws, as
+ * out[n][n_chain][n_draw]. Errors: EM_EIO, EM_EMEMORY. */
+em_status em_reader_elements(em_reader *reader, int64_t i, int64_t first, int64_t n, double *out);
+
+/* Root attributes. False when absent or of another type. Text is released by em_release. */
+bool em_reader_text(em_reader *reader, const char *name, char **text);
+bool em_reader_int(em_reader *reader, const char *name, int64_t *value);
+
+/* True when <group>/<name> exists in the file. */
+bool em_reader_has(em_reader *reader, const char *group, const char *name);
+
+#endif

@@ -1,0 +1,36 @@
+/*
+ * Small dense linear algebra on row-major symmetric matrices, through LAPACKE. All Local; all
+ * return EM_ENUMERIC with a message where the factorisation fails, and allocate nothing but through
+ * base/memory.h. `n` is the order, `ld` the row length (>= n); "symmetric" inputs are read whole.
+ */
+#ifndef EM_MATH_LINALG_H
+#define EM_MATH_LINALG_H
+
+#include "emass/status.h"
+
+#include <stdint.h>
+
+/* Lower Cholesky factor in place: A = L L^T, the upper triangle is set to zero. EM_NONFINITE
+ * (recoverable) when A is not positive definite. */
+em_status em_cholesky(int64_t n, double *a, int64_t ld);
+
+/* Inverse in place of a lower triangular matrix. */
+em_status em_invert_lower(int64_t n, double *l, int64_t ld);
+
+/* Inverse in place of a symmetric positive definite matrix. EM_NONFINITE when it is not. */
+em_status em_invert_spd(int64_t n, double *a, int64_t ld);
+
+/* Eigenvalues ascending into value[n]; eigenvector k into ROW k of a. */
+em_status em_eigen(int64_t n, double *a, int64_t ld, double *value);
+
+/* out = V^T diag(f) V for the rows of V as em_eigen leaves them: a function of a matrix. `out` has
+ * row length ld too, and does not alias v. */
+em_status em_spectral(int64_t n, const double *v, int64_t ld, const double *f, double *out);
+
+/* C = A B, all n x n with row length ld; no aliasing. */
+void em_multiply(int64_t n, const double *a, const double *b, int64_t ld, double *c);
+
+/* One BLAS thread in this process: ranks are the parallelism. */
+void em_linalg_single_thread(void);
+
+#endif

@@ -1,0 +1,52 @@
+/*
+ * Products for a panel of chains whose rows do not depend on one another's company: the bits of row
+ * c of a result depend on row c of the input alone, not on n_chain nor on the position in the
+ * panel. (BLAS does not promise that: its kernels change with the number of rows.) Every element is
+ * accumulated in one fixed order.
+ */
+#ifndef EM_MATH_PANEL_H
+#define EM_MATH_PANEL_H
+
+#include <stdint.h>
+
+/*
+ * C[c][i] = sum_j A[c][j] B[j][i], j ascending. A [n_chain][lda], B [n][ldb], C [n_chain][ldc];
+ * j < n, i < m. ldb and ldc are multiples of 8 and at least m; rows 64-byte aligned. Columns from m
+ * up to the next multiple of 8 are computed too (B's padding must be finite, zero by custom). No
+ * aliasing. Local.
+ */
+void em_panel_product(int64_t n_chain, int64_t n, int64_t m, const double *A, int64_t lda,
+                      const double *B, int64_t ldb, double *C, int64_t ldc);
+
+/*
+ * A design matrix in tiles: rows are dealt to tiles of EM_TILE_ROWS, and within a tile stored
+ * column by column, so that both products of a generalised linear model stream it once. Missing
+ * rows of the last tile are zero.
+ */
+enum { EM_TILE_ROWS = 64 };
+
+typedef struct em_tiled {
+    int64_t n_row, n_column, n_tile;
+    double *tile; /* [n_tile][n_column][EM_TILE_ROWS], 64-byte aligned */
+} em_tiled;
+
+/*
+ * eta[c][i] = sum_j theta[c][j] x[i][j] for the rows i of tile t; eta is [n_chain][EM_TILE_ROWS].
+ * Local.
+ */
+void em_tile_predict(const em_tiled *x, int64_t t, int64_t n_chain, int64_t stride,
+                     const double *theta, double *eta);
+
+/*
+ * partial[c][j][lane] += the products residual[c][i] x[i][j] of tile t, eight lanes by i modulo 8;
+ * residual is [n_chain][EM_TILE_ROWS] (zero for missing rows), partial [n_chain][n_column][8].
+ * Local.
+ */
+void em_tile_accumulate(const em_tiled *x, int64_t t, int64_t n_chain, const double *residual,
+                        double *partial);
+
+/* gradient[c][j] += the sum of partial[c][j][0..8), in one fixed order. Local. */
+void em_tile_finish(int64_t n_chain, int64_t n_column, const double *partial, int64_t stride,
+                    double *gradient);
+
+#endif

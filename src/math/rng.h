@@ -1,0 +1,50 @@
+/*
+ * Counter-based random numbers: Philox4x32-10 (Salmon et al. 2011; Random123), keyed by the seed
+ * and counted by (chain, iteration, purpose), never by rank. A stream has no state: asking twice
+ * gives the same numbers.
+ */
+#ifndef EM_MATH_RNG_H
+#define EM_MATH_RNG_H
+
+#include <stdint.h>
+
+/* What the numbers are for; two purposes never share a number. */
+typedef enum em_purpose {
+    EM_RNG_DATA,       /* data that a model generates */
+    EM_RNG_INIT,       /* initial positions */
+    EM_RNG_MOMENTUM,   /* fresh momenta */
+    EM_RNG_ACCEPT,     /* Metropolis-Hastings */
+    EM_RNG_TRAJECTORY, /* trajectory length, shared by all chains */
+    EM_RNG_SUBSAMPLE,  /* epochs of the S_count rule, shared by all chains */
+    EM_RNG_MINIBATCH,  /* which observations */
+    EM_RNG_NOISE,      /* injected noise of stochastic samplers */
+    EM_RNG_THERMOSTAT, /* scalar thermostat variables */
+    EM_RNG_TEST        /* tests and benches */
+} em_purpose;
+
+/* `chain` below 2^32, `iteration` below 2^40; a stream has 2^41 uniforms. */
+typedef struct em_stream {
+    uint64_t seed;
+    uint64_t chain;
+    uint64_t iteration;
+    em_purpose purpose;
+} em_stream;
+
+/* The chain number of streams that all chains share. */
+#define EM_ALL_CHAINS 0xffffffffu
+
+/* The index-th uniform of the stream, in (0, 1) excluding both ends, 53 bits. Local. */
+double em_uniform(const em_stream *stream, uint64_t index);
+
+/* An integer in [0, bound), unbiased; bound > 0. Local. */
+uint64_t em_uniform_below(const em_stream *stream, uint64_t index, uint64_t bound);
+
+/* out[i] = the (first+i)-th uniform of the stream: the same as n calls of em_uniform. Local. */
+void em_uniforms(const em_stream *stream, uint64_t first, int64_t n, double *out);
+
+/* out[0..n): independent standard normals (Box-Muller), vectorised. out[i] depends on the stream
+ * and on i alone, not on n. `out` is 64-byte aligned and has room for em_stride(n) doubles (the
+ * padding is overwritten). Local. */
+void em_normals(const em_stream *stream, int64_t n, double *out);
+
+#endif

@@ -1,0 +1,59 @@
+/*
+ * The process grid: ranks = groups x shards. A group of `shards` ranks holds one block of chains;
+ * each of its ranks owns one shard of the data. Sums over chains are exact, so that they do not
+ * depend on how chains are dealt to ranks.
+ */
+#ifndef EM_PAR_GRID_H
+#define EM_PAR_GRID_H
+
+#include "emass/status.h"
+
+#include <stdint.h>
+
+typedef struct em_grid em_grid;
+
+/*
+ * Lays the world's ranks out as a grid. Chains need not divide evenly among groups. Collective.
+ * Errors: EM_ECONFIG, agreed: shards that do not divide the ranks, more groups than chains.
+ */
+em_status em_grid_create(int64_t n_chain, int64_t n_shard, em_grid **out);
+void em_grid_destroy(em_grid **grid); /* Collective. */
+
+/* How `n_item` items are dealt to `n_part` parts: contiguous, the first ones longer. Local. */
+int64_t em_deal_first(int64_t n_item, int64_t n_part, int64_t part);
+
+int64_t em_grid_n_chain(const em_grid *grid);       /* of the run. Local. */
+int64_t em_grid_first_chain(const em_grid *grid);   /* of this rank. Local. */
+int64_t em_grid_n_local_chain(const em_grid *grid); /* of this rank. Local. */
+int64_t em_grid_n_group(const em_grid *grid);       /* Local. */
+int64_t em_grid_group(const em_grid *grid);         /* of this rank. Local. */
+int64_t em_grid_n_shard(const em_grid *grid);       /* Local. */
+int64_t em_grid_shard(const em_grid *grid);         /* of this rank. Local. */
+
+/*
+ * sum[i] = sum over all chains of the run of x[c][i]; `x` is [n_local_chain][n]. The terms are
+ * rounded to fixed point relative to the largest |x[c][i]| of the run and added as integers, so
+ * that the result has the same bits on any number of ranks; its relative error, against the largest
+ * term, is below 2^-50 for up to 1000 chains. NaN where any term is not finite. Collective over the
+ * peer ranks; every rank gets the result. Errors: EM_EMEMORY, agreed.
+ */
+em_status em_grid_sum_chains(const em_grid *grid, int64_t n, const double *x, double *sum);
+
+/* Adds `x` [n] over the shards of this group, in place; nothing to do for one shard. Collective
+ * over the shard ranks. */
+void em_grid_sum_shards(const em_grid *grid, int64_t n, double *x);
+
+/*
+ * The transpose that diagnostics need: each rank holds, for its chains, rows of `n_column` numbers,
+ * local[n_local_chain][n_row][n_column]; afterwards it holds some columns for all chains,
+ * column[own][n_chain][n_row], where its own columns are em_deal_first(n_column, n_group, group) to
+ * em_deal_first(n_column, n_group, group + 1).
+ * Collective over the peer ranks. Errors: EM_EMEMORY, agreed.
+ */
+em_status em_grid_transpose(const em_grid *grid, int64_t n_row, int64_t n_column,
+                            const double *local, double *column);
+
+/* Seconds of a clock that only goes forward. Local. */
+double em_clock(void);
+
+#endif

@@ -1,0 +1,38 @@
+/* The ranks of this program, and how they agree. */
+#ifndef EM_PAR_WORLD_H
+#define EM_PAR_WORLD_H
+
+#include "emass/status.h"
+
+#include <stddef.h>
+
+/* Starts MPI. Collective. Errors: EM_EUSAGE when the launcher started several ranks and MPI sees
+ * one, that is, when the MPI of the launcher is not the one linked. */
+em_status em_world_start(int *argc, char ***argv);
+
+/* Ends MPI. Collective. */
+void em_world_stop(void);
+
+int em_world_rank(void); /* Local. */
+int em_world_size(void); /* Local. */
+
+/*
+ * Agrees on a status: every rank returns the status of the lowest failing rank, and has its
+ * message, prefixed by "rank N: " when there are several ranks. A rank that fails waits a few
+ * seconds for the others, which may be far from here, then prints its message and aborts them all.
+ * Ranks that come from different places in the code abort, naming both. Collective.
+ */
+#define em_agree(status) em_agree_at((status), __FILE__, __LINE__)
+em_status em_agree_at(em_status status, const char *file, int line);
+
+/* Copies `bytes` bytes of rank 0 to all. Collective. */
+void em_broadcast(void *data, size_t bytes);
+
+/* Gives every rank rank 0's string, freshly allocated on the others; *text may be NULL there.
+ * Collective. Errors: EM_EMEMORY, agreed. Freed by em_release. */
+em_status em_broadcast_text(char **text);
+
+/* Prints the message and ends all ranks at once. Local; does not return. */
+_Noreturn void em_panic(const char *format, ...) EM_PRINTF(1, 2);
+
+#endif

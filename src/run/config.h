@@ -1,0 +1,57 @@
+/* The config: parsed from YAML text on every rank, checked against the field tables. */
+#ifndef EM_RUN_CONFIG_H
+#define EM_RUN_CONFIG_H
+
+#include "emass/model.h"
+#include "emass/status.h"
+#include "exchange/options.h"
+#include "sampler/sampler.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct em_run_options {
+    int64_t chains, shards, warmup, draws, thin, seed;
+    double init_radius;
+} em_run_options;
+
+typedef struct em_stop_options {
+    double r_hat, ess; /* NaN: no such criterion; both NaN: no stop rule */
+    int64_t check_every, consecutive;
+    double max_time; /* seconds; NaN: none */
+} em_stop_options;
+
+typedef struct em_output_options {
+    char *file; /* relative to the current folder */
+    bool save_warmup, save_unconstrained;
+    em_texts variables; /* empty: all */
+    int64_t flush_every;
+    double checkpoint_every; /* seconds */
+} em_output_options;
+
+typedef struct em_config {
+    char *path; /* as given */
+    char *full; /* YAML with every default filled in, in a fixed order; parses to the same config */
+    const em_model_ops *model;
+    void *model_options;
+    const em_sampler_ops *sampler;
+    void *sampler_options; /* begins with em_sampler_options */
+    em_mass_options mass;
+    em_run_options run;
+    em_stop_options stop;
+    em_output_options output;
+} em_config;
+
+extern const em_field em_run_fields[], em_stop_fields[], em_output_fields[];
+
+/*
+ * Parses `text`, the content of the file `path` (which is used for messages and for the folder of
+ * relative paths), then applies `n_override` overrides "key.path=value". Local. Errors: EM_ECONFIG,
+ * one line with file:line (or "--set key"), what was found, what was expected, and the nearest
+ * valid name; EM_EMEMORY.
+ */
+em_status em_config_parse(const char *path, const char *text, int n_override,
+                          const char *const *override, em_config **out);
+void em_config_destroy(em_config **config);
+
+#endif

@@ -1,0 +1,18 @@
+#include "sampler/sampler.h"
+
+#include <stddef.h>
+
+extern const em_sampler_ops em_hmc;
+
+const em_sampler_ops *const em_samplers[] = {&em_hmc, NULL};
+
+const char *const em_stat_name[EM_STAT_COUNT] = {
+    [EM_STAT_LP] = "lp",
+    [EM_STAT_ACCEPTANCE_RATE] = "acceptance_rate",
+    [EM_STAT_STEP_SIZE] = "step_size",
+    [EM_STAT_N_STEPS] = "n_steps",
+    [EM_STAT_DIVERGING] = "diverging",
+    [EM_STAT_ENERGY] = "energy",
+    [EM_STAT_ENERGY_ERROR] = "energy_error",
+    [EM_STAT_INT_TIME] = "int_time",
+};

@@ -1,0 +1,127 @@
+/*
+ * A sampling kernel: it advances a block of chains by one iteration. A kernel knows no data, no
+ * MPI and no files; what adapts (mass, step size) is handed to it and fixed during the iteration.
+ */
+#ifndef EM_SAMPLER_SAMPLER_H
+#define EM_SAMPLER_SAMPLER_H
+
+#include "emass/field.h"
+#include "emass/status.h"
+#include "mass/mass.h"
+#include "target/target.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Per-iteration, per-chain statistics, under ArviZ's names (sampler/list.c holds the table). */
+typedef enum em_stat {
+    EM_STAT_LP,
+    EM_STAT_ACCEPTANCE_RATE,
+    EM_STAT_STEP_SIZE,
+    EM_STAT_N_STEPS,
+    EM_STAT_DIVERGING,
+    EM_STAT_ENERGY,
+    EM_STAT_ENERGY_ERROR,
+    EM_STAT_INT_TIME,
+    EM_STAT_COUNT
+} em_stat;
+
+extern const char *const em_stat_name[EM_STAT_COUNT];
+
+/* The chains of one rank. Matrices are row-major [n_chain][stride], rows 64-byte aligned, padding
+ * 0. */
+typedef struct em_block {
+    int64_t first_chain, n_chain; /* global number of the first one, and how many */
+    int64_t dim, stride;
+    double *theta;               /* position, unconstrained */
+    double *momentum;            /* as the iteration left it: what the E-step collects */
+    double *gradient;            /* of the log density at theta */
+    double *log_density;         /* [n_chain] at theta */
+    double *stat[EM_STAT_COUNT]; /* [n_chain] each; of the last iteration */
+} em_block;
+
+em_status em_block_create(int64_t first_chain, int64_t n_chain, int64_t dim, em_block **out);
+void em_block_destroy(em_block **block);
+
+/* What is fixed during an iteration. */
+typedef struct em_step_context {
+    em_target *target;
+    const em_mass *const *mass; /* [n_chain] */
+    const double *step_size;    /* [n_chain] */
+    uint64_t seed;
+    int64_t iteration; /* from 0, warmup included */
+} em_step_context;
+
+/* The options every sampler has; first member of each sampler's own options. */
+typedef struct em_sampler_options {
+    double step_size;     /* NaN: adapt */
+    int64_t adapt_every;  /* iterations between meetings in warmup */
+    double target_accept; /* mean acceptance that dual averaging aims at */
+    int64_t minibatch;    /* observations per gradient; INT64_MIN: all */
+} em_sampler_options;
+
+/* The rows of those options for a table of `type`, whose first member is em_sampler_options. */
+#define EM_SAMPLER_FIELDS                                                                          \
+    {"step_size",                                                                                  \
+     EM_FIELD_REAL,                                                                                \
+     offsetof(em_sampler_options, step_size),                                                      \
+     1e-300,                                                                                       \
+     1e300,                                                                                        \
+     "adapt",                                                                                      \
+     NULL,                                                                                         \
+     "adapt",                                                                                      \
+     "step size of the integrator, or adapt (dual averaging in warmup)"},                          \
+        {"adapt_every",                                                                            \
+         EM_FIELD_INT,                                                                             \
+         offsetof(em_sampler_options, adapt_every),                                                \
+         1,                                                                                        \
+         1e6,                                                                                      \
+         "10",                                                                                     \
+         NULL,                                                                                     \
+         NULL,                                                                                     \
+         "iterations between meetings of the chains in warmup"},                                   \
+        {"target_accept",                                                                          \
+         EM_FIELD_REAL,                                                                            \
+         offsetof(em_sampler_options, target_accept),                                              \
+         0.01,                                                                                     \
+         0.999,                                                                                    \
+         "0.8",                                                                                    \
+         NULL,                                                                                     \
+         NULL,                                                                                     \
+         "mean acceptance rate that an adapted step size aims at"},                                \
+    {                                                                                              \
+        "minibatch", EM_FIELD_INT, offsetof(em_sampler_options, minibatch), 1, 1e15, "all", NULL,  \
+            "all", "observations per gradient evaluation (stochastic samplers), or all"            \
+    }
+
+typedef struct em_sampler em_sampler;
+
+typedef struct em_sampler_ops {
+    /* REQUIRED */
+    const char *name;
+    const char *doc;    /* one line */
+    const char *source; /* paper, equation */
+    size_t options_size;
+    const em_field *fields;
+    const em_stat *stats; /* which statistics it fills; ends with EM_STAT_COUNT */
+    /* Allocates all the memory a step needs. `options` outlives the sampler. Local. */
+    em_status (*create)(const void *options, int64_t n_chain, int64_t dim, em_sampler **out);
+    void (*destroy)(em_sampler *sampler);
+    /* One iteration of every chain of the block. Local (the target may sum over shards). */
+    em_status (*step)(em_sampler *sampler, const em_step_context *context, em_block *block);
+    /* OPTIONAL: samplers whose step size can be adapted */
+    /* Acceptance probability of one leapfrog step from where each chain stands, with fresh
+     * momenta; the block is left as it was. For the search of a first step size. Local. */
+    em_status (*probe)(em_sampler *sampler, const em_step_context *context, const em_block *block,
+                       double *acceptance);
+} em_sampler_ops;
+
+/* A created sampler; the implementation derives its own struct with this as the first member. */
+struct em_sampler {
+    const em_sampler_ops *ops;
+};
+
+/* All samplers, by name; ends with NULL. A new one is one file and one line in sampler/list.c. */
+extern const em_sampler_ops *const em_samplers[];
+
+#endif
