@@ -37,7 +37,14 @@ int64_t em_grid_shard(const em_grid *grid);         /* of this rank. Local. */
  * term, is below 2^-50 for up to 1000 chains. NaN where any term is not finite. Collective over the
  * peer ranks; every rank gets the result. Errors: EM_EMEMORY, agreed.
  */
-em_status em_grid_sum_chains(const em_grid *grid, int64_t n, const double *x, double *sum);
+em_status em_grid_sum_chains(em_grid *grid, int64_t n, const double *x, double *sum);
+
+/* out[n_chain][n] = the rows x[n_local_chain][n] of all chains, in chain order, on every rank.
+ * Collective over the peer ranks. Errors: EM_EMEMORY, agreed. */
+em_status em_grid_gather_chains(const em_grid *grid, int64_t n, const double *x, double *out);
+
+/* The largest x[i] over all ranks, in place; NaN never wins. Collective over the world. */
+void em_grid_maximum(const em_grid *grid, int64_t n, double *x);
 
 /* Adds `x` [n] over the shards of this group, in place; nothing to do for one shard. Collective
  * over the shard ranks. */

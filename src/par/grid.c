@@ -1,0 +1,318 @@
+#include "par/grid.h"
+
+#include "base/memory.h"
+#include "par/mpi_grid.h"
+#include "par/world.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct em_grid {
+    MPI_Comm world, shards, peers;
+    int64_t n_chain, first_chain, n_local_chain;
+    int n_group, group, n_shard, shard;
+    /* Work space of em_grid_sum_chains, grown as asked for. */
+    int64_t capacity;
+    double *largest;
+    int64_t *fixed;
+};
+
+int64_t em_deal_first(int64_t n_item, int64_t n_part, int64_t part)
+{
+    const int64_t each = n_item / n_part, longer = n_item % n_part;
+    return part * each + (part < longer ? part : longer);
+}
+
+static em_status check_layout(int64_t n_chain, int64_t n_shard, int64_t n_rank)
+{
+    if (n_rank % n_shard != 0)
+        return em_fail(EM_ECONFIG,
+                       "run.shards is %lld but there are %lld ranks: expected a multiple of it",
+                       (long long)n_shard, (long long)n_rank);
+    if (n_rank / n_shard > n_chain)
+        return em_fail(EM_ECONFIG,
+                       "run.chains is %lld but there are %lld ranks in groups of %lld shards, and "
+                       "a group without a chain would only wait: start at most %lld ranks, or ask "
+                       "for more chains",
+                       (long long)n_chain, (long long)n_rank, (long long)n_shard,
+                       (long long)(n_chain * n_shard));
+    return EM_OK;
+}
+
+em_status em_grid_create(int64_t n_chain, int64_t n_shard, em_grid **out)
+{
+    em_grid *grid = NULL;
+    int64_t rank;
+    em_status status = check_layout(n_chain, n_shard, em_world_size());
+
+    *out = NULL;
+    if (!status)
+        status = em_allocate(1, sizeof *grid, &grid);
+    status = em_agree(status);
+    if (status) {
+        em_release(&grid);
+        return status;
+    }
+    rank = em_world_rank();
+    grid->n_chain = n_chain;
+    grid->n_shard = (int)n_shard;
+    grid->n_group = em_world_size() / grid->n_shard;
+    grid->group = (int)rank / grid->n_shard;
+    grid->shard = (int)rank % grid->n_shard;
+    grid->first_chain = em_deal_first(n_chain, grid->n_group, grid->group);
+    grid->n_local_chain =
+        em_deal_first(n_chain, grid->n_group, grid->group + 1) - grid->first_chain;
+    MPI_Comm_dup(MPI_COMM_WORLD, &grid->world);
+    MPI_Comm_split(grid->world, grid->group, grid->shard, &grid->shards);
+    MPI_Comm_split(grid->world, grid->shard, grid->group, &grid->peers);
+    *out = grid;
+    return EM_OK;
+}
+
+void em_grid_destroy(em_grid **grid)
+{
+    if (!*grid)
+        return;
+    MPI_Comm_free(&(*grid)->world);
+    MPI_Comm_free(&(*grid)->shards);
+    MPI_Comm_free(&(*grid)->peers);
+    em_release(&(*grid)->largest);
+    em_release(&(*grid)->fixed);
+    em_release(grid);
+}
+
+int64_t em_grid_n_chain(const em_grid *grid)
+{
+    return grid->n_chain;
+}
+
+int64_t em_grid_first_chain(const em_grid *grid)
+{
+    return grid->first_chain;
+}
+
+int64_t em_grid_n_local_chain(const em_grid *grid)
+{
+    return grid->n_local_chain;
+}
+
+int64_t em_grid_n_group(const em_grid *grid)
+{
+    return grid->n_group;
+}
+
+int64_t em_grid_group(const em_grid *grid)
+{
+    return grid->group;
+}
+
+int64_t em_grid_n_shard(const em_grid *grid)
+{
+    return grid->n_shard;
+}
+
+int64_t em_grid_shard(const em_grid *grid)
+{
+    return grid->shard;
+}
+
+MPI_Comm em_grid_world(const em_grid *grid)
+{
+    return grid->world;
+}
+
+MPI_Comm em_grid_peers(const em_grid *grid)
+{
+    return grid->peers;
+}
+
+/* `n` is the same on all ranks, and so is the decision to agree. */
+static em_status reserve(em_grid *grid, int64_t n)
+{
+    em_status status;
+
+    if (n <= grid->capacity)
+        return EM_OK;
+    em_release(&grid->largest);
+    em_release(&grid->fixed);
+    grid->capacity = 0;
+    status = em_allocate(n, sizeof *grid->largest, &grid->largest);
+    if (!status)
+        status = em_allocate(n, sizeof *grid->fixed, &grid->fixed);
+    if (!status && n > INT_MAX)
+        status = em_fail(EM_EINTERNAL, "a sum over chains of %lld numbers is more than MPI takes",
+                         (long long)n);
+    status = em_agree(status);
+    if (!status)
+        grid->capacity = n;
+    return status;
+}
+
+/* The power of two by which terms up to `largest` are scaled so that n_chain of them fit an int64.
+ */
+static int fixed_point_shift(double largest, int64_t n_chain)
+{
+    int head_room = 0;
+
+    while ((INT64_C(1) << head_room) < n_chain)
+        head_room++;
+    return 61 - head_room - ilogb(largest);
+}
+
+em_status em_grid_sum_chains(em_grid *grid, int64_t n, const double *x, double *sum)
+{
+    em_status status = reserve(grid, n);
+
+    if (status)
+        return status;
+    for (int64_t i = 0; i < n; i++) {
+        grid->largest[i] = 0;
+        for (int64_t c = 0; c < grid->n_local_chain; c++) {
+            const double size = fabs(x[c * n + i]);
+            if (!(size <= grid->largest[i])) /* NaN counts as infinity: it must win the maximum */
+                grid->largest[i] = isnan(size) ? INFINITY : size;
+        }
+    }
+    MPI_Allreduce(MPI_IN_PLACE, grid->largest, (int)n, MPI_DOUBLE, MPI_MAX, grid->peers);
+    for (int64_t i = 0; i < n; i++) {
+        grid->fixed[i] = 0;
+        if (grid->largest[i] == 0 || isinf(grid->largest[i]))
+            continue;
+        const int shift = fixed_point_shift(grid->largest[i], grid->n_chain);
+        for (int64_t c = 0; c < grid->n_local_chain; c++)
+            grid->fixed[i] += llrint(scalbn(x[c * n + i], shift));
+    }
+    MPI_Allreduce(MPI_IN_PLACE, grid->fixed, (int)n, MPI_INT64_T, MPI_SUM, grid->peers);
+    for (int64_t i = 0; i < n; i++) {
+        sum[i] = (double)grid->fixed[i];
+        if (isinf(grid->largest[i]))
+            sum[i] = NAN;
+        else if (grid->largest[i] != 0)
+            sum[i] = scalbn(sum[i], -fixed_point_shift(grid->largest[i], grid->n_chain));
+    }
+    return EM_OK;
+}
+
+em_status em_grid_gather_chains(const em_grid *grid, int64_t n, const double *x, double *out)
+{
+    int *count = NULL;
+    em_status status = em_allocate(2 * grid->n_group, sizeof *count, &count);
+
+    if (!status && n * grid->n_chain > INT_MAX)
+        status = em_fail(EM_EINTERNAL, "gathering %lld x %lld numbers is more than MPI takes",
+                         (long long)grid->n_chain, (long long)n);
+    status = em_agree(status);
+    for (int64_t group = 0; !status && group < grid->n_group; group++) {
+        const int64_t first = em_deal_first(grid->n_chain, grid->n_group, group);
+        const int64_t next = em_deal_first(grid->n_chain, grid->n_group, group + 1);
+        count[group] = (int)((next - first) * n);
+        count[grid->n_group + group] = (int)(first * n);
+    }
+    if (!status)
+        MPI_Allgatherv(x, (int)(grid->n_local_chain * n), MPI_DOUBLE, out, count,
+                       count + grid->n_group, MPI_DOUBLE, grid->peers);
+    em_release(&count);
+    return status;
+}
+
+void em_grid_maximum(const em_grid *grid, int64_t n, double *x)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (isnan(x[i]))
+            x[i] = -INFINITY;
+    MPI_Allreduce(MPI_IN_PLACE, x, (int)n, MPI_DOUBLE, MPI_MAX, grid->world);
+}
+
+void em_grid_sum_shards(const em_grid *grid, int64_t n, double *x)
+{
+    if (grid->n_shard > 1)
+        MPI_Allreduce(MPI_IN_PLACE, x, (int)n, MPI_DOUBLE, MPI_SUM, grid->shards);
+}
+
+/* Part of the transpose that goes to (or comes from) one peer. */
+typedef struct em_parcel {
+    int *send_count, *send_first, *receive_count, *receive_first;
+    double *send, *receive;
+} em_parcel;
+
+static em_status parcel_create(const em_grid *grid, int64_t n_row, int64_t n_column, em_parcel *out)
+{
+    const int64_t own = em_deal_first(n_column, grid->n_group, grid->group + 1) -
+                        em_deal_first(n_column, grid->n_group, grid->group);
+    int *counts = NULL;
+    em_status status = EM_OK;
+
+    memset(out, 0, sizeof *out);
+    if (n_row * n_column * grid->n_chain > INT_MAX)
+        status = em_fail(EM_EINTERNAL, "a transpose of %lld x %lld x %lld is more than MPI takes",
+                         (long long)grid->n_chain, (long long)n_row, (long long)n_column);
+    if (!status)
+        status = em_allocate(4 * grid->n_group, sizeof *counts, &counts);
+    if (!status)
+        status = em_allocate(grid->n_local_chain * n_row * n_column, sizeof(double), &out->send);
+    if (!status)
+        status = em_allocate(own * n_row * grid->n_chain, sizeof(double), &out->receive);
+    out->send_count = counts;
+    if (status)
+        return status;
+    out->send_first = counts + grid->n_group;
+    out->receive_count = counts + 2 * grid->n_group;
+    out->receive_first = counts + 3 * grid->n_group;
+    for (int64_t peer = 0, sent = 0, received = 0; peer < grid->n_group; peer++) {
+        const int64_t columns = em_deal_first(n_column, grid->n_group, peer + 1) -
+                                em_deal_first(n_column, grid->n_group, peer);
+        const int64_t chains = em_deal_first(grid->n_chain, grid->n_group, peer + 1) -
+                               em_deal_first(grid->n_chain, grid->n_group, peer);
+        out->send_first[peer] = (int)sent;
+        out->receive_first[peer] = (int)received;
+        sent += out->send_count[peer] = (int)(columns * grid->n_local_chain * n_row);
+        received += out->receive_count[peer] = (int)(own * chains * n_row);
+    }
+    return EM_OK;
+}
+
+static void parcel_destroy(em_parcel *parcel)
+{
+    em_release(&parcel->send_count);
+    em_release(&parcel->send);
+    em_release(&parcel->receive);
+}
+
+em_status em_grid_transpose(const em_grid *grid, int64_t n_row, int64_t n_column,
+                            const double *local, double *column)
+{
+    const int64_t own = em_deal_first(n_column, grid->n_group, grid->group + 1) -
+                        em_deal_first(n_column, grid->n_group, grid->group);
+    em_parcel parcel;
+    em_status status = em_agree(parcel_create(grid, n_row, n_column, &parcel));
+
+    if (status) {
+        parcel_destroy(&parcel);
+        return status;
+    }
+    double *next = parcel.send; /* columns ascend with the peers, so the parcels lie in order */
+    for (int64_t k = 0; k < n_column; k++)
+        for (int64_t c = 0; c < grid->n_local_chain; c++)
+            for (int64_t r = 0; r < n_row; r++)
+                *next++ = local[(c * n_row + r) * n_column + k];
+    MPI_Alltoallv(parcel.send, parcel.send_count, parcel.send_first, MPI_DOUBLE, parcel.receive,
+                  parcel.receive_count, parcel.receive_first, MPI_DOUBLE, grid->peers);
+    const double *from = parcel.receive;
+    for (int64_t peer = 0; peer < grid->n_group; peer++) {
+        const int64_t first = em_deal_first(grid->n_chain, grid->n_group, peer);
+        const int64_t row_block =
+            (em_deal_first(grid->n_chain, grid->n_group, peer + 1) - first) * n_row;
+        for (int64_t k = 0; k < own; k++, from += row_block)
+            memcpy(column + (k * grid->n_chain + first) * n_row, from,
+                   (size_t)row_block * sizeof *column);
+    }
+    parcel_destroy(&parcel);
+    return EM_OK;
+}
+
+double em_clock(void)
+{
+    return MPI_Wtime();
+}

@@ -1,0 +1,207 @@
+/* The grid on any number of ranks: exact sums, the transpose, agreement. */
+#include "base/memory.h"
+#include "math/rng.h"
+#include "par/grid.h"
+#include "par/world.h"
+#include "tap.h"
+
+#include <math.h>
+#include <mpi.h>
+#include <stdbool.h>
+#include <string.h>
+
+enum { N_CHAIN = 11, N = 7 };
+
+/* What chain c contributes: sizes from 1e-200 to 1e200, both signs. */
+static double term(int64_t c, int64_t i)
+{
+    const em_stream stream = {5, (uint64_t)c, (uint64_t)i, EM_RNG_TEST};
+    const double sign = em_uniform(&stream, 0) < 0.5 ? -1 : 1;
+
+    return sign * pow(10, (double)(i - 3) * 60) * em_uniform(&stream, 1);
+}
+
+/* All ranks say the same, or all fail: a rank that fails alone would leave the others waiting. */
+static void assert_everywhere(bool holds, const char *what)
+{
+    int all = holds;
+
+    MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
+    ck_assert_msg(all, "%s", what);
+}
+
+static em_grid *make_grid(void)
+{
+    em_grid *grid = NULL;
+
+    assert_everywhere(em_grid_create(N_CHAIN, 1, &grid) == EM_OK, "the grid is made");
+    return grid;
+}
+
+START_TEST(chains_are_dealt_once)
+{
+    em_grid *grid = make_grid();
+    int64_t dealt = em_grid_n_local_chain(grid);
+
+    assert_everywhere(dealt >= N_CHAIN / em_world_size(), "every rank has its share");
+    MPI_Allreduce(MPI_IN_PLACE, &dealt, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
+    assert_everywhere(dealt == N_CHAIN, "all chains are dealt");
+    em_grid_destroy(&grid);
+}
+END_TEST
+
+/* The bits of the sums, on any number of ranks: fixed here from one rank's run. */
+START_TEST(sums_are_exact)
+{
+    em_grid *grid = make_grid();
+    const int64_t n_local = em_grid_n_local_chain(grid), first = em_grid_first_chain(grid);
+    double x[N_CHAIN][N], alone[N], sum[N];
+    long double truth[N] = {0}, largest[N] = {0};
+    bool same = true, right = true;
+
+    for (int64_t c = 0; c < n_local; c++)
+        for (int64_t i = 0; i < N; i++)
+            x[c][i] = term(first + c, i);
+    ck_assert_int_eq(em_grid_sum_chains(grid, N, &x[0][0], sum), EM_OK);
+    for (int64_t c = 0; c < N_CHAIN; c++)
+        for (int64_t i = 0; i < N; i++) {
+            truth[i] += term(c, i);
+            largest[i] = fmaxl(largest[i], fabsl((long double)term(c, i)));
+        }
+    for (int64_t i = 0; i < N; i++)
+        right &= fabsl(sum[i] - truth[i]) <= ldexpl(largest[i], -50);
+    memcpy(alone, sum, sizeof sum);
+    MPI_Bcast(alone, N, MPI_DOUBLE, em_world_size() - 1, MPI_COMM_WORLD);
+    same = memcmp(alone, sum, sizeof sum) == 0;
+    assert_everywhere(right, "the sums are within 2^-50 of the largest term");
+    assert_everywhere(same, "all ranks have the same bits");
+    em_grid_destroy(&grid);
+}
+END_TEST
+
+/* The same terms dealt otherwise: all to one group of ranks, as on a single rank. */
+START_TEST(sums_do_not_depend_on_the_ranks)
+{
+    em_grid *grid = make_grid(), *single = NULL;
+    const int64_t n_local = em_grid_n_local_chain(grid), first = em_grid_first_chain(grid);
+    double x[N_CHAIN][N], sum[N], expected[N];
+
+    /* With as many shards as ranks there is one group, which holds all chains. */
+    assert_everywhere(em_grid_create(N_CHAIN, em_world_size(), &single) == EM_OK, "one group");
+    for (int64_t c = 0; c < N_CHAIN; c++)
+        for (int64_t i = 0; i < N; i++)
+            x[c][i] = term(c, i);
+    assert_everywhere(em_grid_sum_chains(single, N, &x[0][0], expected) == EM_OK, "summed alone");
+    assert_everywhere(em_grid_sum_chains(grid, N, &x[first][0], sum) == EM_OK, "summed");
+    assert_everywhere(memcmp(sum, expected, sizeof sum) == 0, "the same bits");
+    ck_assert_int_ge(n_local, 1);
+    em_grid_destroy(&grid);
+    em_grid_destroy(&single);
+}
+END_TEST
+
+START_TEST(sums_mark_what_is_not_finite)
+{
+    em_grid *grid = make_grid();
+    double x[N_CHAIN][2] = {{0}}, sum[2];
+
+    if (em_grid_first_chain(grid) == 0)
+        x[0][1] = NAN;
+    assert_everywhere(em_grid_sum_chains(grid, 2, &x[0][0], sum) == EM_OK, "summed");
+    assert_everywhere(sum[0] == 0 && isnan(sum[1]), "zero is zero, NaN stays");
+    em_grid_destroy(&grid);
+}
+END_TEST
+
+START_TEST(transpose_gives_columns)
+{
+    enum { ROWS = 3, COLUMNS = 5 };
+    em_grid *grid = make_grid();
+    const int64_t n_local = em_grid_n_local_chain(grid), first = em_grid_first_chain(grid);
+    const int64_t from = em_deal_first(COLUMNS, em_grid_n_group(grid), em_grid_group(grid));
+    const int64_t own =
+        em_deal_first(COLUMNS, em_grid_n_group(grid), em_grid_group(grid) + 1) - from;
+    double local[N_CHAIN][ROWS][COLUMNS], column[COLUMNS][N_CHAIN][ROWS];
+    bool right = true;
+
+    for (int64_t c = 0; c < n_local; c++)
+        for (int64_t r = 0; r < ROWS; r++)
+            for (int64_t k = 0; k < COLUMNS; k++)
+                local[c][r][k] = (double)(100 * (first + c) + 10 * r + k);
+    assert_everywhere(em_grid_transpose(grid, ROWS, COLUMNS, &local[0][0][0], &column[0][0][0]) ==
+                          EM_OK,
+                      "transposed");
+    for (int64_t k = 0; k < own; k++)
+        for (int64_t c = 0; c < N_CHAIN; c++)
+            for (int64_t r = 0; r < ROWS; r++)
+                right &= column[k][c][r] == (double)(100 * c + 10 * r + from + k);
+    assert_everywhere(right, "every number where it belongs");
+    em_grid_destroy(&grid);
+}
+END_TEST
+
+START_TEST(gather_gives_all_chains)
+{
+    em_grid *grid = make_grid();
+    double mine[N_CHAIN][2], all[N_CHAIN][2];
+    bool right = true;
+
+    for (int64_t c = 0; c < em_grid_n_local_chain(grid); c++)
+        for (int64_t i = 0; i < 2; i++)
+            mine[c][i] = (double)(em_grid_first_chain(grid) + c) + 0.5 * (double)i;
+    assert_everywhere(em_grid_gather_chains(grid, 2, &mine[0][0], &all[0][0]) == EM_OK, "gathered");
+    for (int64_t c = 0; c < N_CHAIN; c++)
+        right &= all[c][0] == (double)c && all[c][1] == (double)c + 0.5;
+    assert_everywhere(right, "in chain order");
+    em_grid_destroy(&grid);
+}
+END_TEST
+
+START_TEST(ranks_agree_on_the_lowest_failure)
+{
+    const int last = em_world_size() - 1;
+    em_status status = EM_OK;
+
+    if (em_world_rank() == last)
+        status = em_fail(EM_EDATA, "a.csv:3: found 'x', expected a number");
+    status = em_agree(status);
+    assert_everywhere(status == EM_EDATA, "the status is the failing rank's");
+    assert_everywhere(strstr(em_error_text(), "a.csv:3: found 'x'") != NULL, "and so is the text");
+    assert_everywhere(last == 0 || strncmp(em_error_text(), "rank ", 5) == 0, "it names the rank");
+    assert_everywhere(em_agree(EM_NONFINITE) == EM_OK, "a recoverable status is not a failure");
+}
+END_TEST
+
+START_TEST(more_groups_than_chains_is_an_error)
+{
+    em_grid *grid = NULL;
+    const em_status status = em_grid_create(1, 1, &grid);
+
+    assert_everywhere(status == (em_world_size() > 1 ? EM_ECONFIG : EM_OK), "one chain");
+    em_grid_destroy(&grid);
+    assert_everywhere(em_grid_create(N_CHAIN, em_world_size() + 1, &grid) == EM_ECONFIG,
+                      "shards that do not divide the ranks");
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    Suite *suite = suite_create("grid");
+    TCase *tests = tcase_create("grid");
+    int failed;
+
+    if (em_world_start(&argc, &argv))
+        return EXIT_FAILURE;
+    tcase_add_test(tests, chains_are_dealt_once);
+    tcase_add_test(tests, sums_are_exact);
+    tcase_add_test(tests, sums_do_not_depend_on_the_ranks);
+    tcase_add_test(tests, sums_mark_what_is_not_finite);
+    tcase_add_test(tests, transpose_gives_columns);
+    tcase_add_test(tests, gather_gives_all_chains);
+    tcase_add_test(tests, ranks_agree_on_the_lowest_failure);
+    tcase_add_test(tests, more_groups_than_chains_is_an_error);
+    suite_add_tcase(suite, tests);
+    failed = run_suite(suite, CK_NOFORK);
+    em_world_stop();
+    return failed;
+}
