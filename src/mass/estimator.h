@@ -33,6 +33,11 @@ typedef struct em_estimator_ops {
     /* Forms the estimate of W (em_mass_size elements) from pooled accumulators. EM_NONFINITE when
      * the samples do not allow one: the current mass is then kept. */
     em_status (*estimate)(const em_mass *current, const double *accumulator, double *inverse);
+    /* OPTIONAL: how far the samples are from what the current mass predicts, in units of what
+     * chance explains: |tr(WC)/D - 1| over 3 sqrt(2/(SD)), and max |(WC)_ii - 1| over 3 sqrt(2/S).
+     */
+    void (*deviation)(const em_mass *current, const double *accumulator, double *trace,
+                      double *diagonal);
 } em_estimator_ops;
 
 /* All estimators, in the order of em_mass_options.estimator, "none" first; ends with NULL. */

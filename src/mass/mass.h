@@ -7,6 +7,7 @@
 
 #include "emass/status.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef enum em_structure { EM_MASS_DIAG, EM_MASS_DENSE } em_structure;

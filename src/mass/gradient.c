@@ -1,0 +1,54 @@
+/*
+ * The inverse second moment of the gradients of the log density: E[g g^T] = A for a Gaussian of
+ * precision A, so W = (E[g g^T])^-1. Shrunk to its own diagonal with the weight of D + 2 samples,
+ * so that it exists from the second sample on.
+ */
+#include "mass/estimator.h"
+#include "mass/moments.h"
+#include "math/linalg.h"
+
+static int64_t size(em_structure structure, int64_t dim)
+{
+    return 1 + em_moments_size(structure, dim);
+}
+
+static void observe(em_structure structure, int64_t dim, const em_observation *sample,
+                    double *accumulator)
+{
+    accumulator[0]++;
+    em_moments_add(structure, dim, sample->gradient, accumulator + 1);
+}
+
+static em_status estimate_dense(int64_t dim, const double *accumulator, double *inverse)
+{
+    const double n = accumulator[0];
+
+    em_moments_about_zero(EM_MASS_DENSE, dim, n, accumulator + 1, inverse);
+    for (int64_t i = 0; i < dim; i++)
+        inverse[i * dim + i] *= 1 + 1 / n;
+    return em_all_finite(dim * dim, inverse) ? em_invert_spd(dim, inverse, dim) : EM_NONFINITE;
+}
+
+static em_status estimate(const em_mass *current, const double *accumulator, double *inverse)
+{
+    const int64_t dim = current->dim;
+
+    if (accumulator[0] < (current->structure == EM_MASS_DENSE ? 2 * (double)dim : 2))
+        return EM_NONFINITE;
+    if (current->structure == EM_MASS_DENSE)
+        return estimate_dense(dim, accumulator, inverse);
+    em_moments_about_zero(EM_MASS_DIAG, dim, accumulator[0], accumulator + 1, inverse);
+    for (int64_t i = 0; i < dim; i++)
+        inverse[i] = 1 / inverse[i];
+    return em_all_finite(dim, inverse) ? EM_OK : EM_NONFINITE;
+}
+
+const em_estimator_ops em_gradient = {
+    .name = "gradient",
+    .doc = "inverse second moment of the gradients of the log density",
+    .source = "E[g g^T] is the Fisher information of a Gaussian target",
+    .windowed = true,
+    .size = size,
+    .observe = observe,
+    .estimate = estimate,
+};

@@ -1,0 +1,9 @@
+#include "mass/estimator.h"
+
+#include <stddef.h>
+
+extern const em_estimator_ops em_none, em_momentum, em_fisher, em_variance, em_gradient;
+
+/* The order of the choices in exchange/options.c. */
+const em_estimator_ops *const em_estimators[] = {&em_none,     &em_momentum, &em_fisher,
+                                                 &em_variance, &em_gradient, NULL};

@@ -1,0 +1,29 @@
+/*
+ * Summable moments, the accumulators that estimators are made of: a count, a sum and a sum of
+ * products of a vector, stored in one array of doubles so that pooling is one sum. All Local.
+ */
+#ifndef EM_MASS_MOMENTS_H
+#define EM_MASS_MOMENTS_H
+
+#include "mass/mass.h"
+
+#include <stdbool.h>
+
+/* Numbers in the moments of a vector: the sum [dim], then the sum of squares [dim] (diag) or the
+ * lower triangle of the sum of products [dim (dim + 1) / 2] (dense). */
+int64_t em_moments_size(em_structure structure, int64_t dim);
+
+/* Adds x to the moments. */
+void em_moments_add(em_structure structure, int64_t dim, const double *x, double *moments);
+
+/* Second moments of n vectors, divided by n (about zero) or n - 1 (about their mean), as one array
+ * of em_mass_size elements, symmetric. */
+void em_moments_about_zero(em_structure structure, int64_t dim, double n, const double *moments,
+                           double *out);
+void em_moments_covariance(em_structure structure, int64_t dim, double n, const double *moments,
+                           double *out);
+
+/* True when all `count` numbers are finite. */
+bool em_all_finite(int64_t count, const double *x);
+
+#endif

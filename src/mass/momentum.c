@@ -1,0 +1,116 @@
+/*
+ * The papers' criterion: the inverse of the second moment of the momenta, C = (1/S) sum p p^T, not
+ * centred because their mean is known to be zero (Roychowdhury & Parthasarathy, Algorithm 1 and the
+ * text after equation 5), shrunk to the current mass and debiased (EQUATIONS 14):
+ *
+ *     C~ = (S C + nu0 M) / (S + nu0),  nu0 = D + 2
+ *     W  = [1 - S (D + 1) / (S + nu0)^2] C~^-1        dense
+ *     W_ii = (S - 2) / sum p_i^2                      diag
+ *
+ * With exact gradients the momenta are N(0, M) whatever M is, so C estimates the current mass and
+ * nothing is learned; the adaptation engine prints the diagnostic that shows it.
+ */
+#include "base/memory.h"
+#include "mass/estimator.h"
+#include "mass/moments.h"
+#include "math/linalg.h"
+
+#include <math.h>
+
+static int64_t size(em_structure structure, int64_t dim)
+{
+    return 1 + em_moments_size(structure, dim);
+}
+
+static void observe(em_structure structure, int64_t dim, const em_observation *sample,
+                    double *accumulator)
+{
+    accumulator[0]++;
+    em_moments_add(structure, dim, sample->momentum, accumulator + 1);
+}
+
+static em_status estimate_diag(int64_t dim, const double *accumulator, double *inverse)
+{
+    const double s = accumulator[0], *squares = accumulator + 1 + dim;
+
+    if (s <= 2)
+        return EM_NONFINITE;
+    for (int64_t i = 0; i < dim; i++)
+        inverse[i] = (s - 2) / squares[i];
+    return em_all_finite(dim, inverse) ? EM_OK : EM_NONFINITE;
+}
+
+static em_status estimate_dense(const em_mass *current, const double *accumulator, double *inverse)
+{
+    const int64_t dim = current->dim;
+    const double s = accumulator[0], d = (double)dim, nu0 = d + 2;
+    const double debias = 1 - s * (d + 1) / ((s + nu0) * (s + nu0));
+    double *mass = NULL;
+    em_status status;
+
+    if (s <= d + 1)
+        return EM_NONFINITE;
+    status = em_allocate(dim * dim, sizeof *mass, &mass);
+    if (status)
+        return status;
+    em_mass_inverse(current, mass);
+    status = em_invert_spd(dim, mass, dim);
+    em_moments_about_zero(EM_MASS_DENSE, dim, s, accumulator + 1, inverse);
+    for (int64_t i = 0; i < dim * dim; i++)
+        inverse[i] = (s * inverse[i] + nu0 * mass[i]) / (s + nu0);
+    em_release(&mass);
+    if (!status)
+        status = em_invert_spd(dim, inverse, dim);
+    for (int64_t i = 0; !status && i < dim * dim; i++)
+        inverse[i] *= debias;
+    return status;
+}
+
+static em_status estimate(const em_mass *current, const double *accumulator, double *inverse)
+{
+    return current->structure == EM_MASS_DENSE ? estimate_dense(current, accumulator, inverse)
+                                               : estimate_diag(current->dim, accumulator, inverse);
+}
+
+/* (WC)_ii for the second moment C of the momenta. */
+static double product_diagonal(const em_mass *current, const double *accumulator, int64_t i)
+{
+    const int64_t dim = current->dim;
+    const double s = accumulator[0], *product = accumulator + 1 + dim;
+    double sum = 0;
+
+    if (current->structure == EM_MASS_DIAG)
+        return current->inverse[i] * product[i] / s;
+    for (int64_t j = 0; j < dim; j++) {
+        const int64_t row = i > j ? i : j, column = i > j ? j : i;
+        sum +=
+            current->inverse[i * current->stride + j] * product[row * (row + 1) / 2 + column] / s;
+    }
+    return sum;
+}
+
+static void deviation(const em_mass *current, const double *accumulator, double *trace,
+                      double *diagonal)
+{
+    const double s = accumulator[0], d = (double)current->dim;
+    double sum = 0, largest = 0;
+
+    for (int64_t i = 0; i < current->dim; i++) {
+        const double element = product_diagonal(current, accumulator, i);
+        sum += element;
+        largest = fmax(largest, fabs(element - 1));
+    }
+    *trace = fabs(sum / d - 1) / (3 * sqrt(2 / (s * d)));
+    *diagonal = largest / (3 * sqrt(2 / s));
+}
+
+const em_estimator_ops em_momentum = {
+    .name = "momentum",
+    .doc = "inverse second moment of the momenta, as in the papers; learns nothing from exact "
+           "gradients",
+    .source = "Roychowdhury & Parthasarathy 2017, Algorithm 1 and eq 5",
+    .size = size,
+    .observe = observe,
+    .estimate = estimate,
+    .deviation = deviation,
+};

@@ -1,0 +1,43 @@
+/*
+ * The covariance of the draws, shrunk as in Stan: W = n/(n+5) Cov(theta) + 1e-3 5/(n+5) I.
+ */
+#include "mass/estimator.h"
+#include "mass/moments.h"
+
+static int64_t size(em_structure structure, int64_t dim)
+{
+    return 1 + em_moments_size(structure, dim);
+}
+
+static void observe(em_structure structure, int64_t dim, const em_observation *sample,
+                    double *accumulator)
+{
+    accumulator[0]++;
+    em_moments_add(structure, dim, sample->theta, accumulator + 1);
+}
+
+static em_status estimate(const em_mass *current, const double *accumulator, double *inverse)
+{
+    const int64_t dim = current->dim, elements = em_mass_size(current->structure, dim);
+    const int64_t diagonal = current->structure == EM_MASS_DENSE ? dim + 1 : 1;
+    const double n = accumulator[0], weight = n / (n + 5);
+
+    if (n < (current->structure == EM_MASS_DENSE ? 2 * (double)dim : 2))
+        return EM_NONFINITE;
+    em_moments_covariance(current->structure, dim, n, accumulator + 1, inverse);
+    for (int64_t i = 0; i < elements; i++)
+        inverse[i] *= weight;
+    for (int64_t i = 0; i < dim; i++)
+        inverse[i * diagonal] += 1e-3 * (1 - weight);
+    return em_all_finite(elements, inverse) ? EM_OK : EM_NONFINITE;
+}
+
+const em_estimator_ops em_variance = {
+    .name = "variance",
+    .doc = "covariance of the draws, shrunk as in Stan",
+    .source = "Stan reference manual, covariance adaptation",
+    .windowed = true,
+    .size = size,
+    .observe = observe,
+    .estimate = estimate,
+};
