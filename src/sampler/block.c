@@ -1,0 +1,40 @@
+#include "base/memory.h"
+#include "sampler/sampler.h"
+
+em_status em_block_create(int64_t first_chain, int64_t n_chain, int64_t dim, em_block **out)
+{
+    em_block *block = NULL;
+    em_status status = em_allocate(1, sizeof *block, &block);
+
+    *out = NULL;
+    if (status)
+        return status;
+    block->first_chain = first_chain;
+    block->n_chain = n_chain;
+    block->dim = dim;
+    block->stride = em_stride(dim);
+    double **const panels[] = {&block->theta, &block->momentum, &block->gradient};
+    for (int i = 0; !status && i < 3; i++)
+        status = em_allocate(n_chain * block->stride, sizeof(double), panels[i]);
+    if (!status)
+        status = em_allocate(n_chain, sizeof(double), &block->log_density);
+    for (int i = 0; !status && i < EM_STAT_COUNT; i++)
+        status = em_allocate(n_chain, sizeof(double), &block->stat[i]);
+    if (status)
+        em_block_destroy(&block);
+    *out = block;
+    return status;
+}
+
+void em_block_destroy(em_block **block)
+{
+    if (*block) {
+        em_release(&(*block)->theta);
+        em_release(&(*block)->momentum);
+        em_release(&(*block)->gradient);
+        em_release(&(*block)->log_density);
+        for (int i = 0; i < EM_STAT_COUNT; i++)
+            em_release(&(*block)->stat[i]);
+    }
+    em_release(block);
+}
