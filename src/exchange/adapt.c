@@ -1,0 +1,645 @@
+#include "exchange/adapt.h"
+
+#include "base/memory.h"
+#include "exchange/guard.h"
+#include "exchange/interval.h"
+#include "exchange/schedule.h"
+#include "exchange/step_size.h"
+#include "mass/estimator.h"
+#include "mass/moments.h"
+#include "par/world.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Chains that share one mass and step size. */
+typedef struct em_pool {
+    em_mass *mass;
+    em_dual_averaging averaging;
+    double step_size;
+    double *centre;      /* [dim] what positions are measured from */
+    em_m_step *m_step;   /* [n_m_step], room for most_m_steps */
+    int64_t n_published; /* estimates that went into the mass */
+} em_pool;
+
+struct em_adapt {
+    const em_mass_options *options;
+    const em_sampler_options *sampler_options;
+    const em_estimator_ops *estimator;
+    em_grid *grid;
+    em_structure structure;
+    em_schedule schedule;
+    uint64_t seed;
+    int64_t dim, stride, n_local_chain;
+    bool adapts_step, shares;
+
+    int64_t n_pool; /* on this rank: 1, or its number of chains */
+    em_pool *pools;
+    const em_mass **chain_mass; /* [n_local_chain] */
+    double *chain_step;         /* [n_local_chain] */
+
+    /* E-step: per chain the estimator's accumulators, the sum of positions from the centre, and
+     * those of the S_count rule. */
+    int64_t n_estimator, n_accumulator;
+    double *accumulator; /* [n_local_chain][n_accumulator] */
+    double *pooled;      /* [n_accumulator] */
+    double *acceptance;  /* [n_local_chain] sum since the last meeting */
+    int64_t n_since;     /* iterations since the last meeting */
+    double *sample;      /* [2][stride]: a centred position, a velocity */
+    double *estimate;    /* [em_mass_size] */
+    double *probe;       /* [n_local_chain] */
+
+    int64_t s_count;     /* of the current E-step */
+    int64_t e_step_from; /* iterations done when the current E-step began */
+    int64_t n_m_step, most_m_steps;
+    double exchange_seconds, m_step_seconds;
+};
+
+static bool learns(const em_adapt *adapt)
+{
+    return adapt->estimator->estimate != NULL;
+}
+
+static int64_t chains_per_pool(const em_adapt *adapt)
+{
+    return adapt->shares ? em_grid_n_chain(adapt->grid) : 1;
+}
+
+static em_pool *pool_of(const em_adapt *adapt, int64_t chain)
+{
+    return &adapt->pools[adapt->shares ? 0 : chain];
+}
+
+/* ---------------------------------------------------------------- set up */
+
+/* Whether the planned E-steps hold enough samples for a dense estimate. */
+static em_status choose_structure(em_adapt *adapt)
+{
+    const bool windowed = adapt->estimator->windowed;
+    const int64_t dim = adapt->dim, wanted = windowed ? 2 * dim : 10 * dim;
+    const int64_t least = windowed ? 2 : dim + 2;
+    const int64_t planned = windowed
+                                ? em_schedule_last_window(&adapt->schedule, chains_per_pool(adapt))
+                                : adapt->options->s_count;
+
+    adapt->structure = EM_MASS_DIAG;
+    if (!learns(adapt) || adapt->options->structure == EM_STRUCTURE_DIAG)
+        return EM_OK;
+    if (adapt->options->structure == EM_STRUCTURE_AUTO) {
+        if (dim <= 200 && planned >= wanted)
+            adapt->structure = EM_MASS_DENSE;
+        return EM_OK;
+    }
+    if (planned < least)
+        return em_fail(EM_ECONFIG,
+                       "mass.structure is dense but an E-step has %lld samples of dimension %lld: "
+                       "expected at least %lld (raise mass.s_count or run.warmup), or diag",
+                       (long long)planned, (long long)dim, (long long)least);
+    adapt->structure = EM_MASS_DENSE;
+    return EM_OK;
+}
+
+static em_status create_pools(em_adapt *adapt)
+{
+    em_status status = em_allocate(adapt->n_pool, sizeof *adapt->pools, &adapt->pools);
+
+    for (int64_t i = 0; !status && i < adapt->n_pool; i++) {
+        em_pool *pool = &adapt->pools[i];
+        pool->averaging.target = adapt->sampler_options->target_accept;
+        pool->step_size = adapt->adapts_step ? 1 : adapt->sampler_options->step_size;
+        status = em_mass_identity(adapt->structure, adapt->dim, &pool->mass);
+        if (!status)
+            status = em_allocate(adapt->dim, sizeof(double), &pool->centre);
+        if (!status)
+            status = em_allocate(adapt->most_m_steps, sizeof *pool->m_step, &pool->m_step);
+    }
+    return status;
+}
+
+static void publish_to_chains(em_adapt *adapt)
+{
+    for (int64_t c = 0; c < adapt->n_local_chain; c++) {
+        adapt->chain_mass[c] = pool_of(adapt, c)->mass;
+        adapt->chain_step[c] = pool_of(adapt, c)->step_size;
+    }
+}
+
+static em_status allocate_work(em_adapt *adapt)
+{
+    const int64_t n = adapt->n_local_chain;
+    em_status status = em_allocate(n, sizeof(em_mass *), &adapt->chain_mass);
+
+    adapt->n_estimator = learns(adapt) ? adapt->estimator->size(adapt->structure, adapt->dim) : 1;
+    adapt->n_accumulator = adapt->n_estimator + adapt->dim;
+    if (adapt->options->s_count_rule == EM_S_COUNT_INTERVAL)
+        adapt->n_accumulator += em_interval_size(adapt->dim);
+    double **const vectors[] = {&adapt->chain_step,  &adapt->acceptance, &adapt->probe,
+                                &adapt->accumulator, &adapt->pooled,     &adapt->sample,
+                                &adapt->estimate};
+    const int64_t sizes[] = {n,
+                             n,
+                             n,
+                             n * adapt->n_accumulator,
+                             adapt->n_accumulator,
+                             2 * adapt->stride,
+                             em_mass_size(adapt->structure, adapt->dim)};
+    for (int i = 0; !status && i < 7; i++)
+        status = em_allocate(sizes[i], sizeof(double), vectors[i]);
+    return status;
+}
+
+static em_status set_up(em_adapt *adapt, int64_t warmup)
+{
+    const em_mass_options *options = adapt->options;
+    em_status status;
+
+    if (options->s_count_rule == EM_S_COUNT_INTERVAL &&
+        (adapt->estimator->windowed || !learns(adapt) || !adapt->shares))
+        return em_fail(EM_ECONFIG, "mass.s_count_rule: interval is for the momentum estimator with "
+                                   "share: all; use fixed");
+    status = em_schedule_create(warmup, adapt->sampler_options->adapt_every, options->init_buffer,
+                                options->term_buffer, options->s_count, chains_per_pool(adapt),
+                                &adapt->schedule);
+    if (!status)
+        status = choose_structure(adapt);
+    adapt->s_count = options->s_count;
+    adapt->e_step_from = adapt->schedule.first;
+    adapt->most_m_steps = adapt->estimator->windowed
+                              ? adapt->schedule.n_window
+                              : warmup * chains_per_pool(adapt) / options->s_count + 1;
+    if (!status)
+        status = create_pools(adapt);
+    if (!status)
+        status = allocate_work(adapt);
+    if (!status)
+        publish_to_chains(adapt);
+    return status;
+}
+
+em_status em_adapt_create(const em_mass_options *options, const em_sampler_options *sampler_options,
+                          em_grid *grid, int64_t dim, int64_t warmup, uint64_t seed, em_adapt **out)
+{
+    em_adapt *adapt = NULL;
+    em_status status = em_allocate(1, sizeof *adapt, &adapt);
+
+    *out = NULL;
+    if (!status) {
+        adapt->options = options;
+        adapt->sampler_options = sampler_options;
+        adapt->estimator = em_estimators[options->estimator];
+        adapt->grid = grid;
+        adapt->seed = seed;
+        adapt->dim = dim;
+        adapt->stride = em_stride(dim);
+        adapt->n_local_chain = em_grid_n_local_chain(grid);
+        adapt->adapts_step = isnan(sampler_options->step_size);
+        adapt->shares = options->share == EM_SHARE_ALL;
+        adapt->n_pool = adapt->shares ? 1 : adapt->n_local_chain;
+        status = set_up(adapt, warmup);
+    }
+    status = em_agree(status);
+    if (status)
+        em_adapt_destroy(&adapt);
+    *out = adapt;
+    return status;
+}
+
+void em_adapt_destroy(em_adapt **out)
+{
+    em_adapt *adapt = *out;
+
+    if (!adapt)
+        return;
+    for (int64_t i = 0; adapt->pools && i < adapt->n_pool; i++) {
+        em_mass_destroy(&adapt->pools[i].mass);
+        em_release(&adapt->pools[i].centre);
+        em_release(&adapt->pools[i].m_step);
+    }
+    em_release(&adapt->pools);
+    em_schedule_destroy(&adapt->schedule);
+    em_release(&adapt->chain_mass);
+    double **const vectors[] = {&adapt->chain_step,  &adapt->acceptance, &adapt->probe,
+                                &adapt->accumulator, &adapt->pooled,     &adapt->sample,
+                                &adapt->estimate};
+    for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
+        em_release(vectors[i]);
+    em_release(out);
+}
+
+/* ---------------------------------------------------------------- step size */
+
+/* The mean over each pool of one number per chain, into out[n_pool]. Collective. */
+static em_status pool_means(em_adapt *adapt, const double *chain_value, double *out)
+{
+    em_status status;
+
+    if (!adapt->shares) {
+        memcpy(out, chain_value, (size_t)adapt->n_pool * sizeof *out);
+        return EM_OK;
+    }
+    status = em_grid_sum_chains(adapt->grid, 1, chain_value, out);
+    *out /= (double)em_grid_n_chain(adapt->grid);
+    return status;
+}
+
+/* Acceptance of one leapfrog step, averaged over each pool. Collective; errors agreed. */
+static em_status probe(em_adapt *adapt, em_sampler *sampler, em_target *target,
+                       const em_block *block, int64_t done, double *pool_acceptance)
+{
+    const em_step_context context = {target, adapt->chain_mass, adapt->chain_step, adapt->seed,
+                                     done};
+    em_status status = em_agree(sampler->ops->probe(sampler, &context, block, adapt->probe));
+
+    return status ? status : pool_means(adapt, adapt->probe, pool_acceptance);
+}
+
+/*
+ * Doubles or halves the step size of each pool until one leapfrog step crosses the target
+ * acceptance (Hoffman & Gelman 2014, Algorithm 4), then starts dual averaging there. With share:
+ * none every rank goes on until the slowest pool of the run is done, so that all meet equally
+ * often.
+ */
+static em_status search_step_size(em_adapt *adapt, em_sampler *sampler, em_target *target,
+                                  const em_block *block, int64_t done)
+{
+    double *acceptance = adapt->acceptance; /* free between meetings */
+    double searching = 1;
+    em_status status = EM_OK;
+
+    if (!adapt->adapts_step || !sampler->ops->probe)
+        return EM_OK;
+    for (int64_t i = 0; i < adapt->n_pool; i++)
+        adapt->pools[i].averaging.count = 0; /* its direction while searching: -1, 0 or 1 */
+    for (int round = 0; !status && searching > 0 && round < 100; round++) {
+        status = probe(adapt, sampler, target, block, done, acceptance);
+        searching = 0;
+        for (int64_t i = 0; !status && i < adapt->n_pool; i++) {
+            em_pool *pool = &adapt->pools[i];
+            const double direction = acceptance[i] > pool->averaging.target ? 1 : -1;
+            if (round == 0)
+                pool->averaging.count = direction;
+            if (pool->averaging.count == 0)
+                continue;
+            if (direction != pool->averaging.count) {
+                pool->averaging.count = 0;
+                continue;
+            }
+            pool->step_size *= direction > 0 ? 2 : 0.5;
+            searching = 1;
+        }
+        publish_to_chains(adapt);
+        if (!adapt->shares)
+            em_grid_maximum(adapt->grid, 1, &searching);
+    }
+    for (int64_t i = 0; i < adapt->n_pool; i++)
+        em_dual_averaging_start(&adapt->pools[i].averaging, adapt->pools[i].step_size);
+    memset(adapt->acceptance, 0, (size_t)adapt->n_local_chain * sizeof(double));
+    adapt->n_since = 0;
+    return status;
+}
+
+static em_status update_step_size(em_adapt *adapt)
+{
+    em_status status = EM_OK;
+
+    if (!adapt->adapts_step || adapt->n_since == 0)
+        return EM_OK;
+    for (int64_t c = 0; c < adapt->n_local_chain; c++)
+        adapt->probe[c] = adapt->acceptance[c] / (double)adapt->n_since;
+    status = pool_means(adapt, adapt->probe, adapt->acceptance);
+    for (int64_t i = 0; i < adapt->n_pool; i++)
+        adapt->pools[i].step_size =
+            em_dual_averaging_update(&adapt->pools[i].averaging, adapt->acceptance[i]);
+    memset(adapt->acceptance, 0, (size_t)adapt->n_local_chain * sizeof(double));
+    adapt->n_since = 0;
+    return status;
+}
+
+/* ---------------------------------------------------------------- E-step */
+
+static void begin_e_step(em_adapt *adapt, int64_t done)
+{
+    memset(adapt->accumulator, 0,
+           (size_t)(adapt->n_local_chain * adapt->n_accumulator) * sizeof(double));
+    adapt->e_step_from = done;
+}
+
+/* The first centre is the mean of where the chains stand. */
+em_status em_adapt_start(em_adapt *adapt, em_sampler *sampler, em_target *target,
+                         const em_block *block)
+{
+    em_status status = EM_OK;
+
+    if (adapt->shares) {
+        for (int64_t c = 0; c < block->n_chain; c++)
+            memcpy(adapt->accumulator + c * adapt->dim, block->theta + c * block->stride,
+                   (size_t)adapt->dim * sizeof(double));
+        status =
+            em_grid_sum_chains(adapt->grid, adapt->dim, adapt->accumulator, adapt->pools[0].centre);
+        for (int64_t i = 0; i < adapt->dim; i++)
+            adapt->pools[0].centre[i] /= (double)em_grid_n_chain(adapt->grid);
+    } else {
+        for (int64_t c = 0; c < block->n_chain; c++)
+            memcpy(adapt->pools[c].centre, block->theta + c * block->stride,
+                   (size_t)adapt->dim * sizeof(double));
+    }
+    begin_e_step(adapt, adapt->schedule.first);
+    if (!status)
+        status = search_step_size(adapt, sampler, target, block, 0);
+    return status;
+}
+
+static void collect(em_adapt *adapt, const em_block *block, int64_t chain, bool subsample)
+{
+    const double *theta = block->theta + chain * block->stride;
+    const em_observation sample = {adapt->sample, block->gradient + chain * block->stride,
+                                   block->momentum + chain * block->stride};
+    double *accumulator = adapt->accumulator + chain * adapt->n_accumulator;
+    double *position = accumulator + adapt->n_estimator;
+
+    if (!em_all_finite(adapt->dim, sample.gradient))
+        return;
+    for (int64_t i = 0; i < adapt->dim; i++) {
+        adapt->sample[i] = theta[i] - pool_of(adapt, chain)->centre[i];
+        position[i] += adapt->sample[i];
+    }
+    adapt->estimator->observe(adapt->structure, adapt->dim, &sample, accumulator);
+    if (subsample) {
+        double *velocity = adapt->sample + adapt->stride;
+        em_mass_velocity(&adapt->chain_mass[chain], 1, sample.momentum, velocity);
+        em_interval_observe(adapt->dim, sample.momentum, velocity, position + adapt->dim);
+    }
+}
+
+void em_adapt_observe(em_adapt *adapt, const em_block *block, int64_t iteration)
+{
+    bool subsample;
+
+    for (int64_t c = 0; c < block->n_chain; c++)
+        adapt->acceptance[c] += block->stat[EM_STAT_ACCEPTANCE_RATE][c];
+    adapt->n_since++;
+    if (!learns(adapt) || iteration < adapt->schedule.first || iteration >= adapt->schedule.last)
+        return;
+    subsample = adapt->options->s_count_rule == EM_S_COUNT_INTERVAL &&
+                em_interval_takes(adapt->options, adapt->seed, adapt->n_m_step,
+                                  iteration - adapt->e_step_from + 1);
+    for (int64_t c = 0; c < block->n_chain; c++)
+        collect(adapt, block, c, subsample);
+}
+
+/* ---------------------------------------------------------------- M-step */
+
+/*
+ * kappa_k = (k + k0)^-eta, where k counts the estimates that the inverse mass already averages. For
+ * the papers' criterion the initial mass counts as one; for the windowed ones it does not, because
+ * it holds no samples.
+ */
+static double kappa(const em_adapt *adapt, int64_t n_published)
+{
+    const em_mass_options *options = adapt->options;
+    const bool windowed = adapt->estimator->windowed;
+    const double eta = isnan(options->kappa_eta) ? (windowed ? 0 : 1) : options->kappa_eta;
+    const double k = (double)n_published + (windowed ? 0 : 1);
+
+    return fmin(1, pow(k + options->kappa_k0, -eta));
+}
+
+/* W <- (1 - kappa) W + kappa W_est, guarded; into adapt->estimate. Local. */
+static em_status blend(em_adapt *adapt, const em_pool *pool, const double *accumulator,
+                       double weight)
+{
+    const int64_t size = em_mass_size(adapt->structure, adapt->dim);
+    double *current = NULL;
+    em_status status = adapt->estimator->estimate(pool->mass, accumulator, adapt->estimate);
+
+    if (!status)
+        status = em_allocate(size, sizeof *current, &current);
+    if (status)
+        return status;
+    em_mass_inverse(pool->mass, current);
+    for (int64_t i = 0; i < size; i++)
+        adapt->estimate[i] = (1 - weight) * current[i] + weight * adapt->estimate[i];
+    em_release(&current);
+    return adapt->estimator->windowed ? EM_OK : em_guard(pool->mass, adapt->estimate);
+}
+
+/* The M-step of one pool: what the new inverse mass is, into adapt->estimate, and its record.
+ * Local. EM_NONFINITE: the estimate is refused and the mass kept. */
+static em_status estimate(em_adapt *adapt, const em_pool *pool, const double *accumulator,
+                          int64_t done, em_m_step *record)
+{
+    const double weight = kappa(adapt, pool->n_published);
+    em_mass *trial = NULL;
+    em_status status;
+
+    *record = (em_m_step){.iteration = (double)done,
+                          .kappa = weight,
+                          .s_count = (double)adapt->s_count,
+                          .n_sample = accumulator[0],
+                          .trace_deviation = NAN,
+                          .diagonal_deviation = NAN};
+    if (adapt->estimator->deviation)
+        adapt->estimator->deviation(pool->mass, accumulator, &record->trace_deviation,
+                                    &record->diagonal_deviation);
+    status = blend(adapt, pool, accumulator, weight);
+    if (!status)
+        status = em_mass_create(adapt->structure, adapt->dim, adapt->estimate, &trial);
+    em_mass_destroy(&trial);
+    if (status > 0) {
+        record->kappa = 0;
+        em_mass_inverse(pool->mass, adapt->estimate);
+    }
+    if (status < 0)
+        return status;
+    const em_status range = em_inverse_range(adapt->structure, adapt->dim, adapt->estimate,
+                                             &record->smallest, &record->largest);
+    return range ? range : status;
+}
+
+/* Makes adapt->estimate the pool's mass and moves its centre to the mean of the samples. Local. */
+static em_status publish(em_adapt *adapt, em_pool *pool, const double *accumulator)
+{
+    const double *position = accumulator + adapt->n_estimator;
+    em_mass *mass = NULL;
+    em_status status = em_mass_create(adapt->structure, adapt->dim, adapt->estimate, &mass);
+
+    if (status)
+        return status > 0 ? em_fail(EM_ENUMERIC, "an accepted inverse mass has no Cholesky factor")
+                          : status;
+    for (int64_t i = 0; i < adapt->dim; i++)
+        pool->centre[i] += position[i] / accumulator[0];
+    em_mass_destroy(&pool->mass);
+    pool->mass = mass;
+    pool->n_published++;
+    return EM_OK;
+}
+
+/*
+ * The M-step of all chains together: rank 0 computes and the others are told, so that a cluster of
+ * unlike processors agrees on every bit. Collective.
+ */
+static em_status shared_m_step(em_adapt *adapt, int64_t done, bool *refused)
+{
+    struct {
+        em_status status;
+        em_m_step record;
+    } result = {0};
+    em_pool *pool = adapt->pools;
+    em_status status =
+        em_grid_sum_chains(adapt->grid, adapt->n_accumulator, adapt->accumulator, adapt->pooled);
+
+    if (status)
+        return status;
+    if (em_world_rank() == 0)
+        result.status = estimate(adapt, pool, adapt->pooled, done, &result.record);
+    status = em_agree(result.status);
+    if (status)
+        return status;
+    em_broadcast(&result, sizeof result);
+    em_broadcast(adapt->estimate,
+                 (size_t)em_mass_size(adapt->structure, adapt->dim) * sizeof(double));
+    pool->m_step[adapt->n_m_step] = result.record;
+    *refused = result.status > 0;
+    return em_agree(*refused ? EM_OK : publish(adapt, pool, adapt->pooled));
+}
+
+/* Every chain for itself. Collective only in that ranks agree. */
+static em_status lone_m_steps(em_adapt *adapt, int64_t done)
+{
+    em_status status = EM_OK;
+
+    for (int64_t i = 0; status >= 0 && i < adapt->n_pool; i++) {
+        const double *accumulator = adapt->accumulator + i * adapt->n_accumulator;
+        em_pool *pool = &adapt->pools[i];
+        status = estimate(adapt, pool, accumulator, done, &pool->m_step[adapt->n_m_step]);
+        if (!status)
+            status = publish(adapt, pool, accumulator);
+    }
+    return em_agree(status);
+}
+
+static void apply_interval_rule(em_adapt *adapt)
+{
+    const double *accumulator = adapt->pooled + adapt->n_estimator + adapt->dim;
+    const double step = (double)adapt->s_count / adapt->options->rule_s_i;
+
+    if (adapt->options->s_count_rule == EM_S_COUNT_INTERVAL &&
+        em_interval_holds(adapt->options, adapt->pools->mass, accumulator, adapt->sample))
+        adapt->s_count += (int64_t)ceil(step);
+}
+
+static int64_t next_m_step(const em_adapt *adapt, int64_t done)
+{
+    const em_schedule *schedule = &adapt->schedule;
+    const int64_t chains = chains_per_pool(adapt);
+    int64_t next = adapt->e_step_from + (adapt->s_count + chains - 1) / chains;
+
+    if (!learns(adapt))
+        return schedule->warmup;
+    for (int64_t i = 0; adapt->estimator->windowed && i < schedule->n_window; i++) {
+        next = schedule->window_end[i];
+        if (next > done)
+            break;
+    }
+    return next > done && next <= schedule->last ? next : schedule->warmup;
+}
+
+static bool m_step_is_due(const em_adapt *adapt, int64_t done)
+{
+    return learns(adapt) && done > 0 && adapt->n_m_step < adapt->most_m_steps &&
+           done <= adapt->schedule.last && next_m_step(adapt, done - 1) == done;
+}
+
+static em_status m_step(em_adapt *adapt, int64_t done)
+{
+    const double start = em_clock();
+    bool refused = false;
+    em_status status =
+        adapt->shares ? shared_m_step(adapt, done, &refused) : lone_m_steps(adapt, done);
+
+    if (status)
+        return status;
+    adapt->n_m_step++;
+    if (adapt->shares && !refused)
+        apply_interval_rule(adapt);
+    /* A window too short for an estimate goes on into the next one. */
+    if (!(refused && adapt->estimator->windowed))
+        begin_e_step(adapt, done);
+    publish_to_chains(adapt);
+    adapt->m_step_seconds += em_clock() - start;
+    return EM_OK;
+}
+
+/* ---------------------------------------------------------------- meetings */
+
+int64_t em_adapt_next_meeting(const em_adapt *adapt, int64_t done)
+{
+    const int64_t every = adapt->schedule.adapt_every, warmup = adapt->schedule.warmup;
+    const int64_t update = adapt->adapts_step ? (done / every + 1) * every : warmup;
+    const int64_t m = next_m_step(adapt, done);
+    const int64_t next = update < m ? update : m;
+
+    return next < warmup ? next : warmup;
+}
+
+static void freeze(em_adapt *adapt)
+{
+    for (int64_t i = 0; adapt->adapts_step && i < adapt->n_pool; i++)
+        adapt->pools[i].step_size = em_dual_averaging_final(&adapt->pools[i].averaging);
+}
+
+em_status em_adapt_meet(em_adapt *adapt, em_sampler *sampler, em_target *target,
+                        const em_block *block, int64_t done)
+{
+    const double start = em_clock();
+    em_status status = update_step_size(adapt);
+
+    adapt->exchange_seconds += em_clock() - start;
+    if (!status && m_step_is_due(adapt, done)) {
+        status = m_step(adapt, done);
+        if (!status)
+            status = search_step_size(adapt, sampler, target, block, done);
+    }
+    if (done == adapt->schedule.warmup)
+        freeze(adapt);
+    publish_to_chains(adapt);
+    return status;
+}
+
+/* ---------------------------------------------------------------- what was learned */
+
+const em_mass *const *em_adapt_mass(const em_adapt *adapt)
+{
+    return adapt->chain_mass;
+}
+
+const double *em_adapt_step_size(const em_adapt *adapt)
+{
+    return adapt->chain_step;
+}
+
+int64_t em_adapt_n_m_step(const em_adapt *adapt)
+{
+    return adapt->n_m_step;
+}
+
+int64_t em_adapt_n_pool(const em_adapt *adapt)
+{
+    return adapt->shares ? 1 : em_grid_n_chain(adapt->grid);
+}
+
+const em_m_step *em_adapt_m_steps(const em_adapt *adapt, int64_t local_pool)
+{
+    return adapt->pools[local_pool].m_step;
+}
+
+em_structure em_adapt_structure(const em_adapt *adapt)
+{
+    return adapt->structure;
+}
+
+void em_adapt_seconds(const em_adapt *adapt, double *exchange, double *m_steps)
+{
+    *exchange = adapt->exchange_seconds;
+    *m_steps = adapt->m_step_seconds;
+}

@@ -1,0 +1,73 @@
+/*
+ * The adaptation engine: one Monte Carlo EM loop for every sampler and criterion.
+ *
+ *     E-step      the kernel runs with the mass fixed; every chain adds to its accumulators
+ *     all-reduce  the accumulators are summed over the chains that share, exactly
+ *     M-step      the criterion makes an estimate; it is averaged in with kappa_k, guarded,
+ * published then        the step size is searched and dual averaging starts anew
+ *
+ * until the end of warmup, when mass and step size are frozen. Chains that share form a pool: all
+ * chains of the run, or (share: none) each chain for itself.
+ */
+#ifndef EM_EXCHANGE_ADAPT_H
+#define EM_EXCHANGE_ADAPT_H
+
+#include "exchange/options.h"
+#include "par/grid.h"
+#include "sampler/sampler.h"
+
+typedef struct em_adapt em_adapt;
+
+/* One M-step, as it is recorded in the output. */
+typedef struct em_m_step {
+    double iteration; /* iterations done when it took place */
+    double kappa;     /* weight of the estimate; 0: the estimate was refused, the mass kept */
+    double s_count;   /* samples asked for */
+    double n_sample;  /* samples in the accumulators */
+    double smallest, largest; /* eigenvalues of the new inverse mass */
+    /* momentum only, else NaN: |tr(WC)/D - 1| and max |(WC)_ii - 1| over their bounds; below 1 the
+     * momenta carry no information about the mass */
+    double trace_deviation, diagonal_deviation;
+} em_m_step;
+
+/*
+ * `options`, `sampler_options`, `grid` outlive it. A structure that was asked for but that the
+ * planned samples do not allow is an error. Collective. Errors: EM_ECONFIG, EM_EMEMORY, agreed.
+ */
+em_status em_adapt_create(const em_mass_options *options, const em_sampler_options *sampler_options,
+                          em_grid *grid, int64_t dim, int64_t warmup, uint64_t seed,
+                          em_adapt **out);
+void em_adapt_destroy(em_adapt **adapt);
+
+/* What the chains of this rank use now, [n_local_chain] each. Local. */
+const em_mass *const *em_adapt_mass(const em_adapt *adapt);
+const double *em_adapt_step_size(const em_adapt *adapt);
+
+/* Finds a first step size and centre where the chains stand. Collective. Errors: those of the
+ * sampler, agreed. */
+em_status em_adapt_start(em_adapt *adapt, em_sampler *sampler, em_target *target,
+                         const em_block *block);
+
+/* Adds what warmup iteration `iteration` (from 0) left in the block. Local. */
+void em_adapt_observe(em_adapt *adapt, const em_block *block, int64_t iteration);
+
+/* Iterations done at the next meeting after `done`; at most warmup. The same on all ranks. Local.
+ */
+int64_t em_adapt_next_meeting(const em_adapt *adapt, int64_t done);
+
+/* The meeting after `done` iterations: one step-size update, and an M-step where one is due; at the
+ * end of warmup everything is frozen. Collective. Errors: agreed. */
+em_status em_adapt_meet(em_adapt *adapt, em_sampler *sampler, em_target *target,
+                        const em_block *block, int64_t done);
+
+/* The M-steps so far. Pools: 1, or the number of chains of the run. Rows are [n_m_step] of pool
+ * `pool`, which must be one of this rank's (0 when all share). Local. */
+int64_t em_adapt_n_m_step(const em_adapt *adapt);
+int64_t em_adapt_n_pool(const em_adapt *adapt);
+const em_m_step *em_adapt_m_steps(const em_adapt *adapt, int64_t local_pool);
+em_structure em_adapt_structure(const em_adapt *adapt);
+
+/* Seconds spent in meetings so far: waiting and sums, M-steps. Local. */
+void em_adapt_seconds(const em_adapt *adapt, double *exchange, double *m_step);
+
+#endif

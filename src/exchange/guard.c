@@ -1,0 +1,116 @@
+#include "exchange/guard.h"
+
+#include "base/memory.h"
+#include "math/linalg.h"
+
+#include <math.h>
+#include <string.h>
+
+static const double most_per_step = 4, most_in_all = 1e3;
+
+static double clamp(double x, double ratio)
+{
+    return fmin(fmax(x, 1 / ratio), ratio);
+}
+
+static em_status guard_diag(const em_mass *current, double *inverse)
+{
+    for (int64_t i = 0; i < current->dim; i++) {
+        if (!(inverse[i] > 0) || !isfinite(inverse[i]))
+            return EM_NONFINITE;
+        inverse[i] = current->inverse[i] * clamp(inverse[i] / current->inverse[i], most_per_step);
+        inverse[i] = clamp(inverse[i], most_in_all);
+    }
+    return EM_OK;
+}
+
+/* a <- the symmetric a with its eigenvalues clamped to [1/ratio, ratio]; scratch: n^2 + 2n. */
+static em_status clamp_eigenvalues(int64_t n, double ratio, double *a, double *scratch)
+{
+    double *vectors = scratch, *value = scratch + n * n, *clamped = value + n;
+    em_status status;
+
+    memcpy(vectors, a, (size_t)(n * n) * sizeof *a);
+    status = em_eigen(n, vectors, n, value);
+    if (status)
+        return status;
+    for (int64_t i = 0; i < n; i++) {
+        if (!(value[i] > 0) || !isfinite(value[i]))
+            return EM_NONFINITE;
+        clamped[i] = clamp(value[i], ratio);
+    }
+    em_spectral(n, vectors, n, clamped, a);
+    return EM_OK;
+}
+
+/* With W_0 = L L^T the change is L^-1 W L^-T, whose eigenvalues are clamped; then back. */
+static em_status guard_dense(const em_mass *current, double *inverse, double *work)
+{
+    const int64_t n = current->dim, square = n * n;
+    double *lower = work, *lower_inverse = work + square, *transposed = work + 2 * square;
+    double *change = work + 3 * square, *scratch = work + 4 * square;
+    em_status status;
+
+    em_mass_inverse(current, lower);
+    status = em_cholesky(n, lower, n);
+    memcpy(lower_inverse, lower, (size_t)square * sizeof *lower);
+    if (!status)
+        status = em_invert_lower(n, lower_inverse, n);
+    if (status)
+        return status;
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < n; j++)
+            transposed[j * n + i] = lower_inverse[i * n + j];
+    em_multiply(n, lower_inverse, inverse, n, scratch);
+    em_multiply(n, scratch, transposed, n, change);
+    status = clamp_eigenvalues(n, most_per_step, change, scratch);
+    if (status)
+        return status;
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < n; j++)
+            transposed[j * n + i] = lower[i * n + j];
+    em_multiply(n, lower, change, n, scratch);
+    em_multiply(n, scratch, transposed, n, inverse);
+    status = clamp_eigenvalues(n, most_in_all, inverse, scratch);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < i; j++)
+            inverse[i * n + j] = inverse[j * n + i];
+    return status;
+}
+
+em_status em_guard(const em_mass *current, double *inverse)
+{
+    const int64_t n = current->dim;
+    double *work = NULL;
+    em_status status;
+
+    if (current->structure == EM_MASS_DIAG)
+        return guard_diag(current, inverse);
+    status = em_allocate(5 * n * n + 2 * n, sizeof *work, &work);
+    if (!status)
+        status = guard_dense(current, inverse, work);
+    em_release(&work);
+    return status;
+}
+
+em_status em_inverse_range(em_structure structure, int64_t dim, const double *inverse,
+                           double *smallest, double *largest)
+{
+    const int64_t size = em_mass_size(structure, dim);
+    double *work = NULL;
+    em_status status = em_allocate(size + dim, sizeof *work, &work);
+    const double *value = structure == EM_MASS_DENSE ? work + size : inverse;
+
+    if (status)
+        return status;
+    memcpy(work, inverse, (size_t)size * sizeof *work);
+    if (structure == EM_MASS_DENSE)
+        status = em_eigen(dim, work, dim, work + size);
+    *smallest = *largest = value[0];
+    for (int64_t i = 1; i < dim; i++) {
+        *smallest = fmin(*smallest, value[i]);
+        *largest = fmax(*largest, value[i]);
+    }
+    em_release(&work);
+    return status;
+}

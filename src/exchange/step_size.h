@@ -1,0 +1,23 @@
+/* Dual averaging of the step size (Hoffman & Gelman 2014, section 3.2). All Local. */
+#ifndef EM_EXCHANGE_STEP_SIZE_H
+#define EM_EXCHANGE_STEP_SIZE_H
+
+typedef struct em_dual_averaging {
+    double target;  /* acceptance rate aimed at */
+    double mu;      /* where log step sizes are drawn to: log(10 initial step size) */
+    double count;   /* updates so far */
+    double h_bar;   /* average of (target - acceptance) */
+    double log_bar; /* averaged log step size: the one to keep */
+} em_dual_averaging;
+
+/* Starts anew from a step size. */
+void em_dual_averaging_start(em_dual_averaging *state, double step_size);
+
+/* One update at an acceptance rate, which may be a mean over many chains and iterations; returns
+ * the step size to use next. */
+double em_dual_averaging_update(em_dual_averaging *state, double acceptance);
+
+/* The averaged step size, for use after adaptation. */
+double em_dual_averaging_final(const em_dual_averaging *state);
+
+#endif
