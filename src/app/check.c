@@ -1,0 +1,222 @@
+#include "app/check.h"
+
+#include "app/run.h"
+#include "base/memory.h"
+#include "math/rng.h"
+#include "par/world.h"
+#include "run/output.h"
+#include "target/target.h"
+
+#include <math.h>
+#include <popt.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { N_POINT = 5, MOST_DIRECTIONS = 200 };
+
+/* Central differences over a span h err by O(h^2 f''') and O(ulp f / h); h = 1e-5 of the scale
+ * keeps both near 1e-9 of the gradient. */
+static const double span = 1e-5, tolerance = 1e-5;
+
+typedef struct checker {
+    const em_config *config;
+    em_grid *grid;
+    em_model *model;
+    em_target *target;
+    double *theta, *gradient, *moved, *scratch; /* [stride] each */
+} checker;
+
+/* ---------------------------------------------------------------- plan */
+
+static void print_plan(const checker *check, const em_plan *plan)
+{
+    const em_config *config = check->config;
+    const int64_t n_group = em_grid_n_group(check->grid);
+    const int64_t most = em_deal_first(config->run.chains, n_group, 1);
+    const double draw = (double)plan->width * sizeof(double);
+
+    printf("%s\n", config->full);
+    printf("# plan\n");
+    printf("# model      %s: %lld unconstrained parameters, %lld observations%s, %lld numbers per "
+           "draw\n",
+           config->model->name, (long long)check->model->dim,
+           (long long)check->model->n_observation,
+           em_grid_n_shard(check->grid) > 1 ? " on the first shard" : "", (long long)plan->width);
+    for (int64_t g = 0; g < n_group; g++)
+        printf("# rank %-5lld chains %lld .. %lld\n", (long long)(g * em_grid_n_shard(check->grid)),
+               (long long)em_deal_first(config->run.chains, n_group, g),
+               (long long)em_deal_first(config->run.chains, n_group, g + 1) - 1);
+    printf("# iterations %lld of warmup, then %lld draws of %lld iterations\n",
+           (long long)plan->warmup, (long long)plan->n_draw, (long long)plan->thin);
+    printf("# memory     %.3g MB of draws per rank in buffers, %.3g MB watched for convergence\n",
+           draw * (double)(most * plan->flush_every) / 1e6,
+           draw * (double)(most * plan->n_draw) / 1e6);
+    printf("# output     %s, %.3g MB of draws\n", config->output.file,
+           draw * (double)(config->run.chains * plan->n_draw) / 1e6);
+}
+
+/* ---------------------------------------------------------------- gradient */
+
+static em_status density(checker *check, const double *theta, double *gradient, double *value)
+{
+    return em_target_evaluate(check->target, 1, theta, value, gradient);
+}
+
+/* |analytic - numeric| / (1 + |numeric|) of one component. */
+static em_status component_error(checker *check, int64_t i, double *error)
+{
+    const double scale = span * fmax(1, fabs(check->theta[i]));
+    double up = 0, down = 0;
+    em_status status;
+
+    for (int64_t k = 0; k < check->model->dim; k++)
+        check->moved[k] = check->theta[k];
+    check->moved[i] = check->theta[i] + scale;
+    const double above = check->moved[i];
+    status = density(check, check->moved, check->scratch, &up);
+    check->moved[i] = check->theta[i] - scale;
+    if (!status)
+        status = density(check, check->moved, check->scratch, &down);
+    const double numeric = (up - down) / (above - check->moved[i]);
+    *error = fabs(check->gradient[i] - numeric) / (1 + fabs(numeric));
+    /* The difference cannot be better than the rounding of the densities. */
+    const double rounding = 1e-14 * (fabs(up) + fabs(down)) / scale / (1 + fabs(numeric));
+    *error = fmax(0, *error - rounding);
+    return status;
+}
+
+static em_status check_point(checker *check, uint64_t point, double *worst, int64_t *where)
+{
+    const em_stream stream = {(uint64_t)check->config->run.seed, point, 0, EM_RNG_INIT};
+    const int64_t dim = check->model->dim;
+    const int64_t every = (dim + MOST_DIRECTIONS - 1) / MOST_DIRECTIONS;
+    double value = 0;
+    em_status status;
+
+    em_uniforms(&stream, 0, dim, check->theta);
+    for (int64_t i = 0; i < dim; i++)
+        check->theta[i] = check->config->run.init_radius * (2 * check->theta[i] - 1);
+    status = density(check, check->theta, check->gradient, &value);
+    for (int64_t i = 0; !status && i < dim; i += every) {
+        double error = 0;
+        status = component_error(check, i, &error);
+        if (!(error <= *worst)) {
+            *worst = error;
+            *where = i;
+        }
+    }
+    return status;
+}
+
+static em_status check_gradient(checker *check)
+{
+    double worst = 0;
+    int64_t where = 0;
+    em_status status = EM_OK;
+
+    for (uint64_t point = 0; !status && point < N_POINT; point++)
+        status = check_point(check, point, &worst, &where);
+    if (!status && !(worst < tolerance))
+        status = em_fail(EM_EMODEL,
+                         "model %s: the gradient's component %lld differs from central differences "
+                         "by %.3g of its size, expected less than %g",
+                         check->config->model->name, (long long)where, worst, tolerance);
+    status = em_agree(status);
+    if (!status && em_world_rank() == 0)
+        printf("# gradient   agrees with central differences at %d points, to %.2g\n", N_POINT,
+               worst);
+    return status;
+}
+
+/* ---------------------------------------------------------------- the command */
+
+static em_status load(checker *check, em_plan *plan)
+{
+    const em_config *config = check->config;
+    int64_t width = 0;
+    em_status status = em_grid_create(config->run.chains, config->run.shards, &check->grid);
+
+    if (status)
+        return status;
+    const em_model_context context = {(uint64_t)config->run.seed, em_grid_shard(check->grid),
+                                      em_grid_n_shard(check->grid)};
+    status = config->model->create(config->model_options, &context, &check->model);
+    if (!status)
+        status = em_output_width(config, check->model, &width);
+    if (!status)
+        status = em_target_create(check->model, check->grid, 1, &check->target);
+    if (!status)
+        status = em_allocate(4 * em_stride(check->model->dim), sizeof(double), &check->theta);
+    if (!status) {
+        const int64_t stride = em_stride(check->model->dim);
+        check->gradient = check->theta + stride;
+        check->moved = check->theta + 2 * stride;
+        check->scratch = check->theta + 3 * stride;
+        *plan = em_plan_create(config, width);
+    }
+    return em_agree(status);
+}
+
+static em_status check_config(const em_config *config)
+{
+    checker check = {.config = config};
+    em_plan plan;
+    em_status status = load(&check, &plan);
+
+    if (!status && em_world_rank() == 0)
+        print_plan(&check, &plan);
+    if (!status)
+        status = check_gradient(&check);
+    em_release(&check.theta);
+    em_target_destroy(&check.target);
+    if (check.model)
+        config->model->destroy(check.model);
+    em_grid_destroy(&check.grid);
+    return status;
+}
+
+static em_status parse_command(int argc, const char **argv, char **path, em_texts *overrides)
+{
+    const struct poptOption options[] = {
+        {"set", 's', POPT_ARG_STRING, NULL, 's', "override one setting of the config", "KEY=VALUE"},
+        POPT_TABLEEND};
+    poptContext context = poptGetContext("emass check", argc, argv, options, 0);
+    em_status status = em_allocate(argc, sizeof(char *), &overrides->value);
+    int option = -1;
+
+    while (!status && (option = poptGetNextOpt(context)) > 0) {
+        char *value = poptGetOptArg(context);
+        status = em_copy_text(value, &overrides->value[overrides->count++]);
+        free(value);
+    }
+    if (!status && option < -1)
+        status = em_fail(EM_EUSAGE, "check: %s: %s (see emass check --help)",
+                         poptBadOption(context, POPT_BADOPTION_NOALIAS), poptStrerror(option));
+    const char *config = status ? NULL : poptGetArg(context);
+    if (!status && (!config || poptPeekArg(context)))
+        status = em_fail(EM_EUSAGE, "check: expected one config file (see emass check --help)");
+    if (!status)
+        status = em_copy_text(config, path);
+    poptFreeContext(context);
+    return status;
+}
+
+em_status em_check_command(int argc, const char **argv)
+{
+    em_texts overrides = {0};
+    char *path = NULL;
+    em_config *config = NULL;
+    em_status status = em_agree(parse_command(argc, argv, &path, &overrides));
+
+    if (!status)
+        status = em_load_config(path, (int)overrides.count, (const char *const *)overrides.value,
+                                &config);
+    if (!status)
+        status = check_config(config);
+    em_config_destroy(&config);
+    for (int64_t i = 0; i < overrides.count; i++)
+        em_release(&overrides.value[i]);
+    em_release(&overrides.value);
+    em_release(&path);
+    return status;
+}

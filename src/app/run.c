@@ -1,0 +1,221 @@
+#include "app/run.h"
+
+#include "app/summary.h"
+#include "base/fault.h"
+#include "base/memory.h"
+#include "base/progress.h"
+#include "base/text.h"
+#include "io/reader.h"
+#include "par/world.h"
+#include "run/driver.h"
+
+#include <popt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { MOST_OVERRIDES = 256, MOST_CONFIG_BYTES = 1 << 20 };
+
+typedef struct run_command {
+    const char *config;
+    int n_override;
+    const char *override[MOST_OVERRIDES]; /* key=value */
+    char *owned[MOST_OVERRIDES];          /* those made here */
+    const char *progress;
+    int overwrite, resume, quiet;
+} run_command;
+
+em_status em_load_config(const char *path, int n_override, const char *const *override,
+                         em_config **out)
+{
+    char *text = NULL;
+    em_status status = EM_OK;
+
+    *out = NULL;
+    if (em_world_rank() == 0)
+        status = em_read_text_file(path, MOST_CONFIG_BYTES, &text);
+    status = em_agree(status);
+    if (!status)
+        status = em_broadcast_text(&text);
+    if (status) {
+        em_release(&text);
+        return status;
+    }
+    status = em_fault("config") ? em_fail(EM_ECONFIG, "%s: parsing failed (injected)", path)
+                                : em_config_parse(path, text, n_override, override, out);
+    em_release(&text);
+    status = em_agree(status);
+    if (status)
+        em_config_destroy(out);
+    return status;
+}
+
+/* ---------------------------------------------------------------- command line */
+
+enum { SET = 1, OUTPUT, SEED, CHAINS, MAX_TIME, PROGRESS };
+
+static em_status add_override(run_command *command, const char *key, const char *value)
+{
+    em_status status = EM_OK;
+
+    if (command->n_override == MOST_OVERRIDES)
+        return em_fail(EM_EUSAGE, "more than %d --set options", MOST_OVERRIDES);
+    if (key)
+        status = em_format_text(&command->owned[command->n_override], "%s=%s", key, value);
+    else
+        status = em_copy_text(value, &command->owned[command->n_override]);
+    if (!status) {
+        command->override[command->n_override] = command->owned[command->n_override];
+        command->n_override++;
+    }
+    return status;
+}
+
+static em_status take_option(run_command *command, int option, const char *value)
+{
+    static const char *const keys[] = {[SET] = NULL,
+                                       [OUTPUT] = "output.file",
+                                       [SEED] = "run.seed",
+                                       [CHAINS] = "run.chains",
+                                       [MAX_TIME] = "stop.max_time"};
+
+    if (option == PROGRESS)
+        return em_copy_text(value, (char **)&command->progress);
+    return add_override(command, keys[option], value);
+}
+
+static em_status parse_command(int argc, const char **argv, run_command *command)
+{
+    const struct poptOption options[] = {
+        {"set", 's', POPT_ARG_STRING, NULL, SET, "override one setting of the config", "KEY=VALUE"},
+        {"output", 'o', POPT_ARG_STRING, NULL, OUTPUT, "output file", "FILE"},
+        {"seed", 0, POPT_ARG_STRING, NULL, SEED, "seed", "N"},
+        {"chains", 0, POPT_ARG_STRING, NULL, CHAINS, "number of chains", "N"},
+        {"max-time", 0, POPT_ARG_STRING, NULL, MAX_TIME, "end by then with what was drawn", "3h"},
+        {"progress", 0, POPT_ARG_STRING, NULL, PROGRESS, "how progress is told",
+         "auto|bar|log|none"},
+        {"quiet", 'q', POPT_ARG_NONE, &command->quiet, 0, "no progress, no table", NULL},
+        {"resume", 'r', POPT_ARG_NONE, &command->resume, 0,
+         "go on where an earlier run was stopped, else start", NULL},
+        {"overwrite", 'f', POPT_ARG_NONE, &command->overwrite, 0, "replace an existing output",
+         NULL},
+        POPT_TABLEEND};
+    poptContext context = poptGetContext("emass run", argc, argv, options, 0);
+    em_status status = EM_OK;
+    int option;
+
+    while (!status && (option = poptGetNextOpt(context)) > 0) {
+        char *value = poptGetOptArg(context);
+        status = take_option(command, option, value);
+        free(value);
+    }
+    if (!status && option < -1)
+        status = em_fail(EM_EUSAGE, "run: %s: %s (see emass run --help)",
+                         poptBadOption(context, POPT_BADOPTION_NOALIAS), poptStrerror(option));
+    const char *config = status ? NULL : poptGetArg(context);
+    if (!status && !config)
+        status = em_fail(EM_EUSAGE, "run: expected a config file (see emass run --help)");
+    if (!status && poptPeekArg(context))
+        status = em_fail(EM_EUSAGE, "run: found '%s' after the config, expected options only",
+                         poptPeekArg(context));
+    if (!status && command->overwrite && command->resume)
+        status = em_fail(EM_EUSAGE, "run: --resume and --overwrite exclude each other");
+    if (!status)
+        status = em_copy_text(config, (char **)&command->config);
+    poptFreeContext(context);
+    return status;
+}
+
+static void release_command(run_command *command)
+{
+    for (int i = 0; i < command->n_override; i++)
+        em_release(&command->owned[i]);
+    em_release(&command->config);
+    em_release(&command->progress);
+}
+
+/* ---------------------------------------------------------------- the run */
+
+static em_status run(const run_command *command, const em_config *config)
+{
+    em_progress *progress = NULL;
+    em_report report;
+    em_status status = EM_OK;
+
+    if (em_world_rank() == 0)
+        status = em_progress_create(command->quiet ? "none" : command->progress, &progress);
+    status = em_agree(status);
+    if (!status)
+        status = em_run(config, command->overwrite, progress, &report);
+    em_progress_destroy(&progress);
+    if (!status && !command->quiet) {
+        const em_summary_options summary = em_summary_defaults(config->output.file);
+        status = em_summary_print(&summary, stdout);
+    }
+    if (status || em_world_rank() != 0)
+        return status;
+    printf("%s\n", report.verdict);
+    if (report.note[0])
+        fprintf(stderr, "emass: note: %s\n", report.note);
+    return EM_OK;
+}
+
+/* What --resume finds in place of the output: nothing, a finished file, or one cut short. Rank 0.
+ */
+static em_status look_for_output(const char *path, bool *finished, bool *cut_short)
+{
+    em_reader *reader = NULL;
+    int64_t complete = 0;
+    em_status status = EM_OK;
+
+    *finished = *cut_short = false;
+    if (em_world_rank() != 0 || access(path, F_OK) != 0)
+        return EM_OK;
+    status = em_reader_open(path, "posterior", &reader);
+    if (!status && em_reader_int(reader, "complete", &complete) && complete)
+        *finished = true;
+    else
+        *cut_short = true;
+    em_reader_close(&reader);
+    return EM_OK;
+}
+
+static em_status run_or_resume(run_command *command, const em_config *config)
+{
+    bool finished = false, cut_short = false;
+
+    if (command->resume) {
+        look_for_output(config->output.file, &finished, &cut_short);
+        em_broadcast(&finished, sizeof finished);
+        em_broadcast(&cut_short, sizeof cut_short);
+    }
+    if (finished) {
+        if (em_world_rank() == 0)
+            fprintf(stderr, "emass: %s is complete: nothing to do\n", config->output.file);
+        return EM_OK;
+    }
+    if (cut_short) {
+        if (em_world_rank() == 0)
+            fprintf(stderr,
+                    "emass: warning: %s is incomplete and has no checkpoint: starting "
+                    "anew\n",
+                    config->output.file);
+        command->overwrite = true;
+    }
+    return run(command, config);
+}
+
+em_status em_run_command(int argc, const char **argv)
+{
+    run_command command = {0};
+    em_config *config = NULL;
+    em_status status = em_agree(parse_command(argc, argv, &command));
+
+    if (!status)
+        status = em_load_config(command.config, command.n_override, command.override, &config);
+    if (!status)
+        status = run_or_resume(&command, config);
+    em_config_destroy(&config);
+    release_command(&command);
+    return status;
+}

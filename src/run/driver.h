@@ -1,0 +1,30 @@
+/* One run, from a config to a finished file. */
+#ifndef EM_RUN_DRIVER_H
+#define EM_RUN_DRIVER_H
+
+#include "base/progress.h"
+#include "run/config.h"
+#include "run/monitor.h"
+#include "run/plan.h"
+
+/* Seconds of this rank, by what they were spent on. */
+typedef struct em_seconds {
+    double total, sampling, exchange, m_step, diagnostics, writing;
+} em_seconds;
+
+typedef struct em_report {
+    em_convergence convergence;
+    char verdict[512]; /* one sentence, as stored in the file */
+    char note[512];    /* what the user should know about the adaptation; "" where nothing */
+    int64_t divergences, evaluations; /* of all chains in sampling; (chain, gradient) pairs here */
+    em_seconds seconds;
+} em_report;
+
+/*
+ * Runs the config on all ranks and writes its output file; progress is told on rank 0. Collective.
+ * Errors, agreed: EM_ECONFIG, EM_EDATA, EM_EUSAGE (the file exists), and what may happen while
+ * running; the file is then absent or marked incomplete.
+ */
+em_status em_run(const em_config *config, bool overwrite, em_progress *progress, em_report *report);
+
+#endif

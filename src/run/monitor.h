@@ -1,0 +1,42 @@
+/*
+ * What is watched while a run goes on: the draws so far, in memory, and their convergence at
+ * planned points. Stop decisions rest on draws and iterations alone, never on the clock or the
+ * file.
+ */
+#ifndef EM_RUN_MONITOR_H
+#define EM_RUN_MONITOR_H
+
+#include "par/grid.h"
+#include "run/config.h"
+
+typedef struct em_monitor em_monitor;
+
+/* The state of convergence at a check; the same on all ranks. */
+typedef struct em_convergence {
+    int64_t n_draw; /* of each chain */
+    double r_hat;   /* the worst of the monitored numbers; NaN: none defined yet */
+    double ess;     /* the smallest bulk or tail ESS; NaN likewise */
+    bool met;       /* the thresholds hold */
+    bool stop;      /* they held `consecutive` times in a row, and a stop rule was asked for */
+} em_convergence;
+
+/*
+ * Watches the first numbers of a stored draw, as many of `width` as fit `bytes` of memory on a
+ * rank; says how many. Collective. Errors: EM_EMEMORY, agreed.
+ */
+em_status em_monitor_create(const em_grid *grid, const em_stop_options *stop, int64_t n_draw,
+                            int64_t width, int64_t bytes, em_monitor **out);
+void em_monitor_destroy(em_monitor **monitor);
+int64_t em_monitor_width(const em_monitor *monitor); /* Local. */
+
+/* Keeps draw `draw` of local chain `chain`; `value` has the full width. Local. */
+void em_monitor_keep(em_monitor *monitor, int64_t chain, int64_t draw, const double *value);
+
+/* Computes the convergence of the first `n_draw` draws. Collective. Errors: EM_EMEMORY, agreed. */
+em_status em_monitor_check(em_monitor *monitor, int64_t n_draw, em_convergence *out);
+
+/* The thresholds in force: those of the stop rule, or 1.01 and 400. Local. */
+double em_monitor_r_hat_limit(const em_stop_options *stop);
+double em_monitor_ess_limit(const em_stop_options *stop);
+
+#endif

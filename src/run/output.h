@@ -1,0 +1,48 @@
+/* What a run leaves: which numbers of a draw are stored, and everything else that goes into the
+ * file. Collective functions return agreed statuses. */
+#ifndef EM_RUN_OUTPUT_H
+#define EM_RUN_OUTPUT_H
+
+#include "exchange/adapt.h"
+#include "par/grid.h"
+#include "run/config.h"
+#include "run/monitor.h"
+#include "run/plan.h"
+
+typedef struct em_output em_output;
+
+/* The facts of a finished run that are stored as attributes. */
+typedef struct em_verdict {
+    const char *text; /* one sentence */
+    em_convergence convergence;
+    int64_t divergences;
+    double seconds; /* of sampling, warmup included */
+} em_verdict;
+
+/* Doubles of one stored draw for the variables that the config selects. Local. Errors: EM_ECONFIG,
+ * a selected variable that the model does not have. */
+em_status em_output_width(const em_config *config, const em_model *model, int64_t *width);
+
+/* Creates the file with all its groups, constant data and attributes. Collective. Errors: EM_EUSAGE
+ * (it exists), EM_EIO, EM_EMEMORY. */
+em_status em_output_create(const em_config *config, const em_grid *grid, const em_model *model,
+                           const em_plan *plan, bool overwrite, em_output **out);
+
+/* Takes what iteration `iteration` (from 0) left in the block: where it is a stored one, into the
+ * buffer and, in sampling, to the monitor. Local. */
+void em_output_take(em_output *output, const em_block *block, int64_t iteration,
+                    em_monitor *monitor);
+
+/* Writes what the buffer holds, if anything; the ranks must have taken the same iterations.
+ * Collective. */
+em_status em_output_flush(em_output *output);
+
+/* Writes what was learned and the verdict, cuts the draws to `n_draw`, closes the file. Collective.
+ */
+em_status em_output_finish(em_output *output, const em_adapt *adapt, int64_t n_draw,
+                           const em_verdict *verdict);
+
+/* NULL-safe; a file not finished is left as it is, marked incomplete. Collective. */
+void em_output_destroy(em_output **output);
+
+#endif

@@ -1,0 +1,28 @@
+/* What a run will do, fixed before it starts: a pure function of the config. Local. */
+#ifndef EM_RUN_PLAN_H
+#define EM_RUN_PLAN_H
+
+#include "run/config.h"
+
+typedef struct em_plan {
+    int64_t warmup, total;         /* iterations: of warmup, in all */
+    int64_t thin;                  /* iterations per stored draw */
+    int64_t n_draw, n_warmup_draw; /* stored draws of a chain; n_warmup_draw 0 unless saved */
+    int64_t flush_every;           /* stored draws per write; also the file's chunk */
+    int64_t check_every;           /* draws between checks of convergence */
+    int64_t width;                 /* doubles of one stored draw: the saved variables */
+} em_plan;
+
+em_plan em_plan_create(const em_config *config, int64_t width);
+
+/* Iterations done at the next point after `done` where the ranks must meet for writing or checking:
+ * the end of warmup, a full buffer, a check, the end. */
+int64_t em_plan_next_stop(const em_plan *plan, int64_t done);
+
+/* Stored draws of the current phase after `done` iterations: of warmup while done <= warmup. */
+int64_t em_plan_stored(const em_plan *plan, int64_t done);
+
+/* True when the draws of sampling are to be checked after `done` iterations. */
+bool em_plan_checks(const em_plan *plan, int64_t done);
+
+#endif
