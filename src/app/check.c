@@ -178,7 +178,7 @@ static em_status check_config(const em_config *config)
 static em_status parse_command(int argc, const char **argv, char **path, em_texts *overrides)
 {
     const struct poptOption options[] = {
-        {"set", 's', POPT_ARG_STRING, NULL, 's', "override one setting of the config", "KEY=VALUE"},
+        {"set", 0, POPT_ARG_STRING, NULL, 's', "override one setting of the config", "KEY=VALUE"},
         POPT_TABLEEND};
     poptContext context = poptGetContext("emass check", argc, argv, options, 0);
     em_status status = em_allocate(argc, sizeof(char *), &overrides->value);

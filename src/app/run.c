@@ -21,7 +21,7 @@ typedef struct run_command {
     int n_override;
     const char *override[MOST_OVERRIDES]; /* key=value */
     char *owned[MOST_OVERRIDES];          /* those made here */
-    const char *progress;
+    em_progress_mode progress;
     int overwrite, resume, quiet;
 } run_command;
 
@@ -80,25 +80,24 @@ static em_status take_option(run_command *command, int option, const char *value
                                        [MAX_TIME] = "stop.max_time"};
 
     if (option == PROGRESS)
-        return em_copy_text(value, (char **)&command->progress);
+        return em_progress_mode_of(value, &command->progress);
     return add_override(command, keys[option], value);
 }
 
 static em_status parse_command(int argc, const char **argv, run_command *command)
 {
     const struct poptOption options[] = {
-        {"set", 's', POPT_ARG_STRING, NULL, SET, "override one setting of the config", "KEY=VALUE"},
-        {"output", 'o', POPT_ARG_STRING, NULL, OUTPUT, "output file", "FILE"},
+        {"set", 0, POPT_ARG_STRING, NULL, SET, "override one setting of the config", "KEY=VALUE"},
+        {"output", 0, POPT_ARG_STRING, NULL, OUTPUT, "output file", "FILE"},
         {"seed", 0, POPT_ARG_STRING, NULL, SEED, "seed", "N"},
         {"chains", 0, POPT_ARG_STRING, NULL, CHAINS, "number of chains", "N"},
         {"max-time", 0, POPT_ARG_STRING, NULL, MAX_TIME, "end by then with what was drawn", "3h"},
         {"progress", 0, POPT_ARG_STRING, NULL, PROGRESS, "how progress is told",
          "auto|bar|log|none"},
-        {"quiet", 'q', POPT_ARG_NONE, &command->quiet, 0, "no progress, no table", NULL},
-        {"resume", 'r', POPT_ARG_NONE, &command->resume, 0,
+        {"quiet", 0, POPT_ARG_NONE, &command->quiet, 0, "no progress, no table", NULL},
+        {"resume", 0, POPT_ARG_NONE, &command->resume, 0,
          "go on where an earlier run was stopped, else start", NULL},
-        {"overwrite", 'f', POPT_ARG_NONE, &command->overwrite, 0, "replace an existing output",
-         NULL},
+        {"overwrite", 0, POPT_ARG_NONE, &command->overwrite, 0, "replace an existing output", NULL},
         POPT_TABLEEND};
     poptContext context = poptGetContext("emass run", argc, argv, options, 0);
     em_status status = EM_OK;
@@ -131,7 +130,6 @@ static void release_command(run_command *command)
     for (int i = 0; i < command->n_override; i++)
         em_release(&command->owned[i]);
     em_release(&command->config);
-    em_release(&command->progress);
 }
 
 /* ---------------------------------------------------------------- the run */
@@ -143,7 +141,8 @@ static em_status run(const run_command *command, const em_config *config)
     em_status status = EM_OK;
 
     if (em_world_rank() == 0)
-        status = em_progress_create(command->quiet ? "none" : command->progress, &progress);
+        status = em_progress_create(command->quiet ? EM_PROGRESS_NONE : command->progress, stderr,
+                                    &progress);
     status = em_agree(status);
     if (!status)
         status = em_run(config, command->overwrite, progress, &report);
@@ -180,6 +179,17 @@ static em_status look_for_output(const char *path, bool *finished, bool *cut_sho
     return EM_OK;
 }
 
+static void warn(const em_config *config)
+{
+    const em_sampler_options *options = config->sampler_options;
+
+    if (em_world_rank() == 0 && options->minibatch != INT64_MIN && !config->sampler->minibatches)
+        fprintf(stderr,
+                "emass: warning: sampler.minibatch does not apply to %s, which uses all "
+                "observations\n",
+                config->sampler->name);
+}
+
 static em_status run_or_resume(run_command *command, const em_config *config)
 {
     bool finished = false, cut_short = false;
@@ -213,6 +223,8 @@ em_status em_run_command(int argc, const char **argv)
 
     if (!status)
         status = em_load_config(command.config, command.n_override, command.override, &config);
+    if (!status)
+        warn(config);
     if (!status)
         status = run_or_resume(&command, config);
     em_config_destroy(&config);

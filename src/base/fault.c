@@ -8,7 +8,8 @@ static struct {
     long countdown; /* passages left until the one that fails; 0: never */
 } fault;
 
-void em_fault_start(int rank) {
+void em_fault_start(int rank)
+{
     const char *text = getenv("EMASS_FAULT");
     const char *colon = text ? strchr(text, ':') : NULL;
     char *end;
@@ -23,6 +24,7 @@ void em_fault_start(int rank) {
     fault.countdown = *end == ':' ? strtol(end + 1, NULL, 10) : 1;
 }
 
-bool em_fault(const char *site) {
+bool em_fault(const char *site)
+{
     return fault.countdown > 0 && strcmp(site, fault.site) == 0 && --fault.countdown == 0;
 }

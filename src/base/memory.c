@@ -10,7 +10,8 @@
 
 static int64_t allocation_count;
 
-em_status em_allocate(int64_t count, size_t size, void *out) {
+em_status em_allocate(int64_t count, size_t size, void *out)
+{
     void *memory = NULL;
     size_t bytes;
 
@@ -29,7 +30,8 @@ em_status em_allocate(int64_t count, size_t size, void *out) {
     return EM_OK;
 }
 
-em_status em_allocate_doubles(int64_t count, double **out) {
+em_status em_allocate_doubles(int64_t count, double **out)
+{
     em_status status = em_allocate(count, sizeof **out, out);
 #ifdef EM_DEBUG
     for (int64_t i = 0; !status && i < count; i++)
@@ -38,7 +40,8 @@ em_status em_allocate_doubles(int64_t count, double **out) {
     return status;
 }
 
-void em_release(void *pointer) {
+void em_release(void *pointer)
+{
     void *memory;
 
     memcpy(&memory, pointer, sizeof memory);
@@ -47,11 +50,13 @@ void em_release(void *pointer) {
     memcpy(pointer, &memory, sizeof memory);
 }
 
-em_status em_copy_text(const char *text, char **out) {
+em_status em_copy_text(const char *text, char **out)
+{
     return em_format_text(out, "%s", text);
 }
 
-em_status em_format_text(char **out, const char *format, ...) {
+em_status em_format_text(char **out, const char *format, ...)
+{
     va_list arguments;
     em_status status;
     int length;
@@ -68,6 +73,7 @@ em_status em_format_text(char **out, const char *format, ...) {
     return EM_OK;
 }
 
-int64_t em_allocation_count(void) {
+int64_t em_allocation_count(void)
+{
     return allocation_count;
 }

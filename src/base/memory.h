@@ -10,7 +10,8 @@
 enum { EM_ALIGNMENT = 64, EM_LANES = 8 };
 
 /* The length of a row of `n` doubles padded to whole 64-byte lines. Local. */
-static inline int64_t em_stride(int64_t n) {
+static inline int64_t em_stride(int64_t n)
+{
     return (n + EM_LANES - 1) / EM_LANES * EM_LANES;
 }
 

@@ -7,7 +7,8 @@
  * every signature, would bury the equations. */
 static _Thread_local char error_text[2048];
 
-em_status em_fail(em_status status, const char *format, ...) {
+em_status em_fail(em_status status, const char *format, ...)
+{
     char text[sizeof error_text];
     va_list arguments;
 
@@ -22,11 +23,13 @@ em_status em_fail(em_status status, const char *format, ...) {
     return status;
 }
 
-const char *em_error_text(void) {
+const char *em_error_text(void)
+{
     return error_text;
 }
 
-int em_exit_status(em_status status) {
+int em_exit_status(em_status status)
+{
     switch (status) {
     case EM_EUSAGE:
     case EM_ECONFIG:

@@ -32,6 +32,7 @@ typedef struct em_output_options {
 typedef struct em_config {
     char *path; /* as given */
     char *full; /* YAML with every default filled in, in a fixed order; parses to the same config */
+    char *stored; /* the same without output.file: what the file keeps of it, wherever it is put */
     const em_model_ops *model;
     void *model_options;
     const em_sampler_ops *sampler;

@@ -155,11 +155,11 @@ static em_status count_divergences(em_engine *engine)
     return status;
 }
 
-static em_status check(em_engine *engine, int64_t done)
+static em_status check(em_engine *engine, int64_t done, bool thorough)
 {
     const double start = em_clock();
     em_status status = em_monitor_check(engine->monitor, em_plan_stored(&engine->plan, done),
-                                        &engine->report->convergence);
+                                        thorough, &engine->report->convergence);
 
     if (!status)
         status = count_divergences(engine);
@@ -227,7 +227,7 @@ static em_status sample(em_engine *engine, int64_t *done)
         status = em_output_flush(engine->output);
         engine->report->seconds.writing += em_clock() - write_start;
         if (!status && em_plan_checks(plan, end))
-            status = check(engine, end);
+            status = check(engine, end, false);
         tell(engine, end);
         if (!status && (engine->report->convergence.stop || out_of_time(engine)))
             break;
@@ -283,8 +283,8 @@ static em_status finish(em_engine *engine, int64_t done)
                        "stop.max_time passed in warmup, after %lld of %lld iterations: no "
                        "draws",
                        (long long)done, (long long)engine->plan.warmup);
-    if (engine->report->convergence.n_draw != n_draw)
-        status = check(engine, done);
+    if (engine->report->convergence.n_draw != n_draw || !engine->report->convergence.thorough)
+        status = check(engine, done, true);
     word_verdict(engine, n_draw);
     word_note(engine);
     if (!status)

@@ -13,6 +13,7 @@ struct em_monitor {
     em_diag *diag;
     int64_t n_draw, width, n_local_chain;
     int64_t times_met; /* in a row */
+    int64_t suspect;   /* the number that missed the thresholds last time, on this rank */
     double *history;   /* [n_local_chain][n_draw][width] */
 };
 
@@ -85,35 +86,57 @@ static bool is_constant(int64_t n, const double *x)
     return true;
 }
 
-/* The worst of the columns this rank was dealt, as {r_hat, -ess}. Numbers that never change, the
- * same in all chains, have no R-hat and are passed over; any other NaN is as bad as can be. */
-static em_status worst_of(em_monitor *monitor, int64_t n_column, int64_t n_draw,
-                          const double *column, double worst[2])
+/* One number's contribution to {r_hat, -ess}. Numbers that never change, the same in all chains,
+ * have no R-hat and are passed over; any other NaN is as bad as can be. */
+static em_status worsen(em_monitor *monitor, int64_t n_draw, const double *draws, double worst[2])
 {
     const int64_t n_chain = em_grid_n_chain(monitor->grid);
+    em_diagnosis diagnosis;
+    em_status status;
 
-    for (int64_t k = 0; k < n_column; k++) {
-        const double *draws = column + k * n_chain * n_draw;
-        em_diagnosis diagnosis;
-        if (is_constant(n_chain * n_draw, draws))
-            continue;
-        em_status status =
-            em_diagnose_convergence(monitor->diag, n_chain, n_draw, draws, &diagnosis);
-        if (status)
-            return status;
-        const double ess = fmin(diagnosis.ess_bulk, diagnosis.ess_tail);
-        worst[0] = fmax(worst[0], isnan(diagnosis.r_hat) ? INFINITY : diagnosis.r_hat);
-        worst[1] = fmax(worst[1], isnan(ess) ? 0 : -ess);
-    }
+    if (is_constant(n_chain * n_draw, draws))
+        return EM_OK;
+    status = em_diagnose_convergence(monitor->diag, n_chain, n_draw, draws, &diagnosis);
+    if (status)
+        return status;
+    const double ess = fmin(diagnosis.ess_bulk, diagnosis.ess_tail);
+    worst[0] = fmax(worst[0], isnan(diagnosis.r_hat) ? INFINITY : diagnosis.r_hat);
+    worst[1] = fmax(worst[1], isnan(ess) ? 0 : -ess);
     return EM_OK;
 }
 
+static bool meets(const em_monitor *monitor, const double worst[2])
+{
+    return worst[0] <= em_monitor_r_hat_limit(monitor->stop) &&
+           -worst[1] >= em_monitor_ess_limit(monitor->stop);
+}
+
+/* The worst of columns first .. first + n_column, which this rank was dealt; the suspect first. */
+static em_status worst_of(em_monitor *monitor, int64_t first, int64_t n_column, int64_t n_draw,
+                          const double *column, bool thorough, double worst[2])
+{
+    const int64_t size = em_grid_n_chain(monitor->grid) * n_draw;
+    const int64_t start = monitor->suspect >= first && monitor->suspect < first + n_column
+                              ? monitor->suspect - first
+                              : 0;
+    em_status status = EM_OK;
+
+    for (int64_t i = 0; !status && i < n_column && (thorough || i == 0 || meets(monitor, worst));
+         i++) {
+        const int64_t k = (start + i) % n_column;
+        status = worsen(monitor, n_draw, column + k * size, worst);
+        if (!meets(monitor, worst) && !thorough)
+            monitor->suspect = first + k;
+    }
+    return status;
+}
+
 static em_status check_batch(em_monitor *monitor, int64_t first, int64_t n_column, int64_t n_draw,
-                             double worst[2])
+                             bool thorough, double worst[2])
 {
     const int64_t n_group = em_grid_n_group(monitor->grid), group = em_grid_group(monitor->grid);
-    const int64_t own =
-        em_deal_first(n_column, n_group, group + 1) - em_deal_first(n_column, n_group, group);
+    const int64_t own_first = em_deal_first(n_column, n_group, group);
+    const int64_t own = em_deal_first(n_column, n_group, group + 1) - own_first;
     const int64_t n_local = monitor->n_local_chain;
     double *local = NULL, *column = NULL;
     em_status status = em_allocate(n_local * n_draw * n_column, sizeof *local, &local);
@@ -130,13 +153,14 @@ static em_status check_batch(em_monitor *monitor, int64_t first, int64_t n_colum
     if (!status)
         status = em_grid_transpose(monitor->grid, n_draw, n_column, local, column);
     if (!status)
-        status = em_agree(worst_of(monitor, own, n_draw, column, worst));
+        status =
+            em_agree(worst_of(monitor, first + own_first, own, n_draw, column, thorough, worst));
     em_release(&local);
     em_release(&column);
     return status;
 }
 
-em_status em_monitor_check(em_monitor *monitor, int64_t n_draw, em_convergence *out)
+em_status em_monitor_check(em_monitor *monitor, int64_t n_draw, bool thorough, em_convergence *out)
 {
     const int64_t rows = em_grid_n_chain(monitor->grid) * n_draw;
     const int64_t batch = rows < BATCH ? BATCH / rows : 1;
@@ -146,14 +170,14 @@ em_status em_monitor_check(em_monitor *monitor, int64_t n_draw, em_convergence *
 
     for (int64_t first = 0; !status && first < monitor->width; first += batch) {
         const int64_t left = monitor->width - first;
-        status = check_batch(monitor, first, left < batch ? left : batch, n_draw, worst);
+        status = check_batch(monitor, first, left < batch ? left : batch, n_draw, thorough, worst);
     }
     em_grid_maximum(monitor->grid, 2, worst);
     *out = (em_convergence){.n_draw = n_draw,
+                            .thorough = thorough || meets(monitor, worst),
                             .r_hat = isfinite(worst[0]) || worst[0] > 0 ? worst[0] : NAN,
                             .ess = isfinite(worst[1]) ? -worst[1] : NAN};
-    out->met = out->r_hat <= em_monitor_r_hat_limit(monitor->stop) &&
-               out->ess >= em_monitor_ess_limit(monitor->stop);
+    out->met = meets(monitor, worst) && !isnan(out->r_hat);
     monitor->times_met = out->met ? monitor->times_met + 1 : 0;
     out->stop = rule && monitor->times_met >= monitor->stop->consecutive;
     return status;

@@ -14,6 +14,7 @@ typedef struct em_monitor em_monitor;
 /* The state of convergence at a check; the same on all ranks. */
 typedef struct em_convergence {
     int64_t n_draw; /* of each chain */
+    bool thorough;  /* all numbers were looked at */
     double r_hat;   /* the worst of the monitored numbers; NaN: none defined yet */
     double ess;     /* the smallest bulk or tail ESS; NaN likewise */
     bool met;       /* the thresholds hold */
@@ -32,8 +33,13 @@ int64_t em_monitor_width(const em_monitor *monitor); /* Local. */
 /* Keeps draw `draw` of local chain `chain`; `value` has the full width. Local. */
 void em_monitor_keep(em_monitor *monitor, int64_t chain, int64_t draw, const double *value);
 
-/* Computes the convergence of the first `n_draw` draws. Collective. Errors: EM_EMEMORY, agreed. */
-em_status em_monitor_check(em_monitor *monitor, int64_t n_draw, em_convergence *out);
+/*
+ * Computes the convergence of the first `n_draw` draws. Unless `thorough`, a rank stops at the
+ * first number that misses the thresholds, beginning with the one that did so last time: the
+ * verdict is the same, r_hat and ess are then those of the numbers looked at. Collective. Errors:
+ * EM_EMEMORY, agreed.
+ */
+em_status em_monitor_check(em_monitor *monitor, int64_t n_draw, bool thorough, em_convergence *out);
 
 /* The thresholds in force: those of the stop rule, or 1.01 and 400. Local. */
 double em_monitor_r_hat_limit(const em_stop_options *stop);

@@ -201,15 +201,11 @@ static em_status put_attributes(em_output *output)
     const em_config *config = output->config;
     const struct {
         const char *name, *text;
-    } texts[] = {{"inference_library", "emass"},
-                 {"inference_library_version", EM_VERSION},
-                 {"creation_library", "emass"},
-                 {"creation_library_version", EM_VERSION},
-                 {"creation_library_language", "C"},
-                 {"git_commit", EM_COMMIT},
-                 {"model", config->model->name},
-                 {"sampler", config->sampler->name},
-                 {"config", config->full}};
+    } texts[] = {{"inference_library", "emass"},     {"inference_library_version", EM_VERSION},
+                 {"creation_library", "emass"},      {"creation_library_version", EM_VERSION},
+                 {"creation_library_language", "C"}, {"git_commit", EM_COMMIT},
+                 {"model", config->model->name},     {"sampler", config->sampler->name},
+                 {"config", config->stored}};
     em_status status = EM_OK;
 
     for (size_t i = 0; !status && i < sizeof texts / sizeof *texts; i++)

@@ -1,5 +1,7 @@
 #include "run/plan.h"
 
+#include <math.h>
+
 static int64_t least(int64_t a, int64_t b)
 {
     return a < b ? a : b;
@@ -17,6 +19,7 @@ em_plan em_plan_create(const em_config *config, int64_t width)
         .n_warmup_draw = config->output.save_warmup ? run->warmup / run->thin : 0,
         .flush_every = config->output.flush_every,
         .check_every = config->stop.check_every,
+        .has_stop_rule = !isnan(config->stop.r_hat) || !isnan(config->stop.ess),
         .width = width,
     };
 }
@@ -45,7 +48,10 @@ int64_t em_plan_stored(const em_plan *plan, int64_t done)
 
 bool em_plan_checks(const em_plan *plan, int64_t done)
 {
-    const int64_t drawn = done - plan->warmup;
+    const int64_t drawn = done - plan->warmup, every = plan->check_every * plan->thin;
+    const int64_t times = drawn / every;
 
-    return drawn > 0 && drawn % (plan->check_every * plan->thin) == 0;
+    if (drawn <= 0 || drawn % every != 0)
+        return false;
+    return plan->has_stop_rule || (times & (times - 1)) == 0;
 }

@@ -10,7 +10,8 @@ typedef struct em_plan {
     int64_t n_draw, n_warmup_draw; /* stored draws of a chain; n_warmup_draw 0 unless saved */
     int64_t flush_every;           /* stored draws per write; also the file's chunk */
     int64_t check_every;           /* draws between checks of convergence */
-    int64_t width;                 /* doubles of one stored draw: the saved variables */
+    bool has_stop_rule;
+    int64_t width; /* doubles of one stored draw: the saved variables */
 } em_plan;
 
 em_plan em_plan_create(const em_config *config, int64_t width);
@@ -22,7 +23,9 @@ int64_t em_plan_next_stop(const em_plan *plan, int64_t done);
 /* Stored draws of the current phase after `done` iterations: of warmup while done <= warmup. */
 int64_t em_plan_stored(const em_plan *plan, int64_t done);
 
-/* True when the draws of sampling are to be checked after `done` iterations. */
+/* True when the draws of sampling are to be checked after `done` iterations: every check_every
+ * draws for a stop rule; else, for progress only, after 1, 2, 4, 8 ... times as many, so that the
+ * checks of a long run cost no more than a few of its last ones. */
 bool em_plan_checks(const em_plan *plan, int64_t done);
 
 #endif

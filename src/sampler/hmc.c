@@ -23,6 +23,8 @@
 /* An energy error beyond which a trajectory is called divergent, as in Stan. */
 static const double divergence_limit = 1000;
 
+extern const em_sampler_ops em_hmc;
+
 typedef struct hmc_options {
     em_sampler_options common;
     int64_t leapfrog_steps;
@@ -71,6 +73,7 @@ static em_status hmc_create(const void *options, int64_t n_chain, int64_t dim, e
         hmc_destroy((em_sampler *)s);
         return status;
     }
+    s->base.ops = &em_hmc;
     s->options = options;
     s->momentum = s->theta + panel;
     s->velocity = s->momentum + panel;

@@ -109,9 +109,11 @@ typedef struct em_sampler_ops {
     void (*destroy)(em_sampler *sampler);
     /* One iteration of every chain of the block. Local (the target may sum over shards). */
     em_status (*step)(em_sampler *sampler, const em_step_context *context, em_block *block);
-    /* OPTIONAL: samplers whose step size can be adapted */
-    /* Acceptance probability of one leapfrog step from where each chain stands, with fresh
-     * momenta; the block is left as it was. For the search of a first step size. Local. */
+    /* OPTIONAL */
+    bool minibatches; /* gradients are of `minibatch` observations; false: always of all */
+    /* Samplers whose step size can be adapted: acceptance probability of one leapfrog step from
+     * where each chain stands, with fresh momenta; the block is left as it was. For the search of a
+     * first step size. Local. */
     em_status (*probe)(em_sampler *sampler, const em_step_context *context, const em_block *block,
                        double *acceptance);
 } em_sampler_ops;

@@ -1,0 +1,177 @@
+#include "app/advice.h"
+
+#include "base/memory.h"
+#include "diag/diag.h"
+
+#include <math.h>
+#include <string.h>
+
+/* How many rows have a bad value in a column, and the worst of them. */
+typedef struct verdict {
+    int64_t count;
+    double worst;
+    const char *name;
+} verdict;
+
+static void above(const em_table *table, int64_t column, double limit, verdict *v)
+{
+    for (int64_t i = 0; i < table->n_row; i++) {
+        double x = table->row[i].value[column];
+
+        if (!(x > limit))
+            continue;
+        if (v->count++ == 0 || x > v->worst)
+            *v = (verdict){v->count, x, table->row[i].name};
+    }
+}
+
+/* Below in either of two columns. */
+static void either_below(const em_table *table, int64_t one, int64_t two, double limit, verdict *v)
+{
+    for (int64_t i = 0; i < table->n_row; i++) {
+        double x = fmin(table->row[i].value[one], table->row[i].value[two]);
+
+        if (!(x < limit))
+            continue;
+        if (v->count++ == 0 || x < v->worst)
+            *v = (verdict){v->count, x, table->row[i].name};
+    }
+}
+
+static void advise_on_rows(const em_table *table, const em_advice_columns *column, int64_t n_chain,
+                           FILE *out)
+{
+    verdict r_hat = {0}, ess = {0}, nonfinite = {0};
+    int64_t n_undefined = 0;
+
+    above(table, column->n_nonfinite, 0, &nonfinite);
+    above(table, column->r_hat, 1.01, &r_hat);
+    either_below(table, column->ess_bulk, column->ess_tail, 100.0 * (double)n_chain, &ess);
+    for (int64_t i = 0; i < table->n_row; i++) {
+        const double *x = table->row[i].value;
+
+        n_undefined +=
+            isnan(x[column->r_hat]) || isnan(x[column->ess_bulk]) || isnan(x[column->ess_tail]);
+    }
+    if (nonfinite.count)
+        fprintf(out,
+                "Not finite: draws in %lld of %lld rows (%.0f of %s). The model overflows there: "
+                "look at its priors and its data.\n",
+                (long long)nonfinite.count, (long long)table->n_row, nonfinite.worst,
+                nonfinite.name);
+    if (r_hat.count)
+        fprintf(out,
+                "R-hat above 1.01: %lld of %lld rows (highest %.3f, %s). The chains do not agree "
+                "yet, so these numbers are not of the posterior: run longer, warmup included.\n",
+                (long long)r_hat.count, (long long)table->n_row, r_hat.worst, r_hat.name);
+    if (ess.count)
+        fprintf(out,
+                "ESS below 100 per chain (%lld): %lld of %lld rows (lowest %.0f, %s). Too little "
+                "for quantiles and for R-hat itself: draw more.\n",
+                (long long)n_chain * 100, (long long)ess.count, (long long)table->n_row, ess.worst,
+                ess.name);
+    if (n_undefined)
+        fprintf(out,
+                "Undefined (nan): R-hat or ESS of %lld of %lld rows. These are constant, take few "
+                "values, are not finite, or have too few draws.\n",
+                (long long)n_undefined, (long long)table->n_row);
+}
+
+/* All draws of a scalar statistic; *value stays NULL where there is none of that name. */
+static em_status read_statistic(em_reader *stats, const char *name, double **value)
+{
+    em_status status;
+
+    for (int64_t i = 0; i < em_reader_n_variable(stats); i++) {
+        const em_reader_variable *variable = em_reader_variable_at(stats, i);
+
+        if (strcmp(variable->name, name) != 0 || variable->size != 1)
+            continue;
+        if ((status =
+                 em_allocate_doubles(em_reader_n_chain(stats) * em_reader_n_draw(stats), value)))
+            return status;
+        return em_reader_elements(stats, i, 0, 1, *value);
+    }
+    return EM_OK;
+}
+
+/* Reports a statistic that should never be true. */
+static em_status advise_on_flag(em_reader *stats, const char *name, const char *title,
+                                const char *advice, FILE *out)
+{
+    int64_t n = em_reader_n_chain(stats) * em_reader_n_draw(stats), count = 0;
+    double *flag = NULL;
+    em_status status = read_statistic(stats, name, &flag);
+
+    for (int64_t i = 0; !status && flag && i < n; i++)
+        count += flag[i] != 0;
+    if (count)
+        fprintf(out, "%s: %lld of %lld draws (%.2g %%). %s\n", title, (long long)count,
+                (long long)n, 100.0 * (double)count / (double)n, advice);
+    em_release(&flag);
+    return status;
+}
+
+static em_status advise_on_energy(em_reader *stats, FILE *out)
+{
+    int64_t n_chain = em_reader_n_chain(stats), n_draw = em_reader_n_draw(stats), count = 0;
+    double *energy = NULL, lowest = INFINITY;
+    em_status status = read_statistic(stats, "energy", &energy);
+
+    for (int64_t c = 0; !status && energy && c < n_chain; c++) {
+        double ebfmi = em_ebfmi(n_draw, energy + c * n_draw);
+
+        count += ebfmi < 0.3;
+        lowest = fmin(lowest, ebfmi);
+    }
+    if (count)
+        fprintf(out,
+                "E-BFMI below 0.3: %lld of %lld chains (lowest %.2g). The energy changes too "
+                "slowly to reach heavy tails: reparameterise the model, or draw more.\n",
+                (long long)count, (long long)n_chain, lowest);
+    em_release(&energy);
+    return status;
+}
+
+static em_status advise_on_statistics(const char *path, const char *group, FILE *out)
+{
+    em_reader *stats;
+    em_status status = em_reader_open(path, group, &stats);
+
+    if (status)
+        return status;
+    if (!(status = advise_on_flag(stats, "diverging", "Divergences",
+                                  "The integrator fails where the posterior bends sharply, and "
+                                  "misses that part: raise target_accept, or reparameterise.",
+                                  out)) &&
+        !(status = advise_on_flag(stats, "reached_max_treedepth", "Saturated tree depth",
+                                  "Trajectories were cut short, which costs time: warm up longer, "
+                                  "or allow deeper trees.",
+                                  out)))
+        status = advise_on_energy(stats, out);
+    em_reader_close(&stats);
+    return status;
+}
+
+static bool has_statistics(em_reader *reader, const char *group)
+{
+    return group && (em_reader_has(reader, group, "diverging") ||
+                     em_reader_has(reader, group, "reached_max_treedepth") ||
+                     em_reader_has(reader, group, "energy"));
+}
+
+em_status em_advise(em_reader *reader, const char *path, const char *stats, const em_table *table,
+                    const em_advice_columns *columns, FILE *out)
+{
+    em_status status = EM_OK;
+    int64_t complete;
+
+    if (em_reader_int(reader, "complete", &complete) && !complete)
+        fprintf(out, "Incomplete: the run that wrote this file did not reach its end; emass run "
+                     "--resume goes on from its last checkpoint.\n");
+    if (has_statistics(reader, stats))
+        status = advise_on_statistics(path, stats, out);
+    if (!status)
+        advise_on_rows(table, columns, em_reader_n_chain(reader), out);
+    return status;
+}

@@ -1,0 +1,88 @@
+#include "app/help.h"
+
+#define EXIT_STATUS                                                                                \
+    "Exit status: 0 done; 1 failed while running; 2 usage, config or data error, nothing was\n"    \
+    "written; 75 stopped by a signal or the time limit after a valid checkpoint: submit the "      \
+    "same\n"                                                                                       \
+    "command again with --resume.\n"
+
+const char em_help[] =
+    "emass: parallel chains of MCMC over MPI, with a mass matrix that all chains learn together.\n"
+    "\n"
+    "usage: emass COMMAND ...                  one process\n"
+    "       mpirun -n P emass COMMAND ...      P processes; srun does too\n"
+    "\n"
+    "commands:\n"
+    "  run CONFIG.yaml       sample, and write the draws to one HDF5 file that ArviZ opens\n"
+    "  summary FILE.h5       means, quantiles, effective sample sizes and R-hat of a file\n"
+    "  check CONFIG.yaml     read config and data, print the plan, test the gradient; no sampling\n"
+    "  list [WHAT [NAME]]    models, samplers, mass estimators, and every option\n"
+    "\n"
+    "  COMMAND --help        more about a command\n"
+    "  --version             versions of emass and of the MPI it is linked with\n"
+    "\n"
+    "example:\n"
+    "  mpirun -n 4 emass run heart.yaml --set run.draws=2000\n"
+    "\n" EXIT_STATUS;
+
+const char em_help_run[] =
+    "usage: emass run CONFIG.yaml [OPTION...]\n"
+    "\n"
+    "Samples the model of the config, writes one HDF5 file in ArviZ's schema, and prints the\n"
+    "summary and the convergence verdict. The same seed gives the same draws on any number of\n"
+    "processes. An output that exists is an error, unless one of the last two options is given.\n"
+    "\n"
+    "options:\n"
+    "  --set KEY.PATH=VALUE    replace one value of the config; may be repeated (emass list)\n"
+    "  --output FILE           the same as --set output.file=FILE\n"
+    "  --seed N                the same as --set run.seed=N\n"
+    "  --chains N              the same as --set run.chains=N\n"
+    "  --max-time TIME         the same as --set stop.max_time=TIME, such as 90s, 10m or 3h\n"
+    "  --progress MODE         auto (default: bar on a terminal, else log), bar, log or none\n"
+    "  --quiet                 no progress, no table\n"
+    "  --resume                go on from a valid checkpoint, else start\n"
+    "  --overwrite             replace an output that exists\n"
+    "\n"
+    "example:\n"
+    "  mpirun -n 4 emass run heart.yaml --set sampler.leapfrog_steps=20 --output heart20.h5\n"
+    "\n" EXIT_STATUS;
+
+const char em_help_summary[] =
+    "usage: emass summary FILE.h5 [OPTION...]\n"
+    "\n"
+    "Prints mean, Monte Carlo standard error, standard deviation, percentiles, bulk and tail\n"
+    "effective sample size and R-hat (Vehtari et al. 2021) of every variable, and what is wrong\n"
+    "with the draws, if anything. Reads any file in ArviZ's schema.\n"
+    "\n"
+    "options:\n"
+    "  --group NAME            group of draws (default posterior)\n"
+    "  --var GLOB              only these variables or elements, such as 'beta*'; may be repeated\n"
+    "  --percentiles P,P,...   percentiles to show (default 5,50,95)\n"
+    "  --sort COLUMN           rows by this column, the worst first, such as r_hat\n"
+    "  --csv                   comma-separated, all digits\n"
+    "\n"
+    "example:\n"
+    "  emass summary heart.h5 --var 'beta*' --sort r_hat\n"
+    "\n" EXIT_STATUS;
+
+const char em_help_check[] =
+    "usage: emass check CONFIG.yaml [--set KEY.PATH=VALUE]...\n"
+    "\n"
+    "Reads the config and the data, prints the plan (processes, chains, shards, bytes) and the\n"
+    "config with every default filled in, and compares the model's gradient with central\n"
+    "differences at several points. Nothing is sampled and nothing is written.\n"
+    "\n"
+    "example:\n"
+    "  mpirun -n 4 emass check heart.yaml\n"
+    "\n" EXIT_STATUS;
+
+const char em_help_list[] =
+    "usage: emass list [models|samplers|mass|run|stop|output] [NAME]\n"
+    "\n"
+    "Without arguments, the models, samplers and mass estimators with a line each. With the name\n"
+    "of one, where it comes from and all its options: type, bounds, default, and what they do.\n"
+    "run, stop and output list the options of these sections of the config.\n"
+    "\n"
+    "example:\n"
+    "  emass list samplers hmc\n"
+    "\n" EXIT_STATUS;

@@ -1,0 +1,8 @@
+/* The help texts. */
+#ifndef EM_APP_HELP_H
+#define EM_APP_HELP_H
+
+extern const char em_help[]; /* emass --help */
+extern const char em_help_run[], em_help_summary[], em_help_check[], em_help_list[];
+
+#endif

@@ -1,0 +1,144 @@
+#include "app/list.h"
+
+#include "base/field.h"
+#include "base/nearest.h"
+#include "exchange/options.h"
+#include "par/world.h"
+#include "run/catalogue.h"
+#include "run/config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A section of the config. */
+typedef struct list_topic {
+    const char *name; /* on the command line */
+    const char *title;
+    em_variant_list *variants; /* NULL: none to choose from */
+    const em_field *fields;    /* options of the section itself; NULL: those of the variants */
+} list_topic;
+
+static const list_topic topics[] = {
+    {"models", "model.name", em_model_variant, NULL},
+    {"samplers", "sampler.name", em_sampler_variant, NULL},
+    {"mass", "mass.estimator", em_estimator_variant, em_mass_fields},
+    {"run", "run", NULL, em_run_fields},
+    {"stop", "stop", NULL, em_stop_fields},
+    {"output", "output", NULL, em_output_fields},
+};
+
+enum { N_TOPIC = sizeof topics / sizeof *topics };
+
+static void print_default(const em_field *field)
+{
+    if (!field->fallback)
+        printf("; must be given\n");
+    else if (!*field->fallback)
+        printf("; default: none\n");
+    else
+        printf("; default %s\n", field->fallback);
+}
+
+static void print_fields(const em_field *table)
+{
+    for (const em_field *field = table; field && field->name; field++) {
+        printf("  %-18s ", field->name);
+        em_field_write_expected(field, stdout);
+        print_default(field);
+        printf("  %-18s %s\n", "", field->doc);
+    }
+}
+
+static void print_overview(const list_topic *topic)
+{
+    em_variant variant;
+
+    for (int i = 0; topic->variants && topic->variants(i, &variant); i++)
+        printf("  %-18s %s\n", variant.name, variant.doc);
+}
+
+static void print_topic(const list_topic *topic)
+{
+    printf("%s:\n", topic->title);
+    print_overview(topic);
+    if (topic->variants && topic->fields)
+        printf("\noptions of %s:\n", topic->name);
+    print_fields(topic->fields);
+}
+
+static void print_all(void)
+{
+    for (int i = 0; i < N_TOPIC; i++)
+        if (topics[i].variants) {
+            printf("%s (emass list %s NAME for the options):\n", topics[i].title, topics[i].name);
+            print_overview(&topics[i]);
+            printf("\n");
+        }
+    printf("options of the other sections: emass list run, emass list stop, emass list output\n");
+}
+
+static void print_variant(const em_variant *variant)
+{
+    printf("%s: %s\nsource: %s\n\noptions:\n", variant->name, variant->doc, variant->source);
+    print_fields(variant->fields);
+}
+
+static em_status unknown(const char *what, const em_nearest *nearest, const char *command)
+{
+    if (nearest->name)
+        return em_fail(EM_EUSAGE, "unknown %s '%s'; did you mean %s?", what, nearest->wanted,
+                       nearest->name);
+    return em_fail(EM_EUSAGE, "unknown %s '%s' (see emass %s)", what, nearest->wanted, command);
+}
+
+static em_status find_topic(const char *name, const list_topic **out)
+{
+    em_nearest nearest = em_nearest_start(name);
+
+    for (int i = 0; i < N_TOPIC; i++) {
+        *out = &topics[i];
+        if (strcmp(topics[i].name, name) == 0)
+            return EM_OK;
+        em_nearest_offer(&nearest, topics[i].name);
+    }
+    return unknown("list", &nearest, "list --help");
+}
+
+static em_status find_variant(const list_topic *topic, const char *name, em_variant *out)
+{
+    em_nearest nearest = em_nearest_start(name);
+    char command[64];
+
+    for (int i = 0; topic->variants && topic->variants(i, out); i++) {
+        if (strcmp(out->name, name) == 0)
+            return EM_OK;
+        em_nearest_offer(&nearest, out->name);
+    }
+    snprintf(command, sizeof command, "list %s", topic->name);
+    return unknown("name", &nearest, command);
+}
+
+em_status em_list_command(int argc, const char **argv)
+{
+    const list_topic *topic = NULL;
+    em_variant variant;
+    em_status status = EM_OK;
+
+    if (argc > 3)
+        return em_fail(EM_EUSAGE,
+                       "list: found '%s', expected nothing after a name (see emass list --help)",
+                       argv[3]);
+    if (argc > 1)
+        status = find_topic(argv[1], &topic);
+    if (!status && argc > 2)
+        status = find_variant(topic, argv[2], &variant);
+    if (status || em_world_rank() != 0)
+        return status;
+    if (argc > 2)
+        print_variant(&variant);
+    else if (argc > 1)
+        print_topic(topic);
+    else
+        print_all();
+    return EM_OK;
+}

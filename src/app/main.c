@@ -1,0 +1,108 @@
+/* The program: starts MPI, hands over to a command, and reports its failure once. */
+#include "app/check.h"
+#include "app/help.h"
+#include "app/list.h"
+#include "app/run.h"
+#include "app/summary.h"
+#include "base/fault.h"
+#include "base/nearest.h"
+#include "math/linalg.h"
+#include "par/world.h"
+#include "version.h"
+
+#include <errno.h>
+#include <mpi.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+    const char *name;
+    em_status (*run)(int argc, const char **argv); /* Collective; argv[0] is the name */
+    const char *help;
+} commands[] = {
+    {"run", em_run_command, em_help_run},
+    {"summary", em_summary_command, em_help_summary},
+    {"check", em_check_command, em_help_check},
+    {"list", em_list_command, em_help_list},
+};
+
+enum { N_COMMAND = sizeof commands / sizeof *commands };
+
+static em_status print(const char *text)
+{
+    if (em_world_rank() == 0)
+        fputs(text, stdout);
+    return EM_OK;
+}
+
+static em_status print_version(void)
+{
+    char library[MPI_MAX_LIBRARY_VERSION_STRING];
+    int length;
+
+    MPI_Get_library_version(library, &length);
+    library[strcspn(library, "\n")] = '\0';
+    if (em_world_rank() == 0)
+        printf("emass %s (commit %s)\nMPI: %s\n", EM_VERSION, EM_COMMIT, library);
+    return EM_OK;
+}
+
+static bool asks_for_help(int argc, const char **argv)
+{
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "--help") == 0)
+            return true;
+    return false;
+}
+
+static em_status run_command(int argc, const char **argv)
+{
+    em_nearest nearest = em_nearest_start(argv[0]);
+
+    for (int i = 0; i < N_COMMAND; i++) {
+        if (strcmp(argv[0], commands[i].name) == 0)
+            return asks_for_help(argc, argv) ? print(commands[i].help)
+                                             : commands[i].run(argc, argv);
+        em_nearest_offer(&nearest, commands[i].name);
+    }
+    return em_fail(EM_EUSAGE, "unknown command '%s'%s%s%s", argv[0],
+                   nearest.name ? "; did you mean " : " (see emass --help)",
+                   nearest.name ? nearest.name : "", nearest.name ? "?" : "");
+}
+
+static em_status run_program(int argc, const char **argv)
+{
+    if (argc < 2)
+        return em_fail(EM_EUSAGE,
+                       "expected a command: run, summary, check or list (see emass --help)");
+    if (strcmp(argv[1], "--help") == 0)
+        return print(em_help);
+    if (strcmp(argv[1], "--version") == 0)
+        return print_version();
+    return run_command(argc - 1, argv + 1);
+}
+
+/* A full disk under `emass summary > table` is a failure too. */
+static em_status flush_output(em_status status)
+{
+    if ((fflush(stdout) != 0 || ferror(stdout)) && !status)
+        return em_fail(EM_EIO, "cannot write to standard output: %s", strerror(errno));
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    em_status status = em_world_start(&argc, &argv);
+
+    if (!status) {
+        em_linalg_single_thread();
+        em_fault_start(em_world_rank());
+        status = run_program(argc, (const char **)argv);
+    }
+    status = flush_output(status);
+    if (status < 0 && em_world_rank() == 0)
+        fprintf(stderr, "emass: %s\n", em_error_text());
+    em_world_stop();
+    return em_exit_status(status);
+}

@@ -1,0 +1,420 @@
+#include "app/summary.h"
+
+#include "app/advice.h"
+#include "app/table.h"
+#include "base/memory.h"
+#include "diag/diag.h"
+#include "io/reader.h"
+#include "par/grid.h"
+#include "par/world.h"
+
+#include <fnmatch.h>
+#include <limits.h>
+#include <math.h>
+#include <mpi.h>
+#include <popt.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BATCH_BYTES = 64 << 20 }; /* of draws read at a time */
+
+typedef struct element {
+    int64_t variable, index;
+} element;
+
+typedef struct summary {
+    const em_summary_options *options;
+    em_reader *reader;
+    int64_t n_element;
+    element *element;
+    int64_t first, end; /* this rank's share of the elements */
+    double *value;      /* [end - first][n_value], on rank 0 [n_element][n_value] */
+    int64_t n_value;    /* the columns, and after them the number of draws that are not finite */
+    em_table table;
+    em_advice_columns column;
+    int64_t sort; /* the column to sort by; -1: none */
+} summary;
+
+em_summary_options em_summary_defaults(const char *path)
+{
+    static double percentile[] = {5, 50, 95};
+
+    return (em_summary_options){.path = path, .group = "posterior", .percentile = {3, percentile}};
+}
+
+/* The group of statistics that belongs to a group of draws; NULL: none. */
+static const char *statistics_of(const char *group)
+{
+    static const char *const pair[][2] = {{"posterior", "sample_stats"},
+                                          {"unconstrained_posterior", "sample_stats"},
+                                          {"warmup_posterior", "warmup_sample_stats"}};
+
+    for (size_t i = 0; i < sizeof pair / sizeof *pair; i++)
+        if (strcmp(group, pair[i][0]) == 0)
+            return pair[i][1];
+    return NULL;
+}
+
+static bool matches(const char *pattern, const char *variable, const char *label)
+{
+    /* The brackets of theta[2] would be a set of characters to a glob. */
+    return strcmp(pattern, label) == 0 || fnmatch(pattern, variable, 0) == 0 ||
+           fnmatch(pattern, label, 0) == 0;
+}
+
+static bool wanted(const em_summary_options *options, const em_reader_variable *v, int64_t index)
+{
+    for (const char *const *p = options->pattern; p && *p; p++)
+        if (matches(*p, v->name, v->label[index]))
+            return true;
+    return !options->pattern;
+}
+
+/* Fails where a pattern matches nothing. */
+static em_status check_patterns(const summary *s)
+{
+    for (const char *const *p = s->options->pattern; p && *p; p++) {
+        bool found = false;
+
+        for (int64_t i = 0; i < em_reader_n_variable(s->reader) && !found; i++) {
+            const em_reader_variable *v = em_reader_variable_at(s->reader, i);
+
+            for (int64_t k = 0; k < v->size && !found; k++)
+                found = matches(*p, v->name, v->label[k]);
+        }
+        if (!found)
+            return em_fail(EM_EUSAGE,
+                           "--var %s: no such variable or element in group %s of %s, which "
+                           "begins with %s",
+                           *p, s->options->group, s->options->path,
+                           em_reader_variable_at(s->reader, 0)->name);
+    }
+    return EM_OK;
+}
+
+static em_status select_elements(summary *s)
+{
+    int64_t total = 0;
+    em_status status;
+
+    for (int64_t i = 0; i < em_reader_n_variable(s->reader); i++)
+        total += em_reader_variable_at(s->reader, i)->size;
+    if ((status = check_patterns(s)) ||
+        (status = em_allocate(total, sizeof *s->element, &s->element)))
+        return status;
+    for (int64_t i = 0; i < em_reader_n_variable(s->reader); i++) {
+        const em_reader_variable *v = em_reader_variable_at(s->reader, i);
+
+        for (int64_t k = 0; k < v->size; k++)
+            if (wanted(s->options, v, k))
+                s->element[s->n_element++] = (element){i, k};
+    }
+    if (s->n_element > INT_MAX) /* what MPI counts to */
+        return em_fail(EM_EUSAGE, "%s has %lld elements, more than %d: choose some by --var",
+                       s->options->path, (long long)s->n_element, INT_MAX);
+    return EM_OK;
+}
+
+static em_status add_column(summary *s, em_digits digits, const char *name)
+{
+    em_column *column = &s->table.column[s->table.n_column++];
+
+    column->digits = digits;
+    return em_copy_text(name, &column->name);
+}
+
+static em_status add_columns(summary *s)
+{
+    const em_reals *percentile = &s->options->percentile;
+    int64_t n_column = 6 + percentile->count;
+    char name[32];
+    em_status status;
+
+    if ((status = em_allocate(n_column, sizeof *s->table.column, &s->table.column)) ||
+        (status = add_column(s, EM_DIGITS_FOUR, "mean")) ||
+        (status = add_column(s, EM_DIGITS_FOUR, "mcse_mean")) ||
+        (status = add_column(s, EM_DIGITS_FOUR, "sd")))
+        return status;
+    for (int64_t i = 0; i < percentile->count; i++) {
+        snprintf(name, sizeof name, "%g%%", percentile->value[i]);
+        if ((status = add_column(s, EM_DIGITS_FOUR, name)))
+            return status;
+    }
+    s->column = (em_advice_columns){n_column - 3, n_column - 2, n_column - 1, n_column};
+    s->n_value = n_column + 1;
+    if ((status = add_column(s, EM_DIGITS_WHOLE, "ess_bulk")) ||
+        (status = add_column(s, EM_DIGITS_WHOLE, "ess_tail")))
+        return status;
+    return add_column(s, EM_DIGITS_THOUSANDTHS, "r_hat");
+}
+
+static em_status find_sort_column(summary *s)
+{
+    const char *name = s->options->sort;
+
+    s->sort = -1;
+    for (int64_t j = 0; name && j < s->table.n_column; j++)
+        if (strcmp(name, s->table.column[j].name) == 0)
+            s->sort = j;
+    if (name && s->sort < 0)
+        return em_fail(EM_EUSAGE,
+                       "--sort %s: no such column; expected mean, mcse_mean, sd, a percentile "
+                       "such as 50%%, ess_bulk, ess_tail or r_hat",
+                       name);
+    return EM_OK;
+}
+
+static em_status prepare(summary *s)
+{
+    const em_summary_options *options = s->options;
+    int64_t n_rank = em_world_size(), rank = em_world_rank();
+    em_status status;
+
+    if ((status = add_columns(s)) || (status = find_sort_column(s)) ||
+        (status = em_reader_open(options->path, options->group, &s->reader)))
+        return status;
+    if (em_reader_n_draw(s->reader) < 1 || em_reader_n_chain(s->reader) < 1)
+        return em_fail(EM_EDATA, "%s: group %s has no draws", options->path, options->group);
+    if ((status = select_elements(s)))
+        return status;
+    s->first = em_deal_first(s->n_element, n_rank, rank);
+    s->end = em_deal_first(s->n_element, n_rank, rank + 1);
+    return em_allocate_doubles((rank == 0 ? s->n_element : s->end - s->first) * s->n_value,
+                               &s->value);
+}
+
+/* One row of the table. `draws`: [n_chain][n_draw]. */
+static em_status summarise(const summary *s, em_diag *diag, const double *draws, double *value)
+{
+    int64_t n_chain = em_reader_n_chain(s->reader), n_draw = em_reader_n_draw(s->reader);
+    int64_t n_percentile = s->options->percentile.count, n_nonfinite = 0;
+    em_diagnosis d;
+    em_status status;
+
+    for (int64_t i = 0; i < n_percentile; i++)
+        value[3 + i] = s->options->percentile.value[i] / 100;
+    if ((status = em_diagnose(diag, n_chain, n_draw, draws, &d)) ||
+        (status = em_quantiles(diag, n_chain * n_draw, draws, n_percentile, value + 3, value + 3)))
+        return status;
+    for (int64_t i = 0; i < n_chain * n_draw; i++)
+        n_nonfinite += !isfinite(draws[i]);
+    value[0] = d.mean;
+    value[1] = d.mcse_mean;
+    value[2] = d.sd;
+    value[s->column.ess_bulk] = d.ess_bulk;
+    value[s->column.ess_tail] = d.ess_tail;
+    value[s->column.r_hat] = d.r_hat;
+    value[s->column.n_nonfinite] = (double)n_nonfinite;
+    return EM_OK;
+}
+
+/* How many elements from i on can be read in one go. */
+static int64_t run_length(const summary *s, int64_t i, int64_t most)
+{
+    int64_t n = 1;
+
+    while (n < most && i + n < s->end && s->element[i + n].variable == s->element[i].variable &&
+           s->element[i + n].index == s->element[i].index + n)
+        n++;
+    return n;
+}
+
+/* This rank's share. */
+static em_status summarise_share(summary *s)
+{
+    int64_t size = em_reader_n_chain(s->reader) * em_reader_n_draw(s->reader), n;
+    int64_t most = BATCH_BYTES / (int64_t)sizeof(double) / size;
+    double *draws = NULL;
+    em_diag *diag = NULL;
+    em_status status;
+
+    most = most < 1 ? 1 : most > s->end - s->first ? s->end - s->first : most;
+    if (!(status = em_diag_create(&diag)))
+        status = em_allocate_doubles(most * size, &draws);
+    for (int64_t i = s->first; !status && i < s->end; i += n) {
+        n = run_length(s, i, most);
+        status =
+            em_reader_elements(s->reader, s->element[i].variable, s->element[i].index, n, draws);
+        for (int64_t k = 0; !status && k < n; k++)
+            status =
+                summarise(s, diag, draws + k * size, s->value + (i - s->first + k) * s->n_value);
+    }
+    em_release(&draws);
+    em_diag_destroy(&diag);
+    return status;
+}
+
+/* All rows to rank 0, whose own are already in their place. Collective. */
+static em_status gather(summary *s)
+{
+    int n_rank = em_world_size(), share = (int)(s->end - s->first);
+    int *count, *start = NULL;
+    MPI_Datatype row;
+    em_status status;
+
+    if (!(status = em_allocate(n_rank, sizeof *count, &count)))
+        status = em_allocate(n_rank, sizeof *start, &start);
+    if (!(status = em_agree(status))) {
+        for (int r = 0; r < n_rank; r++) {
+            start[r] = (int)em_deal_first(s->n_element, n_rank, r);
+            count[r] = (int)em_deal_first(s->n_element, n_rank, r + 1) - start[r];
+        }
+        MPI_Type_contiguous((int)s->n_value, MPI_DOUBLE, &row);
+        MPI_Type_commit(&row);
+        MPI_Gatherv(em_world_rank() == 0 ? MPI_IN_PLACE : s->value, share, row, s->value, count,
+                    start, row, 0, MPI_COMM_WORLD);
+        MPI_Type_free(&row);
+    }
+    em_release(&count);
+    em_release(&start);
+    return status;
+}
+
+static em_status fill_table(summary *s)
+{
+    em_status status = em_allocate(s->n_element, sizeof *s->table.row, &s->table.row);
+
+    if (status)
+        return status;
+    for (int64_t i = 0; i < s->n_element; i++) {
+        const element *e = &s->element[i];
+
+        s->table.row[i] = (em_row){em_reader_variable_at(s->reader, e->variable)->label[e->index],
+                                   s->value + i * s->n_value};
+    }
+    s->table.n_row = s->n_element;
+    if (s->sort >= 0) /* the worst first: few effective draws, or large numbers */
+        em_table_sort(&s->table, s->sort,
+                      s->sort == s->column.ess_bulk || s->sort == s->column.ess_tail);
+    return EM_OK;
+}
+
+/* Rank 0 alone. */
+static em_status print(summary *s, FILE *out)
+{
+    const char *stats = statistics_of(s->options->group);
+    em_status status = fill_table(s);
+
+    if (status)
+        return status;
+    if (s->options->csv) {
+        em_table_print_csv(&s->table, out);
+    } else {
+        fprintf(out, "%s: %lld chains x %lld draws\n", s->options->group,
+                (long long)em_reader_n_chain(s->reader), (long long)em_reader_n_draw(s->reader));
+        em_table_print(&s->table, out);
+    }
+    return em_advise(s->reader, s->options->path, stats, &s->table, &s->column,
+                     s->options->csv ? stderr : out);
+}
+
+static void release(summary *s)
+{
+    em_reader_close(&s->reader);
+    for (int64_t j = 0; j < s->table.n_column; j++)
+        em_release(&s->table.column[j].name);
+    em_release(&s->table.column);
+    em_release(&s->table.row);
+    em_release(&s->element);
+    em_release(&s->value);
+}
+
+em_status em_summary_print(const em_summary_options *options, FILE *out)
+{
+    summary s = {.options = options};
+    em_status status = em_agree(prepare(&s));
+
+    if (!status)
+        status = em_agree(summarise_share(&s));
+    if (!status)
+        status = gather(&s);
+    if (!status)
+        status = em_agree(em_world_rank() == 0 ? print(&s, out) : EM_OK);
+    release(&s);
+    return status;
+}
+
+/* Numbers between 0 and 100, separated by commas. */
+static em_status parse_percentiles(const char *text, em_reals *out)
+{
+    const char *next = text;
+    em_status status = em_allocate_doubles((int64_t)strlen(text) / 2 + 1, &out->value);
+
+    out->count = 0;
+    while (!status) {
+        char *end;
+        double x = strtod(next, &end);
+
+        if (end == next || (*end && *end != ',') || !(x >= 0 && x <= 100))
+            return em_fail(EM_EUSAGE,
+                           "--percentiles %s: found '%s', expected numbers between 0 and 100 "
+                           "separated by commas",
+                           text, next);
+        out->value[out->count++] = x;
+        if (!*end)
+            return EM_OK;
+        next = end + 1;
+    }
+    return status;
+}
+
+/* What the command line gave; text is owned, from malloc as popt does it. */
+typedef struct arguments {
+    char *group, *percentiles, *sort, **pattern;
+    int csv;
+    em_reals percentile;
+} arguments;
+
+static void release_arguments(arguments *a)
+{
+    for (char **p = a->pattern; p && *p; p++)
+        free(*p);
+    free(a->pattern);
+    free(a->group);
+    free(a->percentiles);
+    free(a->sort);
+    em_release(&a->percentile.value);
+}
+
+static em_status parse(poptContext popt, arguments *a, em_summary_options *options)
+{
+    int code = poptGetNextOpt(popt);
+    em_status status;
+
+    if (code < -1)
+        return em_fail(EM_EUSAGE, "summary: %s: %s (see emass summary --help)",
+                       poptBadOption(popt, POPT_BADOPTION_NOALIAS), poptStrerror(code));
+    *options = em_summary_defaults(poptGetArg(popt));
+    if (!options->path || poptPeekArg(popt))
+        return em_fail(EM_EUSAGE, "summary: expected one file (see emass summary --help)");
+    options->group = a->group ? a->group : options->group;
+    options->pattern = (const char *const *)a->pattern;
+    options->sort = a->sort;
+    options->csv = a->csv;
+    if (!a->percentiles)
+        return EM_OK;
+    status = parse_percentiles(a->percentiles, &a->percentile);
+    options->percentile = a->percentile;
+    return status;
+}
+
+em_status em_summary_command(int argc, const char **argv)
+{
+    arguments a = {0};
+    const struct poptOption table[] = {
+        {"group", 0, POPT_ARG_STRING, &a.group, 0, NULL, NULL},
+        {"var", 0, POPT_ARG_ARGV, &a.pattern, 0, NULL, NULL},
+        {"percentiles", 0, POPT_ARG_STRING, &a.percentiles, 0, NULL, NULL},
+        {"sort", 0, POPT_ARG_STRING, &a.sort, 0, NULL, NULL},
+        {"csv", 0, POPT_ARG_NONE, &a.csv, 0, NULL, NULL},
+        POPT_TABLEEND};
+    poptContext popt = poptGetContext("emass summary", argc, argv, table, 0);
+    em_summary_options options;
+    em_status status = em_agree(parse(popt, &a, &options));
+
+    if (!status)
+        status = em_summary_print(&options, stdout);
+    poptFreeContext(popt);
+    release_arguments(&a);
+    return status;
+}

@@ -1,0 +1,39 @@
+/* A table of numbers with named rows and columns, for people and for programs. All Local. */
+#ifndef EM_APP_TABLE_H
+#define EM_APP_TABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* How the numbers of a column are shown to people; programs get all digits. */
+typedef enum em_digits { EM_DIGITS_FOUR, EM_DIGITS_WHOLE, EM_DIGITS_THOUSANDTHS } em_digits;
+
+typedef struct em_column {
+    char *name; /* UTF-8 */
+    em_digits digits;
+    int width; /* set by em_table_print */
+} em_column;
+
+typedef struct em_row {
+    const char *name;    /* UTF-8, borrowed */
+    const double *value; /* [n_column], borrowed */
+} em_row;
+
+typedef struct em_table {
+    int64_t n_row, n_column;
+    em_row *row;
+    em_column *column;
+} em_table;
+
+/* Aligned columns. */
+void em_table_print(em_table *table, FILE *out);
+
+/* Comma-separated (RFC 4180, but lines end with \n), 17 digits, rows named in the column `name`. */
+void em_table_print_csv(const em_table *table, FILE *out);
+
+/* Sorts the rows by a column; those with NaN come first, and equal ones keep their order, provided
+ * the values lie in memory in the order of the rows. */
+void em_table_sort(em_table *table, int64_t column, bool ascending);
+
+#endif

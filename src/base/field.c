@@ -1,0 +1,429 @@
+#include "base/field.h"
+
+#include "base/memory.h"
+#include "base/nearest.h"
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The member of some options that a field describes, under each type it may have. */
+typedef union member {
+    void *at;
+    bool *boolean;
+    int64_t *integer;
+    double *real;
+    char **text;
+    int *choice;
+    em_reals *reals;
+    em_texts *texts;
+} member;
+
+static member member_of(const em_field *field, void *options)
+{
+    return (member){(char *)options + field->offset};
+}
+
+static const struct {
+    char letter;
+    double seconds;
+} units[] = {{'d', 86400}, {'h', 3600}, {'m', 60}, {'s', 1}};
+
+enum { N_UNIT = sizeof units / sizeof *units };
+
+static void release_texts(em_texts *texts)
+{
+    for (int64_t i = 0; i < texts->count; i++)
+        em_release(&texts->value[i]);
+    em_release(&texts->value);
+    texts->count = 0;
+}
+
+void em_value_release(em_value *value)
+{
+    release_texts(&value->text);
+    value->kind = EM_VALUE_NULL;
+}
+
+const em_field *em_field_find(const em_field *table, const char *name)
+{
+    for (const em_field *field = table; field && field->name; field++)
+        if (strcmp(field->name, name) == 0)
+            return field;
+    return NULL;
+}
+
+/* ---- what is expected ---- */
+
+/* As few digits as read back to the same number. */
+static void write_real(double value, FILE *out)
+{
+    char text[32];
+
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, value);
+        if (strtod(text, NULL) == value)
+            break;
+    }
+    fputs(text, out);
+}
+
+static bool is_bounded(const em_field *field)
+{
+    return field->minimum != 0 || field->maximum != 0;
+}
+
+static void write_choices(const em_field *field, FILE *out)
+{
+    fputs("one of ", out);
+    for (const char *const *choice = field->choices; *choice; choice++)
+        fprintf(out, "%s%s", choice == field->choices ? "" : ", ", *choice);
+}
+
+static void write_bounds(const em_field *field, FILE *out)
+{
+    fputs(isinf(field->maximum) ? " of at least " : " from ", out);
+    write_real(field->minimum, out);
+    if (!isinf(field->maximum)) {
+        fputs(" to ", out);
+        write_real(field->maximum, out);
+    }
+    if (field->type == EM_FIELD_DURATION)
+        fputs(" seconds", out);
+}
+
+void em_field_write_expected(const em_field *field, FILE *out)
+{
+    static const char *const what[] = {
+        [EM_FIELD_BOOL] = "true or false",
+        [EM_FIELD_INT] = "an integer",
+        [EM_FIELD_REAL] = "a number",
+        [EM_FIELD_DURATION] = "a duration (90, 90s, 10m, 3h, 1d or 01:30:00)",
+        [EM_FIELD_TEXT] = "text",
+        [EM_FIELD_PATH] = "a path",
+        [EM_FIELD_REALS] = "a list of numbers",
+        [EM_FIELD_TEXTS] = "a list of texts",
+    };
+
+    if (field->type == EM_FIELD_CHOICE)
+        write_choices(field, out);
+    else
+        fputs(what[field->type], out);
+    if (is_bounded(field))
+        write_bounds(field, out);
+    if (field->word)
+        fprintf(out, ", or %s", field->word);
+}
+
+/* Fails with "found ..., expected ...": `text` where there is a text, else what there is instead.
+ */
+static em_status mismatch(const em_field *field, const char *text, const char *instead)
+{
+    em_nearest nearest = em_nearest_start(text ? text : "");
+    char expected[512] = "";
+    FILE *out = fmemopen(expected, sizeof expected - 1, "w");
+
+    if (out) {
+        em_field_write_expected(field, out);
+        fclose(out);
+    }
+    if (field->type == EM_FIELD_CHOICE && text)
+        for (const char *const *choice = field->choices; *choice; choice++)
+            em_nearest_offer(&nearest, *choice);
+    if (field->word && text)
+        em_nearest_offer(&nearest, field->word);
+    return em_fail(EM_ECONFIG, "found %s%s%s, expected %s%s%s%s", text ? "'" : "",
+                   text ? em_excerpt_of(text).text : instead, text ? "'" : "", expected,
+                   nearest.name ? "; did you mean " : "", nearest.name ? nearest.name : "",
+                   nearest.name ? "?" : "");
+}
+
+/* ---- reading ---- */
+
+/* Reads a finite decimal number; *rest is what follows it, NULL: nothing may. */
+static bool read_real(const char *text, const char **rest, double *out)
+{
+    const size_t length = strspn(text, "0123456789+-.eE"); /* no hex, no inf, no nan */
+    char *end;
+
+    *out = strtod(text, &end);
+    if (rest)
+        *rest = end;
+    return end > text && end <= text + length && (rest || !*end) && isfinite(*out);
+}
+
+/* 1000 or 1e6; INT64_MIN is kept for words. */
+static bool read_integer(const char *text, int64_t *out)
+{
+    static const double exact = 9007199254740992; /* 2^53: every integer up to it is a double */
+    double real;
+
+    if (!read_real(text, NULL, &real))
+        return false;
+    if (strspn(text, "+-0123456789") == strlen(text)) {
+        *out = (int64_t)strtoimax(text, NULL, 10);
+        return *out > INT64_MIN && *out < INT64_MAX; /* where strtoimax stops short */
+    }
+    *out = fabs(real) <= exact ? (int64_t)real : 0;
+    return (double)*out == real;
+}
+
+/* 01:30:00 */
+static bool read_clock(const char *text, double *seconds)
+{
+    unsigned hour, minute, second;
+    int end = 0;
+
+    if (strspn(text, "0123456789:") != strlen(text))
+        return false;
+    if (sscanf(text, "%6u:%2u:%2u%n", &hour, &minute, &second, &end) != 3 || text[end])
+        return false;
+    *seconds = 3600.0 * hour + 60.0 * minute + second;
+    return minute < 60 && second < 60;
+}
+
+/* 90, 90s, 10m, 3h, 1d */
+static bool read_duration(const char *text, double *seconds)
+{
+    const char *unit;
+
+    if (read_clock(text, seconds))
+        return true;
+    if (!read_real(text, &unit, seconds))
+        return false;
+    for (int i = 0; i < N_UNIT && *unit; i++)
+        if (*unit == units[i].letter) {
+            *seconds *= units[i].seconds;
+            unit++;
+            break;
+        }
+    return !*unit && isfinite(*seconds);
+}
+
+static bool is_within(const em_field *field, double value)
+{
+    return !is_bounded(field) || (value >= field->minimum && value <= field->maximum);
+}
+
+static bool read_choice(const em_field *field, const char *text, int *out)
+{
+    for (*out = 0; field->choices[*out]; (*out)++)
+        if (strcmp(text, field->choices[*out]) == 0)
+            return true;
+    return false;
+}
+
+static bool read_bool(const char *text, bool *out)
+{
+    *out = strcmp(text, "true") == 0;
+    return *out || strcmp(text, "false") == 0;
+}
+
+static em_status set_absent(const em_field *field, void *options)
+{
+    const member slot = member_of(field, options);
+
+    switch (field->type) {
+    case EM_FIELD_INT:
+        *slot.integer = INT64_MIN;
+        break;
+    case EM_FIELD_REAL:
+    case EM_FIELD_DURATION:
+        *slot.real = NAN;
+        break;
+    case EM_FIELD_CHOICE:
+        *slot.choice = -1;
+        break;
+    default:
+        break; /* zero says it */
+    }
+    return EM_OK;
+}
+
+static bool read_scalar(const em_field *field, const char *text, void *options)
+{
+    const member slot = member_of(field, options);
+
+    switch (field->type) {
+    case EM_FIELD_BOOL:
+        return read_bool(text, slot.boolean);
+    case EM_FIELD_INT:
+        return read_integer(text, slot.integer) && is_within(field, (double)*slot.integer);
+    case EM_FIELD_REAL:
+        return read_real(text, NULL, slot.real) && is_within(field, *slot.real);
+    case EM_FIELD_DURATION:
+        return read_duration(text, slot.real) && is_within(field, *slot.real);
+    case EM_FIELD_CHOICE:
+        return read_choice(field, text, slot.choice);
+    default:
+        return false;
+    }
+}
+
+static em_status read_reals(const em_field *field, const em_texts *text, em_reals *out)
+{
+    em_status status = em_allocate(text->count, sizeof *out->value, &out->value);
+
+    for (int64_t i = 0; !status && i < text->count; i++) {
+        out->count = i + 1;
+        if (!read_real(text->value[i], NULL, &out->value[i]) || !is_within(field, out->value[i]))
+            status = mismatch(field, text->value[i], NULL);
+    }
+    return status;
+}
+
+static em_status read_texts(const em_texts *text, em_texts *out)
+{
+    em_status status = em_allocate(text->count, sizeof *out->value, &out->value);
+
+    for (int64_t i = 0; !status && i < text->count; i++) {
+        status = em_copy_text(text->value[i], &out->value[i]);
+        out->count = i + 1;
+    }
+    return status;
+}
+
+em_status em_field_read(const em_field *field, const em_value *value, void *options)
+{
+    const member slot = member_of(field, options);
+    const char *text;
+
+    if (value->kind == EM_VALUE_NULL && field->fallback && !*field->fallback)
+        return set_absent(field, options);
+    if (value->kind == EM_VALUE_NULL)
+        return mismatch(field, NULL, "nothing");
+    if (value->kind == EM_VALUE_MAPPING)
+        return mismatch(field, NULL, "a mapping");
+    if (field->type == EM_FIELD_REALS)
+        return read_reals(field, &value->text, slot.reals);
+    if (field->type == EM_FIELD_TEXTS)
+        return read_texts(&value->text, slot.texts);
+    if (value->kind == EM_VALUE_LIST)
+        return mismatch(field, NULL, "a list");
+    text = value->text.value[0];
+    if (field->type == EM_FIELD_TEXT || field->type == EM_FIELD_PATH)
+        return em_copy_text(text, slot.text);
+    if (field->word && strcmp(text, field->word) == 0)
+        return set_absent(field, options);
+    return read_scalar(field, text, options) ? EM_OK : mismatch(field, text, NULL);
+}
+
+/* ---- writing ---- */
+
+/* In the largest unit that takes a whole number. */
+static void write_duration(double seconds, FILE *out)
+{
+    int i = 0;
+
+    while (i < N_UNIT - 1 && (seconds == 0 || fmod(seconds, units[i].seconds) != 0))
+        i++;
+    write_real(seconds / units[i].seconds, out);
+    fputc(units[i].letter, out);
+}
+
+/* Plain where no reader could take it for anything else, else in single quotes. */
+static void write_text(const char *text, FILE *out)
+{
+    static const char first[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ/_";
+    static const char digits[] = "0123456789.-";
+    size_t length = 0;
+
+    while (text[length] &&
+           (strchr(first, text[length]) || (length && strchr(digits, text[length]))))
+        length++;
+    if (length && !text[length] && strcasecmp(text, "null") != 0) {
+        fputs(text, out);
+        return;
+    }
+    fputc('\'', out);
+    for (; *text; text++) {
+        if (*text == '\'')
+            fputc('\'', out);
+        fputc(*text, out);
+    }
+    fputc('\'', out);
+}
+
+static void write_list(const em_field *field, const member slot, FILE *out)
+{
+    const bool real = field->type == EM_FIELD_REALS;
+    const int64_t count = real ? slot.reals->count : slot.texts->count;
+
+    fputc('[', out);
+    for (int64_t i = 0; i < count; i++) {
+        fputs(i ? ", " : "", out);
+        if (real)
+            write_real(slot.reals->value[i], out);
+        else
+            write_text(slot.texts->value[i], out);
+    }
+    fputc(']', out);
+}
+
+static bool is_absent(const em_field *field, const member slot)
+{
+    switch (field->type) {
+    case EM_FIELD_INT:
+        return *slot.integer == INT64_MIN;
+    case EM_FIELD_REAL:
+    case EM_FIELD_DURATION:
+        return isnan(*slot.real);
+    case EM_FIELD_TEXT:
+    case EM_FIELD_PATH:
+        return !*slot.text;
+    case EM_FIELD_CHOICE:
+        return *slot.choice < 0;
+    default:
+        return false;
+    }
+}
+
+void em_field_write(const em_field *field, const void *options, FILE *out)
+{
+    const member slot = member_of(field, (void *)options);
+
+    if (is_absent(field, slot)) {
+        fputs(field->word ? field->word : "null", out);
+        return;
+    }
+    switch (field->type) {
+    case EM_FIELD_BOOL:
+        fputs(*slot.boolean ? "true" : "false", out);
+        break;
+    case EM_FIELD_INT:
+        fprintf(out, "%" PRId64, *slot.integer);
+        break;
+    case EM_FIELD_REAL:
+        write_real(*slot.real, out);
+        break;
+    case EM_FIELD_DURATION:
+        write_duration(*slot.real, out);
+        break;
+    case EM_FIELD_CHOICE:
+        fputs(field->choices[*slot.choice], out);
+        break;
+    case EM_FIELD_TEXT:
+    case EM_FIELD_PATH:
+        write_text(*slot.text, out);
+        break;
+    case EM_FIELD_REALS:
+    case EM_FIELD_TEXTS:
+        write_list(field, slot, out);
+        break;
+    }
+}
+
+void em_field_release(const em_field *table, void *options)
+{
+    for (const em_field *field = table; field && field->name && options; field++) {
+        const member slot = member_of(field, options);
+        if (field->type == EM_FIELD_TEXT || field->type == EM_FIELD_PATH)
+            em_release(slot.text);
+        if (field->type == EM_FIELD_REALS)
+            em_release(&slot.reals->value);
+        if (field->type == EM_FIELD_TEXTS)
+            release_texts(slot.texts);
+    }
+}

@@ -1,0 +1,506 @@
+#include "run/config.h"
+
+#include "base/field.h"
+#include "base/memory.h"
+#include "base/nearest.h"
+#include "base/text.h"
+#include "model/list.h"
+#include "run/catalogue.h"
+#include "run/path.h"
+#include "run/yaml.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A section of the config: the options of its table, or of the variant that its `name` chooses. */
+typedef struct config_section {
+    const char *name;
+    em_variant_list *variants; /* NULL: the section has no `name` */
+    const em_field *fields;    /* of the variant once it is chosen */
+    void *options;             /* likewise */
+    const char *chosen;        /* name of the variant; NULL: none yet, or no variants */
+} config_section;
+
+enum { MODEL, SAMPLER, MASS, RUN, STOP, OUTPUT, N_SECTION };
+
+typedef struct parse {
+    em_config *config;
+    em_yaml *yaml;
+    config_section section[N_SECTION];
+} parse;
+
+/* A dotted path. */
+typedef struct dotted {
+    char text[256];
+} dotted;
+
+static dotted join(const char *section, const char *option)
+{
+    dotted joined;
+
+    snprintf(joined.text, sizeof joined.text, "%s.%s", section, option);
+    return joined;
+}
+
+/* ---- which keys there are ---- */
+
+static config_section *find_section(parse *p, const char *name, size_t length)
+{
+    for (int i = 0; i < N_SECTION; i++)
+        if (strncmp(p->section[i].name, name, length) == 0 && !p->section[i].name[length])
+            return &p->section[i];
+    return NULL;
+}
+
+/* The i-th table whose options may stand in the section: the chosen variant's, or all variants'. */
+static bool table_of(const config_section *section, int i, const em_field **table)
+{
+    em_variant variant;
+
+    if (!section->variants || section->chosen) {
+        *table = section->fields;
+        return i == 0;
+    }
+    if (!section->variants(i, &variant))
+        return false;
+    *table = variant.fields;
+    return true;
+}
+
+static const em_field *find_field(const config_section *section, const char *option)
+{
+    const em_field *table, *field = NULL;
+
+    for (int i = 0; !field && table_of(section, i, &table); i++)
+        field = em_field_find(table, option);
+    return field;
+}
+
+/* True for `kappa`, where there is an option kappa.k0. */
+static bool is_group(const config_section *section, const char *option)
+{
+    const size_t length = strlen(option);
+    const em_field *table;
+
+    for (int i = 0; table_of(section, i, &table); i++)
+        for (const em_field *field = table; field && field->name; field++)
+            if (strncmp(field->name, option, length) == 0 && field->name[length] == '.')
+                return true;
+    return false;
+}
+
+/* ---- unknown keys ---- */
+
+/* The section where an option of exactly this name is known. */
+static const config_section *find_elsewhere(const parse *p, const char *option)
+{
+    for (int i = 0; i < N_SECTION; i++)
+        if (find_field(&p->section[i], option))
+            return &p->section[i];
+    return NULL;
+}
+
+/* `meant`: what to suggest; NULL: nothing is near, and `otherwise` ends the message. */
+static em_status unknown_key(const em_yaml_entry *entry, const char *meant, const char *otherwise)
+{
+    const em_excerpt key = em_excerpt_of(entry->key);
+
+    if (meant)
+        return em_fail(EM_ECONFIG, "%s: unknown key %s; did you mean %s?", entry->place, key.text,
+                       meant);
+    return em_fail(EM_ECONFIG, "%s: unknown key %s%s", entry->place, key.text, otherwise);
+}
+
+static em_status unknown_section(const parse *p, const em_yaml_entry *entry)
+{
+    const config_section *other = find_elsewhere(p, entry->key);
+    em_nearest nearest = em_nearest_start(entry->key);
+
+    if (other)
+        return unknown_key(entry, join(other->name, entry->key).text, "");
+    for (int i = 0; i < N_SECTION; i++)
+        em_nearest_offer(&nearest, p->section[i].name);
+    return unknown_key(entry, nearest.name, ", expected model, sampler, mass, run, stop or output");
+}
+
+/* An option that another variant of the section has, but not the chosen one. */
+static em_status option_of_other(const config_section *section, const em_yaml_entry *entry,
+                                 const char *option)
+{
+    em_variant variant;
+
+    for (int i = 0; section->chosen && section->variants(i, &variant); i++)
+        if (em_field_find(variant.fields, option))
+            return em_fail(EM_ECONFIG, "%s: %s is not an option of %s, but of %s", entry->place,
+                           entry->key, section->chosen, variant.name);
+    return EM_OK;
+}
+
+static em_status unknown_option(const parse *p, const config_section *section,
+                                const em_yaml_entry *entry, const char *option)
+{
+    const config_section *other = find_elsewhere(p, option);
+    em_nearest nearest = em_nearest_start(option);
+    const em_field *table;
+    em_status status = option_of_other(section, entry, option);
+
+    if (status)
+        return status;
+    if (other)
+        return unknown_key(entry, join(other->name, option).text, "");
+    for (int i = 0; table_of(section, i, &table); i++)
+        for (const em_field *field = table; field && field->name; field++)
+            em_nearest_offer(&nearest, field->name);
+    if (section->variants)
+        em_nearest_offer(&nearest, "name");
+    return unknown_key(entry, nearest.name, " (see emass list)");
+}
+
+static em_status check_key(parse *p, const em_yaml_entry *entry)
+{
+    const size_t length = strcspn(entry->key, ".");
+    const bool is_option = entry->key[length] == '.';
+    const char *option = entry->key + length + is_option;
+    const config_section *section = find_section(p, entry->key, length);
+
+    if (!section)
+        return unknown_section(p, entry);
+    if (!is_option || is_group(section, option)) {
+        if (entry->value.kind == EM_VALUE_MAPPING || entry->value.kind == EM_VALUE_NULL)
+            return EM_OK;
+        return em_fail(EM_ECONFIG, "%s: %s: found a value, expected a mapping of options",
+                       entry->place, entry->key);
+    }
+    if (section->variants && strcmp(option, "name") == 0)
+        return EM_OK;
+    if (!find_field(section, option))
+        return unknown_option(p, section, entry, option);
+    if (entry->value.kind == EM_VALUE_MAPPING)
+        return em_fail(EM_ECONFIG, "%s: %s: found a mapping, expected a value", entry->place,
+                       entry->key);
+    return EM_OK;
+}
+
+static em_status check_keys(parse *p)
+{
+    em_status status = EM_OK;
+
+    for (int64_t i = 0; !status && i < p->yaml->count; i++)
+        status = check_key(p, &p->yaml->entry[i]);
+    return status;
+}
+
+/* ---- the variant that a section's name chooses ---- */
+
+static em_status unknown_variant(const config_section *section, const em_yaml_entry *entry)
+{
+    const bool is_text = entry->value.kind == EM_VALUE_SCALAR;
+    const char *found = is_text ? entry->value.text.value[0] : "";
+    em_nearest nearest = em_nearest_start(found);
+    em_variant variant;
+
+    for (int i = 0; section->variants(i, &variant); i++)
+        em_nearest_offer(&nearest, variant.name);
+    if (!is_text)
+        return em_fail(EM_ECONFIG, "%s: %s: expected a name (see emass list %ss)", entry->place,
+                       entry->key, section->name);
+    if (nearest.name)
+        return em_fail(EM_ECONFIG, "%s: unknown %s '%s'; did you mean %s?", entry->place,
+                       section->name, em_excerpt_of(found).text, nearest.name);
+    return em_fail(EM_ECONFIG, "%s: unknown %s '%s' (see emass list %ss)", entry->place,
+                   section->name, em_excerpt_of(found).text, section->name);
+}
+
+/* Chooses the variant and allocates its options; *index is its place in the list, unless no name is
+ * given, which is for require_names to say, after misspelt keys. */
+static em_status choose(parse *p, config_section *section, int *index)
+{
+    const em_yaml_entry *entry = em_yaml_find(p->yaml, join(section->name, "name").text);
+    em_variant variant;
+
+    if (!entry)
+        return EM_OK;
+    for (int i = 0; entry->value.kind == EM_VALUE_SCALAR && section->variants(i, &variant); i++)
+        if (strcmp(variant.name, entry->value.text.value[0]) == 0) {
+            *index = i;
+            section->chosen = variant.name;
+            section->fields = variant.fields;
+            return em_allocate(1, variant.options_size, &section->options);
+        }
+    return unknown_variant(section, entry);
+}
+
+static em_status choose_model_and_sampler(parse *p)
+{
+    em_config *config = p->config;
+    int model = 0, sampler = 0;
+    em_status status = choose(p, &p->section[MODEL], &model);
+
+    if (!status)
+        status = choose(p, &p->section[SAMPLER], &sampler);
+    config->model = em_models[model];
+    config->model_options = p->section[MODEL].options;
+    config->sampler = em_samplers[sampler];
+    config->sampler_options = p->section[SAMPLER].options;
+    return status;
+}
+
+/* ---- values ---- */
+
+static em_status missing(const parse *p, const config_section *section, const char *option,
+                         const char *hint)
+{
+    const em_yaml_entry *parent = em_yaml_find(p->yaml, section->name);
+
+    return em_fail(EM_ECONFIG, "%s: %s.%s is missing%s", parent ? parent->place : p->config->path,
+                   section->name, option, hint);
+}
+
+static em_status require_names(const parse *p)
+{
+    if (!p->section[MODEL].chosen)
+        return missing(p, &p->section[MODEL], "name", " (see emass list models)");
+    if (!p->section[SAMPLER].chosen)
+        return missing(p, &p->section[SAMPLER], "name", " (see emass list samplers)");
+    return EM_OK;
+}
+
+/* Puts the place and the key of an option in front of the message, where `status` is of its value.
+ */
+static em_status say_where(const parse *p, const config_section *section, const em_field *field,
+                           em_status status)
+{
+    const dotted key = join(section->name, field->name);
+
+    if (status != EM_ECONFIG)
+        return status;
+    return em_fail(status, "%s: %s: %s", em_yaml_find(p->yaml, key.text)->place, key.text,
+                   em_error_text());
+}
+
+/* Reads every option of a section; those not given are first put there with their defaults. */
+static em_status read_section(parse *p, const config_section *section)
+{
+    em_status status = EM_OK;
+
+    for (const em_field *field = section->fields; !status && field && field->name; field++) {
+        const dotted key = join(section->name, field->name);
+
+        if (!em_yaml_find(p->yaml, key.text)) {
+            if (!field->fallback)
+                return missing(p, section, field->name, "");
+            status = em_yaml_put(p->yaml, "default", key.text, field->fallback);
+        }
+        if (!status)
+            status = say_where(
+                p, section, field,
+                em_field_read(field, &em_yaml_find(p->yaml, key.text)->value, section->options));
+    }
+    return status;
+}
+
+/* heart.yaml -> heart.h5, in the current folder. */
+static em_status name_output(em_config *config)
+{
+    const char *slash = strrchr(config->path, '/');
+    const char *base = slash ? slash + 1 : config->path;
+    const char *dot = strrchr(base, '.');
+    const size_t length = dot > base ? (size_t)(dot - base) : strlen(base);
+
+    if (config->output.file)
+        return EM_OK;
+    return em_format_text(&config->output.file, "%.*s.h5", (int)length, base);
+}
+
+static em_status read_sections(parse *p)
+{
+    em_status status = EM_OK;
+
+    for (int i = 0; !status && i < N_SECTION; i++)
+        status = read_section(p, &p->section[i]);
+    return status ? status : name_output(p->config);
+}
+
+/* What the tables cannot say, because it takes two options. */
+static em_status check_together(const parse *p)
+{
+    const em_run_options *run = &p->config->run;
+    const em_sampler_options *sampler = p->config->sampler_options;
+    const double iterations = (double)run->warmup + (double)run->draws * (double)run->thin;
+    const bool adapts = isnan(sampler->step_size);
+
+    if (iterations >= 0x1p40) /* the counter of math/rng.h */
+        return em_fail(EM_ECONFIG,
+                       "%s: run.warmup + run.draws x run.thin is %.0f iterations, expected less "
+                       "than 2^40",
+                       em_yaml_find(p->yaml, "run.draws")->place, iterations);
+    if (adapts && run->warmup == 0)
+        return em_fail(EM_ECONFIG,
+                       "%s: run.warmup is 0, which leaves no iteration to adapt sampler.step_size "
+                       "in, expected a number for it or some warmup",
+                       em_yaml_find(p->yaml, "run.warmup")->place);
+    if (adapts && !p->config->sampler->probe)
+        return em_fail(EM_ECONFIG,
+                       "%s: sampler.step_size: found adapt, expected a number: %s cannot adapt it",
+                       em_yaml_find(p->yaml, "sampler.step_size")->place, p->config->sampler->name);
+    return EM_OK;
+}
+
+/* ---- the full config ---- */
+
+/* The key of a field, `kappa: k0:` on two lines where it is the first of its group. */
+static void write_key(const em_field *field, const em_field *previous, FILE *out)
+{
+    const char *dot = strchr(field->name, '.');
+    const size_t group = dot ? (size_t)(dot + 1 - field->name) : 0;
+
+    if (dot && (!previous || strncmp(previous->name, field->name, group) != 0))
+        fprintf(out, "  %.*s:\n", (int)group - 1, field->name);
+    fprintf(out, "%s%s: ", dot ? "    " : "  ", field->name + group);
+}
+
+static void write_section(const config_section *section, const char *left_out, FILE *out)
+{
+    fprintf(out, "%s:\n", section->name);
+    if (section->chosen)
+        fprintf(out, "  name: %s\n", section->chosen);
+    for (const em_field *field = section->fields; field && field->name; field++) {
+        if (left_out && strcmp(field->name, left_out) == 0)
+            continue;
+        write_key(field, field > section->fields ? field - 1 : NULL, out);
+        em_field_write(field, section->options, out);
+        fputc('\n', out);
+    }
+}
+
+/* Paths stand in it as they were written, so that it does not depend on the machine. Without the
+ * name of the output it does not depend on where the file is put either. */
+static em_status write_full(const parse *p, bool with_output, char **full)
+{
+    size_t length;
+    char *text = NULL;
+    FILE *out = open_memstream(&text, &length);
+    em_status status;
+
+    if (!out)
+        return em_fail(EM_EMEMORY, "out of memory while writing the config");
+    for (int i = 0; i < N_SECTION; i++)
+        write_section(&p->section[i], with_output ? NULL : "file", out);
+    if (fclose(out) == 0)
+        status = em_copy_text(text, full);
+    else
+        status = em_fail(EM_EMEMORY, "out of memory while writing the config");
+    free(text);
+    return status;
+}
+
+static em_status expand_paths(const parse *p, const config_section *section)
+{
+    em_status status = EM_OK;
+
+    for (const em_field *field = section->fields; !status && field && field->name; field++) {
+        char **path = (char **)((char *)section->options + field->offset);
+
+        if (field->type == EM_FIELD_PATH && *path)
+            status = em_expand_path(p->config->path, path);
+        status = say_where(p, section, field, status);
+    }
+    return status;
+}
+
+/* ---- all of it ---- */
+
+/* "key.path=value" */
+static em_status apply_override(em_yaml *yaml, const char *override)
+{
+    const size_t length = strcspn(override, "=");
+    char *place = NULL, *key = NULL;
+    em_status status;
+
+    if (!override[length] || length == 0)
+        return em_fail(EM_ECONFIG, "--set %s: expected key.path=value",
+                       em_excerpt_of(override).text);
+    status = em_format_text(&place, "--set %s", em_excerpt_of(override).text);
+    if (!status)
+        status = em_format_text(&key, "%.*s", (int)length, override);
+    if (!status)
+        status = em_yaml_put(yaml, place, key, override + length + 1);
+    em_release(&key);
+    em_release(&place);
+    return status;
+}
+
+static em_status read_text(parse *p, const char *text, int n_override, const char *const *override)
+{
+    em_status status = em_yaml_parse(p->config->path, text, &p->yaml);
+
+    for (int i = 0; !status && i < n_override; i++)
+        status = apply_override(p->yaml, override[i]);
+    return status;
+}
+
+static em_status understand(parse *p)
+{
+    em_status status;
+
+    if ((status = choose_model_and_sampler(p)) || (status = check_keys(p)) ||
+        (status = require_names(p)) || (status = read_sections(p)) ||
+        (status = check_together(p)) || (status = write_full(p, true, &p->config->full)) ||
+        (status = write_full(p, false, &p->config->stored)))
+        return status;
+    for (int i = 0; !status && i < N_SECTION; i++)
+        status = expand_paths(p, &p->section[i]);
+    return status;
+}
+
+em_status em_config_parse(const char *path, const char *text, int n_override,
+                          const char *const *override, em_config **out)
+{
+    em_config *config;
+    em_status status = em_allocate(1, sizeof *config, &config);
+    parse p = {.config = config};
+
+    *out = config;
+    if (!status)
+        status = em_copy_text(path, &config->path);
+    if (!status) {
+        const config_section section[N_SECTION] = {
+            [MODEL] = {"model", em_model_variant, NULL, NULL, NULL},
+            [SAMPLER] = {"sampler", em_sampler_variant, NULL, NULL, NULL},
+            [MASS] = {"mass", NULL, em_mass_fields, &config->mass, NULL},
+            [RUN] = {"run", NULL, em_run_fields, &config->run, NULL},
+            [STOP] = {"stop", NULL, em_stop_fields, &config->stop, NULL},
+            [OUTPUT] = {"output", NULL, em_output_fields, &config->output, NULL}};
+        memcpy(p.section, section, sizeof section);
+        status = read_text(&p, text, n_override, override);
+    }
+    if (!status)
+        status = understand(&p);
+    em_yaml_destroy(&p.yaml);
+    if (status)
+        em_config_destroy(out);
+    return status;
+}
+
+void em_config_destroy(em_config **config)
+{
+    em_config *c = *config;
+
+    if (!c)
+        return;
+    if (c->model_options)
+        em_field_release(c->model->fields, c->model_options);
+    if (c->sampler_options)
+        em_field_release(c->sampler->fields, c->sampler_options);
+    em_field_release(em_mass_fields, &c->mass);
+    em_field_release(em_run_fields, &c->run);
+    em_field_release(em_stop_fields, &c->stop);
+    em_field_release(em_output_fields, &c->output);
+    em_release(&c->model_options);
+    em_release(&c->sampler_options);
+    em_release(&c->path);
+    em_release(&c->full);
+    em_release(&c->stored);
+    em_release(config);
+}

@@ -1,0 +1,37 @@
+/*
+ * YAML as a flat list: every value under the path of its keys, "mass.kappa.k0", with the place it
+ * was written at. Keys with dots in them are paths too. Anchors, aliases, lists in lists, and text
+ * of several lines are refused. All Local.
+ */
+#ifndef EM_RUN_YAML_H
+#define EM_RUN_YAML_H
+
+#include "base/field.h"
+
+#include <stdint.h>
+
+typedef struct em_yaml_entry {
+    char *key;
+    char *place;    /* "heart.yaml:7", or what was handed to em_yaml_put */
+    em_value value; /* a mapping comes before its entries */
+} em_yaml_entry;
+
+enum { EM_YAML_MAX_ENTRIES = 1000, EM_YAML_MAX_DEPTH = 8 };
+
+typedef struct em_yaml {
+    int64_t count;
+    em_yaml_entry entry[EM_YAML_MAX_ENTRIES];
+} em_yaml;
+
+/* Parses the text of the file `path`. Errors: EM_ECONFIG, naming file and line; EM_EMEMORY. */
+em_status em_yaml_parse(const char *path, const char *text, em_yaml **out);
+void em_yaml_destroy(em_yaml **yaml);
+
+/* Puts the YAML value `text` under `key`, in place of one that is there; messages name `place`.
+ * Errors as for em_yaml_parse. */
+em_status em_yaml_put(em_yaml *yaml, const char *place, const char *key, const char *text);
+
+/* The entry of a path; NULL when there is none. */
+const em_yaml_entry *em_yaml_find(const em_yaml *yaml, const char *key);
+
+#endif

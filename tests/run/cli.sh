@@ -1,0 +1,121 @@
+#!/usr/bin/env bash
+# The command line: exit statuses, failures of one line that leave nothing behind, help and lists.
+# Writes TAP.   tests/run/cli.sh BUILD
+set -u
+emass=$(realpath "${1:?usage: cli.sh BUILD}/emass")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+number=0 failures=0
+
+report() { # WHAT WHY: passes when WHY is empty
+    number=$((number + 1))
+    if [ -z "$2" ]; then
+        echo "ok $number - $1"
+    else
+        failures=$((failures + 1))
+        echo "not ok $number - $1"
+        printf '# %s\n' "${2//$'\n'/$'\n# '}"
+    fi
+}
+
+# Runs a command; sets status, out and err.
+call() { # COMMAND...
+    timeout 60 "$@" >"$work/.out" 2>"$work/.err" </dev/null
+    status=$?
+    out=$(cat "$work/.out")
+    err=$(cat "$work/.err")
+}
+
+# A failure is one line of emass's on standard error, nothing on standard output, and no file more.
+fails() { # STATUS TEXT COMMAND...
+    local expected=$1 text=$2 why='' before
+    shift 2
+    before=$(ls)
+    call "$@"
+    [ "$status" = "$expected" ] || why+="exit status $status, expected $expected; "
+    [ -z "$out" ] || why+="standard output: $out; "
+    [ "$(grep -c '^emass: ' <<<"$err")" = 1 ] || why+="not one line of emass's; "
+    [ "$1" != "$emass" ] || [ "$(wc -l <<<"$err")" = 1 ] || why+="more than one line; "
+    grep -qF -- "$text" <<<"$err" || why+="no '$text'; "
+    [ "$(ls)" = "$before" ] || why+="files written: $(ls); "
+    report "fails with $expected: ${*/"$emass"/emass}" "${why:+$why$err}"
+}
+
+# A success is on standard output alone, and once.
+prints() { # TEXT COMMAND...
+    local text=$1 why=''
+    shift
+    call "$@"
+    [ "$status" = 0 ] || why+="exit status $status; "
+    [ -z "$err" ] || why+="standard error: $err; "
+    [ "$(grep -cF -- "$text" <<<"$out")" = 1 ] || why+="not one '$text'; "
+    report "prints '$text': ${*/"$emass"/emass}" "${why:+$why$out}"
+}
+
+config() { # FILE SAMPLER-LINE
+    printf 'model:\n  name: gaussian\nsampler:\n  name: hmc\n  %s\n' "$2" >"$1"
+}
+
+# ---- usage ----
+fails 2 'expected a command' "$emass"
+fails 2 'did you mean summary?' "$emass" sumary x.h5
+fails 2 'see emass --help' "$emass" --frobnicate
+for command in run check summary; do
+    fails 2 'see emass' "$emass" $command
+    fails 2 '--frobnicate' "$emass" $command --frobnicate x
+done
+fails 2 'cannot read missing.yaml: No such file or directory' "$emass" run missing.yaml
+fails 2 'cannot read .' "$emass" check .
+fails 2 'missing.h5' "$emass" summary missing.h5
+
+# ---- the config ----
+config good.yaml 'leapfrog_steps: 5'
+config unknown.yaml 'leapfrogsteps: 5'
+config type.yaml 'leapfrog_steps: many'
+printf 'model: {name: gaussian\n' >syntax.yaml
+head -c 2000000 /dev/zero | tr '\0' '#' >long.yaml
+head -c 1000 /dev/zero >binary.yaml
+: >empty.yaml
+for command in run check; do
+    fails 2 'unknown.yaml:5: unknown key sampler.leapfrogsteps; did you mean leapfrog_steps?' \
+        "$emass" $command unknown.yaml
+    fails 2 "type.yaml:5: sampler.leapfrog_steps: found 'many', expected an integer from 1 to" \
+        "$emass" $command type.yaml
+done
+fails 2 'syntax.yaml:2: not YAML' "$emass" run syntax.yaml
+fails 2 'long.yaml: longer than 1048576 bytes' "$emass" run long.yaml
+fails 2 'binary.yaml: found a NUL byte' "$emass" run binary.yaml
+fails 2 'empty.yaml:1: found nothing' "$emass" run empty.yaml
+fails 2 "--set run.seed=x: run.seed: found 'x'" "$emass" run good.yaml --set run.seed=x
+fails 2 'did you mean run.draws?' "$emass" run good.yaml --set draws=10
+fails 2 "found 'bra', expected auto, bar, log or none" "$emass" run good.yaml --progress bra
+
+# ---- help, version, lists ----
+prints 'usage: emass COMMAND' "$emass" --help
+prints 'emass 0.' "$emass" --version
+for command in run summary check list; do
+    prints "usage: emass $command" "$emass" $command --help
+    prints 'Exit status: 0 done' "$emass" $command --help
+done
+for name in hmc logistic fisher; do
+    prints "  $name " "$emass" list
+done
+prints 'a number from 0.01 to 0.999; default 0.8' "$emass" list samplers hmc
+prints 'a path; must be given' "$emass" list models linear
+prints 'source: ' "$emass" list mass fisher
+prints '  init_radius ' "$emass" list run
+fails 2 'did you mean samplers?' "$emass" list sampler
+fails 2 'did you mean logistic?' "$emass" list models logitsic
+fails 2 'unexpected' "$emass" list models logistic unexpected
+fails 1 'cannot write to standard output' sh -c "exec $emass list >/dev/full"
+
+# ---- several ranks speak once ----
+prints 'usage: emass COMMAND' mpirun -n 2 --oversubscribe "$emass" --help
+prints 'sampler.name' mpirun -n 3 --oversubscribe "$emass" list samplers
+fails 2 'unknown.yaml:5: unknown key' mpirun -q -n 2 --oversubscribe "$emass" run unknown.yaml
+fails 2 'did you mean run?' mpirun -q -n 3 --oversubscribe "$emass" rn
+
+echo "1..$number"
+[ "$failures" = 0 ]
