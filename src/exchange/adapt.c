@@ -242,12 +242,20 @@ static em_status pool_means(em_adapt *adapt, const double *chain_value, double *
     return status;
 }
 
+static em_step_context context_of(const em_adapt *adapt, em_target *target, int64_t done)
+{
+    return (em_step_context){.target = target,
+                             .mass = adapt->chain_mass,
+                             .step_size = adapt->chain_step,
+                             .seed = adapt->seed,
+                             .iteration = done};
+}
+
 /* Acceptance of one leapfrog step, averaged over each pool. Collective; errors agreed. */
 static em_status probe(em_adapt *adapt, em_sampler *sampler, em_target *target,
                        const em_block *block, int64_t done, double *pool_acceptance)
 {
-    const em_step_context context = {target, adapt->chain_mass, adapt->chain_step, adapt->seed,
-                                     done};
+    const em_step_context context = context_of(adapt, target, done);
     em_status status = em_agree(sampler->ops->probe(sampler, &context, block, adapt->probe));
 
     return status ? status : pool_means(adapt, adapt->probe, pool_acceptance);
@@ -315,6 +323,19 @@ static em_status update_step_size(em_adapt *adapt)
     return status;
 }
 
+/* What follows a new mass: momenta and thermostats that belong to it, and a step size. Collective.
+ */
+static em_status settle(em_adapt *adapt, em_sampler *sampler, em_target *target, em_block *block,
+                        int64_t done)
+{
+    const em_step_context context = context_of(adapt, target, done);
+    em_status status = EM_OK;
+
+    if (sampler->ops->refresh)
+        status = em_agree(sampler->ops->refresh(sampler, &context, block));
+    return status ? status : search_step_size(adapt, sampler, target, block, done);
+}
+
 /* ---------------------------------------------------------------- E-step */
 
 static void begin_e_step(em_adapt *adapt, int64_t done)
@@ -325,8 +346,7 @@ static void begin_e_step(em_adapt *adapt, int64_t done)
 }
 
 /* The first centre is the mean of where the chains stand. */
-em_status em_adapt_start(em_adapt *adapt, em_sampler *sampler, em_target *target,
-                         const em_block *block)
+em_status em_adapt_start(em_adapt *adapt, em_sampler *sampler, em_target *target, em_block *block)
 {
     em_status status = EM_OK;
 
@@ -345,7 +365,7 @@ em_status em_adapt_start(em_adapt *adapt, em_sampler *sampler, em_target *target
     }
     begin_e_step(adapt, adapt->schedule.first);
     if (!status)
-        status = search_step_size(adapt, sampler, target, block, 0);
+        status = settle(adapt, sampler, target, block, 0);
     return status;
 }
 
@@ -588,8 +608,8 @@ static void freeze(em_adapt *adapt)
         adapt->pools[i].step_size = em_dual_averaging_final(&adapt->pools[i].averaging);
 }
 
-em_status em_adapt_meet(em_adapt *adapt, em_sampler *sampler, em_target *target,
-                        const em_block *block, int64_t done)
+em_status em_adapt_meet(em_adapt *adapt, em_sampler *sampler, em_target *target, em_block *block,
+                        int64_t done)
 {
     const double start = em_clock();
     em_status status = update_step_size(adapt);
@@ -598,7 +618,7 @@ em_status em_adapt_meet(em_adapt *adapt, em_sampler *sampler, em_target *target,
     if (!status && m_step_is_due(adapt, done)) {
         status = m_step(adapt, done);
         if (!status)
-            status = search_step_size(adapt, sampler, target, block, done);
+            status = settle(adapt, sampler, target, block, done);
     }
     if (done == adapt->schedule.warmup)
         freeze(adapt);

@@ -43,10 +43,9 @@ void em_adapt_destroy(em_adapt **adapt);
 const em_mass *const *em_adapt_mass(const em_adapt *adapt);
 const double *em_adapt_step_size(const em_adapt *adapt);
 
-/* Finds a first step size and centre where the chains stand. Collective. Errors: those of the
- * sampler, agreed. */
-em_status em_adapt_start(em_adapt *adapt, em_sampler *sampler, em_target *target,
-                         const em_block *block);
+/* Finds a first step size and centre where the chains stand, and refreshes what they carry.
+ * Collective. Errors: those of the sampler, agreed. */
+em_status em_adapt_start(em_adapt *adapt, em_sampler *sampler, em_target *target, em_block *block);
 
 /* Adds what warmup iteration `iteration` (from 0) left in the block. Local. */
 void em_adapt_observe(em_adapt *adapt, const em_block *block, int64_t iteration);
@@ -57,8 +56,8 @@ int64_t em_adapt_next_meeting(const em_adapt *adapt, int64_t done);
 
 /* The meeting after `done` iterations: one step-size update, and an M-step where one is due; at the
  * end of warmup everything is frozen. Collective. Errors: agreed. */
-em_status em_adapt_meet(em_adapt *adapt, em_sampler *sampler, em_target *target,
-                        const em_block *block, int64_t done);
+em_status em_adapt_meet(em_adapt *adapt, em_sampler *sampler, em_target *target, em_block *block,
+                        int64_t done);
 
 /* The M-steps so far. Pools: 1, or the number of chains of the run. Rows are [n_m_step] of pool
  * `pool`, which must be one of this rank's (0 when all share). Local. */

@@ -56,10 +56,13 @@ static em_status create_chains(em_engine *engine)
 {
     const em_config *config = engine->config;
     const int64_t n_chain = em_grid_n_local_chain(engine->grid), dim = engine->model->dim;
+    const int64_t n_extra =
+        config->sampler->n_extra ? config->sampler->n_extra(config->sampler_options, dim) : 0;
     em_status status = em_target_create(engine->model, engine->grid, n_chain, &engine->target);
 
     if (!status)
-        status = em_block_create(em_grid_first_chain(engine->grid), n_chain, dim, &engine->block);
+        status = em_block_create(em_grid_first_chain(engine->grid), n_chain, dim, n_extra,
+                                 &engine->block);
     if (!status)
         status = config->sampler->create(config->sampler_options, n_chain, dim, &engine->sampler);
     if (!status)
@@ -130,9 +133,11 @@ static em_status start_chains(em_engine *engine)
 
 static em_status step(em_engine *engine, int64_t iteration)
 {
-    const em_step_context context = {engine->target, em_adapt_mass(engine->adapt),
-                                     em_adapt_step_size(engine->adapt),
-                                     (uint64_t)engine->config->run.seed, iteration};
+    const em_step_context context = {.target = engine->target,
+                                     .mass = em_adapt_mass(engine->adapt),
+                                     .step_size = em_adapt_step_size(engine->adapt),
+                                     .seed = (uint64_t)engine->config->run.seed,
+                                     .iteration = iteration};
     em_status status = engine->sampler->ops->step(engine->sampler, &context, engine->block);
 
     if (status < 0)

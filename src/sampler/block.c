@@ -1,7 +1,8 @@
 #include "base/memory.h"
 #include "sampler/sampler.h"
 
-em_status em_block_create(int64_t first_chain, int64_t n_chain, int64_t dim, em_block **out)
+em_status em_block_create(int64_t first_chain, int64_t n_chain, int64_t dim, int64_t n_extra,
+                          em_block **out)
 {
     em_block *block = NULL;
     em_status status = em_allocate(1, sizeof *block, &block);
@@ -13,11 +14,14 @@ em_status em_block_create(int64_t first_chain, int64_t n_chain, int64_t dim, em_
     block->n_chain = n_chain;
     block->dim = dim;
     block->stride = em_stride(dim);
+    block->n_extra = n_extra;
     double **const panels[] = {&block->theta, &block->momentum, &block->gradient};
     for (int i = 0; !status && i < 3; i++)
         status = em_allocate(n_chain * block->stride, sizeof(double), panels[i]);
     if (!status)
         status = em_allocate(n_chain, sizeof(double), &block->log_density);
+    if (!status)
+        status = em_allocate(n_chain * n_extra, sizeof(double), &block->extra);
     for (int i = 0; !status && i < EM_STAT_COUNT; i++)
         status = em_allocate(n_chain, sizeof(double), &block->stat[i]);
     if (status)
@@ -33,6 +37,7 @@ void em_block_destroy(em_block **block)
         em_release(&(*block)->momentum);
         em_release(&(*block)->gradient);
         em_release(&(*block)->log_density);
+        em_release(&(*block)->extra);
         for (int i = 0; i < EM_STAT_COUNT; i++)
             em_release(&(*block)->stat[i]);
     }

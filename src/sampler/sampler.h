@@ -37,11 +37,21 @@ typedef struct em_block {
     double *momentum;            /* as the iteration left it: what the E-step collects */
     double *gradient;            /* of the log density at theta */
     double *log_density;         /* [n_chain] at theta */
+    int64_t n_extra;             /* numbers of a chain beyond those: thermostats */
+    double *extra;               /* [n_chain][n_extra] */
     double *stat[EM_STAT_COUNT]; /* [n_chain] each; of the last iteration */
 } em_block;
 
-em_status em_block_create(int64_t first_chain, int64_t n_chain, int64_t dim, em_block **out);
+em_status em_block_create(int64_t first_chain, int64_t n_chain, int64_t dim, int64_t n_extra,
+                          em_block **out);
 void em_block_destroy(em_block **block);
+
+/* Covariance of one minibatch gradient, V in EQUATIONS: estimated in warmup, pooled over chains. */
+typedef struct em_noise {
+    em_structure structure;
+    int64_t dim;
+    double *covariance; /* [dim], or [dim][dim] */
+} em_noise;
 
 /* What is fixed during an iteration. */
 typedef struct em_step_context {
@@ -49,7 +59,8 @@ typedef struct em_step_context {
     const em_mass *const *mass; /* [n_chain] */
     const double *step_size;    /* [n_chain] */
     uint64_t seed;
-    int64_t iteration; /* from 0, warmup included */
+    int64_t iteration;            /* from 0, warmup included */
+    const em_noise *const *noise; /* [n_chain]; NULL until there is an estimate */
 } em_step_context;
 
 /* The options every sampler has; first member of each sampler's own options. */
@@ -111,9 +122,16 @@ typedef struct em_sampler_ops {
     em_status (*step)(em_sampler *sampler, const em_step_context *context, em_block *block);
     /* OPTIONAL */
     bool minibatches; /* gradients are of `minibatch` observations; false: always of all */
-    /* Samplers whose step size can be adapted: acceptance probability of one leapfrog step from
-     * where each chain stands, with fresh momenta; the block is left as it was. For the search of a
-     * first step size. Local. */
+    bool uses_noise;  /* wants context->noise */
+    /* Numbers per chain in block->extra; NULL: none. Local. */
+    int64_t (*n_extra)(const void *options, int64_t dim);
+    /* Draws what a chain carries besides its position (momenta, thermostats) from its stationary
+     * law under the current mass: before the first iteration, and whenever the mass has changed.
+     * Kernels that draw fresh momenta in each iteration need none. Local. */
+    em_status (*refresh)(em_sampler *sampler, const em_step_context *context, em_block *block);
+    /* Acceptance probability of one leapfrog step from where each chain stands, with fresh momenta;
+     * the block is left as it was. For the search of a first step size; NULL: `step_size: adapt` is
+     * an error. Local. */
     em_status (*probe)(em_sampler *sampler, const em_step_context *context, const em_block *block,
                        double *acceptance);
 } em_sampler_ops;

@@ -2,6 +2,7 @@
 
 #include "base/fault.h"
 #include "base/memory.h"
+#include "math/rng.h"
 
 #include <string.h>
 
@@ -11,6 +12,8 @@ struct em_target {
     int64_t evaluations;
     double
         *sums; /* [n_chain][stride + 1]: likelihood gradient and value, to be summed over shards */
+    int64_t *chosen; /* [n_observation] a minibatch */
+    uint64_t *taken; /* [n_observation / 64 + 1] bits: those already in it */
 };
 
 em_status em_target_create(em_model *model, const em_grid *grid, int64_t n_chain, em_target **out)
@@ -21,6 +24,10 @@ em_status em_target_create(em_model *model, const em_grid *grid, int64_t n_chain
     *out = NULL;
     if (!status)
         status = em_allocate(n_chain * (em_stride(model->dim) + 1), sizeof(double), &target->sums);
+    if (!status)
+        status = em_allocate(model->n_observation, sizeof(int64_t), &target->chosen);
+    if (!status)
+        status = em_allocate(model->n_observation / 64 + 1, sizeof(uint64_t), &target->taken);
     if (status) {
         em_target_destroy(&target);
         return status;
@@ -33,31 +40,50 @@ em_status em_target_create(em_model *model, const em_grid *grid, int64_t n_chain
 
 void em_target_destroy(em_target **target)
 {
-    if (*target)
+    if (*target) {
         em_release(&(*target)->sums);
+        em_release(&(*target)->chosen);
+        em_release(&(*target)->taken);
+    }
     em_release(target);
 }
 
-/* The gradient and the density share one buffer, so that shards need one sum. */
-static em_status add_likelihood(em_target *target, int64_t n_chain, const double *theta,
-                                double *log_density, double *gradient)
+static em_status add_prior(em_target *target, int64_t n_chain, const double *theta,
+                           double *log_density, double *gradient)
 {
     const int64_t stride = em_stride(target->model->dim);
-    double *value = target->sums + n_chain * stride;
     em_status status;
 
+    if (em_fault("model"))
+        return em_fail(EM_EMODEL, "model %s failed", target->model->ops->name);
+    target->evaluations += n_chain;
+    memset(log_density, 0, (size_t)n_chain * sizeof *log_density);
+    memset(gradient, 0, (size_t)(n_chain * stride) * sizeof *gradient);
+    status =
+        target->model->ops->add_prior(target->model, n_chain, stride, theta, log_density, gradient);
+    return status < 0 ? status : EM_OK;
+}
+
+/* sums: the gradients, then the values, so that shards need one message. */
+static double *clear_sums(em_target *target, int64_t n_chain)
+{
+    const int64_t stride = em_stride(target->model->dim);
+
     memset(target->sums, 0, (size_t)(n_chain * (stride + 1)) * sizeof(double));
-    status = target->model->ops->add_likelihood(target->model, n_chain, stride, theta, NULL, value,
-                                                target->sums);
-    if (status < 0)
-        return status;
+    return target->sums + n_chain * stride;
+}
+
+static void add_sums(em_target *target, int64_t n_chain, double scale, double *log_density,
+                     double *gradient)
+{
+    const int64_t stride = em_stride(target->model->dim);
+    const double *value = target->sums + n_chain * stride;
+
     em_grid_sum_shards(target->grid, n_chain * (stride + 1), target->sums);
-    for (int64_t c = 0; c < n_chain; c++) {
-        log_density[c] += value[c];
-        for (int64_t i = 0; i < target->model->dim; i++)
-            gradient[c * stride + i] += target->sums[c * stride + i];
-    }
-    return EM_OK;
+    for (int64_t c = 0; c < n_chain; c++)
+        log_density[c] += scale * value[c];
+    for (int64_t i = 0; i < n_chain * stride; i++)
+        gradient[i] += scale * target->sums[i];
 }
 
 em_status em_target_evaluate(em_target *target, int64_t n_chain, const double *theta,
@@ -65,21 +91,79 @@ em_status em_target_evaluate(em_target *target, int64_t n_chain, const double *t
 {
     const em_model_ops *ops = target->model->ops;
     const int64_t stride = em_stride(target->model->dim);
+    em_status status = add_prior(target, n_chain, theta, log_density, gradient);
+
+    if (status || !ops->add_likelihood)
+        return status;
+    if (em_grid_n_shard(target->grid) == 1) {
+        status =
+            ops->add_likelihood(target->model, n_chain, stride, theta, NULL, log_density, gradient);
+        return status < 0 ? status : EM_OK;
+    }
+    double *value = clear_sums(target, n_chain);
+    status = ops->add_likelihood(target->model, n_chain, stride, theta, NULL, value, target->sums);
+    if (status >= 0)
+        add_sums(target, n_chain, 1, log_density, gradient);
+    return status < 0 ? status : EM_OK;
+}
+
+/* A distinct one of 0 .. last for each of the `count` last numbers (Floyd's sampling): all subsets
+ * of that size are equally likely. */
+static void choose_distinct(em_target *target, const em_stream *stream, int64_t count, int64_t n)
+{
+    for (int64_t k = 0; k < count; k++) {
+        const int64_t last = n - count + k;
+        int64_t row = (int64_t)em_uniform_below(stream, (uint64_t)k, (uint64_t)last + 1);
+        if (target->taken[row / 64] >> (row % 64) & 1)
+            row = last;
+        target->taken[row / 64] |= UINT64_C(1) << (row % 64);
+        target->chosen[k] = row;
+    }
+    for (int64_t k = 0; k < count; k++)
+        target->taken[target->chosen[k] / 64] = 0;
+}
+
+static void choose(em_target *target, const em_minibatch *minibatch, int64_t chain, int64_t count)
+{
+    const uint64_t n = (uint64_t)target->model->n_observation;
+    /* Shards draw from their own rows with numbers of their own. */
+    const em_stream stream = {minibatch->seed, (uint64_t)(minibatch->first_chain + chain),
+                              minibatch->evaluation * (uint64_t)em_grid_n_shard(target->grid) +
+                                  (uint64_t)em_grid_shard(target->grid),
+                              EM_RNG_MINIBATCH};
+
+    if (!minibatch->replacement) {
+        choose_distinct(target, &stream, count, (int64_t)n);
+        return;
+    }
+    for (int64_t k = 0; k < count; k++)
+        target->chosen[k] = (int64_t)em_uniform_below(&stream, (uint64_t)k, n);
+}
+
+em_status em_target_estimate(em_target *target, const em_minibatch *minibatch, int64_t n_chain,
+                             const double *theta, double *log_density, double *gradient)
+{
+    const em_model_ops *ops = target->model->ops;
+    const int64_t stride = em_stride(target->model->dim), n = target->model->n_observation;
+    const int64_t n_shard = em_grid_n_shard(target->grid);
+    const int64_t count = minibatch->size / n_shard + (minibatch->size < n_shard);
     em_status status;
 
-    if (em_fault("model"))
-        return em_fail(EM_EMODEL, "model %s failed", ops->name);
-    target->evaluations += n_chain;
-    memset(log_density, 0, (size_t)n_chain * sizeof *log_density);
-    memset(gradient, 0, (size_t)(n_chain * stride) * sizeof *gradient);
-    status = ops->add_prior(target->model, n_chain, stride, theta, log_density, gradient);
-    if (status < 0 || !ops->add_likelihood)
-        return status < 0 ? status : EM_OK;
-    if (em_grid_n_shard(target->grid) > 1)
-        return add_likelihood(target, n_chain, theta, log_density, gradient);
-    status =
-        ops->add_likelihood(target->model, n_chain, stride, theta, NULL, log_density, gradient);
-    return status < 0 ? status : EM_OK;
+    if (!ops->add_likelihood || count >= n)
+        return em_target_evaluate(target, n_chain, theta, log_density, gradient);
+    status = add_prior(target, n_chain, theta, log_density, gradient);
+    double *value = clear_sums(target, n_chain);
+    for (int64_t c = 0; !status && c < n_chain; c++) {
+        choose(target, minibatch, c, count);
+        const em_rows rows = {count, target->chosen};
+        status = ops->add_likelihood(target->model, 1, stride, theta + c * stride, &rows, value + c,
+                                     target->sums + c * stride);
+        if (status > 0)
+            status = EM_OK;
+    }
+    if (!status)
+        add_sums(target, n_chain, (double)n / (double)count, log_density, gradient);
+    return status;
 }
 
 const em_model *em_target_model(const em_target *target)

@@ -5,6 +5,7 @@
 #include "emass/model.h"
 #include "par/grid.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct em_target em_target;
@@ -21,6 +22,23 @@ void em_target_destroy(em_target **target);
  */
 em_status em_target_evaluate(em_target *target, int64_t n_chain, const double *theta,
                              double *log_density, double *gradient);
+
+/* Which observations a gradient is estimated from: chosen afresh for every chain and evaluation. */
+typedef struct em_minibatch {
+    int64_t size;        /* observations per evaluation; at least all of them: the exact gradient */
+    bool replacement;    /* drawn with replacement, else distinct ones */
+    uint64_t seed;       /* of the run */
+    int64_t first_chain; /* number of the first chain of the panel */
+    uint64_t evaluation; /* a number of its own for each evaluation of the run */
+} em_minibatch;
+
+/*
+ * The same from a minibatch: prior + (N/n) sum of the n chosen observations, an unbiased estimate
+ * of log_density and gradient. Shapes and errors as em_target_evaluate. With shards every rank
+ * draws from its own observations, in proportion.
+ */
+em_status em_target_estimate(em_target *target, const em_minibatch *minibatch, int64_t n_chain,
+                             const double *theta, double *log_density, double *gradient);
 
 const em_model *em_target_model(const em_target *target); /* Local. */
 

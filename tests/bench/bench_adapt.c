@@ -86,7 +86,7 @@ static int64_t warm_up(int64_t n_chain, uint64_t seed, int64_t *iteration, doubl
     require(em_grid_create(n_chain, 1, &grid));
     require(config->model->create(config->model_options, &context, &model));
     require(em_target_create(model, grid, n_chain, &target));
-    require(em_block_create(0, n_chain, DIM, &block));
+    require(em_block_create(0, n_chain, DIM, 0, &block));
     require(config->sampler->create(config->sampler_options, n_chain, DIM, &sampler));
     require(
         em_adapt_create(&config->mass, config->sampler_options, grid, DIM, warmup, seed, &adapt));
@@ -101,8 +101,8 @@ static int64_t warm_up(int64_t n_chain, uint64_t seed, int64_t *iteration, doubl
     require(em_target_evaluate(target, n_chain, block->theta, block->log_density, block->gradient));
     require(em_adapt_start(adapt, sampler, target, block));
     for (int64_t t = 0, meeting = em_adapt_next_meeting(adapt, 0); t < warmup;) {
-        const em_step_context step = {target, em_adapt_mass(adapt), em_adapt_step_size(adapt), seed,
-                                      t};
+        const em_step_context step = {
+            target, em_adapt_mass(adapt), em_adapt_step_size(adapt), seed, t, NULL};
         require(sampler->ops->step(sampler, &step, block));
         em_adapt_observe(adapt, block, t++);
         if (t < meeting)

@@ -37,7 +37,7 @@ static void open_bench(const char *yaml, int64_t n_chain, em_structure structure
     require(em_config_parse("bench.yaml", yaml, 0, NULL, &b->config));
     require(b->config->model->create(b->config->model_options, &context, &b->model));
     require(em_target_create(b->model, grid, n_chain, &b->target));
-    require(em_block_create(0, n_chain, b->model->dim, &b->block));
+    require(em_block_create(0, n_chain, b->model->dim, 0, &b->block));
     require(b->config->sampler->create(b->config->sampler_options, n_chain, b->model->dim,
                                        &b->sampler));
     require(em_mass_identity(structure, b->model->dim, &b->mass));
@@ -62,7 +62,7 @@ static void close_bench(bench *b)
 static void iterate(void *data)
 {
     bench *b = data;
-    const em_step_context context = {b->target, b->masses, b->steps, 1, b->iteration++};
+    const em_step_context context = {b->target, b->masses, b->steps, 1, b->iteration++, NULL};
 
     require(b->sampler->ops->step(b->sampler, &context, b->block));
 }

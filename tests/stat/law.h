@@ -116,7 +116,7 @@ static inline double law_worst_z(const gaussian_law *law, const double *covarian
     em_diag *diag = NULL;
 
     em_target_create(&model.base, grid, N_CHAIN, &target);
-    em_block_create(0, N_CHAIN, dim, &block);
+    em_block_create(0, N_CHAIN, dim, ops->n_extra ? ops->n_extra(options, dim) : 0, &block);
     ops->create(options, N_CHAIN, dim, &sampler);
     em_diag_create(&diag);
     for (int64_t c = 0; c < N_CHAIN; c++) {
@@ -126,7 +126,7 @@ static inline double law_worst_z(const gaussian_law *law, const double *covarian
     }
     em_target_evaluate(target, N_CHAIN, block->theta, block->log_density, block->gradient);
     for (int64_t t = 0; t < n_draw; t++) {
-        const em_step_context context = {target, masses, steps, seed, t};
+        const em_step_context context = {target, masses, steps, seed, t, NULL};
         ops->step(sampler, &context, block);
         for (int64_t i = 0; i < dim; i++)
             for (int64_t c = 0; c < N_CHAIN; c++)
