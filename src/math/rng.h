@@ -33,7 +33,8 @@ typedef struct em_stream {
 /* The chain number of streams that all chains share. */
 #define EM_ALL_CHAINS 0xffffffffu
 
-/* The index-th uniform of the stream, in (0, 1) excluding both ends, 53 bits. Local. */
+/* The index-th uniform of the stream, in (0, 1) excluding both ends: an odd multiple of 2^-53.
+ * Local. */
 double em_uniform(const em_stream *stream, uint64_t index);
 
 /* An integer in [0, bound), unbiased; bound > 0. Local. */
@@ -42,9 +43,10 @@ uint64_t em_uniform_below(const em_stream *stream, uint64_t index, uint64_t boun
 /* out[i] = the (first+i)-th uniform of the stream: the same as n calls of em_uniform. Local. */
 void em_uniforms(const em_stream *stream, uint64_t first, int64_t n, double *out);
 
-/* out[0..n): independent standard normals (Box-Muller), vectorised. out[i] depends on the stream
- * and on i alone, not on n. `out` is 64-byte aligned and has room for em_stride(n) doubles (the
- * padding is overwritten). Local. */
+/* out[0..n): independent standard normals (Box-Muller on the uniforms of the stream), vectorised.
+ * out[i] depends on the stream and on i alone, not on n; AVX2 and AVX-512 give the same bits, a
+ * processor with neither may differ in the last one. `out` is 64-byte aligned and has room for
+ * em_stride(n) doubles (the padding is overwritten). Local. */
 void em_normals(const em_stream *stream, int64_t n, double *out);
 
 #endif

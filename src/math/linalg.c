@@ -1,0 +1,126 @@
+#include "math/linalg.h"
+
+#include "base/memory.h"
+
+#include <cblas.h>
+#include <lapacke.h>
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+/*
+ * LAPACK works on columns, so a row-major matrix is its transpose there: a row-major lower triangle
+ * is LAPACK's upper one, and eigenvectors in columns are eigenvectors in rows. Asking for
+ * LAPACK_COL_MAJOR throughout spares LAPACKE's transposed copies. A matrix whose order does not fit
+ * into an int would take 2^65 bytes: the conversions to int lose nothing.
+ */
+
+static void mirror_lower(int64_t n, double *a, int64_t ld)
+{
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < i; j++)
+            a[j * ld + i] = a[i * ld + j];
+}
+
+static bool all_finite(int64_t n, const double *a, int64_t ld)
+{
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < n; j++)
+            if (!isfinite(a[i * ld + j]))
+                return false;
+    return true;
+}
+
+/* Cholesky factor in the lower triangle; false when there is none. */
+static bool factor(int64_t n, double *a, int64_t ld)
+{
+    return all_finite(n, a, ld) &&
+           LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'U', (int)n, a, (int)ld) == 0;
+}
+
+em_status em_cholesky(int64_t n, double *a, int64_t ld)
+{
+    if (!factor(n, a, ld))
+        return EM_NONFINITE;
+    for (int64_t i = 0; i < n; i++)
+        memset(a + i * ld + i + 1, 0, (size_t)(n - i - 1) * sizeof *a);
+    return EM_OK;
+}
+
+em_status em_invert_lower(int64_t n, double *l, int64_t ld)
+{
+    int info = LAPACKE_dtrtri_work(LAPACK_COL_MAJOR, 'U', 'N', (int)n, l, (int)ld);
+
+    if (info)
+        return em_fail(EM_ENUMERIC, "a triangular matrix of order %lld has no inverse (dtrtri: %d)",
+                       (long long)n, info);
+    return EM_OK;
+}
+
+em_status em_invert_spd(int64_t n, double *a, int64_t ld)
+{
+    if (!factor(n, a, ld) || LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'U', (int)n, a, (int)ld))
+        return EM_NONFINITE;
+    mirror_lower(n, a, ld);
+    return EM_OK;
+}
+
+/* dsyevd with its workspaces, whose lengths it gives when asked with -1. */
+static int eigen(int n, double *a, int ld, double *value, double *work, int n_work, int *iwork,
+                 int n_iwork)
+{
+    return LAPACKE_dsyevd_work(LAPACK_COL_MAJOR, 'V', 'U', n, a, ld, value, work, n_work, iwork,
+                               n_iwork);
+}
+
+em_status em_eigen(int64_t n, double *a, int64_t ld, double *value)
+{
+    const int order = (int)n, row = (int)ld;
+    double n_work, *work = NULL;
+    int n_iwork, *iwork = NULL, info;
+    em_status status;
+
+    if (!all_finite(n, a, ld))
+        return em_fail(EM_ENUMERIC, "no eigenvalues: the matrix of order %d is not finite", order);
+    eigen(order, a, row, value, &n_work, -1, &n_iwork, -1);
+    status = em_allocate_doubles((int64_t)n_work, &work);
+    if (!status)
+        status = em_allocate(n_iwork, sizeof *iwork, &iwork);
+    if (!status) {
+        info = eigen(order, a, row, value, work, (int)n_work, iwork, n_iwork);
+        if (info)
+            status = em_fail(EM_ENUMERIC, "no eigenvalues of a matrix of order %d (dsyevd: %d)",
+                             order, info);
+    }
+    em_release(&work);
+    em_release(&iwork);
+    return status;
+}
+
+em_status em_spectral(int64_t n, const double *v, int64_t ld, const double *f, double *out)
+{
+    double *scaled;
+    em_status status = em_allocate_doubles(n * ld, &scaled);
+
+    if (status)
+        return status;
+    for (int64_t k = 0; k < n; k++)
+        for (int64_t i = 0; i < n; i++)
+            scaled[k * ld + i] = f[k] * v[k * ld + i];
+    cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)n, (int)n, (int)n, 1.0, v, (int)ld,
+                scaled, (int)ld, 0.0, out, (int)ld);
+    mirror_lower(n, out, ld); /* symmetric to the last bit */
+    em_release(&scaled);
+    return EM_OK;
+}
+
+void em_multiply(int64_t n, const double *a, const double *b, int64_t ld, double *c)
+{
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)n, (int)n, (int)n, 1.0, a, (int)ld,
+                b, (int)ld, 0.0, c, (int)ld);
+}
+
+void em_linalg_single_thread(void)
+{
+    openblas_set_num_threads(1);
+}

@@ -1,0 +1,37 @@
+#include "math/panel.h"
+
+#include "math/simd.h"
+
+void em_panel_product(int64_t n_chain, int64_t n, int64_t m, const double *A, int64_t lda,
+                      const double *B, int64_t ldb, double *C, int64_t ldc)
+{
+    em_simd_best()->panel_product(n_chain, n, m, A, lda, B, ldb, C, ldc);
+}
+
+static const double *tile(const em_tiled *x, int64_t t)
+{
+    return x->tile + t * x->n_column * EM_TILE_ROWS;
+}
+
+void em_tile_predict(const em_tiled *x, int64_t t, int64_t n_chain, int64_t stride,
+                     const double *theta, double *eta)
+{
+    em_simd_best()->tile_predict(n_chain, x->n_column, tile(x, t), stride, theta, eta);
+}
+
+void em_tile_accumulate(const em_tiled *x, int64_t t, int64_t n_chain, const double *residual,
+                        double *partial)
+{
+    em_simd_best()->tile_accumulate(n_chain, x->n_column, tile(x, t), residual, partial);
+}
+
+void em_tile_finish(int64_t n_chain, int64_t n_column, const double *partial, int64_t stride,
+                    double *gradient)
+{
+    for (int64_t c = 0; c < n_chain; c++)
+        for (int64_t j = 0; j < n_column; j++) {
+            const double *p = partial + (c * n_column + j) * 8;
+            gradient[c * stride + j] +=
+                ((p[0] + p[4]) + (p[2] + p[6])) + ((p[1] + p[5]) + (p[3] + p[7]));
+        }
+}

@@ -1,0 +1,47 @@
+/*
+ * The instruction sets: the vector kernels of this room, compiled once for each. A kernel is
+ * written once, for any vector width, in simd_kernels.inc; a file simd_<name>.c says what a vector
+ * is and includes it. AVX-512 and AVX2 give the same bits: each element goes through the same
+ * operations, whatever the width, and SLEEF's "finz" functions promise the same.
+ */
+#ifndef EM_MATH_SIMD_H
+#define EM_MATH_SIMD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Kernels for x86 need gcc: clang 14 passes vectors in memory to SLEEF, which expects them in
+ * registers, unless the whole program is compiled for the instruction set. */
+#if defined(__x86_64__) && !defined(__clang__)
+#define EM_SIMD_X86
+#endif
+
+/* A Philox key, and a counter as two words of 64 bits to which block numbers are added. */
+typedef struct em_philox {
+    uint64_t key, low, high;
+} em_philox;
+
+/* The kernels behind the functions of the same names in rng.h, vector.h and panel.h. */
+typedef struct em_simd {
+    const char *name;
+    void (*normals)(em_philox start, int64_t n, double *out);
+    void (*logistic)(int64_t n, const double *a, double *softplus, double *sigmoid);
+    void (*exp)(int64_t n, const double *x, double *out);
+    void (*panel_product)(int64_t n_chain, int64_t n, int64_t m, const double *A, int64_t lda,
+                          const double *B, int64_t ldb, double *C, int64_t ldc);
+    void (*tile_predict)(int64_t n_chain, int64_t n_column, const double *tile, int64_t stride,
+                         const double *theta, double *eta);
+    void (*tile_accumulate)(int64_t n_chain, int64_t n_column, const double *tile,
+                            const double *residual, double *partial);
+} em_simd;
+
+/* The widest first; ends with NULL. The last one runs on every processor. */
+extern const em_simd *const em_simds[];
+
+/* Whether this processor has the instruction set. Local. */
+bool em_simd_runs(const em_simd *simd);
+
+/* The widest instruction set of this processor. Local. */
+const em_simd *em_simd_best(void);
+
+#endif

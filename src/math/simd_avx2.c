@@ -1,0 +1,27 @@
+/* AVX2 with fused multiply-add: four doubles in a vector, 16 registers. */
+#include "math/simd.h"
+
+#ifdef EM_SIMD_X86
+#pragma GCC target("avx2,fma")
+#include <immintrin.h>
+#include <sleef.h>
+
+#define TABLE em_simd_avx2
+#define NAME  "avx2"
+enum { LANES = 4, ACCUMULATORS = 8 };
+
+typedef double real __attribute__((vector_size(32), may_alias));
+typedef uint64_t word __attribute__((vector_size(32), may_alias));
+typedef Sleef___m256d_2 real_pair;
+
+#define splat(x)             _mm256_set1_pd(x)
+#define fused(a, b, c)       _mm256_fmadd_pd(a, b, c)
+#define root(a)              _mm256_sqrt_pd(a)
+#define product_of_low(a, b) ((word)_mm256_mul_epu32((__m256i)(a), (__m256i)(b)))
+#define logarithm(a)         Sleef_finz_logd4_u35avx2(a)
+#define logarithm_1p(a)      Sleef_finz_log1pd4_u10avx2(a)
+#define exponential(a)       Sleef_finz_expd4_u10avx2(a)
+#define sine_cosine_pi(a)    Sleef_finz_sincospid4_u35avx2(a)
+
+#include "math/simd_kernels.inc"
+#endif

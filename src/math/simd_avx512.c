@@ -1,0 +1,27 @@
+/* AVX-512F: eight doubles in a vector, 32 registers. */
+#include "math/simd.h"
+
+#ifdef EM_SIMD_X86
+#pragma GCC target("avx512f")
+#include <immintrin.h>
+#include <sleef.h>
+
+#define TABLE em_simd_avx512
+#define NAME  "avx512"
+enum { LANES = 8, ACCUMULATORS = 16 };
+
+typedef double real __attribute__((vector_size(64), may_alias));
+typedef uint64_t word __attribute__((vector_size(64), may_alias));
+typedef Sleef___m512d_2 real_pair;
+
+#define splat(x)             _mm512_set1_pd(x)
+#define fused(a, b, c)       _mm512_fmadd_pd(a, b, c)
+#define root(a)              _mm512_sqrt_pd(a)
+#define product_of_low(a, b) ((word)_mm512_mul_epu32((__m512i)(a), (__m512i)(b)))
+#define logarithm(a)         Sleef_finz_logd8_u35avx512f(a)
+#define logarithm_1p(a)      Sleef_finz_log1pd8_u10avx512f(a)
+#define exponential(a)       Sleef_finz_expd8_u10avx512f(a)
+#define sine_cosine_pi(a)    Sleef_finz_sincospid8_u35avx512f(a)
+
+#include "math/simd_kernels.inc"
+#endif

@@ -1,0 +1,48 @@
+/* Any processor: pairs of doubles in the compiler's own vectors, SLEEF's scalar functions. */
+#include "math/simd.h"
+
+#include <math.h>
+#include <sleef.h>
+
+#define TABLE em_simd_portable
+#define NAME  "portable"
+enum { LANES = 2, ACCUMULATORS = 8 };
+
+typedef double real __attribute__((vector_size(16), may_alias));
+typedef uint64_t word __attribute__((vector_size(16), may_alias));
+typedef struct real_pair {
+    real x, y;
+} real_pair;
+
+#define splat(a)             ((real){a, a})
+#define fused(a, b, c)       ((a) * (b) + (c))
+#define product_of_low(a, b) (((a)&0xffffffff) * ((b)&0xffffffff))
+
+static inline real root(real a)
+{
+    return (real){sqrt(a[0]), sqrt(a[1])};
+}
+
+static inline real logarithm(real a)
+{
+    return (real){Sleef_cinz_logd1_u35purec(a[0]), Sleef_cinz_logd1_u35purec(a[1])};
+}
+
+static inline real logarithm_1p(real a)
+{
+    return (real){Sleef_cinz_log1pd1_u10purec(a[0]), Sleef_cinz_log1pd1_u10purec(a[1])};
+}
+
+static inline real exponential(real a)
+{
+    return (real){Sleef_cinz_expd1_u10purec(a[0]), Sleef_cinz_expd1_u10purec(a[1])};
+}
+
+static inline real_pair sine_cosine_pi(real a)
+{
+    const Sleef_double_2 p = Sleef_cinz_sincospid1_u35purec(a[0]);
+    const Sleef_double_2 q = Sleef_cinz_sincospid1_u35purec(a[1]);
+    return (real_pair){{p.x, q.x}, {p.y, q.y}};
+}
+
+#include "math/simd_kernels.inc"

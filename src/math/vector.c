@@ -1,0 +1,13 @@
+#include "math/vector.h"
+
+#include "math/simd.h"
+
+void em_logistic(int64_t n, const double *a, double *softplus, double *sigmoid)
+{
+    em_simd_best()->logistic(n, a, softplus, sigmoid);
+}
+
+void em_exp(int64_t n, const double *x, double *out)
+{
+    em_simd_best()->exp(n, x, out);
+}

@@ -1,0 +1,234 @@
+/* Panel products: right, and a row's bits its own, for every instruction set of this processor. */
+#include "base/memory.h"
+#include "math/panel.h"
+#include "math/rng.h"
+#include "math/simd.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_CHAIN = 17, N_ROW = 150, MAX_COLUMN = 70 };
+
+static double *normals(int64_t n, uint64_t chain)
+{
+    const em_stream stream = {.seed = 5, .chain = chain, .purpose = EM_RNG_TEST};
+    double *out;
+
+    ck_assert_int_eq(em_allocate_doubles(em_stride(n), &out), EM_OK);
+    em_normals(&stream, n, out);
+    return out;
+}
+
+/* sum_j a[j] b[j * step] within n roundings of its terms. */
+static void check_sum(double found, int64_t n, const double *a, const double *b, int64_t step)
+{
+    long double sum = 0, size = 0;
+
+    for (int64_t j = 0; j < n; j++) {
+        sum += (long double)a[j] * b[j * step];
+        size += fabsl((long double)a[j] * b[j * step]);
+    }
+    ck_assert_msg(fabsl(found - sum) <= n * 0x1p-52L * size, "found %.17g, expected %.17Lg", found,
+                  sum);
+}
+
+static void check_product(const em_simd *simd, int64_t n, int64_t m)
+{
+    const int64_t lda = n + 3, ldb = em_stride(m), ldc = ldb + 8;
+    double *A = normals(MAX_CHAIN * lda, 0), *B = normals(n * ldb, 1);
+    double *alone = normals(MAX_CHAIN * ldc, 2), *C = normals(MAX_CHAIN * ldc, 3);
+
+    for (int64_t c = 0; c < MAX_CHAIN; c++) {
+        simd->panel_product(1, n, m, A + c * lda, lda, B, ldb, alone + c * ldc, ldc);
+        for (int64_t i = 0; i < m; i++)
+            check_sum(alone[c * ldc + i], n, A + c * lda, B + i, ldb);
+    }
+    for (int64_t n_chain = 1; n_chain <= MAX_CHAIN; n_chain++)
+        for (int64_t first = 0; first + n_chain <= MAX_CHAIN; first += 5) {
+            C[n_chain * ldc - 8] = 1e300; /* behind the last row */
+            simd->panel_product(n_chain, n, m, A + first * lda, lda, B, ldb, C, ldc);
+            for (int64_t c = 0; c < n_chain; c++)
+                ck_assert_mem_eq(C + c * ldc, alone + (first + c) * ldc, (size_t)ldb * sizeof *C);
+            ck_assert(C[n_chain * ldc - 8] == 1e300);
+        }
+    em_release(&A);
+    em_release(&B);
+    em_release(&alone);
+    em_release(&C);
+}
+
+START_TEST(rows_of_a_product_are_their_own)
+{
+    static const int64_t n[] = {0, 1, 2, 7, 10, 65},
+                         m[] = {1, 7, 8, 9, 10, 16, 25, 63, 65, 130, 201};
+
+    for (int i = 0; em_simd_runs(em_simds[_i]) && i < 6; i++)
+        for (int k = 0; k < 11; k++)
+            check_product(em_simds[_i], n[i], m[k]);
+}
+END_TEST
+
+/* Tiles of an N_ROW x n_column matrix, its missing rows zero. */
+static em_tiled tiles(int64_t n_column)
+{
+    const int64_t n_tile = (N_ROW + EM_TILE_ROWS - 1) / EM_TILE_ROWS;
+    em_tiled x = {N_ROW, n_column, n_tile, normals(n_tile * n_column * EM_TILE_ROWS, 4)};
+
+    for (int64_t j = 0; j < n_column; j++)
+        for (int64_t i = N_ROW % EM_TILE_ROWS; i < EM_TILE_ROWS; i++)
+            x.tile[((n_tile - 1) * n_column + j) * EM_TILE_ROWS + i] = 0;
+    return x;
+}
+
+/* eta [tile][chain][64] and gradient [chain][n_column] of some chains, through one instruction set,
+ * with eta itself as the residual. */
+static void both_products(const em_simd *simd, const em_tiled *x, int64_t n_chain,
+                          const double *theta, double *eta, double *gradient)
+{
+    const int64_t n = x->n_column;
+    double *partial = normals(n_chain * n * EM_LANES, 6);
+
+    memset(partial, 0, (size_t)(n_chain * n * EM_LANES) * sizeof *partial);
+    memset(gradient, 0, (size_t)(n_chain * n) * sizeof *gradient);
+    for (int64_t t = 0; t < x->n_tile; t++) {
+        const double *tile = x->tile + t * n * EM_TILE_ROWS;
+        double *part = eta + t * n_chain * EM_TILE_ROWS;
+        simd->tile_predict(n_chain, n, tile, MAX_COLUMN, theta, part);
+        simd->tile_accumulate(n_chain, n, tile, part, partial);
+    }
+    em_tile_finish(n_chain, n, partial, n, gradient);
+    em_release(&partial);
+}
+
+static void check_tiles(const em_simd *simd, int64_t n_column)
+{
+    em_tiled x = tiles(n_column);
+    const int64_t size = x.n_tile * EM_TILE_ROWS;
+    double *theta = normals(MAX_CHAIN * MAX_COLUMN, 7);
+    double *eta = normals(MAX_CHAIN * size, 8), *gradient = normals(MAX_CHAIN * n_column, 9);
+    double *eta1 = normals(MAX_CHAIN * size, 8), *gradient1 = normals(MAX_CHAIN * n_column, 9);
+
+    for (int64_t c = 0; c < MAX_CHAIN; c++) {
+        const double *h = eta1 + c * size, *g = gradient1 + c * n_column;
+        both_products(simd, &x, 1, theta + c * MAX_COLUMN, eta1 + c * size,
+                      gradient1 + c * n_column);
+        for (int64_t i = 0; i < size; i++)
+            check_sum(h[i], n_column, theta + c * MAX_COLUMN,
+                      x.tile + i / EM_TILE_ROWS * n_column * EM_TILE_ROWS + i % EM_TILE_ROWS,
+                      EM_TILE_ROWS);
+        for (int64_t j = 0; j < n_column; j++) {
+            double column[3 * EM_TILE_ROWS];
+            for (int64_t i = 0; i < size; i++)
+                column[i] =
+                    x.tile[(i / EM_TILE_ROWS * n_column + j) * EM_TILE_ROWS + i % EM_TILE_ROWS];
+            check_sum(g[j], size, h, column, 1);
+        }
+    }
+    for (int64_t n_chain = 1; n_chain <= MAX_CHAIN; n_chain++) {
+        const int64_t first = MAX_CHAIN - n_chain;
+        both_products(simd, &x, n_chain, theta + first * MAX_COLUMN, eta, gradient);
+        for (int64_t c = 0; c < n_chain; c++)
+            for (int64_t t = 0; t < x.n_tile; t++)
+                ck_assert_mem_eq(eta + (t * n_chain + c) * EM_TILE_ROWS,
+                                 eta1 + (first + c) * size + t * EM_TILE_ROWS,
+                                 EM_TILE_ROWS * sizeof *eta);
+        ck_assert_mem_eq(gradient, gradient1 + first * n_column,
+                         (size_t)(n_chain * n_column) * sizeof *gradient);
+    }
+    em_release(&x.tile);
+    em_release(&theta);
+    em_release(&eta);
+    em_release(&gradient);
+    em_release(&eta1);
+    em_release(&gradient1);
+}
+
+START_TEST(rows_of_tiles_are_their_own)
+{
+    static const int64_t n_column[] = {1, 2, 31, 32, 33, MAX_COLUMN};
+
+    for (int k = 0; em_simd_runs(em_simds[_i]) && k < 6; k++)
+        check_tiles(em_simds[_i], n_column[k]);
+}
+END_TEST
+
+/* AVX-512 and AVX2 give the same bits; and the public functions are the best kernels. */
+START_TEST(instruction_sets_agree)
+{
+    enum { CHAINS = 5, COLUMNS = 70 };
+    em_tiled x = tiles(COLUMNS);
+    const int64_t size = CHAINS * EM_TILE_ROWS, stride = em_stride(COLUMNS);
+    double *theta = normals(CHAINS * MAX_COLUMN, 7), *B = normals(COLUMNS * stride, 1);
+    double *C = normals(CHAINS * stride, 2), *C1 = normals(CHAINS * stride, 3);
+    double *eta = normals(x.n_tile * size, 8), *gradient = normals(CHAINS * COLUMNS, 9);
+    double *eta1 = normals(size, 8), *gradient1 = normals(CHAINS * COLUMNS, 9);
+    double *partial = normals(CHAINS * COLUMNS * EM_LANES, 6);
+
+    memset(partial, 0, CHAINS * COLUMNS * EM_LANES * sizeof *partial);
+    memset(gradient1, 0, CHAINS * COLUMNS * sizeof *gradient1);
+    for (int64_t t = 0; t < x.n_tile; t++) {
+        em_tile_predict(&x, t, CHAINS, MAX_COLUMN, theta, eta1);
+        em_tile_accumulate(&x, t, CHAINS, eta1, partial);
+    }
+    em_tile_finish(CHAINS, COLUMNS, partial, COLUMNS, gradient1);
+    em_panel_product(CHAINS, COLUMNS, COLUMNS, theta, MAX_COLUMN, B, stride, C1, stride);
+    for (int k = 0; em_simds[k]; k++) {
+        if (!em_simd_runs(em_simds[k]) || (!em_simds[k + 1] && em_simds[k] != em_simd_best()))
+            continue;
+        both_products(em_simds[k], &x, CHAINS, theta, eta, gradient);
+        em_simds[k]->panel_product(CHAINS, COLUMNS, COLUMNS, theta, MAX_COLUMN, B, stride, C,
+                                   stride);
+        ck_assert_mem_eq(eta + (x.n_tile - 1) * size, eta1, (size_t)size * sizeof *eta);
+        ck_assert_mem_eq(gradient, gradient1, CHAINS * COLUMNS * sizeof *gradient);
+        ck_assert_mem_eq(C, C1, (size_t)(CHAINS * stride) * sizeof *C);
+    }
+    em_release(&x.tile);
+    em_release(&theta);
+    em_release(&B);
+    em_release(&C);
+    em_release(&C1);
+    em_release(&eta);
+    em_release(&gradient);
+    em_release(&eta1);
+    em_release(&gradient1);
+    em_release(&partial);
+}
+END_TEST
+
+/* What is there is added to, and lanes are summed in pairs. */
+START_TEST(finish_adds)
+{
+    const double partial[2][2][8] = {{{1, 2, 3, 4, 5, 6, 7, 8}, {1, 1, 1, 1, 1, 1, 1, 1}},
+                                     {{0, 0, 0, 0, 0, 0, 0, 9}, {1e300, 1, 0, 0, -1e300, 0, 0, 0}}};
+    double gradient[2][3] = {{100, 200, 300}, {400, 500, 600}};
+
+    em_tile_finish(2, 2, &partial[0][0][0], 3, &gradient[0][0]);
+    ck_assert(gradient[0][0] == 136 && gradient[0][1] == 208 && gradient[0][2] == 300);
+    ck_assert(gradient[1][0] == 409 && gradient[1][1] == 501 && gradient[1][2] == 600);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("panel");
+    TCase *all = tcase_create("all");
+    SRunner *runner = srunner_create(suite);
+    int n_simd = 0, failed;
+
+    while (em_simds[n_simd])
+        n_simd++;
+    tcase_add_loop_test(all, rows_of_a_product_are_their_own, 0, n_simd);
+    tcase_add_loop_test(all, rows_of_tiles_are_their_own, 0, n_simd);
+    tcase_add_test(all, instruction_sets_agree);
+    tcase_add_test(all, finish_adds);
+    tcase_set_timeout(all, 60);
+    suite_add_tcase(suite, all);
+
+    srunner_set_tap(runner, getenv("EMASS_TAP") ? getenv("EMASS_TAP") : "/dev/null");
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

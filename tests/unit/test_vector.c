@@ -1,0 +1,129 @@
+/* Vector loops against long double, for every instruction set of this processor. */
+#include "base/memory.h"
+#include "math/rng.h"
+#include "math/simd.h"
+#include "math/vector.h"
+
+#include <check.h>
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+
+enum { N = 4096 };
+
+static double a[N] __attribute__((aligned(64)));
+static double softplus[N] __attribute__((aligned(64)));
+static double sigmoid[N] __attribute__((aligned(64)));
+
+/* Special values first, then logits of growing size; the largest reach 1000 either way. */
+static void fill(void)
+{
+    static const double special[] = {
+        0.0,   -0.0,   1e-17,  -1e-17,  1e-300,  -1e-300,  36.7,     -36.7,    37.5,  -37.5,
+        700.0, -700.0, 708.4,  -708.4,  709.7,   -709.7,   740.0,    -740.0,   745.1, -745.1,
+        746.0, -746.0, 1000.0, -1000.0, DBL_MAX, -DBL_MAX, INFINITY, -INFINITY};
+    enum { COUNT = sizeof special / sizeof special[0] };
+
+    em_normals(&(em_stream){.seed = 1, .purpose = EM_RNG_TEST}, N, a);
+    for (int i = 0; i < N; i++)
+        a[i] = i < COUNT ? special[i] : a[i] * pow(10, 3.0 * i / N - 0.6);
+}
+
+/* Within `ulps` of 2^-52 relative, or of the spacing of subnormals. */
+static void near(double found, long double expected, double ulps, double at)
+{
+    const long double tolerance = ulps * fmaxl(0x1p-52L * fabsl(expected), 0x1p-1074L);
+
+    ck_assert_msg(found == (double)expected || fabsl(found - expected) <= tolerance,
+                  "at %.17g: found %.17g, expected %.17Lg", at, found, expected);
+}
+
+START_TEST(logistic_is_accurate)
+{
+    const em_simd *simd = em_simds[_i];
+
+    if (!em_simd_runs(simd))
+        return;
+    fill();
+    simd->logistic(N, a, softplus, sigmoid);
+    for (int i = 0; i < N; i++) {
+        const long double x = a[i], e = expl(-fabsl(x));
+        near(softplus[i], fmaxl(x, 0) + log1pl(e), 3, a[i]);
+        near(sigmoid[i], (x < 0 ? e : 1) / (1 + e), 3, a[i]);
+    }
+}
+END_TEST
+
+START_TEST(exp_is_accurate)
+{
+    const em_simd *simd = em_simds[_i];
+
+    if (!em_simd_runs(simd))
+        return;
+    fill();
+    simd->exp(N, a, softplus);
+    for (int i = 0; i < N; i++)
+        near(softplus[i], expl(a[i]), 2, a[i]);
+}
+END_TEST
+
+START_TEST(nan_stays_in_its_place)
+{
+    for (int k = 0; em_simds[k]; k++)
+        for (int at = 0; at < 16 && em_simd_runs(em_simds[k]); at++) {
+            fill();
+            a[at] = NAN;
+            em_simds[k]->logistic(16, a, softplus, sigmoid);
+            for (int i = 0; i < 16; i++)
+                ck_assert(isnan(softplus[i]) == (i == at) && isnan(sigmoid[i]) == (i == at));
+            em_simds[k]->exp(16, a, softplus);
+            for (int i = 0; i < 16; i++)
+                ck_assert(isnan(softplus[i]) == (i == at));
+        }
+}
+END_TEST
+
+/* Wherever an element stands it gets the same bits, and an output may be the input. */
+START_TEST(elements_are_independent)
+{
+    double shifted[16] __attribute__((aligned(64))), out[16] __attribute__((aligned(64)));
+
+    fill();
+    em_logistic(N, a, softplus, sigmoid);
+    for (int i = 0; i + 16 <= N; i += 13) {
+        for (int k = 0; k < 16; k++)
+            shifted[k] = a[i + k];
+        em_logistic(16, shifted, shifted, out);
+        ck_assert_mem_eq(shifted, softplus + i, sizeof shifted);
+        ck_assert_mem_eq(out, sigmoid + i, sizeof out);
+    }
+    em_logistic(N, a, softplus, a);
+    ck_assert_mem_eq(a, sigmoid, sizeof a);
+    fill();
+    em_exp(N, a, softplus);
+    em_exp(N, a, a);
+    ck_assert_mem_eq(a, softplus, sizeof a);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("vector");
+    TCase *all = tcase_create("all");
+    SRunner *runner = srunner_create(suite);
+    int n_simd = 0, failed;
+
+    while (em_simds[n_simd])
+        n_simd++;
+    tcase_add_loop_test(all, logistic_is_accurate, 0, n_simd);
+    tcase_add_loop_test(all, exp_is_accurate, 0, n_simd);
+    tcase_add_test(all, nan_stays_in_its_place);
+    tcase_add_test(all, elements_are_independent);
+    suite_add_tcase(suite, all);
+
+    srunner_set_tap(runner, getenv("EMASS_TAP") ? getenv("EMASS_TAP") : "/dev/null");
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
