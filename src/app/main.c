@@ -6,7 +6,6 @@
 #include "app/summary.h"
 #include "base/fault.h"
 #include "base/nearest.h"
-#include "math/linalg.h"
 #include "par/world.h"
 #include "version.h"
 
@@ -96,7 +95,6 @@ int main(int argc, char **argv)
     em_status status = em_world_start(&argc, &argv);
 
     if (!status) {
-        em_linalg_single_thread();
         em_fault_start(em_world_rank());
         status = run_program(argc, (const char **)argv);
     }

@@ -2,6 +2,18 @@
  * Convergence diagnostics of Vehtari, Gelman, Simpson, Carpenter, Buerkner (2021),
  * "Rank-normalization, folding, and localization: an improved R-hat", equal to the R package
  * posterior and to ArviZ. All Local. `draws` is [n_chain][n_draw], one parameter.
+ *
+ * Where the two differ we follow posterior, which the authors of the paper wrote:
+ *   constant draws, or a constant quantile indicator (ties): NaN (ArviZ: ESS = all draws);
+ *   one chain: R-hat of its two halves (ArviZ: NaN);
+ *   draws folded at -a and +a alike, or a median at infinity: R-hat NaN (ArviZ: R-hat of the bulk);
+ *   infinite draws: tail ESS NaN (ArviZ: a number); they have ranks, so bulk ESS and R-hat exist;
+ *   fewer than 6 draws a chain: ESS NaN; up to 11, or no positive pair of autocorrelations (draws
+ *   that alternate): half the draws (ArviZ: n log10 n for 4 to 9 and for alternating ones);
+ *   halves of odd length: Geyer's sequence ends one pair earlier, as in Stan, which tells only
+ *   where the chains disagree so much that it never turns negative.
+ * And posterior is not followed where it errs: for fewer than 4 draws a chain all is NaN, and
+ * "constant" means equal, not within 2e-16, whatever the units.
  */
 #ifndef EM_DIAG_DIAG_H
 #define EM_DIAG_DIAG_H
@@ -32,7 +44,7 @@ em_status em_diagnose_convergence(em_diag *diag, int64_t n_chain, int64_t n_draw
                                   const double *draws, em_diagnosis *out);
 
 /* Quantiles, type 7 (linear interpolation), of all draws together; probability in [0, 1].
- * Errors: EM_EMEMORY. */
+ * `out` may alias `probability`. Errors: EM_EMEMORY. */
 em_status em_quantiles(em_diag *diag, int64_t n, const double *draws, int64_t n_probability,
                        const double *probability, double *out);
 

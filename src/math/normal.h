@@ -2,8 +2,8 @@
 #ifndef EM_MATH_NORMAL_H
 #define EM_MATH_NORMAL_H
 
-/* The quantile function of N(0, 1) (Wichura 1988, algorithm AS 241, PPND16): relative error about
- * 1e-16; infinite at 0 and 1, NaN outside. */
+/* The p-quantile of N(0, 1), 0 < p < 1, relative error about 1e-16: algorithm AS 241 (PPND16) of
+ * Wichura (1988). */
 double em_normal_quantile(double p);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "exchange/adapt.h"
+#include "math/linalg.h"
 #include "math/rng.h"
 #include "model/list.h"
 #include "par/world.h"
@@ -314,12 +315,12 @@ static em_status run(em_engine *engine, bool overwrite)
         status = create_model(engine);
     if (!status)
         status = create_chains(engine);
-    engine->started = em_clock();
     if (!status)
         status = start_chains(engine);
     if (!status)
         status = em_output_create(config, engine->grid, engine->model, &engine->plan, overwrite,
                                   &engine->output);
+    engine->started = em_clock();
     if (!status)
         status = sample(engine, &done);
     return status ? status : finish(engine, done);
@@ -330,6 +331,7 @@ em_status em_run(const em_config *config, bool overwrite, em_progress *progress,
     em_engine engine = {.config = config, .progress = progress, .report = report};
     em_status status;
 
+    em_linalg_single_thread(); /* ranks are the parallelism; and threads would change the bits */
     memset(report, 0, sizeof *report);
     report->convergence.r_hat = report->convergence.ess = NAN;
     status = run(&engine, overwrite);

@@ -1,0 +1,364 @@
+#include "diag/diag.h"
+
+#include "base/memory.h"
+#include "diag/fft.h"
+#include "diag/rank.h"
+
+#include <math.h>
+#include <stdbool.h>
+
+struct em_diag {
+    int64_t n_sorted; /* room for so many draws */
+    em_sorted *sorted, *folded;
+    double *z;     /* scores or indicators, in the places of the draws */
+    double *score; /* of the ranks among n_score draws */
+    int64_t n_score;
+    int64_t n_mean; /* room for so many half chains */
+    double *mean;
+    int64_t n_fft; /* room for transforms of this length */
+    double *cosine, *sine, *re, *im, *power;
+};
+
+/* The first and the last half of each chain as chains of their own, 2 c and 2 c + 1; of an odd
+ * number of draws the middle one is in neither. */
+typedef struct halves {
+    int64_t n, length;
+    int64_t n_draw;
+    const double *x; /* [n / 2][n_draw] */
+} halves;
+
+static const double *half_chain(const halves *h, int64_t k)
+{
+    return h->x + k / 2 * h->n_draw + k % 2 * (h->n_draw - h->length);
+}
+
+em_status em_diag_create(em_diag **out)
+{
+    return em_allocate(1, sizeof **out, out);
+}
+
+static void release_sorted(em_diag *d)
+{
+    d->n_sorted = d->n_score = 0;
+    em_release(&d->sorted);
+    em_release(&d->folded);
+    em_release(&d->z);
+    em_release(&d->score);
+}
+
+static void release_fft(em_diag *d)
+{
+    d->n_fft = 0;
+    em_release(&d->cosine);
+    em_release(&d->sine);
+    em_release(&d->re);
+    em_release(&d->im);
+    em_release(&d->power);
+}
+
+void em_diag_destroy(em_diag **diag)
+{
+    if (!*diag)
+        return;
+    release_sorted(*diag);
+    release_fft(*diag);
+    em_release(&(*diag)->mean);
+    em_release(diag);
+}
+
+static em_status reserve_sorted(em_diag *d, int64_t n)
+{
+    em_status status;
+
+    if (n <= d->n_sorted)
+        return EM_OK;
+    release_sorted(d);
+    if ((status = em_allocate(n, sizeof *d->sorted, &d->sorted)) ||
+        (status = em_allocate(n, sizeof *d->folded, &d->folded)) ||
+        (status = em_allocate_doubles(n, &d->z)) || (status = em_allocate_doubles(n, &d->score)))
+        return status;
+    d->n_sorted = n;
+    return EM_OK;
+}
+
+static em_status reserve_means(em_diag *d, int64_t n)
+{
+    em_status status;
+
+    if (n <= d->n_mean)
+        return EM_OK;
+    em_release(&d->mean);
+    d->n_mean = 0;
+    if ((status = em_allocate_doubles(n, &d->mean)))
+        return status;
+    d->n_mean = n;
+    return EM_OK;
+}
+
+static em_status reserve_fft(em_diag *d, int64_t length)
+{
+    em_status status;
+
+    if (length <= d->n_fft)
+        return EM_OK;
+    release_fft(d);
+    if ((status = em_allocate_doubles(length, &d->cosine)) ||
+        (status = em_allocate_doubles(length, &d->sine)) ||
+        (status = em_allocate_doubles(length, &d->re)) ||
+        (status = em_allocate_doubles(length, &d->im)) ||
+        (status = em_allocate_doubles(length, &d->power)))
+        return status;
+    em_fft_twiddles(length, d->cosine, d->sine); /* those of shorter transforms are among them */
+    d->n_fft = length;
+    return EM_OK;
+}
+
+static em_status reserve(em_diag *d, const halves *h, int64_t n)
+{
+    em_status status;
+
+    if ((status = reserve_sorted(d, n)) || (status = reserve_means(d, h->n)) ||
+        (status = reserve_fft(d, em_fft_length(h->length))))
+        return status;
+    if (d->n_score != h->n * h->length) {
+        d->n_score = h->n * h->length;
+        em_normal_score_table(d->n_score, d->score);
+    }
+    return EM_OK;
+}
+
+/* With a second pass over the residuals: exact when all are equal, so that a stuck chain has
+ * variance 0. */
+static double mean_of(int64_t n, const double *x)
+{
+    double mean = 0, residual = 0;
+
+    for (int64_t i = 0; i < n; i++)
+        mean += x[i] / (double)n;
+    for (int64_t i = 0; i < n; i++)
+        residual += x[i] - mean;
+    return isinf(mean) ? mean : mean + residual / (double)n;
+}
+
+static double variance_of(int64_t n, const double *x, double mean)
+{
+    double sum = 0;
+
+    for (int64_t i = 0; i < n; i++)
+        sum += (x[i] - mean) * (x[i] - mean);
+    return sum / (double)(n - 1);
+}
+
+/* sqrt(((n - 1) / n W + B / n) / W), B / n the variance of the means, W the mean of the variances.
+ * 0/0 when all are equal, and for halves of one draw. */
+static double r_hat(em_diag *d, const halves *h)
+{
+    double n = (double)h->length, between, within = 0;
+
+    for (int64_t k = 0; k < h->n; k++) {
+        d->mean[k] = mean_of(h->length, half_chain(h, k));
+        within += variance_of(h->length, half_chain(h, k), d->mean[k]) / (double)h->n;
+    }
+    between = variance_of(h->n, d->mean, mean_of(h->n, d->mean));
+    return sqrt((n * between / within + n - 1) / n);
+}
+
+/*
+ * Leaves in d->re the autocovariances at all lags, averaged over the halves, and in d->mean their
+ * means. The two halves of a chain travel as real and imaginary part: the inverse transform of
+ * |Z|^2, Z that of x + i y, has the sum of both autocorrelations as its real part.
+ */
+static void autocovariance(em_diag *d, const halves *h)
+{
+    int64_t length = em_fft_length(h->length);
+    double scale = 1.0 / ((double)length * (double)h->length * (double)h->n);
+
+    for (int64_t j = 0; j < length; j++)
+        d->power[j] = 0;
+    for (int64_t k = 0; k < h->n; k += 2) {
+        const double *x = half_chain(h, k), *y = half_chain(h, k + 1);
+
+        d->mean[k] = mean_of(h->length, x);
+        d->mean[k + 1] = mean_of(h->length, y);
+        for (int64_t i = 0; i < h->length; i++) {
+            d->re[i] = x[i] - d->mean[k];
+            d->im[i] = y[i] - d->mean[k + 1];
+        }
+        for (int64_t i = h->length; i < length; i++)
+            d->re[i] = d->im[i] = 0;
+        em_fft_forward(length, d->cosine, d->sine, d->re, d->im);
+        for (int64_t j = 0; j < length; j++)
+            d->power[j] += d->re[j] * d->re[j] + d->im[j] * d->im[j];
+    }
+    for (int64_t j = 0; j < length; j++) {
+        d->re[j] = d->power[j] * scale;
+        d->im[j] = 0;
+    }
+    em_fft_backward(length, d->cosine, d->sine, d->re, d->im);
+}
+
+/*
+ * tau = -1 + 2 sum of rho over Geyer's initial positive, then monotone sequence of pairs. The lag
+ * after the last pair counts once, which lowers the variance for antithetic chains. Changes rho.
+ */
+static double autocorrelation_time(int64_t n, double *rho)
+{
+    int64_t end = 0;
+    double tau = -1;
+
+    while (end < n - 5 && rho[end] + rho[end + 1] > 0)
+        end += 2;
+    if (end == 0)
+        return 2; /* no pair at all: what posterior gives, whose sum over 1:0 takes in lag 0 */
+    for (int64_t t = 2; t < end; t += 2)
+        if (rho[t] + rho[t + 1] > rho[t - 2] + rho[t - 1])
+            rho[t] = rho[t + 1] = (rho[t - 2] + rho[t - 1]) / 2;
+    for (int64_t t = 0; t < end; t++)
+        tau += 2 * rho[t];
+    return rho[end] > 0 || rho[end] + rho[end + 1] >= 0 ? tau + rho[end] : tau;
+}
+
+/* S / tau, at most S log10 S; NaN for halves of fewer than 3 draws, and when all are equal. */
+static double ess(em_diag *d, const halves *h)
+{
+    double n = (double)h->length, s = n * (double)h->n, mean_var, var_plus;
+    double *rho = d->re;
+
+    if (h->length < 3)
+        return NAN;
+    autocovariance(d, h);
+    mean_var = d->re[0] * n / (n - 1);
+    var_plus = d->re[0] + variance_of(h->n, d->mean, mean_of(h->n, d->mean));
+    if (!(var_plus > 0 && isfinite(var_plus)))
+        return NAN;
+    rho[0] = 1;
+    for (int64_t t = 1; t < h->length; t++)
+        rho[t] = 1 - (mean_var - d->re[t]) / var_plus;
+    return s / fmax(autocorrelation_time(h->length, rho), 1 / log10(s));
+}
+
+static double ess_below(em_diag *d, const halves *h, const double *draws, double quantile)
+{
+    for (int64_t i = 0; i < h->n / 2 * h->n_draw; i++)
+        d->z[i] = draws[i] <= quantile;
+    return ess(d, h);
+}
+
+/* Keeps the draws that are in one of the halves. */
+static int64_t drop_middle(const halves *h, int64_t n, em_sorted *sorted)
+{
+    int64_t kept = 0;
+
+    if (h->n_draw == 2 * h->length)
+        return n;
+    for (int64_t i = 0; i < n; i++)
+        if (sorted[i].index % h->n_draw != h->length)
+            sorted[kept++] = sorted[i];
+    return kept;
+}
+
+static halves scores(em_diag *d, const halves *h, int64_t n, em_sorted *sorted)
+{
+    em_normal_scores(drop_middle(h, n, sorted), sorted, d->score, d->z);
+    return (halves){h->n, h->length, h->n_draw, d->z};
+}
+
+/* fmin and fmax leave NaN out; here what is undefined stays undefined. */
+static double lesser(double a, double b)
+{
+    return isnan(a) || a < b ? a : b;
+}
+
+static double larger(double a, double b)
+{
+    return isnan(a) || a > b ? a : b;
+}
+
+static void bulk_and_tail(em_diag *d, const halves *h, int64_t n, em_diagnosis *out)
+{
+    double median, q05, q95, folded = NAN;
+    bool infinite;
+    halves z;
+
+    em_sort(n, h->x, d->sorted, d->folded);
+    median = em_sorted_quantile(n, d->sorted, 0.5);
+    q05 = em_sorted_quantile(n, d->sorted, 0.05);
+    q95 = em_sorted_quantile(n, d->sorted, 0.95);
+    infinite = isinf(d->sorted[0].value) || isinf(d->sorted[n - 1].value);
+
+    if (isfinite(median)) {
+        em_fold(n, d->sorted, median, d->folded);
+        z = scores(d, h, n, d->folded);
+        folded = r_hat(d, &z);
+    }
+    z = scores(d, h, n, d->sorted);
+    out->r_hat = larger(r_hat(d, &z), folded);
+    out->ess_bulk = ess(d, &z);
+    if (!infinite)
+        out->ess_tail = lesser(ess_below(d, &z, h->x, q05), ess_below(d, &z, h->x, q95));
+}
+
+static bool any_nan(int64_t n, const double *x)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (isnan(x[i]))
+            return true;
+    return false;
+}
+
+em_status em_diagnose_convergence(em_diag *diag, int64_t n_chain, int64_t n_draw,
+                                  const double *draws, em_diagnosis *out)
+{
+    halves h = {2 * n_chain, n_draw / 2, n_draw, draws};
+    int64_t n = n_chain * n_draw;
+    em_status status;
+
+    *out = (em_diagnosis){NAN, NAN, NAN, NAN, NAN, NAN};
+    if (n_draw < 2 || any_nan(n, draws))
+        return EM_OK;
+    if ((status = reserve(diag, &h, n)))
+        return status;
+    bulk_and_tail(diag, &h, n, out);
+    return EM_OK;
+}
+
+em_status em_diagnose(em_diag *diag, int64_t n_chain, int64_t n_draw, const double *draws,
+                      em_diagnosis *out)
+{
+    halves h = {2 * n_chain, n_draw / 2, n_draw, draws};
+    int64_t n = n_chain * n_draw;
+    em_status status = em_diagnose_convergence(diag, n_chain, n_draw, draws, out);
+
+    if (status || n < 1)
+        return status;
+    out->mean = mean_of(n, draws);
+    out->sd = sqrt(variance_of(n, draws, out->mean));
+    if (isfinite(out->sd))
+        out->mcse_mean = out->sd / sqrt(ess(diag, &h));
+    return EM_OK;
+}
+
+em_status em_quantiles(em_diag *diag, int64_t n, const double *draws, int64_t n_probability,
+                       const double *probability, double *out)
+{
+    bool undefined = n < 1 || any_nan(n, draws);
+    em_status status;
+
+    if (!undefined) {
+        if ((status = reserve_sorted(diag, n)))
+            return status;
+        em_sort(n, draws, diag->sorted, diag->folded);
+    }
+    for (int64_t i = 0; i < n_probability; i++)
+        out[i] = undefined ? NAN : em_sorted_quantile(n, diag->sorted, probability[i]);
+    return EM_OK;
+}
+
+double em_ebfmi(int64_t n_draw, const double *energy)
+{
+    double mean = mean_of(n_draw, energy), change = 0;
+
+    for (int64_t i = 1; i < n_draw; i++)
+        change += (energy[i] - energy[i - 1]) * (energy[i] - energy[i - 1]);
+    return n_draw < 2 ? NAN : change / ((double)(n_draw - 1) * variance_of(n_draw, energy, mean));
+}

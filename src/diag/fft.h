@@ -1,0 +1,27 @@
+/*
+ * The sum of the autocovariances of many series, by fast Fourier transform. Our own, because the
+ * double-precision C libraries that distributions package are under the GPL (FFTW) or come in
+ * single precision only (KISS FFT); powers of two are all that a zero-padded series needs.
+ */
+#ifndef EM_DIAG_FFT_H
+#define EM_DIAG_FFT_H
+
+#include <stdint.h>
+
+/* The length of the transform for series of n: the smallest power of two >= 2 n. Local. */
+int64_t em_fft_length(int64_t n);
+
+/* Twiddle factors for `length`: cosine[h + k], sine[h + k] of pi k / h for k < h and all powers of
+ * two h < length; both arrays are [length]. Local. */
+void em_fft_twiddles(int64_t length, double *cosine, double *sine);
+
+/* The transform of re + i im [length] in place, sum_k x_k exp(-2 pi i k j / length), j in
+ * bit-reversed order. Local. */
+void em_fft_forward(int64_t length, const double *cosine, const double *sine, double *restrict re,
+                    double *restrict im);
+
+/* Its inverse times `length`, from bit-reversed order, in place. Local. */
+void em_fft_backward(int64_t length, const double *cosine, const double *sine, double *restrict re,
+                     double *restrict im);
+
+#endif

@@ -1,0 +1,32 @@
+/*
+ * Sorted draws, and what follows from them without a second sort: folded draws, quantiles, and
+ * normal scores by rank (Blom 1958; Vehtari et al. 2021, eq. 14). All Local, nothing allocates.
+ */
+#ifndef EM_DIAG_RANK_H
+#define EM_DIAG_RANK_H
+
+#include <stdint.h>
+
+/* A draw and where it stands in the array it came from. */
+typedef struct em_sorted {
+    double value;
+    int64_t index;
+} em_sorted;
+
+/* score[r] = the normal score of rank r + 1 among n: its quantile at (rank - 3/8) / (n + 1/4). */
+void em_normal_score_table(int64_t n, double *score);
+
+/* The n draws x in ascending order, without NaN; `scratch` has room for n. */
+void em_sort(int64_t n, const double *x, em_sorted *sorted, em_sorted *scratch);
+
+/* The p-quantile of sorted draws, n > 0, by linear interpolation (type 7), rounded as in R. */
+double em_sorted_quantile(int64_t n, const em_sorted *sorted, double p);
+
+/* The distances |x - centre| of sorted draws in ascending order, by one merge; no aliasing. */
+void em_fold(int64_t n, const em_sorted *sorted, double centre, em_sorted *folded);
+
+/* z[sorted[i].index] = the normal score of sorted[i] among n, tied draws taking their mean rank;
+ * `score` is the table for n. */
+void em_normal_scores(int64_t n, const em_sorted *sorted, const double *score, double *z);
+
+#endif
