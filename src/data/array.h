@@ -1,0 +1,18 @@
+/* Arrays that grow while a file of unknown length is read. */
+#ifndef EM_DATA_ARRAY_H
+#define EM_DATA_ARRAY_H
+
+#include "emass/status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Makes *(T **)array hold at least `needed` elements of `size` bytes, keeping the first `used`; the
+ * capacity at least doubles. Local. Errors: EM_EMEMORY, the array is then as it was. Freed by
+ * em_release.
+ */
+em_status em_array_reserve(void *array, int64_t *capacity, int64_t used, int64_t needed,
+                           size_t size);
+
+#endif

@@ -1,0 +1,172 @@
+/* Columns between commas, semicolons, tabs or blanks; a field may stand in double quotes, where ""
+ * is a quote. */
+#include "base/memory.h"
+#include "base/text.h"
+#include "data/array.h"
+#include "data/readers.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *const delimiters[] = {[EM_TABLE_COMMA] = ",",
+                                         [EM_TABLE_SEMICOLON] = ";",
+                                         [EM_TABLE_TAB] = "\t",
+                                         [EM_TABLE_SPACE] = " \t"};
+
+/* Blanks around a field that do not separate. */
+static const char *padding(const char *delimiter)
+{
+    return *delimiter == '\t' ? " " : " \t";
+}
+
+/* Takes the quotes off the field at `text`; returns what follows the closing one, or NULL. */
+static char *unquote(char *text)
+{
+    char *to = text;
+
+    for (char *from = text + 1; *from; from++) {
+        if (*from == '"' && *++from != '"') {
+            *to = '\0';
+            return from;
+        }
+        *to++ = *from;
+    }
+    return NULL;
+}
+
+/* Ends a field where the delimiter at `end` stands; *at is then the next field, or NULL. */
+static void end_field(char *end, const char *delimiter, char **at)
+{
+    bool more = *end != '\0';
+
+    *end = '\0';
+    *at = more ? end + 1 : NULL;
+    if (*at && *delimiter == ' ') { /* a run of blanks is one, and none counts at the line's end */
+        *at += strspn(*at, delimiter);
+        if (**at == '\0')
+            *at = NULL;
+    }
+}
+
+/* Cuts the next field off the line at *at, which becomes NULL after the last one. */
+static em_status next_field(const em_lines *lines, const char *delimiter, char **at, char **field)
+{
+    char *end, *last;
+
+    *field = *at + strspn(*at, padding(delimiter));
+    if (**field == '"') {
+        end = unquote(*field);
+        if (end && *delimiter != ' ')
+            end += strspn(end, padding(delimiter));
+        if (!end || (*end && !strchr(delimiter, *end)))
+            return em_fail(EM_EDATA, "%s:%lld: found a stray quote, expected \"text\" as a field",
+                           lines->path, (long long)lines->number);
+        end_field(end, delimiter, at);
+        return EM_OK;
+    }
+    end = last = *field + strcspn(*field, delimiter);
+    while (last > *field && strchr(padding(delimiter), last[-1]))
+        last--;
+    end_field(end, delimiter, at);
+    *last = '\0';
+    return EM_OK;
+}
+
+/* Appends the fields of a line that names the columns. */
+static em_status parse_header(const em_lines *lines, const char *delimiter, char *line,
+                              em_table *table)
+{
+    int64_t capacity = 0;
+    em_status status = EM_OK;
+    char *field;
+
+    while (!status && line) {
+        status = next_field(lines, delimiter, &line, &field);
+        if (!status)
+            status = em_array_reserve(&table->name, &capacity, table->n_column, table->n_column + 1,
+                                      sizeof *table->name);
+        if (!status)
+            status = em_copy_text(field, &table->name[table->n_column]);
+        if (!status)
+            table->n_column++;
+    }
+    return status;
+}
+
+/* Says what is wrong with a field that is not a number. */
+static em_status fail_field(const em_lines *lines, const em_table *table, int64_t k,
+                            const char *field)
+{
+    double value;
+    char what[96];
+
+    if (table->name && k < table->n_column)
+        snprintf(what, sizeof what, "column %s", em_excerpt_of(table->name[k]).text);
+    else
+        snprintf(what, sizeof what, "column %lld", (long long)k + 1);
+    return em_lines_number(lines, field, what, &value);
+}
+
+static em_status parse_row(const em_lines *lines, const char *delimiter, char *line,
+                           em_table *table)
+{
+    int64_t n_field = 0;
+    em_status status = EM_OK;
+    char *field;
+    double value;
+
+    for (; !status && line; n_field++) {
+        status = next_field(lines, delimiter, &line, &field);
+        if (!status && em_lines_token(lines, field, &value) != EM_TOKEN_NUMBER)
+            status = fail_field(lines, table, n_field, field);
+        if (!status)
+            status = em_table_push(table, value);
+    }
+    if (!status && table->n_column == 0)
+        table->n_column = n_field;
+    if (!status && n_field != table->n_column)
+        status = em_fail(EM_EDATA, "%s:%lld: found %lld columns, expected %lld as in the first row",
+                         lines->path, (long long)lines->number, (long long)n_field,
+                         (long long)table->n_column);
+    return status ? status : em_table_end_row(table, lines->number);
+}
+
+/* A header has no number in it. */
+static em_status detect_header(const em_lines *lines, const char *delimiter, const char *line,
+                               em_table_header *header)
+{
+    char *copy, *at, *field;
+    double value;
+    em_status status = em_copy_text(line, &copy);
+
+    *header = EM_HEADER_YES;
+    at = copy;
+    while (!status && at) {
+        status = next_field(lines, delimiter, &at, &field);
+        if (!status && em_lines_token(lines, field, &value) != EM_TOKEN_TEXT)
+            *header = EM_HEADER_NO;
+    }
+    em_release(&copy);
+    return status;
+}
+
+em_status em_read_delimited(em_lines *lines, char *line, em_table_format format,
+                            em_table_header header, em_table *table)
+{
+    const char *delimiter = delimiters[format];
+    em_status status = EM_OK;
+
+    if (header == EM_HEADER_AUTO)
+        status = detect_header(lines, delimiter, line, &header);
+    if (!status && header == EM_HEADER_YES) {
+        status = parse_header(lines, delimiter, line, table);
+        if (!status)
+            status = em_lines_next(lines, &line);
+    }
+    while (!status && line) {
+        status = parse_row(lines, delimiter, line, table);
+        if (!status)
+            status = em_lines_next(lines, &line);
+    }
+    return status;
+}

@@ -1,0 +1,42 @@
+/* The design matrix and the response of a regression: the rows that this shard holds. */
+#ifndef EM_DATA_DESIGN_H
+#define EM_DATA_DESIGN_H
+
+#include "data/table.h"
+#include "math/panel.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Row i of sparse data has the entries start[i] <= k < start[i + 1]: value[k] in column[k]. */
+typedef struct em_design {
+    int64_t n_row, n_column; /* of this shard; the intercept, where there is one, is column 0 */
+    char **name;             /* [n_column] */
+    double *response;        /* [n_row] */
+    uint64_t hash;           /* of the whole table */
+    bool sparse;
+    em_tiled dense; /* if not sparse */
+    int64_t *start; /* if sparse; three arrays */
+    int32_t *column;
+    double *value;
+} em_design;
+
+/* Sparse data stay sparse up to this share of non-zero entries: there the sparse kernel of
+ * model/glm.c is still the faster one for eight chains, for one no longer
+ * (tests/bench/bench_model.c). */
+#define EM_SPARSE_DENSITY 0.15
+
+/*
+ * Deals the rows of a table, its response taken out, to shards (em_deal_first) and makes the design
+ * of shard `shard` of `n_shard`, with an intercept and standardised columns as the options say. A
+ * constant column is a warning on standard error. Local. Errors: EM_EDATA when no column is left,
+ * EM_EMEMORY.
+ */
+em_status em_design_create(const em_table *table, const em_table_options *options, int64_t shard,
+                           int64_t n_shard, em_design **out);
+void em_design_destroy(em_design **design); /* NULL-safe. */
+
+/* Multiplies the design matrix and the response by a number. Local. */
+void em_design_scale(em_design *design, double factor);
+
+#endif

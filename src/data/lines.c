@@ -1,0 +1,174 @@
+#include "data/lines.h"
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "data/array.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { FIRST_CAPACITY = 1 << 17, LONGEST_LINE = 1 << 26 };
+
+em_status em_lines_open(const char *path, em_lines **out)
+{
+    em_lines *lines;
+    em_status status = em_allocate(1, sizeof *lines, out);
+
+    if (status)
+        return status;
+    lines = *out;
+    lines->path = path;
+    lines->locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    lines->hash = XXH64_createState();
+    errno = 0;
+    lines->file = gzopen(path, "rb");
+    if (!lines->file)
+        status = em_fail(EM_EDATA, "%s: could not open: %s, expected a readable data file", path,
+                         errno ? strerror(errno) : "out of memory");
+    else if (!lines->locale || !lines->hash)
+        status = em_fail(EM_EMEMORY, "%s: out of memory", path);
+    else
+        XXH64_reset(lines->hash, 0);
+    if (status)
+        em_lines_close(out);
+    return status;
+}
+
+void em_lines_close(em_lines **out)
+{
+    em_lines *lines = *out;
+
+    if (!lines)
+        return;
+    if (lines->file)
+        gzclose(lines->file);
+    if (lines->locale)
+        freelocale(lines->locale);
+    XXH64_freeState(lines->hash);
+    em_release(&lines->buffer);
+    em_release(out);
+}
+
+/* Makes room and reads as much as there is room for. */
+static em_status refill(em_lines *lines)
+{
+    int64_t held = lines->end - lines->begin;
+    em_status status;
+    int got, code;
+
+    if (held >= LONGEST_LINE)
+        return em_fail(EM_EDATA, "%s:%lld: found a line of more than %d bytes, expected text",
+                       lines->path, (long long)lines->number + 1, LONGEST_LINE);
+    if (held > 0 && lines->begin > 0)
+        memmove(lines->buffer, lines->buffer + lines->begin, (size_t)held);
+    lines->begin = 0;
+    lines->end = held;
+    status = em_array_reserve(&lines->buffer, &lines->capacity, held,
+                              held ? 2 * held + 1 : FIRST_CAPACITY, 1);
+    if (status)
+        return status;
+    /* One byte stays free for the terminator of a last line without a newline. */
+    got = gzread(lines->file, lines->buffer + held, (unsigned)(lines->capacity - held - 1));
+    gzerror(lines->file, &code);
+    if (got < 0 || (code != Z_OK && code != Z_STREAM_END))
+        return em_fail(EM_EDATA, "%s:%lld: found %s after this line, expected more text",
+                       lines->path, (long long)lines->number,
+                       code == Z_ERRNO ? "an unreadable file" : "a truncated or damaged gzip file");
+    XXH64_update(lines->hash, lines->buffer + held, (size_t)got);
+    lines->end += got;
+    lines->ended = got == 0;
+    return EM_OK;
+}
+
+/* The next line whatever it holds; NULL at the end of the file. */
+static em_status raw_line(em_lines *lines, char **line, int64_t *length)
+{
+    char *newline = NULL;
+    em_status status = EM_OK;
+
+    *line = NULL;
+    while (!status && !lines->ended) {
+        if (lines->end > lines->begin)
+            newline =
+                memchr(lines->buffer + lines->begin, '\n', (size_t)(lines->end - lines->begin));
+        if (newline)
+            break;
+        status = refill(lines);
+    }
+    if (status || (!newline && lines->begin == lines->end))
+        return status;
+    *line = lines->buffer + lines->begin;
+    *length = newline ? newline - *line : lines->end - lines->begin;
+    lines->begin += *length + (newline != NULL);
+    lines->number++;
+    (*line)[*length] = '\0';
+    return EM_OK;
+}
+
+em_status em_lines_next(em_lines *lines, char **line)
+{
+    static const char mark[] = "\xEF\xBB\xBF"; /* UTF-8's, before the first line */
+    int64_t length = 0;
+
+    do {
+        em_status status = raw_line(lines, line, &length);
+        if (status || !*line)
+            return status;
+        if (memchr(*line, '\0', (size_t)length))
+            return em_fail(EM_EDATA,
+                           "%s:%lld: found a binary file, expected text (HDF5 data are named "
+                           "file.h5:/dataset)",
+                           lines->path, (long long)lines->number);
+        if (length > 0 && (*line)[length - 1] == '\r')
+            (*line)[length - 1] = '\0';
+        if (lines->number == 1 && strncmp(*line, mark, sizeof mark - 1) == 0)
+            *line += sizeof mark - 1;
+    } while ((*line)[strspn(*line, " \t")] == '\0');
+    return EM_OK;
+}
+
+uint64_t em_lines_hash(const em_lines *lines)
+{
+    return XXH64_digest(lines->hash);
+}
+
+static bool is_nonfinite_word(const char *text)
+{
+    static const char *const word[] = {"nan", "inf", "infinity"};
+
+    text += *text == '+' || *text == '-';
+    for (size_t i = 0; i < sizeof word / sizeof *word; i++)
+        if (strcasecmp(text, word[i]) == 0)
+            return true;
+    return false;
+}
+
+em_token em_lines_token(const em_lines *lines, const char *text, double *value)
+{
+    size_t length = strspn(text, "+-.0123456789eE"); /* strtod would also take hexadecimal, ... */
+    char *end;
+
+    if (text[length] != '\0')
+        return is_nonfinite_word(text) ? EM_TOKEN_NONFINITE : EM_TOKEN_TEXT;
+    *value = strtod_l(text, &end, lines->locale);
+    if (end == text || *end != '\0')
+        return EM_TOKEN_TEXT;
+    return isfinite(*value) ? EM_TOKEN_NUMBER : EM_TOKEN_NONFINITE;
+}
+
+em_status em_lines_number(const em_lines *lines, const char *text, const char *what, double *value)
+{
+    em_token token = em_lines_token(lines, text, value);
+
+    if (token == EM_TOKEN_NUMBER)
+        return EM_OK;
+    if (*text == '\0')
+        return em_fail(EM_EDATA, "%s:%lld: found nothing for %s, expected a number", lines->path,
+                       (long long)lines->number, what);
+    return em_fail(EM_EDATA, "%s:%lld: found '%s' for %s, expected a %s", lines->path,
+                   (long long)lines->number, em_excerpt_of(text).text, what,
+                   token == EM_TOKEN_TEXT ? "number" : "finite number");
+}

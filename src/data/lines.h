@@ -1,0 +1,51 @@
+/* Lines of a text file, plain or gzipped, and the numbers in them. All Local. */
+#ifndef EM_DATA_LINES_H
+#define EM_DATA_LINES_H
+
+#include "emass/status.h"
+
+#include <locale.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <xxhash.h>
+#include <zlib.h>
+
+/* A file being read; messages name `path` and `number`, the rest is private to lines.c. */
+typedef struct em_lines {
+    const char *path; /* borrowed */
+    int64_t number;   /* of the last line, from 1 */
+    gzFile file;
+    char *buffer; /* bytes begin..end are read and not yet handed out */
+    int64_t begin, end, capacity;
+    bool ended;
+    locale_t locale; /* C: a decimal point is a point, whatever the program's locale */
+    XXH64_state_t *hash;
+} em_lines;
+
+/* `path` is borrowed until em_lines_close. Errors: EM_EDATA when it cannot be opened. */
+em_status em_lines_open(const char *path, em_lines **out);
+void em_lines_close(em_lines **lines); /* NULL-safe. */
+
+/*
+ * The next line that is not blank, without its end, in *line: writable, valid until the next call;
+ * NULL after the last one. Errors: EM_EDATA for unreadable, truncated or binary content and for
+ * lines longer than 64 MiB; EM_EMEMORY.
+ */
+em_status em_lines_next(em_lines *lines, char **line);
+
+/* XXH64 of the content (decompressed) read so far: of all of it once the last line was read. */
+uint64_t em_lines_hash(const em_lines *lines);
+
+typedef enum em_token {
+    EM_TOKEN_NUMBER,
+    EM_TOKEN_NONFINITE, /* nan, inf, or a number too large for a double */
+    EM_TOKEN_TEXT       /* anything else, also nothing */
+} em_token;
+
+/* What the whole of `text` is; *value is set for a number. */
+em_token em_lines_token(const em_lines *lines, const char *text, double *value);
+
+/* The same where only a number will do. Errors: EM_EDATA, naming file, line and `what`. */
+em_status em_lines_number(const em_lines *lines, const char *text, const char *what, double *value);
+
+#endif

@@ -1,0 +1,102 @@
+/* The options that every model on a table of data has. */
+#ifndef EM_DATA_TABLE_OPTIONS_H
+#define EM_DATA_TABLE_OPTIONS_H
+
+#include "emass/field.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* First member of such a model's own options. */
+typedef struct em_table_options {
+    char *data;       /* the file; NULL: none given */
+    int format;       /* em_table_format */
+    int header;       /* em_table_header */
+    char *response;   /* name or 1-based number of a column; NULL: the last one */
+    int64_t columns;  /* features there must be; INT64_MIN: as many as there are */
+    bool intercept;   /* a column of ones, first */
+    bool standardise; /* features to mean 0 and standard deviation 1 */
+} em_table_options;
+
+/* A wild index in a LIBSVM file must not become a vector that fills the memory. */
+enum { EM_TABLE_AUTO_COLUMNS = 1000000 };
+
+typedef enum em_table_format {
+    EM_TABLE_AUTO,
+    EM_TABLE_LIBSVM,
+    EM_TABLE_COMMA,
+    EM_TABLE_SEMICOLON,
+    EM_TABLE_TAB,
+    EM_TABLE_SPACE
+} em_table_format;
+
+typedef enum em_table_header { EM_HEADER_AUTO, EM_HEADER_YES, EM_HEADER_NO } em_table_header;
+
+extern const char *const em_table_format_names[], *const em_table_header_names[]; /* table.c */
+
+/* The rows of those options for a field table; `data_fallback` NULL: the file must be given. */
+#define EM_TABLE_AT(member) offsetof(em_table_options, member)
+#define EM_TABLE_FIELDS(data_fallback)                                                             \
+    {"data",                                                                                       \
+     EM_FIELD_PATH,                                                                                \
+     EM_TABLE_AT(data),                                                                            \
+     0,                                                                                            \
+     0,                                                                                            \
+     (data_fallback),                                                                              \
+     NULL,                                                                                         \
+     NULL,                                                                                         \
+     "table: CSV, TSV, spaces or LIBSVM, plain or .gz, or HDF5 as file.h5:/dataset"},              \
+        {"format",                                                                                 \
+         EM_FIELD_CHOICE,                                                                          \
+         EM_TABLE_AT(format),                                                                      \
+         0,                                                                                        \
+         0,                                                                                        \
+         "auto",                                                                                   \
+         em_table_format_names,                                                                    \
+         NULL,                                                                                     \
+         "of a text file: libsvm, or what separates the columns; auto: by the first line"},        \
+        {"header",                                                                                 \
+         EM_FIELD_CHOICE,                                                                          \
+         EM_TABLE_AT(header),                                                                      \
+         0,                                                                                        \
+         0,                                                                                        \
+         "auto",                                                                                   \
+         em_table_header_names,                                                                    \
+         NULL,                                                                                     \
+         "whether the first line names the columns; auto: when there is no number in it"},         \
+        {"response",                                                                               \
+         EM_FIELD_TEXT,                                                                            \
+         EM_TABLE_AT(response),                                                                    \
+         0,                                                                                        \
+         0,                                                                                        \
+         "",                                                                                       \
+         NULL,                                                                                     \
+         NULL,                                                                                     \
+         "column to be explained, by name or number from 1; absent: the last (LIBSVM: the "        \
+         "label)"},                                                                                \
+        {"columns",                                                                                \
+         EM_FIELD_INT,                                                                             \
+         EM_TABLE_AT(columns),                                                                     \
+         0,                                                                                        \
+         2147483646,                                                                               \
+         "auto",                                                                                   \
+         NULL,                                                                                     \
+         "auto",                                                                                   \
+         "number of features, where a LIBSVM file may lack the last; auto: as found, to 1000000"}, \
+        {"intercept",                                                                              \
+         EM_FIELD_BOOL,                                                                            \
+         EM_TABLE_AT(intercept),                                                                   \
+         0,                                                                                        \
+         0,                                                                                        \
+         "true",                                                                                   \
+         NULL,                                                                                     \
+         NULL,                                                                                     \
+         "adds a coefficient for a column of ones, before the others"},                            \
+    {                                                                                              \
+        "standardise", EM_FIELD_BOOL, EM_TABLE_AT(standardise), 0, 0, "false", NULL, NULL,         \
+            "features to mean 0 and standard deviation 1 (divisor n - 1); sparse data become "     \
+            "dense"                                                                                \
+    }
+
+#endif

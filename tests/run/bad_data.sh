@@ -1,0 +1,106 @@
+#!/usr/bin/env bash
+# Bad data: one line naming the file and the line, exit status 2, and no file left behind.
+# shellcheck disable=SC2317 # functions are called by `check`
+# shellcheck source=tests/run/lib.sh
+. tests/run/lib.sh
+
+work=$scratch/work
+mkdir "$work"
+cd "$work" || exit
+printf 'model: {name: logistic, data: table}\nsampler: {name: hmc}\n' >logistic.yaml
+printf 'model: {name: gaussian, precision: table}\nsampler: {name: hmc}\n' >gaussian.yaml
+
+# Runs on some ranks and looks at what is left: the status, the message, the files.
+refuses() { # RANKS CONFIG WHERE WHAT...: "table" WHERE, and WHAT in the message
+    local ranks=$1 config=$2 where=$3 status before text piece
+    shift 3
+    before=$(ls)
+    if [ "$ranks" = 1 ]; then
+        timeout 20 "$emass" run "$config" --output out.h5 >out.txt 2>err.txt
+    else
+        timeout 30 mpirun -n "$ranks" --oversubscribe "$emass" run "$config" --output out.h5 \
+            >out.txt 2>err.txt
+    fi
+    status=$?
+    text=$(grep '^emass: ' err.txt)
+    echo "status $status, message: $(cat err.txt)"
+    [ "$status" = 2 ] && [ ! -s out.txt ] && [ "$(wc -l <<<"$text")" = 1 ] || return 1
+    [ "$ranks" != 1 ] || [ "$(wc -l <err.txt)" = 1 ] || return 1
+    rm out.txt err.txt
+    [ "$(ls)" = "$before" ] || return 1
+    for piece in "table$where" expected "$@"; do
+        case $text in *"$piece"*) ;; *) return 1 ;; esac
+    done
+}
+
+bad() { # NAME CONTENT WHERE WHAT...
+    local name=$1 content=$2
+    shift 2
+    printf '%b' "$content" >table
+    check "$name" refuses 1 logistic.yaml "$@"
+}
+
+# ---- rows of columns ----
+bad 'an empty file' '' :1: 'empty file'
+bad 'a header alone' 'age,y\n' :1: 'header alone'
+bad 'a short row' '1,2,0\n3,1\n' :2: 'found 2 columns' 'expected 3'
+bad 'a long row' '1,2,0\n3,4,1,5\n' :2: 'found 4 columns' 'expected 3'
+bad 'text in numbers' 'age,y\n1,0\nold,1\n' :3: "found 'old' for column age"
+bad 'an empty field' '1,2,0\n3,,1\n' :2: 'found nothing for column 2'
+bad 'a missing response' '1,2,0\n3,4,\n' :2: 'found nothing for column 3'
+bad 'NaN' '1,0\nNaN,1\n' :2: "found 'NaN'" 'finite number'
+bad 'infinity' '1,0\n-inf,1\n' :2: "found '-inf'" 'finite number'
+bad 'a number too large' '1,0\n1e999,1\n' :2: "found '1e999'" 'finite number'
+bad 'an open quote' '1,0\n"2,1\n' :2: 'stray quote'
+bad 'a binary file' '1,0\n\0\001\002\n' :2: 'binary file'
+
+# ---- LIBSVM ----
+bad 'index 0' '1 1:1\n0 0:1\n' :2: "index '0'" 'from 1'
+bad 'a negative index' '1 1:1\n0 -3:1\n' :2: "index '-3'" 'from 1'
+bad 'an index out of range' '1 1:1\n0 99999999999:1\n' :2: "index '99999999999'"
+bad 'indices that do not ascend' '1 1:1\n0 5:1 3:1\n' :2: 'index 3 after 5'
+bad 'no value' '1 1:1\n0 3\n' :2: "found '3'" 'index:value'
+bad 'a label that is text' '1 1:1\nyes 3:1\n' :2: "found 'yes' for the label"
+
+# ---- labels ----
+bad 'labels 1 and 2' '5,1\n6,2\n' :2: 'label 2 among labels 1, 2' 'positive'
+bad 'a third label' '5,0\n6,1\n7,3\n' :3: 'label 3 among labels 0, 1, 3'
+bad 'one label' '5,0\n6,0\n' :2: 'labels 0,'
+
+# ---- files ----
+rm -f table
+check 'a missing file' refuses 1 logistic.yaml : 'No such file'
+mkdir table
+check 'a folder' refuses 1 logistic.yaml : 'unreadable'
+rmdir table
+printf '1,0\n2,1\n3,0\n4,1\n' | gzip | head -c 20 >table
+check 'a truncated gzip file' refuses 1 logistic.yaml : 'truncated or damaged'
+head -c 80000000 /dev/zero | tr '\0' 1 | gzip -1 >table
+check 'an endless line' refuses 1 logistic.yaml :1: 'a line of more than'
+rm table
+
+# ---- matrices ----
+printf '1,2\n2,1\n' >table
+check 'a matrix that is not positive definite' refuses 1 gaussian.yaml :1: 'not positive definite'
+printf '1,2\n3,9\n' >table
+check 'a matrix that is not symmetric' refuses 1 gaussian.yaml :2: 'symmetric'
+
+# ---- many ranks say it once ----
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+printf '1,2,0\n3,1\n' >table
+check 'one line from three ranks' refuses 3 logistic.yaml :2: 'found 2 columns'
+export EMASS_FAULT=data:1
+printf '1,0\n2,1\n' >table
+check 'one rank that cannot read' refuses 2 logistic.yaml :1: 'EMASS_FAULT'
+unset EMASS_FAULT
+
+# A column that is constant is only a warning, and once.
+printf '1,5,0\n2,5,1\n3,5,0\n4,5,1\n' >table
+warns() {
+    timeout 60 mpirun -n 2 --oversubscribe "$emass" run logistic.yaml --output out.h5 \
+        --set run.warmup=20 --set run.draws=20 --set run.chains=2 >/dev/null 2>err.txt || return 1
+    cat err.txt
+    [ "$(grep -c 'warning: .*table: column x2: all values are equal' err.txt)" = 1 ]
+}
+check 'a constant column is one warning' warns
+finish

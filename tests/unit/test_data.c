@@ -1,0 +1,835 @@
+/* Reading tables: every format, every kind of bad input, and the real data sets. */
+#include "base/fault.h"
+#include "base/memory.h"
+#include "data/design.h"
+#include "data/table.h"
+
+#include <check.h>
+#include <hdf5.h>
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include <zlib.h>
+
+static char folder[] = "/tmp/emass-data-XXXXXX", path[256];
+
+static void set_up(void)
+{
+    strcpy(folder + strlen(folder) - 6, "XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/table", folder);
+}
+
+static void tear_down(void)
+{
+    unlink(path);
+    rmdir(folder);
+}
+
+static void write_bytes(const char *text, size_t length)
+{
+    FILE *file = fopen(path, "wb");
+
+    ck_assert_uint_eq(fwrite(text, 1, length, file), length);
+    fclose(file);
+}
+
+static void write_text(const char *text)
+{
+    write_bytes(text, strlen(text));
+}
+
+static void write_gzip(const char *text)
+{
+    gzFile file = gzopen(path, "wb");
+
+    ck_assert_int_eq(gzwrite(file, text, (unsigned)strlen(text)), (int)strlen(text));
+    gzclose(file);
+}
+
+static em_table_options options_of(char *data)
+{
+    return (em_table_options){.data = data, .columns = INT64_MIN, .intercept = true};
+}
+
+static em_table *read_table(const em_table_options *options)
+{
+    em_table *table;
+
+    ck_assert_msg(em_table_read(options, &table) == EM_OK, "%s", em_error_text());
+    return table;
+}
+
+static em_table *read_text(const char *text)
+{
+    const em_table_options options = options_of(path);
+
+    write_text(text);
+    return read_table(&options);
+}
+
+/* ---- what is understood ---- */
+
+typedef struct sample {
+    const char *text;
+    const char *first_name;
+    int64_t first_line;
+} sample;
+
+/* Each is the table 1 2.5 -3e2 / 4 5 6. */
+static const sample samples[] = {
+    {"1,2.5,-3e2\n4,5,6\n", "x1", 1},
+    {"1,2.5,-3e2\n4,5,6", "x1", 1},
+    {"1,2.5,-3e2\r\n4,5,6\r\n", "x1", 1},
+    {"\xEF\xBB\xBF"
+     "1,2.5,-3e2\n4,5,6\n",
+     "x1", 1},
+    {"\n  \n1,2.5,-3e2\n\n4,5,6\n\n", "x1", 3},
+    {" 1 , 2.5 ,-3e2\n\"4\", \"5\" ,6\n", "x1", 1},
+    {"1;2.5;-3e2\n4;5;6\n", "x1", 1},
+    {"1\t2.5\t-3e2\n4\t 5 \t6\n", "x1", 1},
+    {"1 2.5 -3e2\n4 5 6\n", "x1", 1},
+    {"  1   2.5 -3e2  \n4 \"5\"\t6\n", "x1", 1},
+    {"age,dose,y\n1,2.5,-3e2\n4,5,6\n", "age", 2},
+    {"\"age, in \"\"years\"\"\",dose,y\n1,2.5,-3e2\n4,5,6\n", "age, in \"years\"", 2},
+    {"age dose y\n1 2.5 -3e2\n4 5 6\n", "age", 2},
+};
+
+START_TEST(test_delimited)
+{
+    static const double value[] = {1, 2.5, -300, 4, 5, 6};
+    const sample *s = &samples[_i];
+    em_table *table = read_text(s->text);
+
+    ck_assert_int_eq(table->n_row, 2);
+    ck_assert_int_eq(table->n_column, 3);
+    ck_assert_str_eq(table->name[0], s->first_name);
+    ck_assert_int_eq(table->line[0], s->first_line);
+    ck_assert_int_eq(table->start[2], 6);
+    ck_assert_ptr_null(table->column);
+    for (int i = 0; i < 6; i++)
+        ck_assert_double_eq(table->value[i], value[i]);
+    em_table_destroy(&table);
+}
+END_TEST
+
+START_TEST(test_header_by_option)
+{
+    em_table_options options = options_of(path);
+    em_table *table;
+
+    write_text("2019,2020\n1,2\n");
+    options.header = EM_HEADER_YES;
+    table = read_table(&options);
+    ck_assert_int_eq(table->n_row, 1);
+    ck_assert_str_eq(table->name[1], "2020");
+    em_table_destroy(&table);
+    options.header = EM_HEADER_AUTO;
+    table = read_table(&options);
+    ck_assert_int_eq(table->n_row, 2);
+    em_table_destroy(&table);
+}
+END_TEST
+
+START_TEST(test_format_by_option)
+{
+    em_table_options options = options_of(path);
+    em_table *table;
+
+    write_text("1,5\n2,5\n");
+    options.format = EM_TABLE_SEMICOLON;
+    ck_assert_int_eq(em_table_read(&options, &table), EM_EDATA);
+    options.format = EM_TABLE_COMMA;
+    table = read_table(&options);
+    ck_assert_int_eq(table->n_column, 2);
+    em_table_destroy(&table);
+}
+END_TEST
+
+START_TEST(test_libsvm)
+{
+    static const int32_t column[] = {0, 4, 1};
+    em_table_options options = options_of(path);
+    em_table *table = read_text("+1 1:0.5 5:-2\n-1\n-1 2:7 \n");
+
+    ck_assert_int_eq(table->n_row, 3);
+    ck_assert_int_eq(table->n_column, 5);
+    ck_assert_int_eq(table->start[1], 2);
+    ck_assert_int_eq(table->start[2], 2);
+    ck_assert_int_eq(table->start[3], 3);
+    ck_assert_double_eq(table->response[0], 1);
+    ck_assert_double_eq(table->response[2], -1);
+    for (int k = 0; k < 3; k++)
+        ck_assert_int_eq(table->column[k], column[k]);
+    ck_assert_double_eq(table->value[1], -2);
+    em_table_destroy(&table);
+
+    options.columns = 9;
+    table = read_table(&options);
+    ck_assert_int_eq(table->n_column, 9);
+    em_table_destroy(&table);
+}
+END_TEST
+
+/* The hash is of the content: compression does not change it, one digit does. */
+START_TEST(test_gzip_and_hash)
+{
+    static const char text[] = "1,2\n3,4\n5,6\n";
+    const em_table_options options = options_of(path);
+    em_table *plain = read_text(text), *zipped, *other;
+
+    write_gzip(text);
+    zipped = read_table(&options);
+    other = read_text("1,2\n3,4\n5,7\n");
+    ck_assert_int_eq(zipped->n_row, 3);
+    ck_assert(plain->hash == zipped->hash);
+    ck_assert(plain->hash != other->hash);
+    em_table_destroy(&plain);
+    em_table_destroy(&zipped);
+    em_table_destroy(&other);
+}
+END_TEST
+
+START_TEST(test_locale)
+{
+    em_table *table;
+
+    if (!setlocale(LC_ALL, "de_DE.UTF-8"))
+        setlocale(LC_ALL, "fr_FR.UTF-8"); /* else the locale is C, and this tests nothing new */
+    table = read_text("1.5,2.5\n");
+    setlocale(LC_ALL, "C");
+    ck_assert_double_eq(table->value[0], 1.5);
+    em_table_destroy(&table);
+}
+END_TEST
+
+/* A row of 200 000 columns is longer than any buffer to begin with. */
+START_TEST(test_wide)
+{
+    enum { WIDE = 200000 };
+    char *text = malloc(8 * WIDE), *at = text;
+    em_table *table;
+
+    for (int i = 0; i < 2 * WIDE; i++)
+        at += sprintf(at, "%d%c", i % 10, i % WIDE == WIDE - 1 ? '\n' : ' ');
+    table = read_text(text);
+    ck_assert_int_eq(table->n_row, 2);
+    ck_assert_int_eq(table->n_column, WIDE);
+    for (int i = 0; i < 2 * WIDE; i++)
+        ck_assert_double_eq(table->value[i], i % 10);
+    em_table_destroy(&table);
+    free(text);
+}
+END_TEST
+
+/* ---- what is not ---- */
+
+typedef struct fault_case {
+    const char *text;
+    const char *message[3]; /* each has to be in the message */
+} fault_case;
+
+static const fault_case bad[] = {
+    {"", {":1:", "empty", "expected"}},
+    {"\n\n", {":1:", "empty", "expected"}},
+    {"a,b\n", {":1:", "header alone", "expected"}},
+    {"1,2\n3\n", {":2:", "found 1 columns", "expected 2"}},
+    {"1,2\n3,4,5\n", {":2:", "found 3 columns", "expected 2"}},
+    {"a,b\n1,2,3\n", {":2:", "found 3 columns", "expected 2"}},
+    {"1,2\n\n3,four\n", {":3:", "found 'four' for column 2", "expected a number"}},
+    {"age,y\n1,2\nold,3\n", {":3:", "found 'old' for column age", "expected a number"}},
+    {"1,2\n3,\n", {":2:", "found nothing for column 2", "expected a number"}},
+    {"1,2\n,4\n", {":2:", "found nothing for column 1", "expected a number"}},
+    {"1,2\nnan,4\n", {":2:", "found 'nan'", "expected a finite number"}},
+    {"1,2\n3,-Inf\n", {":2:", "found '-Inf'", "expected a finite number"}},
+    {"1,2\n3,1e999\n", {":2:", "found '1e999'", "expected a finite number"}},
+    {"1,2\n3,0x10\n", {":2:", "found '0x10'", "expected a number"}},
+    {"1,2\n3,4.5.6\n", {":2:", "found '4.5.6'", "expected a number"}},
+    {"1,2\n3,4abc\n", {":2:", "found '4abc'", "expected a number"}},
+    {"1,2\n3,\"4\n", {":2:", "stray quote", "expected"}},
+    {"1,2\n3,\"4\"5\n", {":2:", "stray quote", "expected"}},
+    {"a;b\tc,d;e\n1;2.5\t3\n", {":2:", "found '1;2.5'", "expected a number"}},
+    {"1 1:1\n1 0:1\n", {":2:", "index '0'", "from 1"}},
+    {"1 1:1\n1 -1:1\n", {":2:", "index '-1'", "from 1"}},
+    {"1 1:1\n1 3:1 2:1\n", {":2:", "index 2 after 3", "ascending"}},
+    {"1 1:1\n1 3:1 3:1\n", {":2:", "index 3 after 3", "ascending"}},
+    {"1 1:1\n1 99999999999999999999:1\n", {":2:", "index '99999999999999999999'", "from 1"}},
+    {"1 1:1\n1 3000000000:1\n", {":2:", "index '3000000000'", "from 1"}},
+    {"1 1:1\n1 1000001:1\n", {":2:", "index '1000001'", "to 1000000 (columns)"}},
+    {"1 1:1\n1 x:1\n", {":2:", "index 'x'", "from 1"}},
+    {"1 1:1\n1 2\n", {":2:", "found '2'", "index:value"}},
+    {"1 1:1\n1 2:\n", {":2:", "found nothing", "expected a number"}},
+    {"1 1:1\n1 2:inf\n", {":2:", "found 'inf'", "finite"}},
+    {"1 1:1\nx 2:1\n", {":2:", "found 'x' for the label", "expected a number"}},
+};
+
+static void check_message(const char *const *expected, int n)
+{
+    const char *text = em_error_text();
+
+    ck_assert_msg(strncmp(text, path, strlen(path)) == 0, "the file is not named in: %s", text);
+    for (int i = 0; i < n; i++)
+        ck_assert_msg(strstr(text, expected[i]) != NULL, "'%s' is not in: %s", expected[i], text);
+    ck_assert_ptr_null(strchr(text, '\n'));
+}
+
+START_TEST(test_bad_input)
+{
+    const em_table_options options = options_of(path);
+    em_table *table;
+
+    write_text(bad[_i].text);
+    ck_assert_int_eq(em_table_read(&options, &table), EM_EDATA);
+    ck_assert_ptr_null(table);
+    check_message(bad[_i].message, 3);
+}
+END_TEST
+
+static void check_unreadable(const char *what)
+{
+    const em_table_options options = options_of(path);
+    const char *const expected[] = {what, "expected"};
+    em_table *table;
+
+    ck_assert_int_eq(em_table_read(&options, &table), EM_EDATA);
+    check_message(expected, 2);
+}
+
+START_TEST(test_unreadable_file)
+{
+    check_unreadable("No such file");
+    mkdir(path, 0700);
+    check_unreadable("unreadable");
+    rmdir(path);
+    write_bytes("1,2\n\0\1\2\n", 9);
+    check_unreadable(":2: found a binary file");
+}
+END_TEST
+
+START_TEST(test_truncated_gzip)
+{
+    struct stat info;
+
+    write_gzip("1,2\n3,4\n5,6\n7,8\n9,1\n");
+    stat(path, &info);
+    ck_assert_int_eq(truncate(path, info.st_size - 6), 0);
+    check_unreadable("truncated");
+}
+END_TEST
+
+/* 80 MB of one digit, which compress to 80 kB. */
+START_TEST(test_endless_line)
+{
+    static char piece[1 << 20];
+    gzFile file = gzopen(path, "wb");
+
+    memset(piece, '1', sizeof piece);
+    for (int i = 0; i < 80; i++)
+        gzwrite(file, piece, sizeof piece);
+    gzclose(file);
+    check_unreadable(":1: found a line of more than");
+}
+END_TEST
+
+START_TEST(test_injected_fault)
+{
+    const em_table_options options = options_of(path);
+    em_table *table = read_text("1,2\n");
+
+    em_table_destroy(&table);
+    setenv("EMASS_FAULT", "data:0", 1);
+    em_fault_start(0);
+    ck_assert_int_eq(em_table_read(&options, &table), EM_EDATA);
+    ck_assert_int_eq(em_table_read(&options, &table), EM_OK);
+    em_table_destroy(&table);
+}
+END_TEST
+
+/* Whichever allocation fails, nothing leaks (the sanitised build sees to that). */
+START_TEST(test_memory_faults)
+{
+    const em_table_options options = options_of(path);
+    em_status status = EM_EMEMORY;
+    em_table *table;
+    char site[32];
+    int n = 0;
+
+    write_text("a,b\n1,2\n3,4\n");
+    while (status == EM_EMEMORY && n++ < 100) {
+        em_design *design = NULL;
+        snprintf(site, sizeof site, "allocate:0:%d", n);
+        setenv("EMASS_FAULT", site, 1);
+        em_fault_start(0);
+        status = em_table_read(&options, &table);
+        if (!status)
+            status = em_table_take_response(table, &options);
+        if (!status)
+            status = em_design_create(table, &options, 0, 1, &design);
+        em_table_destroy(&table);
+        em_design_destroy(&design);
+    }
+    ck_assert_int_eq(status, EM_OK);
+    ck_assert_int_gt(n, 10);
+}
+END_TEST
+
+/* ---- HDF5 ---- */
+
+static void write_hdf5(int rank, const hsize_t *shape, hid_t type, const void *value)
+{
+    hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    hid_t group = H5Gcreate2(file, "g", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    hid_t space = H5Screate_simple(rank, shape, NULL);
+    hid_t set = H5Dcreate2(group, "x", type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+
+    H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, value);
+    H5Dclose(set);
+    H5Sclose(space);
+    H5Gclose(group);
+    H5Fclose(file);
+}
+
+static em_status read_hdf5(const char *dataset, em_table **table)
+{
+    static char name[300];
+    em_table_options options;
+
+    snprintf(name, sizeof name, "%s:%s", path, dataset);
+    options = options_of(name);
+    return em_table_read(&options, table);
+}
+
+START_TEST(test_hdf5)
+{
+    const hsize_t shape[] = {2, 3};
+    double real[] = {1, 2, 3, 4, 5, 0.5};
+    const int integer[] = {7, 8, 9, 10, 11, 12};
+    em_table *table;
+
+    write_hdf5(2, shape, H5T_NATIVE_DOUBLE, real);
+    ck_assert_int_eq(read_hdf5("/g/x", &table), EM_OK);
+    ck_assert_int_eq(table->n_row, 2);
+    ck_assert_int_eq(table->n_column, 3);
+    ck_assert_double_eq(table->value[5], 0.5);
+    ck_assert_str_eq(table->name[2], "x3");
+    em_table_destroy(&table);
+
+    write_hdf5(1, shape, H5T_NATIVE_INT, integer);
+    ck_assert_int_eq(read_hdf5("/g/x", &table), EM_OK);
+    ck_assert_int_eq(table->n_row, 2);
+    ck_assert_int_eq(table->n_column, 1);
+    ck_assert_double_eq(table->value[1], 8);
+    em_table_destroy(&table);
+}
+END_TEST
+
+START_TEST(test_bad_hdf5)
+{
+    static const char *const none[] = {"no dataset"}, *const file[] = {"no readable HDF5"},
+                             *const row[] = {":2:", "nan", "column 1"}, *const group[] = {"no"},
+                             *const deep[] = {"3 dimensions"}, *const empty[] = {"empty"};
+    const hsize_t shape[] = {2, 3}, cube[] = {1, 2, 3}, nothing[] = {0, 3};
+    const double real[] = {1, 2, 3, NAN, 5, 0.5};
+    em_table *table;
+
+    ck_assert_int_eq(read_hdf5("/g/x", &table), EM_EDATA);
+    check_message(file, 1);
+    write_text("1,2\n");
+    ck_assert_int_eq(read_hdf5("/g/x", &table), EM_EDATA);
+    check_message(file, 1);
+    write_hdf5(2, shape, H5T_NATIVE_DOUBLE, real);
+    ck_assert_int_eq(read_hdf5("/g/y", &table), EM_EDATA);
+    check_message(none, 1);
+    ck_assert_int_eq(read_hdf5("/g", &table), EM_EDATA);
+    check_message(group, 1);
+    ck_assert_int_eq(read_hdf5("/g/x", &table), EM_EDATA);
+    check_message(row, 3);
+    write_hdf5(3, cube, H5T_NATIVE_DOUBLE, real);
+    ck_assert_int_eq(read_hdf5("/g/x", &table), EM_EDATA);
+    check_message(deep, 1);
+    write_hdf5(2, nothing, H5T_NATIVE_DOUBLE, real);
+    ck_assert_int_eq(read_hdf5("/g/x", &table), EM_EDATA);
+    check_message(empty, 1);
+}
+END_TEST
+
+/* ---- the response ---- */
+
+START_TEST(test_response)
+{
+    static const struct {
+        const char *response;
+        double first, left[2];
+    } cases[] = {
+        {NULL, 3, {1, 2}}, {"a", 1, {2, 3}}, {"b", 2, {1, 3}}, {"3", 3, {1, 2}}, {"2", 2, {1, 3}}};
+    em_table_options options = options_of(path);
+    em_table *table = read_text("a,b,y\n1,2,3\n4,5,6\n");
+    char response[4];
+
+    if (cases[_i].response)
+        options.response = strcpy(response, cases[_i].response);
+    ck_assert_int_eq(em_table_take_response(table, &options), EM_OK);
+    ck_assert_int_eq(table->n_column, 2);
+    ck_assert_double_eq(table->response[0], cases[_i].first);
+    ck_assert_double_eq(table->response[1], cases[_i].first + 3);
+    for (int j = 0; j < 2; j++) {
+        ck_assert_double_eq(table->value[j], cases[_i].left[j]);
+        ck_assert_double_eq(table->value[2 + j], cases[_i].left[j] + 3);
+    }
+    em_table_destroy(&table);
+}
+END_TEST
+
+START_TEST(test_missing_response)
+{
+    static const char *const absent[] = {"no response column", "a, ..., y"},
+                             *const columns[] = {"found 2 features", "columns: 7"},
+                             *const labelled[] = {"LIBSVM"};
+    static const char *const wrong[] = {"income", "0", "4", "-1", "2x", ""};
+    em_table_options options = options_of(path);
+    em_table *table = read_text("a,b,y\n1,2,3\n");
+    char response[16];
+
+    options.response = response;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        strcpy(response, wrong[i]);
+        ck_assert_int_eq(em_table_take_response(table, &options), EM_EDATA);
+        check_message(absent, 2);
+    }
+    options.response = NULL;
+    options.columns = 7;
+    ck_assert_int_eq(em_table_take_response(table, &options), EM_EDATA);
+    check_message(columns, 2);
+    em_table_destroy(&table);
+
+    table = read_text("1 1:2\n");
+    options.response = strcpy(response, "1");
+    ck_assert_int_eq(em_table_take_response(table, &options), EM_EDATA);
+    check_message(labelled, 1);
+    em_table_destroy(&table);
+}
+END_TEST
+
+static em_status binary(const char *text, double positive, em_table **table)
+{
+    const em_table_options options = options_of(path);
+
+    *table = read_text(text);
+    ck_assert_int_eq(em_table_take_response(*table, &options), EM_OK);
+    return em_table_binary_response(*table, positive);
+}
+
+START_TEST(test_labels)
+{
+    static const struct {
+        const char *text;
+        double positive, expected[3];
+    } cases[] = {{"1,0\n1,1\n1,0\n", NAN, {0, 1, 0}},
+                 {"1,-1\n1,1\n1,-1\n", NAN, {0, 1, 0}},
+                 {"1,1\n1,2\n1,1\n", 2, {0, 1, 0}},
+                 {"1,1\n1,2\n1,1\n", 1, {1, 0, 1}},
+                 {"1,3\n1,2\n1,1\n", 2, {0, 1, 0}}};
+    em_table *table;
+
+    ck_assert_int_eq(binary(cases[_i].text, cases[_i].positive, &table), EM_OK);
+    for (int i = 0; i < 3; i++)
+        ck_assert_double_eq(table->response[i], cases[_i].expected[i]);
+    em_table_destroy(&table);
+}
+END_TEST
+
+START_TEST(test_bad_labels)
+{
+    static const struct {
+        const char *text;
+        double positive;
+        const char *message[3];
+    } cases[] = {
+        {"1,0\n1,2\n", NAN, {":2:", "label 2 among labels 0, 2", "0 and 1"}},
+        {"1,1\n1,2\n", NAN, {":2:", "label 2 among labels 1, 2", "positive"}},
+        {"1,0\n1,1\n1,-1\n", NAN, {":1:", "0, 1, -1", "expected"}},
+        {"1,1\n1,1\n", NAN, {":2:", "labels 1,", "expected 0 and 1"}},
+        {"1,0\n1,0.5\n1,1\n", NAN, {":2:", "label 0.5", "expected"}},
+        {"1,1\n1,2\n1,3\n1,4\n1,5\n1,6\n1,7\n", NAN, {":2:", "1, 2, 3, 4, 5, 6, ...", "e"}},
+        {"1,1\n1,2\n", 3, {":2:", "labels 1, 2", "expected 3 (positive) and others"}},
+        {"1,2\n1,2\n", 2, {":1:", "labels 2,", "expected 2 (positive) and others"}}};
+    em_table *table;
+
+    ck_assert_int_eq(binary(cases[_i].text, cases[_i].positive, &table), EM_EDATA);
+    check_message(cases[_i].message, 3);
+    em_table_destroy(&table);
+}
+END_TEST
+
+/* ---- the design ---- */
+
+static em_design *make_design(const em_table_options *options, int64_t shard, int64_t n_shard)
+{
+    em_table *table = read_table(options);
+    em_design *design;
+
+    ck_assert_int_eq(em_table_take_response(table, options), EM_OK);
+    ck_assert_int_eq(em_design_create(table, options, shard, n_shard, &design), EM_OK);
+    em_table_destroy(&table);
+    return design;
+}
+
+/* Element (i, j), however the design is stored. */
+static double element(const em_design *x, int64_t i, int64_t j)
+{
+    if (!x->sparse)
+        return x->dense
+            .tile[(i / EM_TILE_ROWS * x->n_column + j) * EM_TILE_ROWS + i % EM_TILE_ROWS];
+    for (int64_t k = x->start[i]; k < x->start[i + 1]; k++)
+        if (x->column[k] == j)
+            return x->value[k];
+    return 0;
+}
+
+/* Three values -1, 0, 1 around 5 have standard deviation 1 with divisor n - 1. */
+START_TEST(test_standardise)
+{
+    static const char *const text[] = {"4,7,1\n5,7,2\n6,7,3\n", "1 1:4 2:7\n2 1:5 2:7\n3 1:6 2:7\n",
+                                       "1 1:4 2:7\n2 1:5 2:7\n3 1:6 2:7 9:0\n"};
+    em_table_options options = options_of(path);
+    em_design *x;
+
+    write_text(text[_i]);
+    options.standardise = true;
+    x = make_design(&options, 0, 1);
+    ck_assert(!x->sparse);
+    ck_assert_str_eq(x->name[0], "intercept");
+    ck_assert_str_eq(x->name[1], "x1");
+    for (int i = 0; i < 3; i++) {
+        ck_assert_double_eq(element(x, i, 0), 1);
+        ck_assert_double_eq_tol(element(x, i, 1), i - 1, 1e-15);
+        ck_assert_double_eq_tol(element(x, i, 2), 0, 1e-14); /* constant: centred, not divided */
+        ck_assert_double_eq(x->response[i], i + 1);
+    }
+    em_design_destroy(&x);
+}
+END_TEST
+
+/* A sparse column has zeros too: mean 4/3, sd sqrt(((8/3)^2 + 2 (4/3)^2) / 2) = sqrt(16/3). */
+START_TEST(test_standardise_sparse)
+{
+    em_table_options options = options_of(path);
+    em_design *x;
+
+    write_text("1 1:1 7:4\n0 1:2\n1 1:2\n");
+    options.standardise = true;
+    x = make_design(&options, 0, 1);
+    ck_assert_double_eq_tol(element(x, 0, 7), (4 - 4. / 3) / sqrt(16. / 3), 1e-15);
+    ck_assert_double_eq_tol(element(x, 1, 7), (0 - 4. / 3) / sqrt(16. / 3), 1e-15);
+    em_design_destroy(&x);
+}
+END_TEST
+
+/* What a large mean does to a naive sum of squares. */
+START_TEST(test_standardise_far_from_zero)
+{
+    em_table_options options = options_of(path);
+    em_design *x;
+
+    write_text("1000000004,1\n1000000005,2\n1000000006,1\n");
+    options.standardise = true;
+    x = make_design(&options, 0, 1);
+    for (int i = 0; i < 3; i++)
+        ck_assert_double_eq_tol(element(x, i, 1), i - 1, 1e-6); /* eps 1e9 = 2e-7 in the mean */
+    em_design_destroy(&x);
+}
+END_TEST
+
+/* Runs make_design with standard error in a file and returns the warning. */
+static const char *warning_of(const char *text, char *buffer, size_t size)
+{
+    const em_table_options options = options_of(path);
+    FILE *file = tmpfile();
+    int saved = dup(2);
+    em_design *x;
+
+    write_text(text);
+    fflush(stderr);
+    dup2(fileno(file), 2);
+    x = make_design(&options, 0, 1);
+    fflush(stderr);
+    dup2(saved, 2);
+    close(saved);
+    rewind(file);
+    buffer[fread(buffer, 1, size - 1, file)] = '\0';
+    fclose(file);
+    em_design_destroy(&x);
+    return buffer;
+}
+
+START_TEST(test_constant_column_warns)
+{
+    char text[512];
+
+    ck_assert_str_eq(warning_of("4,7,1\n5,6,2\n", text, sizeof text), "");
+    ck_assert_ptr_nonnull(
+        strstr(warning_of("4,7,1\n5,7,2\n", text, sizeof text), "column x2: all"));
+    ck_assert_ptr_nonnull(
+        strstr(warning_of("4,7,1\n4,7,2\n", text, sizeof text), "column x1 and 1 more: all"));
+    ck_assert_ptr_eq(strchr(text, '\n'), text + strlen(text) - 1);
+    ck_assert_ptr_nonnull(
+        strstr(warning_of("1 1:1 2:3\n0 1:1\n", text, sizeof text), "column x1: all"));
+}
+END_TEST
+
+/* All shards together are the whole; shares differ by at most one row. */
+START_TEST(test_shards)
+{
+    static const char *const text[] = {"1,1,0\n2,4,0\n3,9,1\n4,16,1\n5,25,1\n6,36,1\n7,49,0\n",
+                                       "0 1:1\n0 9:4\n1 2:9\n1 3:16\n1 4:25\n1 4:36\n0 1:49\n"};
+    const em_table_options options = options_of(path);
+    em_design *whole, *part;
+    int64_t row = 0;
+
+    write_text(text[_i]);
+    whole = make_design(&options, 0, 1);
+    ck_assert_int_eq(whole->n_row, 7);
+    ck_assert(whole->sparse == (_i == 1));
+    for (int64_t shard = 0; shard < 9; shard++) {
+        part = make_design(&options, shard, 9);
+        ck_assert_int_le(part->n_row, 1);
+        ck_assert_int_eq(part->n_column, whole->n_column);
+        for (int64_t i = 0; i < part->n_row; i++, row++)
+            for (int64_t j = 0; j < whole->n_column; j++)
+                ck_assert_double_eq(element(part, i, j), element(whole, row, j));
+        em_design_destroy(&part);
+    }
+    ck_assert_int_eq(row, 7);
+    em_design_destroy(&whole);
+}
+END_TEST
+
+START_TEST(test_no_column_left)
+{
+    em_table_options options = options_of(path);
+    em_table *table = read_text("1\n0\n");
+    em_design *design;
+
+    options.intercept = false;
+    ck_assert_int_eq(em_table_take_response(table, &options), EM_OK);
+    ck_assert_int_eq(em_design_create(table, &options, 0, 1, &design), EM_EDATA);
+    em_table_destroy(&table);
+}
+END_TEST
+
+/* ---- real data ---- */
+
+typedef struct data_set {
+    const char *file;
+    double positive;
+    int64_t columns, n_row, n_column, n_positive, n_entry;
+} data_set;
+
+/* The numbers are those of the data folder's README. */
+static const data_set data_sets[] = {
+    {"heart/heart.dat", 2, INT64_MIN, 270, 13, 120, 270 * 13},
+    {"australian/australian.dat", NAN, INT64_MIN, 690, 14, 307, 690 * 14},
+    {"australian/australian.libsvm", NAN, INT64_MIN, 690, 14, 307, -1},
+    {"a9a/a9a.gz", NAN, 123, 32561, 123, 7841, 451592},
+    {"a9a/a9a.t.gz", NAN, 123, 16281, 123, 3846, 225731},
+};
+
+START_TEST(test_data_set)
+{
+    const data_set *d = &data_sets[_i];
+    em_table_options options;
+    struct timespec before, after;
+    double positives = 0, seconds;
+    char name[512];
+    em_table *table;
+
+    if (!getenv("EMASS_DATA"))
+        return;
+    snprintf(name, sizeof name, "%s/%s", getenv("EMASS_DATA"), d->file);
+    options = options_of(name);
+    options.columns = d->columns;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
+    table = read_table(&options);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
+    ck_assert_int_eq(em_table_take_response(table, &options), EM_OK);
+    ck_assert_int_eq(em_table_binary_response(table, d->positive), EM_OK);
+    ck_assert_int_eq(table->n_row, d->n_row);
+    ck_assert_int_eq(table->n_column, d->n_column);
+    if (d->n_entry >= 0)
+        ck_assert_int_eq(table->start[table->n_row], d->n_entry);
+    for (int64_t i = 0; i < table->n_row; i++)
+        positives += table->response[i];
+    ck_assert_double_eq(positives, (double)d->n_positive);
+    em_table_destroy(&table);
+    seconds =
+        (double)(after.tv_sec - before.tv_sec) + 1e-9 * (double)(after.tv_nsec - before.tv_nsec);
+    printf("%s: %.3f s\n", d->file, seconds);
+#ifndef EM_DEBUG
+    ck_assert_double_lt(seconds, 0.3);
+#endif
+}
+END_TEST
+
+#define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
+
+static Suite *data_suite(void)
+{
+    Suite *suite = suite_create("data");
+    TCase *reading = tcase_create("reading"), *design = tcase_create("design"),
+          *real = tcase_create(getenv("EMASS_DATA") ? "data sets"
+                                                    : "data sets # SKIP EMASS_DATA is not set");
+
+    tcase_add_checked_fixture(reading, set_up, tear_down);
+    tcase_set_timeout(reading, 60);
+    tcase_add_loop_test(reading, test_delimited, 0, COUNT(samples));
+    tcase_add_test(reading, test_header_by_option);
+    tcase_add_test(reading, test_format_by_option);
+    tcase_add_test(reading, test_libsvm);
+    tcase_add_test(reading, test_gzip_and_hash);
+    tcase_add_test(reading, test_locale);
+    tcase_add_test(reading, test_wide);
+    tcase_add_loop_test(reading, test_bad_input, 0, COUNT(bad));
+    tcase_add_test(reading, test_unreadable_file);
+    tcase_add_test(reading, test_truncated_gzip);
+    tcase_add_test(reading, test_endless_line);
+    tcase_add_test(reading, test_injected_fault);
+    tcase_add_test(reading, test_hdf5);
+    tcase_add_test(reading, test_bad_hdf5);
+    suite_add_tcase(suite, reading);
+
+    tcase_add_checked_fixture(design, set_up, tear_down);
+    tcase_add_loop_test(design, test_response, 0, 5);
+    tcase_add_test(design, test_missing_response);
+    tcase_add_loop_test(design, test_labels, 0, 5);
+    tcase_add_loop_test(design, test_bad_labels, 0, 8);
+    tcase_add_loop_test(design, test_standardise, 0, 3);
+    tcase_add_test(design, test_standardise_sparse);
+    tcase_add_test(design, test_standardise_far_from_zero);
+    tcase_add_test(design, test_constant_column_warns);
+    tcase_add_loop_test(design, test_shards, 0, 2);
+    tcase_add_test(design, test_no_column_left);
+    tcase_add_test(design, test_memory_faults);
+    suite_add_tcase(suite, design);
+
+    tcase_set_timeout(real, 60);
+    tcase_add_loop_test(real, test_data_set, 0, COUNT(data_sets));
+    suite_add_tcase(suite, real);
+    return suite;
+}
+
+int main(void)
+{
+    SRunner *runner = srunner_create(data_suite());
+    int failed;
+
+    srunner_set_tap(runner, getenv("EMASS_TAP") ? getenv("EMASS_TAP") : "/dev/null");
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
