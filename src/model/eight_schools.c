@@ -1,0 +1,170 @@
+/*
+ * Eight schools (Rubin 1981), in the non-centred form:
+ *     y_j ~ N(theta_j, sigma_j^2), theta_j = mu + tau theta_tilde_j, theta_tilde_j ~ N(0, 1),
+ *     mu ~ N(0, 5^2), tau ~ half-Cauchy(0, 5).
+ * Unconstrained: (mu, eta = log tau, theta_tilde), with + eta for the Jacobian of tau = e^eta.
+ */
+#include "base/memory.h"
+#include "emass/model.h"
+#include "par/grid.h"
+
+#include <math.h>
+#include <string.h>
+#include <xxhash.h>
+
+extern const em_model_ops em_model_eight_schools; /* at the end */
+
+typedef struct eight_schools_options {
+    em_reals y, sigma;
+    em_texts school;
+} eight_schools_options;
+
+#define AT(member) offsetof(eight_schools_options, member)
+static const em_field fields[] = {
+    {"y", EM_FIELD_REALS, AT(y), 0, 0, "[28, 8, -3, 7, -1, 1, 18, 12]", NULL, NULL,
+     "estimated effect of coaching in each school"},
+    {"sigma", EM_FIELD_REALS, AT(sigma), 1e-300, 1e300, "[15, 10, 16, 11, 9, 11, 10, 18]", NULL,
+     NULL, "standard error of each estimate"},
+    {"school", EM_FIELD_TEXTS, AT(school), 0, 0,
+     "[Choate, Deerfield, Phillips Andover, Phillips Exeter, Hotchkiss, Lawrenceville, "
+     "\"St. Paul's\", Mt. Hermon]",
+     NULL, NULL, "names of the schools"},
+    {NULL, EM_FIELD_BOOL, 0, 0, 0, NULL, NULL, NULL, NULL}};
+
+enum { MU, ETA, THETA_TILDE };       /* positions in theta */
+static const double prior_scale = 5; /* of mu and of tau */
+
+typedef struct eight_schools {
+    em_model model;
+    em_variable variable[4];
+    em_datum datum[2];
+    const double *y, *sigma;
+    int64_t n_school, first; /* this shard's observations begin at `first` */
+} eight_schools;
+
+static void destroy(em_model *model)
+{
+    em_release(&model);
+}
+
+static void describe(eight_schools *self, const eight_schools_options *options)
+{
+    const char *const *label = (const char *const *)options->school.value;
+    const em_variable per_school = {
+        .n_axes = 1, .shape = {self->n_school}, .axis = {"school"}, .label = {label}};
+    static const char *const name[] = {"theta", "theta_tilde", "y", "sigma"};
+    em_variable school[4];
+
+    for (int i = 0; i < 4; i++) {
+        school[i] = per_school;
+        school[i].name = name[i];
+    }
+    self->variable[0] = (em_variable){.name = "mu"};
+    self->variable[1] = (em_variable){.name = "tau"};
+    self->variable[2] = school[0];
+    self->variable[3] = school[1];
+    self->datum[0] = (em_datum){"observed_data", school[2], options->y.value};
+    self->datum[1] = (em_datum){"constant_data", school[3], options->sigma.value};
+}
+
+static em_status create(const void *untyped, const em_model_context *context, em_model **out)
+{
+    const eight_schools_options *options = untyped;
+    const int64_t n = options->y.count;
+    eight_schools *self;
+    em_status status;
+
+    if (n < 1 || options->sigma.count != n || options->school.count != n)
+        return em_fail(EM_ECONFIG,
+                       "model: found %lld y, %lld sigma and %lld school, expected one "
+                       "of each for every school",
+                       (long long)n, (long long)options->sigma.count,
+                       (long long)options->school.count);
+    status = em_allocate(1, sizeof *self, &self);
+    if (status)
+        return status;
+    self->y = options->y.value;
+    self->sigma = options->sigma.value;
+    self->n_school = n;
+    self->first = em_deal_first(n, context->n_shard, context->shard);
+    describe(self, options);
+    self->model = (em_model){
+        .ops = &em_model_eight_schools,
+        .dim = THETA_TILDE + n,
+        .n_observation = em_deal_first(n, context->n_shard, context->shard + 1) - self->first,
+        .n_variable = 4,
+        .variable = self->variable,
+        .n_datum = 2,
+        .datum = self->datum,
+        .data_hash = XXH64(self->y, (size_t)n * sizeof *self->y,
+                           XXH64(self->sigma, (size_t)n * sizeof *self->sigma, 0))};
+    *out = &self->model;
+    return EM_OK;
+}
+
+static em_status add_prior(em_model *model, int64_t n_chain, int64_t stride, const double *theta,
+                           double *log_density, double *gradient)
+{
+    const double variance = prior_scale * prior_scale;
+
+    for (int64_t c = 0; c < n_chain; c++, theta += stride, gradient += stride) {
+        double ratio = exp(2 * theta[ETA]) / variance; /* (tau / 5)^2 */
+        log_density[c] += theta[ETA] - log1p(ratio) - theta[MU] * theta[MU] / (2 * variance);
+        gradient[MU] -= theta[MU] / variance;
+        gradient[ETA] += 2 / (1 + ratio) - 1; /* 1 - 2 ratio / (1 + ratio), without inf / inf */
+        for (int64_t j = THETA_TILDE; j < model->dim; j++) {
+            log_density[c] -= theta[j] * theta[j] / 2;
+            gradient[j] -= theta[j];
+        }
+    }
+    return EM_OK;
+}
+
+static em_status add_likelihood(em_model *model, int64_t n_chain, int64_t stride,
+                                const double *theta, const em_rows *rows, double *log_density,
+                                double *gradient)
+{
+    const eight_schools *self = (const eight_schools *)model;
+    const int64_t *index = rows ? rows->index : NULL;
+    const int64_t count = index ? rows->count : model->n_observation;
+
+    for (int64_t c = 0; c < n_chain; c++, theta += stride, gradient += stride) {
+        const double *theta_tilde = theta + THETA_TILDE, tau = exp(theta[ETA]);
+        for (int64_t i = 0; i < count; i++) {
+            int64_t j = self->first + (index ? index[i] : i);
+            double z = (self->y[j] - theta[MU] - tau * theta_tilde[j]) / self->sigma[j];
+            double slope = z / self->sigma[j]; /* of the log density by theta_j */
+            log_density[c] -= z * z / 2;
+            gradient[MU] += slope;
+            gradient[ETA] += slope * tau * theta_tilde[j];
+            gradient[THETA_TILDE + j] += slope * tau;
+        }
+    }
+    return EM_OK;
+}
+
+/* mu, tau, theta, theta_tilde */
+static void constrain(const em_model *model, const double *theta, double *out)
+{
+    const int64_t n = ((const eight_schools *)model)->n_school;
+    const double *theta_tilde = theta + THETA_TILDE;
+
+    out[0] = theta[MU];
+    out[1] = exp(theta[ETA]);
+    for (int64_t j = 0; j < n; j++) {
+        out[2 + j] = out[0] + out[1] * theta_tilde[j];
+        out[2 + n + j] = theta_tilde[j];
+    }
+}
+
+const em_model_ops em_model_eight_schools = {
+    .name = "eight_schools",
+    .doc = "effects of coaching in eight schools, a hierarchical model in non-centred form",
+    .source = "Rubin (1981); Gelman et al., Bayesian Data Analysis, section 5.5",
+    .options_size = sizeof(eight_schools_options),
+    .fields = fields,
+    .create = create,
+    .destroy = destroy,
+    .add_prior = add_prior,
+    .constrain = constrain,
+    .add_likelihood = add_likelihood};

@@ -1,0 +1,312 @@
+/*
+ * A Gaussian of known mean and precision: U = (theta - mean)^T P (theta - mean) / 2. Generated
+ * precisions have eigenvalues from 1 to `condition`, evenly spaced in the logarithm, and axes along
+ * the coordinates or, with `rotation`, at random (Haar measure).
+ */
+#include "base/memory.h"
+#include "data/table.h"
+#include "emass/model.h"
+#include "math/linalg.h"
+#include "math/panel.h"
+#include "math/rng.h"
+
+#include <math.h>
+#include <string.h>
+#include <xxhash.h>
+
+extern const em_model_ops em_model_gaussian; /* at the end */
+
+typedef struct gaussian_options {
+    int64_t dim;
+    double condition;
+    bool rotation;
+    char *mean, *precision, *covariance;
+} gaussian_options;
+
+#define AT(member) offsetof(gaussian_options, member)
+static const em_field fields[] = {
+    {"dim", EM_FIELD_INT, AT(dim), 1, 1e5, "10", NULL, NULL,
+     "dimension, where neither precision nor covariance is a file"},
+    {"condition", EM_FIELD_REAL, AT(condition), 1, 1e300, "1", NULL, NULL,
+     "largest eigenvalue of the generated precision; the smallest is 1"},
+    {"rotation", EM_FIELD_BOOL, AT(rotation), 0, 0, "false", NULL, NULL,
+     "axes of the generated precision at random, from the seed"},
+    {"mean", EM_FIELD_PATH, AT(mean), 0, 0, "", NULL, NULL,
+     "file of one column: CSV, spaces, HDF5 as file.h5:/dataset; absent: 0"},
+    {"precision", EM_FIELD_PATH, AT(precision), 0, 0, "", NULL, NULL,
+     "file of a symmetric positive definite matrix"},
+    {"covariance", EM_FIELD_PATH, AT(covariance), 0, 0, "", NULL, NULL,
+     "the same, of its inverse; not both"},
+    {NULL, EM_FIELD_BOOL, 0, 0, 0, NULL, NULL, NULL, NULL}};
+
+enum { PANEL = 8, SMALL_DIM = 100 /* up to which the precision is stored beside the draws */ };
+
+typedef struct gaussian {
+    em_model model;
+    em_variable variable;
+    em_datum datum[2];
+    int64_t stride;
+    double *mean;                /* [dim] */
+    double *precision;           /* [dim][stride] */
+    double *deviation, *product; /* work space, [PANEL][stride] */
+    double *stored;              /* the precision without padding, [dim][dim], or NULL */
+} gaussian;
+
+static em_status read_matrix(char *path, em_table **table)
+{
+    const em_table_options options = {.data = path, .columns = INT64_MIN};
+
+    return em_table_read(&options, table);
+}
+
+static em_status check_shape(const em_table *table, int64_t n_row, int64_t n_column)
+{
+    if (table->n_row == n_row && table->n_column == n_column && !table->column)
+        return EM_OK;
+    return em_fail(EM_EDATA, "%s:1: found %lld x %lld numbers, expected %lld x %lld", table->path,
+                   (long long)table->n_row, (long long)table->n_column, (long long)n_row,
+                   (long long)n_column);
+}
+
+/* Up to what a text with seven digits would round off. */
+static em_status check_symmetric(const em_table *table)
+{
+    const int64_t n = table->n_row;
+    const double *a = table->value;
+
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < i; j++)
+            if (!(fabs(a[i * n + j] - a[j * n + i]) <=
+                  1e-6 * sqrt(fabs(a[i * n + i] * a[j * n + j]))))
+                return em_fail(EM_EDATA,
+                               "%s:%lld: found %g in column %lld and %g across the diagonal, "
+                               "expected a symmetric matrix",
+                               table->path, (long long)table->line[i], a[i * n + j],
+                               (long long)j + 1, a[j * n + i]);
+    return EM_OK;
+}
+
+/* Copies a matrix, the mean of its two triangles, and sees that it is positive definite. */
+static em_status copy_spd(const em_table *table, int64_t ld, double *to)
+{
+    const int64_t n = table->n_row;
+    const double *from = table->value;
+    double *factor;
+    em_status status = em_allocate(n * ld, sizeof *factor, &factor);
+
+    if (status)
+        return status;
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < n; j++)
+            to[i * ld + j] = factor[i * ld + j] = (from[i * n + j] + from[j * n + i]) / 2;
+    status = em_cholesky(n, factor, ld);
+    if (status == EM_NONFINITE)
+        status = em_fail(EM_EDATA,
+                         "%s:1: found a matrix that is not positive definite, expected "
+                         "one that is",
+                         table->path);
+    em_release(&factor);
+    return status;
+}
+
+static em_status load_precision(gaussian *self, const em_table *table, bool is_covariance)
+{
+    em_status status = check_shape(table, self->model.dim, self->model.dim);
+
+    if (!status)
+        status = check_symmetric(table);
+    if (!status)
+        status = copy_spd(table, self->stride, self->precision);
+    if (!status && is_covariance)
+        status = em_invert_spd(self->model.dim, self->precision, self->stride);
+    return status;
+}
+
+/* P <- H P H, H = I - 2 v v^T / v^T v, on the trailing coordinates first..n: the product of such
+ * reflections, v normal, is uniform over rotations (Stewart 1980). */
+static void reflect(int64_t n, int64_t first, const double *v, double *P, int64_t ld, double *u)
+{
+    double norm = 0, along = 0;
+
+    for (int64_t i = first; i < n; i++)
+        norm += v[i] * v[i];
+    for (int64_t i = 0; i < n; i++) {
+        u[i] = 0;
+        for (int64_t j = first; j < n; j++)
+            u[i] += 2 * P[i * ld + j] * v[j] / norm;
+    }
+    for (int64_t i = first; i < n; i++)
+        along += u[i] * v[i] / norm;
+    for (int64_t i = first; i < n; i++)
+        u[i] -= along * v[i];
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < n; j++)
+            P[i * ld + j] -= (i < first ? 0 : v[i]) * u[j] + u[i] * (j < first ? 0 : v[j]);
+}
+
+static void generate_precision(gaussian *self, const gaussian_options *options, uint64_t seed)
+{
+    const int64_t n = self->model.dim, ld = self->stride;
+    em_stream stream = {seed, EM_ALL_CHAINS, 0, EM_RNG_DATA};
+
+    memset(self->precision, 0, (size_t)(n * ld) * sizeof *self->precision);
+    for (int64_t i = 0; i < n; i++)
+        self->precision[i * ld + i] =
+            n > 1 ? pow(options->condition, (double)i / (double)(n - 1)) : 1;
+    for (int64_t first = 0; options->rotation && first < n - 1; first++) {
+        stream.iteration = (uint64_t)first;
+        em_normals(&stream, n, self->deviation);
+        reflect(n, first, self->deviation, self->precision, ld, self->product);
+    }
+}
+
+static em_status load_mean(gaussian *self, char *path)
+{
+    em_table *table = NULL;
+    em_status status = path ? read_matrix(path, &table) : EM_OK;
+
+    if (!status && path)
+        status = check_shape(table, self->model.dim, 1);
+    if (!status && path)
+        memcpy(self->mean, table->value, (size_t)self->model.dim * sizeof *self->mean);
+    em_table_destroy(&table);
+    return status;
+}
+
+static em_status allocate(gaussian *self)
+{
+    const int64_t n = self->model.dim, stride = self->stride;
+    em_status status = em_allocate(n, sizeof *self->mean, &self->mean);
+
+    if (!status)
+        status = em_allocate(n * stride, sizeof *self->precision, &self->precision);
+    if (!status)
+        status = em_allocate(PANEL * stride, sizeof *self->deviation, &self->deviation);
+    if (!status)
+        status = em_allocate(PANEL * stride, sizeof *self->product, &self->product);
+    if (!status && n <= SMALL_DIM)
+        status = em_allocate(n * n, sizeof *self->stored, &self->stored);
+    return status;
+}
+
+/* The moments are stored with the draws, so that they can be compared. */
+static void describe(gaussian *self)
+{
+    const int64_t n = self->model.dim;
+
+    self->variable = (em_variable){.name = "theta", .n_axes = 1, .shape = {n}};
+    self->datum[0] =
+        (em_datum){"constant_data", {.name = "mean", .n_axes = 1, .shape = {n}}, self->mean};
+    self->datum[1] = (em_datum){
+        "constant_data", {.name = "precision", .n_axes = 2, .shape = {n, n}}, self->stored};
+    for (int64_t i = 0; self->stored && i < n; i++)
+        memcpy(self->stored + i * n, self->precision + i * self->stride,
+               (size_t)n * sizeof *self->stored);
+    self->model.n_variable = 1;
+    self->model.variable = &self->variable;
+    self->model.n_datum = self->stored ? 2 : 0;
+    self->model.datum = self->datum;
+    for (int64_t i = 0; i < n; i++)
+        self->model.data_hash = XXH64(self->precision + i * self->stride,
+                                      (size_t)n * sizeof(double), self->model.data_hash);
+    self->model.data_hash =
+        XXH64(self->mean, (size_t)n * sizeof *self->mean, self->model.data_hash);
+}
+
+static void destroy(em_model *model)
+{
+    gaussian *self = (gaussian *)model;
+
+    em_release(&self->mean);
+    em_release(&self->precision);
+    em_release(&self->deviation);
+    em_release(&self->product);
+    em_release(&self->stored);
+    em_release(&self);
+}
+
+/* `table` is the file of the precision or covariance, NULL: to be generated. */
+static em_status fill(gaussian *self, const gaussian_options *options, const em_table *table,
+                      uint64_t seed)
+{
+    em_status status;
+
+    self->model.ops = &em_model_gaussian;
+    self->model.dim = table ? table->n_row : options->dim;
+    self->stride = em_stride(self->model.dim);
+    status = allocate(self);
+    if (!status && table)
+        status = load_precision(self, table, options->covariance != NULL);
+    else if (!status)
+        generate_precision(self, options, seed);
+    if (!status)
+        status = load_mean(self, options->mean);
+    if (!status)
+        describe(self);
+    return status;
+}
+
+static em_status create(const void *untyped, const em_model_context *context, em_model **out)
+{
+    const gaussian_options *options = untyped;
+    char *path = options->precision ? options->precision : options->covariance;
+    em_table *table = NULL;
+    gaussian *self = NULL;
+    em_status status;
+
+    if (options->precision && options->covariance)
+        return em_fail(EM_ECONFIG, "model: found both precision and covariance, expected one");
+    status = path ? read_matrix(path, &table) : EM_OK;
+    if (!status)
+        status = em_allocate(1, sizeof *self, &self);
+    if (!status)
+        status = fill(self, options, table, context->seed);
+    em_table_destroy(&table);
+    if (!status)
+        *out = &self->model;
+    else if (self)
+        destroy(&self->model);
+    return status;
+}
+
+/* With d = theta - mean and Q = d P, row by row: log p = -d . Q / 2, gradient -Q. */
+static void add_panel(const gaussian *self, int64_t n_chain, int64_t stride, const double *theta,
+                      double *log_density, double *gradient)
+{
+    const int64_t n = self->model.dim, ld = self->stride;
+
+    for (int64_t c = 0; c < n_chain; c++)
+        for (int64_t i = 0; i < n; i++)
+            self->deviation[c * ld + i] = theta[c * stride + i] - self->mean[i];
+    em_panel_product(n_chain, n, n, self->deviation, ld, self->precision, ld, self->product, ld);
+    for (int64_t c = 0; c < n_chain; c++)
+        for (int64_t i = 0; i < n; i++) {
+            log_density[c] -= self->deviation[c * ld + i] * self->product[c * ld + i] / 2;
+            gradient[c * stride + i] -= self->product[c * ld + i];
+        }
+}
+
+static em_status add_prior(em_model *model, int64_t n_chain, int64_t stride, const double *theta,
+                           double *log_density, double *gradient)
+{
+    for (int64_t c = 0; c < n_chain; c += PANEL)
+        add_panel((const gaussian *)model, n_chain - c < PANEL ? n_chain - c : PANEL, stride,
+                  theta + c * stride, log_density + c, gradient + c * stride);
+    return EM_OK;
+}
+
+static void constrain(const em_model *model, const double *theta, double *out)
+{
+    memcpy(out, theta, (size_t)model->dim * sizeof *out);
+}
+
+const em_model_ops em_model_gaussian = {
+    .name = "gaussian",
+    .doc = "Gaussian of known mean and precision, from files or generated",
+    .source = "exact posterior, for tests and benchmarks",
+    .options_size = sizeof(gaussian_options),
+    .fields = fields,
+    .create = create,
+    .destroy = destroy,
+    .add_prior = add_prior,
+    .constrain = constrain};

@@ -1,0 +1,210 @@
+/*
+ * Bayesian linear regression with known noise (EQUATIONS 19): y ~ N(X beta, sigma^2 I),
+ * beta ~ N(0, s I), so that with X and y divided by sigma once and for all
+ *     log p = -|y - X beta|^2 / 2 - |beta|^2 / (2 s)
+ *     grad  = X^T (y - X beta) - beta / s.
+ * All data enter through X^T X and X^T y, minibatches row by row. The posterior is exactly
+ * N(P^-1 X^T y, P^-1), P = X^T X + I / s.
+ */
+#include "base/memory.h"
+#include "data/design.h"
+#include "emass/model.h"
+#include "math/panel.h"
+#include "model/glm.h"
+
+#include <string.h>
+
+extern const em_model_ops em_model_linear; /* at the end */
+
+typedef struct linear_options {
+    em_table_options table;
+    double sigma, prior_scale;
+} linear_options;
+
+#define AT(member) offsetof(linear_options, member)
+static const em_field fields[] = {EM_TABLE_FIELDS(NULL),
+                                  {"sigma", EM_FIELD_REAL, AT(sigma), 1e-300, 1e300, "1", NULL,
+                                   NULL, "standard deviation of the noise"},
+                                  {"prior_scale", EM_FIELD_REAL, AT(prior_scale), 1e-300, 1e300,
+                                   "10", NULL, NULL,
+                                   "variance of the normal prior on every coefficient"},
+                                  {NULL, EM_FIELD_BOOL, 0, 0, 0, NULL, NULL, NULL, NULL}};
+
+typedef struct linear {
+    em_model model;
+    em_variable variable;
+    double prior_variance;
+    em_design *design; /* divided by sigma */
+    em_glm *glm;
+    double *gram;    /* X^T X, [dim][stride] */
+    double *moment;  /* X^T y, [stride] */
+    double squares;  /* y^T y */
+    double *product; /* work space of one panel, [EM_GLM_CHAINS][stride] */
+} linear;
+
+/* eta becomes the residual. */
+static void normal(int64_t n_chain, const double *response, double *eta, double *density)
+{
+    for (int64_t c = 0; c < n_chain; c++, eta += EM_TILE_ROWS, density += EM_TILE_ROWS)
+        for (int64_t i = 0; i < EM_TILE_ROWS; i++) {
+            eta[i] = response[i] - eta[i];
+            density[i] = -eta[i] * eta[i] / 2;
+        }
+}
+
+/* With eta as its own derivative, the gradient is X^T X theta. */
+static void identity(int64_t n_chain, const double *response, double *eta, double *density)
+{
+    (void)response, (void)eta;
+    memset(density, 0, (size_t)(n_chain * EM_TILE_ROWS) * sizeof *density);
+}
+
+/* The sums over the data, from the kernels of the generalised linear model: at theta = 0 the
+ * gradient is X^T y, and unit vectors give the rows of X^T X. */
+static em_status summarise(linear *self)
+{
+    const int64_t dim = self->design->n_column, stride = em_stride(dim);
+    double *unit, half_squares = 0, zero[EM_GLM_CHAINS] = {0};
+    em_status status = em_allocate(EM_GLM_CHAINS * stride, sizeof *unit, &unit);
+
+    if (status)
+        return status;
+    em_glm_add(self->glm, normal, 1, stride, unit, NULL, &half_squares, self->moment);
+    self->squares = -2 * half_squares;
+    for (int64_t j = 0; j < dim; j += EM_GLM_CHAINS) {
+        const int64_t n = dim - j < EM_GLM_CHAINS ? dim - j : EM_GLM_CHAINS;
+        memset(unit, 0, (size_t)(EM_GLM_CHAINS * stride) * sizeof *unit);
+        for (int64_t c = 0; c < n; c++)
+            unit[c * stride + j + c] = 1;
+        em_glm_add(self->glm, identity, n, stride, unit, NULL, zero, self->gram + j * stride);
+    }
+    em_release(&unit);
+    return EM_OK;
+}
+
+static em_status load(linear *self, const linear_options *options, const em_model_context *context)
+{
+    em_table *table = NULL;
+    em_status status = em_table_read(&options->table, &table);
+
+    if (!status)
+        status = em_table_take_response(table, &options->table);
+    if (!status)
+        status = em_design_create(table, &options->table, context->shard, context->n_shard,
+                                  &self->design);
+    if (!status)
+        em_design_scale(self->design, 1 / options->sigma);
+    em_table_destroy(&table);
+    return status;
+}
+
+static em_status prepare(linear *self)
+{
+    const int64_t dim = self->design->n_column, stride = em_stride(dim);
+    em_status status = em_glm_create(self->design, &self->glm);
+
+    if (!status)
+        status = em_allocate(dim * stride, sizeof *self->gram, &self->gram);
+    if (!status)
+        status = em_allocate(stride, sizeof *self->moment, &self->moment);
+    if (!status)
+        status = em_allocate_doubles(EM_GLM_CHAINS * stride, &self->product);
+    return status ? status : summarise(self);
+}
+
+static void destroy(em_model *model)
+{
+    linear *self = (linear *)model;
+
+    em_glm_destroy(&self->glm);
+    em_design_destroy(&self->design);
+    em_release(&self->gram);
+    em_release(&self->moment);
+    em_release(&self->product);
+    em_release(&self);
+}
+
+static em_status create(const void *untyped, const em_model_context *context, em_model **out)
+{
+    const linear_options *options = untyped;
+    linear *self;
+    em_status status = em_allocate(1, sizeof *self, &self);
+
+    if (status)
+        return status;
+    status = load(self, options, context);
+    if (!status)
+        status = prepare(self);
+    if (status) {
+        destroy(&self->model);
+        return status;
+    }
+    self->prior_variance = options->prior_scale;
+    self->variable = em_glm_variable(self->design);
+    self->model = (em_model){.ops = &em_model_linear,
+                             .dim = self->design->n_column,
+                             .n_observation = self->design->n_row,
+                             .n_variable = 1,
+                             .variable = &self->variable,
+                             .data_hash = self->design->hash};
+    *out = &self->model;
+    return EM_OK;
+}
+
+static em_status add_prior(em_model *model, int64_t n_chain, int64_t stride, const double *theta,
+                           double *log_density, double *gradient)
+{
+    em_glm_add_prior(model->dim, ((const linear *)model)->prior_variance, n_chain, stride, theta,
+                     log_density, gradient);
+    return EM_OK;
+}
+
+/* -|y - X beta|^2 / 2 = -y^T y / 2 + beta^T (X^T y - X^T X beta / 2) for one panel of chains. */
+static void add_all_rows(const linear *self, int64_t n_chain, int64_t stride, const double *theta,
+                         double *log_density, double *gradient)
+{
+    const int64_t dim = self->model.dim, own = em_stride(dim);
+
+    em_panel_product(n_chain, dim, dim, theta, stride, self->gram, own, self->product, own);
+    for (int64_t c = 0; c < n_chain; c++) {
+        double sum = -self->squares / 2;
+        for (int64_t j = 0; j < dim; j++) {
+            double fitted = self->product[c * own + j];
+            sum += theta[c * stride + j] * (self->moment[j] - fitted / 2);
+            gradient[c * stride + j] += self->moment[j] - fitted;
+        }
+        log_density[c] += sum;
+    }
+}
+
+static em_status add_likelihood(em_model *model, int64_t n_chain, int64_t stride,
+                                const double *theta, const em_rows *rows, double *log_density,
+                                double *gradient)
+{
+    const linear *self = (const linear *)model;
+
+    if (rows && rows->index)
+        em_glm_add(self->glm, normal, n_chain, stride, theta, rows, log_density, gradient);
+    else
+        for (int64_t c = 0; c < n_chain; c += EM_GLM_CHAINS)
+            add_all_rows(self, n_chain - c < EM_GLM_CHAINS ? n_chain - c : EM_GLM_CHAINS, stride,
+                         theta + c * stride, log_density + c, gradient + c * stride);
+    return EM_OK;
+}
+
+static void constrain(const em_model *model, const double *theta, double *out)
+{
+    memcpy(out, theta, (size_t)model->dim * sizeof *out);
+}
+
+const em_model_ops em_model_linear = {
+    .name = "linear",
+    .doc = "Bayesian linear regression with known noise, normal prior on all coefficients",
+    .source = "Gelman et al., Bayesian Data Analysis, section 14.2",
+    .options_size = sizeof(linear_options),
+    .fields = fields,
+    .create = create,
+    .destroy = destroy,
+    .add_prior = add_prior,
+    .constrain = constrain,
+    .add_likelihood = add_likelihood};

@@ -1,0 +1,191 @@
+/*
+ * Mean and precision of normal data (EQUATIONS 18): x_i ~ N(mu, 1 / tau), flat prior on mu,
+ * tau ~ Wishart(1, 1), which in one dimension is Gamma(1/2, rate 1/2). With eta = log tau, whose
+ * Jacobian adds eta,
+ *     log prior      = eta / 2 - tau / 2,
+ *     log likelihood = n eta / 2 - tau / 2 sum_i (x_i - mu)^2.
+ */
+#include "base/memory.h"
+#include "data/table.h"
+#include "emass/model.h"
+#include "math/rng.h"
+#include "par/grid.h"
+
+#include <math.h>
+#include <string.h>
+
+extern const em_model_ops em_model_normal_wishart; /* at the end */
+
+typedef struct normal_wishart_options {
+    char *data;
+    int64_t n;
+} normal_wishart_options;
+
+#define AT(member) offsetof(normal_wishart_options, member)
+static const em_field fields[] = {
+    {"data", EM_FIELD_PATH, AT(data), 0, 0, "", NULL, NULL,
+     "one column of numbers: text, plain or .gz, or HDF5 as file.h5:/dataset"},
+    {"n", EM_FIELD_INT, AT(n), 1, 1e12, "5000", NULL, NULL,
+     "without data: numbers to generate from N(0, 1)"},
+    {NULL, EM_FIELD_BOOL, 0, 0, 0, NULL, NULL, NULL, NULL}};
+
+enum { MU, ETA, DIM }; /* positions in theta */
+
+typedef struct normal_wishart {
+    em_model model;
+    em_table *table;
+    const double *x;      /* [n_observation] of this shard */
+    double mean, squares; /* of x: sum_i (x_i - mean)^2 */
+} normal_wishart;
+
+static const em_variable variables[] = {{.name = "mu"}, {.name = "tau"}};
+
+static em_status generate(int64_t n, uint64_t seed, em_table **table)
+{
+    const em_stream stream = {seed, EM_ALL_CHAINS, 0, EM_RNG_DATA};
+    double *x;
+    em_status status = em_allocate_doubles(em_stride(n), &x);
+
+    if (!status) {
+        em_normals(&stream, n, x);
+        status = em_table_generate("generated data", n, 1, x, table);
+    }
+    em_release(&x);
+    return status;
+}
+
+static em_status read_column(char *path, em_table **table)
+{
+    const em_table_options options = {.data = path, .columns = INT64_MIN};
+    em_status status = em_table_read(&options, table);
+
+    if (!status && ((*table)->n_column != 1 || (*table)->column))
+        status = em_fail(EM_EDATA, "%s:1: found %lld columns, expected 1", path,
+                         (long long)(*table)->n_column);
+    return status;
+}
+
+static void destroy(em_model *model)
+{
+    normal_wishart *self = (normal_wishart *)model;
+
+    em_table_destroy(&self->table);
+    em_release(&self);
+}
+
+static void summarise(normal_wishart *self, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        self->mean += self->x[i] / (double)n;
+    for (int64_t i = 0; i < n; i++)
+        self->squares += (self->x[i] - self->mean) * (self->x[i] - self->mean);
+}
+
+static em_status create(const void *untyped, const em_model_context *context, em_model **out)
+{
+    const normal_wishart_options *options = untyped;
+    normal_wishart *self;
+    int64_t first, n;
+    em_status status = em_allocate(1, sizeof *self, &self);
+
+    if (status)
+        return status;
+    status = options->data ? read_column(options->data, &self->table)
+                           : generate(options->n, context->seed, &self->table);
+    if (status) {
+        destroy(&self->model);
+        return status;
+    }
+    first = em_deal_first(self->table->n_row, context->n_shard, context->shard);
+    n = em_deal_first(self->table->n_row, context->n_shard, context->shard + 1) - first;
+    self->x = self->table->value + first;
+    summarise(self, n);
+    self->model = (em_model){.ops = &em_model_normal_wishart,
+                             .dim = DIM,
+                             .n_observation = n,
+                             .n_variable = 2,
+                             .variable = variables,
+                             .data_hash = self->table->hash};
+    *out = &self->model;
+    return EM_OK;
+}
+
+static em_status add_prior(em_model *model, int64_t n_chain, int64_t stride, const double *theta,
+                           double *log_density, double *gradient)
+{
+    (void)model;
+    for (int64_t c = 0; c < n_chain; c++, theta += stride, gradient += stride) {
+        double tau = exp(theta[ETA]);
+        log_density[c] += (theta[ETA] - tau) / 2;
+        gradient[ETA] += (1 - tau) / 2;
+    }
+    return EM_OK;
+}
+
+/* sum_i (x_i - mu) and its squares: of all of x through its mean, of a minibatch row by row. */
+static void deviations(const normal_wishart *self, const em_rows *rows, double mu, double *sum,
+                       double *squares)
+{
+    if (!rows || !rows->index) {
+        *sum = (double)self->model.n_observation * (self->mean - mu);
+        *squares = self->squares + *sum * (self->mean - mu);
+        return;
+    }
+    *sum = *squares = 0;
+    for (int64_t i = 0; i < rows->count; i++) {
+        double deviation = self->x[rows->index[i]] - mu;
+        *sum += deviation;
+        *squares += deviation * deviation;
+    }
+}
+
+static em_status add_likelihood(em_model *model, int64_t n_chain, int64_t stride,
+                                const double *theta, const em_rows *rows, double *log_density,
+                                double *gradient)
+{
+    const double n = (double)(rows && rows->index ? rows->count : model->n_observation);
+
+    for (int64_t c = 0; c < n_chain; c++, theta += stride, gradient += stride) {
+        double tau = exp(theta[ETA]), sum, squares;
+        deviations((const normal_wishart *)model, rows, theta[MU], &sum, &squares);
+        log_density[c] += (n * theta[ETA] - tau * squares) / 2;
+        gradient[MU] += tau * sum;
+        gradient[ETA] += (n - tau * squares) / 2;
+    }
+    return EM_OK;
+}
+
+/* Fisher information diag(n tau, n / 2); the prior's tau / 2 at eta. */
+static em_status add_metric(em_model *model, bool prior, const double *theta, double *metric,
+                            double *derivative)
+{
+    const double n = (double)model->n_observation, tau = exp(theta[ETA]);
+
+    metric[MU * DIM + MU] += n * tau;
+    metric[ETA * DIM + ETA] += n / 2 + (prior ? tau / 2 : 0);
+    if (derivative) {
+        derivative[(ETA * DIM + MU) * DIM + MU] += n * tau;
+        derivative[(ETA * DIM + ETA) * DIM + ETA] += prior ? tau / 2 : 0;
+    }
+    return EM_OK;
+}
+
+static void constrain(const em_model *model, const double *theta, double *out)
+{
+    (void)model;
+    out[0] = theta[MU];
+    out[1] = exp(theta[ETA]);
+}
+
+const em_model_ops em_model_normal_wishart = {
+    .name = "normal_wishart",
+    .doc = "mean and precision of normal data: flat mean, Wishart(1, 1) precision",
+    .source = "Roychowdhury & Parthasarathy (2017), section 4.1",
+    .options_size = sizeof(normal_wishart_options),
+    .fields = fields,
+    .create = create,
+    .destroy = destroy,
+    .add_prior = add_prior,
+    .constrain = constrain,
+    .add_likelihood = add_likelihood,
+    .add_metric = add_metric};

@@ -1,0 +1,136 @@
+/*
+ * Test densities exp(-U) of one and two dimensions (EQUATIONS 21): two double wells and a banana.
+ * They have no data and no options.
+ */
+#include "base/memory.h"
+#include "emass/model.h"
+
+#include <string.h>
+
+extern const em_model_ops em_model_double_well, em_model_double_well_tilted,
+    em_model_banana; /* at the end */
+
+/* Returns U and writes its gradient. */
+typedef double potential(const double *theta, double *slope);
+
+/* U = theta^4 - 2 theta^2 */
+static double double_well(const double *theta, double *slope)
+{
+    const double x = theta[0];
+
+    slope[0] = 4 * x * x * x - 4 * x;
+    return x * x * (x * x - 2);
+}
+
+/* U = (theta + 4)(theta + 1)(theta - 1)(theta - 3) / 14 + 1/2 */
+static double double_well_tilted(const double *theta, double *slope)
+{
+    const double x = theta[0];
+
+    slope[0] = (4 * x * x * x + 3 * x * x - 26 * x - 1) / 14;
+    return (x + 4) * (x + 1) * (x - 1) * (x - 3) / 14 + 0.5;
+}
+
+/* U = theta1^4 / 10 + w^2 / 2, w = 4 (theta2 + 1.2) - theta1^2 */
+static double banana(const double *theta, double *slope)
+{
+    const double x = theta[0], w = 4 * (theta[1] + 1.2) - x * x;
+
+    slope[0] = 0.4 * x * x * x - 2 * x * w;
+    slope[1] = 4 * w;
+    return x * x * x * x / 10 + w * w / 2;
+}
+
+typedef struct potential_model {
+    em_model model;
+    potential *U;
+} potential_model;
+
+static em_status create(const em_model_ops *ops, potential *U, const em_variable *variable,
+                        em_model **out)
+{
+    potential_model *self;
+    em_status status = em_allocate(1, sizeof *self, &self);
+
+    if (status)
+        return status;
+    self->U = U;
+    self->model = (em_model){.ops = ops,
+                             .dim = variable->n_axes ? variable->shape[0] : 1,
+                             .n_variable = 1,
+                             .variable = variable};
+    *out = &self->model;
+    return EM_OK;
+}
+
+static void destroy(em_model *model)
+{
+    em_release(&model);
+}
+
+static em_status add_prior(em_model *model, int64_t n_chain, int64_t stride, const double *theta,
+                           double *log_density, double *gradient)
+{
+    double slope[2];
+
+    for (int64_t c = 0; c < n_chain; c++) {
+        log_density[c] -= ((potential_model *)model)->U(theta + c * stride, slope);
+        for (int64_t i = 0; i < model->dim; i++)
+            gradient[c * stride + i] -= slope[i];
+    }
+    return EM_OK;
+}
+
+static void constrain(const em_model *model, const double *theta, double *out)
+{
+    memcpy(out, theta, (size_t)model->dim * sizeof *out);
+}
+
+static const em_variable scalar = {.name = "theta"};
+static const em_variable pair = {.name = "theta", .n_axes = 1, .shape = {2}};
+
+static em_status create_double_well(const void *options, const em_model_context *context,
+                                    em_model **out)
+{
+    (void)options, (void)context;
+    return create(&em_model_double_well, double_well, &scalar, out);
+}
+
+static em_status create_double_well_tilted(const void *options, const em_model_context *context,
+                                           em_model **out)
+{
+    (void)options, (void)context;
+    return create(&em_model_double_well_tilted, double_well_tilted, &scalar, out);
+}
+
+static em_status create_banana(const void *options, const em_model_context *context, em_model **out)
+{
+    (void)options, (void)context;
+    return create(&em_model_banana, banana, &pair, out);
+}
+
+const em_model_ops em_model_double_well = {.name = "double_well",
+                                           .doc = "two equal wells: U = theta^4 - 2 theta^2",
+                                           .source = "Ma, Chen & Fox (2015), figure 2",
+                                           .create = create_double_well,
+                                           .destroy = destroy,
+                                           .add_prior = add_prior,
+                                           .constrain = constrain};
+
+const em_model_ops em_model_double_well_tilted = {
+    .name = "double_well_tilted",
+    .doc = "two unequal wells: U = (theta + 4)(theta + 1)(theta - 1)(theta - 3) / 14 + 1/2",
+    .source = "Ding et al. (2014); Li et al. (2016), figure 1",
+    .create = create_double_well_tilted,
+    .destroy = destroy,
+    .add_prior = add_prior,
+    .constrain = constrain};
+
+const em_model_ops em_model_banana = {
+    .name = "banana",
+    .doc = "a curved ridge: U = theta1^4 / 10 + (4 (theta2 + 1.2) - theta1^2)^2 / 2",
+    .source = "Ma, Chen & Fox (2015), figure 2",
+    .create = create_banana,
+    .destroy = destroy,
+    .add_prior = add_prior,
+    .constrain = constrain};
