@@ -1,0 +1,173 @@
+#include "io/dataset.h"
+
+#include "base/fault.h"
+#include "io/attribute.h"
+#include "par/world.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+hid_t em_dataset_type(em_storage storage)
+{
+    switch (storage) {
+    case EM_STORE_INT:
+        return H5T_NATIVE_INT64;
+    case EM_STORE_BOOL:
+        return H5T_NATIVE_INT8;
+    default:
+        return H5T_NATIVE_DOUBLE;
+    }
+}
+
+/* HDF5 would convert, too, but then gives up collective transfers. */
+void em_dataset_convert(em_storage storage, int64_t n, const double *value, void *out)
+{
+    int64_t *integer = out;
+    int8_t *flag = out;
+
+    switch (storage) {
+    case EM_STORE_INT:
+        for (int64_t i = 0; i < n; i++)
+            integer[i] = fabs(value[i]) < 0x1p63 ? (int64_t)value[i] : INT64_MIN;
+        break;
+    case EM_STORE_BOOL:
+        for (int64_t i = 0; i < n; i++)
+            flag[i] = fabs(value[i]) > 0;
+        break;
+    default:
+        memcpy(out, value, (size_t)n * sizeof *value);
+    }
+}
+
+static int unlimited_axis(const em_dataset *dataset)
+{
+    return dataset->n_axes == 1 ? 0 : EM_DRAW_AXIS;
+}
+
+static hid_t creation_list(const em_dataset *dataset)
+{
+    const double nan = NAN;
+    hid_t list = H5Pcreate(H5P_DATASET_CREATE);
+
+    H5Pset_obj_track_times(list, false);
+    H5Pset_attr_creation_order(list, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED);
+    H5Pset_alloc_time(list, H5D_ALLOC_TIME_EARLY);
+    if (H5Tequal(dataset->type, H5T_NATIVE_DOUBLE) > 0)
+        H5Pset_fill_value(list, H5T_NATIVE_DOUBLE, &nan);
+    if (dataset->chunk[0] > 0)
+        H5Pset_chunk(list, dataset->n_axes, dataset->chunk);
+    /* Not by HDF5: up to 1.10.8 it hands MPI the addresses of chunks out of order, and what Open
+     * MPI then writes between them is arbitrary. */
+    H5Pset_fill_time(list, H5D_FILL_TIME_NEVER);
+    return list;
+}
+
+static hid_t data_space(const em_dataset *dataset)
+{
+    hsize_t limit[EM_DATASET_AXES];
+
+    memcpy(limit, dataset->extent, sizeof limit);
+    if (dataset->chunk[0] > 0)
+        limit[unlimited_axis(dataset)] = H5S_UNLIMITED;
+    return H5Screate_simple(dataset->n_axes, dataset->extent, limit); /* 0 axes: a scalar */
+}
+
+em_status em_dataset_create(hid_t group, const char *name, em_dataset *dataset)
+{
+    hid_t list = creation_list(dataset), space = data_space(dataset);
+    em_status status = em_h5_check(space, group, "cannot lay out %s", name);
+
+    if (!status && em_fault("hdf5-create"))
+        status = em_h5_check(-1, group, "cannot create %s: injected fault", name);
+    status = em_agree(status);
+    if (!status) {
+        dataset->id = H5Dcreate2(group, name, dataset->type, space, H5P_DEFAULT, list, H5P_DEFAULT);
+        status = em_agree(em_h5_check(dataset->id, group, "cannot create %s", name));
+    }
+    em_h5_close(&space);
+    em_h5_close(&list);
+    return status;
+}
+
+em_status em_dataset_mark(const em_dataset *dataset, em_storage storage)
+{
+    const double nan = NAN;
+    const hsize_t one = 1;
+    em_status status = EM_OK;
+    hid_t space;
+
+    switch (storage) {
+    case EM_STORE_INT: /* none: a fill value would make readers turn integers into reals */
+        break;
+    case EM_STORE_BOOL:
+        status = em_attribute_write_text(dataset->id, "dtype", "bool");
+        break;
+    default:
+        space = H5Screate_simple(1, &one, NULL); /* an array of one, as netCDF writes it */
+        status = em_attribute_write(dataset->id, "_FillValue", H5T_NATIVE_DOUBLE, space, &nan);
+        em_h5_close(&space);
+    }
+    return status;
+}
+
+/* Collective, and chunks written in one MPI call however many there are. */
+static hid_t transfer_list(void)
+{
+    hid_t list = H5Pcreate(H5P_DATASET_XFER);
+
+    H5Pset_dxpl_mpio(list, H5FD_MPIO_COLLECTIVE);
+    H5Pset_dxpl_mpio_chunk_opt(list, H5FD_MPIO_CHUNK_ONE_IO);
+    return list;
+}
+
+static bool is_empty(const em_dataset *dataset, em_slab slab)
+{
+    for (int i = 0; slab.count && i < dataset->n_axes; i++)
+        if (slab.count[i] == 0)
+            return true;
+    return !slab.count;
+}
+
+em_status em_dataset_write(const em_dataset *dataset, em_slab slab, const void *value,
+                           const char *what)
+{
+    hid_t transfer = transfer_list(), file = H5Dget_space(dataset->id), memory;
+    em_status status;
+
+    if (!is_empty(dataset, slab)) {
+        memory = H5Screate_simple(dataset->n_axes, slab.count, NULL);
+        if (dataset->n_axes > 0)
+            H5Sselect_hyperslab(file, H5S_SELECT_SET, slab.start, NULL, slab.count, NULL);
+    } else {
+        memory = H5Scopy(file);
+        H5Sselect_none(memory);
+        H5Sselect_none(file);
+    }
+    status = em_h5_check(H5Dwrite(dataset->id, dataset->type, memory, file, transfer, value),
+                         dataset->id, "cannot write %s", what);
+    em_h5_close(&memory);
+    em_h5_close(&file);
+    em_h5_close(&transfer);
+    return status;
+}
+
+em_status em_dataset_write_all(const em_dataset *dataset, const void *value)
+{
+    const hsize_t start[EM_DATASET_AXES] = {0};
+    const em_slab all = {start, dataset->extent}, none = {NULL, NULL};
+
+    return em_dataset_write(dataset, em_world_rank() == 0 ? all : none, value, "values");
+}
+
+em_status em_dataset_resize(em_dataset *dataset, int64_t n_draw)
+{
+    dataset->extent[unlimited_axis(dataset)] = (hsize_t)n_draw;
+    return em_h5_check(H5Dset_extent(dataset->id, dataset->extent), dataset->id,
+                       "cannot resize to %lld draws", (long long)n_draw);
+}
+
+void em_dataset_close(em_dataset *dataset)
+{
+    em_h5_close(&dataset->id);
+}
