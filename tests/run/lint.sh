@@ -1,0 +1,3 @@
+#!/bin/bash
+# The rules of the code (timeout: 600, for two compilers build everything).
+exec tests/lint "$1"
