@@ -28,7 +28,7 @@ VERSION  := 0.1.0
 COMMIT   := $(shell git describe --always --dirty --abbrev=12 2>/dev/null || echo unknown)
 CPPFLAGS := -Iinclude -Isrc -D_GNU_SOURCE
 CFLAGS   ?=
-ALL_CFLAGS = -std=c17 $(OPTIMISE.$(MODE)) $(WARNINGS) $(if $(CI),-Werror) $(CPPFLAGS) $(PKG_CFLAGS) $(CFLAGS)
+ALL_CFLAGS = -std=c17 -ffp-contract=off $(OPTIMISE.$(MODE)) $(WARNINGS) $(if $(CI),-Werror) $(CPPFLAGS) $(PKG_CFLAGS) $(CFLAGS)
 LIBS       = $(PKG_LIBS) -ldl -lm
 
 SOURCES := $(sort $(wildcard src/*/*.c))
@@ -66,7 +66,7 @@ $(B)/tests/%: tests/%.c $(LIBRARY) $(B)/flags
 tests: $(TESTS) $(BENCHES)
 
 deps:
-	$(Q).ci/install-deps
+	$(Q).ci/install-deps $(if $(filter check,$(MAKECMDGOALS)),check,build)
 
 # These two are whole journeys from a fresh clone: what they need is installed first, then make is
 # started anew so that it sees the libraries.

@@ -19,7 +19,6 @@ typedef Sleef___m256d_2 real_pair;
 #define root(a)              _mm256_sqrt_pd(a)
 #define product_of_low(a, b) ((word)_mm256_mul_epu32((__m256i)(a), (__m256i)(b)))
 #define logarithm(a)         Sleef_finz_logd4_u35avx2(a)
-#define logarithm_1p(a)      Sleef_finz_log1pd4_u10avx2(a)
 #define exponential(a)       Sleef_finz_expd4_u10avx2(a)
 #define sine_cosine_pi(a)    Sleef_finz_sincospid4_u35avx2(a)
 

@@ -19,7 +19,6 @@ typedef Sleef___m512d_2 real_pair;
 #define root(a)              _mm512_sqrt_pd(a)
 #define product_of_low(a, b) ((word)_mm512_mul_epu32((__m512i)(a), (__m512i)(b)))
 #define logarithm(a)         Sleef_finz_logd8_u35avx512f(a)
-#define logarithm_1p(a)      Sleef_finz_log1pd8_u10avx512f(a)
 #define exponential(a)       Sleef_finz_expd8_u10avx512f(a)
 #define sine_cosine_pi(a)    Sleef_finz_sincospid8_u35avx512f(a)
 

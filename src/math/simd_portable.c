@@ -28,11 +28,6 @@ static inline real logarithm(real a)
     return (real){Sleef_cinz_logd1_u35purec(a[0]), Sleef_cinz_logd1_u35purec(a[1])};
 }
 
-static inline real logarithm_1p(real a)
-{
-    return (real){Sleef_cinz_log1pd1_u10purec(a[0]), Sleef_cinz_log1pd1_u10purec(a[1])};
-}
-
 static inline real exponential(real a)
 {
     return (real){Sleef_cinz_expd1_u10purec(a[0]), Sleef_cinz_expd1_u10purec(a[1])};
