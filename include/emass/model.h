@@ -84,6 +84,14 @@ typedef struct em_model_ops {
     em_status (*add_likelihood)(em_model *model, int64_t n_chain, int64_t stride,
                                 const double *theta, const em_rows *rows, double *log_density,
                                 double *gradient);
+    /*
+     * For Riemannian samplers, a metric G(theta) of one chain, positive definite: adds the Fisher
+     * information of this shard's observations and, with `prior`, minus the Hessian of the log
+     * prior. Adds to the lower triangles of metric [dim][dim] and, where it is not NULL, of
+     * derivative [dim][dim][dim], whose matrix k is dG / dtheta_k. Local.
+     */
+    em_status (*add_metric)(em_model *model, bool prior, const double *theta, double *metric,
+                            double *derivative);
 } em_model_ops;
 
 #endif
