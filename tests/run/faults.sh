@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # One rank fails, at every site where it can: all ranks end soon, the exit status is not 0, one line
 # names the rank, and no file is taken for complete.   timeout: 400
-# shellcheck source=tests/run/lib.sh
+# shellcheck source=tests/run/lib.sh disable=SC2317
 . "$(dirname "$0")/lib.sh"
 cd "$scratch" || exit 1
 

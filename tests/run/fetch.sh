@@ -1,6 +1,5 @@
 #!/bin/bash
 # jobs/fetch-data from a mirror in a folder: what arrives, and what must not.
-# shellcheck disable=SC2317 # functions are called by `check`
 # shellcheck source=tests/run/lib.sh
 . tests/run/lib.sh
 

@@ -1,6 +1,5 @@
 #!/bin/bash
 # analysis/plot.py on a file of ours, on one that others wrote, and on what is no file of draws.
-# shellcheck disable=SC2317 # functions are called by `check`
 # shellcheck source=tests/run/lib.sh
 . tests/run/lib.sh
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The same seed gives the same file, byte for byte, on any number of ranks: every criterion, both
 # structures, the stop rule, chains that do not divide, saved warmup.   timeout: 400
-# shellcheck source=tests/run/lib.sh
+# shellcheck source=tests/run/lib.sh disable=SC2317
 . "$(dirname "$0")/lib.sh"
 cd "$scratch" || exit 1
 export SOURCE_DATE_EPOCH=0

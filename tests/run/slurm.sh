@@ -1,6 +1,5 @@
 #!/bin/bash
 # The scheduler scripts of jobs/slurm on a real Slurm of 4 nodes (timeout: 300).
-# shellcheck disable=SC2317 # functions are called by `check`
 # shellcheck source=tests/run/lib.sh
 . tests/run/lib.sh
 
