@@ -29,7 +29,8 @@ int main(int argc, char **argv)
     if (em_world_rank() == 0) {
         const em_seconds *s = &report.seconds;
         snprintf(name, sizeof name, "run of 8 chains on %d ranks", em_world_size());
-        print_figure(name, 8 * 800 / s->total, "iterations per second", NAN);
+        const double rate = 8 * 800 / s->total, alone = argc > 1 ? strtod(argv[1], NULL) : NAN;
+        print_figure(name, rate, "iterations per second", rate / (em_world_size() * alone));
         snprintf(name, sizeof name, "share of exchange, M-steps and diagnostics on %d ranks",
                  em_world_size());
         print_figure(name, 100 * (s->exchange + s->m_step + s->diagnostics) / s->total, "%", NAN);
