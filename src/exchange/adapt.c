@@ -1,59 +1,13 @@
 #include "exchange/adapt.h"
 
 #include "base/memory.h"
-#include "exchange/guard.h"
+#include "exchange/engine.h"
 #include "exchange/interval.h"
-#include "exchange/schedule.h"
-#include "exchange/step_size.h"
-#include "mass/estimator.h"
 #include "mass/moments.h"
 #include "par/world.h"
 
 #include <math.h>
 #include <string.h>
-
-/* Chains that share one mass and step size. */
-typedef struct em_pool {
-    em_mass *mass;
-    em_dual_averaging averaging;
-    double step_size;
-    double *centre;      /* [dim] what positions are measured from */
-    em_m_step *m_step;   /* [n_m_step], room for most_m_steps */
-    int64_t n_published; /* estimates that went into the mass */
-} em_pool;
-
-struct em_adapt {
-    const em_mass_options *options;
-    const em_sampler_options *sampler_options;
-    const em_estimator_ops *estimator;
-    em_grid *grid;
-    em_structure structure;
-    em_schedule schedule;
-    uint64_t seed;
-    int64_t dim, stride, n_local_chain;
-    bool adapts_step, shares;
-
-    int64_t n_pool; /* on this rank: 1, or its number of chains */
-    em_pool *pools;
-    const em_mass **chain_mass; /* [n_local_chain] */
-    double *chain_step;         /* [n_local_chain] */
-
-    /* E-step: per chain the estimator's accumulators, the sum of positions from the centre, and
-     * those of the S_count rule. */
-    int64_t n_estimator, n_accumulator;
-    double *accumulator; /* [n_local_chain][n_accumulator] */
-    double *pooled;      /* [n_accumulator] */
-    double *acceptance;  /* [n_local_chain] sum since the last meeting */
-    int64_t n_since;     /* iterations since the last meeting */
-    double *sample;      /* [2][stride]: a centred position, a velocity */
-    double *estimate;    /* [em_mass_size] */
-    double *probe;       /* [n_local_chain] */
-
-    int64_t s_count;     /* of the current E-step */
-    int64_t e_step_from; /* iterations done when the current E-step began */
-    int64_t n_m_step, most_m_steps;
-    double exchange_seconds, m_step_seconds;
-};
 
 static bool learns(const em_adapt *adapt)
 {
@@ -116,7 +70,7 @@ static em_status create_pools(em_adapt *adapt)
     return status;
 }
 
-static void publish_to_chains(em_adapt *adapt)
+void em_publish_to_chains(em_adapt *adapt)
 {
     for (int64_t c = 0; c < adapt->n_local_chain; c++) {
         adapt->chain_mass[c] = pool_of(adapt, c)->mass;
@@ -172,7 +126,7 @@ static em_status set_up(em_adapt *adapt, int64_t warmup)
     if (!status)
         status = allocate_work(adapt);
     if (!status)
-        publish_to_chains(adapt);
+        em_publish_to_chains(adapt);
     return status;
 }
 
@@ -295,7 +249,7 @@ static em_status search_step_size(em_adapt *adapt, em_sampler *sampler, em_targe
             pool->step_size *= direction > 0 ? 2 : 0.5;
             searching = 1;
         }
-        publish_to_chains(adapt);
+        em_publish_to_chains(adapt);
         if (!adapt->shares)
             em_grid_maximum(adapt->grid, 1, &searching);
     }
@@ -407,147 +361,6 @@ void em_adapt_observe(em_adapt *adapt, const em_block *block, int64_t iteration)
         collect(adapt, block, c, subsample);
 }
 
-/* ---------------------------------------------------------------- M-step */
-
-/*
- * kappa_k = (k + k0)^-eta, where k counts the estimates that the inverse mass already averages. For
- * the papers' criterion the initial mass counts as one; for the windowed ones it does not, because
- * it holds no samples.
- */
-static double kappa(const em_adapt *adapt, int64_t n_published)
-{
-    const em_mass_options *options = adapt->options;
-    const bool windowed = adapt->estimator->windowed;
-    const double eta = isnan(options->kappa_eta) ? (windowed ? 0 : 1) : options->kappa_eta;
-    const double k = (double)n_published + (windowed ? 0 : 1);
-
-    return fmin(1, pow(k + options->kappa_k0, -eta));
-}
-
-/* W <- (1 - kappa) W + kappa W_est, guarded; into adapt->estimate. Local. */
-static em_status blend(em_adapt *adapt, const em_pool *pool, const double *accumulator,
-                       double weight)
-{
-    const int64_t size = em_mass_size(adapt->structure, adapt->dim);
-    double *current = NULL;
-    em_status status = adapt->estimator->estimate(pool->mass, accumulator, adapt->estimate);
-
-    if (!status)
-        status = em_allocate(size, sizeof *current, &current);
-    if (status)
-        return status;
-    em_mass_inverse(pool->mass, current);
-    for (int64_t i = 0; i < size; i++)
-        adapt->estimate[i] = (1 - weight) * current[i] + weight * adapt->estimate[i];
-    em_release(&current);
-    return adapt->estimator->windowed ? EM_OK : em_guard(pool->mass, adapt->estimate);
-}
-
-/* The M-step of one pool: what the new inverse mass is, into adapt->estimate, and its record.
- * Local. EM_NONFINITE: the estimate is refused and the mass kept. */
-static em_status estimate(em_adapt *adapt, const em_pool *pool, const double *accumulator,
-                          int64_t done, em_m_step *record)
-{
-    const double weight = kappa(adapt, pool->n_published);
-    em_mass *trial = NULL;
-    em_status status;
-
-    *record = (em_m_step){.iteration = (double)done,
-                          .kappa = weight,
-                          .s_count = (double)adapt->s_count,
-                          .n_sample = accumulator[0],
-                          .trace_deviation = NAN,
-                          .diagonal_deviation = NAN};
-    if (adapt->estimator->deviation)
-        adapt->estimator->deviation(pool->mass, accumulator, &record->trace_deviation,
-                                    &record->diagonal_deviation);
-    status = blend(adapt, pool, accumulator, weight);
-    if (!status)
-        status = em_mass_create(adapt->structure, adapt->dim, adapt->estimate, &trial);
-    em_mass_destroy(&trial);
-    if (status > 0) {
-        record->kappa = 0;
-        em_mass_inverse(pool->mass, adapt->estimate);
-    }
-    if (status < 0)
-        return status;
-    const em_status range = em_inverse_range(adapt->structure, adapt->dim, adapt->estimate,
-                                             &record->smallest, &record->largest);
-    return range ? range : status;
-}
-
-/* Makes adapt->estimate the pool's mass and moves its centre to the mean of the samples. Local. */
-static em_status publish(em_adapt *adapt, em_pool *pool, const double *accumulator)
-{
-    const double *position = accumulator + adapt->n_estimator;
-    em_mass *mass = NULL;
-    em_status status = em_mass_create(adapt->structure, adapt->dim, adapt->estimate, &mass);
-
-    if (status)
-        return status > 0 ? em_fail(EM_ENUMERIC, "an accepted inverse mass has no Cholesky factor")
-                          : status;
-    for (int64_t i = 0; i < adapt->dim; i++)
-        pool->centre[i] += position[i] / accumulator[0];
-    em_mass_destroy(&pool->mass);
-    pool->mass = mass;
-    pool->n_published++;
-    return EM_OK;
-}
-
-/*
- * The M-step of all chains together: rank 0 computes and the others are told, so that a cluster of
- * unlike processors agrees on every bit. Collective.
- */
-static em_status shared_m_step(em_adapt *adapt, int64_t done, bool *refused)
-{
-    struct {
-        em_status status;
-        em_m_step record;
-    } result = {0};
-    em_pool *pool = adapt->pools;
-    em_status status =
-        em_grid_sum_chains(adapt->grid, adapt->n_accumulator, adapt->accumulator, adapt->pooled);
-
-    if (status)
-        return status;
-    if (em_world_rank() == 0)
-        result.status = estimate(adapt, pool, adapt->pooled, done, &result.record);
-    status = em_agree(result.status);
-    if (status)
-        return status;
-    em_broadcast(&result, sizeof result);
-    em_broadcast(adapt->estimate,
-                 (size_t)em_mass_size(adapt->structure, adapt->dim) * sizeof(double));
-    pool->m_step[adapt->n_m_step] = result.record;
-    *refused = result.status > 0;
-    return em_agree(*refused ? EM_OK : publish(adapt, pool, adapt->pooled));
-}
-
-/* Every chain for itself. Collective only in that ranks agree. */
-static em_status lone_m_steps(em_adapt *adapt, int64_t done)
-{
-    em_status status = EM_OK;
-
-    for (int64_t i = 0; status >= 0 && i < adapt->n_pool; i++) {
-        const double *accumulator = adapt->accumulator + i * adapt->n_accumulator;
-        em_pool *pool = &adapt->pools[i];
-        status = estimate(adapt, pool, accumulator, done, &pool->m_step[adapt->n_m_step]);
-        if (!status)
-            status = publish(adapt, pool, accumulator);
-    }
-    return em_agree(status);
-}
-
-static void apply_interval_rule(em_adapt *adapt)
-{
-    const double *accumulator = adapt->pooled + adapt->n_estimator + adapt->dim;
-    const double step = (double)adapt->s_count / adapt->options->rule_s_i;
-
-    if (adapt->options->s_count_rule == EM_S_COUNT_INTERVAL &&
-        em_interval_holds(adapt->options, adapt->pools->mass, accumulator, adapt->sample))
-        adapt->s_count += (int64_t)ceil(step);
-}
-
 static int64_t next_m_step(const em_adapt *adapt, int64_t done)
 {
     const em_schedule *schedule = &adapt->schedule;
@@ -573,21 +386,15 @@ static bool m_step_is_due(const em_adapt *adapt, int64_t done)
 static em_status m_step(em_adapt *adapt, int64_t done)
 {
     const double start = em_clock();
-    bool refused = false;
-    em_status status =
-        adapt->shares ? shared_m_step(adapt, done, &refused) : lone_m_steps(adapt, done);
+    bool refused;
+    em_status status = em_take_m_step(adapt, done, &refused);
 
-    if (status)
-        return status;
-    adapt->n_m_step++;
-    if (adapt->shares && !refused)
-        apply_interval_rule(adapt);
     /* A window too short for an estimate goes on into the next one. */
-    if (!(refused && adapt->estimator->windowed))
+    if (!status && !(refused && adapt->estimator->windowed))
         begin_e_step(adapt, done);
-    publish_to_chains(adapt);
+    em_publish_to_chains(adapt);
     adapt->m_step_seconds += em_clock() - start;
-    return EM_OK;
+    return status;
 }
 
 /* ---------------------------------------------------------------- meetings */
@@ -622,7 +429,7 @@ em_status em_adapt_meet(em_adapt *adapt, em_sampler *sampler, em_target *target,
     }
     if (done == adapt->schedule.warmup)
         freeze(adapt);
-    publish_to_chains(adapt);
+    em_publish_to_chains(adapt);
     return status;
 }
 

@@ -1,0 +1,21 @@
+/*
+ * A walk over the state of a run, the same for saving and restoring it: whoever owns state shows each
+ * of its arrays to a visitor, which either reads or replaces the numbers. One description serves both,
+ * so that they cannot disagree.
+ */
+#ifndef EM_BASE_VISITOR_H
+#define EM_BASE_VISITOR_H
+
+#include "emass/status.h"
+
+#include <stdint.h>
+
+typedef struct em_visitor {
+    void *context;
+    /* x[n_local_chain][n]: rows of this rank's chains, kept by chain number. Collective. */
+    em_status (*chains)(void *context, const char *name, int64_t n, double *x);
+    /* x[n]: the same on all ranks. Collective. */
+    em_status (*shared)(void *context, const char *name, int64_t n, double *x);
+} em_visitor;
+
+#endif
