@@ -95,6 +95,7 @@ int main(int argc, char **argv)
     em_status status = em_world_start(&argc, &argv);
 
     if (!status) {
+        em_world_catch_signals();
         em_fault_start(em_world_rank());
         status = run_program(argc, (const char **)argv);
     }

@@ -5,14 +5,12 @@
 #include "base/memory.h"
 #include "base/progress.h"
 #include "base/text.h"
-#include "io/reader.h"
 #include "par/world.h"
 #include "run/driver.h"
 
 #include <popt.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 enum { MOST_OVERRIDES = 256, MOST_CONFIG_BYTES = 1 << 20 };
 
@@ -91,7 +89,7 @@ static em_status parse_command(int argc, const char **argv, run_command *command
         {"output", 0, POPT_ARG_STRING, NULL, OUTPUT, "output file", "FILE"},
         {"seed", 0, POPT_ARG_STRING, NULL, SEED, "seed", "N"},
         {"chains", 0, POPT_ARG_STRING, NULL, CHAINS, "number of chains", "N"},
-        {"max-time", 0, POPT_ARG_STRING, NULL, MAX_TIME, "end by then with what was drawn", "3h"},
+        {"max-time", 0, POPT_ARG_STRING, NULL, MAX_TIME, "stop by then, with a checkpoint", "3h"},
         {"progress", 0, POPT_ARG_STRING, NULL, PROGRESS, "how progress is told",
          "auto|bar|log|none"},
         {"quiet", 0, POPT_ARG_NONE, &command->quiet, 0, "no progress, no table", NULL},
@@ -136,6 +134,9 @@ static void release_command(run_command *command)
 
 static em_status run(const run_command *command, const em_config *config)
 {
+    const em_run_mode mode = command->resume      ? EM_RUN_RESUME
+                             : command->overwrite ? EM_RUN_OVERWRITE
+                                                  : EM_RUN_NEW;
     em_progress *progress = NULL;
     em_report report;
     em_status status = EM_OK;
@@ -145,37 +146,22 @@ static em_status run(const run_command *command, const em_config *config)
                                     &progress);
     status = em_agree(status);
     if (!status)
-        status = em_run(config, command->overwrite, progress, &report);
+        status = em_run(config, mode, progress, &report);
     em_progress_destroy(&progress);
+    if (!status && report.was_finished) {
+        if (em_world_rank() == 0)
+            fprintf(stderr, "emass: %s is complete: nothing to do\n", config->output.file);
+        return EM_OK;
+    }
     if (!status && !command->quiet) {
         const em_summary_options summary = em_summary_defaults(config->output.file);
         status = em_summary_print(&summary, stdout);
     }
-    if (status || em_world_rank() != 0)
+    if (status || command->quiet || em_world_rank() != 0)
         return status;
     printf("%s\n", report.verdict);
     if (report.note[0])
         fprintf(stderr, "emass: note: %s\n", report.note);
-    return EM_OK;
-}
-
-/* What --resume finds in place of the output: nothing, a finished file, or one cut short. Rank 0.
- */
-static em_status look_for_output(const char *path, bool *finished, bool *cut_short)
-{
-    em_reader *reader = NULL;
-    int64_t complete = 0;
-    em_status status = EM_OK;
-
-    *finished = *cut_short = false;
-    if (em_world_rank() != 0 || access(path, F_OK) != 0)
-        return EM_OK;
-    status = em_reader_open(path, "posterior", &reader);
-    if (!status && em_reader_int(reader, "complete", &complete) && complete)
-        *finished = true;
-    else
-        *cut_short = true;
-    em_reader_close(&reader);
     return EM_OK;
 }
 
@@ -190,31 +176,6 @@ static void warn(const em_config *config)
                 config->sampler->name);
 }
 
-static em_status run_or_resume(run_command *command, const em_config *config)
-{
-    bool finished = false, cut_short = false;
-
-    if (command->resume) {
-        look_for_output(config->output.file, &finished, &cut_short);
-        em_broadcast(&finished, sizeof finished);
-        em_broadcast(&cut_short, sizeof cut_short);
-    }
-    if (finished) {
-        if (em_world_rank() == 0)
-            fprintf(stderr, "emass: %s is complete: nothing to do\n", config->output.file);
-        return EM_OK;
-    }
-    if (cut_short) {
-        if (em_world_rank() == 0)
-            fprintf(stderr,
-                    "emass: warning: %s is incomplete and has no checkpoint: starting "
-                    "anew\n",
-                    config->output.file);
-        command->overwrite = true;
-    }
-    return run(command, config);
-}
-
 em_status em_run_command(int argc, const char **argv)
 {
     run_command command = {0};
@@ -226,7 +187,7 @@ em_status em_run_command(int argc, const char **argv)
     if (!status)
         warn(config);
     if (!status)
-        status = run_or_resume(&command, config);
+        status = run(&command, config);
     em_config_destroy(&config);
     release_command(&command);
     return status;

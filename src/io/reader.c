@@ -290,12 +290,10 @@ static em_status take_variables(em_reader *reader)
 static em_status open_group(em_reader *reader, const char *group)
 {
     char reason[512];
-    hid_t access = H5Pcreate(H5P_FILE_ACCESS);
 
     /* A reader's lock could make a writer of the same file fail. */
     setenv("HDF5_USE_FILE_LOCKING", "FALSE", 0);
-    reader->file = H5Fopen(reader->path, H5F_ACC_RDONLY, access);
-    em_h5_close(&access);
+    reader->file = H5Fopen(reader->path, H5F_ACC_RDONLY, H5P_DEFAULT);
     if (reader->file < 0) {
         em_h5_message(reason, sizeof reason);
         return em_fail(EM_EDATA, "%s: expected an HDF5 file: %s", reader->path, reason);
@@ -422,6 +420,30 @@ em_status em_reader_elements(em_reader *reader, int64_t i, int64_t first, int64_
                 out[r] = rows[r * size + k];
     }
     em_release(&rows);
+    return status;
+}
+
+em_status em_reader_draws(em_reader *reader, int64_t i, int64_t first_chain, int64_t n_chain,
+                          int64_t first, int64_t n, double *out)
+{
+    const dataset *d = &reader->variable[i];
+    hsize_t start[MOST_AXES + 2] = {(hsize_t)first_chain, (hsize_t)first};
+    hsize_t count[MOST_AXES + 2] = {(hsize_t)n_chain, (hsize_t)n};
+    const hsize_t total = (hsize_t)(n_chain * n * d->variable.size);
+    hid_t memory, space;
+    em_status status;
+
+    for (int axis = 0; axis < d->variable.n_axes; axis++)
+        count[axis + 2] = (hsize_t)d->variable.shape[axis];
+    if (total == 0)
+        return EM_OK;
+    space = H5Dget_space(d->id);
+    memory = H5Screate_simple(1, &total, NULL);
+    H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL);
+    status = em_h5_check(H5Dread(d->id, H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT, out), d->id,
+                         "cannot read the draws");
+    em_h5_close(&space);
+    em_h5_close(&memory);
     return status;
 }
 

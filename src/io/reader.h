@@ -39,6 +39,11 @@ const em_reader_variable *em_reader_variable_at(const em_reader *reader, int64_t
  * out[n][n_chain][n_draw]. Errors: EM_EIO, EM_EMEMORY. */
 em_status em_reader_elements(em_reader *reader, int64_t i, int64_t first, int64_t n, double *out);
 
+/* Draws first .. first + n of some chains of variable i, all its elements, as
+ * out[n_chain][n][size]. Errors: EM_EIO. */
+em_status em_reader_draws(em_reader *reader, int64_t i, int64_t first_chain, int64_t n_chain,
+                          int64_t first, int64_t n, double *out);
+
 /* Root attributes. False when absent or of another type. Text is released by em_release. */
 bool em_reader_text(em_reader *reader, const char *name, char **text);
 bool em_reader_int(em_reader *reader, const char *name, int64_t *value);

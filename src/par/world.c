@@ -4,6 +4,7 @@
 
 #include <limits.h>
 #include <mpi.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +18,10 @@ static struct {
     int rank, size;
     MPI_Comm
         agreement; /* its own, so that a failing rank never meets another collective's message */
-} world = {0, 1, MPI_COMM_NULL};
+    bool interrupted;
+} world = {0, 1, MPI_COMM_NULL, false};
+
+static volatile sig_atomic_t signalled;
 
 static int launched_ranks(void)
 {
@@ -74,6 +78,28 @@ _Noreturn void em_panic(const char *format, ...)
     abort();
 }
 
+static void note_signal(int number)
+{
+    (void)number;
+    signalled = 1;
+}
+
+void em_world_catch_signals(void)
+{
+    static const int numbers[] = {SIGTERM, SIGINT, SIGUSR1, SIGUSR2};
+    struct sigaction action = {.sa_handler = note_signal};
+
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        action.sa_flags = SA_RESTART | (numbers[i] == SIGINT ? (int)SA_RESETHAND : 0);
+        sigaction(numbers[i], &action, NULL);
+    }
+}
+
+bool em_world_interrupted(void)
+{
+    return world.interrupted;
+}
+
 static void wait_for(MPI_Request *request, em_status status)
 {
     const struct timespec pause = {0, 1000000};
@@ -111,8 +137,8 @@ static void share_failure(int failing, em_status *status)
 
 em_status em_agree_at(em_status status, const char *file, int line)
 {
-    enum { FAILING, SITE, NEGATIVE_SITE };
-    int mine[3], lowest[3];
+    enum { FAILING, SITE, NEGATIVE_SITE, NOT_SIGNALLED, N };
+    int mine[N], lowest[N];
     MPI_Request request;
     unsigned hash = 0;
 
@@ -121,13 +147,15 @@ em_status em_agree_at(em_status status, const char *file, int line)
     mine[FAILING] = status < 0 ? world.rank : INT_MAX;
     mine[SITE] = (int)(hash % 10000) * 100000 + line;
     mine[NEGATIVE_SITE] = -mine[SITE];
-    MPI_Iallreduce(mine, lowest, 3, MPI_INT, MPI_MIN, world.agreement, &request);
+    mine[NOT_SIGNALLED] = !signalled;
+    MPI_Iallreduce(mine, lowest, N, MPI_INT, MPI_MIN, world.agreement, &request);
     wait_for(&request, status < 0 ? status : EM_OK);
     if (lowest[SITE] != -lowest[NEGATIVE_SITE])
         em_panic("internal error: ranks met at different places, here %s:%d, elsewhere line %d%s%s",
                  file, line,
                  (lowest[SITE] == mine[SITE] ? -lowest[NEGATIVE_SITE] : lowest[SITE]) % 100000,
                  status < 0 ? "; " : "", status < 0 ? em_error_text() : "");
+    world.interrupted = !lowest[NOT_SIGNALLED];
     if (lowest[FAILING] == INT_MAX)
         return EM_OK;
     share_failure(lowest[FAILING], &status);

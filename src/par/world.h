@@ -4,6 +4,7 @@
 
 #include "emass/status.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Starts MPI. Collective. Errors: EM_EUSAGE when the launcher started several ranks and MPI sees
@@ -24,6 +25,15 @@ int em_world_size(void); /* Local. */
  */
 #define em_agree(status) em_agree_at((status), __FILE__, __LINE__)
 em_status em_agree_at(em_status status, const char *file, int line);
+
+/*
+ * From now on SIGTERM, SIGINT, SIGUSR1 and SIGUSR2 only set a flag, which every em_agree shares: a
+ * signal to any one rank is seen by all at the same place. A second SIGINT ends the process. Local.
+ */
+void em_world_catch_signals(void);
+
+/* True when any rank had been signalled at the last em_agree: the same on all ranks. Local. */
+bool em_world_interrupted(void);
 
 /* Copies `bytes` bytes of rank 0 to all. Collective. */
 void em_broadcast(void *data, size_t bytes);

@@ -6,11 +6,14 @@
 #include "math/rng.h"
 #include "model/list.h"
 #include "par/world.h"
+#include "run/checkpoint.h"
 #include "run/output.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* Draws kept in memory for diagnostics while running, per chain. */
 static const int64_t monitored_bytes = INT64_C(256) << 20;
@@ -32,8 +35,18 @@ typedef struct em_engine {
     em_progress *progress;
     em_report *report;
     double *divergent; /* [n_local_chain] divergences in sampling */
-    double started;    /* clock */
+    int64_t done;      /* iterations */
+    bool ended;        /* by the stop rule */
+    double started, last_checkpoint, longest_checkpoint; /* clock, clock, seconds */
 } em_engine;
+
+/* What rank 0's clock says, told to all between segments. */
+typedef struct em_tempo {
+    int64_t
+        pace;  /* iterations in about a second: segments are no longer, so that signals are seen */
+    bool over; /* the time limit is near */
+    bool checkpoint; /* the last one is old */
+} em_tempo;
 
 /* ---------------------------------------------------------------- set up */
 
@@ -70,8 +83,9 @@ static em_status create_chains(em_engine *engine)
         status = em_allocate(n_chain, sizeof(double), &engine->divergent);
     status = em_agree(status);
     if (!status)
-        status = em_adapt_create(&config->mass, config->sampler_options, engine->grid, dim,
-                                 config->run.warmup, (uint64_t)config->run.seed, &engine->adapt);
+        status =
+            em_adapt_create(&config->mass, config->sampler, config->sampler_options, engine->grid,
+                            dim, config->run.warmup, (uint64_t)config->run.seed, &engine->adapt);
     if (!status)
         status = em_monitor_create(engine->grid, &config->stop, config->run.draws,
                                    engine->plan.width, monitored_bytes, &engine->monitor);
@@ -130,6 +144,118 @@ static em_status start_chains(em_engine *engine)
     return status ? status : em_adapt_start(engine->adapt, engine->sampler, engine->target, block);
 }
 
+static void destroy_chains(em_engine *engine)
+{
+    em_monitor_destroy(&engine->monitor);
+    em_adapt_destroy(&engine->adapt);
+    if (engine->sampler)
+        engine->sampler->ops->destroy(engine->sampler);
+    engine->sampler = NULL;
+    em_block_destroy(&engine->block);
+    em_release(&engine->divergent);
+    em_target_destroy(&engine->target);
+}
+
+/* ---------------------------------------------------------------- checkpoints */
+
+static em_status visit_block(em_block *block, const em_visitor *visitor)
+{
+    em_status status = visitor->chains(visitor->context, "theta", block->stride, block->theta);
+
+    if (!status)
+        status = visitor->chains(visitor->context, "momentum", block->stride, block->momentum);
+    if (!status)
+        status = visitor->chains(visitor->context, "gradient", block->stride, block->gradient);
+    if (!status)
+        status = visitor->chains(visitor->context, "log_density", 1, block->log_density);
+    if (!status && block->n_extra > 0)
+        status = visitor->chains(visitor->context, "extra", block->n_extra, block->extra);
+    return status;
+}
+
+/* A longer run than the one that was saved forgets that the stop rule had ended that. */
+static em_status visit_position(em_engine *engine, const em_visitor *visitor)
+{
+    enum { DONE, TIMES_MET, ENDED, PLANNED, N };
+    double x[N] = {(double)engine->done, (double)em_monitor_times_met(engine->monitor),
+                   engine->ended, (double)engine->plan.n_draw};
+    const em_status status = visitor->shared(visitor->context, "position", N, x);
+
+    engine->done = (int64_t)x[DONE];
+    em_monitor_set_times_met(engine->monitor, (int64_t)x[TIMES_MET]);
+    engine->ended = x[ENDED] != 0 && (int64_t)x[PLANNED] == engine->plan.n_draw;
+    return status;
+}
+
+static em_status visit_engine(void *state, const em_visitor *visitor)
+{
+    em_engine *engine = state;
+    em_status status = visit_position(engine, visitor);
+
+    if (!status)
+        status = visit_block(engine->block, visitor);
+    if (!status)
+        status = visitor->chains(visitor->context, "divergent", 1, engine->divergent);
+    return status ? status : em_adapt_visit(engine->adapt, visitor);
+}
+
+static em_status save_checkpoint(em_engine *engine)
+{
+    const double start = em_clock();
+    em_status status = em_output_flush(engine->output);
+
+    if (!status)
+        status = em_output_sync(engine->output);
+    if (!status)
+        status = em_checkpoint_save(engine->config, engine->grid, engine->model->data_hash,
+                                    visit_engine, engine);
+    engine->last_checkpoint = em_clock();
+    engine->longest_checkpoint = fmax(engine->longest_checkpoint, engine->last_checkpoint - start);
+    engine->report->seconds.writing += engine->last_checkpoint - start;
+    return status;
+}
+
+static void warn(const char *what, const char *why)
+{
+    if (em_world_rank() == 0)
+        fprintf(stderr, "emass: warning: %s%s%s\n", what, *why ? ": " : "", why);
+}
+
+/* Restores the chains, and the draws from the file that was there. *resumed false: start anew. */
+static em_status resume(em_engine *engine, bool *resumed)
+{
+    const em_config *config = engine->config;
+    char *aside = NULL;
+    em_status status = em_checkpoint_restore(config, engine->grid, engine->model->data_hash,
+                                             visit_engine, engine, resumed);
+
+    if (!status && !*resumed)
+        warn("starting anew", em_error_text());
+    if (status || !*resumed)
+        return status;
+    if (engine->done > engine->plan.total)
+        return em_fail(EM_ECONFIG, "run.draws is %lld but the checkpoint has %lld",
+                       (long long)engine->plan.n_draw,
+                       (long long)em_plan_stored(&engine->plan, engine->done));
+    status = em_agree(em_beside(config, ".draws", &aside));
+    if (!status)
+        status = em_draws_set_aside(config);
+    if (!status)
+        status = em_output_can_restore(config, engine->grid, &engine->plan, aside, engine->done,
+                                       resumed);
+    if (!status && !*resumed)
+        warn("starting anew: the draws of the checkpoint are not to be had", em_error_text());
+    if (!status && *resumed)
+        status = em_output_create(config, engine->grid, engine->model, &engine->plan, true,
+                                  &engine->output);
+    if (!status && *resumed)
+        status = em_output_restore(engine->output, aside, engine->done, engine->monitor);
+    if (!status && *resumed)
+        status = em_draws_forget(config);
+    em_release(&aside);
+    return status;
+}
+
 /* ---------------------------------------------------------------- the loop */
 
 static em_status step(em_engine *engine, int64_t iteration)
@@ -138,18 +264,19 @@ static em_status step(em_engine *engine, int64_t iteration)
                                      .mass = em_adapt_mass(engine->adapt),
                                      .step_size = em_adapt_step_size(engine->adapt),
                                      .seed = (uint64_t)engine->config->run.seed,
-                                     .iteration = iteration};
+                                     .iteration = iteration,
+                                     .noise = em_adapt_noise(engine->adapt)};
     em_status status = engine->sampler->ops->step(engine->sampler, &context, engine->block);
 
     if (status < 0)
         return status;
     if (iteration < engine->plan.warmup)
-        em_adapt_observe(engine->adapt, engine->block, iteration);
+        status = em_adapt_observe(engine->adapt, engine->target, engine->block, iteration);
     else
         for (int64_t c = 0; c < engine->block->n_chain; c++)
             engine->divergent[c] += engine->block->stat[EM_STAT_DIVERGING][c];
     em_output_take(engine->output, engine->block, iteration, engine->monitor);
-    return EM_OK;
+    return status < 0 ? status : EM_OK;
 }
 
 static em_status count_divergences(em_engine *engine)
@@ -193,50 +320,101 @@ static void tell(const em_engine *engine, int64_t done)
                          .seconds_left = (double)(plan->total - done) / rate});
 }
 
-/* The clock is rank 0's. Collective. */
-static bool out_of_time(const em_engine *engine)
+/* Seconds until the scheduler ends the job, where it says so. Rank 0. */
+static double job_seconds_left(void)
 {
-    bool over = em_clock() - engine->started > engine->config->stop.max_time;
+    const char *end = getenv("SLURM_JOB_END_TIME");
+    return end ? strtod(end, NULL) - (double)time(NULL) : INFINITY;
+}
 
-    if (isnan(engine->config->stop.max_time))
-        return false;
-    em_broadcast(&over, sizeof over);
-    return over;
+/* Time is over a little before the end: ten seconds, and what three checkpoints took. Collective.
+ */
+static em_tempo keep_tempo(const em_engine *engine, int64_t first_done)
+{
+    const double now = em_clock(), elapsed = now - engine->started;
+    const double limit = engine->config->stop.max_time;
+    const double per_iteration =
+        engine->report->seconds.sampling / (double)(engine->done - first_done);
+    em_tempo tempo = {.pace = 1};
+
+    if (em_world_rank() == 0) {
+        tempo.pace = per_iteration < 1e-6 ? 1000000 : (int64_t)(1 / per_iteration) + 1;
+        tempo.over = elapsed > limit || job_seconds_left() < 10 + 3 * engine->longest_checkpoint;
+        tempo.checkpoint = now - engine->last_checkpoint > engine->config->output.checkpoint_every;
+    }
+    em_broadcast(&tempo, sizeof tempo);
+    return tempo;
+}
+
+static em_status stop_early(em_engine *engine, const char *why)
+{
+    em_status status = save_checkpoint(engine);
+
+    return status ? status
+                  : em_fail(EM_ESTOPPED,
+                            "stopped by %s after %lld of %lld iterations, with a checkpoint: go on "
+                            "with --resume",
+                            why, (long long)engine->done, (long long)engine->plan.total);
+}
+
+/* Iterations up to `end`, without waiting for other ranks; then all agree. Collective. */
+static em_status run_segment(em_engine *engine, int64_t end)
+{
+    const double start = em_clock();
+    em_status status = EM_OK;
+
+    while (!status && engine->done < end)
+        status = step(engine, engine->done++);
+    engine->report->seconds.sampling += em_clock() - start;
+    return em_agree(status);
+}
+
+/* What is due at a planned stop: write, check, tell. Collective. */
+static em_status pause_at(em_engine *engine)
+{
+    const double start = em_clock();
+    em_status status = em_output_flush(engine->output);
+
+    engine->report->seconds.writing += em_clock() - start;
+    if (!status && em_plan_checks(&engine->plan, engine->done))
+        status = check(engine, engine->done, false);
+    engine->ended = engine->report->convergence.stop;
+    tell(engine, engine->done);
+    return status;
 }
 
 /*
- * Segments between meetings: within one, ranks do not wait for each other. Sets *done to the
- * iterations done, fewer than planned where the stop rule or the time limit ended the run.
+ * Segments between meetings: within one, ranks do not wait for each other. They end where chains
+ * meet to adapt, at planned stops, and about every second; only the first two change what is drawn.
  */
-static em_status sample(em_engine *engine, int64_t *done)
+static em_status sample(em_engine *engine)
 {
     const em_plan *plan = &engine->plan;
+    const int64_t first_done = engine->done;
+    em_tempo tempo = {.pace = 1};
     em_status status = EM_OK;
 
-    while (!status && *done < plan->total) {
-        const int64_t stop = em_plan_next_stop(plan, *done);
+    while (!status && engine->done < plan->total && !engine->ended) {
+        const int64_t stop = em_plan_next_stop(plan, engine->done);
         const int64_t meeting =
-            *done < plan->warmup ? em_adapt_next_meeting(engine->adapt, *done) : stop;
-        const int64_t end = meeting < stop ? meeting : stop;
-        const double start = em_clock();
+            engine->done < plan->warmup ? em_adapt_next_meeting(engine->adapt, engine->done) : stop;
+        const int64_t near = meeting < stop ? meeting : stop;
+        const int64_t end = near - engine->done > tempo.pace ? engine->done + tempo.pace : near;
 
-        while (!status && *done < end)
-            status = step(engine, (*done)++);
-        engine->report->seconds.sampling += em_clock() - start;
-        status = em_agree(status);
+        status = run_segment(engine, end);
+        const bool interrupted = em_world_interrupted();
         if (!status && end == meeting && end <= plan->warmup)
             status =
                 em_adapt_meet(engine->adapt, engine->sampler, engine->target, engine->block, end);
-        if (status || end < stop)
-            continue;
-        const double write_start = em_clock();
-        status = em_output_flush(engine->output);
-        engine->report->seconds.writing += em_clock() - write_start;
-        if (!status && em_plan_checks(plan, end))
-            status = check(engine, end, false);
-        tell(engine, end);
-        if (!status && (engine->report->convergence.stop || out_of_time(engine)))
+        if (!status && end == stop)
+            status = pause_at(engine);
+        if (status || engine->ended || engine->done == plan->total)
             break;
+        tempo = keep_tempo(engine, first_done);
+        if (interrupted || tempo.over)
+            status = stop_early(engine, interrupted ? "a signal" : "the time limit");
+        else if (tempo.checkpoint)
+            status = save_checkpoint(engine);
     }
     return status;
 }
@@ -247,9 +425,7 @@ static void word_verdict(const em_engine *engine, int64_t n_draw)
 {
     const em_convergence *convergence = &engine->report->convergence;
     const em_stop_options *stop = &engine->config->stop;
-    const char *why = n_draw == engine->plan.n_draw ? "as planned"
-                      : convergence->stop           ? "by the stop rule"
-                                                    : "by stop.max_time";
+    const char *why = n_draw == engine->plan.n_draw ? "as planned" : "by the stop rule";
 
     snprintf(
         engine->report->verdict, sizeof engine->report->verdict,
@@ -279,25 +455,29 @@ static void word_note(const em_engine *engine)
             (long long)by_chance, (long long)n);
 }
 
-static em_status finish(em_engine *engine, int64_t done)
+/* The last checkpoint lets a finished run be extended; and until the file is complete its draws
+ * stand beside it, because HDF5 may lose a file whose metadata was half written. */
+static em_status finish(em_engine *engine)
 {
-    const int64_t n_draw = em_plan_stored(&engine->plan, done);
+    const int64_t n_draw = em_plan_stored(&engine->plan, engine->done);
+    em_convergence *convergence = &engine->report->convergence;
     em_status status = EM_OK;
 
-    if (done <= engine->plan.warmup)
-        return em_fail(EM_EIO,
-                       "stop.max_time passed in warmup, after %lld of %lld iterations: no "
-                       "draws",
-                       (long long)done, (long long)engine->plan.warmup);
-    if (engine->report->convergence.n_draw != n_draw || !engine->report->convergence.thorough)
-        status = check(engine, done, true);
+    if (convergence->n_draw != n_draw || !convergence->thorough)
+        status = check(engine, engine->done, true);
+    if (!status)
+        status = save_checkpoint(engine);
+    if (!status)
+        status = em_draws_copy(engine->config);
     word_verdict(engine, n_draw);
     word_note(engine);
     if (!status)
-        status = em_output_finish(
-            engine->output, engine->adapt, n_draw,
-            &(em_verdict){engine->report->verdict, engine->report->convergence,
-                          engine->report->divergences, em_clock() - engine->started});
+        status = em_output_finish(engine->output, engine->adapt, n_draw,
+                                  &(em_verdict){engine->report->verdict, *convergence,
+                                                engine->report->divergences,
+                                                em_clock() - engine->started});
+    if (!status)
+        status = em_draws_forget(engine->config);
     engine->report->evaluations = em_target_evaluations(engine->target);
     engine->report->seconds.total = em_clock() - engine->started;
     em_adapt_seconds(engine->adapt, &engine->report->seconds.exchange,
@@ -305,28 +485,51 @@ static em_status finish(em_engine *engine, int64_t done)
     return status;
 }
 
-static em_status run(em_engine *engine, bool overwrite)
+/* Chains and output, either where a checkpoint left them or at the beginning. */
+static em_status begin(em_engine *engine, em_run_mode mode, em_standing standing)
 {
-    const em_config *config = engine->config;
-    int64_t done = 0;
-    em_status status = em_grid_create(config->run.chains, config->run.shards, &engine->grid);
+    bool resumed = false;
+    em_status status = create_chains(engine);
 
-    if (!status)
-        status = create_model(engine);
-    if (!status)
+    if (!status && standing == EM_STANDS_PARTIAL) {
+        status = resume(engine, &resumed);
+        if (status || resumed)
+            return status;
+        destroy_chains(engine);
+        engine->done = 0;
+        engine->ended = false;
         status = create_chains(engine);
+    }
     if (!status)
         status = start_chains(engine);
     if (!status)
-        status = em_output_create(config, engine->grid, engine->model, &engine->plan, overwrite,
-                                  &engine->output);
-    engine->started = em_clock();
-    if (!status)
-        status = sample(engine, &done);
-    return status ? status : finish(engine, done);
+        status = em_output_create(engine->config, engine->grid, engine->model, &engine->plan,
+                                  mode != EM_RUN_NEW, &engine->output);
+    return status ? status : em_checkpoint_forget(engine->config);
 }
 
-em_status em_run(const em_config *config, bool overwrite, em_progress *progress, em_report *report)
+static em_status run(em_engine *engine, em_run_mode mode)
+{
+    const em_config *config = engine->config;
+    em_standing standing = EM_STANDS_NOTHING;
+    em_status status = em_grid_create(config->run.chains, config->run.shards, &engine->grid);
+
+    if (!status && mode == EM_RUN_RESUME)
+        status = em_checkpoint_look(config, &standing);
+    engine->report->was_finished = standing == EM_STANDS_FINISHED;
+    if (status || engine->report->was_finished)
+        return status ? status : em_draws_forget(config);
+    status = create_model(engine);
+    if (!status)
+        status = begin(engine, mode, standing);
+    engine->started = engine->last_checkpoint = em_clock();
+    if (!status)
+        status = sample(engine);
+    return status ? status : finish(engine);
+}
+
+em_status em_run(const em_config *config, em_run_mode mode, em_progress *progress,
+                 em_report *report)
 {
     em_engine engine = {.config = config, .progress = progress, .report = report};
     em_status status;
@@ -334,15 +537,9 @@ em_status em_run(const em_config *config, bool overwrite, em_progress *progress,
     em_linalg_single_thread(); /* ranks are the parallelism; and threads would change the bits */
     memset(report, 0, sizeof *report);
     report->convergence.r_hat = report->convergence.ess = NAN;
-    status = run(&engine, overwrite);
+    status = run(&engine, mode);
     em_output_destroy(&engine.output);
-    em_monitor_destroy(&engine.monitor);
-    em_adapt_destroy(&engine.adapt);
-    if (engine.sampler)
-        engine.sampler->ops->destroy(engine.sampler);
-    em_block_destroy(&engine.block);
-    em_release(&engine.divergent);
-    em_target_destroy(&engine.target);
+    destroy_chains(&engine);
     if (engine.model)
         config->model->destroy(engine.model);
     em_grid_destroy(&engine.grid);

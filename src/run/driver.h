@@ -12,7 +12,15 @@ typedef struct em_seconds {
     double total, sampling, exchange, m_step, diagnostics, writing;
 } em_seconds;
 
+/* What to do about an output, or a part of one, that is there already. */
+typedef enum em_run_mode {
+    EM_RUN_NEW,       /* it is an error */
+    EM_RUN_OVERWRITE, /* replace it */
+    EM_RUN_RESUME     /* go on from its checkpoint, else replace it */
+} em_run_mode;
+
 typedef struct em_report {
+    bool was_finished; /* resume: the output was complete, and nothing was done */
     em_convergence convergence;
     char verdict[512]; /* one sentence, as stored in the file */
     char note[512];    /* what the user should know about the adaptation; "" where nothing */
@@ -21,10 +29,13 @@ typedef struct em_report {
 } em_report;
 
 /*
- * Runs the config on all ranks and writes its output file; progress is told on rank 0. Collective.
- * Errors, agreed: EM_ECONFIG, EM_EDATA, EM_EUSAGE (the file exists), and what may happen while
- * running; the file is then absent or marked incomplete.
+ * Runs the config on all ranks and writes its output file; progress is told on rank 0. Checkpoints
+ * are written at the end, when a signal comes (em_world_catch_signals), before the time is over,
+ * and every output.checkpoint_every. Collective. Errors, agreed: EM_ECONFIG, EM_EDATA, EM_EUSAGE
+ * (the file exists); EM_ESTOPPED after a checkpoint; and what may happen while running: the file is
+ * then absent or marked incomplete.
  */
-em_status em_run(const em_config *config, bool overwrite, em_progress *progress, em_report *report);
+em_status em_run(const em_config *config, em_run_mode mode, em_progress *progress,
+                 em_report *report);
 
 #endif

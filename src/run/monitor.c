@@ -72,6 +72,16 @@ int64_t em_monitor_width(const em_monitor *monitor)
     return monitor->width;
 }
 
+int64_t em_monitor_times_met(const em_monitor *monitor)
+{
+    return monitor->times_met;
+}
+
+void em_monitor_set_times_met(em_monitor *monitor, int64_t times)
+{
+    monitor->times_met = times;
+}
+
 void em_monitor_keep(em_monitor *monitor, int64_t chain, int64_t draw, const double *value)
 {
     memcpy(monitor->history + (chain * monitor->n_draw + draw) * monitor->width, value,

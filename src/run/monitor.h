@@ -41,6 +41,11 @@ void em_monitor_keep(em_monitor *monitor, int64_t chain, int64_t draw, const dou
  */
 em_status em_monitor_check(em_monitor *monitor, int64_t n_draw, bool thorough, em_convergence *out);
 
+/* How many times in a row the thresholds held: the state of the stop rule, for checkpoints. Local.
+ */
+int64_t em_monitor_times_met(const em_monitor *monitor);
+void em_monitor_set_times_met(em_monitor *monitor, int64_t times);
+
 /* The thresholds in force: those of the stop rule, or 1.01 and 400. Local. */
 double em_monitor_r_hat_limit(const em_stop_options *stop);
 double em_monitor_ess_limit(const em_stop_options *stop);

@@ -1,6 +1,7 @@
 #include "run/output.h"
 
 #include "base/memory.h"
+#include "io/reader.h"
 #include "io/writer.h"
 #include "par/world.h"
 #include "version.h"
@@ -23,6 +24,11 @@ typedef struct em_draws {
 } em_draws;
 
 enum { POSTERIOR, STATS, UNCONSTRAINED, N_KIND };
+
+static const char *const group_names[N_KIND] = {"posterior", "sample_stats",
+                                                "unconstrained_posterior"};
+static const char *const warmup_names[N_KIND] = {"warmup_posterior", "warmup_sample_stats",
+                                                 "warmup_unconstrained_posterior"};
 
 struct em_output {
     const em_config *config;
@@ -130,14 +136,11 @@ static em_status add_group(em_output *output, const char *name, int64_t n_series
 
 static em_status add_draws(em_output *output)
 {
-    static const char *const names[N_KIND] = {"posterior", "sample_stats",
-                                              "unconstrained_posterior"};
     em_series series[MOST_VARIABLES];
     em_status status = EM_OK;
 
     for (int kind = 0; !status && kind < N_KIND; kind++) {
         int64_t n = 1;
-        char warmup_name[64];
         output->sampling[kind].group = output->warmup[kind].group = -1;
         if (kind == POSTERIOR)
             n = posterior_series(output, series);
@@ -148,11 +151,10 @@ static em_status add_draws(em_output *output)
                                     EM_STORE_REAL};
         else
             continue;
-        status =
-            add_group(output, names[kind], n, series, output->plan.n_draw, &output->sampling[kind]);
-        snprintf(warmup_name, sizeof warmup_name, "warmup_%s", names[kind]);
+        status = add_group(output, group_names[kind], n, series, output->plan.n_draw,
+                           &output->sampling[kind]);
         if (!status && output->plan.n_warmup_draw > 0)
-            status = add_group(output, warmup_name, n, series, output->plan.n_warmup_draw,
+            status = add_group(output, warmup_names[kind], n, series, output->plan.n_warmup_draw,
                                &output->warmup[kind]);
     }
     return status;
@@ -216,6 +218,8 @@ static em_status put_attributes(em_output *output)
         status = em_writer_put_int(writer, "shards", config->run.shards);
     if (!status)
         status = em_writer_put_int(writer, "tuning_steps", config->run.warmup);
+    if (!status)
+        status = em_writer_put_int(writer, "planned_draws", config->run.draws);
     if (!status)
         status = put_hash(writer, "model_hash", model_hash(output->model));
     if (!status)
@@ -360,6 +364,108 @@ em_status em_output_flush(em_output *output)
     }
     output->count = 0;
     return status;
+}
+
+em_status em_output_sync(em_output *output)
+{
+    return em_writer_flush(output->writer);
+}
+
+/* ---------------------------------------------------------------- draws of an earlier file */
+
+static em_status holds(const em_grid *grid, const char *path, const char *group, int64_t n_draw,
+                       bool *can)
+{
+    em_reader *reader = NULL;
+    const em_status status = n_draw > 0 ? em_reader_open(path, group, &reader) : EM_OK;
+
+    if (n_draw > 0)
+        *can &= status == EM_OK && em_reader_n_chain(reader) == em_grid_n_chain(grid) &&
+                em_reader_n_draw(reader) >= n_draw;
+    em_reader_close(&reader);
+    return status == EM_EMEMORY ? status : EM_OK;
+}
+
+em_status em_output_can_restore(const em_config *config, const em_grid *grid, const em_plan *plan,
+                                const char *path, int64_t done, bool *can)
+{
+    const int n_kind = config->output.save_unconstrained ? N_KIND : UNCONSTRAINED;
+    const int64_t n_warmup = em_plan_stored(plan, done < plan->warmup ? done : plan->warmup);
+    const int64_t n_draw = done > plan->warmup ? em_plan_stored(plan, done) : 0;
+    double cannot;
+    em_status status = EM_OK;
+
+    *can = true;
+    for (int kind = 0; !status && kind < n_kind; kind++) {
+        status = holds(grid, path, group_names[kind], n_draw, can);
+        if (!status)
+            status = holds(grid, path, warmup_names[kind], n_warmup, can);
+    }
+    status = em_agree(status);
+    cannot = !*can;
+    em_grid_maximum(grid, 1, &cannot);
+    *can = cannot == 0;
+    return status;
+}
+
+/* Draws first .. first + n of all variables of a group, into the rows of a buffer. Local. */
+static em_status read_rows(const em_output *output, em_reader *reader, int64_t first, int64_t n,
+                           const em_draws *to)
+{
+    double *part = NULL;
+    int64_t column = 0;
+    em_status status = em_allocate(output->n_local_chain * n * to->width, sizeof *part, &part);
+
+    for (int64_t i = 0; !status && i < em_reader_n_variable(reader); i++) {
+        const int64_t size = em_reader_variable_at(reader, i)->size;
+        if (column + size > to->width)
+            return em_fail(EM_EDATA, "the draws set aside have other variables");
+        status = em_reader_draws(reader, i, em_grid_first_chain(output->grid),
+                                 output->n_local_chain, first, n, part);
+        for (int64_t r = 0; !status && r < output->n_local_chain * n; r++)
+            memcpy(to->buffer + r * to->width + column, part + r * size,
+                   (size_t)size * sizeof *part);
+        column += size;
+    }
+    em_release(&part);
+    return status;
+}
+
+static em_status copy_group(em_output *output, const char *path, const char *name, int64_t n_draw,
+                            const em_draws *to, em_monitor *monitor)
+{
+    const int64_t block = output->plan.flush_every;
+    em_reader *reader = NULL;
+    em_status status = em_agree(em_reader_open(path, name, &reader));
+
+    for (int64_t first = 0; !status && first < n_draw; first += block) {
+        const int64_t n = n_draw - first < block ? n_draw - first : block;
+        status = em_agree(read_rows(output, reader, first, n, to));
+        if (!status)
+            status = em_writer_put_draws(output->writer, to->group, first, n, to->buffer);
+        for (int64_t r = 0; !status && monitor && r < output->n_local_chain * n; r++)
+            em_monitor_keep(monitor, r / n, first + r % n, to->buffer + r * to->width);
+    }
+    em_reader_close(&reader);
+    return status;
+}
+
+em_status em_output_restore(em_output *output, const char *path, int64_t done, em_monitor *monitor)
+{
+    const em_plan *plan = &output->plan;
+    const int64_t n_warmup = em_plan_stored(plan, done < plan->warmup ? done : plan->warmup);
+    const int64_t n_draw = done > plan->warmup ? em_plan_stored(plan, done) : 0;
+    em_status status = EM_OK;
+
+    for (int kind = 0; !status && kind < N_KIND; kind++) {
+        if (output->sampling[kind].group >= 0 && n_draw > 0)
+            status = copy_group(output, path, group_names[kind], n_draw, &output->sampling[kind],
+                                kind == POSTERIOR ? monitor : NULL);
+        if (!status && output->warmup[kind].group >= 0 && n_warmup > 0)
+            status =
+                copy_group(output, path, warmup_names[kind], n_warmup, &output->warmup[kind], NULL);
+    }
+    return status ? status : em_writer_flush(output->writer);
 }
 
 /* ---------------------------------------------------------------- the end */

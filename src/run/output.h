@@ -37,6 +37,18 @@ void em_output_take(em_output *output, const em_block *block, int64_t iteration,
  * Collective. */
 em_status em_output_flush(em_output *output);
 
+/* Forces what was written to the disk. Collective. */
+em_status em_output_sync(em_output *output);
+
+/* True when the file holds the draws of this output's groups up to `done` iterations, of all
+ * chains. Collective. Errors: EM_EMEMORY. */
+em_status em_output_can_restore(const em_config *config, const em_grid *grid, const em_plan *plan,
+                                const char *path, int64_t done, bool *can);
+
+/* Copies the draws up to `done` iterations from another file of the same run, and shows those of
+ * sampling to the monitor. Collective. Errors: EM_EIO, EM_EDATA, EM_EMEMORY. */
+em_status em_output_restore(em_output *output, const char *path, int64_t done, em_monitor *monitor);
+
 /* Writes what was learned and the verdict, cuts the draws to `n_draw`, closes the file. Collective.
  */
 em_status em_output_finish(em_output *output, const em_adapt *adapt, int64_t n_draw,

@@ -84,7 +84,8 @@ static bool has_leading_tab(const char *text, size_t line)
 {
     for (; line > 0 && text; line--) {
         text = strchr(text, '\n');
-        text += text != NULL;
+        if (text)
+            text++;
     }
     return text && memchr(text, '\t', strspn(text, " \t"));
 }

@@ -88,8 +88,8 @@ static int64_t warm_up(int64_t n_chain, uint64_t seed, int64_t *iteration, doubl
     require(em_target_create(model, grid, n_chain, &target));
     require(em_block_create(0, n_chain, DIM, 0, &block));
     require(config->sampler->create(config->sampler_options, n_chain, DIM, &sampler));
-    require(
-        em_adapt_create(&config->mass, config->sampler_options, grid, DIM, warmup, seed, &adapt));
+    require(em_adapt_create(&config->mass, config->sampler, config->sampler_options, grid, DIM,
+                            warmup, seed, &adapt));
     precision_of(target, a);
     for (int64_t c = 0; c < n_chain; c++) {
         const em_stream stream = {seed, (uint64_t)c, 0, EM_RNG_INIT};
@@ -104,7 +104,7 @@ static int64_t warm_up(int64_t n_chain, uint64_t seed, int64_t *iteration, doubl
         const em_step_context step = {
             target, em_adapt_mass(adapt), em_adapt_step_size(adapt), seed, t, NULL};
         require(sampler->ops->step(sampler, &step, block));
-        em_adapt_observe(adapt, block, t++);
+        require(em_adapt_observe(adapt, target, block, t++));
         if (t < meeting)
             continue;
         require(em_adapt_meet(adapt, sampler, target, block, t));
@@ -168,7 +168,7 @@ static double ess_per_gradient(const char *estimator, int64_t n_draw)
                         "output: {file: %s}\n",
                  estimator, (long long)n_draw, (long long)seed, file);
         require(em_config_parse("bench.yaml", yaml, 0, NULL, &config));
-        require(em_run(config, true, NULL, &report));
+        require(em_run(config, EM_RUN_OVERWRITE, NULL, &report));
         ess[seed - 1] = report.convergence.ess / (10.0 * 4 * (double)n_draw);
         em_config_destroy(&config);
         unlink(file);

@@ -25,7 +25,7 @@ int main(int argc, char **argv)
     if (em_world_start(&argc, &argv))
         return EXIT_FAILURE;
     require(em_config_parse("bench.yaml", yaml, 0, NULL, &config));
-    require(em_run(config, true, NULL, &report));
+    require(em_run(config, EM_RUN_OVERWRITE, NULL, &report));
     if (em_world_rank() == 0) {
         const em_seconds *s = &report.seconds;
         snprintf(name, sizeof name, "run of 8 chains on %d ranks", em_world_size());

@@ -1,0 +1,325 @@
+#include "io/archive.h"
+
+#include "base/fault.h"
+#include "base/memory.h"
+#include "io/hdf5.h"
+#include "par/mpi_grid.h"
+#include "par/world.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+/* A change of what is saved, or how, is another version. */
+static const char magic[8] = {'E', 'M', 'A', 'S', 'S', 'C', 'K', '1'};
+
+typedef struct trailer {
+    char magic[8];
+    uint64_t bytes, hash; /* of what comes before the trailer */
+} trailer;
+
+struct em_archive {
+    const em_grid *grid;
+    char *path;
+    hid_t file;
+    bool saves;
+    em_visitor visitor;
+};
+
+/* ---------------------------------------------------------------- trailer */
+
+/* The hash of the first `bytes` bytes of an open file. Local. */
+static em_status hash_file(int descriptor, const char *path, uint64_t bytes, uint64_t *hash)
+{
+    enum { PIECE = 1 << 20 };
+    XXH64_state_t *state = XXH64_createState();
+    char *piece = NULL;
+    em_status status =
+        state ? em_allocate(PIECE, 1, &piece) : em_fail(EM_EMEMORY, "out of memory: no hash state");
+
+    if (!status)
+        XXH64_reset(state, 0);
+    for (uint64_t done = 0; !status && done < bytes;) {
+        const size_t wanted = bytes - done < PIECE ? (size_t)(bytes - done) : PIECE;
+        const ssize_t got = pread(descriptor, piece, wanted, (off_t)done);
+        if (got <= 0)
+            status = em_fail(EM_EIO, "%s: cannot be read: %s", path, strerror(errno));
+        else {
+            XXH64_update(state, piece, (size_t)got);
+            done += (uint64_t)got;
+        }
+    }
+    if (!status)
+        *hash = XXH64_digest(state);
+    XXH64_freeState(state);
+    em_release(&piece);
+    return status;
+}
+
+/* Appends the trailer and forces all to the disk. Local, rank 0. */
+static em_status seal(const char *path)
+{
+    trailer end = {.bytes = 0};
+    const int descriptor = open(path, O_RDWR);
+    const off_t bytes = descriptor < 0 ? -1 : lseek(descriptor, 0, SEEK_END);
+    em_status status = EM_OK;
+
+    memcpy(end.magic, magic, sizeof magic);
+    end.bytes = (uint64_t)bytes;
+    if (bytes < 0)
+        status = em_fail(EM_EIO, "%s: cannot be opened: %s", path, strerror(errno));
+    if (!status)
+        status = hash_file(descriptor, path, end.bytes, &end.hash);
+    if (!status && (pwrite(descriptor, &end, sizeof end, bytes) != (ssize_t)sizeof end ||
+                    fsync(descriptor) != 0))
+        status = em_fail(EM_EIO, "%s: cannot be written: %s", path, strerror(errno));
+    if (descriptor >= 0)
+        close(descriptor);
+    return status;
+}
+
+/* Checks the trailer. Local, rank 0. */
+static em_status check_seal(const char *path)
+{
+    trailer end;
+    uint64_t hash = 0;
+    const int descriptor = open(path, O_RDONLY);
+    const off_t size = descriptor < 0 ? -1 : lseek(descriptor, 0, SEEK_END);
+    const off_t bytes = size - (off_t)sizeof end;
+    em_status status = EM_OK;
+
+    if (size < 0)
+        return em_fail(EM_EDATA, "%s: %s", path, strerror(errno));
+    if (bytes < 0 || pread(descriptor, &end, sizeof end, bytes) != (ssize_t)sizeof end ||
+        memcmp(end.magic, magic, 5) != 0)
+        status = em_fail(EM_EDATA, "%s: cut short, or not a checkpoint", path);
+    else if (memcmp(end.magic, magic, sizeof magic) != 0)
+        status = em_fail(EM_EDATA, "%s: a checkpoint of another version of emass", path);
+    else if (end.bytes != (uint64_t)bytes)
+        status = em_fail(EM_EDATA, "%s: cut short: %lld bytes, expected %llu", path,
+                         (long long)bytes, (unsigned long long)end.bytes);
+    if (!status)
+        status = hash_file(descriptor, path, end.bytes, &hash);
+    if (!status && hash != end.hash)
+        status = em_fail(EM_EDATA, "%s: altered since it was written (its hash differs)", path);
+    close(descriptor);
+    return status;
+}
+
+/* ---------------------------------------------------------------- arrays */
+
+/* Opens or creates a dataset of [rows][n] doubles, whose extent must be that. */
+static em_status open_array(em_archive *archive, const char *name, int64_t rows, int64_t n,
+                            hid_t *id)
+{
+    const hsize_t wanted[2] = {(hsize_t)rows, (hsize_t)n};
+    hsize_t found[2] = {0, 0};
+    hid_t space = H5I_INVALID_HID, list = H5I_INVALID_HID;
+
+    if (archive->saves) {
+        space = H5Screate_simple(2, wanted, NULL);
+        list = H5Pcreate(H5P_DATASET_CREATE);
+        H5Pset_obj_track_times(list, false);
+        *id =
+            H5Dcreate2(archive->file, name, H5T_IEEE_F64LE, space, H5P_DEFAULT, list, H5P_DEFAULT);
+    } else {
+        *id = H5Dopen2(archive->file, name, H5P_DEFAULT);
+        if (*id >= 0)
+            space = H5Dget_space(*id);
+        if (space >= 0 && H5Sget_simple_extent_ndims(space) == 2)
+            H5Sget_simple_extent_dims(space, found, NULL);
+    }
+    em_status status = em_h5_check(*id, archive->file, "cannot open %s", name);
+    if (!status && !archive->saves && memcmp(found, wanted, sizeof found) != 0)
+        status = em_fail(EM_EDATA, "%s: %s is %llu x %llu, expected %lld x %lld", archive->path,
+                         name, (unsigned long long)found[0], (unsigned long long)found[1],
+                         (long long)rows, (long long)n);
+    em_h5_close(&list);
+    em_h5_close(&space);
+    return status;
+}
+
+/* Rows first .. first + count of the array; count 0 takes part without any. Collective. */
+static em_status move_rows(em_archive *archive, const char *name, int64_t rows, int64_t n,
+                           int64_t first, int64_t count, double *x)
+{
+    const hsize_t start[2] = {(hsize_t)first, 0}, size[2] = {(hsize_t)count, (hsize_t)n};
+    const hsize_t total = (hsize_t)(count * n);
+    hid_t id = H5I_INVALID_HID, space, memory, transfer = H5Pcreate(H5P_DATASET_XFER);
+    em_status status = em_fault(archive->saves ? "checkpoint-write" : "checkpoint-read")
+                           ? em_fail(EM_EIO, "%s: %s failed", archive->path, name)
+                           : open_array(archive, name, rows, n, &id);
+
+    H5Pset_dxpl_mpio(transfer, H5FD_MPIO_COLLECTIVE);
+    status = em_agree(status);
+    if (!status && rows * n > 0) {
+        herr_t result;
+        space = H5Dget_space(id);
+        memory = H5Screate_simple(1, &total, NULL);
+        if (total > 0)
+            H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, size, NULL);
+        else
+            H5Sselect_none(space);
+        if (archive->saves)
+            result = H5Dwrite(id, H5T_NATIVE_DOUBLE, memory, space, transfer, x);
+        else
+            result = H5Dread(id, H5T_NATIVE_DOUBLE, memory, space, transfer, x);
+        status = em_agree(em_h5_check(result, id, archive->saves ? "cannot write" : "cannot read"));
+        em_h5_close(&memory);
+        em_h5_close(&space);
+    }
+    em_h5_close(&transfer);
+    em_h5_close(&id);
+    return status;
+}
+
+static em_status visit_chains(void *context, const char *name, int64_t n, double *x)
+{
+    em_archive *archive = context;
+    const em_grid *grid = archive->grid;
+    const bool takes_part = !archive->saves || em_grid_shard(grid) == 0;
+
+    return move_rows(archive, name, em_grid_n_chain(grid), n, em_grid_first_chain(grid),
+                     takes_part ? em_grid_n_local_chain(grid) : 0, x);
+}
+
+static em_status visit_shared(void *context, const char *name, int64_t n, double *x)
+{
+    em_archive *archive = context;
+
+    return move_rows(archive, name, 1, n, 0, !archive->saves || em_world_rank() == 0, x);
+}
+
+const em_visitor *em_archive_visitor(em_archive *archive)
+{
+    return &archive->visitor;
+}
+
+/* Text is kept as an array of bytes in doubles: short, and one way to write. */
+em_status em_archive_put_text(em_archive *archive, const char *name, const char *text)
+{
+    const int64_t length = (int64_t)strlen(text);
+    double *code = NULL, size = (double)length;
+    char size_name[128];
+    em_status status = em_agree(em_allocate(length, sizeof *code, &code));
+
+    snprintf(size_name, sizeof size_name, "%s_length", name);
+    for (int64_t i = 0; !status && i < length; i++)
+        code[i] = (unsigned char)text[i];
+    if (!status)
+        status = visit_shared(archive, size_name, 1, &size);
+    if (!status)
+        status = visit_shared(archive, name, length, code);
+    em_release(&code);
+    return status;
+}
+
+em_status em_archive_get_text(em_archive *archive, const char *name, char **text)
+{
+    double *code = NULL, length = 0;
+    char size_name[128];
+    em_status status;
+
+    *text = NULL;
+    snprintf(size_name, sizeof size_name, "%s_length", name);
+    status = visit_shared(archive, size_name, 1, &length);
+    if (status)
+        return status;
+    status = em_allocate((int64_t)length, sizeof *code, &code);
+    if (!status)
+        status = em_allocate((int64_t)length + 1, 1, text);
+    status = em_agree(status);
+    if (!status)
+        status = visit_shared(archive, name, (int64_t)length, code);
+    for (int64_t i = 0; !status && i < (int64_t)length; i++)
+        (*text)[i] = (char)code[i];
+    em_release(&code);
+    if (status)
+        em_release(text);
+    return status;
+}
+
+/* ---------------------------------------------------------------- files */
+
+static em_status start(const em_grid *grid, const char *path, bool saves, em_archive **out)
+{
+    em_archive *archive = NULL;
+    em_status status = em_allocate(1, sizeof *archive, &archive);
+
+    em_h5_quiet();
+    if (!status) {
+        archive->grid = grid;
+        archive->saves = saves;
+        archive->file = H5I_INVALID_HID;
+        archive->visitor = (em_visitor){archive, visit_chains, visit_shared};
+        status = em_copy_text(path, &archive->path);
+    }
+    *out = archive;
+    return status;
+}
+
+static em_status open_file(em_archive *archive)
+{
+    hid_t access = em_h5_parallel_access(em_grid_world(archive->grid));
+    char reason[512];
+    em_status status = EM_OK;
+
+    archive->file = archive->saves ? H5Fcreate(archive->path, H5F_ACC_TRUNC, H5P_DEFAULT, access)
+                                   : H5Fopen(archive->path, H5F_ACC_RDONLY, access);
+    if (archive->file < 0) {
+        em_h5_message(reason, sizeof reason);
+        status = em_fail(EM_EIO, "%s: cannot be opened: %s", archive->path, reason);
+    }
+    em_h5_close(&access);
+    return em_agree(status);
+}
+
+static em_status open_archive(const em_grid *grid, const char *path, bool saves, em_archive **out)
+{
+    em_status status = start(grid, path, saves, out);
+
+    if (!status && em_fault(saves ? "checkpoint-create" : "checkpoint-open"))
+        status = em_fail(EM_EIO, "%s: cannot be opened (injected)", path);
+    if (!status && !saves && em_world_rank() == 0)
+        status = check_seal(path);
+    status = em_agree(status);
+    if (!status)
+        status = open_file(*out);
+    if (status && *out) {
+        em_h5_close(&(*out)->file);
+        em_release(&(*out)->path);
+        em_release(out);
+    }
+    return status;
+}
+
+em_status em_archive_create(const em_grid *grid, const char *path, em_archive **out)
+{
+    return open_archive(grid, path, true, out);
+}
+
+em_status em_archive_open(const em_grid *grid, const char *path, em_archive **out)
+{
+    return open_archive(grid, path, false, out);
+}
+
+em_status em_archive_close(em_archive **out)
+{
+    em_archive *archive = *out;
+    em_status status = EM_OK;
+
+    if (!archive)
+        return EM_OK;
+    if (em_h5_close(&archive->file) < 0 || em_fault("checkpoint-close"))
+        status = em_fail(EM_EIO, "%s: cannot be closed", archive->path);
+    status = em_agree(status);
+    if (!status && archive->saves)
+        status = em_agree(em_world_rank() == 0 ? seal(archive->path) : EM_OK);
+    em_release(&archive->path);
+    em_release(out);
+    return status;
+}

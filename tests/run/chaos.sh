@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# Runs that are killed at random moments, one rank or all of them, or signalled, and go on with --resume on
+# another number of ranks until they are done: the file is that of an undisturbed run, byte for byte.
+# EMASS_CHAOS runs (5), from seed EMASS_CHAOS_SEED (1).   timeout: 3000
+# shellcheck source=tests/run/lib.sh disable=SC2317
+. "$(dirname "$0")/lib.sh"
+cd "$scratch" || exit 1
+export SOURCE_DATE_EPOCH=0
+RANDOM=${EMASS_CHAOS_SEED:-1}
+
+cat >run.yaml <<'YAML'
+model: {name: logistic, n: 20000, intercept: false}
+sampler: {name: hmc, leapfrog_steps: 5}
+run: {chains: 5, warmup: 300, draws: 300}
+output: {flush_every: 20, checkpoint_every: 0.2, save_warmup: true}
+YAML
+settings=(
+    'mass.estimator=fisher mass.structure=dense'
+    'mass.estimator=momentum'
+    'mass.estimator=momentum mass.s_count_rule=interval'
+    'mass.estimator=variance mass.structure=diag'
+    'mass.estimator=gradient mass.share=none'
+    'stop.r_hat=1.05 stop.ess=100 stop.check_every=40'
+    'run.thin=2 run.draws=150 sampler.adapt_every=7'
+)
+
+ranks_of() { # the processes of this run, not mpirun's own
+    pgrep -f "^$emass run run.yaml --output out.h5" || true
+}
+
+disturb() { # after a random while
+    local pids
+    sleep "0.$((RANDOM % 9))"
+    sleep $((RANDOM % 2))
+    mapfile -t pids < <(ranks_of)
+    [ ${#pids[@]} -gt 0 ] || return 0
+    case $((RANDOM % 4)) in
+    0) kill -KILL "${pids[RANDOM % ${#pids[@]}]}" ;;
+    1) kill -KILL "${pids[@]}" ;;
+    2) kill -TERM "${pids[RANDOM % ${#pids[@]}]}" ;;
+    3) kill -USR1 "${pids[RANDOM % ${#pids[@]}]}" ;;
+    esac 2>/dev/null
+}
+
+survives() { # SETTING...
+    local options=() setting status=1 n try job
+    for setting in "$@"; do options+=(--set "$setting"); done
+    rm -f ./*.h5*
+    timeout 100 mpirun -n 2 "$emass" run run.yaml --output reference.h5 --quiet "${options[@]}" || return 1
+    for try in $(seq 40); do
+        n=$((1 + RANDOM % 4))
+        timeout 100 mpirun -n $n "$emass" run run.yaml --output out.h5 --quiet --resume "${options[@]}" \
+            >"log$try" 2>&1 &
+        job=$! # before disturb starts processes of its own
+        [ "$try" -ge 20 ] || disturb
+        wait $job && status=0 && break
+        grep '^emass: ' "log$try"
+        while [ -n "$(ranks_of)" ]; do sleep 0.1; done
+    done
+    echo "ended after $try starts"
+    [ $status = 0 ] && h5diff reference.h5 out.h5 && cmp reference.h5 out.h5
+}
+
+for k in $(seq "${EMASS_CHAOS:-5}"); do
+    # shellcheck disable=SC2086 # several settings
+    check "run $k: ${settings[(k - 1) % ${#settings[@]}]}" survives run.seed=$k \
+        ${settings[(k - 1) % ${#settings[@]}]}
+done
+finish
