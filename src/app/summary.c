@@ -300,8 +300,11 @@ static em_status print(summary *s, FILE *out)
     if (s->options->csv) {
         em_table_print_csv(&s->table, out);
     } else {
-        fprintf(out, "%s: %lld chains x %lld draws\n", s->options->group,
+        fprintf(out, "%s: %lld chains x %lld draws", s->options->group,
                 (long long)em_reader_n_chain(s->reader), (long long)em_reader_n_draw(s->reader));
+        if (em_reader_n_planned(s->reader) > em_reader_n_draw(s->reader))
+            fprintf(out, " so far, of %lld", (long long)em_reader_n_planned(s->reader));
+        fputc('\n', out);
         em_table_print(&s->table, out);
     }
     return em_advise(s->reader, s->options->path, stats, &s->table, &s->column,

@@ -1,5 +1,6 @@
 /* LIBSVM's sparse rows: label index:value index:value ..., indices from 1 and ascending. */
 #include "base/text.h"
+#include "data/array.h"
 #include "data/readers.h"
 
 #include <stdlib.h>
@@ -65,7 +66,9 @@ static em_status parse_row(const em_lines *lines, char *line, int64_t limit, em_
 em_status em_read_libsvm(em_lines *lines, char *line, int64_t columns, em_table *table)
 {
     int64_t limit = columns >= 0 ? columns : EM_TABLE_AUTO_COLUMNS;
-    em_status status = EM_OK;
+    /* Sparse even without an entry: no array would mean dense. */
+    em_status status =
+        em_array_reserve(&table->column, &table->column_capacity, 0, 1, sizeof *table->column);
 
     while (!status && line) {
         status = parse_row(lines, line, limit, table);

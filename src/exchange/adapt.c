@@ -29,9 +29,9 @@ static em_pool *pool_of(const em_adapt *adapt, int64_t chain)
 /* Whether the planned E-steps hold enough samples for a dense estimate. */
 static em_status choose_structure(em_adapt *adapt)
 {
-    const bool windowed = adapt->estimator->windowed;
-    const int64_t dim = adapt->dim, wanted = windowed ? 2 * dim : 10 * dim;
-    const int64_t least = windowed ? 2 : dim + 2;
+    const bool windowed = adapt->estimator->windowed, noise = adapt->estimator->noise;
+    const int64_t dim = adapt->dim, wanted = windowed && !noise ? 2 * dim : 10 * dim;
+    const int64_t least = noise ? wanted : windowed ? 2 : dim + 2;
     const int64_t planned = windowed
                                 ? em_schedule_last_window(&adapt->schedule, chains_per_pool(adapt))
                                 : adapt->options->s_count;
@@ -51,6 +51,25 @@ static em_status choose_structure(em_adapt *adapt)
                        (long long)planned, (long long)dim, (long long)least);
     adapt->structure = EM_MASS_DENSE;
     return EM_OK;
+}
+
+/* Dense where the last window has the samples for it, whatever the structure of the mass. */
+static em_status create_noise(em_adapt *adapt, const em_sampler_ops *sampler)
+{
+    const bool minibatches = sampler->minibatches && adapt->sampler_options->minibatch != INT64_MIN;
+    const int64_t planned = em_schedule_last_window(&adapt->schedule, chains_per_pool(adapt));
+    const bool dense = adapt->dim <= 200 && planned >= 10 * adapt->dim;
+
+    if (adapt->estimator->noise && !minibatches)
+        return em_fail(EM_ECONFIG,
+                       "mass.estimator is noise but sampler %s takes no minibatches: "
+                       "expected sampler.minibatch, or another estimator",
+                       sampler->name);
+    if (!minibatches || !(adapt->estimator->noise || sampler->uses_noise))
+        return EM_OK;
+    return em_gradient_noise_create(adapt->sampler_options, adapt->grid, adapt->shares,
+                                    dense ? EM_MASS_DENSE : EM_MASS_DIAG, adapt->dim,
+                                    &adapt->noise);
 }
 
 static em_status create_pools(em_adapt *adapt)
@@ -102,7 +121,7 @@ static em_status allocate_work(em_adapt *adapt)
     return status;
 }
 
-static em_status set_up(em_adapt *adapt, int64_t warmup)
+static em_status set_up(em_adapt *adapt, const em_sampler_ops *sampler, int64_t warmup)
 {
     const em_mass_options *options = adapt->options;
     em_status status;
@@ -122,6 +141,8 @@ static em_status set_up(em_adapt *adapt, int64_t warmup)
                               ? adapt->schedule.n_window
                               : warmup * chains_per_pool(adapt) / options->s_count + 1;
     if (!status)
+        status = create_noise(adapt, sampler);
+    if (!status)
         status = create_pools(adapt);
     if (!status)
         status = allocate_work(adapt);
@@ -130,8 +151,9 @@ static em_status set_up(em_adapt *adapt, int64_t warmup)
     return status;
 }
 
-em_status em_adapt_create(const em_mass_options *options, const em_sampler_options *sampler_options,
-                          em_grid *grid, int64_t dim, int64_t warmup, uint64_t seed, em_adapt **out)
+em_status em_adapt_create(const em_mass_options *options, const em_sampler_ops *sampler,
+                          const em_sampler_options *sampler_options, em_grid *grid, int64_t dim,
+                          int64_t warmup, uint64_t seed, em_adapt **out)
 {
     em_adapt *adapt = NULL;
     em_status status = em_allocate(1, sizeof *adapt, &adapt);
@@ -149,7 +171,7 @@ em_status em_adapt_create(const em_mass_options *options, const em_sampler_optio
         adapt->adapts_step = isnan(sampler_options->step_size);
         adapt->shares = options->share == EM_SHARE_ALL;
         adapt->n_pool = adapt->shares ? 1 : adapt->n_local_chain;
-        status = set_up(adapt, warmup);
+        status = set_up(adapt, sampler, warmup);
     }
     status = em_agree(status);
     if (status)
@@ -171,6 +193,7 @@ void em_adapt_destroy(em_adapt **out)
     }
     em_release(&adapt->pools);
     em_schedule_destroy(&adapt->schedule);
+    em_gradient_noise_destroy(&adapt->noise);
     em_release(&adapt->chain_mass);
     double **const vectors[] = {&adapt->chain_step,  &adapt->acceptance, &adapt->probe,
                                 &adapt->accumulator, &adapt->pooled,     &adapt->sample,
@@ -202,7 +225,8 @@ static em_step_context context_of(const em_adapt *adapt, em_target *target, int6
                              .mass = adapt->chain_mass,
                              .step_size = adapt->chain_step,
                              .seed = adapt->seed,
-                             .iteration = done};
+                             .iteration = done,
+                             .noise = em_adapt_noise(adapt)};
 }
 
 /* Acceptance of one leapfrog step, averaged over each pool. Collective; errors agreed. */
@@ -327,11 +351,14 @@ static void collect(em_adapt *adapt, const em_block *block, int64_t chain, bool 
 {
     const double *theta = block->theta + chain * block->stride;
     const em_observation sample = {adapt->sample, block->gradient + chain * block->stride,
-                                   block->momentum + chain * block->stride};
+                                   block->momentum + chain * block->stride,
+                                   adapt->noise ? em_gradient_noise_last(adapt->noise, chain)
+                                                : NULL};
     double *accumulator = adapt->accumulator + chain * adapt->n_accumulator;
     double *position = accumulator + adapt->n_estimator;
 
-    if (!em_all_finite(adapt->dim, sample.gradient))
+    if (!em_all_finite(adapt->dim, sample.gradient) ||
+        (sample.noise && !em_all_finite(adapt->dim, sample.noise)))
         return;
     for (int64_t i = 0; i < adapt->dim; i++) {
         adapt->sample[i] = theta[i] - pool_of(adapt, chain)->centre[i];
@@ -345,35 +372,49 @@ static void collect(em_adapt *adapt, const em_block *block, int64_t chain, bool 
     }
 }
 
-void em_adapt_observe(em_adapt *adapt, const em_block *block, int64_t iteration)
+em_status em_adapt_observe(em_adapt *adapt, em_target *target, const em_block *block,
+                           int64_t iteration)
 {
-    bool subsample;
+    em_status status = EM_OK;
 
     for (int64_t c = 0; c < block->n_chain; c++)
         adapt->acceptance[c] += block->stat[EM_STAT_ACCEPTANCE_RATE][c];
     adapt->n_since++;
-    if (!learns(adapt) || iteration < adapt->schedule.first || iteration >= adapt->schedule.last)
-        return;
-    subsample = adapt->options->s_count_rule == EM_S_COUNT_INTERVAL &&
-                em_interval_takes(adapt->options, adapt->seed, adapt->n_m_step,
-                                  iteration - adapt->e_step_from + 1);
+    if (iteration < adapt->schedule.first || iteration >= adapt->schedule.last)
+        return EM_OK;
+    if (adapt->noise)
+        status = em_gradient_noise_sample(adapt->noise, target, adapt->seed, iteration, block);
+    if (status || !learns(adapt))
+        return status;
+    const bool subsample = adapt->options->s_count_rule == EM_S_COUNT_INTERVAL &&
+                           em_interval_takes(adapt->options, adapt->seed, adapt->n_m_step,
+                                             iteration - adapt->e_step_from + 1);
     for (int64_t c = 0; c < block->n_chain; c++)
         collect(adapt, block, c, subsample);
+    return EM_OK;
+}
+
+/* The end of the window that iteration `done` is in; warmup where there is none. */
+static int64_t next_window_end(const em_adapt *adapt, int64_t done)
+{
+    const em_schedule *schedule = &adapt->schedule;
+
+    for (int64_t i = 0; i < schedule->n_window; i++)
+        if (schedule->window_end[i] > done)
+            return schedule->window_end[i];
+    return schedule->warmup;
 }
 
 static int64_t next_m_step(const em_adapt *adapt, int64_t done)
 {
     const em_schedule *schedule = &adapt->schedule;
     const int64_t chains = chains_per_pool(adapt);
-    int64_t next = adapt->e_step_from + (adapt->s_count + chains - 1) / chains;
+    const int64_t next = adapt->e_step_from + (adapt->s_count + chains - 1) / chains;
 
     if (!learns(adapt))
         return schedule->warmup;
-    for (int64_t i = 0; adapt->estimator->windowed && i < schedule->n_window; i++) {
-        next = schedule->window_end[i];
-        if (next > done)
-            break;
-    }
+    if (adapt->estimator->windowed)
+        return next_window_end(adapt, done);
     return next > done && next <= schedule->last ? next : schedule->warmup;
 }
 
@@ -404,8 +445,10 @@ int64_t em_adapt_next_meeting(const em_adapt *adapt, int64_t done)
     const int64_t every = adapt->schedule.adapt_every, warmup = adapt->schedule.warmup;
     const int64_t update = adapt->adapts_step ? (done / every + 1) * every : warmup;
     const int64_t m = next_m_step(adapt, done);
-    const int64_t next = update < m ? update : m;
+    const int64_t noise = adapt->noise ? next_window_end(adapt, done) : warmup;
+    int64_t next = update < m ? update : m;
 
+    next = next < noise ? next : noise;
     return next < warmup ? next : warmup;
 }
 
@@ -421,12 +464,15 @@ em_status em_adapt_meet(em_adapt *adapt, em_sampler *sampler, em_target *target,
     const double start = em_clock();
     em_status status = update_step_size(adapt);
 
+    const bool publishes = adapt->noise && em_schedule_window_ends(&adapt->schedule, done);
+    const bool m_steps = m_step_is_due(adapt, done);
+    if (!status && publishes)
+        status = em_gradient_noise_publish(adapt->noise);
     adapt->exchange_seconds += em_clock() - start;
-    if (!status && m_step_is_due(adapt, done)) {
+    if (!status && m_steps)
         status = m_step(adapt, done);
-        if (!status)
-            status = settle(adapt, sampler, target, block, done);
-    }
+    if (!status && (publishes || m_steps))
+        status = settle(adapt, sampler, target, block, done);
     if (done == adapt->schedule.warmup)
         freeze(adapt);
     em_publish_to_chains(adapt);
@@ -443,6 +489,11 @@ const em_mass *const *em_adapt_mass(const em_adapt *adapt)
 const double *em_adapt_step_size(const em_adapt *adapt)
 {
     return adapt->chain_step;
+}
+
+const em_noise *const *em_adapt_noise(const em_adapt *adapt)
+{
+    return adapt->noise ? em_gradient_noise_published(adapt->noise) : NULL;
 }
 
 int64_t em_adapt_n_m_step(const em_adapt *adapt)

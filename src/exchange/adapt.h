@@ -33,23 +33,27 @@ typedef struct em_m_step {
 
 /*
  * `options`, `sampler_options`, `grid` outlive it. A structure that was asked for but that the
- * planned samples do not allow is an error. Collective. Errors: EM_ECONFIG, EM_EMEMORY, agreed.
+ * planned samples do not allow is an error, as is the estimator `noise` without minibatches.
+ * Collective. Errors: EM_ECONFIG, EM_EMEMORY, agreed.
  */
-em_status em_adapt_create(const em_mass_options *options, const em_sampler_options *sampler_options,
-                          em_grid *grid, int64_t dim, int64_t warmup, uint64_t seed,
-                          em_adapt **out);
+em_status em_adapt_create(const em_mass_options *options, const em_sampler_ops *sampler,
+                          const em_sampler_options *sampler_options, em_grid *grid, int64_t dim,
+                          int64_t warmup, uint64_t seed, em_adapt **out);
 void em_adapt_destroy(em_adapt **adapt);
 
 /* What the chains of this rank use now, [n_local_chain] each. Local. */
 const em_mass *const *em_adapt_mass(const em_adapt *adapt);
 const double *em_adapt_step_size(const em_adapt *adapt);
+const em_noise *const *em_adapt_noise(const em_adapt *adapt); /* NULL until there is an estimate */
 
 /* Finds a first step size and centre where the chains stand, and refreshes what they carry.
  * Collective. Errors: those of the sampler, agreed. */
 em_status em_adapt_start(em_adapt *adapt, em_sampler *sampler, em_target *target, em_block *block);
 
-/* Adds what warmup iteration `iteration` (from 0) left in the block. Local. */
-void em_adapt_observe(em_adapt *adapt, const em_block *block, int64_t iteration);
+/* Adds what warmup iteration `iteration` (from 0) left in the block. Local, but that gradient noise
+ * takes gradients of the target. Errors: EM_EMODEL. */
+em_status em_adapt_observe(em_adapt *adapt, em_target *target, const em_block *block,
+                           int64_t iteration);
 
 /* Iterations done at the next meeting after `done`; at most warmup. The same on all ranks. Local.
  */

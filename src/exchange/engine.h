@@ -3,6 +3,7 @@
 #define EM_EXCHANGE_ENGINE_H
 
 #include "exchange/adapt.h"
+#include "exchange/gradient_noise.h"
 #include "exchange/schedule.h"
 #include "exchange/step_size.h"
 #include "mass/estimator.h"
@@ -32,6 +33,7 @@ struct em_adapt {
     em_pool *pools;
     const em_mass **chain_mass; /* [n_local_chain] */
     double *chain_step;         /* [n_local_chain] */
+    em_gradient_noise *noise;   /* NULL: neither the estimator nor the kernel wants it */
 
     /* E-step: per chain the estimator's accumulators, the sum of positions from the centre, and
      * those of the S_count rule. */

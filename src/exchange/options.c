@@ -3,8 +3,8 @@
 #include <stddef.h>
 
 /* The order of mass/list.c. */
-static const char *const estimators[] = {"none",     "momentum", "fisher",
-                                         "variance", "gradient", NULL};
+static const char *const estimators[] = {"none",     "momentum", "fisher", "variance",
+                                         "gradient", "noise",    NULL};
 static const char *const structures[] = {"auto", "diag", "dense", NULL};
 static const char *const shares[] = {"all", "none", NULL};
 static const char *const rules[] = {"fixed", "interval", NULL};
@@ -12,7 +12,7 @@ static const char *const rules[] = {"fixed", "interval", NULL};
 #define AT(member) offsetof(em_mass_options, member)
 const em_field em_mass_fields[] = {
     {"estimator", EM_FIELD_CHOICE, AT(estimator), 0, 0, "fisher", estimators, NULL,
-     "criterion of the M-step; momentum is the papers'"},
+     "criterion of the M-step; momentum is the papers', noise is for stochastic samplers"},
     {"structure", EM_FIELD_CHOICE, AT(structure), 0, 0, "auto", structures, NULL,
      "auto: dense up to dimension 200 where the samples allow it, else diag"},
     {"share", EM_FIELD_CHOICE, AT(share), 0, 0, "all", shares, NULL,

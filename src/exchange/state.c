@@ -117,6 +117,8 @@ em_status em_adapt_visit(em_adapt *adapt, const em_visitor *visitor)
                                  adapt->accumulator);
     if (!status)
         status = visitor->chains(visitor->context, "acceptance", 1, adapt->acceptance);
+    if (!status && adapt->noise)
+        status = em_gradient_noise_visit(adapt->noise, visitor);
     em_publish_to_chains(adapt);
     em_release(&rows);
     return status;

@@ -2,6 +2,8 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/statvfs.h>
 
 typedef struct message {
     char *text;
@@ -30,6 +32,14 @@ void em_h5_message(char *text, size_t bytes)
     H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_first, &kept);
 }
 
+/* MPI often loses the reason on its way to HDF5. */
+static const char *full_disk(const char *path)
+{
+    struct statvfs disk;
+
+    return statvfs(path, &disk) == 0 && disk.f_bavail == 0 ? " (no space left on the disk)" : "";
+}
+
 em_status em_h5_check(int64_t result, hid_t location, const char *format, ...)
 {
     char reason[512], what[512], file[1024] = "", object[256] = "";
@@ -43,7 +53,24 @@ em_status em_h5_check(int64_t result, hid_t location, const char *format, ...)
     va_end(arguments);
     H5Fget_name(location, file, sizeof file);
     H5Iget_name(location, object, sizeof object);
-    return em_fail(EM_EIO, "%s:%s: %s%s%s", file, object, what, *reason ? ": " : "", reason);
+    return em_fail(EM_EIO, "%s:%s: %s%s%s%s", file, object, what, *reason ? ": " : "", reason,
+                   full_disk(file));
+}
+
+hid_t em_h5_parallel_access(MPI_Comm world)
+{
+    hid_t list = H5Pcreate(H5P_FILE_ACCESS);
+    MPI_Info hints;
+
+    /* "Data sieving" reads, patches and writes back what lies between the pieces of a rank: Open
+     * MPI 4.1 loses other ranks' data in this (darshan-hpc/darshan#1064, open-mpi/ompi#12718). */
+    setenv("OMPI_MCA_fbtl_posix_write_datasieving", "0", 0);
+    MPI_Info_create(&hints);
+    MPI_Info_set(hints, "romio_ds_write", "disable");
+    H5Pset_fapl_mpio(list, world, hints);
+    MPI_Info_free(&hints);
+    H5Pset_coll_metadata_write(list, true);
+    return list;
 }
 
 herr_t em_h5_close(hid_t *id)

@@ -20,6 +20,10 @@ em_status em_h5_check(int64_t result, hid_t location, const char *format, ...) E
 /* HDF5's innermost message of the last failed call, "" when it has none. Local. */
 void em_h5_message(char *text, size_t bytes);
 
+/* A file access list for a file that all ranks of `world` open together. Local. Closed by
+ * em_h5_close. */
+hid_t em_h5_parallel_access(MPI_Comm world);
+
 /* Closes a handle of any kind and sets it to H5I_INVALID_HID; does nothing to an invalid one.
  * Returns what HDF5 returned. Local, Collective for datasets, groups and files of a writer. */
 herr_t em_h5_close(hid_t *id);

@@ -5,6 +5,7 @@
 #include "io/hdf5.h"
 
 #include <hdf5_hl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,7 @@ typedef struct dataset {
 struct em_reader {
     char *path;
     hid_t file, group;
-    int64_t n_chain, n_draw, n_variable;
+    int64_t n_chain, n_draw, n_planned, n_variable;
     dataset *variable;
 };
 
@@ -205,9 +206,9 @@ static em_status take_extent(em_reader *reader, dataset *d)
     }
     if (reader->n_variable == 0) {
         reader->n_chain = (int64_t)extent[0];
-        reader->n_draw = (int64_t)extent[1];
+        reader->n_draw = reader->n_planned = (int64_t)extent[1];
     }
-    if ((int64_t)extent[0] != reader->n_chain || (int64_t)extent[1] != reader->n_draw)
+    if ((int64_t)extent[0] != reader->n_chain || (int64_t)extent[1] != reader->n_planned)
         status = em_fail(EM_EDATA,
                          "%s: %s has %lld chains of %lld draws, the variable before %lld "
                          "of %lld",
@@ -306,6 +307,58 @@ static em_status open_group(em_reader *reader, const char *group)
     return EM_OK;
 }
 
+static int64_t element_count(hid_t id)
+{
+    hid_t space = H5Dget_space(id);
+    const int64_t count = (int64_t)H5Sget_simple_extent_npoints(space);
+
+    em_h5_close(&space);
+    return count;
+}
+
+/* Draws at the start of a row of log densities, which are NaN where none has been written yet. */
+static int64_t count_written(int64_t n_draw, const double *lp)
+{
+    int64_t n = 0;
+
+    while (n < n_draw && !isnan(lp[n]))
+        n++;
+    return n;
+}
+
+/* A run that has not ended has room for draws to come: only those that all chains have are shown.
+ */
+static em_status leave_out_unwritten(em_reader *reader, const char *group)
+{
+    const char *stats =
+        strncmp(group, "warmup_", 7) == 0 ? "warmup_sample_stats/lp" : "sample_stats/lp";
+    int64_t complete = 1;
+    double *lp = NULL;
+    hid_t id;
+    em_status status;
+
+    if (!em_reader_int(reader, "complete", &complete) || complete)
+        return EM_OK;
+    id = H5Dopen2(reader->file, stats, H5P_DEFAULT);
+    status = em_h5_check(id, reader->file, "cannot open %s", stats);
+    if (!status && element_count(id) != reader->n_chain * reader->n_planned)
+        status =
+            em_fail(EM_EDATA, "%s: %s has %lld numbers, expected %lld", reader->path, stats,
+                    (long long)element_count(id), (long long)(reader->n_chain * reader->n_planned));
+    if (!status)
+        status = em_allocate(reader->n_chain * reader->n_planned, sizeof *lp, &lp);
+    if (!status)
+        status = em_h5_check(H5Dread(id, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, lp), id,
+                             "cannot read the draws");
+    for (int64_t c = 0; !status && c < reader->n_chain; c++) {
+        const int64_t written = count_written(reader->n_planned, lp + c * reader->n_planned);
+        reader->n_draw = written < reader->n_draw ? written : reader->n_draw;
+    }
+    em_release(&lp);
+    em_h5_close(&id);
+    return status;
+}
+
 em_status em_reader_open(const char *path, const char *group, em_reader **out)
 {
     em_reader *reader = NULL;
@@ -325,6 +378,8 @@ em_status em_reader_open(const char *path, const char *group, em_reader **out)
     if (!status && reader->n_variable == 0)
         status = em_fail(EM_EDATA, "%s: found no (chain, draw, ...) variable in the group %s", path,
                          group);
+    if (!status)
+        status = leave_out_unwritten(reader, group);
     if (status)
         em_reader_close(&reader);
     *out = reader;
@@ -362,6 +417,11 @@ int64_t em_reader_n_chain(const em_reader *reader)
 int64_t em_reader_n_draw(const em_reader *reader)
 {
     return reader->n_draw;
+}
+
+int64_t em_reader_n_planned(const em_reader *reader)
+{
+    return reader->n_planned;
 }
 
 int64_t em_reader_n_variable(const em_reader *reader)

@@ -31,7 +31,11 @@ em_status em_reader_open(const char *path, const char *group, em_reader **out);
 void em_reader_close(em_reader **reader);
 
 int64_t em_reader_n_chain(const em_reader *reader);
+/* The draws that there are: in a file of ours that is still being written, or was left by a killed
+ * run, those that all chains have so far. */
 int64_t em_reader_n_draw(const em_reader *reader);
+/* Room for draws in the file: more than em_reader_n_draw when it is not finished. */
+int64_t em_reader_n_planned(const em_reader *reader);
 int64_t em_reader_n_variable(const em_reader *reader);
 const em_reader_variable *em_reader_variable_at(const em_reader *reader, int64_t i);
 

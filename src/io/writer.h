@@ -32,8 +32,9 @@ em_status em_writer_create(const em_grid *grid, const char *path, bool overwrite
 
 /*
  * Adds a group of draws ("posterior", "sample_stats", "warmup_posterior", ...): `n_series` datasets
- * of (chain, draw, ...), `n_draw` planned draws, chunks of `n_chunk_draw` draws of one chain.
- * Returns its handle in *group. (same) Errors: EM_EIO, EM_EMEMORY.
+ * of (chain, draw, ...), `n_draw` planned draws, chunks of `n_chunk_draw` draws of one chain (fewer
+ * where a chunk would exceed 16 MiB). All draws are in the file at once, as NaN; integers
+ * INT64_MIN, booleans false. Returns its handle in *group. (same) Errors: EM_EIO, EM_EMEMORY.
  */
 em_status em_writer_add_draws(em_writer *writer, const char *name, int64_t n_series,
                               const em_series *series, int64_t n_draw, int64_t n_chunk_draw,
@@ -43,12 +44,15 @@ em_status em_writer_add_draws(em_writer *writer, const char *name, int64_t n_ser
  * Writes draws first .. first + n of all series of the group, for this rank's chains.
  * `value`: [n_local_chain][n][width], width = the sum of the sizes of the series, a draw's numbers
  * one after the other in the order of the series. With shards, only shard 0 of each group writes;
- * all ranks call. `first`, `n`: (same). Errors: EM_EIO.
+ * all ranks call. Draws beyond those planned make the group grow, to twice its draws at least.
+ * `first`, `n`: (same). Errors: EM_EIO, EM_EMEMORY.
  */
 em_status em_writer_put_draws(em_writer *writer, int group, int64_t first, int64_t n,
                               const double *value);
 
-/* Cuts the group to `n_draw` draws (a run that ended early). (same) Errors: EM_EIO. */
+/* Has the group cut to `n_draw` draws (a run that ended early) when the file is closed. (same)
+ * Local.
+ */
 em_status em_writer_truncate(em_writer *writer, int group, int64_t n_draw);
 
 /*

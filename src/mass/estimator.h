@@ -17,6 +17,8 @@ typedef struct em_observation {
     const double *theta;    /* [dim] position minus the pooled centre, against cancellation */
     const double *gradient; /* [dim] of the log density */
     const double *momentum; /* [dim] as the iteration left it */
+    const double *noise;    /* [dim] of covariance V: the difference of two independent minibatch
+                               gradients over sqrt(2); NULL where the estimator has no `noise` */
 } em_observation;
 
 typedef struct em_estimator_ops {
@@ -25,6 +27,7 @@ typedef struct em_estimator_ops {
     const char *source;
     bool windowed; /* true: doubling windows, forgotten at each M-step; false: every S_count samples
                     */
+    bool noise;    /* wants sample->noise, which takes two gradients */
     /* Number of accumulators of one chain; the first one counts the samples. */
     int64_t (*size)(em_structure structure, int64_t dim);
     /* Adds one sample. */

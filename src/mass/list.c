@@ -2,8 +2,9 @@
 
 #include <stddef.h>
 
-extern const em_estimator_ops em_none, em_momentum, em_fisher, em_variance, em_gradient;
+extern const em_estimator_ops em_none, em_momentum, em_fisher, em_variance, em_gradient,
+    em_noise_covariance;
 
 /* The order of the choices in exchange/options.c. */
-const em_estimator_ops *const em_estimators[] = {&em_none,     &em_momentum, &em_fisher,
-                                                 &em_variance, &em_gradient, NULL};
+const em_estimator_ops *const em_estimators[] = {
+    &em_none, &em_momentum, &em_fisher, &em_variance, &em_gradient, &em_noise_covariance, NULL};

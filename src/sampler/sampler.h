@@ -69,16 +69,19 @@ typedef struct em_sampler_options {
     int64_t adapt_every;  /* iterations between meetings in warmup */
     double target_accept; /* mean acceptance that dual averaging aims at */
     int64_t minibatch;    /* observations per gradient; INT64_MIN: all */
+    bool replacement;     /* minibatches are drawn with replacement */
 } em_sampler_options;
 
-/* The rows of those options for a table of `type`, whose first member is em_sampler_options. */
-#define EM_SAMPLER_FIELDS                                                                          \
+/* The rows of those options for a table whose first member is em_sampler_options. `first_step` is
+ * the default of step_size: "adapt", or a number for kernels without a probe. */
+#define EM_SAMPLER_FIELDS EM_SAMPLER_FIELDS_FROM("adapt")
+#define EM_SAMPLER_FIELDS_FROM(first_step)                                                         \
     {"step_size",                                                                                  \
      EM_FIELD_REAL,                                                                                \
      offsetof(em_sampler_options, step_size),                                                      \
      1e-300,                                                                                       \
      1e300,                                                                                        \
-     "adapt",                                                                                      \
+     first_step,                                                                                   \
      NULL,                                                                                         \
      "adapt",                                                                                      \
      "step size of the integrator, or adapt (dual averaging in warmup)"},                          \
@@ -100,9 +103,18 @@ typedef struct em_sampler_options {
          NULL,                                                                                     \
          NULL,                                                                                     \
          "mean acceptance rate that an adapted step size aims at"},                                \
+        {"minibatch",                                                                              \
+         EM_FIELD_INT,                                                                             \
+         offsetof(em_sampler_options, minibatch),                                                  \
+         1,                                                                                        \
+         1e15,                                                                                     \
+         "all",                                                                                    \
+         NULL,                                                                                     \
+         "all",                                                                                    \
+         "observations per gradient evaluation (stochastic samplers), or all"},                    \
     {                                                                                              \
-        "minibatch", EM_FIELD_INT, offsetof(em_sampler_options, minibatch), 1, 1e15, "all", NULL,  \
-            "all", "observations per gradient evaluation (stochastic samplers), or all"            \
+        "replacement", EM_FIELD_BOOL, offsetof(em_sampler_options, replacement), 0, 0, "false",    \
+            NULL, NULL, "draw minibatches with replacement"                                        \
     }
 
 typedef struct em_sampler em_sampler;

@@ -166,6 +166,38 @@ em_status em_target_estimate(em_target *target, const em_minibatch *minibatch, i
     return status;
 }
 
+static void mirror(int64_t n, double *matrix)
+{
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < i; j++)
+            matrix[j * n + i] = matrix[i * n + j];
+}
+
+em_status em_target_metric(em_target *target, const double *theta, double *metric,
+                           double *derivative)
+{
+    em_model *model = target->model;
+    const int64_t n = model->dim, n_derivative = derivative ? n * n * n : 0;
+    em_status status;
+
+    if (!model->ops->add_metric)
+        return em_fail(EM_EMODEL, "model %s has no metric, which Riemannian samplers need",
+                       model->ops->name);
+    memset(metric, 0, (size_t)(n * n) * sizeof *metric);
+    if (derivative)
+        memset(derivative, 0, (size_t)n_derivative * sizeof *derivative);
+    status =
+        model->ops->add_metric(model, em_grid_shard(target->grid) == 0, theta, metric, derivative);
+    if (status < 0)
+        return status;
+    em_grid_sum_shards(target->grid, n * n, metric);
+    em_grid_sum_shards(target->grid, n_derivative, derivative);
+    mirror(n, metric);
+    for (int64_t k = 0; k < n_derivative; k += n * n)
+        mirror(n, derivative + k);
+    return EM_OK;
+}
+
 const em_model *em_target_model(const em_target *target)
 {
     return target->model;

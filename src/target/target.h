@@ -40,6 +40,14 @@ typedef struct em_minibatch {
 em_status em_target_estimate(em_target *target, const em_minibatch *minibatch, int64_t n_chain,
                              const double *theta, double *log_density, double *gradient);
 
+/*
+ * The model's metric at theta [dim]: metric [dim][dim] symmetric, and derivative [dim][dim][dim],
+ * whose matrix k is dG / dtheta_k; NULL: not wanted. Collective over the ranks of a group (Local
+ * for one shard). Errors: EM_EMODEL, also when the model has no metric.
+ */
+em_status em_target_metric(em_target *target, const double *theta, double *metric,
+                           double *derivative);
+
 const em_model *em_target_model(const em_target *target); /* Local. */
 
 /* Number of (chain, gradient) evaluations so far on this rank. Local. */

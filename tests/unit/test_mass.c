@@ -98,7 +98,8 @@ static em_status estimate(const char *name, em_structure structure, int n, uint6
                 gradient[i] -= a[i * DIM + j] * theta[j];
         for (int i = 0; i < DIM; i++)
             theta[i] += 0.5; /* a mean away from the centre */
-        ops->observe(structure, DIM, &(em_observation){theta, gradient, z + DIM}, accumulator);
+        ops->observe(structure, DIM, &(em_observation){theta, gradient, z + DIM, NULL},
+                     accumulator);
     }
     status = ops->estimate(identity, accumulator, inverse);
     em_mass_destroy(&identity);

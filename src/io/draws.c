@@ -1,0 +1,312 @@
+#include "io/draws.h"
+
+#include "base/fault.h"
+#include "base/memory.h"
+#include "par/world.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    MAX_CHUNK_BYTES = 1 << 24, /* HDF5's own limit is 4 GiB */
+    DRAW_CHUNK = 1024,         /* of the draw coordinate */
+    FILL_BYTES = 1 << 24       /* written by a rank at a time when filling */
+};
+
+typedef struct series {
+    em_storage storage;
+    int64_t size;      /* numbers per draw */
+    size_t item_bytes; /* of one number in the file */
+    em_dataset dataset;
+    char *path; /* in the file */
+} series;
+
+struct em_draws {
+    const em_grid *grid;
+    em_dimension *draw; /* its extent is n_draw, belongs to the group */
+    char *draw_path;
+    int64_t n_draw, n_kept;
+    int64_t n_series, width;
+    series *series;
+    int64_t bytes;
+    int64_t buffer_bytes;
+    void *buffer; /* one series of one call of em_draws_put */
+};
+
+static int64_t at_least_one(int64_t n)
+{
+    return n > 1 ? n : 1;
+}
+
+static int64_t draws_per_chunk(const series *chunked, int64_t wanted)
+{
+    const int64_t draw_bytes = at_least_one(chunked->size * (int64_t)chunked->item_bytes);
+    const int64_t most = MAX_CHUNK_BYTES / draw_bytes;
+
+    return at_least_one(wanted < most ? wanted : most);
+}
+
+/* The extents, and chunks of draws of one chain, so that a chunk belongs to one rank. */
+static void lay_out(const em_draws *draws, const em_variable *variable, int64_t n_chunk_draw,
+                    series *out)
+{
+    em_dataset *dataset = &out->dataset;
+
+    dataset->n_axes = 2 + variable->n_axes;
+    dataset->extent[EM_CHAIN_AXIS] = (hsize_t)em_grid_n_chain(draws->grid);
+    dataset->extent[EM_DRAW_AXIS] = (hsize_t)draws->n_draw;
+    dataset->chunk[EM_CHAIN_AXIS] = 1;
+    dataset->chunk[EM_DRAW_AXIS] = (hsize_t)draws_per_chunk(out, n_chunk_draw);
+    for (int i = 0; i < variable->n_axes; i++) {
+        dataset->extent[2 + i] = (hsize_t)variable->shape[i];
+        dataset->chunk[2 + i] = (hsize_t)at_least_one(variable->shape[i]);
+    }
+}
+
+static em_status add_series(em_draws *draws, em_group *group, em_dimension *chain,
+                            const em_series *wanted, int64_t n_chunk_draw)
+{
+    series *added = &draws->series[draws->n_series++];
+    em_dimension *axis[EM_DATASET_AXES] = {chain, draws->draw};
+    em_status status = em_group_axes(group, &wanted->variable, axis + 2);
+
+    if (!status)
+        status =
+            em_agree(em_format_text(&added->path, "%s/%s", group->name, wanted->variable.name));
+    if (status)
+        return status;
+    added->storage = wanted->storage;
+    added->size = em_variable_size(&wanted->variable);
+    added->item_bytes = H5Tget_size(em_dataset_type(wanted->storage));
+    draws->width += added->size;
+    lay_out(draws, &wanted->variable, n_chunk_draw, added);
+    return em_group_add(group, &wanted->variable, wanted->storage, &added->dataset, axis);
+}
+
+/* The slab of this rank in draws first .. first + n, from its packed numbers. Collective; a rank
+ * that fails has taken part. */
+static em_status put_series(const em_draws *draws, const series *put, int64_t first, int64_t n,
+                            const void *value)
+{
+    const bool writes = em_grid_shard(draws->grid) == 0;
+    const hsize_t start[EM_DATASET_AXES] = {(hsize_t)em_grid_first_chain(draws->grid),
+                                            (hsize_t)first};
+    hsize_t count[EM_DATASET_AXES];
+    char what[64];
+
+    memcpy(count, put->dataset.extent, sizeof count);
+    count[EM_CHAIN_AXIS] = (hsize_t)em_grid_n_local_chain(draws->grid);
+    count[EM_DRAW_AXIS] = (hsize_t)n;
+    snprintf(what, sizeof what, "draws %lld..%lld", (long long)first, (long long)(first + n - 1));
+    return em_dataset_write(&put->dataset, (em_slab){start, writes ? count : NULL}, value, what);
+}
+
+/* Draws per transfer when filling: the same on all ranks, whatever number of chains they hold. */
+static int64_t fill_block(const em_draws *draws, const series *filled)
+{
+    const int64_t n_group = em_grid_n_group(draws->grid);
+    const int64_t most_chains = (em_grid_n_chain(draws->grid) + n_group - 1) / n_group;
+
+    return at_least_one(FILL_BYTES /
+                        at_least_one(most_chains * filled->size * (int64_t)sizeof(double)));
+}
+
+static em_status fill_series(const em_draws *draws, const series *filled, int64_t first)
+{
+    const int64_t block = fill_block(draws, filled);
+    const int64_t n = em_grid_n_local_chain(draws->grid) * block * filled->size;
+    const double nan = NAN;
+    char *value;
+    em_status failed, status = em_agree(em_allocate(n, filled->item_bytes, &value));
+
+    if (status)
+        return status;
+    for (int64_t i = 0; i < n; i++)
+        em_dataset_convert(filled->storage, 1, &nan, value + (size_t)i * filled->item_bytes);
+    for (; first < draws->n_draw; first += block) {
+        const int64_t left = draws->n_draw - first;
+        failed = put_series(draws, filled, first, block < left ? block : left, value);
+        status = status ? status : failed;
+    }
+    em_release(&value);
+    return em_agree(status);
+}
+
+/*
+ * Writes NaN into the draws from `first` on. The flush before extends the file to its full length:
+ * what MPI leaves out between two pieces is then zero, whichever way it writes them. Collective.
+ */
+static em_status fill(const em_draws *draws, hid_t file, int64_t first)
+{
+    em_status status = em_agree(em_h5_check(H5Fflush(file, H5F_SCOPE_LOCAL), file, "cannot flush"));
+
+    for (int64_t i = 0; i < draws->n_series && !status; i++)
+        status = fill_series(draws, &draws->series[i], first);
+    return status;
+}
+
+em_status em_draws_create(const em_grid *grid, em_group *group, int64_t n_series,
+                          const em_series *wanted, int64_t n_draw, int64_t n_chunk_draw,
+                          em_draws **out)
+{
+    em_draws *draws = NULL;
+    em_dimension *chain = NULL;
+    em_status status = em_allocate(1, sizeof *draws, out);
+
+    if (!status) {
+        draws = *out;
+        draws->grid = grid;
+        draws->n_draw = draws->n_kept = n_draw;
+        status = em_allocate(n_series, sizeof *draws->series, &draws->series);
+    }
+    if (!status)
+        status = em_format_text(&draws->draw_path, "%s/draw", group->name);
+    status = em_agree(status);
+    if (status)
+        return status;
+    status = em_dimension_get(&group->dimensions, "chain", em_grid_n_chain(grid), 0, NULL, &chain);
+    if (!status)
+        status =
+            em_dimension_get(&group->dimensions, "draw", n_draw, DRAW_CHUNK, NULL, &draws->draw);
+    for (int64_t i = 0; i < n_series && !status; i++)
+        status = add_series(draws, group, chain, &wanted[i], n_chunk_draw);
+    if (!status)
+        status = em_agree(em_dimensions_finish(&group->dimensions));
+    return status ? status : fill(draws, group->id, 0);
+}
+
+/*
+ * Makes room for `n_draw` draws, and for as many again: growing changes the metadata of the file,
+ * and a run that is killed in that moment may lose it. Collective.
+ */
+static em_status grow(em_draws *draws, int64_t n_draw)
+{
+    const int64_t old = draws->n_draw;
+    const int64_t grown = n_draw > 2 * old ? n_draw : 2 * old;
+    em_status status = em_dimension_resize(draws->draw, grown);
+
+    for (int64_t i = 0; i < draws->n_series && !status; i++)
+        status = em_agree(em_dataset_resize(&draws->series[i].dataset, grown));
+    if (status)
+        return status;
+    draws->n_draw = draws->n_kept = grown;
+    return fill(draws, draws->series[0].dataset.id, old);
+}
+
+/* Makes room for `n_row` draws of the largest series. Local. */
+static em_status reserve_buffer(em_draws *draws, int64_t n_row)
+{
+    int64_t largest = 0;
+    em_status status;
+
+    for (int64_t i = 0; i < draws->n_series; i++)
+        largest = draws->series[i].size > largest ? draws->series[i].size : largest;
+    if (n_row * largest * (int64_t)sizeof(double) <= draws->buffer_bytes)
+        return EM_OK;
+    em_release(&draws->buffer);
+    draws->buffer_bytes = 0;
+    status = em_allocate(n_row * largest, sizeof(double), &draws->buffer);
+    if (!status)
+        draws->buffer_bytes = n_row * largest * (int64_t)sizeof(double);
+    return status;
+}
+
+/* One series out of rows that hold all of them; where it is all of them, the rows themselves. */
+static const void *pack(const em_draws *draws, const series *packed, int64_t n_row,
+                        const double *value)
+{
+    const size_t bytes = (size_t)packed->size * packed->item_bytes;
+    char *next = draws->buffer;
+
+    if (packed->storage == EM_STORE_REAL && packed->size == draws->width)
+        return value;
+    for (int64_t row = 0; row < n_row; row++, next += bytes, value += draws->width)
+        em_dataset_convert(packed->storage, packed->size, value, next);
+    return draws->buffer;
+}
+
+/* One collective transfer per series. A rank that fails goes on taking part. */
+static em_status put_all_series(em_draws *draws, int64_t first, int64_t n, const double *value)
+{
+    const int64_t n_row = em_grid_n_local_chain(draws->grid) * n;
+    em_status status = EM_OK, failed;
+
+    for (int64_t i = 0; i < draws->n_series; i++) {
+        const series *put = &draws->series[i];
+
+        failed = put_series(draws, put, first, n, pack(draws, put, n_row, value));
+        status = status ? status : failed;
+        value += put->size;
+        draws->bytes += em_grid_n_chain(draws->grid) * n * put->size * (int64_t)put->item_bytes;
+    }
+    return em_agree(status);
+}
+
+em_status em_draws_put(em_draws *draws, int64_t first, int64_t n, const double *value)
+{
+    em_status status = reserve_buffer(draws, em_grid_n_local_chain(draws->grid) * n);
+
+    if (!status && em_fault("hdf5-write"))
+        status = em_h5_check(-1, draws->series[0].dataset.id,
+                             "cannot write draws %lld..%lld: injected fault", (long long)first,
+                             (long long)(first + n - 1));
+    status = em_agree(status);
+    if (!status && first + n > draws->n_draw)
+        status = grow(draws, first + n);
+    return status ? status : put_all_series(draws, first, n, value);
+}
+
+void em_draws_keep(em_draws *draws, int64_t n_draw)
+{
+    draws->n_kept = n_draw < draws->n_draw ? n_draw : draws->n_draw;
+}
+
+static em_status shrink(hid_t file, const char *path, em_dataset dataset, int64_t n_draw)
+{
+    em_status status;
+
+    dataset.id = H5Dopen2(file, path, H5P_DEFAULT);
+    status = em_h5_check(dataset.id, file, "cannot open %s", path);
+    if (!status)
+        status = em_dataset_resize(&dataset, n_draw);
+    em_dataset_close(&dataset);
+    return status;
+}
+
+em_status em_draws_shrink(const em_draws *draws, hid_t file)
+{
+    em_status status = EM_OK;
+
+    if (draws->n_kept == draws->n_draw)
+        return EM_OK;
+    status = shrink(file, draws->draw_path, (em_dataset){.n_axes = 1}, draws->n_kept);
+    for (int64_t i = 0; i < draws->n_series && !status; i++)
+        status = shrink(file, draws->series[i].path, draws->series[i].dataset, draws->n_kept);
+    return status;
+}
+
+int64_t em_draws_bytes(const em_draws *draws)
+{
+    return draws->bytes;
+}
+
+void em_draws_close(em_draws *draws)
+{
+    for (int64_t i = 0; i < draws->n_series; i++)
+        em_dataset_close(&draws->series[i].dataset);
+}
+
+void em_draws_destroy(em_draws **out)
+{
+    em_draws *draws = *out;
+
+    if (!draws)
+        return;
+    for (int64_t i = 0; i < draws->n_series; i++)
+        em_release(&draws->series[i].path);
+    em_release(&draws->series);
+    em_release(&draws->draw_path);
+    em_release(&draws->buffer);
+    em_release(out);
+}

@@ -1,0 +1,316 @@
+#include "sampler/bath.h"
+
+#include "base/memory.h"
+#include "math/linalg.h"
+#include "math/panel.h"
+
+#include <math.h>
+#include <string.h>
+
+void em_spread(em_structure from, em_structure to, int64_t dim, const double *x, double *out)
+{
+    if (from == to) {
+        memcpy(out, x, (size_t)em_mass_size(to, dim) * sizeof *out);
+        return;
+    }
+    memset(out, 0, (size_t)(dim * dim) * sizeof *out);
+    for (int64_t i = 0; i < dim; i++)
+        out[i * dim + i] = x[i];
+}
+
+/* ---- the frame ---- */
+
+static void frame_diag(int64_t dim, const double *A, const double *V, double *y, double *value)
+{
+    for (int64_t i = 0; i < dim; i++) {
+        y[i] = sqrt(A[i]);
+        value[i] = V ? V[i] / A[i] : 0;
+    }
+}
+
+static void transpose(int64_t n, const double *a, double *out)
+{
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < n; j++)
+            out[j * n + i] = a[i * n + j];
+}
+
+/*
+ * With A = R R^T and R^-1 V R^-T = sum_k v_k e_k e_k^T: y_k = R e_k. `work` has room for three
+ * matrices.
+ */
+static em_status frame_dense(int64_t n, const double *A, const double *V, double *y, double *value,
+                             double *work)
+{
+    double *root = work, *inverse = root + n * n, *scratch = inverse + n * n;
+    em_status status;
+
+    memcpy(root, A, (size_t)(n * n) * sizeof *root);
+    memset(value, 0, (size_t)n * sizeof *value);
+    status = em_cholesky(n, root, n);
+    if (status || !V) {
+        transpose(n, root, y);
+        return status;
+    }
+    memcpy(inverse, root, (size_t)(n * n) * sizeof *inverse);
+    status = em_invert_lower(n, inverse, n);
+    if (status)
+        return status;
+    em_multiply(n, inverse, V, n, y);
+    transpose(n, inverse, scratch);
+    em_multiply(n, y, scratch, n, inverse);
+    status = em_eigen(n, inverse, n, value);
+    transpose(n, root, scratch);
+    em_multiply(n, inverse, scratch, n, y);
+    return status;
+}
+
+static bool all_positive(int64_t n, const double *x)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (!(x[i] > 0 && isfinite(x[i])))
+            return false;
+    return true;
+}
+
+em_status em_frame(em_structure structure, int64_t dim, const double *A, const double *V, double *y,
+                   double *value)
+{
+    double *work;
+    em_status status;
+
+    if (structure == EM_MASS_DIAG) {
+        frame_diag(dim, A, V, y, value);
+        return all_positive(dim, A) ? EM_OK : EM_NONFINITE;
+    }
+    status = em_allocate_doubles(3 * dim * dim, &work);
+    if (!status)
+        status = frame_dense(dim, A, V, y, value, work);
+    em_release(&work);
+    return status;
+}
+
+/* ---- one bath ---- */
+
+/* A copy with padded rows. */
+static em_status pad(em_structure structure, int64_t dim, const double *x, double **out)
+{
+    const int64_t stride = em_stride(dim), n_row = structure == EM_MASS_DENSE ? dim : 1;
+    em_status status = em_allocate(n_row * stride, sizeof(double), out);
+
+    for (int64_t i = 0; !status && i < n_row; i++)
+        memcpy(*out + i * stride, x + i * dim, (size_t)dim * sizeof *x);
+    return status;
+}
+
+em_status em_bath_create(em_structure structure, int64_t dim, const double *A, const double *V,
+                         em_bath **out)
+{
+    const int64_t size = em_mass_size(structure, dim);
+    em_bath *bath = NULL;
+    double *y = NULL;
+    em_status status = em_allocate(1, sizeof *bath, &bath);
+
+    *out = NULL;
+    if (!status)
+        status = em_allocate_doubles(size + dim, &y);
+    if (!status)
+        status = em_frame(structure, dim, A, V, y, y + size);
+    if (!status)
+        status = pad(structure, dim, y, &bath->basis);
+    if (!status && V)
+        status = pad(EM_MASS_DIAG, dim, y + size, &bath->value);
+    em_release(&y);
+    if (status) {
+        em_bath_destroy(&bath);
+        return status;
+    }
+    bath->structure = structure;
+    bath->dim = dim;
+    bath->stride = em_stride(dim);
+    *out = bath;
+    return EM_OK;
+}
+
+void em_bath_destroy(em_bath **bath)
+{
+    if (*bath) {
+        em_release(&(*bath)->basis);
+        em_release(&(*bath)->value);
+        em_release(&(*bath)->decay);
+    }
+    em_release(bath);
+}
+
+em_status em_bath_of_mass(const em_mass *mass, const em_noise *noise, em_bath **out)
+{
+    const int64_t dim = mass->dim;
+    const em_structure structure =
+        noise && noise->structure == EM_MASS_DENSE ? EM_MASS_DENSE : mass->structure;
+    const int64_t size = em_mass_size(structure, dim);
+    double *work, *M, *V;
+    em_status status = em_allocate_doubles(3 * size, &work);
+
+    *out = NULL;
+    if (status)
+        return status;
+    M = work + size;
+    V = M + size;
+    em_mass_inverse(mass, work);
+    em_spread(mass->structure, structure, dim, work, M);
+    if (structure == EM_MASS_DENSE)
+        status = em_invert_spd(dim, M, dim);
+    else
+        for (int64_t i = 0; i < dim; i++)
+            M[i] = 1 / M[i];
+    if (noise)
+        em_spread(noise->structure, structure, dim, noise->covariance, V);
+    if (!status)
+        status = em_bath_create(structure, dim, M, noise ? V : NULL, out);
+    em_release(&work);
+    return status;
+}
+
+em_status em_bath_set_decay(em_bath *bath, em_structure structure, const double *decay)
+{
+    bath->decay_structure = structure;
+    return pad(structure, bath->dim, decay, &bath->decay);
+}
+
+static double share(double b, double value)
+{
+    return sqrt(fmax(0, 1 - b * value));
+}
+
+void em_bath_fix(em_bath *bath, double b)
+{
+    for (int64_t k = 0; bath->value && k < bath->dim; k++) {
+        const double f = share(b, bath->value[k]);
+        if (bath->structure == EM_MASS_DIAG)
+            bath->basis[k] *= f;
+        else
+            for (int64_t i = 0; i < bath->stride; i++)
+                bath->basis[k * bath->stride + i] *= f;
+    }
+    em_release(&bath->value);
+}
+
+/* out[c] = x[c] times a diagonal or a matrix. */
+static void apply(em_structure structure, int64_t dim, const double *matrix, int64_t n_chain,
+                  const double *x, double *out)
+{
+    const int64_t stride = em_stride(dim);
+
+    if (structure == EM_MASS_DENSE) {
+        em_panel_product(n_chain, dim, dim, x, stride, matrix, stride, out, stride);
+        return;
+    }
+    for (int64_t c = 0; c < n_chain; c++)
+        for (int64_t i = 0; i < stride; i++)
+            out[c * stride + i] = matrix[i] * x[c * stride + i];
+}
+
+/* The end of the run of chains from `first` that share a bath. */
+static int64_t run_end(em_bath *const *bath, int64_t n_chain, int64_t first)
+{
+    int64_t last = first + 1;
+
+    while (last < n_chain && bath[last] == bath[first])
+        last++;
+    return last;
+}
+
+void em_bath_noise(em_bath *const *bath, int64_t n_chain, double b, const double *eps, double *z,
+                   double *out)
+{
+    const int64_t stride = bath[0]->stride;
+
+    for (int64_t c = 0; c < n_chain; c++)
+        for (int64_t k = 0; bath[c]->value && k < bath[c]->dim; k++)
+            z[c * stride + k] *= share(b * eps[c], bath[c]->value[k]);
+    for (int64_t first = 0, last; first < n_chain; first = last) {
+        last = run_end(bath, n_chain, first);
+        apply(bath[first]->structure, bath[first]->dim, bath[first]->basis, last - first,
+              z + first * stride, out + first * stride);
+    }
+}
+
+void em_bath_decay(em_bath *const *bath, int64_t n_chain, const double *x, double *out)
+{
+    const int64_t stride = bath[0]->stride;
+
+    for (int64_t first = 0, last; first < n_chain; first = last) {
+        last = run_end(bath, n_chain, first);
+        apply(bath[first]->decay_structure, bath[first]->dim, bath[first]->decay, last - first,
+              x + first * stride, out + first * stride);
+    }
+}
+
+/* ---- the baths of a block ---- */
+
+em_status em_baths_create(int64_t n_chain, em_baths *out)
+{
+    em_status status;
+
+    *out = (em_baths){.n_chain = n_chain};
+    status = em_allocate(n_chain, sizeof *out->bath, &out->bath);
+    return status ? status : em_allocate(n_chain, sizeof *out->key, &out->key);
+}
+
+static void clear(em_baths *baths)
+{
+    for (int64_t c = 0; baths->bath && c < baths->n_chain; c++) {
+        if (c + 1 == baths->n_chain || baths->bath[c] != baths->bath[c + 1])
+            em_bath_destroy(&baths->bath[c]);
+        baths->bath[c] = NULL;
+    }
+}
+
+void em_baths_destroy(em_baths *baths)
+{
+    clear(baths);
+    em_release(&baths->bath);
+    em_release(&baths->key);
+}
+
+static struct em_bath_key key_of(const em_step_context *context, bool corrects, int64_t c)
+{
+    return (struct em_bath_key){context->mass[c],
+                                corrects && context->noise ? context->noise[c] : NULL,
+                                context->step_size[c]};
+}
+
+static bool same_key(const struct em_bath_key *a, const struct em_bath_key *b)
+{
+    return a->mass == b->mass && a->noise == b->noise && a->step_size == b->step_size;
+}
+
+static bool up_to_date(const em_baths *baths, const em_step_context *context, bool corrects)
+{
+    for (int64_t c = 0; c < baths->n_chain; c++) {
+        const struct em_bath_key key = key_of(context, corrects, c);
+        if (!baths->bath[c] || !same_key(&key, &baths->key[c]))
+            return false;
+    }
+    return true;
+}
+
+em_status em_baths_update(em_baths *baths, const em_step_context *context, bool corrects, bool anew,
+                          em_bath_maker *make, const void *self)
+{
+    em_status status = EM_OK;
+
+    if (!anew && up_to_date(baths, context, corrects))
+        return EM_OK;
+    clear(baths);
+    for (int64_t c = 0; !status && c < baths->n_chain; c++) {
+        baths->key[c] = key_of(context, corrects, c);
+        if (c > 0 && same_key(&baths->key[c], &baths->key[c - 1]))
+            baths->bath[c] = baths->bath[c - 1];
+        else
+            status = make(self, &baths->key[c], &baths->bath[c]);
+    }
+    if (status == EM_NONFINITE)
+        return em_fail(EM_EMODEL, "the mass or friction of a chain is not positive definite");
+    return status;
+}

@@ -1,0 +1,61 @@
+/*
+ * What the kernels of stochastic gradients without thermostats share: a state that is advanced in
+ * place and put back where a chain diverged. All Local, but for the target.
+ */
+#ifndef EM_SAMPLER_LANGEVIN_H
+#define EM_SAMPLER_LANGEVIN_H
+
+#include "sampler/bath.h"
+#include "sampler/stochastic.h"
+
+/* First member of such a kernel; `options` begins with em_stochastic_options. */
+typedef struct em_langevin {
+    em_sampler base;
+    const em_stochastic_options *options;
+    em_baths baths; /* of the injected noise, for kernels that keep one */
+    /* Panels [n_chain][stride]: where the iteration began, and room to work in. */
+    double *theta_before, *momentum_before;
+    double *velocity, *noise, *normals;
+    double *log_density_before, *eps; /* [n_chain]; eps: step sizes of this iteration */
+} em_langevin;
+
+/* A kernel of `size` bytes, zeroed beyond its em_langevin. Errors: EM_EMEMORY. */
+em_status em_langevin_create(const em_sampler_ops *ops, const void *options, size_t size,
+                             int64_t n_chain, int64_t dim, em_langevin **out);
+void em_langevin_destroy(em_sampler *sampler);
+
+/* Marks where the iteration begins; its step sizes are `scale` times those of the context. */
+void em_langevin_begin(em_langevin *s, const em_step_context *context, const em_block *block,
+                       double scale);
+
+/*
+ * Puts every chain whose position or log density is not finite back to where the iteration began
+ * (in all these kernels what is not finite in a gradient or momentum reaches the position within
+ * the step), and fills the statistics of em_stochastic_stats: lp is the estimate of the last
+ * gradient evaluation. The gradient of a chain that diverged is left as it is.
+ */
+void em_langevin_end(em_langevin *s, const em_step_context *context, em_block *block);
+
+/* Gives chain c up, to be put back at the end of the iteration. */
+void em_langevin_lose(em_block *block, int64_t c);
+
+/* The gradient at theta from the k-th minibatch of the iteration, into the block. */
+em_status em_langevin_gradient(em_langevin *s, const em_step_context *context, em_block *block,
+                               int64_t k);
+
+/* Standard normals of the k-th inner step of the iteration, into s->normals. */
+void em_langevin_normals(em_langevin *s, const em_step_context *context, const em_block *block,
+                         int64_t k);
+
+/* p ~ N(0, M) */
+void em_langevin_refresh(em_langevin *s, const em_step_context *context, em_block *block);
+
+/* to <- to + fraction eps from, for panels of the block */
+void em_langevin_add(const em_langevin *s, const em_block *block, double fraction,
+                     const double *from, double *to);
+
+/* theta <- theta + fraction eps W p */
+void em_langevin_drift(em_langevin *s, const em_step_context *context, em_block *block,
+                       double fraction);
+
+#endif

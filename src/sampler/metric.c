@@ -1,0 +1,271 @@
+#include "sampler/metric.h"
+
+#include "base/memory.h"
+#include "math/linalg.h"
+
+#include <math.h>
+#include <string.h>
+
+const char *const em_metric_names[] = {"mass", "expanded_mean", "density", "fisher", NULL};
+
+em_status em_metric_create(const em_metric_options *options, int64_t n_chain, int64_t dim,
+                           em_metric **out)
+{
+    em_metric *m = NULL;
+    em_status status = em_allocate(1, sizeof *m, &m);
+
+    *out = NULL;
+    if (status)
+        return status;
+    m->kind = (em_metric_kind)options->kind;
+    m->scale = options->scale;
+    m->shift = options->shift;
+    m->dim = dim;
+    m->stride = em_stride(dim);
+    status = em_allocate(m->stride, sizeof(double), &m->root_divergence);
+    if (!status)
+        status = em_allocate(m->stride, sizeof(double), &m->divergence);
+    if (!status && m->kind == EM_METRIC_DENSITY)
+        status = em_allocate(n_chain, sizeof(double), &m->log_density);
+    if (!status && m->kind == EM_METRIC_DENSITY)
+        status = em_allocate(n_chain * m->stride, sizeof(double), &m->gradient);
+    if (status)
+        em_metric_destroy(&m);
+    *out = m;
+    return status;
+}
+
+void em_metric_destroy(em_metric **metric)
+{
+    if (*metric) {
+        em_release(&(*metric)->root);
+        em_release(&(*metric)->root_divergence);
+        em_release(&(*metric)->divergence);
+        em_release(&(*metric)->derivative);
+        em_release(&(*metric)->scratch);
+        em_release(&(*metric)->log_density);
+        em_release(&(*metric)->gradient);
+    }
+    em_release(metric);
+}
+
+void em_metric_forget(em_metric *metric)
+{
+    metric->mass = NULL;
+}
+
+/* Room for a root of this structure, which for one metric seldom changes. */
+static em_status prepare(em_metric *m, em_structure structure)
+{
+    const int64_t n = m->dim;
+    const bool dense = structure == EM_MASS_DENSE;
+    em_status status;
+
+    if (m->root && m->structure == structure)
+        return EM_OK;
+    em_release(&m->root);
+    em_release(&m->derivative);
+    em_release(&m->scratch);
+    m->structure = structure;
+    status = em_allocate(dense ? n * n : m->stride, sizeof(double), &m->root);
+    if (!status && dense)
+        status = em_allocate(n * n + 3 * n, sizeof(double), &m->scratch);
+    if (!status && m->kind == EM_METRIC_FISHER)
+        status = em_allocate(n * n * n, sizeof(double), &m->derivative);
+    return status;
+}
+
+/* ---- the metrics ---- */
+
+/* One chain, and what is known of the density there, of all data. */
+typedef struct place {
+    em_target *target;
+    const em_mass *mass;
+    const double *theta, *gradient;
+    double log_density;
+} place;
+
+/* A is the Cholesky factor of W. */
+static em_status place_mass(em_metric *m, const place *at)
+{
+    em_status status;
+
+    if (m->mass == at->mass)
+        return EM_OK;
+    status = prepare(m, at->mass->structure);
+    if (status)
+        return status;
+    m->mass = at->mass;
+    em_mass_inverse(at->mass, m->root);
+    if (m->structure == EM_MASS_DENSE)
+        return em_cholesky(m->dim, m->root, m->dim);
+    for (int64_t i = 0; i < m->dim; i++)
+        m->root[i] = sqrt(m->root[i]);
+    return EM_OK;
+}
+
+/* For a diagonal root whose a_i changes at the rate s_i with theta_i. */
+static void set_divergences(em_metric *m, int64_t i, double a, double s)
+{
+    m->root[i] = a;
+    m->root_divergence[i] = s;
+    m->divergence[i] = 2 * a * s;
+}
+
+/* a_i = sqrt(theta_i) */
+static em_status place_expanded_mean(em_metric *m, const place *at)
+{
+    em_status status = prepare(m, EM_MASS_DIAG);
+
+    for (int64_t i = 0; !status && i < m->dim; i++) {
+        const double a = sqrt(at->theta[i]);
+        set_divergences(m, i, a, 0.5 / a);
+    }
+    return status;
+}
+
+/* a_i = sqrt(D) |U + C|^1/4, with dU / dtheta_i = -gradient_i */
+static em_status place_density(em_metric *m, const place *at)
+{
+    const double x = m->shift - at->log_density;
+    const double a = sqrt(m->scale * sqrt(fabs(x)));
+    em_status status = prepare(m, EM_MASS_DIAG);
+
+    for (int64_t i = 0; !status && i < m->dim; i++)
+        set_divergences(m, i, a, -a / (4 * x) * at->gradient[i]);
+    return status;
+}
+
+/* The divergence of G^-1 is -G^-1 sum_j dG_j G^-1 e_j. */
+static void diverge_inverse(em_metric *m)
+{
+    const int64_t n = m->dim;
+    double *column = m->scratch, *sum = column + n, *part = sum + n;
+
+    memset(sum, 0, (size_t)n * sizeof *sum);
+    for (int64_t j = 0; j < n; j++) {
+        em_metric_root(m, m->root + j * n, column);
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t k = 0; k < n; k++)
+                sum[i] -= m->derivative[(j * n + i) * n + k] * column[k];
+    }
+    em_metric_root_transposed(m, sum, part);
+    em_metric_root(m, part, m->divergence);
+}
+
+/*
+ * With G = L L^T and A = L^-T, dL_j = L low(A^T dG_j A), where low takes the lower triangle with
+ * half the diagonal; so dA_j = -A low(A^T dG_j A)^T, and the divergence of the root is
+ * -sum_j sum_k A_jk low(A^T dG_j A)_ik.
+ */
+static void diverge_root(em_metric *m)
+{
+    const int64_t n = m->dim;
+    double *GA = m->scratch;
+
+    memset(m->root_divergence, 0, (size_t)n * sizeof(double));
+    for (int64_t j = 0; j < n; j++) {
+        em_multiply(n, m->derivative + j * n * n, m->root, n, GA);
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t k = 0; k <= i; k++) {
+                double AGA = 0;
+                for (int64_t l = 0; l < n; l++)
+                    AGA += m->root[l * n + i] * GA[l * n + k];
+                m->root_divergence[i] -= m->root[j * n + k] * AGA * (k < i ? 1 : 0.5);
+            }
+    }
+}
+
+static em_status place_fisher(em_metric *m, const place *at)
+{
+    const int64_t n = m->dim;
+    em_status status = prepare(m, EM_MASS_DENSE);
+
+    if (!status)
+        status = em_target_metric(at->target, at->theta, m->scratch, m->derivative);
+    if (!status)
+        status = em_cholesky(n, m->scratch, n);
+    if (!status)
+        status = em_invert_lower(n, m->scratch, n);
+    if (status)
+        return status;
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < n; j++)
+            m->root[i * n + j] = m->scratch[j * n + i];
+    diverge_root(m);
+    diverge_inverse(m);
+    return EM_OK;
+}
+
+em_status em_metric_look(em_metric *metric, const em_step_context *context, const em_block *block,
+                         bool is_whole)
+{
+    if (metric->kind != EM_METRIC_DENSITY)
+        return EM_OK;
+    if (!is_whole)
+        return em_target_evaluate(context->target, block->n_chain, block->theta,
+                                  metric->log_density, metric->gradient);
+    memcpy(metric->log_density, block->log_density, (size_t)block->n_chain * sizeof(double));
+    memcpy(metric->gradient, block->gradient,
+           (size_t)(block->n_chain * block->stride) * sizeof(double));
+    return EM_OK;
+}
+
+em_status em_metric_place(em_metric *metric, const em_step_context *context, const em_block *block,
+                          int64_t c)
+{
+    static em_status (*const kinds[])(em_metric *, const place *) = {
+        [EM_METRIC_MASS] = place_mass,
+        [EM_METRIC_EXPANDED_MEAN] = place_expanded_mean,
+        [EM_METRIC_DENSITY] = place_density,
+        [EM_METRIC_FISHER] = place_fisher};
+    const int64_t row = c * block->stride;
+    place at = {context->target, context->mass[c], block->theta + row, NULL, NAN};
+
+    if (metric->kind == EM_METRIC_DENSITY) {
+        at.gradient = metric->gradient + row;
+        at.log_density = metric->log_density[c];
+    }
+    return kinds[metric->kind](metric, &at);
+}
+
+/* ---- its use ---- */
+
+void em_metric_root(const em_metric *metric, const double *x, double *out)
+{
+    const int64_t n = metric->dim;
+
+    if (metric->structure == EM_MASS_DIAG) {
+        for (int64_t i = 0; i < metric->stride; i++)
+            out[i] = metric->root[i] * x[i];
+        return;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = 0;
+        for (int64_t j = 0; j < n; j++)
+            out[i] += metric->root[i * n + j] * x[j];
+    }
+}
+
+void em_metric_root_transposed(const em_metric *metric, const double *x, double *out)
+{
+    const int64_t n = metric->dim;
+
+    if (metric->structure == EM_MASS_DIAG) {
+        em_metric_root(metric, x, out);
+        return;
+    }
+    memset(out, 0, (size_t)n * sizeof *out);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < n; j++)
+            out[j] += metric->root[i * n + j] * x[i];
+}
+
+void em_metric_reflect(const em_metric *metric, double *theta, double *momentum)
+{
+    for (int64_t i = 0; metric->kind == EM_METRIC_EXPANDED_MEAN && i < metric->dim; i++) {
+        if (momentum && theta[i] < 0)
+            momentum[i] = -momentum[i];
+        theta[i] = fabs(theta[i]);
+    }
+}

@@ -1,0 +1,88 @@
+/*
+ * A metric G(theta) as first-order kernels need it: through a root A of its inverse, A A^T = G^-1,
+ * and what its change with theta adds to their drift. For one chain. All Local, but for the target
+ * where the metric is the model's.
+ */
+#ifndef EM_SAMPLER_METRIC_H
+#define EM_SAMPLER_METRIC_H
+
+#include "sampler/sampler.h"
+
+typedef enum em_metric_kind {
+    EM_METRIC_MASS,          /* G = M, constant */
+    EM_METRIC_EXPANDED_MEAN, /* G^-1 = diag(theta), for theta > 0: the simplex */
+    EM_METRIC_DENSITY,       /* G^-1 = scale sqrt(|U + shift|), U = -log p */
+    EM_METRIC_FISHER         /* the model's */
+} em_metric_kind;
+
+extern const char *const em_metric_names[];
+
+typedef struct em_metric_options {
+    int kind;
+    double scale, shift; /* of EM_METRIC_DENSITY: D and C */
+} em_metric_options;
+
+/* The rows of those options, which are `member` of `type`. */
+#define EM_METRIC_FIELDS(type, member)                                                             \
+    {"metric",                                                                                     \
+     EM_FIELD_CHOICE,                                                                              \
+     offsetof(type, member.kind),                                                                  \
+     0,                                                                                            \
+     0,                                                                                            \
+     "mass",                                                                                       \
+     em_metric_names,                                                                              \
+     NULL,                                                                                         \
+     "the learned mass, diag(1 / theta), 1 / (D sqrt(|C - log p|)), or the model's Fisher "        \
+     "metric"},                                                                                    \
+        {"metric_scale", EM_FIELD_REAL, offsetof(type, member.scale), 1e-300, 1e300, "1.5",        \
+         NULL,           NULL,          "D of the metric density"},                                \
+    {                                                                                              \
+        "metric_shift", EM_FIELD_REAL, offsetof(type, member.shift), -1e300, 1e300, "1.5", NULL,   \
+            NULL,                                                                                  \
+            "C of the metric density; C - log p must stay away from zero, where the metric is "    \
+            "singular"                                                                             \
+    }
+
+typedef struct em_metric {
+    em_metric_kind kind;
+    double scale, shift;
+    int64_t dim, stride;
+    em_structure structure;  /* of the root, where it was last placed */
+    double *root;            /* A: diag [stride]; dense [dim][dim] */
+    double *root_divergence; /* [stride]: sum_j dA_ji / dtheta_j */
+    double *divergence;      /* [stride]: sum_j d(G^-1)_ij / dtheta_j */
+    double *derivative;      /* [dim][dim][dim]: dG / dtheta_k of the model's metric */
+    double *scratch;
+    const em_mass *mass;            /* what EM_METRIC_MASS was made from */
+    double *log_density, *gradient; /* of all data: [n_chain], [n_chain][stride] */
+} em_metric;
+
+/* For blocks of n_chain chains, one at a time. Errors: EM_EMEMORY. */
+em_status em_metric_create(const em_metric_options *options, int64_t n_chain, int64_t dim,
+                           em_metric **out);
+void em_metric_destroy(em_metric **metric);
+
+/* To be called when the mass may have changed. */
+void em_metric_forget(em_metric *metric);
+
+/* Looks at where the chains of a block stand, before the metric is placed there: evaluates the
+ * density of all data if the metric depends on it. `is_whole` says that what the block holds is of
+ * all data already. Errors: EM_EMODEL. */
+em_status em_metric_look(em_metric *metric, const em_step_context *context, const em_block *block,
+                         bool is_whole);
+
+/* Sets root and divergences where chain c stands. Allocates the first time, and where masses differ
+ * in structure. Errors: EM_NONFINITE where G is not positive definite; those of em_target_metric.
+ */
+em_status em_metric_place(em_metric *metric, const em_step_context *context, const em_block *block,
+                          int64_t c);
+
+/* out = A x, or A^T x; vectors [stride], no aliasing. */
+void em_metric_root(const em_metric *metric, const double *x, double *out);
+void em_metric_root_transposed(const em_metric *metric, const double *x, double *out);
+
+/* Where G^-1 ends at zero: takes theta back to |theta| and turns the momentum (NULL: none) round
+ * with it. */
+void em_metric_reflect(const em_metric *metric, double *theta, double *momentum);
+
+#endif

@@ -1,0 +1,206 @@
+#include "sampler/riemann.h"
+
+#include "base/memory.h"
+#include "math/linalg.h"
+
+#include <math.h>
+#include <string.h>
+
+static const double tolerance = 1e-10;
+enum { MOST_ROUNDS = 20 };
+
+em_status em_riemann_create(int64_t dim, bool diagonal, int64_t rounds, em_riemann **out)
+{
+    const int64_t square = dim * dim;
+    em_riemann *r = NULL;
+    em_status status = em_allocate(1, sizeof *r, &r);
+
+    *out = r;
+    if (status)
+        return status;
+    *r = (em_riemann){.dim = dim, .diagonal = diagonal, .rounds = rounds};
+    double **const arrays[] = {&r->inverse,  &r->factor, &r->derivative, &r->half_trace,
+                               &r->velocity, &r->start,  &r->next};
+    const int64_t sizes[] = {square, square, square * dim, dim, dim, dim, dim};
+    for (int i = 0; !status && i < 7; i++)
+        status = em_allocate(sizes[i], sizeof(double), arrays[i]);
+    if (status)
+        em_riemann_destroy(out);
+    return status;
+}
+
+void em_riemann_destroy(em_riemann **riemann)
+{
+    em_riemann *r = *riemann;
+
+    if (r) {
+        double **const arrays[] = {&r->inverse,  &r->factor, &r->derivative, &r->half_trace,
+                                   &r->velocity, &r->start,  &r->next};
+        for (int i = 0; i < 7; i++)
+            em_release(arrays[i]);
+    }
+    em_release(riemann);
+}
+
+/* ---- the metric ---- */
+
+static double dot(int64_t n, const double *x, const double *y)
+{
+    double sum = 0;
+
+    for (int64_t i = 0; i < n; i++)
+        sum += x[i] * y[i];
+    return sum;
+}
+
+static void keep_diagonal(int64_t n, double *matrix)
+{
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < n; j++)
+            matrix[i * n + j] *= i == j;
+}
+
+/* G^-1, and with `whole` also its factor and derivatives. */
+static em_status evaluate(em_riemann *r, em_target *target, const double *theta, bool whole)
+{
+    const int64_t n = r->dim;
+    em_status status = em_target_metric(target, theta, r->inverse, whole ? r->derivative : NULL);
+
+    if (status)
+        return status;
+    for (int64_t k = 0; r->diagonal && k < n; k++)
+        if (whole)
+            keep_diagonal(n, r->derivative + k * n * n);
+    if (r->diagonal)
+        keep_diagonal(n, r->inverse);
+    if (whole)
+        memcpy(r->factor, r->inverse, (size_t)(n * n) * sizeof *r->factor);
+    return em_invert_spd(n, r->inverse, n);
+}
+
+em_status em_riemann_place(em_riemann *r, em_target *target, const double *theta)
+{
+    const int64_t n = r->dim;
+    em_status status = evaluate(r, target, theta, true);
+
+    if (!status)
+        status = em_cholesky(n, r->factor, n);
+    if (status)
+        return status;
+    r->half_log_determinant = 0;
+    for (int64_t k = 0; k < n; k++) {
+        r->half_log_determinant += log(r->factor[k * n + k]);
+        r->half_trace[k] = dot(n * n, r->inverse, r->derivative + k * n * n) / 2;
+    }
+    return EM_OK;
+}
+
+void em_riemann_add_noise(const em_riemann *r, double scale, const double *z, double *p)
+{
+    for (int64_t i = 0; i < r->dim; i++)
+        p[i] += scale * dot(i + 1, r->factor + i * r->dim, z);
+}
+
+/* v = G^-1 p */
+static void velocity(em_riemann *r, const double *p)
+{
+    for (int64_t i = 0; i < r->dim; i++)
+        r->velocity[i] = dot(r->dim, r->inverse + i * r->dim, p);
+}
+
+double em_riemann_kinetic(em_riemann *r, const double *p)
+{
+    velocity(r, p);
+    return dot(r->dim, p, r->velocity) / 2;
+}
+
+/* ---- the integrator ---- */
+
+/* next = start - eps/2 dH/dtheta(theta, p) */
+static void kick(em_riemann *r, double eps, const double *g, const double *p)
+{
+    const int64_t n = r->dim;
+
+    velocity(r, p);
+    for (int64_t k = 0; k < n; k++) {
+        double curvature = 0;
+        for (int64_t i = 0; i < n; i++)
+            curvature += r->velocity[i] * dot(n, r->derivative + (k * n + i) * n, r->velocity);
+        r->next[k] = r->start[k] + eps / 2 * (g[k] - r->half_trace[k] + curvature / 2);
+    }
+}
+
+/* x = next; how far it moved. NaN where it is not finite. */
+static double take(em_riemann *r, double *x)
+{
+    double moved = 0;
+
+    for (int64_t i = 0; i < r->dim; i++) {
+        const double change = fabs(r->next[i] - x[i]);
+        moved = change > moved || isnan(change) ? change : moved;
+        x[i] = r->next[i];
+    }
+    return moved;
+}
+
+static bool goes_on(const em_riemann *r, int64_t round, double moved)
+{
+    if (r->rounds != INT64_MIN)
+        return round < r->rounds;
+    return round < MOST_ROUNDS && !(moved < tolerance);
+}
+
+static em_status verdict(const em_riemann *r, double moved)
+{
+    return moved < (r->rounds == INT64_MIN ? tolerance : INFINITY) ? EM_OK : EM_NONFINITE;
+}
+
+static em_status solve_momentum(em_riemann *r, double eps, const double *g, double *p)
+{
+    double moved = INFINITY;
+
+    memcpy(r->start, p, (size_t)r->dim * sizeof *p);
+    for (int64_t round = 0; goes_on(r, round, moved); round++) {
+        kick(r, eps, g, p);
+        moved = take(r, p);
+    }
+    return verdict(r, moved);
+}
+
+/* The first round finds the metric at theta, where it is placed. */
+static em_status solve_position(em_riemann *r, em_target *target, double eps, const double *p,
+                                double *theta)
+{
+    double moved = INFINITY;
+    em_status status = EM_OK;
+
+    velocity(r, p);
+    for (int64_t i = 0; i < r->dim; i++)
+        r->start[i] = theta[i] + eps / 2 * r->velocity[i];
+    for (int64_t round = 0; !status && goes_on(r, round, moved); round++) {
+        if (round > 0)
+            status = evaluate(r, target, theta, false);
+        velocity(r, p);
+        for (int64_t i = 0; i < r->dim; i++)
+            r->next[i] = r->start[i] + eps / 2 * r->velocity[i];
+        moved = take(r, theta);
+    }
+    return status ? status : verdict(r, moved);
+}
+
+em_status em_riemann_advance(em_riemann *r, em_target *target, double eps, const double *g,
+                             double *theta, double *p)
+{
+    em_status status = solve_momentum(r, eps, g, p);
+
+    if (!status)
+        status = solve_position(r, target, eps, p, theta);
+    return status ? status : em_riemann_place(r, target, theta);
+}
+
+void em_riemann_finish(em_riemann *r, double eps, const double *g, double *p)
+{
+    memcpy(r->start, p, (size_t)r->dim * sizeof *p);
+    kick(r, eps, g, p);
+    take(r, p);
+}

@@ -1,0 +1,57 @@
+/*
+ * Hamiltonian dynamics with a metric G(theta) for a mass, for one chain (Girolami & Calderhead
+ * 2011; EQUATIONS 2). With U = -log p and g = grad log p,
+ *
+ *     H = U + log|G| / 2 + p^T G^-1 p / 2,
+ *     -dH/dtheta_k = g_k - tr(G^-1 dG_k) / 2 + v^T dG_k v / 2,  v = G^-1 p.
+ *
+ * Generalised leapfrog: of order 2, reversible and volume preserving where its implicit equations
+ * are solved. All Local, but for the target, which may sum over shards.
+ */
+#ifndef EM_SAMPLER_RIEMANN_H
+#define EM_SAMPLER_RIEMANN_H
+
+#include "target/target.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The metric where it was last placed, and room to work in; matrices [dim][dim]. */
+typedef struct em_riemann {
+    int64_t dim;
+    bool diagonal;      /* only the diagonal of the model's metric counts */
+    int64_t rounds;     /* of each fixed point; INT64_MIN: until it has converged */
+    double *inverse;    /* G^-1 */
+    double *factor;     /* lower L, G = L L^T */
+    double *derivative; /* [dim][dim][dim]: dG_k */
+    double *half_trace; /* [dim]: tr(G^-1 dG_k) / 2 */
+    double half_log_determinant;
+    double *velocity, *start, *next; /* [dim] */
+} em_riemann;
+
+/* Errors: EM_EMEMORY. */
+em_status em_riemann_create(int64_t dim, bool diagonal, int64_t rounds, em_riemann **out);
+void em_riemann_destroy(em_riemann **riemann);
+
+/* Evaluates metric and derivatives at theta. Errors: EM_NONFINITE where the metric is not positive
+ * definite; those of em_target_metric. */
+em_status em_riemann_place(em_riemann *r, em_target *target, const double *theta);
+
+/* p <- p + scale L z: with p = 0 and scale 1, N(0, G). */
+void em_riemann_add_noise(const em_riemann *r, double scale, const double *z, double *p);
+
+/* p^T G^-1 p / 2 */
+double em_riemann_kinetic(em_riemann *r, const double *p);
+
+/*
+ * A step of size eps from where the metric is placed; g is the gradient there. em_riemann_advance
+ * solves p_1/2 = p - eps/2 dH/dtheta(theta, p_1/2) and theta' = theta + eps/2 [G^-1(theta) +
+ * G^-1(theta')] p_1/2 and places the metric at theta'; then the caller evaluates the gradient
+ * there; em_riemann_finish makes p' = p_1/2 - eps/2 dH/dtheta(theta', p_1/2). Errors: EM_NONFINITE
+ * where a fixed point has not come to rest within 1e-10 in 20 rounds; those of em_riemann_place.
+ */
+em_status em_riemann_advance(em_riemann *r, em_target *target, double eps, const double *g,
+                             double *theta, double *p);
+void em_riemann_finish(em_riemann *r, double eps, const double *g, double *p);
+
+#endif

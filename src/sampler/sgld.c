@@ -1,0 +1,120 @@
+/*
+ * Stochastic gradient Langevin dynamics with a constant preconditioner (EQUATIONS 4). With the
+ * stochastic gradient g ~ grad log p = -grad U, W = M^-1 as the preconditioner D, and V the
+ * covariance of g:
+ *
+ *     theta <- theta + eps W g(theta) + N(0, 2 eps W - eps^2 W V W)
+ *            = theta + W (eps g(theta) + N(0, 2 eps (M - eps/2 V)))
+ *
+ * of order 1 in eps. V is the pooled estimate where `correct_noise` asks for it, else zero, which
+ * leaves another bias of order 1. The steps may decrease, eps_t = step_size (1 + t / b)^-c in
+ * iteration t, that is (a (1 + t / b))^-c with a = step_size^(-1 / c): averages over the draws are
+ * then to be weighted by the statistic step_size. Welling & Teh's epsilon is 2 eps.
+ */
+#include "sampler/langevin.h"
+
+#include <math.h>
+
+extern const em_sampler_ops em_sgld;
+
+typedef struct sgld_options {
+    em_stochastic_options stochastic;
+    double decay_scale, decay_power;
+    bool correct_noise;
+} sgld_options;
+
+#define AT(member) offsetof(sgld_options, member)
+static const em_field fields[] = {
+    EM_STOCHASTIC_FIELDS("0.001"),
+    {"decay_power", EM_FIELD_REAL, AT(decay_power), 0, 1, "0", NULL, NULL,
+     "c of step_size (1 + t / b)^-c, above 1/2 for convergence; 0: a constant step"},
+    {"decay_scale", EM_FIELD_REAL, AT(decay_scale), 1e-300, 1e300, "1000", NULL, NULL,
+     "b of the decreasing steps, in iterations"},
+    {"correct_noise", EM_FIELD_BOOL, AT(correct_noise), 0, 0, "false", NULL, NULL,
+     "leave out of the injected noise what minibatches bring, as estimated in warmup"},
+    {NULL, EM_FIELD_BOOL, 0, 0, 0, NULL, NULL, NULL, NULL}};
+
+typedef struct sgld_sampler {
+    em_langevin langevin;
+    const sgld_options *options;
+} sgld_sampler;
+
+static em_status create(const void *options, int64_t n_chain, int64_t dim, em_sampler **out)
+{
+    em_langevin *s;
+    em_status status =
+        em_langevin_create(&em_sgld, options, sizeof(sgld_sampler), n_chain, dim, &s);
+
+    *out = (em_sampler *)s;
+    if (!status)
+        ((sgld_sampler *)s)->options = options;
+    return status;
+}
+
+static em_status make_bath(const void *self, const struct em_bath_key *key, em_bath **out)
+{
+    (void)self;
+    return em_bath_of_mass(key->mass, key->noise, out);
+}
+
+static em_status update_baths(sgld_sampler *s, const em_step_context *context, bool anew)
+{
+    return em_baths_update(&s->langevin.baths, context, s->options->correct_noise, anew, make_bath,
+                           NULL);
+}
+
+static double decay(const sgld_options *options, int64_t iteration)
+{
+    return pow(1 + (double)iteration / options->decay_scale, -options->decay_power);
+}
+
+/* eps g + N(0, 2 eps (M - eps/2 V)), into s->noise */
+static void impulse(em_langevin *s, const em_block *block)
+{
+    em_bath_noise(s->baths.bath, block->n_chain, 0.5, s->eps, s->normals, s->noise);
+    for (int64_t c = 0; c < block->n_chain; c++) {
+        const double eps = s->eps[c], root = sqrt(2 * eps);
+        for (int64_t i = c * block->stride; i < (c + 1) * block->stride; i++)
+            s->noise[i] = eps * block->gradient[i] + root * s->noise[i];
+    }
+}
+
+static em_status step(em_sampler *base, const em_step_context *context, em_block *block)
+{
+    sgld_sampler *self = (sgld_sampler *)base;
+    em_langevin *s = &self->langevin;
+    em_status status = update_baths(self, context, false);
+
+    em_langevin_begin(s, context, block, decay(self->options, context->iteration));
+    for (int64_t k = 0; !status && k < s->options->leapfrog_steps; k++) {
+        status = em_langevin_gradient(s, context, block, k);
+        em_langevin_normals(s, context, block, k);
+        impulse(s, block);
+        em_mass_velocity(context->mass, block->n_chain, s->noise, s->velocity);
+        for (int64_t i = 0; i < block->n_chain * block->stride; i++)
+            block->theta[i] += s->velocity[i];
+    }
+    em_langevin_end(s, context, block);
+    return status;
+}
+
+static em_status refresh(em_sampler *base, const em_step_context *context, em_block *block)
+{
+    (void)block;
+    return update_baths((sgld_sampler *)base, context, true);
+}
+
+const em_sampler_ops em_sgld = {
+    .name = "sgld",
+    .doc = "stochastic gradient Langevin dynamics, the inverse mass as preconditioner",
+    .source = "Welling & Teh 2011; Ma, Chen & Fox 2015, eq. 13",
+    .options_size = sizeof(sgld_options),
+    .fields = fields,
+    .stats = em_stochastic_stats,
+    .create = create,
+    .destroy = em_langevin_destroy,
+    .step = step,
+    .minibatches = true,
+    .uses_noise = true,
+    .refresh = refresh,
+};

@@ -1,0 +1,188 @@
+/*
+ * Stochastic gradient Nose-Hoover thermostat with a mass (EQUATIONS 9, form F1). With the
+ * stochastic gradient g ~ grad log p = -grad U, W = M^-1 and a thermostat xi of mass mu:
+ *
+ *     d theta = W p dt
+ *     dp      = g dt - xi p dt + N(0, 2 a M dt)
+ *     d xi    = (p^T W p - D) dt / mu
+ *
+ * leaves exp(-U) N(p; 0, M) N(xi; a, 1 / mu) invariant; minibatch noise V = v M is absorbed, by a
+ * mean of xi of a + eps v / 2. One inner step, by symmetric splitting (order 2 where V is
+ * proportional to M):
+ *
+ *     A  theta <- theta + eps/2 W p,  xi <- xi + eps/2 (p^T W p - D) / mu
+ *     B  p <- exp(-xi eps/2) p
+ *     O  p <- p + eps g(theta) + N(0, 2 a eps M)
+ *     B, A
+ *
+ * or by Euler's method (order 1): p <- p + eps g - eps xi p + N(0, 2 a eps M), then A with eps. As
+ * printed by Roychowdhury & Parthasarathy the friction is xi W p and the noise N(0, 2 a eps I):
+ * that leaves no product law invariant unless M is proportional to the identity.
+ */
+#include "sampler/thermostat.h"
+
+#include <math.h>
+
+extern const em_sampler_ops em_sgnht;
+
+enum integrator { EULER, SPLITTING };
+static const char *const integrators[] = {"euler", "splitting", NULL};
+
+typedef struct sgnht_options {
+    em_stochastic_options stochastic;
+    int integrator;
+    double diffusion, thermostat_mass;
+    bool paper;
+} sgnht_options;
+
+#define AT(member) offsetof(sgnht_options, member)
+static const em_field fields[] = {
+    EM_STOCHASTIC_FIELDS("0.01"),
+    {"integrator", EM_FIELD_CHOICE, AT(integrator), 0, 0, "splitting", integrators, NULL,
+     "splitting (order 2) or euler (order 1)"},
+    {"diffusion", EM_FIELD_REAL, AT(diffusion), 0, 1e9, "1", NULL, NULL,
+     "injected noise a, per unit of time"},
+    {"thermostat_mass", EM_FIELD_REAL, AT(thermostat_mass), 1e-300, 1e300, "auto", NULL, "auto",
+     "mu, in squared units of time; auto: the dimension"},
+    {"paper", EM_FIELD_BOOL, AT(paper), 0, 0, "false", NULL, NULL,
+     "Euler with the printed friction xi W p and noise 2 a I: biased unless the mass is a multiple "
+     "of the identity (by 15 % of the covariance at any step size in EQUATIONS 9)"},
+    {NULL, EM_FIELD_BOOL, 0, 0, 0, NULL, NULL, NULL, NULL}};
+
+typedef struct sgnht_sampler {
+    em_thermostat thermostat;
+    const sgnht_options *options;
+    double mu;
+} sgnht_sampler;
+
+/* p ~ N(0, M), xi ~ N(a, 1 / mu) */
+static void draw(em_thermostat *self, const em_step_context *context, em_block *block, int64_t c)
+{
+    const sgnht_sampler *s = (const sgnht_sampler *)self;
+
+    em_thermostat_draw_momentum(self, context, block, c);
+    block->extra[c] =
+        s->options->diffusion + em_stochastic_normal(context, block, c, 0) / sqrt(s->mu);
+}
+
+static int64_t n_extra(const void *options, int64_t dim)
+{
+    (void)options;
+    (void)dim;
+    return 1; /* xi */
+}
+
+static em_status create(const void *untyped, int64_t n_chain, int64_t dim, em_sampler **out)
+{
+    const sgnht_options *options = untyped;
+    em_thermostat *self = NULL;
+    em_status status =
+        em_thermostat_create(&em_sgnht, options, sizeof(sgnht_sampler), n_chain, dim, &self);
+
+    *out = (em_sampler *)self;
+    if (status)
+        return status;
+    sgnht_sampler *s = (sgnht_sampler *)self;
+    self->draw = draw;
+    s->options = options;
+    s->mu = isnan(options->thermostat_mass) ? (double)dim : options->thermostat_mass;
+    return EM_OK;
+}
+
+/* A, for a fraction of eps */
+static void drift(sgnht_sampler *s, const em_step_context *context, em_block *block,
+                  double fraction)
+{
+    const double *pWp = em_thermostat_drift(&s->thermostat, context, block, fraction);
+
+    for (int64_t c = 0; c < block->n_chain; c++)
+        block->extra[c] += fraction * context->step_size[c] * (pWp[c] - (double)block->dim) / s->mu;
+}
+
+/* B O B; the noise is N(0, M) */
+static void kick_split(int64_t n, double eps, double a, double xi, const double *g,
+                       em_product noise, double *restrict p)
+{
+    const double damp = exp(-xi * eps / 2), scale = sqrt(2 * a * eps);
+
+    for (int64_t i = 0; i < n; i++)
+        p[i] = damp * (damp * p[i] + eps * g[i] + scale * noise.scale[i] * noise.value[i]);
+}
+
+static void kick_euler(int64_t n, double eps, double a, double xi, const double *g,
+                       em_product noise, double *restrict p)
+{
+    const double scale = sqrt(2 * a * eps);
+
+    for (int64_t i = 0; i < n; i++)
+        p[i] += eps * g[i] - eps * xi * p[i] + scale * noise.scale[i] * noise.value[i];
+}
+
+/* As printed: friction by the velocity v, standard normals z. */
+static void kick_printed(int64_t n, double eps, double a, double xi, const double *g,
+                         const double *v, const double *z, double *restrict p)
+{
+    const double scale = sqrt(2 * a * eps);
+
+    for (int64_t i = 0; i < n; i++)
+        p[i] += eps * g[i] - eps * xi * v[i] + scale * z[i];
+}
+
+static void kick(sgnht_sampler *s, const em_step_context *context, em_block *block)
+{
+    em_thermostat *t = &s->thermostat;
+    const sgnht_options *options = s->options;
+    const int64_t n = block->stride;
+
+    if (options->paper)
+        em_mass_velocity(context->mass, block->n_chain, block->momentum, t->work);
+    else
+        em_mass_map(context->mass, EM_MAP_MOMENTUM, block->n_chain, t->normals, t->work);
+    for (int64_t c = 0; c < block->n_chain; c++) {
+        const double eps = context->step_size[c], xi = block->extra[c], a = options->diffusion;
+        const double *g = block->gradient + c * n, *z = t->normals + c * n, *work = t->work + c * n;
+        const em_product noise = em_mass_product(context->mass[c], EM_MAP_MOMENTUM, z, work);
+        double *p = block->momentum + c * n;
+        if (options->paper)
+            kick_printed(n, eps, a, xi, g, work, z, p);
+        else if (options->integrator == EULER)
+            kick_euler(n, eps, a, xi, g, noise, p);
+        else
+            kick_split(n, eps, a, xi, g, noise, p);
+    }
+}
+
+static em_status step(em_sampler *base, const em_step_context *context, em_block *block)
+{
+    sgnht_sampler *s = (sgnht_sampler *)base;
+    const bool splits = s->options->integrator == SPLITTING && !s->options->paper;
+    em_status status = EM_OK;
+
+    em_thermostat_begin(&s->thermostat, block);
+    for (int64_t k = 0; !status && k < s->thermostat.options->leapfrog_steps; k++) {
+        if (splits)
+            drift(s, context, block, 0.5);
+        em_thermostat_normals(&s->thermostat, context, block, k);
+        status = em_thermostat_gradient(&s->thermostat, context, block, k);
+        kick(s, context, block);
+        drift(s, context, block, splits ? 0.5 : 1);
+    }
+    if (!status)
+        em_thermostat_end(&s->thermostat, context, block);
+    return status;
+}
+
+const em_sampler_ops em_sgnht = {
+    .name = "sgnht",
+    .doc = "stochastic gradient Nose-Hoover thermostat with a mass",
+    .source = "Ding et al. 2014; SGNHT-EM: Roychowdhury & Parthasarathy 2017, Alg. 2, corrected",
+    .options_size = sizeof(sgnht_options),
+    .fields = fields,
+    .stats = em_stochastic_stats,
+    .create = create,
+    .destroy = em_thermostat_destroy,
+    .step = step,
+    .minibatches = true,
+    .n_extra = n_extra,
+    .refresh = em_thermostat_refresh,
+};

@@ -1,0 +1,64 @@
+#include "sampler/stochastic.h"
+
+#include "mass/moments.h"
+#include "math/normal.h"
+
+#include <string.h>
+
+const em_stat em_stochastic_stats[] = {EM_STAT_LP, EM_STAT_STEP_SIZE, EM_STAT_N_STEPS,
+                                       EM_STAT_DIVERGING, EM_STAT_COUNT};
+
+em_status em_stochastic_evaluate(const em_stochastic_options *options,
+                                 const em_step_context *context, const em_block *block,
+                                 int64_t per_iteration, int64_t k, int64_t first, int64_t n_chain,
+                                 const double *theta, double *log_density, double *gradient)
+{
+    const em_minibatch minibatch = {
+        .size = options->common.minibatch == INT64_MIN ? INT64_MAX : options->common.minibatch,
+        .replacement = options->common.replacement,
+        .seed = context->seed,
+        .first_chain = block->first_chain + first,
+        .evaluation = (uint64_t)(context->iteration * per_iteration + k)};
+
+    return em_target_estimate(context->target, &minibatch, n_chain, theta, log_density, gradient);
+}
+
+void em_stochastic_normals(const em_step_context *context, const em_block *block,
+                           em_purpose purpose, int64_t number, double *z)
+{
+    for (int64_t c = 0; c < block->n_chain; c++) {
+        const em_stream stream = {context->seed, (uint64_t)(block->first_chain + c),
+                                  (uint64_t)number, purpose};
+        double *row = z + c * block->stride;
+        em_normals(&stream, block->dim, row);
+        memset(row + block->dim, 0, (size_t)(block->stride - block->dim) * sizeof *row);
+    }
+}
+
+double em_stochastic_normal(const em_step_context *context, const em_block *block, int64_t c,
+                            uint64_t index)
+{
+    const em_stream stream = {context->seed, (uint64_t)(block->first_chain + c),
+                              (uint64_t)context->iteration, EM_RNG_THERMOSTAT};
+
+    return em_normal_quantile(em_uniform(&stream, index));
+}
+
+bool em_chain_is_finite(const em_block *block, int64_t c)
+{
+    const int64_t row = c * block->stride;
+
+    return em_all_finite(block->dim, block->theta + row) &&
+           em_all_finite(block->dim, block->momentum + row) &&
+           em_all_finite(block->dim, block->gradient + row) &&
+           em_all_finite(block->n_extra, block->extra + c * block->n_extra);
+}
+
+void em_stochastic_report(const em_stochastic_options *options, const em_step_context *context,
+                          em_block *block, int64_t c, bool diverging)
+{
+    block->stat[EM_STAT_LP][c] = block->log_density[c];
+    block->stat[EM_STAT_STEP_SIZE][c] = context->step_size[c];
+    block->stat[EM_STAT_N_STEPS][c] = (double)options->leapfrog_steps;
+    block->stat[EM_STAT_DIVERGING][c] = diverging;
+}

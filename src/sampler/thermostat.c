@@ -1,0 +1,130 @@
+#include "sampler/thermostat.h"
+
+#include "base/memory.h"
+
+#include <string.h>
+
+em_status em_thermostat_create(const em_sampler_ops *ops, const void *options, size_t size,
+                               int64_t n_chain, int64_t dim, em_thermostat **out)
+{
+    const int64_t panel = n_chain * em_stride(dim);
+    em_thermostat *self = NULL;
+    em_status status = em_allocate(1, size, &self);
+
+    *out = NULL;
+    if (!status)
+        status = em_allocate(3 * panel + 2 * em_stride(n_chain), sizeof(double), &self->start);
+    if (status) {
+        em_thermostat_destroy((em_sampler *)self);
+        return status;
+    }
+    self->base.ops = ops;
+    self->options = options;
+    self->work = self->start + panel;
+    self->normals = self->work + panel;
+    self->start_density = self->normals + panel;
+    self->product = self->start_density + em_stride(n_chain);
+    *out = self;
+    return EM_OK;
+}
+
+void em_thermostat_destroy(em_sampler *sampler)
+{
+    em_thermostat *self = (em_thermostat *)sampler;
+
+    if (self)
+        em_release(&self->start);
+    em_release(&self);
+}
+
+void em_thermostat_draw_momentum(em_thermostat *self, const em_step_context *context,
+                                 em_block *block, int64_t c)
+{
+    const int64_t row = c * block->stride;
+    const em_stream stream = {context->seed, (uint64_t)(block->first_chain + c),
+                              (uint64_t)context->iteration, EM_RNG_MOMENTUM};
+
+    em_normals(&stream, block->dim, self->normals + row);
+    em_mass_momentum(context->mass + c, 1, self->normals + row, block->momentum + row);
+}
+
+em_status em_thermostat_refresh(em_sampler *sampler, const em_step_context *context,
+                                em_block *block)
+{
+    em_thermostat *self = (em_thermostat *)sampler;
+
+    for (int64_t c = 0; c < block->n_chain; c++)
+        self->draw(self, context, block, c);
+    return EM_OK;
+}
+
+void em_thermostat_begin(em_thermostat *self, const em_block *block)
+{
+    const size_t vector = (size_t)block->n_chain * sizeof(double);
+
+    memcpy(self->start, block->theta, (size_t)block->stride * vector);
+    memcpy(self->start_density, block->log_density, vector);
+}
+
+em_status em_thermostat_gradient(const em_thermostat *self, const em_step_context *context,
+                                 em_block *block, int64_t k)
+{
+    return em_stochastic_evaluate(self->options, context, block, self->options->leapfrog_steps, k,
+                                  0, block->n_chain, block->theta, block->log_density,
+                                  block->gradient);
+}
+
+void em_thermostat_normals(em_thermostat *self, const em_step_context *context,
+                           const em_block *block, int64_t k)
+{
+    em_stochastic_normals(context, block, EM_RNG_NOISE,
+                          context->iteration * self->options->leapfrog_steps + k, self->normals);
+}
+
+/* theta <- theta + h v and p . v, summed in eight lanes */
+static double drift(int64_t n, double h, em_product v, const double *p, double *restrict theta)
+{
+    double sum[EM_LANES] = {0};
+
+    for (int64_t i = 0; i < n; i += EM_LANES)
+        for (int64_t l = 0; l < EM_LANES; l++) {
+            const double velocity = v.scale[i + l] * v.value[i + l];
+            theta[i + l] += h * velocity;
+            sum[l] += p[i + l] * velocity;
+        }
+    return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
+}
+
+const double *em_thermostat_drift(em_thermostat *self, const em_step_context *context,
+                                  em_block *block, double fraction)
+{
+    const int64_t n = block->stride;
+
+    em_mass_map(context->mass, EM_MAP_VELOCITY, block->n_chain, block->momentum, self->work);
+    for (int64_t c = 0; c < block->n_chain; c++) {
+        const double *p = block->momentum + c * n;
+        const em_product v =
+            em_mass_product(context->mass[c], EM_MAP_VELOCITY, p, self->work + c * n);
+        self->product[c] = drift(n, fraction * context->step_size[c], v, p, block->theta + c * n);
+    }
+    return self->product;
+}
+
+/* In equilibrium p^T W p is D; on the way there it is the energy to be lost, some of N. */
+static const double hottest = 1e8;
+
+void em_thermostat_end(em_thermostat *self, const em_step_context *context, em_block *block)
+{
+    for (int64_t c = 0; c < block->n_chain; c++) {
+        const int64_t row = c * block->stride;
+        const bool diverging = !em_chain_is_finite(block, c) ||
+                               !(self->product[c] < hottest * (double)block->dim);
+        if (diverging) {
+            memcpy(block->theta + row, self->start + row,
+                   (size_t)block->stride * sizeof *block->theta);
+            block->log_density[c] = self->start_density[c];
+            self->draw(self, context, block, c);
+        }
+        em_stochastic_report(self->options, context, block, c, diverging);
+    }
+}
