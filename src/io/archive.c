@@ -150,12 +150,14 @@ static em_status move_rows(em_archive *archive, const char *name, int64_t rows, 
     const hsize_t start[2] = {(hsize_t)first, 0}, size[2] = {(hsize_t)count, (hsize_t)n};
     const hsize_t total = (hsize_t)(count * n);
     hid_t id = H5I_INVALID_HID, space, memory, transfer = H5Pcreate(H5P_DATASET_XFER);
-    em_status status = em_fault(archive->saves ? "checkpoint-write" : "checkpoint-read")
-                           ? em_fail(EM_EIO, "%s: %s failed", archive->path, name)
-                           : open_array(archive, name, rows, n, &id);
+    em_status status = EM_OK;
 
+    if (em_fault(archive->saves ? "checkpoint-write" : "checkpoint-read"))
+        status = em_fail(EM_EIO, "%s: %s failed (injected)", archive->path, name);
+    status = em_agree(status); /* before HDF5 makes anything that only some ranks know of */
     H5Pset_dxpl_mpio(transfer, H5FD_MPIO_COLLECTIVE);
-    status = em_agree(status);
+    if (!status)
+        status = em_agree(open_array(archive, name, rows, n, &id));
     if (!status && rows * n > 0) {
         herr_t result;
         space = H5Dget_space(id);
@@ -314,7 +316,7 @@ em_status em_archive_close(em_archive **out)
 
     if (!archive)
         return EM_OK;
-    if (em_h5_close(&archive->file) < 0 || em_fault("checkpoint-close"))
+    if (em_h5_close(&archive->file) < 0 || (archive->saves && em_fault("checkpoint-close")))
         status = em_fail(EM_EIO, "%s: cannot be closed", archive->path);
     status = em_agree(status);
     if (!status && archive->saves)

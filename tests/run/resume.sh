@@ -1,0 +1,164 @@
+#!/usr/bin/env bash
+# What --resume makes of every state a run can be left in: time limits, signals, torn and altered
+# checkpoints, other configs, finished runs, full disks.   timeout: 600
+# shellcheck source=tests/run/lib.sh disable=SC2317
+. "$(dirname "$0")/lib.sh"
+cd "$scratch" || exit 1
+export SOURCE_DATE_EPOCH=0
+
+cat >run.yaml <<'YAML'
+model: {name: logistic, n: 40000, intercept: false}
+sampler: {name: hmc, leapfrog_steps: 5}
+run: {chains: 4, warmup: 200, draws: 400}
+output: {flush_every: 20, checkpoint_every: 0.1}
+YAML
+
+emass_on() { # RANKS ARGUMENT...
+    local n=$1
+    shift
+    timeout 100 mpirun -n "$n" "$emass" run run.yaml --quiet "$@" 2>log
+    local status=$?
+    grep '^emass: ' log
+    return "$status"
+}
+
+# Leaves cut.h5 with a checkpoint somewhere in the middle.
+cut_short() {
+    local status=0
+    rm -f cut.h5*
+    emass_on 2 --output cut.h5 --max-time 0.4 || status=$?
+    [ "$status" = 75 ] && [ -s cut.h5.checkpoint ]
+}
+
+equals_reference() { cmp reference.h5 cut.h5; }
+goes_on() { emass_on "$1" --output cut.h5 --resume && equals_reference; }
+
+at_time_limit() { cut_short && goes_on 3; }
+
+signalled() { # SIGNAL: one rank alone gets it
+    local status=0 pid
+    rm -f cut.h5*
+    emass_on 2 --output cut.h5 &
+    pid=$!
+    sleep 0.7
+    pkill "-$1" -n -f "^$emass run run.yaml --quiet --output cut.h5" || return 1
+    wait "$pid" || status=$?
+    [ "$status" = 75 ] && goes_on 1
+}
+
+finished_is_left_alone() {
+    local before
+    before=$(md5sum reference.h5)
+    emass_on 2 --output reference.h5 --resume | grep -q 'nothing to do' &&
+        [ "$(md5sum reference.h5)" = "$before" ]
+}
+
+extended() {
+    cp reference.h5 cut.h5 && cp reference.h5.checkpoint cut.h5.checkpoint
+    emass_on 3 --output cut.h5 --resume --set run.draws=600 &&
+        emass_on 2 --output longer.h5 --overwrite --set run.draws=600 && cmp longer.h5 cut.h5
+}
+
+other_config() {
+    local status=0 said
+    cut_short || return 1
+    said=$(emass_on 2 --output cut.h5 --resume --seed 9 --set sampler.target_accept=0.9) || status=$?
+    echo "$said"
+    [ "$status" = 2 ] && grep -q 'sampler.target_accept, run.seed differ' <<<"$said" && goes_on 2
+}
+
+# A checkpoint cut at every 4 KiB: the one before it is used, or the run starts anew, saying why.
+torn() {
+    local bytes at said
+    bytes=$(stat -c %s cut.h5.checkpoint) || return 1
+    cp -r . ../"$(basename "$scratch")".copy
+    for ((at = 0; at < bytes; at += 4096)); do
+        cp ../"$(basename "$scratch")".copy/cut.h5* .
+        truncate -s "$at" cut.h5.checkpoint
+        [ $((at % 3)) = 0 ] && rm -f cut.h5.checkpoint.previous
+        said=$(emass_on 2 --output cut.h5 --resume) || return 1
+        [ -e cut.h5.checkpoint.previous ] || grep -q 'warning: starting anew: .*cut short' <<<"$said" || return 1
+        equals_reference || return 1
+    done
+}
+
+flip_bit() { # FILE BYTE
+    local byte
+    byte=$(od -An -tu1 -j "$2" -N 1 "$1")
+    # shellcheck disable=SC2059 # the format is the byte
+    printf "\\$(printf %o $((byte ^ 16)))" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
+}
+
+flipped() { # one bit, at places all over the file
+    local bytes k at
+    bytes=$(stat -c %s ../"$(basename "$scratch")".copy/cut.h5.checkpoint)
+    for k in 1 2 3 4 5 6; do
+        cp ../"$(basename "$scratch")".copy/cut.h5* .
+        rm -f cut.h5.checkpoint.previous
+        at=$((bytes * k / 7))
+        flip_bit cut.h5.checkpoint "$at"
+        emass_on 2 --output cut.h5 --resume | tee why || return 1
+        grep -q 'warning: starting anew: .*altered' why && equals_reference || return 1
+    done
+}
+
+without_output() { # the draws are gone: the checkpoint alone is of no use
+    cut_short && rm cut.h5 && goes_on 2
+}
+
+fault() { # SITE: rank 1 fails there; all end, and what was valid stays so
+    local status=0
+    cut_short || return 1
+    EMASS_FAULT=$1:1 timeout 30 mpirun -n 2 "$emass" run run.yaml --quiet --output cut.h5 --resume \
+        >why 2>&1 || status=$?
+    cat why
+    [ "$status" != 0 ] && [ "$status" != 124 ] && grep -q '^emass: .*rank 1: ' why && goes_on 2
+}
+
+restart_fault() { # SITE: rank 1 cannot read the checkpoint: it is not valid, and the run starts anew
+    cut_short || return 1
+    EMASS_FAULT=$1:1:1 emass_on 2 --output cut.h5 --resume && equals_reference
+}
+
+full_disk() {
+    local status=0
+    mkdir -p small && mount -t tmpfs -o size=120k tmpfs small || return 1
+    emass_on 2 --output small/out.h5 >why || status=$?
+    cat why
+    umount small
+    [ "$status" = 1 ] && grep -qi 'no space\|cannot' why
+}
+
+vanishing() {
+    local status=0 pid
+    mkdir -p gone
+    emass_on 2 --output gone/out.h5 >why &
+    pid=$!
+    sleep 0.7
+    rm -rf gone
+    wait "$pid" || status=$?
+    cat why
+    [ "$status" = 1 ] && [ "$(grep -c '^emass: ' why)" = 1 ]
+}
+
+check 'an undisturbed run' emass_on 2 --output reference.h5
+check 'the time limit: status 75, then on 3 ranks' at_time_limit
+for name in TERM INT USR1 USR2; do check "SIG$name to one rank" signalled $name; done
+check 'a finished run is left alone' finished_is_left_alone
+check 'a finished run is extended' extended
+check 'a checkpoint of another config names the keys' other_config
+check 'cut short again' cut_short
+check 'a checkpoint torn at every 4 KiB' torn
+check 'a checkpoint with a flipped bit' flipped
+rm -rf ../"$(basename "$scratch")".copy
+check 'a checkpoint without its draws' without_output
+for site in checkpoint-create checkpoint-write checkpoint-close; do check "a fault at $site" fault $site; done
+for site in checkpoint-open checkpoint-read; do check "a fault at $site" restart_fault $site; done
+if [ "$(id -u)" = 0 ] && mkdir -p probe && mount -t tmpfs tmpfs probe 2>/dev/null; then
+    umount probe
+    check 'a full disk' full_disk
+else
+    skip 'a full disk' 'tmpfs cannot be mounted'
+fi
+check 'an output folder that vanishes' vanishing
+finish
