@@ -17,6 +17,8 @@ const char em_help[] =
     "  summary FILE.h5       means, quantiles, effective sample sizes and R-hat of a file\n"
     "  check CONFIG.yaml     read config and data, print the plan, test the gradient; no sampling\n"
     "  list [WHAT [NAME]]    models, samplers, mass estimators, and every option\n"
+    "  verify FILE.h5        run a stretch of a file again on other ranks, and compare bit for "
+    "bit\n"
     "\n"
     "  COMMAND --help        more about a command\n"
     "  --version             versions of emass and of the MPI it is linked with\n"
@@ -85,4 +87,23 @@ const char em_help_list[] =
     "\n"
     "example:\n"
     "  emass list samplers hmc\n"
+    "\n" EXIT_STATUS;
+
+const char em_help_verify[] =
+    "usage: emass verify FILE.h5 [--ranks N] [--draws N] [--folder DIR]\n"
+    "\n"
+    "Runs the config that is stored in the file once more, for the first draws, on another number\n"
+    "of ranks, and says where the draws first differ, bit for bit, if they do. Needs as long as "
+    "the\n"
+    "warmup of the run did. With --ranks it starts mpirun itself; under mpirun or srun leave it "
+    "out.\n"
+    "\n"
+    "options:\n"
+    "  --ranks N               start N ranks with mpirun\n"
+    "  --draws N               draws to compare (default 100)\n"
+    "  --folder DIR            where relative paths of the config start (default the current "
+    "folder)\n"
+    "\n"
+    "example:\n"
+    "  emass verify heart.h5 --ranks 3\n"
     "\n" EXIT_STATUS;

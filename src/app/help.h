@@ -3,6 +3,7 @@
 #define EM_APP_HELP_H
 
 extern const char em_help[]; /* emass --help */
-extern const char em_help_run[], em_help_summary[], em_help_check[], em_help_list[];
+extern const char em_help_run[], em_help_summary[], em_help_check[], em_help_list[],
+    em_help_verify[];
 
 #endif

@@ -4,6 +4,7 @@
 #include "app/list.h"
 #include "app/run.h"
 #include "app/summary.h"
+#include "app/verify.h"
 #include "base/fault.h"
 #include "base/nearest.h"
 #include "par/world.h"
@@ -20,10 +21,9 @@ static const struct {
     em_status (*run)(int argc, const char **argv); /* Collective; argv[0] is the name */
     const char *help;
 } commands[] = {
-    {"run", em_run_command, em_help_run},
-    {"summary", em_summary_command, em_help_summary},
-    {"check", em_check_command, em_help_check},
-    {"list", em_list_command, em_help_list},
+    {"run", em_run_command, em_help_run},          {"summary", em_summary_command, em_help_summary},
+    {"check", em_check_command, em_help_check},    {"list", em_list_command, em_help_list},
+    {"verify", em_verify_command, em_help_verify},
 };
 
 enum { N_COMMAND = sizeof commands / sizeof *commands };
@@ -73,8 +73,9 @@ static em_status run_command(int argc, const char **argv)
 static em_status run_program(int argc, const char **argv)
 {
     if (argc < 2)
-        return em_fail(EM_EUSAGE,
-                       "expected a command: run, summary, check or list (see emass --help)");
+        return em_fail(
+            EM_EUSAGE,
+            "expected a command: run, summary, check, list or verify (see emass --help)");
     if (strcmp(argv[1], "--help") == 0)
         return print(em_help);
     if (strcmp(argv[1], "--version") == 0)
@@ -92,10 +93,11 @@ static em_status flush_output(em_status status)
 
 int main(int argc, char **argv)
 {
+    em_status launched = em_verify_launch(argc, argv);
     em_status status = em_world_start(&argc, &argv);
 
+    status = launched ? launched : status;
     if (!status) {
-        em_world_catch_signals();
         em_fault_start(em_world_rank());
         status = run_program(argc, (const char **)argv);
     }

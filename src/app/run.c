@@ -184,6 +184,7 @@ em_status em_run_command(int argc, const char **argv)
 
     if (!status)
         status = em_load_config(command.config, command.n_override, command.override, &config);
+    em_world_catch_signals();
     if (!status)
         warn(config);
     if (!status)

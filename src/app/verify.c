@@ -1,0 +1,231 @@
+#include "app/verify.h"
+
+#include "base/memory.h"
+#include "io/reader.h"
+#include "par/world.h"
+#include "run/checkpoint.h"
+#include "run/driver.h"
+
+#include <errno.h>
+#include <popt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct verify_command {
+    char *path, *folder;
+    long draws, ranks;
+} verify_command;
+
+/* ---------------------------------------------------------------- command line */
+
+static em_status parse(int argc, const char **argv, verify_command *command)
+{
+    char *folder = NULL;
+    const struct poptOption options[] = {
+        {"draws", 0, POPT_ARG_LONG, &command->draws, 0, "draws to compare", "N"},
+        {"ranks", 0, POPT_ARG_LONG, &command->ranks, 0, "ranks to run them on", "N"},
+        {"folder", 0, POPT_ARG_STRING, &folder, 0, "folder of the config", "DIR"},
+        POPT_TABLEEND};
+    poptContext context = poptGetContext("emass verify", argc, argv, options, 0);
+    const int option = poptGetNextOpt(context);
+    const char *path = option < -1 ? NULL : poptGetArg(context);
+    em_status status = EM_OK;
+
+    if (option < -1)
+        status = em_fail(EM_EUSAGE, "verify: %s: %s (see emass verify --help)",
+                         poptBadOption(context, POPT_BADOPTION_NOALIAS), poptStrerror(option));
+    else if (!path || poptPeekArg(context))
+        status = em_fail(EM_EUSAGE, "verify: expected one file (see emass verify --help)");
+    else if (command->draws < 1)
+        status =
+            em_fail(EM_EUSAGE, "verify: --draws: found %ld, expected at least 1", command->draws);
+    if (!status)
+        status = em_copy_text(path, &command->path);
+    if (!status)
+        status = em_copy_text(folder ? folder : ".", &command->folder);
+    poptFreeContext(context);
+    free(folder);
+    return status;
+}
+
+/* The value of --ranks, or 0. */
+static const char *ranks_of(int argc, char **argv)
+{
+    for (int i = 2; i < argc; i++) {
+        if (strcmp(argv[i], "--ranks") == 0 && i + 1 < argc)
+            return argv[i + 1];
+        if (strncmp(argv[i], "--ranks=", 8) == 0)
+            return argv[i] + 8;
+    }
+    return NULL;
+}
+
+em_status em_verify_launch(int argc, char **argv)
+{
+    const char *ranks = argc > 2 && strcmp(argv[1], "verify") == 0 ? ranks_of(argc, argv) : NULL;
+    const char *launcher = getenv("EMASS_LAUNCHER");
+    char **command = NULL;
+    int n = 0;
+    em_status status = EM_OK;
+
+    /* The ranks that mpirun starts come here too. */
+    if (!ranks || getenv("OMPI_COMM_WORLD_SIZE") || getenv("PMI_SIZE"))
+        return EM_OK;
+    status = em_allocate(argc + 5, sizeof *command, &command);
+    if (status)
+        return status;
+    command[n++] = (char *)(launcher ? launcher : "mpirun");
+    command[n++] = "--oversubscribe";
+    command[n++] = "-n";
+    command[n++] = (char *)ranks;
+    for (int i = 0; i < argc; i++)
+        command[n++] = argv[i];
+    execvp(command[0], command);
+    status = em_fail(EM_EUSAGE,
+                     "verify: %s cannot be started: %s; start the ranks yourself and leave "
+                     "out --ranks",
+                     command[0], strerror(errno));
+    em_release(&command);
+    return status;
+}
+
+/* ---------------------------------------------------------------- the second run */
+
+/* The config in the file, for fewer draws, into another file. Local. */
+static em_status load(const verify_command *command, em_reader *reader, const char *output,
+                      em_config **out)
+{
+    char *text = NULL, *path = NULL, *file = NULL, *draws = NULL;
+    em_status status = em_format_text(&path, "%s/config of %s", command->folder, command->path);
+
+    if (!status && !em_reader_text(reader, "config", &text))
+        status = em_fail(EM_EDATA, "%s: no config in it: expected a file of emass", command->path);
+    if (!status)
+        status = em_format_text(&file, "output.file=%s", output);
+    if (!status)
+        status = em_format_text(&draws, "run.draws=%lld",
+                                (long long)(em_reader_n_draw(reader) < command->draws
+                                                ? em_reader_n_draw(reader)
+                                                : command->draws));
+    if (!status) {
+        const char *const overrides[] = {file, draws, "stop.r_hat=none", "stop.ess=none",
+                                         "stop.max_time=none"};
+        status = em_config_parse(path, text, 5, overrides, out);
+    }
+    em_release(&text);
+    em_release(&path);
+    em_release(&file);
+    em_release(&draws);
+    return status;
+}
+
+/* ---------------------------------------------------------------- comparison, by rank 0 */
+
+/* The first number that differs, bit for bit. */
+static em_status compare_rows(const em_reader_variable *variable, int64_t chain, int64_t n_draw,
+                              const double *a, const double *b)
+{
+    for (int64_t k = 0; k < n_draw * variable->size; k++)
+        if (memcmp(a + k, b + k, sizeof *a) != 0)
+            return em_fail(
+                EM_ENUMERIC,
+                "verify: %s, chain %lld, draw %lld: %.17g in the file, %.17g on %d ranks",
+                variable->label[k % variable->size], (long long)chain,
+                (long long)(k / variable->size), a[k], b[k], em_world_size());
+    return EM_OK;
+}
+
+static em_status compare_variable(em_reader *old, em_reader *new, int64_t i)
+{
+    const em_reader_variable *variable = em_reader_variable_at(new, i);
+    const int64_t n_draw = em_reader_n_draw(new), size = n_draw * variable->size;
+    double *a = NULL, *b = NULL;
+    em_status status = em_allocate(size, sizeof *a, &a);
+
+    if (!status)
+        status = em_allocate(size, sizeof *b, &b);
+    for (int64_t c = 0; !status && c < em_reader_n_chain(new); c++) {
+        status = em_reader_draws(old, i, c, 1, 0, n_draw, a);
+        if (!status)
+            status = em_reader_draws(new, i, c, 1, 0, n_draw, b);
+        if (!status)
+            status = compare_rows(variable, c, n_draw, a, b);
+    }
+    em_release(&a);
+    em_release(&b);
+    return status;
+}
+
+static em_status compare_group(const char *old_path, const char *new_path, const char *group)
+{
+    em_reader *old = NULL, *new = NULL;
+    em_status status = em_reader_open(old_path, group, &old);
+
+    if (!status)
+        status = em_reader_open(new_path, group, &new);
+    if (!status && (em_reader_n_variable(old) != em_reader_n_variable(new) ||
+                    em_reader_n_chain(old) != em_reader_n_chain(new)))
+        status = em_fail(EM_ENUMERIC, "verify: the group %s has other variables or chains", group);
+    for (int64_t i = 0; !status && i < em_reader_n_variable(new); i++)
+        status = compare_variable(old, new, i);
+    em_reader_close(&old);
+    em_reader_close(&new);
+    return status;
+}
+
+/* ---------------------------------------------------------------- the command */
+
+static em_status run_and_compare(const verify_command *command, const em_config *config)
+{
+    em_report report;
+    em_status status = em_run(config, EM_RUN_OVERWRITE, NULL, &report), removed;
+
+    if (!status && em_world_rank() == 0) {
+        status = compare_group(command->path, config->output.file, "posterior");
+        if (!status)
+            status = compare_group(command->path, config->output.file, "sample_stats");
+    }
+    status = em_agree(status);
+    if (!status && em_world_rank() == 0)
+        printf("%s: no difference in the first %lld draws of %lld chains, run again on %d ranks\n",
+               command->path, (long long)config->run.draws, (long long)config->run.chains,
+               em_world_size());
+    if (em_world_rank() == 0)
+        unlink(config->output.file);
+    removed = em_checkpoint_forget(config);
+    return status ? status : removed;
+}
+
+static em_status verify(const verify_command *command)
+{
+    em_reader *reader = NULL;
+    em_config *config = NULL;
+    char *output = NULL;
+    em_status status = em_format_text(&output, "%s.verify", command->path);
+
+    if (!status)
+        status = em_reader_open(command->path, "posterior", &reader);
+    if (!status)
+        status = load(command, reader, output, &config);
+    em_reader_close(&reader);
+    status = em_agree(status);
+    if (!status)
+        status = run_and_compare(command, config);
+    em_config_destroy(&config);
+    em_release(&output);
+    return status;
+}
+
+em_status em_verify_command(int argc, const char **argv)
+{
+    verify_command command = {.draws = 100};
+    em_status status = em_agree(parse(argc, argv, &command));
+
+    if (!status)
+        status = verify(&command);
+    em_release(&command.path);
+    em_release(&command.folder);
+    return status;
+}

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# emass verify: finds no difference where there is none, and the first one where there is.
+# shellcheck source=tests/run/lib.sh disable=SC2317
+. "$(dirname "$0")/lib.sh"
+python=$(cd "$(dirname "$0")/../.." && pwd)/analysis/venv/bin/python
+cd "$scratch" || exit 1
+
+cat >run.yaml <<'YAML'
+model: {name: eight_schools}
+sampler: {name: hmc}
+run: {chains: 4, warmup: 300, draws: 200}
+stop: {r_hat: 1.5, ess: 10, check_every: 50}
+YAML
+
+refuses() { # STATUS TEXT COMMAND...
+    local expected=$1 text=$2 status=0 said
+    shift 2
+    said=$(timeout 60 "$@" 2>&1) || status=$?
+    echo "$said"
+    [ "$status" = "$expected" ] && grep -qF -- "$text" <<<"$said"
+}
+
+changed() { # one draw of chain 2
+    "$python" - <<'PYTHON' && refuses 1 'theta[Hotchkiss], chain 2, draw 7: ' "$emass" verify run.h5 --ranks 3
+import h5py
+with h5py.File("run.h5", "r+") as file:
+    file["posterior/theta"][2, 7, 4] += 1e-12
+PYTHON
+}
+
+check 'a run' timeout 60 mpirun -n 2 "$emass" run run.yaml --quiet
+check 'is the same on 3 ranks' timeout 60 "$emass" verify run.h5 --ranks 3
+check 'and on one' timeout 60 "$emass" verify run.h5 --draws 1000
+if [ -x "$python" ]; then
+    check 'a changed draw is found' changed
+else
+    skip 'a changed draw is found' 'no analysis/venv: make analysis/venv/ready'
+fi
+check 'a missing file' refuses 2 'none.h5' "$emass" verify none.h5
+check 'no draws' refuses 2 '--draws: found 0' "$emass" verify run.h5 --draws 0
+check 'nothing is left behind' test "$(echo run.h5*)" = 'run.h5 run.h5.checkpoint'
+finish
