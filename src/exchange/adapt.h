@@ -64,9 +64,10 @@ int64_t em_adapt_next_meeting(const em_adapt *adapt, int64_t done);
 em_status em_adapt_meet(em_adapt *adapt, em_sampler *sampler, em_target *target, em_block *block,
                         int64_t done);
 
-/* Shows the whole state, masses included, to a visitor, which saves or replaces it. Collective.
- * Errors: the visitor's; EM_EDATA, EM_EMEMORY, agreed. */
-em_status em_adapt_visit(em_adapt *adapt, const em_visitor *visitor);
+/* Shows the whole state after `done` iterations, masses included, to a visitor, which saves or replaces
+ * it; accumulators only while there is something to adapt. Collective. Errors: the visitor's; EM_EDATA,
+ * EM_EMEMORY, agreed. */
+em_status em_adapt_visit(em_adapt *adapt, int64_t done, const em_visitor *visitor);
 
 /* The M-steps so far. Pools: 1, or the number of chains of the run. Rows are [n_m_step] of pool
  * `pool`, which must be one of this rank's (0 when all share). Local. */

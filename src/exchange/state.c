@@ -91,7 +91,7 @@ static em_status visit_counters(em_adapt *adapt, const em_visitor *visitor)
     return status;
 }
 
-em_status em_adapt_visit(em_adapt *adapt, const em_visitor *visitor)
+em_status em_adapt_visit(em_adapt *adapt, int64_t done, const em_visitor *visitor)
 {
     const int64_t n_record = adapt->most_m_steps * (int64_t)(sizeof(em_m_step) / sizeof(double));
     const int64_t size = em_mass_size(adapt->structure, adapt->dim);
@@ -112,7 +112,7 @@ em_status em_adapt_visit(em_adapt *adapt, const em_visitor *visitor)
             visit_member(adapt, visitor, "centre", adapt->dim, offsetof(em_pool, centre), rows);
     if (!status)
         status = visit_member(adapt, visitor, "m_steps", n_record, offsetof(em_pool, m_step), rows);
-    if (!status)
+    if (!status && done < adapt->schedule.last)
         status = visitor->chains(visitor->context, "accumulator", adapt->n_accumulator,
                                  adapt->accumulator);
     if (!status)

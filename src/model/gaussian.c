@@ -11,6 +11,7 @@
 #include "math/rng.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 #include <xxhash.h>
 
@@ -25,7 +26,7 @@ typedef struct gaussian_options {
 
 #define AT(member) offsetof(gaussian_options, member)
 static const em_field fields[] = {
-    {"dim", EM_FIELD_INT, AT(dim), 1, 1e5, "10", NULL, NULL,
+    {"dim", EM_FIELD_INT, AT(dim), 1, 1e7, "10", NULL, NULL,
      "dimension, where neither precision nor covariance is a file"},
     {"condition", EM_FIELD_REAL, AT(condition), 1, 1e300, "1", NULL, NULL,
      "largest eigenvalue of the generated precision; the smallest is 1"},
@@ -47,7 +48,8 @@ typedef struct gaussian {
     em_datum datum[2];
     int64_t stride;
     double *mean;                /* [dim] */
-    double *precision;           /* [dim][stride] */
+    bool diagonal;               /* generated without rotation: only the diagonal is kept */
+    double *precision;           /* [dim][stride], or [stride] */
     double *deviation, *product; /* work space, [PANEL][stride] */
     double *stored;              /* the precision without padding, [dim][dim], or NULL */
 } gaussian;
@@ -149,9 +151,8 @@ static void generate_precision(gaussian *self, const gaussian_options *options, 
     const int64_t n = self->model.dim, ld = self->stride;
     em_stream stream = {seed, EM_ALL_CHAINS, 0, EM_RNG_DATA};
 
-    memset(self->precision, 0, (size_t)(n * ld) * sizeof *self->precision);
     for (int64_t i = 0; i < n; i++)
-        self->precision[i * ld + i] =
+        self->precision[self->diagonal ? i : i * ld + i] =
             n > 1 ? pow(options->condition, (double)i / (double)(n - 1)) : 1;
     for (int64_t first = 0; options->rotation && first < n - 1; first++) {
         stream.iteration = (uint64_t)first;
@@ -179,7 +180,8 @@ static em_status allocate(gaussian *self)
     em_status status = em_allocate(n, sizeof *self->mean, &self->mean);
 
     if (!status)
-        status = em_allocate(n * stride, sizeof *self->precision, &self->precision);
+        status = em_allocate(self->diagonal ? stride : n * stride, sizeof *self->precision,
+                             &self->precision);
     if (!status)
         status = em_allocate(PANEL * stride, sizeof *self->deviation, &self->deviation);
     if (!status)
@@ -200,13 +202,15 @@ static void describe(gaussian *self)
     self->datum[1] = (em_datum){
         "constant_data", {.name = "precision", .n_axes = 2, .shape = {n, n}}, self->stored};
     for (int64_t i = 0; self->stored && i < n; i++)
-        memcpy(self->stored + i * n, self->precision + i * self->stride,
-               (size_t)n * sizeof *self->stored);
+        for (int64_t j = 0; j < n; j++)
+            self->stored[i * n + j] = !self->diagonal ? self->precision[i * self->stride + j]
+                                      : i == j        ? self->precision[i]
+                                                      : 0;
     self->model.n_variable = 1;
     self->model.variable = &self->variable;
     self->model.n_datum = self->stored ? 2 : 0;
     self->model.datum = self->datum;
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; i < (self->diagonal ? 1 : n); i++)
         self->model.data_hash = XXH64(self->precision + i * self->stride,
                                       (size_t)n * sizeof(double), self->model.data_hash);
     self->model.data_hash =
@@ -234,6 +238,7 @@ static em_status fill(gaussian *self, const gaussian_options *options, const em_
     self->model.ops = &em_model_gaussian;
     self->model.dim = table ? table->n_row : options->dim;
     self->stride = em_stride(self->model.dim);
+    self->diagonal = !table && !options->rotation;
     status = allocate(self);
     if (!status && table)
         status = load_precision(self, table, options->covariance != NULL);
@@ -278,7 +283,12 @@ static void add_panel(const gaussian *self, int64_t n_chain, int64_t stride, con
     for (int64_t c = 0; c < n_chain; c++)
         for (int64_t i = 0; i < n; i++)
             self->deviation[c * ld + i] = theta[c * stride + i] - self->mean[i];
-    em_panel_product(n_chain, n, n, self->deviation, ld, self->precision, ld, self->product, ld);
+    if (!self->diagonal)
+        em_panel_product(n_chain, n, n, self->deviation, ld, self->precision, ld, self->product,
+                         ld);
+    for (int64_t c = 0; self->diagonal && c < n_chain; c++)
+        for (int64_t i = 0; i < n; i++)
+            self->product[c * ld + i] = self->deviation[c * ld + i] * self->precision[i];
     for (int64_t c = 0; c < n_chain; c++)
         for (int64_t i = 0; i < n; i++) {
             log_density[c] -= self->deviation[c * ld + i] * self->product[c * ld + i] / 2;

@@ -1,10 +1,16 @@
 /*
  * Test densities exp(-U) of one and two dimensions (EQUATIONS 21): two double wells and a banana.
- * They have no data and no options.
+ * On request minibatches bring gradient noise of known size, by N artificial observations b_i of
+ * log likelihood b_i . theta: as sum_i b_i = 0 they leave the density as it is, but the gradient
+ * estimated from n of them (with replacement) is off by N/n sum b, of mean 0 and covariance
+ * gradient_noise / n times the identity.
  */
 #include "base/memory.h"
 #include "emass/model.h"
+#include "math/rng.h"
+#include "par/grid.h"
 
+#include <math.h>
 #include <string.h>
 
 extern const em_model_ops em_model_double_well, em_model_double_well_tilted,
@@ -41,12 +47,69 @@ static double banana(const double *theta, double *slope)
     return x * x * x * x / 10 + w * w / 2;
 }
 
+typedef struct potential_options {
+    double gradient_noise;
+} potential_options;
+
+static const em_field fields[] = {
+    {"gradient_noise", EM_FIELD_REAL, offsetof(potential_options, gradient_noise), 0, 1e12, "0",
+     NULL, NULL,
+     "variance of the gradient from a minibatch of one, of 10000 observations; 0: none"},
+    {NULL, EM_FIELD_BOOL, 0, 0, 0, NULL, NULL, NULL, NULL}};
+
+enum { N_OBSERVATION = 10000 };
+
 typedef struct potential_model {
     em_model model;
     potential *U;
+    double *b;         /* [N_OBSERVATION][dim] */
+    const double *own; /* the observations of this shard, within b */
 } potential_model;
 
+static void destroy(em_model *model)
+{
+    if (model)
+        em_release(&((potential_model *)model)->b);
+    em_release(&model);
+}
+
+/* Column j of b: normals, shifted and scaled to sum b = 0 and N sum b^2 = variance. */
+static void standardise(int64_t dim, int64_t j, double variance, double *b)
+{
+    const double n = N_OBSERVATION;
+    double mean = 0, squares = 0;
+
+    for (int64_t i = j; i < N_OBSERVATION * dim; i += dim)
+        mean += b[i] / n;
+    for (int64_t i = j; i < N_OBSERVATION * dim; i += dim) {
+        b[i] -= mean;
+        squares += b[i] * b[i];
+    }
+    for (int64_t i = j; i < N_OBSERVATION * dim; i += dim)
+        b[i] *= sqrt(variance / (n * squares));
+}
+
+static em_status create_noise(double variance, const em_model_context *context,
+                              potential_model *self)
+{
+    const em_stream stream = {context->seed, EM_ALL_CHAINS, 0, EM_RNG_DATA};
+    const int64_t dim = self->model.dim;
+    const int64_t first = em_deal_first(N_OBSERVATION, context->n_shard, context->shard);
+    em_status status = em_allocate_doubles(em_stride(N_OBSERVATION * dim), &self->b);
+
+    if (status)
+        return status;
+    em_normals(&stream, N_OBSERVATION * dim, self->b);
+    for (int64_t j = 0; j < dim; j++)
+        standardise(dim, j, variance, self->b);
+    self->own = self->b + first * dim;
+    self->model.n_observation =
+        em_deal_first(N_OBSERVATION, context->n_shard, context->shard + 1) - first;
+    return EM_OK;
+}
+
 static em_status create(const em_model_ops *ops, potential *U, const em_variable *variable,
+                        const potential_options *options, const em_model_context *context,
                         em_model **out)
 {
     potential_model *self;
@@ -59,13 +122,14 @@ static em_status create(const em_model_ops *ops, potential *U, const em_variable
                              .dim = variable->n_axes ? variable->shape[0] : 1,
                              .n_variable = 1,
                              .variable = variable};
+    if (options->gradient_noise > 0)
+        status = create_noise(options->gradient_noise, context, self);
+    if (status) {
+        destroy(&self->model);
+        return status;
+    }
     *out = &self->model;
     return EM_OK;
-}
-
-static void destroy(em_model *model)
-{
-    em_release(&model);
 }
 
 static em_status add_prior(em_model *model, int64_t n_chain, int64_t stride, const double *theta,
@@ -81,6 +145,23 @@ static em_status add_prior(em_model *model, int64_t n_chain, int64_t stride, con
     return EM_OK;
 }
 
+/* Of all observations the sum is zero: on every shard, so that it is on all together. */
+static em_status add_likelihood(em_model *model, int64_t n_chain, int64_t stride,
+                                const double *theta, const em_rows *rows, double *log_density,
+                                double *gradient)
+{
+    const double *own = ((potential_model *)model)->own;
+
+    for (int64_t c = 0; rows && rows->index && c < n_chain; c++)
+        for (int64_t k = 0; k < rows->count; k++)
+            for (int64_t i = 0; i < model->dim; i++) {
+                const double b = own[rows->index[k] * model->dim + i];
+                log_density[c] += b * theta[c * stride + i];
+                gradient[c * stride + i] += b;
+            }
+    return EM_OK;
+}
+
 static void constrain(const em_model *model, const double *theta, double *out)
 {
     memcpy(out, theta, (size_t)model->dim * sizeof *out);
@@ -92,45 +173,51 @@ static const em_variable pair = {.name = "theta", .n_axes = 1, .shape = {2}};
 static em_status create_double_well(const void *options, const em_model_context *context,
                                     em_model **out)
 {
-    (void)options, (void)context;
-    return create(&em_model_double_well, double_well, &scalar, out);
+    return create(&em_model_double_well, double_well, &scalar, options, context, out);
 }
 
 static em_status create_double_well_tilted(const void *options, const em_model_context *context,
                                            em_model **out)
 {
-    (void)options, (void)context;
-    return create(&em_model_double_well_tilted, double_well_tilted, &scalar, out);
+    return create(&em_model_double_well_tilted, double_well_tilted, &scalar, options, context, out);
 }
 
 static em_status create_banana(const void *options, const em_model_context *context, em_model **out)
 {
-    (void)options, (void)context;
-    return create(&em_model_banana, banana, &pair, out);
+    return create(&em_model_banana, banana, &pair, options, context, out);
 }
 
 const em_model_ops em_model_double_well = {.name = "double_well",
                                            .doc = "two equal wells: U = theta^4 - 2 theta^2",
                                            .source = "Ma, Chen & Fox (2015), figure 2",
+                                           .options_size = sizeof(potential_options),
+                                           .fields = fields,
                                            .create = create_double_well,
                                            .destroy = destroy,
                                            .add_prior = add_prior,
+                                           .add_likelihood = add_likelihood,
                                            .constrain = constrain};
 
 const em_model_ops em_model_double_well_tilted = {
     .name = "double_well_tilted",
     .doc = "two unequal wells: U = (theta + 4)(theta + 1)(theta - 1)(theta - 3) / 14 + 1/2",
     .source = "Ding et al. (2014); Li et al. (2016), figure 1",
+    .options_size = sizeof(potential_options),
+    .fields = fields,
     .create = create_double_well_tilted,
     .destroy = destroy,
     .add_prior = add_prior,
+    .add_likelihood = add_likelihood,
     .constrain = constrain};
 
 const em_model_ops em_model_banana = {
     .name = "banana",
     .doc = "a curved ridge: U = theta1^4 / 10 + (4 (theta2 + 1.2) - theta1^2)^2 / 2",
     .source = "Ma, Chen & Fox (2015), figure 2",
+    .options_size = sizeof(potential_options),
+    .fields = fields,
     .create = create_banana,
     .destroy = destroy,
     .add_prior = add_prior,
+    .add_likelihood = add_likelihood,
     .constrain = constrain};

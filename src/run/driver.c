@@ -196,7 +196,7 @@ static em_status visit_engine(void *state, const em_visitor *visitor)
         status = visit_block(engine->block, visitor);
     if (!status)
         status = visitor->chains(visitor->context, "divergent", 1, engine->divergent);
-    return status ? status : em_adapt_visit(engine->adapt, visitor);
+    return status ? status : em_adapt_visit(engine->adapt, engine->done, visitor);
 }
 
 static em_status save_checkpoint(em_engine *engine)
@@ -480,6 +480,7 @@ static em_status finish(em_engine *engine)
         status = em_draws_forget(engine->config);
     engine->report->evaluations = em_target_evaluations(engine->target);
     engine->report->seconds.total = em_clock() - engine->started;
+    engine->report->seconds.checkpoint = engine->longest_checkpoint;
     em_adapt_seconds(engine->adapt, &engine->report->seconds.exchange,
                      &engine->report->seconds.m_step);
     return status;

@@ -10,6 +10,7 @@
 /* Seconds of this rank, by what they were spent on. */
 typedef struct em_seconds {
     double total, sampling, exchange, m_step, diagnostics, writing;
+    double checkpoint; /* the longest one */
 } em_seconds;
 
 /* What to do about an output, or a part of one, that is there already. */
