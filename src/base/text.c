@@ -49,5 +49,8 @@ em_excerpt em_excerpt_of(const char *text)
             continue;
     snprintf(excerpt.text, sizeof excerpt.text, "%.*s%s", (int)cut, text,
              cut < length ? "..." : "");
+    for (char *c = excerpt.text; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            *c = ' '; /* nothing that a file could send to a terminal */
     return excerpt;
 }

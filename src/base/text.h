@@ -19,7 +19,8 @@ typedef struct em_excerpt {
     char text[72];
 } em_excerpt;
 
-/* The first 64 bytes at most, cut between UTF-8 characters, "..." after a cut. Local. */
+/* The first 64 bytes at most, cut between UTF-8 characters, "..." after a cut; control characters
+ * become blanks. Local. */
 em_excerpt em_excerpt_of(const char *text);
 
 #endif

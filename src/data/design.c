@@ -1,6 +1,7 @@
 #include "data/design.h"
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "par/grid.h"
 #include "par/world.h"
 
@@ -76,7 +77,8 @@ static void warn_constant(const em_table *table, const bool *constant)
         }
     if (count == 0 || em_world_rank() != 0)
         return;
-    fprintf(stderr, "emass: warning: %s: column %s", table->path, table->name[first]);
+    fprintf(stderr, "emass: warning: %s: column %s", table->path,
+            em_excerpt_of(table->name[first]).text);
     if (count > 1)
         fprintf(stderr, " and %lld more", (long long)count - 1);
     fprintf(stderr, ": all values are equal\n");

@@ -37,14 +37,19 @@ static em_status choose_structure(em_adapt *adapt)
                                 : adapt->options->s_count;
 
     adapt->structure = EM_MASS_DIAG;
-    if (!learns(adapt) || adapt->options->structure == EM_STRUCTURE_DIAG)
+    if (adapt->options->structure == EM_STRUCTURE_DIAG)
         return EM_OK;
+    if (!learns(adapt)) { /* nothing is estimated, but a dense mass may be given */
+        if (adapt->options->structure == EM_STRUCTURE_DENSE)
+            adapt->structure = EM_MASS_DENSE;
+        return EM_OK;
+    }
     if (adapt->options->structure == EM_STRUCTURE_AUTO) {
         if (dim <= 200 && planned >= wanted)
             adapt->structure = EM_MASS_DENSE;
         return EM_OK;
     }
-    if (planned < least)
+    if (planned > 0 && planned < least)
         return em_fail(EM_ECONFIG,
                        "mass.structure is dense but an E-step has %lld samples of dimension %lld: "
                        "expected at least %lld (raise mass.s_count or run.warmup), or diag",
@@ -201,6 +206,28 @@ void em_adapt_destroy(em_adapt **out)
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
         em_release(vectors[i]);
     em_release(out);
+}
+
+em_status em_adapt_begin_with(em_adapt *adapt, const double *inverse, double step_size)
+{
+    em_status status = EM_OK;
+
+    for (int64_t i = 0; !status && i < adapt->n_pool; i++) {
+        em_mass *mass = NULL;
+        status = em_mass_create(adapt->structure, adapt->dim, inverse, &mass);
+        if (status > 0)
+            status = em_fail(EM_EDATA, "the inverse mass is not positive definite");
+        if (status)
+            break;
+        em_mass_destroy(&adapt->pools[i].mass);
+        adapt->pools[i].mass = mass;
+        if (adapt->adapts_step) {
+            adapt->pools[i].step_size = step_size;
+            em_dual_averaging_start(&adapt->pools[i].averaging, step_size);
+        }
+    }
+    em_publish_to_chains(adapt);
+    return status;
 }
 
 /* ---------------------------------------------------------------- step size */

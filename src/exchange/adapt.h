@@ -41,6 +41,13 @@ em_status em_adapt_create(const em_mass_options *options, const em_sampler_ops *
                           int64_t warmup, uint64_t seed, em_adapt **out);
 void em_adapt_destroy(em_adapt **adapt);
 
+/*
+ * Replaces the identity by an inverse mass of the engine's structure (em_mass_size elements, the
+ * same on all ranks) and the first step size, for every pool; a step size that is not adapted stays
+ * what the config says. Local. Errors: EM_EDATA when it is not positive definite, EM_EMEMORY.
+ */
+em_status em_adapt_begin_with(em_adapt *adapt, const double *inverse, double step_size);
+
 /* What the chains of this rank use now, [n_local_chain] each. Local. */
 const em_mass *const *em_adapt_mass(const em_adapt *adapt);
 const double *em_adapt_step_size(const em_adapt *adapt);
@@ -64,9 +71,9 @@ int64_t em_adapt_next_meeting(const em_adapt *adapt, int64_t done);
 em_status em_adapt_meet(em_adapt *adapt, em_sampler *sampler, em_target *target, em_block *block,
                         int64_t done);
 
-/* Shows the whole state after `done` iterations, masses included, to a visitor, which saves or replaces
- * it; accumulators only while there is something to adapt. Collective. Errors: the visitor's; EM_EDATA,
- * EM_EMEMORY, agreed. */
+/* Shows the whole state after `done` iterations, masses included, to a visitor, which saves or
+ * replaces it; accumulators only while there is something to adapt. Collective. Errors: the
+ * visitor's; EM_EDATA, EM_EMEMORY, agreed. */
 em_status em_adapt_visit(em_adapt *adapt, int64_t done, const em_visitor *visitor);
 
 /* The M-steps so far. Pools: 1, or the number of chains of the run. Rows are [n_m_step] of pool

@@ -37,4 +37,8 @@ const em_field em_mass_fields[] = {
      "interval rule: level; the paper's 1 gives an empty interval that never fires"},
     {"rule.s_i", EM_FIELD_REAL, AT(rule_s_i), 1, 1e9, "10", NULL, NULL,
      "interval rule: S_count grows by S_count / s_i"},
+    {"from", EM_FIELD_PATH, AT(from), 0, 0, "", NULL, NULL,
+     "begin with the mass and the step size of an earlier run of the same model: its .h5 file"},
+    {"from_positions", EM_FIELD_BOOL, AT(from_positions), 0, 0, "false", NULL, NULL,
+     "and with its last positions (it needs output.save_unconstrained)"},
     {NULL, EM_FIELD_BOOL, 0, 0, 0, NULL, NULL, NULL, NULL}};

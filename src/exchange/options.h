@@ -4,9 +4,12 @@
 
 #include "emass/field.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct em_mass_options {
+    char *from; /* file of an earlier run whose mass and step size are the first ones; or NULL */
+    bool from_positions;        /* its last draws are where the chains begin */
     int estimator;              /* index into em_estimators */
     int structure;              /* em_structure_choice */
     int share;                  /* em_share_choice */

@@ -84,12 +84,12 @@ static em_status add_series(em_draws *draws, em_group *group, em_dimension *chai
     return em_group_add(group, &wanted->variable, wanted->storage, &added->dataset, axis);
 }
 
-/* The slab of this rank in draws first .. first + n, from its packed numbers. Collective; a rank
- * that fails has taken part. */
+/* The slab of this rank in draws first .. first + n, from its packed numbers; nothing where `value`
+ * is NULL. Collective; a rank that fails has taken part. */
 static em_status put_series(const em_draws *draws, const series *put, int64_t first, int64_t n,
                             const void *value)
 {
-    const bool writes = em_grid_shard(draws->grid) == 0;
+    const bool writes = value && em_grid_shard(draws->grid) == 0;
     const hsize_t start[EM_DATASET_AXES] = {(hsize_t)em_grid_first_chain(draws->grid),
                                             (hsize_t)first};
     hsize_t count[EM_DATASET_AXES];
@@ -226,35 +226,29 @@ static const void *pack(const em_draws *draws, const series *packed, int64_t n_r
     return draws->buffer;
 }
 
-/* One collective transfer per series. A rank that fails goes on taking part. */
-static em_status put_all_series(em_draws *draws, int64_t first, int64_t n, const double *value)
-{
-    const int64_t n_row = em_grid_n_local_chain(draws->grid) * n;
-    em_status status = EM_OK, failed;
-
-    for (int64_t i = 0; i < draws->n_series; i++) {
-        const series *put = &draws->series[i];
-
-        failed = put_series(draws, put, first, n, pack(draws, put, n_row, value));
-        status = status ? status : failed;
-        value += put->size;
-        draws->bytes += em_grid_n_chain(draws->grid) * n * put->size * (int64_t)put->item_bytes;
-    }
-    return em_agree(status);
-}
-
 em_status em_draws_put(em_draws *draws, int64_t first, int64_t n, const double *value)
 {
-    em_status status = reserve_buffer(draws, em_grid_n_local_chain(draws->grid) * n);
+    const int64_t n_row = em_grid_n_local_chain(draws->grid) * n;
+    em_status failed, status = reserve_buffer(draws, n_row);
 
     if (!status && em_fault("hdf5-write"))
         status = em_h5_check(-1, draws->series[0].dataset.id,
                              "cannot write draws %lld..%lld: injected fault", (long long)first,
                              (long long)(first + n - 1));
-    status = em_agree(status);
-    if (!status && first + n > draws->n_draw)
-        status = grow(draws, first + n);
-    return status ? status : put_all_series(draws, first, n, value);
+    if (first + n > draws->n_draw && (failed = grow(draws, first + n)))
+        return failed;
+    /* One collective transfer per series. A rank that has failed takes part with nothing, so that
+     * one agreement at the end is enough. */
+    for (int64_t i = 0; i < draws->n_series; i++) {
+        const series *put = &draws->series[i];
+        const void *packed = status ? NULL : pack(draws, put, n_row, value);
+
+        failed = put_series(draws, put, first, n, packed);
+        status = status ? status : failed;
+        value += put->size;
+        draws->bytes += em_grid_n_chain(draws->grid) * n * put->size * (int64_t)put->item_bytes;
+    }
+    return em_agree(status);
 }
 
 void em_draws_keep(em_draws *draws, int64_t n_draw)

@@ -11,7 +11,11 @@
 #include <string.h>
 
 enum { MOST_AXES = 8, LONGEST_LABEL = 256 };
-static const int64_t most_elements = INT64_C(1) << 40;
+static const int64_t most_elements = INT64_C(1) << 24; /* more rows than a table is read for */
+
+/* Draws that a dataset may have, stored or not, and how many more for each byte that is stored: far
+ * more than compression gains. A damaged extent must not fill the memory. */
+static const double free_draws = 0x1p20, draws_per_byte = 0x1p12;
 
 typedef struct dataset {
     em_reader_variable variable;
@@ -47,6 +51,7 @@ static em_status number_labels(hid_t scale, int64_t n, char (*label)[LONGEST_LAB
 static em_status fixed_labels(hid_t scale, hid_t type, int64_t n, char (*label)[LONGEST_LABEL])
 {
     const size_t size = H5Tget_size(type);
+    const int precision = size < LONGEST_LABEL ? (int)size : LONGEST_LABEL;
     char *text = NULL;
     em_status status = em_allocate(n, size, &text);
 
@@ -54,7 +59,7 @@ static em_status fixed_labels(hid_t scale, hid_t type, int64_t n, char (*label)[
         status = em_h5_check(H5Dread(scale, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, text), scale,
                              "cannot read the labels");
     for (int64_t i = 0; !status && i < n; i++)
-        snprintf(label[i], LONGEST_LABEL, "%.*s", (int)size, text + (size_t)i * size);
+        snprintf(label[i], LONGEST_LABEL, "%.*s", precision, text + (size_t)i * size);
     em_release(&text);
     return status;
 }
@@ -182,39 +187,55 @@ static bool is_number(hid_t id)
     return class == H5T_FLOAT || class == H5T_INTEGER || class == H5T_ENUM;
 }
 
-/* Takes the extent of a dataset into the reader; the first one of (chain, draw, ...) sets theirs.
- */
-static em_status take_extent(em_reader *reader, dataset *d)
+static em_status take_axes(const em_reader *reader, int n, const hsize_t *extent,
+                           em_reader_variable *variable)
 {
-    hid_t space = H5Dget_space(d->id);
-    hsize_t extent[H5S_MAX_RANK];
-    const int rank = H5Sget_simple_extent_dims(space, extent, NULL);
-    em_status status = EM_OK;
-
-    em_h5_close(&space);
-    d->variable.n_axes = rank - 2;
-    d->variable.size = 1;
-    if (rank - 2 > MOST_AXES)
+    variable->n_axes = n;
+    variable->size = 1;
+    if (n > MOST_AXES)
         return em_fail(EM_EDATA, "%s: %s has %d axes, expected at most %d", reader->path,
-                       d->variable.name, rank, MOST_AXES + 2);
-    for (int i = 0; i < rank - 2; i++) {
-        d->variable.shape[i] = (int64_t)extent[i + 2];
-        if (extent[i + 2] > (hsize_t)(most_elements / (d->variable.size ? d->variable.size : 1)))
+                       variable->name, n + 2, MOST_AXES + 2);
+    for (int i = 0; i < n; i++) {
+        if (extent[i] > (hsize_t)(most_elements / (variable->size ? variable->size : 1)))
             return em_fail(EM_EDATA, "%s: %s has more elements than can be read", reader->path,
-                           d->variable.name);
-        d->variable.size *= (int64_t)extent[i + 2];
+                           variable->name);
+        variable->shape[i] = (int64_t)extent[i];
+        variable->size *= variable->shape[i];
     }
+    return EM_OK;
+}
+
+/* The first of (chain, draw, ...) sets their extents. */
+static em_status take_draws(em_reader *reader, const hsize_t extent[2], const dataset *d)
+{
+    const hsize_t stored = H5Dget_storage_size(d->id);
+
+    if ((double)extent[0] * (double)extent[1] > free_draws + draws_per_byte * (double)stored)
+        return em_fail(EM_EDATA, "%s: %s claims %llu chains of %llu draws, but has only %llu bytes",
+                       reader->path, d->variable.name, (unsigned long long)extent[0],
+                       (unsigned long long)extent[1], (unsigned long long)stored);
     if (reader->n_variable == 0) {
         reader->n_chain = (int64_t)extent[0];
         reader->n_draw = reader->n_planned = (int64_t)extent[1];
     }
     if ((int64_t)extent[0] != reader->n_chain || (int64_t)extent[1] != reader->n_planned)
-        status = em_fail(EM_EDATA,
-                         "%s: %s has %lld chains of %lld draws, the variable before %lld "
-                         "of %lld",
-                         reader->path, d->variable.name, (long long)extent[0], (long long)extent[1],
-                         (long long)reader->n_chain, (long long)reader->n_draw);
-    return status;
+        return em_fail(EM_EDATA,
+                       "%s: %s has %lld chains of %lld draws, the variable before %lld of %lld",
+                       reader->path, d->variable.name, (long long)extent[0], (long long)extent[1],
+                       (long long)reader->n_chain, (long long)reader->n_planned);
+    return EM_OK;
+}
+
+/* Takes the extent of a dataset into the reader. */
+static em_status take_extent(em_reader *reader, dataset *d)
+{
+    hid_t space = H5Dget_space(d->id);
+    hsize_t extent[H5S_MAX_RANK];
+    const int rank = H5Sget_simple_extent_dims(space, extent, NULL);
+    em_status status = take_axes(reader, rank - 2, extent + 2, &d->variable);
+
+    em_h5_close(&space);
+    return status ? status : take_draws(reader, extent, d);
 }
 
 /* Sets *wanted for datasets of (chain, draw, ...): others, coordinates among them, are passed over.
@@ -509,17 +530,34 @@ em_status em_reader_draws(em_reader *reader, int64_t i, int64_t first_chain, int
 
 /* ---------------------------------------------------------------- attributes */
 
+/* The root attribute, where it is one value of this class, and its type. */
+static hid_t open_attribute(const em_reader *reader, const char *name, H5T_class_t class,
+                            hid_t *type)
+{
+    hid_t attribute = H5I_INVALID_HID, space;
+    hssize_t count;
+
+    *type = H5I_INVALID_HID;
+    if (H5Aexists(reader->file, name) > 0)
+        attribute = H5Aopen(reader->file, name, H5P_DEFAULT);
+    if (attribute < 0)
+        return attribute;
+    *type = H5Aget_type(attribute);
+    space = H5Aget_space(attribute);
+    count = H5Sget_simple_extent_npoints(space);
+    em_h5_close(&space);
+    if (count != 1 || H5Tget_class(*type) != class)
+        em_h5_close(&attribute);
+    return attribute;
+}
+
 bool em_reader_text(em_reader *reader, const char *name, char **text)
 {
     bool found = false;
-    hid_t attribute = H5I_INVALID_HID, type = H5I_INVALID_HID;
+    hid_t type, attribute = open_attribute(reader, name, H5T_STRING, &type);
 
     *text = NULL;
-    if (H5Aexists(reader->file, name) > 0)
-        attribute = H5Aopen(reader->file, name, H5P_DEFAULT);
-    if (attribute >= 0)
-        type = H5Aget_type(attribute);
-    if (type >= 0 && H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) == 0 &&
+    if (attribute >= 0 && H5Tis_variable_str(type) == 0 &&
         em_allocate((int64_t)H5Tget_size(type) + 1, 1, text) == EM_OK)
         found = H5Aread(attribute, type, *text) >= 0;
     if (!found)
@@ -531,15 +569,9 @@ bool em_reader_text(em_reader *reader, const char *name, char **text)
 
 bool em_reader_int(em_reader *reader, const char *name, int64_t *value)
 {
-    bool found = false;
-    hid_t attribute = H5I_INVALID_HID, type = H5I_INVALID_HID;
+    hid_t type, attribute = open_attribute(reader, name, H5T_INTEGER, &type);
+    const bool found = attribute >= 0 && H5Aread(attribute, H5T_NATIVE_INT64, value) >= 0;
 
-    if (H5Aexists(reader->file, name) > 0)
-        attribute = H5Aopen(reader->file, name, H5P_DEFAULT);
-    if (attribute >= 0)
-        type = H5Aget_type(attribute);
-    if (type >= 0 && H5Tget_class(type) == H5T_INTEGER)
-        found = H5Aread(attribute, H5T_NATIVE_INT64, value) >= 0;
     em_h5_close(&type);
     em_h5_close(&attribute);
     return found;
@@ -552,4 +584,29 @@ bool em_reader_has(em_reader *reader, const char *group, const char *name)
     snprintf(path, sizeof path, "%s/%s", group, name);
     return H5Lexists(reader->file, group, H5P_DEFAULT) > 0 &&
            H5Lexists(reader->file, path, H5P_DEFAULT) > 0;
+}
+
+em_status em_read_array(const char *path, const char *name, int64_t *count, double **value)
+{
+    hid_t file, id = H5I_INVALID_HID;
+    em_status status = EM_OK;
+
+    em_h5_quiet();
+    *value = NULL;
+    file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    if (file >= 0)
+        id = H5Dopen2(file, name, H5P_DEFAULT);
+    if (id < 0 || !is_number(id))
+        status = em_fail(EM_EDATA, "%s: found no numbers called %s, expected a file of emass", path,
+                         name);
+    if (!status) {
+        *count = element_count(id);
+        status = em_allocate(*count, sizeof **value, value);
+    }
+    if (!status)
+        status = em_h5_check(H5Dread(id, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, *value),
+                             id, "cannot read it");
+    em_h5_close(&id);
+    em_h5_close(&file);
+    return status;
 }

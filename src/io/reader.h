@@ -52,6 +52,10 @@ em_status em_reader_draws(em_reader *reader, int64_t i, int64_t first_chain, int
 bool em_reader_text(em_reader *reader, const char *name, char **text);
 bool em_reader_int(em_reader *reader, const char *name, int64_t *value);
 
+/* A whole dataset "group/name" of numbers as doubles, freshly allocated (em_release), and how many.
+ * Local. Errors: EM_EDATA, EM_EMEMORY. */
+em_status em_read_array(const char *path, const char *name, int64_t *count, double **value);
+
 /* True when <group>/<name> exists in the file. */
 bool em_reader_has(em_reader *reader, const char *group, const char *name);
 

@@ -23,7 +23,8 @@ static em_status mass_allocate(em_structure structure, int64_t dim, em_mass **ou
     if (status)
         return status;
     *mass = (em_mass){.structure = structure, .dim = dim, .stride = stride};
-    double **const matrices[] = {&mass->inverse, &mass->factor, &mass->root, &mass->root_transposed};
+    double **const matrices[] = {&mass->inverse, &mass->factor, &mass->root,
+                                 &mass->root_transposed};
     for (int i = 0; !status && i < (dense ? 4 : 3); i++)
         status = em_allocate(size, sizeof(double), matrices[i]);
     if (!status && dense)

@@ -16,11 +16,11 @@ typedef enum em_structure { EM_MASS_DIAG, EM_MASS_DENSE } em_structure;
 typedef struct em_mass {
     em_structure structure;
     int64_t dim, stride;
-    double *inverse; /* W: diag [stride]; dense [dim][stride], symmetric */
-    double *factor;  /* of M: p_i = sum_j z_j factor[j][i]; diag: its diagonal, [stride] */
-    double *root;    /* W = root root^T; diag: its diagonal */
-    double *root_transposed;  /* the transpose of root; diag: NULL */
-    double *ones;    /* dense: [stride]; diag: NULL */
+    double *inverse;         /* W: diag [stride]; dense [dim][stride], symmetric */
+    double *factor;          /* of M: p_i = sum_j z_j factor[j][i]; diag: its diagonal, [stride] */
+    double *root;            /* W = root root^T; diag: its diagonal */
+    double *root_transposed; /* the transpose of root; diag: NULL */
+    double *ones;            /* dense: [stride]; diag: NULL */
 } em_mass;
 
 /* The linear maps of a mass. */

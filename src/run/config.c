@@ -335,7 +335,7 @@ static em_status check_together(const parse *p)
                        "%s: run.warmup + run.draws x run.thin is %.0f iterations, expected less "
                        "than 2^40",
                        em_yaml_find(p->yaml, "run.draws")->place, iterations);
-    if (adapts && run->warmup == 0)
+    if (adapts && run->warmup == 0 && !p->config->mass.from)
         return em_fail(EM_ECONFIG,
                        "%s: run.warmup is 0, which leaves no iteration to adapt sampler.step_size "
                        "in, expected a number for it or some warmup",

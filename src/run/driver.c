@@ -7,6 +7,7 @@
 #include "model/list.h"
 #include "par/world.h"
 #include "run/checkpoint.h"
+#include "run/initial.h"
 #include "run/output.h"
 
 #include <math.h>
@@ -23,6 +24,7 @@ enum { MOST_START_TRIES = 100 };
 /* Everything a run holds on one rank. */
 typedef struct em_engine {
     const em_config *config;
+    em_mass_options mass; /* those of the config; the structure of an earlier run's mass */
     em_grid *grid;
     em_model *model;
     em_target *target;
@@ -66,6 +68,30 @@ static em_status create_model(em_engine *engine)
     return status;
 }
 
+/* The adaptation engine, from the identity or from what an earlier run has learned. Collective. */
+static em_status create_adaptation(em_engine *engine)
+{
+    const em_config *config = engine->config;
+    const bool earlier = config->mass.from != NULL;
+    em_initial initial = {.inverse = NULL};
+    em_status status = EM_OK;
+
+    engine->mass = config->mass;
+    if (earlier)
+        status = em_initial_load(config->mass.from, engine->model->dim, &initial);
+    if (!status && earlier)
+        engine->mass.structure =
+            initial.structure == EM_MASS_DENSE ? EM_STRUCTURE_DENSE : EM_STRUCTURE_DIAG;
+    if (!status)
+        status = em_adapt_create(&engine->mass, config->sampler, config->sampler_options,
+                                 engine->grid, engine->model->dim, config->run.warmup,
+                                 (uint64_t)config->run.seed, &engine->adapt);
+    if (!status && earlier)
+        status = em_agree(em_adapt_begin_with(engine->adapt, initial.inverse, initial.step_size));
+    em_initial_release(&initial);
+    return status;
+}
+
 static em_status create_chains(em_engine *engine)
 {
     const em_config *config = engine->config;
@@ -83,9 +109,7 @@ static em_status create_chains(em_engine *engine)
         status = em_allocate(n_chain, sizeof(double), &engine->divergent);
     status = em_agree(status);
     if (!status)
-        status =
-            em_adapt_create(&config->mass, config->sampler, config->sampler_options, engine->grid,
-                            dim, config->run.warmup, (uint64_t)config->run.seed, &engine->adapt);
+        status = create_adaptation(engine);
     if (!status)
         status = em_monitor_create(engine->grid, &config->stop, config->run.draws,
                                    engine->plan.width, monitored_bytes, &engine->monitor);
@@ -123,6 +147,9 @@ static em_status start_chains(em_engine *engine)
 
     for (int64_t c = 0; c < block->n_chain; c++)
         place(engine, c, 0);
+    if (engine->config->mass.from && engine->config->mass.from_positions)
+        status = em_initial_positions(engine->config->mass.from, block->first_chain, block->n_chain,
+                                      block->dim, block->stride, block->theta);
     for (uint64_t attempt = 1; !status && attempt <= MOST_START_TRIES; attempt++) {
         status = em_target_evaluate(engine->target, block->n_chain, block->theta,
                                     block->log_density, block->gradient);
@@ -320,11 +347,13 @@ static void tell(const em_engine *engine, int64_t done)
                          .seconds_left = (double)(plan->total - done) / rate});
 }
 
-/* Seconds until the scheduler ends the job, where it says so. Rank 0. */
+/* Seconds until the scheduler ends the job, where it says so in seconds since 1970. Rank 0. */
 static double job_seconds_left(void)
 {
-    const char *end = getenv("SLURM_JOB_END_TIME");
-    return end ? strtod(end, NULL) - (double)time(NULL) : INFINITY;
+    const char *text = getenv("SLURM_JOB_END_TIME");
+    const double end = text ? strtod(text, NULL) : 0;
+
+    return end > 0 ? end - (double)time(NULL) : INFINITY;
 }
 
 /* Time is over a little before the end: ten seconds, and what three checkpoints took. Collective.

@@ -8,8 +8,8 @@
 
 const char *const em_metric_names[] = {"mass", "expanded_mean", "density", "fisher", NULL};
 
-em_status em_metric_create(const em_metric_options *options, int64_t n_chain, int64_t dim,
-                           em_metric **out)
+em_status em_metric_create(const em_metric_options *options, em_divergence of, int64_t n_chain,
+                           int64_t dim, em_metric **out)
 {
     em_metric *m = NULL;
     em_status status = em_allocate(1, sizeof *m, &m);
@@ -20,11 +20,10 @@ em_status em_metric_create(const em_metric_options *options, int64_t n_chain, in
     m->kind = (em_metric_kind)options->kind;
     m->scale = options->scale;
     m->shift = options->shift;
+    m->of = of;
     m->dim = dim;
     m->stride = em_stride(dim);
-    status = em_allocate(m->stride, sizeof(double), &m->root_divergence);
-    if (!status)
-        status = em_allocate(m->stride, sizeof(double), &m->divergence);
+    status = em_allocate(m->stride, sizeof(double), &m->divergence);
     if (!status && m->kind == EM_METRIC_DENSITY)
         status = em_allocate(n_chain, sizeof(double), &m->log_density);
     if (!status && m->kind == EM_METRIC_DENSITY)
@@ -39,7 +38,6 @@ void em_metric_destroy(em_metric **metric)
 {
     if (*metric) {
         em_release(&(*metric)->root);
-        em_release(&(*metric)->root_divergence);
         em_release(&(*metric)->divergence);
         em_release(&(*metric)->derivative);
         em_release(&(*metric)->scratch);
@@ -104,23 +102,16 @@ static em_status place_mass(em_metric *m, const place *at)
     return EM_OK;
 }
 
-/* For a diagonal root whose a_i changes at the rate s_i with theta_i. */
-static void set_divergences(em_metric *m, int64_t i, double a, double s)
-{
-    m->root[i] = a;
-    m->root_divergence[i] = s;
-    m->divergence[i] = 2 * a * s;
-}
-
 /* a_i = sqrt(theta_i) */
 static em_status place_expanded_mean(em_metric *m, const place *at)
 {
     em_status status = prepare(m, EM_MASS_DIAG);
+    double *a = m->root, *divergence = m->divergence;
 
-    for (int64_t i = 0; !status && i < m->dim; i++) {
-        const double a = sqrt(at->theta[i]);
-        set_divergences(m, i, a, 0.5 / a);
-    }
+    for (int64_t i = 0; !status && i < m->dim; i++)
+        a[i] = sqrt(at->theta[i]);
+    for (int64_t i = 0; !status && i < m->dim; i++)
+        divergence[i] = m->of == EM_DIVERGENCE_OF_ROOT ? 0.5 / a[i] : 1;
     return status;
 }
 
@@ -128,11 +119,14 @@ static em_status place_expanded_mean(em_metric *m, const place *at)
 static em_status place_density(em_metric *m, const place *at)
 {
     const double x = m->shift - at->log_density;
-    const double a = sqrt(m->scale * sqrt(fabs(x)));
+    const double a = sqrt(m->scale * sqrt(fabs(x))), change = -a / (4 * x);
+    const double factor = m->of == EM_DIVERGENCE_OF_ROOT ? change : 2 * a * change;
     em_status status = prepare(m, EM_MASS_DIAG);
 
-    for (int64_t i = 0; !status && i < m->dim; i++)
-        set_divergences(m, i, a, -a / (4 * x) * at->gradient[i]);
+    for (int64_t i = 0; !status && i < m->dim; i++) {
+        m->root[i] = a;
+        m->divergence[i] = factor * at->gradient[i];
+    }
     return status;
 }
 
@@ -163,7 +157,7 @@ static void diverge_root(em_metric *m)
     const int64_t n = m->dim;
     double *GA = m->scratch;
 
-    memset(m->root_divergence, 0, (size_t)n * sizeof(double));
+    memset(m->divergence, 0, (size_t)n * sizeof(double));
     for (int64_t j = 0; j < n; j++) {
         em_multiply(n, m->derivative + j * n * n, m->root, n, GA);
         for (int64_t i = 0; i < n; i++)
@@ -171,7 +165,7 @@ static void diverge_root(em_metric *m)
                 double AGA = 0;
                 for (int64_t l = 0; l < n; l++)
                     AGA += m->root[l * n + i] * GA[l * n + k];
-                m->root_divergence[i] -= m->root[j * n + k] * AGA * (k < i ? 1 : 0.5);
+                m->divergence[i] -= m->root[j * n + k] * AGA * (k < i ? 1 : 0.5);
             }
     }
 }
@@ -192,8 +186,10 @@ static em_status place_fisher(em_metric *m, const place *at)
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j < n; j++)
             m->root[i * n + j] = m->scratch[j * n + i];
-    diverge_root(m);
-    diverge_inverse(m);
+    if (m->of == EM_DIVERGENCE_OF_ROOT)
+        diverge_root(m);
+    else
+        diverge_inverse(m);
     return EM_OK;
 }
 
@@ -263,9 +259,10 @@ void em_metric_root_transposed(const em_metric *metric, const double *x, double 
 
 void em_metric_reflect(const em_metric *metric, double *theta, double *momentum)
 {
-    for (int64_t i = 0; metric->kind == EM_METRIC_EXPANDED_MEAN && i < metric->dim; i++) {
-        if (momentum && theta[i] < 0)
-            momentum[i] = -momentum[i];
+    if (metric->kind != EM_METRIC_EXPANDED_MEAN)
+        return;
+    for (int64_t i = 0; momentum && i < metric->dim; i++)
+        momentum[i] = theta[i] < 0 ? -momentum[i] : momentum[i];
+    for (int64_t i = 0; i < metric->dim; i++)
         theta[i] = fabs(theta[i]);
-    }
 }

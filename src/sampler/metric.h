@@ -43,23 +43,29 @@ typedef struct em_metric_options {
             "singular"                                                                             \
     }
 
+/* What the drift of a kernel takes from the change of the metric. */
+typedef enum em_divergence {
+    EM_DIVERGENCE_OF_INVERSE, /* sum_j d(G^-1)_ij / dtheta_j */
+    EM_DIVERGENCE_OF_ROOT     /* sum_j dA_ji / dtheta_j */
+} em_divergence;
+
 typedef struct em_metric {
     em_metric_kind kind;
     double scale, shift;
+    em_divergence of;
     int64_t dim, stride;
-    em_structure structure;  /* of the root, where it was last placed */
-    double *root;            /* A: diag [stride]; dense [dim][dim] */
-    double *root_divergence; /* [stride]: sum_j dA_ji / dtheta_j */
-    double *divergence;      /* [stride]: sum_j d(G^-1)_ij / dtheta_j */
-    double *derivative;      /* [dim][dim][dim]: dG / dtheta_k of the model's metric */
+    em_structure structure; /* of the root, where it was last placed */
+    double *root;           /* A: diag [stride]; dense [dim][dim] */
+    double *divergence;     /* [stride] */
+    double *derivative;     /* [dim][dim][dim]: dG / dtheta_k of the model's metric */
     double *scratch;
     const em_mass *mass;            /* what EM_METRIC_MASS was made from */
     double *log_density, *gradient; /* of all data: [n_chain], [n_chain][stride] */
 } em_metric;
 
 /* For blocks of n_chain chains, one at a time. Errors: EM_EMEMORY. */
-em_status em_metric_create(const em_metric_options *options, int64_t n_chain, int64_t dim,
-                           em_metric **out);
+em_status em_metric_create(const em_metric_options *options, em_divergence of, int64_t n_chain,
+                           int64_t dim, em_metric **out);
 void em_metric_destroy(em_metric **metric);
 
 /* To be called when the mass may have changed. */
@@ -71,7 +77,7 @@ void em_metric_forget(em_metric *metric);
 em_status em_metric_look(em_metric *metric, const em_step_context *context, const em_block *block,
                          bool is_whole);
 
-/* Sets root and divergences where chain c stands. Allocates the first time, and where masses differ
+/* Sets root and divergence where chain c stands. Allocates the first time, and where masses differ
  * in structure. Errors: EM_NONFINITE where G is not positive definite; those of em_target_metric.
  */
 em_status em_metric_place(em_metric *metric, const em_step_context *context, const em_block *block,

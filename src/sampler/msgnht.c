@@ -59,7 +59,7 @@ static int64_t n_extra(const void *options, int64_t dim)
     return em_stride(dim);
 }
 
-/* p ~ N(0, M), xi ~ N(a, I) */
+/* xi ~ N(a, I) */
 static void draw(em_thermostat *self, const em_step_context *context, em_block *block, int64_t c)
 {
     const msgnht_sampler *s = (const msgnht_sampler *)self;
@@ -67,7 +67,6 @@ static void draw(em_thermostat *self, const em_step_context *context, em_block *
                               (uint64_t)context->iteration, EM_RNG_THERMOSTAT};
     double *xi = block->extra + c * block->n_extra;
 
-    em_thermostat_draw_momentum(self, context, block, c);
     em_normals(&stream, block->dim, xi);
     for (int64_t i = 0; i < block->dim; i++)
         xi[i] += s->options->diffusion;

@@ -90,7 +90,7 @@ typedef struct em_sampler_options {
          offsetof(em_sampler_options, adapt_every),                                                \
          1,                                                                                        \
          1e6,                                                                                      \
-         "10",                                                                                     \
+         "1",                                                                                      \
          NULL,                                                                                     \
          NULL,                                                                                     \
          "iterations between meetings of the chains in warmup"},                                   \
@@ -138,8 +138,9 @@ typedef struct em_sampler_ops {
     /* Numbers per chain in block->extra; NULL: none. Local. */
     int64_t (*n_extra)(const void *options, int64_t dim);
     /* Draws what a chain carries besides its position (momenta, thermostats) from its stationary
-     * law under the current mass: before the first iteration, and whenever the mass has changed.
-     * Kernels that draw fresh momenta in each iteration need none. Local. */
+     * law under the current mass: before the first iteration (context->iteration is 0), and
+     * whenever the mass or the estimate of the noise has changed, when it may keep what depends on
+     * neither. Kernels that draw fresh momenta in each iteration need none. Local. */
     em_status (*refresh)(em_sampler *sampler, const em_step_context *context, em_block *block);
     /* Acceptance probability of one leapfrog step from where each chain stands, with fresh momenta;
      * the block is left as it was. For the search of a first step size; NULL: `step_size: adapt` is

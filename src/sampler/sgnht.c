@@ -55,12 +55,11 @@ typedef struct sgnht_sampler {
     double mu;
 } sgnht_sampler;
 
-/* p ~ N(0, M), xi ~ N(a, 1 / mu) */
+/* xi ~ N(a, 1 / mu) */
 static void draw(em_thermostat *self, const em_step_context *context, em_block *block, int64_t c)
 {
     const sgnht_sampler *s = (const sgnht_sampler *)self;
 
-    em_thermostat_draw_momentum(self, context, block, c);
     block->extra[c] =
         s->options->diffusion + em_stochastic_normal(context, block, c, 0) / sqrt(s->mu);
 }

@@ -66,13 +66,12 @@ static int64_t n_extra(const void *options, int64_t dim)
     return N_EXTRA;
 }
 
-/* p~ ~ N(0, M), q ~ N(a Q, Q), s = 1 */
+/* q ~ N(a Q, Q), s = 1 */
 static void draw(em_thermostat *self, const em_step_context *context, em_block *block, int64_t c)
 {
     const sgnphmc_sampler *s = (const sgnphmc_sampler *)self;
     double *extra = block->extra + c * N_EXTRA;
 
-    em_thermostat_draw_momentum(self, context, block, c);
     extra[LN_S] = 0;
     extra[THERMOSTAT] =
         s->options->diffusion * s->Q + sqrt(s->Q) * em_stochastic_normal(context, block, c, 0);

@@ -64,7 +64,8 @@ static em_status create(const void *untyped, int64_t n_chain, int64_t dim, em_sa
 
     *out = NULL;
     if (!status)
-        status = em_metric_create(&options->metric, n_chain, dim, &s->metric);
+        status =
+            em_metric_create(&options->metric, EM_DIVERGENCE_OF_ROOT, n_chain, dim, &s->metric);
     if (status) {
         destroy((em_sampler *)s);
         return status;
@@ -109,7 +110,7 @@ static void move(sgrhmc_sampler *self, em_block *block, int64_t c)
         force[i] = eps * (g[i] - v[i]) + root * force[i];
     em_metric_root_transposed(metric, force, change);
     for (int64_t i = 0; i < block->dim; i++)
-        r[i] += change[i] + correction * metric->root_divergence[i];
+        r[i] += change[i] + correction * metric->divergence[i];
     em_metric_root(metric, r, v);
     for (int64_t i = 0; i < block->dim; i++)
         theta[i] += eps * v[i];

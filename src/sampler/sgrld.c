@@ -50,7 +50,8 @@ static em_status create(const void *untyped, int64_t n_chain, int64_t dim, em_sa
         em_langevin_create(&em_sgrld, options, sizeof(sgrld_sampler), n_chain, dim, &s);
 
     if (!status)
-        status = em_metric_create(&options->metric, n_chain, dim, &((sgrld_sampler *)s)->metric);
+        status = em_metric_create(&options->metric, EM_DIVERGENCE_OF_INVERSE, n_chain, dim,
+                                  &((sgrld_sampler *)s)->metric);
     if (status) {
         destroy((em_sampler *)s);
         s = NULL;

@@ -132,11 +132,12 @@ static em_status draw(sgrnphmc_sampler *s, const em_step_context *context, em_bl
     return status < 0 ? status : EM_OK;
 }
 
+/* Nothing here depends on the learned mass. */
 static em_status refresh(em_sampler *base, const em_step_context *context, em_block *block)
 {
     em_status status = EM_OK;
 
-    for (int64_t c = 0; !status && c < block->n_chain; c++)
+    for (int64_t c = 0; !status && context->iteration == 0 && c < block->n_chain; c++)
         status = draw((sgrnphmc_sampler *)base, context, block, c);
     return status;
 }

@@ -37,8 +37,9 @@ void em_thermostat_destroy(em_sampler *sampler)
     em_release(&self);
 }
 
-void em_thermostat_draw_momentum(em_thermostat *self, const em_step_context *context,
-                                 em_block *block, int64_t c)
+/* p ~ N(0, M) */
+static void draw_momentum(em_thermostat *self, const em_step_context *context, em_block *block,
+                          int64_t c)
 {
     const int64_t row = c * block->stride;
     const em_stream stream = {context->seed, (uint64_t)(block->first_chain + c),
@@ -53,8 +54,11 @@ em_status em_thermostat_refresh(em_sampler *sampler, const em_step_context *cont
 {
     em_thermostat *self = (em_thermostat *)sampler;
 
-    for (int64_t c = 0; c < block->n_chain; c++)
-        self->draw(self, context, block, c);
+    for (int64_t c = 0; c < block->n_chain; c++) {
+        draw_momentum(self, context, block, c);
+        if (context->iteration == 0)
+            self->draw(self, context, block, c);
+    }
     return EM_OK;
 }
 
@@ -117,12 +121,13 @@ void em_thermostat_end(em_thermostat *self, const em_step_context *context, em_b
 {
     for (int64_t c = 0; c < block->n_chain; c++) {
         const int64_t row = c * block->stride;
-        const bool diverging = !em_chain_is_finite(block, c) ||
-                               !(self->product[c] < hottest * (double)block->dim);
+        const bool diverging =
+            !em_chain_is_finite(block, c) || !(self->product[c] < hottest * (double)block->dim);
         if (diverging) {
             memcpy(block->theta + row, self->start + row,
                    (size_t)block->stride * sizeof *block->theta);
             block->log_density[c] = self->start_density[c];
+            draw_momentum(self, context, block, c);
             self->draw(self, context, block, c);
         }
         em_stochastic_report(self->options, context, block, c, diverging);

@@ -1,7 +1,8 @@
 /*
  * What the thermostat kernels share: momenta and thermostats that live on from one iteration to the
- * next, in block->momentum and block->extra, and are drawn afresh when the mass has changed or the
- * chain diverged. All Local, but for the target.
+ * next, in block->momentum and block->extra. Momenta are drawn afresh when the mass has changed;
+ * thermostats, which have found the noise of the gradient by then and would be slow to find it
+ * again, only when the chain diverged. All Local, but for the target.
  */
 #ifndef EM_SAMPLER_THERMOSTAT_H
 #define EM_SAMPLER_THERMOSTAT_H
@@ -13,7 +14,7 @@ typedef struct em_thermostat em_thermostat;
 struct em_thermostat {
     em_sampler base;
     const em_stochastic_options *options;
-    /* Draws the momentum and thermostats of chain c from their stationary law. */
+    /* Draws the thermostats of chain c from their stationary law. */
     void (*draw)(em_thermostat *self, const em_step_context *context, em_block *block, int64_t c);
     double *start;                   /* [n_chain][stride] where the iteration began */
     double *start_density, *product; /* [n_chain]; p^T W p as the last drift found it */
@@ -25,13 +26,9 @@ em_status em_thermostat_create(const em_sampler_ops *ops, const void *options, s
                                int64_t n_chain, int64_t dim, em_thermostat **out);
 void em_thermostat_destroy(em_sampler *sampler);
 
-/* em_sampler_ops.refresh: draws every chain. */
+/* em_sampler_ops.refresh: p ~ N(0, M), and before the first iteration the thermostats. */
 em_status em_thermostat_refresh(em_sampler *sampler, const em_step_context *context,
                                 em_block *block);
-
-/* p[c] ~ N(0, M), for `draw`. */
-void em_thermostat_draw_momentum(em_thermostat *self, const em_step_context *context,
-                                 em_block *block, int64_t c);
 
 /* Marks where an iteration begins. */
 void em_thermostat_begin(em_thermostat *self, const em_block *block);

@@ -11,6 +11,7 @@
 #include "math/rng.h"
 #include "par/grid.h"
 #include "par/world.h"
+#include "run/checkpoint.h"
 #include "run/driver.h"
 
 #include <string.h>
@@ -153,23 +154,26 @@ static void pooling(void)
 /* ---------------------------------------------------------------- ESS per gradient */
 
 /* The smallest ESS of 4 chains per gradient in sampling, medians over 3 seeds. */
-static double ess_per_gradient(const char *estimator, int64_t n_draw)
+static double ess_per_gradient(const char *estimator, int64_t n_draw, int64_t warmup,
+                               int64_t adapt_every)
 {
     double ess[3];
 
     for (int64_t seed = 1; seed <= 3; seed++) {
-        char yaml[512], file[] = "/tmp/bench_adapt_XXXXXX";
+        char yaml[1024], file[] = "/tmp/bench_adapt_XXXXXX";
         em_config *config = NULL;
         em_report report;
         close(mkstemp(file));
         snprintf(yaml, sizeof yaml,
-                 TARGET "sampler: {name: hmc}\nmass: {estimator: %s}\n"
-                        "run: {chains: 4, warmup: 1000, draws: %lld, seed: %lld}\n"
+                 TARGET "sampler: {name: hmc, adapt_every: %lld}\nmass: {estimator: %s}\n"
+                        "run: {chains: 4, warmup: %lld, draws: %lld, seed: %lld}\n"
                         "output: {file: %s}\n",
-                 estimator, (long long)n_draw, (long long)seed, file);
+                 (long long)adapt_every, estimator, (long long)warmup, (long long)n_draw,
+                 (long long)seed, file);
         require(em_config_parse("bench.yaml", yaml, 0, NULL, &config));
         require(em_run(config, EM_RUN_OVERWRITE, NULL, &report));
         ess[seed - 1] = report.convergence.ess / (10.0 * 4 * (double)n_draw);
+        require(em_checkpoint_forget(config));
         em_config_destroy(&config);
         unlink(file);
     }
@@ -182,14 +186,22 @@ int main(int argc, char **argv)
     if (em_world_start(&argc, &argv))
         return EXIT_FAILURE;
     pooling();
-    const double identity = ess_per_gradient("none", 20000);
+    const double identity = ess_per_gradient("none", 20000, 1000, 1);
     print_figure("ESS per gradient, identity mass, adapted step", identity, "ESS/gradient", 1);
     static const char *const names[] = {"fisher", "variance", "gradient", "momentum"};
     for (int i = 0; i < 4; i++) {
         char name[128];
-        const double ess = ess_per_gradient(names[i], i < 3 ? 2000 : 20000);
+        const double ess = ess_per_gradient(names[i], i < 3 ? 2000 : 20000, 1000, 1);
         snprintf(name, sizeof name, "ESS per gradient, %s, pooled over 4 chains", names[i]);
         print_figure(name, ess, "ESS/gradient", ess / identity);
+    }
+    const double every = ess_per_gradient("fisher", 2000, 300, 1);
+    for (int64_t n = 1; n <= 20; n = n == 5 ? 10 : n == 1 ? 5 : 2 * n) {
+        char name[128];
+        const double ess = ess_per_gradient("fisher", 2000, 300, n);
+        snprintf(name, sizeof name, "ESS per gradient, 300 of warmup, meetings every %lld",
+                 (long long)n);
+        print_figure(name, ess, "ESS/gradient", ess / every);
     }
     em_world_stop();
     return EXIT_SUCCESS;

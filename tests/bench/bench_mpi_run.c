@@ -5,6 +5,7 @@
 #include "bench.h"
 
 #include "par/world.h"
+#include "run/checkpoint.h"
 #include "run/driver.h"
 
 #include <string.h>
@@ -36,6 +37,7 @@ int main(int argc, char **argv)
         print_figure(name, 100 * (s->exchange + s->m_step + s->diagnostics) / s->total, "%", NAN);
         unlink("bench_mpi_run.h5");
     }
+    require(em_checkpoint_forget(config));
     em_config_destroy(&config);
     em_world_stop();
     return EXIT_SUCCESS;

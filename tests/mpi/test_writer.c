@@ -11,7 +11,6 @@
 #include "par/world.h"
 #include "tap.h"
 
-#include <math.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,6 +33,7 @@ static const em_series posterior[] = {
     {{.name = "n_steps"}, EM_STORE_INT},
     {{.name = "diverging"}, EM_STORE_BOOL},
 };
+static const em_series stats[] = {{{.name = "lp"}, EM_STORE_REAL}};
 static const em_series warmup[] = {{{.name = "w", .n_axes = 1, .shape = {W_WIDTH}}, EM_STORE_REAL}};
 
 static const char *path;
@@ -110,21 +110,29 @@ static em_status put_arrays(em_writer *writer)
                   : em_writer_put_array(writer, "observed_data", &count, EM_STORE_INT, value + 5);
 }
 
-/* Draws of two groups, in flushes that do not match the chunks. */
+/* Draws of three groups, in flushes that do not match the chunks. */
 static em_status put_groups(em_writer *writer, const em_grid *grid, int64_t planned, int64_t kept)
 {
-    int first = -1, second = -1;
+    int draws = -1, lp = -1, before = -1;
     em_status status =
-        em_writer_add_draws(writer, "posterior", 5, posterior, planned, N_CHUNK, &first);
+        em_writer_add_draws(writer, "posterior", 5, posterior, planned, N_CHUNK, &draws);
 
     if (!status)
-        status =
-            em_writer_add_draws(writer, "warmup_posterior", 1, warmup, N_WARMUP, N_CHUNK, &second);
-    for (int64_t d = 0; d < N_DRAW && !status; d += 7)
-        status = put(writer, grid, first, d, d + 7 < N_DRAW ? 7 : N_DRAW - d, WIDTH);
+        status = em_writer_add_draws(writer, "sample_stats", 1, stats, planned, N_CHUNK, &lp);
     if (!status)
-        status = put(writer, grid, second, 0, N_WARMUP, W_WIDTH);
-    return status ? status : em_writer_truncate(writer, first, kept);
+        status =
+            em_writer_add_draws(writer, "warmup_posterior", 1, warmup, N_WARMUP, N_CHUNK, &before);
+    for (int64_t d = 0; d < N_DRAW && !status; d += 7) {
+        const int64_t n = d + 7 < N_DRAW ? 7 : N_DRAW - d;
+        status = put(writer, grid, draws, d, n, WIDTH);
+        if (!status)
+            status = put(writer, grid, lp, d, n, 1);
+    }
+    if (!status)
+        status = put(writer, grid, before, 0, N_WARMUP, W_WIDTH);
+    if (!status)
+        status = em_writer_truncate(writer, lp, kept);
+    return status ? status : em_writer_truncate(writer, draws, kept);
 }
 
 static em_status write_sample(const em_grid *grid, int64_t planned, int64_t kept)
@@ -204,6 +212,7 @@ static void write_and_check(int64_t n_chain, int64_t n_shard, int64_t planned, i
     check_all(em_grid_create(n_chain, n_shard, &grid) == EM_OK);
     check_all(write_sample(grid, planned, kept) == EM_OK);
     check_all(group_holds("posterior", 5, n_chain, kept));
+    check_all(group_holds("sample_stats", 1, n_chain, kept));
     check_all(group_holds("warmup_posterior", 1, n_chain, N_WARMUP));
     check_all(attributes_hold());
     em_grid_destroy(&grid);
@@ -238,25 +247,24 @@ START_TEST(test_grown)
 }
 END_TEST
 
-/* What a killed run would leave: NaN after the last draw written, and not complete. */
+/* What a killed run would leave: not complete, and NaN after the last draw written, from which the
+ * reader knows where to stop. */
 START_TEST(test_unwritten)
 {
     em_grid *grid = NULL;
     em_writer *writer = NULL;
     em_reader *reader = NULL;
-    double value[4 * 10] = {0};
+    double value[4 * 6] = {0};
     int group = -1;
     int64_t complete = -1;
 
     check_all(em_grid_create(4, 1, &grid) == EM_OK);
     check_all(em_writer_create(grid, path, false, &writer) == EM_OK);
-    check_all(em_writer_add_draws(writer, "posterior", 1, posterior, 10, N_CHUNK, &group) == EM_OK);
+    check_all(em_writer_add_draws(writer, "sample_stats", 1, stats, 10, N_CHUNK, &group) == EM_OK);
     check_all(em_writer_put_draws(writer, group, 0, 6, value) == EM_OK);
     check_all(em_writer_flush(writer) == EM_OK);
-    check_all(em_reader_open(path, "posterior", &reader) == EM_OK); /* while it is written */
-    check_all(em_reader_elements(reader, 0, 0, 1, value) == EM_OK);
-    for (int i = 0; i < 40; i++)
-        check_all(i % 10 < 6 ? value[i] == 0 : isnan(value[i]) != 0);
+    check_all(em_reader_open(path, "sample_stats", &reader) == EM_OK); /* while it is written */
+    check_all(em_reader_n_chain(reader) == 4 && em_reader_n_draw(reader) == 6);
     check_all(em_reader_int(reader, "complete", &complete) && complete == 0);
     em_reader_close(&reader);
     check_all(em_writer_close(&writer, false) == EM_OK);

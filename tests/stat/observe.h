@@ -63,15 +63,67 @@ static inline double moment_11(const em_block *block, const gaussian_law *law, i
     return second_moment(block, law, c, 1, 1);
 }
 
-/* Makes the covariance of a minibatch gradient (drawn with replacement) R R^T. */
+static inline double momentum_moment(const em_block *block, int64_t c, int i, int j)
+{
+    const double *p = block->momentum + c * block->stride;
+    return p[i] * p[j];
+}
+
+static inline double momentum_00(const em_block *block, const gaussian_law *unused, int64_t c)
+{
+    (void)unused;
+    return momentum_moment(block, c, 0, 0);
+}
+
+static inline double momentum_01(const em_block *block, const gaussian_law *unused, int64_t c)
+{
+    (void)unused;
+    return momentum_moment(block, c, 0, 1);
+}
+
+static inline double momentum_11(const em_block *block, const gaussian_law *unused, int64_t c)
+{
+    (void)unused;
+    return momentum_moment(block, c, 1, 1);
+}
+
+/* (theta - mean)^T A (theta - mean) / D - 1 */
+static inline double excess_energy(const em_block *block, const gaussian_law *law, int64_t c)
+{
+    const double *theta = block->theta + c * block->stride;
+    double sum = 0;
+
+    for (int64_t i = 0; i < law->dim; i++)
+        for (int64_t j = 0; j < law->dim; j++)
+            sum += law->precision[i][j] * (theta[i] - law->mean[i]) * (theta[j] - law->mean[j]);
+    return sum / (double)law->dim - 1;
+}
+
+/* The largest deviation of means from what is expected, in standard errors; infinite where a number
+ * is not finite. */
+static inline double worst_deviation(int64_t n, const em_diagnosis *found, const double *expected)
+{
+    double worst = 0;
+
+    for (int64_t i = 0; i < n; i++) {
+        const double z = fabs(found[i].mean - expected[i]) / found[i].mcse_mean;
+        worst = z <= worst ? worst : isfinite(z) ? z : INFINITY;
+    }
+    return worst;
+}
+
+/* Makes the covariance of a minibatch gradient (drawn with replacement) R R^T: each column of R is
+ * that of some pairs of opposite rows. */
 static inline void set_noise(noisy_model *model, const matrix *R)
 {
     const int64_t dim = model->law.base.dim;
-    const double factor = (double)N_ROW / ROWS_PER_BATCH * N_ROW / (double)dim;
 
-    for (int64_t r = 0; r < N_ROW; r++)
+    for (int64_t r = 0; r < N_ROW; r++) {
+        const int64_t column = r / 2 % dim, n_pair = (N_ROW / 2 - column + dim - 1) / dim;
+        const double factor = (double)N_ROW / ROWS_PER_BATCH * 2 * (double)n_pair;
         for (int64_t i = 0; i < dim; i++)
-            model->b[r][i] = (r % 2 ? -1 : 1) * R->at[i][r / 2 % dim] / sqrt(factor);
+            model->b[r][i] = (r % 2 ? -1 : 1) * R->at[i][column] / sqrt(factor);
+    }
 }
 
 #endif

@@ -19,6 +19,7 @@ typedef struct chains {
     uint64_t seed;
     double eps;
     int64_t n_inner, n_draw;
+    bool refreshes; /* z[1] ~ N(0, 1) before each draw */
 } chains;
 
 /* z of N_CHAIN chains: [dim][N_CHAIN][n_draw]. */
@@ -28,23 +29,29 @@ static visited run_chains(const chains *r)
     visited v = {n, r->n_draw, calloc((size_t)(n * N_CHAIN * r->n_draw), sizeof(double))};
     em_recipe_stepper *stepper = NULL;
     _Alignas(64) double normals[MOST];
+    em_status status = EM_OK;
 
     ck_assert_int_eq(em_recipe_create(&r->recipe, &stepper), EM_OK);
     const int64_t before = em_allocation_count();
     for (int64_t c = 0; c < N_CHAIN; c++) {
         double z[MOST] = {0.5};
         for (int64_t t = -r->n_draw / 20; t < r->n_draw; t++) {
+            const em_stream fresh = {r->seed, (uint64_t)c, (uint64_t)(t + r->n_draw),
+                                     EM_RNG_MOMENTUM};
+            em_normals(&fresh, 1, normals);
+            z[1] = r->refreshes ? normals[0] : z[1];
             for (int64_t k = 0; k < r->n_inner; k++) {
                 const em_stream stream = {r->seed, (uint64_t)c,
                                           (uint64_t)((t + r->n_draw) * r->n_inner + k),
                                           EM_RNG_NOISE};
                 em_normals(&stream, n, normals);
-                ck_assert_int_eq(em_recipe_step(stepper, r->eps, normals, z), EM_OK);
+                status |= em_recipe_step(stepper, r->eps, normals, z);
             }
             for (int64_t i = 0; t >= 0 && i < n; i++)
                 v.x[(i * N_CHAIN + c) * r->n_draw + t] = z[i];
         }
     }
+    ck_assert_int_eq(status, EM_OK);
     ck_assert_int_eq(em_allocation_count(), before);
     em_recipe_destroy(&stepper);
     return v;
@@ -148,7 +155,8 @@ static double curved_z(double of_gamma, bool by_differences, double noise_sd, ui
                           seed + 10 * (uint64_t)half,
                           eps,
                           8 * (1 + half),
-                          4000};
+                          10000,
+                          false};
         visited v = run_chains(&r);
         second_moments(&v, mean[half], error[half]);
         free(v.x);
@@ -168,8 +176,13 @@ START_TEST(changing_matrices_leave_the_target)
     ck_assert_double_lt(curved_z(1, false, 0, seed), 4);
     ck_assert_double_lt(curved_z(1, true, 0, seed), 4);
     ck_assert_double_lt(curved_z(1, false, 1, seed), 4);
-    ck_assert_double_gt(curved_z(0, false, 0, seed), 4);
-    ck_assert_double_gt(curved_z(-1, false, 0, seed), 4);
+}
+END_TEST
+
+START_TEST(without_gamma_or_with_its_sign_printed_fails)
+{
+    ck_assert_double_gt(curved_z(0, false, 0, 1), 4);
+    ck_assert_double_gt(curved_z(-1, false, 0, 1), 4);
 }
 END_TEST
 
@@ -311,7 +324,62 @@ START_TEST(bias_has_order_one)
 }
 END_TEST
 
-/* As HMC, D = 0: the flow has no noise, and Euler's method for it blows up: no stationary law. */
+/* ---- as HMC ---- */
+
+/* z = (theta, p), H = theta^2 / 2 + p^2 / 2 */
+static em_status unit_slope(void *user, const double *z, double *slope)
+{
+    (void)user;
+    slope[0] = z[0];
+    slope[1] = z[1];
+    return EM_OK;
+}
+
+static void flow_matrices(void *user, const double *z, double *D, double *Q)
+{
+    static const double symplectic[] = {0, -1, 1, 0};
+
+    (void)user, (void)z;
+    memset(D, 0, 4 * sizeof *D);
+    memcpy(Q, symplectic, sizeof symplectic);
+}
+
+/* The flow without D for half a unit of time, from a fresh momentum xi. */
+static void step_hmc(const void *self, const double *x, const double *xi, double *out)
+{
+    const double eps = *(const double *)self;
+    double p = xi[0];
+
+    out[0] = x[0];
+    for (int k = 0; k < 0.5 / eps - 0.5; k++) {
+        const double theta = out[0];
+        out[0] += eps * p;
+        p -= eps * theta;
+    }
+}
+
+/* As HMC: D = 0 and momenta drawn afresh. The bias is of order 1; that of leapfrog would be 2. */
+START_TEST(is_hmc)
+{
+    const double one = 1, steps[] = {0.02, 0.01};
+    const matrix truth = {.n = 1, .at = {{1}}};
+    double S[2], bias[2];
+    em_recipe recipe = {.dim = 2, .slope = unit_slope, .matrices = flow_matrices};
+
+    for (int half = 0; half < 2; half++) {
+        ck_assert(linear_law(step_hmc, &steps[half], 1, 1, &one, &S[half]));
+        bias[half] = relative_error(1, &S[half], 1, &truth);
+    }
+    ck_assert_double_eq_tol(order_of(bias[0], bias[1]), 1, 0.1);
+    const chains r = {recipe, (uint64_t)_i + 1, steps[0], 25, 4000, true};
+    visited v = run_chains(&r);
+    v.n_state = 1;
+    ck_assert_double_lt(visited_z(&v, S), 4);
+    free(v.x);
+}
+END_TEST
+
+/* Without that, Euler's method for a flow without noise blows up: no stationary law. */
 START_TEST(no_friction_no_law)
 {
     noisy_model model = noisy_model_of(&law, 0);
@@ -341,7 +409,7 @@ START_TEST(bad_matrices_are_refused)
 }
 END_TEST
 
-/* ---- as HMC with refreshment, SGNHT and SGRHMC: by the library ---- */
+/* ---- as SGNHT and SGRHMC ---- */
 
 /* z = (theta, p, xi), H = theta^2 / 2 + p^2 / 2 + mu (xi - a)^2 / 2: D_pp = a, Q_p,xi = p / mu. */
 enum { THETA, MOMENTUM, XI };
@@ -368,16 +436,8 @@ static void thermostat_matrices(void *user, const double *z, double *D, double *
     Q[3 * XI + MOMENTUM] = -z[MOMENTUM] / mu;
 }
 
-/* z = (theta, r), H = theta^2 / 2 + r^2 / 2, A = G^-1/2 = sqrt(1.5 sqrt(theta^2 / 2 + 0.5)):
+/* z = (theta, r) with the same H, A = G^-1/2 = sqrt(1.5 sqrt(theta^2 / 2 + 0.5)):
  * D_rr = A^2, Q_theta,r = -A, Q_r,theta = A. */
-static em_status riemannian_slope(void *user, const double *z, double *slope)
-{
-    (void)user;
-    slope[0] = z[0];
-    slope[1] = z[1];
-    return EM_OK;
-}
-
 static void riemannian_matrices(void *user, const double *z, double *D, double *Q)
 {
     const double A = sqrt(1.5 * sqrt(z[0] * z[0] / 2 + 0.5));
@@ -392,9 +452,8 @@ static void riemannian_matrices(void *user, const double *z, double *D, double *
 
 static void no_divergence(void *user, const double *z, double *gamma)
 {
-    (void)user;
-    (void)z;
-    memset(gamma, 0, MOST * sizeof(double) / 4);
+    (void)user, (void)z;
+    gamma[0] = gamma[1] = 0;
 }
 
 /* E theta^2 - 1 extrapolated to eps = 0, in standard errors beyond 1 %. */
@@ -403,8 +462,8 @@ static double unit_variance_z(const em_recipe *recipe, uint64_t seed)
     double mean[2][3], error[2][3];
 
     for (int half = 0; half < 2; half++) {
-        const chains r = {*recipe, seed + 10 * (uint64_t)half, 0.04 / (1 + half), 8 * (1 + half),
-                          6000};
+        const chains r = {
+            *recipe, seed + 10 * (uint64_t)half, 0.04 / (1 + half), 8 * (1 + half), 12000, false};
         visited v = run_chains(&r);
         second_moments(&v, mean[half], error[half]);
         free(v.x);
@@ -417,7 +476,7 @@ START_TEST(is_sgnht_and_sgrhmc)
 {
     const uint64_t seed = (uint64_t)_i + 1;
     em_recipe thermostat = {.dim = 3, .slope = thermostat_slope, .matrices = thermostat_matrices};
-    em_recipe riemannian = {.dim = 2, .slope = riemannian_slope, .matrices = riemannian_matrices};
+    em_recipe riemannian = {.dim = 2, .slope = unit_slope, .matrices = riemannian_matrices};
 
     ck_assert_double_lt(unit_variance_z(&thermostat, seed), 4);
     ck_assert_double_lt(unit_variance_z(&riemannian, seed), 4);
@@ -436,8 +495,10 @@ int main(int argc, char **argv)
         return EXIT_FAILURE;
     tcase_set_timeout(law_case, 120);
     tcase_add_loop_test(law_case, changing_matrices_leave_the_target, 0, 4);
+    tcase_add_test(law_case, without_gamma_or_with_its_sign_printed_fails);
     tcase_add_loop_test(law_case, constant_matrices_have_the_exact_law, 0, 4);
     tcase_add_test(law_case, bias_has_order_one);
+    tcase_add_loop_test(law_case, is_hmc, 0, 4);
     tcase_add_test(law_case, no_friction_no_law);
     tcase_add_test(law_case, bad_matrices_are_refused);
     tcase_add_loop_test(law_case, is_sgnht_and_sgrhmc, 0, 4);

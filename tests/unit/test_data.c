@@ -176,6 +176,24 @@ START_TEST(test_libsvm)
 }
 END_TEST
 
+/* Rows without an entry are sparse all the same: a dense table would have all columns. */
+START_TEST(test_libsvm_without_entries)
+{
+    em_table_options options = options_of(path);
+    em_table *table;
+
+    options.format = EM_TABLE_LIBSVM;
+    options.columns = 3;
+    write_text("1\n0\n");
+    table = read_table(&options);
+    ck_assert_int_eq(table->n_row, 2);
+    ck_assert_int_eq(table->n_column, 3);
+    ck_assert_int_eq(table->start[2], 0);
+    ck_assert_ptr_nonnull(table->column);
+    em_table_destroy(&table);
+}
+END_TEST
+
 /* The hash is of the content: compression does not change it, one digit does. */
 START_TEST(test_gzip_and_hash)
 {
@@ -679,6 +697,9 @@ START_TEST(test_constant_column_warns)
     ck_assert_ptr_eq(strchr(text, '\n'), text + strlen(text) - 1);
     ck_assert_ptr_nonnull(
         strstr(warning_of("1 1:1 2:3\n0 1:1\n", text, sizeof text), "column x1: all"));
+    ck_assert_ptr_nonnull(/* nothing that a terminal would obey */
+                          strstr(warning_of("a\033[2J,b\n4,7\n4,6\n", text, sizeof text),
+                                 "column a [2J: all"));
 }
 END_TEST
 
@@ -790,6 +811,7 @@ static Suite *data_suite(void)
     tcase_add_test(reading, test_header_by_option);
     tcase_add_test(reading, test_format_by_option);
     tcase_add_test(reading, test_libsvm);
+    tcase_add_test(reading, test_libsvm_without_entries);
     tcase_add_test(reading, test_gzip_and_hash);
     tcase_add_test(reading, test_locale);
     tcase_add_test(reading, test_wide);

@@ -1,0 +1,26 @@
+/* What a run takes over from an earlier one (mass.from): mass, step size, positions. */
+#ifndef EM_RUN_INITIAL_H
+#define EM_RUN_INITIAL_H
+
+#include "par/grid.h"
+#include "run/config.h"
+
+typedef struct em_initial {
+    em_structure structure;
+    double *inverse; /* em_mass_size elements, the same on all ranks */
+    double step_size;
+} em_initial;
+
+/* Reads the final mass and the mean step size of the file. Collective. Errors, agreed: EM_EDATA
+ * when the file is not one of emass, or of another dimension, or its chains shared no mass. */
+em_status em_initial_load(const char *path, int64_t dim, em_initial *out);
+void em_initial_release(em_initial *initial);
+
+/*
+ * theta[c] = the last unconstrained draw of the file's chain c, for the chains of this rank,
+ * [n][stride]; a file of fewer chains is gone through again. Local. Errors: EM_EDATA.
+ */
+em_status em_initial_positions(const char *path, int64_t first_chain, int64_t n_chain, int64_t dim,
+                               int64_t stride, double *theta);
+
+#endif

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# A run that begins with the mass, step size and positions of an earlier one (mass.from).
+# shellcheck source=tests/run/lib.sh disable=SC2317
+. "$(dirname "$0")/lib.sh"
+cd "$scratch" || exit 1
+
+cat >run.yaml <<'YAML'
+model: {name: gaussian, dim: 30, condition: 10000, rotation: true}
+sampler: {name: hmc}
+run: {chains: 4, warmup: 1000, draws: 500}
+output: {save_unconstrained: true}
+YAML
+
+# The verdict of a run, with its smallest ESS.
+ess() { # ARGUMENT...
+    timeout 60 mpirun -n 2 "$emass" run run.yaml --progress none --output new.h5 --overwrite "$@" |
+        sed -nE 's/.*smallest ESS ([0-9]+).*/\1/p'
+}
+
+# Without any warmup of its own it samples like the earlier run: the smallest of 60 bulk and tail ESS
+# of 2000 draws is some hundred; from the identity it is a few.
+takes_over() {
+    local with without
+    with=$(ess --set mass.from=old.h5 --set mass.from_positions=true --set run.warmup=0)
+    without=$(ess --set run.warmup=1 --set mass.estimator=none)
+    echo "smallest ESS: $with with, $without without"
+    [ "$with" -gt 200 ] && [ "$without" -lt 50 ]
+}
+
+refuses() { # TEXT ARGUMENT...
+    local text=$1 status=0 said
+    shift
+    said=$(timeout 60 "$emass" run run.yaml --output none.h5 "$@" 2>&1) || status=$?
+    echo "$said"
+    [ "$status" = 2 ] && grep -qF -- "$text" <<<"$said" && [ ! -e none.h5 ]
+}
+
+check 'an earlier run' timeout 60 mpirun -n 2 "$emass" run run.yaml --quiet --output old.h5
+check 'mass, step size and positions are taken over' takes_over
+check 'an earlier run of another dimension' refuses 'expected 7 or 7 x 7' --set mass.from=old.h5 \
+    --set model.dim=7
+check 'no such file' refuses 'missing.h5' --set mass.from=missing.h5
+finish

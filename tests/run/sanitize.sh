@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# Everything under AddressSanitizer and UndefinedBehaviorSanitizer, for a moment each: the unit
+# tests, leaks included, every sampler and model, ranks and shards, the other commands, bad input.
+# Leaks of the whole program are for valgrind.sh.   timeout: 400
+# shellcheck source=tests/run/lib.sh disable=SC2317
+. "$(dirname "$0")/lib.sh"
+cd "$(dirname "$0")/../.." || exit 1
+asan=$build/asan emass=$build/asan/emass
+units=(tests/unit/test_*.c)
+units=("${units[@]%.c}")
+
+compile() {
+    make --silent -j"$(nproc)" MODE=asan B="$asan" "$emass" "${units[@]/#/$asan/}"
+}
+
+# All at once, as far as there are cores; what each says is looked at later.
+run_units() {
+    # shellcheck disable=SC2016
+    printf '%s\n' "${units[@]##*/}" | ASAN_OPTIONS=detect_leaks=1 xargs -P "$(nproc)" -I{} \
+        sh -c '"$0/tests/unit/{}" >"$1/{}.log" 2>&1; echo $? >"$1/{}.status"' "$asan" "$scratch"
+}
+
+unit_passes() { # NAME
+    cat "$scratch/$1.log"
+    [ "$(cat "$scratch/$1.status")" = 0 ]
+}
+
+# The command ends as it should, and no sanitizer has anything to say.
+clean() { # STATUS COMMAND...
+    local expected=$1 status=0
+    shift
+    timeout 60 "$@" >"$scratch/log" 2>&1 || status=$?
+    cat "$scratch/log"
+    echo "exit status $status, expected $expected"
+    [ "$status" = "$expected" ] && ! grep -E 'Sanitizer|runtime error:' "$scratch/log"
+}
+
+names() { # WHAT: of the samplers, or of the models
+    "$emass" list "$1" | sed -n 's/^  \([a-z_]*\) .*/\1/p'
+}
+
+# The shortest of runs.
+config() { # MODEL SAMPLER
+    printf 'model: {name: %s}\nsampler: {name: %s}\nrun: {chains: 3, warmup: 20, draws: 20}\n' \
+        "$1" "$2"
+}
+
+# ---- the library ----
+check "it compiles" compile
+run_units
+for unit in "${units[@]##*/}"; do check "unit/$unit, and no leak" unit_passes "$unit"; done
+
+# ---- the program ----
+export ASAN_OPTIONS=detect_leaks=0
+cd "$scratch" || exit 1
+awk 'BEGIN { srand(1); for (i = 0; i < 60; i++) print rand(), rand(), i % 2 }' >table
+short=(--quiet --overwrite --output out.h5)
+for sampler in $(names samplers); do
+    config 'logistic, data: table' "$sampler" >"$sampler.yaml"
+    check "sampler $sampler" clean 0 "$emass" run "$sampler.yaml" "${short[@]}"
+done
+for model in $(names models); do
+    config "$model" hmc >model.yaml
+    [ "$model" != linear ] || config 'linear, data: table' hmc >model.yaml
+    check "model $model" clean 0 "$emass" run model.yaml "${short[@]}"
+done
+check "two ranks, warmup saved" clean 0 mpirun -n 2 "$emass" run hmc.yaml "${short[@]}" \
+    --set output.save_warmup=true --set output.save_unconstrained=true
+check "two shards" clean 0 mpirun -n 2 "$emass" run sgld.yaml "${short[@]}" --set run.shards=2 \
+    --set sampler.minibatch=10
+check "stopped by the time limit" clean 75 mpirun -n 2 "$emass" run hmc.yaml --output long.h5 \
+    --set run.draws=1e6 --max-time 1
+check "resumed" clean 75 "$emass" run hmc.yaml --output long.h5 --resume --set run.draws=1e6 \
+    --max-time 1
+check "check" clean 0 mpirun -n 2 "$emass" check hmc.yaml
+check "summary" clean 0 mpirun -n 2 "$emass" summary out.h5 --sort r_hat --csv
+check "list" clean 0 "$emass" list
+
+# ---- bad input ----
+check "no such option" clean 2 "$emass" run hmc.yaml --set sampler.leapfrogs=3
+check "not YAML" clean 2 "$emass" run table
+printf '1,2,0\n3,1\n' >ragged
+check "a ragged table" clean 2 mpirun -n 2 "$emass" run hmc.yaml --set model.data=ragged
+check "not HDF5" clean 2 "$emass" summary table
+head -c 5000 out.h5 >cut.h5
+check "a truncated file" clean 2 mpirun -n 2 "$emass" summary cut.h5
+finish

@@ -1,0 +1,310 @@
+/*
+ * What the adaptation engine learns, on a Gaussian of 5 dimensions and condition number 100. From
+ * the momenta of a thermostat, a mass proportional to the covariance of the gradient noise; from
+ * that covariance itself, the same at once; from the momenta of HMC, nothing.
+ */
+#include "exchange/adapt.h"
+#include "observe.h"
+#include "par/world.h"
+
+enum { DIM = 5 };
+
+static em_grid *grid;
+
+/* A = diag(1, sqrt 10, 10, 10 sqrt 10, 100) */
+static const gaussian_law law = {.dim = DIM,
+                                 .precision = {{1},
+                                               {0, 3.1622776601683795},
+                                               {0, 0, 10},
+                                               {0, 0, 0, 31.622776601683793},
+                                               {0, 0, 0, 0, 100}}};
+
+/* Of the gradient noise: nothing, 20 A, or 20 tr(A) / D I. */
+enum noise { NONE, LIKE_TARGET, ISOTROPIC };
+
+/* A run of the engine on 8 chains. */
+typedef struct engine {
+    noisy_model model;
+    em_config *config;
+    em_target *target;
+    em_block *block;
+    em_sampler *sampler;
+    em_adapt *adapt;
+    uint64_t seed;
+    int64_t iteration;
+} engine;
+
+static matrix root_of_noise(enum noise noise)
+{
+    matrix root = {.n = DIM};
+    double trace = 0;
+
+    for (int i = 0; i < DIM; i++)
+        trace += law.precision[i][i];
+    for (int i = 0; i < DIM; i++)
+        root.at[i][i] = noise == NONE          ? 0
+                        : noise == LIKE_TARGET ? sqrt(20 * law.precision[i][i])
+                                               : sqrt(20 * trace / DIM);
+    return root;
+}
+
+static void open_engine(const char *sections, enum noise noise, uint64_t seed, engine *e)
+{
+    const matrix root = root_of_noise(noise);
+    char text[512];
+
+    snprintf(text, sizeof text, "model: {name: gaussian}\n%s", sections);
+    ck_assert_msg(em_config_parse("test.yaml", text, 0, NULL, &e->config) == EM_OK, "%s",
+                  em_error_text());
+    const em_sampler_ops *ops = e->config->sampler;
+    const void *options = e->config->sampler_options;
+    e->model = noisy_model_of(&law, 0);
+    set_noise(&e->model, &root);
+    em_target_create(&e->model.law.base, grid, N_CHAIN, &e->target);
+    em_block_create(0, N_CHAIN, DIM, ops->n_extra ? ops->n_extra(options, DIM) : 0, &e->block);
+    ops->create(options, N_CHAIN, DIM, &e->sampler);
+    ck_assert_int_eq(em_adapt_create(&e->config->mass, ops, options, grid, DIM,
+                                     e->config->run.warmup, seed, &e->adapt),
+                     EM_OK);
+    e->seed = seed;
+    e->iteration = 0;
+    for (int64_t c = 0; c < N_CHAIN; c++)
+        law_draw(&law, seed, c, e->block->theta + c * e->block->stride);
+    em_target_evaluate(e->target, N_CHAIN, e->block->theta, e->block->log_density,
+                       e->block->gradient);
+    ck_assert_int_eq(em_adapt_start(e->adapt, e->sampler, e->target, e->block), EM_OK);
+}
+
+static void close_engine(engine *e)
+{
+    em_adapt_destroy(&e->adapt);
+    e->sampler->ops->destroy(e->sampler);
+    em_block_destroy(&e->block);
+    em_target_destroy(&e->target);
+    em_config_destroy(&e->config);
+}
+
+static void iterate(engine *e)
+{
+    const em_step_context context = {.target = e->target,
+                                     .mass = em_adapt_mass(e->adapt),
+                                     .step_size = em_adapt_step_size(e->adapt),
+                                     .seed = e->seed,
+                                     .iteration = e->iteration++,
+                                     .noise = em_adapt_noise(e->adapt)};
+    ck_assert_int_eq(e->sampler->ops->step(e->sampler, &context, e->block), EM_OK);
+}
+
+static void warm_up(engine *e)
+{
+    const int64_t warmup = e->config->run.warmup;
+    int64_t meeting = em_adapt_next_meeting(e->adapt, 0);
+
+    while (e->iteration < warmup) {
+        const int64_t t = e->iteration;
+        iterate(e);
+        ck_assert_int_eq(em_adapt_observe(e->adapt, e->target, e->block, t), EM_OK);
+        if (e->iteration < meeting)
+            continue;
+        ck_assert_int_eq(em_adapt_meet(e->adapt, e->sampler, e->target, e->block, meeting), EM_OK);
+        meeting = em_adapt_next_meeting(e->adapt, meeting);
+    }
+}
+
+/* Draws of each coordinate after warmup: mean square over the true variance, and bulk ESS. */
+static void sample(engine *e, int64_t n_draw, double *ratio, double *ess)
+{
+    double *x = calloc((size_t)(DIM * N_CHAIN * n_draw), sizeof *x);
+    em_diag *diag = NULL;
+    em_diagnosis diagnosis;
+
+    for (int64_t t = 0; t < n_draw; t++) {
+        iterate(e);
+        for (int64_t i = 0; i < DIM; i++)
+            for (int64_t c = 0; c < N_CHAIN; c++)
+                x[(i * N_CHAIN + c) * n_draw + t] = e->block->theta[c * e->block->stride + i];
+    }
+    em_diag_create(&diag);
+    for (int64_t i = 0; i < DIM; i++) {
+        double *row = x + i * N_CHAIN * n_draw, squares = 0;
+        em_diagnose(diag, N_CHAIN, n_draw, row, &diagnosis);
+        for (int64_t k = 0; k < N_CHAIN * n_draw; k++)
+            squares += row[k] * row[k];
+        ratio[i] = squares / (double)(N_CHAIN * n_draw) * law.precision[i][i];
+        ess[i] = diagnosis.ess_bulk;
+    }
+    em_diag_destroy(&diag);
+    free(x);
+}
+
+/* cond(M^-1 A), by the eigenvalues of A^1/2 W A^1/2 */
+static double condition(const engine *e)
+{
+    double w[DIM * DIM], value[DIM];
+    const em_mass *mass = em_adapt_mass(e->adapt)[0];
+
+    memset(w, 0, sizeof w);
+    if (mass->structure == EM_MASS_DENSE)
+        em_mass_inverse(mass, w);
+    for (int i = 0; i < DIM; i++)
+        for (int j = 0; j < DIM; j++) {
+            if (mass->structure == EM_MASS_DIAG && i == j)
+                w[i * DIM + i] = mass->inverse[i];
+            w[i * DIM + j] *= sqrt(law.precision[i][i] * law.precision[j][j]);
+        }
+    ck_assert_int_eq(em_eigen(DIM, w, DIM, value), EM_OK);
+    return value[DIM - 1] / value[0];
+}
+
+/* Runs warmup and 3000 draws; cond(M^-1 A), the largest |Sigma_ii / truth - 1|, and the smallest
+ * ESS per gradient, counting those of sampling, `per_draw` each. */
+typedef struct outcome {
+    double condition, worst_ratio, ess_per_gradient;
+} outcome;
+
+static outcome outcome_of(const char *sections, enum noise noise, double per_draw, uint64_t seed)
+{
+    enum { N_DRAW = 3000 };
+    double ratio[DIM], ess[DIM];
+    outcome out = {.ess_per_gradient = INFINITY};
+    engine e;
+
+    open_engine(sections, noise, seed, &e);
+    warm_up(&e);
+    out.condition = condition(&e);
+    sample(&e, N_DRAW, ratio, ess);
+    close_engine(&e);
+    for (int i = 0; i < DIM; i++) {
+        out.worst_ratio = fmax(out.worst_ratio, fabs(ratio[i] - 1));
+        out.ess_per_gradient = fmin(out.ess_per_gradient, ess[i] / (N_CHAIN * N_DRAW * per_draw));
+    }
+    return out;
+}
+
+#define SGNHT                                                                                      \
+    "sampler: {name: sgnht, step_size: 0.02, diffusion: 10, minibatch: 6, replacement: true}\n"
+#define MOMENTUM "mass: {estimator: momentum, s_count: 800, kappa.eta: 0.6}\nrun: {warmup: 10200}\n"
+
+/* 100 M-steps. Standard errors of the ratios are 0.015 to 0.03. */
+START_TEST(sgnht_em_learns_the_noise)
+{
+    const outcome o = outcome_of(SGNHT MOMENTUM, LIKE_TARGET, 10, (uint64_t)_i + 1);
+
+    ck_assert_double_lt(o.condition, 3);
+    ck_assert_double_lt(o.worst_ratio, 0.1);
+}
+END_TEST
+
+/* Noise that is not like the target, or none, teaches nothing about it; without learning the
+ * covariance is far off. */
+START_TEST(sgnht_em_learns_nothing_else)
+{
+    const uint64_t seed = (uint64_t)_i + 1;
+
+    ck_assert_double_gt(outcome_of(SGNHT MOMENTUM, NONE, 10, seed).condition, 50);
+    ck_assert_double_gt(outcome_of(SGNHT MOMENTUM, ISOTROPIC, 10, seed).condition, 50);
+    ck_assert_double_gt(
+        outcome_of(SGNHT "mass: {estimator: none}\nrun: {warmup: 1000}\n", LIKE_TARGET, 10, seed)
+            .worst_ratio,
+        0.3);
+}
+END_TEST
+
+/* 13 iterations of 8 chains: 104 samples. */
+#define HUNDRED                                                                                    \
+    "mass: {estimator: noise, s_count: 100, init_buffer: 0, term_buffer: 0}\nrun: {warmup: 13}\n"
+START_TEST(a_hundred_samples_of_the_noise_do_as_well)
+{
+    const outcome o = outcome_of(SGNHT HUNDRED, LIKE_TARGET, 10, (uint64_t)_i + 1);
+
+    ck_assert_double_lt(o.condition, 3);
+    ck_assert_double_lt(o.worst_ratio, 0.1);
+}
+END_TEST
+
+/* With exact gradients momenta are N(0, M) whatever M is, and ESS per gradient stays what it was;
+ * the Fisher criterion shows that it could have grown. */
+START_TEST(hmc_em_learns_nothing)
+{
+    const uint64_t seed = (uint64_t)_i + 1;
+#define HMC(estimator)                                                                             \
+    "sampler: {name: hmc, leapfrog_steps: 2}\nmass: {estimator: " estimator                        \
+    ", s_count: 800}\nrun: {warmup: 3000}\n"
+    const outcome none = outcome_of(HMC("none"), NONE, 2, seed);
+    const outcome momentum = outcome_of(HMC("momentum"), NONE, 2, seed);
+    const outcome fisher = outcome_of(HMC("fisher"), NONE, 2, seed);
+
+    ck_assert_double_lt(momentum.ess_per_gradient, 1.5 * none.ess_per_gradient);
+    ck_assert_double_gt(fisher.ess_per_gradient, 3 * none.ess_per_gradient);
+}
+END_TEST
+
+/* ---- the noise that is published to kernels ---- */
+
+/* Its elements V_ij are means of n products of Gaussian-like numbers, of standard deviation below
+ * sqrt(3 V_ii V_jj / n). */
+START_TEST(noise_is_published)
+{
+    const enum noise noise = _i % 2 ? LIKE_TARGET : ISOTROPIC;
+    const matrix root = root_of_noise(noise);
+    engine e;
+
+    open_engine("sampler: {name: sghmc, step_size: 0.001, minibatch: 6, replacement: true}\n"
+                "mass: {estimator: none, s_count: 200, init_buffer: 0, term_buffer: 0}\n"
+                "run: {warmup: 175}\n",
+                noise, (uint64_t)_i + 1, &e);
+    ck_assert_ptr_null(em_adapt_noise(e.adapt));
+    warm_up(&e);
+    ck_assert_ptr_nonnull(em_adapt_noise(e.adapt));
+    const em_noise *found = em_adapt_noise(e.adapt)[0];
+    ck_assert_int_eq(found->structure, EM_MASS_DENSE);
+    for (int i = 0; i < DIM; i++)
+        for (int j = 0; j < DIM; j++) {
+            const double scale = root.at[i][i] * root.at[j][j];
+            const double expected = i == j ? scale : 0;
+            ck_assert_double_le(fabs(found->covariance[i * DIM + j] - expected),
+                                4 * scale * sqrt(3.0 / 800));
+        }
+    close_engine(&e);
+}
+END_TEST
+
+START_TEST(noise_needs_minibatches)
+{
+    em_config *config;
+    em_adapt *adapt;
+
+    ck_assert_int_eq(em_config_parse("test.yaml",
+                                     "model: {name: gaussian}\n"
+                                     "sampler: {name: sgnht}\n"
+                                     "mass: {estimator: noise}\n",
+                                     0, NULL, &config),
+                     EM_OK);
+    ck_assert_int_eq(em_adapt_create(&config->mass, config->sampler, config->sampler_options, grid,
+                                     DIM, 1000, 1, &adapt),
+                     EM_ECONFIG);
+    em_config_destroy(&config);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    Suite *suite = suite_create("em");
+    TCase *em = tcase_create("em");
+    int failed;
+
+    if (em_world_start(&argc, &argv) || em_grid_create(N_CHAIN, 1, &grid))
+        return EXIT_FAILURE;
+    tcase_set_timeout(em, 60);
+    tcase_add_loop_test(em, sgnht_em_learns_the_noise, 0, 4);
+    tcase_add_loop_test(em, sgnht_em_learns_nothing_else, 0, 4);
+    tcase_add_loop_test(em, a_hundred_samples_of_the_noise_do_as_well, 0, 4);
+    tcase_add_loop_test(em, hmc_em_learns_nothing, 0, 4);
+    tcase_add_loop_test(em, noise_is_published, 0, 4);
+    tcase_add_test(em, noise_needs_minibatches);
+    suite_add_tcase(suite, em);
+    failed = run_suite(suite, CK_NOFORK);
+    em_grid_destroy(&grid);
+    em_world_stop();
+    return failed;
+}
