@@ -273,14 +273,13 @@ void em_baths_destroy(em_baths *baths)
     em_release(&baths->key);
 }
 
-static struct em_bath_key key_of(const em_step_context *context, bool corrects, int64_t c)
+static em_bath_key key_of(const em_step_context *context, bool corrects, int64_t c)
 {
-    return (struct em_bath_key){context->mass[c],
-                                corrects && context->noise ? context->noise[c] : NULL,
-                                context->step_size[c]};
+    return (em_bath_key){context->mass[c], corrects && context->noise ? context->noise[c] : NULL,
+                         context->step_size[c]};
 }
 
-static bool same_key(const struct em_bath_key *a, const struct em_bath_key *b)
+static bool same_key(const em_bath_key *a, const em_bath_key *b)
 {
     return a->mass == b->mass && a->noise == b->noise && a->step_size == b->step_size;
 }
@@ -288,7 +287,7 @@ static bool same_key(const struct em_bath_key *a, const struct em_bath_key *b)
 static bool up_to_date(const em_baths *baths, const em_step_context *context, bool corrects)
 {
     for (int64_t c = 0; c < baths->n_chain; c++) {
-        const struct em_bath_key key = key_of(context, corrects, c);
+        const em_bath_key key = key_of(context, corrects, c);
         if (!baths->bath[c] || !same_key(&key, &baths->key[c]))
             return false;
     }

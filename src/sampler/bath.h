@@ -50,19 +50,22 @@ void em_bath_noise(em_bath *const *bath, int64_t n_chain, double b, const double
 /* out[c] = E x[c]; no aliasing. */
 void em_bath_decay(em_bath *const *bath, int64_t n_chain, const double *x, double *out);
 
-/* The baths of a block of chains; neighbours with the same mass, noise and step size share one. */
+/* What the bath of a chain is made from. */
+typedef struct em_bath_key {
+    const em_mass *mass;
+    const em_noise *noise; /* NULL: V is zero */
+    double step_size;
+} em_bath_key;
+
+/* The baths of a block of chains; neighbours with the same key share one. */
 typedef struct em_baths {
     int64_t n_chain;
-    em_bath **bath; /* [n_chain] */
-    struct em_bath_key {
-        const em_mass *mass;
-        const em_noise *noise;
-        double step_size;
-    } * key; /* [n_chain]: what each was made from */
+    em_bath **bath;   /* [n_chain] */
+    em_bath_key *key; /* [n_chain] */
 } em_baths;
 
 /* Makes one bath; `self` is what em_baths_update was given. */
-typedef em_status em_bath_maker(const void *self, const struct em_bath_key *key, em_bath **out);
+typedef em_status em_bath_maker(const void *self, const em_bath_key *key, em_bath **out);
 
 em_status em_baths_create(int64_t n_chain, em_baths *out);
 void em_baths_destroy(em_baths *baths);

@@ -102,14 +102,14 @@ static em_status place_mass(em_metric *m, const place *at)
     return EM_OK;
 }
 
-/* a_i = sqrt(theta_i) */
+/* a_i = sqrt(theta_i); a chain may begin below zero */
 static em_status place_expanded_mean(em_metric *m, const place *at)
 {
     em_status status = prepare(m, EM_MASS_DIAG);
     double *a = m->root, *divergence = m->divergence;
 
     for (int64_t i = 0; !status && i < m->dim; i++)
-        a[i] = sqrt(at->theta[i]);
+        a[i] = sqrt(fabs(at->theta[i]));
     for (int64_t i = 0; !status && i < m->dim; i++)
         divergence[i] = m->of == EM_DIVERGENCE_OF_ROOT ? 0.5 / a[i] : 1;
     return status;

@@ -24,7 +24,7 @@ typedef struct nphmc_options {
 
 #define AT(member) offsetof(nphmc_options, member)
 static const em_field fields[] = {
-    EM_SAMPLER_FIELDS_FROM("0.1"),
+    EM_SAMPLER_FIELDS_FROM("0.1", "0.8"),
     {"leapfrog_steps", EM_FIELD_INT, AT(leapfrog_steps), 1, 1e6, "10", NULL, NULL,
      "steps of a trajectory"},
     {"thermostat_mass", EM_FIELD_REAL, AT(thermostat_mass), 1e-300, 1e300, "auto", NULL, "auto",

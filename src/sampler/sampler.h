@@ -73,9 +73,10 @@ typedef struct em_sampler_options {
 } em_sampler_options;
 
 /* The rows of those options for a table whose first member is em_sampler_options. `first_step` is
- * the default of step_size: "adapt", or a number for kernels without a probe. */
-#define EM_SAMPLER_FIELDS EM_SAMPLER_FIELDS_FROM("adapt")
-#define EM_SAMPLER_FIELDS_FROM(first_step)                                                         \
+ * the default of step_size: "adapt", or a number for kernels without a probe; `accept` that of
+ * target_accept. */
+#define EM_SAMPLER_FIELDS EM_SAMPLER_FIELDS_FROM("adapt", "0.8")
+#define EM_SAMPLER_FIELDS_FROM(first_step, accept)                                                 \
     {"step_size",                                                                                  \
      EM_FIELD_REAL,                                                                                \
      offsetof(em_sampler_options, step_size),                                                      \
@@ -99,7 +100,7 @@ typedef struct em_sampler_options {
          offsetof(em_sampler_options, target_accept),                                              \
          0.01,                                                                                     \
          0.999,                                                                                    \
-         "0.8",                                                                                    \
+         accept,                                                                                   \
          NULL,                                                                                     \
          NULL,                                                                                     \
          "mean acceptance rate that an adapted step size aims at"},                                \

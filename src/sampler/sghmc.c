@@ -136,13 +136,15 @@ static em_status allocate_ingredients(em_structure structure, int64_t dim, ingre
     const int64_t size = em_mass_size(structure, dim);
     em_status status = em_allocate(N_ARRAY * size + 2 * dim, sizeof(double), &a->W);
 
+    if (status)
+        return status;
     a->structure = structure;
     a->dim = dim;
     for (int i = 1; i < N_ARRAY; i++)
         *array[i] = a->W + i * size;
     a->rate = a->W + N_ARRAY * size;
     a->factor = a->rate + dim;
-    return status;
+    return EM_OK;
 }
 
 static void set_friction(const sghmc_options *options, ingredients *a)
@@ -160,7 +162,7 @@ static void set_friction(const sghmc_options *options, ingredients *a)
             a->C[i] = options->friction * a->M[i];
 }
 
-static em_status gather(const sghmc_options *options, const struct em_bath_key *key, ingredients *a)
+static em_status gather(const sghmc_options *options, const em_bath_key *key, ingredients *a)
 {
     const int64_t dim = a->dim;
     em_status status = EM_OK;
@@ -254,7 +256,7 @@ static em_status set_decay(const sghmc_sampler *s, double eps, ingredients *a, e
     return em_bath_set_decay(bath, EM_MASS_DIAG, a->factor);
 }
 
-static em_status make_bath(const void *self, const struct em_bath_key *key, em_bath **out)
+static em_status make_bath(const void *self, const em_bath_key *key, em_bath **out)
 {
     const sghmc_sampler *s = self;
     const int64_t dim = key->mass->dim;

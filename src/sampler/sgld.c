@@ -51,7 +51,7 @@ static em_status create(const void *options, int64_t n_chain, int64_t dim, em_sa
     return status;
 }
 
-static em_status make_bath(const void *self, const struct em_bath_key *key, em_bath **out)
+static em_status make_bath(const void *self, const em_bath_key *key, em_bath **out)
 {
     (void)self;
     return em_bath_of_mass(key->mass, key->noise, out);

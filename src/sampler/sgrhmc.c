@@ -76,7 +76,7 @@ static em_status create(const void *untyped, int64_t n_chain, int64_t dim, em_sa
 }
 
 /* N(0, I - b V), whatever the mass. */
-static em_status make_bath(const void *self, const struct em_bath_key *key, em_bath **out)
+static em_status make_bath(const void *self, const em_bath_key *key, em_bath **out)
 {
     em_mass *identity = NULL;
     em_status status = em_mass_identity(EM_MASS_DIAG, key->mass->dim, &identity);

@@ -2,13 +2,14 @@
  * Stochastic gradient Riemannian Langevin dynamics (EQUATIONS 5). With the stochastic gradient
  * g ~ grad log p = -grad U, a metric G(theta) and a root A of its inverse, A A^T = G^-1:
  *
- *     theta <- theta + eps [G^-1 g + Gamma] + N(0, 2 eps G^-1),  Gamma_i = sum_j dG^-1_ij /
- * dtheta_j = theta + A [eps A^T g + sqrt(2 eps) z] + eps Gamma
+ *     theta <- theta + eps [G^-1 g + Gamma] + N(0, 2 eps G^-1)
+ *            = theta + A [eps A^T g + sqrt(2 eps) z] + eps Gamma
  *
- * of order 1. With the metric expanded_mean, G^-1 = diag(theta) and Gamma = 1, theta is reflected
- * at zero: |theta|, whose bias near zero is of a lower order (EQUATIONS 5: shapes well above 1
- * only). With the metric density and minibatches, U and its gradient in the metric are those of all
- * data, which costs a pass over them for each step. Patterson & Teh's epsilon is 2 eps.
+ * with Gamma_i = sum_j d(G^-1)_ij / dtheta_j, of order 1. With the metric expanded_mean, G^-1 =
+ * diag(theta) and Gamma = 1, theta is reflected at zero: |theta|, whose bias near zero is of a
+ * lower order (EQUATIONS 5: shapes well above 1 only). With the metric density and minibatches, U
+ * and its gradient in the metric are those of all data, which costs a pass over them for each step.
+ * Patterson & Teh's epsilon is 2 eps.
  */
 #include "sampler/langevin.h"
 #include "sampler/metric.h"

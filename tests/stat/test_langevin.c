@@ -84,7 +84,7 @@ typedef struct variant {
     matrix (*noise)(const reference *);
     int n_state;
     const double *W;
-    bool corrects, replacement;
+    bool corrects, replacement, diag_noise; /* diag_noise: only the diagonal of V is known */
 } variant;
 
 static const variant variants[] = {
@@ -92,13 +92,15 @@ static const variant variants[] = {
     {"name: sgld, step_size: 0.2, correct_noise: true", step_langevin, noise_langevin, DIM, dense_W,
      true, false},
     {"name: sgld, step_size: 0.2", step_langevin, noise_langevin, DIM, diag_W, false, true},
+    {"name: sgld, step_size: 0.2, correct_noise: true", step_langevin, noise_langevin, DIM, diag_W,
+     true, false, true},
     {"name: sgrld, step_size: 0.2", step_langevin, noise_langevin, DIM, dense_W, false, true},
     {"name: sgrhmc, step_size: 0.2", step_riemannian, noise_riemannian, 2 * DIM, dense_W, true,
      false},
     {"name: sgrhmc, step_size: 0.2, correct_noise: false", step_riemannian, noise_riemannian,
      2 * DIM, diag_W, false, true},
 };
-enum { SGD, SGLD, SGLD_PLAIN, SGRLD, SGRHMC, N_VARIANT = sizeof variants / sizeof *variants };
+enum { SGD, SGLD, SGRHMC = 5, N_VARIANT = sizeof variants / sizeof *variants };
 
 typedef struct fixture {
     noisy_model model;
@@ -128,7 +130,12 @@ static void open_fixture(const variant *v, uint64_t seed, fixture *f)
     r->V = noisy_covariance(&f->model, v->replacement);
     r->V_hat = sum(v->corrects, &r->V, 0, &r->V);
     pack(&r->V, f->V_hat);
-    f->noise = (em_noise){EM_MASS_DENSE, DIM, f->V_hat};
+    for (int i = 0; v->diag_noise && i < DIM; i++) {
+        f->V_hat[i] = r->V.at[i][i];
+        for (int j = 0; j < DIM; j++)
+            r->V_hat.at[i][j] *= i == j;
+    }
+    f->noise = (em_noise){v->diag_noise ? EM_MASS_DIAG : EM_MASS_DENSE, DIM, f->V_hat};
     ck_assert_int_eq(
         em_mass_create(dense ? EM_MASS_DENSE : EM_MASS_DIAG, DIM, dense ? v->W : diag, &f->mass),
         EM_OK);

@@ -22,6 +22,7 @@ static const double diag_W[] = {0.5, 1.5, 0.2};
 #define DENSE_C "friction_matrix: [1.5, 0.5, 0.2, 0.5, 1.0, -0.3, 0.2, -0.3, 2.0]"
 static const double dense_C[] = {1.5, 0.5, 0.2, 0.5, 1.0, -0.3, 0.2, -0.3, 2.0};
 #define DIAG_C "friction_matrix: [1.5, 1.0, 2.0]"
+static const double scalar_C[] = {1.2, 0, 0, 0, 1.2, 0, 0, 0, 1.2};
 static const double diag_C[] = {1.5, 0, 0, 0, 1.0, 0, 0, 0, 2.0};
 
 /* ---- the step in plain form ---- */
@@ -184,7 +185,7 @@ typedef struct variant {
     double gamma; /* or 0: C below */
     const double *C;
     em_structure structure;
-    bool corrects, replacement;
+    bool corrects, replacement, diag_noise; /* diag_noise: only the diagonal of V is known */
 } variant;
 
 static const variant variants[] = {
@@ -202,6 +203,12 @@ static const variant variants[] = {
      diag_C, EM_MASS_DIAG, false, true},
     {"name: sghmc, integrator: aboba, step_size: 0.3, correct_noise: false, " DIAG_C, ABOBA, 0, 0,
      diag_C, EM_MASS_DENSE, false, true},
+    {"name: sghmc, integrator: aboba, step_size: 0.2, " DIAG_C, ABOBA, 0, 0, diag_C, EM_MASS_DIAG,
+     true, false, true},
+    {"name: sghmc, integrator: splitting, step_size: 0.2, friction: 1.5", SPLITTING, 0, 1.5, NULL,
+     EM_MASS_DENSE, true, false, true},
+    {"name: sghmc, integrator: euler, step_size: 0.2, friction_matrix: [1.2]", EULER, 0, 0,
+     scalar_C, EM_MASS_DENSE, true, false, false},
     {"name: sghmc, refresh_momentum: true, step_size: 0.3, leapfrog_steps: 4", ABOBA, 4, 1, NULL,
      EM_MASS_DENSE, true, false},
     {"name: sghmc, paper: true, step_size: 0.15, leapfrog_steps: 4", EULER, 4, 1, NULL,
@@ -236,9 +243,12 @@ static void open_fixture(const variant *v, uint64_t seed, fixture *f)
     r->C = v->C ? matrix_of(EM_MASS_DENSE, v->C) : sum(v->gamma, &r->M, 0, &r->M);
     f->model = noisy_model_of(&law, 0.4);
     r->V = noisy_covariance(&f->model, v->replacement);
-    r->V_hat = sum(v->corrects, &r->V, 0, &r->V);
     pack(&r->V, f->V_hat);
-    f->noise = (em_noise){EM_MASS_DENSE, DIM, f->V_hat};
+    for (int i = 0; v->diag_noise && i < DIM; i++)
+        f->V_hat[i] = r->V.at[i][i];
+    f->noise = (em_noise){v->diag_noise ? EM_MASS_DIAG : EM_MASS_DENSE, DIM, f->V_hat};
+    r->V_hat = matrix_of(f->noise.structure, f->V_hat);
+    r->V_hat = sum(v->corrects, &r->V_hat, 0, &r->V_hat);
     ck_assert_int_eq(em_mass_create(v->structure, DIM, W, &f->mass), EM_OK);
     snprintf(sampler, sizeof sampler, "%s, replacement: %s", v->sampler,
              v->replacement ? "true" : "false");

@@ -443,7 +443,7 @@ static const struct {
      "heart.yaml:4: run.init_radius: found '1e999', expected a number from 0 to 1000000"},
     {SHORTEST "mass: {estimator: fihser}\n",
      "heart.yaml:3: mass.estimator: found 'fihser', expected one of none, momentum, fisher, "
-     "variance, gradient; did you mean fisher?"},
+     "variance, gradient, noise; did you mean fisher?"},
     {SHORTEST "output:\n  save_warmup: yes\n",
      "heart.yaml:4: output.save_warmup: found 'yes', expected true or false"},
     {SHORTEST "output:\n  variables:\n    - mu\n    - [tau]\n",
