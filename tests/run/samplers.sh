@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# Every sampler: the same file on 1 and on 3 ranks, and run 100 + resume 100 on another number of ranks
+# = run 200, byte for byte.
+# timeout: 400
+# shellcheck source=tests/run/lib.sh disable=SC2317
+. "$(dirname "$0")/lib.sh"
+cd "$scratch" || exit 1
+export SOURCE_DATE_EPOCH=0
+
+cat >run.yaml <<'YAML'
+model: {name: logistic, n: 300, intercept: false}
+sampler: {name: hmc, step_size: 0.02}
+mass: {estimator: variance}
+run: {chains: 5, warmup: 100, draws: 200}
+YAML
+
+go() { # RANKS FILE SETTING...
+    local n=$1 file=$2 setting options=()
+    shift 2
+    for setting in "$@"; do options+=(--set "$setting"); done
+    timeout 60 mpirun -n "$n" "$emass" run run.yaml --quiet --output "$file" --resume "${options[@]}"
+}
+
+same() { # SETTING...
+    rm -f ./*.h5*
+    go 1 whole.h5 "$@" && go 3 ranks.h5 "$@" && cmp whole.h5 ranks.h5 || return 1
+    go 2 parts.h5 "$@" run.draws=100 && go 3 parts.h5 "$@" && cmp whole.h5 parts.h5
+}
+
+# What a sampler needs beyond the defaults: gradients of minibatches, or a metric of the model.
+settings_of() { # SAMPLER
+    case $1 in
+    hmc | rhmc | nphmc) ;;
+    *) echo sampler.minibatch=30 ;;
+    esac
+}
+
+for sampler in $("$emass" list samplers | awk 'NR > 1 && /^  [a-z]/ { print $1 }'); do
+    # shellcheck disable=SC2046 # words
+    check "$sampler" same sampler.name="$sampler" $(settings_of "$sampler")
+done
+check 'sgnht with noise' same sampler.name=sgnht sampler.minibatch=30 mass.estimator=noise
+check 'sghmc with momentum' same sampler.name=sghmc sampler.minibatch=30 mass.estimator=momentum
+finish
