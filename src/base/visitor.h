@@ -1,7 +1,7 @@
 /*
- * A walk over the state of a run, the same for saving and restoring it: whoever owns state shows each
- * of its arrays to a visitor, which either reads or replaces the numbers. One description serves both,
- * so that they cannot disagree.
+ * A walk over the state of a run, the same for saving and restoring it: whoever owns state shows
+ * each of its arrays to a visitor, which either reads or replaces the numbers. One description
+ * serves both, so that they cannot disagree.
  */
 #ifndef EM_BASE_VISITOR_H
 #define EM_BASE_VISITOR_H

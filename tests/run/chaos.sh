@@ -49,16 +49,16 @@ survives() { # SETTING...
     timeout 100 mpirun -n 2 "$emass" run run.yaml --output reference.h5 --quiet "${options[@]}" || return 1
     for try in $(seq 40); do
         n=$((1 + RANDOM % 4))
-        timeout 100 mpirun -n $n "$emass" run run.yaml --output out.h5 --quiet --resume "${options[@]}" \
+        timeout 100 mpirun -n "$n" "$emass" run run.yaml --output out.h5 --quiet --resume "${options[@]}" \
             >"log$try" 2>&1 &
         job=$! # before disturb starts processes of its own
         [ "$try" -ge 20 ] || disturb
-        wait $job && status=0 && break
+        wait "$job" && status=0 && break
         grep '^emass: ' "log$try"
         while [ -n "$(ranks_of)" ]; do sleep 0.1; done
     done
     echo "ended after $try starts"
-    [ $status = 0 ] && h5diff reference.h5 out.h5 && cmp reference.h5 out.h5
+    [ "$status" = 0 ] && h5diff reference.h5 out.h5 && cmp reference.h5 out.h5
 }
 
 for k in $(seq "${EMASS_CHAOS:-5}"); do
