@@ -178,6 +178,8 @@ typedef struct fixture {
     kernel_run run;
 } fixture;
 
+enum estimate { NO_V, DIAGONAL_V, WHOLE_V };
+
 typedef struct variant {
     const char *sampler;
     int integrator;
@@ -185,36 +187,37 @@ typedef struct variant {
     double gamma; /* or 0: C below */
     const double *C;
     em_structure structure;
-    bool corrects, replacement, diag_noise; /* diag_noise: only the diagonal of V is known */
+    int estimate; /* what the kernel is told of V, and leaves out of its noise */
+    bool replacement;
 } variant;
 
 static const variant variants[] = {
     {"name: sghmc, integrator: euler, step_size: 0.2, " DENSE_C, EULER, 0, 0, dense_C,
-     EM_MASS_DENSE, true, false},
+     EM_MASS_DENSE, WHOLE_V, false},
     {"name: sghmc, integrator: splitting, step_size: 0.3, " DENSE_C, SPLITTING, 0, 0, dense_C,
-     EM_MASS_DENSE, true, false},
+     EM_MASS_DENSE, WHOLE_V, false},
     {"name: sghmc, integrator: aboba, step_size: 0.25, " DENSE_C, ABOBA, 0, 0, dense_C,
-     EM_MASS_DENSE, true, true},
+     EM_MASS_DENSE, WHOLE_V, true},
     {"name: sghmc, integrator: aboba, step_size: 0.4, friction: 1.5", ABOBA, 0, 1.5, NULL,
-     EM_MASS_DENSE, true, true},
+     EM_MASS_DENSE, WHOLE_V, true},
     {"name: sghmc, integrator: splitting, step_size: 0.3, friction: 1.5, correct_noise: false",
-     SPLITTING, 0, 1.5, NULL, EM_MASS_DIAG, false, false},
+     SPLITTING, 0, 1.5, NULL, EM_MASS_DIAG, NO_V, false},
     {"name: sghmc, integrator: euler, step_size: 0.2, correct_noise: false, " DIAG_C, EULER, 0, 0,
-     diag_C, EM_MASS_DIAG, false, true},
+     diag_C, EM_MASS_DIAG, NO_V, true},
     {"name: sghmc, integrator: aboba, step_size: 0.3, correct_noise: false, " DIAG_C, ABOBA, 0, 0,
-     diag_C, EM_MASS_DENSE, false, true},
+     diag_C, EM_MASS_DENSE, NO_V, true},
     {"name: sghmc, integrator: aboba, step_size: 0.2, " DIAG_C, ABOBA, 0, 0, diag_C, EM_MASS_DIAG,
-     true, false, true},
+     DIAGONAL_V, false},
     {"name: sghmc, integrator: splitting, step_size: 0.2, friction: 1.5", SPLITTING, 0, 1.5, NULL,
-     EM_MASS_DENSE, true, false, true},
+     EM_MASS_DENSE, DIAGONAL_V, false},
     {"name: sghmc, integrator: euler, step_size: 0.2, friction_matrix: [1.2]", EULER, 0, 0,
-     scalar_C, EM_MASS_DENSE, true, false, false},
+     scalar_C, EM_MASS_DENSE, WHOLE_V, false},
     {"name: sghmc, refresh_momentum: true, step_size: 0.3, leapfrog_steps: 4", ABOBA, 4, 1, NULL,
-     EM_MASS_DENSE, true, false},
+     EM_MASS_DENSE, WHOLE_V, false},
     {"name: sghmc, paper: true, step_size: 0.15, leapfrog_steps: 4", EULER, 4, 1, NULL,
-     EM_MASS_DENSE, true, false},
+     EM_MASS_DENSE, WHOLE_V, false},
     {"name: sghmc_naive, metropolis: false, jitter: false, step_size: 0.3, leapfrog_steps: 4",
-     NAIVE, 4, 1, NULL, EM_MASS_DENSE, false, false},
+     NAIVE, 4, 1, NULL, EM_MASS_DENSE, NO_V, false},
 };
 enum { N_VARIANT = sizeof variants / sizeof *variants };
 
@@ -244,11 +247,11 @@ static void open_fixture(const variant *v, uint64_t seed, fixture *f)
     f->model = noisy_model_of(&law, 0.4);
     r->V = noisy_covariance(&f->model, v->replacement);
     pack(&r->V, f->V_hat);
-    for (int i = 0; v->diag_noise && i < DIM; i++)
+    for (int i = 0; v->estimate == DIAGONAL_V && i < DIM; i++)
         f->V_hat[i] = r->V.at[i][i];
-    f->noise = (em_noise){v->diag_noise ? EM_MASS_DIAG : EM_MASS_DENSE, DIM, f->V_hat};
+    f->noise = (em_noise){v->estimate == DIAGONAL_V ? EM_MASS_DIAG : EM_MASS_DENSE, DIM, f->V_hat};
     r->V_hat = matrix_of(f->noise.structure, f->V_hat);
-    r->V_hat = sum(v->corrects, &r->V_hat, 0, &r->V_hat);
+    r->V_hat = sum(v->estimate != NO_V, &r->V_hat, 0, &r->V_hat);
     ck_assert_int_eq(em_mass_create(v->structure, DIM, W, &f->mass), EM_OK);
     snprintf(sampler, sizeof sampler, "%s, replacement: %s", v->sampler,
              v->replacement ? "true" : "false");
