@@ -1,0 +1,256 @@
+/*
+ * What `emass summary` reads: the input is a recipe for an HDF5 file of unusual variables,
+ * coordinates and attributes, well-formed as far as HDF5 is concerned (whose own library is no
+ * match for damaged bytes), perhaps cut short. Numbers and names must come out, or a message.
+ */
+#include "fuzz/fuzz.h"
+
+#include "base/memory.h"
+#include "io/reader.h"
+
+#include <hdf5_hl.h>
+#include <stdbool.h>
+#include <string.h>
+
+enum { MOST_RANK = 12, MOST_VARIABLES = 4, READ_ELEMENTS = 3, MOST_BYTES = 1024 };
+
+/* The rest of the recipe; it goes on with zeros, which always choose what is usual. */
+typedef struct recipe {
+    const uint8_t *next;
+    size_t left;
+} recipe;
+
+static unsigned next(recipe *r, unsigned n)
+{
+    if (r->left == 0)
+        return 0;
+    r->left--;
+    return *r->next++ % n;
+}
+
+static hid_t text_type(size_t size)
+{
+    hid_t type = H5Tcopy(H5T_C_S1);
+
+    H5Tset_size(type, size);
+    return type;
+}
+
+static hid_t enum_type(void)
+{
+    hid_t type = H5Tenum_create(H5T_NATIVE_INT8);
+    const int8_t value[] = {0, 1};
+
+    H5Tenum_insert(type, "FALSE", &value[0]);
+    H5Tenum_insert(type, "TRUE", &value[1]);
+    return type;
+}
+
+static hid_t compound_type(void)
+{
+    hid_t type = H5Tcreate(H5T_COMPOUND, sizeof(double));
+
+    H5Tinsert(type, "real", 0, H5T_NATIVE_DOUBLE);
+    return type;
+}
+
+static hid_t some_type(recipe *r)
+{
+    switch (next(r, 12)) {
+    case 10:
+        return H5Tcopy(H5T_NATIVE_INT8);
+    case 1:
+        return H5Tcopy(H5T_STD_U64BE);
+    case 2:
+        return H5Tcopy(H5T_NATIVE_INT64);
+    case 3:
+        return H5Tcopy(H5T_IEEE_F32BE);
+    case 4:
+        return text_type(1 + next(r, 4));
+    case 5:
+        return text_type(250 + next(r, 20));
+    case 6:
+        return text_type(H5T_VARIABLE);
+    case 7:
+        return enum_type();
+    case 8:
+        return compound_type();
+    case 9:
+        return H5Tcopy(H5T_STD_REF_OBJ);
+    default:
+        return H5Tcopy(H5T_NATIVE_DOUBLE);
+    }
+}
+
+static hsize_t some_extent(recipe *r)
+{
+    const unsigned n = next(r, 64);
+
+    return n < 60 ? (n + 2) % 6 : (hsize_t)1 << (n - 59) * 15;
+}
+
+static hid_t some_space(recipe *r, int rank)
+{
+    hsize_t extent[MOST_RANK];
+
+    for (int i = 0; i < rank; i++)
+        extent[i] = some_extent(r);
+    if (rank == 0 && next(r, 4) == 3)
+        return H5Screate(H5S_NULL);
+    return H5Screate_simple(rank, extent, NULL);
+}
+
+/* Bytes of the recipe for what is small; text of variable length would be addresses. */
+static bool pour(recipe *r, hid_t type, hid_t space, uint8_t byte[MOST_BYTES])
+{
+    const hssize_t n = H5Sget_simple_extent_npoints(space);
+    const size_t size = H5Tget_size(type);
+
+    if (n <= 0 || (size_t)n > MOST_BYTES / size || H5Tis_variable_str(type) > 0)
+        return false;
+    for (size_t i = 0; i < (size_t)n * size; i++)
+        byte[i] = (uint8_t)next(r, 256);
+    return true;
+}
+
+static hid_t some_dataset(recipe *r, hid_t group, const char *name, int rank)
+{
+    hid_t type = some_type(r), space = some_space(r, rank);
+    hid_t dataset = H5Dcreate2(group, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    uint8_t byte[MOST_BYTES];
+
+    if (dataset >= 0 && next(r, 2) && pour(r, type, space, byte))
+        H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, byte);
+    H5Tclose(type);
+    H5Sclose(space);
+    return dataset;
+}
+
+/* Coordinates of a variable: chain and draw first, as a rule. */
+static void attach_axes(recipe *r, hid_t dataset, int rank, const hid_t *scale, int n_scale)
+{
+    for (int i = 0; i < rank; i++) {
+        const int usual = i < n_scale ? i : n_scale - 1;
+        const int chosen = next(r, 8) == 7 ? (int)next(r, (unsigned)n_scale) : usual;
+        if (next(r, 16) < 15)
+            H5DSattach_scale(dataset, scale[chosen], (unsigned)i);
+    }
+}
+
+static void put_variables(recipe *r, hid_t group)
+{
+    static const char *const name[] = {"chain", "draw", "school", "x"};
+    static const char *const variable[MOST_VARIABLES] = {"mu", "theta[1]", "\xc3\xa9", ""};
+    enum { N_SCALE = sizeof name / sizeof *name };
+    hid_t scale[N_SCALE];
+    const int n_variable = 1 + (int)next(r, MOST_VARIABLES);
+
+    for (int i = 0; i < N_SCALE; i++) {
+        scale[i] = some_dataset(r, group, name[i], next(r, 8) == 7 ? (int)next(r, 3) : 1);
+        H5DSset_scale(scale[i], name[i]);
+    }
+    for (int i = 0; i < n_variable; i++) {
+        const int rank = next(r, 8) == 7 ? (int)next(r, MOST_RANK) : 2 + (int)next(r, 3);
+        hid_t dataset = some_dataset(r, group, variable[i], rank);
+        if (dataset < 0)
+            continue;
+        attach_axes(r, dataset, rank, scale, N_SCALE);
+        H5Dclose(dataset);
+    }
+    for (int i = 0; i < N_SCALE; i++)
+        if (scale[i] >= 0)
+            H5Dclose(scale[i]);
+}
+
+/* HDF5 refuses the large ones. */
+static void put_attribute(recipe *r, hid_t file, const char *name)
+{
+    hid_t type = some_type(r), space = some_space(r, (int)next(r, 3));
+    hid_t attribute = H5Acreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+    uint8_t byte[MOST_BYTES];
+
+    if (attribute >= 0 && pour(r, type, space, byte))
+        H5Awrite(attribute, type, byte);
+    if (attribute >= 0)
+        H5Aclose(attribute);
+    H5Tclose(type);
+    H5Sclose(space);
+}
+
+/* Makes the file in memory and writes it, or a part of it. */
+static const char *bake(recipe *r)
+{
+    hid_t access = H5Pcreate(H5P_FILE_ACCESS), group_list = H5Pcreate(H5P_GROUP_CREATE), file,
+          group;
+    const char *path;
+    void *image;
+    size_t size;
+
+    H5Pset_fapl_core(access, 1 << 16, false);
+    if (next(r, 2))
+        H5Pset_link_creation_order(group_list, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED);
+    file = H5Fcreate("recipe", H5F_ACC_TRUNC, H5P_DEFAULT, access);
+    group = H5Gcreate2(file, "posterior", H5P_DEFAULT, group_list, H5P_DEFAULT);
+    put_attribute(r, file, "config");
+    put_attribute(r, file, "complete");
+    put_variables(r, group);
+    H5Gclose(group);
+    H5Fflush(file, H5F_SCOPE_GLOBAL);
+    size = (size_t)H5Fget_file_image(file, NULL, 0);
+    image = malloc(size);
+    H5Fget_file_image(file, image, size);
+    path = fuzz_file(image, next(r, 16) == 15 ? size * next(r, 256) / 256 : size);
+    free(image);
+    H5Fclose(file);
+    H5Pclose(access);
+    H5Pclose(group_list);
+    return path;
+}
+
+/* The first few elements of every variable, and their names. */
+static em_status read_variable(em_reader *reader, int64_t i)
+{
+    const em_reader_variable *variable = em_reader_variable_at(reader, i);
+    const int64_t n = variable->size < READ_ELEMENTS ? variable->size : READ_ELEMENTS;
+    double *draws = NULL;
+    em_status status =
+        em_allocate_doubles(n * em_reader_n_chain(reader) * em_reader_n_draw(reader), &draws);
+
+    for (int64_t k = 0; k < variable->size; k++)
+        REQUIRE(strncmp(variable->label[k], variable->name, strlen(variable->name)) == 0);
+    if (!status)
+        status = em_reader_elements(reader, i, variable->size - n, n, draws);
+    em_release(&draws);
+    return status;
+}
+
+static em_status read_all(em_reader *reader)
+{
+    em_status status = EM_OK;
+    int64_t number;
+    char *text;
+
+    for (int64_t i = 0; !status && i < em_reader_n_variable(reader); i++)
+        status = read_variable(reader, i);
+    REQUIRE(em_reader_text(reader, "config", &text) == (text != NULL));
+    em_release(&text);
+    em_reader_int(reader, "complete", &number);
+    em_reader_has(reader, "posterior", "mu");
+    return status;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    recipe r = {data, size};
+    em_reader *reader;
+    em_status status;
+
+    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    status = em_reader_open(bake(&r), "posterior", &reader);
+    if (!status)
+        status = read_all(reader);
+    REQUIRE(!status || *em_error_text());
+    em_reader_close(&reader);
+    REQUIRE(H5Fget_obj_count((hid_t)H5F_OBJ_ALL, H5F_OBJ_ALL) == 0);
+    return 0;
+}

@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# A few seconds of libFuzzer on every program of tests/fuzz: no crash, no hang, no report of a
+# sanitizer. FUZZ_SECONDS=3600 tests/run/fuzz.sh BUILD goes on for longer, with the inputs it finds
+# kept in BUILD/fuzz/corpus.   timeout: 300
+# shellcheck source=tests/run/lib.sh disable=SC2317
+. "$(dirname "$0")/lib.sh"
+seconds=${FUZZ_SECONDS:-5}
+fuzz=$build/fuzz
+
+fuzzer_is_there() {
+    echo 'int LLVMFuzzerTestOneInput(const char *d, long n) { return d[0] < n; }' |
+        clang -fsanitize=fuzzer,address -x c - -o "$scratch/probe"
+}
+
+# Everything but main.c, seen by the fuzzer.
+compile() {
+    OMPI_CC=clang MPICH_CC=clang make --silent -j"$(nproc)" MODE=debug B="$fuzz" \
+        CFLAGS='-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined' \
+        "${programs[@]/#/$fuzz/tests/fuzz/}"
+}
+
+# Inputs to begin with, the same for all: each makes of them what it can.
+plant() {
+    local job number=0 table options='\0\0\1\2\1\1'
+    mkdir -p "$scratch/seeds"
+    for job in jobs/*.yaml; do
+        cp "$job" "$scratch/seeds"
+        { cat "$job" && printf '\0run.draws=1e3\0mass={estimator: momentum}\0stop.max_time=01:00:00'; } \
+            >"$scratch/seeds/set-$(basename "$job")"
+    done
+    for table in 'a,b,y\n1,2,0\n3,4,1\n' '1 2 0\n3 4 1\n"5" -6e0 1\n' '0 1:1 2:.5\n1 2:1\n' \
+        '1;2;0\n3;4;1\n' '1\t2\t0\n3\t4\t1\n'; do
+        number=$((number + 1))
+        printf '%b' "$options$table" >"$scratch/seeds/table$number"
+    done
+    { printf '%b' "$options" && printf '1,2,0\n3,4,1\n' | gzip -n; } >"$scratch/seeds/gzip"
+}
+
+# In a folder of its own, in memory, for the file that it reads over and over. What it says is kept
+# in BUILD/fuzz, as is the input that broke it.
+survives() ( # PROGRAM
+    work=$(mktemp -d -p /dev/shm 2>/dev/null || mktemp -d) || exit 1
+    trap 'rm -rf "$work"' EXIT
+    mkdir -p "$fuzz/corpus/$1"
+    cd "$work" || exit 1
+    ASAN_OPTIONS=allocator_may_return_null=1:max_allocation_size_mb=256:quarantine_size_mb=8 \
+        nice "$fuzz/tests/fuzz/$1" -max_total_time="$seconds" -timeout=10 -max_len=4096 \
+        -close_fd_mask=2 -artifact_prefix="$fuzz/$1-" -print_final_stats=1 \
+        "$fuzz/corpus/$1" "$scratch/seeds" >"$fuzz/$1.log" 2>&1
+    status=$?
+    grep -aE 'broken promise|ERROR|/(src|tests)/.*\.c:[0-9]|written to|executed_units' \
+        "$fuzz/$1.log"
+    exit "$status"
+)
+
+if ! command -v clang >/dev/null || ! fuzzer_is_there 2>/dev/null; then
+    skip "fuzzing" "clang with libFuzzer is not installed"
+    finish
+fi
+cd "$(dirname "$0")/../.." || exit 1
+programs=()
+for source in tests/fuzz/*.c; do programs+=("$(basename "$source" .c)"); done
+check "the programs compile" compile
+((failures == 0)) || finish
+plant
+for program in "${programs[@]}"; do
+    check "$seconds s of $program" survives "$program"
+    sed -n 's/^stat::number_of_executed_units: */# inputs: /p' "$scratch/said"
+done
+finish
