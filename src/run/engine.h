@@ -1,0 +1,51 @@
+/* Private to the room: a run from inside, and what is done before its loop. */
+#ifndef EM_RUN_ENGINE_H
+#define EM_RUN_ENGINE_H
+
+#include "exchange/adapt.h"
+#include "run/checkpoint.h"
+#include "run/driver.h"
+#include "run/monitor.h"
+#include "run/output.h"
+#include "run/plan.h"
+
+/* Everything a run holds on one rank. */
+typedef struct em_engine {
+    const em_config *config;
+    em_mass_options mass; /* those of the config; the structure of an earlier run's mass */
+    em_grid *grid;
+    em_model *model;
+    em_target *target;
+    em_sampler *sampler;
+    em_block *block;
+    em_adapt *adapt;
+    em_monitor *monitor;
+    em_output *output;
+    em_plan plan;
+    em_progress *progress;
+    em_report *report;
+    double *divergent; /* [n_local_chain] divergences in sampling */
+    int64_t done;      /* iterations */
+    bool ended;        /* by the stop rule */
+    double started, last_checkpoint, longest_checkpoint; /* clock, clock, seconds */
+} em_engine;
+
+/* Reads the data and fixes the plan. Collective. Errors, agreed: EM_EDATA, EM_ECONFIG. */
+em_status em_engine_load(em_engine *engine);
+
+/* Target, chains, sampler, adaptation and monitor, without positions yet. Collective. */
+em_status em_engine_create_chains(em_engine *engine);
+void em_engine_destroy_chains(em_engine *engine); /* Collective. */
+
+/* Where the chains begin: for each the first of its tries with a finite density and gradient, or
+ * the positions of an earlier run. Collective. Errors, agreed: EM_EMODEL. */
+em_status em_engine_start_chains(em_engine *engine);
+
+/* Writes what is buffered and saves the state, on the disk on return. Collective. */
+em_status em_engine_save(em_engine *engine);
+
+/* Restores the chains from a checkpoint, and the draws from the file that was there. *resumed
+ * false: there is nothing to go on from, and why has been said. Collective. */
+em_status em_engine_resume(em_engine *engine, bool *resumed);
+
+#endif

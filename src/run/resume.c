@@ -1,0 +1,103 @@
+#include "base/memory.h"
+#include "par/world.h"
+#include "run/engine.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static em_status visit_block(em_block *block, const em_visitor *visitor)
+{
+    em_status status = visitor->chains(visitor->context, "theta", block->stride, block->theta);
+
+    if (!status)
+        status = visitor->chains(visitor->context, "momentum", block->stride, block->momentum);
+    if (!status)
+        status = visitor->chains(visitor->context, "gradient", block->stride, block->gradient);
+    if (!status)
+        status = visitor->chains(visitor->context, "log_density", 1, block->log_density);
+    if (!status && block->n_extra > 0)
+        status = visitor->chains(visitor->context, "extra", block->n_extra, block->extra);
+    return status;
+}
+
+/* A longer run than the one that was saved forgets that the stop rule had ended that. */
+static em_status visit_position(em_engine *engine, const em_visitor *visitor)
+{
+    enum { DONE, TIMES_MET, ENDED, PLANNED, N };
+    double x[N] = {(double)engine->done, (double)em_monitor_times_met(engine->monitor),
+                   engine->ended, (double)engine->plan.n_draw};
+    const em_status status = visitor->shared(visitor->context, "position", N, x);
+
+    engine->done = (int64_t)x[DONE];
+    em_monitor_set_times_met(engine->monitor, (int64_t)x[TIMES_MET]);
+    engine->ended = x[ENDED] != 0 && (int64_t)x[PLANNED] == engine->plan.n_draw;
+    return status;
+}
+
+static em_status visit_engine(void *state, const em_visitor *visitor)
+{
+    em_engine *engine = state;
+    em_status status = visit_position(engine, visitor);
+
+    if (!status)
+        status = visit_block(engine->block, visitor);
+    if (!status)
+        status = visitor->chains(visitor->context, "divergent", 1, engine->divergent);
+    return status ? status : em_adapt_visit(engine->adapt, engine->done, visitor);
+}
+
+em_status em_engine_save(em_engine *engine)
+{
+    const double start = em_clock();
+    em_status status = em_output_flush(engine->output);
+
+    if (!status)
+        status = em_output_sync(engine->output);
+    if (!status)
+        status = em_checkpoint_save(engine->config, engine->grid, engine->model->data_hash,
+                                    visit_engine, engine);
+    engine->last_checkpoint = em_clock();
+    engine->longest_checkpoint = fmax(engine->longest_checkpoint, engine->last_checkpoint - start);
+    engine->report->seconds.writing += engine->last_checkpoint - start;
+    return status;
+}
+
+static void warn(const char *what, const char *why)
+{
+    if (em_world_rank() == 0)
+        fprintf(stderr, "emass: warning: %s%s%s\n", what, *why ? ": " : "", why);
+}
+
+em_status em_engine_resume(em_engine *engine, bool *resumed)
+{
+    const em_config *config = engine->config;
+    char *aside = NULL;
+    em_status status = em_checkpoint_restore(config, engine->grid, engine->model->data_hash,
+                                             visit_engine, engine, resumed);
+
+    if (!status && !*resumed)
+        warn("starting anew", em_error_text());
+    if (status || !*resumed)
+        return status;
+    if (engine->done > engine->plan.total)
+        return em_fail(EM_ECONFIG, "run.draws is %lld but the checkpoint has %lld",
+                       (long long)engine->plan.n_draw,
+                       (long long)em_plan_stored(&engine->plan, engine->done));
+    status = em_agree(em_beside(config, ".draws", &aside));
+    if (!status)
+        status = em_draws_set_aside(config);
+    if (!status)
+        status = em_output_can_restore(config, engine->grid, &engine->plan, aside, engine->done,
+                                       resumed);
+    if (!status && !*resumed)
+        warn("starting anew: the draws of the checkpoint are not to be had", em_error_text());
+    if (!status && *resumed)
+        status = em_output_create(config, engine->grid, engine->model, &engine->plan, true,
+                                  &engine->output);
+    if (!status && *resumed)
+        status = em_output_restore(engine->output, aside, engine->done, engine->monitor);
+    if (!status && *resumed)
+        status = em_draws_forget(config);
+    em_release(&aside);
+    return status;
+}
