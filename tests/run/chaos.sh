@@ -58,12 +58,15 @@ survives() { # SETTING...
         while [ -n "$(ranks_of)" ]; do sleep 0.1; done
     done
     echo "ended after $try starts"
+    disturbances=$((disturbances + try - 1))
     [ "$status" = 0 ] && h5diff reference.h5 out.h5 && cmp reference.h5 out.h5
 }
 
+disturbances=0
 for k in $(seq "${EMASS_CHAOS:-5}"); do
     # shellcheck disable=SC2086 # several settings
     check "run $k: ${settings[(k - 1) % ${#settings[@]}]}" survives run.seed=$k \
         ${settings[(k - 1) % ${#settings[@]}]}
 done
+check 'they were disturbed' test $disturbances -gt 0
 finish
