@@ -4,6 +4,7 @@
 #   make lint       rooms, symbols, headers, gcc and clang        make format  clang-format in place
 #   make install    into PREFIX                                   make deps    what the build needs
 #   make data       public data sets for jobs/                    make plots   figures of demo.h5
+#   make papers     the papers' experiments, paper's numbers beside ours (resumable, 5 minutes)
 # MODE=release|debug|asan; V=1 shows commands. Lasting overrides go into config.mk, which git ignores.
 -include config.mk
 
@@ -38,7 +39,7 @@ PROGRAM := $(B)/emass
 TESTS   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/unit/*.c tests/mpi/*.c tests/stat/*.c))
 BENCHES := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench/*.c))
 
-.PHONY: all demo check check-built bench lint format install deps data plots clean tests
+.PHONY: all demo check check-built bench lint format install deps data plots papers clean tests
 all: $(PROGRAM) $(LIBRARY)
 
 # A list of sources and flags that changes only when they do: a deleted source or another flag rebuilds.
@@ -101,6 +102,9 @@ data:
 
 plots: analysis/venv/ready
 	$(Q)analysis/venv/bin/python analysis/plot.py demo.h5
+
+papers: all analysis/venv/ready
+	$(Q)analysis/venv/bin/python analysis/papers.py $(B) --folder build/papers
 
 analysis/venv/ready: analysis/requirements.txt
 	$(Q)python3 -m venv analysis/venv

@@ -270,20 +270,44 @@ em_status em_checkpoint_restore(const em_config *config, const em_grid *grid, ui
 
 /* ---------------------------------------------------------------- what stands there */
 
-/* Whether the output is complete with the draws asked for: those of the config it was made with may
- * be fewer, which a longer run goes on from. Rank 0. */
-static em_standing standing_of(const em_config *config)
+/* A complete file must be of this config; it may have fewer draws, which a longer run goes on from.
+ * Rank 0. */
+static em_status look_at_complete(const em_config *config, em_reader *reader, em_standing *standing)
+{
+    int64_t planned = 0;
+    char *old = NULL, keys[512] = "";
+
+    if (!em_reader_text(reader, "config", &old) ||
+        !em_reader_int(reader, "planned_draws", &planned))
+        return em_fail(EM_ECONFIG,
+                       "%s is complete but not a file of emass: give --overwrite or "
+                       "another --output",
+                       config->output.file);
+    compare(old, config->stored, keys, sizeof keys);
+    em_release(&old);
+    if (keys[0])
+        return em_fail(
+            EM_ECONFIG,
+            "%s is complete and of another config: %s differ; give --overwrite or another "
+            "--output",
+            config->output.file, keys);
+    *standing = planned >= config->run.draws ? EM_STANDS_FINISHED : EM_STANDS_PARTIAL;
+    return EM_OK;
+}
+
+/* Rank 0. What cannot be read, or is not complete, is partial. */
+static em_status look_at_output(const em_config *config, em_standing *standing)
 {
     em_reader *reader = NULL;
-    int64_t complete = 0, planned = 0;
-    em_standing standing = EM_STANDS_PARTIAL;
+    int64_t complete = 0;
+    em_status status = EM_OK;
 
+    *standing = EM_STANDS_PARTIAL;
     if (em_reader_open(config->output.file, "posterior", &reader) == EM_OK &&
-        em_reader_int(reader, "complete", &complete) && complete &&
-        em_reader_int(reader, "planned_draws", &planned) && planned >= config->run.draws)
-        standing = EM_STANDS_FINISHED;
+        em_reader_int(reader, "complete", &complete) && complete)
+        status = look_at_complete(config, reader, standing);
     em_reader_close(&reader);
-    return standing;
+    return status;
 }
 
 em_status em_checkpoint_look(const em_config *config, em_standing *standing)
@@ -294,7 +318,7 @@ em_status em_checkpoint_look(const em_config *config, em_standing *standing)
     *standing = EM_STANDS_NOTHING;
     if (!status && em_world_rank() == 0) {
         if (access(config->output.file, F_OK) == 0)
-            *standing = standing_of(config);
+            status = look_at_output(config, standing);
         else if (access(aside, F_OK) == 0)
             *standing = EM_STANDS_PARTIAL;
     }

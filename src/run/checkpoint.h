@@ -41,7 +41,8 @@ typedef enum em_standing {
     EM_STANDS_PARTIAL   /* something to go on from, or to start anew over */
 } em_standing;
 
-/* Errors: none of its own. */
+/* Errors: EM_ECONFIG when a complete output of another config stands there, naming the keys that
+ * differ. */
 em_status em_checkpoint_look(const em_config *config, em_standing *standing);
 
 /*

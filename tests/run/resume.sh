@@ -53,6 +53,13 @@ finished_is_left_alone() {
         [ "$(md5sum reference.h5)" = "$before" ]
 }
 
+finished_of_another_config() {
+    local status=0 said
+    said=$(emass_on 2 --output reference.h5 --resume --set sampler.leapfrog_steps=6) || status=$?
+    echo "$said"
+    [ "$status" = 2 ] && grep -q 'sampler.leapfrog_steps differ' <<<"$said"
+}
+
 extended() {
     cp reference.h5 cut.h5 && cp reference.h5.checkpoint cut.h5.checkpoint
     emass_on 3 --output cut.h5 --resume --set run.draws=600 &&
@@ -145,6 +152,7 @@ check 'an undisturbed run' emass_on 2 --output reference.h5
 check 'the time limit: status 75, then on 3 ranks' at_time_limit
 for name in TERM INT USR1 USR2; do check "SIG$name to one rank" signalled $name; done
 check 'a finished run is left alone' finished_is_left_alone
+check 'a finished run of another config is not' finished_of_another_config
 check 'a finished run is extended' extended
 check 'a checkpoint of another config names the keys' other_config
 check 'cut short again' cut_short

@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""Runs the experiments of the papers and writes them up, paper's numbers beside ours.
+
+    analysis/papers.py BUILD [--folder F] [--only PATTERN]... [--shorten N] [--no-run]
+
+The runs are those of jobs/papers/runs; one that is done is not done again. F (BUILD/papers) gets
+papers.md, papers.html and a PNG for each figure. --shorten divides the length of every run.
+"""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+import papers_000
+import papers_002
+import papers_003
+import papers_004
+from papers_data import make_tables
+from papers_page import Page
+from papers_runs import Results, execute, read_runs
+
+INTRODUCTION = """
+Every number of ours is computed from the files of draws that `emass` wrote when this page was made;
+the papers' own numbers are copied from their text. Each run is a line of `jobs/papers/runs`."""
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("build", type=Path, help="the folder that has emass")
+    parser.add_argument("--folder", type=Path, help="where all goes; default BUILD/papers")
+    parser.add_argument(
+        "--only",
+        action="append",
+        default=[],
+        metavar="PATTERN",
+        help="only runs of such names, as '000/normal/*'; repeatable",
+    )
+    parser.add_argument(
+        "--shorten",
+        type=int,
+        default=1,
+        metavar="N",
+        help="runs of an N-th of the length: a test, not a result",
+    )
+    parser.add_argument("--no-run", action="store_true", help="only write up what is there")
+    args = parser.parse_args()
+    folder = (args.folder or args.build / "papers").resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+
+    make_tables(folder)
+    runs = read_runs(folder, args.only, args.shorten)
+    if args.no_run:
+        for run in runs:
+            run.why = "" if run.file.exists() else "not run"
+    else:
+        execute(runs, (args.build / "emass").resolve(), folder, os.cpu_count())
+
+    page = Page("The papers' experiments, run again", folder)
+    page.say(INTRODUCTION)
+    if args.shorten > 1:
+        page.say(f"Shortened {args.shorten} times: a test of this page, not a result.")
+    for paper in (papers_000, papers_002, papers_003, papers_004):
+        paper.write(page, Results(runs, folder))
+    page.write("papers")
+    print(folder / "papers.md")
+    failed = [run for run in runs if run.why and not run.why.startswith("needs ")]
+    for run in failed:
+        print(f"papers.py: {run.name}: {run.why}", file=sys.stderr)
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,148 @@
+"""The runs of jobs/papers/runs: started by emass, each once, and the files of draws they leave."""
+
+import concurrent.futures
+import os
+import re
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+JOBS = Path(__file__).resolve().parent.parent / "jobs" / "papers"
+
+
+@dataclass
+class Run:
+    name: str
+    config: Path
+    settings: list
+    file: Path
+    why: str = ""  # it has no file
+
+    def missing_data(self, environment):
+        """The file of data that is not there, or nothing; EMASS_DATA may be unset."""
+        asked = "\n".join([self.config.read_text(), *self.settings])
+        paths = re.findall(r"\bdata[:=] *'?(\$[^:'\s,}]*\}[^:'\s,}]*)", asked)
+        if not paths:
+            return ""
+        path = paths[-1]
+        for name, value in environment.items():
+            path = path.replace("${" + name + "}", value)
+        return "" if Path(path).exists() else f"needs {path}"
+
+
+def read_runs(folder, only, shorten):
+    """The table, or what of it matches one of the patterns; `shorten` divides warmup and draws."""
+    runs = []
+    for line in (JOBS / "runs").read_text().splitlines():
+        words = line.split("#")[0].split()
+        if words and (not only or any(fnmatch(words[0], pattern) for pattern in only)):
+            name, config, *settings = words
+            config = JOBS / f"{config}.yaml"
+            if shorten > 1:
+                settings += shorter(config.read_text() + "\n".join(settings), shorten)
+            runs.append(Run(name, config, settings, folder / "runs" / f"{name}.h5"))
+    return runs
+
+
+def shorter(text, factor):
+    settings = []
+    for key in ("warmup", "draws"):
+        planned = int(re.findall(rf"\b{key}[:=] *(\d+)", text)[-1])
+        settings.append(f"run.{key}={max(planned // factor, min(planned, 20))}")
+    return settings
+
+
+def start(run, emass, environment):
+    """Runs it, or finds it done; returns seconds, and what emass said if it failed. What
+    was asked is kept beside the file, so that it is run anew when that has changed."""
+    begin = time.monotonic()
+    asked, kept = "\n".join([run.config.read_text(), *run.settings]), run.file.with_suffix(".asked")
+    same = kept.exists() and kept.read_text() == asked
+    run.file.parent.mkdir(parents=True, exist_ok=True)
+    kept.write_text(asked)
+    command = [emass, "run", run.config, "--output", run.file, "--quiet", "--progress=none"]
+    command += ["--resume" if same else "--overwrite"]
+    for setting in run.settings:
+        command += ["--set", setting]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    seconds = time.monotonic() - begin
+    if done.returncode == 0:
+        return seconds, ""
+    return seconds, (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
+
+
+def execute(runs, emass, folder, workers):
+    """All that have the data they need: `workers` at a time, the timed ones alone."""
+    environment = dict(os.environ, PAPERS=str(folder), OPENBLAS_NUM_THREADS="1")
+    for run in runs:
+        run.why = run.missing_data(environment)
+    ready = [run for run in runs if not run.why]
+    timed = [run for run in ready if "/time/" in run.name]
+    together = [run for run in ready if run not in timed]
+    count = 0
+
+    def finish(run, outcome):
+        nonlocal count
+        count += 1
+        seconds, run.why = outcome
+        print(
+            f"[{count}/{len(ready)}] {run.name} {seconds:.1f} s {run.why}",
+            file=sys.stderr,
+            flush=True,
+        )
+
+    with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+        waiting = {pool.submit(start, run, emass, environment): run for run in together}
+        for future in concurrent.futures.as_completed(waiting):
+            finish(waiting[future], future.result())
+    for run in timed:
+        finish(run, start(run, emass, environment))
+
+
+class Results:
+    """What the files of draws hold, by the name of the run."""
+
+    def __init__(self, runs, folder):
+        self.folder = folder
+        self.runs = {run.name: run for run in runs}
+
+    def has(self, *names):
+        return all(name in self.runs and not self.runs[name].why for name in names)
+
+    def why(self, name):
+        return self.runs[name].why if name in self.runs else "left out"
+
+    def draws(self, name, variable, group="posterior"):
+        """[chain][draw]..."""
+        with h5py.File(self.runs[name].file) as file:
+            return file[group][variable][:]
+
+    def iterations(self, name):
+        """Of one chain: warmup and draws."""
+        with h5py.File(self.runs[name].file) as file:
+            attributes = file.attrs
+            thin = int(re.findall(r"\bthin: (\d+)", text(attributes["config"]))[0])
+            return int(attributes["tuning_steps"]) + file["posterior/draw"].size * thin
+
+    def seconds(self, name):
+        with h5py.File(self.runs[name].file) as file:
+            return float(file.attrs["sampling_time"])
+
+    def milliseconds(self, name):
+        """Of an iteration of one chain."""
+        with h5py.File(self.runs[name].file) as file:
+            chains = file["posterior/chain"].size
+        return 1e3 * self.seconds(name) / self.iterations(name) / chains
+
+    def diverging(self, name):
+        return float(np.mean(self.draws(name, "diverging", "sample_stats")))
+
+
+def text(value):
+    return value.decode() if isinstance(value, bytes) else str(value)
