@@ -591,6 +591,32 @@ START_TEST(test_potentials)
 }
 END_TEST
 
+/* The option gives the gradient of a minibatch of one the variance that it names, and leaves the
+ * whole gradient alone: 10000 terms of zero sum, whose squares have the mean V / N^2. */
+START_TEST(test_noise_of_potentials)
+{
+    enum { N = 10000 };
+    const double V = 4;
+    setup made =
+        make(&(model_case){"double_well", {{"gradient_noise", "4"}, {NULL, NULL}}, 1}, 0, 1);
+    _Alignas(64) double theta[8] = {0.3}, gradient[8] = {0}, density = 0, squares = 0;
+
+    ck_assert_int_eq(made.model->n_observation, N);
+    ck_assert_int_eq(made.ops->add_likelihood(made.model, 1, 8, theta, NULL, &density, gradient),
+                     EM_OK);
+    ck_assert_double_eq_tol(gradient[0], 0, 1e-9);
+    for (int64_t row = 0; row < N; row++) {
+        const em_rows one = {1, &row};
+        gradient[0] = 0;
+        made.ops->add_likelihood(made.model, 1, 8, theta, &one, &density, gradient);
+        squares += gradient[0] * gradient[0];
+    }
+    /* N draws of a normal: the standard error of the mean square is sqrt(2 / N) of it. */
+    ck_assert_double_eq_tol(squares / N * ((double)N * N) / V, 1, 5 * sqrt(2.0 / N));
+    teardown(&made);
+}
+END_TEST
+
 /* ---- bad input ---- */
 
 static void check_refused(const char *name, const setting *settings, em_status expected,
@@ -717,6 +743,7 @@ static Suite *models_suite(void)
     tcase_add_test(each, test_gaussian);
     tcase_add_test(each, test_gaussian_from_files);
     tcase_add_test(each, test_potentials);
+    tcase_add_test(each, test_noise_of_potentials);
     tcase_add_test(each, test_refused);
     suite_add_tcase(suite, each);
 
