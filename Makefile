@@ -1,6 +1,7 @@
 # emass: an MPI-parallel Bayesian sampler that learns its mass matrix. See README.md.
 #   make [all]      build build/$(MODE)/emass and libemass.a      make demo    install, build, sample
 #   make check      install, build, run every test                make bench   figures as JSON lines
+#   make check-chaos  the slow tests: 50 runs killed at random, jobs that Slurm interrupts in every way
 #   make lint       rooms, symbols, headers, gcc and clang        make format  clang-format in place
 #   make install    into PREFIX                                   make deps    what the build needs
 #   make data       public data sets for jobs/                    make plots   figures of demo.h5
@@ -39,7 +40,7 @@ PROGRAM := $(B)/emass
 TESTS   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/unit/*.c tests/mpi/*.c tests/stat/*.c))
 BENCHES := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench/*.c))
 
-.PHONY: all demo check check-built bench lint format install deps data plots papers clean tests
+.PHONY: all demo check check-built check-chaos bench lint format install deps data plots papers clean tests
 all: $(PROGRAM) $(LIBRARY)
 
 # A list of sources and flags that changes only when they do: a deleted source or another flag rebuilds.
@@ -81,6 +82,11 @@ check: deps
 
 check-built:
 	$(Q)tests/check $(B)
+
+check-chaos:
+	$(Q).ci/install-deps check
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)tests/check $(B) slow/
 
 bench: all tests
 	$(Q)tests/bench/run $(B)

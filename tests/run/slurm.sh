@@ -1,77 +1,69 @@
 #!/bin/bash
 # The scheduler scripts of jobs/slurm on a real Slurm of 4 nodes (timeout: 300).
-# shellcheck source=tests/run/lib.sh
+# shellcheck source=tests/run/lib.sh disable=SC2317
 . tests/run/lib.sh
+# shellcheck source=tests/jobs.sh
+. tests/jobs.sh
 
-if [ "$(id -u)" != 0 ] || ! command -v slurmctld slurmd sbatch munged >/dev/null; then
-    skip "scheduler scripts" "needs root, slurmctld, slurmd, slurm-client and munge"
-    finish
-fi
-project=$PWD
 short=("$project/jobs/eight_schools.yaml" --set run.warmup=50 --set run.draws=50 --progress none)
-export EMASS_CLUSTER=$scratch/cluster EMASS=$emass SOURCE_DATE_EPOCH=0
-mkdir "$scratch/slurm" "$scratch/plain"
-trap 'tests/cluster down; rm -rf "$scratch"' EXIT
+cat >"$scratch/longer.yaml" <<'YAML'
+model: {name: logistic, n: 20000, intercept: false}
+sampler: {name: hmc, leapfrog_steps: 5}
+run: {chains: 8, warmup: 200, draws: 1000}
+output: {file: longer.h5, checkpoint_every: 0.5}
+YAML
 
-submit() { # [option of sbatch]... SCRIPT [argument]...: waits for the job, or the whole array
+signalled() {
     local job
-    job=$(sbatch --parsable --chdir="$scratch/slurm" --output=job-%x-%a.log "$@") || return
-    for _ in $(seq 240); do
-        [ -n "$(squeue --noheader --jobs="$job")" ] || break
-        sleep 0.5
-    done
-    tail -n 20 "$scratch"/slurm/job-*.log
-    scontrol show job "$job"
-    ! scontrol --oneliner show job "$job" | grep -v 'JobState=COMPLETED'
+    job=$(submit --nodes=4 --ntasks-per-node=2 jobs/slurm/emass.sbatch "$scratch/longer.yaml") &&
+        checkpointed longer.h5 && scancel --signal=USR1 "$job" && done_well "$job" &&
+        [ "$(restarts "$job")" = 1 ]
 }
 
-# In a shell of its own, so that only the jobs see the cluster's MPI settings.
-on_cluster() {
-    (eval "$(tests/cluster env)" && "$@")
+cancelled() {
+    local job
+    job=$(submit --ntasks-per-node=2 jobs/slurm/emass.sbatch "$scratch/longer.yaml" \
+        --output cancelled.h5 --set run.draws=100000) &&
+        checkpointed cancelled.h5 && scancel "$job" && ! done_well "$job" &&
+        scontrol show job "$job" | grep 'JobState=CANCELLED'
 }
 
-# The same run without Slurm, under the same name, as the file holds its config.
-plain() { # [option of emass run]...
-    (cd "$scratch/plain" && timeout 60 mpirun -n 2 "$emass" run "${short[@]}" "$@")
-}
-
-same() { # FILE
-    cmp "$scratch/slurm/$1" "$scratch/plain/$1"
-}
-
-# Stops after its first start, as if at a time limit, and is done after the second.
+# Notes each start in a file of the seed's. Seed 2 stops, as if at a time limit, on its first.
 cat >"$scratch/stops-once" <<'END'
-#!/bin/sh
-[ -e started ] && echo "start ${SLURM_RESTART_COUNT} with $*" >finished && exit 0
-touch started
-exit 75
+#!/bin/bash
+echo "end in $((SLURM_JOB_END_TIME - $(date +%s))) s: $*" >>"starts.$SLURM_ARRAY_TASK_ID"
+[ "$SLURM_ARRAY_TASK_ID" != 2 ] || [ "$SLURM_RESTART_COUNT" ] || exit 75
 END
 chmod +x "$scratch/stops-once"
 
-requeues() {
-    local job
-    job=$(EMASS=$scratch/stops-once EMASS_LAUNCHER=env sbatch --parsable --chdir="$scratch/slurm" \
-        --ntasks-per-node=1 jobs/slurm/emass.sbatch config.yaml) || return
-    for _ in $(seq 120); do
-        [ ! -e "$scratch/slurm/finished" ] || break
-        # A job that queues itself again has to wait two minutes, but not here.
-        [ ! -e "$scratch/slurm/started" ] || scontrol update "job=$job" StartTime=now 2>/dev/null
-        sleep 0.5
-    done
-    cat "$scratch/slurm/finished" &&
-        grep -q "start 1 with run config.yaml --resume" "$scratch/slurm/finished"
+# The last task of an array bears the number of the whole: it must not start the others again.
+requeues_itself_only() {
+    EMASS=$scratch/stops-once EMASS_LAUNCHER=env run_job --array=1-2 --time=10 \
+        --ntasks-per-node=1 jobs/slurm/array.sbatch config.yaml
+    cd "$scratch/slurm" && head starts.* &&
+        [ "$(wc -l <starts.1)" = 1 ] && [ "$(wc -l <starts.2)" = 2 ] &&
+        ! grep -vE '^end in (59.|600) s: run config.yaml .* --resume$' starts.1 starts.2
+}
+
+finished_end_at_once() {
+    seeds && grep -c 'nothing to do' "$scratch"/slurm/job-emass-seeds-[12].log
+}
+
+seeds() {
+    run_job --array=1-2 --nodes=2 --ntasks-per-node=1 jobs/slurm/array.sbatch "${short[@]}"
 }
 
 check "a Slurm of 4 nodes starts" tests/cluster up 4
-check "one job on 4 nodes of 2 ranks" on_cluster submit --nodes=4 --ntasks-per-node=2 \
-    jobs/slurm/emass.sbatch "${short[@]}" --output one.h5
-check "the same run on 2 ranks without Slurm" plain --output one.h5
-check "both left the same bytes" same one.h5
-check "an array job over two seeds" on_cluster submit --array=1-2 --nodes=2 --ntasks-per-node=1 \
-    jobs/slurm/array.sbatch "${short[@]}"
+check "an array job over two seeds" on_cluster seeds
+check "submitted again it has nothing to do" on_cluster finished_end_at_once
 for seed in 1 2; do
-    check "seed $seed without Slurm" plain --seed $seed --output eight_schools.seed$seed.h5
+    check "seed $seed without Slurm" plain "${short[@]}" --seed $seed \
+        --output eight_schools.seed$seed.h5
     check "seed $seed has its own file" same eight_schools.seed$seed.h5
 done
-check "status 75 queues the job again, to resume" on_cluster requeues
+check "a task that stops queues itself again, and no other" on_cluster requeues_itself_only
+check "a job on 4 nodes of 2 ranks, signalled, starts once more" on_cluster signalled
+check "the same run on 2 ranks, undisturbed, without Slurm" plain "$scratch/longer.yaml"
+check "both left the same bytes" same longer.h5
+check "a cancelled job stays so" on_cluster cancelled
 finish

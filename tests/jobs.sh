@@ -1,0 +1,62 @@
+# Sourced, after tests/run/lib.sh, by the tests of jobs/slurm: a Slurm of 4 nodes that lasts as long
+# as the test, jobs on it, and the same runs without it. Jobs run in $scratch/slurm.
+# shellcheck shell=bash
+project=$PWD
+export EMASS_CLUSTER=$scratch/cluster EMASS=$emass SOURCE_DATE_EPOCH=0
+mkdir "$scratch/slurm" "$scratch/plain"
+trap '"$project/tests/cluster" down; rm -rf "$scratch"' EXIT
+
+if [ "$(id -u)" != 0 ] || ! command -v slurmctld slurmd sbatch munged >/dev/null; then
+    skip "jobs on Slurm" "needs root, slurmctld, slurmd, slurm-client and munge"
+    finish
+fi
+
+# In a shell of its own, so that only the jobs see the cluster's MPI settings.
+on_cluster() { # COMMAND...
+    (eval "$(tests/cluster env)" && "$@")
+}
+
+submit() { # [option of sbatch]... SCRIPT [argument]...: prints the job's number
+    sbatch --parsable --chdir="$scratch/slurm" --output=job-%x-%a.log "$@"
+}
+
+# Waits for a job, or a whole array, to be done. One that was requeued has to wait two minutes in the
+# queue, but not here; only not less than a second, for Slurm's credentials are told apart by that.
+done_well() { # JOB
+    local states
+    for _ in $(seq 600); do
+        states=$(squeue --noheader --jobs="$1" --format=%T)
+        [ -n "$states" ] || break
+        sleep 1.5
+        [[ $states != *PENDING* ]] || scontrol update "job=$1" StartTime=now 2>/dev/null
+    done
+    tail -n 15 "$scratch"/slurm/job-*.log
+    ! scontrol --oneliner show job "$1" | grep -v 'JobState=COMPLETED'
+}
+
+run_job() { # [option of sbatch]... SCRIPT [argument]...
+    local job
+    job=$(submit "$@") && done_well "$job"
+}
+
+restarts() { # JOB
+    scontrol --oneliner show job "$1" | sed -E 's/.* Restarts=([0-9]+) .*/\1/'
+}
+
+# Waits until the run that writes FILE has left a checkpoint.
+checkpointed() { # FILE
+    for _ in $(seq 240); do
+        [ ! -s "$scratch/slurm/$1.checkpoint" ] || return 0
+        sleep 0.25
+    done
+    return 1
+}
+
+# The same run without Slurm, under the same name, as the file holds its config.
+plain() { # [argument of emass run]...
+    (cd "$scratch/plain" && timeout 900 mpirun -n 2 "$emass" run "$@" --progress none)
+}
+
+same() { # FILE
+    cmp "$scratch/slurm/$1" "$scratch/plain/$1"
+}

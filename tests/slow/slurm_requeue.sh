@@ -1,0 +1,79 @@
+#!/bin/bash
+# Jobs on a real Slurm of 4 nodes that are interrupted in every way Slurm has, and still end with the
+# bytes of an undisturbed run: time limits, requeueing, a dead node, preemption (timeout: 3000).
+# shellcheck source=tests/run/lib.sh disable=SC2317
+. tests/run/lib.sh
+# shellcheck source=tests/jobs.sh
+. tests/jobs.sh
+
+cat >"$scratch/run.yaml" <<'YAML'
+model: {name: logistic, n: 20000, intercept: false}
+sampler: {name: hmc, leapfrog_steps: 5}
+run: {chains: 8, warmup: 200, draws: 100000}
+output: {file: run.h5, checkpoint_every: 1}
+YAML
+script=(--nodes=4 --ntasks-per-node=2 jobs/slurm/emass.sbatch "$scratch/run.yaml" --progress none)
+
+# So many draws that 8 ranks here need about SECONDS; but the number in the file is for ever.
+draws_in() { # SECONDS
+    local said
+    said=$(cd "$scratch" && timeout 100 mpirun -n 8 "$emass" run run.yaml --max-time 10 --quiet \
+        --overwrite 2>&1)
+    echo $(($(sed -nE 's/.*stopped by the time limit after ([0-9]+) .*/\1/p' <<<"$said") * $1 / 10))
+}
+
+# Slurm looks for signals to send twice a minute and sends them early rather than late, so the signal
+# of 45 s before the end of the minute comes within half a minute, again and again.
+short_limit() {
+    local job
+    job=$(submit --time=1 --signal=USR1@45 "${script[@]}" --output limit.h5 "${long[@]}") &&
+        done_well "$job" && restarts "$job" && [ "$(restarts "$job")" -ge 4 ]
+}
+
+interrupted_by() { # FILE COMMAND...: which is told the job's number
+    local job file=$1
+    shift
+    job=$(submit "${script[@]}" --output "$file" "${brief[@]}") && checkpointed "$file" &&
+        "$@" "$job" && done_well "$job" && [ "$(restarts "$job")" -ge 1 ]
+}
+
+requeue() { # JOB
+    scontrol requeue "$1"
+}
+
+# Its ranks live on, as on a node cut off from the network, until mpirun is gone.
+node_dies() { # NODE JOB
+    kill -KILL "$(cat "$EMASS_CLUSTER/slurmd.$1.pid")"
+    for _ in $(seq 240); do
+        sleep 0.5
+        [ "$(restarts "$2")" = 0 ] || break
+    done
+    slurmd -N "$1"
+}
+
+preempt() { # SECONDS JOB: with a notice of that long
+    scontrol update partition=debug GraceTime="$1"
+    sbatch --wait --partition=urgent --nodes=4 --output=/dev/null --wrap='sleep 1'
+}
+
+check "a Slurm of 4 nodes starts" tests/cluster up 4
+long=(--set "run.draws=$(draws_in 100)")
+brief=(--set "run.draws=$(draws_in 20)")
+echo "# ${long[*]}, ${brief[*]}"
+
+check "a limit of one minute, four times" on_cluster short_limit
+check "the same run without Slurm" plain "$scratch/run.yaml" --output limit.h5 "${long[@]}"
+check "both left the same bytes" same limit.h5
+
+requeued_files=(requeued dead_node dead_first_node preempted noticed)
+check "requeued from outside" on_cluster interrupted_by requeued.h5 requeue
+check "a node dies" on_cluster interrupted_by dead_node.h5 node_dies n3
+check "the script's node dies" on_cluster interrupted_by dead_first_node.h5 node_dies n1
+check "preempted" on_cluster interrupted_by preempted.h5 preempt 0
+check "preempted with notice" on_cluster interrupted_by noticed.h5 preempt 30
+for name in "${requeued_files[@]}"; do
+    check "$name: the same run without Slurm" plain "$scratch/run.yaml" --output "$name.h5" \
+        "${brief[@]}"
+    check "$name: both left the same bytes" same "$name.h5"
+done
+finish
