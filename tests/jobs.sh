@@ -2,6 +2,7 @@
 # as the test, jobs on it, and the same runs without it. Jobs run in $scratch/slurm.
 # shellcheck shell=bash
 project=$PWD
+# shellcheck disable=SC2154 # of lib.sh
 export EMASS_CLUSTER=$scratch/cluster EMASS=$emass SOURCE_DATE_EPOCH=0
 mkdir "$scratch/slurm" "$scratch/plain"
 trap '"$project/tests/cluster" down; rm -rf "$scratch"' EXIT
