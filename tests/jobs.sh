@@ -1,8 +1,7 @@
 # Sourced, after tests/run/lib.sh, by the tests of jobs/slurm: a Slurm of 4 nodes that lasts as long
 # as the test, jobs on it, and the same runs without it. Jobs run in $scratch/slurm.
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154 # of lib.sh
 project=$PWD
-# shellcheck disable=SC2154 # of lib.sh
 export EMASS_CLUSTER=$scratch/cluster EMASS=$emass SOURCE_DATE_EPOCH=0
 mkdir "$scratch/slurm" "$scratch/plain"
 trap '"$project/tests/cluster" down; rm -rf "$scratch"' EXIT
