@@ -19,7 +19,7 @@ draws_in() { # SECONDS
     local said
     said=$(cd "$scratch" && timeout 100 mpirun -n 8 "$emass" run run.yaml --max-time 10 --quiet \
         --overwrite 2>&1)
-    echo $(($(sed -nE 's/.*stopped by the time limit after ([0-9]+) .*/\1/p' <<<"$said") * $1 / 10))
+    echo $(($(sed -nE 's/.*stopped by .* after ([0-9]+) of .*/\1/p' <<<"$said") * $1 / 10))
 }
 
 # Slurm looks for signals to send twice a minute and sends them early rather than late, so the signal
@@ -57,21 +57,19 @@ preempt() { # SECONDS JOB: with a notice of that long
 }
 
 check "a Slurm of 4 nodes starts" tests/cluster up 4
-long=(--set "run.draws=$(draws_in 100)")
-brief=(--set "run.draws=$(draws_in 20)")
+long=(--set "run.draws=$(draws_in 100)") brief=(--set "run.draws=$(draws_in 20)")
 echo "# ${long[*]}, ${brief[*]}"
 
 check "a limit of one minute, four times" on_cluster short_limit
 check "the same run without Slurm" plain "$scratch/run.yaml" --output limit.h5 "${long[@]}"
 check "both left the same bytes" same limit.h5
 
-requeued_files=(requeued dead_node dead_first_node preempted noticed)
 check "requeued from outside" on_cluster interrupted_by requeued.h5 requeue
 check "a node dies" on_cluster interrupted_by dead_node.h5 node_dies n3
 check "the script's node dies" on_cluster interrupted_by dead_first_node.h5 node_dies n1
 check "preempted" on_cluster interrupted_by preempted.h5 preempt 0
 check "preempted with notice" on_cluster interrupted_by noticed.h5 preempt 30
-for name in "${requeued_files[@]}"; do
+for name in requeued dead_node dead_first_node preempted noticed; do
     check "$name: the same run without Slurm" plain "$scratch/run.yaml" --output "$name.h5" \
         "${brief[@]}"
     check "$name: both left the same bytes" same "$name.h5"
