@@ -62,6 +62,7 @@ survives() { # SETTING...
     [ "$status" = 0 ] && h5diff reference.h5 out.h5 && cmp reference.h5 out.h5
 }
 
+command -v pgrep >/dev/null || { skip 'runs killed at random' 'pgrep (procps) is not installed' && finish; }
 disturbances=0
 for k in $(seq "${EMASS_CHAOS:-5}"); do
     # shellcheck disable=SC2086 # several settings
