@@ -12,6 +12,7 @@
 #include "emass/field.h"
 #include "emass/status.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { EM_MAX_AXES = 3 };
@@ -42,6 +43,7 @@ typedef struct em_rows {
 typedef struct em_model_context {
     uint64_t seed;          /* of the run; for models that generate their data */
     int64_t shard, n_shard; /* this rank holds shard `shard` of `n_shard` */
+    bool minibatches;       /* likelihoods of listed observations will be asked for */
 } em_model_context;
 
 /* A created model. The implementation derives its own struct with this as the first member. */

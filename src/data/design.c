@@ -226,6 +226,25 @@ em_status em_design_create(const em_table *table, const em_table_options *option
     return status;
 }
 
+em_status em_design_store_rows(em_design *design)
+{
+    const em_tiled *x = &design->dense;
+    em_status status = EM_OK;
+
+    design->row_stride = em_stride(x->n_column + 1);
+    if (!design->sparse)
+        status = em_allocate(x->n_row * design->row_stride, sizeof(double), &design->row);
+    for (int64_t i = 0; !status && i < x->n_row; i++) {
+        const double *tile =
+            x->tile + i / EM_TILE_ROWS * x->n_column * EM_TILE_ROWS + i % EM_TILE_ROWS;
+        double *row = design->row + i * design->row_stride;
+        for (int64_t j = 0; j < x->n_column; j++)
+            row[j] = tile[j * EM_TILE_ROWS];
+        row[x->n_column] = design->response[i];
+    }
+    return status;
+}
+
 static void scale(double factor, int64_t n, double *x)
 {
     for (int64_t i = 0; i < n; i++)
@@ -253,6 +272,7 @@ void em_design_destroy(em_design **out)
     em_release(&design->name);
     em_release(&design->response);
     em_release(&design->dense.tile);
+    em_release(&design->row);
     em_release(&design->start);
     em_release(&design->column);
     em_release(&design->value);

@@ -16,6 +16,9 @@ typedef struct em_design {
     uint64_t hash;           /* of the whole table */
     bool sparse;
     em_tiled dense; /* if not sparse */
+    double *row;    /* if not sparse and asked for: [n_row][row_stride], the columns again, then
+                       the response, then zeros */
+    int64_t row_stride;
     int64_t *start; /* if sparse; three arrays */
     int32_t *column;
     double *value;
@@ -36,7 +39,11 @@ em_status em_design_create(const em_table *table, const em_table_options *option
                            int64_t n_shard, em_design **out);
 void em_design_destroy(em_design **design); /* NULL-safe. */
 
-/* Multiplies the design matrix and the response by a number. Local. */
+/* Stores what is not sparse row by row too, each beside its response, for those who ask for single
+ * rows. Local. Errors: EM_EMEMORY. */
+em_status em_design_store_rows(em_design *design);
+
+/* Multiplies the design matrix and the response by a number; before em_design_store_rows. Local. */
 void em_design_scale(em_design *design, double factor);
 
 #endif

@@ -61,7 +61,7 @@ static em_status choose_structure(em_adapt *adapt)
 /* Dense where the last window has the samples for it, whatever the structure of the mass. */
 static em_status create_noise(em_adapt *adapt, const em_sampler_ops *sampler)
 {
-    const bool minibatches = sampler->minibatches && adapt->sampler_options->minibatch != INT64_MIN;
+    const bool minibatches = em_takes_minibatches(sampler, adapt->sampler_options);
     const int64_t planned = em_schedule_last_window(&adapt->schedule, chains_per_pool(adapt));
     const bool dense = adapt->dim <= 200 && planned >= 10 * adapt->dim;
 

@@ -35,3 +35,15 @@ void em_tile_finish(int64_t n_chain, int64_t n_column, const double *partial, in
                 ((p[0] + p[4]) + (p[2] + p[6])) + ((p[1] + p[5]) + (p[3] + p[7]));
         }
 }
+
+void em_rows_predict(int64_t n, const int64_t *index, const double *x, int64_t stride,
+                     const double *theta, double *eta)
+{
+    em_simd_best()->rows_predict(n, index, x, stride, theta, eta);
+}
+
+void em_rows_accumulate(int64_t n, const int64_t *index, const double *x, int64_t stride,
+                        const double *residual, double *sum)
+{
+    em_simd_best()->rows_accumulate(n, index, x, stride, residual, sum);
+}

@@ -40,6 +40,17 @@ double em_uniform(const em_stream *stream, uint64_t index);
 /* An integer in [0, bound), unbiased; bound > 0. Local. */
 uint64_t em_uniform_below(const em_stream *stream, uint64_t index, uint64_t bound);
 
+/* out[i] = em_uniform_below(stream, i, bound + i growth), vectorised for bounds below 2^32; growth
+ * is 0 or 1. `out` is 64-byte aligned and has room for em_integers_room(n) (the rest is
+ * overwritten). Local. */
+void em_uniforms_below(const em_stream *stream, int64_t n, uint64_t bound, uint64_t growth,
+                       int64_t *out);
+
+static inline int64_t em_integers_room(int64_t n)
+{
+    return (n + 15) / 16 * 16;
+}
+
 /* out[i] = the (first+i)-th uniform of the stream: the same as n calls of em_uniform. Local. */
 void em_uniforms(const em_stream *stream, uint64_t first, int64_t n, double *out);
 

@@ -21,10 +21,12 @@ typedef struct em_philox {
     uint64_t key, low, high;
 } em_philox;
 
-/* The kernels behind the functions of the same names in rng.h, vector.h and panel.h. */
+/* The kernels behind the functions of the same names in rng.h, vector.h and panel.h. `integers` may
+ * decline, with false: where a number might have to be drawn again. */
 typedef struct em_simd {
     const char *name;
     void (*normals)(em_philox start, int64_t n, double *out);
+    bool (*integers)(em_philox start, int64_t n, uint64_t bound, uint64_t growth, int64_t *out);
     void (*logistic)(int64_t n, const double *a, double *softplus, double *sigmoid);
     void (*exp)(int64_t n, const double *x, double *out);
     void (*panel_product)(int64_t n_chain, int64_t n, int64_t m, const double *A, int64_t lda,
@@ -33,6 +35,10 @@ typedef struct em_simd {
                          const double *theta, double *eta);
     void (*tile_accumulate)(int64_t n_chain, int64_t n_column, const double *tile,
                             const double *residual, double *partial);
+    void (*rows_predict)(int64_t n, const int64_t *index, const double *x, int64_t stride,
+                         const double *theta, double *eta);
+    void (*rows_accumulate)(int64_t n, const int64_t *index, const double *x, int64_t stride,
+                            const double *residual, double *sum);
 } em_simd;
 
 /* The widest first; ends with NULL. The last one runs on every processor. */

@@ -14,13 +14,18 @@ typedef double real __attribute__((vector_size(32), may_alias));
 typedef uint64_t word __attribute__((vector_size(32), may_alias));
 typedef Sleef___m256d_2 real_pair;
 
-#define splat(x)             _mm256_set1_pd(x)
-#define fused(a, b, c)       _mm256_fmadd_pd(a, b, c)
-#define root(a)              _mm256_sqrt_pd(a)
-#define product_of_low(a, b) ((word)_mm256_mul_epu32((__m256i)(a), (__m256i)(b)))
-#define logarithm(a)         Sleef_finz_logd4_u35avx2(a)
-#define exponential(a)       Sleef_finz_expd4_u10avx2(a)
-#define sine_cosine_pi(a)    Sleef_finz_sincospid4_u35avx2(a)
+#define splat(x)              _mm256_set1_pd(x)
+#define fused(a, b, c)        _mm256_fmadd_pd(a, b, c)
+#define root(a)               _mm256_sqrt_pd(a)
+#define product_of_low(a, b)  ((word)_mm256_mul_epu32((__m256i)(a), (__m256i)(b)))
+#define logarithm(a)          Sleef_finz_logd4_u35avx2(a)
+#define exponential(a)        Sleef_finz_expd4_u10avx2(a)
+#define sine_cosine_pi(a)     Sleef_finz_sincospid4_u35avx2(a)
+
+#define interleave_low(a, b)  __builtin_shuffle(a, b, (word){0, 4, 1, 5})
+#define interleave_high(a, b) __builtin_shuffle(a, b, (word){2, 6, 3, 7})
+#define evens(a, b)           __builtin_shuffle(a, b, (word){0, 2, 4, 6})
+#define odds(a, b)            __builtin_shuffle(a, b, (word){1, 3, 5, 7})
 
 #include "math/simd_kernels.inc"
 #endif

@@ -14,13 +14,18 @@ typedef double real __attribute__((vector_size(64), may_alias));
 typedef uint64_t word __attribute__((vector_size(64), may_alias));
 typedef Sleef___m512d_2 real_pair;
 
-#define splat(x)             _mm512_set1_pd(x)
-#define fused(a, b, c)       _mm512_fmadd_pd(a, b, c)
-#define root(a)              _mm512_sqrt_pd(a)
-#define product_of_low(a, b) ((word)_mm512_mul_epu32((__m512i)(a), (__m512i)(b)))
-#define logarithm(a)         Sleef_finz_logd8_u35avx512f(a)
-#define exponential(a)       Sleef_finz_expd8_u10avx512f(a)
-#define sine_cosine_pi(a)    Sleef_finz_sincospid8_u35avx512f(a)
+#define splat(x)              _mm512_set1_pd(x)
+#define fused(a, b, c)        _mm512_fmadd_pd(a, b, c)
+#define root(a)               _mm512_sqrt_pd(a)
+#define product_of_low(a, b)  ((word)_mm512_mul_epu32((__m512i)(a), (__m512i)(b)))
+#define logarithm(a)          Sleef_finz_logd8_u35avx512f(a)
+#define exponential(a)        Sleef_finz_expd8_u10avx512f(a)
+#define sine_cosine_pi(a)     Sleef_finz_sincospid8_u35avx512f(a)
+
+#define interleave_low(a, b)  __builtin_shuffle(a, b, (word){0, 8, 1, 9, 2, 10, 3, 11})
+#define interleave_high(a, b) __builtin_shuffle(a, b, (word){4, 12, 5, 13, 6, 14, 7, 15})
+#define evens(a, b)           __builtin_shuffle(a, b, (word){0, 2, 4, 6, 8, 10, 12, 14})
+#define odds(a, b)            __builtin_shuffle(a, b, (word){1, 3, 5, 7, 9, 11, 13, 15})
 
 #include "math/simd_kernels.inc"
 #endif

@@ -14,9 +14,13 @@ typedef struct real_pair {
     real x, y;
 } real_pair;
 
-#define splat(a)             ((real){a, a})
-#define fused(a, b, c)       ((a) * (b) + (c))
-#define product_of_low(a, b) (((a)&0xffffffff) * ((b)&0xffffffff))
+#define splat(a)              ((real){a, a})
+#define fused(a, b, c)        ((a) * (b) + (c))
+#define product_of_low(a, b)  (((a)&0xffffffff) * ((b)&0xffffffff))
+#define interleave_low(a, b)  ((word){(a)[0], (b)[0]})
+#define interleave_high(a, b) ((word){(a)[1], (b)[1]})
+#define evens(a, b)           ((real){(a)[0], (b)[0]})
+#define odds(a, b)            ((real){(a)[1], (b)[1]})
 
 static inline real root(real a)
 {

@@ -9,11 +9,11 @@ typedef double lanes __attribute__((vector_size(EM_GLM_CHAINS * sizeof(double)),
 
 struct em_glm {
     const em_design *design;
-    double *eta, *density; /* [EM_GLM_CHAINS][EM_TILE_ROWS] */
-    double *response;      /* [EM_TILE_ROWS] */
-    em_tiled gathered;     /* one tile, of the rows of a minibatch */
-    double *partial;       /* dense: [EM_GLM_CHAINS][n_column][8] */
-    lanes *theta, *sum;    /* sparse: [n_column] */
+    double *eta, *density;       /* [EM_GLM_CHAINS][EM_TILE_ROWS] */
+    double *response;            /* [EM_TILE_ROWS] */
+    double *partial;             /* dense: [EM_GLM_CHAINS][n_column][8] */
+    double *row_theta, *row_sum; /* dense, minibatches: [row_stride], the one for the response 0 */
+    lanes *theta, *sum;          /* sparse: [n_column] */
 };
 
 em_status em_glm_create(const em_design *design, em_glm **out)
@@ -36,10 +36,11 @@ em_status em_glm_create(const em_design *design, em_glm **out)
         if (!status)
             status = em_allocate(n, sizeof *glm->sum, &glm->sum);
     } else if (!status) {
-        glm->gathered = (em_tiled){EM_TILE_ROWS, n, 1, NULL};
-        status = em_allocate_doubles(n * EM_TILE_ROWS, &glm->gathered.tile);
+        status = em_allocate_doubles(EM_GLM_CHAINS * n * EM_LANES, &glm->partial);
         if (!status)
-            status = em_allocate_doubles(EM_GLM_CHAINS * n * EM_LANES, &glm->partial);
+            status = em_allocate_doubles(em_stride(n + 1), &glm->row_theta);
+        if (!status)
+            status = em_allocate_doubles(em_stride(n + 1), &glm->row_sum);
     }
     if (status)
         em_glm_destroy(out);
@@ -55,8 +56,9 @@ void em_glm_destroy(em_glm **out)
     em_release(&glm->eta);
     em_release(&glm->density);
     em_release(&glm->response);
-    em_release(&glm->gathered.tile);
     em_release(&glm->partial);
+    em_release(&glm->row_theta);
+    em_release(&glm->row_sum);
     em_release(&glm->theta);
     em_release(&glm->sum);
     em_release(out);
@@ -83,54 +85,83 @@ static double sum_tile(const double *x)
     return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
 }
 
-/* The likelihood of a batch at the linear predictors in glm->eta, which become residuals. */
-static void apply_link(em_glm *glm, em_glm_link *link, const batch *b, int64_t n_chain,
+/* The likelihood of a batch at its responses and the linear predictors in glm->eta, which become
+ * residuals. */
+static void apply_link(em_glm *glm, em_glm_link *link, int64_t count, int64_t n_chain,
                        double *log_density)
 {
-    for (int64_t i = 0; i < EM_TILE_ROWS; i++)
-        glm->response[i] = i < b->count ? glm->design->response[row_of(b, i)] : 0;
     link(n_chain, glm->response, glm->eta, glm->density);
     for (int64_t c = 0; c < n_chain; c++) {
         double *eta = glm->eta + c * EM_TILE_ROWS, *density = glm->density + c * EM_TILE_ROWS;
-        for (int64_t i = b->count; i < EM_TILE_ROWS; i++)
+        for (int64_t i = count; i < EM_TILE_ROWS; i++)
             eta[i] = density[i] = 0;
         log_density[c] += sum_tile(density);
     }
 }
 
-/* Copies the rows of a minibatch into a tile; the rows it lacks are zero. */
-static void gather(em_glm *glm, const batch *b)
+static void take_responses(em_glm *glm, const batch *b)
 {
-    const em_tiled *x = &glm->design->dense;
-
-    memset(glm->gathered.tile, 0, (size_t)(x->n_column * EM_TILE_ROWS) * sizeof(double));
-    for (int64_t i = 0; i < b->count; i++) {
-        int64_t row = row_of(b, i);
-        const double *from =
-            x->tile + row / EM_TILE_ROWS * x->n_column * EM_TILE_ROWS + row % EM_TILE_ROWS;
-        for (int64_t j = 0; j < x->n_column; j++)
-            glm->gathered.tile[j * EM_TILE_ROWS + i] = from[j * EM_TILE_ROWS];
-    }
+    for (int64_t i = 0; i < b->count; i++)
+        glm->response[i] = glm->design->response[row_of(b, i)];
 }
 
 static void add_dense(em_glm *glm, em_glm_link *link, const em_rows *rows, int64_t n_chain,
                       int64_t stride, const double *theta, double *log_density, double *gradient)
 {
-    const int64_t n = glm->design->n_column;
-    const em_tiled *x = rows->index ? &glm->gathered : &glm->design->dense;
+    const em_tiled *x = &glm->design->dense;
 
-    memset(glm->partial, 0, (size_t)(n_chain * n * EM_LANES) * sizeof(double));
+    memset(glm->partial, 0, (size_t)(n_chain * x->n_column * EM_LANES) * sizeof(double));
     for (int64_t i = 0; i < rows->count; i += EM_TILE_ROWS) {
-        const batch b = {rows->index, i,
-                         rows->count - i < EM_TILE_ROWS ? rows->count - i : EM_TILE_ROWS};
-        const int64_t t = rows->index ? 0 : i / EM_TILE_ROWS;
-        if (rows->index)
-            gather(glm, &b);
-        em_tile_predict(x, t, n_chain, stride, theta, glm->eta);
-        apply_link(glm, link, &b, n_chain, log_density);
-        em_tile_accumulate(x, t, n_chain, glm->eta, glm->partial);
+        const batch b = {NULL, i, rows->count - i < EM_TILE_ROWS ? rows->count - i : EM_TILE_ROWS};
+        em_tile_predict(x, i / EM_TILE_ROWS, n_chain, stride, theta, glm->eta);
+        take_responses(glm, &b);
+        apply_link(glm, link, b.count, n_chain, log_density);
+        em_tile_accumulate(x, i / EM_TILE_ROWS, n_chain, glm->eta, glm->partial);
     }
-    em_tile_finish(n_chain, n, glm->partial, stride, gradient);
+    em_tile_finish(n_chain, x->n_column, glm->partial, stride, gradient);
+}
+
+/* The rows of a batch, for the chain whose coefficients are glm->row_theta. `index` ends on a
+ * multiple of eight rows; those beyond count have residual 0. */
+static void add_batch(em_glm *glm, em_glm_link *link, const int64_t *index, int64_t count,
+                      double *log_density)
+{
+    const em_design *x = glm->design;
+    const int64_t n = em_stride(count), stride = x->row_stride;
+
+    em_rows_predict(n, index, x->row, stride, glm->row_theta, glm->eta);
+    for (int64_t i = 0; i < n; i++)
+        glm->response[i] = x->row[index[i] * stride + x->n_column];
+    apply_link(glm, link, count, 1, log_density);
+    em_rows_accumulate(n, index, x->row, stride, glm->eta, glm->row_sum);
+}
+
+/* A minibatch for one chain; what the last eight rows lack is made up by the first row. */
+static void add_listed(em_glm *glm, em_glm_link *link, const em_rows *rows, double *log_density)
+{
+    const int64_t whole = rows->count / EM_TILE_ROWS * EM_TILE_ROWS, rest = rows->count - whole;
+    int64_t last[EM_TILE_ROWS];
+
+    for (int64_t i = 0; i < whole; i += EM_TILE_ROWS)
+        add_batch(glm, link, rows->index + i, EM_TILE_ROWS, log_density);
+    for (int64_t i = 0; i < em_stride(rest); i++)
+        last[i] = rows->index[i < rest ? whole + i : 0];
+    add_batch(glm, link, last, rest, log_density);
+}
+
+/* One chain after the other: each has its own rows, as a rule. */
+static void add_rows(em_glm *glm, em_glm_link *link, const em_rows *rows, int64_t n_chain,
+                     int64_t stride, const double *theta, double *log_density, double *gradient)
+{
+    const int64_t n = glm->design->n_column;
+
+    for (int64_t c = 0; c < n_chain; c++) {
+        memcpy(glm->row_theta, theta + c * stride, (size_t)n * sizeof(double));
+        memset(glm->row_sum, 0, (size_t)n * sizeof(double));
+        add_listed(glm, link, rows, log_density + c);
+        for (int64_t j = 0; j < n; j++)
+            gradient[c * stride + j] += glm->row_sum[j];
+    }
 }
 
 /* Compiled for each instruction set and chosen at run time. */
@@ -183,7 +214,8 @@ static void add_sparse(em_glm *glm, em_glm_link *link, const em_rows *rows, int6
         const batch b = {rows->index, i,
                          rows->count - i < EM_TILE_ROWS ? rows->count - i : EM_TILE_ROWS};
         predict_sparse(glm, &b);
-        apply_link(glm, link, &b, n_chain, log_density);
+        take_responses(glm, &b);
+        apply_link(glm, link, b.count, n_chain, log_density);
         accumulate_sparse(glm, &b);
     }
     for (int64_t c = 0; c < n_chain; c++)
@@ -195,13 +227,16 @@ void em_glm_add(em_glm *glm, em_glm_link *link, int64_t n_chain, int64_t stride,
                 const double *theta, const em_rows *rows, double *log_density, double *gradient)
 {
     const em_rows all = {glm->design->n_row, NULL};
+    const bool listed = rows && rows->index;
+    void (*const add)(em_glm *, em_glm_link *, const em_rows *, int64_t, int64_t, const double *,
+                      double *, double *) = glm->design->sparse ? add_sparse
+                                            : listed            ? add_rows
+                                                                : add_dense;
 
-    for (int64_t c = 0; c < n_chain; c += EM_GLM_CHAINS) {
-        const int64_t panel = n_chain - c < EM_GLM_CHAINS ? n_chain - c : EM_GLM_CHAINS;
-        (glm->design->sparse ? add_sparse : add_dense)(glm, link, rows && rows->index ? rows : &all,
-                                                       panel, stride, theta + c * stride,
-                                                       log_density + c, gradient + c * stride);
-    }
+    for (int64_t c = 0; c < n_chain; c += EM_GLM_CHAINS)
+        add(glm, link, listed ? rows : &all,
+            n_chain - c < EM_GLM_CHAINS ? n_chain - c : EM_GLM_CHAINS, stride, theta + c * stride,
+            log_density + c, gradient + c * stride);
 }
 
 void em_glm_add_prior(int64_t dim, double variance, int64_t n_chain, int64_t stride,

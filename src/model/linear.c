@@ -94,6 +94,8 @@ static em_status load(linear *self, const linear_options *options, const em_mode
                                   &self->design);
     if (!status)
         em_design_scale(self->design, 1 / options->sigma);
+    if (!status && context->minibatches)
+        status = em_design_store_rows(self->design);
     em_table_destroy(&table);
     return status;
 }

@@ -99,6 +99,8 @@ static em_status load(const logistic_options *options, const em_model_context *c
         status = em_table_binary_response(table, options->positive);
     if (!status)
         status = em_design_create(table, &options->table, context->shard, context->n_shard, design);
+    if (!status && context->minibatches)
+        status = em_design_store_rows(*design);
     em_table_destroy(&table);
     return status;
 }

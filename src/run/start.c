@@ -13,8 +13,10 @@ enum { MOST_START_TRIES = 100 };
 
 em_status em_engine_load(em_engine *engine)
 {
-    const em_model_context context = {(uint64_t)engine->config->run.seed,
-                                      em_grid_shard(engine->grid), em_grid_n_shard(engine->grid)};
+    const em_model_context context = {
+        (uint64_t)engine->config->run.seed, em_grid_shard(engine->grid),
+        em_grid_n_shard(engine->grid),
+        em_takes_minibatches(engine->config->sampler, engine->config->sampler_options)};
     int64_t width = 0;
     em_status status =
         engine->config->model->create(engine->config->model_options, &context, &engine->model);

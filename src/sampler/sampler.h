@@ -155,6 +155,13 @@ struct em_sampler {
     const em_sampler_ops *ops;
 };
 
+/* Whether gradients are of minibatches. Local. */
+static inline bool em_takes_minibatches(const em_sampler_ops *ops,
+                                        const em_sampler_options *options)
+{
+    return ops->minibatches && options->minibatch != INT64_MIN;
+}
+
 /* All samplers, by name; ends with NULL. A new one is one file and one line in sampler/list.c. */
 extern const em_sampler_ops *const em_samplers[];
 

@@ -12,7 +12,7 @@ struct em_target {
     int64_t evaluations;
     double
         *sums; /* [n_chain][stride + 1]: likelihood gradient and value, to be summed over shards */
-    int64_t *chosen; /* [n_observation] a minibatch */
+    int64_t *chosen; /* [em_integers_room(n_observation)] a minibatch */
     uint64_t *taken; /* [n_observation / 64 + 1] bits: those already in it */
 };
 
@@ -25,7 +25,8 @@ em_status em_target_create(em_model *model, const em_grid *grid, int64_t n_chain
     if (!status)
         status = em_allocate(n_chain * (em_stride(model->dim) + 1), sizeof(double), &target->sums);
     if (!status)
-        status = em_allocate(model->n_observation, sizeof(int64_t), &target->chosen);
+        status =
+            em_allocate(em_integers_room(model->n_observation), sizeof(int64_t), &target->chosen);
     if (!status)
         status = em_allocate(model->n_observation / 64 + 1, sizeof(uint64_t), &target->taken);
     if (status) {
@@ -111,11 +112,11 @@ em_status em_target_evaluate(em_target *target, int64_t n_chain, const double *t
  * of that size are equally likely. */
 static void choose_distinct(em_target *target, const em_stream *stream, int64_t count, int64_t n)
 {
+    em_uniforms_below(stream, count, (uint64_t)(n - count) + 1, 1, target->chosen);
     for (int64_t k = 0; k < count; k++) {
-        const int64_t last = n - count + k;
-        int64_t row = (int64_t)em_uniform_below(stream, (uint64_t)k, (uint64_t)last + 1);
+        int64_t row = target->chosen[k];
         if (target->taken[row / 64] >> (row % 64) & 1)
-            row = last;
+            row = n - count + k;
         target->taken[row / 64] |= UINT64_C(1) << (row % 64);
         target->chosen[k] = row;
     }
@@ -125,19 +126,17 @@ static void choose_distinct(em_target *target, const em_stream *stream, int64_t 
 
 static void choose(em_target *target, const em_minibatch *minibatch, int64_t chain, int64_t count)
 {
-    const uint64_t n = (uint64_t)target->model->n_observation;
+    const int64_t n = target->model->n_observation;
     /* Shards draw from their own rows with numbers of their own. */
     const em_stream stream = {minibatch->seed, (uint64_t)(minibatch->first_chain + chain),
                               minibatch->evaluation * (uint64_t)em_grid_n_shard(target->grid) +
                                   (uint64_t)em_grid_shard(target->grid),
                               EM_RNG_MINIBATCH};
 
-    if (!minibatch->replacement) {
-        choose_distinct(target, &stream, count, (int64_t)n);
-        return;
-    }
-    for (int64_t k = 0; k < count; k++)
-        target->chosen[k] = (int64_t)em_uniform_below(&stream, (uint64_t)k, n);
+    if (minibatch->replacement)
+        em_uniforms_below(&stream, count, (uint64_t)n, 0, target->chosen);
+    else
+        choose_distinct(target, &stream, count, n);
 }
 
 em_status em_target_estimate(em_target *target, const em_minibatch *minibatch, int64_t n_chain,

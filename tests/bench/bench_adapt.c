@@ -79,7 +79,7 @@ static int64_t warm_up(int64_t n_chain, uint64_t seed, int64_t *iteration, doubl
     em_adapt *adapt = NULL;
     double a[DIM * DIM];
     int64_t n_window = 0;
-    const em_model_context context = {1, 0, 1};
+    const em_model_context context = {1, 0, 1, false};
 
     require(em_config_parse("bench.yaml", TARGET "sampler: {name: hmc}\n", 0, NULL, &config));
     config->mass.s_count = 200;

@@ -31,7 +31,7 @@ typedef struct bench {
 
 static void open_bench(const char *yaml, int64_t n_chain, em_structure structure, bench *b)
 {
-    const em_model_context context = {1, 0, 1};
+    const em_model_context context = {1, 0, 1, false};
 
     memset(b, 0, sizeof *b);
     require(em_config_parse("bench.yaml", yaml, 0, NULL, &b->config));

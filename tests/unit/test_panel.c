@@ -154,6 +154,51 @@ START_TEST(rows_of_tiles_are_their_own)
 }
 END_TEST
 
+/* Some rows of a matrix, some of them twice; all instruction sets but the portable one must have
+ * the bits of the best. */
+static void check_listed(const em_simd *simd, int64_t n, int64_t stride, bool same_bits)
+{
+    double *x = normals(N_ROW * stride, 10), *theta = normals(stride, 11);
+    double *eta = normals(n, 12), *eta1 = normals(n, 12);
+    double *sum = normals(stride, 13), *sum1 = normals(stride, 13);
+    double column[EM_TILE_ROWS];
+    int64_t index[EM_TILE_ROWS];
+
+    for (int64_t i = 0; i < n; i++)
+        index[i] = i * i % N_ROW;
+    memset(sum, 0, (size_t)stride * sizeof *sum);
+    memset(sum1, 0, (size_t)stride * sizeof *sum);
+    simd->rows_predict(n, index, x, stride, theta, eta);
+    simd->rows_accumulate(n, index, x, stride, eta, sum);
+    em_rows_predict(n, index, x, stride, theta, eta1);
+    em_rows_accumulate(n, index, x, stride, eta1, sum1);
+    ck_assert(!same_bits || memcmp(eta, eta1, (size_t)n * sizeof *eta) == 0);
+    ck_assert(!same_bits || memcmp(sum, sum1, (size_t)stride * sizeof *sum) == 0);
+    for (int64_t i = 0; i < n; i++)
+        check_sum(eta[i], stride, x + index[i] * stride, theta, 1);
+    for (int64_t j = 0; j < stride; j++) {
+        for (int64_t i = 0; i < n; i++)
+            column[i] = x[index[i] * stride + j];
+        check_sum(sum[j], n, eta, column, 1);
+        sum[j] = 1;
+    }
+    simd->rows_accumulate(0, index, x, stride, eta, sum);
+    ck_assert(sum[0] == 1);
+    double *const arrays[] = {x, theta, eta, eta1, sum, sum1};
+    for (size_t k = 0; k < sizeof arrays / sizeof *arrays; k++)
+        free(arrays[k]);
+}
+
+START_TEST(listed_rows)
+{
+    const bool last = !em_simds[_i + 1];
+
+    for (int64_t n = 0; em_simd_runs(em_simds[_i]) && n <= EM_TILE_ROWS; n += 8)
+        for (int64_t stride = 8; stride <= 72; stride += 16)
+            check_listed(em_simds[_i], n, stride, !last);
+}
+END_TEST
+
 /* AVX-512 and AVX2 give the same bits; and the public functions are the best kernels. */
 START_TEST(instruction_sets_agree)
 {
@@ -221,6 +266,7 @@ int main(void)
         n_simd++;
     tcase_add_loop_test(all, rows_of_a_product_are_their_own, 0, n_simd);
     tcase_add_loop_test(all, rows_of_tiles_are_their_own, 0, n_simd);
+    tcase_add_loop_test(all, listed_rows, 0, n_simd);
     tcase_add_test(all, instruction_sets_agree);
     tcase_add_test(all, finish_adds);
     tcase_set_timeout(all, 60);

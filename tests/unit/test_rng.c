@@ -137,6 +137,53 @@ START_TEST(uniforms_are_single_uniforms)
 }
 END_TEST
 
+/* Bounds narrow and wide, fixed and growing. */
+START_TEST(integers_are_single_integers)
+{
+    static const uint64_t bounds[] = {1, 2, 3, 10000, 1ull << 31, (1ull << 32) - 20, 3ull << 60};
+    const em_stream stream = {.seed = 4, .chain = 2, .iteration = 7, .purpose = EM_RNG_MINIBATCH};
+    int64_t *out;
+
+    ck_assert_int_eq(em_allocate(64, sizeof *out, &out), EM_OK);
+    for (size_t b = 0; b < sizeof bounds / sizeof *bounds; b++)
+        for (uint64_t growth = 0; growth < 2; growth++)
+            for (int64_t n = 0; n <= 40; n++) {
+                out[em_integers_room(n)] = -1;
+                em_uniforms_below(&stream, n, bounds[b], growth, out);
+                ck_assert_int_eq(out[em_integers_room(n)], -1);
+                for (int64_t i = 0; i < n; i++) {
+                    const uint64_t bound = bounds[b] + (uint64_t)i * growth;
+                    ck_assert_int_eq(out[i],
+                                     (int64_t)em_uniform_below(&stream, (uint64_t)i, bound));
+                }
+            }
+    em_release(&out);
+}
+END_TEST
+
+/* Seed 28547 was found by search: among its first 41648 numbers is one whose product with 3 might
+ * have to be rejected, as one in 2^32 has. */
+START_TEST(kernels_decline_suspect_integers)
+{
+    enum { SUSPECT = 41648 };
+    const em_stream stream = {.seed = 28547, .purpose = EM_RNG_TEST};
+    const em_philox start = {.key = 28547, .high = (uint64_t)EM_RNG_TEST << 16};
+    int64_t *out;
+
+    ck_assert_int_eq(em_allocate(SUSPECT, sizeof *out, &out), EM_OK);
+    for (int k = 0; em_simds[k]; k++)
+        if (em_simd_runs(em_simds[k])) {
+            ck_assert(em_simds[k]->integers(start, SUSPECT - 16, 3, 0, out));
+            ck_assert_int_eq(out[17], (int64_t)em_uniform_below(&stream, 17, 3));
+            ck_assert(!em_simds[k]->integers(start, SUSPECT, 3, 0, out));
+        }
+    em_uniforms_below(&stream, SUSPECT, 3, 0, out);
+    for (uint64_t i = 0; i < SUSPECT; i++)
+        ck_assert_int_eq(out[i], (int64_t)em_uniform_below(&stream, i, 3));
+    em_release(&out);
+}
+END_TEST
+
 /* ---- Streams ---- */
 
 static int compare(const void *a, const void *b)
@@ -336,6 +383,8 @@ int main(void)
     tcase_add_test(generator, normals_leave_what_is_behind_their_padding);
     tcase_add_test(generator, instruction_sets_agree);
     tcase_add_test(generator, uniforms_are_single_uniforms);
+    tcase_add_test(generator, integers_are_single_integers);
+    tcase_add_test(generator, kernels_decline_suspect_integers);
     tcase_add_test(streams, counters_do_not_overlap);
     tcase_add_loop_test(streams, streams_are_independent, 0, N_SEED);
     tcase_add_loop_test(distribution, normals_are_normal, 0, N_SEED);
