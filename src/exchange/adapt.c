@@ -77,7 +77,15 @@ static em_status create_noise(em_adapt *adapt, const em_sampler_ops *sampler)
                                     &adapt->noise);
 }
 
-static em_status create_pools(em_adapt *adapt)
+/* Q to begin with; NaN where it is not learned. */
+static double first_thermostat_mass(const em_adapt *adapt, const em_sampler_ops *sampler)
+{
+    return sampler->thermostat_mass && learns(adapt)
+               ? sampler->thermostat_mass(adapt->sampler_options, adapt->dim)
+               : NAN;
+}
+
+static em_status create_pools(em_adapt *adapt, const em_sampler_ops *sampler)
 {
     em_status status = em_allocate(adapt->n_pool, sizeof *adapt->pools, &adapt->pools);
 
@@ -85,6 +93,7 @@ static em_status create_pools(em_adapt *adapt)
         em_pool *pool = &adapt->pools[i];
         pool->averaging.target = adapt->sampler_options->target_accept;
         pool->step_size = adapt->adapts_step ? 1 : adapt->sampler_options->step_size;
+        pool->thermostat_mass = first_thermostat_mass(adapt, sampler);
         status = em_mass_identity(adapt->structure, adapt->dim, &pool->mass);
         if (!status)
             status = em_allocate(adapt->dim, sizeof(double), &pool->centre);
@@ -99,6 +108,7 @@ void em_publish_to_chains(em_adapt *adapt)
     for (int64_t c = 0; c < adapt->n_local_chain; c++) {
         adapt->chain_mass[c] = pool_of(adapt, c)->mass;
         adapt->chain_step[c] = pool_of(adapt, c)->step_size;
+        adapt->chain_thermostat[c] = pool_of(adapt, c)->thermostat_mass;
     }
 }
 
@@ -111,17 +121,20 @@ static em_status allocate_work(em_adapt *adapt)
     adapt->n_accumulator = adapt->n_estimator + adapt->dim;
     if (adapt->options->s_count_rule == EM_S_COUNT_INTERVAL)
         adapt->n_accumulator += em_interval_size(adapt->dim);
-    double **const vectors[] = {&adapt->chain_step,  &adapt->acceptance, &adapt->probe,
-                                &adapt->accumulator, &adapt->pooled,     &adapt->sample,
-                                &adapt->estimate};
+    if (adapt->thermostat)
+        adapt->n_accumulator += 2;
+    double **const vectors[] = {&adapt->chain_step, &adapt->chain_thermostat, &adapt->acceptance,
+                                &adapt->probe,      &adapt->accumulator,      &adapt->pooled,
+                                &adapt->sample,     &adapt->estimate};
     const int64_t sizes[] = {n,
+                             n,
                              n,
                              n,
                              n * adapt->n_accumulator,
                              adapt->n_accumulator,
                              2 * adapt->stride,
                              em_mass_size(adapt->structure, adapt->dim)};
-    for (int i = 0; !status && i < 7; i++)
+    for (int i = 0; !status && i < 8; i++)
         status = em_allocate(sizes[i], sizeof(double), vectors[i]);
     return status;
 }
@@ -135,6 +148,10 @@ static em_status set_up(em_adapt *adapt, const em_sampler_ops *sampler, int64_t 
         (adapt->estimator->windowed || !learns(adapt) || !adapt->shares))
         return em_fail(EM_ECONFIG, "mass.s_count_rule: interval is for the momentum estimator with "
                                    "share: all; use fixed");
+    if (sampler->thermostat_mass && !learns(adapt) &&
+        !isnan(sampler->thermostat_mass(adapt->sampler_options, adapt->dim)))
+        return em_fail(EM_ECONFIG, "sampler.learn_thermostat_mass is true but mass.estimator is "
+                                   "none: expected an estimator, whose M-steps learn both");
     status = em_schedule_create(warmup, adapt->sampler_options->adapt_every, options->init_buffer,
                                 options->term_buffer, options->s_count, chains_per_pool(adapt),
                                 &adapt->schedule);
@@ -148,7 +165,7 @@ static em_status set_up(em_adapt *adapt, const em_sampler_ops *sampler, int64_t 
     if (!status)
         status = create_noise(adapt, sampler);
     if (!status)
-        status = create_pools(adapt);
+        status = create_pools(adapt, sampler);
     if (!status)
         status = allocate_work(adapt);
     if (!status)
@@ -176,6 +193,8 @@ em_status em_adapt_create(const em_mass_options *options, const em_sampler_ops *
         adapt->adapts_step = isnan(sampler_options->step_size);
         adapt->shares = options->share == EM_SHARE_ALL;
         adapt->n_pool = adapt->shares ? 1 : adapt->n_local_chain;
+        if (!isnan(first_thermostat_mass(adapt, sampler)))
+            adapt->thermostat = sampler->thermostat;
         status = set_up(adapt, sampler, warmup);
     }
     status = em_agree(status);
@@ -200,9 +219,9 @@ void em_adapt_destroy(em_adapt **out)
     em_schedule_destroy(&adapt->schedule);
     em_gradient_noise_destroy(&adapt->noise);
     em_release(&adapt->chain_mass);
-    double **const vectors[] = {&adapt->chain_step,  &adapt->acceptance, &adapt->probe,
-                                &adapt->accumulator, &adapt->pooled,     &adapt->sample,
-                                &adapt->estimate};
+    double **const vectors[] = {&adapt->chain_step, &adapt->chain_thermostat, &adapt->acceptance,
+                                &adapt->probe,      &adapt->accumulator,      &adapt->pooled,
+                                &adapt->sample,     &adapt->estimate};
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
         em_release(vectors[i]);
     em_release(out);
@@ -253,7 +272,8 @@ static em_step_context context_of(const em_adapt *adapt, em_target *target, int6
                              .step_size = adapt->chain_step,
                              .seed = adapt->seed,
                              .iteration = done,
-                             .noise = em_adapt_noise(adapt)};
+                             .noise = em_adapt_noise(adapt),
+                             .thermostat_mass = em_adapt_thermostat_mass(adapt)};
 }
 
 /* Acceptance of one leapfrog step, averaged over each pool. Collective; errors agreed. */
@@ -374,6 +394,21 @@ em_status em_adapt_start(em_adapt *adapt, em_sampler *sampler, em_target *target
     return status;
 }
 
+int64_t em_thermostat_sums(const em_adapt *adapt)
+{
+    return adapt->n_accumulator - 2;
+}
+
+static void collect_thermostat(em_adapt *adapt, const em_block *block, int64_t chain)
+{
+    const em_step_context context = context_of(adapt, NULL, 0);
+    const double q = adapt->thermostat(&context, block, chain);
+    double *sums = adapt->accumulator + chain * adapt->n_accumulator + em_thermostat_sums(adapt);
+
+    sums[0] += q;
+    sums[1] += q * q;
+}
+
 static void collect(em_adapt *adapt, const em_block *block, int64_t chain, bool subsample)
 {
     const double *theta = block->theta + chain * block->stride;
@@ -392,6 +427,8 @@ static void collect(em_adapt *adapt, const em_block *block, int64_t chain, bool 
         position[i] += adapt->sample[i];
     }
     adapt->estimator->observe(adapt->structure, adapt->dim, &sample, accumulator);
+    if (adapt->thermostat)
+        collect_thermostat(adapt, block, chain);
     if (subsample) {
         double *velocity = adapt->sample + adapt->stride;
         em_mass_velocity(&adapt->chain_mass[chain], 1, sample.momentum, velocity);
@@ -516,6 +553,11 @@ const em_mass *const *em_adapt_mass(const em_adapt *adapt)
 const double *em_adapt_step_size(const em_adapt *adapt)
 {
     return adapt->chain_step;
+}
+
+const double *em_adapt_thermostat_mass(const em_adapt *adapt)
+{
+    return adapt->thermostat ? adapt->chain_thermostat : NULL;
 }
 
 const em_noise *const *em_adapt_noise(const em_adapt *adapt)

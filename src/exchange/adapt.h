@@ -29,6 +29,7 @@ typedef struct em_m_step {
     /* momentum only, else NaN: |tr(WC)/D - 1| and max |(WC)_ii - 1| over their bounds; below 1 the
      * momenta carry no information about the mass */
     double trace_deviation, diagonal_deviation;
+    double thermostat_mass; /* Q from then on; NaN: not learned */
 } em_m_step;
 
 /*
@@ -51,7 +52,8 @@ em_status em_adapt_begin_with(em_adapt *adapt, const double *inverse, double ste
 /* What the chains of this rank use now, [n_local_chain] each. Local. */
 const em_mass *const *em_adapt_mass(const em_adapt *adapt);
 const double *em_adapt_step_size(const em_adapt *adapt);
-const em_noise *const *em_adapt_noise(const em_adapt *adapt); /* NULL until there is an estimate */
+const double *em_adapt_thermostat_mass(const em_adapt *adapt); /* NULL: not learned */
+const em_noise *const *em_adapt_noise(const em_adapt *adapt);  /* NULL until there is an estimate */
 
 /* Finds a first step size and centre where the chains stand, and refreshes what they carry.
  * Collective. Errors: those of the sampler, agreed. */

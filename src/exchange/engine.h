@@ -13,9 +13,10 @@ typedef struct em_pool {
     em_mass *mass;
     em_dual_averaging averaging;
     double step_size;
-    double *centre;      /* [dim] what positions are measured from */
-    em_m_step *m_step;   /* [n_m_step], room for most_m_steps */
-    int64_t n_published; /* estimates that went into the mass */
+    double *centre;         /* [dim] what positions are measured from */
+    em_m_step *m_step;      /* [n_m_step], room for most_m_steps */
+    int64_t n_published;    /* estimates that went into the mass */
+    double thermostat_mass; /* Q of a sampler that has it learned */
 } em_pool;
 
 struct em_adapt {
@@ -28,15 +29,17 @@ struct em_adapt {
     uint64_t seed;
     int64_t dim, stride, n_local_chain;
     bool adapts_step, shares;
+    double (*thermostat)(const em_step_context *, const em_block *, int64_t); /* NULL: Q is given */
 
     int64_t n_pool; /* on this rank: 1, or its number of chains */
     em_pool *pools;
     const em_mass **chain_mass; /* [n_local_chain] */
     double *chain_step;         /* [n_local_chain] */
+    double *chain_thermostat;   /* [n_local_chain] Q */
     em_gradient_noise *noise;   /* NULL: neither the estimator nor the kernel wants it */
 
-    /* E-step: per chain the estimator's accumulators, the sum of positions from the centre, and
-     * those of the S_count rule. */
+    /* E-step: per chain the estimator's accumulators, the sum of positions from the centre, those
+     * of the S_count rule, and the sums of q and q^2 of a thermostat. */
     int64_t n_estimator, n_accumulator;
     double *accumulator; /* [n_local_chain][n_accumulator] */
     double *pooled;      /* [n_accumulator] */
@@ -59,6 +62,9 @@ struct em_adapt {
  * agreed.
  */
 em_status em_take_m_step(em_adapt *adapt, int64_t done, bool *refused);
+
+/* Where the sums of a thermostat are among the accumulators of a chain. Local. */
+int64_t em_thermostat_sums(const em_adapt *adapt);
 
 /* Gives every chain the mass and step size of its pool. Local. */
 void em_publish_to_chains(em_adapt *adapt);

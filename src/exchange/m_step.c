@@ -41,6 +41,18 @@ static em_status blend(em_adapt *adapt, const em_pool *pool, const double *accum
     return adapt->estimator->windowed ? EM_OK : em_guard(pool->mass, adapt->estimate);
 }
 
+/* 1 / Q <- (1 - kappa) / Q + kappa / Var q, the variance about the mean, which noise moves. Local.
+ */
+static double blend_thermostat(const em_adapt *adapt, const em_pool *pool,
+                               const double *accumulator, double weight)
+{
+    const double *sums = accumulator + em_thermostat_sums(adapt), n = accumulator[0];
+    const double mean = sums[0] / n, variance = sums[1] / n - mean * mean;
+
+    return variance > 0 ? 1 / ((1 - weight) / pool->thermostat_mass + weight / variance)
+                        : pool->thermostat_mass;
+}
+
 /* The M-step of one pool: what the new inverse mass is, into adapt->estimate, and its record.
  * Local. EM_NONFINITE: the estimate is refused and the mass kept. */
 static em_status estimate(em_adapt *adapt, const em_pool *pool, const double *accumulator,
@@ -55,7 +67,8 @@ static em_status estimate(em_adapt *adapt, const em_pool *pool, const double *ac
                           .s_count = (double)adapt->s_count,
                           .n_sample = accumulator[0],
                           .trace_deviation = NAN,
-                          .diagonal_deviation = NAN};
+                          .diagonal_deviation = NAN,
+                          .thermostat_mass = pool->thermostat_mass};
     if (adapt->estimator->deviation)
         adapt->estimator->deviation(pool->mass, accumulator, &record->trace_deviation,
                                     &record->diagonal_deviation);
@@ -69,12 +82,15 @@ static em_status estimate(em_adapt *adapt, const em_pool *pool, const double *ac
     }
     if (status < 0)
         return status;
+    if (!status && adapt->thermostat)
+        record->thermostat_mass = blend_thermostat(adapt, pool, accumulator, weight);
     const em_status range = em_inverse_range(adapt->structure, adapt->dim, adapt->estimate,
                                              &record->smallest, &record->largest);
     return range ? range : status;
 }
 
-/* Makes adapt->estimate the pool's mass and moves its centre to the mean of the samples. Local. */
+/* Makes adapt->estimate the pool's mass, takes Q from the record, and moves the centre to the mean
+ * of the samples. Local. */
 static em_status publish(em_adapt *adapt, em_pool *pool, const double *accumulator)
 {
     const double *position = accumulator + adapt->n_estimator;
@@ -88,6 +104,7 @@ static em_status publish(em_adapt *adapt, em_pool *pool, const double *accumulat
         pool->centre[i] += position[i] / accumulator[0];
     em_mass_destroy(&pool->mass);
     pool->mass = mass;
+    pool->thermostat_mass = pool->m_step[adapt->n_m_step].thermostat_mass;
     pool->n_published++;
     return EM_OK;
 }

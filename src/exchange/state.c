@@ -32,14 +32,15 @@ static em_status visit_member(em_adapt *adapt, const em_visitor *visitor, const 
 
 static em_status visit_step_sizes(em_adapt *adapt, const em_visitor *visitor, double *rows)
 {
-    enum { N = 6 };
+    enum { N = 7 };
     em_status status;
 
     for (int64_t i = 0; i < adapt->n_pool; i++) {
         const em_pool *pool = &adapt->pools[i];
         const em_dual_averaging *averaging = &pool->averaging;
-        const double row[N] = {averaging->mu,      averaging->count, averaging->h_bar,
-                               averaging->log_bar, pool->step_size,  (double)pool->n_published};
+        const double row[N] = {averaging->mu,        averaging->count, averaging->h_bar,
+                               averaging->log_bar,   pool->step_size,  (double)pool->n_published,
+                               pool->thermostat_mass};
         memcpy(rows + i * N, row, sizeof row);
     }
     status = visit_pools(adapt, visitor, "step_size", N, rows);
@@ -50,6 +51,7 @@ static em_status visit_step_sizes(em_adapt *adapt, const em_visitor *visitor, do
             (em_dual_averaging){pool->averaging.target, row[0], row[1], row[2], row[3]};
         pool->step_size = row[4];
         pool->n_published = (int64_t)row[5];
+        pool->thermostat_mass = row[6];
     }
     return status;
 }
@@ -99,7 +101,7 @@ em_status em_adapt_visit(em_adapt *adapt, int64_t done, const em_visitor *visito
     double *rows = NULL;
     em_status status;
 
-    widest = widest > adapt->dim + 6 ? widest : adapt->dim + 6;
+    widest = widest > adapt->dim + 7 ? widest : adapt->dim + 7;
     status = em_agree(em_allocate(adapt->n_pool * widest, sizeof *rows, &rows));
     if (!status)
         status = visit_counters(adapt, visitor);

@@ -22,6 +22,7 @@ typedef struct em_tempo {
 static em_status step(em_engine *engine, int64_t iteration)
 {
     const em_step_context context = {.target = engine->target,
+                                     .thermostat_mass = em_adapt_thermostat_mass(engine->adapt),
                                      .mass = em_adapt_mass(engine->adapt),
                                      .step_size = em_adapt_step_size(engine->adapt),
                                      .seed = (uint64_t)engine->config->run.seed,

@@ -22,4 +22,5 @@ const char *const em_stat_name[EM_STAT_COUNT] = {
     [EM_STAT_ENERGY] = "energy",
     [EM_STAT_ENERGY_ERROR] = "energy_error",
     [EM_STAT_INT_TIME] = "int_time",
+    [EM_STAT_THERMOSTAT] = "thermostat",
 };

@@ -73,6 +73,17 @@ static void draw(em_thermostat *self, const em_step_context *context, em_block *
     memset(xi + block->dim, 0, (size_t)(block->n_extra - block->dim) * sizeof *xi);
 }
 
+/* The mean over directions. */
+static double friction(const em_block *block, int64_t c)
+{
+    const double *xi = block->extra + c * block->n_extra;
+    double sum = 0;
+
+    for (int64_t i = 0; i < block->dim; i++)
+        sum += xi[i];
+    return sum / (double)block->dim;
+}
+
 static void destroy(em_sampler *base)
 {
     if (base)
@@ -95,6 +106,7 @@ static em_status create(const void *options, int64_t n_chain, int64_t dim, em_sa
         return status;
     }
     self->draw = draw;
+    self->friction = friction;
     s->options = options;
     *out = &self->base;
     return EM_OK;
@@ -214,7 +226,7 @@ const em_sampler_ops em_msgnht = {
     .source = "Ding et al. 2014; symmetric splitting (mSGNHT-S): Li et al. 2016, corrected",
     .options_size = sizeof(msgnht_options),
     .fields = fields,
-    .stats = em_stochastic_stats,
+    .stats = em_thermostat_stats,
     .create = create,
     .destroy = destroy,
     .step = step,

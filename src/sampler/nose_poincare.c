@@ -8,11 +8,10 @@
 #include <string.h>
 
 const em_stat em_nose_poincare_stats[] = {
-    EM_STAT_LP,     EM_STAT_STEP_SIZE,    EM_STAT_N_STEPS,  EM_STAT_DIVERGING,
-    EM_STAT_ENERGY, EM_STAT_ENERGY_ERROR, EM_STAT_INT_TIME, EM_STAT_COUNT};
+    EM_STAT_LP,           EM_STAT_STEP_SIZE, EM_STAT_N_STEPS,    EM_STAT_DIVERGING, EM_STAT_ENERGY,
+    EM_STAT_ENERGY_ERROR, EM_STAT_INT_TIME,  EM_STAT_THERMOSTAT, EM_STAT_COUNT};
 
-em_status em_nose_poincare_create(int64_t n_chain, int64_t dim, double thermostat_mass,
-                                  em_nose_poincare **out)
+em_status em_nose_poincare_create(int64_t n_chain, int64_t dim, double Q, em_nose_poincare **out)
 {
     const int64_t panel = n_chain * em_stride(dim), vector = em_stride(n_chain);
     em_nose_poincare *f = NULL;
@@ -21,16 +20,15 @@ em_status em_nose_poincare_create(int64_t n_chain, int64_t dim, double thermosta
     *out = f;
     if (status)
         return status;
-    *f = (em_nose_poincare){.n_chain = n_chain,
-                            .dim = dim,
-                            .stride = em_stride(dim),
-                            .thermostat_mass = thermostat_mass};
+    *f = (em_nose_poincare){.n_chain = n_chain, .dim = dim, .stride = em_stride(dim)};
     double **const panels[] = {&f->theta, &f->momentum, &f->gradient, &f->velocity};
-    double **const vectors[] = {&f->log_density, &f->s, &f->q, &f->h0, &f->kinetic};
+    double **const vectors[] = {&f->log_density, &f->s, &f->q, &f->h0, &f->kinetic, &f->Q};
     for (int i = 0; !status && i < 4; i++)
         status = em_allocate(panel, sizeof(double), panels[i]);
-    for (int i = 0; !status && i < 5; i++)
+    for (int i = 0; !status && i < 6; i++)
         status = em_allocate(vector, sizeof(double), vectors[i]);
+    for (int64_t c = 0; !status && c < n_chain; c++)
+        f->Q[c] = Q;
     if (status)
         em_nose_poincare_destroy(out);
     return status;
@@ -41,9 +39,9 @@ void em_nose_poincare_destroy(em_nose_poincare **flow)
     em_nose_poincare *f = *flow;
 
     if (f) {
-        double **const arrays[] = {&f->theta,    &f->momentum,    &f->gradient,
-                                   &f->velocity, &f->log_density, &f->s,
-                                   &f->q,        &f->h0,          &f->kinetic};
+        double **const arrays[] = {&f->theta,       &f->momentum, &f->gradient, &f->velocity,
+                                   &f->log_density, &f->s,        &f->q,        &f->h0,
+                                   &f->kinetic,     &f->Q};
         for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
             em_release(arrays[i]);
     }
@@ -70,8 +68,8 @@ void em_nose_poincare_start(em_nose_poincare *f, const em_step_context *context,
     kinetic(f, context);
     for (int64_t c = 0; c < f->n_chain; c++) {
         f->s[c] = 1;
-        f->q[c] = sqrt(f->thermostat_mass) * em_stochastic_normal(context, block, c, 0);
-        f->h0[c] = f->kinetic[c] + f->q[c] * f->q[c] / (2 * f->thermostat_mass) - f->log_density[c];
+        f->q[c] = sqrt(f->Q[c]) * em_stochastic_normal(context, block, c, 0);
+        f->h0[c] = f->kinetic[c] + f->q[c] * f->q[c] / (2 * f->Q[c]) - f->log_density[c];
     }
 }
 
@@ -99,7 +97,7 @@ static void first_kick(em_nose_poincare *f, const em_step_context *context)
  * where there is none. */
 static double half_thermostat(const em_nose_poincare *f, double h, int64_t c)
 {
-    const double Q = f->thermostat_mass;
+    const double Q = f->Q[c];
     const double b = 1 + h * f->q_friction * f->s[c] / Q;
     const double minus_c = f->q[c] + h * force(f, c);
 
@@ -117,7 +115,7 @@ void em_nose_poincare_advance(em_nose_poincare *f, const em_step_context *contex
         const double *v = f->velocity + c * f->stride;
         double *theta = f->theta + c * f->stride;
         f->q[c] = half_thermostat(f, h, c);
-        const double ratio = h * f->q[c] / f->thermostat_mass;
+        const double ratio = h * f->q[c] / f->Q[c];
         f->s[c] = fabs(ratio) < 1 ? before * (1 + ratio) / (1 - ratio) : NAN;
         for (int64_t i = 0; i < f->dim; i++)
             theta[i] += h * (1 / before + 1 / f->s[c]) * v[i];
@@ -129,11 +127,10 @@ void em_nose_poincare_advance(em_nose_poincare *f, const em_step_context *contex
 void em_nose_poincare_finish(em_nose_poincare *f, const em_step_context *context)
 {
     for (int64_t c = 0; c < f->n_chain; c++) {
-        const double h = context->step_size[c] / 2, s = f->s[c], q = f->q[c];
+        const double h = context->step_size[c] / 2, s = f->s[c], q = f->q[c], Q = f->Q[c];
         const double *g = f->gradient + c * f->stride;
         double *p = f->momentum + c * f->stride;
-        f->q[c] += h * (force(f, c) - q * q / (2 * f->thermostat_mass) -
-                        f->q_friction * s * q / f->thermostat_mass);
+        f->q[c] += h * (force(f, c) - q * q / (2 * Q) - f->q_friction * s * q / Q);
         for (int64_t i = 0; i < f->stride; i++)
             p[i] += h * (s * g[i] - f->friction / sqrt(s) * p[i]);
     }
@@ -141,11 +138,9 @@ void em_nose_poincare_finish(em_nose_poincare *f, const em_step_context *context
 
 void em_nose_poincare_energy(em_nose_poincare *f, const em_step_context *context, double *energy)
 {
-    const double Q = f->thermostat_mass;
-
     kinetic(f, context);
     for (int64_t c = 0; c < f->n_chain; c++) {
-        const double s = f->s[c], q = f->q[c];
+        const double s = f->s[c], q = f->q[c], Q = f->Q[c];
         energy[c] = s * (f->kinetic[c] / (s * s) - f->log_density[c] + q * q / (2 * Q) +
                          (double)f->dim * log(s) - f->h0[c]);
     }
@@ -162,7 +157,7 @@ static void store_state(const em_nose_poincare *f, em_block *block, int64_t c)
         block->momentum[i] = f->momentum[i] / f->s[c];
     block->log_density[c] = f->log_density[c];
     block->extra[c * block->n_extra] = f->s[c];
-    block->extra[c * block->n_extra + 1] = f->q[c];
+    block->extra[c * block->n_extra + 1] = f->q[c] / f->Q[c];
 }
 
 static bool is_finite(const em_nose_poincare *f, int64_t c)
@@ -190,6 +185,7 @@ void em_nose_poincare_store(em_nose_poincare *f, const em_step_context *context,
         stat[EM_STAT_INT_TIME][c] = (double)n_step * context->step_size[c];
         stat[EM_STAT_DIVERGING][c] = diverging;
         stat[EM_STAT_ENERGY][c] = f->h0[c];
+        stat[EM_STAT_THERMOSTAT][c] = block->extra[c * block->n_extra + 1];
         if (diverging)
             stat[EM_STAT_ENERGY_ERROR][c] = INFINITY;
     }

@@ -16,13 +16,13 @@
 /* Where the chains are on their trajectories; panels [n_chain][stride], vectors [n_chain]. */
 typedef struct em_nose_poincare {
     int64_t n_chain, dim, stride;
-    double thermostat_mass;      /* Q */
     double friction, q_friction; /* B = friction M, and A, of the printed SG-NPHMC; else 0 */
     double *theta, *momentum, *gradient, *velocity;
     double *log_density, *s, *q, *h0, *kinetic;
+    double *Q; /* mass of the thermostats q */
 } em_nose_poincare;
 
-/* Errors: EM_EMEMORY. */
+/* The same Q for all chains, to begin with. Errors: EM_EMEMORY. */
 em_status em_nose_poincare_create(int64_t n_chain, int64_t dim, double thermostat_mass,
                                   em_nose_poincare **out);
 void em_nose_poincare_destroy(em_nose_poincare **flow);
@@ -42,9 +42,9 @@ void em_nose_poincare_energy(em_nose_poincare *flow, const em_step_context *cont
                              double *energy);
 
 /*
- * Ends the trajectories: theta, its density and gradient, the momentum p / s, and (s, q) as extra
- * numbers go to the block, but for chains that are not finite, which are diverging and stay where
- * they were. Fills the statistics of em_nose_poincare_stats.
+ * Ends the trajectories: theta, its density and gradient, the momentum p / s, and (s, q / Q) as
+ * extra numbers go to the block, but for chains that are not finite, which are diverging and stay
+ * where they were. Fills the statistics of em_nose_poincare_stats.
  */
 extern const em_stat em_nose_poincare_stats[];
 void em_nose_poincare_store(em_nose_poincare *flow, const em_step_context *context, int64_t n_step,

@@ -23,6 +23,7 @@ typedef enum em_stat {
     EM_STAT_ENERGY,
     EM_STAT_ENERGY_ERROR,
     EM_STAT_INT_TIME,
+    EM_STAT_THERMOSTAT, /* friction that a thermostat has found, per unit of time */
     EM_STAT_COUNT
 } em_stat;
 
@@ -59,8 +60,9 @@ typedef struct em_step_context {
     const em_mass *const *mass; /* [n_chain] */
     const double *step_size;    /* [n_chain] */
     uint64_t seed;
-    int64_t iteration;            /* from 0, warmup included */
-    const em_noise *const *noise; /* [n_chain]; NULL until there is an estimate */
+    int64_t iteration;             /* from 0, warmup included */
+    const em_noise *const *noise;  /* [n_chain]; NULL until there is an estimate */
+    const double *thermostat_mass; /* [n_chain] as it was learned; NULL: what the options say */
 } em_step_context;
 
 /* The options every sampler has; first member of each sampler's own options. */
@@ -143,6 +145,10 @@ typedef struct em_sampler_ops {
      * whenever the mass or the estimate of the noise has changed, when it may keep what depends on
      * neither. Kernels that draw fresh momenta in each iteration need none. Local. */
     em_status (*refresh)(em_sampler *sampler, const em_step_context *context, em_block *block);
+    /* For a kernel whose thermostat q has a mass Q = Var q that the M-step may learn: the first Q,
+     * NaN where the options do not want it learned; and q of chain c. Both or none. Local. */
+    double (*thermostat_mass)(const void *options, int64_t dim);
+    double (*thermostat)(const em_step_context *context, const em_block *block, int64_t c);
     /* Acceptance probability of one leapfrog step from where each chain stands, with fresh momenta;
      * the block is left as it was. For the search of a first step size; NULL: `step_size: adapt` is
      * an error. Local. */

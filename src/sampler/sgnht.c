@@ -65,6 +65,11 @@ static void draw(em_thermostat *self, const em_step_context *context, em_block *
         s->options->diffusion + em_stochastic_normal(context, block, c, 0) / sqrt(s->mu);
 }
 
+static double friction(const em_block *block, int64_t c)
+{
+    return block->extra[c];
+}
+
 static int64_t n_extra(const void *options, int64_t dim)
 {
     (void)options;
@@ -84,6 +89,7 @@ static em_status create(const void *untyped, int64_t n_chain, int64_t dim, em_sa
         return status;
     sgnht_sampler *s = (sgnht_sampler *)self;
     self->draw = draw;
+    self->friction = friction;
     s->options = options;
     s->mu = isnan(options->thermostat_mass) ? (double)dim : options->thermostat_mass;
     return EM_OK;
@@ -178,7 +184,7 @@ const em_sampler_ops em_sgnht = {
     .source = "Ding et al. 2014; SGNHT-EM: Roychowdhury & Parthasarathy 2017, Alg. 2, corrected",
     .options_size = sizeof(sgnht_options),
     .fields = fields,
-    .stats = em_stochastic_stats,
+    .stats = em_thermostat_stats,
     .create = create,
     .destroy = em_thermostat_destroy,
     .step = step,

@@ -9,7 +9,8 @@
  *     d ln s  = (q / Q) dt,
  *
  * leaves exp(-U) N(p~; 0, M) N(q; a Q, Q) invariant, and absorbs minibatch noise V = v M where A =
- * 0. One inner step, by symmetric splitting:
+ * 0. What is kept of q is the friction q / Q, which stays what it is when Q is learned. One inner
+ * step, by symmetric splitting:
  *
  *     theta <- theta + eps/2 W p~,  q <- q + eps/2 (p~^T W p~ - D),  ln s <- ln s + eps/2 q / Q
  *     p~ <- exp(-q eps / (2 Q)) p~
@@ -33,7 +34,7 @@ extern const em_sampler_ops em_sgnphmc;
 typedef struct sgnphmc_options {
     em_stochastic_options stochastic;
     double diffusion, thermostat_mass, thermostat_diffusion;
-    bool paper;
+    bool learn_thermostat_mass, paper;
 } sgnphmc_options;
 
 #define AT(member) offsetof(sgnphmc_options, member)
@@ -43,6 +44,8 @@ static const em_field fields[] = {
      "injected noise a, per unit of time; paper: the friction b, eps/2 v for noise V = v M"},
     {"thermostat_mass", EM_FIELD_REAL, AT(thermostat_mass), 1e-300, 1e300, "auto", NULL, "auto",
      "Q, in squared units of time; auto: the dimension"},
+    {"learn_thermostat_mass", EM_FIELD_BOOL, AT(learn_thermostat_mass), 0, 0, "false", NULL, NULL,
+     "M-steps set Q to the variance of q, which is Q already but for chance and step size"},
     {"thermostat_diffusion", EM_FIELD_REAL, AT(thermostat_diffusion), 0, 1e9, "0", NULL, NULL,
      "noise A of the thermostat; above 0 it no longer absorbs minibatch noise"},
     {"paper", EM_FIELD_BOOL, AT(paper), 0, 0, "false", NULL, NULL,
@@ -57,7 +60,7 @@ typedef struct sgnphmc_sampler {
     em_nose_poincare *flow; /* paper only */
 } sgnphmc_sampler;
 
-enum { LN_S, THERMOSTAT, N_EXTRA }; /* extra numbers of a chain; paper: s and q */
+enum { LN_S, FRICTION, N_EXTRA }; /* extra numbers of a chain; paper: s itself */
 
 static int64_t n_extra(const void *options, int64_t dim)
 {
@@ -66,15 +69,38 @@ static int64_t n_extra(const void *options, int64_t dim)
     return N_EXTRA;
 }
 
-/* q ~ N(a Q, Q), s = 1 */
+static double first_mass(const sgnphmc_options *options, int64_t dim)
+{
+    return isnan(options->thermostat_mass) ? (double)dim : options->thermostat_mass;
+}
+
+static double thermostat_mass(const void *untyped, int64_t dim)
+{
+    const sgnphmc_options *options = untyped;
+
+    return options->learn_thermostat_mass ? first_mass(options, dim) : NAN;
+}
+
+/* Q of chain c */
+static double mass_of(const sgnphmc_sampler *s, const em_step_context *context, int64_t c)
+{
+    return context->thermostat_mass ? context->thermostat_mass[c] : s->Q;
+}
+
+/* q / Q ~ N(a, 1 / Q), s = 1 */
 static void draw(em_thermostat *self, const em_step_context *context, em_block *block, int64_t c)
 {
     const sgnphmc_sampler *s = (const sgnphmc_sampler *)self;
     double *extra = block->extra + c * N_EXTRA;
 
     extra[LN_S] = 0;
-    extra[THERMOSTAT] =
-        s->options->diffusion * s->Q + sqrt(s->Q) * em_stochastic_normal(context, block, c, 0);
+    extra[FRICTION] = s->options->diffusion +
+                      em_stochastic_normal(context, block, c, 0) / sqrt(mass_of(s, context, c));
+}
+
+static double friction(const em_block *block, int64_t c)
+{
+    return block->extra[c * N_EXTRA + FRICTION];
 }
 
 static void destroy(em_sampler *base)
@@ -87,7 +113,7 @@ static void destroy(em_sampler *base)
 static em_status create(const void *untyped, int64_t n_chain, int64_t dim, em_sampler **out)
 {
     const sgnphmc_options *options = untyped;
-    const double Q = isnan(options->thermostat_mass) ? (double)dim : options->thermostat_mass;
+    const double Q = first_mass(options, dim);
     em_thermostat *self = NULL;
     em_status status =
         em_thermostat_create(&em_sgnphmc, options, sizeof(sgnphmc_sampler), n_chain, dim, &self);
@@ -105,13 +131,14 @@ static em_status create(const void *untyped, int64_t n_chain, int64_t dim, em_sa
         s->flow->q_friction = options->thermostat_diffusion;
     }
     self->draw = draw;
+    self->friction = friction;
     s->options = options;
     s->Q = Q;
     *out = &self->base;
     return EM_OK;
 }
 
-/* theta, q and ln s, half a step */
+/* theta, q / Q and ln s, half a step */
 static void drift(sgnphmc_sampler *s, const em_step_context *context, em_block *block)
 {
     const double *pWp = em_thermostat_drift(&s->thermostat, context, block, 0.5);
@@ -119,18 +146,17 @@ static void drift(sgnphmc_sampler *s, const em_step_context *context, em_block *
     for (int64_t c = 0; c < block->n_chain; c++) {
         const double h = context->step_size[c] / 2;
         double *extra = block->extra + c * N_EXTRA;
-        extra[THERMOSTAT] += h * (pWp[c] - (double)block->dim);
-        extra[LN_S] += h * extra[THERMOSTAT] / s->Q;
+        extra[FRICTION] += h * (pWp[c] - (double)block->dim) / mass_of(s, context, c);
+        extra[LN_S] += h * extra[FRICTION];
     }
 }
 
-/* q - a Q <- exp(-A eps / Q) (q - a Q) + N(0, Q (1 - exp(-2 A eps / Q))) */
-static double diffuse(const sgnphmc_sampler *s, double eps, double q, double z)
+/* xi - a <- exp(-A eps / Q) (xi - a) + N(0, (1 - exp(-2 A eps / Q)) / Q), where xi = q / Q */
+static double diffuse(const sgnphmc_options *options, double eps, double Q, double xi, double z)
 {
-    const double mean = s->options->diffusion * s->Q;
-    const double rate = s->options->thermostat_diffusion * eps / s->Q;
+    const double a = options->diffusion, rate = options->thermostat_diffusion * eps / Q;
 
-    return mean + exp(-rate) * (q - mean) + sqrt(-s->Q * expm1(-2 * rate)) * z;
+    return a + exp(-rate) * (xi - a) + sqrt(-expm1(-2 * rate) / Q) * z;
 }
 
 /* Friction, gradient and noise, friction for one chain; the noise is N(0, M). */
@@ -154,11 +180,12 @@ static void kicks(sgnphmc_sampler *s, const em_step_context *context, em_block *
         const double eps = context->step_size[c];
         const em_product noise =
             em_mass_product(context->mass[c], EM_MAP_MOMENTUM, t->normals + c * n, t->work + c * n);
-        double *q = &block->extra[c * N_EXTRA + THERMOSTAT];
-        const double before = *q / s->Q;
+        double *xi = &block->extra[c * N_EXTRA + FRICTION];
+        const double before = *xi;
         if (s->options->thermostat_diffusion > 0)
-            *q = diffuse(s, eps, *q, em_stochastic_normal(context, block, c, (uint64_t)k + 1));
-        kick(n, eps, s->options->diffusion, before, *q / s->Q, block->gradient + c * n, noise,
+            *xi = diffuse(s->options, eps, mass_of(s, context, c), *xi,
+                          em_stochastic_normal(context, block, c, (uint64_t)k + 1));
+        kick(n, eps, s->options->diffusion, before, *xi, block->gradient + c * n, noise,
              block->momentum + c * n);
     }
 }
@@ -201,6 +228,8 @@ static em_status step_printed(sgnphmc_sampler *s, const em_step_context *context
 
     if (status)
         return status;
+    for (int64_t c = 0; c < block->n_chain; c++)
+        flow->Q[c] = mass_of(s, context, c);
     em_nose_poincare_start(flow, context, block);
     status = evaluate(s, context, block, 0);
     for (int64_t k = 1; !status && k <= n_step; k++) {
@@ -220,17 +249,24 @@ static em_status step(em_sampler *base, const em_step_context *context, em_block
     return s->options->paper ? step_printed(s, context, block) : step_canonical(s, context, block);
 }
 
+static double thermostat(const em_step_context *context, const em_block *block, int64_t c)
+{
+    return context->thermostat_mass[c] * friction(block, c);
+}
+
 const em_sampler_ops em_sgnphmc = {
     .name = "sgnphmc",
     .doc = "stochastic gradient Nose-Poincare HMC, canonical form",
     .source = "Roychowdhury & Parthasarathy 2017, Alg. 5, corrected",
     .options_size = sizeof(sgnphmc_options),
     .fields = fields,
-    .stats = em_stochastic_stats,
+    .stats = em_thermostat_stats,
     .create = create,
     .destroy = destroy,
     .step = step,
     .minibatches = true,
     .n_extra = n_extra,
     .refresh = em_thermostat_refresh,
+    .thermostat_mass = thermostat_mass,
+    .thermostat = thermostat,
 };

@@ -19,7 +19,7 @@
 #include "base/memory.h"
 #include "mass/moments.h"
 #include "sampler/riemann.h"
-#include "sampler/stochastic.h"
+#include "sampler/thermostat.h"
 
 #include <math.h>
 #include <string.h>
@@ -242,6 +242,7 @@ static em_status advance(sgrnphmc_sampler *s, const em_step_context *context, em
     else
         store(s, block, c);
     em_stochastic_report(options, context, block, c, diverging);
+    block->stat[EM_STAT_THERMOSTAT][c] = block->extra[c] / s->Q;
     return status;
 }
 
@@ -260,7 +261,7 @@ const em_sampler_ops em_sgrnphmc = {
     .source = "Roychowdhury, Kulis, Parthasarathy 2016; derived in canonical form",
     .options_size = sizeof(sgrnphmc_options),
     .fields = fields,
-    .stats = em_stochastic_stats,
+    .stats = em_thermostat_stats,
     .create = create,
     .destroy = destroy,
     .step = step,

@@ -4,6 +4,9 @@
 
 #include <string.h>
 
+const em_stat em_thermostat_stats[] = {EM_STAT_LP,        EM_STAT_STEP_SIZE,  EM_STAT_N_STEPS,
+                                       EM_STAT_DIVERGING, EM_STAT_THERMOSTAT, EM_STAT_COUNT};
+
 em_status em_thermostat_create(const em_sampler_ops *ops, const void *options, size_t size,
                                int64_t n_chain, int64_t dim, em_thermostat **out)
 {
@@ -131,5 +134,6 @@ void em_thermostat_end(em_thermostat *self, const em_step_context *context, em_b
             self->draw(self, context, block, c);
         }
         em_stochastic_report(self->options, context, block, c, diverging);
+        block->stat[EM_STAT_THERMOSTAT][c] = self->friction(block, c);
     }
 }

@@ -16,10 +16,15 @@ struct em_thermostat {
     const em_stochastic_options *options;
     /* Draws the thermostats of chain c from their stationary law. */
     void (*draw)(em_thermostat *self, const em_step_context *context, em_block *block, int64_t c);
+    /* Of chain c, for the statistics. */
+    double (*friction)(const em_block *block, int64_t c);
     double *start;                   /* [n_chain][stride] where the iteration began */
     double *start_density, *product; /* [n_chain]; p^T W p as the last drift found it */
     double *work, *normals;          /* [n_chain][stride] */
 };
+
+/* em_stochastic_stats, and the friction. */
+extern const em_stat em_thermostat_stats[];
 
 /* A kernel of `size` bytes, zeroed beyond its em_thermostat. Errors: EM_EMEMORY. */
 em_status em_thermostat_create(const em_sampler_ops *ops, const void *options, size_t size,
@@ -47,7 +52,7 @@ const double *em_thermostat_drift(em_thermostat *self, const em_step_context *co
                                   em_block *block, double fraction);
 
 /*
- * Fills the statistics of em_stochastic_stats, lp being the estimate of the last minibatch. A chain
+ * Fills em_thermostat_stats, lp being the estimate of the last minibatch. A chain
  * whose state is not finite, or whose momentum is hotter than any approach to the posterior makes
  * it, is diverging: it is put back to where the iteration began, and drawn afresh.
  */

@@ -102,8 +102,11 @@ static int64_t warm_up(int64_t n_chain, uint64_t seed, int64_t *iteration, doubl
     require(em_target_evaluate(target, n_chain, block->theta, block->log_density, block->gradient));
     require(em_adapt_start(adapt, sampler, target, block));
     for (int64_t t = 0, meeting = em_adapt_next_meeting(adapt, 0); t < warmup;) {
-        const em_step_context step = {
-            target, em_adapt_mass(adapt), em_adapt_step_size(adapt), seed, t, NULL};
+        const em_step_context step = {.target = target,
+                                      .mass = em_adapt_mass(adapt),
+                                      .step_size = em_adapt_step_size(adapt),
+                                      .seed = seed,
+                                      .iteration = t};
         require(sampler->ops->step(sampler, &step, block));
         require(em_adapt_observe(adapt, target, block, t++));
         if (t < meeting)

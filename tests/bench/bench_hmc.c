@@ -62,7 +62,11 @@ static void close_bench(bench *b)
 static void iterate(void *data)
 {
     bench *b = data;
-    const em_step_context context = {b->target, b->masses, b->steps, 1, b->iteration++, NULL};
+    const em_step_context context = {.target = b->target,
+                                     .mass = b->masses,
+                                     .step_size = b->steps,
+                                     .seed = 1,
+                                     .iteration = b->iteration++};
 
     require(b->sampler->ops->step(b->sampler, &context, b->block));
 }

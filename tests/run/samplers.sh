@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Every sampler: the same file on 1 and on 3 ranks, and run 100 + resume 100 on another number of ranks
-# = run 200, byte for byte.
+# Every sampler: the same file on 1, 2, 3 and 4 ranks, and run 100 + resume 100 on another number of
+# ranks = run 200, byte for byte.
 # timeout: 400
 # shellcheck source=tests/run/lib.sh disable=SC2317
 . "$(dirname "$0")/lib.sh"
@@ -22,8 +22,12 @@ go() { # RANKS FILE SETTING...
 }
 
 same() { # SETTING...
+    local n
     rm -f ./*.h5*
-    go 1 whole.h5 "$@" && go 3 ranks.h5 "$@" && cmp whole.h5 ranks.h5 || return 1
+    go 1 whole.h5 "$@" || return 1
+    for n in 2 3 4; do
+        go "$n" "ranks$n.h5" "$@" && cmp whole.h5 "ranks$n.h5" || return 1
+    done
     go 2 parts.h5 "$@" run.draws=100 && go 3 parts.h5 "$@" && cmp whole.h5 parts.h5
 }
 
@@ -41,4 +45,6 @@ for sampler in $("$emass" list samplers | awk 'NR > 1 && /^  [a-z]/ { print $1 }
 done
 check 'sgnht with noise' same sampler.name=sgnht sampler.minibatch=30 mass.estimator=noise
 check 'sghmc with momentum' same sampler.name=sghmc sampler.minibatch=30 mass.estimator=momentum
+check 'sgnphmc with momentum and Q' same sampler.name=sgnphmc sampler.minibatch=30 \
+    mass.estimator=momentum sampler.learn_thermostat_mass=true
 finish

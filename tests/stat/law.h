@@ -126,7 +126,8 @@ static inline double law_worst_z(const gaussian_law *law, const double *covarian
     }
     em_target_evaluate(target, N_CHAIN, block->theta, block->log_density, block->gradient);
     for (int64_t t = 0; t < n_draw; t++) {
-        const em_step_context context = {target, masses, steps, seed, t, NULL};
+        const em_step_context context = {
+            .target = target, .mass = masses, .step_size = steps, .seed = seed, .iteration = t};
         ops->step(sampler, &context, block);
         for (int64_t i = 0; i < dim; i++)
             for (int64_t c = 0; c < N_CHAIN; c++)

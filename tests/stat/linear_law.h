@@ -286,8 +286,12 @@ typedef struct kernel_bench {
 
 static inline em_step_context bench_context(const kernel_bench *b, int64_t iteration)
 {
-    return (em_step_context){b->target,    b->mass,   b->step_size,
-                             b->run->seed, iteration, b->run->noise ? b->noise : NULL};
+    return (em_step_context){.target = b->target,
+                             .mass = b->mass,
+                             .step_size = b->step_size,
+                             .seed = b->run->seed,
+                             .iteration = iteration,
+                             .noise = b->run->noise ? b->noise : NULL};
 }
 
 static inline void bench_open(em_model *model, em_grid *grid, const kernel_run *run,

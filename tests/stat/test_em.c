@@ -91,7 +91,8 @@ static void iterate(engine *e)
                                      .step_size = em_adapt_step_size(e->adapt),
                                      .seed = e->seed,
                                      .iteration = e->iteration++,
-                                     .noise = em_adapt_noise(e->adapt)};
+                                     .noise = em_adapt_noise(e->adapt),
+                                     .thermostat_mass = em_adapt_thermostat_mass(e->adapt)};
     ck_assert_int_eq(e->sampler->ops->step(e->sampler, &context, e->block), EM_OK);
 }
 
@@ -192,6 +193,73 @@ START_TEST(sgnht_em_learns_the_noise)
 
     ck_assert_double_lt(o.condition, 3);
     ck_assert_double_lt(o.worst_ratio, 0.1);
+}
+END_TEST
+
+/* ---- SG-NPHMC-EM, which may learn Q as well ---- */
+
+#define SGNPHMC(Q)                                                                                 \
+    "sampler: {name: sgnphmc, step_size: 0.02, diffusion: 10, minibatch: 6, replacement: true, "   \
+    "thermostat_mass: " #Q ", learn_thermostat_mass: true}\n"
+
+static double learned_thermostat_mass(const char *sections, enum noise noise, uint64_t seed)
+{
+    double Q;
+    engine e;
+
+    open_engine(sections, noise, seed, &e);
+    warm_up(&e);
+    Q = em_adapt_thermostat_mass(e.adapt)[0];
+    ck_assert(Q == em_adapt_m_steps(e.adapt, 0)[em_adapt_n_m_step(e.adapt) - 1].thermostat_mass);
+    close_engine(&e);
+    return Q;
+}
+
+START_TEST(sgnphmc_em_learns_the_noise)
+{
+    const outcome o = outcome_of(SGNPHMC(5) MOMENTUM, LIKE_TARGET, 10, (uint64_t)_i + 1);
+
+    ck_assert_double_lt(o.condition, 3);
+    ck_assert_double_lt(o.worst_ratio, 0.1);
+}
+END_TEST
+
+/*
+ * Var q is Q whatever Q is, and whatever noise moves the mean of q: but for chance, Q stays. As q /
+ * Q relaxes in a time a Q / D (4 iterations for Q = 1, 16 for Q = 4), the 8 M-steps of 1000
+ * iterations of 8 chains have n = 1000 or 250 independent samples each; ln Q then moves by sqrt(sum
+ * kappa^2 2 / n), 0.06 for Q = 4, and by -3 / n sum kappa = -0.02. The square of q, which a
+ * friction of 10 moves to 10 Q, would take Q beyond 100 at the first M-step. With noise the
+ * friction wanders while the mass is being learned, and Q grows (ln Q by 0.17 to 0.44 here).
+ */
+START_TEST(any_thermostat_mass_is_a_fixed_point)
+{
+#define LONG "mass: {estimator: momentum, s_count: 8000}\nrun: {warmup: 8200}\n"
+    const enum noise noise = _i % 2 ? LIKE_TARGET : NONE;
+    const double one = learned_thermostat_mass(SGNPHMC(1) LONG, noise, (uint64_t)_i + 1);
+    const double four = learned_thermostat_mass(SGNPHMC(4) LONG, noise, (uint64_t)_i + 1);
+    const double most = noise == NONE ? 0.3 : 0.8;
+
+    ck_assert_double_lt(fabs(log(one)), most);
+    ck_assert_double_lt(fabs(log(four / 4)), most);
+    ck_assert(one != 1 && four != 4);
+}
+END_TEST
+
+START_TEST(thermostat_mass_needs_an_estimator)
+{
+    em_config *config;
+    em_adapt *adapt;
+
+    ck_assert_int_eq(em_config_parse("test.yaml",
+                                     "model: {name: gaussian}\n" SGNPHMC(1) "mass: {estimator: "
+                                                                            "none}\n",
+                                     0, NULL, &config),
+                     EM_OK);
+    ck_assert_int_eq(em_adapt_create(&config->mass, config->sampler, config->sampler_options, grid,
+                                     DIM, 1000, 1, &adapt),
+                     EM_ECONFIG);
+    em_config_destroy(&config);
 }
 END_TEST
 
@@ -299,6 +367,9 @@ int main(int argc, char **argv)
     tcase_set_timeout(em, 60);
     tcase_add_loop_test(em, sgnht_em_learns_the_noise, 0, 4);
     tcase_add_loop_test(em, sgnht_em_learns_nothing_else, 0, 4);
+    tcase_add_loop_test(em, sgnphmc_em_learns_the_noise, 0, 4);
+    tcase_add_loop_test(em, any_thermostat_mass_is_a_fixed_point, 0, 8);
+    tcase_add_test(em, thermostat_mass_needs_an_estimator);
     tcase_add_loop_test(em, a_hundred_samples_of_the_noise_do_as_well, 0, 4);
     tcase_add_loop_test(em, hmc_em_learns_nothing, 0, 4);
     tcase_add_loop_test(em, noise_is_published, 0, 4);

@@ -190,7 +190,7 @@ END_TEST
 static double thermostat_squared(const em_block *block, const gaussian_law *unused, int64_t c)
 {
     (void)unused;
-    return block->extra[2 * c + 1] * block->extra[2 * c + 1];
+    return 4 * block->extra[2 * c + 1] * block->extra[2 * c + 1]; /* of q / Q */
 }
 
 enum { N_LAW = 7 };

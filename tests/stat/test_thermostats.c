@@ -199,12 +199,11 @@ END_TEST
 
 /* ---- alive ---- */
 
-/* The thermostat, as a friction: xi, xi_0, or q / Q of sgnphmc, which has (ln s, q) and here Q = 2.
- */
+/* The thermostat, as a friction: xi, xi_0, or q / Q of sgnphmc, which has (ln s, q / Q). */
 static double friction(const em_block *block, const gaussian_law *unused, int64_t c)
 {
     (void)unused;
-    return block->n_extra == 2 ? block->extra[2 * c + 1] / 2 : block->extra[c * block->n_extra];
+    return block->n_extra == 2 ? block->extra[2 * c + 1] : block->extra[c * block->n_extra];
 }
 
 static double friction_squared(const em_block *block, const gaussian_law *unused, int64_t c)
