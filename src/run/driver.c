@@ -203,7 +203,7 @@ static void word_verdict(const em_engine *engine, int64_t n_draw)
 }
 
 /* With exact gradients momenta are N(0, M) whatever M is: says so when the samples show it. */
-static void word_note(const em_engine *engine)
+static void note_momenta(const em_engine *engine)
 {
     const int64_t n = em_adapt_n_m_step(engine->adapt);
     const em_m_step *record = em_adapt_m_steps(engine->adapt, 0);
@@ -218,6 +218,21 @@ static void word_note(const em_engine *engine)
             "chance: they carry no information about the mass, and nothing was learned; "
             "mass.estimator: fisher learns it from draws and gradients",
             (long long)by_chance, (long long)n);
+}
+
+/* Says so when minibatches bring more noise than a kernel can leave out of its own. Collective. */
+static void note_noise(const em_engine *engine)
+{
+    const em_sampler_ops *ops = engine->sampler->ops;
+    double share = ops->noise_share ? ops->noise_share(engine->sampler) : 0;
+
+    em_grid_maximum(engine->grid, 1, &share);
+    if (share > 1)
+        snprintf(engine->report->note, sizeof engine->report->note,
+                 "minibatches bring up to %.3g times the noise that sampler %s may have in some "
+                 "direction, so that draws are too wide there: expected at most 1; lower "
+                 "sampler.step_size, or raise sampler.minibatch%s",
+                 share, ops->name, strcmp(ops->name, "sghmc") == 0 ? " or the friction" : "");
 }
 
 /* The last checkpoint lets a finished run be extended; and until the file is complete its draws
@@ -235,7 +250,8 @@ static em_status finish(em_engine *engine)
     if (!status)
         status = em_draws_copy(engine->config);
     word_verdict(engine, n_draw);
-    word_note(engine);
+    note_momenta(engine);
+    note_noise(engine);
     if (!status)
         status = em_output_finish(engine->output, engine->adapt, n_draw,
                                   &(em_verdict){engine->report->verdict, *convergence,

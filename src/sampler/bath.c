@@ -128,6 +128,8 @@ em_status em_bath_create(em_structure structure, int64_t dim, const double *A, c
     bath->structure = structure;
     bath->dim = dim;
     bath->stride = em_stride(dim);
+    for (int64_t k = 0; V && k < dim; k++)
+        bath->share = fmax(bath->share, bath->value[k]);
     *out = bath;
     return EM_OK;
 }
@@ -177,7 +179,7 @@ em_status em_bath_set_decay(em_bath *bath, em_structure structure, const double 
     return pad(structure, bath->dim, decay, &bath->decay);
 }
 
-static double share(double b, double value)
+static double factor(double b, double value)
 {
     return sqrt(fmax(0, 1 - b * value));
 }
@@ -185,7 +187,7 @@ static double share(double b, double value)
 void em_bath_fix(em_bath *bath, double b)
 {
     for (int64_t k = 0; bath->value && k < bath->dim; k++) {
-        const double f = share(b, bath->value[k]);
+        const double f = factor(b, bath->value[k]);
         if (bath->structure == EM_MASS_DIAG)
             bath->basis[k] *= f;
         else
@@ -193,6 +195,7 @@ void em_bath_fix(em_bath *bath, double b)
                 bath->basis[k * bath->stride + i] *= f;
     }
     em_release(&bath->value);
+    bath->share *= b;
 }
 
 /* out[c] = x[c] times a diagonal or a matrix. */
@@ -227,12 +230,21 @@ void em_bath_noise(em_bath *const *bath, int64_t n_chain, double b, const double
 
     for (int64_t c = 0; c < n_chain; c++)
         for (int64_t k = 0; bath[c]->value && k < bath[c]->dim; k++)
-            z[c * stride + k] *= share(b * eps[c], bath[c]->value[k]);
+            z[c * stride + k] *= factor(b * eps[c], bath[c]->value[k]);
     for (int64_t first = 0, last; first < n_chain; first = last) {
         last = run_end(bath, n_chain, first);
         apply(bath[first]->structure, bath[first]->dim, bath[first]->basis, last - first,
               z + first * stride, out + first * stride);
     }
+}
+
+double em_bath_share(em_bath *const *bath, int64_t n_chain, double b, const double *eps)
+{
+    double largest = 0;
+
+    for (int64_t c = 0; c < n_chain && bath[c]; c++)
+        largest = fmax(largest, bath[c]->value ? b * eps[c] * bath[c]->share : bath[c]->share);
+    return largest;
 }
 
 void em_bath_decay(em_bath *const *bath, int64_t n_chain, const double *x, double *out)

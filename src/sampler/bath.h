@@ -16,7 +16,8 @@ typedef struct em_bath {
     em_structure structure;
     int64_t dim, stride;
     double *basis; /* diag: y_ii [stride]; dense: rows y_k [dim][stride] */
-    double *value; /* v_k [stride]; NULL: V is zero */
+    double *value; /* v_k [stride]; NULL: V is zero, or fixed */
+    double share;  /* largest v_k, or b v_k where b is fixed: V is too large where A < b V */
     em_structure decay_structure;
     double *decay; /* diag: E_ii [stride]; dense: the transpose of E [dim][stride]; NULL: none */
 } em_bath;
@@ -46,6 +47,9 @@ void em_bath_fix(em_bath *bath, double b);
 /* out[c] ~ N(0, A - b eps[c] V) from the standard normals z[c], which it may overwrite. */
 void em_bath_noise(em_bath *const *bath, int64_t n_chain, double b, const double *eps, double *z,
                    double *out);
+
+/* The largest share of A that b eps[c] V is, over all chains; 0 where there are no baths yet. */
+double em_bath_share(em_bath *const *bath, int64_t n_chain, double b, const double *eps);
 
 /* out[c] = E x[c]; no aliasing. */
 void em_bath_decay(em_bath *const *bath, int64_t n_chain, const double *x, double *out);

@@ -46,6 +46,13 @@ void em_langevin_destroy(em_sampler *base)
     em_release(&s);
 }
 
+double em_langevin_noise_share(const em_sampler *sampler)
+{
+    const em_langevin *s = (const em_langevin *)sampler;
+
+    return em_bath_share(s->baths.bath, s->baths.n_chain, 0.5, s->eps);
+}
+
 void em_langevin_begin(em_langevin *s, const em_step_context *context, const em_block *block,
                        double scale)
 {

@@ -39,6 +39,10 @@ void em_langevin_end(em_langevin *s, const em_step_context *context, em_block *b
 /* Gives chain c up, to be put back at the end of the iteration. */
 void em_langevin_lose(em_block *block, int64_t c);
 
+/* em_sampler_ops.noise_share of kernels whose baths are fixed, or are N(0, M - eps/2 V) with the
+ * step sizes of the last iteration. */
+double em_langevin_noise_share(const em_sampler *sampler);
+
 /* The gradient at theta from the k-th minibatch of the iteration, into the block. */
 em_status em_langevin_gradient(em_langevin *s, const em_step_context *context, em_block *block,
                                int64_t k);

@@ -149,6 +149,10 @@ typedef struct em_sampler_ops {
      * NaN where the options do not want it learned; and q of chain c. Both or none. Local. */
     double (*thermostat_mass)(const void *options, int64_t dim);
     double (*thermostat)(const em_step_context *context, const em_block *block, int64_t c);
+    /* The noise that minibatches bring, over what the kernel may have in that direction: the
+     * largest of the block. Above 1 it is too much to be corrected for, and draws are too wide.
+     * NULL: the kernel does not correct. Local. */
+    double (*noise_share)(const em_sampler *sampler);
     /* Acceptance probability of one leapfrog step from where each chain stands, with fresh momenta;
      * the block is left as it was. For the search of a first step size; NULL: `step_size: adapt` is
      * an error. Local. */

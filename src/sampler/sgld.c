@@ -117,4 +117,5 @@ const em_sampler_ops em_sgld = {
     .minibatches = true,
     .uses_noise = true,
     .refresh = refresh,
+    .noise_share = em_langevin_noise_share,
 };
