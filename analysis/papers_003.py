@@ -6,7 +6,7 @@ import time
 import h5py
 import numpy as np
 
-from papers_data import THETA
+from papers_data import CORRELATED, THETA
 from papers_measure import Density, ess, two_peaks
 from papers_page import panels
 
@@ -21,6 +21,15 @@ DENSITIES = [
     ("sghmc", "SGHMC, Euler"),
     ("sghmc-aboba", "SGHMC, aboba"),
 ]
+
+
+DYNAMICS = [
+    ("hmc", "exact gradient"),
+    ("naive", "noisy gradient"),
+    ("naive-resampled", "noisy, momenta resampled"),
+    ("sghmc", "SGHMC"),
+]
+CORRELATED_METHODS = [("hmc", "HMC"), ("naive", "naive SGHMC"), ("sghmc", "SGHMC")]
 
 
 # ---- plain numpy, for its time alone: its draws are not used ----
@@ -71,10 +80,69 @@ def numpy_seconds(folder, steps):
 
 def write(page, results):
     page.heading("003: stochastic gradient HMC in Python")
+    write_dynamics(page, results)
     write_densities(page, results)
+    write_correlated(page, results)
     write_regression(page, results)
     write_times(page, results)
     write_airbnb(page, results)
+
+
+def write_dynamics(page, results):
+    page.heading("Fig. 2: trajectories of noisy dynamics, U = theta^2 / 2", 3)
+    shown = [(name, label) for name, label in DYNAMICS if results.has(f"003/dynamics/{name}")]
+    if not shown:
+        return page.say("Not run.")
+    figure, axes = panels(1, 4, 2.4, 2.4)
+    rows = []
+    for ax, (name, label) in zip(axes.flat, shown):
+        theta = results.draws(f"003/dynamics/{name}", "theta").ravel()
+        if name == "naive-resampled":
+            ax.plot(theta[:300], ".", ms=2)
+            ax.set(xlabel="resampling", ylabel="theta")
+        else:
+            ax.plot(theta[1:1000], np.diff(theta[:1000]) / 0.1, lw=0.4)
+            ax.set(xlabel="theta", ylabel="r")
+        ax.set_title(label)
+        tenths = np.array_split(theta**2, 10)
+        rows.append([label, tenths[0].mean(), tenths[4].mean(), tenths[9].mean()])
+    page.figure(
+        "003_fig2",
+        figure,
+        """1000 steps of 0.1; momenta are not in our files, r is the difference of positions. Where
+        momenta are resampled, the positions at the end of each 50 steps.""",
+    )
+    page.table(["mean of theta^2", "first tenth", "fifth", "last"], rows)
+    page.say("""As in the paper: without friction the noise of the gradient heats the dynamics
+        without end; resampling of momenta and friction both hold it. Only friction holds it at
+        the right temperature, where the mean of theta^2 is 1, give or take the 0.2 or so of
+        chance that 1000 steps leave. Without noise or friction the energy of the start stays.""")
+
+
+def write_correlated(page, results):
+    page.heading("Fig. 4: the first 50 samples of a bivariate normal, correlation 0.9", 3)
+    names = {name: f"003/correlated/{name}" for name, _ in CORRELATED_METHODS}
+    if not results.has(*names.values()):
+        return page.say("Not run.")
+    figure, axes = panels(1, 3, 2.6, 2.6, sharex=True, sharey=True)
+    precision = np.linalg.inv(CORRELATED)
+    circle = np.exp(2j * np.pi * np.linspace(0, 1, 200))
+    ellipse = np.linalg.cholesky(CORRELATED) @ np.array([circle.real, circle.imag])
+    rows = []
+    for ax, (name, label) in zip(axes.flat, CORRELATED_METHODS):
+        theta = results.draws(names[name], "theta")
+        distance = np.einsum("cdi,ij,cdj->cd", theta, precision, theta)
+        for radius in (1, 2.15):  # 39 % and 90 % of the mass
+            ax.plot(*(radius * ellipse), color="black", lw=0.6)
+        ax.plot(*theta[0, :50].T, "o", ms=2.5)
+        ax.set_title(label)
+        error = distance.std() / np.sqrt(ess(distance))
+        rows.append([label, distance[0, :50].mean(), distance.mean(), error])
+    page.figure("003_fig4", figure, "The first 50 draws; ellipses hold 39 and 90 % of the normal.")
+    page.table(["mean of theta' inv(Sigma) theta", "first 50", "all 10000", "MCSE"], rows)
+    page.say("""It is 2 where the draws are right. As in the paper naive SGHMC leaves more points
+        where the probability is low. The paper does not print its noise or its steps: here noise
+        of variance 1, and 50 steps of 0.1 to a draw.""")
 
 
 def write_densities(page, results):

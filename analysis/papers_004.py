@@ -109,7 +109,7 @@ def write_figure_2(page, results):
     ]
     if not steps:
         return page.say("Not run.")
-    figure, axes = panels(2, len(steps))
+    figure, axes = panels(3, len(steps))
     for column, h in enumerate(steps):
         for row, (integrator, (label, color)) in enumerate(INTEGRATORS.items()):
             draws = well_chains(results, f"004/well/{integrator}/{h}")[0][0]
@@ -121,12 +121,20 @@ def write_figure_2(page, results):
             )
             ax.plot(WELL.fine, WELL.value, color="black", lw=0.8)
             ax.set_title(f"{label}, h = {h}")
-    page.figure("004_fig2", figure, "The first tenth of a chain, the density in black.")
+            name = f"004/well/{integrator}/{h}"
+            thermostat = results.draws(name, "thermostat", "sample_stats")[0]
+            mean = np.cumsum(thermostat) / np.arange(1, thermostat.size + 1)
+            axes[2, column].plot(mean[: draws.size // 10 : 10], color=color, lw=0.8)
+        axes[2, column].axhline(1, color="black", lw=0.8)
+        axes[2, column].set(ylim=(-1, 3), xlabel="hundreds of steps")
+        axes[2, column].set_title("mean of the thermostat so far")
+    page.figure("004_fig2", figure, """The first tenth of a chain, the density in black; below, the mean of the thermostat so
+        far, which should become B = 1, the noise it has to absorb.""")
     page.say("""At h = 0.2 as in the paper: Euler over-concentrates on the mode. At 0.001 the
         paper's Euler chain has not seen all of the space, its splitting chain has; ours agree
         with each other, as two integrators with the same random numbers must at so small a
-        step: in 100 units of time it is chance what a chain has seen. The paper's third row,
-        the thermostat, is not in our files of draws.""")
+        step: in 100 units of time it is chance what a chain has seen. At
+        0.2 the mean of the thermostat is soon level, at 0.001 after half of the plot.""")
 
 
 # ---- a9a ----

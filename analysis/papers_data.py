@@ -8,11 +8,13 @@ import numpy as np
 import pandas as pd
 
 THETA = np.arange(5.0)  # of the generated regression
+CORRELATED = np.array([[1, 0.9], [0.9, 1]])  # covariance of 003, Fig. 4
 
 
 def make_tables(folder):
     if not (folder / "linear.h5").exists():
         make_linear(folder / "linear.h5")
+    np.savetxt(folder / "correlated.csv", CORRELATED, "%g", ",")
     listings = Path(os.environ.get("EMASS_DATA", ""), "airbnb_buenos_aires", "train_test.csv.gz")
     if "EMASS_DATA" in os.environ and listings.exists() and not (folder / "airbnb.h5").exists():
         make_airbnb(pd.read_csv(listings), folder / "airbnb.h5")

@@ -1,14 +1,15 @@
 /*
  * A Gaussian of known mean and precision: U = (theta - mean)^T P (theta - mean) / 2. Generated
  * precisions have eigenvalues from 1 to `condition`, evenly spaced in the logarithm, and axes along
- * the coordinates or, with `rotation`, at random (Haar measure).
+ * the coordinates or, with `rotation`, at random (Haar measure). On request minibatches bring
+ * gradient noise of known size.
  */
 #include "base/memory.h"
 #include "data/table.h"
-#include "emass/model.h"
 #include "math/linalg.h"
 #include "math/panel.h"
 #include "math/rng.h"
+#include "model/gradient_noise.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -22,6 +23,7 @@ typedef struct gaussian_options {
     double condition;
     bool rotation;
     char *mean, *precision, *covariance;
+    double gradient_noise;
 } gaussian_options;
 
 #define AT(member) offsetof(gaussian_options, member)
@@ -38,6 +40,7 @@ static const em_field fields[] = {
      "file of a symmetric positive definite matrix"},
     {"covariance", EM_FIELD_PATH, AT(covariance), 0, 0, "", NULL, NULL,
      "the same, of its inverse; not both"},
+    EM_GRADIENT_NOISE_FIELD(AT(gradient_noise)),
     {NULL, EM_FIELD_BOOL, 0, 0, 0, NULL, NULL, NULL, NULL}};
 
 enum { PANEL = 8, SMALL_DIM = 100 /* up to which the precision is stored beside the draws */ };
@@ -52,6 +55,7 @@ typedef struct gaussian {
     double *precision;           /* [dim][stride], or [stride] */
     double *deviation, *product; /* work space, [PANEL][stride] */
     double *stored;              /* the precision without padding, [dim][dim], or NULL */
+    em_artificial_noise noise;
 } gaussian;
 
 static em_status read_matrix(char *path, em_table **table)
@@ -226,12 +230,13 @@ static void destroy(em_model *model)
     em_release(&self->deviation);
     em_release(&self->product);
     em_release(&self->stored);
+    em_artificial_noise_destroy(&self->noise);
     em_release(&self);
 }
 
 /* `table` is the file of the precision or covariance, NULL: to be generated. */
 static em_status fill(gaussian *self, const gaussian_options *options, const em_table *table,
-                      uint64_t seed)
+                      const em_model_context *context)
 {
     em_status status;
 
@@ -243,9 +248,12 @@ static em_status fill(gaussian *self, const gaussian_options *options, const em_
     if (!status && table)
         status = load_precision(self, table, options->covariance != NULL);
     else if (!status)
-        generate_precision(self, options, seed);
+        generate_precision(self, options, context->seed);
     if (!status)
         status = load_mean(self, options->mean);
+    if (!status)
+        status = em_artificial_noise_create(options->gradient_noise, context, &self->model,
+                                            &self->noise);
     if (!status)
         describe(self);
     return status;
@@ -265,7 +273,7 @@ static em_status create(const void *untyped, const em_model_context *context, em
     if (!status)
         status = em_allocate(1, sizeof *self, &self);
     if (!status)
-        status = fill(self, options, table, context->seed);
+        status = fill(self, options, table, context);
     em_table_destroy(&table);
     if (!status)
         *out = &self->model;
@@ -305,6 +313,15 @@ static em_status add_prior(em_model *model, int64_t n_chain, int64_t stride, con
     return EM_OK;
 }
 
+static em_status add_likelihood(em_model *model, int64_t n_chain, int64_t stride,
+                                const double *theta, const em_rows *rows, double *log_density,
+                                double *gradient)
+{
+    em_artificial_noise_add(&((gaussian *)model)->noise, model->dim, n_chain, stride, theta, rows,
+                            log_density, gradient);
+    return EM_OK;
+}
+
 static void constrain(const em_model *model, const double *theta, double *out)
 {
     memcpy(out, theta, (size_t)model->dim * sizeof *out);
@@ -319,4 +336,5 @@ const em_model_ops em_model_gaussian = {
     .create = create,
     .destroy = destroy,
     .add_prior = add_prior,
+    .add_likelihood = add_likelihood,
     .constrain = constrain};

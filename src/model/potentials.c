@@ -1,16 +1,10 @@
 /*
  * Test densities exp(-U) of one and two dimensions (EQUATIONS 21): two double wells and a banana.
- * On request minibatches bring gradient noise of known size, by N artificial observations b_i of
- * log likelihood b_i . theta: as sum_i b_i = 0 they leave the density as it is, but the gradient
- * estimated from n of them (with replacement) is off by N/n sum b, of mean 0 and covariance
- * gradient_noise / n times the identity.
+ * On request minibatches bring gradient noise of known size.
  */
 #include "base/memory.h"
-#include "emass/model.h"
-#include "math/rng.h"
-#include "par/grid.h"
+#include "model/gradient_noise.h"
 
-#include <math.h>
 #include <string.h>
 
 extern const em_model_ops em_model_double_well, em_model_double_well_tilted,
@@ -52,60 +46,20 @@ typedef struct potential_options {
 } potential_options;
 
 static const em_field fields[] = {
-    {"gradient_noise", EM_FIELD_REAL, offsetof(potential_options, gradient_noise), 0, 1e12, "0",
-     NULL, NULL,
-     "variance of the gradient from a minibatch of one, of 10000 observations; 0: none"},
+    EM_GRADIENT_NOISE_FIELD(offsetof(potential_options, gradient_noise)),
     {NULL, EM_FIELD_BOOL, 0, 0, 0, NULL, NULL, NULL, NULL}};
-
-enum { N_OBSERVATION = 10000 };
 
 typedef struct potential_model {
     em_model model;
     potential *U;
-    double *b;         /* [N_OBSERVATION][dim] */
-    const double *own; /* the observations of this shard, within b */
+    em_artificial_noise noise;
 } potential_model;
 
 static void destroy(em_model *model)
 {
     if (model)
-        em_release(&((potential_model *)model)->b);
+        em_artificial_noise_destroy(&((potential_model *)model)->noise);
     em_release(&model);
-}
-
-/* Column j of b: normals, shifted and scaled to sum b = 0 and N sum b^2 = variance. */
-static void standardise(int64_t dim, int64_t j, double variance, double *b)
-{
-    const double n = N_OBSERVATION;
-    double mean = 0, squares = 0;
-
-    for (int64_t i = j; i < N_OBSERVATION * dim; i += dim)
-        mean += b[i] / n;
-    for (int64_t i = j; i < N_OBSERVATION * dim; i += dim) {
-        b[i] -= mean;
-        squares += b[i] * b[i];
-    }
-    for (int64_t i = j; i < N_OBSERVATION * dim; i += dim)
-        b[i] *= sqrt(variance / (n * squares));
-}
-
-static em_status create_noise(double variance, const em_model_context *context,
-                              potential_model *self)
-{
-    const em_stream stream = {context->seed, EM_ALL_CHAINS, 0, EM_RNG_DATA};
-    const int64_t dim = self->model.dim;
-    const int64_t first = em_deal_first(N_OBSERVATION, context->n_shard, context->shard);
-    em_status status = em_allocate_doubles(em_stride(N_OBSERVATION * dim), &self->b);
-
-    if (status)
-        return status;
-    em_normals(&stream, N_OBSERVATION * dim, self->b);
-    for (int64_t j = 0; j < dim; j++)
-        standardise(dim, j, variance, self->b);
-    self->own = self->b + first * dim;
-    self->model.n_observation =
-        em_deal_first(N_OBSERVATION, context->n_shard, context->shard + 1) - first;
-    return EM_OK;
 }
 
 static em_status create(const em_model_ops *ops, potential *U, const em_variable *variable,
@@ -122,8 +76,8 @@ static em_status create(const em_model_ops *ops, potential *U, const em_variable
                              .dim = variable->n_axes ? variable->shape[0] : 1,
                              .n_variable = 1,
                              .variable = variable};
-    if (options->gradient_noise > 0)
-        status = create_noise(options->gradient_noise, context, self);
+    status =
+        em_artificial_noise_create(options->gradient_noise, context, &self->model, &self->noise);
     if (status) {
         destroy(&self->model);
         return status;
@@ -145,20 +99,12 @@ static em_status add_prior(em_model *model, int64_t n_chain, int64_t stride, con
     return EM_OK;
 }
 
-/* Of all observations the sum is zero: on every shard, so that it is on all together. */
 static em_status add_likelihood(em_model *model, int64_t n_chain, int64_t stride,
                                 const double *theta, const em_rows *rows, double *log_density,
                                 double *gradient)
 {
-    const double *own = ((potential_model *)model)->own;
-
-    for (int64_t c = 0; rows && rows->index && c < n_chain; c++)
-        for (int64_t k = 0; k < rows->count; k++)
-            for (int64_t i = 0; i < model->dim; i++) {
-                const double b = own[rows->index[k] * model->dim + i];
-                log_density[c] += b * theta[c * stride + i];
-                gradient[c * stride + i] += b;
-            }
+    em_artificial_noise_add(&((potential_model *)model)->noise, model->dim, n_chain, stride, theta,
+                            rows, log_density, gradient);
     return EM_OK;
 }
 

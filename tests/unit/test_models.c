@@ -593,12 +593,14 @@ END_TEST
 
 /* The option gives the gradient of a minibatch of one the variance that it names, and leaves the
  * whole gradient alone: 10000 terms of zero sum, whose squares have the mean V / N^2. */
-START_TEST(test_noise_of_potentials)
+START_TEST(test_gradient_noise)
 {
     enum { N = 10000 };
+    static const model_case noisy[] = {
+        {"double_well", {{"gradient_noise", "4"}, {NULL, NULL}}, 1},
+        {"gaussian", {{"gradient_noise", "4"}, {"dim", "1"}, {NULL, NULL}}, 1}};
     const double V = 4;
-    setup made =
-        make(&(model_case){"double_well", {{"gradient_noise", "4"}, {NULL, NULL}}, 1}, 0, 1);
+    setup made = make(&noisy[_i], 0, 1);
     _Alignas(64) double theta[8] = {0.3}, gradient[8] = {0}, density = 0, squares = 0;
 
     ck_assert_int_eq(made.model->n_observation, N);
@@ -743,7 +745,7 @@ static Suite *models_suite(void)
     tcase_add_test(each, test_gaussian);
     tcase_add_test(each, test_gaussian_from_files);
     tcase_add_test(each, test_potentials);
-    tcase_add_test(each, test_noise_of_potentials);
+    tcase_add_loop_test(each, test_gradient_noise, 0, 2);
     tcase_add_test(each, test_refused);
     suite_add_tcase(suite, each);
 

@@ -1,0 +1,66 @@
+#include "model/gradient_noise.h"
+
+#include "base/memory.h"
+#include "math/rng.h"
+#include "par/grid.h"
+
+#include <math.h>
+
+enum { N_OBSERVATION = 10000 };
+
+/* Column j of b: normals, shifted and scaled to sum b = 0 and N sum b^2 = variance. */
+static void standardise(int64_t dim, int64_t j, double variance, double *b)
+{
+    const double n = N_OBSERVATION;
+    double mean = 0, squares = 0;
+
+    for (int64_t i = j; i < N_OBSERVATION * dim; i += dim)
+        mean += b[i] / n;
+    for (int64_t i = j; i < N_OBSERVATION * dim; i += dim) {
+        b[i] -= mean;
+        squares += b[i] * b[i];
+    }
+    for (int64_t i = j; i < N_OBSERVATION * dim; i += dim)
+        b[i] *= sqrt(variance / (n * squares));
+}
+
+em_status em_artificial_noise_create(double variance, const em_model_context *context,
+                                     em_model *model, em_artificial_noise *out)
+{
+    const em_stream stream = {context->seed, EM_ALL_CHAINS, 0, EM_RNG_DATA};
+    const int64_t dim = model->dim;
+    const int64_t first = em_deal_first(N_OBSERVATION, context->n_shard, context->shard);
+    em_status status;
+
+    *out = (em_artificial_noise){NULL, NULL};
+    if (!(variance > 0))
+        return EM_OK;
+    status = em_allocate_doubles(em_stride(N_OBSERVATION * dim), &out->b);
+    if (status)
+        return status;
+    em_normals(&stream, N_OBSERVATION * dim, out->b);
+    for (int64_t j = 0; j < dim; j++)
+        standardise(dim, j, variance, out->b);
+    out->own = out->b + first * dim;
+    model->n_observation =
+        em_deal_first(N_OBSERVATION, context->n_shard, context->shard + 1) - first;
+    return EM_OK;
+}
+
+void em_artificial_noise_destroy(em_artificial_noise *noise)
+{
+    em_release(&noise->b);
+}
+
+void em_artificial_noise_add(const em_artificial_noise *noise, int64_t dim, int64_t n_chain,
+                             int64_t stride, const double *theta, const em_rows *rows,
+                             double *log_density, double *gradient)
+{
+    for (int64_t c = 0; noise->b && rows && rows->index && c < n_chain; c++)
+        for (int64_t k = 0; k < rows->count; k++)
+            for (int64_t i = 0; i < dim; i++) {
+                const double b = noise->own[rows->index[k] * dim + i];
+                log_density[c] += b * theta[c * stride + i];
+                gradient[c * stride + i] += b;
+            }
+}
