@@ -22,11 +22,12 @@ draws_in() { # SECONDS
     echo $(($(sed -nE 's/.*stopped by .* after ([0-9]+) of .*/\1/p' <<<"$said") * $1 / 10))
 }
 
-# Slurm looks for signals to send twice a minute and sends them early rather than late, so the signal
-# of 45 s before the end of the minute comes within half a minute, again and again.
+# Slurm looks for signals to send twice a minute, and sends what is due within the next half minute: the
+# one of 25 s before the end of the minute comes when 5 to 35 s of it are over, again and again. By
+# then the run would stop itself: what takes 180 s is stopped four times at least.
 short_limit() {
     local job
-    job=$(submit --time=1 --signal=USR1@45 "${script[@]}" --output limit.h5 "${long[@]}") &&
+    job=$(submit --time=1 --signal=USR1@25 "${script[@]}" --output limit.h5 "${long[@]}") &&
         done_well "$job" && restarts "$job" && [ "$(restarts "$job")" -ge 4 ]
 }
 
@@ -57,7 +58,7 @@ preempt() { # SECONDS JOB: with a notice of that long
 }
 
 check "a Slurm of 4 nodes starts" tests/cluster up 4
-long=(--set "run.draws=$(draws_in 100)") brief=(--set "run.draws=$(draws_in 20)")
+long=(--set "run.draws=$(draws_in 180)") brief=(--set "run.draws=$(draws_in 20)")
 echo "# ${long[*]}, ${brief[*]}"
 
 check "a limit of one minute, four times" on_cluster short_limit
