@@ -30,7 +30,7 @@ VERSION  := 0.1.0
 COMMIT   := $(shell git describe --always --dirty --abbrev=12 2>/dev/null || echo unknown)
 CPPFLAGS := -Iinclude -Isrc -D_GNU_SOURCE
 CFLAGS   ?=
-ALL_CFLAGS = -std=c17 -ffp-contract=off $(OPTIMISE.$(MODE)) $(WARNINGS) $(if $(CI),-Werror) $(CPPFLAGS) $(PKG_CFLAGS) $(CFLAGS)
+ALL_CFLAGS = -std=c17 -ffp-contract=off -fno-math-errno $(OPTIMISE.$(MODE)) $(WARNINGS) $(if $(CI),-Werror) $(CPPFLAGS) $(PKG_CFLAGS) $(CFLAGS)
 LIBS       = $(PKG_LIBS) -ldl -lm
 
 SOURCES := $(sort $(wildcard src/*/*.c))

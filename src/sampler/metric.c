@@ -105,13 +105,16 @@ static em_status place_mass(em_metric *m, const place *at)
 /* a_i = sqrt(theta_i); a chain may begin below zero */
 static em_status place_expanded_mean(em_metric *m, const place *at)
 {
-    em_status status = prepare(m, EM_MASS_DIAG);
-    double *a = m->root, *divergence = m->divergence;
+    const em_status status = prepare(m, EM_MASS_DIAG);
+    const int64_t n = status ? 0 : m->dim;
+    double *restrict a = m->root, *restrict divergence = m->divergence;
 
-    for (int64_t i = 0; !status && i < m->dim; i++)
+    for (int64_t i = 0; i < n; i++)
         a[i] = sqrt(fabs(at->theta[i]));
-    for (int64_t i = 0; !status && i < m->dim; i++)
-        divergence[i] = m->of == EM_DIVERGENCE_OF_ROOT ? 0.5 / a[i] : 1;
+    for (int64_t i = 0; m->of == EM_DIVERGENCE_OF_ROOT && i < n; i++)
+        divergence[i] = 0.5 / a[i];
+    for (int64_t i = 0; m->of != EM_DIVERGENCE_OF_ROOT && i < n; i++)
+        divergence[i] = 1;
     return status;
 }
 

@@ -61,21 +61,43 @@ static em_status create(const void *untyped, int64_t n_chain, int64_t dim, em_sa
     return status;
 }
 
+/* theta <- theta + A (eps A^T g + root z) + eps Gamma, for a diagonal A */
+static void move_diag(int64_t n, double eps, const double *A, const double *g, const double *z,
+                      const double *divergence, double *restrict theta)
+{
+    const double root = sqrt(2 * eps);
+
+    for (int64_t i = 0; i < n; i++)
+        theta[i] += A[i] * (eps * (A[i] * g[i]) + root * z[i]) + eps * divergence[i];
+}
+
+/* The same for a dense one, with room for A^T g and the drift. */
+static void move_dense(const em_metric *metric, double eps, const double *g, const double *z,
+                       double *Ag, double *drift, double *theta)
+{
+    const double root = sqrt(2 * eps);
+
+    em_metric_root_transposed(metric, g, Ag);
+    for (int64_t i = 0; i < metric->dim; i++)
+        Ag[i] = eps * Ag[i] + root * z[i];
+    em_metric_root(metric, Ag, drift);
+    for (int64_t i = 0; i < metric->dim; i++)
+        theta[i] += drift[i] + eps * metric->divergence[i];
+}
+
 /* One inner step of chain c, from its gradient and normals. */
 static void move(sgrld_sampler *self, em_block *block, int64_t c)
 {
     em_langevin *s = &self->langevin;
     const em_metric *metric = self->metric;
     const int64_t row = c * block->stride;
-    const double eps = s->eps[c], root = sqrt(2 * eps);
-    double *theta = block->theta + row, *Ag = s->noise + row, *drift = s->velocity + row;
+    const double *g = block->gradient + row, *z = s->normals + row;
+    double *theta = block->theta + row;
 
-    em_metric_root_transposed(metric, block->gradient + row, Ag);
-    for (int64_t i = 0; i < block->dim; i++)
-        Ag[i] = eps * Ag[i] + root * s->normals[row + i];
-    em_metric_root(metric, Ag, drift);
-    for (int64_t i = 0; i < block->dim; i++)
-        theta[i] += drift[i] + eps * metric->divergence[i];
+    if (metric->structure == EM_MASS_DIAG)
+        move_diag(block->dim, s->eps[c], metric->root, g, z, metric->divergence, theta);
+    else
+        move_dense(metric, s->eps[c], g, z, s->noise + row, s->velocity + row, theta);
     em_metric_reflect(metric, theta, NULL);
 }
 
