@@ -17,14 +17,21 @@ static em_philox start_of(const em_stream *stream, uint64_t attempt)
                                attempt << 24 | stream->chain << 32};
 }
 
-/* 64 random bits: a block gives two of them. */
-static uint64_t bits(em_philox start, uint64_t index)
+/* Block number `block` of the stream. */
+static philox4x32_ctr_t block_of(em_philox start, uint64_t block)
 {
-    const uint64_t low = start.low + index / 2;
+    const uint64_t low = start.low + block;
     const philox4x32_ctr_t counter = {
         {(uint32_t)low, (uint32_t)(low >> 32), (uint32_t)start.high, (uint32_t)(start.high >> 32)}};
     const philox4x32_key_t key = {{(uint32_t)start.key, (uint32_t)(start.key >> 32)}};
-    const philox4x32_ctr_t block = philox4x32(counter, key);
+
+    return philox4x32(counter, key);
+}
+
+/* 64 random bits: a block gives two of them. */
+static uint64_t bits(em_philox start, uint64_t index)
+{
+    const philox4x32_ctr_t block = block_of(start, index / 2);
 
     return index % 2 ? (uint64_t)block.v[3] << 32 | block.v[2]
                      : (uint64_t)block.v[1] << 32 | block.v[0];
@@ -35,9 +42,9 @@ double em_uniform(const em_stream *stream, uint64_t index)
     return u01fixedpt_open_open_64_double(bits(start_of(stream, 0), index));
 }
 
-/* Lemire (2019): the upper word of bits * bound, but for the few bits that would favour some
- * integers. */
-uint64_t em_uniform_below(const em_stream *stream, uint64_t index, uint64_t bound)
+/* Lemire (2019): the upper word of the product of random bits and the bound, but for the few bits
+ * that would favour some integers. */
+static uint64_t below_wide(const em_stream *stream, uint64_t index, uint64_t bound)
 {
     for (uint64_t attempt = 0;; attempt++) {
         unsigned __int128 product =
@@ -45,6 +52,22 @@ uint64_t em_uniform_below(const em_stream *stream, uint64_t index, uint64_t boun
         if ((uint64_t)product >= bound || (uint64_t)product >= -bound % bound)
             return (uint64_t)(product >> 64);
     }
+}
+
+static uint64_t below_narrow(const em_stream *stream, uint64_t index, uint32_t bound)
+{
+    for (uint64_t attempt = 0;; attempt++) {
+        const philox4x32_ctr_t block = block_of(start_of(stream, attempt), index / 4);
+        const uint64_t product = (uint64_t)block.v[index % 4] * bound;
+        if ((uint32_t)product >= bound || (uint32_t)product >= -bound % bound)
+            return product >> 32;
+    }
+}
+
+uint64_t em_uniform_below(const em_stream *stream, uint64_t index, uint64_t bound)
+{
+    return bound >> 32 ? below_wide(stream, index, bound)
+                       : below_narrow(stream, index, (uint32_t)bound);
 }
 
 void em_uniforms_below(const em_stream *stream, int64_t n, uint64_t bound, uint64_t growth,

@@ -37,7 +37,8 @@ typedef struct em_stream {
  * Local. */
 double em_uniform(const em_stream *stream, uint64_t index);
 
-/* An integer in [0, bound), unbiased; bound > 0. Local. */
+/* An integer in [0, bound), unbiased; bound > 0. Below 2^32 it takes 32 bits of the stream, four to
+ * a block, else 64. Local. */
 uint64_t em_uniform_below(const em_stream *stream, uint64_t index, uint64_t bound);
 
 /* out[i] = em_uniform_below(stream, i, bound + i growth), vectorised for bounds below 2^32; growth
@@ -48,7 +49,7 @@ void em_uniforms_below(const em_stream *stream, int64_t n, uint64_t bound, uint6
 
 static inline int64_t em_integers_room(int64_t n)
 {
-    return (n + 15) / 16 * 16;
+    return (n + 31) / 32 * 32;
 }
 
 /* out[i] = the (first+i)-th uniform of the stream: the same as n calls of em_uniform. Local. */
