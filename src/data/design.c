@@ -233,7 +233,7 @@ em_status em_design_store_rows(em_design *design)
 
     design->row_stride = em_stride(x->n_column + 1);
     if (!design->sparse)
-        status = em_allocate(x->n_row * design->row_stride, sizeof(double), &design->row);
+        status = em_allocate((x->n_row + 1) * design->row_stride, sizeof(double), &design->row);
     for (int64_t i = 0; !status && i < x->n_row; i++) {
         const double *tile =
             x->tile + i / EM_TILE_ROWS * x->n_column * EM_TILE_ROWS + i % EM_TILE_ROWS;

@@ -16,8 +16,8 @@ typedef struct em_design {
     uint64_t hash;           /* of the whole table */
     bool sparse;
     em_tiled dense; /* if not sparse */
-    double *row;    /* if not sparse and asked for: [n_row][row_stride], the columns again, then
-                       the response, then zeros */
+    double *row;    /* if not sparse and asked for: [n_row + 1][row_stride], the columns again,
+                       then the response, then zeros; the last row is zero */
     int64_t row_stride;
     int64_t *start; /* if sparse; three arrays */
     int32_t *column;

@@ -60,4 +60,9 @@ void em_rows_predict(int64_t n, const int64_t *index, const double *x, int64_t s
 void em_rows_accumulate(int64_t n, const int64_t *index, const double *x, int64_t stride,
                         const double *residual, double *sum);
 
+/* Both for residual = eta: sum += X^T X w over the listed rows, which are read once where they are
+ * one cache line each. Arguments as above. Local. */
+void em_rows_gram(int64_t n, const int64_t *index, const double *x, int64_t stride, const double *w,
+                  double *sum);
+
 #endif

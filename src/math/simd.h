@@ -39,6 +39,8 @@ typedef struct em_simd {
                          const double *theta, double *eta);
     void (*rows_accumulate)(int64_t n, const int64_t *index, const double *x, int64_t stride,
                             const double *residual, double *sum);
+    void (*rows_gram)(int64_t n, const int64_t *index, const double *x, const double *w,
+                      double *sum);
 } em_simd;
 
 /* The widest first; ends with NULL. The last one runs on every processor. */

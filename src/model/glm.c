@@ -136,7 +136,7 @@ static void add_batch(em_glm *glm, em_glm_link *link, const int64_t *index, int6
     em_rows_accumulate(n, index, x->row, stride, glm->eta, glm->row_sum);
 }
 
-/* A minibatch for one chain; what the last eight rows lack is made up by the first row. */
+/* A minibatch for one chain; what the last eight rows lack is made up by the row of zeros. */
 static void add_listed(em_glm *glm, em_glm_link *link, const em_rows *rows, double *log_density)
 {
     const int64_t whole = rows->count / EM_TILE_ROWS * EM_TILE_ROWS, rest = rows->count - whole;
@@ -145,7 +145,7 @@ static void add_listed(em_glm *glm, em_glm_link *link, const em_rows *rows, doub
     for (int64_t i = 0; i < whole; i += EM_TILE_ROWS)
         add_batch(glm, link, rows->index + i, EM_TILE_ROWS, log_density);
     for (int64_t i = 0; i < em_stride(rest); i++)
-        last[i] = rows->index[i < rest ? whole + i : 0];
+        last[i] = i < rest ? rows->index[whole + i] : glm->design->n_row;
     add_batch(glm, link, last, rest, log_density);
 }
 

@@ -3,8 +3,9 @@
  * beta ~ N(0, s I), so that with X and y divided by sigma once and for all
  *     log p = -|y - X beta|^2 / 2 - |beta|^2 / (2 s)
  *     grad  = X^T (y - X beta) - beta / s.
- * All data enter through X^T X and X^T y, minibatches row by row. The posterior is exactly
- * N(P^-1 X^T y, P^-1), P = X^T X + I / s.
+ * All data enter through X^T X and X^T y, minibatches row by row: with Z = (X, y) and w = (-beta,
+ * 1), Z w are the residuals, and Z^T Z w has minus the square and the gradient. The posterior is
+ * exactly N(P^-1 X^T y, P^-1), P = X^T X + I / s.
  */
 #include "base/memory.h"
 #include "data/design.h"
@@ -36,10 +37,11 @@ typedef struct linear {
     double prior_variance;
     em_design *design; /* divided by sigma */
     em_glm *glm;
-    double *gram;    /* X^T X, [dim][stride] */
-    double *moment;  /* X^T y, [stride] */
-    double squares;  /* y^T y */
-    double *product; /* work space of one panel, [EM_GLM_CHAINS][stride] */
+    double *gram;          /* X^T X, [dim][stride] */
+    double *moment;        /* X^T y, [stride] */
+    double squares;        /* y^T y */
+    double *product;       /* work space of one panel, [EM_GLM_CHAINS][stride] */
+    double *weights, *sum; /* of minibatches, [design->row_stride]: (-beta, 1), and X^T X of it */
 } linear;
 
 /* eta becomes the residual. */
@@ -111,6 +113,10 @@ static em_status prepare(linear *self)
         status = em_allocate(stride, sizeof *self->moment, &self->moment);
     if (!status)
         status = em_allocate_doubles(EM_GLM_CHAINS * stride, &self->product);
+    if (!status)
+        status = em_allocate_doubles(em_stride(dim + 1), &self->weights);
+    if (!status)
+        status = em_allocate_doubles(em_stride(dim + 1), &self->sum);
     return status ? status : summarise(self);
 }
 
@@ -123,6 +129,8 @@ static void destroy(em_model *model)
     em_release(&self->gram);
     em_release(&self->moment);
     em_release(&self->product);
+    em_release(&self->weights);
+    em_release(&self->sum);
     em_release(&self);
 }
 
@@ -179,13 +187,40 @@ static void add_all_rows(const linear *self, int64_t n_chain, int64_t stride, co
     }
 }
 
+/* The minibatch of one chain; what the last eight rows lack is made up by the row of zeros. */
+static void add_listed(const linear *self, const em_rows *rows, const double *beta,
+                       double *log_density, double *gradient)
+{
+    const int64_t dim = self->model.dim, stride = self->design->row_stride;
+    const int64_t whole = rows->count / EM_LANES * EM_LANES;
+    const double *x = self->design->row;
+    double *w = self->weights, *sum = self->sum;
+    int64_t last[EM_LANES];
+
+    for (int64_t i = 0; i < EM_LANES; i++)
+        last[i] = whole + i < rows->count ? rows->index[whole + i] : self->design->n_row;
+    for (int64_t j = 0; j < dim; j++)
+        w[j] = -beta[j];
+    w[dim] = 1;
+    memset(sum, 0, (size_t)stride * sizeof *sum);
+    em_rows_gram(whole, rows->index, x, stride, w, sum);
+    em_rows_gram(EM_LANES, last, x, stride, w, sum);
+    for (int64_t j = 0; j <= dim; j++)
+        *log_density -= w[j] * sum[j] / 2;
+    for (int64_t j = 0; j < dim; j++)
+        gradient[j] += sum[j];
+}
+
 static em_status add_likelihood(em_model *model, int64_t n_chain, int64_t stride,
                                 const double *theta, const em_rows *rows, double *log_density,
                                 double *gradient)
 {
     const linear *self = (const linear *)model;
 
-    if (rows && rows->index)
+    if (rows && rows->index && !self->design->sparse)
+        for (int64_t c = 0; c < n_chain; c++)
+            add_listed(self, rows, theta + c * stride, log_density + c, gradient + c * stride);
+    else if (rows && rows->index)
         em_glm_add(self->glm, normal, n_chain, stride, theta, rows, log_density, gradient);
     else
         for (int64_t c = 0; c < n_chain; c += EM_GLM_CHAINS)

@@ -154,6 +154,34 @@ START_TEST(rows_of_tiles_are_their_own)
 }
 END_TEST
 
+/* X^T (X theta), each element a sum of n products of which eta has a rounding of its own. */
+static void check_gram(const em_simd *simd, int64_t n, const int64_t *index, int64_t stride,
+                       const double *x, const double *theta, bool same_bits)
+{
+    double *sum = normals(stride, 14), *sum1 = normals(stride, 14);
+
+    memset(sum, 0, (size_t)stride * sizeof *sum);
+    memset(sum1, 0, (size_t)stride * sizeof *sum);
+    em_rows_gram(n, index, x, stride, theta, sum1);
+    if (stride == 8)
+        simd->rows_gram(n, index, x, theta, sum);
+    else
+        memcpy(sum, sum1, (size_t)stride * sizeof *sum);
+    ck_assert(!same_bits || memcmp(sum, sum1, (size_t)stride * sizeof *sum) == 0);
+    for (int64_t j = 0; j < stride; j++) {
+        double expected = 0, size = 0;
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t k = 0; k < stride; k++) {
+                const double *row = x + index[i] * stride;
+                expected += row[j] * row[k] * theta[k];
+                size += fabs(row[j] * row[k] * theta[k]);
+            }
+        ck_assert(fabs(sum[j] - expected) <= (double)(n + stride) * 0x1p-51 * size);
+    }
+    em_release(&sum);
+    em_release(&sum1);
+}
+
 /* Some rows of a matrix, some of them twice; all instruction sets but the portable one must have
  * the bits of the best. */
 static void check_listed(const em_simd *simd, int64_t n, int64_t stride, bool same_bits)
@@ -184,6 +212,7 @@ static void check_listed(const em_simd *simd, int64_t n, int64_t stride, bool sa
     }
     simd->rows_accumulate(0, index, x, stride, eta, sum);
     ck_assert(sum[0] == 1);
+    check_gram(simd, n, index, stride, x, theta, same_bits);
     double *const arrays[] = {x, theta, eta, eta1, sum, sum1};
     for (size_t k = 0; k < sizeof arrays / sizeof *arrays; k++)
         free(arrays[k]);
