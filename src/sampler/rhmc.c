@@ -5,11 +5,11 @@
  *     p ~ N(0, G(theta));  L steps of the generalised leapfrog of sampler/riemann.h;
  *     accept with probability min(1, exp(H_0 - H_L))
  *
- * Exact where the implicit equations are solved: to 1e-10, or else the move is rejected. A fixed
- * number of rounds, as in the papers, makes the map irreversible, which Metropolis-Hastings does
- * not repair. The number of steps is drawn as in sampler/hmc.c. The learned mass is not used. At
- * larger steps most rejections are equations without a solution, again and again in the same
- * places: hence a target_accept above that of HMC.
+ * Exact where the implicit equations are solved, from both ends of each step: to 1e-10, or else the
+ * move is rejected. A fixed number of rounds, as in the papers, makes the map irreversible, which
+ * Metropolis-Hastings does not repair. The number of steps is drawn as in sampler/hmc.c. The
+ * learned mass is not used. At larger steps most rejections are equations without a solution, again
+ * and again in the same places: hence a target_accept above that of HMC.
  */
 #include "base/memory.h"
 #include "sampler/riemann.h"
@@ -131,7 +131,8 @@ static em_status leap(rhmc_sampler *s, const em_step_context *context, double ep
     if (!status)
         status = em_target_evaluate(context->target, 1, s->theta, &s->log_density, s->gradient);
     if (!status)
-        em_riemann_finish(s->riemann, eps, s->gradient, s->momentum);
+        status =
+            em_riemann_finish(s->riemann, context->target, eps, s->gradient, s->theta, s->momentum);
     return status;
 }
 

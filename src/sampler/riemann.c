@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-static const double tolerance = 1e-10;
+static const double tolerance = 1e-10, return_tolerance = 1e-7;
 enum { MOST_ROUNDS = 20 };
 
 em_status em_riemann_create(int64_t dim, bool diagonal, int64_t rounds, em_riemann **out)
@@ -20,9 +20,11 @@ em_status em_riemann_create(int64_t dim, bool diagonal, int64_t rounds, em_riema
         return status;
     *r = (em_riemann){.dim = dim, .diagonal = diagonal, .rounds = rounds};
     double **const arrays[] = {&r->inverse,  &r->factor, &r->derivative, &r->half_trace,
-                               &r->velocity, &r->start,  &r->next};
-    const int64_t sizes[] = {square, square, square * dim, dim, dim, dim, dim};
-    for (int i = 0; !status && i < 7; i++)
+                               &r->velocity, &r->start,  &r->next,       &r->there,
+                               &r->before,   &r->half,   &r->back};
+    const int64_t sizes[] = {square, square, square * dim, dim, dim, dim,
+                             dim,    square, dim,          dim, dim};
+    for (int i = 0; !status && i < 11; i++)
         status = em_allocate(sizes[i], sizeof(double), arrays[i]);
     if (status)
         em_riemann_destroy(out);
@@ -35,8 +37,9 @@ void em_riemann_destroy(em_riemann **riemann)
 
     if (r) {
         double **const arrays[] = {&r->inverse,  &r->factor, &r->derivative, &r->half_trace,
-                                   &r->velocity, &r->start,  &r->next};
-        for (int i = 0; i < 7; i++)
+                                   &r->velocity, &r->start,  &r->next,       &r->there,
+                                   &r->before,   &r->half,   &r->back};
+        for (int i = 0; i < 11; i++)
             em_release(arrays[i]);
     }
     em_release(riemann);
@@ -191,16 +194,57 @@ static em_status solve_position(em_riemann *r, em_target *target, double eps, co
 em_status em_riemann_advance(em_riemann *r, em_target *target, double eps, const double *g,
                              double *theta, double *p)
 {
-    em_status status = solve_momentum(r, eps, g, p);
+    em_status status;
 
+    memcpy(r->before, theta, (size_t)r->dim * sizeof *theta);
+    status = solve_momentum(r, eps, g, p);
     if (!status)
         status = solve_position(r, target, eps, p, theta);
     return status ? status : em_riemann_place(r, target, theta);
 }
 
-void em_riemann_finish(em_riemann *r, double eps, const double *g, double *p)
+static bool same(int64_t n, const double *x, const double *y)
 {
-    memcpy(r->start, p, (size_t)r->dim * sizeof *p);
+    for (int64_t i = 0; i < n; i++)
+        if (!(fabs(x[i] - y[i]) < return_tolerance))
+            return false;
+    return true;
+}
+
+/*
+ * Whether the step from (before, ...) to (theta, p) by way of p_1/2 = half is found by the solves
+ * from the other end too: p_1/2 from p, then where it began. The first momentum follows from these
+ * two without a solve.
+ */
+static em_status see_way_back(em_riemann *r, em_target *target, double eps, const double *g,
+                              const double *theta, const double *p)
+{
+    const size_t vector = (size_t)r->dim * sizeof *p, matrix = (size_t)r->dim * vector;
+    em_status status;
+
+    memcpy(r->back, p, vector);
+    status = solve_momentum(r, -eps, g, r->back);
+    if (!status && !same(r->dim, r->back, r->half))
+        status = EM_NONFINITE;
+    if (status)
+        return status;
+    memcpy(r->there, r->inverse, matrix);
+    memcpy(r->back, theta, vector);
+    status = solve_position(r, target, -eps, r->half, r->back);
+    memcpy(r->inverse, r->there, matrix);
+    if (!status && !same(r->dim, r->back, r->before))
+        status = EM_NONFINITE;
+    return status;
+}
+
+em_status em_riemann_finish(em_riemann *r, em_target *target, double eps, const double *g,
+                            const double *theta, double *p)
+{
+    const size_t vector = (size_t)r->dim * sizeof *p;
+
+    memcpy(r->half, p, vector);
+    memcpy(r->start, p, vector);
     kick(r, eps, g, p);
     take(r, p);
+    return r->rounds == INT64_MIN ? see_way_back(r, target, eps, g, theta, p) : EM_OK;
 }

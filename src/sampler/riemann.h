@@ -27,6 +27,8 @@ typedef struct em_riemann {
     double *half_trace; /* [dim]: tr(G^-1 dG_k) / 2 */
     double half_log_determinant;
     double *velocity, *start, *next; /* [dim] */
+    double *before, *half, *back;    /* [dim]: of the last step, to see that it is reversible */
+    double *there;                   /* [dim][dim]: G^-1 where that step led */
 } em_riemann;
 
 /* Errors: EM_EMEMORY. */
@@ -47,11 +49,15 @@ double em_riemann_kinetic(em_riemann *r, const double *p);
  * A step of size eps from where the metric is placed; g is the gradient there. em_riemann_advance
  * solves p_1/2 = p - eps/2 dH/dtheta(theta, p_1/2) and theta' = theta + eps/2 [G^-1(theta) +
  * G^-1(theta')] p_1/2 and places the metric at theta'; then the caller evaluates the gradient
- * there; em_riemann_finish makes p' = p_1/2 - eps/2 dH/dtheta(theta', p_1/2). Errors: EM_NONFINITE
- * where a fixed point has not come to rest within 1e-10 in 20 rounds; those of em_riemann_place.
+ * there; em_riemann_finish makes p' = p_1/2 - eps/2 dH/dtheta(theta', p_1/2) and, where it solves
+ * to convergence, sees that the solves from there lead back: a step of which they do not is no step
+ * of a reversible map, and Metropolis-Hastings would not be exact (Zappa, Holmes-Cerfon & Goodman
+ * 2018 have the argument). Errors: EM_NONFINITE where a fixed point has not come to rest within
+ * 1e-10 in 20 rounds, or the way back ends more than 1e-7 off; those of em_riemann_place.
  */
 em_status em_riemann_advance(em_riemann *r, em_target *target, double eps, const double *g,
                              double *theta, double *p);
-void em_riemann_finish(em_riemann *r, double eps, const double *g, double *p);
+em_status em_riemann_finish(em_riemann *r, em_target *target, double eps, const double *g,
+                            const double *theta, double *p);
 
 #endif

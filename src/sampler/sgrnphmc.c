@@ -170,7 +170,8 @@ static em_status leap(sgrnphmc_sampler *s, const em_step_context *context, const
         status = em_stochastic_evaluate(options, context, block, options->leapfrog_steps, k, c, 1,
                                         s->theta, &s->log_density, s->gradient);
     if (!status)
-        em_riemann_finish(s->riemann, eps, s->gradient, s->momentum);
+        status =
+            em_riemann_finish(s->riemann, context->target, eps, s->gradient, s->theta, s->momentum);
     return status;
 }
 

@@ -137,7 +137,8 @@ static double travel(leapfrog *path, int64_t n_step, double *z)
         ck_assert_int_eq(em_riemann_advance(path->riemann, path->target, path->eps, g, theta, p),
                          EM_OK);
         em_target_evaluate(path->target, 1, theta, &log_density, g);
-        em_riemann_finish(path->riemann, path->eps, g, p);
+        ck_assert_int_eq(em_riemann_finish(path->riemann, path->target, path->eps, g, theta, p),
+                         EM_OK);
     }
     memcpy(z, theta, DIM * sizeof *z);
     return -log_density + path->riemann->half_log_determinant +
