@@ -205,7 +205,8 @@ def write_table_2(page, results):
         x2. As in Table 1, the paper's RHMC is below the spread of this posterior (of its other
         data set we do not know it). Step sizes are the paper's 0.01, and 0.05 and 0.15 in the
         units of their metrics for SGR-NPHMC and RHMC. Shortened: the paper's burn-in of 10000
-        iterations is 3000, for the Riemannian samplers 1000.""")
+        iterations is 3000, of 4 chains with 5000 draws each; for the Riemannian samplers 1000
+        with 2000 draws.""")
 
 
 # ---- table 3 ----
@@ -228,7 +229,8 @@ def write_table_3(page, results):
         if results.has(f"000/time/{data}/rhmc", f"000/time/{data}/hmc")
     ]
     page.say(f"""10 leapfrog steps, minibatches of 100, two rounds of the implicit solves for both
-        Riemannian samplers, as in the paper; one chain on one core of another machine. As in the
+        Riemannian samplers, as in the paper; one chain on one core of another machine, the mean
+        over 2000 iterations, 400 for the Riemannian samplers. As in the
         paper the M-step costs nothing that can be seen, and Riemannian samplers cost much more:
         RHMC {" and ".join(f"{r:.0f}" for r in ratio)} times as much as HMC, not hundreds. SGR-NPHMC
         takes its metric from all data here, and so costs as much as RHMC.""")
