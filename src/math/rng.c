@@ -73,9 +73,9 @@ uint64_t em_uniform_below(const em_stream *stream, uint64_t index, uint64_t boun
 void em_uniforms_below(const em_stream *stream, int64_t n, uint64_t bound, uint64_t growth,
                        int64_t *out)
 {
-    const bool narrow = (bound + (uint64_t)n * growth) >> 32 == 0;
+    const bool narrow = (bound + (uint64_t)n * growth) >> 32 == 0, few = n < 3;
 
-    if (!narrow || !em_simd_best()->integers(start_of(stream, 0), n, bound, growth, out))
+    if (few || !narrow || !em_simd_best()->integers(start_of(stream, 0), n, bound, growth, out))
         for (int64_t i = 0; i < n; i++)
             out[i] = (int64_t)em_uniform_below(stream, (uint64_t)i, bound + (uint64_t)i * growth);
 }

@@ -24,8 +24,11 @@ typedef Sleef___m256d_2 real_pair;
 
 #define interleave_low(a, b)  __builtin_shuffle(a, b, (word){0, 4, 1, 5})
 #define interleave_high(a, b) __builtin_shuffle(a, b, (word){2, 6, 3, 7})
-#define evens(a, b)           __builtin_shuffle(a, b, (word){0, 2, 4, 6})
-#define odds(a, b)            __builtin_shuffle(a, b, (word){1, 3, 5, 7})
+#define fold_1(a, b)                                                                               \
+    (__builtin_shuffle(a, b, (word){0, 5, 2, 7}) + __builtin_shuffle(a, b, (word){1, 4, 3, 6}))
+#define fold_2(a, b)                                                                               \
+    (__builtin_shuffle(a, b, (word){0, 1, 6, 7}) + __builtin_shuffle(a, b, (word){2, 3, 4, 5}))
+#define fold_4(a, b) (a) /* of wider vectors */
 
 #include "math/simd_kernels.inc"
 #endif

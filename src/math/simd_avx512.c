@@ -24,8 +24,15 @@ typedef Sleef___m512d_2 real_pair;
 
 #define interleave_low(a, b)  __builtin_shuffle(a, b, (word){0, 8, 1, 9, 2, 10, 3, 11})
 #define interleave_high(a, b) __builtin_shuffle(a, b, (word){4, 12, 5, 13, 6, 14, 7, 15})
-#define evens(a, b)           __builtin_shuffle(a, b, (word){0, 2, 4, 6, 8, 10, 12, 14})
-#define odds(a, b)            __builtin_shuffle(a, b, (word){1, 3, 5, 7, 9, 11, 13, 15})
+#define fold_1(a, b)                                                                               \
+    (__builtin_shuffle(a, b, (word){0, 9, 2, 11, 4, 13, 6, 15}) +                                  \
+     __builtin_shuffle(a, b, (word){1, 8, 3, 10, 5, 12, 7, 14}))
+#define fold_2(a, b)                                                                               \
+    (__builtin_shuffle(a, b, (word){0, 1, 10, 11, 4, 5, 14, 15}) +                                 \
+     __builtin_shuffle(a, b, (word){2, 3, 8, 9, 6, 7, 12, 13}))
+#define fold_4(a, b)                                                                               \
+    (__builtin_shuffle(a, b, (word){0, 1, 2, 3, 12, 13, 14, 15}) +                                 \
+     __builtin_shuffle(a, b, (word){4, 5, 6, 7, 8, 9, 10, 11}))
 
 #include "math/simd_kernels.inc"
 #endif

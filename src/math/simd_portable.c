@@ -19,8 +19,9 @@ typedef struct real_pair {
 #define product_of_low(a, b)  (((a)&0xffffffff) * ((b)&0xffffffff))
 #define interleave_low(a, b)  ((word){(a)[0], (b)[0]})
 #define interleave_high(a, b) ((word){(a)[1], (b)[1]})
-#define evens(a, b)           ((real){(a)[0], (b)[0]})
-#define odds(a, b)            ((real){(a)[1], (b)[1]})
+#define fold_1(a, b)          ((real){(a)[0] + (a)[1], (b)[0] + (b)[1]})
+#define fold_2(a, b)          (a) /* of wider vectors */
+#define fold_4(a, b)          (a)
 
 static inline real root(real a)
 {

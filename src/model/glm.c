@@ -38,9 +38,9 @@ em_status em_glm_create(const em_design *design, em_glm **out)
     } else if (!status) {
         status = em_allocate_doubles(EM_GLM_CHAINS * n * EM_LANES, &glm->partial);
         if (!status)
-            status = em_allocate_doubles(em_stride(n + 1), &glm->row_theta);
+            status = em_allocate(em_stride(n + 1), sizeof(double), &glm->row_theta);
         if (!status)
-            status = em_allocate_doubles(em_stride(n + 1), &glm->row_sum);
+            status = em_allocate(em_stride(n + 1), sizeof(double), &glm->row_sum);
     }
     if (status)
         em_glm_destroy(out);

@@ -114,9 +114,9 @@ static em_status prepare(linear *self)
     if (!status)
         status = em_allocate_doubles(EM_GLM_CHAINS * stride, &self->product);
     if (!status)
-        status = em_allocate_doubles(em_stride(dim + 1), &self->weights);
+        status = em_allocate(em_stride(dim + 1), sizeof(double), &self->weights);
     if (!status)
-        status = em_allocate_doubles(em_stride(dim + 1), &self->sum);
+        status = em_allocate(em_stride(dim + 1), sizeof(double), &self->sum);
     return status ? status : summarise(self);
 }
 
