@@ -245,6 +245,7 @@ em_status em_adapt_begin_with(em_adapt *adapt, const double *inverse, double ste
             em_dual_averaging_start(&adapt->pools[i].averaging, step_size);
         }
     }
+    adapt->has_step = true;
     em_publish_to_chains(adapt);
     return status;
 }
@@ -348,17 +349,14 @@ static em_status update_step_size(em_adapt *adapt)
     return status;
 }
 
-/* What follows a new mass: momenta and thermostats that belong to it, and a step size. Collective.
- */
-static em_status settle(em_adapt *adapt, em_sampler *sampler, em_target *target, em_block *block,
-                        int64_t done)
+/* Momenta and thermostats that belong to a new mass. Collective. */
+static em_status refresh(em_adapt *adapt, em_sampler *sampler, em_target *target, em_block *block,
+                         int64_t done)
 {
     const em_step_context context = context_of(adapt, target, done);
-    em_status status = EM_OK;
 
-    if (sampler->ops->refresh)
-        status = em_agree(sampler->ops->refresh(sampler, &context, block));
-    return status ? status : search_step_size(adapt, sampler, target, block, done);
+    return sampler->ops->refresh ? em_agree(sampler->ops->refresh(sampler, &context, block))
+                                 : EM_OK;
 }
 
 /* ---------------------------------------------------------------- E-step */
@@ -390,7 +388,9 @@ em_status em_adapt_start(em_adapt *adapt, em_sampler *sampler, em_target *target
     }
     begin_e_step(adapt, adapt->schedule.first);
     if (!status)
-        status = settle(adapt, sampler, target, block, 0);
+        status = refresh(adapt, sampler, target, block, 0);
+    if (!status && !adapt->has_step)
+        status = search_step_size(adapt, sampler, target, block, 0);
     return status;
 }
 
@@ -536,7 +536,9 @@ em_status em_adapt_meet(em_adapt *adapt, em_sampler *sampler, em_target *target,
     if (!status && m_steps)
         status = m_step(adapt, done);
     if (!status && (publishes || m_steps))
-        status = settle(adapt, sampler, target, block, done);
+        status = refresh(adapt, sampler, target, block, done);
+    if (!status && (publishes || m_steps))
+        status = search_step_size(adapt, sampler, target, block, done);
     if (done == adapt->schedule.warmup)
         freeze(adapt);
     em_publish_to_chains(adapt);

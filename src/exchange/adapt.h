@@ -55,8 +55,8 @@ const double *em_adapt_step_size(const em_adapt *adapt);
 const double *em_adapt_thermostat_mass(const em_adapt *adapt); /* NULL: not learned */
 const em_noise *const *em_adapt_noise(const em_adapt *adapt);  /* NULL until there is an estimate */
 
-/* Finds a first step size and centre where the chains stand, and refreshes what they carry.
- * Collective. Errors: those of the sampler, agreed. */
+/* Finds a first step size, unless there is one, and a centre where the chains stand, and refreshes
+ * what they carry. Collective. Errors: those of the sampler, agreed. */
 em_status em_adapt_start(em_adapt *adapt, em_sampler *sampler, em_target *target, em_block *block);
 
 /* Adds what warmup iteration `iteration` (from 0) left in the block. Local, but that gradient noise

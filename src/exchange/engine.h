@@ -29,6 +29,7 @@ struct em_adapt {
     uint64_t seed;
     int64_t dim, stride, n_local_chain;
     bool adapts_step, shares;
+    bool has_step; /* an earlier run has found it: it is not searched for at the start */
     double (*thermostat)(const em_step_context *, const em_block *, int64_t); /* NULL: Q is given */
 
     int64_t n_pool; /* on this rank: 1, or its number of chains */

@@ -39,8 +39,7 @@ static em_status clamp_eigenvalues(int64_t n, double ratio, double *a, double *s
             return EM_NONFINITE;
         clamped[i] = clamp(value[i], ratio);
     }
-    em_spectral(n, vectors, n, clamped, a);
-    return EM_OK;
+    return em_spectral(n, vectors, n, clamped, a);
 }
 
 /* With W_0 = L L^T the change is L^-1 W L^-T, whose eigenvalues are clamped; then back. */

@@ -58,12 +58,12 @@ typedef struct em_scaled {
 } em_scaled;
 
 /* f(S) for the symmetric S = vectors^T diag(value) vectors: f is power of the eigenvalues. */
-static void power(int64_t dim, const double *vectors, const double *value, double exponent,
-                  double *scratch, double *out)
+static em_status power(int64_t dim, const double *vectors, const double *value, double exponent,
+                       double *scratch, double *out)
 {
     for (int64_t i = 0; i < dim; i++)
         scratch[i] = pow(value[i], exponent);
-    em_spectral(dim, vectors, dim, scratch, out);
+    return em_spectral(dim, vectors, dim, scratch, out);
 }
 
 static bool all_positive(int64_t n, const double *x)
@@ -99,14 +99,19 @@ static em_status solve(int64_t dim, em_scaled *s, double *inverse)
 
     if (status || !all_positive(dim, s->value))
         return status ? status : EM_NONFINITE;
-    power(dim, s->cg, s->value, 0.5, scratch, s->root);
-    power(dim, s->cg, s->value, -0.5, scratch, s->inverse_root);
+    status = power(dim, s->cg, s->value, 0.5, scratch, s->root);
+    if (!status)
+        status = power(dim, s->cg, s->value, -0.5, scratch, s->inverse_root);
+    if (status)
+        return status;
     em_multiply(dim, s->root, s->cx, dim, s->a);
     em_multiply(dim, s->a, s->root, dim, s->b);
     status = em_eigen(dim, s->b, dim, s->value);
     if (status || !all_positive(dim, s->value))
         return status ? status : EM_NONFINITE;
-    power(dim, s->b, s->value, 0.5, scratch, s->a);
+    status = power(dim, s->b, s->value, 0.5, scratch, s->a);
+    if (status)
+        return status;
     em_multiply(dim, s->inverse_root, s->a, dim, s->root);
     em_multiply(dim, s->root, s->inverse_root, dim, s->a);
     for (int64_t i = 0; i < dim; i++)
