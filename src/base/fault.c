@@ -28,3 +28,9 @@ bool em_fault(const char *site)
 {
     return fault.countdown > 0 && strcmp(site, fault.site) == 0 && --fault.countdown == 0;
 }
+
+em_status em_fault_file(const char *site, const char *path)
+{
+    return em_fault(site) ? em_fail(EM_EIO, "%s: %s fails: injected by EMASS_FAULT", path, site)
+                          : EM_OK;
+}

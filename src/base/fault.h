@@ -1,10 +1,26 @@
 /*
  * Fault injection: EMASS_FAULT=site:rank[:n] makes the n-th passage (default the first) of a named
- * site fail on that rank. Sites: config, data, allocate, model, hdf5-create, hdf5-write,
- * hdf5-close, hdf5-read.
+ * site fail on that rank. The sites:
+ *
+ *   config, data, allocate, model    parsing, reading a data file, memory, a density
+ *   hdf5-create                      a file, group or dataset of the output
+ *   hdf5-attribute, hdf5-array       what is written once
+ *   hdf5-fill, hdf5-write            room for draws; draws
+ *   hdf5-resize, hdf5-flush          their number changes; what is written goes to the disk
+ *   hdf5-close                       the end of the output
+ *   hdf5-open, hdf5-read             reading an output; the last touch of one that is complete
+ *   checkpoint-create, -write, -close, -open, -read
+ *
+ * and, passed by rank 0 alone:
+ *
+ *   hdf5-reserve                     room on the disk, for outputs and checkpoints
+ *   checkpoint-seal                  the trailer of a checkpoint
+ *   file-rename, -copy, -remove      checkpoints, and draws set aside
  */
 #ifndef EM_BASE_FAULT_H
 #define EM_BASE_FAULT_H
+
+#include "emass/status.h"
 
 #include <stdbool.h>
 
@@ -13,5 +29,8 @@ void em_fault_start(int rank);
 
 /* True when the site is to fail now. Local. */
 bool em_fault(const char *site);
+
+/* The same for what is done to a file. Local. Errors: EM_EIO. */
+em_status em_fault_file(const char *site, const char *path);
 
 #endif

@@ -15,7 +15,9 @@
 #include <xxhash.h>
 
 /* A change of what is saved, or how, is another version. */
-static const char magic[8] = {'E', 'M', 'A', 'S', 'S', 'C', 'K', '1'};
+static const char magic[8] = {'E', 'M', 'A', 'S', 'S', 'C', 'K', '2'};
+
+enum { MOST_TEXT = 1 << 24 };
 
 typedef struct trailer {
     char magic[8];
@@ -74,6 +76,8 @@ static em_status seal(const char *path)
         status = em_fail(EM_EIO, "%s: cannot be opened: %s", path, strerror(errno));
     if (!status)
         status = hash_file(descriptor, path, end.bytes, &end.hash);
+    if (!status)
+        status = em_fault_file("checkpoint-seal", path);
     if (!status && (pwrite(descriptor, &end, sizeof end, bytes) != (ssize_t)sizeof end ||
                     fsync(descriptor) != 0))
         status = em_fail(EM_EIO, "%s: cannot be written: %s", path, strerror(errno));
@@ -93,7 +97,7 @@ static em_status check_seal(const char *path)
     em_status status = EM_OK;
 
     if (size < 0)
-        return em_fail(EM_EDATA, "%s: %s", path, strerror(errno));
+        return em_fail(errno == ENOENT ? EM_EDATA : EM_EIO, "%s: %s", path, strerror(errno));
     if (bytes < 0 || pread(descriptor, &end, sizeof end, bytes) != (ssize_t)sizeof end ||
         memcmp(end.magic, magic, 5) != 0)
         status = em_fail(EM_EDATA, "%s: cut short, or not a checkpoint", path);
@@ -133,7 +137,8 @@ static em_status open_array(em_archive *archive, const char *name, int64_t rows,
         if (space >= 0 && H5Sget_simple_extent_ndims(space) == 2)
             H5Sget_simple_extent_dims(space, found, NULL);
     }
-    em_status status = em_h5_check(*id, archive->file, "cannot open %s", name);
+    em_status status = archive->saves ? em_h5_check(*id, archive->file, "cannot create %s", name)
+                                      : em_h5_check_read(*id, archive->file, name);
     if (!status && !archive->saves && memcmp(found, wanted, sizeof found) != 0)
         status = em_fail(EM_EDATA, "%s: %s is %llu x %llu, expected %lld x %lld", archive->path,
                          name, (unsigned long long)found[0], (unsigned long long)found[1],
@@ -143,38 +148,48 @@ static em_status open_array(em_archive *archive, const char *name, int64_t rows,
     return status;
 }
 
-/* Rows first .. first + count of the array; count 0 takes part without any. Collective. */
-static em_status move_rows(em_archive *archive, const char *name, int64_t rows, int64_t n,
-                           int64_t first, int64_t count, double *x)
+/* Rows first .. first + count of an open array; count 0 takes part without any. Collective. */
+static em_status transfer_rows(const em_archive *archive, hid_t id, int64_t n, int64_t first,
+                               int64_t count, double *x)
 {
     const hsize_t start[2] = {(hsize_t)first, 0}, size[2] = {(hsize_t)count, (hsize_t)n};
     const hsize_t total = (hsize_t)(count * n);
-    hid_t id = H5I_INVALID_HID, space, memory, transfer = H5Pcreate(H5P_DATASET_XFER);
-    em_status status = EM_OK;
+    hid_t space = H5Dget_space(id), memory = H5Screate_simple(1, &total, NULL);
+    hid_t transfer = H5Pcreate(H5P_DATASET_XFER);
+    em_status status;
 
-    if (em_fault(archive->saves ? "checkpoint-write" : "checkpoint-read"))
-        status = em_fail(EM_EIO, "%s: %s failed (injected)", archive->path, name);
-    status = em_agree(status); /* before HDF5 makes anything that only some ranks know of */
     H5Pset_dxpl_mpio(transfer, H5FD_MPIO_COLLECTIVE);
+    if (total > 0)
+        H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, size, NULL);
+    else
+        H5Sselect_none(space);
+    if (archive->saves)
+        status = em_h5_check(H5Dwrite(id, H5T_NATIVE_DOUBLE, memory, space, transfer, x), id,
+                             "cannot write");
+    else
+        status = em_h5_check_read(H5Dread(id, H5T_NATIVE_DOUBLE, memory, space, transfer, x), id,
+                                  "cannot read");
+    em_h5_close(&transfer);
+    em_h5_close(&memory);
+    em_h5_close(&space);
+    return em_agree(status);
+}
+
+/* The same, of an array of [rows][n] in the file. Collective. */
+static em_status move_rows(em_archive *archive, const char *name, int64_t rows, int64_t n,
+                           int64_t first, int64_t count, double *x)
+{
+    hid_t id = H5I_INVALID_HID;
+    em_status status =
+        em_fault_file(archive->saves ? "checkpoint-write" : "checkpoint-read", archive->path);
+
+    if (!status && archive->saves)
+        status = em_h5_reserve(archive->file, rows * n * (int64_t)sizeof *x);
+    status = em_agree(status); /* before HDF5 makes anything that only some ranks know of */
     if (!status)
         status = em_agree(open_array(archive, name, rows, n, &id));
-    if (!status && rows * n > 0) {
-        herr_t result;
-        space = H5Dget_space(id);
-        memory = H5Screate_simple(1, &total, NULL);
-        if (total > 0)
-            H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, size, NULL);
-        else
-            H5Sselect_none(space);
-        if (archive->saves)
-            result = H5Dwrite(id, H5T_NATIVE_DOUBLE, memory, space, transfer, x);
-        else
-            result = H5Dread(id, H5T_NATIVE_DOUBLE, memory, space, transfer, x);
-        status = em_agree(em_h5_check(result, id, archive->saves ? "cannot write" : "cannot read"));
-        em_h5_close(&memory);
-        em_h5_close(&space);
-    }
-    em_h5_close(&transfer);
+    if (!status && rows * n > 0)
+        status = transfer_rows(archive, id, n, first, count, x);
     em_h5_close(&id);
     return status;
 }
@@ -220,25 +235,50 @@ em_status em_archive_put_text(em_archive *archive, const char *name, const char 
     return status;
 }
 
-em_status em_archive_get_text(em_archive *archive, const char *name, char **text)
+static em_status get_length(em_archive *archive, const char *name, int64_t *length)
 {
-    double *code = NULL, length = 0;
     char size_name[128];
+    double size = 0;
     em_status status;
 
-    *text = NULL;
     snprintf(size_name, sizeof size_name, "%s_length", name);
-    status = visit_shared(archive, size_name, 1, &length);
+    status = visit_shared(archive, size_name, 1, &size);
+    if (!status && !(size >= 0 && size <= MOST_TEXT))
+        status = em_fail(EM_EDATA, "%s: %s has %g characters, expected 0 to %d", archive->path,
+                         name, size, MOST_TEXT);
+    *length = status ? 0 : (int64_t)size;
+    return status;
+}
+
+static em_status decode(const em_archive *archive, const char *name, int64_t length,
+                        const double *code, char *text)
+{
+    for (int64_t i = 0; i < length; i++) {
+        if (!(code[i] >= 1 && code[i] <= 255))
+            return em_fail(EM_EDATA, "%s: %s has the character %g, expected 1 to 255",
+                           archive->path, name, code[i]);
+        text[i] = (char)(unsigned char)code[i];
+    }
+    return EM_OK;
+}
+
+em_status em_archive_get_text(em_archive *archive, const char *name, char **text)
+{
+    double *code = NULL;
+    int64_t length;
+    em_status status = get_length(archive, name, &length);
+
+    *text = NULL;
     if (status)
         return status;
-    status = em_allocate((int64_t)length, sizeof *code, &code);
+    status = em_allocate(length, sizeof *code, &code);
     if (!status)
-        status = em_allocate((int64_t)length + 1, 1, text);
+        status = em_allocate(length + 1, 1, text);
     status = em_agree(status);
     if (!status)
-        status = visit_shared(archive, name, (int64_t)length, code);
-    for (int64_t i = 0; !status && i < (int64_t)length; i++)
-        (*text)[i] = (char)code[i];
+        status = visit_shared(archive, name, length, code);
+    if (!status)
+        status = decode(archive, name, length, code, *text);
     em_release(&code);
     if (status)
         em_release(text);
@@ -277,6 +317,8 @@ static em_status open_file(em_archive *archive)
         status = em_fail(EM_EIO, "%s: cannot be opened: %s", archive->path, reason);
     }
     em_h5_close(&access);
+    if (!status && archive->saves)
+        status = em_h5_reserve_start(archive->path);
     return em_agree(status);
 }
 
@@ -284,18 +326,17 @@ static em_status open_archive(const em_grid *grid, const char *path, bool saves,
 {
     em_status status = start(grid, path, saves, out);
 
-    if (!status && em_fault(saves ? "checkpoint-create" : "checkpoint-open"))
-        status = em_fail(EM_EIO, "%s: cannot be opened (injected)", path);
+    if (!status)
+        status = em_fault_file(saves ? "checkpoint-create" : "checkpoint-open", path);
+    if (!status && saves)
+        status = em_h5_reserve_start(path);
     if (!status && !saves && em_world_rank() == 0)
         status = check_seal(path);
     status = em_agree(status);
     if (!status)
         status = open_file(*out);
-    if (status && *out) {
-        em_h5_close(&(*out)->file);
-        em_release(&(*out)->path);
-        em_release(out);
-    }
+    if (status)
+        em_archive_close(out, false);
     return status;
 }
 
@@ -309,18 +350,28 @@ em_status em_archive_open(const em_grid *grid, const char *path, em_archive **ou
     return open_archive(grid, path, false, out);
 }
 
-em_status em_archive_close(em_archive **out)
+static em_status finish(em_archive *archive)
+{
+    em_status status = EM_OK;
+
+    if (em_h5_close(&archive->file) < 0)
+        status = em_fail(EM_EIO, "%s: cannot be closed", archive->path);
+    status = em_agree(status ? status : em_fault_file("checkpoint-close", archive->path));
+    return em_agree(!status && em_world_rank() == 0 ? seal(archive->path) : status);
+}
+
+em_status em_archive_close(em_archive **out, bool whole)
 {
     em_archive *archive = *out;
     em_status status = EM_OK;
 
     if (!archive)
         return EM_OK;
-    if (em_h5_close(&archive->file) < 0 || (archive->saves && em_fault("checkpoint-close")))
-        status = em_fail(EM_EIO, "%s: cannot be closed", archive->path);
-    status = em_agree(status);
-    if (!status && archive->saves)
-        status = em_agree(em_world_rank() == 0 ? seal(archive->path) : EM_OK);
+    if (archive->saves && whole)
+        status = finish(archive);
+    if (archive->saves && (!whole || status) && archive->path && em_world_rank() == 0)
+        unlink(archive->path);
+    em_h5_close(&archive->file);
     em_release(&archive->path);
     em_release(out);
     return status;

@@ -18,7 +18,8 @@ em_status em_archive_create(const em_grid *grid, const char *path, em_archive **
 
 /*
  * Opens a checkpoint after checking its hash. Collective. Errors, agreed: EM_EDATA when it is
- * missing, cut short, altered, or of another format version, saying which.
+ * missing, cut short, altered, or of another format version, saying which; EM_EIO when the system
+ * cannot read it.
  */
 em_status em_archive_open(const em_grid *grid, const char *path, em_archive **out);
 
@@ -30,8 +31,11 @@ const em_visitor *em_archive_visitor(em_archive *archive);
 em_status em_archive_put_text(em_archive *archive, const char *name, const char *text);
 em_status em_archive_get_text(em_archive *archive, const char *name, char **text);
 
-/* Closes it; a created one is hashed, and its bytes are on the disk on return. NULL-safe.
- * Collective. Errors: EM_EIO, agreed. */
-em_status em_archive_close(em_archive **archive);
+/*
+ * Closes it. A created one that has all it should (`whole`) is hashed, and its bytes are on the
+ * disk on return; otherwise it is removed, and the message of what went wrong stays. NULL-safe.
+ * Collective. Errors: EM_EIO, agreed.
+ */
+em_status em_archive_close(em_archive **archive, bool whole);
 
 #endif

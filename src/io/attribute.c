@@ -19,6 +19,8 @@ em_status em_attribute_write(hid_t object, const char *name, hid_t type, hid_t s
     if (!status)
         status = em_h5_check(H5Awrite(attribute, type, value), object,
                              "cannot write attribute '%s'", name);
+    if (!status)
+        status = em_h5_fault("hdf5-attribute", object);
     em_h5_close(&attribute);
     return status;
 }

@@ -6,8 +6,9 @@
 
 /*
  * Writes an attribute in place of one of the same name. All ranks of a writer's file must call with
- * the same arguments, and then agree. `value` is of `type`, the type in the file, too. Errors:
- * EM_EIO.
+ * the same arguments, also one where the last attribute failed, and then agree: the metadata that
+ * each keeps in memory must not differ, or closing the file never ends. `value` is of `type`, the
+ * type in the file, too. Errors: EM_EIO.
  */
 em_status em_attribute_write(hid_t object, const char *name, hid_t type, hid_t space,
                              const void *value);

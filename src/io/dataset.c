@@ -1,6 +1,5 @@
 #include "io/dataset.h"
 
-#include "base/fault.h"
 #include "io/attribute.h"
 #include "par/world.h"
 
@@ -49,6 +48,21 @@ void em_dataset_convert(em_storage storage, int64_t n, const double *value, void
     }
 }
 
+int64_t em_dataset_bytes(const em_dataset *dataset)
+{
+    enum { CHUNK_INDEX_BYTES = 128 };
+    int64_t bytes = (int64_t)H5Tget_size(dataset->type), chunks = 1;
+
+    for (int i = 0; i < dataset->n_axes; i++) {
+        const hsize_t chunk = dataset->chunk[0] > 0 ? dataset->chunk[i] : 1;
+        const hsize_t n = (dataset->extent[i] + chunk - 1) / chunk;
+
+        bytes *= (int64_t)(n * chunk);
+        chunks *= (int64_t)n;
+    }
+    return dataset->chunk[0] > 0 ? bytes + chunks * CHUNK_INDEX_BYTES : bytes;
+}
+
 static int unlimited_axis(const em_dataset *dataset)
 {
     return dataset->n_axes == 1 ? 0 : EM_DRAW_AXIS;
@@ -87,8 +101,10 @@ em_status em_dataset_create(hid_t group, const char *name, em_dataset *dataset)
     hid_t list = creation_list(dataset), space = data_space(dataset);
     em_status status = em_h5_check(space, group, "cannot lay out %s", name);
 
-    if (!status && em_fault("hdf5-create"))
-        status = em_h5_check(-1, group, "cannot create %s: injected fault", name);
+    if (!status)
+        status = em_h5_fault("hdf5-create", group);
+    if (!status && dataset->chunk[0] == 0)
+        status = em_h5_reserve(group, em_dataset_bytes(dataset));
     status = em_agree(status);
     if (!status) {
         dataset->id = H5Dcreate2(group, name, dataset->type, space, H5P_DEFAULT, list, H5P_DEFAULT);
@@ -166,14 +182,20 @@ em_status em_dataset_write_all(const em_dataset *dataset, const void *value)
     const hsize_t start[EM_DATASET_AXES] = {0};
     const em_slab all = {start, dataset->extent}, none = {NULL, NULL};
 
-    return em_dataset_write(dataset, em_world_rank() == 0 ? all : none, value, "values");
+    const em_status status =
+        em_dataset_write(dataset, em_world_rank() == 0 ? all : none, value, "values");
+
+    return status ? status : em_h5_fault("hdf5-array", dataset->id);
 }
 
 em_status em_dataset_resize(em_dataset *dataset, int64_t n_draw)
 {
+    em_status status;
+
     dataset->extent[unlimited_axis(dataset)] = (hsize_t)n_draw;
-    return em_h5_check(H5Dset_extent(dataset->id, dataset->extent), dataset->id,
-                       "cannot resize to %lld draws", (long long)n_draw);
+    status = em_h5_check(H5Dset_extent(dataset->id, dataset->extent), dataset->id,
+                         "cannot resize to %lld draws", (long long)n_draw);
+    return status ? status : em_h5_fault("hdf5-resize", dataset->id);
 }
 
 void em_dataset_close(em_dataset *dataset)

@@ -33,10 +33,14 @@ hid_t em_dataset_type(em_storage storage);
  * Local. */
 void em_dataset_convert(em_storage storage, int64_t n, const double *value, void *out);
 
+/* The bytes that the dataset takes in the file, its index of chunks included. Local. */
+int64_t em_dataset_bytes(const em_dataset *dataset);
+
 /*
  * Creates dataset->id as group/name from the other members. Its space is allocated at once, so that
- * writing values changes no metadata of the file, but nothing is written into it. Collective.
- * Errors: EM_EIO, agreed.
+ * writing values changes no metadata of the file, but nothing is written into it. Room on the disk
+ * is reserved for one of fixed extent; for several that grow together, by who creates them.
+ * Collective. Errors: EM_EIO, agreed.
  */
 em_status em_dataset_create(hid_t group, const char *name, em_dataset *dataset);
 
@@ -44,18 +48,15 @@ em_status em_dataset_create(hid_t group, const char *name, em_dataset *dataset);
  * Errors: EM_EIO. */
 em_status em_dataset_mark(const em_dataset *dataset, em_storage storage);
 
-/*
- * Writes `value`, the packed numbers of this rank's slab, in one collective transfer. A rank whose
- * write fails has still taken part, so that the caller may agree later. Collective. Errors: EM_EIO,
- * with `what` in the message.
- */
+/* Writes `value`, the packed numbers of this rank's slab, in one collective transfer, after which
+ * all ranks must agree. Collective. Errors: EM_EIO, with `what` in the message. */
 em_status em_dataset_write(const em_dataset *dataset, em_slab slab, const void *value,
                            const char *what);
 
 /* Writes the whole dataset, from rank 0. Collective. Errors: EM_EIO. */
 em_status em_dataset_write_all(const em_dataset *dataset, const void *value);
 
-/* Changes the extent of the draw axis. Collective. Errors: EM_EIO. */
+/* Changes the extent of the draw axis; all ranks must then agree. Collective. Errors: EM_EIO. */
 em_status em_dataset_resize(em_dataset *dataset, int64_t n_draw);
 
 void em_dataset_close(em_dataset *dataset); /* Collective. */

@@ -76,9 +76,10 @@ static hid_t label_type(int64_t n, const char *const *label)
 static em_status mark_scale(const em_dimension *dimension)
 {
     const hid_t id = dimension->coordinate.id;
-    em_status status = em_attribute_write_text(id, "CLASS", "DIMENSION_SCALE");
+    const em_status first = em_attribute_write_text(id, "CLASS", "DIMENSION_SCALE");
+    const em_status second = em_attribute_write_text(id, "NAME", dimension->name);
 
-    return status ? status : em_attribute_write_text(id, "NAME", dimension->name);
+    return first ? first : second;
 }
 
 /* The new dimension is in the list from the start, so that closing the list closes it. */
@@ -151,23 +152,34 @@ static em_status add_reference(em_dimension *dimension, hobj_ref_t dataset, int 
     return EM_OK;
 }
 
+/* References from a dataset to its dimensions, scale[n_axes], and back. Local. */
+static em_status refer(hid_t group, const char *name, int n_axes, em_dimension *const *axis,
+                       hobj_ref_t *scale)
+{
+    hobj_ref_t self;
+    em_status status = em_h5_check(H5Rcreate(&self, group, name, H5R_OBJECT, -1), group,
+                                   "cannot refer to %s", name);
+
+    for (int i = 0; i < n_axes && !status; i++) {
+        status = em_h5_check(H5Rcreate(&scale[i], group, axis[i]->name, H5R_OBJECT, -1), group,
+                             "cannot refer to %s", axis[i]->name);
+        if (!status)
+            status = add_reference(axis[i], self, i);
+    }
+    return status;
+}
+
 em_status em_dimension_attach(const em_dimensions *dimensions, const char *name,
                               const em_dataset *dataset, em_dimension *const *axis)
 {
     const hsize_t n_axes = (hsize_t)dataset->n_axes;
     hid_t type = H5Tvlen_create(H5T_STD_REF_OBJ), space = H5Screate_simple(1, &n_axes, NULL);
-    hobj_ref_t self, scale[EM_DATASET_AXES];
+    hobj_ref_t scale[EM_DATASET_AXES];
     hvl_t list[EM_DATASET_AXES];
-    em_status status = em_h5_check(H5Rcreate(&self, dimensions->group, name, H5R_OBJECT, -1),
-                                   dimensions->group, "cannot refer to %s", name);
+    em_status status = em_agree(refer(dimensions->group, name, dataset->n_axes, axis, scale));
 
-    for (int i = 0; i < dataset->n_axes && !status; i++) {
+    for (int i = 0; i < dataset->n_axes; i++)
         list[i] = (hvl_t){1, &scale[i]};
-        status = em_h5_check(H5Rcreate(&scale[i], dimensions->group, axis[i]->name, H5R_OBJECT, -1),
-                             dimensions->group, "cannot refer to %s", axis[i]->name);
-        if (!status)
-            status = add_reference(axis[i], self, i);
-    }
     if (!status && n_axes > 0)
         status = em_attribute_write(dataset->id, "DIMENSION_LIST", type, space, list);
     em_h5_close(&space);
@@ -187,15 +199,16 @@ static hid_t reference_type(void)
 em_status em_dimensions_finish(em_dimensions *dimensions)
 {
     hid_t type = reference_type();
-    em_status status = EM_OK;
+    em_status failed = EM_OK, status = EM_OK;
 
-    for (em_dimension *d = dimensions->first; d && !status; d = d->next) {
+    for (em_dimension *d = dimensions->first; d; d = d->next) {
         const hsize_t n = (hsize_t)d->n_reference;
         hid_t space = H5Screate_simple(1, &n, NULL);
 
         if (d->changed)
-            status =
+            failed =
                 em_attribute_write(d->coordinate.id, "REFERENCE_LIST", type, space, d->reference);
+        status = status ? status : failed;
         d->changed = false;
         em_h5_close(&space);
     }

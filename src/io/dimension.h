@@ -26,8 +26,8 @@ typedef struct em_dimensions {
 em_status em_dimension_get(em_dimensions *dimensions, const char *name, int64_t extent,
                            int64_t chunk, const char *const *label, em_dimension **out);
 
-/* Names the axes of group/name, one dimension each, in its DIMENSION_LIST. Collective. Errors:
- * EM_EIO, EM_EMEMORY. */
+/* Names the axes of group/name, one dimension each, in its DIMENSION_LIST; all ranks must
+ * then agree. Collective. Errors: EM_EIO, EM_EMEMORY. */
 em_status em_dimension_attach(const em_dimensions *dimensions, const char *name,
                               const em_dataset *dataset, em_dimension *const *axis);
 

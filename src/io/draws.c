@@ -1,6 +1,5 @@
 #include "io/draws.h"
 
-#include "base/fault.h"
 #include "base/memory.h"
 #include "par/world.h"
 
@@ -48,11 +47,17 @@ static int64_t draws_per_chunk(const series *chunked, int64_t wanted)
 }
 
 /* The extents, and chunks of draws of one chain, so that a chunk belongs to one rank. */
-static void lay_out(const em_draws *draws, const em_variable *variable, int64_t n_chunk_draw,
-                    series *out)
+static void lay_out(em_draws *draws, const em_series *wanted, int64_t n_chunk_draw)
 {
+    const em_variable *variable = &wanted->variable;
+    series *out = &draws->series[draws->n_series++];
     em_dataset *dataset = &out->dataset;
 
+    out->storage = wanted->storage;
+    out->size = em_variable_size(variable);
+    draws->width += out->size;
+    dataset->type = em_dataset_type(wanted->storage);
+    out->item_bytes = H5Tget_size(dataset->type);
     dataset->n_axes = 2 + variable->n_axes;
     dataset->extent[EM_CHAIN_AXIS] = (hsize_t)em_grid_n_chain(draws->grid);
     dataset->extent[EM_DRAW_AXIS] = (hsize_t)draws->n_draw;
@@ -64,42 +69,51 @@ static void lay_out(const em_draws *draws, const em_variable *variable, int64_t 
     }
 }
 
-static em_status add_series(em_draws *draws, em_group *group, em_dimension *chain,
-                            const em_series *wanted, int64_t n_chunk_draw)
+/* Room in the file of `location` for the draws from `first` on: of all series, and the coordinate.
+ * Collective. */
+static em_status reserve_draws(const em_draws *draws, int64_t first, hid_t location)
 {
-    series *added = &draws->series[draws->n_series++];
-    em_dimension *axis[EM_DATASET_AXES] = {chain, draws->draw};
-    em_status status = em_group_axes(group, &wanted->variable, axis + 2);
+    const int64_t n = draws->n_draw - first;
+    int64_t bytes = (n + DRAW_CHUNK) * (int64_t)sizeof(int64_t);
 
-    if (!status)
-        status =
-            em_agree(em_format_text(&added->path, "%s/%s", group->name, wanted->variable.name));
-    if (status)
-        return status;
-    added->storage = wanted->storage;
-    added->size = em_variable_size(&wanted->variable);
-    added->item_bytes = H5Tget_size(em_dataset_type(wanted->storage));
-    draws->width += added->size;
-    lay_out(draws, &wanted->variable, n_chunk_draw, added);
-    return em_group_add(group, &wanted->variable, wanted->storage, &added->dataset, axis);
+    for (int64_t i = 0; i < draws->n_series; i++) {
+        em_dataset added = draws->series[i].dataset;
+
+        added.extent[EM_DRAW_AXIS] = (hsize_t)n;
+        bytes += em_dataset_bytes(&added);
+    }
+    return em_agree(em_h5_reserve(location, bytes));
 }
 
-/* The slab of this rank in draws first .. first + n, from its packed numbers; nothing where `value`
- * is NULL. Collective; a rank that fails has taken part. */
-static em_status put_series(const em_draws *draws, const series *put, int64_t first, int64_t n,
-                            const void *value)
+static em_status add_series(em_draws *draws, em_group *group, em_dimension *chain,
+                            const em_variable *variable, series *added)
 {
-    const bool writes = value && em_grid_shard(draws->grid) == 0;
+    em_dimension *axis[EM_DATASET_AXES] = {chain, draws->draw};
+    em_status status = em_group_axes(group, variable, axis + 2);
+
+    if (!status)
+        status = em_agree(em_format_text(&added->path, "%s/%s", group->name, variable->name));
+    return status ? status : em_group_add(group, variable, added->storage, &added->dataset, axis);
+}
+
+/* The slab of this rank in draws first .. first + n, from its packed numbers; the site of a fault.
+ * Collective. Errors: EM_EIO, agreed. */
+static em_status put_series(const em_draws *draws, const series *put, int64_t first, int64_t n,
+                            const void *value, const char *site)
+{
+    const bool writes = em_grid_shard(draws->grid) == 0;
     const hsize_t start[EM_DATASET_AXES] = {(hsize_t)em_grid_first_chain(draws->grid),
                                             (hsize_t)first};
     hsize_t count[EM_DATASET_AXES];
+    em_status status;
     char what[64];
 
     memcpy(count, put->dataset.extent, sizeof count);
     count[EM_CHAIN_AXIS] = (hsize_t)em_grid_n_local_chain(draws->grid);
     count[EM_DRAW_AXIS] = (hsize_t)n;
     snprintf(what, sizeof what, "draws %lld..%lld", (long long)first, (long long)(first + n - 1));
-    return em_dataset_write(&put->dataset, (em_slab){start, writes ? count : NULL}, value, what);
+    status = em_dataset_write(&put->dataset, (em_slab){start, writes ? count : NULL}, value, what);
+    return em_agree(status ? status : em_h5_fault(site, put->dataset.id));
 }
 
 /* Draws per transfer when filling: the same on all ranks, whatever number of chains they hold. */
@@ -118,19 +132,18 @@ static em_status fill_series(const em_draws *draws, const series *filled, int64_
     const int64_t n = em_grid_n_local_chain(draws->grid) * block * filled->size;
     const double nan = NAN;
     char *value;
-    em_status failed, status = em_agree(em_allocate(n, filled->item_bytes, &value));
+    em_status status = em_agree(em_allocate(n, filled->item_bytes, &value));
 
     if (status)
         return status;
     for (int64_t i = 0; i < n; i++)
         em_dataset_convert(filled->storage, 1, &nan, value + (size_t)i * filled->item_bytes);
-    for (; first < draws->n_draw; first += block) {
+    for (; !status && first < draws->n_draw; first += block) {
         const int64_t left = draws->n_draw - first;
-        failed = put_series(draws, filled, first, block < left ? block : left, value);
-        status = status ? status : failed;
+        status = put_series(draws, filled, first, block < left ? block : left, value, "hdf5-fill");
     }
     em_release(&value);
-    return em_agree(status);
+    return status;
 }
 
 /*
@@ -139,7 +152,7 @@ static em_status fill_series(const em_draws *draws, const series *filled, int64_
  */
 static em_status fill(const em_draws *draws, hid_t file, int64_t first)
 {
-    em_status status = em_agree(em_h5_check(H5Fflush(file, H5F_SCOPE_LOCAL), file, "cannot flush"));
+    em_status status = em_h5_flush(file);
 
     for (int64_t i = 0; i < draws->n_series && !status; i++)
         status = fill_series(draws, &draws->series[i], first);
@@ -165,12 +178,17 @@ em_status em_draws_create(const em_grid *grid, em_group *group, int64_t n_series
     status = em_agree(status);
     if (status)
         return status;
-    status = em_dimension_get(&group->dimensions, "chain", em_grid_n_chain(grid), 0, NULL, &chain);
+    for (int64_t i = 0; i < n_series; i++)
+        lay_out(draws, &wanted[i], n_chunk_draw);
+    status = reserve_draws(draws, 0, group->id);
+    if (!status)
+        status =
+            em_dimension_get(&group->dimensions, "chain", em_grid_n_chain(grid), 0, NULL, &chain);
     if (!status)
         status =
             em_dimension_get(&group->dimensions, "draw", n_draw, DRAW_CHUNK, NULL, &draws->draw);
     for (int64_t i = 0; i < n_series && !status; i++)
-        status = add_series(draws, group, chain, &wanted[i], n_chunk_draw);
+        status = add_series(draws, group, chain, &wanted[i].variable, &draws->series[i]);
     if (!status)
         status = em_agree(em_dimensions_finish(&group->dimensions));
     return status ? status : fill(draws, group->id, 0);
@@ -184,14 +202,15 @@ static em_status grow(em_draws *draws, int64_t n_draw)
 {
     const int64_t old = draws->n_draw;
     const int64_t grown = n_draw > 2 * old ? n_draw : 2 * old;
-    em_status status = em_dimension_resize(draws->draw, grown);
+    em_status status;
 
+    draws->n_draw = draws->n_kept = grown;
+    status = reserve_draws(draws, old, draws->series[0].dataset.id);
+    if (!status)
+        status = em_dimension_resize(draws->draw, grown);
     for (int64_t i = 0; i < draws->n_series && !status; i++)
         status = em_agree(em_dataset_resize(&draws->series[i].dataset, grown));
-    if (status)
-        return status;
-    draws->n_draw = draws->n_kept = grown;
-    return fill(draws, draws->series[0].dataset.id, old);
+    return status ? status : fill(draws, draws->series[0].dataset.id, old);
 }
 
 /* Makes room for `n_row` draws of the largest series. Local. */
@@ -229,26 +248,18 @@ static const void *pack(const em_draws *draws, const series *packed, int64_t n_r
 em_status em_draws_put(em_draws *draws, int64_t first, int64_t n, const double *value)
 {
     const int64_t n_row = em_grid_n_local_chain(draws->grid) * n;
-    em_status failed, status = reserve_buffer(draws, n_row);
+    em_status status = em_agree(reserve_buffer(draws, n_row));
 
-    if (!status && em_fault("hdf5-write"))
-        status = em_h5_check(-1, draws->series[0].dataset.id,
-                             "cannot write draws %lld..%lld: injected fault", (long long)first,
-                             (long long)(first + n - 1));
-    if (first + n > draws->n_draw && (failed = grow(draws, first + n)))
-        return failed;
-    /* One collective transfer per series. A rank that has failed takes part with nothing, so that
-     * one agreement at the end is enough. */
-    for (int64_t i = 0; i < draws->n_series; i++) {
+    if (!status && first + n > draws->n_draw)
+        status = grow(draws, first + n);
+    for (int64_t i = 0; !status && i < draws->n_series; i++) {
         const series *put = &draws->series[i];
-        const void *packed = status ? NULL : pack(draws, put, n_row, value);
 
-        failed = put_series(draws, put, first, n, packed);
-        status = status ? status : failed;
+        status = put_series(draws, put, first, n, pack(draws, put, n_row, value), "hdf5-write");
         value += put->size;
         draws->bytes += em_grid_n_chain(draws->grid) * n * put->size * (int64_t)put->item_bytes;
     }
-    return em_agree(status);
+    return status;
 }
 
 void em_draws_keep(em_draws *draws, int64_t n_draw)

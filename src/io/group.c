@@ -18,8 +18,9 @@ hid_t em_group_creation_list(hid_t class)
 em_status em_group_create(hid_t file, const char *name, em_group *group)
 {
     hid_t list;
-    em_status status = em_agree(em_copy_text(name, &group->name));
+    em_status status = em_copy_text(name, &group->name);
 
+    status = em_agree(status ? status : em_h5_fault("hdf5-create", file));
     if (status)
         return status;
     list = em_group_creation_list(H5P_GROUP_CREATE);
@@ -44,16 +45,15 @@ em_status em_group_axes(em_group *group, const em_variable *variable, em_dimensi
 em_status em_group_add(em_group *group, const em_variable *variable, em_storage storage,
                        em_dataset *dataset, em_dimension *const *axis)
 {
-    em_status status;
+    em_status status, attached;
 
     dataset->type = em_dataset_type(storage);
     status = em_dataset_create(group->id, variable->name, dataset);
     if (status)
         return status;
     status = em_dataset_mark(dataset, storage);
-    if (!status)
-        status = em_dimension_attach(&group->dimensions, variable->name, dataset, axis);
-    return em_agree(status);
+    attached = em_dimension_attach(&group->dimensions, variable->name, dataset, axis);
+    return em_agree(status ? status : attached);
 }
 
 static em_status write_values(const em_dataset *dataset, em_storage storage,

@@ -1,9 +1,22 @@
 #include "io/hdf5.h"
 
+#include "base/fault.h"
+#include "par/world.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
+
+/* Beyond the values, for headers, attributes and small arrays until the next flush. */
+enum { METADATA_BYTES = 1 << 16 };
 
 typedef struct message {
     char *text;
@@ -57,10 +70,81 @@ em_status em_h5_check(int64_t result, hid_t location, const char *format, ...)
                    full_disk(file));
 }
 
+em_status em_h5_check_read(int64_t result, hid_t location, const char *what)
+{
+    const em_status status = em_h5_check(result, location, "%s", what);
+    const char *text = em_error_text(); /* HDF5 names the call that failed, or its errno */
+
+    return status && !strstr(text, "errno = ") && !strstr(text, "MPI_") ? EM_EDATA : status;
+}
+
+em_status em_h5_fault(const char *site, hid_t location)
+{
+    return em_h5_check(em_fault(site) ? -1 : 0, location, "%s fails: injected by EMASS_FAULT",
+                       site);
+}
+
+/* Without changing the length of the file. Only a refusal counts: file systems that cannot reserve
+ * are left to themselves. */
+static bool reserve_range(int descriptor, off_t from, off_t to)
+{
+    struct rlimit most;
+    int result;
+
+    errno = EFBIG;
+    if (getrlimit(RLIMIT_FSIZE, &most) == 0 && (rlim_t)to > most.rlim_cur)
+        return false;
+    do
+        result = fallocate(descriptor, FALLOC_FL_KEEP_SIZE, from, to - from);
+    while (result != 0 && errno == EINTR);
+    return result == 0 || (errno != ENOSPC && errno != EDQUOT && errno != EFBIG);
+}
+
+static em_status reserve_bytes(const char *path, int flags, off_t from, off_t to)
+{
+    const int descriptor = open(path, O_WRONLY | flags, 0666);
+    em_status status = em_fault_file("hdf5-reserve", path);
+
+    if (!status && (descriptor < 0 || !reserve_range(descriptor, from, to)))
+        status = em_fail(EM_EIO, "%s: cannot grow to %lld bytes: %s", path, (long long)to,
+                         strerror(errno));
+    if (descriptor >= 0)
+        close(descriptor);
+    return status;
+}
+
+em_status em_h5_reserve_start(const char *path)
+{
+    return em_world_rank() == 0 ? reserve_bytes(path, O_CREAT, 0, METADATA_BYTES) : EM_OK;
+}
+
+em_status em_h5_reserve(hid_t location, int64_t bytes)
+{
+    char path[4096] = "";
+    struct stat now = {.st_size = 0};
+
+    if (em_world_rank() != 0)
+        return EM_OK;
+    H5Fget_name(location, path, sizeof path);
+    stat(path, &now);
+    return reserve_bytes(path, 0, now.st_size, now.st_size + bytes + METADATA_BYTES);
+}
+
+em_status em_h5_flush(hid_t location)
+{
+    const em_status status = em_agree(em_h5_fault("hdf5-flush", location));
+
+    return status ? status
+                  : em_agree(
+                        em_h5_check(H5Fflush(location, H5F_SCOPE_LOCAL), location, "cannot flush"));
+}
+
 hid_t em_h5_parallel_access(MPI_Comm world)
 {
     hid_t list = H5Pcreate(H5P_FILE_ACCESS);
     MPI_Info hints;
+
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of a write, not the end */
 
     /* "Data sieving" reads, patches and writes back what lies between the pieces of a rank: Open
      * MPI 4.1 loses other ranks' data in this (darshan-hpc/darshan#1064, open-mpi/ompi#12718). */

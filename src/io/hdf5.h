@@ -17,8 +17,30 @@ void em_h5_quiet(void);
  */
 em_status em_h5_check(int64_t result, hid_t location, const char *format, ...) EM_PRINTF(3, 4);
 
+/* The same for reading: EM_EDATA, a damaged file, unless the system says why it could not be read.
+ * Local. */
+em_status em_h5_check_read(int64_t result, hid_t location, const char *what);
+
+/* Fails where EMASS_FAULT has this site fail (base/fault.h). A site after a call that all ranks
+ * make together stands for its failure on one of them. Local. */
+em_status em_h5_fault(const char *site, hid_t location);
+
 /* HDF5's innermost message of the last failed call, "" when it has none. Local. */
 void em_h5_message(char *text, size_t bytes);
+
+/*
+ * Has the disk keep room for `bytes` more of a file, and for metadata, before HDF5 is given them:
+ * what a full disk, a quota or a limit on file sizes refuses is refused here, on rank 0, which
+ * tells the others by the next agreement. From a collective write one rank would come back with an
+ * error and the others perhaps never. Local. Errors: EM_EIO.
+ */
+em_status em_h5_reserve(hid_t location, int64_t bytes);
+
+/* The same for the beginning of a file, before and after HDF5 makes it. Local. Errors: EM_EIO. */
+em_status em_h5_reserve_start(const char *path);
+
+/* Writes what HDF5 holds back of the file. Collective. Errors: EM_EIO, agreed. */
+em_status em_h5_flush(hid_t location);
 
 /* A file access list for a file that all ranks of `world` open together. Local. Closed by
  * em_h5_close. */

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "io/hdf5.h"
 
+#include <errno.h>
 #include <hdf5_hl.h>
 #include <math.h>
 #include <stdio.h>
@@ -13,9 +14,9 @@
 enum { MOST_AXES = 8, LONGEST_LABEL = 256 };
 static const int64_t most_elements = INT64_C(1) << 24; /* more rows than a table is read for */
 
-/* Draws that a dataset may have, stored or not, and how many more for each byte that is stored: far
- * more than compression gains. A damaged extent must not fill the memory. */
-static const double free_draws = 0x1p20, draws_per_byte = 0x1p12;
+/* Numbers that a dataset may have, stored or not, and how many more for each byte that is stored:
+ * far more than compression gains. A damaged extent must not fill the memory. */
+static const double free_numbers = 0x1p20, numbers_per_byte = 0x1p12;
 
 typedef struct dataset {
     em_reader_variable variable;
@@ -28,6 +29,29 @@ struct em_reader {
     int64_t n_chain, n_draw, n_planned, n_variable;
     dataset *variable;
 };
+
+/* ---------------------------------------------------------------- what a file claims */
+
+/* Whether the dataset stores enough for so many numbers to be believed, and the bytes it stores. */
+static bool is_believable(hid_t id, double numbers, hsize_t *stored)
+{
+    *stored = H5Dget_storage_size(id);
+    return numbers <= free_numbers + numbers_per_byte * (double)*stored;
+}
+
+/* How many numbers a dataset claims, whatever the product of its extents. */
+static double claimed(hid_t id)
+{
+    hid_t space = H5Dget_space(id);
+    hsize_t extent[H5S_MAX_RANK];
+    const int rank = H5Sget_simple_extent_dims(space, extent, NULL);
+    double product = 1;
+
+    for (int i = 0; i < rank; i++)
+        product *= (double)extent[i];
+    em_h5_close(&space);
+    return product;
+}
 
 /* ---------------------------------------------------------------- labels of elements */
 
@@ -52,12 +76,17 @@ static em_status fixed_labels(hid_t scale, hid_t type, int64_t n, char (*label)[
 {
     const size_t size = H5Tget_size(type);
     const int precision = size < LONGEST_LABEL ? (int)size : LONGEST_LABEL;
+    hsize_t stored;
     char *text = NULL;
-    em_status status = em_allocate(n, size, &text);
+    em_status status = EM_OK;
 
+    if (!is_believable(scale, (double)n * (double)size, &stored))
+        status = em_h5_check_read(-1, scale, "labels wider than all that is stored");
     if (!status)
-        status = em_h5_check(H5Dread(scale, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, text), scale,
-                             "cannot read the labels");
+        status = em_allocate(n, size, &text);
+    if (!status)
+        status = em_h5_check_read(H5Dread(scale, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, text), scale,
+                                  "cannot read the labels");
     for (int64_t i = 0; !status && i < n; i++)
         snprintf(label[i], LONGEST_LABEL, "%.*s", precision, text + (size_t)i * size);
     em_release(&text);
@@ -74,8 +103,8 @@ static em_status variable_labels(hid_t scale, hid_t type, hid_t space, int64_t n
     H5Tset_size(memory, H5T_VARIABLE);
     H5Tset_cset(memory, H5Tget_cset(type));
     if (!status)
-        status = em_h5_check(H5Dread(scale, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, text), scale,
-                             "cannot read the labels");
+        status = em_h5_check_read(H5Dread(scale, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, text),
+                                  scale, "cannot read the labels");
     for (int64_t i = 0; !status && i < n; i++)
         snprintf(label[i], LONGEST_LABEL, "%s", text[i] ? text[i] : "");
     if (!status)
@@ -94,7 +123,7 @@ static em_status axis_labels(hid_t scale, int64_t n, char (*label)[LONGEST_LABEL
         return number_labels(scale, n, label);
     type = H5Dget_type(scale);
     space = H5Dget_space(scale);
-    if (H5Sget_simple_extent_npoints(space) != n)
+    if (H5Sget_simple_extent_ndims(space) != 1 || H5Sget_simple_extent_npoints(space) != n)
         status = number_labels(H5I_INVALID_HID, n, label);
     else if (H5Tget_class(type) != H5T_STRING)
         status = number_labels(scale, n, label);
@@ -208,9 +237,9 @@ static em_status take_axes(const em_reader *reader, int n, const hsize_t *extent
 /* The first of (chain, draw, ...) sets their extents. */
 static em_status take_draws(em_reader *reader, const hsize_t extent[2], const dataset *d)
 {
-    const hsize_t stored = H5Dget_storage_size(d->id);
+    hsize_t stored;
 
-    if ((double)extent[0] * (double)extent[1] > free_draws + draws_per_byte * (double)stored)
+    if (!is_believable(d->id, (double)extent[0] * (double)extent[1], &stored))
         return em_fail(EM_EDATA, "%s: %s claims %llu chains of %llu draws, but has only %llu bytes",
                        reader->path, d->variable.name, (unsigned long long)extent[0],
                        (unsigned long long)extent[1], (unsigned long long)stored);
@@ -292,7 +321,7 @@ static em_status take_variables(em_reader *reader)
     const H5_index_t order = order_of(reader->group);
     H5G_info_t info = {0};
     em_status status =
-        em_h5_check(H5Gget_info(reader->group, &info), reader->file, "cannot list the group");
+        em_h5_check_read(H5Gget_info(reader->group, &info), reader->file, "cannot list the group");
 
     if (!status)
         status = em_allocate((int64_t)info.nlinks, sizeof *reader->variable, &reader->variable);
@@ -309,17 +338,36 @@ static em_status take_variables(em_reader *reader)
 
 /* ---------------------------------------------------------------- open and close */
 
-static em_status open_group(em_reader *reader, const char *group)
+/* Whether a path is to blame and not the disk: HDF5 puts the errno into its message. */
+static bool leads_nowhere(const char *reason)
 {
+    const char *number = strstr(reason, "errno = ");
+    const int code = number ? atoi(number + strlen("errno = ")) : 0;
+
+    return code == 0 || code == ENOENT || code == ENOTDIR || code == EISDIR || code == EACCES;
+}
+
+static em_status open_file(const char *path, hid_t *file)
+{
+    em_status status = em_fault_file("hdf5-open", path);
     char reason[512];
 
     /* A reader's lock could make a writer of the same file fail. */
     setenv("HDF5_USE_FILE_LOCKING", "FALSE", 0);
-    reader->file = H5Fopen(reader->path, H5F_ACC_RDONLY, H5P_DEFAULT);
-    if (reader->file < 0) {
+    if (!status && (*file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT)) < 0) {
         em_h5_message(reason, sizeof reason);
-        return em_fail(EM_EDATA, "%s: expected an HDF5 file: %s", reader->path, reason);
+        status = em_fail(leads_nowhere(reason) ? EM_EDATA : EM_EIO, "%s: expected an HDF5 file: %s",
+                         path, reason);
     }
+    return status;
+}
+
+static em_status open_group(em_reader *reader, const char *group)
+{
+    em_status status = open_file(reader->path, &reader->file);
+
+    if (status)
+        return status;
     if (H5Lexists(reader->file, group, H5P_DEFAULT) > 0)
         reader->group = H5Gopen2(reader->file, group, H5P_DEFAULT);
     if (reader->group < 0)
@@ -335,6 +383,15 @@ static int64_t element_count(hid_t id)
 
     em_h5_close(&space);
     return count;
+}
+
+static em_status read_numbers(hid_t id, hid_t memory, hid_t space, double *out)
+{
+    const em_status status =
+        em_h5_check_read(H5Dread(id, H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT, out), id,
+                         "cannot read the numbers");
+
+    return status ? status : em_h5_fault("hdf5-read", id);
 }
 
 /* Draws at the start of a row of log densities, which are NaN where none has been written yet. */
@@ -361,7 +418,7 @@ static em_status leave_out_unwritten(em_reader *reader, const char *group)
     if (!em_reader_int(reader, "complete", &complete) || complete)
         return EM_OK;
     id = H5Dopen2(reader->file, stats, H5P_DEFAULT);
-    status = em_h5_check(id, reader->file, "cannot open %s", stats);
+    status = em_h5_check_read(id, reader->file, stats);
     if (!status && element_count(id) != reader->n_chain * reader->n_planned)
         status =
             em_fail(EM_EDATA, "%s: %s has %lld numbers, expected %lld", reader->path, stats,
@@ -369,8 +426,7 @@ static em_status leave_out_unwritten(em_reader *reader, const char *group)
     if (!status)
         status = em_allocate(reader->n_chain * reader->n_planned, sizeof *lp, &lp);
     if (!status)
-        status = em_h5_check(H5Dread(id, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, lp), id,
-                             "cannot read the draws");
+        status = read_numbers(id, H5S_ALL, H5S_ALL, lp);
     for (int64_t c = 0; !status && c < reader->n_chain; c++) {
         const int64_t written = count_written(reader->n_planned, lp + c * reader->n_planned);
         reader->n_draw = written < reader->n_draw ? written : reader->n_draw;
@@ -390,8 +446,7 @@ em_status em_reader_open(const char *path, const char *group, em_reader **out)
     if (status)
         return status;
     reader->file = reader->group = H5I_INVALID_HID;
-    status = em_fault("hdf5-read") ? em_fail(EM_EIO, "%s: cannot be read (injected)", path)
-                                   : em_copy_text(path, &reader->path);
+    status = em_copy_text(path, &reader->path);
     if (!status)
         status = open_group(reader, group);
     if (!status)
@@ -477,8 +532,7 @@ static em_status read_run(const em_reader *reader, const dataset *d, int64_t fir
     space = H5Dget_space(d->id);
     memory = H5Screate_simple(1, &total, NULL);
     H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL);
-    status = em_h5_check(H5Dread(d->id, H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT, rows), d->id,
-                         "cannot read the draws");
+    status = read_numbers(d->id, memory, space, rows);
     em_h5_close(&space);
     em_h5_close(&memory);
     return status;
@@ -521,8 +575,7 @@ em_status em_reader_draws(em_reader *reader, int64_t i, int64_t first_chain, int
     space = H5Dget_space(d->id);
     memory = H5Screate_simple(1, &total, NULL);
     H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL);
-    status = em_h5_check(H5Dread(d->id, H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT, out), d->id,
-                         "cannot read the draws");
+    status = read_numbers(d->id, memory, space, out);
     em_h5_close(&space);
     em_h5_close(&memory);
     return status;
@@ -588,24 +641,27 @@ bool em_reader_has(em_reader *reader, const char *group, const char *name)
 
 em_status em_read_array(const char *path, const char *name, int64_t *count, double **value)
 {
-    hid_t file, id = H5I_INVALID_HID;
-    em_status status = EM_OK;
+    hid_t file = H5I_INVALID_HID, id = H5I_INVALID_HID;
+    hsize_t stored;
+    em_status status;
 
     em_h5_quiet();
     *value = NULL;
-    file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
-    if (file >= 0)
+    status = open_file(path, &file);
+    if (!status)
         id = H5Dopen2(file, name, H5P_DEFAULT);
-    if (id < 0 || !is_number(id))
+    if (!status && (id < 0 || !is_number(id)))
         status = em_fail(EM_EDATA, "%s: found no numbers called %s, expected a file of emass", path,
                          name);
+    if (!status && !is_believable(id, claimed(id), &stored))
+        status = em_fail(EM_EDATA, "%s: %s claims %.0f numbers, but has only %llu bytes", path,
+                         name, claimed(id), (unsigned long long)stored);
     if (!status) {
         *count = element_count(id);
         status = em_allocate(*count, sizeof **value, value);
     }
     if (!status)
-        status = em_h5_check(H5Dread(id, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, *value),
-                             id, "cannot read it");
+        status = read_numbers(id, H5S_ALL, H5S_ALL, *value);
     em_h5_close(&id);
     em_h5_close(&file);
     return status;

@@ -25,7 +25,7 @@ typedef struct em_reader_variable {
 /*
  * Opens the file and a group in it. Errors: EM_EDATA when it is missing, not HDF5, truncated, or
  * has no such group, or the group no (chain, draw, ...) variables, each in one line naming the
- * file.
+ * file; EM_EIO when the system cannot read it; EM_EMEMORY.
  */
 em_status em_reader_open(const char *path, const char *group, em_reader **out);
 void em_reader_close(em_reader **reader);
@@ -40,11 +40,11 @@ int64_t em_reader_n_variable(const em_reader *reader);
 const em_reader_variable *em_reader_variable_at(const em_reader *reader, int64_t i);
 
 /* Elements first .. first + n of variable i for all chains and draws, as
- * out[n][n_chain][n_draw]. Errors: EM_EIO, EM_EMEMORY. */
+ * out[n][n_chain][n_draw]. Errors: EM_EDATA, EM_EIO, EM_EMEMORY. */
 em_status em_reader_elements(em_reader *reader, int64_t i, int64_t first, int64_t n, double *out);
 
 /* Draws first .. first + n of some chains of variable i, all its elements, as
- * out[n_chain][n][size]. Errors: EM_EIO. */
+ * out[n_chain][n][size]. Errors: EM_EDATA, EM_EIO. */
 em_status em_reader_draws(em_reader *reader, int64_t i, int64_t first_chain, int64_t n_chain,
                           int64_t first, int64_t n, double *out);
 
@@ -53,7 +53,7 @@ bool em_reader_text(em_reader *reader, const char *name, char **text);
 bool em_reader_int(em_reader *reader, const char *name, int64_t *value);
 
 /* A whole dataset "group/name" of numbers as doubles, freshly allocated (em_release), and how many.
- * Local. Errors: EM_EDATA, EM_EMEMORY. */
+ * Local. Errors: EM_EDATA, also where they are many more than are stored; EM_EIO, EM_EMEMORY. */
 em_status em_read_array(const char *path, const char *name, int64_t *count, double **value);
 
 /* True when <group>/<name> exists in the file. */

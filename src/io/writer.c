@@ -75,17 +75,17 @@ static em_status open_file(em_writer *writer)
         status = file_failure(writer->path, "create the output");
     em_h5_close(&creation);
     em_h5_close(&access);
-    return em_agree(status);
+    return em_agree(status ? status : em_h5_reserve_start(writer->path));
 }
 
-static em_status close_file(em_writer *writer)
+/* All that is open in the file. Collective. */
+static void close_objects(em_writer *writer)
 {
     for (int i = 0; i < writer->n_group; i++) {
         if (writer->draws[i])
             em_draws_close(writer->draws[i]);
         em_group_close(&writer->group[i]);
     }
-    return em_agree(em_h5_close(&writer->file) < 0 ? file_failure(writer->path, "close") : EM_OK);
 }
 
 static void destroy(em_writer **out)
@@ -114,21 +114,17 @@ em_status em_writer_create(const em_grid *grid, const char *path, bool overwrite
     }
     if (!status && em_world_rank() == 0)
         status = reserve(path, overwrite, &made);
-    if (!status && em_fault("hdf5-create"))
-        status = em_fail(EM_EIO, "%s: cannot create the output: injected fault", path);
-    status = em_agree(status);
-    if (!status) {
+    if (!status)
+        status = em_fault_file("hdf5-create", path);
+    status = em_agree(status ? status : em_h5_reserve_start(path));
+    if (!status)
         status = open_file(writer);
-        if (!status)
-            status = em_writer_put_int(writer, "complete", 0);
-        if (status)
-            close_file(writer);
-    }
-    if (status) {
-        destroy(&writer);
-        if (made)
-            unlink(path);
-    }
+    if (!status)
+        status = em_writer_put_int(writer, "complete", 0);
+    if (status && made)
+        unlink(path);
+    if (status)
+        em_writer_close(&writer, false);
     *out = writer;
     return status;
 }
@@ -194,23 +190,23 @@ em_status em_writer_put_real(em_writer *writer, const char *name, double value)
 
 em_status em_writer_flush(em_writer *writer)
 {
-    return em_agree(
-        em_h5_check(H5Fflush(writer->file, H5F_SCOPE_LOCAL), writer->file, "cannot flush"));
+    return em_h5_flush(writer->file);
 }
 
 /* The last touch, by one rank alone: cuts the draws, and marks the file. Local. */
-static em_status finish(const em_writer *writer, bool complete)
+static em_status mark_complete(const em_writer *writer)
 {
     hid_t access = H5Pcreate(H5P_FILE_ACCESS), file;
     em_status status;
 
     set_format(access);
     file = H5Fopen(writer->path, H5F_ACC_RDWR, access);
-    status = file < 0 ? file_failure(writer->path, "open again") : EM_OK;
+    status = file < 0 ? file_failure(writer->path, "open again")
+                      : em_fault_file("hdf5-open", writer->path);
     for (int i = 0; i < writer->n_group && !status; i++)
         if (writer->draws[i])
             status = em_draws_shrink(writer->draws[i], file);
-    if (!status && complete)
+    if (!status)
         status = em_attribute_write_int(file, "complete", 1);
     if (em_h5_close(&file) < 0 && !status)
         status = file_failure(writer->path, "close");
@@ -218,23 +214,36 @@ static em_status finish(const em_writer *writer, bool complete)
     return status;
 }
 
+static em_status complete_file(em_writer *writer)
+{
+    em_status status = EM_OK;
+
+    close_objects(writer);
+    if (em_h5_close(&writer->file) < 0)
+        status = file_failure(writer->path, "close");
+    status = em_agree(status ? status : em_fault_file("hdf5-close", writer->path));
+    return em_agree(!status && em_world_rank() == 0 ? mark_complete(writer) : status);
+}
+
 em_status em_writer_close(em_writer **out, bool complete)
 {
-    em_writer *writer = *out;
-    em_status status = EM_OK, closed;
+    em_status status = EM_OK;
 
-    if (!writer)
-        return EM_OK;
-    if (em_fault("hdf5-close"))
-        status = em_fail(EM_EIO, "%s: cannot close: injected fault", writer->path);
-    status = em_agree(status);
-    closed = close_file(writer);
-    status = status ? status : closed;
-    if (!status && em_world_rank() == 0)
-        status = finish(writer, complete);
-    status = em_agree(status);
+    if (*out && complete)
+        status = complete_file(*out);
+    else if (*out) {
+        close_objects(*out);
+        em_h5_close(&(*out)->file);
+    }
     destroy(out);
     return status;
+}
+
+void em_writer_discard(em_writer **out)
+{
+    if (*out && em_world_rank() == 0)
+        unlink((*out)->path);
+    em_writer_close(out, false);
 }
 
 int64_t em_writer_bytes(const em_writer *writer)

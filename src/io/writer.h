@@ -50,9 +50,8 @@ em_status em_writer_add_draws(em_writer *writer, const char *name, int64_t n_ser
 em_status em_writer_put_draws(em_writer *writer, int group, int64_t first, int64_t n,
                               const double *value);
 
-/* Has the group cut to `n_draw` draws (a run that ended early) when the file is closed. (same)
- * Local.
- */
+/* Has the group cut to `n_draw` draws (a run that ended early) when the file is complete. (same)
+ * Local. */
 em_status em_writer_truncate(em_writer *writer, int group, int64_t n_draw);
 
 /*
@@ -72,9 +71,12 @@ em_status em_writer_put_real(em_writer *writer, const char *name, double value);
 /* Pushes everything written so far to the file. Errors: EM_EIO. */
 em_status em_writer_flush(em_writer *writer);
 
-/* Marks the file complete (or leaves it incomplete), closes it and frees the writer; NULL-safe.
- * Errors: EM_EIO. */
+/* Marks the file complete, closes it and frees the writer; NULL-safe. Not `complete`: it stays
+ * marked incomplete, and the message of what went wrong stays too. Errors: EM_EIO. */
 em_status em_writer_close(em_writer **writer, bool complete);
+
+/* Closes and removes a file that holds nothing yet, and frees the writer; NULL-safe. */
+void em_writer_discard(em_writer **writer);
 
 /* Bytes of draws written so far by all ranks, for reports. Local. */
 int64_t em_writer_bytes(const em_writer *writer);

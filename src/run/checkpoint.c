@@ -1,5 +1,6 @@
 #include "run/checkpoint.h"
 
+#include "base/fault.h"
 #include "base/memory.h"
 #include "io/archive.h"
 #include "io/reader.h"
@@ -20,9 +21,20 @@ em_status em_beside(const em_config *config, const char *suffix, char **path)
 
 static em_status move(const char *from, const char *to)
 {
-    if (rename(from, to) == 0)
-        return EM_OK;
+    const em_status status = em_fault_file("file-rename", from);
+
+    if (status || rename(from, to) == 0)
+        return status;
     return em_fail(EM_EIO, "%s: cannot be renamed to %s: %s", from, to, strerror(errno));
+}
+
+static em_status take_away(const char *path)
+{
+    const em_status status = em_fault_file("file-remove", path);
+
+    if (status || unlink(path) == 0 || errno == ENOENT)
+        return status;
+    return em_fail(EM_EIO, "%s: cannot be removed: %s", path, strerror(errno));
 }
 
 /* So that a rename is not lost with the power. */
@@ -56,19 +68,23 @@ static em_status copy_file(const char *path, const char *to)
 {
     char part[4096];
     const int source = open(path, O_RDONLY);
-    em_status status = EM_OK;
+    em_status status = em_fault_file("file-copy", path);
 
     snprintf(part, sizeof part, "%s.part", to);
     const int target = open(part, O_WRONLY | O_CREAT | O_TRUNC, 0666);
-    if (source < 0 || target < 0)
+    if (!status && (source < 0 || target < 0))
         status = em_fail(EM_EIO, "%s: cannot be copied to %s: %s", path, part, strerror(errno));
-    else
+    if (!status)
         status = copy_bytes(source, target, path);
     if (source >= 0)
         close(source);
     if (target >= 0)
         close(target);
-    return status ? status : move(part, to);
+    if (!status)
+        status = move(part, to);
+    if (status)
+        unlink(part);
+    return status;
 }
 
 em_status em_draws_set_aside(const em_config *config)
@@ -99,7 +115,7 @@ static em_status remove_beside(const em_config *config, const char *suffix)
     em_status status = em_beside(config, suffix, &path);
 
     if (!status && em_world_rank() == 0)
-        unlink(path);
+        status = take_away(path);
     em_release(&path);
     return em_agree(status);
 }
@@ -112,7 +128,7 @@ em_status em_draws_forget(const em_config *config)
 em_status em_checkpoint_forget(const em_config *config)
 {
     static const char *const suffixes[] = {".checkpoint", ".checkpoint.previous", ".checkpoint.new",
-                                           ".draws"};
+                                           ".draws", ".draws.part"};
     em_status status = EM_OK;
 
     for (size_t i = 0; !status && i < sizeof suffixes / sizeof *suffixes; i++)
@@ -201,7 +217,7 @@ static em_status write_archive(const em_config *config, const em_grid *grid, con
         status = em_archive_put_text(archive, "data_hash", hash);
     if (!status)
         status = visit(state, em_archive_visitor(archive));
-    closed = em_archive_close(&archive);
+    closed = em_archive_close(&archive, !status);
     return status ? status : closed;
 }
 
@@ -244,7 +260,7 @@ static em_status read_archive(const em_config *config, const em_grid *grid, cons
         status = check_origin(config, archive, hash);
     if (!status)
         status = visit(state, em_archive_visitor(archive));
-    em_archive_close(&archive);
+    em_archive_close(&archive, false);
     em_release(&path);
     return status;
 }
@@ -259,7 +275,7 @@ em_status em_checkpoint_restore(const em_config *config, const em_grid *grid, ui
     for (int i = 0; i < 2; i++) {
         const em_status status = read_archive(config, grid, suffixes[i], data_hash, visit, state);
         *found = status == EM_OK;
-        if (*found || status == EM_ECONFIG || status == EM_EMEMORY)
+        if (status != EM_EDATA) /* what cannot be read now may be the next time */
             return status;
         if (i == 0)
             snprintf(reason, sizeof reason, "%s", em_error_text());
@@ -295,19 +311,18 @@ static em_status look_at_complete(const em_config *config, em_reader *reader, em
     return EM_OK;
 }
 
-/* Rank 0. What cannot be read, or is not complete, is partial. */
+/* Rank 0. What is damaged, or not complete, is partial. */
 static em_status look_at_output(const em_config *config, em_standing *standing)
 {
     em_reader *reader = NULL;
     int64_t complete = 0;
-    em_status status = EM_OK;
+    em_status status = em_reader_open(config->output.file, "posterior", &reader);
 
     *standing = EM_STANDS_PARTIAL;
-    if (em_reader_open(config->output.file, "posterior", &reader) == EM_OK &&
-        em_reader_int(reader, "complete", &complete) && complete)
+    if (!status && em_reader_int(reader, "complete", &complete) && complete)
         status = look_at_complete(config, reader, standing);
     em_reader_close(&reader);
-    return status;
+    return status == EM_EDATA ? EM_OK : status;
 }
 
 em_status em_checkpoint_look(const em_config *config, em_standing *standing)

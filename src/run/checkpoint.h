@@ -26,7 +26,8 @@ em_status em_checkpoint_save(const em_config *config, const em_grid *grid, uint6
 /*
  * Restores the state from the newest valid checkpoint. *found is false where there is none, with
  * the reason in em_error_text() when a file was there. Errors: EM_ECONFIG when it is of another
- * config (naming the keys that differ; draws, stop rule and output may) or of other data.
+ * config (naming the keys that differ; draws, stop rule and output may) or of other data; EM_EIO
+ * when one that may be valid cannot be read.
  */
 em_status em_checkpoint_restore(const em_config *config, const em_grid *grid, uint64_t data_hash,
                                 em_visit *visit, void *state, bool *found);

@@ -1,9 +1,6 @@
-#include "run/output.h"
-
 #include "base/memory.h"
-#include "io/reader.h"
-#include "io/writer.h"
 #include "par/world.h"
+#include "run/output_file.h"
 #include "version.h"
 
 #include <math.h>
@@ -14,36 +11,10 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-enum { MOST_VARIABLES = 256 };
-
-/* A group of draws that is being filled: posterior or sample_stats, of warmup or of sampling. */
-typedef struct em_draws {
-    int group; /* of the writer; -1: not stored */
-    int64_t width;
-    double *buffer; /* [n_local_chain][flush_every][width] */
-} em_draws;
-
-enum { POSTERIOR, STATS, UNCONSTRAINED, N_KIND };
-
-static const char *const group_names[N_KIND] = {"posterior", "sample_stats",
-                                                "unconstrained_posterior"};
-static const char *const warmup_names[N_KIND] = {"warmup_posterior", "warmup_sample_stats",
-                                                 "warmup_unconstrained_posterior"};
-
-struct em_output {
-    const em_config *config;
-    const em_grid *grid;
-    const em_model *model;
-    em_plan plan;
-    em_writer *writer;
-    int64_t n_local_chain;
-    double *constrained; /* [n_chain of the block = 1][all variables] */
-    int64_t n_selected;
-    int64_t selected_first[MOST_VARIABLES], selected_size[MOST_VARIABLES]; /* in `constrained` */
-    em_draws sampling[N_KIND], warmup[N_KIND];
-    int64_t first, count; /* the buffer holds stored draws first .. first + count of its phase */
-    bool in_warmup;       /* which phase that is */
-};
+const char *const em_sampling_group[EM_N_KIND] = {"posterior", "sample_stats",
+                                                  "unconstrained_posterior"};
+const char *const em_warmup_group[EM_N_KIND] = {"warmup_posterior", "warmup_sample_stats",
+                                                "warmup_unconstrained_posterior"};
 
 /* ---------------------------------------------------------------- which numbers */
 
@@ -76,9 +47,9 @@ em_status em_output_width(const em_config *config, const em_model *model, int64_
                            "%s: output.variables: found '%s', expected variables of model %s",
                            config->path, config->output.variables.value[i], model->ops->name);
     }
-    if (model->n_variable > MOST_VARIABLES)
+    if (model->n_variable > EM_MOST_VARIABLES)
         return em_fail(EM_EINTERNAL, "model %s has more than %d variables", model->ops->name,
-                       MOST_VARIABLES);
+                       EM_MOST_VARIABLES);
     for (int64_t k = 0; k < model->n_variable; k++)
         if (is_selected(config, model->variable[k].name))
             *width += variable_size(&model->variable[k]);
@@ -121,7 +92,7 @@ static int64_t stat_series(const em_sampler_ops *sampler, em_series *series)
 }
 
 static em_status add_group(em_output *output, const char *name, int64_t n_series,
-                           const em_series *series, int64_t n_draw, em_draws *out)
+                           const em_series *series, int64_t n_draw, em_draw_group *out)
 {
     em_status status;
 
@@ -136,25 +107,25 @@ static em_status add_group(em_output *output, const char *name, int64_t n_series
 
 static em_status add_draws(em_output *output)
 {
-    em_series series[MOST_VARIABLES];
+    em_series series[EM_MOST_VARIABLES];
     em_status status = EM_OK;
 
-    for (int kind = 0; !status && kind < N_KIND; kind++) {
+    for (int kind = 0; !status && kind < EM_N_KIND; kind++) {
         int64_t n = 1;
         output->sampling[kind].group = output->warmup[kind].group = -1;
-        if (kind == POSTERIOR)
+        if (kind == EM_POSTERIOR)
             n = posterior_series(output, series);
-        else if (kind == STATS)
+        else if (kind == EM_STATS)
             n = stat_series(output->config->sampler, series);
         else if (output->config->output.save_unconstrained)
             series[0] = (em_series){{.name = "theta", .n_axes = 1, .shape = {output->model->dim}},
                                     EM_STORE_REAL};
         else
             continue;
-        status = add_group(output, group_names[kind], n, series, output->plan.n_draw,
+        status = add_group(output, em_sampling_group[kind], n, series, output->plan.n_draw,
                            &output->sampling[kind]);
         if (!status && output->plan.n_warmup_draw > 0)
-            status = add_group(output, warmup_names[kind], n, series, output->plan.n_warmup_draw,
+            status = add_group(output, em_warmup_group[kind], n, series, output->plan.n_warmup_draw,
                                &output->warmup[kind]);
     }
     return status;
@@ -263,6 +234,8 @@ em_status em_output_create(const em_config *config, const em_grid *grid, const e
         output->plan = *plan;
         output->n_local_chain = em_grid_n_local_chain(grid);
         status = create_file(output, overwrite);
+        if (status)
+            em_writer_discard(&output->writer);
     }
     if (status)
         em_output_destroy(&output);
@@ -276,7 +249,7 @@ void em_output_destroy(em_output **out)
 
     if (!output)
         return;
-    for (int kind = 0; kind < N_KIND; kind++) {
+    for (int kind = 0; kind < EM_N_KIND; kind++) {
         em_release(&output->sampling[kind].buffer);
         em_release(&output->warmup[kind].buffer);
     }
@@ -287,7 +260,7 @@ void em_output_destroy(em_output **out)
 
 /* ---------------------------------------------------------------- draws */
 
-static double *row(const em_output *output, const em_draws *draws, int64_t chain)
+static double *row(const em_output *output, const em_draw_group *draws, int64_t chain)
 {
     return draws->buffer + (chain * output->plan.flush_every + output->count) * draws->width;
 }
@@ -310,7 +283,7 @@ static void take_stats(const em_sampler_ops *sampler, const em_block *block, int
         to[i] = block->stat[sampler->stats[i]][chain];
 }
 
-static const em_draws *phase(const em_output *output)
+static const em_draw_group *phase(const em_output *output)
 {
     return output->in_warmup ? output->warmup : output->sampling;
 }
@@ -328,12 +301,12 @@ void em_output_take(em_output *output, const em_block *block, int64_t iteration,
         output->first = done / output->plan.thin - 1;
     }
     for (int64_t c = 0; c < output->n_local_chain; c++) {
-        const em_draws *to = phase(output);
-        double *posterior = row(output, &to[POSTERIOR], c);
+        const em_draw_group *to = phase(output);
+        double *posterior = row(output, &to[EM_POSTERIOR], c);
         take_posterior(output, block, c, posterior);
-        take_stats(output->config->sampler, block, c, row(output, &to[STATS], c));
-        if (to[UNCONSTRAINED].buffer)
-            memcpy(row(output, &to[UNCONSTRAINED], c), block->theta + c * block->stride,
+        take_stats(output->config->sampler, block, c, row(output, &to[EM_STATS], c));
+        if (to[EM_UNCONSTRAINED].buffer)
+            memcpy(row(output, &to[EM_UNCONSTRAINED], c), block->theta + c * block->stride,
                    (size_t)block->dim * sizeof(double));
         if (!in_warmup)
             em_monitor_keep(monitor, c, output->first + output->count, posterior);
@@ -342,7 +315,7 @@ void em_output_take(em_output *output, const em_block *block, int64_t iteration,
 }
 
 /* The writer wants the draws of a chain right behind those of the one before. */
-static void close_ranks(const em_output *output, const em_draws *draws)
+static void close_ranks(const em_output *output, const em_draw_group *draws)
 {
     for (int64_t c = 1; c < output->n_local_chain && output->count < output->plan.flush_every; c++)
         memmove(draws->buffer + c * output->count * draws->width,
@@ -354,8 +327,8 @@ em_status em_output_flush(em_output *output)
 {
     em_status status = EM_OK;
 
-    for (int kind = 0; !status && kind < N_KIND && output->count > 0; kind++) {
-        const em_draws *from = &phase(output)[kind];
+    for (int kind = 0; !status && kind < EM_N_KIND && output->count > 0; kind++) {
+        const em_draw_group *from = &phase(output)[kind];
         if (from->group < 0)
             continue;
         close_ranks(output, from);
@@ -371,205 +344,7 @@ em_status em_output_sync(em_output *output)
     return em_writer_flush(output->writer);
 }
 
-/* ---------------------------------------------------------------- draws of an earlier file */
-
-static em_status holds(const em_grid *grid, const char *path, const char *group, int64_t n_draw,
-                       bool *can)
-{
-    em_reader *reader = NULL;
-    const em_status status = n_draw > 0 ? em_reader_open(path, group, &reader) : EM_OK;
-
-    if (n_draw > 0)
-        *can &= status == EM_OK && em_reader_n_chain(reader) == em_grid_n_chain(grid) &&
-                em_reader_n_draw(reader) >= n_draw;
-    em_reader_close(&reader);
-    return status == EM_EMEMORY ? status : EM_OK;
-}
-
-em_status em_output_can_restore(const em_config *config, const em_grid *grid, const em_plan *plan,
-                                const char *path, int64_t done, bool *can)
-{
-    const int n_kind = config->output.save_unconstrained ? N_KIND : UNCONSTRAINED;
-    const int64_t n_warmup = em_plan_stored(plan, done < plan->warmup ? done : plan->warmup);
-    const int64_t n_draw = done > plan->warmup ? em_plan_stored(plan, done) : 0;
-    double cannot;
-    em_status status = EM_OK;
-
-    *can = true;
-    for (int kind = 0; !status && kind < n_kind; kind++) {
-        status = holds(grid, path, group_names[kind], n_draw, can);
-        if (!status)
-            status = holds(grid, path, warmup_names[kind], n_warmup, can);
-    }
-    status = em_agree(status);
-    cannot = !*can;
-    em_grid_maximum(grid, 1, &cannot);
-    *can = cannot == 0;
-    return status;
-}
-
-/* Draws first .. first + n of all variables of a group, into the rows of a buffer. Local. */
-static em_status read_rows(const em_output *output, em_reader *reader, int64_t first, int64_t n,
-                           const em_draws *to)
-{
-    double *part = NULL;
-    int64_t column = 0;
-    em_status status = em_allocate(output->n_local_chain * n * to->width, sizeof *part, &part);
-
-    for (int64_t i = 0; !status && i < em_reader_n_variable(reader); i++) {
-        const int64_t size = em_reader_variable_at(reader, i)->size;
-        if (column + size > to->width)
-            return em_fail(EM_EDATA, "the draws set aside have other variables");
-        status = em_reader_draws(reader, i, em_grid_first_chain(output->grid),
-                                 output->n_local_chain, first, n, part);
-        for (int64_t r = 0; !status && r < output->n_local_chain * n; r++)
-            memcpy(to->buffer + r * to->width + column, part + r * size,
-                   (size_t)size * sizeof *part);
-        column += size;
-    }
-    em_release(&part);
-    return status;
-}
-
-static em_status copy_group(em_output *output, const char *path, const char *name, int64_t n_draw,
-                            const em_draws *to, em_monitor *monitor)
-{
-    const int64_t block = output->plan.flush_every;
-    em_reader *reader = NULL;
-    em_status status = em_agree(em_reader_open(path, name, &reader));
-
-    for (int64_t first = 0; !status && first < n_draw; first += block) {
-        const int64_t n = n_draw - first < block ? n_draw - first : block;
-        status = em_agree(read_rows(output, reader, first, n, to));
-        if (!status)
-            status = em_writer_put_draws(output->writer, to->group, first, n, to->buffer);
-        for (int64_t r = 0; !status && monitor && r < output->n_local_chain * n; r++)
-            em_monitor_keep(monitor, r / n, first + r % n, to->buffer + r * to->width);
-    }
-    em_reader_close(&reader);
-    return status;
-}
-
-em_status em_output_restore(em_output *output, const char *path, int64_t done, em_monitor *monitor)
-{
-    const em_plan *plan = &output->plan;
-    const int64_t n_warmup = em_plan_stored(plan, done < plan->warmup ? done : plan->warmup);
-    const int64_t n_draw = done > plan->warmup ? em_plan_stored(plan, done) : 0;
-    em_status status = EM_OK;
-
-    for (int kind = 0; !status && kind < N_KIND; kind++) {
-        if (output->sampling[kind].group >= 0 && n_draw > 0)
-            status = copy_group(output, path, group_names[kind], n_draw, &output->sampling[kind],
-                                kind == POSTERIOR ? monitor : NULL);
-        if (!status && output->warmup[kind].group >= 0 && n_warmup > 0)
-            status =
-                copy_group(output, path, warmup_names[kind], n_warmup, &output->warmup[kind], NULL);
-    }
-    return status ? status : em_writer_flush(output->writer);
-}
-
 /* ---------------------------------------------------------------- the end */
-
-/* Rows of numbers, one per M-step, of each pool of the run: [n_pool][n_m_step], on every rank. */
-static em_status gather_m_steps(const em_output *output, const em_adapt *adapt, size_t member,
-                                double *out)
-{
-    const int64_t n = em_adapt_n_m_step(adapt);
-    const bool shared = em_adapt_n_pool(adapt) == 1;
-    const int64_t n_local = shared ? 1 : output->n_local_chain;
-    double *local = NULL;
-    em_status status = em_agree(em_allocate(n_local * n, sizeof *local, &local));
-
-    for (int64_t pool = 0; !status && pool < n_local; pool++)
-        for (int64_t i = 0; i < n; i++)
-            memcpy(&local[pool * n + i], (const char *)&em_adapt_m_steps(adapt, pool)[i] + member,
-                   sizeof(double));
-    if (!status && shared)
-        memcpy(out, local, (size_t)n * sizeof *out);
-    else if (!status)
-        status = em_grid_gather_chains(output->grid, n, local, out);
-    em_release(&local);
-    return status;
-}
-
-static em_status put_m_steps(em_output *output, const em_adapt *adapt)
-{
-    static const struct {
-        const char *name;
-        size_t member;
-        em_storage storage;
-    } columns[] = {
-        {"iteration", offsetof(em_m_step, iteration), EM_STORE_INT},
-        {"kappa", offsetof(em_m_step, kappa), EM_STORE_REAL},
-        {"S_count", offsetof(em_m_step, s_count), EM_STORE_INT},
-        {"n_sample", offsetof(em_m_step, n_sample), EM_STORE_INT},
-        {"smallest_eigenvalue", offsetof(em_m_step, smallest), EM_STORE_REAL},
-        {"largest_eigenvalue", offsetof(em_m_step, largest), EM_STORE_REAL},
-        {"trace_deviation", offsetof(em_m_step, trace_deviation), EM_STORE_REAL},
-        {"diagonal_deviation", offsetof(em_m_step, diagonal_deviation), EM_STORE_REAL},
-    };
-    const int64_t n = em_adapt_n_m_step(adapt), n_pool = em_adapt_n_pool(adapt);
-    em_variable variable = {.n_axes = 1, .shape = {n}, .axis = {"m_step"}};
-    double *value = NULL;
-    em_status status;
-
-    if (n == 0)
-        return EM_OK;
-    if (n_pool > 1)
-        variable = (em_variable){.n_axes = 2, .shape = {n_pool, n}, .axis = {"chain", "m_step"}};
-    status = em_agree(em_allocate(n_pool * n, sizeof *value, &value));
-    for (size_t i = 0; !status && i < sizeof columns / sizeof *columns; i++) {
-        variable.name = columns[i].name;
-        status = gather_m_steps(output, adapt, columns[i].member, value);
-        if (!status)
-            status = em_writer_put_array(output->writer, "mass_adaptation", &variable,
-                                         columns[i].storage, value);
-    }
-    em_release(&value);
-    return status;
-}
-
-/* The final inverse mass of each pool, and the step size of each chain. */
-static em_status put_learned(em_output *output, const em_adapt *adapt)
-{
-    const em_structure structure = em_adapt_structure(adapt);
-    const int64_t dim = output->model->dim, size = em_mass_size(structure, dim);
-    const int64_t n_pool = em_adapt_n_pool(adapt), n_chain = em_grid_n_chain(output->grid);
-    const int64_t n_local = n_pool == 1 ? 1 : output->n_local_chain;
-    em_variable inverse = {.name = "inv_mass"};
-    const em_variable step = {
-        .name = "step_size", .n_axes = 1, .shape = {n_chain}, .axis = {"chain"}};
-    double *local = NULL, *all = NULL;
-    em_status status = em_allocate(n_local * size, sizeof *local, &local);
-
-    if (n_pool > 1) {
-        inverse.axis[inverse.n_axes] = "chain";
-        inverse.shape[inverse.n_axes++] = n_pool;
-    }
-    for (int i = 0; i < (structure == EM_MASS_DENSE ? 2 : 1); i++)
-        inverse.shape[inverse.n_axes++] = dim;
-    if (!status)
-        status = em_allocate(n_pool * size + n_chain, sizeof *all, &all);
-    status = em_agree(status);
-    for (int64_t i = 0; !status && i < n_local; i++)
-        em_mass_inverse(em_adapt_mass(adapt)[i], local + i * size);
-    if (!status && n_pool > 1)
-        status = em_grid_gather_chains(output->grid, size, local, all);
-    else if (!status)
-        memcpy(all, local, (size_t)size * sizeof *all);
-    if (!status)
-        status =
-            em_writer_put_array(output->writer, "mass_adaptation", &inverse, EM_STORE_REAL, all);
-    if (!status)
-        status =
-            em_grid_gather_chains(output->grid, 1, em_adapt_step_size(adapt), all + n_pool * size);
-    if (!status)
-        status = em_writer_put_array(output->writer, "mass_adaptation", &step, EM_STORE_REAL,
-                                     all + n_pool * size);
-    em_release(&local);
-    em_release(&all);
-    return status;
-}
 
 static em_status put_volatile(em_writer *writer, const em_grid *grid, double seconds)
 {
@@ -607,13 +382,11 @@ em_status em_output_finish(em_output *output, const em_adapt *adapt, int64_t n_d
 {
     em_status status = em_output_flush(output);
 
-    for (int kind = 0; !status && kind < N_KIND && n_draw < output->plan.n_draw; kind++)
+    for (int kind = 0; !status && kind < EM_N_KIND && n_draw < output->plan.n_draw; kind++)
         if (output->sampling[kind].group >= 0)
             status = em_writer_truncate(output->writer, output->sampling[kind].group, n_draw);
     if (!status)
-        status = put_m_steps(output, adapt);
-    if (!status)
-        status = put_learned(output, adapt);
+        status = em_output_put_learned(output, adapt);
     if (!status)
         status = put_verdict(output->writer, verdict);
     if (!status)

@@ -23,8 +23,8 @@ typedef struct em_verdict {
  * a selected variable that the model does not have. */
 em_status em_output_width(const em_config *config, const em_model *model, int64_t *width);
 
-/* Creates the file with all its groups, constant data and attributes. Collective. Errors: EM_EUSAGE
- * (it exists), EM_EIO, EM_EMEMORY. */
+/* Creates the file with all its groups, constant data and attributes; on failure it leaves none.
+ * Collective. Errors: EM_EUSAGE (it exists), EM_EIO, EM_EMEMORY. */
 em_status em_output_create(const em_config *config, const em_grid *grid, const em_model *model,
                            const em_plan *plan, bool overwrite, em_output **out);
 
@@ -41,7 +41,7 @@ em_status em_output_flush(em_output *output);
 em_status em_output_sync(em_output *output);
 
 /* True when the file holds the draws of this output's groups up to `done` iterations, of all
- * chains. Collective. Errors: EM_EMEMORY. */
+ * chains. Collective. Errors: EM_EIO, EM_EMEMORY. */
 em_status em_output_can_restore(const em_config *config, const em_grid *grid, const em_plan *plan,
                                 const char *path, int64_t done, bool *can);
 

@@ -1,0 +1,104 @@
+/* The draws of an earlier output of the same run, into a new one. */
+#include "base/memory.h"
+#include "io/reader.h"
+#include "par/world.h"
+#include "run/output_file.h"
+
+#include <string.h>
+
+/* Damaged draws are none; what only cannot be read now is a failure. */
+static em_status holds(const em_grid *grid, const char *path, const char *group, int64_t n_draw,
+                       bool *can)
+{
+    em_reader *reader = NULL;
+    const em_status status = n_draw > 0 ? em_reader_open(path, group, &reader) : EM_OK;
+
+    if (n_draw > 0)
+        *can &= status == EM_OK && em_reader_n_chain(reader) == em_grid_n_chain(grid) &&
+                em_reader_n_draw(reader) >= n_draw;
+    em_reader_close(&reader);
+    return status == EM_EDATA ? EM_OK : status;
+}
+
+em_status em_output_can_restore(const em_config *config, const em_grid *grid, const em_plan *plan,
+                                const char *path, int64_t done, bool *can)
+{
+    const int n_kind = config->output.save_unconstrained ? EM_N_KIND : EM_UNCONSTRAINED;
+    const int64_t n_warmup = em_plan_stored(plan, done < plan->warmup ? done : plan->warmup);
+    const int64_t n_draw = done > plan->warmup ? em_plan_stored(plan, done) : 0;
+    double cannot;
+    em_status status = EM_OK;
+
+    *can = true;
+    for (int kind = 0; !status && kind < n_kind; kind++) {
+        status = holds(grid, path, em_sampling_group[kind], n_draw, can);
+        if (!status)
+            status = holds(grid, path, em_warmup_group[kind], n_warmup, can);
+    }
+    status = em_agree(status);
+    cannot = !*can;
+    em_grid_maximum(grid, 1, &cannot);
+    *can = cannot == 0;
+    return status;
+}
+
+/* Draws first .. first + n of all variables of a group, into the rows of a buffer. Local. */
+static em_status read_rows(const em_output *output, em_reader *reader, int64_t first, int64_t n,
+                           const em_draw_group *to)
+{
+    double *part = NULL;
+    int64_t column = 0;
+    em_status status = em_allocate(output->n_local_chain * n * to->width, sizeof *part, &part);
+
+    for (int64_t i = 0; !status && i < em_reader_n_variable(reader); i++) {
+        const int64_t size = em_reader_variable_at(reader, i)->size;
+        if (column + size > to->width)
+            status = em_fail(EM_EDATA, "the draws set aside have other variables");
+        if (!status)
+            status = em_reader_draws(reader, i, em_grid_first_chain(output->grid),
+                                     output->n_local_chain, first, n, part);
+        for (int64_t r = 0; !status && r < output->n_local_chain * n; r++)
+            memcpy(to->buffer + r * to->width + column, part + r * size,
+                   (size_t)size * sizeof *part);
+        column += size;
+    }
+    em_release(&part);
+    return status;
+}
+
+static em_status copy_group(em_output *output, const char *path, const char *name, int64_t n_draw,
+                            const em_draw_group *to, em_monitor *monitor)
+{
+    const int64_t block = output->plan.flush_every;
+    em_reader *reader = NULL;
+    em_status status = em_agree(em_reader_open(path, name, &reader));
+
+    for (int64_t first = 0; !status && first < n_draw; first += block) {
+        const int64_t n = n_draw - first < block ? n_draw - first : block;
+        status = em_agree(read_rows(output, reader, first, n, to));
+        if (!status)
+            status = em_writer_put_draws(output->writer, to->group, first, n, to->buffer);
+        for (int64_t r = 0; !status && monitor && r < output->n_local_chain * n; r++)
+            em_monitor_keep(monitor, r / n, first + r % n, to->buffer + r * to->width);
+    }
+    em_reader_close(&reader);
+    return status;
+}
+
+em_status em_output_restore(em_output *output, const char *path, int64_t done, em_monitor *monitor)
+{
+    const em_plan *plan = &output->plan;
+    const int64_t n_warmup = em_plan_stored(plan, done < plan->warmup ? done : plan->warmup);
+    const int64_t n_draw = done > plan->warmup ? em_plan_stored(plan, done) : 0;
+    em_status status = EM_OK;
+
+    for (int kind = 0; !status && kind < EM_N_KIND; kind++) {
+        if (output->sampling[kind].group >= 0 && n_draw > 0)
+            status = copy_group(output, path, em_sampling_group[kind], n_draw,
+                                &output->sampling[kind], kind == EM_POSTERIOR ? monitor : NULL);
+        if (!status && output->warmup[kind].group >= 0 && n_warmup > 0)
+            status = copy_group(output, path, em_warmup_group[kind], n_warmup,
+                                &output->warmup[kind], NULL);
+    }
+    return status ? status : em_writer_flush(output->writer);
+}

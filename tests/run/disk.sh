@@ -1,0 +1,118 @@
+#!/usr/bin/env bash
+# Disks that refuse: full ones at several moments, files that may not grow, read-only ones. Each ends
+# soon with status 1 and one line naming the file and the reason, the last valid checkpoint stays,
+# and once there is room --resume gives the draws of an undisturbed run.   timeout: 400
+# shellcheck source=tests/run/lib.sh disable=SC2317
+. "$(dirname "$0")/lib.sh"
+cd "$scratch" || exit 1
+export SOURCE_DATE_EPOCH=0
+
+cat >run.yaml <<'YAML'
+model: {name: logistic, n: 50, intercept: false}
+sampler: {name: hmc, leapfrog_steps: 2}
+run: {chains: 3, warmup: 50, draws: 2000}
+output: {checkpoint_every: 0.1}
+YAML
+cat >large.yaml <<'YAML'
+model: {name: gaussian, dim: 100}
+sampler: {name: hmc, leapfrog_steps: 1}
+mass: {structure: diag}
+run: {chains: 3, warmup: 50, draws: 10000}
+YAML
+
+# On 1 rank without mpirun; what it says is kept in `why`.
+emass_on() { # RANKS ARGUMENT...
+    local n=$1 status=0
+    shift
+    if [ "$n" = 1 ]; then
+        timeout 60 "$emass" run "$@" --quiet 2>why || status=$?
+    else
+        timeout 60 mpirun -n "$n" "$emass" run "$@" --quiet 2>why || status=$?
+    fi
+    grep '^emass: ' why
+    return "$status"
+}
+
+refuses() { # REASON RANKS ARGUMENT...: status 1, one line, soon
+    local reason=$1 status=0 start=$SECONDS
+    shift
+    emass_on "$@" || status=$?
+    echo "status $status after $((SECONDS - start)) s"
+    [ "$status" = 1 ] && [ $((SECONDS - start)) -le 12 ] &&
+        [ "$(grep -c '^emass: ' why)" = 1 ] && grep -q "^emass: .*disk/out.h5.*: $reason" why
+}
+
+mount_disk() { # OPTIONS
+    mkdir -p disk && mount -t tmpfs -o "$1" tmpfs disk
+}
+
+# Ends with the disk unmounted, whatever happened on it.
+on_disk() { # OPTIONS COMMAND...
+    local status=0
+    mount_disk "$1" || return 1
+    shift
+    "$@" || status=$?
+    umount disk
+    return "$status"
+}
+
+checkpoint_is_kept() {
+    [ ! -e disk/out.h5.checkpoint.new ] && { [ "$1" = none ] || [ -s disk/out.h5.checkpoint ]; }
+}
+
+goes_on() { # RANKS: with room
+    mount -o remount,size=100m disk && emass_on "$1" run.yaml --output disk/out.h5 --resume &&
+        cmp reference.h5 disk/out.h5
+}
+
+full() { # RANKS CHECKPOINT: none | some
+    refuses 'No space left on device' "$1" run.yaml --output disk/out.h5 &&
+        checkpoint_is_kept "$2" && goes_on "$1"
+}
+
+# A checkpoint, and then no room for the output to be made anew.
+full_at_restart() { # RANKS
+    local status=0
+    emass_on "$1" run.yaml --output disk/out.h5 --max-time 0s || status=$?
+    [ "$status" = 75 ] && cp disk/out.h5.checkpoint kept && mount -o remount,size="$2" disk &&
+        refuses 'No space left on device' "$1" run.yaml --output disk/out.h5 --resume &&
+        [ ! -e disk/out.h5 ] && cmp kept disk/out.h5.checkpoint && goes_on "$1"
+}
+
+# MPI, too, makes files; the limit is above theirs, and the output above the limit.
+limited() ( # RANKS
+    mkdir -p disk && rm -f disk/*
+    ulimit -f $((20 * 1024))
+    refuses 'File too large' "$1" large.yaml --output disk/out.h5 && [ ! -e disk/out.h5 ]
+)
+
+read_only() { # RANKS
+    refuses 'Read-only file system' "$1" run.yaml --output disk/out.h5
+}
+
+read_only_restart() { # RANKS
+    local status=0
+    emass_on "$1" run.yaml --output disk/out.h5 --max-time 0s || status=$?
+    [ "$status" = 75 ] && mount -o remount,ro disk &&
+        refuses 'cannot be renamed.*Read-only file system' "$1" run.yaml --output disk/out.h5 --resume &&
+        mount -o remount,rw disk && goes_on "$1"
+}
+
+check 'an undisturbed run' emass_on 3 run.yaml --output reference.h5
+out=$(stat -c %s reference.h5) kib=1024
+for n in 1 3; do
+    check "$n ranks: an output that reaches the limit on file sizes" limited "$n"
+    if ! mount_disk size=1m 2>/dev/null; then
+        skip "$n ranks: disks that refuse" 'tmpfs cannot be mounted'
+        continue
+    fi
+    umount disk
+    check "$n ranks: no room at all" on_disk size=8k full "$n" none
+    check "$n ranks: no room for the draws" on_disk size=$((out / 2)) full "$n" none
+    check "$n ranks: no room for a checkpoint" on_disk size=$((out + 70 * kib)) full "$n" none
+    check "$n ranks: no room for the last copy" on_disk size=$((out * 3 / 2)) full "$n" some
+    check "$n ranks: no room at the restart" on_disk size=10m full_at_restart "$n" $((out + 200 * kib))
+    check "$n ranks: a read-only disk" on_disk ro read_only "$n"
+    check "$n ranks: a read-only disk at the restart" on_disk size=10m read_only_restart "$n"
+done
+finish
