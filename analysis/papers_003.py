@@ -191,6 +191,17 @@ def write_regression(page, results):
         ]
         for i in range(5)
     ]
+    figure, axes = panels(1, 5, 2, 2)
+    for i, ax in enumerate(axes.flat):
+        sd = np.sqrt(covariance[i, i])
+        grid = mean[i] + sd * np.linspace(-6, 6, 200)
+        ax.hist(draws[:, i], grid[::4], density=True, color="C0", histtype="step")
+        ax.plot(grid, np.exp(-(((grid - mean[i]) / sd) ** 2) / 2) / (sd * np.sqrt(2 * np.pi)), "k")
+        ax.axvline(THETA[i], color="C3", lw=0.8)
+        ax.set_title(f"theta[{i}]")
+    page.figure(
+        "003_fig5", figure, "Draws of the coefficients; exact posteriors in black, the truth in red."
+    )
     page.table(["", "truth of the data", "exact mean", "ours", "sd / exact sd"], rows)
     heat = np.sqrt(
         1 + 1e-4 / 2 * len(y) ** 2 / 1000 / 13

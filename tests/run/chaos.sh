@@ -22,6 +22,8 @@ settings=(
     'mass.estimator=gradient mass.share=none'
     'stop.r_hat=1.05 stop.ess=100 stop.check_every=40'
     'run.thin=2 run.draws=150 sampler.adapt_every=7'
+    'sampler.name=sghmc sampler.step_size=1e-3 sampler.minibatch=9000 mass.estimator=noise'
+    'sampler.name=sgnphmc sampler.minibatch=9000 mass.estimator=momentum sampler.learn_thermostat_mass=true'
 )
 
 ranks_of() { # the processes of this run, not mpirun's own

@@ -22,12 +22,12 @@ draws_in() { # SECONDS
     echo $(($(sed -nE 's/.*stopped by .* after ([0-9]+) of .*/\1/p' <<<"$said") * $1 / 10))
 }
 
-# Slurm looks for signals to send twice a minute, and sends what is due within the next half minute: the
-# one of 25 s before the end of the minute comes when 5 to 35 s of it are over, again and again. By
-# then the run would stop itself: what takes 180 s is stopped four times at least.
+# Slurm looks for signals to send twice a minute, and sends what is due within the next half minute:
+# here after 20 s at the earliest. After 35 s the run stops by itself, 25 s before the end. Earlier
+# signals may meet every start of the job just after it, and nothing gets done.
 short_limit() {
     local job
-    job=$(submit --time=1 --signal=USR1@25 "${script[@]}" --output limit.h5 "${long[@]}") &&
+    job=$(submit --time=1 --signal=USR1@10 "${script[@]}" --output limit.h5 "${long[@]}") &&
         done_well "$job" && restarts "$job" && [ "$(restarts "$job")" -ge 4 ]
 }
 
