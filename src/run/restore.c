@@ -42,24 +42,35 @@ em_status em_output_can_restore(const em_config *config, const em_grid *grid, co
     return status;
 }
 
-/* Draws first .. first + n of all variables of a group, into the rows of a buffer. Local. */
+/* Numbers at a time for all chains of the run: transfers are collective, and what is flushed at a
+ * time while drawing may be few. */
+enum { MOST_NUMBERS = 1 << 22 };
+
+/* Draws at a time: the same on all ranks. */
+static int64_t block_of(const em_output *output, int64_t width)
+{
+    const int64_t most = MOST_NUMBERS / (em_grid_n_chain(output->grid) * width);
+
+    return most > 1 ? most : 1;
+}
+
+/* Draws first .. first + n of all variables of a group, into rows of `width`. Local. */
 static em_status read_rows(const em_output *output, em_reader *reader, int64_t first, int64_t n,
-                           const em_draw_group *to)
+                           int64_t width, double *rows)
 {
     double *part = NULL;
     int64_t column = 0;
-    em_status status = em_allocate(output->n_local_chain * n * to->width, sizeof *part, &part);
+    em_status status = em_allocate(output->n_local_chain * n * width, sizeof *part, &part);
 
     for (int64_t i = 0; !status && i < em_reader_n_variable(reader); i++) {
         const int64_t size = em_reader_variable_at(reader, i)->size;
-        if (column + size > to->width)
+        if (column + size > width)
             status = em_fail(EM_EDATA, "the draws set aside have other variables");
         if (!status)
             status = em_reader_draws(reader, i, em_grid_first_chain(output->grid),
                                      output->n_local_chain, first, n, part);
         for (int64_t r = 0; !status && r < output->n_local_chain * n; r++)
-            memcpy(to->buffer + r * to->width + column, part + r * size,
-                   (size_t)size * sizeof *part);
+            memcpy(rows + r * width + column, part + r * size, (size_t)size * sizeof *part);
         column += size;
     }
     em_release(&part);
@@ -69,19 +80,24 @@ static em_status read_rows(const em_output *output, em_reader *reader, int64_t f
 static em_status copy_group(em_output *output, const char *path, const char *name, int64_t n_draw,
                             const em_draw_group *to, em_monitor *monitor)
 {
-    const int64_t block = output->plan.flush_every;
+    const int64_t block = block_of(output, to->width);
     em_reader *reader = NULL;
-    em_status status = em_agree(em_reader_open(path, name, &reader));
+    double *rows = NULL;
+    em_status status = em_reader_open(path, name, &reader);
 
+    if (!status)
+        status = em_allocate(output->n_local_chain * block * to->width, sizeof *rows, &rows);
+    status = em_agree(status);
     for (int64_t first = 0; !status && first < n_draw; first += block) {
         const int64_t n = n_draw - first < block ? n_draw - first : block;
-        status = em_agree(read_rows(output, reader, first, n, to));
+        status = em_agree(read_rows(output, reader, first, n, to->width, rows));
         if (!status)
-            status = em_writer_put_draws(output->writer, to->group, first, n, to->buffer);
+            status = em_writer_put_draws(output->writer, to->group, first, n, rows);
         for (int64_t r = 0; !status && monitor && r < output->n_local_chain * n; r++)
-            em_monitor_keep(monitor, r / n, first + r % n, to->buffer + r * to->width);
+            em_monitor_keep(monitor, r / n, first + r % n, rows + r * to->width);
     }
     em_reader_close(&reader);
+    em_release(&rows);
     return status;
 }
 

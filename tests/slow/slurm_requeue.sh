@@ -58,7 +58,7 @@ preempt() { # SECONDS JOB: with a notice of that long
 }
 
 check "a Slurm of 4 nodes starts" tests/cluster up 4
-long=(--set "run.draws=$(draws_in 180)") brief=(--set "run.draws=$(draws_in 20)")
+long=(--set "run.draws=$(draws_in 140)") brief=(--set "run.draws=$(draws_in 20)")
 echo "# ${long[*]}, ${brief[*]}"
 
 check "a limit of one minute, four times" on_cluster short_limit
