@@ -77,3 +77,8 @@ int64_t em_allocation_count(void)
 {
     return allocation_count;
 }
+
+bool em_is_believable(double numbers, double stored_bytes)
+{
+    return numbers <= 0x1p20 + 0x1p12 * stored_bytes;
+}

@@ -4,6 +4,7 @@
 
 #include "emass/status.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -36,5 +37,10 @@ em_status em_format_text(char **out, const char *format, ...) EM_PRINTF(2, 3);
 
 /* Number of allocations so far in this process: tests check that a step makes none. Local. */
 int64_t em_allocation_count(void);
+
+/* Whether a file that stores so many bytes may have so many numbers, stored or not: a million, and
+ * far more for each byte than compression gains. A damaged extent must not fill the memory. Local.
+ */
+bool em_is_believable(double numbers, double stored_bytes);
 
 #endif

@@ -14,10 +14,6 @@
 
 static const hsize_t max_numbers = (hsize_t)1 << 40; /* 8 TB: the product cannot overflow */
 
-/* Numbers that a dataset may have, stored or not, and how many more for each byte that is stored:
- * far more than compression gains. A damaged extent must not fill the memory. */
-static const double free_numbers = 0x1p20, numbers_per_byte = 0x1p12;
-
 /* Opens what `path` names; `colon` is where the dataset begins. */
 static em_status open_dataset(const char *path, const char *colon, hid_t *dataset)
 {
@@ -69,8 +65,8 @@ static em_status get_shape(const char *path, hid_t dataset, hsize_t shape[2])
     else if (!status && shape[0] > max_numbers / shape[1])
         status = em_fail(EM_EDATA, "%s: found %llu x %llu numbers, expected fewer", path,
                          (unsigned long long)shape[0], (unsigned long long)shape[1]);
-    else if (!status && (double)(shape[0] * shape[1]) >
-                            free_numbers + numbers_per_byte * (double)H5Dget_storage_size(dataset))
+    else if (!status &&
+             !em_is_believable((double)(shape[0] * shape[1]), (double)H5Dget_storage_size(dataset)))
         status = em_fail(EM_EDATA, "%s: found %llu x %llu numbers in %llu bytes, expected fewer",
                          path, (unsigned long long)shape[0], (unsigned long long)shape[1],
                          (unsigned long long)H5Dget_storage_size(dataset));

@@ -349,14 +349,19 @@ static em_status update_step_size(em_adapt *adapt)
     return status;
 }
 
-/* Momenta and thermostats that belong to a new mass. Collective. */
-static em_status refresh(em_adapt *adapt, em_sampler *sampler, em_target *target, em_block *block,
-                         int64_t done)
+/* What follows a new mass: momenta and thermostats that belong to it, and a step size, unless an
+ * earlier run has found the first one. Collective. */
+static em_status settle(em_adapt *adapt, em_sampler *sampler, em_target *target, em_block *block,
+                        int64_t done)
 {
     const em_step_context context = context_of(adapt, target, done);
+    em_status status = EM_OK;
 
-    return sampler->ops->refresh ? em_agree(sampler->ops->refresh(sampler, &context, block))
-                                 : EM_OK;
+    if (sampler->ops->refresh)
+        status = em_agree(sampler->ops->refresh(sampler, &context, block));
+    if (!status && !(adapt->has_step && done == 0))
+        status = search_step_size(adapt, sampler, target, block, done);
+    return status;
 }
 
 /* ---------------------------------------------------------------- E-step */
@@ -388,9 +393,7 @@ em_status em_adapt_start(em_adapt *adapt, em_sampler *sampler, em_target *target
     }
     begin_e_step(adapt, adapt->schedule.first);
     if (!status)
-        status = refresh(adapt, sampler, target, block, 0);
-    if (!status && !adapt->has_step)
-        status = search_step_size(adapt, sampler, target, block, 0);
+        status = settle(adapt, sampler, target, block, 0);
     return status;
 }
 
@@ -536,9 +539,7 @@ em_status em_adapt_meet(em_adapt *adapt, em_sampler *sampler, em_target *target,
     if (!status && m_steps)
         status = m_step(adapt, done);
     if (!status && (publishes || m_steps))
-        status = refresh(adapt, sampler, target, block, done);
-    if (!status && (publishes || m_steps))
-        status = search_step_size(adapt, sampler, target, block, done);
+        status = settle(adapt, sampler, target, block, done);
     if (done == adapt->schedule.warmup)
         freeze(adapt);
     em_publish_to_chains(adapt);

@@ -14,10 +14,6 @@
 enum { MOST_AXES = 8, LONGEST_LABEL = 256 };
 static const int64_t most_elements = INT64_C(1) << 24; /* more rows than a table is read for */
 
-/* Numbers that a dataset may have, stored or not, and how many more for each byte that is stored:
- * far more than compression gains. A damaged extent must not fill the memory. */
-static const double free_numbers = 0x1p20, numbers_per_byte = 0x1p12;
-
 typedef struct dataset {
     em_reader_variable variable;
     hid_t id;
@@ -36,7 +32,7 @@ struct em_reader {
 static bool is_believable(hid_t id, double numbers, hsize_t *stored)
 {
     *stored = H5Dget_storage_size(id);
-    return numbers <= free_numbers + numbers_per_byte * (double)*stored;
+    return em_is_believable(numbers, (double)*stored);
 }
 
 /* How many numbers a dataset claims, whatever the product of its extents. */

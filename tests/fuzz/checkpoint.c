@@ -23,26 +23,12 @@ enum { N_CHAIN = 3, N_SHARED = 4, DIM = 2, MOST_NUMBERS = 128, MOST_RANK = 4, TR
 /* Called once by libFuzzer. */
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 
-/* The rest of the recipe; it goes on with zeros, which always choose what is usual. */
-typedef struct recipe {
-    const uint8_t *next;
-    size_t left;
-} recipe;
-
 /* The checkpoint that is changed, as the program writes it. */
 static struct {
     em_grid *grid;
     uint8_t *bytes;
     size_t size;
 } sample;
-
-static unsigned next(recipe *r, unsigned n)
-{
-    if (r->left == 0)
-        return 0;
-    r->left--;
-    return *r->next++ % n;
-}
 
 /* ---------------------------------------------------------------- a state, saved and restored */
 

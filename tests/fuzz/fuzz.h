@@ -32,4 +32,19 @@ static inline const char *fuzz_file(const void *data, size_t size)
     return path;
 }
 
+/* An input as a recipe: the rest of it, which goes on with zeros. They always choose what is usual.
+ */
+typedef struct recipe {
+    const uint8_t *next;
+    size_t left;
+} recipe;
+
+static inline unsigned next(recipe *r, unsigned n)
+{
+    if (r->left == 0)
+        return 0;
+    r->left--;
+    return *r->next++ % n;
+}
+
 #endif

@@ -14,20 +14,6 @@
 
 enum { MOST_RANK = 12, MOST_VARIABLES = 4, READ_ELEMENTS = 3, MOST_BYTES = 1024 };
 
-/* The rest of the recipe; it goes on with zeros, which always choose what is usual. */
-typedef struct recipe {
-    const uint8_t *next;
-    size_t left;
-} recipe;
-
-static unsigned next(recipe *r, unsigned n)
-{
-    if (r->left == 0)
-        return 0;
-    r->left--;
-    return *r->next++ % n;
-}
-
 static hid_t text_type(size_t size)
 {
     hid_t type = H5Tcopy(H5T_C_S1);
