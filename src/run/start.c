@@ -1,4 +1,5 @@
 #include "base/memory.h"
+#include "mass/moments.h"
 #include "math/rng.h"
 #include "par/world.h"
 #include "run/engine.h"
@@ -92,11 +93,8 @@ static void place(const em_engine *engine, int64_t c, uint64_t attempt)
 
 static bool is_usable(const em_block *block, int64_t c)
 {
-    bool finite = isfinite(block->log_density[c]);
-
-    for (int64_t i = 0; i < block->dim; i++)
-        finite &= isfinite(block->gradient[c * block->stride + i]) != 0;
-    return finite;
+    return isfinite(block->log_density[c]) &&
+           em_all_finite(block->dim, block->gradient + c * block->stride);
 }
 
 em_status em_engine_start_chains(em_engine *engine)
