@@ -8,10 +8,12 @@
 
 #include "emass/status.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct em_visitor {
     void *context;
+    bool restores; /* it replaces the numbers: what is derived from them has to be made anew */
     /* x[n_local_chain][n]: rows of this rank's chains, kept by chain number. Collective. */
     em_status (*chains)(void *context, const char *name, int64_t n, double *x);
     /* x[n]: the same on all ranks. Collective. */

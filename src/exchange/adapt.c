@@ -24,6 +24,14 @@ static em_pool *pool_of(const em_adapt *adapt, int64_t chain)
     return &adapt->pools[adapt->shares ? 0 : chain];
 }
 
+/* Iterations until the chains of a pool have s_count samples together. */
+static int64_t e_step_length(const em_adapt *adapt)
+{
+    const int64_t chains = chains_per_pool(adapt);
+
+    return (adapt->s_count + chains - 1) / chains;
+}
+
 /* ---------------------------------------------------------------- set up */
 
 /* Whether the planned E-steps hold enough samples for a dense estimate. */
@@ -159,9 +167,10 @@ static em_status set_up(em_adapt *adapt, const em_sampler_ops *sampler, int64_t 
         status = choose_structure(adapt);
     adapt->s_count = options->s_count;
     adapt->e_step_from = adapt->schedule.first;
-    adapt->most_m_steps = adapt->estimator->windowed
-                              ? adapt->schedule.n_window
-                              : warmup * chains_per_pool(adapt) / options->s_count + 1;
+    adapt->most_m_steps =
+        adapt->estimator->windowed
+            ? adapt->schedule.n_window
+            : (adapt->schedule.last - adapt->schedule.first) / e_step_length(adapt) + 1;
     if (!status)
         status = create_noise(adapt, sampler);
     if (!status)
@@ -475,8 +484,7 @@ static int64_t next_window_end(const em_adapt *adapt, int64_t done)
 static int64_t next_m_step(const em_adapt *adapt, int64_t done)
 {
     const em_schedule *schedule = &adapt->schedule;
-    const int64_t chains = chains_per_pool(adapt);
-    const int64_t next = adapt->e_step_from + (adapt->s_count + chains - 1) / chains;
+    const int64_t next = adapt->e_step_from + e_step_length(adapt);
 
     if (!learns(adapt))
         return schedule->warmup;

@@ -6,6 +6,9 @@
 #include <stddef.h>
 #include <string.h>
 
+/* Numbers that each pool keeps about its step size. */
+enum { N_STEP_SIZE = 7 };
+
 /* Rows of numbers, one per pool: of the one that all chains share, or of each chain. */
 static em_status visit_pools(em_adapt *adapt, const em_visitor *visitor, const char *name,
                              int64_t n, double *x)
@@ -32,7 +35,7 @@ static em_status visit_member(em_adapt *adapt, const em_visitor *visitor, const 
 
 static em_status visit_step_sizes(em_adapt *adapt, const em_visitor *visitor, double *rows)
 {
-    enum { N = 7 };
+    enum { N = N_STEP_SIZE };
     em_status status;
 
     for (int64_t i = 0; i < adapt->n_pool; i++) {
@@ -64,6 +67,8 @@ static em_status visit_masses(em_adapt *adapt, const em_visitor *visitor, double
     for (int64_t i = 0; i < adapt->n_pool; i++)
         em_mass_inverse(adapt->pools[i].mass, rows + i * size);
     status = visit_pools(adapt, visitor, "inv_mass", size, rows);
+    if (status || !visitor->restores)
+        return status;
     for (int64_t i = 0; !status && i < adapt->n_pool; i++) {
         em_mass *mass = NULL;
         status = em_mass_create(adapt->structure, adapt->dim, rows + i * size, &mass);
@@ -88,23 +93,33 @@ static em_status visit_counters(em_adapt *adapt, const em_visitor *visitor)
     for (int i = 0; i < N; i++)
         value[i] = (double)*counters[i];
     status = visitor->shared(visitor->context, "adaptation", N, value);
+    if (!status && !(value[N - 1] >= 0 && value[N - 1] <= (double)adapt->most_m_steps))
+        status = em_fail(EM_EDATA, "a checkpoint has %g M-steps, expected 0 to %lld", value[N - 1],
+                         (long long)adapt->most_m_steps);
     for (int i = 0; !status && i < N; i++)
         *counters[i] = (int64_t)value[i];
     return status;
 }
 
+/* The widest array of a pool, of which `n_record` numbers are records of M-steps. */
+static int64_t widest_array(const em_adapt *adapt, int64_t n_record)
+{
+    const int64_t size = em_mass_size(adapt->structure, adapt->dim);
+    const int64_t widest = size > n_record ? size : n_record;
+
+    return widest > N_STEP_SIZE ? widest : N_STEP_SIZE;
+}
+
 em_status em_adapt_visit(em_adapt *adapt, int64_t done, const em_visitor *visitor)
 {
-    const int64_t n_record = adapt->most_m_steps * (int64_t)(sizeof(em_m_step) / sizeof(double));
-    const int64_t size = em_mass_size(adapt->structure, adapt->dim);
-    int64_t widest = size > n_record ? size : n_record;
     double *rows = NULL;
-    em_status status;
+    em_status status = visit_counters(adapt, visitor);
 
-    widest = widest > adapt->dim + 7 ? widest : adapt->dim + 7;
-    status = em_agree(em_allocate(adapt->n_pool * widest, sizeof *rows, &rows));
-    if (!status)
-        status = visit_counters(adapt, visitor);
+    if (status)
+        return status;
+    const int64_t n_record = adapt->n_m_step * (int64_t)(sizeof(em_m_step) / sizeof(double));
+    status =
+        em_agree(em_allocate(adapt->n_pool * widest_array(adapt, n_record), sizeof *rows, &rows));
     if (!status)
         status = visit_step_sizes(adapt, visitor, rows);
     if (!status)

@@ -15,7 +15,7 @@
 #include <xxhash.h>
 
 /* A change of what is saved, or how, is another version. */
-static const char magic[8] = {'E', 'M', 'A', 'S', 'S', 'C', 'K', '2'};
+static const char magic[8] = {'E', 'M', 'A', 'S', 'S', 'C', 'K', '3'};
 
 enum { MOST_TEXT = 1 << 24 };
 
@@ -297,7 +297,7 @@ static em_status start(const em_grid *grid, const char *path, bool saves, em_arc
         archive->grid = grid;
         archive->saves = saves;
         archive->file = H5I_INVALID_HID;
-        archive->visitor = (em_visitor){archive, visit_chains, visit_shared};
+        archive->visitor = (em_visitor){archive, !saves, visit_chains, visit_shared};
         status = em_copy_text(path, &archive->path);
     }
     *out = archive;
