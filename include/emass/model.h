@@ -17,10 +17,24 @@
 
 enum { EM_MAX_AXES = 3 };
 
+/* How numbers are stored; they are handed over as doubles. */
+typedef enum em_storage { EM_STORE_REAL, EM_STORE_INT, EM_STORE_BOOL } em_storage;
+
+/* The group of the output file that a reported variable stands in. */
+typedef enum em_report_group {
+    EM_POSTERIOR,
+    EM_LOG_LIKELIHOOD,       /* of each observation */
+    EM_POSTERIOR_PREDICTIVE, /* observations drawn anew */
+    EM_PREDICTIONS,          /* of what was not observed */
+    EM_N_REPORT_GROUP
+} em_report_group;
+
 /* A named array of parameters or data, as it will stand in the output file. */
 typedef struct em_variable {
     const char *name;
-    int n_axes; /* 0: a scalar */
+    em_storage storage;
+    em_report_group group; /* of what a model reports; of no meaning for data */
+    int n_axes;            /* 0: a scalar */
     int64_t shape[EM_MAX_AXES];
     const char *axis[EM_MAX_AXES];         /* name of each axis; NULL: <name>_dim_0, ... */
     const char *const *label[EM_MAX_AXES]; /* shape[i] UTF-8 labels of the axis; NULL: 0, 1, ... */
@@ -32,6 +46,12 @@ typedef struct em_datum {
     em_variable variable;
     const double *value; /* row-major; borrowed from the model */
 } em_datum;
+
+/* A draw of the run: what the random numbers of a report are counted by. */
+typedef struct em_draw {
+    uint64_t seed;            /* of the run */
+    int64_t chain, iteration; /* both from 0; iterations of warmup are counted too */
+} em_draw;
 
 /* The observations a likelihood is to be summed over: all (index NULL), or those listed. */
 typedef struct em_rows {
@@ -51,7 +71,7 @@ typedef struct em_model {
     const struct em_model_ops *ops;
     int64_t dim;           /* number of unconstrained parameters */
     int64_t n_observation; /* on this shard; 0: no likelihood that minibatches make sense for */
-    int64_t n_variable;    /* constrained variables, as reported */
+    int64_t n_variable;    /* what is reported of a draw */
     const em_variable *variable; /* [n_variable], owned by the model */
     int64_t n_datum;
     const em_datum *datum; /* [n_datum], owned by the model */
@@ -79,8 +99,14 @@ typedef struct em_model_ops {
     /* Adds the log prior (with Jacobian). Local. */
     em_status (*add_prior)(em_model *model, int64_t n_chain, int64_t stride, const double *theta,
                            double *log_density, double *gradient);
-    /* Writes the constrained variables of one chain, one after the other, row-major. Local. */
-    void (*constrain)(const em_model *model, const double *theta, double *out);
+    /*
+     * Writes the variables of one draw, one after the other, each row-major. What a model draws
+     * (predictions) it counts by `draw` alone (math/rng.h: EM_RNG_REPORT), so that it is the same
+     * on any number of ranks and after a restart. A recoverable status, with a message: what was
+     * not written is stored as NaN, and the run goes on and says so at its end. Local. Errors: of
+     * the model's own; a fatal one ends the run.
+     */
+    em_status (*report)(em_model *model, const em_draw *draw, const double *theta, double *out);
     /* OPTIONAL */
     /* Adds the log likelihood of this shard's observations; `rows` NULL: all of them. Local. */
     em_status (*add_likelihood)(em_model *model, int64_t n_chain, int64_t stride,

@@ -35,15 +35,15 @@ static void print_plan(const checker *check, const em_plan *plan)
     const em_config *config = check->config;
     const int64_t n_group = em_grid_n_group(check->grid);
     const int64_t most = em_deal_first(config->run.chains, n_group, 1);
-    const double draw = (double)plan->width * sizeof(double);
+    const double draw = (double)plan->width.all * sizeof(double);
 
     printf("%s\n", config->full);
     printf("# plan\n");
-    printf("# model      %s: %lld unconstrained parameters, %lld observations%s, %lld numbers per "
-           "draw\n",
-           config->model->name, (long long)check->model->dim,
-           (long long)check->model->n_observation,
-           em_grid_n_shard(check->grid) > 1 ? " on the first shard" : "", (long long)plan->width);
+    printf(
+        "# model      %s: %lld unconstrained parameters, %lld observations%s, %lld numbers per "
+        "draw\n",
+        config->model->name, (long long)check->model->dim, (long long)check->model->n_observation,
+        em_grid_n_shard(check->grid) > 1 ? " on the first shard" : "", (long long)plan->width.all);
     for (int64_t g = 0; g < n_group; g++)
         printf("# rank %-5lld chains %lld .. %lld\n", (long long)(g * em_grid_n_shard(check->grid)),
                (long long)em_deal_first(config->run.chains, n_group, g),
@@ -52,7 +52,7 @@ static void print_plan(const checker *check, const em_plan *plan)
            (long long)plan->warmup, (long long)plan->n_draw, (long long)plan->thin);
     printf("# memory     %.3g MB of draws per rank in buffers, %.3g MB watched for convergence\n",
            draw * (double)(most * plan->flush_every) / 1e6,
-           draw * (double)(most * plan->n_draw) / 1e6);
+           (double)(most * plan->n_draw * plan->width.posterior) * sizeof(double) / 1e6);
     printf("# output     %s, %.3g MB of draws\n", config->output.file,
            draw * (double)(config->run.chains * plan->n_draw) / 1e6);
 }
@@ -135,7 +135,7 @@ static em_status check_gradient(checker *check)
 static em_status load(checker *check, em_plan *plan)
 {
     const em_config *config = check->config;
-    int64_t width = 0;
+    em_width width = {0, 0};
     em_status status = em_grid_create(config->run.chains, config->run.shards, &check->grid);
 
     if (status)

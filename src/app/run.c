@@ -160,6 +160,12 @@ static em_status run(const run_command *command, const em_config *config)
     if (status || command->quiet || em_world_rank() != 0)
         return status;
     printf("%s\n", report.verdict);
+    if (report.unreported > 0)
+        fprintf(stderr,
+                "emass: warning: %lld draws could not be reported in full: what is missing is NaN "
+                "in the file%s%s\n",
+                (long long)report.unreported, report.failure[0] ? "; the first on this rank: " : "",
+                report.failure);
     if (report.note[0])
         fprintf(stderr, "emass: note: %s\n", report.note);
     return EM_OK;

@@ -47,16 +47,15 @@ static int64_t draws_per_chunk(const series *chunked, int64_t wanted)
 }
 
 /* The extents, and chunks of draws of one chain, so that a chunk belongs to one rank. */
-static void lay_out(em_draws *draws, const em_series *wanted, int64_t n_chunk_draw)
+static void lay_out(em_draws *draws, const em_variable *variable, int64_t n_chunk_draw)
 {
-    const em_variable *variable = &wanted->variable;
     series *out = &draws->series[draws->n_series++];
     em_dataset *dataset = &out->dataset;
 
-    out->storage = wanted->storage;
+    out->storage = variable->storage;
     out->size = em_variable_size(variable);
     draws->width += out->size;
-    dataset->type = em_dataset_type(wanted->storage);
+    dataset->type = em_dataset_type(variable->storage);
     out->item_bytes = H5Tget_size(dataset->type);
     dataset->n_axes = 2 + variable->n_axes;
     dataset->extent[EM_CHAIN_AXIS] = (hsize_t)em_grid_n_chain(draws->grid);
@@ -93,7 +92,7 @@ static em_status add_series(em_draws *draws, em_group *group, em_dimension *chai
 
     if (!status)
         status = em_agree(em_format_text(&added->path, "%s/%s", group->name, variable->name));
-    return status ? status : em_group_add(group, variable, added->storage, &added->dataset, axis);
+    return status ? status : em_group_add(group, variable, &added->dataset, axis);
 }
 
 /* The slab of this rank in draws first .. first + n, from its packed numbers; the site of a fault.
@@ -160,7 +159,7 @@ static em_status fill(const em_draws *draws, hid_t file, int64_t first)
 }
 
 em_status em_draws_create(const em_grid *grid, em_group *group, int64_t n_series,
-                          const em_series *wanted, int64_t n_draw, int64_t n_chunk_draw,
+                          const em_variable *wanted, int64_t n_draw, int64_t n_chunk_draw,
                           em_draws **out)
 {
     em_draws *draws = NULL;
@@ -188,7 +187,7 @@ em_status em_draws_create(const em_grid *grid, em_group *group, int64_t n_series
         status =
             em_dimension_get(&group->dimensions, "draw", n_draw, DRAW_CHUNK, NULL, &draws->draw);
     for (int64_t i = 0; i < n_series && !status; i++)
-        status = add_series(draws, group, chain, &wanted[i].variable, &draws->series[i]);
+        status = add_series(draws, group, chain, &wanted[i], &draws->series[i]);
     if (!status)
         status = em_agree(em_dimensions_finish(&group->dimensions));
     return status ? status : fill(draws, group->id, 0);

@@ -13,7 +13,7 @@ typedef struct em_draws em_draws;
  * all the same.
  */
 em_status em_draws_create(const em_grid *grid, em_group *group, int64_t n_series,
-                          const em_series *series, int64_t n_draw, int64_t n_chunk_draw,
+                          const em_variable *series, int64_t n_draw, int64_t n_chunk_draw,
                           em_draws **out);
 
 /* See em_writer_put_draws. Collective. Errors: EM_EIO, EM_EMEMORY, agreed. */

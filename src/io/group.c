@@ -42,37 +42,36 @@ em_status em_group_axes(em_group *group, const em_variable *variable, em_dimensi
     return status;
 }
 
-em_status em_group_add(em_group *group, const em_variable *variable, em_storage storage,
-                       em_dataset *dataset, em_dimension *const *axis)
+em_status em_group_add(em_group *group, const em_variable *variable, em_dataset *dataset,
+                       em_dimension *const *axis)
 {
     em_status status, attached;
 
-    dataset->type = em_dataset_type(storage);
+    dataset->type = em_dataset_type(variable->storage);
     status = em_dataset_create(group->id, variable->name, dataset);
     if (status)
         return status;
-    status = em_dataset_mark(dataset, storage);
+    status = em_dataset_mark(dataset, variable->storage);
     attached = em_dimension_attach(&group->dimensions, variable->name, dataset, axis);
     return em_agree(status ? status : attached);
 }
 
-static em_status write_values(const em_dataset *dataset, em_storage storage,
-                              const em_variable *variable, const double *value)
+static em_status write_values(const em_dataset *dataset, const em_variable *variable,
+                              const double *value)
 {
     const int64_t n = em_variable_size(variable);
     void *converted;
     em_status status = em_agree(em_allocate(n, H5Tget_size(dataset->type), &converted));
 
     if (!status) {
-        em_dataset_convert(storage, n, value, converted);
+        em_dataset_convert(variable->storage, n, value, converted);
         status = em_agree(em_dataset_write_all(dataset, converted));
     }
     em_release(&converted);
     return status;
 }
 
-em_status em_group_put(em_group *group, const em_variable *variable, em_storage storage,
-                       const double *value)
+em_status em_group_put(em_group *group, const em_variable *variable, const double *value)
 {
     em_dataset dataset = {.n_axes = variable->n_axes};
     em_dimension *axis[EM_DATASET_AXES];
@@ -81,11 +80,11 @@ em_status em_group_put(em_group *group, const em_variable *variable, em_storage 
     for (int i = 0; i < variable->n_axes; i++)
         dataset.extent[i] = (hsize_t)variable->shape[i];
     if (!status)
-        status = em_group_add(group, variable, storage, &dataset, axis);
+        status = em_group_add(group, variable, &dataset, axis);
     if (!status)
         status = em_agree(em_dimensions_finish(&group->dimensions));
     if (!status)
-        status = write_values(&dataset, storage, variable, value);
+        status = write_values(&dataset, variable, value);
     em_dataset_close(&dataset);
     return status;
 }

@@ -23,12 +23,11 @@ em_status em_group_axes(em_group *group, const em_variable *variable, em_dimensi
 
 /* Creates the dataset of a variable, whose extents and chunks are set, with its attributes.
  * Collective. Errors: EM_EIO, EM_EMEMORY, agreed. */
-em_status em_group_add(em_group *group, const em_variable *variable, em_storage storage,
-                       em_dataset *dataset, em_dimension *const *axis);
+em_status em_group_add(em_group *group, const em_variable *variable, em_dataset *dataset,
+                       em_dimension *const *axis);
 
 /* Creates and writes an array. Collective. Errors: EM_EIO, EM_EMEMORY, agreed. */
-em_status em_group_put(em_group *group, const em_variable *variable, em_storage storage,
-                       const double *value);
+em_status em_group_put(em_group *group, const em_variable *variable, const double *value);
 
 void em_group_close(em_group *group); /* Collective. */
 

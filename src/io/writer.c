@@ -154,7 +154,7 @@ static em_status get_group(em_writer *writer, const char *name, int *index)
 }
 
 em_status em_writer_add_draws(em_writer *writer, const char *name, int64_t n_series,
-                              const em_series *series, int64_t n_draw, int64_t n_chunk_draw,
+                              const em_variable *series, int64_t n_draw, int64_t n_chunk_draw,
                               int *group)
 {
     em_status status = get_group(writer, name, group);
@@ -178,12 +178,12 @@ em_status em_writer_truncate(em_writer *writer, int group, int64_t n_draw)
 }
 
 em_status em_writer_put_array(em_writer *writer, const char *name, const em_variable *variable,
-                              em_storage storage, const double *value)
+                              const double *value)
 {
     int group;
     em_status status = get_group(writer, name, &group);
 
-    return status ? status : em_group_put(&writer->group[group], variable, storage, value);
+    return status ? status : em_group_put(&writer->group[group], variable, value);
 }
 
 em_status em_writer_put_text(em_writer *writer, const char *name, const char *text)

@@ -15,15 +15,6 @@
 
 typedef struct em_writer em_writer;
 
-/* How a value is stored; the caller always hands doubles. */
-typedef enum em_storage { EM_STORE_REAL, EM_STORE_INT, EM_STORE_BOOL } em_storage;
-
-/* One dataset of (chain, draw, variable's axes). */
-typedef struct em_series {
-    em_variable variable;
-    em_storage storage;
-} em_series;
-
 /*
  * Creates the file, marked incomplete (root attribute `complete` = 0). Fails when it exists, unless
  * `overwrite`. (same) Errors: EM_EUSAGE (exists), EM_EIO.
@@ -37,7 +28,7 @@ em_status em_writer_create(const em_grid *grid, const char *path, bool overwrite
  * INT64_MIN, booleans false. Returns its handle in *group. (same) Errors: EM_EIO, EM_EMEMORY.
  */
 em_status em_writer_add_draws(em_writer *writer, const char *name, int64_t n_series,
-                              const em_series *series, int64_t n_draw, int64_t n_chunk_draw,
+                              const em_variable *series, int64_t n_draw, int64_t n_chunk_draw,
                               int *group);
 
 /*
@@ -60,7 +51,7 @@ em_status em_writer_truncate(em_writer *writer, int group, int64_t n_draw);
  * within a group must have the same extent. (same) Errors: EM_EIO.
  */
 em_status em_writer_put_array(em_writer *writer, const char *group, const em_variable *variable,
-                              em_storage storage, const double *value);
+                              const double *value);
 
 /* Attributes of the root; written again, they replace the old value (same length classes only for
  * text: keep it short or write it once). (same) Errors: EM_EIO. */

@@ -144,17 +144,19 @@ static em_status add_likelihood(em_model *model, int64_t n_chain, int64_t stride
 }
 
 /* mu, tau, theta, theta_tilde */
-static void constrain(const em_model *model, const double *theta, double *out)
+static em_status report(em_model *model, const em_draw *draw, const double *theta, double *out)
 {
     const int64_t n = ((const eight_schools *)model)->n_school;
     const double *theta_tilde = theta + THETA_TILDE;
 
+    (void)draw;
     out[0] = theta[MU];
     out[1] = exp(theta[ETA]);
     for (int64_t j = 0; j < n; j++) {
         out[2 + j] = out[0] + out[1] * theta_tilde[j];
         out[2 + n + j] = theta_tilde[j];
     }
+    return EM_OK;
 }
 
 const em_model_ops em_model_eight_schools = {
@@ -166,5 +168,5 @@ const em_model_ops em_model_eight_schools = {
     .create = create,
     .destroy = destroy,
     .add_prior = add_prior,
-    .constrain = constrain,
+    .report = report,
     .add_likelihood = add_likelihood};

@@ -322,9 +322,11 @@ static em_status add_likelihood(em_model *model, int64_t n_chain, int64_t stride
     return EM_OK;
 }
 
-static void constrain(const em_model *model, const double *theta, double *out)
+static em_status report(em_model *model, const em_draw *draw, const double *theta, double *out)
 {
+    (void)draw;
     memcpy(out, theta, (size_t)model->dim * sizeof *out);
+    return EM_OK;
 }
 
 const em_model_ops em_model_gaussian = {
@@ -337,4 +339,4 @@ const em_model_ops em_model_gaussian = {
     .destroy = destroy,
     .add_prior = add_prior,
     .add_likelihood = add_likelihood,
-    .constrain = constrain};
+    .report = report};

@@ -170,11 +170,13 @@ static em_status add_metric(em_model *model, bool prior, const double *theta, do
     return EM_OK;
 }
 
-static void constrain(const em_model *model, const double *theta, double *out)
+static em_status report(em_model *model, const em_draw *draw, const double *theta, double *out)
 {
     (void)model;
+    (void)draw;
     out[0] = theta[MU];
     out[1] = exp(theta[ETA]);
+    return EM_OK;
 }
 
 const em_model_ops em_model_normal_wishart = {
@@ -186,6 +188,6 @@ const em_model_ops em_model_normal_wishart = {
     .create = create,
     .destroy = destroy,
     .add_prior = add_prior,
-    .constrain = constrain,
+    .report = report,
     .add_likelihood = add_likelihood,
     .add_metric = add_metric};

@@ -108,9 +108,11 @@ static em_status add_likelihood(em_model *model, int64_t n_chain, int64_t stride
     return EM_OK;
 }
 
-static void constrain(const em_model *model, const double *theta, double *out)
+static em_status report(em_model *model, const em_draw *draw, const double *theta, double *out)
 {
+    (void)draw;
     memcpy(out, theta, (size_t)model->dim * sizeof *out);
+    return EM_OK;
 }
 
 static const em_variable scalar = {.name = "theta"};
@@ -142,7 +144,7 @@ const em_model_ops em_model_double_well = {.name = "double_well",
                                            .destroy = destroy,
                                            .add_prior = add_prior,
                                            .add_likelihood = add_likelihood,
-                                           .constrain = constrain};
+                                           .report = report};
 
 const em_model_ops em_model_double_well_tilted = {
     .name = "double_well_tilted",
@@ -154,7 +156,7 @@ const em_model_ops em_model_double_well_tilted = {
     .destroy = destroy,
     .add_prior = add_prior,
     .add_likelihood = add_likelihood,
-    .constrain = constrain};
+    .report = report};
 
 const em_model_ops em_model_banana = {
     .name = "banana",
@@ -166,4 +168,4 @@ const em_model_ops em_model_banana = {
     .destroy = destroy,
     .add_prior = add_prior,
     .add_likelihood = add_likelihood,
-    .constrain = constrain};
+    .report = report};

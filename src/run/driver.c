@@ -37,16 +37,19 @@ static em_status step(em_engine *engine, int64_t iteration)
     else
         for (int64_t c = 0; c < engine->block->n_chain; c++)
             engine->divergent[c] += engine->block->stat[EM_STAT_DIVERGING][c];
-    em_output_take(engine->output, engine->block, iteration, engine->monitor);
+    if (status >= 0)
+        status = em_output_take(engine->output, engine->block, iteration, engine->monitor,
+                                engine->unreported);
     return status < 0 ? status : EM_OK;
 }
 
-static em_status count_divergences(em_engine *engine)
+/* Over all chains. Collective. */
+static em_status count(const em_engine *engine, const double *of_chain, int64_t *out)
 {
     double sum = 0;
-    em_status status = em_grid_sum_chains(engine->grid, 1, engine->divergent, &sum);
+    em_status status = em_grid_sum_chains(engine->grid, 1, of_chain, &sum);
 
-    engine->report->divergences = (int64_t)llround(sum);
+    *out = (int64_t)llround(sum);
     return status;
 }
 
@@ -57,7 +60,7 @@ static em_status check(em_engine *engine, int64_t done, bool thorough)
                                         thorough, &engine->report->convergence);
 
     if (!status)
-        status = count_divergences(engine);
+        status = count(engine, engine->divergent, &engine->report->divergences);
     engine->report->seconds.diagnostics += em_clock() - start;
     return status;
 }
@@ -246,17 +249,21 @@ static em_status finish(em_engine *engine)
     if (convergence->n_draw != n_draw || !convergence->thorough)
         status = check(engine, engine->done, true);
     if (!status)
+        status = count(engine, engine->unreported, &engine->report->unreported);
+    if (!status)
         status = em_engine_save(engine);
     if (!status)
         status = em_draws_copy(engine->config);
+    snprintf(engine->report->failure, sizeof engine->report->failure, "%s",
+             em_output_failure(engine->output));
     word_verdict(engine, n_draw);
     note_momenta(engine);
     note_noise(engine);
     if (!status)
-        status = em_output_finish(engine->output, engine->adapt, n_draw,
-                                  &(em_verdict){engine->report->verdict, *convergence,
-                                                engine->report->divergences,
-                                                em_clock() - engine->started});
+        status = em_output_finish(
+            engine->output, engine->adapt, n_draw,
+            &(em_verdict){engine->report->verdict, *convergence, engine->report->divergences,
+                          engine->report->unreported, em_clock() - engine->started});
     if (!status)
         status = em_draws_forget(engine->config);
     engine->report->evaluations = em_target_evaluations(engine->target);

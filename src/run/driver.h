@@ -26,6 +26,8 @@ typedef struct em_report {
     char verdict[512]; /* one sentence, as stored in the file */
     char note[512];    /* what the user should know about the adaptation; "" where nothing */
     int64_t divergences, evaluations; /* of all chains in sampling; (chain, gradient) pairs here */
+    int64_t unreported;               /* draws of sampling whose report failed */
+    char failure[256];                /* why, the first on this rank; "": none did here */
     em_seconds seconds;
 } em_report;
 

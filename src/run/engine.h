@@ -24,9 +24,10 @@ typedef struct em_engine {
     em_plan plan;
     em_progress *progress;
     em_report *report;
-    double *divergent; /* [n_local_chain] divergences in sampling */
-    int64_t done;      /* iterations */
-    bool ended;        /* by the stop rule */
+    double *divergent;  /* [n_local_chain] divergences in sampling */
+    double *unreported; /* [n_local_chain] draws of sampling whose report failed */
+    int64_t done;       /* iterations */
+    bool ended;         /* by the stop rule */
     double started, last_checkpoint, longest_checkpoint; /* clock, clock, seconds */
 } em_engine;
 

@@ -59,10 +59,10 @@ static em_status put_m_steps(em_output *output, const em_adapt *adapt)
     status = em_agree(em_allocate(n_pool * n, sizeof *value, &value));
     for (size_t i = 0; !status && i < n_column; i++) {
         variable.name = columns[i].name;
+        variable.storage = columns[i].storage;
         status = gather_m_steps(output, adapt, columns[i].member, value);
         if (!status)
-            status = em_writer_put_array(output->writer, "mass_adaptation", &variable,
-                                         columns[i].storage, value);
+            status = em_writer_put_array(output->writer, "mass_adaptation", &variable, value);
     }
     em_release(&value);
     return status;
@@ -97,14 +97,12 @@ static em_status put_mass(em_output *output, const em_adapt *adapt)
     else if (!status)
         memcpy(all, local, (size_t)size * sizeof *all);
     if (!status)
-        status =
-            em_writer_put_array(output->writer, "mass_adaptation", &inverse, EM_STORE_REAL, all);
+        status = em_writer_put_array(output->writer, "mass_adaptation", &inverse, all);
     if (!status)
         status =
             em_grid_gather_chains(output->grid, 1, em_adapt_step_size(adapt), all + n_pool * size);
     if (!status)
-        status = em_writer_put_array(output->writer, "mass_adaptation", &step, EM_STORE_REAL,
-                                     all + n_pool * size);
+        status = em_writer_put_array(output->writer, "mass_adaptation", &step, all + n_pool * size);
     em_release(&local);
     em_release(&all);
     return status;

@@ -45,7 +45,7 @@ const em_field em_output_fields[] = {
     {"save_unconstrained", EM_FIELD_BOOL, AT(save_unconstrained), 0, 0, "false", NULL, NULL,
      "store the draws on the unconstrained scale too"},
     {"variables", EM_FIELD_TEXTS, AT(variables), 0, 0, "[]", NULL, NULL,
-     "variables to store; none named: all"},
+     "variables to store, * and ? as in file names; none named: all"},
     {"flush_every", EM_FIELD_INT, AT(flush_every), 1, 1e6, "100", NULL, NULL,
      "draws per write, and per chunk of the file"},
     {"checkpoint_every", EM_FIELD_DURATION, AT(checkpoint_every), 0, INFINITY, "10m", NULL, NULL,

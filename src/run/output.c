@@ -1,8 +1,10 @@
 #include "base/memory.h"
+#include "base/text.h"
 #include "par/world.h"
 #include "run/output_file.h"
 #include "version.h"
 
+#include <fnmatch.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,10 +13,20 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-const char *const em_sampling_group[EM_N_KIND] = {"posterior", "sample_stats",
-                                                  "unconstrained_posterior"};
-const char *const em_warmup_group[EM_N_KIND] = {"warmup_posterior", "warmup_sample_stats",
-                                                "warmup_unconstrained_posterior"};
+const char *const em_sampling_group[EM_N_KIND] = {[EM_POSTERIOR] = "posterior",
+                                                  [EM_LOG_LIKELIHOOD] = "log_likelihood",
+                                                  [EM_POSTERIOR_PREDICTIVE] =
+                                                      "posterior_predictive",
+                                                  [EM_PREDICTIONS] = "predictions",
+                                                  [EM_STATS] = "sample_stats",
+                                                  [EM_UNCONSTRAINED] = "unconstrained_posterior"};
+const char *const em_warmup_group[EM_N_KIND] = {
+    [EM_POSTERIOR] = "warmup_posterior",
+    [EM_LOG_LIKELIHOOD] = "warmup_log_likelihood",
+    [EM_POSTERIOR_PREDICTIVE] = "warmup_posterior_predictive",
+    [EM_PREDICTIONS] = "warmup_predictions",
+    [EM_STATS] = "warmup_sample_stats",
+    [EM_UNCONSTRAINED] = "warmup_unconstrained_posterior"};
 
 /* ---------------------------------------------------------------- which numbers */
 
@@ -30,30 +42,54 @@ static int64_t variable_size(const em_variable *variable)
 static bool is_selected(const em_config *config, const char *name)
 {
     for (int64_t i = 0; i < config->output.variables.count; i++)
-        if (strcmp(config->output.variables.value[i], name) == 0)
+        if (fnmatch(config->output.variables.value[i], name, 0) == 0)
             return true;
     return config->output.variables.count == 0;
 }
 
-em_status em_output_width(const em_config *config, const em_model *model, int64_t *width)
+static em_status check_selection(const em_config *config, const em_model *model)
 {
-    *width = 0;
     for (int64_t i = 0; i < config->output.variables.count; i++) {
         bool found = false;
         for (int64_t k = 0; k < model->n_variable; k++)
-            found |= strcmp(config->output.variables.value[i], model->variable[k].name) == 0;
+            found |= fnmatch(config->output.variables.value[i], model->variable[k].name, 0) == 0;
         if (!found)
             return em_fail(EM_ECONFIG,
                            "%s: output.variables: found '%s', expected variables of model %s",
-                           config->path, config->output.variables.value[i], model->ops->name);
+                           config->path, em_excerpt_of(config->output.variables.value[i]).text,
+                           model->ops->name);
     }
-    if (model->n_variable > EM_MOST_VARIABLES)
-        return em_fail(EM_EINTERNAL, "model %s has more than %d variables", model->ops->name,
-                       EM_MOST_VARIABLES);
-    for (int64_t k = 0; k < model->n_variable; k++)
-        if (is_selected(config, model->variable[k].name))
-            *width += variable_size(&model->variable[k]);
     return EM_OK;
+}
+
+em_status em_output_width(const em_config *config, const em_model *model, em_width *width)
+{
+    const em_status status = check_selection(config, model);
+
+    *width = (em_width){0, 0};
+    for (int64_t k = 0; !status && k < model->n_variable; k++)
+        if (is_selected(config, model->variable[k].name)) {
+            const int64_t size = variable_size(&model->variable[k]);
+            width->all += size;
+            width->posterior += model->variable[k].group == EM_POSTERIOR ? size : 0;
+        }
+    if (!status && width->posterior == 0)
+        return em_fail(
+            EM_ECONFIG,
+            "%s: output.variables selects nothing of the posterior of model %s, expected "
+            "at least one number",
+            config->path, model->ops->name);
+    return status;
+}
+
+bool em_output_has(const em_config *config, const em_model *model, int kind)
+{
+    bool has = kind == EM_STATS || (kind == EM_UNCONSTRAINED && config->output.save_unconstrained);
+
+    for (int64_t k = 0; k < model->n_variable; k++)
+        has |=
+            (int)model->variable[k].group == kind && is_selected(config, model->variable[k].name);
+    return has;
 }
 
 static em_storage stat_storage(em_stat stat)
@@ -65,39 +101,55 @@ static em_storage stat_storage(em_stat stat)
 
 /* ---------------------------------------------------------------- set up */
 
-static int64_t posterior_series(em_output *output, em_series *series)
+/* The variables that are stored, and room for those of a draw. Local. */
+static em_status select_variables(em_output *output)
 {
-    int64_t first = 0;
+    em_model *model = output->model;
+    em_status status = em_allocate(model->n_variable, sizeof *output->stored, &output->stored);
 
-    for (int64_t k = 0; k < output->model->n_variable; k++) {
-        const em_variable *variable = &output->model->variable[k];
-        if (is_selected(output->config, variable->name)) {
-            output->selected_first[output->n_selected] = first;
-            output->selected_size[output->n_selected] = variable_size(variable);
-            series[output->n_selected++] = (em_series){*variable, EM_STORE_REAL};
-        }
-        first += variable_size(variable);
+    for (int64_t k = 0; !status && k < model->n_variable; k++) {
+        const em_variable *variable = &model->variable[k];
+        const int64_t size = variable_size(variable);
+        if (is_selected(output->config, variable->name))
+            output->stored[output->n_stored++] = (em_stored){variable, output->n_reported, size};
+        output->n_reported += size;
     }
-    return output->n_selected;
+    return status ? status : em_allocate(output->n_reported, sizeof(double), &output->reported);
 }
 
-static int64_t stat_series(const em_sampler_ops *sampler, em_series *series)
+static int64_t report_series(const em_output *output, int kind, em_variable *series)
+{
+    int64_t n = 0;
+
+    for (int64_t k = 0; k < output->n_stored; k++)
+        if ((int)output->stored[k].variable->group == kind)
+            series[n++] = *output->stored[k].variable;
+    return n;
+}
+
+static int64_t stat_series(const em_sampler_ops *sampler, em_variable *series)
 {
     int64_t n = 0;
 
     for (; sampler->stats[n] != EM_STAT_COUNT; n++)
-        series[n] =
-            (em_series){{.name = em_stat_name[sampler->stats[n]]}, stat_storage(sampler->stats[n])};
+        series[n] = (em_variable){.name = em_stat_name[sampler->stats[n]],
+                                  .storage = stat_storage(sampler->stats[n])};
     return n;
 }
 
+static int64_t unconstrained_series(const em_output *output, em_variable *series)
+{
+    series[0] = (em_variable){.name = "theta", .n_axes = 1, .shape = {output->model->dim}};
+    return 1;
+}
+
 static em_status add_group(em_output *output, const char *name, int64_t n_series,
-                           const em_series *series, int64_t n_draw, em_draw_group *out)
+                           const em_variable *series, int64_t n_draw, em_draw_group *out)
 {
     em_status status;
 
     for (int64_t i = 0; i < n_series; i++)
-        out->width += variable_size(&series[i].variable);
+        out->width += variable_size(&series[i]);
     status = em_agree(em_allocate(output->n_local_chain * output->plan.flush_every * out->width,
                                   sizeof(double), &out->buffer));
     return status ? status
@@ -105,29 +157,34 @@ static em_status add_group(em_output *output, const char *name, int64_t n_series
                                         output->plan.flush_every, &out->group);
 }
 
+static em_status add_kind(em_output *output, int kind, em_variable *series)
+{
+    em_status status;
+    int64_t n;
+
+    output->sampling[kind].group = output->warmup[kind].group = -1;
+    if (!em_output_has(output->config, output->model, kind))
+        return EM_OK;
+    n = kind == EM_STATS           ? stat_series(output->config->sampler, series)
+        : kind == EM_UNCONSTRAINED ? unconstrained_series(output, series)
+                                   : report_series(output, kind, series);
+    status = add_group(output, em_sampling_group[kind], n, series, output->plan.n_draw,
+                       &output->sampling[kind]);
+    if (!status && output->plan.n_warmup_draw > 0)
+        status = add_group(output, em_warmup_group[kind], n, series, output->plan.n_warmup_draw,
+                           &output->warmup[kind]);
+    return status;
+}
+
 static em_status add_draws(em_output *output)
 {
-    em_series series[EM_MOST_VARIABLES];
-    em_status status = EM_OK;
+    em_variable *series = NULL;
+    em_status status =
+        em_agree(em_allocate(output->n_stored + EM_STAT_COUNT + 1, sizeof *series, &series));
 
-    for (int kind = 0; !status && kind < EM_N_KIND; kind++) {
-        int64_t n = 1;
-        output->sampling[kind].group = output->warmup[kind].group = -1;
-        if (kind == EM_POSTERIOR)
-            n = posterior_series(output, series);
-        else if (kind == EM_STATS)
-            n = stat_series(output->config->sampler, series);
-        else if (output->config->output.save_unconstrained)
-            series[0] = (em_series){{.name = "theta", .n_axes = 1, .shape = {output->model->dim}},
-                                    EM_STORE_REAL};
-        else
-            continue;
-        status = add_group(output, em_sampling_group[kind], n, series, output->plan.n_draw,
-                           &output->sampling[kind]);
-        if (!status && output->plan.n_warmup_draw > 0)
-            status = add_group(output, em_warmup_group[kind], n, series, output->plan.n_warmup_draw,
-                               &output->warmup[kind]);
-    }
+    for (int kind = 0; !status && kind < EM_N_KIND; kind++)
+        status = add_kind(output, kind, series);
+    em_release(&series);
     return status;
 }
 
@@ -209,30 +266,27 @@ static em_status create_file(em_output *output, bool overwrite)
         status = add_draws(output);
     for (int64_t i = 0; !status && i < output->model->n_datum; i++) {
         const em_datum *datum = &output->model->datum[i];
-        status = em_writer_put_array(output->writer, datum->group, &datum->variable, EM_STORE_REAL,
-                                     datum->value);
+        status = em_writer_put_array(output->writer, datum->group, &datum->variable, datum->value);
     }
     return status ? status : em_writer_flush(output->writer);
 }
 
-em_status em_output_create(const em_config *config, const em_grid *grid, const em_model *model,
+em_status em_output_create(const em_config *config, const em_grid *grid, em_model *model,
                            const em_plan *plan, bool overwrite, em_output **out)
 {
     em_output *output = NULL;
-    int64_t all = 0;
     em_status status = em_allocate(1, sizeof *output, &output);
 
-    for (int64_t k = 0; k < model->n_variable; k++)
-        all += variable_size(&model->variable[k]);
-    if (!status)
-        status = em_allocate(all, sizeof(double), &output->constrained);
-    status = em_agree(status);
     if (!status) {
         output->config = config;
         output->grid = grid;
         output->model = model;
         output->plan = *plan;
         output->n_local_chain = em_grid_n_local_chain(grid);
+        status = select_variables(output);
+    }
+    status = em_agree(status);
+    if (!status) {
         status = create_file(output, overwrite);
         if (status)
             em_writer_discard(&output->writer);
@@ -253,7 +307,8 @@ void em_output_destroy(em_output **out)
         em_release(&output->sampling[kind].buffer);
         em_release(&output->warmup[kind].buffer);
     }
-    em_release(&output->constrained);
+    em_release(&output->reported);
+    em_release(&output->stored);
     em_writer_close(&output->writer, false);
     em_release(out);
 }
@@ -265,15 +320,28 @@ static double *row(const em_output *output, const em_draw_group *draws, int64_t 
     return draws->buffer + (chain * output->plan.flush_every + output->count) * draws->width;
 }
 
-static void take_posterior(em_output *output, const em_block *block, int64_t chain, double *to)
+/* What the model reports of a draw, into row output->count of the groups. What a failed report did
+ * not write is NaN. Local. */
+static em_status take_report(em_output *output, const em_draw_group *groups, int64_t chain,
+                             const em_draw *draw, const double *theta)
 {
-    output->model->ops->constrain(output->model, block->theta + chain * block->stride,
-                                  output->constrained);
-    for (int64_t k = 0; k < output->n_selected; k++) {
-        memcpy(to, output->constrained + output->selected_first[k],
-               (size_t)output->selected_size[k] * sizeof *to);
-        to += output->selected_size[k];
+    double *next[EM_N_REPORT_GROUP];
+    em_status status;
+
+    for (int64_t i = 0; i < output->n_reported; i++)
+        output->reported[i] = NAN;
+    status = output->model->ops->report(output->model, draw, theta, output->reported);
+    for (int kind = 0; kind < EM_N_REPORT_GROUP; kind++)
+        next[kind] = groups[kind].buffer ? row(output, &groups[kind], chain) : NULL;
+    for (int64_t k = 0; k < output->n_stored; k++) {
+        const em_stored *stored = &output->stored[k];
+        double **to = &next[stored->variable->group];
+        memcpy(*to, output->reported + stored->first, (size_t)stored->size * sizeof **to);
+        *to += stored->size;
     }
+    if (status > 0 && !output->failure[0])
+        snprintf(output->failure, sizeof output->failure, "%s", em_error_text());
+    return status;
 }
 
 static void take_stats(const em_sampler_ops *sampler, const em_block *block, int64_t chain,
@@ -288,30 +356,42 @@ static const em_draw_group *phase(const em_output *output)
     return output->in_warmup ? output->warmup : output->sampling;
 }
 
-void em_output_take(em_output *output, const em_block *block, int64_t iteration,
-                    em_monitor *monitor)
+em_status em_output_take(em_output *output, const em_block *block, int64_t iteration,
+                         em_monitor *monitor, double *unreported)
 {
     const bool in_warmup = iteration < output->plan.warmup;
     const int64_t done = iteration + 1 - (in_warmup ? 0 : output->plan.warmup);
+    em_status status = EM_OK;
 
     if ((in_warmup && output->plan.n_warmup_draw == 0) || done % output->plan.thin != 0)
-        return;
+        return EM_OK;
     if (output->count == 0) {
         output->in_warmup = in_warmup;
         output->first = done / output->plan.thin - 1;
     }
-    for (int64_t c = 0; c < output->n_local_chain; c++) {
+    for (int64_t c = 0; status >= 0 && c < output->n_local_chain; c++) {
         const em_draw_group *to = phase(output);
-        double *posterior = row(output, &to[EM_POSTERIOR], c);
-        take_posterior(output, block, c, posterior);
+        const double *theta = block->theta + c * block->stride;
+        const em_draw draw = {(uint64_t)output->config->run.seed, block->first_chain + c,
+                              iteration};
+        status = take_report(output, to, c, &draw, theta);
         take_stats(output->config->sampler, block, c, row(output, &to[EM_STATS], c));
         if (to[EM_UNCONSTRAINED].buffer)
-            memcpy(row(output, &to[EM_UNCONSTRAINED], c), block->theta + c * block->stride,
+            memcpy(row(output, &to[EM_UNCONSTRAINED], c), theta,
                    (size_t)block->dim * sizeof(double));
-        if (!in_warmup)
-            em_monitor_keep(monitor, c, output->first + output->count, posterior);
+        if (!in_warmup) {
+            unreported[c] += status > 0;
+            em_monitor_keep(monitor, c, output->first + output->count,
+                            row(output, &to[EM_POSTERIOR], c));
+        }
     }
     output->count++;
+    return status < 0 ? status : EM_OK;
+}
+
+const char *em_output_failure(const em_output *output)
+{
+    return output->failure;
 }
 
 /* The writer wants the draws of a chain right behind those of the one before. */
@@ -374,7 +454,9 @@ static em_status put_verdict(em_writer *writer, const em_verdict *verdict)
         status = em_writer_put_real(writer, "worst_r_hat", verdict->convergence.r_hat);
     if (!status)
         status = em_writer_put_real(writer, "smallest_ess", verdict->convergence.ess);
-    return status ? status : em_writer_put_int(writer, "divergences", verdict->divergences);
+    if (!status)
+        status = em_writer_put_int(writer, "divergences", verdict->divergences);
+    return status ? status : em_writer_put_int(writer, "failed_reports", verdict->unreported);
 }
 
 em_status em_output_finish(em_output *output, const em_adapt *adapt, int64_t n_draw,

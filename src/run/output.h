@@ -15,23 +15,28 @@ typedef struct em_output em_output;
 typedef struct em_verdict {
     const char *text; /* one sentence */
     em_convergence convergence;
-    int64_t divergences;
+    int64_t divergences, unreported;
     double seconds; /* of sampling, warmup included */
 } em_verdict;
 
-/* Doubles of one stored draw for the variables that the config selects. Local. Errors: EM_ECONFIG,
- * a selected variable that the model does not have. */
-em_status em_output_width(const em_config *config, const em_model *model, int64_t *width);
+/* How many numbers of a draw are stored for the variables that the config selects: in all, and in
+ * the posterior. Local. Errors: EM_ECONFIG, a selected variable that the model does not have, or
+ * none of the posterior. */
+em_status em_output_width(const em_config *config, const em_model *model, em_width *width);
 
 /* Creates the file with all its groups, constant data and attributes; on failure it leaves none.
  * Collective. Errors: EM_EUSAGE (it exists), EM_EIO, EM_EMEMORY. */
-em_status em_output_create(const em_config *config, const em_grid *grid, const em_model *model,
+em_status em_output_create(const em_config *config, const em_grid *grid, em_model *model,
                            const em_plan *plan, bool overwrite, em_output **out);
 
 /* Takes what iteration `iteration` (from 0) left in the block: where it is a stored one, into the
- * buffer and, in sampling, to the monitor. Local. */
-void em_output_take(em_output *output, const em_block *block, int64_t iteration,
-                    em_monitor *monitor);
+ * buffer and, in sampling, to the monitor; counts in unreported[n_local_chain] the draws of
+ * sampling whose report failed recoverably. Local. Errors: what the model's report fails with. */
+em_status em_output_take(em_output *output, const em_block *block, int64_t iteration,
+                         em_monitor *monitor, double *unreported);
+
+/* Why a report failed, the first one on this rank; "": none did. Local. */
+const char *em_output_failure(const em_output *output);
 
 /* Writes what the buffer holds, if anything; the ranks must have taken the same iterations.
  * Collective. */
@@ -40,10 +45,10 @@ em_status em_output_flush(em_output *output);
 /* Forces what was written to the disk. Collective. */
 em_status em_output_sync(em_output *output);
 
-/* True when the file holds the draws of this output's groups up to `done` iterations, of all
+/* True when the file holds the draws of an output's groups up to `done` iterations, of all
  * chains. Collective. Errors: EM_EIO, EM_EMEMORY. */
-em_status em_output_can_restore(const em_config *config, const em_grid *grid, const em_plan *plan,
-                                const char *path, int64_t done, bool *can);
+em_status em_output_can_restore(const em_config *config, const em_grid *grid, const em_model *model,
+                                const em_plan *plan, const char *path, int64_t done, bool *can);
 
 /* Copies the draws up to `done` iterations from another file of the same run, and shows those of
  * sampling to the monitor. Collective. Errors: EM_EIO, EM_EDATA, EM_EMEMORY. */

@@ -7,7 +7,7 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-em_plan em_plan_create(const em_config *config, int64_t width)
+em_plan em_plan_create(const em_config *config, em_width width)
 {
     const em_run_options *run = &config->run;
 

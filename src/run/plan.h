@@ -4,6 +4,12 @@
 
 #include "run/config.h"
 
+/* How many numbers one stored draw has: of all groups that the model reports, and of the posterior,
+ * which is watched for convergence. */
+typedef struct em_width {
+    int64_t all, posterior;
+} em_width;
+
 typedef struct em_plan {
     int64_t warmup, total;         /* iterations: of warmup, in all */
     int64_t thin;                  /* iterations per stored draw */
@@ -11,10 +17,10 @@ typedef struct em_plan {
     int64_t flush_every;           /* stored draws per write; also the file's chunk */
     int64_t check_every;           /* draws between checks of convergence */
     bool has_stop_rule;
-    int64_t width; /* doubles of one stored draw: the saved variables */
+    em_width width;
 } em_plan;
 
-em_plan em_plan_create(const em_config *config, int64_t width);
+em_plan em_plan_create(const em_config *config, em_width width);
 
 /* Iterations done at the next point after `done` where the ranks must meet for writing or checking:
  * the end of warmup, a full buffer, a check, the end. */

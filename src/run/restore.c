@@ -20,17 +20,18 @@ static em_status holds(const em_grid *grid, const char *path, const char *group,
     return status == EM_EDATA ? EM_OK : status;
 }
 
-em_status em_output_can_restore(const em_config *config, const em_grid *grid, const em_plan *plan,
-                                const char *path, int64_t done, bool *can)
+em_status em_output_can_restore(const em_config *config, const em_grid *grid, const em_model *model,
+                                const em_plan *plan, const char *path, int64_t done, bool *can)
 {
-    const int n_kind = config->output.save_unconstrained ? EM_N_KIND : EM_UNCONSTRAINED;
     const int64_t n_warmup = em_plan_stored(plan, done < plan->warmup ? done : plan->warmup);
     const int64_t n_draw = done > plan->warmup ? em_plan_stored(plan, done) : 0;
     double cannot;
     em_status status = EM_OK;
 
     *can = true;
-    for (int kind = 0; !status && kind < n_kind; kind++) {
+    for (int kind = 0; !status && kind < EM_N_KIND; kind++) {
+        if (!em_output_has(config, model, kind))
+            continue;
         status = holds(grid, path, em_sampling_group[kind], n_draw, can);
         if (!status)
             status = holds(grid, path, em_warmup_group[kind], n_warmup, can);

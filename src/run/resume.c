@@ -43,6 +43,8 @@ static em_status visit_engine(void *state, const em_visitor *visitor)
         status = visit_block(engine->block, visitor);
     if (!status)
         status = visitor->chains(visitor->context, "divergent", 1, engine->divergent);
+    if (!status)
+        status = visitor->chains(visitor->context, "unreported", 1, engine->unreported);
     return status ? status : em_adapt_visit(engine->adapt, engine->done, visitor);
 }
 
@@ -87,8 +89,8 @@ em_status em_engine_resume(em_engine *engine, bool *resumed)
     if (!status)
         status = em_draws_set_aside(config);
     if (!status)
-        status = em_output_can_restore(config, engine->grid, &engine->plan, aside, engine->done,
-                                       resumed);
+        status = em_output_can_restore(config, engine->grid, engine->model, &engine->plan, aside,
+                                       engine->done, resumed);
     if (!status && !*resumed)
         warn("starting anew: the draws of the checkpoint are not to be had", em_error_text());
     if (!status && *resumed)

@@ -18,7 +18,7 @@ em_status em_engine_load(em_engine *engine)
         (uint64_t)engine->config->run.seed, em_grid_shard(engine->grid),
         em_grid_n_shard(engine->grid),
         em_takes_minibatches(engine->config->sampler, engine->config->sampler_options)};
-    int64_t width = 0;
+    em_width width = {0, 0};
     em_status status =
         engine->config->model->create(engine->config->model_options, &context, &engine->model);
 
@@ -69,12 +69,14 @@ em_status em_engine_create_chains(em_engine *engine)
         status = config->sampler->create(config->sampler_options, n_chain, dim, &engine->sampler);
     if (!status)
         status = em_allocate(n_chain, sizeof(double), &engine->divergent);
+    if (!status)
+        status = em_allocate(n_chain, sizeof(double), &engine->unreported);
     status = em_agree(status);
     if (!status)
         status = create_adaptation(engine);
     if (!status)
         status = em_monitor_create(engine->grid, &config->stop, config->run.draws,
-                                   engine->plan.width, monitored_bytes, &engine->monitor);
+                                   engine->plan.width.posterior, monitored_bytes, &engine->monitor);
     return status;
 }
 
@@ -138,5 +140,6 @@ void em_engine_destroy_chains(em_engine *engine)
     engine->sampler = NULL;
     em_block_destroy(&engine->block);
     em_release(&engine->divergent);
+    em_release(&engine->unreported);
     em_target_destroy(&engine->target);
 }

@@ -32,7 +32,7 @@ static double end_together(const em_grid *grid, double start)
 /* Seconds to write all draws, into a file that has its length already: the best of some passes. */
 static double seconds_by_writer(const em_grid *grid, const double *value)
 {
-    const em_series series = {{.name = "beta", .n_axes = 1, .shape = {WIDTH}}, EM_STORE_REAL};
+    const em_variable series = {.name = "beta", .n_axes = 1, .shape = {WIDTH}};
     em_writer *writer;
     double best = INFINITY;
     int group;

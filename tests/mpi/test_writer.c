@@ -20,21 +20,19 @@ enum { N_DRAW = 20, N_CHUNK = 8, N_WARMUP = 7, LONG_TEXT = 100000 };
 enum { STEPS = 28, FLAG = 29, WIDTH = 30, W_WIDTH = 5 }; /* columns of a draw */
 
 static const char *const school[] = {"Choate", "Phillips Exeter", "St. Paul\xe2\x80\x99s"};
-static const em_series posterior[] = {
-    {{.name = "mu"}, EM_STORE_REAL},
-    {{.name = "theta", .n_axes = 1, .shape = {3}, .axis = {"school"}, .label = {school}},
-     EM_STORE_REAL},
-    {{.name = "beta",
-      .n_axes = 3,
-      .shape = {2, 3, 4},
-      .axis = {[1] = "school"},
-      .label = {[1] = school}},
-     EM_STORE_REAL},
-    {{.name = "n_steps"}, EM_STORE_INT},
-    {{.name = "diverging"}, EM_STORE_BOOL},
+static const em_variable posterior[] = {
+    {.name = "mu"},
+    {.name = "theta", .n_axes = 1, .shape = {3}, .axis = {"school"}, .label = {school}},
+    {.name = "beta",
+     .n_axes = 3,
+     .shape = {2, 3, 4},
+     .axis = {[1] = "school"},
+     .label = {[1] = school}},
+    {.name = "n_steps", .storage = EM_STORE_INT},
+    {.name = "diverging", .storage = EM_STORE_BOOL},
 };
-static const em_series stats[] = {{{.name = "lp"}, EM_STORE_REAL}};
-static const em_series warmup[] = {{{.name = "w", .n_axes = 1, .shape = {W_WIDTH}}, EM_STORE_REAL}};
+static const em_variable stats[] = {{.name = "lp"}};
+static const em_variable warmup[] = {{.name = "w", .n_axes = 1, .shape = {W_WIDTH}}};
 
 static const char *path;
 
@@ -102,12 +100,11 @@ static em_status put_arrays(em_writer *writer)
     const em_variable count = {.name = "count"};
     const em_variable effect = {
         .name = "effect", .n_axes = 1, .shape = {3}, .axis = {"school"}, .label = {school}};
-    em_status status = em_writer_put_array(writer, "inv_mass", &matrix, EM_STORE_REAL, value);
+    em_status status = em_writer_put_array(writer, "inv_mass", &matrix, value);
 
     if (!status)
-        status = em_writer_put_array(writer, "observed_data", &effect, EM_STORE_REAL, value);
-    return status ? status
-                  : em_writer_put_array(writer, "observed_data", &count, EM_STORE_INT, value + 5);
+        status = em_writer_put_array(writer, "observed_data", &effect, value);
+    return status ? status : em_writer_put_array(writer, "observed_data", &count, value + 5);
 }
 
 /* Draws of three groups, in flushes that do not match the chunks. */

@@ -17,7 +17,7 @@ run: {chains: 4}
 YAML
 
 builds() {
-    make -j2 B=built CI=1 all && [ "$(wc -l <src/model/lighthouse.c)" -lt 40 ]
+    make -j2 B=built CI=1 all && [ "$(wc -l <src/model/lighthouse.c)" -le 40 ]
 }
 
 check 'the model of the README builds without a warning' builds
