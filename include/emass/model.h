@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { EM_MAX_AXES = 3 };
+enum { EM_MAX_AXES = 6 };
 
 /* How numbers are stored; they are handed over as doubles. */
 typedef enum em_storage { EM_STORE_REAL, EM_STORE_INT, EM_STORE_BOOL } em_storage;

@@ -4,7 +4,7 @@
 
 extern const em_model_ops em_model_banana, em_model_double_well, em_model_double_well_tilted,
     em_model_eight_schools, em_model_gaussian, em_model_linear, em_model_logistic,
-    em_model_normal_wishart;
+    em_model_normal_wishart, em_model_stan;
 
 const em_model_ops *const em_models[] = {&em_model_eight_schools,
                                          &em_model_gaussian,
@@ -14,4 +14,5 @@ const em_model_ops *const em_models[] = {&em_model_eight_schools,
                                          &em_model_double_well,
                                          &em_model_double_well_tilted,
                                          &em_model_banana,
+                                         &em_model_stan,
                                          NULL};

@@ -1,0 +1,36 @@
+/* The data of a Stan program: JSON as CmdStan reads it. */
+#ifndef EM_MODEL_STAN_DATA_H
+#define EM_MODEL_STAN_DATA_H
+
+#include "emass/model.h"
+
+#include <stdio.h>
+
+/* One variable of the data. */
+typedef struct em_stan_datum {
+    char *name;
+    int n_axes;
+    int64_t shape[EM_MAX_AXES];
+    bool is_integer; /* all its numbers are written as integers */
+    bool is_tuple;   /* the shape is that of an array of tuples */
+} em_stan_datum;
+
+typedef struct em_stan_data {
+    int64_t count, capacity;
+    em_stan_datum *datum; /* [count] */
+    char *text; /* the same data in one line, numbers as they were written, not finite ones as
+                   "NaN", "Inf" and "-Inf"; its braces left out */
+} em_stan_data;
+
+/*
+ * Reads an object of numbers, rectangular arrays of numbers, and tuples {"1": ..., "2": ...}; NaN,
+ * Infinity, Inf and their negatives may stand bare or as strings. `path` is what messages name.
+ * Local. Errors: EM_EDATA, naming file and line; EM_EMEMORY.
+ */
+em_status em_stan_data_read(const char *path, const char *text, em_stan_data **out);
+void em_stan_data_destroy(em_stan_data **data); /* NULL-safe. */
+
+/* Writes text as a JSON string. Local. */
+void em_stan_write_string(const char *text, FILE *out);
+
+#endif

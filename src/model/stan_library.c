@@ -1,0 +1,164 @@
+#include "model/stan_library.h"
+
+#include "base/memory.h"
+
+#include <ctype.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+enum { MAJOR = 2, STANLI_ABI = 2 };
+
+#define AT(member) offsetof(em_stan_library, member)
+static const struct {
+    const char *name;
+    size_t offset;
+} functions[] = {{"bs_model_construct", AT(construct)},
+                 {"bs_model_destruct", AT(destruct)},
+                 {"bs_free_error_msg", AT(free_error)},
+                 {"bs_param_names", AT(names)},
+                 {"bs_param_unc_names", AT(unconstrained_names)},
+                 {"bs_param_num", AT(count)},
+                 {"bs_param_unc_num", AT(count_unconstrained)},
+                 {"bs_log_density_gradient", AT(gradient)},
+                 {"bs_param_constrain", AT(constrain)},
+                 {"bs_param_unconstrain_json", AT(unconstrain)},
+                 {"bs_rng_construct", AT(rng_construct)},
+                 {"bs_rng_destruct", AT(rng_destruct)},
+                 {"bs_set_print_callback", AT(set_print)},
+                 {"stanli_stan_to_mir_with_opts", AT(translate)},
+                 {"stanli_string_free", AT(free_text)}};
+#undef AT
+enum { N_FUNCTION = sizeof functions / sizeof *functions, N_COMMON = N_FUNCTION - 2 };
+
+/* A symbol into whatever kind of pointer is at `to`. */
+static bool take(void *handle, const char *name, void *to)
+{
+    void *symbol = dlsym(handle, name);
+
+    memcpy(to, &symbol, sizeof symbol);
+    return symbol != NULL;
+}
+
+static em_status take_functions(const char *path, bool interpreter, em_stan_library *library)
+{
+    const int n = interpreter ? N_FUNCTION : N_COMMON;
+
+    for (int i = 0; i < n; i++)
+        if (!take(library->handle, functions[i].name, (char *)library + functions[i].offset))
+            return em_fail(EM_ECONFIG, "%s: no function %s in it, expected %s", path,
+                           functions[i].name,
+                           interpreter ? "libstanli.so" : "a Stan model compiled by BridgeStan 2");
+    return EM_OK;
+}
+
+static em_status check_version(const char *path, em_stan_library *library)
+{
+    const int *major, *minor;
+
+    if (!take(library->handle, "bs_major_version", &major) ||
+        !take(library->handle, "bs_minor_version", &minor))
+        return em_fail(EM_ECONFIG, "%s: no version of BridgeStan in it, expected %d", path, MAJOR);
+    library->minor = *minor;
+    if (*major == MAJOR)
+        return EM_OK;
+    return em_fail(EM_ECONFIG, "%s: found version %d.%d of BridgeStan, expected %d", path, *major,
+                   *minor, MAJOR);
+}
+
+/* The interpreter's own functions change with its version. */
+static em_status identify_interpreter(const char *path, em_stan_library *library)
+{
+    int (*abi)(void);
+    const char *(*build)(void);
+
+    if (!take(library->handle, "stanli_abi_version", &abi) ||
+        !take(library->handle, "stanli_build_id", &build))
+        return em_fail(EM_ECONFIG, "%s: not a libstanli.so", path);
+    if (abi() != STANLI_ABI)
+        return em_fail(EM_ECONFIG, "%s: found version %d of stanli's interface, expected %d", path,
+                       abi(), STANLI_ABI);
+    snprintf(library->identity, sizeof library->identity, "%s", build());
+    return EM_OK;
+}
+
+/* A compiled model is known by its bytes. */
+static em_status identify_compiled(const char *path, em_stan_library *library)
+{
+    enum { PART = 1 << 20 };
+    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    XXH64_state_t *state = XXH64_createState();
+    char *part = NULL;
+    ssize_t n = -1;
+    em_status status = em_allocate(PART, 1, &part);
+
+    if (!status && state && file >= 0) {
+        XXH64_reset(state, 0);
+        while ((n = read(file, part, PART)) > 0)
+            XXH64_update(state, part, (size_t)n);
+        snprintf(library->identity, sizeof library->identity, "xxh64:%016llx",
+                 (unsigned long long)XXH64_digest(state));
+    }
+    if (!status && n != 0)
+        status = em_fail(EM_ECONFIG, "%s: cannot be read: %s", path, strerror(errno));
+    if (file >= 0)
+        close(file);
+    XXH64_freeState(state);
+    em_release(&part);
+    return status;
+}
+
+/* dlopen would wait for ever at a FIFO, and look elsewhere for a name without a slash. */
+static em_status load(const char *path, em_stan_library *library)
+{
+    struct stat about;
+    char *named = NULL;
+    em_status status;
+
+    if (stat(path, &about) != 0)
+        return em_fail(EM_ECONFIG, "%s: cannot be read: %s", path, strerror(errno));
+    if (!S_ISREG(about.st_mode))
+        return em_fail(EM_ECONFIG, "%s: not a regular file, expected a shared object", path);
+    status = em_format_text(&named, "%s%s", strchr(path, '/') ? "" : "./", path);
+    if (status)
+        return status;
+    library->handle = dlopen(named, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    em_release(&named);
+    return library->handle ? EM_OK
+                           : em_fail(EM_ECONFIG, "%s: cannot be loaded: %s", path, dlerror());
+}
+
+em_status em_stan_library_open(const char *path, bool interpreter, em_stan_library *out)
+{
+    em_status status;
+
+    *out = (em_stan_library){.handle = NULL};
+    if ((status = load(path, out)) || (status = check_version(path, out)) ||
+        (status = take_functions(path, interpreter, out)))
+        return status;
+    return interpreter ? identify_interpreter(path, out) : identify_compiled(path, out);
+}
+
+em_status em_stan_library_fail(const em_stan_library *library, em_status status, const char *what,
+                               char *error)
+{
+    char text[1024];
+    size_t length = 0;
+
+    for (const char *c = error ? error : "no reason given"; *c && length < sizeof text - 1; c++)
+        if (!iscntrl((unsigned char)*c))
+            text[length++] = *c;
+        else if (length > 0 && text[length - 1] != ' ')
+            text[length++] = ' ';
+    while (length > 0 && text[length - 1] == ' ')
+        length--;
+    text[length] = '\0';
+    if (error)
+        library->free_error(error);
+    return em_fail(status, "%s: %s", what, text);
+}

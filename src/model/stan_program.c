@@ -1,0 +1,168 @@
+#include "model/stan_program.h"
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "model/stan_find.h"
+#include "par/world.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* As much room as a file asks for, not as it might. */
+static int64_t room_for(const char *path, int64_t most)
+{
+    struct stat about;
+
+    return stat(path, &about) == 0 && S_ISREG(about.st_mode) && about.st_size < most
+               ? (int64_t)about.st_size
+               : most;
+}
+
+em_status em_stan_read_text(const char *path, int64_t most, char **text)
+{
+    em_status status = EM_OK;
+
+    *text = NULL;
+    if (em_world_rank() == 0)
+        status = em_read_text_file(path, room_for(path, most), text);
+    status = em_agree(status);
+    return status ? status : em_broadcast_text(text);
+}
+
+/* ---------------------------------------------------------------- the library */
+
+/* Where the interpreter is, as one rank finds it. Collective. */
+static em_status find_interpreter(char **path)
+{
+    em_status status = EM_OK;
+
+    if (em_world_rank() == 0)
+        status = em_stan_find(path);
+    status = em_agree(status);
+    return status ? status : em_broadcast_text(path);
+}
+
+/* Copies of a file that differ from node to node would draw from models that differ. Collective. */
+static em_status compare_identities(const char *path, const em_stan_library *library)
+{
+    char first[sizeof library->identity];
+    em_status status = EM_OK;
+
+    memcpy(first, library->identity, sizeof first);
+    em_broadcast(first, sizeof first);
+    if (strcmp(first, library->identity) != 0)
+        status = em_fail(EM_ECONFIG, "%s: found build %s here, but %s on rank 0", path,
+                         library->identity, first);
+    return em_agree(status);
+}
+
+em_status em_stan_open(const char *path, bool interpreter, em_stan_library *out)
+{
+    char *found = NULL;
+    em_status status = EM_OK;
+
+    if (interpreter) {
+        status = find_interpreter(&found);
+        path = found;
+    }
+    if (!status)
+        status = em_agree(em_stan_library_open(path, interpreter, out));
+    if (!status)
+        status = compare_identities(path, out);
+    em_release(&found);
+    return status;
+}
+
+/* ---------------------------------------------------------------- translation */
+
+static void skip_to(const char **text, const char *mark)
+{
+    const char *at = strstr(*text, mark);
+
+    *text = at ? at + strlen(mark) : "";
+}
+
+/*
+ * The compiler's message, "Syntax error in 'string', line 2, column 13 ...:" with an excerpt of the
+ * program between two rulers and the reason after it, as "m.stan:2:13: Syntax error ...: reason".
+ * In an included file it names that instead of 'string'.
+ */
+static em_status translation_failed(const char *path, const char *message)
+{
+    static const char ruler[] = "   ---------------------------------------------";
+    char file[256] = "", kind[64] = "", place[64] = "";
+    long line = 0, column = 0;
+    const char *rest = message, *reason;
+
+    if (sscanf(message, "%63[^'\n] '%255[^']', line %ld, column %ld", kind, file, &line, &column) !=
+        4)
+        return em_fail(EM_EDATA, "%s: %s", path, message);
+    skip_to(&rest, ruler);
+    skip_to(&rest, ruler);
+    skip_to(&rest, "\n");
+    reason = rest + strspn(rest, " \n");
+    if (strlen(kind) > 4 && strcmp(kind + strlen(kind) - 3, " in") == 0)
+        kind[strlen(kind) - 3] = '\0';
+    snprintf(place, sizeof place, "%ld:%ld", line, column + 1);
+    return em_fail(EM_EDATA, "%s:%s: %s: %s", strcmp(file, "string") == 0 ? path : file, place,
+                   kind, *reason ? reason : message);
+}
+
+/* Messages are one line. */
+static void join_lines(char *text)
+{
+    char *to = text;
+
+    for (const char *from = text; *from; from++)
+        if ((unsigned char)*from >= 0x20)
+            *to++ = *from;
+        else if (to > text && to[-1] != ' ')
+            *to++ = ' ';
+    while (to > text && to[-1] == ' ')
+        to--;
+    *to = '\0';
+}
+
+static em_status fail_in_one_line(const char *path, const char *message)
+{
+    char text[2048];
+    const em_status status = translation_failed(path, message);
+
+    snprintf(text, sizeof text, "%s", em_error_text());
+    join_lines(text);
+    return em_fail(status, "%s", text);
+}
+
+static em_status translate(const em_stan_library *library, const char *path, const char *program,
+                           char **translated)
+{
+    const char *slash = strrchr(path, '/');
+    char error[4096] = "", *folder = NULL, *text = NULL;
+    em_status status =
+        em_format_text(&folder, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
+
+    if (!status) {
+        const char *const folders[] = {folder};
+        text = library->translate(program, folders, 1, 0, error, sizeof error);
+        error[sizeof error - 1] = '\0';
+        status = text ? em_copy_text(text, translated) : fail_in_one_line(path, error);
+    }
+    if (text)
+        library->free_text(text);
+    em_release(&folder);
+    return status;
+}
+
+em_status em_stan_translate(const em_stan_library *library, const char *path, const char *program,
+                            char **translated)
+{
+    em_status status = EM_OK;
+
+    *translated = NULL;
+    if (em_world_rank() == 0)
+        status = translate(library, path, program, translated);
+    status = em_agree(status);
+    return status ? status : em_broadcast_text(translated);
+}
