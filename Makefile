@@ -20,7 +20,8 @@ HDF5     = $(firstword $(foreach p,hdf5-openmpi hdf5-mpi hdf5,$(shell pkg-config
 PACKAGES = $(HDF5) lapacke openblas yaml-0.1 popt sleef zlib libxxhash
 PKG_CFLAGS := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
 PKG_LIBS   := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) -lhdf5_hl
-CHECK_LIBS  = $(shell pkg-config --cflags --libs check 2>/dev/null)
+CHECK_CFLAGS := $(shell pkg-config --cflags check 2>/dev/null)
+CHECK_LIBS   := $(shell pkg-config --libs check 2>/dev/null)
 
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef -Wno-psabi
 OPTIMISE.release := -O3
@@ -60,11 +61,16 @@ $(PROGRAM): $(filter $(B)/obj/app/%,$(OBJECTS)) $(LIBRARY)
 	$(if $(Q),@echo "  LD   $@")
 	$(Q)$(CC) $(ALL_CFLAGS) $^ $(LIBS) -o $@
 
-$(B)/tests/%: tests/%.c $(LIBRARY) $(B)/flags
+$(B)/tests/%.o: tests/%.c $(B)/flags
 	@mkdir -p $(@D)
 	$(if $(Q),@echo "  CC   $<")
-	$(Q)$(CC) $(ALL_CFLAGS) -Itests -I$(B) -MMD -MP $< $(LIBRARY) $(LIBS) $(CHECK_LIBS) -o $@
+	$(Q)$(CC) $(ALL_CFLAGS) $(CHECK_CFLAGS) -Itests -I$(B) -MMD -MP -c $< -o $@
 
+$(B)/tests/%: $(B)/tests/%.o $(LIBRARY)
+	$(if $(Q),@echo "  LD   $@")
+	$(Q)$(CC) $(ALL_CFLAGS) $< $(LIBRARY) $(LIBS) $(CHECK_LIBS) -o $@
+
+.SECONDARY: $(TESTS:=.o) $(BENCHES:=.o)
 tests: $(TESTS) $(BENCHES)
 
 deps:
