@@ -94,9 +94,16 @@ bool em_output_has(const em_config *config, const em_model *model, int kind)
 
 static em_storage stat_storage(em_stat stat)
 {
-    if (stat == EM_STAT_DIVERGING)
+    switch (stat) {
+    case EM_STAT_DIVERGING:
+    case EM_STAT_REACHED_MAX_TREEDEPTH:
         return EM_STORE_BOOL;
-    return stat == EM_STAT_N_STEPS ? EM_STORE_INT : EM_STORE_REAL;
+    case EM_STAT_TREE_DEPTH:
+    case EM_STAT_N_STEPS:
+        return EM_STORE_INT;
+    default:
+        return EM_STORE_REAL;
+    }
 }
 
 /* ---------------------------------------------------------------- set up */

@@ -2,25 +2,29 @@
 
 #include <stddef.h>
 
-extern const em_sampler_ops em_hmc;
+extern const em_sampler_ops em_hmc, em_nuts;
 extern const em_sampler_ops em_sgd, em_sgld, em_sgrld, em_sghmc_naive, em_sghmc, em_sgrhmc,
     em_recipe_constant;
 extern const em_sampler_ops em_sgnht, em_msgnht, em_rhmc, em_nphmc, em_sgnphmc, em_sgrnphmc;
 
-const em_sampler_ops *const em_samplers[] = {
-    &em_hmc,         &em_sgd,      &em_sgld,   &em_sgrld,
-    &em_sghmc_naive, &em_sghmc,    &em_sgrhmc, &em_recipe_constant,
-    &em_sgnht,       &em_msgnht,   &em_rhmc,   &em_nphmc,
-    &em_sgnphmc,     &em_sgrnphmc, NULL};
+const em_sampler_ops *const em_samplers[] = {&em_hmc,   &em_nuts,    &em_sgd,
+                                             &em_sgld,  &em_sgrld,   &em_sghmc_naive,
+                                             &em_sghmc, &em_sgrhmc,  &em_recipe_constant,
+                                             &em_sgnht, &em_msgnht,  &em_rhmc,
+                                             &em_nphmc, &em_sgnphmc, &em_sgrnphmc,
+                                             NULL};
 
 const char *const em_stat_name[EM_STAT_COUNT] = {
     [EM_STAT_LP] = "lp",
     [EM_STAT_ACCEPTANCE_RATE] = "acceptance_rate",
     [EM_STAT_STEP_SIZE] = "step_size",
+    [EM_STAT_TREE_DEPTH] = "tree_depth",
     [EM_STAT_N_STEPS] = "n_steps",
     [EM_STAT_DIVERGING] = "diverging",
+    [EM_STAT_REACHED_MAX_TREEDEPTH] = "reached_max_treedepth",
     [EM_STAT_ENERGY] = "energy",
     [EM_STAT_ENERGY_ERROR] = "energy_error",
+    [EM_STAT_MAX_ENERGY_ERROR] = "max_energy_error",
     [EM_STAT_INT_TIME] = "int_time",
     [EM_STAT_THERMOSTAT] = "thermostat",
 };

@@ -18,10 +18,13 @@ typedef enum em_stat {
     EM_STAT_LP,
     EM_STAT_ACCEPTANCE_RATE,
     EM_STAT_STEP_SIZE,
+    EM_STAT_TREE_DEPTH,
     EM_STAT_N_STEPS,
     EM_STAT_DIVERGING,
+    EM_STAT_REACHED_MAX_TREEDEPTH,
     EM_STAT_ENERGY,
     EM_STAT_ENERGY_ERROR,
+    EM_STAT_MAX_ENERGY_ERROR, /* of the trajectory, the one of largest absolute value */
     EM_STAT_INT_TIME,
     EM_STAT_THERMOSTAT, /* friction that a thermostat has found, per unit of time */
     EM_STAT_COUNT

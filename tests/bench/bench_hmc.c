@@ -95,6 +95,25 @@ static void overhead(em_structure structure, const char *name)
                  step / (10 * gradient));
 }
 
+/* Eight chains with trees of 63 leaves. */
+static void nuts_overhead(void)
+{
+    bench b;
+    double step, gradient, leaves = 0;
+
+    open_bench("model: {name: gaussian, dim: 10}\n"
+               "sampler: {name: nuts, step_size: 0.001, max_treedepth: 6}\n",
+               8, EM_MASS_DENSE, &b);
+    step = seconds_per_call(iterate, &b);
+    gradient = seconds_per_call(evaluate, &b);
+    for (int64_t c = 0; c < 8; c++)
+        leaves += b.block->stat[EM_STAT_N_STEPS][c] / 8;
+    close_bench(&b);
+    print_figure("framework beyond the gradient, dim 10, dense mass, nuts",
+                 (step / leaves - gradient) / 8 * 1e9, "ns per leapfrog step and chain",
+                 step / (leaves * gradient));
+}
+
 static void table3(const char *name, const char *yaml, double paper_ms)
 {
     bench b;
@@ -116,6 +135,7 @@ int main(int argc, char **argv)
         return EXIT_FAILURE;
     overhead(EM_MASS_DIAG, "framework beyond the gradient, dim 10, diag mass");
     overhead(EM_MASS_DENSE, "framework beyond the gradient, dim 10, dense mass");
+    nuts_overhead();
     table3("synthetic", "model: {name: logistic, n: 2000, intercept: false}\n" SAMPLER, 1.435);
     if (getenv("EMASS_DATA")) {
         table3("Australian",

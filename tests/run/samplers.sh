@@ -34,7 +34,7 @@ same() { # SETTING...
 # What a sampler needs beyond the defaults: gradients of minibatches, or a metric of the model.
 settings_of() { # SAMPLER
     case $1 in
-    hmc | rhmc | nphmc) ;;
+    hmc | nuts | rhmc | nphmc) ;;
     *) echo sampler.minibatch=30 ;;
     esac
 }

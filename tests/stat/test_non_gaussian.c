@@ -203,7 +203,7 @@ enum flaw { NONE, HALF_NOISE, NO_GAMMA };
 typedef struct kernel {
     const char *sampler;
     int order;   /* of its bias; 0: none, by Metropolis-Hastings */
-    int n_inner; /* steps of an iteration; of order k: at 2 h, and twice as many at h */
+    int n_inner; /* steps of an iteration; of order k: at 2 h, and twice as many at h; 0: chosen */
     double h[N_SHAPE + 1];
     double v;         /* minibatch noise v M, which the kernel corrects for or absorbs */
     enum flaw flaw;   /* of its twin */
@@ -221,6 +221,7 @@ typedef struct kernel {
  * for less than one trajectory in 1000. */
 static const kernel kernels[] = {
     {"name: hmc", 0, 6, {0.3, 0.3, 0.6}, 0, HALF_NOISE, NULL},
+    {"name: nuts", 0, 0, {0.3, 0.3, 0.6}, 0, HALF_NOISE, NULL},
     {"name: rhmc", 0, 4, {0.15, 0.1, 0.2}, 0, NO_GAMMA, NULL},
     {"name: nphmc", 2, 6, {0.1, 0.1, 0.1}, 0, HALF_NOISE, NULL},
     {"name: sgld, correct_noise: true", 1, 5, {0.01, 0.01, 0.1}, 4, HALF_NOISE, NULL},
@@ -303,8 +304,10 @@ static void run(const kernel *k, const shape *s, double h, int n_inner, uint64_t
     char text[256];
 
     make_model(k, s, &model);
-    snprintf(text, sizeof text, "%s, step_size: %g, leapfrog_steps: %d, replacement: true",
-             k->sampler, h, n_inner);
+    const int length =
+        snprintf(text, sizeof text, "%s, step_size: %g, replacement: true", k->sampler, h);
+    if (n_inner > 0)
+        snprintf(text + length, sizeof text - (size_t)length, ", leapfrog_steps: %d", n_inner);
     const kernel_run settings = configured(text, mass, &noise, seed, &config);
     bench_open(&model.noisy.law.base, grid, &settings, &b);
     average(s, &b, mean);
