@@ -53,7 +53,13 @@ typedef struct em_draw {
     int64_t chain, iteration; /* both from 0; iterations of warmup are counted too */
 } em_draw;
 
-/* The observations a likelihood is to be summed over: all (index NULL), or those listed. */
+/* Which of the data's observations a shard holds: first .. first + count - 1 of `total`. */
+typedef struct em_share {
+    int64_t total, first, count;
+} em_share;
+
+/* The observations of a shard, counted from its first one, that a likelihood is to be summed over:
+ * all (index NULL), or those listed. */
 typedef struct em_rows {
     int64_t count;
     const int64_t *index;
@@ -69,9 +75,9 @@ typedef struct em_model_context {
 /* A created model. The implementation derives its own struct with this as the first member. */
 typedef struct em_model {
     const struct em_model_ops *ops;
-    int64_t dim;           /* number of unconstrained parameters */
-    int64_t n_observation; /* on this shard; 0: no likelihood that minibatches make sense for */
-    int64_t n_variable;    /* what is reported of a draw */
+    int64_t dim;        /* number of unconstrained parameters */
+    em_share rows;      /* observations; none: no likelihood that minibatches make sense for */
+    int64_t n_variable; /* what is reported of a draw */
     const em_variable *variable; /* [n_variable], owned by the model */
     int64_t n_datum;
     const em_datum *datum; /* [n_datum], owned by the model */

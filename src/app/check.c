@@ -39,11 +39,10 @@ static void print_plan(const checker *check, const em_plan *plan)
 
     printf("%s\n", config->full);
     printf("# plan\n");
-    printf(
-        "# model      %s: %lld unconstrained parameters, %lld observations%s, %lld numbers per "
-        "draw\n",
-        config->model->name, (long long)check->model->dim, (long long)check->model->n_observation,
-        em_grid_n_shard(check->grid) > 1 ? " on the first shard" : "", (long long)plan->width.all);
+    printf("# model      %s: %lld unconstrained parameters, %lld observations, %lld numbers per "
+           "draw\n",
+           config->model->name, (long long)check->model->dim, (long long)check->model->rows.total,
+           (long long)plan->width.all);
     for (int64_t g = 0; g < n_group; g++)
         printf("# rank %-5lld chains %lld .. %lld\n", (long long)(g * em_grid_n_shard(check->grid)),
                (long long)em_deal_first(config->run.chains, n_group, g),

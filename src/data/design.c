@@ -2,7 +2,6 @@
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "par/grid.h"
 #include "par/world.h"
 
 #include <math.h>
@@ -206,7 +205,7 @@ static em_status fill(const em_table *table, const em_table_options *options, in
 em_status em_design_create(const em_table *table, const em_table_options *options, int64_t shard,
                            int64_t n_shard, em_design **out)
 {
-    const int64_t first = em_deal_first(table->n_row, n_shard, shard);
+    const em_share rows = em_deal_rows(table->n_row, shard, n_shard);
     em_status status;
 
     *out = NULL;
@@ -216,11 +215,12 @@ em_status em_design_create(const em_table *table, const em_table_options *option
     status = em_allocate(1, sizeof **out, out);
     if (status)
         return status;
-    (*out)->n_row = em_deal_first(table->n_row, n_shard, shard + 1) - first;
+    (*out)->rows = rows;
+    (*out)->n_row = rows.count;
     (*out)->n_column = table->n_column + options->intercept;
     (*out)->hash = table->hash;
     (*out)->sparse = stays_sparse(table, options->standardise);
-    status = fill(table, options, first, *out);
+    status = fill(table, options, rows.first, *out);
     if (status)
         em_design_destroy(out);
     return status;

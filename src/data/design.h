@@ -2,6 +2,7 @@
 #ifndef EM_DATA_DESIGN_H
 #define EM_DATA_DESIGN_H
 
+#include "data/deal.h"
 #include "data/table.h"
 #include "math/panel.h"
 
@@ -10,6 +11,7 @@
 
 /* Row i of sparse data has the entries start[i] <= k < start[i + 1]: value[k] in column[k]. */
 typedef struct em_design {
+    em_share rows;
     int64_t n_row, n_column; /* of this shard; the intercept, where there is one, is column 0 */
     char **name;             /* [n_column] */
     double *response;        /* [n_row] */
@@ -30,7 +32,7 @@ typedef struct em_design {
 #define EM_SPARSE_DENSITY 0.15
 
 /*
- * Deals the rows of a table, its response taken out, to shards (em_deal_first) and makes the design
+ * Deals the rows of a table, its response taken out, to shards (em_deal_rows) and makes the design
  * of shard `shard` of `n_shard`, with an intercept and standardised columns as the options say. A
  * constant column is a warning on standard error. Local. Errors: EM_EDATA when no column is left,
  * EM_EMEMORY.

@@ -5,8 +5,8 @@
  * Unconstrained: (mu, eta = log tau, theta_tilde), with + eta for the Jacobian of tau = e^eta.
  */
 #include "base/memory.h"
+#include "data/deal.h"
 #include "emass/model.h"
-#include "par/grid.h"
 
 #include <math.h>
 #include <string.h>
@@ -39,7 +39,7 @@ typedef struct eight_schools {
     em_variable variable[4];
     em_datum datum[2];
     const double *y, *sigma;
-    int64_t n_school, first; /* this shard's observations begin at `first` */
+    int64_t n_school;
 } eight_schools;
 
 static void destroy(em_model *model)
@@ -86,18 +86,17 @@ static em_status create(const void *untyped, const em_model_context *context, em
     self->y = options->y.value;
     self->sigma = options->sigma.value;
     self->n_school = n;
-    self->first = em_deal_first(n, context->n_shard, context->shard);
     describe(self, options);
-    self->model = (em_model){
-        .ops = &em_model_eight_schools,
-        .dim = THETA_TILDE + n,
-        .n_observation = em_deal_first(n, context->n_shard, context->shard + 1) - self->first,
-        .n_variable = 4,
-        .variable = self->variable,
-        .n_datum = 2,
-        .datum = self->datum,
-        .data_hash = XXH64(self->y, (size_t)n * sizeof *self->y,
-                           XXH64(self->sigma, (size_t)n * sizeof *self->sigma, 0))};
+    self->model =
+        (em_model){.ops = &em_model_eight_schools,
+                   .dim = THETA_TILDE + n,
+                   .rows = em_deal_rows(n, context->shard, context->n_shard),
+                   .n_variable = 4,
+                   .variable = self->variable,
+                   .n_datum = 2,
+                   .datum = self->datum,
+                   .data_hash = XXH64(self->y, (size_t)n * sizeof *self->y,
+                                      XXH64(self->sigma, (size_t)n * sizeof *self->sigma, 0))};
     *out = &self->model;
     return EM_OK;
 }
@@ -126,12 +125,12 @@ static em_status add_likelihood(em_model *model, int64_t n_chain, int64_t stride
 {
     const eight_schools *self = (const eight_schools *)model;
     const int64_t *index = rows ? rows->index : NULL;
-    const int64_t count = index ? rows->count : model->n_observation;
+    const int64_t count = index ? rows->count : model->rows.count;
 
     for (int64_t c = 0; c < n_chain; c++, theta += stride, gradient += stride) {
         const double *theta_tilde = theta + THETA_TILDE, tau = exp(theta[ETA]);
         for (int64_t i = 0; i < count; i++) {
-            int64_t j = self->first + (index ? index[i] : i);
+            int64_t j = model->rows.first + (index ? index[i] : i);
             double z = (self->y[j] - theta[MU] - tau * theta_tilde[j]) / self->sigma[j];
             double slope = z / self->sigma[j]; /* of the log density by theta_j */
             log_density[c] -= z * z / 2;

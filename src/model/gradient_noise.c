@@ -1,8 +1,8 @@
 #include "model/gradient_noise.h"
 
 #include "base/memory.h"
+#include "data/deal.h"
 #include "math/rng.h"
-#include "par/grid.h"
 
 #include <math.h>
 
@@ -29,7 +29,6 @@ em_status em_artificial_noise_create(double variance, const em_model_context *co
 {
     const em_stream stream = {context->seed, EM_ALL_CHAINS, 0, EM_RNG_DATA};
     const int64_t dim = model->dim;
-    const int64_t first = em_deal_first(N_OBSERVATION, context->n_shard, context->shard);
     em_status status;
 
     *out = (em_artificial_noise){NULL, NULL};
@@ -41,9 +40,8 @@ em_status em_artificial_noise_create(double variance, const em_model_context *co
     em_normals(&stream, N_OBSERVATION * dim, out->b);
     for (int64_t j = 0; j < dim; j++)
         standardise(dim, j, variance, out->b);
-    out->own = out->b + first * dim;
-    model->n_observation =
-        em_deal_first(N_OBSERVATION, context->n_shard, context->shard + 1) - first;
+    model->rows = em_deal_rows(N_OBSERVATION, context->shard, context->n_shard);
+    out->own = out->b + model->rows.first * dim;
     return EM_OK;
 }
 

@@ -21,7 +21,7 @@ typedef struct em_artificial_noise {
             "variance of the gradient from a minibatch of one, of 10000 observations; 0: none"     \
     }
 
-/* Makes the noise and sets model->n_observation, where variance > 0; model->dim is known. Local.
+/* Makes the noise and sets model->rows, where variance > 0; model->dim is known. Local.
  * Errors: EM_EMEMORY. */
 em_status em_artificial_noise_create(double variance, const em_model_context *context,
                                      em_model *model, em_artificial_noise *out);

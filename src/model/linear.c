@@ -153,7 +153,7 @@ static em_status create(const void *untyped, const em_model_context *context, em
     self->variable = em_glm_variable(self->design);
     self->model = (em_model){.ops = &em_model_linear,
                              .dim = self->design->n_column,
-                             .n_observation = self->design->n_row,
+                             .rows = self->design->rows,
                              .n_variable = 1,
                              .variable = &self->variable,
                              .data_hash = self->design->hash};

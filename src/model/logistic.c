@@ -136,7 +136,7 @@ static em_status create(const void *untyped, const em_model_context *context, em
     self->variable = em_glm_variable(self->design);
     self->model = (em_model){.ops = &em_model_logistic,
                              .dim = self->design->n_column,
-                             .n_observation = self->design->n_row,
+                             .rows = self->design->rows,
                              .n_variable = 1,
                              .variable = &self->variable,
                              .data_hash = self->design->hash};
@@ -206,7 +206,7 @@ static em_status add_metric(em_model *model, bool prior, const double *theta, do
     const int64_t dim = model->dim;
     double *x = self->row;
 
-    for (int64_t i = 0; i < model->n_observation; i++) {
+    for (int64_t i = 0; i < model->rows.count; i++) {
         double a = 0;
         copy_row(self->design, i, x);
         for (int64_t j = 0; j < dim; j++)

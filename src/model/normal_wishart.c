@@ -6,10 +6,10 @@
  *     log likelihood = n eta / 2 - tau / 2 sum_i (x_i - mu)^2.
  */
 #include "base/memory.h"
+#include "data/deal.h"
 #include "data/table.h"
 #include "emass/model.h"
 #include "math/rng.h"
-#include "par/grid.h"
 
 #include <math.h>
 #include <string.h>
@@ -34,7 +34,7 @@ enum { MU, ETA, DIM }; /* positions in theta */
 typedef struct normal_wishart {
     em_model model;
     em_table *table;
-    const double *x;      /* [n_observation] of this shard */
+    const double *x;      /* [rows.count] of this shard */
     double mean, squares; /* of x: sum_i (x_i - mean)^2 */
 } normal_wishart;
 
@@ -73,8 +73,10 @@ static void destroy(em_model *model)
     em_release(&self);
 }
 
-static void summarise(normal_wishart *self, int64_t n)
+static void summarise(normal_wishart *self)
 {
+    const int64_t n = self->model.rows.count;
+
     for (int64_t i = 0; i < n; i++)
         self->mean += self->x[i] / (double)n;
     for (int64_t i = 0; i < n; i++)
@@ -85,7 +87,6 @@ static em_status create(const void *untyped, const em_model_context *context, em
 {
     const normal_wishart_options *options = untyped;
     normal_wishart *self;
-    int64_t first, n;
     em_status status = em_allocate(1, sizeof *self, &self);
 
     if (status)
@@ -96,16 +97,15 @@ static em_status create(const void *untyped, const em_model_context *context, em
         destroy(&self->model);
         return status;
     }
-    first = em_deal_first(self->table->n_row, context->n_shard, context->shard);
-    n = em_deal_first(self->table->n_row, context->n_shard, context->shard + 1) - first;
-    self->x = self->table->value + first;
-    summarise(self, n);
-    self->model = (em_model){.ops = &em_model_normal_wishart,
-                             .dim = DIM,
-                             .n_observation = n,
-                             .n_variable = 2,
-                             .variable = variables,
-                             .data_hash = self->table->hash};
+    self->model =
+        (em_model){.ops = &em_model_normal_wishart,
+                   .dim = DIM,
+                   .rows = em_deal_rows(self->table->n_row, context->shard, context->n_shard),
+                   .n_variable = 2,
+                   .variable = variables,
+                   .data_hash = self->table->hash};
+    self->x = self->table->value + self->model.rows.first;
+    summarise(self);
     *out = &self->model;
     return EM_OK;
 }
@@ -127,7 +127,7 @@ static void deviations(const normal_wishart *self, const em_rows *rows, double m
                        double *squares)
 {
     if (!rows || !rows->index) {
-        *sum = (double)self->model.n_observation * (self->mean - mu);
+        *sum = (double)self->model.rows.count * (self->mean - mu);
         *squares = self->squares + *sum * (self->mean - mu);
         return;
     }
@@ -143,7 +143,7 @@ static em_status add_likelihood(em_model *model, int64_t n_chain, int64_t stride
                                 const double *theta, const em_rows *rows, double *log_density,
                                 double *gradient)
 {
-    const double n = (double)(rows && rows->index ? rows->count : model->n_observation);
+    const double n = (double)(rows && rows->index ? rows->count : model->rows.count);
 
     for (int64_t c = 0; c < n_chain; c++, theta += stride, gradient += stride) {
         double tau = exp(theta[ETA]), sum, squares;
@@ -159,7 +159,7 @@ static em_status add_likelihood(em_model *model, int64_t n_chain, int64_t stride
 static em_status add_metric(em_model *model, bool prior, const double *theta, double *metric,
                             double *derivative)
 {
-    const double n = (double)model->n_observation, tau = exp(theta[ETA]);
+    const double n = (double)model->rows.count, tau = exp(theta[ETA]);
 
     metric[MU * DIM + MU] += n * tau;
     metric[ETA * DIM + ETA] += n / 2 + (prior ? tau / 2 : 0);

@@ -6,6 +6,7 @@
 
 #include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -227,8 +228,31 @@ void em_grid_maximum(const em_grid *grid, int64_t n, double *x)
 
 void em_grid_sum_shards(const em_grid *grid, int64_t n, double *x)
 {
-    if (grid->n_shard > 1)
-        MPI_Allreduce(MPI_IN_PLACE, x, (int)n, MPI_DOUBLE, MPI_SUM, grid->shards);
+    for (int64_t i = 0; grid->n_shard > 1 && i < n; i += INT_MAX)
+        MPI_Allreduce(MPI_IN_PLACE, x + i, (int)(n - i < INT_MAX ? n - i : INT_MAX), MPI_DOUBLE,
+                      MPI_SUM, grid->shards);
+}
+
+em_status em_grid_share_failure(const em_grid *grid, em_status status)
+{
+    struct {
+        em_status status;
+        char text[2048];
+    } failure = {0};
+    int failing = status < 0 ? grid->shard : INT_MAX;
+
+    if (grid->n_shard == 1)
+        return status;
+    MPI_Allreduce(MPI_IN_PLACE, &failing, 1, MPI_INT, MPI_MIN, grid->shards);
+    if (failing == INT_MAX)
+        return EM_OK;
+    if (failing == grid->shard) {
+        failure.status = status;
+        snprintf(failure.text, sizeof failure.text, "rank %d: %s", em_world_rank(),
+                 em_error_text());
+    }
+    MPI_Bcast(&failure, sizeof failure, MPI_BYTE, failing, grid->shards);
+    return em_fail(failure.status, "%s", failure.text);
 }
 
 /* Part of the transpose that goes to (or comes from) one peer. */

@@ -50,6 +50,11 @@ void em_grid_maximum(const em_grid *grid, int64_t n, double *x);
  * over the shard ranks. */
 void em_grid_sum_shards(const em_grid *grid, int64_t n, double *x);
 
+/* For the ranks of a group, where a sum has told them that one of them failed: all return the
+ * status of the lowest failing one and have its message, with its rank. Collective over the shard
+ * ranks. */
+em_status em_grid_share_failure(const em_grid *grid, em_status status);
+
 /*
  * The transpose that diagnostics need: each rank holds, for its chains, rows of `n_column` numbers,
  * local[n_local_chain][n_row][n_column]; afterwards it holds some columns for all chains,

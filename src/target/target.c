@@ -10,10 +10,10 @@ struct em_target {
     em_model *model;
     const em_grid *grid;
     int64_t evaluations;
-    double
-        *sums; /* [n_chain][stride + 1]: likelihood gradient and value, to be summed over shards */
-    int64_t *chosen; /* [em_integers_room(n_observation)] a minibatch */
-    uint64_t *taken; /* [n_observation / 64 + 1] bits: those already in it */
+    double *sums; /* [n_chain][stride + 1] likelihood gradient and value, to be summed over shards;
+                     and one more, of the shards that failed */
+    int64_t *chosen; /* [em_integers_room(rows.total)] a minibatch */
+    uint64_t *taken; /* [rows.total / 64 + 1] bits: those already in it */
 };
 
 em_status em_target_create(em_model *model, const em_grid *grid, int64_t n_chain, em_target **out)
@@ -23,12 +23,12 @@ em_status em_target_create(em_model *model, const em_grid *grid, int64_t n_chain
 
     *out = NULL;
     if (!status)
-        status = em_allocate(n_chain * (em_stride(model->dim) + 1), sizeof(double), &target->sums);
-    if (!status)
         status =
-            em_allocate(em_integers_room(model->n_observation), sizeof(int64_t), &target->chosen);
+            em_allocate(n_chain * (em_stride(model->dim) + 1) + 1, sizeof(double), &target->sums);
     if (!status)
-        status = em_allocate(model->n_observation / 64 + 1, sizeof(uint64_t), &target->taken);
+        status = em_allocate(em_integers_room(model->rows.total), sizeof(int64_t), &target->chosen);
+    if (!status)
+        status = em_allocate(model->rows.total / 64 + 1, sizeof(uint64_t), &target->taken);
     if (status) {
         em_target_destroy(&target);
         return status;
@@ -53,19 +53,17 @@ static em_status add_prior(em_target *target, int64_t n_chain, const double *the
                            double *log_density, double *gradient)
 {
     const int64_t stride = em_stride(target->model->dim);
-    em_status status;
 
     if (em_fault("model"))
         return em_fail(EM_EMODEL, "model %s failed", target->model->ops->name);
     target->evaluations += n_chain;
     memset(log_density, 0, (size_t)n_chain * sizeof *log_density);
     memset(gradient, 0, (size_t)(n_chain * stride) * sizeof *gradient);
-    status =
-        target->model->ops->add_prior(target->model, n_chain, stride, theta, log_density, gradient);
-    return status < 0 ? status : EM_OK;
+    return target->model->ops->add_prior(target->model, n_chain, stride, theta, log_density,
+                                         gradient);
 }
 
-/* sums: the gradients, then the values, so that shards need one message. */
+/* sums: the gradients, the values, and whether a shard has failed: one message. */
 static double *clear_sums(em_target *target, int64_t n_chain)
 {
     const int64_t stride = em_stride(target->model->dim);
@@ -74,17 +72,22 @@ static double *clear_sums(em_target *target, int64_t n_chain)
     return target->sums + n_chain * stride;
 }
 
-static void add_sums(em_target *target, int64_t n_chain, double scale, double *log_density,
-                     double *gradient)
+/* Adds `scale` times the sums over all shards, unless a shard has failed: then all fail. */
+static em_status add_sums(em_target *target, em_status status, int64_t n_chain, double scale,
+                          double *log_density, double *gradient)
 {
     const int64_t stride = em_stride(target->model->dim);
     const double *value = target->sums + n_chain * stride;
 
-    em_grid_sum_shards(target->grid, n_chain * (stride + 1), target->sums);
+    target->sums[n_chain * (stride + 1)] = status < 0;
+    em_grid_sum_shards(target->grid, n_chain * (stride + 1) + 1, target->sums);
+    if (target->sums[n_chain * (stride + 1)] != 0)
+        return em_grid_share_failure(target->grid, status);
     for (int64_t c = 0; c < n_chain; c++)
         log_density[c] += scale * value[c];
     for (int64_t i = 0; i < n_chain * stride; i++)
         gradient[i] += scale * target->sums[i];
+    return EM_OK;
 }
 
 em_status em_target_evaluate(em_target *target, int64_t n_chain, const double *theta,
@@ -92,20 +95,19 @@ em_status em_target_evaluate(em_target *target, int64_t n_chain, const double *t
 {
     const em_model_ops *ops = target->model->ops;
     const int64_t stride = em_stride(target->model->dim);
+    const bool alone = em_grid_n_shard(target->grid) == 1;
     em_status status = add_prior(target, n_chain, theta, log_density, gradient);
 
-    if (status || !ops->add_likelihood)
-        return status;
-    if (em_grid_n_shard(target->grid) == 1) {
+    if (alone && status >= 0 && ops->add_likelihood)
         status =
             ops->add_likelihood(target->model, n_chain, stride, theta, NULL, log_density, gradient);
+    if (alone)
         return status < 0 ? status : EM_OK;
-    }
     double *value = clear_sums(target, n_chain);
-    status = ops->add_likelihood(target->model, n_chain, stride, theta, NULL, value, target->sums);
-    if (status >= 0)
-        add_sums(target, n_chain, 1, log_density, gradient);
-    return status < 0 ? status : EM_OK;
+    if (status >= 0 && ops->add_likelihood)
+        status =
+            ops->add_likelihood(target->model, n_chain, stride, theta, NULL, value, target->sums);
+    return add_sums(target, status, n_chain, 1, log_density, gradient);
 }
 
 /* A distinct one of 0 .. last for each of the `count` last numbers (Floyd's sampling): all subsets
@@ -124,45 +126,56 @@ static void choose_distinct(em_target *target, const em_stream *stream, int64_t 
         target->taken[target->chosen[k] / 64] = 0;
 }
 
-static void choose(em_target *target, const em_minibatch *minibatch, int64_t chain, int64_t count)
+/* Of the chosen rows those that this shard holds, by its own numbers; how many there are. */
+static int64_t keep_own(em_target *target, int64_t count)
 {
-    const int64_t n = target->model->n_observation;
-    /* Shards draw from their own rows with numbers of their own. */
+    const em_share *own = &target->model->rows;
+    int64_t kept = 0;
+
+    for (int64_t k = 0; k < count; k++) {
+        target->chosen[kept] = target->chosen[k] - own->first;
+        kept += target->chosen[kept] >= 0 && target->chosen[kept] < own->count;
+    }
+    return kept;
+}
+
+/*
+ * The minibatch of a chain: rows of all data, chosen by the chain's own numbers, so that every
+ * shard knows the whole set, and it is the same however rows are dealt. Returns the number of its
+ * rows that are here.
+ */
+static int64_t choose(em_target *target, const em_minibatch *minibatch, int64_t chain)
+{
+    const int64_t n = target->model->rows.total, count = minibatch->size;
     const em_stream stream = {minibatch->seed, (uint64_t)(minibatch->first_chain + chain),
-                              minibatch->evaluation * (uint64_t)em_grid_n_shard(target->grid) +
-                                  (uint64_t)em_grid_shard(target->grid),
-                              EM_RNG_MINIBATCH};
+                              minibatch->evaluation, EM_RNG_MINIBATCH};
 
     if (minibatch->replacement)
         em_uniforms_below(&stream, count, (uint64_t)n, 0, target->chosen);
     else
         choose_distinct(target, &stream, count, n);
+    return em_grid_n_shard(target->grid) == 1 ? count : keep_own(target, count);
 }
 
 em_status em_target_estimate(em_target *target, const em_minibatch *minibatch, int64_t n_chain,
                              const double *theta, double *log_density, double *gradient)
 {
     const em_model_ops *ops = target->model->ops;
-    const int64_t stride = em_stride(target->model->dim), n = target->model->n_observation;
-    const int64_t n_shard = em_grid_n_shard(target->grid);
-    const int64_t count = minibatch->size / n_shard + (minibatch->size < n_shard);
+    const int64_t stride = em_stride(target->model->dim), n = target->model->rows.total;
     em_status status;
 
-    if (!ops->add_likelihood || count >= n)
+    if (!ops->add_likelihood || minibatch->size >= n)
         return em_target_evaluate(target, n_chain, theta, log_density, gradient);
     status = add_prior(target, n_chain, theta, log_density, gradient);
     double *value = clear_sums(target, n_chain);
-    for (int64_t c = 0; !status && c < n_chain; c++) {
-        choose(target, minibatch, c, count);
-        const em_rows rows = {count, target->chosen};
-        status = ops->add_likelihood(target->model, 1, stride, theta + c * stride, &rows, value + c,
-                                     target->sums + c * stride);
-        if (status > 0)
-            status = EM_OK;
+    for (int64_t c = 0; status >= 0 && c < n_chain; c++) {
+        const em_rows rows = {choose(target, minibatch, c), target->chosen};
+        if (rows.count > 0)
+            status = ops->add_likelihood(target->model, 1, stride, theta + c * stride, &rows,
+                                         value + c, target->sums + c * stride);
     }
-    if (!status)
-        add_sums(target, n_chain, (double)n / (double)count, log_density, gradient);
-    return status;
+    return add_sums(target, status, n_chain, (double)n / (double)minibatch->size, log_density,
+                    gradient);
 }
 
 static void mirror(int64_t n, double *matrix)
@@ -187,8 +200,10 @@ em_status em_target_metric(em_target *target, const double *theta, double *metri
         memset(derivative, 0, (size_t)n_derivative * sizeof *derivative);
     status =
         model->ops->add_metric(model, em_grid_shard(target->grid) == 0, theta, metric, derivative);
-    if (status < 0)
-        return status;
+    double failed = status < 0;
+    em_grid_sum_shards(target->grid, 1, &failed);
+    if (failed != 0)
+        return em_grid_share_failure(target->grid, status);
     em_grid_sum_shards(target->grid, n * n, metric);
     em_grid_sum_shards(target->grid, n_derivative, derivative);
     mirror(n, metric);

@@ -17,8 +17,8 @@ void em_target_destroy(em_target **target);
 /*
  * log_density[c] and gradient[c][0..dim) of the posterior at theta[c], for all chains of the block
  * in one call; panels are [n_chain][stride] with zero padding, which stays zero in the gradient.
- * Collective over the ranks of a group (Local for one shard). Errors: EM_EMODEL. A density that is
- * not finite is reported by its value.
+ * Collective over the ranks of a group (Local for one shard), which fail together. Errors:
+ * EM_EMODEL. A density that is not finite is reported by its value.
  */
 em_status em_target_evaluate(em_target *target, int64_t n_chain, const double *theta,
                              double *log_density, double *gradient);
@@ -34,8 +34,8 @@ typedef struct em_minibatch {
 
 /*
  * The same from a minibatch: prior + (N/n) sum of the n chosen observations, an unbiased estimate
- * of log_density and gradient. Shapes and errors as em_target_evaluate. With shards every rank
- * draws from its own observations, in proportion.
+ * of log_density and gradient. Shapes and errors as em_target_evaluate. The rows are chosen from
+ * those of all shards, and are the same ones however these are dealt.
  */
 em_status em_target_estimate(em_target *target, const em_minibatch *minibatch, int64_t n_chain,
                              const double *theta, double *log_density, double *gradient);

@@ -215,7 +215,7 @@ static inline noisy_model noisy_model_of(const gaussian_law *law, double size)
     noisy_model model = {.law = law_model_of(law)};
 
     model.law.base.ops = &noisy_ops;
-    model.law.base.n_observation = N_ROW;
+    model.law.base.rows = (em_share){N_ROW, 0, N_ROW};
     for (int64_t r = 0; r < N_ROW; r += 2)
         for (int64_t i = 0; i < law->dim; i++) {
             const em_stream stream = {7, 0, (uint64_t)i, EM_RNG_TEST};

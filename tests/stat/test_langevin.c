@@ -395,7 +395,7 @@ typedef struct moments {
 static moments curve_moments(const char *sampler, double (*U)(double, double *), double V,
                              uint64_t seed, int64_t n_draw)
 {
-    curve_model model = {{.ops = &curve_ops, .dim = 1, .n_observation = N_ROW}, U, V};
+    curve_model model = {{.ops = &curve_ops, .dim = 1, .rows = {N_ROW, 0, N_ROW}}, U, V};
     const em_noise noise = {EM_MASS_DIAG, 1, &model.V};
     double *f = calloc((size_t)(2 * N_CHAIN * n_draw), sizeof *f);
     em_mass *mass = NULL;

@@ -182,7 +182,7 @@ START_TEST(test_chains_are_independent)
 {
     static const int64_t all[N_ROW] = {3, 1, 4};
     setup s = make(&cases[_i], 0, 1);
-    const em_rows batch = {s.model->n_observation < 100 ? s.model->n_observation : 100, all};
+    const em_rows batch = {s.model->rows.count < 100 ? s.model->rows.count : 100, all};
     panel whole = random_panel(MAX_CHAIN, s.model->dim, em_stride(s.model->dim), cases[_i].radius);
 
     for (int minibatch = 0; minibatch < 2; minibatch++) {
@@ -236,11 +236,11 @@ START_TEST(test_shards_add_up)
         setup part = make(&cases[_i], shard, 3);
         ck_assert_int_eq(part.model->dim, dim);
         ck_assert(part.model->data_hash == whole.model->data_hash);
-        n += part.model->n_observation;
+        n += part.model->rows.count;
         add_likelihood(&part, NULL, &b);
         teardown(&part);
     }
-    ck_assert_int_eq(n, whole.model->n_observation);
+    ck_assert_int_eq(n, whole.model->rows.count);
     check_same(&a, &b, dim);
     teardown(&whole);
 }
@@ -250,7 +250,7 @@ END_TEST
 START_TEST(test_minibatches_add_up)
 {
     setup s = make(&cases[_i], 0, 1);
-    const int64_t n = s.model->n_observation;
+    const int64_t n = s.model->rows.count;
     panel a = random_panel(9, s.model->dim, em_stride(s.model->dim), cases[_i].radius), b = a,
           d = a;
     int64_t *index = calloc((size_t)n + 1, sizeof *index);
@@ -514,7 +514,7 @@ START_TEST(test_generated_labels)
 
     ck_assert_int_eq(try_setup("logistic", linear, 0, 1, &s), EM_OK);
     ck_assert_int_eq(s.model->dim, 2);
-    ck_assert_int_eq(s.model->n_observation, 2000);
+    ck_assert_int_eq(s.model->rows.count, 2000);
     add_likelihood(&s, NULL, &p);
     ck_assert_double_gt(p.log_density[0], -100);
     ck_assert_double_gt(p.log_density[0], p.log_density[1]);
@@ -606,7 +606,7 @@ START_TEST(test_gradient_noise)
     setup made = make(&noisy[_i], 0, 1);
     _Alignas(64) double theta[8] = {0.3}, gradient[8] = {0}, density = 0, squares = 0;
 
-    ck_assert_int_eq(made.model->n_observation, N);
+    ck_assert_int_eq(made.model->rows.count, N);
     ck_assert_int_eq(made.ops->add_likelihood(made.model, 1, 8, theta, NULL, &density, gradient),
                      EM_OK);
     ck_assert_double_eq_tol(gradient[0], 0, 1e-9);
@@ -676,7 +676,7 @@ static void check_data_set(const char *file, const char *positive, int64_t n, in
 
     snprintf(path, sizeof path, "%s/%s", getenv("EMASS_DATA"), file);
     ck_assert_msg(try_setup("logistic", settings, 0, 1, &s) == EM_OK, "%s", em_error_text());
-    ck_assert_int_eq(s.model->n_observation, n);
+    ck_assert_int_eq(s.model->rows.count, n);
     ck_assert_int_eq(s.model->dim, dim);
     /* At 0 every probability is 1/2, and the intercept's gradient is sum_i (y_i - 1/2). */
     evaluate(&s, &p);
