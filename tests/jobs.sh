@@ -54,7 +54,7 @@ checkpointed() { # FILE
 
 # The same run without Slurm, under the same name, as the file holds its config.
 plain() { # [argument of emass run]...
-    (cd "$scratch/plain" && timeout 900 mpirun -n 2 "$emass" run "$@" --progress none)
+    (cd "$scratch/plain" && limited mpirun -n 2 "$emass" run "$@" --progress none)
 }
 
 same() { # FILE

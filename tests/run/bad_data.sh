@@ -16,9 +16,9 @@ refuses() { # RANKS CONFIG WHERE WHAT...: "table" WHERE, and WHAT in the message
     shift 3
     before=$(ls)
     if [ "$ranks" = 1 ]; then
-        timeout 20 "$emass" run "$config" --output out.h5 >out.txt 2>err.txt
+        limited "$emass" run "$config" --output out.h5 >out.txt 2>err.txt
     else
-        timeout 30 mpirun -n "$ranks" --oversubscribe "$emass" run "$config" --output out.h5 \
+        limited mpirun -n "$ranks" --oversubscribe "$emass" run "$config" --output out.h5 \
             >out.txt 2>err.txt
     fi
     status=$?
@@ -97,7 +97,7 @@ unset EMASS_FAULT
 # A column that is constant is only a warning, and once.
 printf '1,5,0\n2,5,1\n3,5,0\n4,5,1\n' >table
 warns() {
-    timeout 60 mpirun -n 2 --oversubscribe "$emass" run logistic.yaml --output out.h5 \
+    limited mpirun -n 2 --oversubscribe "$emass" run logistic.yaml --output out.h5 \
         --set run.warmup=20 --set run.draws=20 --set run.chains=2 >/dev/null 2>err.txt || return 1
     cat err.txt
     [ "$(grep -c 'warning: .*table: column x2: all values are equal' err.txt)" = 1 ]

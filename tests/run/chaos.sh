@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs that are killed at random moments, one rank or all of them, or signalled, and go on with --resume on
 # another number of ranks until they are done: the file is that of an undisturbed run, byte for byte.
-# EMASS_CHAOS runs (5), from seed EMASS_CHAOS_SEED (1).   timeout: 3000
+# EMASS_CHAOS runs (5), from seed EMASS_CHAOS_SEED (1).
 # shellcheck source=tests/run/lib.sh disable=SC2317
 . "$(dirname "$0")/lib.sh"
 cd "$scratch" || exit 1
@@ -16,25 +16,20 @@ output: {flush_every: 20, checkpoint_every: 0.2, save_warmup: true}
 YAML
 settings=(
     'mass.estimator=fisher mass.structure=dense'
-    'mass.estimator=momentum'
     'mass.estimator=momentum mass.s_count_rule=interval'
-    'mass.estimator=variance mass.structure=diag'
     'mass.estimator=gradient mass.share=none'
     'stop.r_hat=1.05 stop.ess=100 stop.check_every=40'
+    'sampler.name=sgnphmc sampler.minibatch=9000 mass.estimator=momentum sampler.learn_thermostat_mass=true'
+    'mass.estimator=momentum'
+    'mass.estimator=variance mass.structure=diag'
     'run.thin=2 run.draws=150 sampler.adapt_every=7'
     'sampler.name=sghmc sampler.step_size=1e-3 sampler.minibatch=9000 mass.estimator=noise'
-    'sampler.name=sgnphmc sampler.minibatch=9000 mass.estimator=momentum sampler.learn_thermostat_mass=true'
 )
 
-ranks_of() { # the processes of this run, not mpirun's own
-    pgrep -f "^$emass run run.yaml --output out.h5" || true
-}
-
-disturb() { # after a random while
+disturb() { # at any moment of the time that an undisturbed run takes
     local pids
-    sleep "0.$((RANDOM % 9))"
-    sleep $((RANDOM % 2))
-    mapfile -t pids < <(ranks_of)
+    sleep "$((RANDOM % milliseconds))e-3"
+    mapfile -t pids < <(ranks_of "$scratch/out.h5")
     [ ${#pids[@]} -gt 0 ] || return 0
     case $((RANDOM % 4)) in
     0) kill -KILL "${pids[RANDOM % ${#pids[@]}]}" ;;
@@ -45,19 +40,20 @@ disturb() { # after a random while
 }
 
 survives() { # SETTING...
-    local options=() setting status=1 n try job
+    local options=() setting status=1 n try job start=$EPOCHREALTIME milliseconds
     for setting in "$@"; do options+=(--set "$setting"); done
     rm -f ./*.h5*
-    timeout 100 mpirun -n 2 "$emass" run run.yaml --output reference.h5 --quiet "${options[@]}" || return 1
+    limited mpirun -n 2 "$emass" run run.yaml --output reference.h5 --quiet "${options[@]}" || return 1
+    milliseconds=$(((${EPOCHREALTIME/./} - ${start/./}) / 1000 + 1))
     for try in $(seq 40); do
         n=$((1 + RANDOM % 4))
-        timeout 100 mpirun -n "$n" "$emass" run run.yaml --output out.h5 --quiet --resume "${options[@]}" \
-            >"log$try" 2>&1 &
+        limited mpirun -n "$n" "$emass" run run.yaml --output "$scratch/out.h5" --quiet --resume \
+            "${options[@]}" >"log$try" 2>&1 &
         job=$! # before disturb starts processes of its own
         [ "$try" -ge 20 ] || disturb
         wait "$job" && status=0 && break
         grep '^emass: ' "log$try"
-        while [ -n "$(ranks_of)" ]; do sleep 0.1; done
+        while [ -n "$(ranks_of "$scratch/out.h5")" ]; do sleep 0.1; done
     done
     echo "ended after $try starts"
     disturbances=$((disturbances + try - 1))

@@ -22,7 +22,7 @@ report() { # WHAT WHY: passes when WHY is empty
 
 # Runs a command; sets status, out and err.
 call() { # COMMAND...
-    timeout 60 "$@" >"$work/.out" 2>"$work/.err" </dev/null
+    timeout -k 10 "${EMASS_LIMIT:-900}" "$@" >"$work/.out" 2>"$work/.err" </dev/null
     status=$?
     out=$(cat "$work/.out")
     err=$(cat "$work/.err")

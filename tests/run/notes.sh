@@ -13,7 +13,7 @@ YAML
 go() { # SETTING...
     local setting options=()
     for setting in "$@"; do options+=(--set "$setting"); done
-    { timeout 60 mpirun -n 2 "$emass" run run.yaml --progress none --output o.h5 --overwrite \
+    { limited mpirun -n 2 "$emass" run run.yaml --progress none --output o.h5 --overwrite \
         "${options[@]}" >said; } 2>&1
 }
 

@@ -10,7 +10,7 @@ if [ ! -e analysis/venv/ready ]; then
 fi
 
 papers() {
-    timeout 100 "$python" analysis/papers.py "$build" --folder "$scratch/out" --shorten 100 \
+    limited "$python" analysis/papers.py "$build" --folder "$scratch/out" --shorten 100 \
         --only '000/normal/reference' --only '000/normal/hmc' --only '000/normal/as-printed/hmc' \
         --only '002/banana/*/0.05' --only '003/density/sghmc' --only '004/well/*/0.1'
 }
@@ -42,7 +42,7 @@ again_changes_nothing() {
 # A run that emass refuses is named, and the exit status is not 0.
 failure_is_reported() {
     echo spoilt >"$scratch/out/linear.h5"
-    ! timeout 20 "$python" analysis/papers.py "$build" --folder "$scratch/out" --shorten 100 \
+    ! limited "$python" analysis/papers.py "$build" --folder "$scratch/out" --shorten 100 \
         --only '003/time/with-data' >"$scratch/failure" 2>&1 &&
         grep 'papers.py: 003/time/with-data: .*linear.h5' "$scratch/failure"
 }

@@ -42,7 +42,7 @@ refuses() { # WHAT-IT-SAYS plot-argument...
     [ "$(wc -l <<<"$said")" = 1 ] && [[ $said == *$what* ]]
 }
 
-check "emass writes a file" timeout 60 "$emass" run jobs/eight_schools.yaml \
+check "emass writes a file" limited "$emass" run jobs/eight_schools.yaml \
     --set run.warmup=300 --set run.draws=200 --output "$scratch/ours.h5"
 check "a figure of it" plot "$scratch/ours.h5"
 check "is a picture" is_picture "$scratch/ours.png"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What the README promises of models: the one it shows builds without a warning, is listed, has the
-# right gradient, and samples.   timeout: 300
+# right gradient, and samples.
 # shellcheck source=tests/run/lib.sh disable=SC2317,SC2016
 . "$(dirname "$0")/lib.sh"
 project=$(cd "$(dirname "$0")/../.." && pwd)

@@ -1,55 +1,58 @@
 #!/usr/bin/env bash
 # What --resume makes of every state a run can be left in: time limits, signals, torn and altered
-# checkpoints, other configs, finished runs, full disks.   timeout: 600
+# checkpoints, other configs, finished runs, full disks.
 # shellcheck source=tests/run/lib.sh disable=SC2317
 . "$(dirname "$0")/lib.sh"
 cd "$scratch" || exit 1
 export SOURCE_DATE_EPOCH=0
 
-cat >run.yaml <<'YAML'
-model: {name: logistic, n: 40000, intercept: false}
-sampler: {name: hmc, leapfrog_steps: 5}
-run: {chains: 4, warmup: 200, draws: 400}
-output: {flush_every: 20, checkpoint_every: 0.1}
+# A run of a moment, and one long enough for what is to happen meanwhile.
+cat >small.yaml <<'YAML'
+model: {name: logistic, n: 100, intercept: false}
+sampler: {name: hmc, leapfrog_steps: 5, adapt_every: 10}
+run: {chains: 4, warmup: 60, draws: 120}
+output: {flush_every: 20, checkpoint_every: 0}
 YAML
+sed 's/n: 100,/n: 40000,/; s/draws: 120/draws: 400/; s/every: 0}/every: 0.1}/' small.yaml >long.yaml
+config=long.yaml
 
 emass_on() { # RANKS ARGUMENT...
     local n=$1
     shift
-    timeout 100 mpirun -n "$n" "$emass" run run.yaml --quiet "$@" 2>log
+    limited mpirun -n "$n" "$emass" run "$config" --quiet "$@" 2>log
     local status=$?
     grep '^emass: ' log
     return "$status"
 }
 
-# Leaves cut.h5 with a checkpoint somewhere in the middle.
+# Leaves cut.h5 with a checkpoint, and the one before it, in the middle of the draws.
 cut_short() {
-    local status=0
     rm -f cut.h5*
-    emass_on 2 --output cut.h5 --max-time 0.4 || status=$?
-    [ "$status" = 75 ] && [ -s cut.h5.checkpoint ]
+    ! EMASS_FAULT=model:1:700 emass_on 2 --output cut.h5 && [ -s cut.h5.checkpoint.previous ]
 }
 
 equals_reference() { cmp reference.h5 cut.h5; }
 goes_on() { emass_on "$1" --output cut.h5 --resume && equals_reference; }
 
-at_time_limit() { cut_short && goes_on 3; }
-
-wait_for() { # FILE
-    for _ in $(seq 300); do
-        [ ! -s "$1" ] || break
-        sleep 0.1
-    done
+at_time_limit() {
+    local status=0
+    rm -f cut.h5*
+    emass_on 2 --output cut.h5 --max-time 0.2 || status=$?
+    [ "$status" = 75 ] && [ -s cut.h5.checkpoint ] && goes_on 3
 }
 
-signalled() { # SIGNAL: one rank alone gets it
-    local status=0 pid
-    rm -f cut.h5*
-    emass_on 2 --output cut.h5 &
-    pid=$!
-    wait_for cut.h5.checkpoint
-    pkill "-$1" -n -f "^$emass run run.yaml --quiet --output cut.h5"
-    wait "$pid" || status=$?
+signalled() { # SIGNAL: one rank alone gets it; again if the run was done by then
+    local status pid
+    for _ in 1 2 3 4 5; do
+        status=0
+        rm -f cut.h5*
+        emass_on 2 --output "$scratch/cut.h5" &
+        pid=$!
+        wait_for cut.h5.checkpoint
+        kill "-$1" "$(ranks_of "$scratch/cut.h5" | tail -n 1)"
+        wait "$pid" || status=$?
+        [ "$status" = 0 ] || break
+    done
     [ "$status" = 75 ] && goes_on 1
 }
 
@@ -69,8 +72,8 @@ finished_of_another_config() {
 
 extended() {
     cp reference.h5 cut.h5 && cp reference.h5.checkpoint cut.h5.checkpoint
-    emass_on 3 --output cut.h5 --resume --set run.draws=600 &&
-        emass_on 2 --output longer.h5 --overwrite --set run.draws=600 && cmp longer.h5 cut.h5
+    emass_on 3 --output cut.h5 --resume --set run.draws=200 &&
+        emass_on 2 --output longer.h5 --overwrite --set run.draws=200 && cmp longer.h5 cut.h5
 }
 
 other_config() {
@@ -123,8 +126,7 @@ without_output() { # the draws are gone: the checkpoint alone is of no use
 fault() { # SITE: rank 1 fails there; all end, and what was valid stays so
     local status=0
     cut_short || return 1
-    EMASS_FAULT=$1:1 timeout 30 mpirun -n 2 "$emass" run run.yaml --quiet --output cut.h5 --resume \
-        >why 2>&1 || status=$?
+    EMASS_FAULT=$1:1 emass_on 2 --output cut.h5 --resume >why || status=$?
     cat why
     [ "$status" != 0 ] && [ "$status" != 124 ] && grep -q '^emass: .*rank 1: ' why && goes_on 2
 }
@@ -153,12 +155,15 @@ vanishing() {
 check 'an undisturbed run' emass_on 2 --output reference.h5
 check 'the time limit: status 75, then on 3 ranks' at_time_limit
 for name in TERM INT USR1 USR2; do
-    if command -v pkill >/dev/null; then
+    if command -v pgrep >/dev/null; then
         check "SIG$name to one rank" signalled $name
     else
-        skip "SIG$name to one rank" 'pkill (procps) is not installed'
+        skip "SIG$name to one rank" 'pgrep (procps) is not installed'
     fi
 done
+check 'an output folder that vanishes' vanishing
+config=small.yaml
+check 'an undisturbed run of a moment' emass_on 2 --output reference.h5 --overwrite
 check 'a finished run is left alone' finished_is_left_alone
 check 'a finished run of another config is not' finished_of_another_config
 check 'a finished run is extended' extended
@@ -177,5 +182,4 @@ if [ "$(id -u)" = 0 ] && mkdir -p probe && mount -t tmpfs tmpfs probe 2>/dev/nul
 else
     skip 'a full disk' 'tmpfs cannot be mounted'
 fi
-check 'an output folder that vanishes' vanishing
 finish

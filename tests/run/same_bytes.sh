@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The same seed gives the same file, byte for byte, on any number of ranks: every criterion, both
-# structures, the stop rule, chains that do not divide, saved warmup.   timeout: 400
+# structures, the stop rule, chains that do not divide, saved warmup.
 # shellcheck source=tests/run/lib.sh disable=SC2317
 . "$(dirname "$0")/lib.sh"
 cd "$scratch" || exit 1
@@ -20,7 +20,7 @@ same() { # RANKS SETTINGS...
     for n in "$@"; do settings+=(--set "$n"); done
     rm -f ./*.h5
     for n in $ranks; do
-        timeout 100 mpirun -n "$n" "$emass" run run.yaml --quiet --output "on$n.h5" \
+        limited mpirun -n "$n" "$emass" run run.yaml --quiet --output "on$n.h5" \
             "${settings[@]}" || return 1
     done
     sums=$(md5sum ./*.h5)

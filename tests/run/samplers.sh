@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Every sampler: the same file on 1, 2, 3 and 4 ranks, and run 100 + resume 100 on another number of
 # ranks = run 200, byte for byte.
-# timeout: 400
+#
 # shellcheck source=tests/run/lib.sh disable=SC2317
 . "$(dirname "$0")/lib.sh"
 cd "$scratch" || exit 1
@@ -18,7 +18,7 @@ go() { # RANKS FILE SETTING...
     local n=$1 file=$2 setting options=()
     shift 2
     for setting in "$@"; do options+=(--set "$setting"); done
-    timeout 60 mpirun -n "$n" "$emass" run run.yaml --quiet --output "$file" --resume "${options[@]}"
+    limited mpirun -n "$n" "$emass" run run.yaml --quiet --output "$file" --resume "${options[@]}"
 }
 
 same() { # SETTING...

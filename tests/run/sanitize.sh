@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Everything under AddressSanitizer and UndefinedBehaviorSanitizer, for a moment each: the unit
 # tests, leaks included, every sampler and model, ranks and shards, the other commands, bad input.
-# Leaks of the whole program are for valgrind.sh.   timeout: 400
+# Leaks of the whole program are for valgrind.sh.
 # shellcheck source=tests/run/lib.sh disable=SC2317
 . "$(dirname "$0")/lib.sh"
 cd "$(dirname "$0")/../.." || exit 1
@@ -29,7 +29,7 @@ unit_passes() { # NAME
 clean() { # STATUS COMMAND...
     local expected=$1 status=0
     shift
-    timeout 60 "$@" >"$scratch/log" 2>&1 || status=$?
+    limited "$@" >"$scratch/log" 2>&1 || status=$?
     cat "$scratch/log"
     echo "exit status $status, expected $expected"
     [ "$status" = "$expected" ] && ! grep -E 'Sanitizer|runtime error:' "$scratch/log"

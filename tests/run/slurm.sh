@@ -1,5 +1,5 @@
 #!/bin/bash
-# The scheduler scripts of jobs/slurm on a real Slurm of 4 nodes (timeout: 300).
+# The scheduler scripts of jobs/slurm on a real Slurm of 4 nodes.
 # shellcheck source=tests/run/lib.sh disable=SC2317
 . tests/run/lib.sh
 # shellcheck source=tests/jobs.sh

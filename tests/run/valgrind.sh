@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Every command under valgrind: no read or write that is invalid or of undefined values, and no
-# block of ours lost.   timeout: 300
+# block of ours lost.
 # shellcheck source=tests/run/lib.sh disable=SC2317
 . "$(dirname "$0")/lib.sh"
 cd "$scratch" || exit 1
@@ -37,7 +37,7 @@ ours() {
 }
 
 sound() { # ARGUMENT...: of emass
-    timeout 100 valgrind -q --leak-check=full --show-leak-kinds=definite,indirect \
+    limited valgrind -q --leak-check=full --show-leak-kinds=definite,indirect \
         "${suppressions[@]}" --log-file=report "$emass" "$@" && ! ours
 }
 

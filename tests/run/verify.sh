@@ -15,7 +15,7 @@ YAML
 refuses() { # STATUS TEXT COMMAND...
     local expected=$1 text=$2 status=0 said
     shift 2
-    said=$(timeout 60 "$@" 2>&1) || status=$?
+    said=$(limited "$@" 2>&1) || status=$?
     echo "$said"
     [ "$status" = "$expected" ] && grep -qF -- "$text" <<<"$said"
 }
@@ -28,9 +28,9 @@ with h5py.File("run.h5", "r+") as file:
 PYTHON
 }
 
-check 'a run' timeout 60 mpirun -n 2 "$emass" run run.yaml --quiet
-check 'is the same on 3 ranks' timeout 60 "$emass" verify run.h5 --ranks 3
-check 'and on one' timeout 60 "$emass" verify run.h5 --draws 1000
+check 'a run' limited mpirun -n 2 "$emass" run run.yaml --quiet
+check 'is the same on 3 ranks' limited "$emass" verify run.h5 --ranks 3
+check 'and on one' limited "$emass" verify run.h5 --draws 1000
 if [ -x "$python" ]; then
     check 'a changed draw is found' changed
 else

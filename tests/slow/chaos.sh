@@ -1,3 +1,3 @@
 #!/usr/bin/env bash
-# The chaos of tests/run with EMASS_CHAOS (50) runs.   timeout: 3000
+# The chaos of tests/run with EMASS_CHAOS (50) runs.
 EMASS_CHAOS=${EMASS_CHAOS:-50} exec bash tests/run/chaos.sh "$1"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Jobs on a real Slurm of 4 nodes that are interrupted in every way Slurm has, and still end with the
-# bytes of an undisturbed run: time limits, requeueing, a dead node, preemption (timeout: 3000).
+# bytes of an undisturbed run: time limits, requeueing, a dead node, preemption.
 # shellcheck source=tests/run/lib.sh disable=SC2317
 . tests/run/lib.sh
 # shellcheck source=tests/jobs.sh
@@ -17,7 +17,7 @@ script=(--nodes=4 --ntasks-per-node=2 jobs/slurm/emass.sbatch "$scratch/run.yaml
 # So many draws that 8 ranks here need about SECONDS; but the number in the file is for ever.
 draws_in() { # SECONDS
     local said
-    said=$(cd "$scratch" && timeout 100 mpirun -n 8 "$emass" run run.yaml --max-time 10 --quiet \
+    said=$(cd "$scratch" && limited mpirun -n 8 "$emass" run run.yaml --max-time 10 --quiet \
         --overwrite 2>&1)
     echo $(($(sed -nE 's/.*stopped by .* after ([0-9]+) of .*/\1/p' <<<"$said") * $1 / 10))
 }
