@@ -137,6 +137,19 @@ static em_status compare_rows(const em_reader_variable *variable, int64_t chain,
     return EM_OK;
 }
 
+/* Whether variable i is the same one in both files, of as many numbers. */
+static em_status match_variable(em_reader *old, em_reader *new, int64_t i)
+{
+    const em_reader_variable *a = em_reader_variable_at(old, i), *b = em_reader_variable_at(new, i);
+
+    if (strcmp(a->name, b->name) == 0 && a->size == b->size)
+        return EM_OK;
+    return em_fail(
+        EM_ENUMERIC,
+        "verify: %s of %lld numbers in the file is %s of %lld now: are the data the same?", a->name,
+        (long long)a->size, b->name, (long long)b->size);
+}
+
 static em_status compare_variable(em_reader *old, em_reader *new, int64_t i)
 {
     const em_reader_variable *variable = em_reader_variable_at(new, i);
@@ -166,10 +179,15 @@ static em_status compare_group(const char *old_path, const char *new_path, const
     if (!status)
         status = em_reader_open(new_path, group, &new);
     if (!status && (em_reader_n_variable(old) != em_reader_n_variable(new) ||
-                    em_reader_n_chain(old) != em_reader_n_chain(new)))
-        status = em_fail(EM_ENUMERIC, "verify: the group %s has other variables or chains", group);
-    for (int64_t i = 0; !status && i < em_reader_n_variable(new); i++)
-        status = compare_variable(old, new, i);
+                    em_reader_n_chain(old) != em_reader_n_chain(new) ||
+                    em_reader_n_draw(old) < em_reader_n_draw(new)))
+        status = em_fail(EM_ENUMERIC, "verify: the group %s has other variables, chains or draws",
+                         group);
+    for (int64_t i = 0; !status && i < em_reader_n_variable(new); i++) {
+        status = match_variable(old, new, i);
+        if (!status)
+            status = compare_variable(old, new, i);
+    }
     em_reader_close(&old);
     em_reader_close(&new);
     return status;

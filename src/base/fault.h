@@ -16,6 +16,7 @@
  *   hdf5-reserve                     room on the disk, for outputs and checkpoints
  *   checkpoint-seal                  the trailer of a checkpoint
  *   file-rename, -copy, -remove      checkpoints, and draws set aside
+ *   file-clone, file-copy-range      ways of copying that a file system may refuse: no failure
  */
 #ifndef EM_BASE_FAULT_H
 #define EM_BASE_FAULT_H

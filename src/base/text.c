@@ -1,37 +1,65 @@
 #include "base/text.h"
 
+#include "base/file.h"
 #include "base/memory.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
+
+/* Opens a regular file or a pipe without waiting for what may never come. */
+static em_status open_text(const char *path, int *descriptor)
+{
+    struct stat found = {.st_mode = 0};
+
+    *descriptor = -1;
+    if (stat(path, &found) == 0 && !S_ISREG(found.st_mode) && !S_ISFIFO(found.st_mode))
+        return em_fail(EM_EUSAGE, "cannot read %s: found %s, expected a file", path,
+                       em_file_kind(found.st_mode));
+    *descriptor = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    return *descriptor >= 0 ? EM_OK
+                            : em_fail(EM_EUSAGE, "cannot read %s: %s", path, strerror(errno));
+}
 
 /* Reads to the end rather than asking for the size: the file may be a pipe. */
-static em_status read_all(const char *path, FILE *file, int64_t max_bytes, char *text)
+static em_status read_all(const char *path, int descriptor, int64_t max_bytes, char *text)
 {
-    const size_t length = fread(text, 1, (size_t)max_bytes + 1, file);
+    enum { PATIENCE_SECONDS = 20 };
+    struct pollfd wait = {.fd = descriptor, .events = POLLIN};
+    int64_t length = 0;
+    ssize_t got = 1;
 
-    if (ferror(file))
-        return em_fail(EM_EUSAGE, "cannot read %s: %s", path, strerror(errno));
-    if ((int64_t)length > max_bytes)
+    while (got != 0 && length <= max_bytes) {
+        if (poll(&wait, 1, 1000 * PATIENCE_SECONDS) == 0)
+            return em_fail(EM_EUSAGE, "cannot read %s: a FIFO that nothing has come from in %d s",
+                           path, PATIENCE_SECONDS);
+        got = read(descriptor, text + length, (size_t)(max_bytes + 1 - length));
+        if (got < 0 && errno != EAGAIN && errno != EINTR)
+            return em_fail(EM_EUSAGE, "cannot read %s: %s", path, strerror(errno));
+        length += got > 0 ? got : 0;
+    }
+    if (length > max_bytes)
         return em_fail(EM_EDATA, "%s: longer than %lld bytes", path, (long long)max_bytes);
-    if (strlen(text) != length)
+    if ((int64_t)strlen(text) != length)
         return em_fail(EM_EDATA, "%s: found a NUL byte, expected text", path);
     return EM_OK;
 }
 
 em_status em_read_text_file(const char *path, int64_t max_bytes, char **text)
 {
-    FILE *file = fopen(path, "rb");
-    em_status status;
+    int descriptor;
+    em_status status = open_text(path, &descriptor);
 
     *text = NULL;
-    if (!file)
-        return em_fail(EM_EUSAGE, "cannot read %s: %s", path, strerror(errno));
+    if (status)
+        return status;
     status = em_allocate(max_bytes + 2, 1, text);
     if (!status)
-        status = read_all(path, file, max_bytes, *text);
-    fclose(file);
+        status = read_all(path, descriptor, max_bytes, *text);
+    close(descriptor);
     if (status)
         em_release(text);
     return status;

@@ -8,9 +8,9 @@
 #include <stdint.h>
 
 /*
- * Reads a whole file of at most `max_bytes` bytes without NUL among them into a fresh string, freed
- * by em_release. Local. Errors: EM_EUSAGE when it cannot be read, EM_EDATA when it is too long or
- * binary; EM_EMEMORY.
+ * Reads a whole file, or what comes out of a pipe, of at most `max_bytes` bytes without NUL among
+ * them into a fresh string, freed by em_release. Local. Errors: EM_EUSAGE when it cannot be read,
+ * EM_EDATA when it is too long or binary; EM_EMEMORY.
  */
 em_status em_read_text_file(const char *path, int64_t max_bytes, char **text);
 

@@ -4,6 +4,7 @@
  * This is the one file outside io/ that calls HDF5: a model reads its table in create, io/ stands
  * above the models, and includes point downward only. Plain serial reads; no MPI.
  */
+#include "base/file.h"
 #include "base/memory.h"
 #include "data/readers.h"
 
@@ -22,8 +23,12 @@ static em_status open_dataset(const char *path, const char *colon, hid_t *datase
     em_status status = em_format_text(&file_path, "%.*s", (int)(colon - path), path);
 
     *dataset = H5I_INVALID_HID;
-    if (status)
+    if (!status)
+        status = em_file_check(file_path);
+    if (status) {
+        em_release(&file_path);
         return status;
+    }
     H5E_BEGIN_TRY
     { /* its messages go into ours, not to standard error */
         file = H5Fopen(file_path, H5F_ACC_RDONLY, H5P_DEFAULT);

@@ -1,20 +1,23 @@
 #include "data/lines.h"
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "data/array.h"
 
-#include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 enum { FIRST_CAPACITY = 1 << 17, LONGEST_LINE = 1 << 26 };
 
 em_status em_lines_open(const char *path, em_lines **out)
 {
     em_lines *lines;
+    int descriptor;
     em_status status = em_allocate(1, sizeof *lines, out);
 
     if (status)
@@ -23,14 +26,12 @@ em_status em_lines_open(const char *path, em_lines **out)
     lines->path = path;
     lines->locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     lines->hash = XXH64_createState();
-    errno = 0;
-    lines->file = gzopen(path, "rb");
-    if (!lines->file)
-        status = em_fail(EM_EDATA, "%s: could not open: %s, expected a readable data file", path,
-                         errno ? strerror(errno) : "out of memory");
-    else if (!lines->locale || !lines->hash)
+    status = em_file_open(path, O_RDONLY, &descriptor);
+    if (!status && !(lines->file = gzdopen(descriptor, "rb")))
+        close(descriptor);
+    if (!status && (!lines->file || !lines->locale || !lines->hash))
         status = em_fail(EM_EMEMORY, "%s: out of memory", path);
-    else
+    if (!status)
         XXH64_reset(lines->hash, 0);
     if (status)
         em_lines_close(out);

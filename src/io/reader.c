@@ -1,6 +1,7 @@
 #include "io/reader.h"
 
 #include "base/fault.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "io/hdf5.h"
 
@@ -348,6 +349,8 @@ static em_status open_file(const char *path, hid_t *file)
     em_status status = em_fault_file("hdf5-open", path);
     char reason[512];
 
+    if (!status)
+        status = em_file_check(path);
     /* A reader's lock could make a writer of the same file fail. */
     setenv("HDF5_USE_FILE_LOCKING", "FALSE", 0);
     if (!status && (*file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT)) < 0) {

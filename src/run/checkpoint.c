@@ -1,6 +1,7 @@
 #include "run/checkpoint.h"
 
 #include "base/fault.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "io/archive.h"
 #include "io/reader.h"
@@ -52,38 +53,21 @@ static void sync_folder(const char *path)
     }
 }
 
-static em_status copy_bytes(int from, int to, const char *path)
-{
-    ssize_t copied;
-
-    while ((copied = copy_file_range(from, NULL, to, NULL, (size_t)1 << 30, 0)) > 0)
-        ;
-    return copied == 0 && fsync(to) == 0
-               ? EM_OK
-               : em_fail(EM_EIO, "%s: cannot be copied: %s", path, strerror(errno));
-}
-
 /* By way of a name of its own, so that `to` is whole or not there. */
 static em_status copy_file(const char *path, const char *to)
 {
-    char part[4096];
-    const int source = open(path, O_RDONLY);
+    char *part = NULL;
     em_status status = em_fault_file("file-copy", path);
 
-    snprintf(part, sizeof part, "%s.part", to);
-    const int target = open(part, O_WRONLY | O_CREAT | O_TRUNC, 0666);
-    if (!status && (source < 0 || target < 0))
-        status = em_fail(EM_EIO, "%s: cannot be copied to %s: %s", path, part, strerror(errno));
     if (!status)
-        status = copy_bytes(source, target, path);
-    if (source >= 0)
-        close(source);
-    if (target >= 0)
-        close(target);
+        status = em_format_text(&part, "%s.part", to);
+    if (!status)
+        status = em_file_copy(path, part);
     if (!status)
         status = move(part, to);
-    if (status)
+    if (status && part)
         unlink(part);
+    em_release(&part);
     return status;
 }
 

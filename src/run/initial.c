@@ -71,7 +71,7 @@ em_status em_initial_positions(const char *path, int64_t first_chain, int64_t n_
     em_status status = em_reader_open(path, "unconstrained_posterior", &reader);
 
     if (!status && (em_reader_n_variable(reader) != 1 || em_reader_n_draw(reader) < 1 ||
-                    em_reader_variable_at(reader, 0)->size != dim))
+                    em_reader_n_chain(reader) < 1 || em_reader_variable_at(reader, 0)->size != dim))
         status = em_fail(EM_EDATA,
                          "%s: expected draws of %lld unconstrained parameters "
                          "(output.save_unconstrained: true)",

@@ -71,7 +71,7 @@ bad 'one label' '5,0\n6,0\n' :2: 'labels 0,'
 rm -f table
 check 'a missing file' refuses 1 logistic.yaml : 'No such file'
 mkdir table
-check 'a folder' refuses 1 logistic.yaml : 'unreadable'
+check 'a folder' refuses 1 logistic.yaml : 'found a folder'
 rmdir table
 printf '1,0\n2,1\n3,0\n4,1\n' | gzip | head -c 20 >table
 check 'a truncated gzip file' refuses 1 logistic.yaml : 'truncated or damaged'

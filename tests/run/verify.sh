@@ -36,6 +36,14 @@ if [ -x "$python" ]; then
 else
     skip 'a changed draw is found' 'no analysis/venv: make analysis/venv/ready'
 fi
+fewer_columns() { # since the run: what is in the file is wider than what is drawn now
+    printf 'a,b,c,d,y\n%s\n' "$(seq 40 | awk '{ print $1 % 7, $1 % 5, $1 % 3, $1 % 11, $1 % 2 }' OFS=,)" >data.csv
+    printf 'model: {name: logistic, data: data.csv}\nsampler: {name: hmc}\n' >columns.yaml
+    timeout 60 "$emass" run columns.yaml --quiet && cut -d, -f2- data.csv >cut.csv && mv cut.csv data.csv &&
+        refuses 1 'beta of 5 numbers in the file is beta of 4 now' "$emass" verify columns.h5
+}
+
+check 'data that lost a column since' fewer_columns
 check 'a missing file' refuses 2 'none.h5' "$emass" verify none.h5
 check 'no draws' refuses 2 '--draws: found 0' "$emass" verify run.h5 --draws 0
 check 'nothing is left behind' test "$(echo run.h5*)" = 'run.h5 run.h5.checkpoint'

@@ -322,7 +322,7 @@ START_TEST(test_unreadable_file)
 {
     check_unreadable("No such file");
     mkdir(path, 0700);
-    check_unreadable("unreadable");
+    check_unreadable("found a folder");
     rmdir(path);
     write_bytes("1,2\n\0\1\2\n", 9);
     check_unreadable(":2: found a binary file");
@@ -449,6 +449,7 @@ END_TEST
 START_TEST(test_bad_hdf5)
 {
     static const char *const none[] = {"no dataset"}, *const file[] = {"no readable HDF5"},
+                             *const missing[] = {"No such file"},
                              *const row[] = {":2:", "nan", "column 1"}, *const group[] = {"no"},
                              *const deep[] = {"3 dimensions"}, *const empty[] = {"empty"};
     const hsize_t shape[] = {2, 3}, cube[] = {1, 2, 3}, nothing[] = {0, 3};
@@ -456,7 +457,7 @@ START_TEST(test_bad_hdf5)
     em_table *table;
 
     ck_assert_int_eq(read_hdf5("/g/x", &table), EM_EDATA);
-    check_message(file, 1);
+    check_message(missing, 1);
     write_text("1,2\n");
     ck_assert_int_eq(read_hdf5("/g/x", &table), EM_EDATA);
     check_message(file, 1);

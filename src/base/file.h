@@ -1,0 +1,35 @@
+/*
+ * Opening files that somebody else has put there. One rule for every path that a run reads or
+ * writes: it is a regular file, and opening it neither blocks (a FIFO) nor does anything else (a
+ * device).
+ */
+#ifndef EM_BASE_FILE_H
+#define EM_BASE_FILE_H
+
+#include "emass/status.h"
+
+#include <sys/stat.h>
+
+/* "a folder", "a FIFO", "a device", ... of a file's mode. Local. */
+const char *em_file_kind(mode_t mode);
+
+/*
+ * Opens a regular file as open(2) does, without blocking; not across exec(). Links are followed
+ * unless O_NOFOLLOW is among the flags; with O_CREAT, anybody may read and write it as far as the
+ * umask allows. Local. Errors: EM_EDATA where there is none, or something else, or it may not be
+ * opened; EM_EIO when the system fails.
+ */
+em_status em_file_open(const char *path, int flags, int *descriptor);
+
+/* Fails where em_file_open for reading would: before a library opens the path by its name. Local.
+ */
+em_status em_file_check(const char *path);
+
+/*
+ * Copies a regular file to `to`, which is made anew and on the disk on return; what stood there is
+ * removed, a link and not what it leads to. Where the file system can, both share their blocks.
+ * Local. Errors: EM_EDATA, EM_EIO; there is then no `to`.
+ */
+em_status em_file_copy(const char *path, const char *to);
+
+#endif
