@@ -1,7 +1,7 @@
 /*
  * The covariance V of the gradient noise, which a scalar thermostat absorbs when the mass is
  * proportional to it: with V^ from half squared differences of two independent minibatch gradients
- * at one position (MASS_LEARNING 8),
+ * at one position (LEARNING 5),
  *
  *     M = c (V^ + 1e-3 tr(V^) / D I),
  *
@@ -76,7 +76,7 @@ static em_status estimate(const em_mass *current, const double *accumulator, dou
 const em_estimator_ops em_noise_covariance = {
     .name = "noise",
     .doc = "mass proportional to the covariance of the minibatch gradient noise",
-    .source = "the fixed line of SGNHT-EM; MASS_LEARNING, section 8",
+    .source = "the fixed line of SGNHT-EM; LEARNING 2",
     .windowed = true,
     .noise = true,
     .size = size,

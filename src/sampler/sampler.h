@@ -1,4 +1,7 @@
 /*
+ * EQUATIONS n, here and in the kernels, is section n of src/sampler/EQUATIONS.md; LEARNING n is
+ * section n of src/mass/LEARNING.md.
+ *
  * A sampling kernel: it advances a block of chains by one iteration. A kernel knows no data, no
  * MPI and no files; what adapts (mass, step size) is handed to it and fixed during the iteration.
  */
