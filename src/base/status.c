@@ -1,5 +1,7 @@
 #include "emass/status.h"
 
+#include "base/text.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -16,10 +18,8 @@ em_status em_fail(em_status status, const char *format, ...)
     vsnprintf(text, sizeof text, format,
               arguments); /* by way of `text`: an argument may be the old message */
     va_end(arguments);
-    snprintf(error_text, sizeof error_text, "%s", text);
-    for (char *c = error_text; *c; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            *c = ' '; /* one line, and nothing a hostile file could send to a terminal */
+    /* One line, and nothing a hostile file could send to a terminal. */
+    em_text_escape(text, error_text, sizeof error_text);
     return status;
 }
 

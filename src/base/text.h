@@ -14,13 +14,31 @@
  */
 em_status em_read_text_file(const char *path, int64_t max_bytes, char **text);
 
+/* The character that UTF-8 text begins with: how many bytes it has, and its code point; 0 bytes
+ * where they are no valid UTF-8. Local. */
+int em_utf8_decode(const char *text, uint32_t *code);
+
+/*
+ * Text as it may be shown on a terminal, in one line: valid UTF-8 as it is; control characters,
+ * what changes the direction of text, what shows nothing, and bytes that are no UTF-8 as escapes:
+ * \n, \x1b, \u202e. Writes as many whole characters into out[bytes] as there is room for, and
+ * returns how many bytes of `text` these were. Local.
+ */
+size_t em_text_escape(const char *text, char *out, size_t bytes);
+
+/* The same into a fresh string. Local. Errors: EM_EMEMORY. Freed by em_release. */
+em_status em_text_printable(const char *text, char **out);
+
+/* A fresh copy that is valid UTF-8: other bytes become escapes. Local. Errors: EM_EMEMORY. Freed by
+ * em_release. */
+em_status em_text_valid(const char *text, char **out);
+
 /* A piece of user's text short enough to leave room in a message for the rest of it. */
 typedef struct em_excerpt {
     char text[72];
 } em_excerpt;
 
-/* The first 64 bytes at most, cut between UTF-8 characters, "..." after a cut; control characters
- * become blanks. Local. */
+/* As em_text_escape, cut to 64 bytes, with "..." after a cut. Local. */
 em_excerpt em_excerpt_of(const char *text);
 
 #endif

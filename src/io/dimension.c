@@ -1,10 +1,12 @@
 #include "io/dimension.h"
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "io/attribute.h"
 #include "par/world.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 /* One row of a REFERENCE_LIST, with no hidden padding: its bytes go into the file as they are. */
@@ -16,6 +18,7 @@ typedef struct reference {
 
 struct em_dimension {
     char *name;
+    int32_t number; /* in the file, as netCDF counts them */
     em_dataset coordinate;
     int64_t n_reference, capacity;
     reference *reference;
@@ -39,47 +42,76 @@ static em_status write_index(const em_dataset *coordinate)
     return status;
 }
 
-static size_t longest(int64_t n, const char *const *label)
+/* The bytes of the longest label, and at least one: an axis of none would be an unlimited one. */
+static int64_t longest(int64_t n, const char *const *label)
 {
-    size_t length = 0;
+    size_t length = 1;
 
     for (int64_t i = 0; i < n; i++)
         length = strlen(label[i]) > length ? strlen(label[i]) : length;
-    return length;
+    return (int64_t)length;
 }
 
+/* The labels as characters, [extent][width], filled up with zeros. */
 static em_status write_labels(const em_dataset *coordinate, const char *const *label)
 {
     const int64_t extent = (int64_t)coordinate->extent[0];
-    const size_t width = H5Tget_size(coordinate->type);
+    const size_t width = (size_t)coordinate->extent[1];
     char *text;
     em_status status = em_agree(em_allocate(extent, width, &text));
 
     if (!status) {
         for (int64_t i = 0; i < extent; i++)
-            strcpy(text + (size_t)i * width, label[i]);
+            memcpy(text + (size_t)i * width, label[i], strlen(label[i]));
         status = em_agree(em_dataset_write_all(coordinate, text));
     }
     em_release(&text);
     return status;
 }
 
-static hid_t label_type(int64_t n, const char *const *label)
+/* Nothing but zeros, which nobody reads: the extent is what a dimension without coordinate has. */
+static em_status write_nothing(const em_dataset *coordinate)
 {
-    hid_t type = H5Tcopy(H5T_C_S1);
+    char *zeros;
+    em_status status = em_agree(
+        em_allocate((int64_t)coordinate->extent[0], H5Tget_size(coordinate->type), &zeros));
 
-    H5Tset_size(type, longest(n, label) + 1);
-    H5Tset_cset(type, H5T_CSET_UTF8);
-    return type;
+    if (!status)
+        status = em_agree(em_dataset_write_all(coordinate, zeros));
+    em_release(&zeros);
+    return status;
 }
 
-static em_status mark_scale(const em_dimension *dimension)
+/* `name` is the dimension's own, or says that it has no coordinate. */
+static em_status mark_scale(const em_dimension *dimension, const char *name)
 {
     const hid_t id = dimension->coordinate.id;
-    const em_status first = em_attribute_write_text(id, "CLASS", "DIMENSION_SCALE");
-    const em_status second = em_attribute_write_text(id, "NAME", dimension->name);
+    em_status status = em_attribute_write_text(id, "CLASS", "DIMENSION_SCALE");
+    hid_t space = H5Screate(H5S_SCALAR);
 
-    return first ? first : second;
+    if (!status)
+        status = em_attribute_write_text(id, "NAME", name);
+    if (!status)
+        status =
+            em_attribute_write(id, "_Netcdf4Dimid", H5T_NATIVE_INT32, space, &dimension->number);
+    em_h5_close(&space);
+    return status;
+}
+
+/* What makes the characters of labels text to xarray, and their dataset a coordinate of two
+ * dimensions to netCDF. */
+static em_status mark_labels(const em_dimension *dimension, const em_dimension *length)
+{
+    const int32_t number[] = {dimension->number, length->number};
+    const hid_t id = dimension->coordinate.id;
+    const hsize_t two = 2;
+    hid_t space = H5Screate_simple(1, &two, NULL);
+    em_status status = em_attribute_write_text(id, "_Encoding", "utf-8");
+
+    if (!status)
+        status = em_attribute_write(id, "_Netcdf4Coordinates", H5T_NATIVE_INT32, space, number);
+    em_h5_close(&space);
+    return status;
 }
 
 /* The new dimension is in the list from the start, so that closing the list closes it. */
@@ -94,42 +126,127 @@ static em_status append(em_dimensions *dimensions, const char *name, em_dimensio
         end = &(*end)->next;
     *end = *out;
     (*out)->coordinate.id = (*out)->coordinate.type = H5I_INVALID_HID;
+    (*out)->number = (*dimensions->count)++;
     return em_copy_text(name, &(*out)->name);
+}
+
+static em_dimension *find(const em_dimensions *dimensions, const char *name)
+{
+    em_dimension *d = dimensions->first;
+
+    while (d && strcmp(d->name, name) != 0)
+        d = d->next;
+    return d;
+}
+
+/* A new dimension; its coordinate, of which `layout` has type, extents and chunks, is not written
+ * yet. Takes the type over. Collective. */
+static em_status add(em_dimensions *dimensions, const char *name, const char *scale_name,
+                     em_dataset layout, em_dimension **out)
+{
+    em_status status = em_agree(append(dimensions, name, out));
+
+    if (status) {
+        em_h5_close(&layout.type);
+        return status;
+    }
+    (*out)->coordinate = layout;
+    status = em_dataset_create(dimensions->group, name, &(*out)->coordinate);
+    return status ? status : em_agree(mark_scale(*out, scale_name));
+}
+
+static em_status create_index(em_dimensions *dimensions, const char *name, int64_t extent,
+                              int64_t chunk, em_dimension **out)
+{
+    const em_dataset layout = {.id = H5I_INVALID_HID,
+                               .type = H5Tcopy(H5T_NATIVE_INT64),
+                               .n_axes = 1,
+                               .extent = {(hsize_t)extent},
+                               .chunk = {(hsize_t)chunk}};
+    em_status status = add(dimensions, name, name, layout, out);
+
+    return status ? status : write_index(&(*out)->coordinate);
+}
+
+/* The dimension without coordinate that netCDF calls string<n>: the length of labels. */
+static em_status get_length(em_dimensions *dimensions, int64_t n, em_dimension **out)
+{
+    const em_dataset layout = {.id = H5I_INVALID_HID,
+                               .type = H5Tcopy(H5T_IEEE_F32BE),
+                               .n_axes = 1,
+                               .extent = {(hsize_t)n}};
+    char name[32], scale_name[96];
+    em_status status;
+
+    snprintf(name, sizeof name, "string%lld", (long long)n);
+    snprintf(scale_name, sizeof scale_name,
+             "This is a netCDF dimension but not a netCDF variable.%10lld", (long long)n);
+    if ((*out = find(dimensions, name)))
+        return EM_OK;
+    status = add(dimensions, name, scale_name, layout, out);
+    return status ? status : write_nothing(&(*out)->coordinate);
+}
+
+static em_status create_labels(em_dimensions *dimensions, const char *name, int64_t extent,
+                               const char *const *label, em_dimension **out)
+{
+    em_dataset layout = {.id = H5I_INVALID_HID, .n_axes = 2, .extent = {(hsize_t)extent}};
+    em_dimension *length;
+    em_status status = get_length(dimensions, longest(extent, label), &length);
+
+    if (status)
+        return status;
+    layout.type = H5Tcopy(H5T_C_S1);
+    layout.extent[1] = length->coordinate.extent[0];
+    status = add(dimensions, name, name, layout, out);
+    if (!status)
+        status = em_agree(mark_labels(*out, length));
+    return status ? status : write_labels(&(*out)->coordinate, label);
+}
+
+static void release_copies(int64_t n, char ***copy)
+{
+    for (int64_t i = 0; *copy && i < n; i++)
+        em_release(&(*copy)[i]);
+    em_release(copy);
+}
+
+/* Text that is no UTF-8 (the header of a table in another encoding, say) would keep other programs
+ * from reading the whole group: its bytes become escapes. Local. */
+static em_status copy_valid(int64_t n, const char *const *label, char ***copy)
+{
+    em_status status = em_allocate(n, sizeof **copy, copy);
+
+    for (int64_t i = 0; !status && i < n; i++)
+        status = em_text_valid(label[i], &(*copy)[i]);
+    return status;
 }
 
 static em_status create(em_dimensions *dimensions, const char *name, int64_t extent, int64_t chunk,
                         const char *const *label, em_dimension **out)
 {
-    em_status status = em_agree(append(dimensions, name, out));
-    em_dataset *coordinate;
+    char **valid = NULL;
+    em_status status;
 
-    if (status)
-        return status;
-    coordinate = &(*out)->coordinate;
-    coordinate->type = label ? label_type(extent, label) : H5Tcopy(H5T_NATIVE_INT64);
-    coordinate->n_axes = 1;
-    coordinate->extent[0] = (hsize_t)extent;
-    coordinate->chunk[0] = (hsize_t)chunk;
-    status = em_dataset_create(dimensions->group, name, coordinate);
+    if (!label)
+        return create_index(dimensions, name, extent, chunk, out);
+    status = em_agree(copy_valid(extent, label, &valid));
     if (!status)
-        status = em_agree(mark_scale(*out));
-    if (!status)
-        status = label ? write_labels(coordinate, label) : write_index(coordinate);
+        status = create_labels(dimensions, name, extent, (const char *const *)valid, out);
+    release_copies(extent, &valid);
     return status;
 }
 
 em_status em_dimension_get(em_dimensions *dimensions, const char *name, int64_t extent,
                            int64_t chunk, const char *const *label, em_dimension **out)
 {
-    for (em_dimension *d = dimensions->first; d; d = d->next)
-        if (strcmp(d->name, name) == 0) {
-            *out = d;
-            if (d->coordinate.extent[0] == (hsize_t)extent)
-                return EM_OK;
-            return em_fail(EM_EINTERNAL, "axis '%s' has %lld elements, and %lld in another array",
-                           name, (long long)extent, (long long)d->coordinate.extent[0]);
-        }
-    return create(dimensions, name, extent, chunk, label, out);
+    *out = find(dimensions, name);
+    if (!*out)
+        return create(dimensions, name, extent, chunk, label, out);
+    if ((*out)->coordinate.extent[0] == (hsize_t)extent)
+        return EM_OK;
+    return em_fail(EM_EINTERNAL, "axis '%s' has %lld elements, and %lld in another array", name,
+                   (long long)extent, (long long)(*out)->coordinate.extent[0]);
 }
 
 static em_status add_reference(em_dimension *dimension, hobj_ref_t dataset, int axis)

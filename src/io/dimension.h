@@ -3,6 +3,10 @@
  * dimension scale (CLASS, NAME, REFERENCE_LIST; its users have a DIMENSION_LIST).
  * Not by H5DSattach_scale: that writes uninitialised bytes into the file, and rewrites the list of
  * users for each of them.
+ *
+ * Labels are stored as netCDF-4 stores text that every program can read: characters, name(name,
+ * string<n>), with the attribute _Encoding; string<n> is a dimension without coordinate. Text of
+ * fixed length is bytes to h5netcdf and crashes R's ncdf4 1.21.
  */
 #ifndef EM_IO_DIMENSION_H
 #define EM_IO_DIMENSION_H
@@ -11,9 +15,11 @@
 
 typedef struct em_dimension em_dimension;
 
-/* The dimensions of one group, in the order of their creation. Starts zeroed but for `group`. */
+/* The dimensions of one group, in the order of their creation. Starts zeroed but for `group` and
+ * `count`. */
 typedef struct em_dimensions {
     hid_t group;
+    int32_t *count; /* of dimensions in the whole file: netCDF's numbers for them */
     em_dimension *first;
 } em_dimensions;
 

@@ -15,7 +15,7 @@ hid_t em_group_creation_list(hid_t class)
     return list;
 }
 
-em_status em_group_create(hid_t file, const char *name, em_group *group)
+em_status em_group_create(hid_t file, const char *name, int32_t *n_dimension, em_group *group)
 {
     hid_t list;
     em_status status = em_copy_text(name, &group->name);
@@ -23,6 +23,7 @@ em_status em_group_create(hid_t file, const char *name, em_group *group)
     status = em_agree(status ? status : em_h5_fault("hdf5-create", file));
     if (status)
         return status;
+    group->dimensions.count = n_dimension;
     list = em_group_creation_list(H5P_GROUP_CREATE);
     group->id = group->dimensions.group = H5Gcreate2(file, name, H5P_DEFAULT, list, H5P_DEFAULT);
     em_h5_close(&list);

@@ -14,8 +14,9 @@ typedef struct em_group {
  * attributes is. Local. Closed by em_h5_close. */
 hid_t em_group_creation_list(hid_t class);
 
-/* Makes the group. Collective. Errors: EM_EIO, EM_EMEMORY, agreed; em_group_close all the same. */
-em_status em_group_create(hid_t file, const char *name, em_group *group);
+/* Makes the group; *n_dimension counts the dimensions of all groups of the file, and stays in use.
+ * Collective. Errors: EM_EIO, EM_EMEMORY, agreed; em_group_close all the same. */
+em_status em_group_create(hid_t file, const char *name, int32_t *n_dimension, em_group *group);
 
 /* The dimensions of a variable's own axes, made if need be: axis[n_axes]. Collective. Errors: as
  * em_dimension_get, agreed. */

@@ -69,23 +69,24 @@ static em_status number_labels(hid_t scale, int64_t n, char (*label)[LONGEST_LAB
     return status;
 }
 
-static em_status fixed_labels(hid_t scale, hid_t type, int64_t n, char (*label)[LONGEST_LABEL])
+/* Labels of `width` bytes: texts of that length, or rows of so many characters. */
+static em_status fixed_labels(hid_t scale, hid_t type, int64_t n, size_t width,
+                              char (*label)[LONGEST_LABEL])
 {
-    const size_t size = H5Tget_size(type);
-    const int precision = size < LONGEST_LABEL ? (int)size : LONGEST_LABEL;
+    const int precision = width < LONGEST_LABEL ? (int)width : LONGEST_LABEL;
     hsize_t stored;
     char *text = NULL;
     em_status status = EM_OK;
 
-    if (!is_believable(scale, (double)n * (double)size, &stored))
+    if (!is_believable(scale, (double)n * (double)width, &stored))
         status = em_h5_check_read(-1, scale, "labels wider than all that is stored");
     if (!status)
-        status = em_allocate(n, size, &text);
+        status = em_allocate(n, width, &text);
     if (!status)
         status = em_h5_check_read(H5Dread(scale, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, text), scale,
                                   "cannot read the labels");
     for (int64_t i = 0; !status && i < n; i++)
-        snprintf(label[i], LONGEST_LABEL, "%.*s", precision, text + (size_t)i * size);
+        snprintf(label[i], LONGEST_LABEL, "%.*s", precision, text + (size_t)i * width);
     em_release(&text);
     return status;
 }
@@ -113,21 +114,26 @@ static em_status variable_labels(hid_t scale, hid_t type, hid_t space, int64_t n
 
 static em_status axis_labels(hid_t scale, int64_t n, char (*label)[LONGEST_LABEL])
 {
+    hsize_t extent[H5S_MAX_RANK] = {0};
     hid_t type, space;
+    int rank;
     em_status status;
 
     if (scale < 0)
         return number_labels(scale, n, label);
     type = H5Dget_type(scale);
     space = H5Dget_space(scale);
-    if (H5Sget_simple_extent_ndims(space) != 1 || H5Sget_simple_extent_npoints(space) != n)
+    rank = H5Sget_simple_extent_dims(space, extent, NULL);
+    if (rank < 1 || rank > 2 || extent[0] != (hsize_t)n)
         status = number_labels(H5I_INVALID_HID, n, label);
-    else if (H5Tget_class(type) != H5T_STRING)
-        status = number_labels(scale, n, label);
+    else if (rank == 2 && H5Tget_class(type) == H5T_STRING && H5Tget_size(type) == 1)
+        status = fixed_labels(scale, type, n, (size_t)extent[1], label);
+    else if (rank == 2 || H5Tget_class(type) != H5T_STRING)
+        status = number_labels(rank == 1 ? scale : H5I_INVALID_HID, n, label);
     else if (H5Tis_variable_str(type) > 0)
         status = variable_labels(scale, type, space, n, label);
     else
-        status = fixed_labels(scale, type, n, label);
+        status = fixed_labels(scale, type, n, H5Tget_size(type), label);
     em_h5_close(&type);
     em_h5_close(&space);
     return status;

@@ -20,6 +20,7 @@ struct em_writer {
     char *path;
     hid_t file;
     int n_group;
+    int32_t n_dimension;
     em_group group[MAX_GROUPS];
     em_draws *draws[MAX_GROUPS]; /* NULL: a group of arrays */
 };
@@ -150,7 +151,8 @@ static em_status get_group(em_writer *writer, const char *name, int *index)
             return EM_OK;
     if (writer->n_group == MAX_GROUPS)
         return em_fail(EM_EINTERNAL, "%s: more than %d groups", writer->path, MAX_GROUPS);
-    return em_group_create(writer->file, name, &writer->group[writer->n_group++]);
+    return em_group_create(writer->file, name, &writer->n_dimension,
+                           &writer->group[writer->n_group++]);
 }
 
 em_status em_writer_add_draws(em_writer *writer, const char *name, int64_t n_series,

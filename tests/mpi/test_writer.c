@@ -20,6 +20,11 @@ enum { N_DRAW = 20, N_CHUNK = 8, N_WARMUP = 7, LONG_TEXT = 100000 };
 enum { STEPS = 28, FLAG = 29, WIDTH = 30, W_WIDTH = 5 }; /* columns of a draw */
 
 static const char *const school[] = {"Choate", "Phillips Exeter", "St. Paul\xe2\x80\x99s"};
+/* Longer than any buffer, empty, of other scripts, and no UTF-8 at all. */
+#define TEN "0123456789"
+static const char *const word[] = {TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
+                                       TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN,
+                                   "", "\xe8\xaa\x9e", "a\nb", "caf\xe9"};
 static const em_variable posterior[] = {
     {.name = "mu"},
     {.name = "theta", .n_axes = 1, .shape = {3}, .axis = {"school"}, .label = {school}},
@@ -97,13 +102,21 @@ static em_status put_arrays(em_writer *writer)
 {
     static const double value[] = {1, 2, 3, 4, 5, 6};
     const em_variable matrix = {.name = "inv_mass", .n_axes = 2, .shape = {2, 3}};
-    const em_variable count = {.name = "count"};
+    const em_variable count = {.name = "count", .storage = EM_STORE_INT};
     const em_variable effect = {
         .name = "effect", .n_axes = 1, .shape = {3}, .axis = {"school"}, .label = {school}};
+    const em_variable size = {
+        .name = "size", .n_axes = 1, .shape = {5}, .axis = {"word"}, .label = {word}};
+    const em_variable alone = {
+        .name = "alone", .n_axes = 1, .shape = {1}, .axis = {"only"}, .label = {word + 1}};
     em_status status = em_writer_put_array(writer, "inv_mass", &matrix, value);
 
     if (!status)
         status = em_writer_put_array(writer, "observed_data", &effect, value);
+    if (!status)
+        status = em_writer_put_array(writer, "constant_data", &size, value);
+    if (!status)
+        status = em_writer_put_array(writer, "constant_data", &alone, value);
     return status ? status : em_writer_put_array(writer, "observed_data", &count, value + 5);
 }
 

@@ -372,7 +372,7 @@ START_TEST(overrides_fail_by_name)
                          "options"},
         {"run.seed=[1, 2", "--set run.seed=[1, 2: not YAML: did not find expected ',' or ']'"},
         {"run.seed=# 3", "--set run.seed=# 3: found nothing, expected YAML"},
-        {"run.seed=1\n---\n2", "--set run.seed=1 --- 2: found a second document, expected one"},
+        {"run.seed=1\n---\n2", "--set run.seed=1\\n---\\n2: found a second document, expected one"},
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)

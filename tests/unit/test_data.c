@@ -700,7 +700,7 @@ START_TEST(test_constant_column_warns)
         strstr(warning_of("1 1:1 2:3\n0 1:1\n", text, sizeof text), "column x1: all"));
     ck_assert_ptr_nonnull(/* nothing that a terminal would obey */
                           strstr(warning_of("a\033[2J,b\n4,7\n4,6\n", text, sizeof text),
-                                 "column a [2J: all"));
+                                 "column a\\x1b[2J: all"));
 }
 END_TEST
 
