@@ -332,23 +332,46 @@ static em_status fail_labels(const em_table *table, const label_set *found,
                    found->count == MAX_LABELS ? ", ..." : "", expectation);
 }
 
+/* How many rows have the label. */
+static int64_t count_label(const em_table *table, double label)
+{
+    int64_t count = 0;
+
+    for (int64_t i = 0; i < table->n_row; i++)
+        count += table->response[i] == label;
+    return count;
+}
+
+/* Only all of the rows can say that a label is not there: a set keeps no more than the first few.
+ */
+static em_status check_positive(const em_table *table, double positive, const label_set *found)
+{
+    const label_set expected = {1, {positive}};
+    const int64_t count = count_label(table, positive);
+    char text[128];
+
+    if (count > 0 && count < table->n_row)
+        return EM_OK;
+    snprintf(text, sizeof text, "%.15g (positive) and others", positive);
+    return fail_labels(table, found, &expected, text);
+}
+
 em_status em_table_binary_response(em_table *table, double positive)
 {
     static const label_set zero_one = {2, {0, 1}}, minus_plus = {2, {-1, 1}};
-    label_set found = collect_labels(table);
+    const label_set found = collect_labels(table);
     const label_set *expected = contains(&found, -1) ? &minus_plus : &zero_one;
-    char text[128];
+    em_status status = EM_OK;
 
-    if (isnan(positive)) {
-        if (found.count != 2 || !contains(expected, found.value[0]) ||
-            !contains(expected, found.value[1]))
-            return fail_labels(table, &found, expected,
-                               "0 and 1, or -1 and 1, unless `positive` names the one that is 1");
-        positive = 1;
-    } else if (found.count < MAX_LABELS && (found.count < 2 || !contains(&found, positive))) {
-        snprintf(text, sizeof text, "%g (positive) and others", positive);
-        return fail_labels(table, &found, &zero_one, text);
-    }
+    if (!isnan(positive))
+        status = check_positive(table, positive, &found);
+    else if (found.count != 2 || !contains(expected, found.value[0]) ||
+             !contains(expected, found.value[1]))
+        status = fail_labels(table, &found, expected,
+                             "0 and 1, or -1 and 1, unless `positive` names the one that is 1");
+    if (status)
+        return status;
+    positive = isnan(positive) ? 1 : positive;
     for (int64_t i = 0; i < table->n_row; i++)
         table->response[i] = table->response[i] == positive;
     return EM_OK;

@@ -43,8 +43,9 @@ em_status em_table_generate(const char *name, int64_t n_row, int64_t n_column, c
 em_status em_table_take_response(em_table *table, const em_table_options *options);
 
 /*
- * Turns the response into 0 and 1: `positive` becomes 1, all else 0; NaN: labels must be 0 and 1,
- * or -1 and 1. Local. Errors: EM_EDATA, listing the values found.
+ * Turns the response into 0 and 1: `positive`, which some rows must have and some not, becomes 1,
+ * all else 0; NaN: labels must be 0 and 1, or -1 and 1. Local. Errors: EM_EDATA, listing the values
+ * found.
  */
 em_status em_table_binary_response(em_table *table, double positive);
 

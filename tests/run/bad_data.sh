@@ -8,6 +8,7 @@ work=$scratch/work
 mkdir "$work"
 cd "$work" || exit
 printf 'model: {name: logistic, data: table}\nsampler: {name: hmc}\n' >logistic.yaml
+printf 'model: {name: logistic, data: table, positive: 99}\nsampler: {name: hmc}\n' >positive.yaml
 printf 'model: {name: gaussian, precision: table}\nsampler: {name: hmc}\n' >gaussian.yaml
 
 # Runs on some ranks and looks at what is left: the status, the message, the files.
@@ -66,6 +67,16 @@ bad 'a label that is text' '1 1:1\nyes 3:1\n' :2: "found 'yes' for the label"
 bad 'labels 1 and 2' '5,1\n6,2\n' :2: 'label 2 among labels 1, 2' 'positive'
 bad 'a third label' '5,0\n6,1\n7,3\n' :3: 'label 3 among labels 0, 1, 3'
 bad 'one label' '5,0\n6,0\n' :2: 'labels 0,'
+for labels in 2 6 7 30; do # six and more are not all listed
+    printf '%s,1\n' $(seq "$labels") | awk -F, '{print $2 "," $1}' >table
+    check "positive: 99 where rows have $labels other labels" \
+        refuses 1 positive.yaml :1: 'label 1 among' 'expected 99 (positive)'
+    printf '%s\n' "5,99" >>table
+    check "positive: 99 in the last of $labels labels" \
+        timeout 60 "$emass" check positive.yaml
+done
+printf '5,99\n6,99\n' >table
+check 'positive: 99 is all there is' refuses 1 positive.yaml :2: 'label 99 among' 'and others'
 
 # ---- files ----
 rm -f table
