@@ -293,7 +293,7 @@ static em_status begin(em_engine *engine, em_run_mode mode, em_standing standing
         status = em_engine_start_chains(engine);
     if (!status)
         status = em_output_create(engine->config, engine->grid, engine->model, &engine->plan,
-                                  mode != EM_RUN_NEW, &engine->output);
+                                  &engine->created, mode != EM_RUN_NEW, &engine->output);
     return status ? status : em_checkpoint_forget(engine->config);
 }
 

@@ -22,6 +22,7 @@ typedef struct em_engine {
     em_monitor *monitor;
     em_output *output;
     em_plan plan;
+    em_created created;
     em_progress *progress;
     em_report *report;
     double *divergent;  /* [n_local_chain] divergences in sampling */
@@ -31,7 +32,8 @@ typedef struct em_engine {
     double started, last_checkpoint, longest_checkpoint; /* clock, clock, seconds */
 } em_engine;
 
-/* Reads the data and fixes the plan. Collective. Errors, agreed: EM_EDATA, EM_ECONFIG. */
+/* Reads the data and fixes the plan, and the time that the output will name. Collective. Errors,
+ * agreed: EM_EDATA, EM_ECONFIG, EM_EUSAGE. */
 em_status em_engine_load(em_engine *engine);
 
 /* Target, chains, sampler, adaptation and monitor, without positions yet. Collective. */

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -215,23 +214,6 @@ static em_status put_hash(em_writer *writer, const char *name, uint64_t hash)
     return em_writer_put_text(writer, name, text);
 }
 
-/* SOURCE_DATE_EPOCH stands for the time, and leaves out what changes from run to run. */
-static bool is_reproducible(void)
-{
-    return getenv("SOURCE_DATE_EPOCH") != NULL;
-}
-
-static em_status put_created_at(em_writer *writer)
-{
-    const char *epoch = getenv("SOURCE_DATE_EPOCH");
-    int64_t seconds = epoch ? strtoll(epoch, NULL, 10) : (int64_t)time(NULL);
-    const time_t now = (em_broadcast(&seconds, sizeof seconds), (time_t)seconds);
-    char text[32];
-
-    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
-    return em_writer_put_text(writer, "created_at", text);
-}
-
 static em_status put_attributes(em_output *output)
 {
     em_writer *writer = output->writer;
@@ -259,7 +241,7 @@ static em_status put_attributes(em_output *output)
         status = put_hash(writer, "model_hash", model_hash(output->model));
     if (!status)
         status = put_hash(writer, "data_hash", output->model->data_hash);
-    return status ? status : put_created_at(writer);
+    return status ? status : em_writer_put_text(writer, "created_at", output->created.text);
 }
 
 static em_status create_file(em_output *output, bool overwrite)
@@ -279,7 +261,8 @@ static em_status create_file(em_output *output, bool overwrite)
 }
 
 em_status em_output_create(const em_config *config, const em_grid *grid, em_model *model,
-                           const em_plan *plan, bool overwrite, em_output **out)
+                           const em_plan *plan, const em_created *created, bool overwrite,
+                           em_output **out)
 {
     em_output *output = NULL;
     em_status status = em_allocate(1, sizeof *output, &output);
@@ -289,6 +272,7 @@ em_status em_output_create(const em_config *config, const em_grid *grid, em_mode
         output->grid = grid;
         output->model = model;
         output->plan = *plan;
+        output->created = *created;
         output->n_local_chain = em_grid_n_local_chain(grid);
         status = select_variables(output);
     }
@@ -433,12 +417,13 @@ em_status em_output_sync(em_output *output)
 
 /* ---------------------------------------------------------------- the end */
 
-static em_status put_volatile(em_writer *writer, const em_grid *grid, double seconds)
+static em_status put_volatile(const em_output *output, double seconds)
 {
+    em_writer *writer = output->writer;
     char host[256] = "unknown";
     em_status status;
 
-    if (is_reproducible())
+    if (output->created.reproducible)
         return EM_OK;
     gethostname(host, sizeof host - 1);
     em_broadcast(host, sizeof host);
@@ -447,7 +432,7 @@ static em_status put_volatile(em_writer *writer, const em_grid *grid, double sec
     if (!status)
         status = em_writer_put_int(writer, "ranks", em_world_size());
     if (!status)
-        status = em_writer_put_int(writer, "groups", em_grid_n_group(grid));
+        status = em_writer_put_int(writer, "groups", em_grid_n_group(output->grid));
     return status ? status : em_writer_put_text(writer, "host", host);
 }
 
@@ -479,6 +464,6 @@ em_status em_output_finish(em_output *output, const em_adapt *adapt, int64_t n_d
     if (!status)
         status = put_verdict(output->writer, verdict);
     if (!status)
-        status = put_volatile(output->writer, output->grid, verdict->seconds);
+        status = put_volatile(output, verdict->seconds);
     return status ? status : em_writer_close(&output->writer, true);
 }

@@ -6,6 +6,7 @@
 #include "exchange/adapt.h"
 #include "par/grid.h"
 #include "run/config.h"
+#include "run/created.h"
 #include "run/monitor.h"
 #include "run/plan.h"
 
@@ -27,7 +28,8 @@ em_status em_output_width(const em_config *config, const em_model *model, em_wid
 /* Creates the file with all its groups, constant data and attributes; on failure it leaves none.
  * Collective. Errors: EM_EUSAGE (it exists), EM_EIO, EM_EMEMORY. */
 em_status em_output_create(const em_config *config, const em_grid *grid, em_model *model,
-                           const em_plan *plan, bool overwrite, em_output **out);
+                           const em_plan *plan, const em_created *created, bool overwrite,
+                           em_output **out);
 
 /* Takes what iteration `iteration` (from 0) left in the block: where it is a stored one, into the
  * buffer and, in sampling, to the monitor; counts in unreported[n_local_chain] the draws of

@@ -29,6 +29,7 @@ struct em_output {
     const em_grid *grid;
     em_model *model;
     em_plan plan;
+    em_created created;
     em_writer *writer;
     int64_t n_local_chain;
     int64_t n_reported;

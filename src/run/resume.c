@@ -94,8 +94,8 @@ em_status em_engine_resume(em_engine *engine, bool *resumed)
     if (!status && !*resumed)
         warn("starting anew: the draws of the checkpoint are not to be had", em_error_text());
     if (!status && *resumed)
-        status = em_output_create(config, engine->grid, engine->model, &engine->plan, true,
-                                  &engine->output);
+        status = em_output_create(config, engine->grid, engine->model, &engine->plan,
+                                  &engine->created, true, &engine->output);
     if (!status && *resumed)
         status = em_output_restore(engine->output, aside, engine->done, engine->monitor);
     if (!status && *resumed)

@@ -19,9 +19,11 @@ em_status em_engine_load(em_engine *engine)
         em_grid_n_shard(engine->grid),
         em_takes_minibatches(engine->config->sampler, engine->config->sampler_options)};
     em_width width = {0, 0};
-    em_status status =
-        engine->config->model->create(engine->config->model_options, &context, &engine->model);
+    em_status status = em_created_read(&engine->created);
 
+    if (status)
+        return status;
+    status = engine->config->model->create(engine->config->model_options, &context, &engine->model);
     if (!status)
         status = em_output_width(engine->config, engine->model, &width);
     status = em_agree(status);
