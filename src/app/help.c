@@ -10,7 +10,8 @@ const char em_help[] =
     "emass: parallel chains of MCMC over MPI, with a mass matrix that all chains learn together.\n"
     "\n"
     "usage: emass COMMAND ...                  one process\n"
-    "       mpirun -n P emass COMMAND ...      P processes; srun does too\n"
+    "       emass run --ranks P ...            P processes; so do mpirun -n P emass run ... and "
+    "srun\n"
     "\n"
     "commands:\n"
     "  run CONFIG.yaml       sample, and write the draws to one HDF5 file that ArviZ opens\n"
@@ -24,7 +25,7 @@ const char em_help[] =
     "  --version             versions of emass and of the MPI it is linked with\n"
     "\n"
     "example:\n"
-    "  mpirun -n 4 emass run heart.yaml --set run.draws=2000\n"
+    "  emass run --ranks 4 heart.yaml --set run.draws=2000\n"
     "\n" EXIT_STATUS;
 
 const char em_help_run[] =
@@ -35,6 +36,8 @@ const char em_help_run[] =
     "processes. An output that exists is an error, unless one of the last two options is given.\n"
     "\n"
     "options:\n"
+    "  --ranks N               start N processes, with EMASS_LAUNCHER, or srun in a Slurm job, or\n"
+    "                          mpirun; as root too, and more than there are cores\n"
     "  --set KEY.PATH=VALUE    replace one value of the config; may be repeated (emass list)\n"
     "  --output FILE           the same as --set output.file=FILE\n"
     "  --seed N                the same as --set run.seed=N\n"
@@ -46,7 +49,7 @@ const char em_help_run[] =
     "  --overwrite             replace an output that exists\n"
     "\n"
     "example:\n"
-    "  mpirun -n 4 emass run heart.yaml --set sampler.leapfrog_steps=20 --output heart20.h5\n"
+    "  emass run --ranks 4 heart.yaml --set sampler.leapfrog_steps=20 --output heart20.h5\n"
     "\n" EXIT_STATUS;
 
 const char em_help_summary[] =
@@ -95,11 +98,11 @@ const char em_help_verify[] =
     "Runs the config that is stored in the file once more, for the first draws, on another number\n"
     "of ranks, and says where the draws first differ, bit for bit, if they do. Needs as long as "
     "the\n"
-    "warmup of the run did. With --ranks it starts mpirun itself; under mpirun or srun leave it "
+    "warmup of the run did. With --ranks it starts them itself; under mpirun or srun leave it "
     "out.\n"
     "\n"
     "options:\n"
-    "  --ranks N               start N ranks with mpirun\n"
+    "  --ranks N               start N ranks, as emass run does\n"
     "  --draws N               draws to compare (default 100)\n"
     "  --folder DIR            where relative paths of the config start (default the current "
     "folder)\n"

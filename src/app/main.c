@@ -1,6 +1,7 @@
 /* The program: starts MPI, hands over to a command, and reports its failure once. */
 #include "app/check.h"
 #include "app/help.h"
+#include "app/launch.h"
 #include "app/list.h"
 #include "app/run.h"
 #include "app/summary.h"
@@ -93,10 +94,18 @@ static em_status flush_output(em_status status)
 
 int main(int argc, char **argv)
 {
-    em_status launched = em_verify_launch(argc, argv);
-    em_status status = em_world_start(&argc, &argv);
+    bool launched = false;
+    int code = 0;
+    em_status status = em_check_limits();
 
-    status = launched ? launched : status;
+    if (!status)
+        status = em_launch(&argc, argv, &launched, &code);
+    if (launched || status) {
+        if (status)
+            fprintf(stderr, "emass: %s\n", em_error_text());
+        return status ? em_exit_status(status) : code;
+    }
+    status = em_world_start(&argc, &argv);
     if (!status) {
         em_fault_start(em_world_rank());
         status = run_program(argc, (const char **)argv);

@@ -6,7 +6,6 @@
 #include "run/checkpoint.h"
 #include "run/driver.h"
 
-#include <errno.h>
 #include <popt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +14,7 @@
 
 typedef struct verify_command {
     char *path, *folder;
-    long draws, ranks;
+    long draws;
 } verify_command;
 
 /* ---------------------------------------------------------------- command line */
@@ -25,7 +24,6 @@ static em_status parse(int argc, const char **argv, verify_command *command)
     char *folder = NULL;
     const struct poptOption options[] = {
         {"draws", 0, POPT_ARG_LONG, &command->draws, 0, "draws to compare", "N"},
-        {"ranks", 0, POPT_ARG_LONG, &command->ranks, 0, "ranks to run them on", "N"},
         {"folder", 0, POPT_ARG_STRING, &folder, 0, "folder of the config", "DIR"},
         POPT_TABLEEND};
     poptContext context = poptGetContext("emass verify", argc, argv, options, 0);
@@ -47,47 +45,6 @@ static em_status parse(int argc, const char **argv, verify_command *command)
         status = em_copy_text(folder ? folder : ".", &command->folder);
     poptFreeContext(context);
     free(folder);
-    return status;
-}
-
-/* The value of --ranks, or 0. */
-static const char *ranks_of(int argc, char **argv)
-{
-    for (int i = 2; i < argc; i++) {
-        if (strcmp(argv[i], "--ranks") == 0 && i + 1 < argc)
-            return argv[i + 1];
-        if (strncmp(argv[i], "--ranks=", 8) == 0)
-            return argv[i] + 8;
-    }
-    return NULL;
-}
-
-em_status em_verify_launch(int argc, char **argv)
-{
-    const char *ranks = argc > 2 && strcmp(argv[1], "verify") == 0 ? ranks_of(argc, argv) : NULL;
-    const char *launcher = getenv("EMASS_LAUNCHER");
-    char **command = NULL;
-    int n = 0;
-    em_status status = EM_OK;
-
-    /* The ranks that mpirun starts come here too. */
-    if (!ranks || getenv("OMPI_COMM_WORLD_SIZE") || getenv("PMI_SIZE"))
-        return EM_OK;
-    status = em_allocate(argc + 5, sizeof *command, &command);
-    if (status)
-        return status;
-    command[n++] = (char *)(launcher ? launcher : "mpirun");
-    command[n++] = "--oversubscribe";
-    command[n++] = "-n";
-    command[n++] = (char *)ranks;
-    for (int i = 0; i < argc; i++)
-        command[n++] = argv[i];
-    execvp(command[0], command);
-    status = em_fail(EM_EUSAGE,
-                     "verify: %s cannot be started: %s; start the ranks yourself and leave "
-                     "out --ranks",
-                     command[0], strerror(errno));
-    em_release(&command);
     return status;
 }
 

@@ -5,13 +5,6 @@
 
 #include "emass/status.h"
 
-/*
- * Before MPI is started: where the command line says `verify ... --ranks N`, starts mpirun with N
- * ranks of this program in its place, and returns only when that fails (or there is nothing to do).
- * Local. Errors: EM_EUSAGE.
- */
-em_status em_verify_launch(int argc, char **argv);
-
 /* The command, argv[0] being "verify". Collective. Errors, agreed: EM_EUSAGE, EM_EDATA, those of a
  * run, and EM_ENUMERIC naming the first difference. */
 em_status em_verify_command(int argc, const char **argv);

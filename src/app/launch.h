@@ -1,0 +1,23 @@
+/* `--ranks N`: a command that starts its ranks itself. */
+#ifndef EM_APP_LAUNCH_H
+#define EM_APP_LAUNCH_H
+
+#include "emass/status.h"
+
+#include <stdbool.h>
+
+/*
+ * Before MPI is started: takes `--ranks N` out of the command line of a command that has it. N > 1
+ * starts that many ranks of this program, waits for them, and gives their exit status in *code;
+ * *launched false: this process is to run the command. SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2
+ * reach the ranks as SIGUSR1, a second SIGINT ends them. The launcher is EMASS_LAUNCHER (words
+ * between blanks), else srun inside a Slurm job whose srun has PMIx, else mpirun. Local. Errors:
+ * EM_EUSAGE, EM_EIO.
+ */
+em_status em_launch(int *argc, char **argv, bool *launched, int *code);
+
+/* Refuses limits (ulimit -n, -v) in which MPI would fail in many lines, or hang. Local. Errors:
+ * EM_EUSAGE. */
+em_status em_check_limits(void);
+
+#endif
