@@ -202,7 +202,8 @@ static bool read_duration(const char *text, double *seconds)
     return !*unit && isfinite(*seconds);
 }
 
-static bool is_within(const em_field *field, double value)
+/* A long double holds every int64_t: as a double, 2^53 + 1 would be 2^53. */
+static bool is_within(const em_field *field, long double value)
 {
     return !is_bounded(field) || (value >= field->minimum && value <= field->maximum);
 }
@@ -250,7 +251,7 @@ static bool read_scalar(const em_field *field, const char *text, void *options)
     case EM_FIELD_BOOL:
         return read_bool(text, slot.boolean);
     case EM_FIELD_INT:
-        return read_integer(text, slot.integer) && is_within(field, (double)*slot.integer);
+        return read_integer(text, slot.integer) && is_within(field, *slot.integer);
     case EM_FIELD_REAL:
         return read_real(text, NULL, slot.real) && is_within(field, *slot.real);
     case EM_FIELD_DURATION:
@@ -304,7 +305,7 @@ em_status em_field_read(const em_field *field, const em_value *value, void *opti
         return mismatch(field, NULL, "a list");
     text = value->text.value[0];
     if (field->type == EM_FIELD_TEXT || field->type == EM_FIELD_PATH)
-        return em_copy_text(text, slot.text);
+        return *text ? em_copy_text(text, slot.text) : mismatch(field, text, NULL);
     if (field->word && strcmp(text, field->word) == 0)
         return set_absent(field, options);
     return read_scalar(field, text, options) ? EM_OK : mismatch(field, text, NULL);

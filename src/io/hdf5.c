@@ -37,12 +37,30 @@ static herr_t keep_first(unsigned n, const H5E_error2_t *error, void *data)
     return 0;
 }
 
-void em_h5_message(char *text, size_t bytes)
+/* HDF5 lists what it called, with what, and the reason: "..., errno = 2, error message = 'No such
+ * file or directory', flags = 0". */
+static int cut_to_reason(char *text)
+{
+    static const char number[] = "errno = ", words[] = "error message = '";
+    const char *found = strstr(text, number);
+    const int code = found ? atoi(found + strlen(number)) : 0;
+    char *reason = strstr(text, words);
+    char *end = reason ? strchr(reason += strlen(words), '\'') : NULL;
+
+    if (end) {
+        *end = '\0';
+        memmove(text, reason, strlen(reason) + 1);
+    }
+    return code;
+}
+
+int em_h5_message(char *text, size_t bytes)
 {
     message kept = {text, bytes};
 
     text[0] = '\0';
     H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_first, &kept);
+    return cut_to_reason(text);
 }
 
 /* MPI often loses the reason on its way to HDF5. */
@@ -72,10 +90,11 @@ em_status em_h5_check(int64_t result, hid_t location, const char *format, ...)
 
 em_status em_h5_check_read(int64_t result, hid_t location, const char *what)
 {
+    char reason[512];
+    const bool is_system = em_h5_message(reason, sizeof reason) != 0 || strstr(reason, "MPI_");
     const em_status status = em_h5_check(result, location, "%s", what);
-    const char *text = em_error_text(); /* HDF5 names the call that failed, or its errno */
 
-    return status && !strstr(text, "errno = ") && !strstr(text, "MPI_") ? EM_EDATA : status;
+    return status && !is_system ? EM_EDATA : status;
 }
 
 em_status em_h5_fault(const char *site, hid_t location)

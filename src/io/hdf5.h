@@ -25,8 +25,9 @@ em_status em_h5_check_read(int64_t result, hid_t location, const char *what);
  * make together stands for its failure on one of them. Local. */
 em_status em_h5_fault(const char *site, hid_t location);
 
-/* HDF5's innermost message of the last failed call, "" when it has none. Local. */
-void em_h5_message(char *text, size_t bytes);
+/* Why the last call of HDF5 failed, "" when it does not say: its innermost message, of which what
+ * the system had to say is kept alone. Returns the errno in it; 0: none. Local. */
+int em_h5_message(char *text, size_t bytes);
 
 /*
  * Has the disk keep room for `bytes` more of a file, and for metadata, before HDF5 is given them:

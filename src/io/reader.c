@@ -341,12 +341,9 @@ static em_status take_variables(em_reader *reader)
 
 /* ---------------------------------------------------------------- open and close */
 
-/* Whether a path is to blame and not the disk: HDF5 puts the errno into its message. */
-static bool leads_nowhere(const char *reason)
+/* Whether a path is to blame and not the disk. */
+static bool leads_nowhere(int code)
 {
-    const char *number = strstr(reason, "errno = ");
-    const int code = number ? atoi(number + strlen("errno = ")) : 0;
-
     return code == 0 || code == ENOENT || code == ENOTDIR || code == EISDIR || code == EACCES;
 }
 
@@ -360,8 +357,8 @@ static em_status open_file(const char *path, hid_t *file)
     /* A reader's lock could make a writer of the same file fail. */
     setenv("HDF5_USE_FILE_LOCKING", "FALSE", 0);
     if (!status && (*file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT)) < 0) {
-        em_h5_message(reason, sizeof reason);
-        status = em_fail(leads_nowhere(reason) ? EM_EDATA : EM_EIO, "%s: expected an HDF5 file: %s",
+        const int code = em_h5_message(reason, sizeof reason);
+        status = em_fail(leads_nowhere(code) ? EM_EDATA : EM_EIO, "%s: expected an HDF5 file: %s",
                          path, reason);
     }
     return status;

@@ -28,8 +28,8 @@ typedef struct gaussian_options {
 
 #define AT(member) offsetof(gaussian_options, member)
 static const em_field fields[] = {
-    {"dim", EM_FIELD_INT, AT(dim), 1, 1e7, "10", NULL, NULL,
-     "dimension, where neither precision nor covariance is a file"},
+    {"dim", EM_FIELD_INT, AT(dim), 1, 1e7, "auto", NULL, "auto",
+     "dimension; auto: that of the precision or covariance, where there is a file of it, else 10"},
     {"condition", EM_FIELD_REAL, AT(condition), 1, 1e300, "1", NULL, NULL,
      "largest eigenvalue of the generated precision; the smallest is 1"},
     {"rotation", EM_FIELD_BOOL, AT(rotation), 0, 0, "false", NULL, NULL,
@@ -43,7 +43,11 @@ static const em_field fields[] = {
     EM_GRADIENT_NOISE_FIELD(AT(gradient_noise)),
     {NULL, EM_FIELD_BOOL, 0, 0, 0, NULL, NULL, NULL, NULL}};
 
-enum { PANEL = 8, SMALL_DIM = 100 /* up to which the precision is stored beside the draws */ };
+enum {
+    DEFAULT_DIM = 10,
+    PANEL = 8,
+    SMALL_DIM = 100 /* up to which the precision is stored beside the draws */
+};
 
 typedef struct gaussian {
     em_model model;
@@ -234,6 +238,13 @@ static void destroy(em_model *model)
     em_release(&self);
 }
 
+static int64_t choose_dim(const gaussian_options *options, const em_table *table)
+{
+    if (options->dim != INT64_MIN)
+        return options->dim;
+    return table ? table->n_row : DEFAULT_DIM;
+}
+
 /* `table` is the file of the precision or covariance, NULL: to be generated. */
 static em_status fill(gaussian *self, const gaussian_options *options, const em_table *table,
                       const em_model_context *context)
@@ -241,7 +252,7 @@ static em_status fill(gaussian *self, const gaussian_options *options, const em_
     em_status status;
 
     self->model.ops = &em_model_gaussian;
-    self->model.dim = table ? table->n_row : options->dim;
+    self->model.dim = choose_dim(options, table);
     self->stride = em_stride(self->model.dim);
     self->diagonal = !table && !options->rotation;
     status = allocate(self);
@@ -269,6 +280,11 @@ static em_status create(const void *untyped, const em_model_context *context, em
 
     if (options->precision && options->covariance)
         return em_fail(EM_ECONFIG, "model: found both precision and covariance, expected one");
+    if (path && (options->rotation || options->condition != 1))
+        return em_fail(EM_ECONFIG,
+                       "model: found %s beside a file of the matrix, expected it without: it is of "
+                       "a generated one",
+                       options->rotation ? "rotation" : "condition");
     status = path ? read_matrix(path, &table) : EM_OK;
     if (!status)
         status = em_allocate(1, sizeof *self, &self);

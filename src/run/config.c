@@ -17,6 +17,7 @@
 typedef struct config_section {
     const char *name;
     em_variant_list *variants; /* NULL: the section has no `name` */
+    const char *fallback;      /* the variant where none is named; NULL: one must be */
     const em_field *fields;    /* of the variant once it is chosen */
     void *options;             /* likewise */
     const char *chosen;        /* name of the variant; NULL: none yet, or no variants */
@@ -212,17 +213,19 @@ static em_status unknown_variant(const config_section *section, const em_yaml_en
                    section->name, em_excerpt_of(found).text, section->name);
 }
 
-/* Chooses the variant and allocates its options; *index is its place in the list, unless no name is
- * given, which is for require_names to say, after misspelt keys. */
+/* Chooses the variant and allocates its options; *index is its place in the list, unless a name is
+ * missing, which is for require_name to say, after misspelt keys. */
 static em_status choose(parse *p, config_section *section, int *index)
 {
     const em_yaml_entry *entry = em_yaml_find(p->yaml, join(section->name, "name").text);
+    const bool is_text = entry && entry->value.kind == EM_VALUE_SCALAR;
+    const char *name = is_text ? entry->value.text.value[0] : entry ? NULL : section->fallback;
     em_variant variant;
 
-    if (!entry)
+    if (!entry && !name)
         return EM_OK;
-    for (int i = 0; entry->value.kind == EM_VALUE_SCALAR && section->variants(i, &variant); i++)
-        if (strcmp(variant.name, entry->value.text.value[0]) == 0) {
+    for (int i = 0; name && section->variants(i, &variant); i++)
+        if (strcmp(variant.name, name) == 0) {
             *index = i;
             section->chosen = variant.name;
             section->fields = variant.fields;
@@ -257,13 +260,11 @@ static em_status missing(const parse *p, const config_section *section, const ch
                    section->name, option, hint);
 }
 
-static em_status require_names(const parse *p)
+static em_status require_name(const parse *p)
 {
-    if (!p->section[MODEL].chosen)
-        return missing(p, &p->section[MODEL], "name", " (see emass list models)");
-    if (!p->section[SAMPLER].chosen)
-        return missing(p, &p->section[SAMPLER], "name", " (see emass list samplers)");
-    return EM_OK;
+    return p->section[MODEL].chosen
+               ? EM_OK
+               : missing(p, &p->section[MODEL], "name", " (see emass list models)");
 }
 
 /* Puts the place and the key of an option in front of the message, where `status` is of its value.
@@ -344,6 +345,11 @@ static em_status check_together(const parse *p)
         return em_fail(EM_ECONFIG,
                        "%s: sampler.step_size: found adapt, expected a number: %s cannot adapt it",
                        em_yaml_find(p->yaml, "sampler.step_size")->place, p->config->sampler->name);
+    if (p->config->mass.from_positions && !p->config->mass.from)
+        return em_fail(EM_ECONFIG,
+                       "%s: mass.from_positions: found true without mass.from, expected the file "
+                       "that has the positions",
+                       em_yaml_find(p->yaml, "mass.from_positions")->place);
     return EM_OK;
 }
 
@@ -445,8 +451,8 @@ static em_status understand(parse *p)
     em_status status;
 
     if ((status = choose_model_and_sampler(p)) || (status = check_keys(p)) ||
-        (status = require_names(p)) || (status = read_sections(p)) ||
-        (status = check_together(p)) || (status = write_full(p, true, &p->config->full)) ||
+        (status = require_name(p)) || (status = read_sections(p)) || (status = check_together(p)) ||
+        (status = write_full(p, true, &p->config->full)) ||
         (status = write_full(p, false, &p->config->stored)))
         return status;
     for (int i = 0; !status && i < N_SECTION; i++)
@@ -466,12 +472,12 @@ em_status em_config_parse(const char *path, const char *text, int n_override,
         status = em_copy_text(path, &config->path);
     if (!status) {
         const config_section section[N_SECTION] = {
-            [MODEL] = {"model", em_model_variant, NULL, NULL, NULL},
-            [SAMPLER] = {"sampler", em_sampler_variant, NULL, NULL, NULL},
-            [MASS] = {"mass", NULL, em_mass_fields, &config->mass, NULL},
-            [RUN] = {"run", NULL, em_run_fields, &config->run, NULL},
-            [STOP] = {"stop", NULL, em_stop_fields, &config->stop, NULL},
-            [OUTPUT] = {"output", NULL, em_output_fields, &config->output, NULL}};
+            [MODEL] = {.name = "model", .variants = em_model_variant},
+            [SAMPLER] = {"sampler", em_sampler_variant, em_default_sampler, NULL, NULL, NULL},
+            [MASS] = {"mass", NULL, NULL, em_mass_fields, &config->mass, NULL},
+            [RUN] = {"run", NULL, NULL, em_run_fields, &config->run, NULL},
+            [STOP] = {"stop", NULL, NULL, em_stop_fields, &config->stop, NULL},
+            [OUTPUT] = {"output", NULL, NULL, em_output_fields, &config->output, NULL}};
         memcpy(p.section, section, sizeof section);
         status = read_text(&p, text, n_override, override);
     }

@@ -7,8 +7,8 @@
 /*
  * Turns a path as it is written in the config `config_path` into one from the current folder, in
  * place: ${NAME} is replaced by the environment variable, and what is then relative is taken from
- * the config's folder. Where ${EMASS_DATA} is not set it is "data". Local. Errors: EM_ECONFIG, for
- * the caller to say where; EM_EMEMORY.
+ * the config's folder. Where ${EMASS_DATA} is not set it is "data", and the file has to be there.
+ * Local. Errors: EM_ECONFIG, for the caller to say where; EM_EMEMORY.
  */
 em_status em_expand_path(const char *config_path, char **path);
 

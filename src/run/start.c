@@ -6,11 +6,27 @@
 #include "run/initial.h"
 
 #include <math.h>
+#include <stdio.h>
 
 /* Draws kept in memory for diagnostics while running, per chain. */
 static const int64_t monitored_bytes = INT64_C(256) << 20;
 
 enum { MOST_START_TRIES = 100 };
+
+/* A minibatch of more observations than there are is all of them. */
+static void warn_of_minibatch(const em_engine *engine)
+{
+    const em_config *config = engine->config;
+    const em_sampler_options *options = config->sampler_options;
+    const int64_t total = engine->model->rows.total;
+
+    if (em_takes_minibatches(config->sampler, options) && options->minibatch > total &&
+        em_world_rank() == 0)
+        fprintf(stderr,
+                "emass: warning: sampler.minibatch is %lld, but model %s has %lld observations: "
+                "every gradient uses all of them\n",
+                (long long)options->minibatch, config->model->name, (long long)total);
+}
 
 em_status em_engine_load(em_engine *engine)
 {
@@ -27,8 +43,10 @@ em_status em_engine_load(em_engine *engine)
     if (!status)
         status = em_output_width(engine->config, engine->model, &width);
     status = em_agree(status);
-    if (!status)
+    if (!status) {
+        warn_of_minibatch(engine);
         engine->plan = em_plan_create(engine->config, width);
+    }
     return status;
 }
 

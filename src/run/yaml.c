@@ -343,8 +343,10 @@ static em_status parse_text(parse *p, const char *key)
 
 em_status em_yaml_parse(const char *path, const char *text, em_yaml **out)
 {
+    static const char mark[] = "\xef\xbb\xbf"; /* of byte order, which some editors put first */
+    const bool has_mark = strncmp(text, mark, strlen(mark)) == 0;
     em_status status = em_allocate(1, sizeof **out, out);
-    parse p = {.path = path, .text = text, .yaml = *out};
+    parse p = {.path = path, .text = text + (has_mark ? strlen(mark) : 0), .yaml = *out};
 
     if (!status)
         status = parse_text(&p, "");

@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The one of the contract. */
 static const char *const example =
@@ -87,6 +88,33 @@ START_TEST(reads_the_example_of_the_contract)
     ck_assert_double_eq(c->output.checkpoint_every, 600);
     em_config_destroy(&c);
     ck_assert_ptr_null(c);
+}
+END_TEST
+
+START_TEST(needs_no_sampler)
+{
+    static const char *const texts[] = {"model: {name: gaussian}\n",
+                                        "model: {name: gaussian}\nsampler:\n",
+                                        "sampler: {}\nmodel: {name: gaussian}\n",
+                                        "model: {name: gaussian}\nsampler: {leapfrog_steps: 3}\n"};
+
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        em_config *c = parse("heart.yaml", texts[i], 0, NULL);
+        ck_assert_str_eq(c->sampler->name, "hmc");
+        ck_assert_ptr_nonnull(strstr(c->full, "\nsampler:\n  name: hmc\n"));
+        em_config_destroy(&c);
+    }
+}
+END_TEST
+
+START_TEST(passes_over_a_byte_order_mark)
+{
+    em_config *c = parse("heart.yaml", "\xef\xbb\xbf" SHORTEST, 0, NULL);
+
+    ck_assert_str_eq(c->model->name, "gaussian");
+    em_config_destroy(&c);
+    check_failure("\xef\xbb\xbf\nmodel: {name: gaussian}\nnum: 3\n", 0, NULL,
+                  "heart.yaml:3: unknown key num; did you mean run?");
 }
 END_TEST
 
@@ -294,6 +322,24 @@ static const char *data_of(em_config *config)
     return *(char **)((char *)config->model_options + field->offset);
 }
 
+/* Parses a config in a folder of its own that has the file. */
+static em_config *parse_beside_data(const char *config, const char *file, const char *written)
+{
+    char folder[] = "/tmp/emass-config-XXXXXX", text[256], command[256];
+    em_config *c;
+
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(command, sizeof command, "cd %s && mkdir -p jobs/data && : >%s", folder, file);
+    ck_assert_int_eq(system(command), 0);
+    ck_assert_int_eq(chdir(folder), 0);
+    snprintf(text, sizeof text, "model: {name: logistic, data: '%s'}\n", written);
+    c = parse(config, text, 0, NULL);
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    ck_assert_int_eq(chdir("/"), 0);
+    ck_assert_int_eq(system(command), 0);
+    return c;
+}
+
 START_TEST(places_paths)
 {
     static const struct {
@@ -303,7 +349,6 @@ START_TEST(places_paths)
                  {"/x/jobs/heart.yaml", "../a.h5:/group/x", "/x/jobs/../a.h5:/group/x"},
                  {"jobs/heart.yaml", "/a.csv", "/a.csv"},
                  {"jobs/heart.yaml", "${EM_HERE}/${EM_HERE}.csv", "/here//here.csv"},
-                 {"jobs/heart.yaml", "${EMASS_DATA}/a.csv", "jobs/data/a.csv"},
                  {"jobs/heart.yaml", "$a}{.csv", "jobs/$a}{.csv"}};
 
     setenv("EM_HERE", "/here", 1);
@@ -319,11 +364,21 @@ START_TEST(places_paths)
         ck_assert_ptr_nonnull(strstr(c->full, cases[i].written));
         em_config_destroy(&c);
     }
+    em_config *c = parse_beside_data("jobs/heart.yaml", "jobs/data/a.csv", "${EMASS_DATA}/a.csv");
+    ck_assert_str_eq(data_of(c), "jobs/data/a.csv");
+    em_config_destroy(&c);
+    c = parse_beside_data("jobs/heart.yaml", "jobs/data/a.h5", "${EMASS_DATA}/a.h5:/x");
+    ck_assert_str_eq(data_of(c), "jobs/data/a.h5:/x");
+    em_config_destroy(&c);
+    check_failure("model: {name: linear, data: '${EMASS_DATA}/x.csv'}\n", 0, NULL,
+                  "heart.yaml:1: model.data: found nothing at data/x.csv, expected a file there, "
+                  "or the environment variable EMASS_DATA, which is not set, to name the folder of "
+                  "the data");
     setenv("EMASS_DATA", "/data", 1);
-    em_config *c = parse("jobs/a.yaml",
-                         "model: {name: logistic, data: '${EMASS_DATA}/a'}\n"
-                         "sampler: {name: hmc}\n",
-                         0, NULL);
+    c = parse("jobs/a.yaml",
+              "model: {name: logistic, data: '${EMASS_DATA}/a'}\n"
+              "sampler: {name: hmc}\n",
+              0, NULL);
     ck_assert_str_eq(data_of(c), "/data/a");
     em_config_destroy(&c);
     unsetenv("EM_NOWHERE");
@@ -419,7 +474,20 @@ static const struct {
      "heart.yaml:2: model.name: expected a name (see emass list models)"},
     {"\nmodel: {}\nsampler: {name: hmc}\n",
      "heart.yaml:2: model.name is missing (see emass list models)"},
-    {"model: {name: gaussian}\n", "heart.yaml: sampler.name is missing (see emass list samplers)"},
+    {"model: {name: gaussian}\nsampler: {friction: 1}\n",
+     "heart.yaml:2: sampler.friction is not an option of hmc, but of sghmc"},
+    {"model: {name: gaussian}\nsampler: {nmae: sgld}\n",
+     "heart.yaml:2: unknown key sampler.nmae; did you mean name?"},
+    {"model: {name: gaussian}\nsampler: {name: }\n",
+     "heart.yaml:2: sampler.name: expected a name (see emass list samplers)"},
+    {SHORTEST "mass: {from_positions: true}\n",
+     "heart.yaml:3: mass.from_positions: found true without mass.from, expected the file that has "
+     "the positions"},
+    {SHORTEST "output:\n  file: ''\n", "heart.yaml:4: output.file: found '', expected text"},
+    {SHORTEST "mass: {from: ''}\n", "heart.yaml:3: mass.from: found '', expected a path"},
+    {TOP "  seed: 9007199254740993\n",
+     "heart.yaml:4: run.seed: found '9007199254740993', expected an integer from 0 to "
+     "9007199254740992"},
     {"model:\n  name: linear\nsampler: {name: hmc}\n", "heart.yaml:1: model.data is missing"},
     /* values */
     {TOP "  chains: ten\n",
@@ -637,6 +705,8 @@ int main(void)
 
     tcase_add_test(valid, reads_the_example_of_the_contract);
     tcase_add_test(valid, fills_in_the_defaults);
+    tcase_add_test(valid, needs_no_sampler);
+    tcase_add_test(valid, passes_over_a_byte_order_mark);
     tcase_add_test(valid, tables_are_sound);
     tcase_add_test(valid, full_config_parses_to_itself);
     tcase_add_test(valid, full_config_has_a_fixed_order);
