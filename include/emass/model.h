@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 enum { EM_MAX_AXES = 6 };
 
@@ -72,6 +73,13 @@ typedef struct em_model_context {
     bool minibatches;       /* likelihoods of listed observations will be asked for */
 } em_model_context;
 
+/* Evaluations that a model could not do, for a position where the density is not defined: how many,
+ * and what the first one said. */
+typedef struct em_rejections {
+    int64_t count;
+    char first[256];
+} em_rejections;
+
 /* A created model. The implementation derives its own struct with this as the first member. */
 typedef struct em_model {
     const struct em_model_ops *ops;
@@ -80,8 +88,9 @@ typedef struct em_model {
     int64_t n_variable; /* what is reported of a draw */
     const em_variable *variable; /* [n_variable], owned by the model */
     int64_t n_datum;
-    const em_datum *datum; /* [n_datum], owned by the model */
-    uint64_t data_hash;    /* of the data read or generated; 0: none */
+    const em_datum *datum;    /* [n_datum], owned by the model */
+    uint64_t data_hash;       /* of the data read or generated; 0: none */
+    em_rejections rejections; /* kept by models that reject with a reason; said at the end */
 } em_model;
 
 /*
@@ -98,7 +107,8 @@ typedef struct em_model_ops {
     const char *source; /* paper, equation */
     size_t options_size;
     const em_field *fields; /* may be NULL: no options */
-    /* Reads the data and sets up *out. `options` outlives the model. Local. Errors: EM_EDATA,
+    /* Reads the data and sets up *out. `options` outlives the model. Called by all ranks at the
+     * same time, so that it may be Collective; its status need not be agreed. Errors: EM_EDATA,
      * EM_ECONFIG, EM_EMEMORY, with a message naming file and line. */
     em_status (*create)(const void *options, const em_model_context *context, em_model **out);
     void (*destroy)(em_model *model);
@@ -114,6 +124,11 @@ typedef struct em_model_ops {
      */
     em_status (*report)(em_model *model, const em_draw *draw, const double *theta, double *out);
     /* OPTIONAL */
+    /* Where chains begin, for models that are told: replaces theta [dim], a random position. Local.
+     * Errors: EM_EDATA. */
+    em_status (*place)(em_model *model, double *theta);
+    /* Says what a model found, for emass check: lines that begin with "# ". Local. */
+    void (*describe)(const em_model *model, FILE *out);
     /* Adds the log likelihood of this shard's observations; `rows` NULL: all of them. Local. */
     em_status (*add_likelihood)(em_model *model, int64_t n_chain, int64_t stride,
                                 const double *theta, const em_rows *rows, double *log_density,

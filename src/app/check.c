@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { N_POINT = 5, MOST_DIRECTIONS = 200 };
+enum { N_POINT = 5, MOST_TRIES = 100, MOST_DIRECTIONS = 200 };
 
 /* Central differences over a span h err by O(h^2 f''') and O(ulp f / h); h = 1e-5 of the scale
  * keeps both near 1e-9 of the gradient. */
@@ -43,6 +43,8 @@ static void print_plan(const checker *check, const em_plan *plan)
            "draw\n",
            config->model->name, (long long)check->model->dim, (long long)check->model->rows.total,
            (long long)plan->width.all);
+    if (config->model->describe)
+        config->model->describe(check->model, stdout);
     for (int64_t g = 0; g < n_group; g++)
         printf("# rank %-5lld chains %lld .. %lld\n", (long long)(g * em_grid_n_shard(check->grid)),
                (long long)em_deal_first(config->run.chains, n_group, g),
@@ -78,6 +80,8 @@ static em_status component_error(checker *check, int64_t i, double *error)
     check->moved[i] = check->theta[i] - scale;
     if (!status)
         status = density(check, check->moved, check->scratch, &down);
+    if (!isfinite(up) || !isfinite(down)) /* at the edge of where there is a density */
+        return status;
     const double numeric = (up - down) / (above - check->moved[i]);
     /* The difference cannot be better than the rounding of the densities. */
     const double rounding = 1e-14 * (fabs(up) + fabs(down)) / scale / (1 + fabs(numeric));
@@ -86,7 +90,9 @@ static em_status component_error(checker *check, int64_t i, double *error)
     return status;
 }
 
-static em_status check_point(checker *check, uint64_t point, double *worst, int64_t *where)
+/* At a random point; not where the density is not finite, as chains do not start there. */
+static em_status check_point(checker *check, uint64_t point, double *worst, int64_t *where,
+                             int *n_point)
 {
     const em_stream stream = {(uint64_t)check->config->run.seed, point, 0, EM_RNG_INIT};
     const int64_t dim = check->model->dim;
@@ -98,6 +104,9 @@ static em_status check_point(checker *check, uint64_t point, double *worst, int6
     for (int64_t i = 0; i < dim; i++)
         check->theta[i] = check->config->run.init_radius * (2 * check->theta[i] - 1);
     status = density(check, check->theta, check->gradient, &value);
+    if (status || !isfinite(value))
+        return status;
+    ++*n_point;
     for (int64_t i = 0; !status && i < dim; i += every) {
         double error = 0;
         status = component_error(check, i, &error);
@@ -113,10 +122,18 @@ static em_status check_gradient(checker *check)
 {
     double worst = 0;
     int64_t where = 0;
+    int n_point = 0;
     em_status status = EM_OK;
 
-    for (uint64_t point = 0; !status && point < N_POINT; point++)
-        status = check_point(check, point, &worst, &where);
+    for (uint64_t point = 0; !status && n_point < N_POINT && point < MOST_TRIES; point++)
+        status = check_point(check, point, &worst, &where, &n_point);
+    if (!status && n_point == 0)
+        status =
+            em_fail(EM_EMODEL,
+                    "model %s: no finite log density at %d points within run.init_radius %g of "
+                    "the origin%s%s",
+                    check->config->model->name, MOST_TRIES, check->config->run.init_radius,
+                    check->model->rejections.count > 0 ? ": " : "", check->model->rejections.first);
     if (!status && check->is_wrong)
         status = em_fail(EM_EMODEL,
                          "model %s: the gradient's component %lld differs from central differences "
@@ -124,8 +141,30 @@ static em_status check_gradient(checker *check)
                          check->config->model->name, (long long)where, worst, tolerance);
     status = em_agree(status);
     if (!status && em_world_rank() == 0)
-        printf("# gradient   agrees with central differences at %d points, to %.2g\n", N_POINT,
+        printf("# gradient   agrees with central differences at %d points, to %.2g\n", n_point,
                worst);
+    return status;
+}
+
+/* How long a gradient takes where chains start: of one chain, for a fifth of a second. Collective.
+ */
+static em_status time_gradient(checker *check)
+{
+    const double start = em_clock(), enough = 0.2;
+    double value = 0, seconds = 0;
+    int64_t n = 0;
+    em_status status = EM_OK;
+
+    for (int64_t batch = 1; !status && seconds < enough; batch *= 2) {
+        for (int64_t i = 0; !status && i < batch; i++)
+            status = density(check, check->theta, check->gradient, &value);
+        n += batch;
+        seconds = em_clock() - start;
+        em_broadcast(&seconds, sizeof seconds); /* shards evaluate together */
+    }
+    status = em_agree(status);
+    if (!status && em_world_rank() == 0)
+        printf("# speed      %.3g us a gradient of one chain\n", 1e6 * seconds / (double)n);
     return status;
 }
 
@@ -168,6 +207,8 @@ static em_status check_config(const em_config *config)
         print_plan(&check, &plan);
     if (!status)
         status = check_gradient(&check);
+    if (!status)
+        status = time_gradient(&check);
     em_release(&check.theta);
     em_target_destroy(&check.target);
     if (check.model)

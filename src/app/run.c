@@ -171,6 +171,11 @@ static em_status run(const run_command *command, const em_config *config)
                 "in the file%s%s\n",
                 (long long)report.unreported, report.failure[0] ? "; the first on this rank: " : "",
                 report.failure);
+    if (report.rejections.count > 0)
+        fprintf(stderr, "emass: note: the model rejected %lld positions that chains tried%s%s\n",
+                (long long)report.rejections.count,
+                report.rejections.first[0] ? "; the first on this rank: " : "",
+                report.rejections.first);
     if (report.note[0])
         fprintf(stderr, "emass: note: %s\n", report.note);
     return EM_OK;

@@ -4,34 +4,26 @@
  * is reported.
  */
 #include "base/memory.h"
-#include "emass/model.h"
+#include "base/text.h"
 #include "math/rng.h"
-#include "model/stan_data.h"
-#include "model/stan_program.h"
-#include "model/stan_variables.h"
+#include "model/stan_model.h"
 #include "par/world.h"
 
-#include <fnmatch.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 extern const em_model_ops em_model_stan; /* at the end */
 
-typedef struct stan_options {
-    char *program, *library, *data;
-    em_texts log_likelihood, posterior_predictive, predictions;
-} stan_options;
-
-#define AT(member) offsetof(stan_options, member)
+#define AT(member) offsetof(em_stan_options, member)
 static const em_field fields[] = {
     {"program", EM_FIELD_PATH, AT(program), 0, 0, "", NULL, NULL,
      "the Stan program, which libstanli.so interprets"},
     {"library", EM_FIELD_PATH, AT(library), 0, 0, "", NULL, NULL,
      "or a Stan program that BridgeStan has compiled: its shared object"},
     {"data", EM_FIELD_PATH, AT(data), 0, 0, "", NULL, NULL, "its data, JSON as for CmdStan"},
+    {"init", EM_FIELD_PATH, AT(init), 0, 0, "", NULL, NULL,
+     "where chains begin: JSON of all parameters"},
     {"log_likelihood", EM_FIELD_TEXTS, AT(log_likelihood), 0, 0, "[log_lik]", NULL, NULL,
      "variables that go into the group log_likelihood, * and ? as in file names"},
     {"posterior_predictive", EM_FIELD_TEXTS, AT(posterior_predictive), 0, 0, "[]", NULL, NULL,
@@ -41,227 +33,67 @@ static const em_field fields[] = {
     {NULL, EM_FIELD_BOOL, 0, 0, 0, NULL, NULL, NULL, NULL}};
 #undef AT
 
-enum { MOST_PROGRAM_BYTES = 1 << 24, MOST_DATA_BYTES = 1 << 30 };
-
-typedef struct stan {
-    em_model model;
-    em_stan_library library;
-    em_stan_model *program;
-    em_stan_variables *variables;
-    int64_t n_parameter, n_transformed; /* numbers of a draw: the rest is generated */
-    double *gradient;                   /* [dim] of one chain */
-    double *flat;                       /* [variables->n_element] a draw as the library orders it */
-} stan;
-
-/* ---------------------------------------------------------------- what it prints */
-
-/* A program may print at every evaluation: its first lines show what there is to see. */
-enum { MOST_LINES = 20 };
-
-static void print(const char *text, int length)
-{
-    static int n_line;
-
-    for (int i = 0; i < length && n_line < MOST_LINES; i++) {
-        if (i == 0 || text[i - 1] == '\n')
-            fputs("emass: the program prints: ", stderr);
-        fputc((unsigned char)text[i] < 0x20 && text[i] != '\n' ? ' ' : text[i], stderr);
-        if (text[i] == '\n' && ++n_line == MOST_LINES)
-            fputs("emass: the program prints more, which is left out\n", stderr);
-    }
-}
-
-static void print_nothing(const char *text, int length)
-{
-    (void)text;
-    (void)length;
-}
-
-/* ---------------------------------------------------------------- creation */
-
-static em_status check_options(const stan_options *options, const em_model_context *context)
-{
-    if (!options->program == !options->library)
-        return em_fail(EM_ECONFIG, "model: found %s, expected either a program or a library",
-                       options->program ? "both a program and a library" : "neither");
-    if (context->n_shard > 1)
-        return em_fail(EM_ECONFIG,
-                       "run.shards: found %lld, expected 1: a Stan program has no observations "
-                       "that could be dealt to shards",
-                       (long long)context->n_shard);
-    return EM_OK;
-}
-
-/* The object that the library constructs the model from. */
-static em_status join_data(const stan *self, const char *translated, const char *data, char **out)
-{
-    char *text = NULL;
-    size_t length;
-    FILE *file = open_memstream(&text, &length);
-    em_status status = EM_OK;
-
-    if (!file)
-        return em_fail(EM_EMEMORY, "out of memory for the data of the program");
-    fputc('{', file);
-    if (translated) {
-        fputs("\"__stanli\": {\"build_id\": ", file);
-        em_stan_write_string(self->library.identity, file);
-        fputs(", \"mir\": ", file);
-        em_stan_write_string(translated, file);
-        fprintf(file, ", \"name\": \"program\"}%s", *data ? "," : "");
-    }
-    fprintf(file, "%s}", data);
-    if (fclose(file) != 0)
-        status = em_fail(EM_EMEMORY, "out of memory for the data of the program");
-    if (!status)
-        status = em_copy_text(text, out);
-    free(text);
-    return status;
-}
-
-/* Local: every rank has the same text. */
-static em_status construct(stan *self, const stan_options *options, const char *translated,
-                           const char *data, uint64_t seed)
-{
-    char *joined = NULL, *error = NULL;
-    em_status status = join_data(self, translated, data, &joined);
-
-    if (!status) {
-        self->library.set_print(em_world_rank() == 0 ? print : print_nothing, NULL);
-        self->program = self->library.construct(joined, (unsigned)seed, &error);
-        if (!self->program)
-            status = em_stan_library_fail(
-                &self->library, EM_EDATA,
-                options->data ? options->data
-                              : (options->program ? options->program : options->library),
-                error);
-        self->model.data_hash = XXH64(joined, strlen(joined), 0);
-    }
-    em_release(&joined);
-    return status;
-}
-
-static bool matches(const em_texts *patterns, const char *name)
-{
-    for (int64_t i = 0; i < patterns->count; i++)
-        if (fnmatch(patterns->value[i], name, 0) == 0)
-            return true;
-    return false;
-}
-
-static em_report_group group_of(const stan_options *options, const char *name)
-{
-    if (matches(&options->posterior_predictive, name))
-        return EM_POSTERIOR_PREDICTIVE;
-    if (matches(&options->predictions, name))
-        return EM_PREDICTIONS;
-    return matches(&options->log_likelihood, name) ? EM_LOG_LIKELIHOOD : EM_POSTERIOR;
-}
-
-/* What the constructed program has. Local. */
-static em_status describe(stan *self, const stan_options *options)
-{
-    const em_stan_library *library = &self->library;
-    const char *name = options->program ? options->program : options->library;
-    const int dim = library->count_unconstrained(self->program);
-    const char *names = library->names(self->program, true, true);
-    em_status status;
-
-    if (dim < 1)
-        return em_fail(EM_EDATA, "%s: found no parameters, expected at least one to sample", name);
-    self->n_parameter = library->count(self->program, false, false);
-    self->n_transformed = library->count(self->program, true, false) - self->n_parameter;
-    status = em_stan_variables_create(names ? names : "", &self->variables);
-    if (!status && self->variables->n_element != library->count(self->program, true, true))
-        status = em_fail(EM_EDATA, "%s: found %lld names for %d numbers", name,
-                         (long long)self->variables->n_element,
-                         library->count(self->program, true, true));
-    if (!status)
-        status = em_allocate(dim, sizeof(double), &self->gradient);
-    if (!status)
-        status = em_allocate(self->variables->n_element, sizeof(double), &self->flat);
-    for (int64_t v = 0; !status && v < self->variables->n_variable; v++)
-        self->variables->variable[v].group = group_of(options, self->variables->variable[v].name);
-    self->model.dim = dim;
-    self->model.n_variable = self->variables ? self->variables->n_variable : 0;
-    self->model.variable = self->variables ? self->variables->variable : NULL;
-    return status;
-}
-
-/* Text, library and data of all ranks, then the model. Collective. */
-static em_status set_up(stan *self, const stan_options *options, uint64_t seed)
-{
-    char *program = NULL, *translated = NULL, *text = NULL;
-    em_stan_data *data = NULL;
-    em_status status = em_stan_open(options->library, options->program != NULL, &self->library);
-
-    if (!status && options->program)
-        status = em_stan_read_text(options->program, MOST_PROGRAM_BYTES, &program);
-    if (!status && options->program)
-        status = em_stan_translate(&self->library, options->program, program, &translated);
-    if (!status && options->data)
-        status = em_stan_read_text(options->data, MOST_DATA_BYTES, &text);
-    if (!status)
-        status = em_agree(em_stan_data_read(options->data ? options->data : "no data",
-                                            text ? text : "{}", &data));
-    if (!status) {
-        status = construct(self, options, translated, data->text, seed);
-        if (!status)
-            status = describe(self, options);
-        status = em_agree(status);
-    }
-    em_stan_data_destroy(&data);
-    em_release(&program);
-    em_release(&translated);
-    em_release(&text);
-    return status;
-}
-
 static void destroy(em_model *model)
 {
-    stan *self = (stan *)model;
+    em_stan *self = (em_stan *)model;
 
     if (self->program)
         self->library.destruct(self->program);
+    if (self->without_generated)
+        self->library.destruct(self->without_generated);
+    em_release(&self->simpler);
+    em_stan_data_destroy(&self->data);
+    em_stan_declared_destroy(&self->declared);
     em_stan_variables_destroy(&self->variables);
+    em_release(&self->init);
     em_release(&self->gradient);
     em_release(&self->flat);
     em_release(&self);
 }
 
-static em_status create(const void *untyped, const em_model_context *context, em_model **out)
+static em_status create(const void *options, const em_model_context *context, em_model **out)
 {
-    stan *self = NULL;
-    em_status status = check_options(untyped, context);
+    em_stan *self = NULL;
+    em_status status = em_agree(em_allocate(1, sizeof *self, &self));
 
-    if (!status)
-        status = em_allocate(1, sizeof *self, &self);
-    status = em_agree(status);
-    if (!status) {
-        self->model.ops = &em_model_stan;
-        status = set_up(self, untyped, context->seed);
-    }
-    if (status && self) {
+    *out = NULL;
+    if (status)
+        return status;
+    self->model.ops = &em_model_stan;
+    status = em_stan_set_up(self, options, context);
+    if (status)
         destroy(&self->model);
-        self = NULL;
-    }
-    *out = (em_model *)self;
+    else
+        *out = &self->model;
     return status;
 }
 
 /* ---------------------------------------------------------------- density */
 
+/* Keeps the message of the first rejection. */
+static em_status reject(em_stan *self, em_status status)
+{
+    em_rejections *rejections = &self->model.rejections;
+
+    if (rejections->count++ == 0)
+        snprintf(rejections->first, sizeof rejections->first, "%s", em_error_text());
+    return status;
+}
+
 /* reject() and arguments out of a distribution's bounds make the density of a chain NaN. */
-static em_status add_chain(stan *self, const double *theta, double *log_density, double *gradient)
+static em_status add_chain(em_stan *self, const double *theta, double *log_density,
+                           double *gradient)
 {
     char *error = NULL;
     double value = NAN;
     const int failed =
         self->library.gradient(self->program, true, true, theta, &value, self->gradient, &error);
 
-    if (failed) {
+    if (failed || !isfinite(value)) {
         *log_density = NAN;
-        return em_stan_library_fail(&self->library, EM_NONFINITE, "the program", error);
+        return failed ? reject(self, em_stan_library_fail(&self->library, EM_NONFINITE,
+                                                          "the program", error))
+                      : reject(self, em_fail(EM_NONFINITE, "the log density is %g", value));
     }
     *log_density += value;
     for (int64_t i = 0; i < self->model.dim; i++)
@@ -276,7 +108,7 @@ static em_status add_prior(em_model *model, int64_t n_chain, int64_t stride, con
 
     for (int64_t c = 0; c < n_chain; c++) {
         const em_status one =
-            add_chain((stan *)model, theta + c * stride, log_density + c, gradient + c * stride);
+            add_chain((em_stan *)model, theta + c * stride, log_density + c, gradient + c * stride);
         status = one ? one : status;
     }
     return status;
@@ -285,7 +117,7 @@ static em_status add_prior(em_model *model, int64_t n_chain, int64_t stride, con
 /* ---------------------------------------------------------------- report */
 
 /* Generated quantities draw from a generator of this draw alone. */
-static em_status start_random(const stan *self, const em_draw *draw, em_stan_rng **out)
+static em_status start_random(const em_stan *self, const em_draw *draw, em_stan_rng **out)
 {
     const em_stream stream = {draw->seed, (uint64_t)draw->chain, (uint64_t)draw->iteration,
                               EM_RNG_REPORT};
@@ -298,8 +130,34 @@ static em_status start_random(const stan *self, const em_draw *draw, em_stan_rng
                                        error);
 }
 
-/* Where generated quantities cannot be computed, parameters still can, and transformed ones. */
-static em_status constrain(stan *self, const double *theta, em_stan_rng *rng, int64_t *n)
+/*
+ * Without generated quantities. The interpreter computes them even where they are not asked for, so
+ * that it takes a program that has none. False: that fails too.
+ */
+static bool constrain_less(em_stan *self, const double *theta, bool transformed)
+{
+    const em_stan_library *library = &self->library;
+    const em_stan_model *program;
+    char *error = NULL;
+    bool good;
+
+    if (self->simpler) {
+        self->without_generated = library->construct(self->simpler, 0, &error);
+        em_release(&self->simpler);
+    }
+    if (error)
+        library->free_error(error);
+    error = NULL;
+    program = self->without_generated ? self->without_generated : self->program;
+    good = library->constrain(program, transformed, false, theta, self->flat, NULL, &error) == 0;
+    if (error)
+        library->free_error(error);
+    return good;
+}
+
+/* The numbers of a draw: *n of them, where generated quantities cannot be computed those of the
+ * parameters all the same, and if need be without transformed ones. */
+static em_status constrain(em_stan *self, const double *theta, em_stan_rng *rng, int64_t *n)
 {
     const em_stan_library *library = &self->library;
     char *error = NULL;
@@ -309,23 +167,17 @@ static em_status constrain(stan *self, const double *theta, em_stan_rng *rng, in
     if (library->constrain(self->program, true, true, theta, self->flat, rng, &error) == 0)
         return EM_OK;
     status = em_stan_library_fail(library, EM_NONFINITE, "the program", error);
-    error = NULL;
-    *n = self->n_parameter + self->n_transformed;
-    if (library->constrain(self->program, true, false, theta, self->flat, NULL, &error) == 0)
-        return status;
-    if (error)
-        library->free_error(error);
-    error = NULL;
-    *n = self->n_parameter;
-    if (library->constrain(self->program, false, false, theta, self->flat, NULL, &error) == 0)
-        return status;
     *n = 0;
-    return em_stan_library_fail(library, EM_NONFINITE, "the program", error);
+    if (constrain_less(self, theta, true))
+        *n = self->n_parameter + self->n_transformed;
+    else if (constrain_less(self, theta, false))
+        *n = self->n_parameter;
+    return status;
 }
 
 static em_status report(em_model *model, const em_draw *draw, const double *theta, double *out)
 {
-    stan *self = (stan *)model;
+    em_stan *self = (em_stan *)model;
     em_stan_rng *rng = NULL;
     int64_t n = 0;
     em_status status = start_random(self, draw, &rng);
@@ -339,13 +191,79 @@ static em_status report(em_model *model, const em_draw *draw, const double *thet
     return status;
 }
 
+/* ---------------------------------------------------------------- where chains begin */
+
+static em_status place(em_model *model, double *theta)
+{
+    em_stan *self = (em_stan *)model;
+    char *error = NULL;
+
+    if (!self->init ||
+        self->library.unconstrain(self->program, self->init, self->gradient, &error) == 0) {
+        if (self->init)
+            memcpy(theta, self->gradient, (size_t)model->dim * sizeof *theta);
+        return EM_OK;
+    }
+    return em_stan_library_fail(&self->library, EM_EDATA, "model.init", error);
+}
+
+/* ---------------------------------------------------------------- emass check */
+
+static void write_shape(const em_stan_datum *datum, FILE *out)
+{
+    fputs(datum->n_axes == 0 ? "one" : "", out);
+    for (int i = 0; i < datum->n_axes; i++)
+        fprintf(out, "%s%lld", i ? " x " : "", (long long)datum->shape[i]);
+    fputs(datum->is_tuple     ? datum->n_axes ? " tuples" : " tuple"
+          : datum->is_integer ? datum->n_axes ? " integers" : " integer"
+          : datum->n_axes     ? " numbers"
+                              : " number",
+          out);
+}
+
+static void describe_data(const em_stan *self, FILE *out)
+{
+    for (int64_t i = 0; self->declared && i < self->declared->count; i++) {
+        const em_stan_declaration *wanted = &self->declared->declaration[i];
+        const em_stan_datum *datum = em_stan_data_find(self->data, wanted->name);
+        if (wanted->block != EM_STAN_DATA)
+            continue;
+        fprintf(out, "# data       %s: ", em_excerpt_of(wanted->text).text);
+        if (datum)
+            write_shape(datum, out);
+        fputs(datum ? "\n" : "not in the data\n", out);
+    }
+    for (int64_t i = 0; i < self->data->count; i++) {
+        const em_stan_datum *datum = &self->data->datum[i];
+        if (em_stan_declared_find(self->declared, EM_STAN_DATA, datum->name))
+            continue;
+        fprintf(out, "# data       %s: ", datum->name);
+        write_shape(datum, out);
+        fputs(self->declared ? ", which the program does not declare\n" : "\n", out);
+    }
+}
+
+static void describe(const em_model *model, FILE *out)
+{
+    const em_stan *self = (const em_stan *)model;
+
+    fprintf(out, "# program    %s: %lld numbers of parameters, %lld transformed, %lld generated\n",
+            self->name, (long long)self->n_parameter, (long long)self->n_transformed,
+            (long long)(self->variables->n_element - self->n_parameter - self->n_transformed));
+    fprintf(out, "# library    BridgeStan 2.%d, build %s\n", self->library.minor,
+            self->library.identity);
+    describe_data(self, out);
+}
+
 const em_model_ops em_model_stan = {
     .name = "stan",
     .doc = "a program in the Stan language, interpreted by libstanli.so or compiled by BridgeStan",
     .source = "Carpenter et al. (2017); Roualdes et al. (2023), BridgeStan",
-    .options_size = sizeof(stan_options),
+    .options_size = sizeof(em_stan_options),
     .fields = fields,
     .create = create,
     .destroy = destroy,
     .add_prior = add_prior,
-    .report = report};
+    .report = report,
+    .place = place,
+    .describe = describe};

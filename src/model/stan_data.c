@@ -333,6 +333,14 @@ void em_stan_data_destroy(em_stan_data **data)
     em_release(data);
 }
 
+const em_stan_datum *em_stan_data_find(const em_stan_data *data, const char *name)
+{
+    for (int64_t i = 0; i < data->count; i++)
+        if (strcmp(data->datum[i].name, name) == 0)
+            return &data->datum[i];
+    return NULL;
+}
+
 void em_stan_write_string(const char *text, FILE *out)
 {
     fputc('"', out);

@@ -30,6 +30,9 @@ typedef struct em_stan_data {
 em_status em_stan_data_read(const char *path, const char *text, em_stan_data **out);
 void em_stan_data_destroy(em_stan_data **data); /* NULL-safe. */
 
+/* The variable of a name; NULL: it is not there. Local. */
+const em_stan_datum *em_stan_data_find(const em_stan_data *data, const char *name);
+
 /* Writes text as a JSON string. Local. */
 void em_stan_write_string(const char *text, FILE *out);
 

@@ -103,8 +103,8 @@ static em_status translation_failed(const char *path, const char *message)
     skip_to(&rest, ruler);
     skip_to(&rest, "\n");
     reason = rest + strspn(rest, " \n");
-    if (strlen(kind) > 4 && strcmp(kind + strlen(kind) - 3, " in") == 0)
-        kind[strlen(kind) - 3] = '\0';
+    if (strlen(kind) > 4 && strcmp(kind + strlen(kind) - 4, " in ") == 0)
+        kind[strlen(kind) - 4] = '\0';
     snprintf(place, sizeof place, "%ld:%ld", line, column + 1);
     return em_fail(EM_EDATA, "%s:%s: %s: %s", strcmp(file, "string") == 0 ? path : file, place,
                    kind, *reason ? reason : message);

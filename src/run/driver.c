@@ -1,5 +1,6 @@
 #include "run/driver.h"
 
+#include "base/memory.h"
 #include "math/linalg.h"
 #include "par/world.h"
 #include "run/engine.h"
@@ -50,6 +51,22 @@ static em_status count(const em_engine *engine, const double *of_chain, int64_t 
     em_status status = em_grid_sum_chains(engine->grid, 1, of_chain, &sum);
 
     *out = (int64_t)llround(sum);
+    return status;
+}
+
+/* The model's own count of this rank, which is added as if it were that of its first chain. */
+static em_status count_rejections(em_engine *engine)
+{
+    em_rejections *total = &engine->report->rejections;
+    double *of_chain = NULL;
+    em_status status = em_agree(em_allocate(engine->block->n_chain, sizeof *of_chain, &of_chain));
+
+    *total = engine->model->rejections;
+    if (!status) {
+        of_chain[0] = (double)total->count;
+        status = count(engine, of_chain, &total->count);
+    }
+    em_release(&of_chain);
     return status;
 }
 
@@ -256,6 +273,8 @@ static em_status finish(em_engine *engine)
         status = em_draws_copy(engine->config);
     snprintf(engine->report->failure, sizeof engine->report->failure, "%s",
              em_output_failure(engine->output));
+    if (!status)
+        status = count_rejections(engine);
     word_verdict(engine, n_draw);
     note_momenta(engine);
     note_noise(engine);

@@ -61,9 +61,20 @@ static em_status check_selection(const em_config *config, const em_model *model)
     return EM_OK;
 }
 
+/* The coordinates of a group of draws have these names. */
+static em_status check_name(const em_config *config, const char *name)
+{
+    if (strcmp(name, "chain") != 0 && strcmp(name, "draw") != 0)
+        return EM_OK;
+    return em_fail(EM_ECONFIG,
+                   "%s: a variable of the model is called %s, as a coordinate of the file is: "
+                   "rename it, or leave it out by output.variables",
+                   config->path, name);
+}
+
 em_status em_output_width(const em_config *config, const em_model *model, em_width *width)
 {
-    const em_status status = check_selection(config, model);
+    em_status status = check_selection(config, model);
 
     *width = (em_width){0, 0};
     for (int64_t k = 0; !status && k < model->n_variable; k++)
@@ -71,6 +82,7 @@ em_status em_output_width(const em_config *config, const em_model *model, em_wid
             const int64_t size = variable_size(&model->variable[k]);
             width->all += size;
             width->posterior += model->variable[k].group == EM_POSTERIOR ? size : 0;
+            status = check_name(config, model->variable[k].name);
         }
     if (!status && width->posterior == 0)
         return em_fail(

@@ -100,9 +100,11 @@ em_status em_engine_create_chains(em_engine *engine)
     return status;
 }
 
-/* A uniform position in [-radius, radius]^dim; each try has numbers of its own. */
-static void place(const em_engine *engine, int64_t c, uint64_t attempt)
+/* A uniform position in [-radius, radius]^dim, unless the model has one; each try has numbers of
+ * its own. */
+static em_status place(const em_engine *engine, int64_t c, uint64_t attempt)
 {
+    const em_model_ops *ops = engine->model->ops;
     const double radius = engine->config->run.init_radius;
     const em_stream stream = {(uint64_t)engine->config->run.seed,
                               (uint64_t)(engine->block->first_chain + c), attempt, EM_RNG_INIT};
@@ -111,6 +113,7 @@ static void place(const em_engine *engine, int64_t c, uint64_t attempt)
     em_uniforms(&stream, 0, engine->block->dim, theta);
     for (int64_t i = 0; i < engine->block->dim; i++)
         theta[i] = radius * (2 * theta[i] - 1);
+    return ops->place ? ops->place(engine->model, theta) : EM_OK;
 }
 
 static bool is_usable(const em_block *block, int64_t c)
@@ -125,9 +128,9 @@ em_status em_engine_start_chains(em_engine *engine)
     em_status status = EM_OK;
     int64_t lost = -1;
 
-    for (int64_t c = 0; c < block->n_chain; c++)
-        place(engine, c, 0);
-    if (engine->config->mass.from && engine->config->mass.from_positions)
+    for (int64_t c = 0; !status && c < block->n_chain; c++)
+        status = place(engine, c, 0);
+    if (!status && engine->config->mass.from && engine->config->mass.from_positions)
         status = em_initial_positions(engine->config->mass.from, block->first_chain, block->n_chain,
                                       block->dim, block->stride, block->theta);
     for (uint64_t attempt = 1; !status && attempt <= MOST_START_TRIES; attempt++) {
@@ -137,7 +140,7 @@ em_status em_engine_start_chains(em_engine *engine)
         for (int64_t c = 0; !status && c < block->n_chain; c++)
             if (!is_usable(block, c)) {
                 lost = block->first_chain + c;
-                place(engine, c, attempt);
+                status = place(engine, c, attempt);
             }
         if (lost < 0)
             break;
@@ -145,8 +148,10 @@ em_status em_engine_start_chains(em_engine *engine)
     if (!status && lost >= 0)
         status = em_fail(EM_EMODEL,
                          "chain %lld: no finite log density in %d tries within run.init_radius "
-                         "%g of the origin (see emass check)",
-                         (long long)lost, MOST_START_TRIES, engine->config->run.init_radius);
+                         "%g of the origin (see emass check)%s%s",
+                         (long long)lost, MOST_START_TRIES, engine->config->run.init_radius,
+                         engine->model->rejections.count > 0 ? ": " : "",
+                         engine->model->rejections.first);
     status = em_agree(status);
     return status ? status : em_adapt_start(engine->adapt, engine->sampler, engine->target, block);
 }

@@ -83,3 +83,13 @@ finish() {
     echo "1..$number"
     exit $((failures > 0))
 }
+
+# Where the interpreter of Stan programs is, if anywhere: EMASS_STANLI, or what analysis/venv has.
+find_stanli() {
+    local project found
+    project=$(cd "$(dirname "$0")/../.." && pwd)
+    found=$(find "$project"/analysis/venv/lib/python3*/site-packages/stanli/_bin -name libstanli.so \
+        2>/dev/null | head -n 1)
+    export EMASS_STANLI=${EMASS_STANLI:-$found}
+    [ -e "$EMASS_STANLI" ]
+}

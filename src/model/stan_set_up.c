@@ -1,0 +1,254 @@
+/* How a Stan program becomes a model. */
+#include "base/memory.h"
+#include "base/text.h"
+#include "model/stan_model.h"
+#include "model/stan_program.h"
+#include "par/world.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+enum { MOST_PROGRAM_BYTES = 1 << 24, MOST_DATA_BYTES = 1 << 30 };
+
+/* ---------------------------------------------------------------- what it prints */
+
+/* A program may print at every evaluation: its first lines show what there is to see. */
+enum { MOST_LINES = 20 };
+
+static void print(const char *text, int length)
+{
+    static int n_line;
+
+    for (int i = 0; i < length && n_line < MOST_LINES; i++) {
+        if (i == 0 || text[i - 1] == '\n')
+            fputs("emass: the program prints: ", stderr);
+        fputc((unsigned char)text[i] < 0x20 && text[i] != '\n' ? ' ' : text[i], stderr);
+        if (text[i] == '\n' && ++n_line == MOST_LINES)
+            fputs("emass: the program prints more, which is left out\n", stderr);
+    }
+}
+
+static void print_nothing(const char *text, int length)
+{
+    (void)text;
+    (void)length;
+}
+
+/* ---------------------------------------------------------------- creation */
+
+static em_status check_options(const em_stan_options *options, const em_model_context *context)
+{
+    if (!options->program == !options->library)
+        return em_fail(EM_ECONFIG, "model: found %s, expected either a program or a library",
+                       options->program ? "both a program and a library" : "neither");
+    if (context->n_shard > 1)
+        return em_fail(EM_ECONFIG,
+                       "run.shards: found %lld, expected 1: a Stan program has no observations "
+                       "that could be dealt to shards",
+                       (long long)context->n_shard);
+    return EM_OK;
+}
+
+/* The object that the library constructs the model from. */
+static em_status join_data(const em_stan *self, const char *translated, const char *data,
+                           char **out)
+{
+    char *text = NULL;
+    size_t length;
+    FILE *file = open_memstream(&text, &length);
+    em_status status = EM_OK;
+
+    if (!file)
+        return em_fail(EM_EMEMORY, "out of memory for the data of the program");
+    fputc('{', file);
+    if (translated) {
+        fputs("\"__stanli\": {\"build_id\": ", file);
+        em_stan_write_string(self->library.identity, file);
+        fputs(", \"mir\": ", file);
+        em_stan_write_string(translated, file);
+        fprintf(file, ", \"name\": \"program\"}%s", *data ? "," : "");
+    }
+    fprintf(file, "%s}", data);
+    if (fclose(file) != 0)
+        status = em_fail(EM_EMEMORY, "out of memory for the data of the program");
+    if (!status)
+        status = em_copy_text(text, out);
+    free(text);
+    return status;
+}
+
+/* Why a model could not be constructed; what is missing is said by its declaration. */
+static em_status construction_failed(const em_stan *self, const em_stan_options *options,
+                                     char *error)
+{
+    const char *data = options->data ? options->data : "no data";
+
+    for (int64_t i = 0; self->declared && i < self->declared->count; i++) {
+        const em_stan_declaration *wanted = &self->declared->declaration[i];
+        if (wanted->block == EM_STAN_DATA && !em_stan_data_find(self->data, wanted->name)) {
+            char what[512];
+            snprintf(what, sizeof what, "%s: no %s in it, which %s declares as %s", data,
+                     em_excerpt_of(wanted->name).text, self->name,
+                     em_excerpt_of(wanted->text).text);
+            return em_stan_library_fail(&self->library, EM_EDATA, what, error);
+        }
+    }
+    char what[512];
+    snprintf(what, sizeof what, "%s with %s", self->name, data);
+    return em_stan_library_fail(&self->library, EM_EDATA, what, error);
+}
+
+/* Local: every rank has the same text. */
+static em_status construct(em_stan *self, const em_stan_options *options, const char *translated,
+                           const char *simpler, uint64_t seed)
+{
+    char *joined = NULL, *error = NULL;
+    em_status status = join_data(self, translated, self->data->text, &joined);
+
+    if (!status && simpler)
+        status = join_data(self, simpler, self->data->text, &self->simpler);
+    em_release(&self->data->text);
+    if (!status) {
+        self->library.set_print(em_world_rank() == 0 ? print : print_nothing, NULL);
+        self->program = self->library.construct(joined, (unsigned)seed, &error);
+        if (!self->program)
+            status = construction_failed(self, options, error);
+        self->model.data_hash = XXH64(joined, strlen(joined), 0);
+    }
+    em_release(&joined);
+    return status;
+}
+
+static bool matches(const em_texts *patterns, const char *name)
+{
+    for (int64_t i = 0; i < patterns->count; i++)
+        if (fnmatch(patterns->value[i], name, 0) == 0)
+            return true;
+    return false;
+}
+
+static em_report_group group_of(const em_stan_options *options, const char *name)
+{
+    if (matches(&options->posterior_predictive, name))
+        return EM_POSTERIOR_PREDICTIVE;
+    if (matches(&options->predictions, name))
+        return EM_PREDICTIONS;
+    return matches(&options->log_likelihood, name) ? EM_LOG_LIKELIHOOD : EM_POSTERIOR;
+}
+
+/* A generated quantity is stored as what the program declares it to be. */
+static void classify(const em_stan *self, const em_stan_options *options, em_variable *variable)
+{
+    const em_stan_declaration *declared =
+        em_stan_declared_find(self->declared, EM_STAN_GENERATED, variable->name);
+
+    variable->group = group_of(options, variable->name);
+    variable->storage = declared && declared->is_integer ? EM_STORE_INT : EM_STORE_REAL;
+}
+
+/* What the constructed program has. Local. */
+static em_status describe_draws(em_stan *self, const em_stan_options *options)
+{
+    const em_stan_library *library = &self->library;
+    const int dim = library->count_unconstrained(self->program);
+    const int n = library->count(self->program, true, true);
+    const char *names = library->names(self->program, true, true);
+    em_stan_variables *variables = NULL;
+    em_status status;
+
+    if (dim < 1)
+        return em_fail(EM_EDATA, "%s: found no parameters, expected at least one to sample",
+                       self->name);
+    self->model.dim = dim;
+    self->n_parameter = library->count(self->program, false, false);
+    self->n_transformed = library->count(self->program, true, false) - self->n_parameter;
+    status = em_stan_variables_create(names ? names : "", &variables);
+    self->variables = variables;
+    if (!status && variables->n_element != n)
+        status = em_fail(EM_EDATA, "found %lld names for %d numbers of a draw",
+                         (long long)variables->n_element, n);
+    if (status)
+        return em_fail(status, "%s: %s", self->name, em_excerpt_of(em_error_text()).text);
+    for (int64_t v = 0; v < variables->n_variable; v++)
+        classify(self, options, &variables->variable[v]);
+    self->model.n_variable = variables->n_variable;
+    self->model.variable = variables->variable;
+    status = em_allocate(dim, sizeof(double), &self->gradient);
+    return status ? status : em_allocate(n, sizeof(double), &self->flat);
+}
+
+/* The translated program, and without its generated quantities; NULL for a library. Collective. */
+static em_status read_program(em_stan *self, const em_stan_options *options, char **translated,
+                              char **simpler)
+{
+    char *text = NULL, *shorter = NULL;
+    em_status status = EM_OK;
+
+    if (!options->program)
+        return EM_OK;
+    status = em_stan_read_text(options->program, MOST_PROGRAM_BYTES, &text);
+    if (!status)
+        status = em_stan_translate(&self->library, options->program, text, translated);
+    if (!status)
+        status = em_agree(em_stan_declared_read(text, &self->declared));
+    if (!status)
+        status = em_agree(em_stan_without_generated(text, &shorter));
+    if (!status && shorter)
+        status = em_stan_translate(&self->library, options->program, shorter, simpler);
+    em_release(&shorter);
+    em_release(&text);
+    return status;
+}
+
+/* Data or initial values, "{}" where there are none, understood. Collective. */
+static em_status read_values(const char *path, em_stan_data **data)
+{
+    char *text = NULL;
+    em_status status = path ? em_stan_read_text(path, MOST_DATA_BYTES, &text) : EM_OK;
+
+    if (!status)
+        status = em_agree(em_stan_data_read(path ? path : "no data", text ? text : "{}", data));
+    em_release(&text);
+    return status;
+}
+
+/* Initial values as the library takes them. Collective. */
+static em_status read_init(em_stan *self, const char *path)
+{
+    em_stan_data *data = NULL;
+    em_status status = path ? read_values(path, &data) : EM_OK;
+
+    if (!status && path)
+        status = em_agree(em_format_text(&self->init, "{%s}", data->text));
+    em_stan_data_destroy(&data);
+    return status;
+}
+
+em_status em_stan_set_up(em_stan *self, const em_stan_options *options,
+                         const em_model_context *context)
+{
+    char *translated = NULL, *simpler = NULL;
+    em_status status = em_agree(check_options(options, context));
+
+    self->name = options->program ? options->program : options->library;
+    if (!status)
+        status = em_stan_open(options->library, options->program != NULL, &self->library);
+    if (!status)
+        status = read_program(self, options, &translated, &simpler);
+    if (!status)
+        status = read_values(options->data, &self->data);
+    if (!status)
+        status = read_init(self, options->init);
+    if (!status) {
+        status = construct(self, options, translated, simpler, context->seed);
+        if (!status)
+            status = describe_draws(self, options);
+        status = em_agree(status);
+    }
+    em_release(&translated);
+    em_release(&simpler);
+    return status;
+}

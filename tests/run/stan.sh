@@ -1,0 +1,205 @@
+#!/usr/bin/env bash
+# Stan programs through libstanli.so: what is refused and how, what is reported, the same bytes on
+# any number of ranks and after a stop. Skipped where there is no stanli (analysis/venv has it).
+# timeout: 600
+# shellcheck source=tests/run/lib.sh disable=SC2317
+. "$(dirname "$0")/lib.sh"
+project=$(cd "$(dirname "$0")/../.." && pwd)
+if ! find_stanli; then
+    skip 'Stan programs' 'no libstanli.so: pip install stanli, or make analysis/venv/ready'
+    finish
+fi
+cd "$scratch" || exit 1
+export SOURCE_DATE_EPOCH=0
+
+cat >good.stan <<'STAN'
+data { int<lower=0> N; vector[N] y; }
+parameters { real mu; real<lower=0> sigma; }
+transformed parameters { matrix[2, 3] M;
+  for (i in 1:2) for (j in 1:3) M[i, j] = 10 * i + j; }
+model { mu ~ normal(0, 2); sigma ~ exponential(1); y ~ normal(mu, sigma); }
+generated quantities {
+  vector[N] log_lik; array[N] int<lower=0> k; array[N] real y_rep; real late = 0;
+  for (i in 1:N) {
+    log_lik[i] = normal_lpdf(y[i] | mu, sigma); k[i] = poisson_rng(3); y_rep[i] = normal_rng(mu, sigma);
+  }
+  if (mu > 2.2) late = normal_rng(0, -1);
+}
+STAN
+echo '{"N": 3, "y": [1.5, 2, 2.25]}' >good.json
+cat >run.yaml <<'YAML'
+model: {name: stan, program: good.stan, data: good.json, posterior_predictive: ["y_*"]}
+sampler: {name: hmc}
+run: {chains: 3, warmup: 150, draws: 200}
+YAML
+
+sample() { # RANKS OUT ARGUMENT...
+    local ranks=$1 out=$2
+    shift 2
+    timeout 200 mpirun -n "$ranks" "$emass" run run.yaml --output "$out" --quiet "$@"
+}
+
+# ---------------------------------------------------------------- what is reported
+
+reports() {
+    local header
+    sample 1 one.h5 && header=$(ncdump -h one.h5) &&
+        grep -q 'double M(chain, draw, M_dim_0, M_dim_1)' <<<"$header" &&
+        grep -q 'int64 k(chain, draw, k_dim_0)' <<<"$header" &&
+        grep -A9 'group: log_likelihood' <<<"$header" | grep -q 'double log_lik' &&
+        grep -A9 'group: posterior_predictive' <<<"$header" | grep -q 'double y_rep' &&
+        [ "$(h5dump -y -w 80 -d /posterior/M -s 0,0,0,0 -c 1,1,2,3 one.h5 |
+            grep -cE '^ *(11, 12, 13,|21, 22, 23)$')" = 2 ]
+}
+same_bytes() { sample 2 two.h5 && sample 3 three.h5 && cmp one.h5 two.h5 && cmp one.h5 three.h5; }
+goes_on() {
+    local status=0
+    sample 2 cut.h5 --set run.draws=30000 --max-time 0.3 || status=$?
+    [ "$status" = 75 ] && sample 3 cut.h5 --resume --set run.draws=30000 &&
+        sample 1 whole.h5 --set run.draws=30000 && cmp cut.h5 whole.h5
+}
+keeps_the_rest() { # what fails are generated quantities: mu is there all the same
+    "$emass" run run.yaml --output r.h5 --overwrite >/dev/null 2>words
+    cat words
+    grep -qE '[0-9]+ draws could not be reported in full.*normal_rng: Scale' words &&
+        [ "$(ncdump -v mu r.h5 | grep -c NaN)" = "$(ncdump -h r.h5 | grep -c NaN)" ]
+}
+selects() {
+    sample 1 few.h5 --set 'output.variables=[m*, log_lik]' &&
+        ncdump -h few.h5 >words && ! grep -qE ' (sigma|k|y_rep)\(' words &&
+        grep -q 'double mu' words && grep -q 'double log_lik' words
+}
+tells() {
+    "$emass" check run.yaml >words || return 1
+    cat words
+    grep -q '# data  *int<lower=0> N: one integer' words &&
+        grep -q '# data  *vector\[N\] y: 3 numbers' words &&
+        grep -q 'agrees with central differences' words && grep -q ' us a gradient' words
+}
+
+check 'arrays in the order of the file, integers, log_lik and y_rep in their groups' reports
+check 'the same bytes on 1, 2 and 3 ranks' same_bytes
+check 'stopped and resumed on other ranks it is the same' goes_on
+check 'parameters are kept where generated quantities fail' keeps_the_rest
+check 'output.variables takes patterns' selects
+check 'emass check tells what is declared and what the data hold' tells
+
+# ---------------------------------------------------------------- what is refused
+
+refused() { # STATUS PATTERN ARGUMENT...: in one line, and nothing is left
+    local expected=$1 pattern=$2 status=0
+    shift 2
+    timeout 100 "$emass" run run.yaml --output r.h5 --overwrite --quiet "$@" >words 2>&1 || status=$?
+    head -c 1000 words
+    [ "$status" = "$expected" ] && [ "$(wc -l <words)" = 1 ] && grep -qE "$pattern" words
+}
+
+program() { # WHAT STATUS PATTERN TEXT
+    printf '%b' "$4" >p.stan
+    check "program: $1" refused "$2" "$3" --set model.program=p.stan
+}
+
+data() { # WHAT PATTERN TEXT
+    printf '%b' "$3" >d.json
+    check "data: $1" refused 2 "$2" --set model.data=d.json
+}
+
+rm -f r.h5*
+printf 'functions { real f(real a) {\n return b; } }\n' >part.stan
+x='parameters { real x; }\n'
+program 'a syntax error' 2 '^emass: p.stan:2:14: Syntax error: .*Expected ";"' \
+    'data { int N;\n vector[N] y }\n'
+program 'a name that is not declared' 2 'p.stan:2:[0-9]+: Semantic error: Identifier "z" not in scope' \
+    "${x}model { x ~ normal(z, 1); }"
+program 'an error in an included file' 2 'part.stan:2:9: Semantic error: Identifier "b"' \
+    "#include part.stan\n$x"
+program 'an included file that is not there' 2 "p.stan:1:1: .*nothere.stan" "#include nothere.stan\n$x"
+program 'no parameters' 2 'p.stan: found no parameters' 'model {}'
+program 'an empty one' 2 'p.stan: found no parameters' ''
+program 'a NUL byte' 2 'p.stan: found a NUL byte' "$x\0"
+program 'recursion without end' 2 'p.stan with good.json: .*recursion' \
+    "functions { real f(real a) { return f(a + 1); } }\n${x}model { target += f(x); }"
+program 'one that always rejects' 1 'no finite log density in 100 tries.*never 1' \
+    "${x}model { reject(\"never \", 1); }"
+program 'one without a finite density' 1 'no finite log density in 100 tries.*the log density is' \
+    "${x}model { target += log(-1); }"
+program 'a variable that is called as a coordinate' 2 'chain' \
+    'parameters { real chain; }\nmodel { chain ~ normal(0, 1); }'
+check 'program: no file' refused 2 'cannot read none.stan' --set model.program=none.stan
+check 'program: a folder' refused 2 'cannot read' --set model.program=.
+
+data 'a missing variable' 'd.json: no y in it, which good.stan declares as vector\[N\] y' '{"N": 3}'
+data 'a wrong shape' 'd.json: .*variable name=y.*declared=\(3\).*found=\(2\)' '{"N": 3, "y": [1, 2]}'
+data 'no integer for int' 'd.json: int variable.*name=N' '{"N": 2.5, "y": [1, 2]}'
+data 'out of bounds' 'good.stan with d.json: ' '{"N": -1, "y": []}'
+data 'text for a number' 'd.json:2: found .*expected a number' '{"N": 1,\n "y": ["one"]}'
+data 'R dump' 'd.json:1: found .N., expected JSON' 'N <- 3'
+data 'no object' 'd.json:1: ' '[1]'
+data 'nothing' 'd.json:1: found the end of the file' ''
+data 'a name twice' 'd.json:1: N is there twice' '{"N": 1, "N": 1}'
+data 'a ragged list' 'd.json:1: y: found a list of 1, expected 2' '{"N": 1, "y": [[1, 2], [3]]}'
+data 'a number beyond a double' 'd.json:1: .*fits a double' '{"N": 1, "y": [1e999]}'
+data 'an integer beyond an int' 'name=N' '{"N": 99999999999999999999, "y": [1]}'
+data 'something after it' 'd.json:1: .*nothing after the data' '{"N": 1, "y": [1]} 2'
+data 'what only the interpreter may say' 'expected the name of a variable' '{"__stanli": 1}'
+data 'lists without end' 'not so deep' "{\"y\": $(printf '[%.0s' $(seq 10000))"
+check 'data: no file' refused 2 'cannot read none.json' --set model.data=none.json
+check 'shards' refused 2 'run.shards' --set run.shards=2
+check 'initial values out of bounds' refused 2 'model.init: .*Lower bound' --set model.init=i.json \
+    < <(echo '{"mu": 1, "sigma": -1}' >i.json)
+
+no_library() { # PATTERN ENVIRONMENT...
+    local status=0 pattern=$1
+    shift
+    timeout 60 env "$@" "$emass" run run.yaml --output r.h5 --quiet >words 2>&1 || status=$?
+    cat words
+    [ "$status" = 2 ] && [ "$(wc -l <words)" = 1 ] && grep -q "$pattern" words
+}
+zlib=$(ldconfig -p | sed -n 's/.*libz.so.1 .*=> //p' | head -n 1)
+mkdir bare && printf '#!/bin/sh\nexit 1\n' >bare/python3 && chmod +x bare/python3
+check 'no stanli anywhere: how to get it' no_library 'pip install stanli' EMASS_STANLI= \
+    "PATH=$scratch/bare:$PATH"
+check 'EMASS_STANLI names nothing' no_library 'there is no /nowhere' EMASS_STANLI=/nowhere
+check 'EMASS_STANLI names another library' no_library 'no version of BridgeStan' "EMASS_STANLI=$zlib"
+
+# ---------------------------------------------------------------- what is read
+
+reads() { # JSON
+    echo "$1" >d.json
+    timeout 60 "$emass" check run.yaml --set model.data=d.json
+}
+check 'numbers of every kind' reads '{"N": 3, "y": [-0.0, 1E-3, 12345678901234567890.5]}'
+check 'exact numbers, spaces and a byte order mark' reads "$(printf '\xef\xbb\xbf { "N" :\t2 , "y" : [ 0.1 , 2 ] } ')"
+through_python() { # found where `python3` in the path finds it
+    EMASS_STANLI='' PATH=$project/analysis/venv/bin:$PATH timeout 60 "$emass" check run.yaml
+}
+if [ -x "$project/analysis/venv/bin/python3" ]; then
+    check 'libstanli.so is found through python3' through_python
+else
+    skip 'libstanli.so is found through python3' 'no analysis/venv'
+fi
+wide() {
+    printf 'parameters { vector[100000] x; } model { x ~ normal(0, 1); }' >p.stan
+    timeout 200 "$emass" run run.yaml --output wide.h5 --quiet --set model.program=p.stan \
+        --set run.chains=1 --set run.warmup=5 --set run.draws=2
+}
+check '100,000 parameters' wide
+
+# ---------------------------------------------------------------- posteriordb
+
+base=${EMASS_DATA:-}/posteriordb
+if [ ! -d "$base" ]; then
+    skip 'posteriordb' 'no EMASS_DATA'
+    finish
+fi
+posterior() { # NAME: loads, samples, and not otherwise on 3 ranks
+    local settings=(--set "model.program=$base/$1.stan" --set "model.data=$base/$1.json"
+        --set run.warmup=20 --set run.draws=10)
+    timeout 200 "$emass" run run.yaml --output "$1.1.h5" --quiet "${settings[@]}" && sample 3 "$1.3.h5" "${settings[@]}" &&
+        cmp "$1.1.h5" "$1.3.h5"
+}
+for program in "$base"/*.stan; do
+    name=$(basename "$program" .stan)
+    check "posteriordb: $name" posterior "$name"
+done
+finish
