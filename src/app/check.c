@@ -30,6 +30,14 @@ typedef struct checker {
 
 /* ---------------------------------------------------------------- plan */
 
+/* On a rank that has `most` chains, and its share of the numbers. */
+static double watched_bytes(const checker *check, int64_t most, const em_plan *plan)
+{
+    const int64_t width = em_deal_first(plan->watch.width, em_grid_n_shard(check->grid), 1);
+
+    return (double)most * (double)plan->watch.n_row * (double)width * sizeof(double);
+}
+
 static void print_plan(const checker *check, const em_plan *plan)
 {
     const em_config *config = check->config;
@@ -52,8 +60,11 @@ static void print_plan(const checker *check, const em_plan *plan)
     printf("# iterations %lld of warmup, then %lld draws of %lld iterations\n",
            (long long)plan->warmup, (long long)plan->n_draw, (long long)plan->thin);
     printf("# memory     %.3g MB of draws per rank in buffers, %.3g MB watched for convergence\n",
-           draw * (double)(most * plan->flush_every) / 1e6,
-           (double)(most * plan->n_draw * plan->width.posterior) * sizeof(double) / 1e6);
+           draw * (double)(most * plan->flush_every) / 1e6, watched_bytes(check, most, plan) / 1e6);
+    if (plan->watch.width < plan->width.posterior || plan->watch.every > 1)
+        printf("# watched    the first %lld of %lld numbers, of 1 in %lld draws\n",
+               (long long)plan->watch.width, (long long)plan->width.posterior,
+               (long long)plan->watch.every);
     printf("# output     %s, %.3g MB of draws\n", config->output.file,
            draw * (double)(config->run.chains * plan->n_draw) / 1e6);
 }
@@ -192,7 +203,7 @@ static em_status load(checker *check, em_plan *plan)
         check->gradient = check->theta + stride;
         check->moved = check->theta + 2 * stride;
         check->scratch = check->theta + 3 * stride;
-        *plan = em_plan_create(config, width);
+        status = em_plan_create(config, width, plan);
     }
     return em_agree(status);
 }

@@ -10,29 +10,42 @@
 
 static int64_t allocation_count;
 
-em_status em_allocate(int64_t count, size_t size, void *out)
+/* Leaves the memory as it is; *bytes is what it takes. */
+static em_status allocate(int64_t count, size_t size, void **out, size_t *bytes)
 {
-    void *memory = NULL;
-    size_t bytes;
-
-    memcpy(out, &memory, sizeof memory);
-    if (count < 0 || __builtin_mul_overflow((size_t)count, size, &bytes) ||
-        bytes > SIZE_MAX - EM_ALIGNMENT)
+    *out = NULL;
+    *bytes = 0;
+    if (count < 0 || __builtin_mul_overflow((size_t)count, size, bytes) ||
+        *bytes > SIZE_MAX - EM_ALIGNMENT)
         return em_fail(EM_EMEMORY, "out of memory: %lld x %zu bytes is more than can be addressed",
                        (long long)count, size);
-    bytes = (bytes + EM_ALIGNMENT) / EM_ALIGNMENT * EM_ALIGNMENT;
-    memory = em_fault("allocate") ? NULL : aligned_alloc(EM_ALIGNMENT, bytes);
-    if (!memory)
-        return em_fail(EM_EMEMORY, "out of memory: could not allocate %zu bytes", bytes);
-    memset(memory, 0, bytes);
-    memcpy(out, &memory, sizeof memory);
+    *bytes = (*bytes + EM_ALIGNMENT) / EM_ALIGNMENT * EM_ALIGNMENT;
+    *out = em_fault("allocate") ? NULL : aligned_alloc(EM_ALIGNMENT, *bytes);
+    if (!*out)
+        return em_fail(EM_EMEMORY, "out of memory: could not allocate %zu bytes", *bytes);
     allocation_count++;
     return EM_OK;
 }
 
+em_status em_allocate(int64_t count, size_t size, void *out)
+{
+    void *memory;
+    size_t bytes;
+    const em_status status = allocate(count, size, &memory, &bytes);
+
+    if (!status)
+        memset(memory, 0, bytes);
+    memcpy(out, &memory, sizeof memory);
+    return status;
+}
+
 em_status em_allocate_doubles(int64_t count, double **out)
 {
-    em_status status = em_allocate(count, sizeof **out, out);
+    void *memory;
+    size_t bytes;
+    const em_status status = allocate(count, sizeof **out, &memory, &bytes);
+
+    *out = memory;
 #ifdef EM_DEBUG
     for (int64_t i = 0; !status && i < count; i++)
         (*out)[i] = NAN;

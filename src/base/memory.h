@@ -23,7 +23,8 @@ static inline int64_t em_stride(int64_t n)
  */
 em_status em_allocate(int64_t count, size_t size, void *out);
 
-/* The same for doubles; a debug build fills them with NaN, otherwise with zeros. Local. */
+/* The same for doubles that the caller sets before use: a debug build fills them with NaN, others
+ * leave them as they are, so that memory is taken up only where it is written. Local. */
 em_status em_allocate_doubles(int64_t count, double **out);
 
 /* Frees *(void **)pointer and sets it to NULL; NULL-safe. Local. */

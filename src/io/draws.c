@@ -10,7 +10,8 @@
 enum {
     MAX_CHUNK_BYTES = 1 << 24, /* HDF5's own limit is 4 GiB */
     DRAW_CHUNK = 1024,         /* of the draw coordinate */
-    FILL_BYTES = 1 << 24       /* written by a rank at a time when filling */
+    MOST_CHUNKS = 1 << 11,     /* written by a rank at a time: HDF5 takes a few KB for each */
+    FILL_BYTES = 1 << 24       /* of them when filling */
 };
 
 typedef struct series {
@@ -38,12 +39,15 @@ static int64_t at_least_one(int64_t n)
     return n > 1 ? n : 1;
 }
 
-static int64_t draws_per_chunk(const series *chunked, int64_t wanted)
+/* Levelled out, so that the last chunk of a chain is about as full as the others. */
+static int64_t draws_per_chunk(const series *chunked, int64_t n_draw, int64_t wanted)
 {
     const int64_t draw_bytes = at_least_one(chunked->size * (int64_t)chunked->item_bytes);
-    const int64_t most = MAX_CHUNK_BYTES / draw_bytes;
+    const int64_t fit = at_least_one(MAX_CHUNK_BYTES / draw_bytes);
+    const int64_t most = wanted < fit ? wanted : fit;
+    const int64_t n_chunk = at_least_one((n_draw + most - 1) / most);
 
-    return at_least_one(wanted < most ? wanted : most);
+    return at_least_one((n_draw + n_chunk - 1) / n_chunk);
 }
 
 /* The extents, and chunks of draws of one chain, so that a chunk belongs to one rank. */
@@ -61,7 +65,7 @@ static void lay_out(em_draws *draws, const em_variable *variable, int64_t n_chun
     dataset->extent[EM_CHAIN_AXIS] = (hsize_t)em_grid_n_chain(draws->grid);
     dataset->extent[EM_DRAW_AXIS] = (hsize_t)draws->n_draw;
     dataset->chunk[EM_CHAIN_AXIS] = 1;
-    dataset->chunk[EM_DRAW_AXIS] = (hsize_t)draws_per_chunk(out, n_chunk_draw);
+    dataset->chunk[EM_DRAW_AXIS] = (hsize_t)draws_per_chunk(out, draws->n_draw, n_chunk_draw);
     for (int i = 0; i < variable->n_axes; i++) {
         dataset->extent[2 + i] = (hsize_t)variable->shape[i];
         dataset->chunk[2 + i] = (hsize_t)at_least_one(variable->shape[i]);
@@ -95,40 +99,59 @@ static em_status add_series(em_draws *draws, em_group *group, em_dimension *chai
     return status ? status : em_group_add(group, variable, &added->dataset, axis);
 }
 
-/* The slab of this rank in draws first .. first + n, from its packed numbers; the site of a fault.
- * Collective. Errors: EM_EIO, agreed. */
-static em_status put_series(const em_draws *draws, const series *put, int64_t first, int64_t n,
-                            const void *value, const char *site)
+/* Chains of this rank and draws of each of them. */
+typedef struct part {
+    int64_t first_chain, n_chain; /* counted from the first of the rank; may reach past its last */
+    int64_t first_draw, n_draw;
+} part;
+
+/* A part of a series, from its packed numbers; the site of a fault. Collective. Errors: EM_EIO,
+ * agreed. */
+static em_status put_part(const em_draws *draws, const series *put, part at, const void *value,
+                          const char *site)
 {
     const bool writes = em_grid_shard(draws->grid) == 0;
-    const hsize_t start[EM_DATASET_AXES] = {(hsize_t)em_grid_first_chain(draws->grid),
-                                            (hsize_t)first};
+    const int64_t left = em_grid_n_local_chain(draws->grid) - at.first_chain;
+    const int64_t n_chain = left < at.n_chain ? left : at.n_chain;
+    const hsize_t start[EM_DATASET_AXES] = {
+        (hsize_t)(em_grid_first_chain(draws->grid) + at.first_chain), (hsize_t)at.first_draw};
     hsize_t count[EM_DATASET_AXES];
     em_status status;
     char what[64];
 
     memcpy(count, put->dataset.extent, sizeof count);
-    count[EM_CHAIN_AXIS] = (hsize_t)em_grid_n_local_chain(draws->grid);
-    count[EM_DRAW_AXIS] = (hsize_t)n;
-    snprintf(what, sizeof what, "draws %lld..%lld", (long long)first, (long long)(first + n - 1));
-    status = em_dataset_write(&put->dataset, (em_slab){start, writes ? count : NULL}, value, what);
+    count[EM_CHAIN_AXIS] = (hsize_t)n_chain;
+    count[EM_DRAW_AXIS] = (hsize_t)at.n_draw;
+    snprintf(what, sizeof what, "draws %lld..%lld", (long long)at.first_draw,
+             (long long)(at.first_draw + at.n_draw - 1));
+    status = em_dataset_write(&put->dataset, (em_slab){start, writes && n_chain > 0 ? count : NULL},
+                              value, what);
     return em_agree(status ? status : em_h5_fault(site, put->dataset.id));
 }
 
-/* Draws per transfer when filling: the same on all ranks, whatever number of chains they hold. */
-static int64_t fill_block(const em_draws *draws, const series *filled)
+/* Chains of the fullest rank: all ranks take part in as many transfers as it needs. */
+static int64_t most_chains(const em_draws *draws)
 {
-    const int64_t n_group = em_grid_n_group(draws->grid);
-    const int64_t most_chains = (em_grid_n_chain(draws->grid) + n_group - 1) / n_group;
+    return em_deal_first(em_grid_n_chain(draws->grid), em_grid_n_group(draws->grid), 1);
+}
 
-    return at_least_one(FILL_BYTES /
-                        at_least_one(most_chains * filled->size * (int64_t)sizeof(double)));
+/* As many draws of as many chains as a transfer takes when filling: whole chains, or one piece by
+ * piece. The same on all ranks, whatever number of chains they hold. */
+static part fill_block(const em_draws *draws, const series *filled, int64_t n_draw)
+{
+    const int64_t draw_bytes = at_least_one(filled->size * (int64_t)sizeof(double));
+    const int64_t fit = at_least_one(FILL_BYTES / draw_bytes);
+    const int64_t n_chain = at_least_one(fit / at_least_one(n_draw));
+    const int64_t most = most_chains(draws) < MOST_CHUNKS ? most_chains(draws) : MOST_CHUNKS;
+
+    return (part){.n_chain = n_chain < most ? n_chain : most,
+                  .n_draw = fit < n_draw ? fit : n_draw};
 }
 
 static em_status fill_series(const em_draws *draws, const series *filled, int64_t first)
 {
-    const int64_t block = fill_block(draws, filled);
-    const int64_t n = em_grid_n_local_chain(draws->grid) * block * filled->size;
+    part block = fill_block(draws, filled, draws->n_draw - first);
+    const int64_t n = block.n_chain * block.n_draw * filled->size, most = block.n_draw;
     const double nan = NAN;
     char *value;
     em_status status = em_agree(em_allocate(n, filled->item_bytes, &value));
@@ -137,10 +160,12 @@ static em_status fill_series(const em_draws *draws, const series *filled, int64_
         return status;
     for (int64_t i = 0; i < n; i++)
         em_dataset_convert(filled->storage, 1, &nan, value + (size_t)i * filled->item_bytes);
-    for (; !status && first < draws->n_draw; first += block) {
-        const int64_t left = draws->n_draw - first;
-        status = put_series(draws, filled, first, block < left ? block : left, value, "hdf5-fill");
-    }
+    for (; !status && block.first_chain < most_chains(draws); block.first_chain += block.n_chain)
+        for (int64_t draw = first; !status && draw < draws->n_draw; draw += most) {
+            block.first_draw = draw;
+            block.n_draw = draws->n_draw - draw < most ? draws->n_draw - draw : most;
+            status = put_part(draws, filled, block, value, "hdf5-fill");
+        }
     em_release(&value);
     return status;
 }
@@ -244,6 +269,21 @@ static const void *pack(const em_draws *draws, const series *packed, int64_t n_r
     return draws->buffer;
 }
 
+/* In several transfers where there are many chains. Collective. Errors: EM_EIO, agreed. */
+static em_status put_series(const em_draws *draws, const series *put, int64_t first, int64_t n,
+                            const char *value)
+{
+    const int64_t n_local = em_grid_n_local_chain(draws->grid);
+    const size_t chain_bytes = (size_t)(n * put->size) * put->item_bytes;
+    em_status status = EM_OK;
+
+    for (int64_t chain = 0; !status && chain < most_chains(draws); chain += MOST_CHUNKS)
+        status = put_part(draws, put, (part){chain, MOST_CHUNKS, first, n},
+                          value + (size_t)(chain < n_local ? chain : n_local) * chain_bytes,
+                          "hdf5-write");
+    return status;
+}
+
 em_status em_draws_put(em_draws *draws, int64_t first, int64_t n, const double *value)
 {
     const int64_t n_row = em_grid_n_local_chain(draws->grid) * n;
@@ -254,7 +294,7 @@ em_status em_draws_put(em_draws *draws, int64_t first, int64_t n, const double *
     for (int64_t i = 0; !status && i < draws->n_series; i++) {
         const series *put = &draws->series[i];
 
-        status = put_series(draws, put, first, n, pack(draws, put, n_row, value), "hdf5-write");
+        status = put_series(draws, put, first, n, pack(draws, put, n_row, value));
         value += put->size;
         draws->bytes += em_grid_n_chain(draws->grid) * n * put->size * (int64_t)put->item_bytes;
     }

@@ -23,8 +23,8 @@ em_status em_writer_create(const em_grid *grid, const char *path, bool overwrite
 
 /*
  * Adds a group of draws ("posterior", "sample_stats", "warmup_posterior", ...): `n_series` datasets
- * of (chain, draw, ...), `n_draw` planned draws, chunks of `n_chunk_draw` draws of one chain (fewer
- * where a chunk would exceed 16 MiB). All draws are in the file at once, as NaN; integers
+ * of (chain, draw, ...), `n_draw` planned draws, chunks of up to `n_chunk_draw` draws of one chain
+ * (fewer where a chunk would exceed 16 MiB). All draws are in the file at once, as NaN; integers
  * INT64_MIN, booleans false. Returns its handle in *group. (same) Errors: EM_EIO, EM_EMEMORY.
  */
 em_status em_writer_add_draws(em_writer *writer, const char *name, int64_t n_series,

@@ -7,7 +7,7 @@
 #define EM_RUN_MONITOR_H
 
 #include "par/grid.h"
-#include "run/config.h"
+#include "run/plan.h"
 
 typedef struct em_monitor em_monitor;
 
@@ -22,22 +22,22 @@ typedef struct em_convergence {
 } em_convergence;
 
 /*
- * Watches the first numbers of a stored draw, as many of `width` as fit `bytes` of memory on a
- * rank; says how many. Collective. Errors: EM_EMEMORY, agreed.
+ * Watches what `watch` says; the shards of a group share the numbers out. Memory is taken up as
+ * draws come. `grid` and `stop` outlive it. Collective. Errors: EM_EMEMORY, agreed.
  */
-em_status em_monitor_create(const em_grid *grid, const em_stop_options *stop, int64_t n_draw,
-                            int64_t width, int64_t bytes, em_monitor **out);
+em_status em_monitor_create(const em_grid *grid, const em_stop_options *stop, const em_watch *watch,
+                            em_monitor **out);
 void em_monitor_destroy(em_monitor **monitor);
-int64_t em_monitor_width(const em_monitor *monitor); /* Local. */
 
-/* Keeps draw `draw` of local chain `chain`; `value` has the full width. Local. */
+/* Keeps draw `draw` of local chain `chain` if it is one of those; `value` has the full width.
+ * Local. */
 void em_monitor_keep(em_monitor *monitor, int64_t chain, int64_t draw, const double *value);
 
 /*
- * Computes the convergence of the first `n_draw` draws. Unless `thorough`, a rank stops at the
- * first number that misses the thresholds, beginning with the one that did so last time: the
- * verdict is the same, r_hat and ess are then those of the numbers looked at. Collective. Errors:
- * EM_EMEMORY, agreed.
+ * Computes the convergence of the first `n_draw` draws, of those that are watched. Unless
+ * `thorough`, a rank stops at the first number that misses the thresholds, beginning with the one
+ * that did so last time: the verdict is the same, r_hat and ess are then those of the numbers
+ * looked at. Collective. Errors: EM_EMEMORY, agreed.
  */
 em_status em_monitor_check(em_monitor *monitor, int64_t n_draw, bool thorough, em_convergence *out);
 

@@ -46,8 +46,7 @@ const em_field em_output_fields[] = {
      "store the draws on the unconstrained scale too"},
     {"variables", EM_FIELD_TEXTS, AT(variables), 0, 0, "[]", NULL, NULL,
      "variables to store, * and ? as in file names; none named: all"},
-    {"flush_every", EM_FIELD_INT, AT(flush_every), 1, 1e6, "100", NULL, NULL,
-     "draws per write, and per chunk of the file"},
+    {"flush_every", EM_FIELD_INT, AT(flush_every), 1, 1e6, "100", NULL, NULL, "draws per write"},
     {"checkpoint_every", EM_FIELD_DURATION, AT(checkpoint_every), 0, INFINITY, "10m", NULL, NULL,
      "time between checkpoints"},
     {NULL, EM_FIELD_BOOL, 0, 0, 0, NULL, NULL, NULL, NULL}};

@@ -172,7 +172,7 @@ static em_status add_group(em_output *output, const char *name, int64_t n_series
                                   sizeof(double), &out->buffer));
     return status ? status
                   : em_writer_add_draws(output->writer, name, n_series, series, n_draw,
-                                        output->plan.flush_every, &out->group);
+                                        output->plan.chunk, &out->group);
 }
 
 static em_status add_kind(em_output *output, int kind, em_variable *series)

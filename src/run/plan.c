@@ -7,21 +7,65 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-em_plan em_plan_create(const em_config *config, em_width width)
+static int64_t most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* HDF5 takes time and memory by the chunk, so that a chain of usual length is one. */
+enum { LONG_CHUNK = 1 << 14 };
+
+/*
+ * A run of usual size is watched as a whole. Where chains x draws are so many that looking at one
+ * number takes seconds, every few draws do, but no chain is left with fewer than have an ESS.
+ */
+enum { MOST_VALUES = 1 << 22, LEAST_ROWS = 16 };
+
+static const int64_t watched_bytes = INT64_C(1) << 30;
+
+static em_watch plan_watch(int64_t n_chain, int64_t n_draw, int64_t width)
+{
+    const int64_t every = (n_chain * n_draw + MOST_VALUES - 1) / MOST_VALUES;
+    em_watch watch = {.every = most(1, least(every, n_draw / LEAST_ROWS))};
+
+    watch.n_row = n_draw / watch.every;
+    watch.width = least(width, watched_bytes / (n_chain * watch.n_row * (int64_t)sizeof(double)));
+    return watch;
+}
+
+/* Past this, sizes in bytes would not fit the numbers that HDF5 and we count them with. */
+static em_status check_size(const em_config *config, int64_t width)
+{
+    const em_run_options *run = &config->run;
+    const double bytes = (double)run->chains * ((double)run->draws + (double)run->warmup) *
+                         (double)width * sizeof(double);
+
+    return bytes < 0x1p60 ? EM_OK
+                          : em_fail(EM_ECONFIG,
+                                    "%s: %lld chains x %lld draws of %lld numbers take %.3g "
+                                    "bytes, expected less than 2^60",
+                                    config->path, (long long)run->chains, (long long)run->draws,
+                                    (long long)width, bytes);
+}
+
+em_status em_plan_create(const em_config *config, em_width width, em_plan *plan)
 {
     const em_run_options *run = &config->run;
 
-    return (em_plan){
+    *plan = (em_plan){
         .warmup = run->warmup,
         .total = run->warmup + run->draws * run->thin,
         .thin = run->thin,
         .n_draw = run->draws,
         .n_warmup_draw = config->output.save_warmup ? run->warmup / run->thin : 0,
         .flush_every = config->output.flush_every,
+        .chunk = most(config->output.flush_every, LONG_CHUNK),
         .check_every = config->stop.check_every,
         .has_stop_rule = !isnan(config->stop.r_hat) || !isnan(config->stop.ess),
         .width = width,
+        .watch = plan_watch(run->chains, run->draws, width.posterior),
     };
+    return check_size(config, width.all);
 }
 
 /* The first multiple of `step` iterations from `origin` on that lies after `done`. */

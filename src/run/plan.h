@@ -10,17 +10,29 @@ typedef struct em_width {
     int64_t all, posterior;
 } em_width;
 
+/*
+ * What is kept in memory to be watched for convergence: the first `width` numbers of every
+ * `every`-th draw, `n_row` draws of each chain in all. It is bounded for all chains of the run
+ * together and not for a rank, so that a stop rule decides the same on any number of ranks.
+ */
+typedef struct em_watch {
+    int64_t width, every, n_row;
+} em_watch;
+
 typedef struct em_plan {
     int64_t warmup, total;         /* iterations: of warmup, in all */
     int64_t thin;                  /* iterations per stored draw */
     int64_t n_draw, n_warmup_draw; /* stored draws of a chain; n_warmup_draw 0 unless saved */
-    int64_t flush_every;           /* stored draws per write; also the file's chunk */
+    int64_t flush_every;           /* stored draws per write */
+    int64_t chunk;                 /* stored draws of a chain that lie together in the file */
     int64_t check_every;           /* draws between checks of convergence */
     bool has_stop_rule;
     em_width width;
+    em_watch watch;
 } em_plan;
 
-em_plan em_plan_create(const em_config *config, em_width width);
+/* Errors: EM_ECONFIG for a run whose draws no file can hold. */
+em_status em_plan_create(const em_config *config, em_width width, em_plan *plan);
 
 /* Iterations done at the next point after `done` where the ranks must meet for writing or checking:
  * the end of warmup, a full buffer, a check, the end. */

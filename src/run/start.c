@@ -8,9 +8,6 @@
 #include <math.h>
 #include <stdio.h>
 
-/* Draws kept in memory for diagnostics while running, per chain. */
-static const int64_t monitored_bytes = INT64_C(256) << 20;
-
 enum { MOST_START_TRIES = 100 };
 
 /* A minibatch of more observations than there are is all of them. */
@@ -42,11 +39,11 @@ em_status em_engine_load(em_engine *engine)
     status = engine->config->model->create(engine->config->model_options, &context, &engine->model);
     if (!status)
         status = em_output_width(engine->config, engine->model, &width);
+    if (!status)
+        status = em_plan_create(engine->config, width, &engine->plan);
     status = em_agree(status);
-    if (!status) {
+    if (!status)
         warn_of_minibatch(engine);
-        engine->plan = em_plan_create(engine->config, width);
-    }
     return status;
 }
 
@@ -95,8 +92,8 @@ em_status em_engine_create_chains(em_engine *engine)
     if (!status)
         status = create_adaptation(engine);
     if (!status)
-        status = em_monitor_create(engine->grid, &config->stop, config->run.draws,
-                                   engine->plan.width.posterior, monitored_bytes, &engine->monitor);
+        status =
+            em_monitor_create(engine->grid, &config->stop, &engine->plan.watch, &engine->monitor);
     return status;
 }
 
