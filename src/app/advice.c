@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "diag/diag.h"
+#include "diag/limits.h"
 
 #include <math.h>
 #include <string.h>
@@ -38,15 +39,30 @@ static void either_below(const em_table *table, int64_t one, int64_t two, double
     }
 }
 
-static void advise_on_rows(const em_table *table, const em_advice_columns *column, int64_t n_chain,
+/* What the numbers are held to: the limits of the verdict in a file of emass, else those of
+ * diag/limits.h. */
+typedef struct limits {
+    double r_hat, ess;
+} limits;
+
+static limits limits_of(em_reader *reader)
+{
+    limits found = {EM_R_HAT_LIMIT, EM_ESS_LIMIT_PER_CHAIN * (double)em_reader_n_chain(reader)};
+
+    em_reader_real(reader, "r_hat_limit", &found.r_hat);
+    em_reader_real(reader, "ess_limit", &found.ess);
+    return found;
+}
+
+static void advise_on_rows(const em_table *table, const em_advice_columns *column, limits limit,
                            FILE *out)
 {
     verdict r_hat = {0}, ess = {0}, nonfinite = {0};
     int64_t n_undefined = 0;
 
     above(table, column->n_nonfinite, 0, &nonfinite);
-    above(table, column->r_hat, 1.01, &r_hat);
-    either_below(table, column->ess_bulk, column->ess_tail, 100.0 * (double)n_chain, &ess);
+    above(table, column->r_hat, limit.r_hat, &r_hat);
+    either_below(table, column->ess_bulk, column->ess_tail, limit.ess, &ess);
     for (int64_t i = 0; i < table->n_row; i++) {
         const double *x = table->row[i].value;
 
@@ -61,15 +77,15 @@ static void advise_on_rows(const em_table *table, const em_advice_columns *colum
                 nonfinite.name);
     if (r_hat.count)
         fprintf(out,
-                "R-hat above 1.01: %lld of %lld rows (highest %.3f, %s). The chains do not agree "
+                "R-hat above %g: %lld of %lld rows (highest %.3f, %s). The chains do not agree "
                 "yet, so these numbers are not of the posterior: run longer, warmup included.\n",
-                (long long)r_hat.count, (long long)table->n_row, r_hat.worst, r_hat.name);
+                limit.r_hat, (long long)r_hat.count, (long long)table->n_row, r_hat.worst,
+                r_hat.name);
     if (ess.count)
         fprintf(out,
-                "ESS below 100 per chain (%lld): %lld of %lld rows (lowest %.0f, %s). Too little "
+                "ESS below %g: %lld of %lld rows (lowest %.0f, %s). Too little "
                 "for quantiles and for R-hat itself: draw more.\n",
-                (long long)n_chain * 100, (long long)ess.count, (long long)table->n_row, ess.worst,
-                ess.name);
+                limit.ess, (long long)ess.count, (long long)table->n_row, ess.worst, ess.name);
     if (n_undefined)
         fprintf(out,
                 "Undefined (nan): R-hat or ESS of %lld of %lld rows. These are constant, take few "
@@ -121,14 +137,14 @@ static em_status advise_on_energy(em_reader *stats, FILE *out)
     for (int64_t c = 0; !status && energy && c < n_chain; c++) {
         double ebfmi = em_ebfmi(n_draw, energy + c * n_draw);
 
-        count += ebfmi < 0.3;
+        count += ebfmi < EM_E_BFMI_LIMIT;
         lowest = fmin(lowest, ebfmi);
     }
     if (count)
         fprintf(out,
-                "E-BFMI below 0.3: %lld of %lld chains (lowest %.2g). The energy changes too "
+                "E-BFMI below %g: %lld of %lld chains (lowest %.2g). The energy changes too "
                 "slowly to reach heavy tails: reparameterise the model, or draw more.\n",
-                (long long)count, (long long)n_chain, lowest);
+                EM_E_BFMI_LIMIT, (long long)count, (long long)n_chain, lowest);
     em_release(&energy);
     return status;
 }
@@ -172,6 +188,6 @@ em_status em_advise(em_reader *reader, const char *path, const char *stats, cons
     if (has_statistics(reader, stats))
         status = advise_on_statistics(path, stats, out);
     if (!status)
-        advise_on_rows(table, columns, em_reader_n_chain(reader), out);
+        advise_on_rows(table, columns, limits_of(reader), out);
     return status;
 }

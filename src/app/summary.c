@@ -300,8 +300,9 @@ static em_status print(summary *s, FILE *out)
     if (s->options->csv) {
         em_table_print_csv(&s->table, out);
     } else {
-        fprintf(out, "%s: %lld chains x %lld draws", s->options->group,
-                (long long)em_reader_n_chain(s->reader), (long long)em_reader_n_draw(s->reader));
+        const int64_t n_chain = em_reader_n_chain(s->reader), n_draw = em_reader_n_draw(s->reader);
+        fprintf(out, "%s: %lld chain%s x %lld draw%s", s->options->group, (long long)n_chain,
+                n_chain == 1 ? "" : "s", (long long)n_draw, n_draw == 1 ? "" : "s");
         if (em_reader_n_planned(s->reader) > em_reader_n_draw(s->reader))
             fprintf(out, " so far, of %lld", (long long)em_reader_n_planned(s->reader));
         fputc('\n', out);

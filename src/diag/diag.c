@@ -354,11 +354,30 @@ em_status em_quantiles(em_diag *diag, int64_t n, const double *draws, int64_t n_
     return EM_OK;
 }
 
+enum { COUNT, LAST, MEAN, SQUARES, CHANGES };
+
+void em_ebfmi_add(double *state, double energy)
+{
+    const double change = state[COUNT] > 0 ? energy - state[LAST] : 0;
+    const double deviation = energy - state[MEAN];
+
+    state[COUNT]++;
+    state[LAST] = energy;
+    state[MEAN] += deviation / state[COUNT];
+    state[SQUARES] += deviation * (energy - state[MEAN]);
+    state[CHANGES] += change * change;
+}
+
+double em_ebfmi_of(const double *state)
+{
+    return state[COUNT] < 2 ? NAN : state[CHANGES] / state[SQUARES];
+}
+
 double em_ebfmi(int64_t n_draw, const double *energy)
 {
-    double mean = mean_of(n_draw, energy), change = 0;
+    double state[EM_EBFMI_STATE] = {0};
 
-    for (int64_t i = 1; i < n_draw; i++)
-        change += (energy[i] - energy[i - 1]) * (energy[i] - energy[i - 1]);
-    return n_draw < 2 ? NAN : change / ((double)(n_draw - 1) * variance_of(n_draw, energy, mean));
+    for (int64_t i = 0; i < n_draw; i++)
+        em_ebfmi_add(state, energy[i]);
+    return em_ebfmi_of(state);
 }

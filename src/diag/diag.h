@@ -52,4 +52,9 @@ em_status em_quantiles(em_diag *diag, int64_t n, const double *draws, int64_t n_
  * successive energies over the sum of squared deviations. NaN for fewer than 2 draws. */
 double em_ebfmi(int64_t n_draw, const double *energy);
 
+/* The same of energies that come one by one: state[EM_EBFMI_STATE] is zeroed before the first. */
+enum { EM_EBFMI_STATE = 5 };
+void em_ebfmi_add(double *state, double energy);
+double em_ebfmi_of(const double *state);
+
 #endif

@@ -622,14 +622,25 @@ bool em_reader_text(em_reader *reader, const char *name, char **text)
     return found;
 }
 
-bool em_reader_int(em_reader *reader, const char *name, int64_t *value)
+static bool read_number(em_reader *reader, const char *name, H5T_class_t class, hid_t memory,
+                        void *value)
 {
-    hid_t type, attribute = open_attribute(reader, name, H5T_INTEGER, &type);
-    const bool found = attribute >= 0 && H5Aread(attribute, H5T_NATIVE_INT64, value) >= 0;
+    hid_t type, attribute = open_attribute(reader, name, class, &type);
+    const bool found = attribute >= 0 && H5Aread(attribute, memory, value) >= 0;
 
     em_h5_close(&type);
     em_h5_close(&attribute);
     return found;
+}
+
+bool em_reader_int(em_reader *reader, const char *name, int64_t *value)
+{
+    return read_number(reader, name, H5T_INTEGER, H5T_NATIVE_INT64, value);
+}
+
+bool em_reader_real(em_reader *reader, const char *name, double *value)
+{
+    return read_number(reader, name, H5T_FLOAT, H5T_NATIVE_DOUBLE, value);
 }
 
 bool em_reader_has(em_reader *reader, const char *group, const char *name)

@@ -51,6 +51,7 @@ em_status em_reader_draws(em_reader *reader, int64_t i, int64_t first_chain, int
 /* Root attributes. False when absent or of another type. Text is released by em_release. */
 bool em_reader_text(em_reader *reader, const char *name, char **text);
 bool em_reader_int(em_reader *reader, const char *name, int64_t *value);
+bool em_reader_real(em_reader *reader, const char *name, double *value);
 
 /* A whole dataset "group/name" of numbers as doubles, freshly allocated (em_release), and how many.
  * Local. Errors: EM_EDATA, also where they are many more than are stored; EM_EIO, EM_EMEMORY. */

@@ -1,15 +1,19 @@
 #include "run/driver.h"
 
 #include "base/memory.h"
+#include "diag/diag.h"
+#include "diag/limits.h"
 #include "math/linalg.h"
 #include "par/world.h"
 #include "run/engine.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 /* What rank 0's clock says, told to all between segments. */
 typedef struct em_tempo {
@@ -19,6 +23,28 @@ typedef struct em_tempo {
 } em_tempo;
 
 /* ---------------------------------------------------------------- the loop */
+
+static bool has_energy(const em_sampler_ops *sampler)
+{
+    for (const em_stat *stat = sampler->stats; *stat != EM_STAT_COUNT; stat++)
+        if (*stat == EM_STAT_ENERGY)
+            return true;
+    return false;
+}
+
+/* What the verdict needs of an iteration of sampling: divergences of all, energies of stored draws.
+ */
+static void observe(em_engine *engine, int64_t iteration)
+{
+    const em_block *block = engine->block;
+    const bool stored = (iteration + 1 - engine->plan.warmup) % engine->plan.thin == 0;
+
+    for (int64_t c = 0; c < block->n_chain; c++) {
+        engine->divergent[c] += block->stat[EM_STAT_DIVERGING][c];
+        if (stored && has_energy(engine->sampler->ops))
+            em_ebfmi_add(engine->energies + c * EM_EBFMI_STATE, block->stat[EM_STAT_ENERGY][c]);
+    }
+}
 
 static em_status step(em_engine *engine, int64_t iteration)
 {
@@ -36,8 +62,7 @@ static em_status step(em_engine *engine, int64_t iteration)
     if (iteration < engine->plan.warmup)
         status = em_adapt_observe(engine->adapt, engine->target, engine->block, iteration);
     else
-        for (int64_t c = 0; c < engine->block->n_chain; c++)
-            engine->divergent[c] += engine->block->stat[EM_STAT_DIVERGING][c];
+        observe(engine, iteration);
     if (status >= 0)
         status = em_output_take(engine->output, engine->block, iteration, engine->monitor,
                                 engine->unreported);
@@ -78,7 +103,25 @@ static em_status check(em_engine *engine, int64_t done, bool thorough)
 
     if (!status)
         status = count(engine, engine->divergent, &engine->report->divergences);
+    engine->ended = engine->report->convergence.stop;
     engine->report->seconds.diagnostics += em_clock() - start;
+    return status;
+}
+
+/* All numbers of all draws, for the last line of progress and the verdict. The stop rule, which a
+ * longer run goes on with, counts planned checks only. Collective. */
+static em_status check_all(em_engine *engine)
+{
+    const int64_t n_draw = em_plan_stored(&engine->plan, engine->done);
+    const em_convergence *convergence = &engine->report->convergence;
+    const int64_t times_met = em_monitor_times_met(engine->monitor);
+    const bool ended = engine->ended;
+    em_status status = EM_OK;
+
+    if (convergence->n_draw != n_draw || !convergence->thorough)
+        status = check(engine, engine->done, true);
+    em_monitor_set_times_met(engine->monitor, times_met);
+    engine->ended = ended;
     return status;
 }
 
@@ -93,7 +136,7 @@ static void tell(const em_engine *engine, int64_t done)
     em_progress_tell(engine->progress,
                      &(em_progress_record){
                          .iteration = done,
-                         .total = plan->total,
+                         .total = engine->ended ? done : plan->total,
                          .phase = done <= plan->warmup ? "warmup" : "sampling",
                          .r_hat = done > plan->warmup ? engine->report->convergence.r_hat : NAN,
                          .ess = done > plan->warmup ? engine->report->convergence.ess : NAN,
@@ -163,7 +206,8 @@ static em_status pause_at(em_engine *engine)
     engine->report->seconds.writing += em_clock() - start;
     if (!status && em_plan_checks(&engine->plan, engine->done))
         status = check(engine, engine->done, false);
-    engine->ended = engine->report->convergence.stop;
+    if (!status && (engine->done == engine->plan.total || engine->ended))
+        status = check_all(engine);
     tell(engine, engine->done);
     return status;
 }
@@ -206,20 +250,59 @@ static em_status sample(em_engine *engine)
 
 /* ---------------------------------------------------------------- the end */
 
+/* The smallest E-BFMI of a chain; NaN: none is defined. Collective. */
+static double smallest_e_bfmi(const em_engine *engine)
+{
+    double highest = -INFINITY; /* of its negative */
+
+    for (int64_t c = 0; c < engine->block->n_chain; c++)
+        highest = fmax(highest, -em_ebfmi_of(engine->energies + c * EM_EBFMI_STATE));
+    em_grid_maximum(engine->grid, 1, &highest);
+    return isfinite(highest) ? 0 - highest : NAN;
+}
+
+static const char *plural(int64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+/* A number and the limit it is held to: "worst R-hat 1.003 (limit 1.01)". */
+static void append_number(char *text, size_t bytes, const char *what, const char *format,
+                          double value, double limit)
+{
+    const size_t length = strlen(text);
+    char number[32];
+
+    snprintf(number, sizeof number, format, value);
+    snprintf(text + length, bytes - length, "%s %s (limit %g)", what,
+             isnan(value) ? "undefined" : number, limit);
+}
+
+/* One definition of convergence (diag/limits.h): R-hat and ESS, as every progress line has them; no
+ * divergence; and, of samplers that have an energy, E-BFMI. */
 static void word_verdict(const em_engine *engine, int64_t n_draw)
 {
-    const em_convergence *convergence = &engine->report->convergence;
+    em_report *report = engine->report;
     const em_stop_options *stop = &engine->config->stop;
+    const int64_t n_chain = em_grid_n_chain(engine->grid);
     const char *why = n_draw == engine->plan.n_draw ? "as planned" : "by the stop rule";
+    char *text = report->verdict;
+    const size_t bytes = sizeof report->verdict;
 
-    snprintf(
-        engine->report->verdict, sizeof engine->report->verdict,
-        "%s: worst R-hat %.4g (limit %g), smallest ESS %.4g (limit %g), %lld divergences; %lld "
-        "chains x %lld draws, ended %s",
-        convergence->met ? "converged" : "not converged", convergence->r_hat,
-        em_monitor_r_hat_limit(stop), convergence->ess, em_monitor_ess_limit(stop),
-        (long long)engine->report->divergences, (long long)em_grid_n_chain(engine->grid),
-        (long long)n_draw, why);
+    report->converged =
+        report->convergence.met && report->divergences == 0 && !(report->e_bfmi < EM_E_BFMI_LIMIT);
+    snprintf(text, bytes, "%s", report->converged ? "converged" : "not converged");
+    append_number(text, bytes, ": worst R-hat", "%.3f", report->convergence.r_hat,
+                  em_monitor_r_hat_limit(stop));
+    append_number(text, bytes, ", smallest ESS", "%.0f", report->convergence.ess,
+                  em_monitor_ess_limit(stop, n_chain));
+    if (!isnan(report->e_bfmi))
+        append_number(text, bytes, ", smallest E-BFMI", "%.2f", report->e_bfmi, EM_E_BFMI_LIMIT);
+    snprintf(text + strlen(text), bytes - strlen(text),
+             ", %lld divergence%s%s; %lld chain%s x %lld draw%s, ended %s",
+             (long long)report->divergences, plural(report->divergences),
+             report->divergences ? " (limit 0)" : "", (long long)n_chain, plural(n_chain),
+             (long long)n_draw, plural(n_draw), why);
 }
 
 /* With exact gradients momenta are N(0, M) whatever M is: says so when the samples show it. */
@@ -260,11 +343,10 @@ static void note_noise(const em_engine *engine)
 static em_status finish(em_engine *engine)
 {
     const int64_t n_draw = em_plan_stored(&engine->plan, engine->done);
-    em_convergence *convergence = &engine->report->convergence;
-    em_status status = EM_OK;
+    const em_convergence *convergence = &engine->report->convergence;
+    em_status status = check_all(engine); /* a finished run that was resumed has not been checked */
 
-    if (convergence->n_draw != n_draw || !convergence->thorough)
-        status = check(engine, engine->done, true);
+    engine->report->e_bfmi = smallest_e_bfmi(engine);
     if (!status)
         status = count(engine, engine->unreported, &engine->report->unreported);
     if (!status)
@@ -281,8 +363,16 @@ static em_status finish(em_engine *engine)
     if (!status)
         status = em_output_finish(
             engine->output, engine->adapt, n_draw,
-            &(em_verdict){engine->report->verdict, *convergence, engine->report->divergences,
-                          engine->report->unreported, em_clock() - engine->started});
+            &(em_verdict){.text = engine->report->verdict,
+                          .converged = engine->report->converged,
+                          .convergence = *convergence,
+                          .r_hat_limit = em_monitor_r_hat_limit(&engine->config->stop),
+                          .ess_limit = em_monitor_ess_limit(&engine->config->stop,
+                                                            em_grid_n_chain(engine->grid)),
+                          .e_bfmi = engine->report->e_bfmi,
+                          .divergences = engine->report->divergences,
+                          .unreported = engine->report->unreported,
+                          .seconds = em_clock() - engine->started});
     if (!status)
         status = em_draws_forget(engine->config);
     engine->report->evaluations = em_target_evaluations(engine->target);
@@ -316,12 +406,29 @@ static em_status begin(em_engine *engine, em_run_mode mode, em_standing standing
     return status ? status : em_checkpoint_forget(engine->config);
 }
 
+/* So that an output which has no folder to be in is known before anything is read. Collective.
+ * Errors, agreed: EM_EUSAGE. */
+static em_status check_folder(const char *file)
+{
+    const char *slash = strrchr(file, '/');
+    char folder[4096];
+    em_status status = EM_OK;
+
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - file) + 1 : 1,
+             slash ? file : ".");
+    if (em_world_rank() == 0 && access(folder, W_OK | X_OK) != 0)
+        status = em_fail(EM_EUSAGE, "%s: cannot be written: %s: %s", file, folder, strerror(errno));
+    return em_agree(status);
+}
+
 static em_status run(em_engine *engine, em_run_mode mode)
 {
     const em_config *config = engine->config;
     em_standing standing = EM_STANDS_NOTHING;
-    em_status status = em_grid_create(config->run.chains, config->run.shards, &engine->grid);
+    em_status status = check_folder(config->output.file);
 
+    if (!status)
+        status = em_grid_create(config->run.chains, config->run.shards, &engine->grid);
     if (!status && mode == EM_RUN_RESUME)
         status = em_checkpoint_look(config, &standing);
     engine->report->was_finished = standing == EM_STANDS_FINISHED;

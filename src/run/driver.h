@@ -23,6 +23,8 @@ typedef enum em_run_mode {
 typedef struct em_report {
     bool was_finished; /* resume: the output was complete, and nothing was done */
     em_convergence convergence;
+    double e_bfmi;     /* the smallest of a chain; NaN: the sampler has no energy */
+    bool converged;    /* convergence.met, no divergence, and no E-BFMI below its limit */
     char verdict[512]; /* one sentence, as stored in the file */
     char note[512];    /* what the user should know about the adaptation; "" where nothing */
     int64_t divergences, evaluations; /* of all chains in sampling; (chain, gradient) pairs here */

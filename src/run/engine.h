@@ -25,6 +25,7 @@ typedef struct em_engine {
     em_created created;
     em_progress *progress;
     em_report *report;
+    double *energies;   /* [n_local_chain][EM_EBFMI_STATE] of the stored draws */
     double *divergent;  /* [n_local_chain] divergences in sampling */
     double *unreported; /* [n_local_chain] draws of sampling whose report failed */
     int64_t done;       /* iterations */

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "diag/diag.h"
+#include "diag/limits.h"
 #include "par/world.h"
 
 #include <math.h>
@@ -24,12 +25,12 @@ enum { BATCH = 1 << 22 };
 
 double em_monitor_r_hat_limit(const em_stop_options *stop)
 {
-    return isnan(stop->r_hat) ? 1.01 : stop->r_hat;
+    return isnan(stop->r_hat) ? EM_R_HAT_LIMIT : stop->r_hat;
 }
 
-double em_monitor_ess_limit(const em_stop_options *stop)
+double em_monitor_ess_limit(const em_stop_options *stop, int64_t n_chain)
 {
-    return isnan(stop->ess) ? 400 : stop->ess;
+    return isnan(stop->ess) ? EM_ESS_LIMIT_PER_CHAIN * (double)n_chain : stop->ess;
 }
 
 em_status em_monitor_create(const em_grid *grid, const em_stop_options *stop, const em_watch *watch,
@@ -117,7 +118,7 @@ static em_status worsen(em_monitor *monitor, int64_t n_row, const double *draws,
 static bool meets(const em_monitor *monitor, const double worst[2])
 {
     return worst[0] <= em_monitor_r_hat_limit(monitor->stop) &&
-           -worst[1] >= em_monitor_ess_limit(monitor->stop);
+           -worst[1] >= em_monitor_ess_limit(monitor->stop, em_grid_n_chain(monitor->grid));
 }
 
 /* The worst of columns first .. first + n_column, which this rank was dealt; the suspect first. */
@@ -186,7 +187,7 @@ em_status em_monitor_check(em_monitor *monitor, int64_t n_draw, bool thorough, e
     *out = (em_convergence){.n_draw = n_draw,
                             .thorough = thorough || meets(monitor, worst),
                             .r_hat = isfinite(worst[0]) || worst[0] > 0 ? worst[0] : NAN,
-                            .ess = isfinite(worst[1]) ? -worst[1] : NAN};
+                            .ess = isfinite(worst[1]) ? 0 - worst[1] : NAN};
     out->met = meets(monitor, worst) && !isnan(out->r_hat);
     monitor->times_met = out->met ? monitor->times_met + 1 : 0;
     out->stop = rule && monitor->times_met >= monitor->stop->consecutive;

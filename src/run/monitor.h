@@ -46,8 +46,8 @@ em_status em_monitor_check(em_monitor *monitor, int64_t n_draw, bool thorough, e
 int64_t em_monitor_times_met(const em_monitor *monitor);
 void em_monitor_set_times_met(em_monitor *monitor, int64_t times);
 
-/* The thresholds in force: those of the stop rule, or 1.01 and 400. Local. */
+/* The thresholds in force: those of the stop rule, or of diag/limits.h. Local. */
 double em_monitor_r_hat_limit(const em_stop_options *stop);
-double em_monitor_ess_limit(const em_stop_options *stop);
+double em_monitor_ess_limit(const em_stop_options *stop, int64_t n_chain);
 
 #endif

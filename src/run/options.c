@@ -24,9 +24,11 @@ const em_field em_run_fields[] = {
 #define AT(member) offsetof(em_stop_options, member)
 const em_field em_stop_fields[] = {
     {"r_hat", EM_FIELD_REAL, AT(r_hat), 1, 100, "none", NULL, "none",
-     "stop early when the largest R-hat is below this; none: no such rule"},
+     "stop early when the largest R-hat is at most this; none: no such rule, the verdict says "
+     "1.01"},
     {"ess", EM_FIELD_REAL, AT(ess), 1, 1e12, "none", NULL, "none",
-     "stop early when the smallest bulk or tail ESS is above this; none: no such rule"},
+     "stop early when the smallest bulk or tail ESS is at least this; none: no such rule, the "
+     "verdict says 100 per chain"},
     {"check_every", EM_FIELD_INT, AT(check_every), 1, 1e9, "200", NULL, NULL,
      "draws between checks of these rules, and between reports of progress"},
     {"consecutive", EM_FIELD_INT, AT(consecutive), 1, 1e6, "2", NULL, NULL,

@@ -453,11 +453,17 @@ static em_status put_verdict(em_writer *writer, const em_verdict *verdict)
     em_status status = em_writer_put_text(writer, "verdict", verdict->text);
 
     if (!status)
-        status = em_writer_put_int(writer, "converged", verdict->convergence.met);
+        status = em_writer_put_int(writer, "converged", verdict->converged);
     if (!status)
         status = em_writer_put_real(writer, "worst_r_hat", verdict->convergence.r_hat);
     if (!status)
         status = em_writer_put_real(writer, "smallest_ess", verdict->convergence.ess);
+    if (!status)
+        status = em_writer_put_real(writer, "r_hat_limit", verdict->r_hat_limit);
+    if (!status)
+        status = em_writer_put_real(writer, "ess_limit", verdict->ess_limit);
+    if (!status)
+        status = em_writer_put_real(writer, "smallest_e_bfmi", verdict->e_bfmi);
     if (!status)
         status = em_writer_put_int(writer, "divergences", verdict->divergences);
     return status ? status : em_writer_put_int(writer, "failed_reports", verdict->unreported);

@@ -15,7 +15,10 @@ typedef struct em_output em_output;
 /* The facts of a finished run that are stored as attributes. */
 typedef struct em_verdict {
     const char *text; /* one sentence */
+    bool converged;
     em_convergence convergence;
+    double r_hat_limit, ess_limit; /* that it was held to */
+    double e_bfmi;                 /* the smallest of a chain; NaN: there is none */
     int64_t divergences, unreported;
     double seconds; /* of sampling, warmup included */
 } em_verdict;

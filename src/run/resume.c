@@ -1,4 +1,5 @@
 #include "base/memory.h"
+#include "diag/diag.h"
 #include "par/world.h"
 #include "run/engine.h"
 
@@ -41,6 +42,8 @@ static em_status visit_engine(void *state, const em_visitor *visitor)
 
     if (!status)
         status = visit_block(engine->block, visitor);
+    if (!status)
+        status = visitor->chains(visitor->context, "energies", EM_EBFMI_STATE, engine->energies);
     if (!status)
         status = visitor->chains(visitor->context, "divergent", 1, engine->divergent);
     if (!status)

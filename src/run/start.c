@@ -1,4 +1,5 @@
 #include "base/memory.h"
+#include "diag/diag.h"
 #include "mass/moments.h"
 #include "math/rng.h"
 #include "par/world.h"
@@ -85,6 +86,8 @@ em_status em_engine_create_chains(em_engine *engine)
     if (!status)
         status = config->sampler->create(config->sampler_options, n_chain, dim, &engine->sampler);
     if (!status)
+        status = em_allocate(n_chain * EM_EBFMI_STATE, sizeof(double), &engine->energies);
+    if (!status)
         status = em_allocate(n_chain, sizeof(double), &engine->divergent);
     if (!status)
         status = em_allocate(n_chain, sizeof(double), &engine->unreported);
@@ -161,6 +164,7 @@ void em_engine_destroy_chains(em_engine *engine)
         engine->sampler->ops->destroy(engine->sampler);
     engine->sampler = NULL;
     em_block_destroy(&engine->block);
+    em_release(&engine->energies);
     em_release(&engine->divergent);
     em_release(&engine->unreported);
     em_target_destroy(&engine->target);

@@ -193,7 +193,7 @@ em_status em_target_metric(em_target *target, const double *theta, double *metri
     em_status status;
 
     if (!model->ops->add_metric)
-        return em_fail(EM_EMODEL, "model %s has no metric, which Riemannian samplers need",
+        return em_fail(EM_ECONFIG, "model %s has no metric, which Riemannian samplers need",
                        model->ops->name);
     memset(metric, 0, (size_t)(n * n) * sizeof *metric);
     if (derivative)

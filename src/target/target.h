@@ -43,7 +43,7 @@ em_status em_target_estimate(em_target *target, const em_minibatch *minibatch, i
 /*
  * The model's metric at theta [dim]: metric [dim][dim] symmetric, and derivative [dim][dim][dim],
  * whose matrix k is dG / dtheta_k; NULL: not wanted. Collective over the ranks of a group (Local
- * for one shard). Errors: EM_EMODEL, also when the model has no metric.
+ * for one shard). Errors: EM_EMODEL; EM_ECONFIG when the model has no metric.
  */
 em_status em_target_metric(em_target *target, const double *theta, double *metric,
                            double *derivative);

@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# What was silent, or taken for something else, is one line: usage, config and data errors end with
+# status 2, say what they found, and leave nothing behind; on several ranks too. timeout: 300
+# shellcheck disable=SC2317 # functions are called by `check`
+# shellcheck source=tests/run/lib.sh
+. tests/run/lib.sh
+
+mkdir "$scratch/work" && cd "$scratch/work" || exit
+printf 'model: {name: gaussian, dim: 3}\nrun: {warmup: 20, draws: 20}\n' >g.yaml
+printf 'model: {name: linear, data: t.csv}\nrun: {warmup: 20, draws: 20}\n' >l.yaml
+printf 'x,y\n1,0\n2,3\n3,4\n' >t.csv
+printf '1,0\n0,1\n' >p.csv
+
+refuses() { # RANKS WHAT ARGUMENT...
+    local ranks=$1 what=$2 before status
+    shift 2
+    before=$(ls)
+    timeout 120 "$emass" run --ranks "$ranks" --progress none "$@" >"$scratch/out" 2>"$scratch/err"
+    status=$?
+    cat "$scratch/err"
+    [ "$status" = 2 ] && [ ! -s "$scratch/out" ] && [ "$(wc -l <"$scratch/err")" = 1 ] &&
+        grep -F -- "$what" "$scratch/err" && [ "$(ls)" = "$before" ]
+}
+
+warns() { # WHAT ARGUMENT...: once, and goes on
+    local what=$1
+    shift
+    timeout 120 "$emass" run --ranks 2 --progress none --overwrite --output w.h5 "$@" \
+        >/dev/null 2>"$scratch/err" &&
+        [ "$(grep -cF -- "$what" "$scratch/err")" = 1 ]
+}
+
+for ranks in 1 3; do
+    check "rhmc without a metric, $ranks ranks" refuses "$ranks" 'gaussian has no metric' g.yaml \
+        --set sampler.name=rhmc
+    check "a missing folder, $ranks ranks" refuses "$ranks" 'none/o.h5: cannot be written: none/: No such file' \
+        g.yaml --output none/o.h5
+    check "an empty name, $ranks ranks" refuses "$ranks" "output.file: found ''" g.yaml --set "output.file=''"
+done
+check 'a file for a folder' refuses 1 'Not a directory' g.yaml --output t.csv/o.h5
+for option in output seed chains max-time; do
+    check "--$option ''" refuses 1 "--$option: found nothing" g.yaml "--$option" ''
+done
+check 'a seed of 2^53 + 1' refuses 1 "run.seed: found '9007199254740993'" g.yaml --seed 9007199254740993
+check 'dim beside a matrix' refuses 1 'p.csv:1: found 2 x 2 numbers, expected 3 x 3' g.yaml \
+    --set model.precision=p.csv
+check 'condition beside a matrix' refuses 1 'found condition beside a file' g.yaml \
+    --set model.dim=auto --set model.covariance=p.csv --set model.condition=3
+check 'the dimension of a matrix' timeout 60 "$emass" check g.yaml --set model.dim=auto \
+    --set model.precision=p.csv
+check 'from_positions alone' refuses 1 'mass.from_positions: found true without mass.from' g.yaml \
+    --set mass.from_positions=true
+check 'a minibatch above all' warns 'sampler.minibatch is 9, but model linear has 3 observations' l.yaml \
+    --set sampler.name=sgld --set sampler.step_size=0.01 --set sampler.minibatch=9
+check 'a name that is not set' env -u EMASS_DATA "$BASH" -c "! '$emass' run l.yaml \
+    --set 'model.data=\${EMASS_DATA}/t.csv' 2>err.txt; s=\$?; cat err.txt; grep -q 'variable EMASS_DATA, which is not set' err.txt; r=\$?; rm err.txt; exit \$((s + r))"
+check 'no word of HDF5 but the reason' refuses 1 'No such file or directory' g.yaml --set mass.from=none.h5
+check 'HDF5 lists no arguments' "$BASH" -c "! grep -E 'errno|flags' '$scratch/err'"
+printf '\357\273\277model: {name: gaussian, dim: 3}\nrun: {warmup: 20, draws: 20}\n' >bom.yaml
+check 'a byte order mark' timeout 60 "$emass" run bom.yaml --progress none --quiet
+finish

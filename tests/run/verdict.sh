@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# One definition of convergence: the last line of progress, the verdict, the file, the summary and its
+# advice have one set of numbers and limits; divergences and E-BFMI belong to it. timeout: 300
+# shellcheck disable=SC2317 # functions are called by `check`
+# shellcheck source=tests/run/lib.sh
+. tests/run/lib.sh
+
+cd "$scratch" || exit
+printf 'model: {name: gaussian, dim: 5}\nrun: {warmup: 300, draws: 500}\n' >g.yaml
+printf 'model: {name: eight_schools}\nsampler: {step_size: 1.2, leapfrog_steps: 10}\nrun: {warmup: 0, draws: 500}\nmass: {estimator: none}\n' >e.yaml
+
+run() { # NAME ARGUMENT...
+    local name=$1
+    shift
+    timeout 120 "$emass" run "$@" --output "$name.h5" --progress log >"$name.out" 2>"$name.err"
+    cat "$name.err" "$name.out"
+}
+
+verdict_of() { # NAME
+    grep -E '^(not )?converged: ' "$1.out"
+}
+
+# R-hat and ESS of the last line of progress, as the verdict has them.
+agrees() { # NAME
+    local progress verdict
+    progress=$(tail -n 1 "$1.err" | sed -nE 's/.*R-hat ([^ ]*)  ESS ([^ ]*)  divergences ([0-9]*).*/\1 \2 \3/p')
+    verdict=$(verdict_of "$1" | sed -nE 's/.*R-hat ([^ ]*) .*ESS ([^ ]*) .* ([0-9]*) divergences?.*/\1 \2 \3/p')
+    echo "progress: $progress; verdict: $verdict"
+    [ -n "$progress" ] && [ "$progress" = "$verdict" ]
+}
+
+plain() { # whatever the checks on the way looked at
+    local settings
+    for settings in run.draws=500 run.draws=450 'stop.check_every=70' 'stop.ess=300' 'stop.r_hat=1.05'; do
+        run plain g.yaml --overwrite --set "$settings" && agrees plain || return 1
+    done
+}
+
+few_draws() { # have an R-hat above the limit, whatever the prior checks
+    run few g.yaml --set run.draws=20 && agrees few && verdict_of few | grep '^not converged'
+}
+
+divergences() {
+    run wild e.yaml --set sampler.step_size=2 && agrees wild || return 1
+    verdict_of wild | grep -E '^not converged: .* [1-9][0-9]* divergences? \(limit 0\)' &&
+        grep '^Divergences: ' wild.out
+}
+
+limits() { # 100 per chain, or those of the stop rule: in the verdict and in the advice
+    run many g.yaml --set run.chains=16 --set run.draws=60 || return 1
+    verdict_of many | grep 'ESS [0-9]* (limit 1600)' && grep 'ESS below 1600:' many.out || return 1
+    run asked g.yaml --set run.chains=16 --set run.draws=60 --set stop.ess=400 --set stop.check_every=60 || return 1
+    verdict_of asked | grep 'ESS [0-9]* (limit 400)' && ! grep 'ESS below 1600' asked.out
+}
+
+one() {
+    run one g.yaml --set run.chains=1 --set run.draws=1 || return 1
+    verdict_of one | grep -F '; 1 chain x 1 draw, ended' && grep -Fx 'posterior: 1 chain x 1 draw' one.out &&
+        verdict_of one | grep -F 'R-hat undefined' && ! grep -e '-0 ' -e 'inf' one.err
+}
+
+stuck() { # chains that never move have no negative ESS
+    run stuck e.yaml --set sampler.step_size=1000 && ! grep 'ESS -' stuck.err stuck.out
+}
+
+energy() { # is the same as from the file, on any number of ranks, and after a resume
+    local whole
+    run energy e.yaml --set sampler.step_size=0.2 --set run.thin=2 || return 1
+    whole=$(verdict_of energy)
+    grep 'smallest E-BFMI [0-9.]* (limit 0.3)' <<<"$whole" || return 1
+    run parts e.yaml --set sampler.step_size=0.2 --set run.thin=2 --set run.draws=200 || return 1
+    run parts e.yaml --set sampler.step_size=0.2 --set run.thin=2 --resume && [ "$(verdict_of parts)" = "$whole" ] &&
+        run ranks e.yaml --set sampler.step_size=0.2 --set run.thin=2 --ranks 3 &&
+        [ "$(verdict_of ranks)" = "$whole" ]
+}
+
+check 'progress and verdict agree' plain
+check 'too few draws' few_draws
+check 'divergences are not converged' divergences
+check 'one limit' limits
+check 'one chain, one draw' one
+check 'chains that do not move' stuck
+check 'E-BFMI' energy
+finish
