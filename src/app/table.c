@@ -1,8 +1,12 @@
 #include "app/table.h"
 
+#include "base/text.h"
+
+#include <locale.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <wchar.h>
 
 enum { CELL = 32 };
 
@@ -30,14 +34,20 @@ static void format_cell(em_digits digits, double x, char text[CELL])
         four_digits(x, text);
 }
 
-/* How many characters UTF-8 text shows. */
+/* How many columns of a terminal UTF-8 text takes: wide characters two, combining ones none. */
 static int shown(const char *text)
 {
-    int n = 0;
+    int columns = 0;
 
-    for (; *text; text++)
-        n += (*text & 0xc0) != 0x80;
-    return n;
+    while (*text) {
+        uint32_t code;
+        const int bytes = em_utf8_decode(text, &code);
+        const int width = bytes ? wcwidth((wchar_t)code) : 1;
+
+        columns += width < 0 ? 1 : width;
+        text += bytes ? bytes : 1;
+    }
+    return columns;
 }
 
 static int larger(int a, int b)
@@ -66,7 +76,7 @@ static int column_width(const em_table *table, int64_t j)
     return width;
 }
 
-void em_table_print(em_table *table, FILE *out)
+static void print_aligned(em_table *table, FILE *out)
 {
     int width = name_width(table);
     char text[CELL];
@@ -85,6 +95,18 @@ void em_table_print(em_table *table, FILE *out)
         }
         fputc('\n', out);
     }
+}
+
+/* The width of characters is asked of a locale that knows them, whatever the host's is. */
+void em_table_print(em_table *table, FILE *out)
+{
+    locale_t unicode = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+    locale_t before = uselocale(unicode);
+
+    print_aligned(table, out);
+    uselocale(before);
+    if (unicode)
+        freelocale(unicode);
 }
 
 static void print_quoted(const char *text, FILE *out)

@@ -1,19 +1,16 @@
 #include "io/reader.h"
 
-#include "base/fault.h"
-#include "base/file.h"
 #include "base/memory.h"
-#include "io/hdf5.h"
+#include "base/text.h"
+#include "io/foreign.h"
+#include "io/labels.h"
 
-#include <errno.h>
 #include <hdf5_hl.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { MOST_AXES = 8, LONGEST_LABEL = 256 };
-static const int64_t most_elements = INT64_C(1) << 24; /* more rows than a table is read for */
+enum { MOST_AXES = 8 };
 
 typedef struct dataset {
     em_reader_variable variable;
@@ -22,215 +19,49 @@ typedef struct dataset {
 
 struct em_reader {
     char *path;
-    hid_t file, group;
+    em_foreign file;
+    hid_t group;
     int64_t n_chain, n_draw, n_planned, n_variable;
     dataset *variable;
 };
 
-/* ---------------------------------------------------------------- what a file claims */
-
-/* Whether the dataset stores enough for so many numbers to be believed, and the bytes it stores. */
-static bool is_believable(hid_t id, double numbers, hsize_t *stored)
-{
-    *stored = H5Dget_storage_size(id);
-    return em_is_believable(numbers, (double)*stored);
-}
-
-/* How many numbers a dataset claims, whatever the product of its extents. */
-static double claimed(hid_t id)
-{
-    hid_t space = H5Dget_space(id);
-    hsize_t extent[H5S_MAX_RANK];
-    const int rank = H5Sget_simple_extent_dims(space, extent, NULL);
-    double product = 1;
-
-    for (int i = 0; i < rank; i++)
-        product *= (double)extent[i];
-    em_h5_close(&space);
-    return product;
-}
-
-/* ---------------------------------------------------------------- labels of elements */
-
-/* The coordinates of one axis as text, [n] of LONGEST_LABEL bytes each; numbers where it has no
- * coordinate of its own. */
-static em_status number_labels(hid_t scale, int64_t n, char (*label)[LONGEST_LABEL])
-{
-    int64_t *number = NULL;
-    em_status status = em_allocate(n, sizeof *number, &number);
-
-    for (int64_t i = 0; !status && i < n; i++)
-        number[i] = i;
-    if (!status && scale >= 0)
-        H5Dread(scale, H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, number);
-    for (int64_t i = 0; !status && i < n; i++)
-        snprintf(label[i], LONGEST_LABEL, "%lld", (long long)number[i]);
-    em_release(&number);
-    return status;
-}
-
-/* Labels of `width` bytes: texts of that length, or rows of so many characters. */
-static em_status fixed_labels(hid_t scale, hid_t type, int64_t n, size_t width,
-                              char (*label)[LONGEST_LABEL])
-{
-    const int precision = width < LONGEST_LABEL ? (int)width : LONGEST_LABEL;
-    hsize_t stored;
-    char *text = NULL;
-    em_status status = EM_OK;
-
-    if (!is_believable(scale, (double)n * (double)width, &stored))
-        status = em_h5_check_read(-1, scale, "labels wider than all that is stored");
-    if (!status)
-        status = em_allocate(n, width, &text);
-    if (!status)
-        status = em_h5_check_read(H5Dread(scale, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, text), scale,
-                                  "cannot read the labels");
-    for (int64_t i = 0; !status && i < n; i++)
-        snprintf(label[i], LONGEST_LABEL, "%.*s", precision, text + (size_t)i * width);
-    em_release(&text);
-    return status;
-}
-
-static em_status variable_labels(hid_t scale, hid_t type, hid_t space, int64_t n,
-                                 char (*label)[LONGEST_LABEL])
-{
-    hid_t memory = H5Tcopy(H5T_C_S1);
-    char **text = NULL;
-    em_status status = em_allocate(n, sizeof *text, &text);
-
-    H5Tset_size(memory, H5T_VARIABLE);
-    H5Tset_cset(memory, H5Tget_cset(type));
-    if (!status)
-        status = em_h5_check_read(H5Dread(scale, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, text),
-                                  scale, "cannot read the labels");
-    for (int64_t i = 0; !status && i < n; i++)
-        snprintf(label[i], LONGEST_LABEL, "%s", text[i] ? text[i] : "");
-    if (!status)
-        H5Dvlen_reclaim(memory, space, H5P_DEFAULT, text);
-    em_release(&text);
-    em_h5_close(&memory);
-    return status;
-}
-
-static em_status axis_labels(hid_t scale, int64_t n, char (*label)[LONGEST_LABEL])
-{
-    hsize_t extent[H5S_MAX_RANK] = {0};
-    hid_t type, space;
-    int rank;
-    em_status status;
-
-    if (scale < 0)
-        return number_labels(scale, n, label);
-    type = H5Dget_type(scale);
-    space = H5Dget_space(scale);
-    rank = H5Sget_simple_extent_dims(space, extent, NULL);
-    if (rank < 1 || rank > 2 || extent[0] != (hsize_t)n)
-        status = number_labels(H5I_INVALID_HID, n, label);
-    else if (rank == 2 && H5Tget_class(type) == H5T_STRING && H5Tget_size(type) == 1)
-        status = fixed_labels(scale, type, n, (size_t)extent[1], label);
-    else if (rank == 2 || H5Tget_class(type) != H5T_STRING)
-        status = number_labels(rank == 1 ? scale : H5I_INVALID_HID, n, label);
-    else if (H5Tis_variable_str(type) > 0)
-        status = variable_labels(scale, type, space, n, label);
-    else
-        status = fixed_labels(scale, type, n, H5Tget_size(type), label);
-    em_h5_close(&type);
-    em_h5_close(&space);
-    return status;
-}
-
-static herr_t first_scale(hid_t variable, unsigned axis, hid_t scale, void *out)
-{
-    (void)variable;
-    (void)axis;
-    *(hid_t *)out = scale;
-    H5Iinc_ref(scale); /* the iteration closes its own */
-    return 1;
-}
-
-/* The coordinate dataset of an axis, or invalid. */
-static hid_t scale_of(hid_t id, unsigned axis)
-{
-    hid_t scale = H5I_INVALID_HID;
-
-    if (H5DSget_num_scales(id, axis) > 0)
-        H5DSiterate_scales(id, axis, NULL, first_scale, &scale);
-    return scale;
-}
-
-/* "theta[Choate]", "beta[2,x]": element k of the variable from the labels of its axes. */
-static em_status write_labels(em_reader_variable *variable, char (*const *axis)[LONGEST_LABEL])
-{
-    em_status status = em_allocate(variable->size, sizeof *variable->label, &variable->label);
-
-    for (int64_t k = 0; !status && k < variable->size; k++) {
-        char text[MOST_AXES * LONGEST_LABEL];
-        size_t length = (size_t)snprintf(text, sizeof text, "%s", variable->name);
-        int64_t stride = variable->size;
-        for (int i = 0; i < variable->n_axes && length < sizeof text; i++) {
-            stride /= variable->shape[i];
-            length += (size_t)snprintf(text + length, sizeof text - length, "%s%s", i ? "," : "[",
-                                       axis[i][k / stride % variable->shape[i]]);
-        }
-        status = em_format_text(&variable->label[k], "%s%s", text, variable->n_axes ? "]" : "");
-    }
-    return status;
-}
-
-static em_status label_elements(dataset *d)
-{
-    char(*axis[MOST_AXES])[LONGEST_LABEL] = {NULL};
-    em_status status = EM_OK;
-
-    for (int i = 0; !status && i < d->variable.n_axes; i++) {
-        hid_t scale = scale_of(d->id, (unsigned)i + 2);
-        status = em_allocate(d->variable.shape[i], LONGEST_LABEL, &axis[i]);
-        if (!status)
-            status = axis_labels(scale, d->variable.shape[i], axis[i]);
-        em_h5_close(&scale);
-    }
-    if (!status)
-        status = write_labels(&d->variable, axis);
-    for (int i = 0; i < d->variable.n_axes; i++)
-        em_release(&axis[i]);
-    return status;
-}
-
 /* ---------------------------------------------------------------- variables of the group */
 
-/* The name of the coordinate of an axis, "" where it has none. */
-static void axis_name(hid_t id, unsigned axis, char *name, size_t bytes)
+/* Whether the coordinate of an axis has this name. */
+static em_status is_axis(const em_reader *reader, hid_t id, unsigned axis, const char *name,
+                         bool *same)
 {
-    hid_t scale = scale_of(id, axis);
     char path[1024] = "";
+    const char *last;
+    hid_t scale;
+    em_status status = em_scale_of(&reader->file, id, axis, &scale);
 
     if (scale >= 0)
         H5Iget_name(scale, path, sizeof path);
-    snprintf(name, bytes, "%s", strrchr(path, '/') ? strrchr(path, '/') + 1 : path);
+    last = strrchr(path, '/');
+    *same = strcmp(last ? last + 1 : path, name) == 0;
     em_h5_close(&scale);
-}
-
-static bool is_number(hid_t id)
-{
-    hid_t type = H5Dget_type(id);
-    const H5T_class_t class = H5Tget_class(type);
-
-    em_h5_close(&type);
-    return class == H5T_FLOAT || class == H5T_INTEGER || class == H5T_ENUM;
+    return status;
 }
 
 static em_status take_axes(const em_reader *reader, int n, const hsize_t *extent,
                            em_reader_variable *variable)
 {
+    double size = 1, longest = 0;
+
     variable->n_axes = n;
     variable->size = 1;
     if (n > MOST_AXES)
         return em_fail(EM_EDATA, "%s: %s has %d axes, expected at most %d", reader->path,
                        variable->name, n + 2, MOST_AXES + 2);
     for (int i = 0; i < n; i++) {
-        if (extent[i] > (hsize_t)(most_elements / (variable->size ? variable->size : 1)))
-            return em_fail(EM_EDATA, "%s: %s has more elements than can be read", reader->path,
-                           variable->name);
+        size *= (double)extent[i];
+        longest = fmax(longest, (double)extent[i]);
+    }
+    if (size > 0x1p53 || longest > 0x1p53)
+        return em_fail(EM_EDATA, "%s: %s has %.0f elements, expected fewer", reader->path,
+                       variable->name, size);
+    for (int i = 0; i < n; i++) {
         variable->shape[i] = (int64_t)extent[i];
         variable->size *= variable->shape[i];
     }
@@ -238,14 +69,14 @@ static em_status take_axes(const em_reader *reader, int n, const hsize_t *extent
 }
 
 /* The first of (chain, draw, ...) sets their extents. */
-static em_status take_draws(em_reader *reader, const hsize_t extent[2], const dataset *d)
+static em_status take_draws(em_reader *reader, const hsize_t extent[2], const char *name)
 {
-    hsize_t stored;
-
-    if (!is_believable(d->id, (double)extent[0] * (double)extent[1], &stored))
-        return em_fail(EM_EDATA, "%s: %s claims %llu chains of %llu draws, but has only %llu bytes",
-                       reader->path, d->variable.name, (unsigned long long)extent[0],
-                       (unsigned long long)extent[1], (unsigned long long)stored);
+    if (extent[0] == 0)
+        return em_fail(EM_EDATA, "%s: %s has no chains, expected one or more", reader->path, name);
+    if (extent[0] > 1 << 30 || extent[1] > (hsize_t)1 << 53)
+        return em_fail(EM_EDATA, "%s: %s claims %llu chains of %llu draws, expected fewer",
+                       reader->path, name, (unsigned long long)extent[0],
+                       (unsigned long long)extent[1]);
     if (reader->n_variable == 0) {
         reader->n_chain = (int64_t)extent[0];
         reader->n_draw = reader->n_planned = (int64_t)extent[1];
@@ -253,12 +84,12 @@ static em_status take_draws(em_reader *reader, const hsize_t extent[2], const da
     if ((int64_t)extent[0] != reader->n_chain || (int64_t)extent[1] != reader->n_planned)
         return em_fail(EM_EDATA,
                        "%s: %s has %lld chains of %lld draws, the variable before %lld of %lld",
-                       reader->path, d->variable.name, (long long)extent[0], (long long)extent[1],
+                       reader->path, name, (long long)extent[0], (long long)extent[1],
                        (long long)reader->n_chain, (long long)reader->n_planned);
     return EM_OK;
 }
 
-/* Takes the extent of a dataset into the reader. */
+/* Takes the extent of a dataset into the reader, where the file can hold so much. */
 static em_status take_extent(em_reader *reader, dataset *d)
 {
     hid_t space = H5Dget_space(d->id);
@@ -267,28 +98,46 @@ static em_status take_extent(em_reader *reader, dataset *d)
     em_status status = take_axes(reader, rank - 2, extent + 2, &d->variable);
 
     em_h5_close(&space);
-    return status ? status : take_draws(reader, extent, d);
+    if (!status)
+        status = take_draws(reader, extent, d->variable.name);
+    return status ? status
+                  : em_foreign_claim(&reader->file, d->id,
+                                     (double)extent[0] * (double)extent[1] *
+                                         fmax(1, (double)d->variable.size),
+                                     (double)d->variable.size);
 }
 
 /* Sets *wanted for datasets of (chain, draw, ...): others, coordinates among them, are passed over.
  */
 static em_status is_wanted(const em_reader *reader, const char *name, hid_t id, bool *wanted)
 {
-    char first[64], second[64];
+    bool chain, draw, swapped[2] = {false, false};
     hid_t space = H5Dget_space(id);
     const int rank = H5Sget_simple_extent_ndims(space);
+    em_status status;
 
     em_h5_close(&space);
     *wanted = false;
-    if (rank < 2 || H5DSis_scale(id) > 0 || !is_number(id))
+    if (rank < 2 || H5DSis_scale(id) > 0 || !em_foreign_is_number(id))
         return EM_OK;
-    axis_name(id, 0, first, sizeof first);
-    axis_name(id, 1, second, sizeof second);
-    if (strcmp(first, "draw") == 0 && strcmp(second, "chain") == 0)
+    if ((status = is_axis(reader, id, 0, "chain", &chain)) ||
+        (status = is_axis(reader, id, 1, "draw", &draw)) ||
+        (status = is_axis(reader, id, 0, "draw", &swapped[0])) ||
+        (status = is_axis(reader, id, 1, "chain", &swapped[1])))
+        return status;
+    if (swapped[0] && swapped[1])
         return em_fail(EM_EDATA, "%s: %s has the axes (draw, chain), expected (chain, draw, ...)",
-                       reader->path, name);
-    *wanted = strcmp(first, "chain") == 0 && strcmp(second, "draw") == 0;
+                       reader->path, em_excerpt_of(name).text);
+    *wanted = chain && draw;
     return EM_OK;
+}
+
+static em_status take_name(const char *name, char **out)
+{
+    char text[EM_LABEL_BYTES];
+
+    em_text_escape(name, text, sizeof text);
+    return em_copy_text(text, out);
 }
 
 static em_status take_dataset(em_reader *reader, const char *name, hid_t id)
@@ -302,11 +151,11 @@ static em_status take_dataset(em_reader *reader, const char *name, hid_t id)
         return status;
     }
     d->id = id;
-    status = em_copy_text(name, &d->variable.name);
+    status = take_name(name, &d->variable.name);
     if (!status)
         status = take_extent(reader, d);
     reader->n_variable++;
-    return status ? status : label_elements(d);
+    return status ? status : em_label_elements(&reader->file, id, &d->variable);
 }
 
 static H5_index_t order_of(hid_t group)
@@ -319,72 +168,54 @@ static H5_index_t order_of(hid_t group)
     return order & H5P_CRT_ORDER_INDEXED ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME;
 }
 
+/* What an iteration over the links of the group carries. */
+typedef struct walk {
+    em_reader *reader;
+    int64_t n_left; /* room in reader->variable */
+    em_status status;
+} walk;
+
+static herr_t take_link(hid_t group, const char *name, const H5L_info_t *info, void *data)
+{
+    walk *w = data;
+    hid_t id;
+
+    (void)info;
+    if (w->n_left-- == 0)
+        return 1;
+    w->status = em_foreign_member(&w->reader->file, group, name, &id);
+    if (!w->status && H5Iget_type(id) == H5I_DATASET)
+        w->status = take_dataset(w->reader, name, id);
+    else
+        em_h5_close(&id);
+    return w->status ? 1 : 0;
+}
+
 static em_status take_variables(em_reader *reader)
 {
-    const H5_index_t order = order_of(reader->group);
     H5G_info_t info = {0};
-    em_status status =
-        em_h5_check_read(H5Gget_info(reader->group, &info), reader->file, "cannot list the group");
+    walk w = {.reader = reader};
 
-    if (!status)
-        status = em_allocate((int64_t)info.nlinks, sizeof *reader->variable, &reader->variable);
-    for (hsize_t i = 0; !status && i < info.nlinks; i++) {
-        char name[256] = "";
-        H5Lget_name_by_idx(reader->group, ".", order, H5_ITER_INC, i, name, sizeof name,
-                           H5P_DEFAULT);
-        const hid_t id = H5Dopen2(reader->group, name, H5P_DEFAULT);
-        if (id >= 0)
-            status = take_dataset(reader, name, id);
-    }
-    return status;
+    H5Gget_info(reader->group, &info);
+    w.n_left = (int64_t)info.nlinks;
+    w.status = em_allocate(w.n_left, sizeof *reader->variable, &reader->variable);
+    if (!w.status)
+        H5Literate(reader->group, order_of(reader->group), H5_ITER_INC, NULL, take_link, &w);
+    return w.status;
 }
 
 /* ---------------------------------------------------------------- open and close */
 
-/* Whether a path is to blame and not the disk. */
-static bool leads_nowhere(int code)
-{
-    return code == 0 || code == ENOENT || code == ENOTDIR || code == EISDIR || code == EACCES;
-}
-
-static em_status open_file(const char *path, hid_t *file)
-{
-    em_status status = em_fault_file("hdf5-open", path);
-    char reason[512];
-
-    if (!status)
-        status = em_file_check(path);
-    /* A reader's lock could make a writer of the same file fail. */
-    setenv("HDF5_USE_FILE_LOCKING", "FALSE", 0);
-    if (!status && (*file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT)) < 0) {
-        const int code = em_h5_message(reason, sizeof reason);
-        status = em_fail(leads_nowhere(code) ? EM_EDATA : EM_EIO, "%s: expected an HDF5 file: %s",
-                         path, reason);
-    }
-    return status;
-}
-
 static em_status open_group(em_reader *reader, const char *group)
 {
-    em_status status = open_file(reader->path, &reader->file);
+    em_status status = em_foreign_open(reader->path, &reader->file);
 
-    if (status)
-        return status;
-    if (H5Lexists(reader->file, group, H5P_DEFAULT) > 0)
-        reader->group = H5Gopen2(reader->file, group, H5P_DEFAULT);
-    if (reader->group < 0)
-        return em_fail(EM_EDATA, "%s: found no group %s, expected one of draws", reader->path,
-                       group);
-    return EM_OK;
-}
-
-static int64_t element_count(hid_t id)
-{
-    hid_t space = H5Dget_space(id);
-    const int64_t count = (int64_t)H5Sget_simple_extent_npoints(space);
-
-    em_h5_close(&space);
-    return count;
+    if (!status)
+        status = em_foreign_object(&reader->file, group, &reader->group);
+    if (!status && H5Iget_type(reader->group) != H5I_GROUP)
+        status = em_fail(EM_EDATA, "%s: found no group %s, expected one of draws", reader->path,
+                         em_excerpt_of(group).text);
+    return status;
 }
 
 static em_status read_numbers(hid_t id, hid_t memory, hid_t space, double *out)
@@ -406,6 +237,34 @@ static int64_t count_written(int64_t n_draw, const double *lp)
     return n;
 }
 
+/* The log densities of all draws that there is room for, [n_chain][n_planned]. */
+static em_status read_lp(em_reader *reader, const char *path, double **lp)
+{
+    hsize_t extent[H5S_MAX_RANK] = {0};
+    hid_t id, space = H5I_INVALID_HID;
+    em_status status = em_foreign_object(&reader->file, path, &id);
+
+    if (!status && em_foreign_is_number(id))
+        space = H5Dget_space(id);
+    if (!status &&
+        (H5Sget_simple_extent_ndims(space) != 2 ||
+         H5Sget_simple_extent_dims(space, extent, NULL) != 2 ||
+         extent[0] != (hsize_t)reader->n_chain || extent[1] != (hsize_t)reader->n_planned))
+        status =
+            em_fail(EM_EDATA, "%s: %s is %llu x %llu numbers, expected %lld x %lld", reader->path,
+                    path, (unsigned long long)extent[0], (unsigned long long)extent[1],
+                    (long long)reader->n_chain, (long long)reader->n_planned);
+    if (!status)
+        status = em_foreign_claim(&reader->file, id, em_foreign_count(id), 1);
+    if (!status)
+        status = em_allocate(reader->n_chain * reader->n_planned, sizeof **lp, lp);
+    if (!status)
+        status = read_numbers(id, H5S_ALL, H5S_ALL, *lp);
+    em_h5_close(&space);
+    em_h5_close(&id);
+    return status;
+}
+
 /* A run that has not ended has room for draws to come: only those that all chains have are shown.
  */
 static em_status leave_out_unwritten(em_reader *reader, const char *group)
@@ -414,27 +273,16 @@ static em_status leave_out_unwritten(em_reader *reader, const char *group)
         strncmp(group, "warmup_", 7) == 0 ? "warmup_sample_stats/lp" : "sample_stats/lp";
     int64_t complete = 1;
     double *lp = NULL;
-    hid_t id;
     em_status status;
 
     if (!em_reader_int(reader, "complete", &complete) || complete)
         return EM_OK;
-    id = H5Dopen2(reader->file, stats, H5P_DEFAULT);
-    status = em_h5_check_read(id, reader->file, stats);
-    if (!status && element_count(id) != reader->n_chain * reader->n_planned)
-        status =
-            em_fail(EM_EDATA, "%s: %s has %lld numbers, expected %lld", reader->path, stats,
-                    (long long)element_count(id), (long long)(reader->n_chain * reader->n_planned));
-    if (!status)
-        status = em_allocate(reader->n_chain * reader->n_planned, sizeof *lp, &lp);
-    if (!status)
-        status = read_numbers(id, H5S_ALL, H5S_ALL, lp);
+    status = read_lp(reader, stats, &lp);
     for (int64_t c = 0; !status && c < reader->n_chain; c++) {
         const int64_t written = count_written(reader->n_planned, lp + c * reader->n_planned);
         reader->n_draw = written < reader->n_draw ? written : reader->n_draw;
     }
     em_release(&lp);
-    em_h5_close(&id);
     return status;
 }
 
@@ -443,11 +291,10 @@ em_status em_reader_open(const char *path, const char *group, em_reader **out)
     em_reader *reader = NULL;
     em_status status = em_allocate(1, sizeof *reader, &reader);
 
-    em_h5_quiet();
     *out = NULL;
     if (status)
         return status;
-    reader->file = reader->group = H5I_INVALID_HID;
+    reader->file.file = reader->group = H5I_INVALID_HID;
     status = em_copy_text(path, &reader->path);
     if (!status)
         status = open_group(reader, group);
@@ -455,7 +302,7 @@ em_status em_reader_open(const char *path, const char *group, em_reader **out)
         status = take_variables(reader);
     if (!status && reader->n_variable == 0)
         status = em_fail(EM_EDATA, "%s: found no (chain, draw, ...) variable in the group %s", path,
-                         group);
+                         em_excerpt_of(group).text);
     if (!status)
         status = leave_out_unwritten(reader, group);
     if (status)
@@ -480,7 +327,7 @@ void em_reader_close(em_reader **out)
     }
     em_release(&reader->variable);
     em_h5_close(&reader->group);
-    em_h5_close(&reader->file);
+    em_h5_close(&reader->file.file);
     em_release(&reader->path);
     em_release(out);
 }
@@ -512,25 +359,53 @@ const em_reader_variable *em_reader_variable_at(const em_reader *reader, int64_t
     return &reader->variable[i].variable;
 }
 
-/* The draws of one element, or of a run of elements along the last axis, into rows[chain][draw][n].
- */
-static em_status read_run(const em_reader *reader, const dataset *d, int64_t first, int64_t n,
-                          double *rows)
+/* Elements of a variable that are a box in its axes. */
+typedef struct box {
+    hsize_t start[MOST_AXES], count[MOST_AXES];
+    int64_t size;
+} box;
+
+/* The largest box of elements, in their order, that begins with `first` and has no more than
+ * `most`: whole trailing axes, and a range of the one before. */
+static box box_at(const em_reader_variable *variable, int64_t first, int64_t most)
+{
+    box b = {.size = 1};
+    int axis = variable->n_axes;
+    int64_t count = 1;
+
+    while (axis > 1 && b.size * variable->shape[axis - 1] <= most &&
+           first % (b.size * variable->shape[axis - 1]) == 0) {
+        axis--;
+        b.count[axis] = (hsize_t)variable->shape[axis];
+        b.size *= variable->shape[axis];
+    }
+    first /= b.size;
+    if (axis > 0) {
+        const int64_t left = variable->shape[axis - 1] - first % variable->shape[axis - 1];
+
+        count = most / b.size < left ? most / b.size : left;
+    }
+    b.size *= count;
+    for (; axis-- > 0; first /= variable->shape[axis], count = 1) {
+        b.start[axis] = (hsize_t)(first % variable->shape[axis]);
+        b.count[axis] = (hsize_t)count;
+    }
+    return b;
+}
+
+/* All draws of the elements of a box, into rows[chain][draw][element]. */
+static em_status read_box(const em_reader *reader, const dataset *d, const box *b, double *rows)
 {
     hsize_t start[MOST_AXES + 2] = {0};
     hsize_t count[MOST_AXES + 2] = {(hsize_t)reader->n_chain, (hsize_t)reader->n_draw};
-    const int rank = d->variable.n_axes + 2;
-    const hsize_t total = (hsize_t)(reader->n_chain * reader->n_draw * n);
+    const hsize_t total = (hsize_t)(reader->n_chain * reader->n_draw * b->size);
     hid_t memory, space;
     em_status status;
 
-    for (int i = rank - 1; i >= 2; i--) {
-        start[i] = (hsize_t)(first % d->variable.shape[i - 2]);
-        first /= d->variable.shape[i - 2];
-        count[i] = i == rank - 1 ? (hsize_t)n : 1;
-    }
     if (total == 0)
         return EM_OK;
+    memcpy(start + 2, b->start, sizeof b->start);
+    memcpy(count + 2, b->count, sizeof b->count);
     space = H5Dget_space(d->id);
     memory = H5Screate_simple(1, &total, NULL);
     H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL);
@@ -543,18 +418,18 @@ static em_status read_run(const em_reader *reader, const dataset *d, int64_t fir
 em_status em_reader_elements(em_reader *reader, int64_t i, int64_t first, int64_t n, double *out)
 {
     const dataset *d = &reader->variable[i];
-    const int64_t last_axis = d->variable.n_axes ? d->variable.shape[d->variable.n_axes - 1] : 1;
     const int64_t n_row = reader->n_chain * reader->n_draw;
     double *rows = NULL;
-    em_status status = em_allocate(n_row * (n < last_axis ? n : last_axis), sizeof *rows, &rows);
+    em_status status = em_allocate(n_row * n, sizeof *rows, &rows);
 
-    for (int64_t end = first + n, size; !status && first < end; first += size) {
-        const int64_t left = last_axis - first % last_axis; /* a run stays within the last axis */
-        size = end - first < left ? end - first : left;
-        status = read_run(reader, d, first, size, rows);
-        for (int64_t k = 0; !status && k < size; k++, out += n_row)
+    for (int64_t done = 0; !status && done < n;) {
+        const box b = box_at(&d->variable, first + done, n - done);
+
+        status = read_box(reader, d, &b, rows);
+        for (int64_t k = 0; !status && k < b.size; k++, out += n_row)
             for (int64_t r = 0; r < n_row; r++)
-                out[r] = rows[r * size + k];
+                out[r] = rows[r * b.size + k];
+        done += b.size;
     }
     em_release(&rows);
     return status;
@@ -593,8 +468,8 @@ static hid_t open_attribute(const em_reader *reader, const char *name, H5T_class
     hssize_t count;
 
     *type = H5I_INVALID_HID;
-    if (H5Aexists(reader->file, name) > 0)
-        attribute = H5Aopen(reader->file, name, H5P_DEFAULT);
+    if (H5Aexists(reader->file.file, name) > 0)
+        attribute = H5Aopen(reader->file.file, name, H5P_DEFAULT);
     if (attribute < 0)
         return attribute;
     *type = H5Aget_type(attribute);
@@ -646,36 +521,43 @@ bool em_reader_real(em_reader *reader, const char *name, double *value)
 bool em_reader_has(em_reader *reader, const char *group, const char *name)
 {
     char path[512];
+    hid_t object = H5I_INVALID_HID;
+    bool has;
 
     snprintf(path, sizeof path, "%s/%s", group, name);
-    return H5Lexists(reader->file, group, H5P_DEFAULT) > 0 &&
-           H5Lexists(reader->file, path, H5P_DEFAULT) > 0;
+    has = em_foreign_object(&reader->file, path, &object) == EM_OK && object >= 0;
+    em_h5_close(&object);
+    return has;
+}
+
+/* A dataset of numbers of an open file. */
+static em_status read_array(em_foreign *file, const char *name, hid_t *id, int64_t *count,
+                            double **value)
+{
+    em_status status = em_foreign_object(file, name, id);
+
+    if (!status && !em_foreign_is_number(*id))
+        status = em_fail(EM_EDATA, "%s: found no numbers called %s, expected a file of emass",
+                         file->path, name);
+    if (!status)
+        status = em_foreign_claim(file, *id, em_foreign_count(*id), 1);
+    if (status)
+        return status;
+    *count = (int64_t)em_foreign_count(*id);
+    status = em_allocate(*count, sizeof **value, value);
+    return status ? status : read_numbers(*id, H5S_ALL, H5S_ALL, *value);
 }
 
 em_status em_read_array(const char *path, const char *name, int64_t *count, double **value)
 {
-    hid_t file = H5I_INVALID_HID, id = H5I_INVALID_HID;
-    hsize_t stored;
-    em_status status;
+    hid_t id = H5I_INVALID_HID;
+    em_foreign file;
+    em_status status = em_foreign_open(path, &file);
 
-    em_h5_quiet();
     *value = NULL;
-    status = open_file(path, &file);
     if (!status)
-        id = H5Dopen2(file, name, H5P_DEFAULT);
-    if (!status && (id < 0 || !is_number(id)))
-        status = em_fail(EM_EDATA, "%s: found no numbers called %s, expected a file of emass", path,
-                         name);
-    if (!status && !is_believable(id, claimed(id), &stored))
-        status = em_fail(EM_EDATA, "%s: %s claims %.0f numbers, but has only %llu bytes", path,
-                         name, claimed(id), (unsigned long long)stored);
-    if (!status) {
-        *count = element_count(id);
-        status = em_allocate(*count, sizeof **value, value);
-    }
-    if (!status)
-        status = read_numbers(id, H5S_ALL, H5S_ALL, *value);
+        status = read_array(&file, name, &id, count, value);
     em_h5_close(&id);
-    em_h5_close(&file);
+    em_h5_close(&file.file);
     return status;
 }

@@ -1,7 +1,8 @@
 /*
  * Reads files in ArviZ's InferenceData schema, ours or others' (netCDF-4: any chunking,
- * compression, numeric type). Every rank reads for itself: all Local, so that ranks may read
- * different columns.
+ * deflated or not, any numeric type); what none of these programs writes is refused (io/foreign.h).
+ * Names and labels are as they may be printed (em_text_escape). Every rank reads for itself: all
+ * Local, so that ranks may read different columns.
  */
 #ifndef EM_IO_READER_H
 #define EM_IO_READER_H

@@ -1,17 +1,20 @@
 /*
  * What `emass summary` reads: the input is a recipe for an HDF5 file of unusual variables,
- * coordinates and attributes, well-formed as far as HDF5 is concerned (whose own library is no
- * match for damaged bytes), perhaps cut short. Numbers and names must come out, or a message.
+ * coordinates, links, storage and attributes, well-formed as far as HDF5 is concerned (whose own
+ * library is no match for damaged bytes), perhaps cut short. Numbers and names that can be printed
+ * must come out, or a message.
  */
 #include "fuzz/fuzz.h"
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "io/reader.h"
 
 #include <hdf5_hl.h>
 #include <stdbool.h>
 #include <string.h>
 
+#define SECRET "/proc/self/maps"
 enum { MOST_RANK = 12, MOST_VARIABLES = 4, READ_ELEMENTS = 3, MOST_BYTES = 1024 };
 
 static hid_t text_type(size_t size)
@@ -99,16 +102,49 @@ static bool pour(recipe *r, hid_t type, hid_t space, uint8_t byte[MOST_BYTES])
     return true;
 }
 
+/* How it is stored: as it comes, in chunks that filters go over, or in another file. */
+static hid_t some_list(recipe *r, int rank)
+{
+    hid_t list = H5Pcreate(H5P_DATASET_CREATE);
+    hsize_t chunk[MOST_RANK];
+    const unsigned kind = next(r, 8);
+
+    if (kind == 7)
+        H5Pset_external(list, SECRET, 0, H5F_UNLIMITED);
+    if (kind < 5 || kind == 7 || rank == 0)
+        return list;
+    for (int i = 0; i < rank; i++)
+        chunk[i] = 1 + some_extent(r);
+    H5Pset_chunk(list, rank, chunk);
+    for (unsigned i = next(r, 4); i > 0; i--)
+        switch (next(r, 4)) {
+        case 0:
+            H5Pset_shuffle(list);
+            break;
+        case 1:
+            H5Pset_fletcher32(list);
+            break;
+        case 2:
+            H5Pset_scaleoffset(list, H5Z_SO_INT, 0);
+            break;
+        default:
+            H5Pset_deflate(list, 1);
+        }
+    return list;
+}
+
 static hid_t some_dataset(recipe *r, hid_t group, const char *name, int rank)
 {
-    hid_t type = some_type(r), space = some_space(r, rank);
-    hid_t dataset = H5Dcreate2(group, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    hid_t type = some_type(r), space = some_space(r, rank), list = some_list(r, rank);
+    hid_t dataset = H5Dcreate2(group, name, type, space, H5P_DEFAULT, list, H5P_DEFAULT);
     uint8_t byte[MOST_BYTES];
 
-    if (dataset >= 0 && next(r, 2) && pour(r, type, space, byte))
+    if (dataset >= 0 && next(r, 2) && H5Pget_external_count(list) == 0 &&
+        pour(r, type, space, byte))
         H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, byte);
     H5Tclose(type);
     H5Sclose(space);
+    H5Pclose(list);
     return dataset;
 }
 
@@ -126,13 +162,14 @@ static void attach_axes(recipe *r, hid_t dataset, int rank, const hid_t *scale, 
 static void put_variables(recipe *r, hid_t group)
 {
     static const char *const name[] = {"chain", "draw", "school", "x"};
-    static const char *const variable[MOST_VARIABLES] = {"mu", "theta[1]", "\xc3\xa9", ""};
+    static const char *const variable[MOST_VARIABLES] = {"mu", "theta[1]", "\xc3\xa9", "\033[2J"};
     enum { N_SCALE = sizeof name / sizeof *name };
     hid_t scale[N_SCALE];
     const int n_variable = 1 + (int)next(r, MOST_VARIABLES);
 
     for (int i = 0; i < N_SCALE; i++) {
-        scale[i] = some_dataset(r, group, name[i], next(r, 8) == 7 ? (int)next(r, 3) : 1);
+        const unsigned rank = next(r, 8);
+        scale[i] = some_dataset(r, group, name[i], rank == 7 ? (int)next(r, 3) : rank == 6 ? 2 : 1);
         H5DSset_scale(scale[i], name[i]);
     }
     for (int i = 0; i < n_variable; i++) {
@@ -146,6 +183,27 @@ static void put_variables(recipe *r, hid_t group)
     for (int i = 0; i < N_SCALE; i++)
         if (scale[i] >= 0)
             H5Dclose(scale[i]);
+}
+
+/* Other names for what there is, and ways out. */
+static void put_links(recipe *r, hid_t group)
+{
+    switch (next(r, 16)) {
+    case 12:
+        H5Lcreate_hard(group, "mu", group, "alias", H5P_DEFAULT, H5P_DEFAULT);
+        break;
+    case 13:
+        H5Lcreate_soft("/posterior/mu", group, "soft", H5P_DEFAULT, H5P_DEFAULT);
+        break;
+    case 14:
+        H5Lcreate_external(SECRET, "/posterior/mu", group, "external", H5P_DEFAULT, H5P_DEFAULT);
+        break;
+    case 15:
+        H5Lcreate_hard(group, "..", group, "ring\n", H5P_DEFAULT, H5P_DEFAULT);
+        break;
+    default:
+        break;
+    }
 }
 
 /* HDF5 refuses the large ones. */
@@ -180,6 +238,7 @@ static const char *bake(recipe *r)
     put_attribute(r, file, "config");
     put_attribute(r, file, "complete");
     put_variables(r, group);
+    put_links(r, group);
     H5Gclose(group);
     H5Fflush(file, H5F_SCOPE_GLOBAL);
     size = (size_t)H5Fget_file_image(file, NULL, 0);
@@ -193,6 +252,14 @@ static const char *bake(recipe *r)
     return path;
 }
 
+static void require_printable(const char *name)
+{
+    char *shown;
+
+    REQUIRE(em_text_printable(name, &shown) == EM_OK && strcmp(shown, name) == 0);
+    em_release(&shown);
+}
+
 /* The first few elements of every variable, and their names. */
 static em_status read_variable(em_reader *reader, int64_t i)
 {
@@ -202,8 +269,10 @@ static em_status read_variable(em_reader *reader, int64_t i)
     em_status status =
         em_allocate_doubles(n * em_reader_n_chain(reader) * em_reader_n_draw(reader), &draws);
 
-    for (int64_t k = 0; k < variable->size; k++)
+    for (int64_t k = 0; k < variable->size; k++) {
         REQUIRE(strncmp(variable->label[k], variable->name, strlen(variable->name)) == 0);
+        require_printable(variable->label[k]);
+    }
     if (!status)
         status = em_reader_elements(reader, i, variable->size - n, n, draws);
     em_release(&draws);

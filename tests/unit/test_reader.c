@@ -209,15 +209,49 @@ START_TEST(test_truncated)
 }
 END_TEST
 
+/* The characters of netCDF, with controls among them; the last label is as long as there is room.
+ */
+START_TEST(test_character_labels)
+{
+    const hsize_t extent[2] = {2, 6};
+    const char label[2][6] = {"a\n\033c", {'b', '\xc3', '\xa9', '\xff', 'b', 'b'}};
+    hid_t file = create_small(), type = text_type(1), space = H5Screate_simple(2, extent, NULL);
+    hid_t theta = H5Dopen2(file, "posterior/theta", H5P_DEFAULT), school;
+    em_reader *reader;
+
+    school = H5Dopen2(file, "posterior/school", H5P_DEFAULT);
+    ck_assert_int_ge(H5DSdetach_scale(theta, school, 2), 0);
+    H5Dclose(school);
+    school = H5Dcreate2(file, "posterior/text", type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    H5Dwrite(school, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, label);
+    H5DSset_scale(school, "text");
+    ck_assert_int_ge(H5DSattach_scale(theta, school, 2), 0);
+    H5Dclose(school);
+    H5Dclose(theta);
+    H5Sclose(space);
+    H5Tclose(type);
+    H5Fclose(file);
+    reader = open_reader();
+    ck_assert_str_eq(em_reader_variable_at(reader, 0)->label[0], "theta[a\\n\\x1bc]");
+    ck_assert_str_eq(em_reader_variable_at(reader, 0)->label[1], "theta[b\xc3\xa9\\xffbb]");
+    em_reader_close(&reader);
+}
+END_TEST
+
 /* Extents that nothing stored stands behind must not become allocations. */
 START_TEST(test_claims)
 {
-    static const hsize_t draws[3] = {1 << 20, 1 << 30, 2}, elements[3] = {0, 0, 1 << 30};
+    static const hsize_t draws[3] = {1 << 20, 1 << 30, 2}, elements[3] = {1, 0, 1 << 30},
+                         none[3] = {0, 3, 2}, sum[3] = {4, 1 << 20, 1};
 
     H5Fclose(create(draws, H5T_NATIVE_INT64, NULL));
-    refuses("claims 1048576 chains of 1073741824 draws");
+    refuses("claims 2251799813685248 numbers");
     H5Fclose(create(elements, H5T_NATIVE_INT64, NULL));
-    refuses("more elements than can be read");
+    refuses("in 1073741824 elements");
+    H5Fclose(create(none, H5T_NATIVE_INT64, NULL));
+    refuses("has no chains");
+    H5Fclose(create(sum, H5T_NATIVE_INT64, NULL));
+    refuses("more than the");
 }
 END_TEST
 
@@ -232,6 +266,7 @@ int main(void)
     tcase_add_test(files, test_attributes);
     tcase_add_test(files, test_not_hdf5);
     tcase_add_test(files, test_truncated);
+    tcase_add_test(files, test_character_labels);
     tcase_add_test(files, test_claims);
     suite_add_tcase(suite, files);
     return run_suite(suite, CK_FORK);
