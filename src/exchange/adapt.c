@@ -34,6 +34,9 @@ static int64_t e_step_length(const em_adapt *adapt)
 
 /* ---------------------------------------------------------------- set up */
 
+/* LAPACK counts the 2 n^2 + 6 n + 1 numbers of its work space (dsyevd) in int: 17 GB. */
+enum { MOST_DENSE = 32766 };
+
 /* Whether the planned E-steps hold enough samples for a dense estimate. */
 static em_status choose_structure(em_adapt *adapt)
 {
@@ -47,6 +50,10 @@ static em_status choose_structure(em_adapt *adapt)
     adapt->structure = EM_MASS_DIAG;
     if (adapt->options->structure == EM_STRUCTURE_DIAG)
         return EM_OK;
+    if (adapt->options->structure == EM_STRUCTURE_DENSE && dim > MOST_DENSE)
+        return em_fail(EM_ECONFIG,
+                       "mass.structure is dense in dimension %lld: expected at most %d, or diag",
+                       (long long)dim, MOST_DENSE);
     if (!learns(adapt)) { /* nothing is estimated, but a dense mass may be given */
         if (adapt->options->structure == EM_STRUCTURE_DENSE)
             adapt->structure = EM_MASS_DENSE;

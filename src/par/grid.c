@@ -142,13 +142,20 @@ static em_status reserve(em_grid *grid, int64_t n)
     status = em_allocate(n, sizeof *grid->largest, &grid->largest);
     if (!status)
         status = em_allocate(n, sizeof *grid->fixed, &grid->fixed);
-    if (!status && n > INT_MAX)
-        status = em_fail(EM_EINTERNAL, "a sum over chains of %lld numbers is more than MPI takes",
-                         (long long)n);
     status = em_agree(status);
     if (!status)
         grid->capacity = n;
     return status;
+}
+
+/* MPI counts in int, and takes as much memory again: large arrays go in pieces of 8-byte numbers.
+ */
+enum { PIECE = 1 << 20 };
+
+static void reduce(void *x, int64_t n, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+{
+    for (char *next = x; n > 0; n -= PIECE, next += (size_t)PIECE * sizeof(double))
+        MPI_Allreduce(MPI_IN_PLACE, next, n < PIECE ? (int)n : PIECE, type, op, comm);
 }
 
 /* The power of two by which terms up to `largest` are scaled so that n_chain of them fit an int64.
@@ -176,7 +183,7 @@ em_status em_grid_sum_chains(em_grid *grid, int64_t n, const double *x, double *
                 grid->largest[i] = isnan(size) ? INFINITY : size;
         }
     }
-    MPI_Allreduce(MPI_IN_PLACE, grid->largest, (int)n, MPI_DOUBLE, MPI_MAX, grid->peers);
+    reduce(grid->largest, n, MPI_DOUBLE, MPI_MAX, grid->peers);
     for (int64_t i = 0; i < n; i++) {
         grid->fixed[i] = 0;
         if (grid->largest[i] == 0 || isinf(grid->largest[i]))
@@ -185,7 +192,7 @@ em_status em_grid_sum_chains(em_grid *grid, int64_t n, const double *x, double *
         for (int64_t c = 0; c < grid->n_local_chain; c++)
             grid->fixed[i] += llrint(scalbn(x[c * n + i], shift));
     }
-    MPI_Allreduce(MPI_IN_PLACE, grid->fixed, (int)n, MPI_INT64_T, MPI_SUM, grid->peers);
+    reduce(grid->fixed, n, MPI_INT64_T, MPI_SUM, grid->peers);
     for (int64_t i = 0; i < n; i++) {
         sum[i] = (double)grid->fixed[i];
         if (isinf(grid->largest[i]))
@@ -196,24 +203,35 @@ em_status em_grid_sum_chains(em_grid *grid, int64_t n, const double *x, double *
     return EM_OK;
 }
 
+/* `count` of the n numbers of a row, so that chains are counted and not numbers. */
+static MPI_Datatype row_type(int64_t count, int64_t n)
+{
+    MPI_Datatype part, row;
+
+    MPI_Type_contiguous((int)count, MPI_DOUBLE, &part);
+    MPI_Type_create_resized(part, 0, (MPI_Aint)(n * (int64_t)sizeof(double)), &row);
+    MPI_Type_commit(&row);
+    MPI_Type_free(&part);
+    return row;
+}
+
 em_status em_grid_gather_chains(const em_grid *grid, int64_t n, const double *x, double *out)
 {
     int *count = NULL;
-    em_status status = em_allocate(2 * grid->n_group, sizeof *count, &count);
+    em_status status = em_agree(em_allocate(2 * grid->n_group, sizeof *count, &count));
 
-    if (!status && n * grid->n_chain > INT_MAX)
-        status = em_fail(EM_EINTERNAL, "gathering %lld x %lld numbers is more than MPI takes",
-                         (long long)grid->n_chain, (long long)n);
-    status = em_agree(status);
     for (int64_t group = 0; !status && group < grid->n_group; group++) {
         const int64_t first = em_deal_first(grid->n_chain, grid->n_group, group);
         const int64_t next = em_deal_first(grid->n_chain, grid->n_group, group + 1);
-        count[group] = (int)((next - first) * n);
-        count[grid->n_group + group] = (int)(first * n);
+        count[group] = (int)(next - first);
+        count[grid->n_group + group] = (int)first;
     }
-    if (!status)
-        MPI_Allgatherv(x, (int)(grid->n_local_chain * n), MPI_DOUBLE, out, count,
-                       count + grid->n_group, MPI_DOUBLE, grid->peers);
+    for (int64_t first = 0; !status && first < n; first += PIECE) {
+        MPI_Datatype row = row_type(n - first < PIECE ? n - first : PIECE, n);
+        MPI_Allgatherv(x + first, (int)grid->n_local_chain, row, out + first, count,
+                       count + grid->n_group, row, grid->peers);
+        MPI_Type_free(&row);
+    }
     em_release(&count);
     return status;
 }
@@ -223,7 +241,7 @@ void em_grid_maximum(const em_grid *grid, int64_t n, double *x)
     for (int64_t i = 0; i < n; i++)
         if (isnan(x[i]))
             x[i] = -INFINITY;
-    MPI_Allreduce(MPI_IN_PLACE, x, (int)n, MPI_DOUBLE, MPI_MAX, grid->world);
+    reduce(x, n, MPI_DOUBLE, MPI_MAX, grid->world);
 }
 
 void em_grid_sum_shards(const em_grid *grid, int64_t n, double *x)
@@ -255,7 +273,7 @@ em_status em_grid_share_failure(const em_grid *grid, em_status status)
     return em_fail(failure.status, "%s", failure.text);
 }
 
-/* Part of the transpose that goes to (or comes from) one peer. */
+/* Part of the transpose that goes to (or comes from) one peer, counted in rows of one chain. */
 typedef struct em_parcel {
     int *send_count, *send_first, *receive_count, *receive_first;
     double *send, *receive;
@@ -269,7 +287,7 @@ static em_status parcel_create(const em_grid *grid, int64_t n_row, int64_t n_col
     em_status status = EM_OK;
 
     memset(out, 0, sizeof *out);
-    if (n_row * n_column * grid->n_chain > INT_MAX)
+    if (n_row > INT_MAX || n_column > INT_MAX / grid->n_chain)
         status = em_fail(EM_EINTERNAL, "a transpose of %lld x %lld x %lld is more than MPI takes",
                          (long long)grid->n_chain, (long long)n_row, (long long)n_column);
     if (!status)
@@ -291,8 +309,8 @@ static em_status parcel_create(const em_grid *grid, int64_t n_row, int64_t n_col
                                em_deal_first(grid->n_chain, grid->n_group, peer);
         out->send_first[peer] = (int)sent;
         out->receive_first[peer] = (int)received;
-        sent += out->send_count[peer] = (int)(columns * grid->n_local_chain * n_row);
-        received += out->receive_count[peer] = (int)(own * chains * n_row);
+        sent += out->send_count[peer] = (int)(columns * grid->n_local_chain);
+        received += out->receive_count[peer] = (int)(own * chains);
     }
     return EM_OK;
 }
@@ -321,8 +339,10 @@ em_status em_grid_transpose(const em_grid *grid, int64_t n_row, int64_t n_column
         for (int64_t c = 0; c < grid->n_local_chain; c++)
             for (int64_t r = 0; r < n_row; r++)
                 *next++ = local[(c * n_row + r) * n_column + k];
-    MPI_Alltoallv(parcel.send, parcel.send_count, parcel.send_first, MPI_DOUBLE, parcel.receive,
-                  parcel.receive_count, parcel.receive_first, MPI_DOUBLE, grid->peers);
+    MPI_Datatype row = row_type(n_row, n_row);
+    MPI_Alltoallv(parcel.send, parcel.send_count, parcel.send_first, row, parcel.receive,
+                  parcel.receive_count, parcel.receive_first, row, grid->peers);
+    MPI_Type_free(&row);
     const double *from = parcel.receive;
     for (int64_t peer = 0; peer < grid->n_group; peer++) {
         const int64_t first = em_deal_first(grid->n_chain, grid->n_group, peer);

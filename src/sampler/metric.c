@@ -8,6 +8,18 @@
 
 const char *const em_metric_names[] = {"mass", "expanded_mean", "density", "fisher", NULL};
 
+em_status em_metric_check_dim(int64_t dim)
+{
+    enum { MOST = 4096 };
+
+    return dim <= MOST
+               ? EM_OK
+               : em_fail(EM_ECONFIG,
+                         "the derivative of the metric takes dim^3 numbers: found dimension "
+                         "%lld, expected at most %d",
+                         (long long)dim, MOST);
+}
+
 em_status em_metric_create(const em_metric_options *options, em_divergence of, int64_t n_chain,
                            int64_t dim, em_metric **out)
 {
@@ -23,7 +35,9 @@ em_status em_metric_create(const em_metric_options *options, em_divergence of, i
     m->of = of;
     m->dim = dim;
     m->stride = em_stride(dim);
-    status = em_allocate(m->stride, sizeof(double), &m->divergence);
+    status = m->kind == EM_METRIC_FISHER ? em_metric_check_dim(dim) : EM_OK;
+    if (!status)
+        status = em_allocate(m->stride, sizeof(double), &m->divergence);
     if (!status && m->kind == EM_METRIC_DENSITY)
         status = em_allocate(n_chain, sizeof(double), &m->log_density);
     if (!status && m->kind == EM_METRIC_DENSITY)

@@ -63,6 +63,9 @@ typedef struct em_metric {
     double *log_density, *gradient; /* of all data: [n_chain], [n_chain][stride] */
 } em_metric;
 
+/* Errors: EM_ECONFIG for a dimension whose cube of numbers no memory holds. Local. */
+em_status em_metric_check_dim(int64_t dim);
+
 /* For blocks of n_chain chains, one at a time. Errors: EM_EMEMORY. */
 em_status em_metric_create(const em_metric_options *options, em_divergence of, int64_t n_chain,
                            int64_t dim, em_metric **out);

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "math/linalg.h"
+#include "sampler/metric.h"
 
 #include <math.h>
 #include <string.h>
@@ -16,6 +17,8 @@ em_status em_riemann_create(int64_t dim, bool diagonal, int64_t rounds, em_riema
     em_status status = em_allocate(1, sizeof *r, &r);
 
     *out = r;
+    if (!status)
+        status = em_metric_check_dim(dim);
     if (status)
         return status;
     *r = (em_riemann){.dim = dim, .diagonal = diagonal, .rounds = rounds};
