@@ -1,6 +1,7 @@
 #include "run/config.h"
 
 #include "base/field.h"
+#include "base/locale.h"
 #include "base/memory.h"
 #include "base/nearest.h"
 #include "base/text.h"
@@ -460,8 +461,8 @@ static em_status understand(parse *p)
     return status;
 }
 
-em_status em_config_parse(const char *path, const char *text, int n_override,
-                          const char *const *override, em_config **out)
+static em_status parse_config(const char *path, const char *text, int n_override,
+                              const char *const *override, em_config **out)
 {
     em_config *config;
     em_status status = em_allocate(1, sizeof *config, &config);
@@ -486,6 +487,16 @@ em_status em_config_parse(const char *path, const char *text, int n_override,
     em_yaml_destroy(&p.yaml);
     if (status)
         em_config_destroy(out);
+    return status;
+}
+
+em_status em_config_parse(const char *path, const char *text, int n_override,
+                          const char *const *override, em_config **out)
+{
+    em_locale locale = em_locale_enter();
+    const em_status status = parse_config(path, text, n_override, override, out);
+
+    em_locale_leave(&locale);
     return status;
 }
 

@@ -1,5 +1,6 @@
 #include "run/driver.h"
 
+#include "base/locale.h"
 #include "base/memory.h"
 #include "diag/diag.h"
 #include "diag/limits.h"
@@ -447,6 +448,7 @@ em_status em_run(const em_config *config, em_run_mode mode, em_progress *progres
                  em_report *report)
 {
     em_engine engine = {.config = config, .progress = progress, .report = report};
+    em_locale locale = em_locale_enter();
     em_status status;
 
     em_linalg_single_thread(); /* ranks are the parallelism; and threads would change the bits */
@@ -458,5 +460,6 @@ em_status em_run(const em_config *config, em_run_mode mode, em_progress *progres
     if (engine.model)
         config->model->destroy(engine.model);
     em_grid_destroy(&engine.grid);
+    em_locale_leave(&locale);
     return status;
 }

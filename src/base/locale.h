@@ -1,0 +1,16 @@
+/* Numbers with a decimal point, whatever locale a program that uses the library has set. */
+#ifndef EM_BASE_LOCALE_H
+#define EM_BASE_LOCALE_H
+
+#include <locale.h>
+
+typedef struct em_locale {
+    locale_t host, own;
+} em_locale;
+
+/* From here to em_locale_leave the calling thread reads and prints numbers as in C. Pairs may be
+ * nested. Local. */
+em_locale em_locale_enter(void);
+void em_locale_leave(em_locale *locale);
+
+#endif
