@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The output file: the same bytes on any number of ranks, and what other programs make of it.
-TAP; $1: the build. timeout: 600. The file is the sample of tests/mpi/test_writer.c. Memory from malloc is not
+TAP; $1: the build. The file is the sample of tests/mpi/test_writer.c. Memory from malloc is not
 zero here (MALLOC_PERTURB_, another filling for each rank count): none of it may get into the file.
 
 Read by ncdump, h5py, R's ncdf4, xarray (both engines, every group) and both generations of ArviZ:
@@ -9,45 +9,32 @@ Read by ncdump, h5py, R's ncdf4, xarray (both engines, every group) and both gen
 """
 import hashlib
 import os
-import subprocess
+import shutil
 import sys
 import tempfile
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-PYTHON = os.path.join(ROOT, "analysis", "venv", "bin", "python")
-if os.path.exists(PYTHON) and os.path.dirname(PYTHON) != os.path.join(sys.prefix, "bin"):
-    os.execv(PYTHON, [PYTHON] + sys.argv)
+import lib
+from lib import report, skip
 
-WRITER = os.path.join(sys.argv[1], "tests", "mpi", "test_writer")
+lib.prefer_packages()
+
+WRITER = os.path.join(lib.BUILD, "tests", "mpi", "test_writer")
 SCHOOLS = ["Choate", "Phillips Exeter", "St. Paul\u2019s"]
 WORDS = ["0123456789" * 30, "", "\u8a9e", "a\nb", r"caf\xe9"]
 GROUPS = ["posterior", "sample_stats", "warmup_posterior", "inv_mass", "observed_data", "constant_data"]
 N_CHAIN, N_DRAW = 8, 20
-results = []
-
-
-def report(good, what):
-    results.append(good)
-    print(f"{'ok' if good else 'not ok'} {len(results)} - {what}", flush=True)
-
-
-def skip(what, why):
-    results.append(True)
-    print(f"ok {len(results)} - {what} # SKIP {why}", flush=True)
 
 
 def output(*command):
     """What a program prints; None where there is no such program."""
-    try:
-        return subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout
-    except FileNotFoundError:
-        return None
+    return lib.limited(*command).stdout if shutil.which(command[0]) else None
 
 
 def write(path, ranks, shards, planned, kept):
     environment = dict(os.environ, MALLOC_PERTURB_=str(31 * ranks % 255))
-    subprocess.run(["timeout", "-k", "5", "60", "mpirun", "-n", str(ranks), WRITER, path, str(N_CHAIN),
-                    str(shards), str(planned), str(kept)], check=True, env=environment)
+    done = lib.limited("mpirun", "-n", ranks, WRITER, path, N_CHAIN, shards, planned, kept, env=environment)
+    if done.returncode:
+        sys.exit(done.stderr)
 
 
 def md5(path):
@@ -115,8 +102,7 @@ def look_with_r(path):
     if output("Rscript", "-e", "if (nzchar(system.file(package = 'ncdf4'))) cat('yes')") != "yes":
         skip("R", "no R package ncdf4")
         return
-    result = subprocess.run(["Rscript", "-e", R_PROGRAM, path], capture_output=True, text=True, timeout=120,
-                            env=dict(os.environ, LC_ALL="C.UTF-8"))
+    result = lib.limited("Rscript", "-e", R_PROGRAM, path, env=dict(os.environ, LC_ALL="C.UTF-8"))
     report(result.returncode == 0 and "all as expected" in result.stdout, "R, ncdf4: every variable, labels, attributes")
     print(result.stderr, file=sys.stderr, end="")
 
@@ -222,12 +208,11 @@ def main():
             look_with_xarray(path, "h5netcdf")
             look_with_arviz(path, 11, path_cut)
             look_with_arviz_1(path)
-    print(f"1..{len(results)}")
-    return 0 if all(results) else 1
+    lib.finish()
 
 
 if __name__ == "__main__":
     import warnings
 
     warnings.simplefilter("ignore")
-    sys.exit(main())
+    main()

@@ -4,17 +4,13 @@ import csv
 import io
 import math
 import os
-import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-PYTHON = os.path.join(ROOT, "analysis", "venv", "bin", "python")
-if not os.path.exists(PYTHON):
-    print("ok 1 - summary equals ArviZ # SKIP no analysis/venv ('make analysis/venv/ready')\n1..1")
-    sys.exit(0)
-if os.path.dirname(PYTHON) != os.path.join(sys.prefix, "bin"):
-    os.execv(PYTHON, [PYTHON] + sys.argv)
+import lib
+from lib import EMASS, report
+
+lib.needs_packages("summary equals ArviZ")
 
 import logging  # noqa: E402
 import warnings  # noqa: E402
@@ -25,7 +21,6 @@ import numpy as np  # noqa: E402
 warnings.simplefilter("ignore")
 logging.disable(logging.WARNING)
 
-EMASS = os.path.join(sys.argv[1], "emass")
 PERCENT = {"5%": 5, "50%": 50, "95%": 95}
 COLUMNS = ["mean", "mcse_mean", "sd", *PERCENT, "ess_bulk", "ess_tail", "r_hat"]
 
@@ -97,7 +92,7 @@ def emass(*arguments, ranks=1):
     command = [EMASS, "summary", *arguments]
     if ranks > 1:
         command = ["mpirun", "--oversubscribe", "-n", str(ranks), *command]
-    return subprocess.run(["timeout", "60", *command], capture_output=True, text=True)
+    return lib.limited(*command)
 
 
 def summary(path, *options, ranks=1):
@@ -130,22 +125,10 @@ def differences(found, wanted, differs):
                 yield f"{name} {column}: {found[name][column]!r}, not {want!r}"
 
 
-count = failed = 0
-
-
-def report(fine, what, *notes):
-    global count, failed
-    count += 1
-    failed += not fine
-    print("ok" if fine else "not ok", count, "-", what)
-    for line in [] if fine else "\n".join(notes).splitlines():
-        print("#", line)
-
-
 def check_numbers(folder):
     shapes = [(4, 1000), (8, 250), (3, 101), (1, 200), (2, 13), (2, 9), (2, 7), (2, 5), (2, 4)]
     for n_chain, n_draw in shapes:
-        for seed in (1, 2, 3):
+        for seed in (1, 2, 3) if n_draw == 1000 else (1,):
             path = os.path.join(folder, f"{n_chain}x{n_draw}-{seed}.h5")
             draws, differs = posterior(seed, n_chain, n_draw)
             idata = az.from_dict(posterior=draws)
@@ -202,13 +185,8 @@ def check_sentences(folder):
         report(any(line.startswith(title) for line in text.splitlines()), title, text)
 
 
-def main():
-    with tempfile.TemporaryDirectory(prefix="emass-golden-") as folder:
-        check_numbers(folder)
-        check_options(folder)
-        check_sentences(folder)
-    print(f"1..{count}")
-    return 1 if failed else 0
-
-
-sys.exit(main())
+with tempfile.TemporaryDirectory(prefix="emass-golden-") as work:
+    check_numbers(work)
+    check_options(work)
+    check_sentences(work)
+lib.finish()

@@ -4,33 +4,20 @@
 linear, gaussian, normal_wishart: closed forms. Heart and Australian: importance sampling from a
 Student-t around the mode, in numpy. Deviations are in Monte Carlo standard errors of both sides; 4 of
 them are allowed (6e-5 by chance, each). Skipped without numpy (analysis/venv) or EMASS_DATA.
-timeout: 300
 """
 import csv
 import io
 import os
-import subprocess
-import sys
 import tempfile
 
-VENV = os.path.join(os.path.dirname(__file__), "..", "..", "analysis", "venv", "bin", "python")
-try:
-    import numpy as np
-except ImportError:
-    if os.path.exists(VENV) and os.path.abspath(sys.executable) != os.path.abspath(VENV):
-        os.execv(VENV, [VENV] + sys.argv)
-    print("ok 1 - posteriors # SKIP no numpy: make analysis/venv/ready")
-    print("1..1")
-    sys.exit()
+import lib
+from lib import EMASS, report
 
-EMASS = os.path.join(sys.argv[1], "emass")
+lib.needs_packages("posteriors")
+
+import numpy as np  # noqa: E402
+
 DATA = os.environ.get("EMASS_DATA", "")
-results = []
-
-
-def report(ok, what):
-    results.append(ok)
-    print(f"{'ok' if ok else 'not ok'} {len(results)} - {what}", flush=True)
 
 
 def sample(config, folder, seed):
@@ -39,10 +26,8 @@ def sample(config, folder, seed):
     with open(path, "w") as out:
         out.write(config)
     draws = os.path.join(folder, "run.h5")
-    subprocess.run([EMASS, "run", path, "--output", draws, "--overwrite", "--quiet", "--seed",
-                    str(seed)], check=True, timeout=120)
-    text = subprocess.run([EMASS, "summary", draws, "--csv"], check=True, timeout=60,
-                          capture_output=True, text=True).stdout
+    lib.limited(EMASS, "run", path, "--output", draws, "--overwrite", "--quiet", "--seed", seed)
+    text = lib.limited(EMASS, "summary", draws, "--csv").stdout
     rows = list(csv.reader(io.StringIO(text)))
     return {row[0]: dict(zip(rows[0][1:], map(float, row[1:]))) for row in rows[1:]}
 
@@ -91,8 +76,7 @@ def importance(x, y, variance, rng, n=200000):
 
 def check_logistic(name, file, positive, folder):
     if not DATA:
-        results.append(True)
-        print(f"ok {len(results)} - {name} # SKIP EMASS_DATA is not set")
+        lib.skip(name, "EMASS_DATA is not set")
         return
     table = np.loadtxt(os.path.join(DATA, file))
     x = table[:, :-1]
@@ -185,5 +169,4 @@ with tempfile.TemporaryDirectory() as work:
     check_normal_wishart(work)
     check_logistic("heart", "heart/heart.dat", 2, work)
     check_logistic("australian", "australian/australian.dat", 1, work)
-print(f"1..{len(results)}")
-sys.exit(0 if all(results) else 1)
+lib.finish()

@@ -2,7 +2,6 @@
 # The posterior does not depend on run.shards: exact means of a minibatch sampler, and for every
 # sampler and model the draws of one shard on several, with rows that do not divide, one row,
 # and fewer rows than shards.
-# timeout: 1200
 # shellcheck source=tests/run/lib.sh disable=SC2317
 . "$(dirname "$0")/lib.sh"
 cd "$scratch" || exit 1
@@ -12,7 +11,7 @@ run() { # SHARDS FILE CONFIG SETTING...
     local n=$1 file=$2 config=$3 setting options=()
     shift 3
     for setting in "$@"; do options+=(--set "$setting"); done
-    timeout 300 mpirun -n "$n" "$emass" run "$config" --quiet --overwrite --output "$file" \
+    limited mpirun -n "$n" "$emass" run "$config" --quiet --overwrite --output "$file" \
         --set run.shards="$n" "${options[@]}"
 }
 

@@ -39,7 +39,7 @@ fi
 fewer_columns() { # since the run: what is in the file is wider than what is drawn now
     printf 'a,b,c,d,y\n%s\n' "$(seq 40 | awk '{ print $1 % 7, $1 % 5, $1 % 3, $1 % 11, $1 % 2 }' OFS=,)" >data.csv
     printf 'model: {name: logistic, data: data.csv}\nsampler: {name: hmc}\n' >columns.yaml
-    timeout 60 "$emass" run columns.yaml --quiet && cut -d, -f2- data.csv >cut.csv && mv cut.csv data.csv &&
+    limited "$emass" run columns.yaml --quiet && cut -d, -f2- data.csv >cut.csv && mv cut.csv data.csv &&
         refuses 1 'beta of 5 numbers in the file is beta of 4 now' "$emass" verify columns.h5
 }
 

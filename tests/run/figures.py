@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""analysis/plot.py on a file of ours, on one that others wrote, and on what is no file of draws; and
+make papers, in small: runs are done once, and the page has their numbers and figures. TAP; $1: the
+build. One process does it all, for the packages take long to import."""
+import contextlib
+import io
+import os
+import re
+import sys
+import tempfile
+
+import lib
+
+lib.needs_packages("figures")
+
+import arviz  # noqa: E402
+import matplotlib.image  # noqa: E402
+import numpy as np  # noqa: E402
+
+sys.path.insert(0, os.path.join(lib.ROOT, "analysis"))
+import papers  # noqa: E402
+import plot  # noqa: E402
+from papers_measure import Density, bias, one_peak, rmse, spread  # noqa: E402
+
+HMC = r"\| HMC \| 0\.0196 \| 0\.0197( \| -?[0-9.e-]+){10} \| [0-9]+ of [0-9]+ \|"
+RHMC = r"\| RHMC \| 0\.0111 \| 0\.0089( \| -){11} \|"
+FIGURES = ["002_fig2_right", "003_fig3", "004_fig1"]
+RUNS = ["000/normal/reference", "000/normal/hmc", "000/normal/as-printed/hmc", "002/banana/*/0.05",
+        "003/density/sghmc", "004/well/*/0.1"]
+
+
+def call(module, *arguments):
+    """main() of a script with these arguments: None, or what it ends with; and what it prints."""
+    status, said, before = None, io.StringIO(), sys.argv
+    sys.argv = [module.__file__, *map(str, arguments)]
+    try:
+        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+            module.main()
+    except SystemExit as end:
+        status = end.code
+    finally:
+        sys.argv = before
+    return status, said.getvalue()
+
+
+def is_picture(path):
+    """A picture of a kind: PNG, of a size, and not of one colour."""
+    pixels = matplotlib.image.imread(path)
+    ink = (pixels[..., :3] < 0.9).any(axis=2).mean()
+    return min(pixels.shape[:2]) > 300 and 0.02 < ink < 0.9
+
+
+def check_plot(folder):
+    ours, theirs = os.path.join(folder, "ours.h5"), os.path.join(folder, "theirs.h5")
+    run = lib.limited(lib.EMASS, "run", os.path.join(lib.ROOT, "jobs/eight_schools.yaml"), "--set",
+                      "run.warmup=300", "--set", "run.draws=200", "--output", ours)
+    lib.report(run.returncode == 0, "emass writes a file", run.stderr)
+    status, said = call(plot, ours)
+    lib.report(not status and is_picture(os.path.join(folder, "ours.png")), "a figure of it", status, said)
+
+    draws = np.random.default_rng(1).normal(size=(3, 200, 2))
+    arviz.from_dict(posterior={"x": draws, "y": draws[..., 0]}).to_netcdf(theirs)
+    picture = os.path.join(folder, "x.png")
+    status, said = call(plot, theirs, "--var", "x*", "-o", picture)
+    lib.report(not status and is_picture(picture), "a figure of chosen variables of ArviZ's", status, said)
+    status, _ = call(plot, theirs, "--var", "nothing")
+    lib.report("called nothing" in str(status), "an unknown variable is an error", status)
+    status, _ = call(plot, os.path.join(lib.ROOT, "Makefile"))
+    lib.report("not a file of draws" in str(status), "so is a file of something else", status)
+
+
+def check_measures():
+    """What the measures say of draws whose law is known."""
+    exact = np.random.default_rng(1).normal(size=(4, 50000))
+    truth = Density(one_peak, -6, 6, 60)
+    lib.report(abs(truth.mass.sum() - 1) < 1e-12, "a density's mass")
+    # Binned KL of N(0, 1.2^2) from N(0, 1): ln(1 / 1.2) + (1.2^2 - 1) / 2, to the bins and the noise.
+    lib.report(abs(truth.kl(1.2 * exact) - (0.22 - np.log(1.2))) < 0.002
+               and truth.kl(exact) < 60 / 2e5 * 2 and truth.kl(exact + 20) == np.inf, "KL")
+    lib.report(abs(spread(2 * exact, exact) - 2) < 1e-12 and abs(bias(exact + 1, exact) - 1) < 0.01
+               and abs(rmse(exact + 3, 0) - np.sqrt(10)) < 0.02, "spread, bias, RMSE")
+
+
+def page_is_whole(folder):
+    """The paper's numbers and ours of a sampler that was run, dashes for one that was not, and every
+    figure it shows."""
+    with open(os.path.join(folder, "papers.md")) as file:
+        page = file.read()
+    with open(os.path.join(folder, "papers.html")) as file:
+        html = file.read()
+    yield from (line for line in (HMC, RHMC) if not re.search(f"^{line}$", page, re.M))
+    for name in FIGURES:
+        picture = os.path.join(folder, f"{name}.png")
+        if f"]({name}.png)" not in page or f'src="{name}.png"' not in html or not is_picture(picture):
+            yield name
+
+
+def stamps(folder):
+    """Every file of draws as it is: finished runs are not run again."""
+    files = [os.path.join(at, name) for at, _, names in os.walk(folder) for name in names]
+    return sorted((f, os.stat(f).st_mtime_ns, os.stat(f).st_ino) for f in files if f.endswith(".h5"))
+
+
+def check_papers(folder):
+    def make(*runs):
+        only = [word for run in runs for word in ("--only", run)]
+        return call(papers, lib.BUILD, "--folder", folder, "--shorten", "100", *only)
+
+    status, said = make(*RUNS)
+    lib.report(status == 0, "a shortened set of runs, and their page", status, said)
+    missing = list(page_is_whole(folder))
+    lib.report(not missing, "the page has all numbers and figures", *missing)
+    before = stamps(folder)
+    status, said = make(*RUNS)
+    lib.report(status == 0 and before and before == stamps(folder), "again: nothing is run twice", said)
+    with open(os.path.join(folder, "linear.h5"), "w") as file:
+        file.write("spoilt\n")
+    status, said = make("003/time/with-data")
+    lib.report(status == 1 and re.search("papers.py: 003/time/with-data: .*linear.h5", said),
+               "a run that fails is named", status, said)
+
+
+with tempfile.TemporaryDirectory(prefix="emass-figures-") as work:
+    check_plot(work)
+    check_measures()
+    check_papers(os.path.join(work, "papers"))
+lib.finish()

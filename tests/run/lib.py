@@ -1,0 +1,49 @@
+"""For the Python tests of this folder, which are given the build: TAP lines, and commands that end."""
+import os
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PYTHON = os.path.join(ROOT, "analysis", "venv", "bin", "python")
+BUILD = os.path.abspath(sys.argv[1])
+EMASS = os.path.join(BUILD, "emass")
+LIMIT = os.environ.get("EMASS_LIMIT", "900")
+results = []
+
+
+def prefer_packages():
+    """Goes on in the Python of analysis/venv, if there is one."""
+    if os.path.exists(PYTHON) and os.path.dirname(PYTHON) != os.path.join(sys.prefix, "bin"):
+        os.execv(PYTHON, [PYTHON] + sys.argv)
+
+
+def needs_packages(what):
+    """The same; without one, `what` is skipped."""
+    if not os.path.exists(os.path.join(ROOT, "analysis", "venv", "ready")):
+        skip(what, "no analysis/venv: make analysis/venv/ready")
+        finish()
+    prefer_packages()
+
+
+def report(fine, what, *notes):
+    """A test, and what is said if it failed."""
+    results.append(bool(fine))
+    print("ok" if fine else "not ok", len(results), "-", what, flush=True)
+    for line in [] if fine else "\n".join(map(str, notes)).splitlines():
+        print("#", line, flush=True)
+
+
+def skip(what, why):
+    results.append(True)
+    print(f"ok {len(results)} - {what} # SKIP {why}", flush=True)
+
+
+def limited(*command, **options):
+    """The command, done; one that hangs has exit status 124."""
+    return subprocess.run(["timeout", "-k", "10", LIMIT, *map(str, command)], capture_output=True,
+                          text=True, **options)
+
+
+def finish():
+    print(f"1..{len(results)}")
+    sys.exit(0 if all(results) else 1)
