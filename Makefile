@@ -1,7 +1,7 @@
 # emass: an MPI-parallel Bayesian sampler that learns its mass matrix. See README.md.
 #   make [all]      build build/$(MODE)/emass and libemass.a      make demo    install, build, sample
 #   make check      install, build, run every test                make bench   figures as JSON lines
-#   make check-chaos  the slow tests: 50 runs killed at random, jobs that Slurm interrupts in every way
+#   make check-slow what is slow and rarely breaks, an hour before a release (tests/README.md)
 #   make lint       rooms, symbols, headers, gcc and clang        make format  clang-format in place
 #   make install    into PREFIX                                   make deps    what the build needs
 #   make data       public data sets for jobs/                    make plots   figures of demo.h5
@@ -34,6 +34,9 @@ CFLAGS   ?=
 ALL_CFLAGS = -std=c17 -ffp-contract=off -fno-math-errno $(OPTIMISE.$(MODE)) $(WARNINGS) $(if $(CI),-Werror) $(CPPFLAGS) $(PKG_CFLAGS) $(CFLAGS)
 LIBS       = $(PKG_LIBS) -ldl -lm
 
+# libFuzzer's own main is for its programs alone.
+$(B)/tests/fuzz/%: private CHECK_LIBS = -fsanitize=fuzzer
+
 SOURCES := $(sort $(wildcard src/*/*.c))
 OBJECTS := $(patsubst src/%.c,$(B)/obj/%.o,$(SOURCES))
 LIBRARY := $(B)/libemass.a
@@ -41,11 +44,13 @@ PROGRAM := $(B)/emass
 TESTS   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/unit/*.c tests/mpi/*.c tests/stat/*.c))
 BENCHES := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench/*.c))
 
-.PHONY: all demo check check-built check-chaos bench lint format install deps data plots papers clean tests
+.PHONY: all demo check check-built check-slow bench lint format install deps data plots papers clean tests
 all: $(PROGRAM) $(LIBRARY)
 
-# A list of sources and flags that changes only when they do: a deleted source or another flag rebuilds.
-$(shell mkdir -p $(B); printf '%s\n' '$(ALL_CFLAGS) $(SOURCES)' | cmp -s - $(B)/flags || printf '%s\n' '$(ALL_CFLAGS) $(SOURCES)' > $(B)/flags)
+# Files that change only when what they hold does: another flag rebuilds all, a deleted source the library.
+keep = $(shell mkdir -p $(B); printf '%s\n' '$2' | cmp -s - $(B)/$1 || printf '%s\n' '$2' > $(B)/$1)
+$(call keep,flags,$(ALL_CFLAGS))
+$(call keep,sources,$(SOURCES))
 $(shell printf '%s\n' '#define EM_VERSION "$(VERSION)"' '#define EM_COMMIT "$(COMMIT)"' > $(B)/version.new; \
         cmp -s $(B)/version.new $(B)/version.h || cp $(B)/version.new $(B)/version.h)
 
@@ -54,7 +59,7 @@ $(B)/obj/%.o: src/%.c $(B)/flags
 	$(if $(Q),@echo "  CC   $<")
 	$(Q)$(CC) $(ALL_CFLAGS) -I$(B) -MMD -MP -c $< -o $@
 
-$(LIBRARY): $(filter-out $(B)/obj/app/%,$(OBJECTS)) $(B)/flags
+$(LIBRARY): $(filter-out $(B)/obj/app/%,$(OBJECTS)) $(B)/flags $(B)/sources
 	$(Q)rm -f $@ && ar rcs $@ $(filter %.o,$^)
 
 $(PROGRAM): $(filter $(B)/obj/app/%,$(OBJECTS)) $(LIBRARY)
@@ -89,7 +94,7 @@ check: deps
 check-built:
 	$(Q)tests/check $(B)
 
-check-chaos:
+check-slow:
 	$(Q).ci/install-deps check
 	$(Q)$(MAKE) --no-print-directory all
 	$(Q)tests/check $(B) slow/
@@ -120,7 +125,7 @@ papers: all analysis/venv/ready
 
 analysis/venv/ready: analysis/requirements.txt
 	$(Q)python3 -m venv analysis/venv
-	$(Q)analysis/venv/bin/pip install --quiet --disable-pip-version-check -r $<
+	$(Q)analysis/venv/bin/pip install --quiet --retries 10 --timeout 60 --disable-pip-version-check -r $<
 	$(Q)touch $@
 
 clean:

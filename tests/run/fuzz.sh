@@ -1,23 +1,11 @@
 #!/usr/bin/env bash
 # A few seconds of libFuzzer on every program of tests/fuzz: no crash, no hang, no report of a
 # sanitizer. FUZZ_SECONDS=3600 tests/run/fuzz.sh BUILD goes on for longer, with the inputs it finds
-# kept in BUILD/fuzz/corpus.
+# kept in BUILD/fuzz.
 # shellcheck source=tests/run/lib.sh disable=SC2317
 . "$(dirname "$0")/lib.sh"
-seconds=${FUZZ_SECONDS:-5}
+seconds=${FUZZ_SECONDS:-3}
 fuzz=$build/fuzz
-
-fuzzer_is_there() {
-    echo 'int LLVMFuzzerTestOneInput(const char *d, long n) { return d[0] < n; }' |
-        clang -fsanitize=fuzzer,address -x c - -o "$scratch/probe"
-}
-
-# Everything but main.c, seen by the fuzzer.
-compile() {
-    OMPI_CC=clang MPICH_CC=clang make --silent -j"$(nproc)" MODE=debug B="$fuzz" \
-        CFLAGS='-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined' \
-        "${programs[@]/#/$fuzz/tests/fuzz/}"
-}
 
 # Inputs to begin with, the same for all: each makes of them what it can.
 plant() {
@@ -38,29 +26,32 @@ plant() {
 
 # In a folder of its own, in memory, for the file that it reads over and over. What it says is kept
 # in BUILD/fuzz, as is the input that broke it.
+# LeakSanitizer crashes beside MPI's threads: a program that starts MPI looks for leaks by itself.
 survives() ( # PROGRAM
+    leaks=1
+    ! grep -q em_world_start "tests/fuzz/$1.c" || leaks=0
     work=$(mktemp -d -p /dev/shm 2>/dev/null || mktemp -d) || exit 1
     trap 'rm -rf "$work"' EXIT
     mkdir -p "$fuzz/corpus/$1"
     cd "$work" || exit 1
-    ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=256:quarantine_size_mb=8 \
-        nice "$fuzz/tests/fuzz/$1" -max_total_time="$seconds" -timeout=300 -detect_leaks=0 -max_len=4096 \
-        -close_fd_mask=2 -artifact_prefix="$fuzz/$1-" -print_final_stats=1 \
-        "$fuzz/corpus/$1" "$scratch/seeds" >"$fuzz/$1.log" 2>&1
+    ASAN_OPTIONS=detect_leaks=$leaks:allocator_may_return_null=1:max_allocation_size_mb=256:quarantine_size_mb=8 \
+        nice "$build/asan/tests/fuzz/$1" -max_total_time="$seconds" -timeout=300 \
+        -detect_leaks=$leaks -max_len=4096 -close_fd_mask=2 -artifact_prefix="$fuzz/$1-" \
+        -print_final_stats=1 "$fuzz/corpus/$1" "$scratch/seeds" >"$fuzz/$1.log" 2>&1
     status=$?
     grep -aE 'broken promise|ERROR|/(src|tests)/.*\.c:[0-9]|written to|executed_units' \
         "$fuzz/$1.log"
     exit "$status"
 )
 
-if ! command -v clang >/dev/null || ! fuzzer_is_there 2>/dev/null; then
+if ! libfuzzer_is_there; then
     skip "fuzzing" "clang with libFuzzer is not installed"
     finish
 fi
 cd "$(dirname "$0")/../.." || exit 1
 programs=()
 for source in tests/fuzz/*.c; do programs+=("$(basename "$source" .c)"); done
-check "the programs compile" compile
+check "the programs compile" sanitized "${programs[@]/#/tests/fuzz/}"
 ((failures == 0)) || finish
 plant
 for program in "${programs[@]}"; do

@@ -79,6 +79,21 @@ ranks_of() { # FILE
     pgrep -f "^$emass run .*--output $1" || true
 }
 
+libfuzzer_is_there() {
+    echo 'int LLVMFuzzerTestOneInput(const char *d, long n) { return d[0] < n; }' |
+        clang -fsanitize=fuzzer,address -x c - -o "$scratch/probe" 2>/dev/null
+}
+
+# Makes TARGETs of BUILD/asan, under AddressSanitizer and UndefinedBehaviorSanitizer: by clang where
+# it has libFuzzer, so that what is fuzzed and what is run are one build. Two tests may want it at once.
+sanitized() { # TARGET...
+    local compiler=gcc flags=''
+    ! libfuzzer_is_there || compiler=clang flags=-fsanitize=fuzzer-no-link
+    mkdir -p "$build/asan"
+    OMPI_CC=$compiler MPICH_CC=$compiler flock "$build/asan/lock" \
+        make --silent -j"$(nproc)" MODE=asan B="$build/asan" CFLAGS="$flags" "${@/#/$build/asan/}"
+}
+
 finish() {
     echo "1..$number"
     exit $((failures > 0))

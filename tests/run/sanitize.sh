@@ -9,9 +9,6 @@ asan=$build/asan emass=$build/asan/emass
 units=(tests/unit/test_*.c)
 units=("${units[@]%.c}")
 
-compile() {
-    make --silent -j"$(nproc)" MODE=asan B="$asan" "$emass" "${units[@]/#/$asan/}"
-}
 
 # All at once, as far as there are cores; what each says is looked at later.
 run_units() {
@@ -46,7 +43,7 @@ config() { # MODEL SAMPLER
 }
 
 # ---- the library ----
-check "it compiles" compile
+check "it compiles" sanitized emass "${units[@]}"
 run_units
 for unit in "${units[@]##*/}"; do check "unit/$unit, and no leak" unit_passes "$unit"; done
 

@@ -5,6 +5,7 @@
 . tests/run/lib.sh
 # shellcheck source=tests/jobs.sh
 . tests/jobs.sh
+export EMASS_CLUSTER_MISSED=30
 
 cat >"$scratch/run.yaml" <<'YAML'
 model: {name: logistic, n: 20000, intercept: false}
