@@ -45,11 +45,7 @@ restarts() { # JOB
 
 # Waits until the run that writes FILE has left a checkpoint.
 checkpointed() { # FILE
-    for _ in $(seq 240); do
-        [ ! -s "$scratch/slurm/$1.checkpoint" ] || return 0
-        sleep 0.25
-    done
-    return 1
+    wait_for "$scratch/slurm/$1.checkpoint"
 }
 
 # The same run without Slurm, under the same name, as the file holds its config.

@@ -42,7 +42,7 @@ requeues_itself_only() {
         --ntasks-per-node=1 jobs/slurm/array.sbatch config.yaml
     cd "$scratch/slurm" && head starts.* &&
         [ "$(wc -l <starts.1)" = 1 ] && [ "$(wc -l <starts.2)" = 2 ] &&
-        ! grep -vE '^end in (59.|600) s: run config.yaml .* --resume$' starts.1 starts.2
+        ! grep -vE '^end in (5[0-9]{2}|600) s: run config.yaml .* --resume$' starts.1 starts.2
 }
 
 finished_end_at_once() {
