@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SOURCE_DATE_EPOCH is read once, by rank 0: known to some ranks only it does not part them, and what
-# is no time is one line. timeout: 300
+# is no time is one line.
 # shellcheck disable=SC2317 # functions are called by `check`
 # shellcheck source=tests/run/lib.sh
 . tests/run/lib.sh
@@ -23,7 +23,7 @@ created() { # FILE
 }
 
 known_to() { # RANK EXPECTED-DATE EXPECTED-RANKS-ATTRIBUTE
-    timeout 60 mpirun -n 3 --oversubscribe ./only "$1" "$emass" run g.yaml --output "$1.h5" \
+    limited mpirun -n 3 --oversubscribe ./only "$1" "$emass" run g.yaml --output "$1.h5" \
         --progress none --quiet || return 1
     created "$1.h5" | grep "$2" || return 1
     [ "$(h5dump -A "$1.h5" | grep -c 'ATTRIBUTE "ranks"')" = "$3" ]
@@ -33,7 +33,7 @@ is_refused() { # RANKS VALUE...
     local ranks=$1 value
     shift
     for value; do
-        SOURCE_DATE_EPOCH=$value timeout 60 mpirun -q -n "$ranks" --oversubscribe "$emass" run g.yaml \
+        SOURCE_DATE_EPOCH=$value limited mpirun -q -n "$ranks" --oversubscribe "$emass" run g.yaml \
             --output new.h5 >out 2>err
         [ $? = 2 ] && [ ! -s out ] && [ ! -e new.h5 ] &&
             grep '^emass: ' err >line && [ "$(wc -l <line)" = 1 ] &&

@@ -3,6 +3,7 @@
 # shellcheck shell=bash
 set -u
 export LC_ALL=C.UTF-8
+export EMASS_LIMIT=${EMASS_LIMIT:-900}
 build=$(cd "${1:?usage: tests/run/NAME.sh BUILD}" && pwd)
 # shellcheck disable=SC2034 # for the tests
 emass=$build/emass
@@ -38,7 +39,7 @@ skip() { # WHAT WHY
 
 # A command that hangs ends here; one that is slow, on whatever machine, does not get here.
 limited() { # COMMAND...
-    timeout -k 10 "${EMASS_LIMIT:-900}" "$@"
+    timeout -k 10 "$EMASS_LIMIT" "$@"
 }
 
 moment_run() {
@@ -67,7 +68,7 @@ within() { # SECONDS COMMAND...
 }
 
 wait_for() { # FILE: until there is something in it
-    for _ in $(seq $((10 * ${EMASS_LIMIT:-900}))); do
+    for _ in $(seq $((10 * EMASS_LIMIT))); do
         [ ! -s "$1" ] || return 0
         sleep 0.1
     done

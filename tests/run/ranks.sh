@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # `--ranks N`: emass starts its ranks itself, as root too and on fewer cores; statuses come out as
-# they are, and signals reach the ranks, which then leave a checkpoint. timeout: 600
+# they are, and signals reach the ranks, which then leave a checkpoint.
 # shellcheck disable=SC2317 # functions are called by `check`
 # shellcheck source=tests/run/lib.sh
 . tests/run/lib.sh
@@ -11,7 +11,7 @@ printf 'model: {name: gaussian}\nsampler: {leapfrog_steps: 3}\nrun: {warmup: 20,
 long=(run g.yaml --set run.draws=100000 --set sampler.leapfrog_steps=1000 --progress none --quiet)
 
 runs_on() { # RANKS
-    timeout 120 "$emass" run --ranks "$1" g.yaml --output "$1.h5" --progress none >out 2>err || return 1
+    limited "$emass" run --ranks "$1" g.yaml --output "$1.h5" --progress none >out 2>err || return 1
     cat err
     [ ! -s err ] && grep '^\(not \)\?converged:' out && "$emass" summary "$1.h5" --csv | cmp - <("$emass" summary 1.h5 --csv)
 }
@@ -20,7 +20,7 @@ is_refused() { # STATUS WHAT ARGUMENT...: in one line, and no file is written
     local status=$1 what=$2 before
     shift 2
     before=$(ls)
-    timeout 120 "$emass" "$@" >refused.out 2>refused.err
+    limited "$emass" "$@" >refused.out 2>refused.err
     local got=$?
     cat refused.err
     [ "$got" = "$status" ] && [ ! -s refused.out ] && [ "$(wc -l <refused.err)" = 1 ] &&
@@ -29,18 +29,11 @@ is_refused() { # STATUS WHAT ARGUMENT...: in one line, and no file is written
     [ "$(ls)" = "$before" ]
 }
 
-has_begun() { # FILE: a checkpoint can be written from here on
-    for _ in $(seq 600); do
-        [ ! -s "$1" ] || return 0
-        sleep 0.1
-    done
-    return 1
-}
-
+# A checkpoint can be written once there is an output.
 stops_on() { # SIGNAL NAME: sent to the one process that the user knows
-    timeout -k 5 240 "$emass" "${long[@]}" --ranks 3 --output "$2.h5" >"$2.out" 2>"$2.err" &
+    timeout -k 10 "$EMASS_LIMIT" "$emass" "${long[@]}" --ranks 3 --output "$2.h5" >"$2.out" 2>"$2.err" &
     local pid=$! child
-    has_begun "$2.h5" || return 1
+    wait_for "$2.h5" || return 1
     child=$(pgrep -P "$pid")
     kill -"$1" "$child"
     wait "$pid"
@@ -51,7 +44,7 @@ stops_on() { # SIGNAL NAME: sent to the one process that the user knows
 }
 
 goes_on() { # and is stopped by its time limit
-    timeout 240 "$emass" "${long[@]}" --ranks 2 --output term.h5 --resume --max-time 1s 2>err
+    limited "$emass" "${long[@]}" --ranks 2 --output term.h5 --resume --max-time 1s 2>err
     local status=$?
     cat err
     [ "$status" = 75 ] && grep 'stopped by the time limit' err
@@ -64,7 +57,7 @@ import os, pty, sys, time
 pid, terminal = pty.fork()
 if pid == 0:
     os.execv(sys.argv[1], sys.argv[1:])
-deadline = time.time() + 200
+deadline = time.time() + int(os.environ["EMASS_LIMIT"])
 while not (os.path.exists("tty.h5") and os.path.getsize("tty.h5")) and time.time() < deadline:
     time.sleep(0.1)
 os.write(terminal, b"\x03")
@@ -81,21 +74,21 @@ END
 }
 
 dies_with_its_user() { # killed, it takes its ranks along
-    timeout -k 5 240 "$emass" "${long[@]}" --ranks 3 --output killed.h5 >/dev/null 2>&1 &
+    timeout -k 10 "$EMASS_LIMIT" "$emass" "${long[@]}" --ranks 3 --output killed.h5 >/dev/null 2>&1 &
     local pid=$!
-    has_begun killed.h5 || return 1
+    wait_for killed.h5 || return 1
     kill -KILL "$(pgrep -P "$pid")"
     wait "$pid"
-    for _ in $(seq 300); do
+    for _ in $(seq $((10 * EMASS_LIMIT))); do
         pgrep -f 'output killed.h5' >/dev/null || return 0
         sleep 0.1
     done
     return 1
 }
 
-limited() { # FLAG LIMIT WHAT
+refuses_under() { # FLAG LIMIT WHAT
     # shellcheck disable=SC3045 # bash's ulimit
-    (ulimit "$1" "$2" && is_refused 2 "$3" run g.yaml --output limited.h5)
+    (ulimit "$1" "$2" && is_refused 2 "$3" run g.yaml --output under.h5)
 }
 
 for ranks in 1 2 4; do
@@ -116,9 +109,9 @@ check 'no data is status 2' is_refused 2 'No such file' \
 EMASS_LAUNCHER='no-such-launcher -x' check 'no launcher' \
     is_refused 2 'no-such-launcher cannot be started: No such file' run --ranks 2 g.yaml --output no.h5
 EMASS_LAUNCHER='env mpirun' check 'a launcher of two words' runs_on 3
-check 'verify on 3 ranks' timeout 120 "$emass" verify 2.h5 --ranks 3
+check 'verify on 3 ranks' limited "$emass" verify 2.h5 --ranks 3
 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 check 'not under mpirun' \
-    sh -c "! timeout 60 mpirun -q -n 2 --oversubscribe $emass run --ranks 2 g.yaml --output no.h5 2>err &&
+    sh -c "! timeout $EMASS_LIMIT mpirun -q -n 2 --oversubscribe $emass run --ranks 2 g.yaml --output no.h5 2>err &&
         grep 'leave it out under mpirun' err"
 check 'SIGTERM' stops_on TERM term
 check 'SIGINT' stops_on INT int
@@ -126,6 +119,6 @@ check 'SIGUSR1' stops_on USR1 usr1
 check 'Ctrl-C' stops_on_the_terminal
 check 'SIGKILL' dies_with_its_user
 check "a stopped run goes on, to its time limit" goes_on
-check 'few files' limited -n 24 'limit of 24 open files'
-check 'little memory' limited -v 200000 'limit of 200000 kB of address space'
+check 'few files' refuses_under -n 24 'limit of 24 open files'
+check 'little memory' refuses_under -v 200000 'limit of 200000 kB of address space'
 finish
