@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # Stan programs through libstanli.so: what is refused and how, what is reported, the same bytes on
 # any number of ranks and after a stop. Skipped where there is no stanli (analysis/venv has it).
-# timeout: 600
 # shellcheck source=tests/run/lib.sh disable=SC2317
 . "$(dirname "$0")/lib.sh"
 project=$(cd "$(dirname "$0")/../.." && pwd)
@@ -36,7 +35,7 @@ YAML
 sample() { # RANKS OUT ARGUMENT...
     local ranks=$1 out=$2
     shift 2
-    timeout 200 mpirun -n "$ranks" "$emass" run run.yaml --output "$out" --quiet "$@"
+    limited mpirun -n "$ranks" "$emass" run run.yaml --output "$out" --quiet "$@"
 }
 
 # ---------------------------------------------------------------- what is reported
@@ -89,7 +88,7 @@ check 'emass check tells what is declared and what the data hold' tells
 refused() { # STATUS PATTERN ARGUMENT...: in one line, and nothing is left
     local expected=$1 pattern=$2 status=0
     shift 2
-    timeout 100 "$emass" run run.yaml --output r.h5 --overwrite --quiet "$@" >words 2>&1 || status=$?
+    limited "$emass" run run.yaml --output r.h5 --overwrite --quiet "$@" >words 2>&1 || status=$?
     head -c 1000 words
     [ "$status" = "$expected" ] && [ "$(wc -l <words)" = 1 ] && grep -qE "$pattern" words
 }
@@ -151,7 +150,7 @@ check 'initial values out of bounds' refused 2 'model.init: .*Lower bound' --set
 no_library() { # PATTERN ENVIRONMENT...
     local status=0 pattern=$1
     shift
-    timeout 60 env "$@" "$emass" run run.yaml --output r.h5 --quiet >words 2>&1 || status=$?
+    limited env "$@" "$emass" run run.yaml --output r.h5 --quiet >words 2>&1 || status=$?
     cat words
     [ "$status" = 2 ] && [ "$(wc -l <words)" = 1 ] && grep -q "$pattern" words
 }
@@ -166,12 +165,12 @@ check 'EMASS_STANLI names another library' no_library 'no version of BridgeStan'
 
 reads() { # JSON
     echo "$1" >d.json
-    timeout 60 "$emass" check run.yaml --set model.data=d.json
+    limited "$emass" check run.yaml --set model.data=d.json
 }
 check 'numbers of every kind' reads '{"N": 3, "y": [-0.0, 1E-3, 12345678901234567890.5]}'
 check 'exact numbers, spaces and a byte order mark' reads "$(printf '\xef\xbb\xbf { "N" :\t2 , "y" : [ 0.1 , 2 ] } ')"
 through_python() { # found where `python3` in the path finds it
-    EMASS_STANLI='' PATH=$project/analysis/venv/bin:$PATH timeout 60 "$emass" check run.yaml
+    EMASS_STANLI='' PATH=$project/analysis/venv/bin:$PATH limited "$emass" check run.yaml
 }
 if [ -x "$project/analysis/venv/bin/python3" ]; then
     check 'libstanli.so is found through python3' through_python
@@ -180,7 +179,7 @@ else
 fi
 wide() {
     printf 'parameters { vector[100000] x; } model { x ~ normal(0, 1); }' >p.stan
-    timeout 200 "$emass" run run.yaml --output wide.h5 --quiet --set model.program=p.stan \
+    limited "$emass" run run.yaml --output wide.h5 --quiet --set model.program=p.stan \
         --set run.chains=1 --set run.warmup=5 --set run.draws=2
 }
 check '100,000 parameters' wide
@@ -195,7 +194,7 @@ fi
 posterior() { # NAME: loads, samples, and not otherwise on 3 ranks
     local settings=(--set "model.program=$base/$1.stan" --set "model.data=$base/$1.json"
         --set run.warmup=20 --set run.draws=10)
-    timeout 200 "$emass" run run.yaml --output "$1.1.h5" --quiet "${settings[@]}" && sample 3 "$1.3.h5" "${settings[@]}" &&
+    limited "$emass" run run.yaml --output "$1.1.h5" --quiet "${settings[@]}" && sample 3 "$1.3.h5" "${settings[@]}" &&
         cmp "$1.1.h5" "$1.3.h5"
 }
 for program in "$base"/*.stan; do

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # Stan models as compiled libraries: one written by hand with BridgeStan's C interface, so that no
 # C++ is needed. What a model may report, besides: failures, random numbers, other groups, tuples.
-# timeout: 300
 # shellcheck source=tests/run/lib.sh disable=SC2317,SC2016
 . "$(dirname "$0")/lib.sh"
 source=$(cd "$(dirname "$0")" && pwd)/bridgestan_model.c
@@ -28,7 +27,7 @@ YAML
 refused() { # PATTERN ARGUMENT...
     local pattern=$1 status=0
     shift
-    timeout 60 "$emass" run run.yaml --output r.h5 --overwrite --quiet "$@" >words 2>&1 || status=$?
+    limited "$emass" run run.yaml --output r.h5 --overwrite --quiet "$@" >words 2>&1 || status=$?
     cat words
     [ "$status" = 2 ] && [ "$(grep -vc 'the program prints' words)" = 1 ] && grep -qE "$pattern" words && [ ! -e r.h5 ]
 }
@@ -36,7 +35,7 @@ refused() { # PATTERN ARGUMENT...
 runs() { # RANKS OUT ARGUMENT...
     local ranks=$1 out=$2
     shift 2
-    timeout 100 mpirun -n "$ranks" "$emass" run run.yaml --output "$out" "$@" 2>words || {
+    limited mpirun -n "$ranks" "$emass" run run.yaml --output "$out" "$@" 2>words || {
         cat words
         return 1
     }
@@ -60,7 +59,7 @@ same_bytes() { runs 2 two.h5 && runs 3 three.h5 && cmp one.h5 two.h5 && cmp one.
 
 goes_on() {
     local status=0
-    timeout 100 mpirun -n 2 "$emass" run run.yaml --output cut.h5 --quiet --set run.draws=60000 \
+    limited mpirun -n 2 "$emass" run run.yaml --output cut.h5 --quiet --set run.draws=60000 \
         --max-time 0.3 2>words || status=$?
     cat words
     [ "$status" = 75 ] && runs 3 cut.h5 --resume --quiet --set run.draws=60000 &&
@@ -71,7 +70,7 @@ check 'a library samples; matrices, tuples and complex numbers have their shapes
 check 'it says which draws were not reported, and what was rejected' says_what_failed
 check 'the same bytes on 1, 2 and 3 ranks' same_bytes
 check 'stopped and resumed on other ranks it is the same, with what is drawn and failed' goes_on
-check 'emass check agrees with its gradient' timeout 60 "$emass" check run.yaml
+check 'emass check agrees with its gradient' limited "$emass" check run.yaml
 check 'chains begin where they are told' runs 1 r.h5 --set model.init=init.json --quiet
 rm -f r.h5*
 check 'another version of the interface' refused 'old.so: found version 1.6 .*expected 2' \
@@ -94,7 +93,7 @@ differ() { # two builds of one name, as node-local copies may be
     local status=0
     sed -i 's/library: model.so/library: "${MODEL}"/' run.yaml
     compile other.so -O0
-    timeout 100 mpirun -n 1 env MODEL=model.so "$emass" run run.yaml --output r.h5 : \
+    limited mpirun -n 1 env MODEL=model.so "$emass" run run.yaml --output r.h5 : \
         -n 1 env MODEL=other.so "$emass" run run.yaml --output r.h5 >words 2>&1 || status=$?
     cat words
     [ "$status" = 2 ] && grep -q 'rank 1: other.so: found build .* but .* on rank 0' words
