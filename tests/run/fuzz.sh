@@ -36,7 +36,7 @@ survives() ( # PROGRAM
     cd "$work" || exit 1
     ASAN_OPTIONS=detect_leaks=$leaks:allocator_may_return_null=1:max_allocation_size_mb=256:quarantine_size_mb=8 \
         nice "$build/asan/tests/fuzz/$1" -max_total_time="$seconds" -timeout=300 \
-        -detect_leaks=$leaks -max_len=4096 -close_fd_mask=2 -artifact_prefix="$fuzz/$1-" \
+        -detect_leaks="$leaks" -max_len=4096 -close_fd_mask=2 -artifact_prefix="$fuzz/$1-" \
         -print_final_stats=1 "$fuzz/corpus/$1" "$scratch/seeds" >"$fuzz/$1.log" 2>&1
     status=$?
     grep -aE 'broken promise|ERROR|/(src|tests)/.*\.c:[0-9]|written to|executed_units' \
