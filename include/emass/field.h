@@ -48,6 +48,7 @@ typedef struct em_field {
     const char *const *choices; /* CHOICE only; ends with NULL */
     const char *word;
     const char *doc; /* one line */
+    bool may_change; /* a run may go on with another value; where it is not said it may not */
 } em_field;
 
 #endif

@@ -32,11 +32,12 @@ enum { N_TOPIC = sizeof topics / sizeof *topics };
 static void print_default(const em_field *field)
 {
     if (!field->fallback)
-        printf("; must be given\n");
+        printf("; must be given");
     else if (!*field->fallback)
-        printf("; default: none\n");
+        printf("; default: none");
     else
-        printf("; default %s\n", field->fallback);
+        printf("; default %s", field->fallback);
+    printf("%s\n", field->may_change ? "; may change on --resume" : "");
 }
 
 static void print_fields(const em_field *table)

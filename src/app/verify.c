@@ -3,8 +3,8 @@
 #include "base/memory.h"
 #include "io/reader.h"
 #include "par/world.h"
-#include "run/checkpoint.h"
 #include "run/driver.h"
+#include "run/place.h"
 
 #include <popt.h>
 #include <stdio.h>
@@ -167,9 +167,7 @@ static em_status run_and_compare(const verify_command *command, const em_config 
         printf("%s: no difference in the first %lld draws of %lld chains, run again on %d ranks\n",
                command->path, (long long)config->run.draws, (long long)config->run.chains,
                em_world_size());
-    if (em_world_rank() == 0)
-        unlink(config->output.file);
-    removed = em_checkpoint_forget(config);
+    removed = em_place_remove(config);
     return status ? status : removed;
 }
 

@@ -16,6 +16,8 @@
  *   hdf5-reserve                     room on the disk, for outputs and checkpoints
  *   checkpoint-seal                  the trailer of a checkpoint
  *   file-rename, -copy, -remove      checkpoints, and draws set aside
+ *   file-create                      an empty output
+ *   lock-create, -write, -refused    the hold on an output; refused: no locks there, no failure
  *   file-clone, file-copy-range      ways of copying that a file system may refuse: no failure
  */
 #ifndef EM_BASE_FAULT_H

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
-#include <stdbool.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -113,22 +112,46 @@ static bool copy_bytes(int from, int to)
     return pump(from, to) && fsync(to) == 0;
 }
 
-em_status em_file_copy(const char *path, const char *to)
+/* Opens the one, and makes the other anew. */
+static em_status open_both(const char *path, const char *to, int *from, int *target)
 {
-    int from = -1, target = -1;
-    em_status status = em_file_open(path, O_RDONLY | O_NOFOLLOW, &from);
+    em_status status = em_file_open(path, O_RDONLY | O_NOFOLLOW, from);
 
+    *target = -1;
     if (!status && unlink(to) != 0 && errno != ENOENT)
         status = em_fail(EM_EIO, "%s: cannot be removed: %s", to, strerror(errno));
-    if (!status)
-        status = em_file_open(to, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, &target);
-    if (!status && !copy_bytes(from, target))
-        status = em_fail(EM_EIO, "%s: cannot be copied to %s: %s", path, to, strerror(errno));
+    return status ? status : em_file_open(to, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, target);
+}
+
+static void close_both(int from, int target)
+{
     if (from >= 0)
         close(from);
     if (target >= 0)
         close(target);
+}
+
+em_status em_file_copy(const char *path, const char *to)
+{
+    int from, target;
+    em_status status = open_both(path, to, &from, &target);
+
+    if (!status && !copy_bytes(from, target))
+        status = em_fail(EM_EIO, "%s: cannot be copied to %s: %s", path, to, strerror(errno));
+    close_both(from, target);
     if (status && target >= 0)
         unlink(to);
     return status;
+}
+
+bool em_file_can_share(const char *path, const char *to)
+{
+    int from, target;
+    const em_status status = open_both(path, to, &from, &target);
+    const bool can = !status && ioctl(target, FICLONE, from) == 0;
+
+    close_both(from, target);
+    if (target >= 0)
+        unlink(to);
+    return can;
 }

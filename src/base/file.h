@@ -8,6 +8,7 @@
 
 #include "emass/status.h"
 
+#include <stdbool.h>
 #include <sys/stat.h>
 
 /* "a folder", "a FIFO", "a device", ... of a file's mode. Local. */
@@ -31,5 +32,8 @@ em_status em_file_check(const char *path);
  * Local. Errors: EM_EDATA, EM_EIO; there is then no `to`.
  */
 em_status em_file_copy(const char *path, const char *to);
+
+/* Whether a copy of `path` to `to` would share its blocks: tried, and taken back. Local. */
+bool em_file_can_share(const char *path, const char *to);
 
 #endif

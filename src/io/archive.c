@@ -1,6 +1,7 @@
 #include "io/archive.h"
 
 #include "base/fault.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "io/hdf5.h"
 #include "par/mpi_grid.h"
@@ -66,14 +67,14 @@ static em_status hash_file(int descriptor, const char *path, uint64_t bytes, uin
 static em_status seal(const char *path)
 {
     trailer end = {.bytes = 0};
-    const int descriptor = open(path, O_RDWR);
+    int descriptor;
+    em_status status = em_file_open(path, O_RDWR | O_NOFOLLOW, &descriptor);
     const off_t bytes = descriptor < 0 ? -1 : lseek(descriptor, 0, SEEK_END);
-    em_status status = EM_OK;
 
     memcpy(end.magic, magic, sizeof magic);
     end.bytes = (uint64_t)bytes;
-    if (bytes < 0)
-        status = em_fail(EM_EIO, "%s: cannot be opened: %s", path, strerror(errno));
+    if (!status && bytes < 0)
+        status = em_fail(EM_EIO, "%s: cannot be read: %s", path, strerror(errno));
     if (!status)
         status = hash_file(descriptor, path, end.bytes, &end.hash);
     if (!status)
@@ -86,18 +87,18 @@ static em_status seal(const char *path)
     return status;
 }
 
-/* Checks the trailer. Local, rank 0. */
-static em_status check_seal(const char *path)
+em_status em_archive_check(const char *path)
 {
     trailer end;
     uint64_t hash = 0;
-    const int descriptor = open(path, O_RDONLY);
-    const off_t size = descriptor < 0 ? -1 : lseek(descriptor, 0, SEEK_END);
-    const off_t bytes = size - (off_t)sizeof end;
-    em_status status = EM_OK;
+    int descriptor;
+    em_status status = em_file_open(path, O_RDONLY | O_NOFOLLOW, &descriptor);
 
-    if (size < 0)
-        return em_fail(errno == ENOENT ? EM_EDATA : EM_EIO, "%s: %s", path, strerror(errno));
+    if (status == EM_EDATA && access(path, F_OK) == 0)
+        return em_fail(EM_EIO, "%s", em_error_text()); /* it may be whole: not to be passed over */
+    if (status)
+        return status;
+    const off_t bytes = lseek(descriptor, 0, SEEK_END) - (off_t)sizeof end;
     if (bytes < 0 || pread(descriptor, &end, sizeof end, bytes) != (ssize_t)sizeof end ||
         memcmp(end.magic, magic, 5) != 0)
         status = em_fail(EM_EDATA, "%s: cut short, or not a checkpoint", path);
@@ -329,9 +330,9 @@ static em_status open_archive(const em_grid *grid, const char *path, bool saves,
     if (!status)
         status = em_fault_file(saves ? "checkpoint-create" : "checkpoint-open", path);
     if (!status && saves)
-        status = em_h5_reserve_start(path);
+        status = em_h5_make(path);
     if (!status && !saves && em_world_rank() == 0)
-        status = check_seal(path);
+        status = em_archive_check(path);
     status = em_agree(status);
     if (!status)
         status = open_file(*out);

@@ -13,7 +13,8 @@
 
 typedef struct em_archive em_archive;
 
-/* Creates the file, replacing what is there. Collective. Errors: EM_EIO, agreed. */
+/* Creates the file, replacing what is there, a link and not what it leads to. Collective. Errors:
+ * EM_EIO, agreed. */
 em_status em_archive_create(const em_grid *grid, const char *path, em_archive **out);
 
 /*
@@ -22,6 +23,9 @@ em_status em_archive_create(const em_grid *grid, const char *path, em_archive **
  * cannot read it.
  */
 em_status em_archive_open(const em_grid *grid, const char *path, em_archive **out);
+
+/* Whether em_archive_open would find the file whole: by its hash alone. Local. Errors as there. */
+em_status em_archive_check(const char *path);
 
 /* The visitor that saves into a created archive, or restores from an opened one. Every name is used
  * once; sizes must be those that were saved, else EM_EDATA. Borrowed from the archive. */

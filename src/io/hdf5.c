@@ -1,6 +1,7 @@
 #include "io/hdf5.h"
 
 #include "base/fault.h"
+#include "base/file.h"
 #include "par/world.h"
 
 #include <errno.h>
@@ -119,12 +120,14 @@ static bool reserve_range(int descriptor, off_t from, off_t to)
     return result == 0 || (errno != ENOSPC && errno != EDQUOT && errno != EFBIG);
 }
 
-static em_status reserve_bytes(const char *path, int flags, off_t from, off_t to)
+static em_status reserve_bytes(const char *path, off_t from, off_t to)
 {
-    const int descriptor = open(path, O_WRONLY | flags, 0666);
-    em_status status = em_fault_file("hdf5-reserve", path);
+    int descriptor;
+    em_status status = em_file_open(path, O_WRONLY, &descriptor);
 
-    if (!status && (descriptor < 0 || !reserve_range(descriptor, from, to)))
+    if (!status)
+        status = em_fault_file("hdf5-reserve", path);
+    if (!status && !reserve_range(descriptor, from, to))
         status = em_fail(EM_EIO, "%s: cannot grow to %lld bytes: %s", path, (long long)to,
                          strerror(errno));
     if (descriptor >= 0)
@@ -134,7 +137,22 @@ static em_status reserve_bytes(const char *path, int flags, off_t from, off_t to
 
 em_status em_h5_reserve_start(const char *path)
 {
-    return em_world_rank() == 0 ? reserve_bytes(path, O_CREAT, 0, METADATA_BYTES) : EM_OK;
+    return em_world_rank() == 0 ? reserve_bytes(path, 0, METADATA_BYTES) : EM_OK;
+}
+
+em_status em_h5_make(const char *path)
+{
+    int descriptor;
+
+    if (em_world_rank() != 0)
+        return EM_OK;
+    if (unlink(path) != 0 && errno != ENOENT)
+        return em_fail(EM_EIO, "%s: cannot be removed: %s", path, strerror(errno));
+    descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (descriptor < 0)
+        return em_fail(EM_EIO, "%s: cannot be created: %s", path, strerror(errno));
+    close(descriptor);
+    return em_h5_reserve_start(path);
 }
 
 em_status em_h5_reserve(hid_t location, int64_t bytes)
@@ -146,7 +164,7 @@ em_status em_h5_reserve(hid_t location, int64_t bytes)
         return EM_OK;
     H5Fget_name(location, path, sizeof path);
     stat(path, &now);
-    return reserve_bytes(path, 0, now.st_size, now.st_size + bytes + METADATA_BYTES);
+    return reserve_bytes(path, now.st_size, now.st_size + bytes + METADATA_BYTES);
 }
 
 em_status em_h5_flush(hid_t location)

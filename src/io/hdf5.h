@@ -37,8 +37,13 @@ int em_h5_message(char *text, size_t bytes);
  */
 em_status em_h5_reserve(hid_t location, int64_t bytes);
 
-/* The same for the beginning of a file, before and after HDF5 makes it. Local. Errors: EM_EIO. */
+/* The same for the beginning of a file that is there, before and after HDF5 writes it. Local.
+ * Errors: EM_EIO. */
 em_status em_h5_reserve_start(const char *path);
+
+/* Makes that file anew, in place of what stands there: a link is not followed. Local, rank 0.
+ * Errors: EM_EIO. */
+em_status em_h5_make(const char *path);
 
 /* Writes what HDF5 holds back of the file. Collective. Errors: EM_EIO, agreed. */
 em_status em_h5_flush(hid_t location);

@@ -210,8 +210,9 @@ static em_status open_group(em_reader *reader, const char *group)
 {
     em_status status = em_foreign_open(reader->path, &reader->file);
 
-    if (!status)
-        status = em_foreign_object(&reader->file, group, &reader->group);
+    if (status || !group)
+        return status;
+    status = em_foreign_object(&reader->file, group, &reader->group);
     if (!status && H5Iget_type(reader->group) != H5I_GROUP)
         status = em_fail(EM_EDATA, "%s: found no group %s, expected one of draws", reader->path,
                          em_excerpt_of(group).text);
@@ -298,12 +299,12 @@ em_status em_reader_open(const char *path, const char *group, em_reader **out)
     status = em_copy_text(path, &reader->path);
     if (!status)
         status = open_group(reader, group);
-    if (!status)
+    if (!status && group)
         status = take_variables(reader);
-    if (!status && reader->n_variable == 0)
+    if (!status && group && reader->n_variable == 0)
         status = em_fail(EM_EDATA, "%s: found no (chain, draw, ...) variable in the group %s", path,
                          em_excerpt_of(group).text);
-    if (!status)
+    if (!status && group)
         status = leave_out_unwritten(reader, group);
     if (status)
         em_reader_close(&reader);

@@ -24,9 +24,9 @@ typedef struct em_reader_variable {
 } em_reader_variable;
 
 /*
- * Opens the file and a group in it. Errors: EM_EDATA when it is missing, not HDF5, truncated, or
- * has no such group, or the group no (chain, draw, ...) variables, each in one line naming the
- * file; EM_EIO when the system cannot read it; EM_EMEMORY.
+ * Opens the file and a group in it; NULL: none, for the attributes alone. Errors: EM_EDATA when it
+ * is missing, not HDF5, truncated, or has no such group, or the group no (chain, draw, ...)
+ * variables, each in one line naming the file; EM_EIO when the system cannot read it; EM_EMEMORY.
  */
 em_status em_reader_open(const char *path, const char *group, em_reader **out);
 void em_reader_close(em_reader **reader);

@@ -1,6 +1,7 @@
 #include "io/writer.h"
 
 #include "base/fault.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "io/attribute.h"
 #include "io/draws.h"
@@ -38,7 +39,7 @@ static em_status reserve(const char *path, bool overwrite, bool *made)
         if (!overwrite)
             return em_fail(EM_EUSAGE, "%s exists: give --overwrite, --resume or another --output",
                            path);
-        descriptor = open(path, O_WRONLY);
+        return em_file_check(path);
     }
     if (descriptor < 0)
         return em_fail(EM_EIO, "%s: cannot create the output: %s", path, strerror(errno));

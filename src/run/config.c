@@ -521,3 +521,16 @@ void em_config_destroy(em_config **config)
     em_release(&c->stored);
     em_release(config);
 }
+
+void em_config_sections(const em_config *config, em_section section[EM_N_SECTION])
+{
+    const em_section all[EM_N_SECTION] = {
+        {"model", config->model->name, config->model->fields, config->model_options},
+        {"sampler", config->sampler->name, config->sampler->fields, config->sampler_options},
+        {"mass", NULL, em_mass_fields, &config->mass},
+        {"run", NULL, em_run_fields, &config->run},
+        {"stop", NULL, em_stop_fields, &config->stop},
+        {"output", NULL, em_output_fields, &config->output}};
+
+    memcpy(section, all, sizeof all);
+}

@@ -55,4 +55,15 @@ em_status em_config_parse(const char *path, const char *text, int n_override,
                           const char *const *override, em_config **out);
 void em_config_destroy(em_config **config);
 
+/* A section of a config as it was understood. */
+typedef struct em_section {
+    const char *name, *chosen; /* chosen: the model or sampler, else NULL */
+    const em_field *fields;    /* may be NULL */
+    const void *options;
+} em_section;
+
+enum { EM_N_SECTION = 6 };
+
+void em_config_sections(const em_config *config, em_section section[EM_N_SECTION]); /* Local. */
+
 #endif

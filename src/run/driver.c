@@ -8,13 +8,11 @@
 #include "par/world.h"
 #include "run/engine.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 /* What rank 0's clock says, told to all between segments. */
 typedef struct em_tempo {
@@ -353,7 +351,7 @@ static em_status finish(em_engine *engine)
     if (!status)
         status = em_engine_save(engine);
     if (!status)
-        status = em_draws_copy(engine->config);
+        status = em_place_copy_draws(engine->place);
     snprintf(engine->report->failure, sizeof engine->report->failure, "%s",
              em_output_failure(engine->output));
     if (!status)
@@ -375,7 +373,7 @@ static em_status finish(em_engine *engine)
                           .unreported = engine->report->unreported,
                           .seconds = em_clock() - engine->started});
     if (!status)
-        status = em_draws_forget(engine->config);
+        status = em_place_forget_draws(engine->place);
     engine->report->evaluations = em_target_evaluations(engine->target);
     engine->report->seconds.total = em_clock() - engine->started;
     engine->report->seconds.checkpoint = engine->longest_checkpoint;
@@ -384,8 +382,23 @@ static em_status finish(em_engine *engine)
     return status;
 }
 
+em_status em_engine_make_output(em_engine *engine)
+{
+    em_status status = em_place_make(engine->place);
+
+    if (status)
+        return status;
+    status = em_output_create(engine->config, engine->place->output, engine->grid, engine->model,
+                              &engine->plan, &engine->created, &engine->output);
+    if (status)
+        em_place_unmake(engine->place);
+    else
+        em_place_warn_room(engine->place);
+    return status;
+}
+
 /* Chains and output, either where a checkpoint left them or at the beginning. */
-static em_status begin(em_engine *engine, em_run_mode mode, em_standing standing)
+static em_status begin(em_engine *engine, em_standing standing)
 {
     bool resumed = false;
     em_status status = em_engine_create_chains(engine);
@@ -402,42 +415,26 @@ static em_status begin(em_engine *engine, em_run_mode mode, em_standing standing
     if (!status)
         status = em_engine_start_chains(engine);
     if (!status)
-        status = em_output_create(engine->config, engine->grid, engine->model, &engine->plan,
-                                  &engine->created, mode != EM_RUN_NEW, &engine->output);
-    return status ? status : em_checkpoint_forget(engine->config);
-}
-
-/* So that an output which has no folder to be in is known before anything is read. Collective.
- * Errors, agreed: EM_EUSAGE. */
-static em_status check_folder(const char *file)
-{
-    const char *slash = strrchr(file, '/');
-    char folder[4096];
-    em_status status = EM_OK;
-
-    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - file) + 1 : 1,
-             slash ? file : ".");
-    if (em_world_rank() == 0 && access(folder, W_OK | X_OK) != 0)
-        status = em_fail(EM_EUSAGE, "%s: cannot be written: %s: %s", file, folder, strerror(errno));
-    return em_agree(status);
+        status = em_place_clear(engine->place);
+    return status ? status : em_engine_make_output(engine);
 }
 
 static em_status run(em_engine *engine, em_run_mode mode)
 {
     const em_config *config = engine->config;
     em_standing standing = EM_STANDS_NOTHING;
-    em_status status = check_folder(config->output.file);
+    em_status status = em_grid_create(config->run.chains, config->run.shards, &engine->grid);
 
     if (!status)
-        status = em_grid_create(config->run.chains, config->run.shards, &engine->grid);
-    if (!status && mode == EM_RUN_RESUME)
-        status = em_checkpoint_look(config, &standing);
+        status = em_place_take(config, &engine->place);
+    if (!status)
+        status = em_checkpoint_look(config, engine->place, mode, &standing);
     engine->report->was_finished = standing == EM_STANDS_FINISHED;
     if (status || engine->report->was_finished)
-        return status ? status : em_draws_forget(config);
+        return status ? status : em_place_forget_draws(engine->place);
     status = em_engine_load(engine);
     if (!status)
-        status = begin(engine, mode, standing);
+        status = begin(engine, standing);
     engine->started = engine->last_checkpoint = em_clock();
     if (!status)
         status = sample(engine);
@@ -456,6 +453,7 @@ em_status em_run(const em_config *config, em_run_mode mode, em_progress *progres
     report->convergence.r_hat = report->convergence.ess = NAN;
     status = run(&engine, mode);
     em_output_destroy(&engine.output);
+    em_place_release(&engine.place);
     em_engine_destroy_chains(&engine);
     if (engine.model)
         config->model->destroy(engine.model);

@@ -7,11 +7,13 @@
 #include "run/driver.h"
 #include "run/monitor.h"
 #include "run/output.h"
+#include "run/place.h"
 #include "run/plan.h"
 
 /* Everything a run holds on one rank. */
 typedef struct em_engine {
     const em_config *config;
+    em_place *place;
     em_mass_options mass; /* those of the config; the structure of an earlier run's mass */
     em_grid *grid;
     em_model *model;
@@ -44,6 +46,9 @@ void em_engine_destroy_chains(em_engine *engine); /* Collective. */
 /* Where the chains begin: for each the first of its tries with a finite density and gradient, or
  * the positions of an earlier run. Collective. Errors, agreed: EM_EMODEL. */
 em_status em_engine_start_chains(em_engine *engine);
+
+/* Makes the output anew, empty, at its place; on failure there is none. Collective. */
+em_status em_engine_make_output(em_engine *engine);
 
 /* Writes what is buffered and saves the state, on the disk on return. Collective. */
 em_status em_engine_save(em_engine *engine);

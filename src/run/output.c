@@ -256,10 +256,9 @@ static em_status put_attributes(em_output *output)
     return status ? status : em_writer_put_text(writer, "created_at", output->created.text);
 }
 
-static em_status create_file(em_output *output, bool overwrite)
+static em_status create_file(em_output *output, const char *path)
 {
-    em_status status =
-        em_writer_create(output->grid, output->config->output.file, overwrite, &output->writer);
+    em_status status = em_writer_create(output->grid, path, true, &output->writer);
 
     if (!status)
         status = put_attributes(output);
@@ -272,8 +271,8 @@ static em_status create_file(em_output *output, bool overwrite)
     return status ? status : em_writer_flush(output->writer);
 }
 
-em_status em_output_create(const em_config *config, const em_grid *grid, em_model *model,
-                           const em_plan *plan, const em_created *created, bool overwrite,
+em_status em_output_create(const em_config *config, const char *path, const em_grid *grid,
+                           em_model *model, const em_plan *plan, const em_created *created,
                            em_output **out)
 {
     em_output *output = NULL;
@@ -290,7 +289,7 @@ em_status em_output_create(const em_config *config, const em_grid *grid, em_mode
     }
     status = em_agree(status);
     if (!status) {
-        status = create_file(output, overwrite);
+        status = create_file(output, path);
         if (status)
             em_writer_discard(&output->writer);
     }

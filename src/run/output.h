@@ -28,10 +28,10 @@ typedef struct em_verdict {
  * none of the posterior. */
 em_status em_output_width(const em_config *config, const em_model *model, em_width *width);
 
-/* Creates the file with all its groups, constant data and attributes; on failure it leaves none.
- * Collective. Errors: EM_EUSAGE (it exists), EM_EIO, EM_EMEMORY. */
-em_status em_output_create(const em_config *config, const em_grid *grid, em_model *model,
-                           const em_plan *plan, const em_created *created, bool overwrite,
+/* Writes the file `path` anew with all its groups, constant data and attributes; on failure it
+ * leaves none. Collective. Errors: EM_EIO, EM_EMEMORY. */
+em_status em_output_create(const em_config *config, const char *path, const em_grid *grid,
+                           em_model *model, const em_plan *plan, const em_created *created,
                            em_output **out);
 
 /* Takes what iteration `iteration` (from 0) left in the block: where it is a stored one, into the

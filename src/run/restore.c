@@ -6,16 +6,26 @@
 
 #include <string.h>
 
+/* Numbers of one draw. */
+static int64_t width_of(em_reader *reader)
+{
+    int64_t width = 0;
+
+    for (int64_t i = 0; i < em_reader_n_variable(reader); i++)
+        width += em_reader_variable_at(reader, i)->size;
+    return width;
+}
+
 /* Damaged draws are none; what only cannot be read now is a failure. */
 static em_status holds(const em_grid *grid, const char *path, const char *group, int64_t n_draw,
-                       bool *can)
+                       int64_t width, bool *can)
 {
     em_reader *reader = NULL;
     const em_status status = n_draw > 0 ? em_reader_open(path, group, &reader) : EM_OK;
 
     if (n_draw > 0)
         *can &= status == EM_OK && em_reader_n_chain(reader) == em_grid_n_chain(grid) &&
-                em_reader_n_draw(reader) >= n_draw;
+                em_reader_n_draw(reader) >= n_draw && (width < 0 || width_of(reader) == width);
     em_reader_close(&reader);
     return status == EM_EDATA ? EM_OK : status;
 }
@@ -30,11 +40,12 @@ em_status em_output_can_restore(const em_config *config, const em_grid *grid, co
 
     *can = true;
     for (int kind = 0; !status && kind < EM_N_KIND; kind++) {
+        const int64_t width = kind == EM_POSTERIOR ? plan->width.posterior : -1;
         if (!em_output_has(config, model, kind))
             continue;
-        status = holds(grid, path, em_sampling_group[kind], n_draw, can);
+        status = holds(grid, path, em_sampling_group[kind], n_draw, width, can);
         if (!status)
-            status = holds(grid, path, em_warmup_group[kind], n_warmup, can);
+            status = holds(grid, path, em_warmup_group[kind], n_warmup, width, can);
     }
     status = em_agree(status);
     cannot = !*can;

@@ -54,13 +54,15 @@ static em_status visit_engine(void *state, const em_visitor *visitor)
 em_status em_engine_save(em_engine *engine)
 {
     const double start = em_clock();
-    em_status status = em_output_flush(engine->output);
+    em_status status = em_place_check(engine->place);
 
+    if (!status)
+        status = em_output_flush(engine->output);
     if (!status)
         status = em_output_sync(engine->output);
     if (!status)
-        status = em_checkpoint_save(engine->config, engine->grid, engine->model->data_hash,
-                                    visit_engine, engine);
+        status = em_checkpoint_save(engine->place, engine->config, engine->grid,
+                                    engine->model->data_hash, visit_engine, engine);
     engine->last_checkpoint = em_clock();
     engine->longest_checkpoint = fmax(engine->longest_checkpoint, engine->last_checkpoint - start);
     engine->report->seconds.writing += engine->last_checkpoint - start;
@@ -73,36 +75,47 @@ static void warn(const char *what, const char *why)
         fprintf(stderr, "emass: warning: %s%s%s\n", what, *why ? ": " : "", why);
 }
 
-em_status em_engine_resume(em_engine *engine, bool *resumed)
+/* The draws that the checkpoint counts on, into an output made anew; nothing is moved before it is
+ * known that they are there. *can false: they are not. Collective. */
+static em_status restore_draws(em_engine *engine, bool *can)
 {
     const em_config *config = engine->config;
-    char *aside = NULL;
-    em_status status = em_checkpoint_restore(config, engine->grid, engine->model->data_hash,
-                                             visit_engine, engine, resumed);
+    const em_place *place = engine->place;
+    const char *path = NULL;
+    em_status status = em_checkpoint_find_draws(place, engine->model->data_hash, &path);
 
-    if (!status && !*resumed)
+    if (!status)
+        status = em_output_can_restore(config, engine->grid, engine->model, &engine->plan, path,
+                                       engine->done, can);
+    if (status || !*can)
+        return status;
+    status = em_place_set_aside(place);
+    if (!status)
+        status = em_engine_make_output(engine);
+    if (!status)
+        status = em_output_restore(engine->output, place->draws, engine->done, engine->monitor);
+    return status ? status : em_place_forget_draws(place);
+}
+
+em_status em_engine_resume(em_engine *engine, bool *resumed)
+{
+    em_restored restored;
+    em_status status =
+        em_checkpoint_restore(engine->place, engine->config, engine->grid, engine->model->data_hash,
+                              visit_engine, engine, &restored);
+
+    *resumed = !status && restored.found;
+    if (!status && !restored.found)
         warn("starting anew", em_error_text());
-    if (status || !*resumed)
+    if (status || !restored.found)
         return status;
     if (engine->done > engine->plan.total)
         return em_fail(EM_ECONFIG, "run.draws is %lld but the checkpoint has %lld",
                        (long long)engine->plan.n_draw,
                        (long long)em_plan_stored(&engine->plan, engine->done));
-    status = em_agree(em_beside(config, ".draws", &aside));
-    if (!status)
-        status = em_draws_set_aside(config);
-    if (!status)
-        status = em_output_can_restore(config, engine->grid, engine->model, &engine->plan, aside,
-                                       engine->done, resumed);
+    engine->ended = engine->ended && !restored.new_rule;
+    status = restore_draws(engine, resumed);
     if (!status && !*resumed)
         warn("starting anew: the draws of the checkpoint are not to be had", em_error_text());
-    if (!status && *resumed)
-        status = em_output_create(config, engine->grid, engine->model, &engine->plan,
-                                  &engine->created, true, &engine->output);
-    if (!status && *resumed)
-        status = em_output_restore(engine->output, aside, engine->done, engine->monitor);
-    if (!status && *resumed)
-        status = em_draws_forget(config);
-    em_release(&aside);
     return status;
 }

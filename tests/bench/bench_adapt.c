@@ -11,8 +11,8 @@
 #include "math/rng.h"
 #include "par/grid.h"
 #include "par/world.h"
-#include "run/checkpoint.h"
 #include "run/driver.h"
+#include "run/place.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -176,9 +176,8 @@ static double ess_per_gradient(const char *estimator, int64_t n_draw, int64_t wa
         require(em_config_parse("bench.yaml", yaml, 0, NULL, &config));
         require(em_run(config, EM_RUN_OVERWRITE, NULL, &report));
         ess[seed - 1] = report.convergence.ess / (10.0 * 4 * (double)n_draw);
-        require(em_checkpoint_forget(config));
+        require(em_place_remove(config));
         em_config_destroy(&config);
-        unlink(file);
     }
     qsort(ess, 3, sizeof *ess, compare_doubles);
     return ess[1];

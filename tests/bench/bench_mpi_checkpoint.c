@@ -5,10 +5,8 @@
 #include "bench.h"
 
 #include "par/world.h"
-#include "run/checkpoint.h"
 #include "run/driver.h"
-
-#include <unistd.h>
+#include "run/place.h"
 
 static const char yaml[] = "model: {name: gaussian, dim: 100000, condition: 10}\n"
                            "sampler: {name: hmc, leapfrog_steps: 5}\n"
@@ -34,9 +32,8 @@ int main(int argc, char **argv)
         snprintf(name, sizeof name, "HMC step of dimension 1e5 on %d ranks", em_world_size());
         print_figure(name, report.seconds.sampling / (105.0 * 5 * 8 / em_world_size()) * 1e3,
                      "ms per leapfrog step and chain", NAN);
-        unlink("bench_mpi_checkpoint.h5");
     }
-    require(em_checkpoint_forget(config));
+    require(em_place_remove(config));
     em_config_destroy(&config);
     em_world_stop();
     return EXIT_SUCCESS;

@@ -5,11 +5,10 @@
 #include "bench.h"
 
 #include "par/world.h"
-#include "run/checkpoint.h"
 #include "run/driver.h"
+#include "run/place.h"
 
 #include <string.h>
-#include <unistd.h>
 
 static const char yaml[] = "model: {name: logistic, n: 20000, intercept: false}\n"
                            "sampler: {name: hmc}\n"
@@ -36,9 +35,8 @@ int main(int argc, char **argv)
         snprintf(name, sizeof name, "share of exchange, M-steps and diagnostics on %d ranks",
                  em_world_size());
         print_figure(name, 100 * (s->exchange + s->m_step + s->diagnostics) / s->total, "%", NAN);
-        unlink("bench_mpi_run.h5");
     }
-    require(em_checkpoint_forget(config));
+    require(em_place_remove(config));
     em_config_destroy(&config);
     em_world_stop();
     return EXIT_SUCCESS;

@@ -60,11 +60,11 @@ for fault in config:1 data:1 allocate:1:5 allocate:0:60 allocate:1:300 \
     model:1:100 hdf5-create:1:7 hdf5-attribute:1:20 hdf5-array:1:3 hdf5-fill:1:2 \
     hdf5-write:1:4 hdf5-flush:1:4 hdf5-close:1 hdf5-open:0 \
     checkpoint-create:1 checkpoint-write:1:5 checkpoint-close:1 checkpoint-seal:0:2 \
-    file-rename:0:2 file-copy:0; do
+    file-rename:0:2 file-copy:0 file-create:0 lock-create:0 lock-write:0 lock-write:0:2; do
     check "EMASS_FAULT=$fault" within 10 fresh "$fault"
 done
 check 'a run that is interrupted before the last copy' almost_done
-for fault in allocate:1:150 hdf5-open:0 hdf5-read:1 checkpoint-open:1 checkpoint-read:1:4 \
+for fault in file-create:0 lock-write:0 allocate:1:150 hdf5-open:0 hdf5-read:1 checkpoint-open:1 checkpoint-read:1:4 \
     file-rename:0 file-remove:0; do
     check "a restart with EMASS_FAULT=$fault" within 10 restarted "$fault"
 done

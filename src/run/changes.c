@@ -1,0 +1,171 @@
+#include "run/changes.h"
+
+#include "base/field.h"
+#include "base/memory.h"
+#include "run/yaml.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Two configs as they are kept, and the keys that were found to differ. */
+typedef struct comparison {
+    em_yaml *old, *new;
+    em_changes *changes;
+    FILE *keys;
+} comparison;
+
+static void note(const comparison *c, const char *section, const char *option)
+{
+    fprintf(c->keys, "%s%s.%s", ftell(c->keys) > 0 ? ", " : "", section, option);
+}
+
+/* ---------------------------------------------------------------- values */
+
+/* The value of an option in the one way of writing it; NULL where it cannot be one. */
+static em_status write_canonical(const em_field *field, const em_value *value, char **text)
+{
+    em_field alone[2] = {*field, {.name = NULL}};
+    void *options = NULL;
+    char *written = NULL;
+    size_t length;
+    em_status status = em_allocate(1, 64, &options);
+    FILE *out = open_memstream(&written, &length);
+
+    *text = NULL;
+    alone[0].offset = 0;
+    if (!status && !out)
+        status = em_fail(EM_EMEMORY, "out of memory while comparing configs");
+    if (!status && em_field_read(alone, value, options) == EM_OK) {
+        em_field_write(alone, options, out);
+        status = fflush(out) == 0 ? em_copy_text(written, text)
+                                  : em_fail(EM_EMEMORY, "out of memory while comparing configs");
+    }
+    if (options)
+        em_field_release(alone, options);
+    if (out)
+        fclose(out);
+    free(written);
+    em_release(&options);
+    return status;
+}
+
+/* The same of what stands in a config, or of the default. */
+static em_status get_canonical(em_yaml *yaml, const char *section, const em_field *field,
+                               char **text)
+{
+    char *key = NULL;
+    em_status status = em_format_text(&key, "%s.%s", section, field->name);
+
+    *text = NULL;
+    if (!status && !em_yaml_find(yaml, key) && field->fallback)
+        status = em_yaml_put(yaml, "default", key, field->fallback);
+    if (!status && em_yaml_find(yaml, key))
+        status = write_canonical(field, &em_yaml_find(yaml, key)->value, text);
+    em_release(&key);
+    return status;
+}
+
+static em_status compare_option(const comparison *c, const em_section *section,
+                                const em_field *field)
+{
+    char *old = NULL, *new = NULL;
+    em_status status = get_canonical(c->old, section->name, field, &old);
+
+    if (!status)
+        status = get_canonical(c->new, section->name, field, &new);
+    if (!status && !(old && new &&strcmp(old, new) == 0)) {
+        if (!field->may_change)
+            note(c, section->name, field->name);
+        if (strcmp(section->name, "stop") == 0 && strcmp(field->name, "max_time") != 0)
+            c->changes->stop_rule = true;
+    }
+    em_release(&old);
+    em_release(&new);
+    return status;
+}
+
+/* ---------------------------------------------------------------- sections */
+
+static bool is_chosen(const em_yaml *yaml, const em_section *section)
+{
+    char key[64];
+    const em_yaml_entry *entry;
+
+    snprintf(key, sizeof key, "%s.name", section->name);
+    entry = em_yaml_find(yaml, key);
+    return entry && entry->value.kind == EM_VALUE_SCALAR &&
+           strcmp(entry->value.text.value[0], section->chosen) == 0;
+}
+
+/* Options that this version does not have. */
+static void note_unknown(const comparison *c, const em_section *section)
+{
+    const size_t length = strlen(section->name);
+
+    for (int64_t i = 0; i < c->old->count; i++) {
+        const em_yaml_entry *entry = &c->old->entry[i];
+        const char *option = entry->key + length + 1;
+        if (strncmp(entry->key, section->name, length) != 0 || entry->key[length] != '.' ||
+            entry->value.kind == EM_VALUE_MAPPING)
+            continue;
+        if (!(section->chosen && strcmp(option, "name") == 0) &&
+            !em_field_find(section->fields, option))
+            note(c, section->name, option);
+    }
+}
+
+static em_status compare_section(const comparison *c, const em_section *section)
+{
+    em_status status = EM_OK;
+
+    if (section->chosen && !is_chosen(c->old, section)) {
+        note(c, section->name, "name");
+        return EM_OK;
+    }
+    note_unknown(c, section);
+    for (const em_field *field = section->fields; !status && field && field->name; field++)
+        status = compare_option(c, section, field);
+    return status;
+}
+
+static em_status compare_all(const comparison *c, const em_config *config)
+{
+    em_section section[EM_N_SECTION];
+    em_status status = EM_OK;
+
+    em_config_sections(config, section);
+    for (int i = 0; !status && i < EM_N_SECTION; i++)
+        status = compare_section(c, &section[i]);
+    return status;
+}
+
+em_status em_changes_find(const em_config *config, const char *stored, em_changes *out)
+{
+    char *keys = NULL;
+    size_t length = 0;
+    comparison c = {.changes = out, .keys = open_memstream(&keys, &length)};
+    em_status status =
+        c.keys ? EM_OK : em_fail(EM_EMEMORY, "out of memory while comparing configs");
+
+    *out = (em_changes){.refused = NULL};
+    if (!status)
+        status = em_yaml_parse("the config", config->stored, &c.new);
+    if (!status && em_yaml_parse("an old config", stored, &c.old) == EM_OK)
+        status = compare_all(&c, config);
+    else if (!status)
+        fputs("all of an unreadable config", c.keys);
+    if (c.keys && fclose(c.keys) != 0 && !status)
+        status = em_fail(EM_EMEMORY, "out of memory while comparing configs");
+    if (!status && length > 0)
+        status = em_copy_text(keys, &out->refused);
+    free(keys);
+    em_yaml_destroy(&c.old);
+    em_yaml_destroy(&c.new);
+    return status;
+}
+
+void em_changes_release(em_changes *changes)
+{
+    em_release(&changes->refused);
+}
