@@ -382,13 +382,6 @@ static em_status settle(em_adapt *adapt, em_sampler *sampler, em_target *target,
 
 /* ---------------------------------------------------------------- E-step */
 
-static void begin_e_step(em_adapt *adapt, int64_t done)
-{
-    memset(adapt->accumulator, 0,
-           (size_t)(adapt->n_local_chain * adapt->n_accumulator) * sizeof(double));
-    adapt->e_step_from = done;
-}
-
 /* The first centre is the mean of where the chains stand. */
 em_status em_adapt_start(em_adapt *adapt, em_sampler *sampler, em_target *target, em_block *block)
 {
@@ -407,7 +400,9 @@ em_status em_adapt_start(em_adapt *adapt, em_sampler *sampler, em_target *target
             memcpy(adapt->pools[c].centre, block->theta + c * block->stride,
                    (size_t)adapt->dim * sizeof(double));
     }
-    begin_e_step(adapt, adapt->schedule.first);
+    memset(adapt->accumulator, 0,
+           (size_t)(adapt->n_local_chain * adapt->n_accumulator) * sizeof(double));
+    adapt->e_step_from = adapt->schedule.first;
     if (!status)
         status = settle(adapt, sampler, target, block, 0);
     return status;
@@ -509,12 +504,8 @@ static bool m_step_is_due(const em_adapt *adapt, int64_t done)
 static em_status m_step(em_adapt *adapt, int64_t done)
 {
     const double start = em_clock();
-    bool refused;
-    em_status status = em_take_m_step(adapt, done, &refused);
+    const em_status status = em_take_m_step(adapt, done);
 
-    /* A window too short for an estimate goes on into the next one. */
-    if (!status && !(refused && adapt->estimator->windowed))
-        begin_e_step(adapt, done);
     em_publish_to_chains(adapt);
     adapt->m_step_seconds += em_clock() - start;
     return status;

@@ -58,11 +58,11 @@ struct em_adapt {
 
 /*
  * The M-step of all pools after `done` iterations: estimates from the accumulators, averages them
- * in, guards and publishes them, and records what was done. *refused: the samples of the one shared
- * pool did not allow an estimate, its mass is kept. Collective. Errors: EM_EMEMORY, EM_ENUMERIC,
- * agreed.
+ * in, guards and publishes them, records what was done, and begins the next E-step. A pool whose
+ * samples did not allow an estimate keeps its mass, and of a window, the samples: it goes on into
+ * the next one. Collective. Errors: EM_EMEMORY, EM_ENUMERIC, agreed.
  */
-em_status em_take_m_step(em_adapt *adapt, int64_t done, bool *refused);
+em_status em_take_m_step(em_adapt *adapt, int64_t done);
 
 /* Where the sums of a thermostat are among the accumulators of a chain. Local. */
 int64_t em_thermostat_sums(const em_adapt *adapt);

@@ -109,11 +109,31 @@ static em_status publish(em_adapt *adapt, em_pool *pool, const double *accumulat
     return EM_OK;
 }
 
+/* Forgets the samples of the chains of a pool, but for a window too short for an estimate, which
+ * goes on into the next one. */
+static void begin_e_step(em_adapt *adapt, bool refused, int64_t chain, int64_t n_chain)
+{
+    if (refused && adapt->estimator->windowed)
+        return;
+    memset(adapt->accumulator + chain * adapt->n_accumulator, 0,
+           (size_t)(n_chain * adapt->n_accumulator) * sizeof(double));
+}
+
+static void apply_interval_rule(em_adapt *adapt)
+{
+    const double *accumulator = adapt->pooled + adapt->n_estimator + adapt->dim;
+    const double step = (double)adapt->s_count / adapt->options->rule_s_i;
+
+    if (adapt->options->s_count_rule == EM_S_COUNT_INTERVAL &&
+        em_interval_holds(adapt->options, adapt->pools->mass, accumulator, adapt->sample))
+        adapt->s_count += (int64_t)ceil(step);
+}
+
 /*
  * The M-step of all chains together: rank 0 computes and the others are told, so that a cluster of
  * unlike processors agrees on every bit. Collective.
  */
-static em_status shared_m_step(em_adapt *adapt, int64_t done, bool *refused)
+static em_status shared_m_step(em_adapt *adapt, int64_t done)
 {
     struct {
         em_status status;
@@ -134,8 +154,12 @@ static em_status shared_m_step(em_adapt *adapt, int64_t done, bool *refused)
     em_broadcast(adapt->estimate,
                  (size_t)em_mass_size(adapt->structure, adapt->dim) * sizeof(double));
     pool->m_step[adapt->n_m_step] = result.record;
-    *refused = result.status > 0;
-    return em_agree(*refused ? EM_OK : publish(adapt, pool, adapt->pooled));
+    status = em_agree(result.status > 0 ? EM_OK : publish(adapt, pool, adapt->pooled));
+    if (!status && !result.status)
+        apply_interval_rule(adapt);
+    if (!status)
+        begin_e_step(adapt, result.status > 0, 0, adapt->n_local_chain);
+    return status;
 }
 
 /* Every chain for itself. Collective only in that ranks agree. */
@@ -147,32 +171,22 @@ static em_status lone_m_steps(em_adapt *adapt, int64_t done)
         const double *accumulator = adapt->accumulator + i * adapt->n_accumulator;
         em_pool *pool = &adapt->pools[i];
         status = estimate(adapt, pool, accumulator, done, &pool->m_step[adapt->n_m_step]);
+        const bool refused = status > 0;
         if (!status)
             status = publish(adapt, pool, accumulator);
+        if (status >= 0)
+            begin_e_step(adapt, refused, i, 1);
     }
     return em_agree(status);
 }
 
-static void apply_interval_rule(em_adapt *adapt)
+em_status em_take_m_step(em_adapt *adapt, int64_t done)
 {
-    const double *accumulator = adapt->pooled + adapt->n_estimator + adapt->dim;
-    const double step = (double)adapt->s_count / adapt->options->rule_s_i;
+    const em_status status = adapt->shares ? shared_m_step(adapt, done) : lone_m_steps(adapt, done);
 
-    if (adapt->options->s_count_rule == EM_S_COUNT_INTERVAL &&
-        em_interval_holds(adapt->options, adapt->pools->mass, accumulator, adapt->sample))
-        adapt->s_count += (int64_t)ceil(step);
-}
-
-em_status em_take_m_step(em_adapt *adapt, int64_t done, bool *refused)
-{
-    em_status status;
-
-    *refused = false;
-    status = adapt->shares ? shared_m_step(adapt, done, refused) : lone_m_steps(adapt, done);
     if (status)
         return status;
+    adapt->e_step_from = done;
     adapt->n_m_step++;
-    if (adapt->shares && !*refused)
-        apply_interval_rule(adapt);
     return EM_OK;
 }

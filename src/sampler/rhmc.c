@@ -104,7 +104,9 @@ static double energy(const rhmc_sampler *s)
            em_riemann_kinetic(s->riemann, s->momentum);
 }
 
-/* Puts chain c at the start of a trajectory: p ~ N(0, G), with normals that are in `fresh`. */
+/* Puts chain c at the start of a trajectory: p ~ N(0, G), with normals that are in `fresh`. Where G
+ * is not positive definite there is no such momentum, and the energy is that of position alone: the
+ * factor at hand is of another place, or of another chain. */
 static em_status start(rhmc_sampler *s, const em_step_context *context, const em_block *block,
                        int64_t c)
 {
@@ -116,9 +118,12 @@ static em_status start(rhmc_sampler *s, const em_step_context *context, const em
     memcpy(s->gradient, block->gradient + row, bytes);
     memset(s->momentum, 0, bytes);
     s->log_density = block->log_density[c];
-    em_riemann_add_noise(s->riemann, 1, s->fresh + row, s->momentum);
+    s->initial_energy = -s->log_density;
+    if (!status) {
+        em_riemann_add_noise(s->riemann, 1, s->fresh + row, s->momentum);
+        s->initial_energy = energy(s);
+    }
     memcpy(s->fresh + row, s->momentum, bytes);
-    s->initial_energy = energy(s);
     return status;
 }
 

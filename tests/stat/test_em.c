@@ -312,6 +312,53 @@ START_TEST(hmc_em_learns_nothing)
 }
 END_TEST
 
+/* ---- an estimate that is refused ---- */
+
+/* As warm_up, but before iteration `until` chain 3 has a gradient that samples are made of in
+ * iteration 20 alone: one sample is too few for an estimate. */
+static void warm_up_blind(engine *e, int64_t until)
+{
+    int64_t meeting = em_adapt_next_meeting(e->adapt, 0);
+
+    while (e->iteration < e->config->run.warmup) {
+        const int64_t t = e->iteration;
+        double *g = e->block->gradient + 3 * e->block->stride, kept = 0;
+        iterate(e);
+        kept = g[0];
+        if (t < until && t != 20)
+            g[0] = NAN;
+        ck_assert_int_eq(em_adapt_observe(e->adapt, e->target, e->block, t), EM_OK);
+        g[0] = kept;
+        if (e->iteration < meeting)
+            continue;
+        ck_assert_int_eq(em_adapt_meet(e->adapt, e->sampler, e->target, e->block, meeting), EM_OK);
+        meeting = em_adapt_next_meeting(e->adapt, meeting);
+    }
+}
+
+/* With share: none the window of a chain whose samples do not allow an estimate goes on into the
+ * next one, as that of all chains does; the others begin anew. */
+START_TEST(a_refused_window_goes_on)
+{
+    engine e;
+
+    open_engine("sampler: {name: hmc}\n"
+                "mass: {share: none, s_count: 50, init_buffer: 10, term_buffer: 10}\n"
+                "run: {warmup: 170}\n",
+                NONE, 1, &e);
+    warm_up_blind(&e, 60);
+    ck_assert_int_eq(em_adapt_n_m_step(e.adapt), 2);
+    const em_m_step *alone = em_adapt_m_steps(e.adapt, 3), *other = em_adapt_m_steps(e.adapt, 4);
+    ck_assert_double_eq(alone[0].iteration, 60);
+    ck_assert_double_eq(alone[0].n_sample, 1);
+    ck_assert_double_eq(alone[0].kappa, 0);
+    ck_assert_double_eq(alone[1].n_sample, 101);
+    ck_assert_double_eq(other[0].n_sample, 50);
+    ck_assert_double_eq(other[1].n_sample, 100);
+    close_engine(&e);
+}
+END_TEST
+
 /* ---- the noise that is published to kernels ---- */
 
 /* Its elements V_ij are means of n products of Gaussian-like numbers, of standard deviation below
@@ -366,6 +413,7 @@ int main(int argc, char **argv)
     tcase_add_loop_test(em, hmc_em_learns_nothing, 0, 4);
     tcase_add_loop_test(em, noise_is_published, 0, 4);
     tcase_add_test(em, noise_needs_minibatches);
+    tcase_add_test(em, a_refused_window_goes_on);
     suite_add_tcase(suite, em);
     failed = run_suite(suite, CK_NOFORK);
     em_grid_destroy(&grid);

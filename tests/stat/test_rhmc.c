@@ -232,6 +232,60 @@ START_TEST(leapfrog_preserves_volume)
 }
 END_TEST
 
+/* ---- where there is no metric ---- */
+
+static em_status add_metric_with_a_hole(em_model *model, bool prior, const double *theta,
+                                        double *metric, double *derivative)
+{
+    const em_status status = add_metric(model, prior, theta, metric, derivative);
+
+    if (theta[0] > 2)
+        metric[0] = -1;
+    return status;
+}
+
+static const em_model_ops holed_ops = {.name = "holed",
+                                       .add_prior = add_prior,
+                                       .add_likelihood = noisy_add_likelihood,
+                                       .add_metric = add_metric_with_a_hole};
+
+/* Energy and momentum of chain 3, which begins in the hole, after an iteration in a block of the
+ * chains from `first` to 3. */
+static void in_the_hole(int64_t first, double *energy, double *momentum)
+{
+    fixture f;
+    kernel_bench b;
+
+    open_fixture("name: rhmc", 0, 1, &f);
+    f.model.law.base.ops = &holed_ops;
+    bench_open(&f.model.law.base, grid, &f.run, &b);
+    b.block->first_chain = first;
+    b.block->n_chain = 4 - first;
+    start_anywhere(b.block, first, &b);
+    b.block->theta[(3 - first) * b.block->stride] = 2.5;
+    bench_start(&b);
+    iterate_bench(&b, 1);
+    *energy = b.block->stat[EM_STAT_ENERGY][3 - first];
+    memcpy(momentum, b.block->momentum + (3 - first) * b.block->stride, DIM * sizeof *momentum);
+    ck_assert_double_eq(b.block->stat[EM_STAT_DIVERGING][3 - first], 1);
+    b.block->n_chain = N_CHAIN;
+    bench_close(&b);
+    close_fixture(&f);
+}
+
+/* Its energy is that of its position, whoever moved before it. */
+START_TEST(without_a_metric_a_chain_is_its_own)
+{
+    double alone, together, p_alone[DIM], p_together[DIM];
+
+    in_the_hole(3, &alone, p_alone);
+    in_the_hole(1, &together, p_together);
+    ck_assert(isfinite(alone));
+    ck_assert_double_eq(alone, together);
+    ck_assert_mem_eq(p_alone, p_together, sizeof p_alone);
+}
+END_TEST
+
 /* ---- the laws ---- */
 
 static observable *const moment[3] = {moment_00, moment_01, moment_11};
@@ -438,6 +492,7 @@ int main(int argc, char **argv)
     tcase_add_loop_test(path_case, leapfrog_is_reversible, 0, 2);
     tcase_add_loop_test(path_case, leapfrog_preserves_volume, 0, 2);
     tcase_set_timeout(law_case, 60);
+    tcase_add_test(law_case, without_a_metric_a_chain_is_its_own);
     tcase_add_loop_test(law_case, rhmc_has_the_law, 0, 4);
     tcase_add_loop_test(law_case, rhmc_with_one_round_fails, 0, 4);
     tcase_add_loop_test(law_case, sgrnphmc_has_the_law_at_a_small_step, 0, 4);
