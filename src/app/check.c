@@ -5,6 +5,7 @@
 #include "math/rng.h"
 #include "par/world.h"
 #include "run/output.h"
+#include "run/same.h"
 #include "target/target.h"
 
 #include <math.h>
@@ -205,7 +206,8 @@ static em_status load(checker *check, em_plan *plan)
         check->scratch = check->theta + 3 * stride;
         status = em_plan_create(config, width, plan);
     }
-    return em_agree(status);
+    status = em_agree(status);
+    return status ? status : em_same_data(check->model);
 }
 
 static em_status check_config(const em_config *config)

@@ -155,7 +155,7 @@ static em_status compare_group(const char *old_path, const char *new_path, const
 static em_status run_and_compare(const verify_command *command, const em_config *config)
 {
     em_report report;
-    em_status status = em_run(config, EM_RUN_OVERWRITE, NULL, &report), removed;
+    em_status status = em_run(config, EM_RUN_VERIFY, NULL, &report), removed;
 
     if (!status && em_world_rank() == 0) {
         status = compare_group(command->path, config->output.file, "posterior");

@@ -3,6 +3,7 @@
  * site fail on that rank. The sites:
  *
  *   config, data, allocate, model    parsing, reading a data file, memory, a density
+ *   position                         with shards: a chain strays by one bit on this rank
  *   hdf5-create                      a file, group or dataset of the output
  *   hdf5-attribute, hdf5-array       what is written once
  *   hdf5-fill, hdf5-write            room for draws; draws

@@ -251,6 +251,11 @@ void em_grid_sum_shards(const em_grid *grid, int64_t n, double *x)
                       MPI_SUM, grid->shards);
 }
 
+void em_grid_copy_first_shard(const em_grid *grid, int64_t n, uint64_t *x)
+{
+    MPI_Bcast(x, (int)n, MPI_UINT64_T, 0, grid->shards);
+}
+
 em_status em_grid_share_failure(const em_grid *grid, em_status status)
 {
     struct {

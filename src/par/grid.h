@@ -50,6 +50,9 @@ void em_grid_maximum(const em_grid *grid, int64_t n, double *x);
  * over the shard ranks. */
 void em_grid_sum_shards(const em_grid *grid, int64_t n, double *x);
 
+/* Copies x [n] of the first rank of the group to its others. Collective over the shard ranks. */
+void em_grid_copy_first_shard(const em_grid *grid, int64_t n, uint64_t *x);
+
 /* For the ranks of a group, where a sum has told them that one of them failed: all return the
  * status of the lowest failing one and have its message, with its rank. Collective over the shard
  * ranks. */

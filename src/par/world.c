@@ -162,6 +162,24 @@ em_status em_agree_at(em_status status, const char *file, int line)
     return status;
 }
 
+void em_world_list(bool mine, size_t size, char *text)
+{
+    enum { MOST = 8 };
+    int count = 0, last = -1, rank;
+
+    text[0] = '\0';
+    for (; count <= MOST; last = rank, count++) {
+        rank = mine && world.rank > last ? world.rank : INT_MAX;
+        MPI_Allreduce(MPI_IN_PLACE, &rank, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+        if (rank == INT_MAX)
+            return;
+        const size_t length = strlen(text);
+        snprintf(text + length, size - length, count == 0 ? "rank %d" : ", %d", rank);
+        if (count == MOST)
+            snprintf(text + length, size - length, ", ...");
+    }
+}
+
 void em_broadcast(void *data, size_t bytes)
 {
     char *next = data;

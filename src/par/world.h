@@ -35,6 +35,10 @@ void em_world_catch_signals(void);
 /* True when any rank had been signalled at the last em_agree: the same on all ranks. Local. */
 bool em_world_interrupted(void);
 
+/* Writes the ranks whose `mine` is true, as "rank 1, 3, 4, ...", into text [size] on all
+ * ranks; "" when there is none. Collective. */
+void em_world_list(bool mine, size_t size, char *text);
+
 /* Copies `bytes` bytes of rank 0 to all. Collective. */
 void em_broadcast(void *data, size_t bytes);
 

@@ -7,6 +7,7 @@
 #include "math/linalg.h"
 #include "par/world.h"
 #include "run/engine.h"
+#include "run/same.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -231,6 +232,8 @@ static em_status sample(em_engine *engine)
 
         status = run_segment(engine, end);
         const bool interrupted = em_world_interrupted();
+        if (!status && engine->watchful && end == near)
+            status = em_same_chains(engine);
         if (!status && end == meeting && end <= plan->warmup)
             status =
                 em_adapt_meet(engine->adapt, engine->sampler, engine->target, engine->block, end);
@@ -448,6 +451,11 @@ em_status em_run(const em_config *config, em_run_mode mode, em_progress *progres
     em_locale locale = em_locale_enter();
     em_status status;
 
+#ifdef EM_DEBUG
+    engine.watchful = true;
+#else
+    engine.watchful = mode == EM_RUN_VERIFY;
+#endif
     em_linalg_single_thread(); /* ranks are the parallelism; and threads would change the bits */
     memset(report, 0, sizeof *report);
     report->convergence.r_hat = report->convergence.ess = NAN;

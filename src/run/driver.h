@@ -17,6 +17,7 @@ typedef struct em_seconds {
 typedef enum em_run_mode {
     EM_RUN_NEW,       /* it is an error */
     EM_RUN_OVERWRITE, /* replace it */
+    EM_RUN_VERIFY,    /* replace it, and compare the ranks of a group whenever chains meet */
     EM_RUN_RESUME     /* go on from its checkpoint, else replace it */
 } em_run_mode;
 

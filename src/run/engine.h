@@ -32,6 +32,7 @@ typedef struct em_engine {
     double *unreported; /* [n_local_chain] draws of sampling whose report failed */
     int64_t done;       /* iterations */
     bool ended;         /* by the stop rule */
+    bool watchful;      /* the ranks of a group are compared whenever chains meet */
     double started, last_checkpoint, longest_checkpoint; /* clock, clock, seconds */
 } em_engine;
 

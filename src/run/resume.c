@@ -2,6 +2,7 @@
 #include "diag/diag.h"
 #include "par/world.h"
 #include "run/engine.h"
+#include "run/same.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -54,8 +55,10 @@ static em_status visit_engine(void *state, const em_visitor *visitor)
 em_status em_engine_save(em_engine *engine)
 {
     const double start = em_clock();
-    em_status status = em_place_check(engine->place);
+    em_status status = em_same_chains(engine);
 
+    if (!status)
+        status = em_place_check(engine->place);
     if (!status)
         status = em_output_flush(engine->output);
     if (!status)

@@ -5,6 +5,7 @@
 #include "par/world.h"
 #include "run/engine.h"
 #include "run/initial.h"
+#include "run/same.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -43,6 +44,8 @@ em_status em_engine_load(em_engine *engine)
     if (!status)
         status = em_plan_create(engine->config, width, &engine->plan);
     status = em_agree(status);
+    if (!status)
+        status = em_same_data(engine->model);
     if (!status)
         warn_of_minibatch(engine);
     return status;
