@@ -4,7 +4,7 @@
 # shellcheck source=tests/run/lib.sh disable=SC2317,SC2016
 . "$(dirname "$0")/lib.sh"
 project=$(cd "$(dirname "$0")/../.." && pwd)
-cp -r "$project"/{Makefile,include,src,README.md} "$scratch" && cd "$scratch" || exit 1
+cp -pr "$project"/{Makefile,include,src,README.md} "$scratch" && cd "$scratch" || exit 1
 mkdir built && cp -pr "$build"/{obj,libemass.a,flags,sources,version.h} built # the rest is compiled anew
 
 sed -n '/^```c$/,/^```$/p' README.md | sed '1d;$d' >src/model/lighthouse.c
