@@ -6,7 +6,7 @@ export EMASS_CLUSTER=$scratch/cluster EMASS=$emass SOURCE_DATE_EPOCH=0
 mkdir "$scratch/slurm" "$scratch/plain"
 trap '"$project/tests/cluster" down; rm -rf "$scratch"' EXIT
 
-if [ "$(id -u)" != 0 ] || ! command -v slurmctld slurmd sbatch munged >/dev/null; then
+if [ "$(id -u)" != 0 ] || ! have slurmctld slurmd sbatch munged; then
     skip "jobs on Slurm" "needs root, slurmctld, slurmd, slurm-client and munge"
     finish
 fi

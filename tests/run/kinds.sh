@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Every kind of file at every path that a run opens: folders, FIFOs, sockets, devices, links. None blocks,
-# each is refused in one line that says what it is, with status 2, and stays what it was.   timeout: 600
+# each is refused in one line that says what it is, with status 2, and stays what it was.
 # shellcheck source=tests/run/lib.sh disable=SC2317
 . "$(dirname "$0")/lib.sh"
 python=$(cd "$(dirname "$0")/../.." && pwd)/analysis/venv/bin/python
@@ -28,7 +28,7 @@ make() { # KIND PATH
 refuses() { # KIND ARGUMENT...: status 2, soon, in one line that names the kind
     local kind=$1 status=0
     shift
-    timeout 60 "$emass" "$@" >out 2>err || status=$?
+    limited "$emass" "$@" >out 2>err || status=$?
     cat err
     [ "$status" = 2 ] && [ ! -s out ] && [ "$(wc -l <err)" = 1 ] && grep -q "thing.*found a $kind" err
 }
@@ -42,13 +42,13 @@ input() { # KIND ARGUMENT...
 }
 
 config_from_pipe() {
-    timeout 100 "$emass" run <(cat plain.yaml) --output pipe.h5 --quiet && rm pipe.h5*
+    limited "$emass" run <(cat plain.yaml) --output pipe.h5 --quiet && rm pipe.h5*
 }
 
 silent_pipe() { # one that nobody writes into
     local status=0
     mkfifo thing
-    timeout 100 "$emass" run thing 2>err || status=$?
+    limited "$emass" run thing 2>err || status=$?
     cat err
     rm thing
     [ "$status" = 2 ] && grep -q 'thing: a FIFO that nothing has come from' err

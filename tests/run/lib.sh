@@ -95,6 +95,11 @@ sanitized() { # TARGET...
         make --silent -j"$(nproc)" MODE=asan B="$build/asan" CFLAGS="$flags" "${@/#/$build/asan/}"
 }
 
+have() { # PROGRAM...: all of them
+    local program
+    for program; do command -v "$program" >/dev/null || return 1; done
+}
+
 finish() {
     echo "1..$number"
     exit $((failures > 0))

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What was silent, or taken for something else, is one line: usage, config and data errors end with
-# status 2, say what they found, and leave nothing behind; on several ranks too. timeout: 300
+# status 2, say what they found, and leave nothing behind; on several ranks too.
 # shellcheck disable=SC2317 # functions are called by `check`
 # shellcheck source=tests/run/lib.sh
 . tests/run/lib.sh
@@ -15,7 +15,7 @@ refuses() { # RANKS WHAT ARGUMENT...
     local ranks=$1 what=$2 before status
     shift 2
     before=$(ls)
-    timeout 120 "$emass" run --ranks "$ranks" --progress none "$@" >"$scratch/out" 2>"$scratch/err"
+    limited "$emass" run --ranks "$ranks" --progress none "$@" >"$scratch/out" 2>"$scratch/err"
     status=$?
     cat "$scratch/err"
     [ "$status" = 2 ] && [ ! -s "$scratch/out" ] && [ "$(wc -l <"$scratch/err")" = 1 ] &&
@@ -25,7 +25,7 @@ refuses() { # RANKS WHAT ARGUMENT...
 warns() { # WHAT ARGUMENT...: once, and goes on
     local what=$1
     shift
-    timeout 120 "$emass" run --ranks 2 --progress none --overwrite --output w.h5 "$@" \
+    limited "$emass" run --ranks 2 --progress none --overwrite --output w.h5 "$@" \
         >/dev/null 2>"$scratch/err" &&
         [ "$(grep -cF -- "$what" "$scratch/err")" = 1 ]
 }
@@ -46,7 +46,7 @@ check 'dim beside a matrix' refuses 1 'p.csv:1: found 2 x 2 numbers, expected 3 
     --set model.precision=p.csv
 check 'condition beside a matrix' refuses 1 'found condition beside a file' g.yaml \
     --set model.dim=auto --set model.covariance=p.csv --set model.condition=3
-check 'the dimension of a matrix' timeout 60 "$emass" check g.yaml --set model.dim=auto \
+check 'the dimension of a matrix' limited "$emass" check g.yaml --set model.dim=auto \
     --set model.precision=p.csv
 check 'from_positions alone' refuses 1 'mass.from_positions: found true without mass.from' g.yaml \
     --set mass.from_positions=true
@@ -57,5 +57,5 @@ check 'a name that is not set' env -u EMASS_DATA "$BASH" -c "! '$emass' run l.ya
 check 'no word of HDF5 but the reason' refuses 1 'No such file or directory' g.yaml --set mass.from=none.h5
 check 'HDF5 lists no arguments' "$BASH" -c "! grep -E 'errno|flags' '$scratch/err'"
 printf '\357\273\277model: {name: gaussian, dim: 3}\nrun: {warmup: 20, draws: 20}\n' >bom.yaml
-check 'a byte order mark' timeout 60 "$emass" run bom.yaml --progress none --quiet
+check 'a byte order mark' limited "$emass" run bom.yaml --progress none --quiet
 finish

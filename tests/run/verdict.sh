@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # One definition of convergence: the last line of progress, the verdict, the file, the summary and its
-# advice have one set of numbers and limits; divergences and E-BFMI belong to it. timeout: 300
+# advice have one set of numbers and limits; divergences and E-BFMI belong to it.
 # shellcheck disable=SC2317 # functions are called by `check`
 # shellcheck source=tests/run/lib.sh
 . tests/run/lib.sh
@@ -12,7 +12,7 @@ printf 'model: {name: eight_schools}\nsampler: {step_size: 1.2, leapfrog_steps: 
 run() { # NAME ARGUMENT...
     local name=$1
     shift
-    timeout 120 "$emass" run "$@" --output "$name.h5" --progress log >"$name.out" 2>"$name.err"
+    limited "$emass" run "$@" --output "$name.h5" --progress log >"$name.out" 2>"$name.err"
     cat "$name.err" "$name.out"
 }
 
