@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Every option changed on resume, one at a time, as `emass list` has them: what may change lets the run end,
-# what may not is an error that names it, with every file as it was. And draws of other runs.   timeout: 900
+# what may not is an error that names it, with every file as it was. And draws of other runs.
 # shellcheck source=tests/run/lib.sh disable=SC2317
 . "$(dirname "$0")/lib.sh"
 python=$(cd "$(dirname "$0")/../.." && pwd)/analysis/venv/bin/python
@@ -64,7 +64,7 @@ begin() { # STATE: a run that was stopped, or one that is complete
 changed() { # STATE KEY VALUE may|not
     local status=0 before
     begin "$1" && before=$(state) || return 1
-    timeout 100 "$emass" run run.yaml --output o.h5 --quiet --resume --set "$2=$3" >out 2>err || status=$?
+    limited "$emass" run run.yaml --output o.h5 --quiet --resume --set "$2=$3" >out 2>err || status=$?
     echo "--set $2=$3, status $status: $(cat err)"
     if [ "$4" = may ]; then
         [ "$2" != output.file ] || mv other.h5 o.h5 || return 1
@@ -80,10 +80,10 @@ drawn_from() { # KEY=VALUE: draws of another run beside our checkpoint
         status=0
         begin stopped
         rm o.h5
-        timeout 100 "$emass" run run.yaml --output another.h5 --quiet --overwrite --set "$1" --max-time 0s 2>err
+        limited "$emass" run run.yaml --output another.h5 --quiet --overwrite --set "$1" --max-time 0s 2>err
         mv another.h5 "$name" && rm another.h5.checkpoint*
         before=$(state)
-        timeout 100 "$emass" run run.yaml --output o.h5 --quiet --resume 2>err || status=$?
+        limited "$emass" run run.yaml --output o.h5 --quiet --resume 2>err || status=$?
         cat err
         [ "$status" = 2 ] && grep -q "$name is of another config: ${1%=*} differ" err && [ "$(state)" = "$before" ] || return 1
     done
@@ -94,11 +94,11 @@ drawn_from_other_data() { # beside a checkpoint of the same config
     begin stopped
     cp data.csv kept
     sed -i '1s/.*/9,9,1/' data.csv
-    timeout 100 "$emass" run run.yaml --output another.h5 --quiet --overwrite --max-time 0s 2>err
+    limited "$emass" run run.yaml --output another.h5 --quiet --overwrite --max-time 0s 2>err
     mv kept data.csv
     mv another.h5 o.h5 && rm another.h5.checkpoint*
     before=$(state)
-    timeout 100 "$emass" run run.yaml --output o.h5 --quiet --resume 2>err || status=$?
+    limited "$emass" run run.yaml --output o.h5 --quiet --resume 2>err || status=$?
     cat err
     [ "$status" = 2 ] && grep -q 'o.h5 is of other data: their hash was' err && [ "$(state)" = "$before" ]
 }
@@ -106,10 +106,10 @@ drawn_from_other_data() { # beside a checkpoint of the same config
 another_rule() { # a run that the stop rule ended goes on under another rule
     local rule=(--set stop.r_hat=100 --set stop.ess=1 --set stop.check_every=20 --set stop.consecutive=1)
     rm -f o.h5*
-    timeout 100 "$emass" run run.yaml --output o.h5 --quiet "${rule[@]}" || return 1
+    limited "$emass" run run.yaml --output o.h5 --quiet "${rule[@]}" || return 1
     ! cmp -s whole.h5 o.h5 || return 1
-    timeout 100 "$emass" run run.yaml --output o.h5 --quiet --resume "${rule[@]}" 2>&1 | grep -q 'nothing to do' || return 1
-    timeout 100 "$emass" run run.yaml --output o.h5 --quiet --resume && cmp whole.h5 o.h5
+    limited "$emass" run run.yaml --output o.h5 --quiet --resume "${rule[@]}" 2>&1 | grep -q 'nothing to do' || return 1
+    limited "$emass" run run.yaml --output o.h5 --quiet --resume && cmp whole.h5 o.h5
 }
 
 older_config() { # of before an option was there, which had its default then
@@ -122,11 +122,11 @@ with h5py.File("o.h5", "r+") as file:
     kept = [line for line in text.splitlines() if "init_radius" not in line]
     file.attrs.create("config", ("\n".join(kept) + "\n").encode(), dtype="S%d" % len(text))
 PYTHON
-    timeout 100 "$emass" run run.yaml --output o.h5 --quiet --resume && cmp whole.h5 o.h5
+    limited "$emass" run run.yaml --output o.h5 --quiet --resume && cmp whole.h5 o.h5
 }
 
-check 'an undisturbed run' timeout 100 "$emass" run run.yaml --quiet --output whole.h5
-timeout 100 "$emass" run run.yaml --quiet --output stopped.h5 --max-time 0s 2>/dev/null
+check 'an undisturbed run' limited "$emass" run run.yaml --quiet --output whole.h5
+limited "$emass" run run.yaml --quiet --output stopped.h5 --max-time 0s 2>/dev/null
 check 'one that is stopped' test -s stopped.h5.checkpoint
 all_options >options
 check 'the options are listed' test "$(wc -l <options)" -gt 40

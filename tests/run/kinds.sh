@@ -113,7 +113,7 @@ own_input() { # WHAT CONFIG OUTPUT
     for mode in --resume --overwrite; do
         status=0
         state >state.before
-        timeout 60 "$emass" run "$2" --output "$3" "$mode" >out 2>err || status=$?
+        limited "$emass" run "$2" --output "$3" "$mode" >out 2>err || status=$?
         cat err
         state >state.after
         [ "$status" = 2 ] && grep -q "is read by this run, as $1" err && cmp state.before state.after || code=1
@@ -125,10 +125,10 @@ linked_output() { # what the link leads to is written, and the link stays
     local status=0
     rm -rf thing* && mkdir thing.folder
     ln -s thing.folder/real.h5 thing.h5
-    timeout 60 "$emass" run plain.yaml --output thing.h5 --quiet || status=1
+    limited "$emass" run plain.yaml --output thing.h5 --quiet || status=1
     [ "$(readlink thing.h5)" = thing.folder/real.h5 ] && [ -f thing.folder/real.h5.checkpoint ] || status=1
-    timeout 60 "$emass" run plain.yaml --output thing.h5 --quiet --resume 2>&1 | grep -q 'nothing to do' || status=1
-    timeout 60 "$emass" run plain.yaml --output thing.h5 --quiet --overwrite || status=1
+    limited "$emass" run plain.yaml --output thing.h5 --quiet --resume 2>&1 | grep -q 'nothing to do' || status=1
+    limited "$emass" run plain.yaml --output thing.h5 --quiet --overwrite || status=1
     [ "$(readlink thing.h5)" = thing.folder/real.h5 ] && [ -f thing.folder/real.h5 ] || status=1
     rm -rf thing*
     return "$status"
@@ -136,14 +136,14 @@ linked_output() { # what the link leads to is written, and the link stays
 
 empty_output() { # holds nothing: --resume and --overwrite may replace it
     rm -rf thing* && : >thing.h5
-    timeout 60 "$emass" run plain.yaml --output thing.h5 --quiet --resume && : >thing.h5 &&
-        timeout 60 "$emass" run plain.yaml --output thing.h5 --quiet --overwrite && rm thing*
+    limited "$emass" run plain.yaml --output thing.h5 --quiet --resume && : >thing.h5 &&
+        limited "$emass" run plain.yaml --output thing.h5 --quiet --overwrite && rm thing*
 }
 
 long_name() { # LENGTH STATUS
     local name status=0
     name=$(printf "%0$1d" 0)
-    timeout 100 mpirun -n 2 "$emass" run plain.yaml --quiet --output "$name" --overwrite >out 2>err || status=$?
+    limited mpirun -n 2 "$emass" run plain.yaml --quiet --output "$name" --overwrite >out 2>err || status=$?
     cat err
     [ "$status" = "$2" ] || return 1
     if [ "$2" = 0 ]; then rm "$name"*; else
@@ -155,7 +155,7 @@ long_path() { # LENGTH STATUS
     local folder status=0
     folder=$(printf '%0150d' 1)
     mkdir "$folder"
-    timeout 100 mpirun -n 2 "$emass" run plain.yaml --quiet \
+    limited mpirun -n 2 "$emass" run plain.yaml --quiet \
         --output "$folder/$(printf "%0$(($1 - 151))d" 0)" >out 2>err || status=$?
     cat err
     rm -r "$folder"
@@ -164,7 +164,7 @@ long_path() { # LENGTH STATUS
 
 missing_folder() {
     local status=0
-    timeout 60 "$emass" run plain.yaml --output none/o.h5 2>err || status=$?
+    limited "$emass" run plain.yaml --output none/o.h5 2>err || status=$?
     cat err
     [ "$status" = 2 ] && grep -q 'none/o.h5: cannot be written: none/: No such file' err
 }
@@ -174,9 +174,9 @@ draws_alone() { # what a run left that was killed when its output was moved away
     rm -rf thing*
     cp stopped.h5 thing.h5.draws && cp stopped.h5.checkpoint thing.h5.checkpoint
     untouched refuses '' run plain.yaml --output thing.h5 2>/dev/null && return 1
-    timeout 60 "$emass" run plain.yaml --output thing.h5 2>err && return 1
+    limited "$emass" run plain.yaml --output thing.h5 2>err && return 1
     grep -q 'thing.h5.draws, the draws of an interrupted run, exists' err || return 1
-    timeout 60 "$emass" run plain.yaml --output thing.h5 --quiet --resume && cmp whole.h5 thing.h5 || status=1
+    limited "$emass" run plain.yaml --output thing.h5 --quiet --resume && cmp whole.h5 thing.h5 || status=1
     rm -rf thing*
     return "$status"
 }
@@ -186,7 +186,7 @@ torn_output() { # by a kill: known by the checkpoint beside it
     rm -rf thing*
     cp stopped.h5.checkpoint thing.h5.checkpoint
     head -c 3000 stopped.h5 >thing.h5
-    timeout 60 "$emass" run plain.yaml --output thing.h5 --quiet --resume && cmp whole.h5 thing.h5 || status=1
+    limited "$emass" run plain.yaml --output thing.h5 --quiet --resume && cmp whole.h5 thing.h5 || status=1
     head -c 3000 stopped.h5 >thing.h5
     rm thing.h5.checkpoint*
     untouched refuses 'file that is no output of emass' run plain.yaml --output thing.h5 --resume || status=1
@@ -195,8 +195,8 @@ torn_output() { # by a kill: known by the checkpoint beside it
 }
 
 export SOURCE_DATE_EPOCH=0
-check 'a run' timeout 60 "$emass" run plain.yaml --quiet --output whole.h5
-timeout 60 "$emass" run plain.yaml --quiet --output stopped.h5 --max-time 0s 2>/dev/null
+check 'a run' limited "$emass" run plain.yaml --quiet --output whole.h5
+limited "$emass" run plain.yaml --quiet --output stopped.h5 --max-time 0s 2>/dev/null
 check 'a run that is stopped' test -s stopped.h5.checkpoint
 cp plain.yaml text
 printf '\0\0\0\0\0\0\0\0text' >zeros

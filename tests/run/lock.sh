@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # One output, one run: a second one names who holds it and touches nothing, whatever its mode, from this
-# host or another; the hold dies with its owner and never with anything else.   timeout: 900
+# host or another; the hold dies with its owner and never with anything else.
 # shellcheck source=tests/run/lib.sh disable=SC2317
 . "$(dirname "$0")/lib.sh"
 cd "$scratch" || exit 1
@@ -17,15 +17,7 @@ own=() # what starts a run as if on another host, where that may be done
 emass_on() { # RANKS ARGUMENT...
     local n=$1
     shift
-    timeout 200 mpirun -n "$n" "$emass" run run.yaml --quiet "$@"
-}
-
-wait_for() { # FILE
-    for _ in $(seq 600); do
-        [ ! -s "$1" ] || return 0
-        sleep 0.1
-    done
-    return 1
+    limited mpirun -n "$n" "$emass" run run.yaml --quiet "$@"
 }
 
 signal() { # to the ranks of the run in the background
@@ -35,7 +27,7 @@ signal() { # to the ranks of the run in the background
 # A run in the background, in `first`, that has a checkpoint, held in the middle however fast it is.
 start() { # RANKS ARGUMENT...
     rm -f o.h5*
-    "${own[@]}" timeout 300 mpirun -n "$1" "$emass" run run.yaml --output "$scratch/o.h5" --quiet "${@:2}" >first.log 2>&1 &
+    limited "${own[@]}" mpirun -n "$1" "$emass" run run.yaml --output "$scratch/o.h5" --quiet "${@:2}" >first.log 2>&1 &
     first=$!
     wait_for o.h5.checkpoint && signal STOP
 }
@@ -72,7 +64,7 @@ three_at_once() { # one of them wins
     local k statuses=() pids=()
     rm -f o.h5*
     for k in 1 2 3; do
-        timeout 300 mpirun -n 2 "$emass" run run.yaml --quiet --overwrite >/dev/null 2>"log$k" &
+        limited mpirun -n 2 "$emass" run run.yaml --quiet --overwrite >/dev/null 2>"log$k" &
         pids+=($!)
     done
     for k in 0 1 2; do
