@@ -17,7 +17,7 @@ YAML
 ends() { # STATUS PATTERN COMMAND...: with that status, soon, and one line of emass
     local expected=$1 pattern=$2 status=0
     shift 2
-    timeout 300 "$@" >log 2>&1 || status=$?
+    limited "$@" >log 2>&1 || status=$?
     cat log
     [ "$status" = "$expected" ] && [ "$(grep -c '^emass: ' log)" = 1 ] &&
         grep -q "^emass: rank $pattern" log
@@ -40,7 +40,7 @@ check 'nothing was written' test ! -e run.h5
 check 'chains on ranks of their own' stale run run.yaml --quiet --set run.shards=1
 check 'check' stale check run.yaml
 export COPY=data.csv
-check 'the same data' timeout 300 mpirun -n 2 "$emass" run run.yaml --quiet
+check 'the same data' limited mpirun -n 2 "$emass" run run.yaml --quiet
 check 'a model that fails on one shard' ends 1 '1: model logistic failed' \
     env EMASS_FAULT=model:1:100 mpirun -n 2 "$emass" run run.yaml --quiet --overwrite
 check 'a chain that strays on one shard, at the checkpoint' \
@@ -49,9 +49,9 @@ check 'a chain that strays on one shard, at the checkpoint' \
 check 'the second chain of the second group' \
     ends 1 '3: chain 2 stands elsewhere here than on rank 2 of its group, after 60 .*(rank 3)' \
     env EMASS_FAULT=position:3 mpirun -n 4 "$emass" run run.yaml --quiet --overwrite
-check 'runs again' timeout 300 mpirun -n 2 "$emass" run run.yaml --quiet --overwrite
+check 'runs again' limited mpirun -n 2 "$emass" run run.yaml --quiet --overwrite
 check 'verify compares at every meeting' \
     ends 1 '1: chain 0 stands elsewhere here than on rank 0 of its group, after [1-5][0-9]\? ' \
     env EMASS_FAULT=position:1 mpirun -n 2 "$emass" verify run.h5 --draws 40
-check 'verify on the same shards' timeout 300 mpirun -n 2 "$emass" verify run.h5 --draws 40
+check 'verify on the same shards' limited mpirun -n 2 "$emass" verify run.h5 --draws 40
 finish
