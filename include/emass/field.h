@@ -17,6 +17,8 @@ typedef enum em_field_type {
     EM_FIELD_TEXT,     /* char *, owned by the options; NULL when absent */
     EM_FIELD_PATH,     /* char *, owned; relative paths are taken from the config's folder, ${NAME}
                           is replaced by the environment variable */
+    EM_FIELD_DATA,     /* char *, owned: a path, or the text of a mapping as JSON, which begins with
+                          a brace; in that, what names columns (table.csv:age) is a path too */
     EM_FIELD_CHOICE,   /* int, the index into `choices` */
     EM_FIELD_REALS,    /* em_reals, owned: a list of numbers */
     EM_FIELD_TEXTS     /* em_texts, owned: a list of strings */

@@ -1,5 +1,6 @@
 #include "base/field.h"
 
+#include "base/json.h"
 #include "base/memory.h"
 #include "base/nearest.h"
 #include "base/text.h"
@@ -57,19 +58,6 @@ const em_field *em_field_find(const em_field *table, const char *name)
 
 /* ---- what is expected ---- */
 
-/* As few digits as read back to the same number. */
-static void write_real(double value, FILE *out)
-{
-    char text[32];
-
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, value);
-        if (strtod(text, NULL) == value)
-            break;
-    }
-    fputs(text, out);
-}
-
 static bool is_bounded(const em_field *field)
 {
     return field->minimum != 0 || field->maximum != 0;
@@ -85,10 +73,10 @@ static void write_choices(const em_field *field, FILE *out)
 static void write_bounds(const em_field *field, FILE *out)
 {
     fputs(isinf(field->maximum) ? " of at least " : " from ", out);
-    write_real(field->minimum, out);
+    em_json_write_number(field->minimum, out);
     if (!isinf(field->maximum)) {
         fputs(" to ", out);
-        write_real(field->maximum, out);
+        em_json_write_number(field->maximum, out);
     }
     if (field->type == EM_FIELD_DURATION)
         fputs(" seconds", out);
@@ -103,6 +91,7 @@ void em_field_write_expected(const em_field *field, FILE *out)
         [EM_FIELD_DURATION] = "a duration (90, 90s, 10m, 3h, 1d or 01:30:00)",
         [EM_FIELD_TEXT] = "text",
         [EM_FIELD_PATH] = "a path",
+        [EM_FIELD_DATA] = "a path or a mapping",
         [EM_FIELD_REALS] = "a list of numbers",
         [EM_FIELD_TEXTS] = "a list of texts",
     };
@@ -222,6 +211,13 @@ static bool read_bool(const char *text, bool *out)
     return *out || strcmp(text, "false") == 0;
 }
 
+/* Whether the option is a char * of its own. */
+static bool is_text(const em_field *field)
+{
+    return field->type == EM_FIELD_TEXT || field->type == EM_FIELD_PATH ||
+           field->type == EM_FIELD_DATA;
+}
+
 static em_status set_absent(const em_field *field, void *options)
 {
     const member slot = member_of(field, options);
@@ -295,6 +291,8 @@ em_status em_field_read(const em_field *field, const em_value *value, void *opti
         return set_absent(field, options);
     if (value->kind == EM_VALUE_NULL)
         return mismatch(field, NULL, "nothing");
+    if (field->type == EM_FIELD_DATA && value->kind == EM_VALUE_MAPPING)
+        return em_copy_text(value->text.value[0], slot.text);
     if (value->kind == EM_VALUE_MAPPING)
         return mismatch(field, NULL, "a mapping");
     if (field->type == EM_FIELD_REALS)
@@ -304,7 +302,7 @@ em_status em_field_read(const em_field *field, const em_value *value, void *opti
     if (value->kind == EM_VALUE_LIST)
         return mismatch(field, NULL, "a list");
     text = value->text.value[0];
-    if (field->type == EM_FIELD_TEXT || field->type == EM_FIELD_PATH)
+    if (is_text(field))
         return *text ? em_copy_text(text, slot.text) : mismatch(field, text, NULL);
     if (field->word && strcmp(text, field->word) == 0)
         return set_absent(field, options);
@@ -320,7 +318,7 @@ static void write_duration(double seconds, FILE *out)
 
     while (i < N_UNIT - 1 && (seconds == 0 || fmod(seconds, units[i].seconds) != 0))
         i++;
-    write_real(seconds / units[i].seconds, out);
+    em_json_write_number(seconds / units[i].seconds, out);
     fputc(units[i].letter, out);
 }
 
@@ -356,7 +354,7 @@ static void write_list(const em_field *field, const member slot, FILE *out)
     for (int64_t i = 0; i < count; i++) {
         fputs(i ? ", " : "", out);
         if (real)
-            write_real(slot.reals->value[i], out);
+            em_json_write_number(slot.reals->value[i], out);
         else
             write_text(slot.texts->value[i], out);
     }
@@ -373,6 +371,7 @@ static bool is_absent(const em_field *field, const member slot)
         return isnan(*slot.real);
     case EM_FIELD_TEXT:
     case EM_FIELD_PATH:
+    case EM_FIELD_DATA:
         return !*slot.text;
     case EM_FIELD_CHOICE:
         return *slot.choice < 0;
@@ -397,7 +396,7 @@ void em_field_write(const em_field *field, const void *options, FILE *out)
         fprintf(out, "%" PRId64, *slot.integer);
         break;
     case EM_FIELD_REAL:
-        write_real(*slot.real, out);
+        em_json_write_number(*slot.real, out);
         break;
     case EM_FIELD_DURATION:
         write_duration(*slot.real, out);
@@ -408,6 +407,12 @@ void em_field_write(const em_field *field, const void *options, FILE *out)
     case EM_FIELD_TEXT:
     case EM_FIELD_PATH:
         write_text(*slot.text, out);
+        break;
+    case EM_FIELD_DATA: /* JSON is YAML */
+        if (**slot.text == '{')
+            fputs(*slot.text, out);
+        else
+            write_text(*slot.text, out);
         break;
     case EM_FIELD_REALS:
     case EM_FIELD_TEXTS:
@@ -420,7 +425,7 @@ void em_field_release(const em_field *table, void *options)
 {
     for (const em_field *field = table; field && field->name && options; field++) {
         const member slot = member_of(field, options);
-        if (field->type == EM_FIELD_TEXT || field->type == EM_FIELD_PATH)
+        if (is_text(field))
             em_release(slot.text);
         if (field->type == EM_FIELD_REALS)
             em_release(&slot.reals->value);

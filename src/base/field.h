@@ -18,7 +18,8 @@ typedef enum em_value_kind {
 
 typedef struct em_value {
     em_value_kind kind;
-    em_texts text; /* owned; one for a scalar, the elements of a list */
+    em_texts text; /* owned; one for a scalar, the elements of a list; of a mapping that is not read
+                      key by key its JSON */
 } em_value;
 
 void em_value_release(em_value *value);

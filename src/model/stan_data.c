@@ -1,5 +1,6 @@
 #include "model/stan_data.h"
 
+#include "base/json.h"
 #include "base/memory.h"
 #include "base/text.h"
 
@@ -60,10 +61,11 @@ static em_status read_string(reading *r, const char *expected, const char **star
 
 static const struct {
     const char *word, *written;
-} not_finite[] = {{"NaN", "\"NaN\""},       {"nan", "\"NaN\""},        {"Infinity", "\"Inf\""},
-                  {"+Infinity", "\"Inf\""}, {"-Infinity", "\"-Inf\""}, {"Inf", "\"Inf\""},
-                  {"+Inf", "\"Inf\""},      {"-Inf", "\"-Inf\""},      {"inf", "\"Inf\""},
-                  {"-inf", "\"-Inf\""}};
+} not_finite[] = {{"NaN", "\"NaN\""},      {"nan", "\"NaN\""},       {".nan", "\"NaN\""},
+                  {"Infinity", "\"Inf\""}, {"+Infinity", "\"Inf\""}, {"-Infinity", "\"-Inf\""},
+                  {"Inf", "\"Inf\""},      {"+Inf", "\"Inf\""},      {"-Inf", "\"-Inf\""},
+                  {"inf", "\"Inf\""},      {"-inf", "\"-Inf\""},     {".inf", "\"Inf\""},
+                  {"-.inf", "\"-Inf\""}};
 
 static const char *not_finite_of(const char *text, size_t length)
 {
@@ -73,44 +75,13 @@ static const char *not_finite_of(const char *text, size_t length)
     return NULL;
 }
 
-static size_t digits(const char *text)
-{
-    return strspn(text, "0123456789");
-}
-
-/* The length of the JSON number that `text` begins with; 0: none. */
-static size_t number_length(const char *text, bool *is_integer)
-{
-    size_t n = *text == '-';
-    const size_t whole = digits(text + n);
-
-    if (whole == 0 || (whole > 1 && text[n] == '0'))
-        return 0;
-    n += whole;
-    *is_integer = text[n] != '.' && text[n] != 'e' && text[n] != 'E';
-    if (text[n] == '.') {
-        const size_t fraction = digits(text + n + 1);
-        if (fraction == 0)
-            return 0;
-        n += 1 + fraction;
-    }
-    if (text[n] == 'e' || text[n] == 'E') {
-        const size_t sign = text[n + 1] == '+' || text[n + 1] == '-';
-        const size_t power = digits(text + n + 1 + sign);
-        if (power == 0)
-            return 0;
-        n += 1 + sign + power;
-    }
-    return n;
-}
-
 static em_status read_number(reading *r)
 {
     enum { LARGEST_PLAIN = 300 }; /* digits of a number that is finite without being looked at */
     bool is_integer = true;
-    const size_t length = number_length(r->at, &is_integer);
+    const size_t length = em_json_number(r->at, &is_integer);
 
-    if (length == 0 || !strchr(" \t\r\n,]}", r->at[length]))
+    if (!strchr(" \t\r\n,]}", r->at[length]))
         return unexpected(r, "a number, a list or NaN");
     if ((length > LARGEST_PLAIN || memchr(r->at, 'e', length) || memchr(r->at, 'E', length)) &&
         !isfinite(strtod(r->at, NULL)))
@@ -207,9 +178,7 @@ static em_status read_value(reading *r, int depth, int64_t *shape)
         return read_list(r, depth, shape);
     if (first == '{')
         return read_tuple(r, depth);
-    if (first == '-' && digits(r->at + 1) == 0)
-        return read_not_finite(r);
-    return first == '-' || digits(r->at) > 0 ? read_number(r) : read_not_finite(r);
+    return em_json_number(r->at, NULL) > 0 ? read_number(r) : read_not_finite(r);
 }
 
 /* ---------------------------------------------------------------- variables */
@@ -339,17 +308,4 @@ const em_stan_datum *em_stan_data_find(const em_stan_data *data, const char *nam
         if (strcmp(data->datum[i].name, name) == 0)
             return &data->datum[i];
     return NULL;
-}
-
-void em_stan_write_string(const char *text, FILE *out)
-{
-    fputc('"', out);
-    for (const char *c = text; *c; c++)
-        if (*c == '"' || *c == '\\')
-            fprintf(out, "\\%c", *c);
-        else if ((unsigned char)*c < 0x20)
-            fprintf(out, "\\u%04x", (unsigned)*c);
-        else
-            fputc(*c, out);
-    fputc('"', out);
 }

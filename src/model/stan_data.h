@@ -4,8 +4,6 @@
 
 #include "emass/model.h"
 
-#include <stdio.h>
-
 /* One variable of the data. */
 typedef struct em_stan_datum {
     char *name;
@@ -32,8 +30,5 @@ void em_stan_data_destroy(em_stan_data **data); /* NULL-safe. */
 
 /* The variable of a name; NULL: it is not there. Local. */
 const em_stan_datum *em_stan_data_find(const em_stan_data *data, const char *name);
-
-/* Writes text as a JSON string. Local. */
-void em_stan_write_string(const char *text, FILE *out);
 
 #endif

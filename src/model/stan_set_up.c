@@ -1,6 +1,8 @@
 /* How a Stan program becomes a model. */
+#include "base/json.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "model/stan_columns.h"
 #include "model/stan_model.h"
 #include "model/stan_program.h"
 #include "par/world.h"
@@ -66,9 +68,9 @@ static em_status join_data(const em_stan *self, const char *translated, const ch
     fputc('{', file);
     if (translated) {
         fputs("\"__stanli\": {\"build_id\": ", file);
-        em_stan_write_string(self->library.identity, file);
+        em_json_write_string(self->library.identity, file);
         fputs(", \"mir\": ", file);
-        em_stan_write_string(translated, file);
+        em_json_write_string(translated, file);
         fprintf(file, ", \"name\": \"program\"}%s", *data ? "," : "");
     }
     fprintf(file, "%s}", data);
@@ -80,11 +82,22 @@ static em_status join_data(const em_stan *self, const char *translated, const ch
     return status;
 }
 
+static bool is_mapping(const char *data)
+{
+    return data && *data == '{';
+}
+
+/* As messages name it. */
+static const char *source_of(const char *data, const char *option)
+{
+    return !data ? "no data" : is_mapping(data) ? option : data;
+}
+
 /* Why a model could not be constructed; what is missing is said by its declaration. */
 static em_status construction_failed(const em_stan *self, const em_stan_options *options,
                                      char *error)
 {
-    const char *data = options->data ? options->data : "no data";
+    const char *data = source_of(options->data, "model.data");
 
     for (int64_t i = 0; self->declared && i < self->declared->count; i++) {
         const em_stan_declaration *wanted = &self->declared->declaration[i];
@@ -203,25 +216,41 @@ static em_status read_program(em_stan *self, const em_stan_options *options, cha
     return status;
 }
 
-/* Data or initial values, "{}" where there are none, understood. Collective. */
-static em_status read_values(const char *path, em_stan_data **data)
+/* What the config holds itself, with the columns of its tables as one rank reads them. Collective.
+ */
+static em_status fill_in(const char *mapping, char **text)
+{
+    em_status status = EM_OK;
+
+    if (em_world_rank() == 0)
+        status = em_stan_columns_fill_in(mapping, text);
+    status = em_agree(status);
+    return status ? status : em_broadcast_text(text);
+}
+
+/* Data or initial values, none where `given` is NULL, understood. Collective. */
+static em_status read_values(const char *given, const char *option, em_stan_data **data)
 {
     char *text = NULL;
-    em_status status = path ? em_stan_read_text(path, MOST_DATA_BYTES, &text) : EM_OK;
+    em_status status = EM_OK;
 
+    if (is_mapping(given))
+        status = fill_in(given, &text);
+    else if (given)
+        status = em_stan_read_text(given, MOST_DATA_BYTES, &text);
     if (!status)
-        status = em_agree(em_stan_data_read(path ? path : "no data", text ? text : "{}", data));
+        status = em_agree(em_stan_data_read(source_of(given, option), text ? text : "{}", data));
     em_release(&text);
     return status;
 }
 
 /* Initial values as the library takes them. Collective. */
-static em_status read_init(em_stan *self, const char *path)
+static em_status read_init(em_stan *self, const char *given)
 {
     em_stan_data *data = NULL;
-    em_status status = path ? read_values(path, &data) : EM_OK;
+    em_status status = given ? read_values(given, "model.init", &data) : EM_OK;
 
-    if (!status && path)
+    if (!status && given)
         status = em_agree(em_format_text(&self->init, "{%s}", data->text));
     em_stan_data_destroy(&data);
     return status;
@@ -239,7 +268,7 @@ em_status em_stan_set_up(em_stan *self, const em_stan_options *options,
     if (!status)
         status = read_program(self, options, &translated, &simpler);
     if (!status)
-        status = read_values(options->data, &self->data);
+        status = read_values(options->data, "model.data", &self->data);
     if (!status)
         status = read_init(self, options->init);
     if (!status) {

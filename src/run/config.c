@@ -165,6 +165,7 @@ static em_status check_key(parse *p, const em_yaml_entry *entry)
     const bool is_option = entry->key[length] == '.';
     const char *option = entry->key + length + is_option;
     const config_section *section = find_section(p, entry->key, length);
+    const em_field *field;
 
     if (!section)
         return unknown_section(p, entry);
@@ -176,9 +177,10 @@ static em_status check_key(parse *p, const em_yaml_entry *entry)
     }
     if (section->variants && strcmp(option, "name") == 0)
         return EM_OK;
-    if (!find_field(section, option))
+    field = find_field(section, option);
+    if (!field)
         return unknown_option(p, section, entry, option);
-    if (entry->value.kind == EM_VALUE_MAPPING)
+    if (entry->value.kind == EM_VALUE_MAPPING && field->type != EM_FIELD_DATA)
         return em_fail(EM_ECONFIG, "%s: %s: found a mapping, expected a value", entry->place,
                        entry->key);
     return EM_OK;
@@ -409,7 +411,9 @@ static em_status expand_paths(const parse *p, const config_section *section)
     for (const em_field *field = section->fields; !status && field && field->name; field++) {
         char **path = (char **)((char *)section->options + field->offset);
 
-        if (field->type == EM_FIELD_PATH && *path)
+        if (field->type == EM_FIELD_DATA && *path && **path == '{')
+            status = em_expand_paths(p->config->path, path);
+        else if ((field->type == EM_FIELD_PATH || field->type == EM_FIELD_DATA) && *path)
             status = em_expand_path(p->config->path, path);
         status = say_where(p, section, field, status);
     }
@@ -438,9 +442,24 @@ static em_status apply_override(em_yaml *yaml, const char *override)
     return status;
 }
 
+/* model.data, where some model takes a mapping there. */
+static bool is_data(const char *key)
+{
+    static const char section[] = "model.";
+    em_variant variant;
+
+    for (int i = 0; strncmp(key, section, strlen(section)) == 0 && em_model_variant(i, &variant);
+         i++) {
+        const em_field *field = em_field_find(variant.fields, key + strlen(section));
+        if (field && field->type == EM_FIELD_DATA)
+            return true;
+    }
+    return false;
+}
+
 static em_status read_text(parse *p, const char *text, int n_override, const char *const *override)
 {
-    em_status status = em_yaml_parse(p->config->path, text, &p->yaml);
+    em_status status = em_yaml_parse(p->config->path, text, is_data, &p->yaml);
 
     for (int i = 0; !status && i < n_override; i++)
         status = apply_override(p->yaml, override[i]);

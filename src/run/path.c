@@ -1,5 +1,6 @@
 #include "run/path.h"
 
+#include "base/json.h"
 #include "base/memory.h"
 #include "base/text.h"
 
@@ -95,5 +96,77 @@ em_status em_expand_path(const char *config_path, char **path)
         em_release(&written);
     }
     free(replaced);
+    return status;
+}
+
+/* "table.csv:age", with its path turned into one from the current folder. */
+static em_status write_column(const char *config_path, const char *text, FILE *out)
+{
+    const char *colon = strrchr(text, ':');
+    char *path = NULL, *whole = NULL;
+    em_status status = em_format_text(&path, "%.*s", (int)(colon - text), text);
+
+    if (!status)
+        status = em_expand_path(config_path, &path);
+    if (!status)
+        status = em_format_text(&whole, "%s%s", path, colon);
+    if (!status)
+        em_json_write_string(whole, out);
+    em_release(&path);
+    em_release(&whole);
+    return status;
+}
+
+/* The string that begins at the quote *at, without escapes other than of quotes and backslashes;
+ * *at is then behind it. */
+static em_status read_string(const char **at, char **text)
+{
+    const char *from = *at + 1;
+    em_status status = em_allocate((int64_t)strlen(from) + 1, 1, text);
+
+    for (char *to = *text; !status && *from && *from != '"'; to++) {
+        from += *from == '\\' && from[1];
+        *to = *from++;
+    }
+    *at = from + (*from == '"');
+    return status;
+}
+
+static em_status write_expanded(const char *config_path, const char *json, FILE *out)
+{
+    em_status status = EM_OK;
+
+    while (!status && *json) {
+        const char *start = json;
+        char *text = NULL;
+        if (*json != '"') {
+            fputc(*json++, out);
+            continue;
+        }
+        status = read_string(&json, &text);
+        const bool is_name = json[strspn(json, " \t\r\n")] == ':';
+        if (!status && !is_name && strchr(text, ':'))
+            status = write_column(config_path, text, out);
+        else if (!status)
+            fprintf(out, "%.*s", (int)(json - start), start);
+        em_release(&text);
+    }
+    return status;
+}
+
+em_status em_expand_paths(const char *config_path, char **json)
+{
+    size_t length;
+    char *expanded = NULL;
+    FILE *out = open_memstream(&expanded, &length);
+    em_status status = out ? write_expanded(config_path, *json, out) : EM_OK;
+
+    if (!out || fclose(out) != 0)
+        status = em_fail(EM_EMEMORY, "out of memory while reading a path");
+    if (!status) {
+        em_release(json);
+        status = em_copy_text(expanded, json);
+    }
+    free(expanded);
     return status;
 }

@@ -12,4 +12,10 @@
  */
 em_status em_expand_path(const char *config_path, char **path);
 
+/*
+ * The same for the paths in the JSON text of a mapping, in place: in strings, not names, that have
+ * a colon, what stands before the last one (table.csv:age). Errors: EM_ECONFIG, EM_EMEMORY.
+ */
+em_status em_expand_paths(const char *config_path, char **json);
+
 #endif

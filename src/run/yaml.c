@@ -1,9 +1,11 @@
 #include "run/yaml.h"
 
+#include "base/json.h"
 #include "base/memory.h"
 #include "base/text.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <yaml.h>
 
@@ -219,6 +221,90 @@ static em_status read_list(parse *p, em_value *value)
     return status;
 }
 
+/* ---- data ---- */
+
+/* A scalar as JSON: a number as it was written, where JSON writes it so too; else text. */
+static em_status write_scalar(const parse *p, const yaml_event_t *event, FILE *out)
+{
+    const char *text = (const char *)event->data.scalar.value;
+    const bool is_plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+    const size_t length = is_plain ? em_json_number(text, NULL) : 0;
+    const em_status status = check_scalar(p, event);
+
+    if (length > 0 && !text[length])
+        fputs(text, out);
+    else
+        em_json_write_string(text, out);
+    return status;
+}
+
+static em_status write_data(parse *p, const yaml_event_t *event, int depth, FILE *out);
+
+/* What stands between the brackets of a list or a mapping, to its end. */
+static em_status write_inside(parse *p, bool is_mapping, int depth, FILE *out)
+{
+    em_status status = EM_OK;
+    bool ended = false;
+
+    for (int64_t n = 0; !status && !ended; n++) {
+        const bool is_key = is_mapping && n % 2 == 0;
+        yaml_event_t event;
+        status = next_event(p, &event);
+        ended = event.type == YAML_SEQUENCE_END_EVENT || event.type == YAML_MAPPING_END_EVENT;
+        if (!status && is_key && !ended && event.type != YAML_SCALAR_EVENT)
+            status = em_fail(EM_ECONFIG, "%s: found a key that is not a name",
+                             place_of(p, event.start_mark.line).text);
+        if (!status && !ended && n > 0)
+            fputs(is_mapping && !is_key ? ": " : ", ", out);
+        if (!status && !ended && is_key)
+            em_json_write_string((const char *)event.data.scalar.value, out);
+        else if (!status && !ended)
+            status = write_data(p, &event, depth, out);
+        yaml_event_delete(&event);
+    }
+    return status;
+}
+
+/* A value and what is in it, as JSON in one line. */
+static em_status write_data(parse *p, const yaml_event_t *event, int depth, FILE *out)
+{
+    const bool is_mapping = event->type == YAML_MAPPING_START_EVENT;
+    em_status status;
+
+    if (event->type == YAML_SCALAR_EVENT)
+        return write_scalar(p, event, out);
+    if (event->type == YAML_ALIAS_EVENT)
+        return em_fail(EM_ECONFIG, "%s: found an alias, expected the value itself",
+                       place_of(p, event->start_mark.line).text);
+    if (depth > EM_YAML_MAX_DEPTH)
+        return em_fail(EM_ECONFIG, "%s: nested more than %d levels deep",
+                       place_of(p, event->start_mark.line).text, EM_YAML_MAX_DEPTH);
+    fputc(is_mapping ? '{' : '[', out);
+    status = write_inside(p, is_mapping, depth + 1, out);
+    fputc(is_mapping ? '}' : ']', out);
+    return status;
+}
+
+/* The whole of a mapping as one value. */
+static em_status read_data(parse *p, const yaml_event_t *event, em_value *value)
+{
+    char *text = NULL;
+    size_t length;
+    FILE *out = open_memstream(&text, &length);
+    em_status status = out ? write_data(p, event, 0, out) : EM_OK;
+    int64_t capacity = 0;
+
+    if (!out || fclose(out) != 0)
+        status = em_fail(EM_EMEMORY, "out of memory while reading YAML");
+    value->kind = EM_VALUE_MAPPING;
+    if (!status)
+        status = append_text(&value->text, &capacity, text);
+    free(text);
+    return status;
+}
+
+/* ---- nodes ---- */
+
 static em_status read_node(parse *p, const yaml_event_t *event, const char *key, size_t line,
                            int depth);
 
@@ -284,6 +370,8 @@ static em_status read_node(parse *p, const yaml_event_t *event, const char *key,
                        place_of(p, event->start_mark.line).text);
     if (status)
         return status;
+    if (is_mapping && entry && p->yaml->is_data(key))
+        return read_data(p, event, &entry->value);
     if (is_mapping) {
         if (entry)
             entry->value.kind = EM_VALUE_MAPPING;
@@ -341,15 +429,17 @@ static em_status parse_text(parse *p, const char *key)
     return status;
 }
 
-em_status em_yaml_parse(const char *path, const char *text, em_yaml **out)
+em_status em_yaml_parse(const char *path, const char *text, em_yaml_is_data *is_data, em_yaml **out)
 {
     static const char mark[] = "\xef\xbb\xbf"; /* of byte order, which some editors put first */
     const bool has_mark = strncmp(text, mark, strlen(mark)) == 0;
     em_status status = em_allocate(1, sizeof **out, out);
     parse p = {.path = path, .text = text + (has_mark ? strlen(mark) : 0), .yaml = *out};
 
-    if (!status)
+    if (!status) {
+        p.yaml->is_data = is_data;
         status = parse_text(&p, "");
+    }
     if (status)
         em_yaml_destroy(out);
     return status;

@@ -8,6 +8,7 @@
 
 #include "base/field.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct em_yaml_entry {
@@ -16,15 +17,21 @@ typedef struct em_yaml_entry {
     em_value value; /* a mapping comes before its entries */
 } em_yaml_entry;
 
+/* Whether what stands under a key is data: a mapping there, or lists in lists, is one value, JSON.
+ */
+typedef bool em_yaml_is_data(const char *key);
+
 enum { EM_YAML_MAX_ENTRIES = 1000, EM_YAML_MAX_DEPTH = 8 };
 
 typedef struct em_yaml {
+    em_yaml_is_data *is_data;
     int64_t count;
     em_yaml_entry entry[EM_YAML_MAX_ENTRIES];
 } em_yaml;
 
 /* Parses the text of the file `path`. Errors: EM_ECONFIG, naming file and line; EM_EMEMORY. */
-em_status em_yaml_parse(const char *path, const char *text, em_yaml **out);
+em_status em_yaml_parse(const char *path, const char *text, em_yaml_is_data *is_data,
+                        em_yaml **out);
 void em_yaml_destroy(em_yaml **yaml);
 
 /* Puts the YAML value `text` under `key`, in place of one that is there; messages name `place`.

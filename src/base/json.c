@@ -1,0 +1,63 @@
+#include "base/json.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static size_t digits(const char *text)
+{
+    return strspn(text, "0123456789");
+}
+
+/* The length of ".25" or "e-3" where the text goes on with that; `good` false: it breaks off. */
+static size_t tail(const char *text, bool *good)
+{
+    size_t sign = 0, n;
+
+    if (*text != '.' && *text != 'e' && *text != 'E')
+        return 0;
+    if (*text != '.')
+        sign = text[1] == '+' || text[1] == '-';
+    n = digits(text + 1 + sign);
+    *good &= n > 0;
+    return 1 + sign + n;
+}
+
+size_t em_json_number(const char *text, bool *is_integer)
+{
+    const size_t sign = *text == '-', whole = digits(text + sign);
+    size_t n = sign + whole;
+    bool good = whole == 1 || (whole > 1 && text[sign] != '0');
+
+    if (is_integer)
+        *is_integer = !strchr(".eE", text[n]) || text[n] == '\0';
+    if (text[n] == '.')
+        n += tail(text + n, &good);
+    if (text[n] == 'e' || text[n] == 'E')
+        n += tail(text + n, &good);
+    return good ? n : 0;
+}
+
+void em_json_write_string(const char *text, FILE *out)
+{
+    fputc('"', out);
+    for (const char *c = text; *c; c++)
+        if (*c == '"' || *c == '\\')
+            fprintf(out, "\\%c", *c);
+        else if ((unsigned char)*c < 0x20)
+            fprintf(out, "\\u%04x", (unsigned)*c);
+        else
+            fputc(*c, out);
+    fputc('"', out);
+}
+
+void em_json_write_number(double value, FILE *out)
+{
+    char text[32];
+
+    for (int precision = 15; precision <= 17; precision++) {
+        snprintf(text, sizeof text, "%.*g", precision, value);
+        if (strtod(text, NULL) == value)
+            break;
+    }
+    fputs(text, out);
+}

@@ -1,0 +1,230 @@
+#include "model/stan_columns.h"
+
+#include "base/json.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "data/table.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_TABLES = 64, MOST_COLUMNS = 10000 };
+
+typedef struct tables {
+    int count;
+    em_table *table[MOST_TABLES];
+} tables;
+
+/* A column of a table; NULL table: not one. */
+typedef struct column {
+    const em_table *table;
+    int64_t index;
+} column;
+
+/* ---------------------------------------------------------------- tables and columns */
+
+static em_status find_table(tables *all, const char *path, const em_table **out)
+{
+    em_table_options options = {.data = (char *)path, .columns = INT64_MIN};
+    em_status status;
+
+    for (int i = 0; i < all->count; i++)
+        if (strcmp(all->table[i]->path, path) == 0) {
+            *out = all->table[i];
+            return EM_OK;
+        }
+    if (all->count == MOST_TABLES)
+        return em_fail(EM_ECONFIG, "model.data: more than %d tables", MOST_TABLES);
+    status = em_table_read(&options, &all->table[all->count]);
+    if (!status)
+        *out = all->table[all->count++];
+    return status;
+}
+
+/* "table.csv:age" */
+static em_status find_column(tables *all, const char *text, column *out)
+{
+    const char *name = strrchr(text, ':') + 1;
+    char *path = NULL;
+    em_status status = em_format_text(&path, "%.*s", (int)(name - 1 - text), text);
+
+    if (!status)
+        status = find_table(all, path, &out->table);
+    for (out->index = 0; !status && out->index < out->table->n_column; out->index++)
+        if (strcmp(out->table->name[out->index], name) == 0)
+            break;
+    if (!status && out->index == out->table->n_column)
+        status = em_fail(EM_EDATA, "%s: found no column %s", path, em_excerpt_of(name).text);
+    em_release(&path);
+    return status;
+}
+
+static double element(const column *of, int64_t row)
+{
+    const em_table *table = of->table;
+
+    if (!table->column)
+        return table->value[row * table->n_column + of->index];
+    for (int64_t k = table->start[row]; k < table->start[row + 1]; k++)
+        if (table->column[k] == of->index)
+            return table->value[k];
+    return 0;
+}
+
+/* ---------------------------------------------------------------- JSON */
+
+static const char *skip_blanks(const char *c)
+{
+    return c + strspn(c, " \t\r\n");
+}
+
+/* The string that begins at the quote *at; *at is then behind it. */
+static em_status read_string(const char **at, char **text)
+{
+    const char *from = *at + 1;
+    em_status status = em_allocate((int64_t)strcspn(from, "\n") + 1, 1, text);
+
+    for (char *to = *text; !status && *from && *from != '"' && *from != '\n'; to++) {
+        from += *from == '\\' && from[1];
+        *to = *from++;
+    }
+    *at = from + (*from == '"');
+    return status;
+}
+
+static bool is_name(const char *behind)
+{
+    return *skip_blanks(behind) == ':';
+}
+
+static em_status write_rows(const tables *all, FILE *out)
+{
+    for (int i = 1; i < all->count; i++)
+        if (all->table[i]->n_row != all->table[0]->n_row)
+            return em_fail(EM_ECONFIG,
+                           "model.data: found rows, but %s has %lld and %s %lld: expected tables "
+                           "of as many rows",
+                           all->table[0]->path, (long long)all->table[0]->n_row,
+                           all->table[i]->path, (long long)all->table[i]->n_row);
+    if (all->count == 0)
+        return em_fail(EM_ECONFIG, "model.data: found rows, but no column of a table");
+    fprintf(out, "%lld", (long long)all->table[0]->n_row);
+    return EM_OK;
+}
+
+/* One column as a list; several (`as_matrix`, also of one) as a list of rows. */
+static em_status write_columns(int64_t n, const column *of, bool as_matrix, FILE *out)
+{
+    for (int64_t c = 1; c < n; c++)
+        if (of[c].table->n_row != of[0].table->n_row)
+            return em_fail(EM_EDATA, "%s has %lld rows, expected %lld as in %s", of[c].table->path,
+                           (long long)of[c].table->n_row, (long long)of[0].table->n_row,
+                           of[0].table->path);
+    fputc('[', out);
+    for (int64_t row = 0; row < of[0].table->n_row; row++) {
+        fputs(row ? ", " : "", out);
+        fputs(as_matrix ? "[" : "", out);
+        for (int64_t c = 0; c < n; c++) {
+            fputs(c ? ", " : "", out);
+            em_json_write_number(element(&of[c], row), out);
+        }
+        fputs(as_matrix ? "]" : "", out);
+    }
+    fputc(']', out);
+    return EM_OK;
+}
+
+/* A list of columns, ["t.csv:a", "t.csv:b"], at *at; *n 0: another list. */
+static em_status read_columns(tables *all, const char **at, int64_t *n, column *of)
+{
+    const char *c = skip_blanks(*at + 1);
+    em_status status = EM_OK;
+
+    for (*n = 0; !status && *c == '"' && *n < MOST_COLUMNS;) {
+        char *text = NULL;
+        status = read_string(&c, &text);
+        if (!status && !strchr(text, ':')) {
+            em_release(&text);
+            break;
+        }
+        if (!status)
+            status = find_column(all, text, &of[(*n)++]);
+        em_release(&text);
+        c = skip_blanks(c);
+        c = *c == ',' ? skip_blanks(c + 1) : c;
+    }
+    if (*c != ']')
+        *n = 0;
+    else if (*n > 0)
+        *at = c + 1;
+    return status;
+}
+
+/* The text at the quote *at, or what it stands for. With `out` NULL tables are only read. */
+static em_status write_text(tables *all, const char **at, FILE *out)
+{
+    const char *start = *at;
+    column found = {NULL, 0};
+    char *text = NULL;
+    em_status status = read_string(at, &text);
+    const bool is_value = !status && !is_name(*at);
+
+    if (is_value && strchr(text, ':'))
+        status = find_column(all, text, &found);
+    if (!status && out && found.table)
+        status = write_columns(1, &found, false, out);
+    else if (!status && out && is_value && strcmp(text, "rows") == 0)
+        status = write_rows(all, out);
+    else if (!status && out)
+        fprintf(out, "%.*s", (int)(*at - start), start);
+    em_release(&text);
+    return status;
+}
+
+static em_status fill_in(tables *all, column *of, const char *json, FILE *out)
+{
+    em_status status = EM_OK;
+
+    while (!status && *json) {
+        int64_t n = 0;
+        if (*json == '[')
+            status = read_columns(all, &json, &n, of);
+        if (!status && n > 0 && out)
+            status = write_columns(n, of, true, out);
+        else if (!status && n == 0 && *json == '"')
+            status = write_text(all, &json, out);
+        else if (!status && n == 0) {
+            if (out)
+                fputc(*json, out);
+            json++;
+        }
+    }
+    return status;
+}
+
+em_status em_stan_columns_fill_in(const char *json, char **out)
+{
+    tables all = {0};
+    column *of = NULL;
+    char *text = NULL;
+    size_t length;
+    FILE *file = open_memstream(&text, &length);
+    em_status status = em_allocate(MOST_COLUMNS, sizeof *of, &of);
+
+    if (!status && file)
+        status = fill_in(&all, of, json, NULL); /* all tables, before their rows are asked for */
+    if (!status && file)
+        status = fill_in(&all, of, json, file);
+    if ((!file || fclose(file) != 0) && !status)
+        status = em_fail(EM_EMEMORY, "out of memory for the columns of tables");
+    if (!status)
+        status = em_copy_text(text, out);
+    for (int i = 0; i < all.count; i++)
+        em_table_destroy(&all.table[i]);
+    em_release(&of);
+    free(text);
+    return status;
+}
