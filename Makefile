@@ -4,6 +4,7 @@
 #   make check-slow what is slow and rarely breaks, an hour before a release (tests/README.md)
 #   make lint       rooms, symbols, headers, gcc and clang        make format  clang-format in place
 #   make install    into PREFIX                                   make deps    what the build needs
+#   make stanli     the interpreter of Stan programs, beside the installed emass (PREFIX)
 #   make data       public data sets for jobs/                    make plots   figures of demo.h5
 #   make papers     the papers' experiments, paper's numbers beside ours (resumable, 5 minutes)
 # MODE=release|debug|asan; V=1 shows commands. Lasting overrides go into config.mk, which git ignores.
@@ -45,7 +46,7 @@ PROGRAM := $(B)/emass
 TESTS   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/unit/*.c tests/mpi/*.c tests/stat/*.c))
 BENCHES := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench/*.c))
 
-.PHONY: all demo check check-built check-slow bench lint format install deps data plots papers clean tests
+.PHONY: all demo check check-built check-slow bench lint format install deps data stanli plots papers clean tests
 all: $(PROGRAM) $(LIBRARY)
 
 # Files that change only when what they hold does: another flag rebuilds all, a deleted source the library.
@@ -114,6 +115,9 @@ install: all
 	install -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/
 	install -m 644 $(LIBRARY) $(DESTDIR)$(PREFIX)/lib/
 	install -m 644 include/emass/*.h $(DESTDIR)$(PREFIX)/include/emass/
+
+stanli:
+	$(Q).ci/install-stanli $(DESTDIR)$(PREFIX)/lib/emass
 
 data:
 	$(Q)jobs/fetch-data

@@ -172,10 +172,12 @@ static em_status run(const run_command *command, const em_config *config)
                 (long long)report.unreported, report.failure[0] ? "; the first on this rank: " : "",
                 report.failure);
     if (report.rejections.count > 0)
-        fprintf(stderr, "emass: note: the model rejected %lld positions that chains tried%s%s\n",
-                (long long)report.rejections.count,
-                report.rejections.first[0] ? "; the first on this rank: " : "",
-                report.rejections.first);
+        fprintf(
+            stderr,
+            "emass: note: the model rejected %lld positions that chains tried after warmup%s%s\n",
+            (long long)report.rejections.count,
+            report.rejections.first[0] ? "; the first on this rank: " : "",
+            report.rejections.first);
     if (report.note[0])
         fprintf(stderr, "emass: note: %s\n", report.note);
     return EM_OK;

@@ -150,6 +150,20 @@ static em_status compare_group(const char *old_path, const char *new_path, const
     return status;
 }
 
+static em_status compare_files(const char *old_path, const char *new_path)
+{
+    static const char *const groups[] = {"posterior", "sample_stats", "log_likelihood",
+                                         "posterior_predictive", "predictions"};
+    em_reader *reader = NULL;
+    em_status status = em_reader_open(new_path, "posterior", &reader);
+
+    for (size_t i = 0; !status && i < sizeof groups / sizeof *groups; i++)
+        if (em_reader_has(reader, groups[i], "draw"))
+            status = compare_group(old_path, new_path, groups[i]);
+    em_reader_close(&reader);
+    return status;
+}
+
 /* ---------------------------------------------------------------- the command */
 
 static em_status run_and_compare(const verify_command *command, const em_config *config)
@@ -157,11 +171,8 @@ static em_status run_and_compare(const verify_command *command, const em_config 
     em_report report;
     em_status status = em_run(config, EM_RUN_VERIFY, NULL, &report), removed;
 
-    if (!status && em_world_rank() == 0) {
-        status = compare_group(command->path, config->output.file, "posterior");
-        if (!status)
-            status = compare_group(command->path, config->output.file, "sample_stats");
-    }
+    if (!status && em_world_rank() == 0)
+        status = compare_files(command->path, config->output.file);
     status = em_agree(status);
     if (!status && em_world_rank() == 0)
         printf("%s: no difference in the first %lld draws of %lld chains, run again on %d ranks\n",

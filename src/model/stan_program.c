@@ -10,14 +10,16 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* As much room as a file asks for, not as it might. */
+/* As much room as a file asks for; a pipe does not say. */
 static int64_t room_for(const char *path, int64_t most)
 {
+    enum { MOST_OF_A_PIPE = 1 << 26 };
     struct stat about;
+    int64_t room = MOST_OF_A_PIPE;
 
-    return stat(path, &about) == 0 && S_ISREG(about.st_mode) && about.st_size < most
-               ? (int64_t)about.st_size
-               : most;
+    if (stat(path, &about) == 0 && S_ISREG(about.st_mode))
+        room = (int64_t)about.st_size;
+    return room < most ? room : most;
 }
 
 em_status em_stan_read_text(const char *path, int64_t most, char **text)

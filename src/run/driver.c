@@ -203,6 +203,8 @@ static em_status pause_at(em_engine *engine)
     const double start = em_clock();
     em_status status = em_output_flush(engine->output);
 
+    if (engine->done == engine->plan.warmup) /* steps are too long there, on purpose */
+        engine->model->rejections = (em_rejections){.count = 0};
     engine->report->seconds.writing += em_clock() - start;
     if (!status && em_plan_checks(&engine->plan, engine->done))
         status = check(engine, engine->done, false);

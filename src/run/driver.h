@@ -31,8 +31,8 @@ typedef struct em_report {
     int64_t divergences, evaluations; /* of all chains in sampling; (chain, gradient) pairs here */
     int64_t unreported;               /* draws of sampling whose report failed */
     char failure[256];                /* why, the first on this rank; "": none did here */
-    em_rejections rejections; /* evaluations that the model rejected, of all chains since the last
-                                 start; why, the first on this rank */
+    em_rejections rejections; /* in sampling, of all chains since the last start; why, the first on
+                                 this rank */
     em_seconds seconds;
 } em_report;
 

@@ -184,6 +184,22 @@ wide() {
 }
 check '100,000 parameters' wide
 
+# ---------------------------------------------------------------- our own
+
+job() { # NAME: converges, reports what it says, and is the same when verified on other ranks
+    local said
+    said=$(timeout 200 "$emass" run "$project/jobs/$1.yaml" --output "$1.h5" 2>&1 | tail -n 1) &&
+        echo "$said" && grep -q '^converged: .* 0 divergences' <<<"$said" &&
+        timeout 100 mpirun -n 3 "$emass" verify "$1.h5" --folder "$project/jobs" --draws 20
+}
+for name in rats nile faithful; do
+    check "jobs/$name.yaml converges, and is the same on 3 ranks" job "$name"
+done
+kinds_are_integers() { ncdump -h faithful.h5 | grep -q 'int64 kind(chain, draw, kind_dim_0)'; }
+check 'an array of integers is one in the file' kinds_are_integers
+future_is_predicted() { ncdump -h nile.h5 | grep -A9 'group: predictions' | grep -q 'double future'; }
+check 'predictions are in their group' future_is_predicted
+
 # ---------------------------------------------------------------- posteriordb
 
 base=${EMASS_DATA:-}/posteriordb
