@@ -25,6 +25,8 @@ static const em_field fields[] = {
      "its data: JSON as for CmdStan, or a mapping {N: rows, y: table.csv:age, X: [...], ...}"},
     {"init", EM_FIELD_DATA, AT(init), 0, 0, "", NULL, NULL,
      "where chains begin: JSON of all parameters, or a mapping"},
+    {"observed_data", EM_FIELD_TEXTS, AT(observed_data), 0, 0, "[y]", NULL, NULL,
+     "data that go into the group observed_data; others that are not many into constant_data"},
     {"log_likelihood", EM_FIELD_TEXTS, AT(log_likelihood), 0, 0, "[log_lik]", NULL, NULL,
      "variables that go into the group log_likelihood, * and ? as in file names"},
     {"posterior_predictive", EM_FIELD_TEXTS, AT(posterior_predictive), 0, 0, "[]", NULL, NULL,
@@ -47,6 +49,7 @@ static void destroy(em_model *model)
     em_stan_declared_destroy(&self->declared);
     em_stan_variables_destroy(&self->variables);
     em_release(&self->init);
+    em_release(&self->datum);
     em_release(&self->gradient);
     em_release(&self->flat);
     em_release(&self);

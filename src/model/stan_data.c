@@ -15,6 +15,7 @@ typedef struct reading {
     const char *path, *at;
     int64_t line;
     FILE *out;
+    em_stan_data *data;
     em_stan_datum *datum; /* the variable that is being read */
 } reading;
 
@@ -75,21 +76,57 @@ static const char *not_finite_of(const char *text, size_t length)
     return NULL;
 }
 
+static void forget(reading *r)
+{
+    r->data->n_kept -= r->datum->n_value;
+    em_release(&r->datum->value);
+    r->datum->n_value = 0;
+}
+
+/* Adds a value to those of the variable; where there are too many of them, all are forgotten. */
+static em_status keep(reading *r, double value)
+{
+    em_stan_datum *datum = r->datum;
+    double *grown;
+    em_status status;
+
+    if (datum->capacity < 0)
+        return EM_OK;
+    if (datum->is_tuple || r->data->n_kept == EM_STAN_MOST_KEPT) {
+        forget(r);
+        datum->capacity = -1;
+        return EM_OK;
+    }
+    if (datum->n_value == datum->capacity) {
+        status = em_allocate(2 * datum->capacity + 1, sizeof *grown, &grown);
+        if (status)
+            return status;
+        if (datum->n_value)
+            memcpy(grown, datum->value, (size_t)datum->n_value * sizeof *grown);
+        em_release(&datum->value);
+        datum->value = grown;
+        datum->capacity = 2 * datum->capacity + 1;
+    }
+    datum->value[datum->n_value++] = value;
+    r->data->n_kept++;
+    return EM_OK;
+}
+
 static em_status read_number(reading *r)
 {
-    enum { LARGEST_PLAIN = 300 }; /* digits of a number that is finite without being looked at */
     bool is_integer = true;
+    double value;
     const size_t length = em_json_number(r->at, &is_integer);
 
     if (!strchr(" \t\r\n,]}", r->at[length]))
         return unexpected(r, "a number, a list or NaN");
-    if ((length > LARGEST_PLAIN || memchr(r->at, 'e', length) || memchr(r->at, 'E', length)) &&
-        !isfinite(strtod(r->at, NULL)))
+    value = strtod(r->at, NULL);
+    if (!isfinite(value))
         return unexpected(r, "a number that fits a double");
     fwrite(r->at, 1, length, r->out);
     r->at += length;
     r->datum->is_integer &= is_integer;
-    return EM_OK;
+    return keep(r, value);
 }
 
 static em_status read_not_finite(reading *r)
@@ -109,7 +146,9 @@ static em_status read_not_finite(reading *r)
     }
     fputs(written, r->out);
     r->datum->is_integer = false;
-    return EM_OK;
+    return keep(r, strcmp(written, "\"NaN\"") == 0   ? NAN
+                   : strcmp(written, "\"Inf\"") == 0 ? INFINITY
+                                                     : -INFINITY);
 }
 
 /* ---------------------------------------------------------------- lists and tuples */
@@ -150,6 +189,7 @@ static em_status read_tuple(reading *r, int depth)
     if (depth == MOST_DEPTH)
         return unexpected(r, "tuples that are not so deep");
     r->datum->is_tuple = true;
+    forget(r);
     while (!status && next(r) != '}') {
         int64_t shape[MOST_DEPTH + 1];
         for (int i = 0; i <= MOST_DEPTH; i++)
@@ -239,6 +279,7 @@ static em_status read_variable(reading *r, em_stan_data *data)
         status = add_datum(data, name, length);
     if (status)
         return status;
+    r->data = data;
     r->datum = &data->datum[data->count - 1];
     fprintf(r->out, "\"%s\"", r->datum->name);
     status = copy(r, ':', "a colon");
@@ -293,8 +334,10 @@ em_status em_stan_data_read(const char *path, const char *text, em_stan_data **o
 
 void em_stan_data_destroy(em_stan_data **data)
 {
-    for (int64_t i = 0; *data && i < (*data)->count; i++)
+    for (int64_t i = 0; *data && i < (*data)->count; i++) {
         em_release(&(*data)->datum[i].name);
+        em_release(&(*data)->datum[i].value);
+    }
     if (*data) {
         em_release(&(*data)->datum);
         em_release(&(*data)->text);

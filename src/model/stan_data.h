@@ -4,6 +4,9 @@
 
 #include "emass/model.h"
 
+/* Numbers that are kept, to be stored beside the draws. */
+enum { EM_STAN_MOST_KEPT = 100000 };
+
 /* One variable of the data. */
 typedef struct em_stan_datum {
     char *name;
@@ -11,10 +14,13 @@ typedef struct em_stan_datum {
     int64_t shape[EM_MAX_AXES];
     bool is_integer; /* all its numbers are written as integers */
     bool is_tuple;   /* the shape is that of an array of tuples */
+    double *value;   /* [n_value] row-major; NULL: none, a tuple, or too many to be kept */
+    int64_t n_value, capacity;
 } em_stan_datum;
 
 typedef struct em_stan_data {
     int64_t count, capacity;
+    int64_t n_kept;       /* values of all variables: at most EM_STAN_MOST_KEPT */
     em_stan_datum *datum; /* [count] */
     char *text; /* the same data in one line, numbers as they were written, not finite ones as
                    "NaN", "Inf" and "-Inf"; its braces left out */

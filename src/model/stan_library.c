@@ -2,7 +2,6 @@
 
 #include "base/memory.h"
 
-#include <ctype.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -144,20 +143,26 @@ em_status em_stan_library_open(const char *path, bool interpreter, em_stan_libra
     return interpreter ? identify_interpreter(path, out) : identify_compiled(path, out);
 }
 
+void em_stan_one_line(const char *from, char *to, size_t bytes)
+{
+    size_t length = 0;
+
+    for (; *from && length < bytes - 1; from++)
+        if ((unsigned char)*from >= 0x20 && *from != 0x7f)
+            to[length++] = *from;
+        else if (length > 0 && to[length - 1] != ' ')
+            to[length++] = ' ';
+    while (length > 0 && to[length - 1] == ' ')
+        length--;
+    to[length] = '\0';
+}
+
 em_status em_stan_library_fail(const em_stan_library *library, em_status status, const char *what,
                                char *error)
 {
     char text[1024];
-    size_t length = 0;
 
-    for (const char *c = error ? error : "no reason given"; *c && length < sizeof text - 1; c++)
-        if (!iscntrl((unsigned char)*c))
-            text[length++] = *c;
-        else if (length > 0 && text[length - 1] != ' ')
-            text[length++] = ' ';
-    while (length > 0 && text[length - 1] == ' ')
-        length--;
-    text[length] = '\0';
+    em_stan_one_line(error ? error : "no reason given", text, sizeof text);
     if (error)
         library->free_error(error);
     return em_fail(status, "%s: %s", what, text);

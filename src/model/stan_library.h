@@ -53,6 +53,10 @@ typedef struct em_stan_library {
  */
 em_status em_stan_library_open(const char *path, bool interpreter, em_stan_library *out);
 
+/* Copies a message, blanks for line breaks and other control characters, as much as there is room
+ * for. Local. */
+void em_stan_one_line(const char *from, char *to, size_t bytes);
+
 /* Fails with `status`, "<what>: <the library's message in one line>", and releases the message,
  * which may be NULL. Local. */
 em_status em_stan_library_fail(const em_stan_library *library, em_status status, const char *what,

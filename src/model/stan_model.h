@@ -10,7 +10,7 @@
 
 typedef struct em_stan_options {
     char *program, *library, *data, *init;
-    em_texts log_likelihood, posterior_predictive, predictions;
+    em_texts observed_data, log_likelihood, posterior_predictive, predictions;
 } em_stan_options;
 
 typedef struct em_stan {
@@ -22,6 +22,7 @@ typedef struct em_stan {
                       needed; NULL: not needed, or constructed */
     em_stan_model *without_generated;
     em_stan_data *data;         /* without its text, once the program has it */
+    em_datum *datum;            /* [model.n_datum] what of it is stored */
     em_stan_declared *declared; /* NULL: a library, whose text is not known */
     char *init;                 /* JSON; NULL: none given */
     em_stan_variables *variables;

@@ -112,28 +112,12 @@ static em_status translation_failed(const char *path, const char *message)
                    kind, *reason ? reason : message);
 }
 
-/* Messages are one line. */
-static void join_lines(char *text)
-{
-    char *to = text;
-
-    for (const char *from = text; *from; from++)
-        if ((unsigned char)*from >= 0x20)
-            *to++ = *from;
-        else if (to > text && to[-1] != ' ')
-            *to++ = ' ';
-    while (to > text && to[-1] == ' ')
-        to--;
-    *to = '\0';
-}
-
 static em_status fail_in_one_line(const char *path, const char *message)
 {
     char text[2048];
     const em_status status = translation_failed(path, message);
 
-    snprintf(text, sizeof text, "%s", em_error_text());
-    join_lines(text);
+    em_stan_one_line(em_error_text(), text, sizeof text);
     return em_fail(status, "%s", text);
 }
 

@@ -193,6 +193,32 @@ static em_status describe_draws(em_stan *self, const em_stan_options *options)
     return status ? status : em_allocate(n, sizeof(double), &self->flat);
 }
 
+/* The data that are kept, for the file. Arrays without an element, or named as a coordinate of
+ * another would be, are left out. Local. */
+static em_status describe_data(em_stan *self, const em_stan_options *options)
+{
+    em_status status = em_allocate(self->data->count, sizeof *self->datum, &self->datum);
+
+    for (int64_t i = 0; !status && i < self->data->count; i++) {
+        const em_stan_datum *from = &self->data->datum[i];
+        em_datum *to = &self->datum[self->model.n_datum];
+        const em_stan_declaration *declared;
+        if (from->n_value == 0 || strstr(from->name, "_dim_"))
+            continue;
+        declared = em_stan_declared_find(self->declared, EM_STAN_DATA, from->name);
+        to->group =
+            matches(&options->observed_data, from->name) ? "observed_data" : "constant_data";
+        to->variable = (em_variable){.name = from->name, .n_axes = from->n_axes};
+        to->variable.storage =
+            (declared ? declared->is_integer : from->is_integer) ? EM_STORE_INT : EM_STORE_REAL;
+        to->value = from->value;
+        memcpy(to->variable.shape, from->shape, sizeof from->shape);
+        self->model.n_datum++;
+    }
+    self->model.datum = self->datum;
+    return status;
+}
+
 /* The translated program, and without its generated quantities; NULL for a library. Collective. */
 static em_status read_program(em_stan *self, const em_stan_options *options, char **translated,
                               char **simpler)
@@ -275,6 +301,8 @@ em_status em_stan_set_up(em_stan *self, const em_stan_options *options,
         status = construct(self, options, translated, simpler, context->seed);
         if (!status)
             status = describe_draws(self, options);
+        if (!status)
+            status = describe_data(self, options);
         status = em_agree(status);
     }
     em_release(&translated);

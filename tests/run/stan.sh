@@ -47,6 +47,8 @@ reports() {
         grep -q 'int64 k(chain, draw, k_dim_0)' <<<"$header" &&
         grep -A9 'group: log_likelihood' <<<"$header" | grep -q 'double log_lik' &&
         grep -A9 'group: posterior_predictive' <<<"$header" | grep -q 'double y_rep' &&
+        grep -A9 'group: observed_data' <<<"$header" | grep -q 'double y(y_dim_0)' &&
+        grep -A9 'group: constant_data' <<<"$header" | grep -q 'int64 N ;' &&
         [ "$(h5dump -y -w 80 -d /posterior/M -s 0,0,0,0 -c 1,1,2,3 one.h5 |
             grep -cE '^ *(11, 12, 13,|21, 22, 23)$')" = 2 ]
 }

@@ -9,6 +9,7 @@
 #include "tap.h"
 
 #include <check.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -141,9 +142,35 @@ START_TEST(data_keep_their_numbers)
     ck_assert(a->n_axes == 2 && a->shape[0] == 3 && a->shape[1] == 2 && !a->is_integer);
     ck_assert(em_stan_data_find(data, "N")->is_integer &&
               !em_stan_data_find(data, "y")->is_integer);
+    ck_assert(a->n_value == 6 && a->value[3] == 4 && isnan(a->value[5]));
+    ck_assert(em_stan_data_find(data, "N")->value[0] == 3);
+    ck_assert(em_stan_data_find(data, "i")->value[0] == -INFINITY);
+    ck_assert_ptr_null(em_stan_data_find(data, "t")->value);
+    ck_assert_int_eq(data->n_kept, 1 + 3 + 6 + 3);
     ck_assert(em_stan_data_find(data, "e")->n_axes == 1 && em_stan_data_find(data, "t")->is_tuple);
     ck_assert_ptr_null(em_stan_data_find(data, "n"));
     em_stan_data_destroy(&data);
+}
+END_TEST
+
+/* Many numbers are read, but not kept; nor do they take the room of others. */
+START_TEST(few_data_are_kept)
+{
+    enum { MANY = EM_STAN_MOST_KEPT + 10 };
+    char *text = malloc(3 * MANY + 100), *to = text;
+    em_stan_data *data;
+
+    to += sprintf(to, "{\"a\": 1, \"b\": [");
+    for (int i = 0; i < MANY; i++)
+        to += sprintf(to, "%s%d", i ? "," : "", i % 10);
+    sprintf(to, "], \"c\": [1, 2]}");
+    ck_assert_int_eq(em_stan_data_read("d.json", text, &data), EM_OK);
+    ck_assert_int_eq(em_stan_data_find(data, "b")->shape[0], MANY);
+    ck_assert_ptr_null(em_stan_data_find(data, "b")->value);
+    ck_assert_int_eq(em_stan_data_find(data, "c")->n_value, 2);
+    ck_assert_int_eq(data->n_kept, 3);
+    em_stan_data_destroy(&data);
+    free(text);
 }
 END_TEST
 
@@ -411,6 +438,7 @@ int main(void)
     tcase_add_test(texts, many_names_take_no_long_time);
     tcase_add_test(texts, numbers_of_json);
     tcase_add_test(texts, data_keep_their_numbers);
+    tcase_add_test(texts, few_data_are_kept);
     tcase_add_loop_test(texts, other_data_are_refused, 0, N(bad_data));
     tcase_add_test(texts, declarations_are_found);
     tcase_add_test(texts, generated_quantities_are_taken_out);
