@@ -83,7 +83,8 @@ typedef struct em_rejections {
 /* A created model. The implementation derives its own struct with this as the first member. */
 typedef struct em_model {
     const struct em_model_ops *ops;
-    int64_t dim;        /* number of unconstrained parameters */
+    int64_t dim;                           /* number of unconstrained parameters */
+    const char *const *unconstrained_name; /* [dim], owned by the model; NULL: 0, 1, ... */
     em_share rows;      /* observations; none: no likelihood that minibatches make sense for */
     int64_t n_variable; /* what is reported of a draw */
     const em_variable *variable; /* [n_variable], owned by the model */

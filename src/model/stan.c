@@ -50,6 +50,8 @@ static void destroy(em_model *model)
     em_stan_variables_destroy(&self->variables);
     em_release(&self->init);
     em_release(&self->datum);
+    em_release(&self->name_text);
+    em_release(&self->unconstrained_name);
     em_release(&self->gradient);
     em_release(&self->flat);
     em_release(&self);

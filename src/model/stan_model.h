@@ -26,6 +26,8 @@ typedef struct em_stan {
     em_stan_declared *declared; /* NULL: a library, whose text is not known */
     char *init;                 /* JSON; NULL: none given */
     em_stan_variables *variables;
+    char *name_text; /* of the unconstrained parameters, one after the other */
+    const char **unconstrained_name;
     int64_t n_parameter, n_transformed; /* numbers of a draw; the rest is generated */
     double *gradient;                   /* [dim] of one chain */
     double *flat;                       /* [variables->n_element] a draw as the library orders it */

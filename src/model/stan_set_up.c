@@ -193,6 +193,27 @@ static em_status describe_draws(em_stan *self, const em_stan_options *options)
     return status ? status : em_allocate(n, sizeof(double), &self->flat);
 }
 
+/* Splits "mu,theta.1,theta.2" into the names of the unconstrained parameters. Local. */
+static em_status name_parameters(em_stan *self)
+{
+    const char *names = self->library.unconstrained_names(self->program);
+    const int64_t dim = self->model.dim;
+    char *rest = NULL, *name;
+    int64_t n = 0;
+    em_status status = em_copy_text(names ? names : "", &self->name_text);
+
+    if (!status)
+        status = em_allocate(dim, sizeof *self->unconstrained_name, &self->unconstrained_name);
+    name = status ? NULL : strtok_r(self->name_text, ",", &rest);
+    for (; name && n < dim; name = strtok_r(NULL, ",", &rest))
+        self->unconstrained_name[n++] = name;
+    if (!status && (n < dim || name))
+        status = em_fail(EM_EDATA, "%s: found other names than %lld for unconstrained parameters",
+                         self->name, (long long)dim);
+    self->model.unconstrained_name = self->unconstrained_name;
+    return status;
+}
+
 /* The data that are kept, for the file. Arrays without an element, or named as a coordinate of
  * another would be, are left out. Local. */
 static em_status describe_data(em_stan *self, const em_stan_options *options)
@@ -301,6 +322,8 @@ em_status em_stan_set_up(em_stan *self, const em_stan_options *options,
         status = construct(self, options, translated, simpler, context->seed);
         if (!status)
             status = describe_draws(self, options);
+        if (!status)
+            status = name_parameters(self);
         if (!status)
             status = describe_data(self, options);
         status = em_agree(status);

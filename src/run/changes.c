@@ -150,8 +150,8 @@ em_status em_changes_find(const em_config *config, const char *stored, em_change
 
     *out = (em_changes){.refused = NULL};
     if (!status)
-        status = em_yaml_parse("the config", config->stored, &c.new);
-    if (!status && em_yaml_parse("an old config", stored, &c.old) == EM_OK)
+        status = em_yaml_parse("the config", config->stored, em_config_is_data, &c.new);
+    if (!status && em_yaml_parse("an old config", stored, em_config_is_data, &c.old) == EM_OK)
         status = compare_all(&c, config);
     else if (!status)
         fputs("all of an unreadable config", c.keys);

@@ -442,8 +442,7 @@ static em_status apply_override(em_yaml *yaml, const char *override)
     return status;
 }
 
-/* model.data, where some model takes a mapping there. */
-static bool is_data(const char *key)
+bool em_config_is_data(const char *key)
 {
     static const char section[] = "model.";
     em_variant variant;
@@ -459,7 +458,7 @@ static bool is_data(const char *key)
 
 static em_status read_text(parse *p, const char *text, int n_override, const char *const *override)
 {
-    em_status status = em_yaml_parse(p->config->path, text, is_data, &p->yaml);
+    em_status status = em_yaml_parse(p->config->path, text, em_config_is_data, &p->yaml);
 
     for (int i = 0; !status && i < n_override; i++)
         status = apply_override(p->yaml, override[i]);

@@ -45,6 +45,10 @@ typedef struct em_config {
 
 extern const em_field em_run_fields[], em_stop_fields[], em_output_fields[];
 
+/* Whether the key is an option, as model.data, that takes a mapping as one value; of any model.
+ * Local. */
+bool em_config_is_data(const char *key);
+
 /*
  * Parses `text`, the content of the file `path` (which is used for messages and for the folder of
  * relative paths), then applies `n_override` overrides "key.path=value". Local. Errors: EM_ECONFIG,

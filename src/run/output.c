@@ -157,7 +157,10 @@ static int64_t stat_series(const em_sampler_ops *sampler, em_variable *series)
 
 static int64_t unconstrained_series(const em_output *output, em_variable *series)
 {
-    series[0] = (em_variable){.name = "theta", .n_axes = 1, .shape = {output->model->dim}};
+    series[0] = (em_variable){.name = "theta",
+                              .n_axes = 1,
+                              .shape = {output->model->dim},
+                              .label = {output->model->unconstrained_name}};
     return 1;
 }
 

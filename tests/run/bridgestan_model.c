@@ -2,7 +2,7 @@
  * A library with the C interface of BridgeStan, as a compiled model has it: mu and the elements of
  * a 2 x 3 matrix L are independent, N(0, s^2) with s from the data, mu cut off at 2.5. Built by
  * tests/run/stan.sh, with MAJOR another version, with WITHOUT_NAMES one that names nothing, with
- * WRONG_NAMES one whose names make no array.
+ * WRONG_NAMES one whose names make no array, with WITHOUT_RANDOM one that cannot generate.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -161,6 +161,11 @@ bs_rng *bs_rng_construct(unsigned seed, char **error)
 {
     bs_rng *rng = malloc(sizeof *rng);
 
+#ifdef WITHOUT_RANDOM
+    free(rng);
+    fail(error, "there are no random numbers");
+    return NULL;
+#endif
     (void)error;
     rng->state = seed;
     return rng;

@@ -55,15 +55,21 @@ reports() {
 same_bytes() { sample 2 two.h5 && sample 3 three.h5 && cmp one.h5 two.h5 && cmp one.h5 three.h5; }
 goes_on() {
     local status=0
-    sample 2 cut.h5 --set run.draws=30000 --max-time 0.3 || status=$?
-    [ "$status" = 75 ] && sample 3 cut.h5 --resume --set run.draws=30000 &&
-        sample 1 whole.h5 --set run.draws=30000 && cmp cut.h5 whole.h5
+    sample 2 cut.h5 --set run.draws=15000 --max-time 0.02 || status=$?
+    [ "$status" = 75 ] && sample 3 cut.h5 --resume --set run.draws=15000 &&
+        sample 1 whole.h5 --set run.draws=15000 && cmp cut.h5 whole.h5
 }
 keeps_the_rest() { # what fails are generated quantities: mu is there all the same
     "$emass" run run.yaml --output r.h5 --overwrite >/dev/null 2>words
     cat words
     grep -qE '[0-9]+ draws could not be reported in full.*normal_rng: Scale' words &&
         [ "$(ncdump -v mu r.h5 | grep -c NaN)" = "$(ncdump -h r.h5 | grep -c NaN)" ]
+}
+unconstrained() { # both scales are there, each number with its name
+    sample 1 both.h5 --set output.save_unconstrained=true &&
+        ncdump -v unconstrained_posterior/theta_dim_0 both.h5 >words
+    cat words
+    grep -q '"mu"' words && grep -q '"sigma"' words
 }
 selects() {
     sample 1 few.h5 --set 'output.variables=[m*, log_lik]' &&
@@ -83,6 +89,7 @@ check 'the same bytes on 1, 2 and 3 ranks' same_bytes
 check 'stopped and resumed on other ranks it is the same' goes_on
 check 'parameters are kept where generated quantities fail' keeps_the_rest
 check 'output.variables takes patterns' selects
+check 'unconstrained parameters have their names' unconstrained
 check 'emass check tells what is declared and what the data hold' tells
 
 # ---------------------------------------------------------------- what is refused
@@ -190,9 +197,9 @@ check '100,000 parameters' wide
 
 job() { # NAME: converges, reports what it says, and is the same when verified on other ranks
     local said
-    said=$(timeout 200 "$emass" run "$project/jobs/$1.yaml" --output "$1.h5" 2>&1 | tail -n 1) &&
+    said=$(limited "$emass" run "$project/jobs/$1.yaml" --output "$1.h5" 2>&1 | tail -n 1) &&
         echo "$said" && grep -q '^converged: .* 0 divergences' <<<"$said" &&
-        timeout 100 mpirun -n 3 "$emass" verify "$1.h5" --folder "$project/jobs" --draws 20
+        limited mpirun -n 3 "$emass" verify "$1.h5" --folder "$project/jobs" --draws 20
 }
 for name in rats nile faithful; do
     check "jobs/$name.yaml converges, and is the same on 3 ranks" job "$name"

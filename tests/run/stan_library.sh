@@ -13,7 +13,8 @@ compile() { # OUT FLAG...
     gcc -std=c17 -O1 -D_GNU_SOURCE -shared -fPIC "$@" "$source" -o "$out"
 }
 compile model.so && compile old.so -DMAJOR=1 && compile unnamed.so -DWITHOUT_NAMES \
-    -Wno-implicit-function-declaration && compile wrong.so -DWRONG_NAMES || exit 1
+    -Wno-implicit-function-declaration && compile wrong.so -DWRONG_NAMES &&
+    compile random.so -DWITHOUT_RANDOM || exit 1
 echo '{"s": 1.25}' >d.json
 echo '{"s": -1}' >bad.json
 echo '{"mu": 0.5}' >init.json
@@ -59,11 +60,11 @@ same_bytes() { runs 2 two.h5 && runs 3 three.h5 && cmp one.h5 two.h5 && cmp one.
 
 goes_on() {
     local status=0
-    limited mpirun -n 2 "$emass" run run.yaml --output cut.h5 --quiet --set run.draws=60000 \
-        --max-time 0.3 2>words || status=$?
+    limited mpirun -n 2 "$emass" run run.yaml --output cut.h5 --quiet --set run.draws=20000 \
+        --max-time 0.02 2>words || status=$?
     cat words
-    [ "$status" = 75 ] && runs 3 cut.h5 --resume --quiet --set run.draws=60000 &&
-        runs 1 whole.h5 --quiet --set run.draws=60000 && cmp cut.h5 whole.h5
+    [ "$status" = 75 ] && runs 3 cut.h5 --resume --quiet --set run.draws=20000 &&
+        runs 1 whole.h5 --quiet --set run.draws=20000 && cmp cut.h5 whole.h5
 }
 
 check 'a library samples; matrices, tuples and complex numbers have their shapes' samples
@@ -88,6 +89,16 @@ check 'data that the model refuses' refused 's is not positive' --set model.data
 check 'initial values that it refuses' refused 'model.init: no mu' --set model.init=d.json
 check 'neither program nor library' refused 'found neither' --set model.library=null
 check 'both program and library' refused 'found both' --set model.program=m.stan
+
+ends_the_run() { # what is reported fails for good: all ranks end, with status 1
+    local status=0
+    limited mpirun -n 3 "$emass" run run.yaml --output r.h5 --quiet \
+        --set model.library=random.so >words 2>&1 || status=$?
+    cat words
+    [ "$status" = 1 ] && grep -q "random numbers: there are no random numbers" words
+}
+check 'a report that fails for good ends the run' ends_the_run
+rm -f r.h5*
 
 differ() { # two builds of one name, as node-local copies may be
     local status=0
