@@ -19,7 +19,8 @@ static struct {
     MPI_Comm
         agreement; /* its own, so that a failing rank never meets another collective's message */
     bool interrupted;
-} world = {0, 1, MPI_COMM_NULL, false};
+    int word, told;
+} world = {0, 1, MPI_COMM_NULL, false, INT_MAX, INT_MAX};
 
 static volatile sig_atomic_t signalled;
 
@@ -100,6 +101,17 @@ bool em_world_interrupted(void)
     return world.interrupted;
 }
 
+void em_world_tell(int word)
+{
+    if (world.rank == 0)
+        world.word = word;
+}
+
+int em_world_told(void)
+{
+    return world.told;
+}
+
 static void wait_for(MPI_Request *request, em_status status)
 {
     const struct timespec pause = {0, 1000000};
@@ -137,7 +149,7 @@ static void share_failure(int failing, em_status *status)
 
 em_status em_agree_at(em_status status, const char *file, int line)
 {
-    enum { FAILING, SITE, NEGATIVE_SITE, NOT_SIGNALLED, N };
+    enum { FAILING, SITE, NEGATIVE_SITE, NOT_SIGNALLED, WORD, N };
     int mine[N], lowest[N];
     MPI_Request request;
     unsigned hash = 0;
@@ -148,6 +160,7 @@ em_status em_agree_at(em_status status, const char *file, int line)
     mine[SITE] = (int)(hash % 10000) * 100000 + line;
     mine[NEGATIVE_SITE] = -mine[SITE];
     mine[NOT_SIGNALLED] = !signalled;
+    mine[WORD] = world.word;
     MPI_Iallreduce(mine, lowest, N, MPI_INT, MPI_MIN, world.agreement, &request);
     wait_for(&request, status < 0 ? status : EM_OK);
     if (lowest[SITE] != -lowest[NEGATIVE_SITE])
@@ -156,6 +169,7 @@ em_status em_agree_at(em_status status, const char *file, int line)
                  (lowest[SITE] == mine[SITE] ? -lowest[NEGATIVE_SITE] : lowest[SITE]) % 100000,
                  status < 0 ? "; " : "", status < 0 ? em_error_text() : "");
     world.interrupted = !lowest[NOT_SIGNALLED];
+    world.told = lowest[WORD];
     if (lowest[FAILING] == INT_MAX)
         return EM_OK;
     share_failure(lowest[FAILING], &status);

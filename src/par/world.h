@@ -35,6 +35,14 @@ void em_world_catch_signals(void);
 /* True when any rank had been signalled at the last em_agree: the same on all ranks. Local. */
 bool em_world_interrupted(void);
 
+/*
+ * What rank 0 has to say to all rides along with every em_agree: a word of at least 0 and less than
+ * INT_MAX, from when it is first told on. The others' word does not matter; em_world_told is the
+ * same on all ranks. Local.
+ */
+void em_world_tell(int word);
+int em_world_told(void); /* at the last em_agree */
+
 /* Writes the ranks whose `mine` is true, as "rank 1, 3, 4, ...", into text [size] on all
  * ranks; "" when there is none. Collective. */
 void em_world_list(bool mine, size_t size, char *text);

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <time.h>
 
-/* What rank 0's clock says, told to all between segments. */
+/* What rank 0's clock says, told to all at the end of a segment. */
 typedef struct em_tempo {
     int64_t pace;    /* iterations in about a second: longer segments would be deaf to signals */
     bool over;       /* the time limit is near */
@@ -155,23 +155,32 @@ static double job_seconds_left(void)
     return end > 0 ? end - MPIRUN_SECONDS - (double)time(NULL) : INFINITY;
 }
 
-/* Time is over a little before the end: ten seconds, and what three checkpoints took. Collective.
- */
-static em_tempo keep_tempo(const em_engine *engine, int64_t first_done)
+/* Time is over a little before the end: ten seconds, and what three checkpoints took. Rank 0. */
+static em_tempo tempo_now(const em_engine *engine, int64_t first_done)
 {
     const double now = em_clock(), elapsed = now - engine->started;
-    const double limit = engine->config->stop.max_time;
     const double per_iteration =
         engine->report->seconds.sampling / (double)(engine->done - first_done);
-    em_tempo tempo = {.pace = 1};
 
-    if (em_world_rank() == 0) {
-        tempo.pace = per_iteration < 1e-6 ? 1000000 : (int64_t)(1 / per_iteration) + 1;
-        tempo.over = elapsed > limit || job_seconds_left() < 10 + 3 * engine->longest_checkpoint;
-        tempo.checkpoint = now - engine->last_checkpoint > engine->config->output.checkpoint_every;
-    }
-    em_broadcast(&tempo, sizeof tempo);
-    return tempo;
+    return (em_tempo){.pace = per_iteration < 1e-6 ? 1000000 : (int64_t)(1 / per_iteration) + 1,
+                      .over = elapsed > engine->config->stop.max_time ||
+                              job_seconds_left() < 10 + 3 * engine->longest_checkpoint,
+                      .checkpoint =
+                          now - engine->last_checkpoint > engine->config->output.checkpoint_every};
+}
+
+/* The tempo goes with the agreement at the end of a segment, as one word: every other collective
+ * costs a turn of all ranks where they are more than there are processors. */
+static void tell_tempo(em_tempo tempo)
+{
+    em_world_tell((int)(tempo.pace << 2 | tempo.over << 1 | tempo.checkpoint));
+}
+
+static em_tempo told_tempo(void)
+{
+    const int word = em_world_told();
+
+    return (em_tempo){word >> 2, word >> 1 & 1, word & 1};
 }
 
 static em_status stop_early(em_engine *engine, const char *why)
@@ -186,7 +195,7 @@ static em_status stop_early(em_engine *engine, const char *why)
 }
 
 /* Iterations up to `end`, without waiting for other ranks; then all agree. Collective. */
-static em_status run_segment(em_engine *engine, int64_t end)
+static em_status run_segment(em_engine *engine, int64_t first_done, int64_t end)
 {
     const double start = em_clock();
     em_status status = EM_OK;
@@ -194,6 +203,7 @@ static em_status run_segment(em_engine *engine, int64_t end)
     while (!status && engine->done < end)
         status = step(engine, engine->done++);
     engine->report->seconds.sampling += em_clock() - start;
+    tell_tempo(tempo_now(engine, first_done));
     return em_agree(status);
 }
 
@@ -232,7 +242,7 @@ static em_status sample(em_engine *engine)
         const int64_t near = meeting < stop ? meeting : stop;
         const int64_t end = near - engine->done > tempo.pace ? engine->done + tempo.pace : near;
 
-        status = run_segment(engine, end);
+        status = run_segment(engine, first_done, end);
         const bool interrupted = em_world_interrupted();
         if (!status && engine->watchful && end == near)
             status = em_same_chains(engine);
@@ -243,7 +253,7 @@ static em_status sample(em_engine *engine)
             status = pause_at(engine);
         if (status || engine->ended || engine->done == plan->total)
             break;
-        tempo = keep_tempo(engine, first_done);
+        tempo = told_tempo();
         if (interrupted || tempo.over)
             status = stop_early(engine, interrupted ? "a signal" : "the time limit");
         else if (tempo.checkpoint)

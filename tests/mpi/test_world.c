@@ -1,0 +1,57 @@
+/* What rides along with an agreement: the word of rank 0, whatever the others say. */
+#include "par/world.h"
+#include "tap.h"
+
+#include <mpi.h>
+#include <stdbool.h>
+
+/* All ranks say the same, or all fail: a rank that fails alone would leave the others waiting. */
+static void assert_everywhere(bool holds, const char *what)
+{
+    int all = holds;
+
+    MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
+    ck_assert_msg(all, "%s", what);
+}
+
+START_TEST(rank_0_has_the_word)
+{
+    em_world_tell(em_world_rank() == 0 ? 7 : 3);
+    assert_everywhere(em_agree(EM_OK) == EM_OK, "agreed");
+    assert_everywhere(em_world_told() == 7, "told");
+    em_world_tell(0);
+    assert_everywhere(em_world_told() == 7, "not before they meet");
+    assert_everywhere(em_agree(EM_OK) == EM_OK, "agreed again");
+    assert_everywhere(em_world_told() == 0, "told again");
+    assert_everywhere(em_agree(EM_OK) == EM_OK, "and again");
+    assert_everywhere(em_world_told() == 0, "until there is another word");
+}
+END_TEST
+
+START_TEST(a_failure_does_not_silence_it)
+{
+    em_status status = EM_OK;
+
+    em_world_tell(5);
+    if (em_world_rank() == em_world_size() - 1)
+        status = em_fail(EM_EDATA, "a failure");
+    assert_everywhere(em_agree(status) == EM_EDATA, "all fail");
+    assert_everywhere(em_world_told() == 5, "and are told");
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    Suite *suite = suite_create("world");
+    TCase *tests = tcase_create("world");
+    int failed;
+
+    if (em_world_start(&argc, &argv))
+        return EXIT_FAILURE;
+    tcase_add_test(tests, rank_0_has_the_word);
+    tcase_add_test(tests, a_failure_does_not_silence_it);
+    suite_add_tcase(suite, tests);
+    failed = run_suite(suite, CK_NOFORK);
+    em_world_stop();
+    return failed;
+}
