@@ -1,5 +1,7 @@
 #include "base/json.h"
 
+#include "base/memory.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,6 +37,28 @@ size_t em_json_number(const char *text, bool *is_integer)
     if (text[n] == 'e' || text[n] == 'E')
         n += tail(text + n, &good);
     return good ? n : 0;
+}
+
+em_status em_json_read_string(const char **at, char **text)
+{
+    const char *from = *at + 1, *end = from;
+    char *to;
+    em_status status;
+
+    while (*end && *end != '"')
+        end += *end == '\\' && end[1] ? 2 : 1;
+    status = em_allocate(end - from + 1, 1, text);
+    for (to = *text; !status && from < end; from++) {
+        from += *from == '\\' && from + 1 < end;
+        *to++ = *from;
+    }
+    *at = end + (*end == '"');
+    return status;
+}
+
+bool em_json_is_name(const char *behind)
+{
+    return behind[strspn(behind, " \t\r\n")] == ':';
 }
 
 void em_json_write_string(const char *text, FILE *out)

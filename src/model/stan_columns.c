@@ -81,25 +81,6 @@ static const char *skip_blanks(const char *c)
     return c + strspn(c, " \t\r\n");
 }
 
-/* The string that begins at the quote *at; *at is then behind it. */
-static em_status read_string(const char **at, char **text)
-{
-    const char *from = *at + 1;
-    em_status status = em_allocate((int64_t)strcspn(from, "\n") + 1, 1, text);
-
-    for (char *to = *text; !status && *from && *from != '"' && *from != '\n'; to++) {
-        from += *from == '\\' && from[1];
-        *to = *from++;
-    }
-    *at = from + (*from == '"');
-    return status;
-}
-
-static bool is_name(const char *behind)
-{
-    return *skip_blanks(behind) == ':';
-}
-
 static em_status write_rows(const tables *all, FILE *out)
 {
     for (int i = 1; i < all->count; i++)
@@ -145,7 +126,7 @@ static em_status read_columns(tables *all, const char **at, int64_t *n, column *
 
     for (*n = 0; !status && *c == '"' && *n < MOST_COLUMNS;) {
         char *text = NULL;
-        status = read_string(&c, &text);
+        status = em_json_read_string(&c, &text);
         if (!status && !strchr(text, ':')) {
             em_release(&text);
             break;
@@ -169,8 +150,8 @@ static em_status write_text(tables *all, const char **at, FILE *out)
     const char *start = *at;
     column found = {NULL, 0};
     char *text = NULL;
-    em_status status = read_string(at, &text);
-    const bool is_value = !status && !is_name(*at);
+    em_status status = em_json_read_string(at, &text);
+    const bool is_value = !status && !em_json_is_name(*at);
 
     if (is_value && strchr(text, ':'))
         status = find_column(all, text, &found);

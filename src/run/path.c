@@ -4,7 +4,6 @@
 #include "base/memory.h"
 #include "base/text.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,21 +116,6 @@ static em_status write_column(const char *config_path, const char *text, FILE *o
     return status;
 }
 
-/* The string that begins at the quote *at, without escapes other than of quotes and backslashes;
- * *at is then behind it. */
-static em_status read_string(const char **at, char **text)
-{
-    const char *from = *at + 1;
-    em_status status = em_allocate((int64_t)strlen(from) + 1, 1, text);
-
-    for (char *to = *text; !status && *from && *from != '"'; to++) {
-        from += *from == '\\' && from[1];
-        *to = *from++;
-    }
-    *at = from + (*from == '"');
-    return status;
-}
-
 static em_status write_expanded(const char *config_path, const char *json, FILE *out)
 {
     em_status status = EM_OK;
@@ -143,9 +127,8 @@ static em_status write_expanded(const char *config_path, const char *json, FILE 
             fputc(*json++, out);
             continue;
         }
-        status = read_string(&json, &text);
-        const bool is_name = json[strspn(json, " \t\r\n")] == ':';
-        if (!status && !is_name && strchr(text, ':'))
+        status = em_json_read_string(&json, &text);
+        if (!status && !em_json_is_name(json) && strchr(text, ':'))
             status = write_column(config_path, text, out);
         else if (!status)
             fprintf(out, "%.*s", (int)(json - start), start);
