@@ -64,9 +64,10 @@ $(B)/obj/%.o: src/%.c $(B)/flags
 $(LIBRARY): $(filter-out $(B)/obj/app/%,$(OBJECTS)) $(B)/flags $(B)/sources
 	$(Q)rm -f $@ && ar rcs $@ $(filter %.o,$^)
 
+# With all of the library, whose public functions plug-ins use.
 $(PROGRAM): $(filter $(B)/obj/app/%,$(OBJECTS)) $(LIBRARY)
 	$(if $(Q),@echo "  LD   $@")
-	$(Q)$(CC) $(ALL_CFLAGS) $^ $(LIBS) -o $@
+	$(Q)$(CC) $(ALL_CFLAGS) -rdynamic $(filter %.o,$^) -Wl,--whole-archive $(LIBRARY) -Wl,--no-whole-archive $(LIBS) -o $@
 
 $(B)/tests/%.o: tests/%.c $(B)/flags
 	@mkdir -p $(@D)
@@ -115,6 +116,10 @@ install: all
 	install -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/
 	install -m 644 $(LIBRARY) $(DESTDIR)$(PREFIX)/lib/
 	install -m 644 include/emass/*.h $(DESTDIR)$(PREFIX)/include/emass/
+	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig
+	printf '%s\n' 'prefix=$(PREFIX)' 'Name: emass' 'Version: $(VERSION)' \
+	    'Description: MPI-parallel Bayesian sampling; headers for models in plug-ins' \
+	    'Cflags: -I$${prefix}/include' >$(DESTDIR)$(PREFIX)/lib/pkgconfig/emass.pc
 
 stanli:
 	$(Q).ci/install-stanli $(DESTDIR)$(PREFIX)/lib/emass

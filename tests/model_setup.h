@@ -96,10 +96,10 @@ static inline void teardown(setup *s)
 static inline em_status try_setup(const char *name, const setting *settings, int64_t shard,
                                   int64_t n_shard, setup *s)
 {
-    const em_model_context context = {1, shard, n_shard, true};
     em_status status;
 
     s->ops = find_model(name);
+    const em_model_context context = {1, shard, n_shard, true, s->ops};
     s->model = NULL;
     s->options = calloc(1, s->ops->options_size + 1);
     status = set_options(s->ops, settings, s->options);

@@ -53,4 +53,28 @@ typedef struct em_field {
     bool may_change; /* a run may go on with another value; where it is not said it may not */
 } em_field;
 
+/*
+ * Rows of a table for the members of a struct of options; more follows by name, and a row {0} ends
+ * the table:
+ *     EM_REAL(options, offshore, .minimum = 0, .maximum = 1e9, .fallback = "1", .doc = "distance")
+ * A member of another type than the row's does not compile.
+ */
+#define EM_ROW(options, member, kind, c_type, ...)                                                 \
+    {                                                                                              \
+        .name = #member, .type = kind,                                                             \
+        .offset = _Generic(((options *)0)->member, c_type                                          \
+                           : offsetof(options, member)),                                           \
+        __VA_ARGS__                                                                                \
+    }
+#define EM_BOOL(options, member, ...)   EM_ROW(options, member, EM_FIELD_BOOL, bool, __VA_ARGS__)
+#define EM_INT(options, member, ...)    EM_ROW(options, member, EM_FIELD_INT, int64_t, __VA_ARGS__)
+#define EM_REAL(options, member, ...)   EM_ROW(options, member, EM_FIELD_REAL, double, __VA_ARGS__)
+#define EM_TEXT(options, member, ...)   EM_ROW(options, member, EM_FIELD_TEXT, char *, __VA_ARGS__)
+#define EM_PATH(options, member, ...)   EM_ROW(options, member, EM_FIELD_PATH, char *, __VA_ARGS__)
+#define EM_CHOICE(options, member, ...) EM_ROW(options, member, EM_FIELD_CHOICE, int, __VA_ARGS__)
+#define EM_REALS(options, member, ...)                                                             \
+    EM_ROW(options, member, EM_FIELD_REALS, em_reals, __VA_ARGS__)
+#define EM_TEXTS(options, member, ...)                                                             \
+    EM_ROW(options, member, EM_FIELD_TEXTS, em_texts, __VA_ARGS__)
+
 #endif

@@ -68,9 +68,10 @@ typedef struct em_rows {
 
 /* What a model is created from, besides its options. Rows of the data are dealt to shards. */
 typedef struct em_model_context {
-    uint64_t seed;          /* of the run; for models that generate their data */
-    int64_t shard, n_shard; /* this rank holds shard `shard` of `n_shard` */
-    bool minibatches;       /* likelihoods of listed observations will be asked for */
+    uint64_t seed;                  /* of the run; for models that generate their data */
+    int64_t shard, n_shard;         /* this rank holds shard `shard` of `n_shard` */
+    bool minibatches;               /* likelihoods of listed observations will be asked for */
+    const struct em_model_ops *ops; /* the table that the model is made from */
 } em_model_context;
 
 /* Evaluations that a model could not do, for a position where the density is not defined: how many,
@@ -142,6 +143,19 @@ typedef struct em_model_ops {
      */
     em_status (*add_metric)(em_model *model, bool prior, const double *theta, double *metric,
                             double *derivative);
+    /*
+     * INSTEAD, for a density that knows its options alone, on parameters without bounds: `dim` of
+     * them, reported as they are as `variable` [n_variable] (NULL: one array `theta`), and one of
+     * the two functions, for one position. They stand for create, destroy, add_prior and report.
+     */
+    int64_t dim, n_variable;
+    const em_variable *variable;
+    /* Adds the log density and its gradient. Recoverable where there is none. Local. */
+    em_status (*log_density_gradient)(const void *options, const double *theta, double *log_density,
+                                      double *gradient);
+    /* The log density; not finite where there is none. Central differences of it, 2 dim of them
+     * for a gradient, are good to about ten digits. Local. */
+    double (*log_density)(const void *options, const double *theta);
 } em_model_ops;
 
 #endif

@@ -191,7 +191,7 @@ static em_status load(checker *check, em_plan *plan)
     if (status)
         return status;
     const em_model_context context = {(uint64_t)config->run.seed, em_grid_shard(check->grid),
-                                      em_grid_n_shard(check->grid), false};
+                                      em_grid_n_shard(check->grid), false, config->model};
     status = config->model->create(config->model_options, &context, &check->model);
     if (!status)
         status = em_output_width(config, check->model, &width);

@@ -94,6 +94,7 @@ const char em_help_list[] =
     "\n"
     "example:\n"
     "  emass list samplers hmc\n"
+    "  emass list models ./mine.so     the model of a plug-in\n"
     "\n" EXIT_STATUS;
 
 const char em_help_verify[] =

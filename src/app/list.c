@@ -3,6 +3,7 @@
 #include "base/field.h"
 #include "base/nearest.h"
 #include "exchange/options.h"
+#include "model/plugin.h"
 #include "par/world.h"
 #include "run/catalogue.h"
 #include "run/config.h"
@@ -119,6 +120,29 @@ static em_status find_variant(const list_topic *topic, const char *name, em_vari
     return unknown("name", &nearest, command);
 }
 
+/* A path, and no name: of a plug-in. */
+static bool is_library(const char *name)
+{
+    return strchr(name, '/') ||
+           strcmp(name + strlen(name) - (strlen(name) < 3 ? 0 : 3), ".so") == 0;
+}
+
+/* The model of a plug-in. */
+static em_status list_plugin(const char *path)
+{
+    em_plugin *plugin = NULL;
+    em_status status = em_plugin_open(path, &plugin);
+
+    if (!status && em_world_rank() == 0) {
+        const em_model_ops *ops = em_plugin_model(plugin);
+        print_variant(&(em_variant){ops->name, ops->doc ? ops->doc : "",
+                                    ops->source ? ops->source : "", ops->options_size,
+                                    ops->fields});
+    }
+    em_plugin_close(&plugin);
+    return status;
+}
+
 em_status em_list_command(int argc, const char **argv)
 {
     const list_topic *topic = NULL;
@@ -131,6 +155,8 @@ em_status em_list_command(int argc, const char **argv)
                        argv[3]);
     if (argc > 1)
         status = find_topic(argv[1], &topic);
+    if (!status && argc > 2 && topic->variants == em_model_variant && is_library(argv[2]))
+        return list_plugin(argv[2]);
     if (!status && argc > 2)
         status = find_variant(topic, argv[2], &variant);
     if (status || em_world_rank() != 0)

@@ -237,16 +237,69 @@ static em_status choose(parse *p, config_section *section, int *index)
     return unknown_variant(section, entry);
 }
 
+/* The library where the model's name is none of ours; NULL: none is given, or it is an option. */
+static const em_yaml_entry *find_library(const parse *p)
+{
+    const em_yaml_entry *name = em_yaml_find(p->yaml, "model.name");
+    const em_yaml_entry *library = em_yaml_find(p->yaml, "model.library");
+    const char *wanted =
+        name && name->value.kind == EM_VALUE_SCALAR ? name->value.text.value[0] : "";
+    em_variant variant;
+
+    for (int i = 0; em_model_variant(i, &variant); i++)
+        if (strcmp(variant.name, wanted) == 0)
+            return NULL;
+    return library && library->value.kind == EM_VALUE_SCALAR ? library : NULL;
+}
+
+/* A model that is in a plug-in. */
+static em_status choose_plugin(parse *p, const em_yaml_entry *library)
+{
+    const em_yaml_entry *name = em_yaml_find(p->yaml, "model.name");
+    config_section *section = &p->section[MODEL];
+    char *path = NULL;
+    em_status status = em_copy_text(library->value.text.value[0], &path);
+
+    if (!status)
+        status = em_expand_path(p->config->path, &path);
+    if (!status)
+        status = em_plugin_open(path, &p->config->plugin);
+    em_release(&path);
+    if (status == EM_ECONFIG)
+        return em_fail(status, "%s: %s: %s", library->place, library->key, em_error_text());
+    if (status)
+        return status;
+    p->config->model = em_plugin_model(p->config->plugin);
+    section->chosen = p->config->model->name;
+    section->fields = p->config->model->fields;
+    if (name && (name->value.kind != EM_VALUE_SCALAR ||
+                 strcmp(name->value.text.value[0], section->chosen) != 0))
+        return em_fail(EM_ECONFIG, "%s: %s: expected %s, the model that is in %s", name->place,
+                       name->key, section->chosen,
+                       em_excerpt_of(library->value.text.value[0]).text);
+    return em_allocate(1, p->config->model->options_size, &section->options);
+}
+
+static em_status choose_model(parse *p)
+{
+    const em_yaml_entry *library = find_library(p);
+    int model = 0;
+    em_status status = library ? choose_plugin(p, library) : choose(p, &p->section[MODEL], &model);
+
+    if (!library)
+        p->config->model = em_models[model];
+    p->config->model_options = p->section[MODEL].options;
+    return status;
+}
+
 static em_status choose_model_and_sampler(parse *p)
 {
     em_config *config = p->config;
-    int model = 0, sampler = 0;
-    em_status status = choose(p, &p->section[MODEL], &model);
+    int sampler = 0;
+    em_status status = choose_model(p);
 
     if (!status)
         status = choose(p, &p->section[SAMPLER], &sampler);
-    config->model = em_models[model];
-    config->model_options = p->section[MODEL].options;
     config->sampler = em_samplers[sampler];
     config->sampler_options = p->section[SAMPLER].options;
     return status;
@@ -533,6 +586,7 @@ void em_config_destroy(em_config **config)
     em_field_release(em_stop_fields, &c->stop);
     em_field_release(em_output_fields, &c->output);
     em_release(&c->model_options);
+    em_plugin_close(&c->plugin);
     em_release(&c->sampler_options);
     em_release(&c->path);
     em_release(&c->full);

@@ -5,6 +5,7 @@
 #include "emass/model.h"
 #include "emass/status.h"
 #include "exchange/options.h"
+#include "model/plugin.h"
 #include "sampler/sampler.h"
 
 #include <stdbool.h>
@@ -33,6 +34,7 @@ typedef struct em_config {
     char *path; /* as given */
     char *full; /* YAML with every default filled in, in a fixed order; parses to the same config */
     char *stored; /* the same without output.file: what the file keeps of it, wherever it is put */
+    em_plugin *plugin; /* that the model is in; NULL: a model of ours */
     const em_model_ops *model;
     void *model_options;
     const em_sampler_ops *sampler;

@@ -32,7 +32,8 @@ em_status em_engine_load(em_engine *engine)
     const em_model_context context = {
         (uint64_t)engine->config->run.seed, em_grid_shard(engine->grid),
         em_grid_n_shard(engine->grid),
-        em_takes_minibatches(engine->config->sampler, engine->config->sampler_options)};
+        em_takes_minibatches(engine->config->sampler, engine->config->sampler_options),
+        engine->config->model};
     em_width width = {0, 0};
     em_status status = em_created_read(&engine->created);
 

@@ -1,0 +1,20 @@
+/*
+ * Random numbers for what a model draws when it reports a draw (em_model_ops.report): counted by
+ * the draw and an index alone, so that they are the same on any number of ranks and after a
+ * restart. Number i of a draw is one number, whichever way it is asked for: a model that draws two
+ * things takes them from different indices.
+ */
+#ifndef EMASS_RANDOM_H
+#define EMASS_RANDOM_H
+
+#include "emass/model.h"
+
+#include <stdint.h>
+
+/* out[0..n): numbers first .. first + n - 1 (below 2^41) as uniforms in (0, 1). Local. */
+void em_draw_uniforms(const em_draw *draw, uint64_t first, int64_t n, double *out);
+
+/* The same as standard normals: the quantiles of those uniforms. Local. */
+void em_draw_normals(const em_draw *draw, uint64_t first, int64_t n, double *out);
+
+#endif

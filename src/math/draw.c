@@ -1,0 +1,19 @@
+/* The public random numbers of a draw. */
+#include "emass/random.h"
+#include "math/normal.h"
+#include "math/rng.h"
+
+void em_draw_uniforms(const em_draw *draw, uint64_t first, int64_t n, double *out)
+{
+    const em_stream stream = {draw->seed, (uint64_t)draw->chain, (uint64_t)draw->iteration,
+                              EM_RNG_REPORT};
+
+    em_uniforms(&stream, first, n, out);
+}
+
+void em_draw_normals(const em_draw *draw, uint64_t first, int64_t n, double *out)
+{
+    em_draw_uniforms(draw, first, n, out);
+    for (int64_t i = 0; i < n; i++)
+        out[i] = em_normal_quantile(out[i]);
+}

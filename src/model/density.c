@@ -1,0 +1,120 @@
+#include "model/density.h"
+
+#include "base/memory.h"
+#include "par/world.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct density {
+    em_model model;
+    const void *options;
+    em_variable theta;       /* where the model names no variables */
+    double *moved, *partial; /* [dim]: a position beside the one asked for; its gradient */
+} density;
+
+static void density_destroy(em_model *model)
+{
+    density *self = (density *)model;
+
+    em_release(&self->moved);
+    em_release(&self->partial);
+    em_release(&self);
+}
+
+static em_status density_create(const void *options, const em_model_context *context,
+                                em_model **out)
+{
+    const em_model_ops *ops = context->ops;
+    density *self = NULL;
+    em_status status = em_allocate(1, sizeof *self, &self);
+
+    *out = NULL;
+    if (!status)
+        status = em_allocate(ops->dim, sizeof *self->moved, &self->moved);
+    if (!status)
+        status = em_allocate(ops->dim, sizeof *self->partial, &self->partial);
+    if (status) {
+        if (self)
+            density_destroy(&self->model);
+        return status;
+    }
+    if (!ops->log_density_gradient && em_world_rank() == 0)
+        fprintf(stderr,
+                "emass: warning: model %s gives no gradient: central differences take %lld "
+                "densities for each\n",
+                ops->name, (long long)(2 * ops->dim));
+    self->options = options;
+    self->theta = (em_variable){.name = "theta", .n_axes = 1, .shape = {ops->dim}};
+    self->model = (em_model){.ops = ops,
+                             .dim = ops->dim,
+                             .n_variable = ops->variable ? ops->n_variable : 1,
+                             .variable = ops->variable ? ops->variable : &self->theta};
+    *out = &self->model;
+    return EM_OK;
+}
+
+/* Central differences, of steps that are the numbers they are meant to be. */
+static void add_differences(density *self, const double *theta, double *gradient)
+{
+    const em_model_ops *ops = self->model.ops;
+    const double step = cbrt(DBL_EPSILON);
+    double *moved = self->moved;
+
+    memcpy(moved, theta, (size_t)ops->dim * sizeof *moved);
+    for (int64_t i = 0; i < ops->dim; i++) {
+        const double scale = step * fmax(1, fabs(theta[i]));
+        const volatile double above = theta[i] + scale, below = theta[i] - scale;
+        moved[i] = above;
+        const double up = ops->log_density(self->options, moved);
+        moved[i] = below;
+        gradient[i] += (up - ops->log_density(self->options, moved)) / (above - below);
+        moved[i] = theta[i];
+    }
+}
+
+/* A density that is not there is NaN: the status is of the whole block. */
+static em_status density_add_prior(em_model *model, int64_t n_chain, int64_t stride,
+                                   const double *theta, double *log_density, double *gradient)
+{
+    density *self = (density *)model;
+    const em_model_ops *ops = model->ops;
+
+    for (int64_t c = 0; c < n_chain; c++, theta += stride, gradient += stride) {
+        em_status status = EM_OK;
+        double value = 0;
+        if (ops->log_density_gradient) {
+            memset(self->partial, 0, (size_t)ops->dim * sizeof *self->partial);
+            status = ops->log_density_gradient(self->options, theta, &value, self->partial);
+            for (int64_t i = 0; i < ops->dim; i++)
+                gradient[i] += self->partial[i];
+        } else {
+            value = ops->log_density(self->options, theta);
+            add_differences(self, theta, gradient);
+        }
+        if (status < 0)
+            return status;
+        log_density[c] += status > 0 ? NAN : value;
+    }
+    return EM_OK;
+}
+
+static em_status density_report(em_model *model, const em_draw *draw, const double *theta,
+                                double *out)
+{
+    (void)draw;
+    memcpy(out, theta, (size_t)model->dim * sizeof *out);
+    return EM_OK;
+}
+
+void em_density_complete(em_model_ops *ops)
+{
+    if (!ops->create && (ops->log_density_gradient || ops->log_density)) {
+        ops->create = density_create;
+        ops->destroy = density_destroy;
+        ops->add_prior = density_add_prior;
+        ops->report = ops->report ? ops->report : density_report;
+    }
+}

@@ -1,0 +1,111 @@
+#include "model/plugin.h"
+
+#include "base/memory.h"
+#include "base/shared_object.h"
+#include "emass/plugin.h"
+#include "model/density.h"
+
+struct em_plugin {
+    em_model_ops ops;
+    em_field *fields; /* those of the model, and `library` */
+};
+
+static em_status check_table(const char *path, const em_plugin_table *table)
+{
+    if (!table)
+        return em_fail(EM_ECONFIG, "%s: no plug-in: found no EMASS_PLUGIN in it", path);
+    if (table->abi != EMASS_PLUGIN_ABI)
+        return em_fail(EM_ECONFIG,
+                       "%s: built for version %d of the plug-in interface, expected %d: build it "
+                       "again with the headers of this emass",
+                       path, table->abi, EMASS_PLUGIN_ABI);
+    if (table->ops_size != (int)sizeof(em_model_ops) || table->field_size != (int)sizeof(em_field))
+        return em_fail(EM_ECONFIG,
+                       "%s: its tables have %d and %d bytes, expected %d and %d: build it again "
+                       "with the headers of this emass",
+                       path, table->ops_size, table->field_size, (int)sizeof(em_model_ops),
+                       (int)sizeof(em_field));
+    return EM_OK;
+}
+
+static em_status check_model(const char *path, const em_model_ops *ops)
+{
+    const char *lacks = !ops->name || !*ops->name               ? "name"
+                        : !ops->create                          ? "create, or a log_density"
+                        : !ops->destroy                         ? "destroy"
+                        : !ops->add_prior                       ? "add_prior"
+                        : !ops->report                          ? "report"
+                        : ops->fields && ops->options_size == 0 ? "options_size"
+                                                                : NULL;
+
+    if (lacks)
+        return em_fail(EM_ECONFIG, "%s: its model has no %s", path, lacks);
+    if (ops->dim < 0 ||
+        (!ops->add_likelihood && (ops->log_density || ops->log_density_gradient) && ops->dim == 0))
+        return em_fail(EM_ECONFIG, "%s: its model has dim %lld, expected at least 1", path,
+                       (long long)ops->dim);
+    return EM_OK;
+}
+
+/* The options of the model, and behind them a place for the path of the plug-in. */
+static em_status add_library(em_plugin *plugin)
+{
+    const size_t align = sizeof(char *);
+    const size_t offset = (plugin->ops.options_size + align - 1) / align * align;
+    int64_t n = 0;
+    em_status status;
+
+    while (plugin->ops.fields && plugin->ops.fields[n].name)
+        n++;
+    status = em_allocate(n + 2, sizeof *plugin->fields, &plugin->fields);
+    if (status)
+        return status;
+    plugin->fields[0] = (em_field){.name = "library",
+                                   .type = EM_FIELD_PATH,
+                                   .offset = offset,
+                                   .doc = "the shared object that this model is in"};
+    for (int64_t i = 0; i < n; i++)
+        plugin->fields[1 + i] = plugin->ops.fields[i];
+    plugin->ops.fields = plugin->fields;
+    plugin->ops.options_size = offset + sizeof(char *);
+    return EM_OK;
+}
+
+em_status em_plugin_open(const char *path, em_plugin **out)
+{
+    const em_plugin_table *table = NULL;
+    em_plugin *plugin = NULL;
+    void *handle;
+    em_status status = em_shared_object_load(path, &handle);
+
+    *out = NULL;
+    if (status)
+        return status;
+    em_shared_object_find(handle, "emass_plugin", &table);
+    status = check_table(path, table);
+    if (!status)
+        status = em_allocate(1, sizeof *plugin, &plugin);
+    if (status)
+        return status;
+    plugin->ops = *table->model;
+    em_density_complete(&plugin->ops);
+    status = check_model(path, &plugin->ops);
+    if (!status)
+        status = add_library(plugin);
+    if (status)
+        em_plugin_close(&plugin);
+    *out = plugin;
+    return status;
+}
+
+void em_plugin_close(em_plugin **plugin)
+{
+    if (*plugin)
+        em_release(&(*plugin)->fields);
+    em_release(plugin);
+}
+
+const em_model_ops *em_plugin_model(const em_plugin *plugin)
+{
+    return &plugin->ops;
+}
