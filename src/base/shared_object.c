@@ -23,9 +23,10 @@ em_status em_shared_object_load(const char *path, void **handle)
     return *handle ? EM_OK : em_fail(EM_ECONFIG, "%s: cannot be loaded: %s", path, dlerror());
 }
 
-void em_shared_object_find(void *handle, const char *name, void *to)
+bool em_shared_object_find(void *handle, const char *name, void *to)
 {
     void *symbol = dlsym(handle, name);
 
     memcpy(to, &symbol, sizeof symbol);
+    return symbol != NULL;
 }

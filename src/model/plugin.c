@@ -12,8 +12,6 @@ struct em_plugin {
 
 static em_status check_table(const char *path, const em_plugin_table *table)
 {
-    if (!table)
-        return em_fail(EM_ECONFIG, "%s: no plug-in: found no EMASS_PLUGIN in it", path);
     if (table->abi != EMASS_PLUGIN_ABI)
         return em_fail(EM_ECONFIG,
                        "%s: built for version %d of the plug-in interface, expected %d: build it "
@@ -81,7 +79,8 @@ em_status em_plugin_open(const char *path, em_plugin **out)
     *out = NULL;
     if (status)
         return status;
-    em_shared_object_find(handle, "emass_plugin", &table);
+    if (!em_shared_object_find(handle, "emass_plugin", &table))
+        return em_fail(EM_ECONFIG, "%s: no plug-in: found no EMASS_PLUGIN in it", path);
     status = check_table(path, table);
     if (!status)
         status = em_allocate(1, sizeof *plugin, &plugin);

@@ -1,13 +1,13 @@
 #include "model/stan_library.h"
 
+#include "base/file.h"
 #include "base/memory.h"
+#include "base/shared_object.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -35,21 +35,13 @@ static const struct {
 #undef AT
 enum { N_FUNCTION = sizeof functions / sizeof *functions, N_COMMON = N_FUNCTION - 2 };
 
-/* A symbol into whatever kind of pointer is at `to`. */
-static bool take(void *handle, const char *name, void *to)
-{
-    void *symbol = dlsym(handle, name);
-
-    memcpy(to, &symbol, sizeof symbol);
-    return symbol != NULL;
-}
-
 static em_status take_functions(const char *path, bool interpreter, em_stan_library *library)
 {
     const int n = interpreter ? N_FUNCTION : N_COMMON;
 
     for (int i = 0; i < n; i++)
-        if (!take(library->handle, functions[i].name, (char *)library + functions[i].offset))
+        if (!em_shared_object_find(library->handle, functions[i].name,
+                                   (char *)library + functions[i].offset))
             return em_fail(EM_ECONFIG, "%s: no function %s in it, expected %s", path,
                            functions[i].name,
                            interpreter ? "libstanli.so" : "a Stan model compiled by BridgeStan 2");
@@ -60,8 +52,8 @@ static em_status check_version(const char *path, em_stan_library *library)
 {
     const int *major, *minor;
 
-    if (!take(library->handle, "bs_major_version", &major) ||
-        !take(library->handle, "bs_minor_version", &minor))
+    if (!em_shared_object_find(library->handle, "bs_major_version", &major) ||
+        !em_shared_object_find(library->handle, "bs_minor_version", &minor))
         return em_fail(EM_ECONFIG, "%s: no version of BridgeStan in it, expected %d", path, MAJOR);
     library->minor = *minor;
     if (*major == MAJOR)
@@ -76,8 +68,8 @@ static em_status identify_interpreter(const char *path, em_stan_library *library
     int (*abi)(void);
     const char *(*build)(void);
 
-    if (!take(library->handle, "stanli_abi_version", &abi) ||
-        !take(library->handle, "stanli_build_id", &build))
+    if (!em_shared_object_find(library->handle, "stanli_abi_version", &abi) ||
+        !em_shared_object_find(library->handle, "stanli_build_id", &build))
         return em_fail(EM_ECONFIG, "%s: not a libstanli.so", path);
     if (abi() != STANLI_ABI)
         return em_fail(EM_ECONFIG, "%s: found version %d of stanli's interface, expected %d", path,
@@ -90,12 +82,14 @@ static em_status identify_interpreter(const char *path, em_stan_library *library
 static em_status identify_compiled(const char *path, em_stan_library *library)
 {
     enum { PART = 1 << 20 };
-    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    int file = -1;
     XXH64_state_t *state = XXH64_createState();
     char *part = NULL;
     ssize_t n = -1;
     em_status status = em_allocate(PART, 1, &part);
 
+    if (!status)
+        status = em_file_open(path, O_RDONLY, &file);
     if (!status && state && file >= 0) {
         XXH64_reset(state, 0);
         while ((n = read(file, part, PART)) > 0)
@@ -112,33 +106,13 @@ static em_status identify_compiled(const char *path, em_stan_library *library)
     return status;
 }
 
-/* dlopen would wait for ever at a FIFO, and look elsewhere for a name without a slash. */
-static em_status load(const char *path, em_stan_library *library)
-{
-    struct stat about;
-    char *named = NULL;
-    em_status status;
-
-    if (stat(path, &about) != 0)
-        return em_fail(EM_ECONFIG, "%s: cannot be read: %s", path, strerror(errno));
-    if (!S_ISREG(about.st_mode))
-        return em_fail(EM_ECONFIG, "%s: not a regular file, expected a shared object", path);
-    status = em_format_text(&named, "%s%s", strchr(path, '/') ? "" : "./", path);
-    if (status)
-        return status;
-    library->handle = dlopen(named, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    em_release(&named);
-    return library->handle ? EM_OK
-                           : em_fail(EM_ECONFIG, "%s: cannot be loaded: %s", path, dlerror());
-}
-
 em_status em_stan_library_open(const char *path, bool interpreter, em_stan_library *out)
 {
     em_status status;
 
     *out = (em_stan_library){.handle = NULL};
-    if ((status = load(path, out)) || (status = check_version(path, out)) ||
-        (status = take_functions(path, interpreter, out)))
+    if ((status = em_shared_object_load(path, &out->handle)) ||
+        (status = check_version(path, out)) || (status = take_functions(path, interpreter, out)))
         return status;
     return interpreter ? identify_interpreter(path, out) : identify_compiled(path, out);
 }

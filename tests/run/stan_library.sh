@@ -83,8 +83,8 @@ check 'names that make no array' refused 'wrong.so: the elements of L make no ar
 check 'no Stan model' refused 'no version of BridgeStan' --set model.library="$(
     ldconfig -p | sed -n 's/.*libz.so.1 .*=> //p' | head -n 1)"
 check 'no shared object' refused 'run.yaml: cannot be loaded' --set model.library=run.yaml
-check 'a FIFO' refused 'fifo.so: not a regular file' --set model.library=fifo.so
-check 'no such file' refused 'none.so: cannot be read' --set model.library=none.so
+check 'a FIFO' refused 'fifo.so: found a FIFO, expected a regular file' --set model.library=fifo.so
+check 'no such file' refused 'none.so: could not open' --set model.library=none.so
 check 'data that the model refuses' refused 's is not positive' --set model.data=bad.json
 check 'initial values that it refuses' refused 'model.init: no mu' --set model.init=d.json
 check 'neither program nor library' refused 'found neither' --set model.library=null
