@@ -148,7 +148,7 @@ static bool constrain_less(em_stan *self, const double *theta, bool transformed)
     bool good;
 
     if (self->simpler) {
-        self->without_generated = library->construct(self->simpler, 0, &error);
+        self->without_generated = library->construct(self->simpler, self->seed, &error);
         em_release(&self->simpler);
     }
     if (error)

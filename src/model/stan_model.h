@@ -17,6 +17,7 @@ typedef struct em_stan {
     em_model model;
     const char *name; /* of the program or the library, for messages */
     em_stan_library library;
+    unsigned seed; /* of random numbers in transformed data */
     em_stan_model *program;
     char *simpler; /* what a model without generated quantities is constructed from, once it is
                       needed; NULL: not needed, or constructed */

@@ -116,7 +116,7 @@ static em_status construction_failed(const em_stan *self, const em_stan_options 
 
 /* Local: every rank has the same text. */
 static em_status construct(em_stan *self, const em_stan_options *options, const char *translated,
-                           const char *simpler, uint64_t seed)
+                           const char *simpler)
 {
     char *joined = NULL, *error = NULL;
     em_status status = join_data(self, translated, self->data->text, &joined);
@@ -126,7 +126,7 @@ static em_status construct(em_stan *self, const em_stan_options *options, const 
     em_release(&self->data->text);
     if (!status) {
         self->library.set_print(em_world_rank() == 0 ? print : print_nothing, NULL);
-        self->program = self->library.construct(joined, (unsigned)seed, &error);
+        self->program = self->library.construct(joined, self->seed, &error);
         if (!self->program)
             status = construction_failed(self, options, error);
         self->model.data_hash = XXH64(joined, strlen(joined), 0);
@@ -310,6 +310,7 @@ em_status em_stan_set_up(em_stan *self, const em_stan_options *options,
     em_status status = em_agree(check_options(options, context));
 
     self->name = options->program ? options->program : options->library;
+    self->seed = (unsigned)context->seed;
     if (!status)
         status = em_stan_open(options->library, options->program != NULL, &self->library);
     if (!status)
@@ -319,7 +320,7 @@ em_status em_stan_set_up(em_stan *self, const em_stan_options *options,
     if (!status)
         status = read_init(self, options->init);
     if (!status) {
-        status = construct(self, options, translated, simpler, context->seed);
+        status = construct(self, options, translated, simpler);
         if (!status)
             status = describe_draws(self, options);
         if (!status)

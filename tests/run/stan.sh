@@ -71,6 +71,18 @@ unconstrained() { # both scales are there, each number with its name
     cat words
     grep -q '"mu"' words && grep -q '"sigma"' words
 }
+numbers_of() { # FILE: those of posterior/z
+    h5dump -y -d /posterior/z "$1" | awk '/DATA {/ { inside = 1 } inside { print } inside && /}/ { exit }'
+}
+keeps_what_was_drawn() { # transformed data that were drawn at random are the same without them
+    local body='transformed data { real s = normal_rng(0, 1); } parameters { real x; }
+        transformed parameters { real z = x + s; } model { x ~ normal(0, 1); }'
+    echo "$body" >with.stan
+    echo "$body generated quantities { real never = normal_rng(0, -1); }" >without.stan
+    sample 1 with.h5 --set model.program=with.stan &&
+        sample 1 without.h5 --set model.program=without.stan &&
+        [ "$(numbers_of with.h5 | wc -l)" -gt 10 ] && cmp <(numbers_of with.h5) <(numbers_of without.h5)
+}
 selects() {
     sample 1 few.h5 --set 'output.variables=[m*, log_lik]' &&
         ncdump -h few.h5 >words && ! grep -qE ' (sigma|k|y_rep)\(' words &&
@@ -88,6 +100,7 @@ check 'arrays in the order of the file, integers, log_lik and y_rep in their gro
 check 'the same bytes on 1, 2 and 3 ranks' same_bytes
 check 'stopped and resumed on other ranks it is the same' goes_on
 check 'parameters are kept where generated quantities fail' keeps_the_rest
+check 'so are parameters that transformed data shift' keeps_what_was_drawn
 check 'output.variables takes patterns' selects
 check 'unconstrained parameters have their names' unconstrained
 check 'emass check tells what is declared and what the data hold' tells
