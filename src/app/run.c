@@ -165,6 +165,8 @@ static em_status run(const run_command *command, const em_config *config)
     if (status || command->quiet || em_world_rank() != 0)
         return status;
     printf("%s\n", report.verdict);
+    if (report.learned[0])
+        printf("%s\n", report.learned);
     if (report.unreported > 0)
         fprintf(stderr,
                 "emass: warning: %lld draws could not be reported in full: what is missing is NaN "

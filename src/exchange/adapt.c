@@ -54,6 +54,11 @@ static em_status choose_structure(em_adapt *adapt)
         return em_fail(EM_ECONFIG,
                        "mass.structure is dense in dimension %lld: expected at most %d, or diag",
                        (long long)dim, MOST_DENSE);
+    if (adapt->course.runs) { /* estimates are shrunk as few samples need it */
+        if (adapt->options->structure == EM_STRUCTURE_DENSE || (learns(adapt) && dim <= 200))
+            adapt->structure = EM_MASS_DENSE;
+        return EM_OK;
+    }
     if (!learns(adapt)) { /* nothing is estimated, but a dense mass may be given */
         if (adapt->options->structure == EM_STRUCTURE_DENSE)
             adapt->structure = EM_MASS_DENSE;
@@ -138,25 +143,42 @@ static em_status allocate_work(em_adapt *adapt)
         adapt->n_accumulator += em_interval_size(adapt->dim);
     if (adapt->thermostat)
         adapt->n_accumulator += 2;
-    double **const vectors[] = {&adapt->chain_step, &adapt->chain_thermostat, &adapt->acceptance,
-                                &adapt->probe,      &adapt->accumulator,      &adapt->pooled,
-                                &adapt->sample,     &adapt->estimate};
-    const int64_t sizes[] = {n,
-                             n,
-                             n,
-                             n,
-                             n * adapt->n_accumulator,
-                             adapt->n_accumulator,
-                             2 * adapt->stride,
-                             em_mass_size(adapt->structure, adapt->dim)};
-    for (int i = 0; !status && i < 8; i++)
-        status = em_allocate(sizes[i], sizeof(double), vectors[i]);
+    const struct {
+        double **vector;
+        int64_t size;
+    } vectors[] = {{&adapt->chain_step, n},
+                   {&adapt->chain_thermostat, n},
+                   {&adapt->acceptance, n},
+                   {&adapt->probe, n},
+                   {&adapt->course.gradients, n},
+                   {&adapt->accumulator, n * adapt->n_segment * adapt->n_accumulator},
+                   {&adapt->pooled, adapt->n_accumulator},
+                   {&adapt->sample, 2 * adapt->stride},
+                   {&adapt->estimate, em_mass_size(adapt->structure, adapt->dim)}};
+    for (size_t i = 0; !status && i < sizeof vectors / sizeof *vectors; i++)
+        status = em_allocate(vectors[i].size, sizeof(double), vectors[i].vector);
     return status;
 }
 
-static em_status set_up(em_adapt *adapt, const em_sampler_ops *sampler, int64_t warmup)
+/* Lengths of trajectories are learned from chains that are pooled. */
+static em_status check_trajectory(const em_adapt *adapt, const em_sampler_ops *sampler,
+                                  const em_trajectory *drawn)
+{
+    if (adapt->course.runs || drawn->kind != EM_TRAJECTORY_TIME)
+        return EM_OK;
+    return em_fail(EM_ECONFIG,
+                   "sampler %s learns its trajectory from draws and gradients that all chains "
+                   "share, but mass.share is %s and mass.estimator is %s: expected "
+                   "sampler.leapfrog_steps, or sampler nuts",
+                   sampler->name, adapt->shares ? "all" : "none", adapt->estimator->name);
+}
+
+static em_status set_up(em_adapt *adapt, const em_sampler_ops *sampler, int64_t config_warmup)
 {
     const em_mass_options *options = adapt->options;
+    const int64_t warmup =
+        em_adapt_most_warmup(options, sampler, adapt->sampler_options, config_warmup);
+    em_trajectory drawn = {.kind = EM_TRAJECTORY_OPTIONS};
     em_status status;
 
     if (options->s_count_rule == EM_S_COUNT_INTERVAL &&
@@ -167,17 +189,24 @@ static em_status set_up(em_adapt *adapt, const em_sampler_ops *sampler, int64_t 
         !isnan(sampler->thermostat_mass(adapt->sampler_options, adapt->dim)))
         return em_fail(EM_ECONFIG, "sampler.learn_thermostat_mass is true but mass.estimator is "
                                    "none: expected an estimator, whose M-steps learn both");
+    adapt->course.runs = em_course_runs(options, sampler, adapt->sampler_options, &drawn);
+    status = check_trajectory(adapt, sampler, &drawn);
+    if (status)
+        return status;
     status = em_schedule_create(warmup, adapt->sampler_options->adapt_every, options->init_buffer,
                                 options->term_buffer, options->s_count, chains_per_pool(adapt),
                                 &adapt->schedule);
     if (!status)
         status = choose_structure(adapt);
+    adapt->n_segment = 1;
     adapt->s_count = options->s_count;
     adapt->e_step_from = adapt->schedule.first;
     adapt->most_m_steps =
         adapt->estimator->windowed
             ? adapt->schedule.n_window
             : (adapt->schedule.last - adapt->schedule.first) / e_step_length(adapt) + 1;
+    if (!status && adapt->course.runs)
+        status = em_course_create(adapt, &drawn, config_warmup);
     if (!status)
         status = create_noise(adapt, sampler);
     if (!status)
@@ -233,6 +262,7 @@ void em_adapt_destroy(em_adapt **out)
     }
     em_release(&adapt->pools);
     em_schedule_destroy(&adapt->schedule);
+    em_course_destroy(&adapt->course);
     em_gradient_noise_destroy(&adapt->noise);
     em_release(&adapt->chain_mass);
     double **const vectors[] = {&adapt->chain_step, &adapt->chain_thermostat, &adapt->acceptance,
@@ -243,7 +273,14 @@ void em_adapt_destroy(em_adapt **out)
     em_release(out);
 }
 
-em_status em_adapt_begin_with(em_adapt *adapt, const double *inverse, double step_size)
+/* After a search dual averaging is drawn to longer steps; on a course to less longer ones. */
+static double restart_factor(const em_adapt *adapt)
+{
+    return adapt->course.runs ? 2 : 10;
+}
+
+em_status em_adapt_begin_with(em_adapt *adapt, const double *inverse, double step_size, double time,
+                              double jitter)
 {
     em_status status = EM_OK;
 
@@ -258,27 +295,60 @@ em_status em_adapt_begin_with(em_adapt *adapt, const double *inverse, double ste
         adapt->pools[i].mass = mass;
         if (adapt->adapts_step) {
             adapt->pools[i].step_size = step_size;
-            em_dual_averaging_start(&adapt->pools[i].averaging, step_size);
+            em_dual_averaging_start(&adapt->pools[i].averaging, step_size, restart_factor(adapt));
         }
     }
     adapt->has_step = true;
+    if (adapt->course.runs && adapt->course.plan.climbs && !isnan(time)) {
+        adapt->course.drawn.time = time;
+        adapt->course.drawn.jitter = jitter;
+    }
     em_publish_to_chains(adapt);
     return status;
 }
 
 /* ---------------------------------------------------------------- step size */
 
-/* The mean over each pool of one number per chain, into out[n_pool]. Collective. */
-static em_status pool_means(em_adapt *adapt, const double *chain_value, double *out)
+/* The mean over each pool of one number per chain, into out[n_pool]; without the chains that others
+ * left behind, whose numbers are set to 0. Collective. */
+static em_status pool_means(em_adapt *adapt, double *chain_value, double *out)
 {
+    const bool *flagged = adapt->course.runs ? adapt->course.flagged : NULL;
+    const int64_t first = em_grid_first_chain(adapt->grid), n = em_grid_n_chain(adapt->grid);
+    double n_flagged = 0;
     em_status status;
 
     if (!adapt->shares) {
         memcpy(out, chain_value, (size_t)adapt->n_pool * sizeof *out);
         return EM_OK;
     }
+    for (int64_t c = 0; flagged && c < n; c++)
+        n_flagged += flagged[c];
+    for (int64_t c = 0; flagged && c < adapt->n_local_chain; c++)
+        if (flagged[first + c])
+            chain_value[c] = 0;
     status = em_grid_sum_chains(adapt->grid, 1, chain_value, out);
-    *out /= (double)em_grid_n_chain(adapt->grid);
+    *out /= (double)n - n_flagged;
+    return status;
+}
+
+/* Likewise the median of all chains, which one that starts far off does not move. Collective. */
+static em_status pool_medians(em_adapt *adapt, const double *chain_value, double *out)
+{
+    const int64_t n = em_grid_n_chain(adapt->grid);
+    double *all = NULL;
+    em_status status;
+
+    if (!adapt->shares) {
+        memcpy(out, chain_value, (size_t)adapt->n_pool * sizeof *out);
+        return EM_OK;
+    }
+    status = em_agree(em_allocate(n, sizeof *all, &all));
+    if (!status)
+        status = em_grid_gather_chains(adapt->grid, 1, chain_value, all);
+    if (!status)
+        *out = em_median(n, all);
+    em_release(&all);
     return status;
 }
 
@@ -290,17 +360,20 @@ static em_step_context context_of(const em_adapt *adapt, em_target *target, int6
                              .seed = adapt->seed,
                              .iteration = done,
                              .noise = em_adapt_noise(adapt),
-                             .thermostat_mass = em_adapt_thermostat_mass(adapt)};
+                             .thermostat_mass = em_adapt_thermostat_mass(adapt),
+                             .trajectory = em_adapt_trajectory(adapt, done)};
 }
 
-/* Acceptance of one leapfrog step, averaged over each pool. Collective; errors agreed. */
+/* Acceptance of one leapfrog step, the median of each pool. Collective; errors agreed. */
 static em_status probe(em_adapt *adapt, em_sampler *sampler, em_target *target,
                        const em_block *block, int64_t done, double *pool_acceptance)
 {
     const em_step_context context = context_of(adapt, target, done);
     em_status status = em_agree(sampler->ops->probe(sampler, &context, block, adapt->probe));
 
-    return status ? status : pool_means(adapt, adapt->probe, pool_acceptance);
+    for (int64_t c = 0; c < adapt->n_local_chain; c++)
+        em_adapt_count_gradients(adapt, c, 1);
+    return status ? status : pool_medians(adapt, adapt->probe, pool_acceptance);
 }
 
 /*
@@ -342,7 +415,8 @@ static em_status search_step_size(em_adapt *adapt, em_sampler *sampler, em_targe
             em_grid_maximum(adapt->grid, 1, &searching);
     }
     for (int64_t i = 0; i < adapt->n_pool; i++)
-        em_dual_averaging_start(&adapt->pools[i].averaging, adapt->pools[i].step_size);
+        em_dual_averaging_start(&adapt->pools[i].averaging, adapt->pools[i].step_size,
+                                restart_factor(adapt));
     memset(adapt->acceptance, 0, (size_t)adapt->n_local_chain * sizeof(double));
     adapt->n_since = 0;
     return status;
@@ -401,8 +475,11 @@ em_status em_adapt_start(em_adapt *adapt, em_sampler *sampler, em_target *target
                    (size_t)adapt->dim * sizeof(double));
     }
     memset(adapt->accumulator, 0,
-           (size_t)(adapt->n_local_chain * adapt->n_accumulator) * sizeof(double));
+           (size_t)(adapt->n_local_chain * adapt->n_segment * adapt->n_accumulator) *
+               sizeof(double));
     adapt->e_step_from = adapt->schedule.first;
+    if (!status && adapt->course.runs && learns(adapt) && !adapt->has_step)
+        status = em_course_begin(adapt, block);
     if (!status)
         status = settle(adapt, sampler, target, block, 0);
     return status;
@@ -417,20 +494,20 @@ static void collect_thermostat(em_adapt *adapt, const em_block *block, int64_t c
 {
     const em_step_context context = context_of(adapt, NULL, 0);
     const double q = adapt->thermostat(&context, block, chain);
-    double *sums = adapt->accumulator + chain * adapt->n_accumulator + em_thermostat_sums(adapt);
+    double *sums = em_accumulators(adapt, chain, adapt->course.segment) + em_thermostat_sums(adapt);
 
     sums[0] += q;
     sums[1] += q * q;
 }
 
-static void collect(em_adapt *adapt, const em_block *block, int64_t chain, bool subsample)
+void em_collect(em_adapt *adapt, const em_block *block, int64_t chain, bool subsample)
 {
     const double *theta = block->theta + chain * block->stride;
     const em_observation sample = {adapt->sample, block->gradient + chain * block->stride,
                                    block->momentum + chain * block->stride,
                                    adapt->noise ? em_gradient_noise_last(adapt->noise, chain)
                                                 : NULL};
-    double *accumulator = adapt->accumulator + chain * adapt->n_accumulator;
+    double *accumulator = em_accumulators(adapt, chain, adapt->course.segment);
     double *position = accumulator + adapt->n_estimator;
 
     if (!em_all_finite(adapt->dim, sample.gradient) ||
@@ -455,9 +532,15 @@ em_status em_adapt_observe(em_adapt *adapt, em_target *target, const em_block *b
 {
     em_status status = EM_OK;
 
-    for (int64_t c = 0; c < block->n_chain; c++)
+    for (int64_t c = 0; c < block->n_chain; c++) {
         adapt->acceptance[c] += block->stat[EM_STAT_ACCEPTANCE_RATE][c];
+        em_adapt_count_gradients(adapt, c, (int64_t)block->stat[EM_STAT_N_STEPS][c]);
+    }
     adapt->n_since++;
+    if (adapt->course.runs) {
+        em_course_observe(adapt, block, iteration);
+        return EM_OK;
+    }
     if (iteration < adapt->schedule.first || iteration >= adapt->schedule.last)
         return EM_OK;
     if (adapt->noise)
@@ -468,7 +551,7 @@ em_status em_adapt_observe(em_adapt *adapt, em_target *target, const em_block *b
                            em_interval_takes(adapt->options, adapt->seed, adapt->n_m_step,
                                              iteration - adapt->e_step_from + 1);
     for (int64_t c = 0; c < block->n_chain; c++)
-        collect(adapt, block, c, subsample);
+        em_collect(adapt, block, c, subsample);
     return EM_OK;
 }
 
@@ -517,7 +600,8 @@ int64_t em_adapt_next_meeting(const em_adapt *adapt, int64_t done)
 {
     const int64_t every = adapt->schedule.adapt_every, warmup = adapt->schedule.warmup;
     const int64_t update = adapt->adapts_step ? (done / every + 1) * every : warmup;
-    const int64_t m = next_m_step(adapt, done);
+    const int64_t m =
+        adapt->course.runs ? em_course_next_meeting(&adapt->course) : next_m_step(adapt, done);
     const int64_t noise = adapt->noise ? next_window_end(adapt, done) : warmup;
     int64_t next = update < m ? update : m;
 
@@ -537,6 +621,13 @@ em_status em_adapt_meet(em_adapt *adapt, em_sampler *sampler, em_target *target,
     const double start = em_clock();
     em_status status = update_step_size(adapt);
 
+    if (adapt->course.runs) {
+        adapt->exchange_seconds += em_clock() - start;
+        if (!status)
+            status = em_course_meet(adapt, block, done);
+        em_publish_to_chains(adapt);
+        return status;
+    }
     const bool publishes = adapt->noise && em_schedule_window_ends(&adapt->schedule, done);
     const bool m_steps = m_step_is_due(adapt, done);
     if (!status && publishes)
@@ -553,6 +644,60 @@ em_status em_adapt_meet(em_adapt *adapt, em_sampler *sampler, em_target *target,
 }
 
 /* ---------------------------------------------------------------- what was learned */
+
+int64_t em_adapt_most_warmup(const em_mass_options *options, const em_sampler_ops *sampler,
+                             const em_sampler_options *sampler_options, int64_t warmup)
+{
+    enum { WARMUP_OF_WINDOWS = 1000 };
+    em_trajectory drawn;
+
+    if (warmup != INT64_MIN)
+        return warmup;
+    return em_course_runs(options, sampler, sampler_options, &drawn)
+               ? em_course_plan_create(warmup, &drawn).warmup
+               : WARMUP_OF_WINDOWS;
+}
+
+int64_t em_adapt_warmup(const em_adapt *adapt)
+{
+    return adapt->course.runs ? adapt->course.ended : adapt->schedule.warmup;
+}
+
+/* The best of a few points is nearer, and spares chains that would start far out. */
+int64_t em_adapt_n_start(const em_adapt *adapt)
+{
+    return adapt->course.runs ? 4 : 1;
+}
+
+void em_adapt_count_gradients(em_adapt *adapt, int64_t chain, int64_t n)
+{
+    adapt->course.gradients[chain] += (double)n;
+}
+
+em_trajectory em_adapt_trajectory(const em_adapt *adapt, int64_t iteration)
+{
+    const em_course *course = &adapt->course;
+    em_trajectory out = {.kind = EM_TRAJECTORY_OPTIONS};
+
+    if (!course->runs)
+        return out;
+    if (course->stage == EM_STAGE_ARRIVE)
+        return (em_trajectory){.kind = EM_TRAJECTORY_U_TURN,
+                               .max_depth = em_course_depth(iteration)};
+    out = course->drawn;
+    out.number = iteration - course->time_from + 1;
+    return out;
+}
+
+int64_t em_adapt_n_stage(const em_adapt *adapt)
+{
+    return adapt->course.n_stage;
+}
+
+const em_stage_record *em_adapt_stages(const em_adapt *adapt)
+{
+    return adapt->course.record;
+}
 
 const em_mass *const *em_adapt_mass(const em_adapt *adapt)
 {

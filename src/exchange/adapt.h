@@ -19,6 +19,16 @@
 
 typedef struct em_adapt em_adapt;
 
+/* A stage of warmup that has ended (exchange/course.h); rows are kept as doubles. */
+typedef struct em_stage_record {
+    double stage;     /* em_stage_id */
+    double iteration; /* iterations done when it ended */
+    double end;       /* em_stage_end: why */
+    double time;      /* of its trajectories, in whitened units; NaN: by U-turn */
+    double step_size; /* that it ended with */
+    double gradients; /* of all chains, from the start of the run */
+} em_stage_record;
+
 /* One M-step, as it is recorded in the output. */
 typedef struct em_m_step {
     double iteration; /* iterations done when it took place */
@@ -33,25 +43,44 @@ typedef struct em_m_step {
 } em_m_step;
 
 /*
- * `options`, `sampler_options`, `grid` outlive it. A structure that was asked for but that the
- * planned samples do not allow is an error, as is the estimator `noise` without minibatches.
- * Collective. Errors: EM_ECONFIG, EM_EMEMORY, agreed.
+ * `options`, `sampler_options`, `grid` outlive it; warmup INT64_MIN: as long as it takes. A
+ * structure that was asked for but that the planned samples do not allow is an error, as is the
+ * estimator `noise` without minibatches. Collective. Errors: EM_ECONFIG, EM_EMEMORY, agreed.
  */
 em_status em_adapt_create(const em_mass_options *options, const em_sampler_ops *sampler,
                           const em_sampler_options *sampler_options, em_grid *grid, int64_t dim,
                           int64_t warmup, uint64_t seed, em_adapt **out);
 void em_adapt_destroy(em_adapt **adapt);
 
+/* The iterations of warmup, at most: `warmup` is what the config says, INT64_MIN for as many as it
+ * takes. Pure, local. */
+int64_t em_adapt_most_warmup(const em_mass_options *options, const em_sampler_ops *sampler,
+                             const em_sampler_options *sampler_options, int64_t warmup);
+
+/* The iterations of warmup once they are known, from the meeting on at which it ended; -1 before.
+ * Local. */
+int64_t em_adapt_warmup(const em_adapt *adapt);
+
+/* How many points to choose the start of a chain from. Local. */
+int64_t em_adapt_n_start(const em_adapt *adapt);
+
+/* Tells of gradients that local chain `chain` was given besides those of its iterations. Local. */
+void em_adapt_count_gradients(em_adapt *adapt, int64_t chain, int64_t n);
+
 /*
  * Replaces the identity by an inverse mass of the engine's structure (em_mass_size elements, the
  * same on all ranks) and the first step size, for every pool; a step size that is not adapted stays
- * what the config says. Local. Errors: EM_EDATA when it is not positive definite, EM_EMEMORY.
+ * what the config says. `time` and `jitter` of trajectories, where they are learned, begin likewise
+ * (NaN: nothing is known of them). Local. Errors: EM_EDATA when it is not positive definite,
+ * EM_EMEMORY.
  */
-em_status em_adapt_begin_with(em_adapt *adapt, const double *inverse, double step_size);
+em_status em_adapt_begin_with(em_adapt *adapt, const double *inverse, double step_size, double time,
+                              double jitter);
 
 /* What the chains of this rank use now, [n_local_chain] each. Local. */
 const em_mass *const *em_adapt_mass(const em_adapt *adapt);
 const double *em_adapt_step_size(const em_adapt *adapt);
+em_trajectory em_adapt_trajectory(const em_adapt *adapt, int64_t iteration);
 const double *em_adapt_thermostat_mass(const em_adapt *adapt); /* NULL: not learned */
 const em_noise *const *em_adapt_noise(const em_adapt *adapt);  /* NULL until there is an estimate */
 
@@ -84,6 +113,15 @@ int64_t em_adapt_n_m_step(const em_adapt *adapt);
 int64_t em_adapt_n_pool(const em_adapt *adapt);
 const em_m_step *em_adapt_m_steps(const em_adapt *adapt, int64_t local_pool);
 em_structure em_adapt_structure(const em_adapt *adapt);
+
+/* The stages that have ended; none where warmup has no stages. Local. */
+int64_t em_adapt_n_stage(const em_adapt *adapt);
+const em_stage_record *em_adapt_stages(const em_adapt *adapt);
+const char *em_stage_name(int stage); /* of an em_stage_id */
+
+/* One line on what warmup took and found: "warmup 140 iterations, 4310 gradients; the chains had
+ * arrived at 90; T 2, 3 steps"; "" where it has no stages. Local. */
+void em_adapt_describe(const em_adapt *adapt, size_t bytes, char *out);
 
 /* Seconds spent in meetings so far: waiting and sums, M-steps. Local. */
 void em_adapt_seconds(const em_adapt *adapt, double *exchange, double *m_step);

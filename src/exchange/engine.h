@@ -3,6 +3,8 @@
 #define EM_EXCHANGE_ENGINE_H
 
 #include "exchange/adapt.h"
+#include "exchange/course.h"
+#include "exchange/gate.h"
 #include "exchange/gradient_noise.h"
 #include "exchange/schedule.h"
 #include "exchange/step_size.h"
@@ -18,6 +20,37 @@ typedef struct em_pool {
     int64_t n_published;    /* estimates that went into the mass */
     double thermostat_mass; /* Q of a sampler that has it learned */
 } em_pool;
+
+/* Later halves of windows overlap: accumulators are kept by segments between their beginnings. */
+enum { EM_MOST_SEGMENTS = 6, EM_MOST_STAGES = 8 };
+
+/* Where a run is on its course (exchange/course.h). */
+typedef struct em_course {
+    bool runs; /* false: warmup is laid out by em_schedule, and nothing below is used */
+    em_course_plan plan;
+    em_stage_id stage;
+    int64_t begun;     /* iterations done when the stage began */
+    int64_t window;    /* iterations done when the current window ends */
+    int64_t n_arrived; /* windows in a row in which the chains had arrived */
+    int64_t time_from; /* iterations done when trajectories first had a time */
+    int64_t ended;     /* iterations of warmup; -1 while that is not known */
+    int64_t n_rescued, last_rescue;
+    bool *flagged;     /* [n_chain] of the run: left behind at the last window's end */
+    double *history;   /* [n_local_chain][plan.arrive] log densities */
+    double *since;     /* [n_local_chain] iterations done when it last took another's state */
+    double *gradients; /* [n_local_chain] */
+
+    int64_t segment, segment_from[EM_MOST_SEGMENTS]; /* the current one; the first iterations */
+
+    em_trajectory drawn, kept; /* trajectories of a time: tried now, best so far */
+    em_dual_averaging kept_averaging;
+    double *lag;              /* [n_local_chain][em_lag_size] */
+    double *kept_r, *tried_r; /* [dim] */
+    double kept_steps, tried_steps;
+
+    int64_t n_stage;
+    em_stage_record record[EM_MOST_STAGES];
+} em_course;
 
 struct em_adapt {
     const em_mass_options *options;
@@ -42,13 +75,15 @@ struct em_adapt {
     /* E-step: per chain the estimator's accumulators, the sum of positions from the centre, those
      * of the S_count rule, and the sums of q and q^2 of a thermostat. */
     int64_t n_estimator, n_accumulator;
-    double *accumulator; /* [n_local_chain][n_accumulator] */
+    int64_t n_segment;   /* EM_MOST_SEGMENTS on a course, else 1 */
+    double *accumulator; /* [n_local_chain][n_segment][n_accumulator] */
     double *pooled;      /* [n_accumulator] */
     double *acceptance;  /* [n_local_chain] sum since the last meeting */
     int64_t n_since;     /* iterations since the last meeting */
     double *sample;      /* [2][stride]: a centred position, a velocity */
     double *estimate;    /* [em_mass_size] */
     double *probe;       /* [n_local_chain] */
+    em_course course;
 
     int64_t s_count;     /* of the current E-step */
     int64_t e_step_from; /* iterations done when the current E-step began */
@@ -64,8 +99,45 @@ struct em_adapt {
  */
 em_status em_take_m_step(em_adapt *adapt, int64_t done);
 
+/*
+ * The M-step of the pool that all chains share, from accumulators [n_local_chain][n_accumulator],
+ * up to its record; *refused: they did not allow an estimate, and the mass is kept. Collective.
+ * Errors: as above.
+ */
+em_status em_pooled_m_step(em_adapt *adapt, const double *accumulator, int64_t done, bool *refused);
+
+/* The accumulators of a chain of this rank in a segment. Local. */
+static inline double *em_accumulators(const em_adapt *adapt, int64_t chain, int64_t segment)
+{
+    return adapt->accumulator + (chain * adapt->n_segment + segment) * adapt->n_accumulator;
+}
+
+/* Adds to chain `chain` of this rank what the E-step collects; `subsample`: for the S_count rule
+ * too. Local. */
+void em_collect(em_adapt *adapt, const em_block *block, int64_t chain, bool subsample);
+
+/* Whether the adaptation of these options goes on a course, and which trajectories it ends with. */
+bool em_course_runs(const em_mass_options *options, const em_sampler_ops *sampler,
+                    const em_sampler_options *sampler_options, em_trajectory *drawn);
+
+em_status em_course_create(em_adapt *adapt, const em_trajectory *drawn, int64_t warmup);
+void em_course_destroy(em_course *course);
+
+/* The first mass, from the gradients where the chains stand. Collective. Errors: EM_EMEMORY,
+ * agreed. */
+em_status em_course_begin(em_adapt *adapt, const em_block *block);
+
+/* See em_adapt_observe, em_adapt_next_meeting, em_adapt_meet, em_adapt_visit. */
+void em_course_observe(em_adapt *adapt, const em_block *block, int64_t iteration);
+int64_t em_course_next_meeting(const em_course *course);
+em_status em_course_meet(em_adapt *adapt, em_block *block, int64_t done);
+em_status em_course_visit(em_adapt *adapt, const em_visitor *visitor);
+
 /* Where the sums of a thermostat are among the accumulators of a chain. Local. */
 int64_t em_thermostat_sums(const em_adapt *adapt);
+
+/* The median of x [n], which is sorted. Local. */
+double em_median(int64_t n, double *x);
 
 /* Gives every chain the mass and step size of its pool. Local. */
 void em_publish_to_chains(em_adapt *adapt);

@@ -129,11 +129,9 @@ static void apply_interval_rule(em_adapt *adapt)
         adapt->s_count += (int64_t)ceil(step);
 }
 
-/*
- * The M-step of all chains together: rank 0 computes and the others are told, so that a cluster of
- * unlike processors agrees on every bit. Collective.
- */
-static em_status shared_m_step(em_adapt *adapt, int64_t done)
+/* Rank 0 computes and the others are told, so that a cluster of unlike processors agrees on every
+ * bit. */
+em_status em_pooled_m_step(em_adapt *adapt, const double *accumulator, int64_t done, bool *refused)
 {
     struct {
         em_status status;
@@ -141,7 +139,7 @@ static em_status shared_m_step(em_adapt *adapt, int64_t done)
     } result = {0};
     em_pool *pool = adapt->pools;
     em_status status =
-        em_grid_sum_chains(adapt->grid, adapt->n_accumulator, adapt->accumulator, adapt->pooled);
+        em_grid_sum_chains(adapt->grid, adapt->n_accumulator, accumulator, adapt->pooled);
 
     if (status)
         return status;
@@ -154,11 +152,22 @@ static em_status shared_m_step(em_adapt *adapt, int64_t done)
     em_broadcast(adapt->estimate,
                  (size_t)em_mass_size(adapt->structure, adapt->dim) * sizeof(double));
     pool->m_step[adapt->n_m_step] = result.record;
-    status = em_agree(result.status > 0 ? EM_OK : publish(adapt, pool, adapt->pooled));
-    if (!status && !result.status)
+    *refused = result.status > 0;
+    status = em_agree(*refused ? EM_OK : publish(adapt, pool, adapt->pooled));
+    adapt->n_m_step += !status;
+    return status;
+}
+
+/* The M-step of all chains together. Collective. */
+static em_status shared_m_step(em_adapt *adapt, int64_t done)
+{
+    bool refused = false;
+    const em_status status = em_pooled_m_step(adapt, adapt->accumulator, done, &refused);
+
+    if (!status && !refused)
         apply_interval_rule(adapt);
     if (!status)
-        begin_e_step(adapt, result.status > 0, 0, adapt->n_local_chain);
+        begin_e_step(adapt, refused, 0, adapt->n_local_chain);
     return status;
 }
 
@@ -177,16 +186,16 @@ static em_status lone_m_steps(em_adapt *adapt, int64_t done)
         if (status >= 0)
             begin_e_step(adapt, refused, i, 1);
     }
-    return em_agree(status);
+    status = em_agree(status);
+    adapt->n_m_step += !status;
+    return status;
 }
 
 em_status em_take_m_step(em_adapt *adapt, int64_t done)
 {
     const em_status status = adapt->shares ? shared_m_step(adapt, done) : lone_m_steps(adapt, done);
 
-    if (status)
-        return status;
-    adapt->e_step_from = done;
-    adapt->n_m_step++;
-    return EM_OK;
+    if (!status)
+        adapt->e_step_from = done;
+    return status;
 }

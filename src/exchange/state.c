@@ -1,6 +1,7 @@
 /* The state of the adaptation engine, shown to a visitor array by array. */
 #include "base/memory.h"
 #include "exchange/engine.h"
+#include "exchange/ladder.h"
 #include "par/world.h"
 
 #include <stddef.h>
@@ -110,6 +111,105 @@ static int64_t widest_array(const em_adapt *adapt, int64_t n_record)
     return widest > N_STEP_SIZE ? widest : N_STEP_SIZE;
 }
 
+/* Integers of a course, as the doubles that a visitor takes. */
+static void swap_integers(em_course *course, double *x, bool out)
+{
+    int64_t stage = course->stage;
+    int64_t *const integers[] = {&stage,
+                                 &course->begun,
+                                 &course->window,
+                                 &course->n_arrived,
+                                 &course->time_from,
+                                 &course->ended,
+                                 &course->n_rescued,
+                                 &course->last_rescue,
+                                 &course->segment,
+                                 &course->n_stage};
+    enum { N = sizeof integers / sizeof *integers };
+
+    for (int i = 0; i < N + EM_MOST_SEGMENTS; i++) {
+        int64_t *integer = i < N ? integers[i] : &course->segment_from[i - N];
+        if (out)
+            x[i] = (double)*integer;
+        else
+            *integer = (int64_t)x[i];
+    }
+    course->stage = (em_stage_id)stage;
+}
+
+static void swap_trajectory(em_trajectory *t, double *x, bool out)
+{
+    double *const member[] = {&t->time, &t->jitter};
+
+    for (int i = 0; i < 2; i++)
+        *(out ? &x[i] : member[i]) = *(out ? member[i] : &x[i]);
+}
+
+static em_status visit_place(em_course *course, const em_visitor *visitor)
+{
+    enum { N_INTEGER = 10 + EM_MOST_SEGMENTS, N = N_INTEGER + 4 + 5 };
+    em_dual_averaging *averaging = &course->kept_averaging;
+    double *const reals[] = {&averaging->mu, &averaging->count, &averaging->h_bar,
+                             &averaging->log_bar, &course->kept_steps};
+    double x[N];
+    em_status status;
+
+    for (int out = 1; out >= 0; out--) {
+        swap_integers(course, x, out);
+        swap_trajectory(&course->drawn, x + N_INTEGER, out);
+        swap_trajectory(&course->kept, x + N_INTEGER + 2, out);
+        for (int i = 0; i < 5; i++)
+            *(out ? &x[N_INTEGER + 4 + i] : reals[i]) = *(out ? reals[i] : &x[N_INTEGER + 4 + i]);
+        if (out && (status = visitor->shared(visitor->context, "course", N, x)))
+            return status;
+    }
+    if (course->segment < 0 || course->segment >= EM_MOST_SEGMENTS || course->n_stage < 0 ||
+        course->n_stage > EM_MOST_STAGES)
+        return em_fail(EM_EDATA, "a checkpoint has %lld stages of warmup and %lld segments",
+                       (long long)course->n_stage, (long long)course->segment);
+    return EM_OK;
+}
+
+/* Marks of chains, as doubles. */
+static em_status visit_flags(em_adapt *adapt, const em_visitor *visitor)
+{
+    const int64_t n = em_grid_n_chain(adapt->grid);
+    double *x = NULL;
+    em_status status = em_agree(em_allocate(n, sizeof *x, &x));
+
+    for (int64_t c = 0; !status && c < n; c++)
+        x[c] = adapt->course.flagged[c];
+    if (!status)
+        status = visitor->shared(visitor->context, "flagged", n, x);
+    for (int64_t c = 0; !status && c < n; c++)
+        adapt->course.flagged[c] = x[c] != 0;
+    em_release(&x);
+    return status;
+}
+
+em_status em_course_visit(em_adapt *adapt, const em_visitor *visitor)
+{
+    em_course *course = &adapt->course;
+    void *context = visitor->context;
+    em_status status = visit_place(course, visitor);
+
+    if (!status)
+        status = visit_flags(adapt, visitor);
+    if (!status)
+        status = visitor->shared(
+            context, "stages", EM_MOST_STAGES * (int64_t)(sizeof(em_stage_record) / sizeof(double)),
+            (double *)course->record);
+    if (!status)
+        status = visitor->shared(context, "autocorrelation", adapt->dim, course->kept_r);
+    if (!status && course->stage == EM_STAGE_ARRIVE)
+        status = visitor->chains(context, "history", course->plan.arrive, course->history);
+    if (!status && course->stage == EM_STAGE_ARRIVE)
+        status = visitor->chains(context, "since", 1, course->since);
+    if (!status && course->plan.climbs && course->stage != EM_STAGE_ARRIVE)
+        status = visitor->chains(context, "lag", em_lag_size(adapt->dim), course->lag);
+    return status;
+}
+
 em_status em_adapt_visit(em_adapt *adapt, int64_t done, const em_visitor *visitor)
 {
     double *rows = NULL;
@@ -129,11 +229,17 @@ em_status em_adapt_visit(em_adapt *adapt, int64_t done, const em_visitor *visito
             visit_member(adapt, visitor, "centre", adapt->dim, offsetof(em_pool, centre), rows);
     if (!status)
         status = visit_member(adapt, visitor, "m_steps", n_record, offsetof(em_pool, m_step), rows);
-    if (!status && done < adapt->schedule.last)
-        status = visitor->chains(visitor->context, "accumulator", adapt->n_accumulator,
-                                 adapt->accumulator);
+    if (!status && adapt->course.runs)
+        status = em_course_visit(adapt, visitor);
+    const bool collects =
+        adapt->course.runs ? adapt->course.stage == EM_STAGE_ARRIVE : done < adapt->schedule.last;
+    if (!status && collects)
+        status = visitor->chains(visitor->context, "accumulator",
+                                 adapt->n_segment * adapt->n_accumulator, adapt->accumulator);
     if (!status)
         status = visitor->chains(visitor->context, "acceptance", 1, adapt->acceptance);
+    if (!status)
+        status = visitor->chains(visitor->context, "gradients", 1, adapt->course.gradients);
     if (!status && adapt->noise)
         status = em_gradient_noise_visit(adapt->noise, visitor);
     em_publish_to_chains(adapt);

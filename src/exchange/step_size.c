@@ -5,9 +5,9 @@
 /* Stan's constants. */
 static const double gain = 0.05, delay = 10, decay = 0.75;
 
-void em_dual_averaging_start(em_dual_averaging *state, double step_size)
+void em_dual_averaging_start(em_dual_averaging *state, double step_size, double factor)
 {
-    state->mu = log(10 * step_size);
+    state->mu = log(factor * step_size);
     state->count = 0;
     state->h_bar = 0;
     state->log_bar = log(step_size);

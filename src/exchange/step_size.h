@@ -4,14 +4,14 @@
 
 typedef struct em_dual_averaging {
     double target;  /* acceptance rate aimed at */
-    double mu;      /* where log step sizes are drawn to: log(10 initial step size) */
+    double mu;      /* where log step sizes are drawn to: log(factor x the first) */
     double count;   /* updates so far */
     double h_bar;   /* average of (target - acceptance) */
     double log_bar; /* averaged log step size: the one to keep */
 } em_dual_averaging;
 
-/* Starts anew from a step size. */
-void em_dual_averaging_start(em_dual_averaging *state, double step_size);
+/* Starts anew from a step size, drawn to `factor` times that. */
+void em_dual_averaging_start(em_dual_averaging *state, double step_size, double factor);
 
 /* One update at an acceptance rate, which may be a mean over many chains and iterations; returns
  * the step size to use next. */

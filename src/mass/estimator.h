@@ -33,6 +33,9 @@ typedef struct em_estimator_ops {
     /* Adds one sample. */
     void (*observe)(em_structure structure, int64_t dim, const em_observation *sample,
                     double *accumulator);
+    /* OPTIONAL, where positions are among the accumulators: makes them those of positions minus
+     * shift [dim]. */
+    void (*recentre)(em_structure structure, int64_t dim, const double *shift, double *accumulator);
     /* Forms the estimate of W (em_mass_size elements) from pooled accumulators. EM_NONFINITE when
      * the samples do not allow one: the current mass is then kept. */
     em_status (*estimate)(const em_mass *current, const double *accumulator, double *inverse);

@@ -5,8 +5,9 @@
  *     diag:   W_ii = sqrt(var x_i / var g_i), clamped to [1e-20, 1e20]
  *     dense:  W = C_g^-1/2 (C_g^1/2 C_x C_g^1/2)^1/2 C_g^-1/2,
  *
- * the dense one after scaling by the diagonal one, with I/n added to both covariances there. For a
- * Gaussian target it is exact once n > D.
+ * the dense one after scaling by the diagonal one; there both covariances are shrunk to the
+ * identity as if nu = D min(1, 0.3 D / n) of the samples had said so. For a Gaussian target it is
+ * exact once n > D, but for that.
  */
 #include "base/memory.h"
 #include "mass/estimator.h"
@@ -27,6 +28,11 @@ static void observe(em_structure structure, int64_t dim, const em_observation *s
     em_moments_add(structure, dim, sample->theta, accumulator + 1);
     em_moments_add(structure, dim, sample->gradient,
                    accumulator + 1 + em_moments_size(structure, dim));
+}
+
+static void recentre(em_structure structure, int64_t dim, const double *shift, double *accumulator)
+{
+    em_moments_shift(structure, dim, accumulator[0], shift, accumulator + 1);
 }
 
 static double diagonal_element(double variance_x, double variance_g)
@@ -85,9 +91,14 @@ static void scale(int64_t dim, double n, em_scaled *s)
             s->cg[i * dim + j] *= s->scale[i] * s->scale[j];
         }
     /* In this frame both have the diagonal sqrt(var x var g), near 1 for a Gaussian. */
+    const double d = (double)dim, nu = d * fmin(1, 0.3 * d / n), weight = n / (n + nu);
+    for (int64_t i = 0; i < dim * dim; i++) {
+        s->cx[i] *= weight;
+        s->cg[i] *= weight;
+    }
     for (int64_t i = 0; i < dim; i++) {
-        s->cx[i * dim + i] += 1 / n;
-        s->cg[i * dim + i] += 1 / n;
+        s->cx[i * dim + i] += 1 - weight;
+        s->cg[i * dim + i] += 1 - weight;
     }
 }
 
@@ -162,5 +173,6 @@ const em_estimator_ops em_fisher = {
     .windowed = true,
     .size = size,
     .observe = observe,
+    .recentre = recentre,
     .estimate = estimate,
 };

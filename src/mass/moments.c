@@ -23,6 +23,20 @@ void em_moments_add(em_structure structure, int64_t dim, const double *x, double
             *product++ += x[i] * x[j];
 }
 
+/* sum (x - d)(x - d)^T = sum x x^T - s d^T - d s^T + n d d^T, with s = sum x */
+void em_moments_shift(em_structure structure, int64_t dim, double n, const double *shift,
+                      double *moments)
+{
+    const double *sum = moments, *d = shift;
+    double *product = moments + dim;
+
+    for (int64_t i = 0; i < dim; i++)
+        for (int64_t j = structure == EM_MASS_DIAG ? i : 0; j <= i; j++)
+            *product++ += n * d[i] * d[j] - sum[i] * d[j] - d[i] * sum[j];
+    for (int64_t i = 0; i < dim; i++)
+        moments[i] -= n * d[i];
+}
+
 /* out = (products - shift sum sum^T) / divisor */
 static void second_moments(em_structure structure, int64_t dim, const double *moments, double shift,
                            double divisor, double *out)

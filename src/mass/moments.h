@@ -16,6 +16,10 @@ int64_t em_moments_size(em_structure structure, int64_t dim);
 /* Adds x to the moments. */
 void em_moments_add(em_structure structure, int64_t dim, const double *x, double *moments);
 
+/* Makes the moments of n vectors x those of x - shift. */
+void em_moments_shift(em_structure structure, int64_t dim, double n, const double *shift,
+                      double *moments);
+
 /* Second moments of n vectors, divided by n (about zero) or n - 1 (about their mean), as one array
  * of em_mass_size elements, symmetric. */
 void em_moments_about_zero(em_structure structure, int64_t dim, double n, const double *moments,

@@ -16,6 +16,11 @@ static void observe(em_structure structure, int64_t dim, const em_observation *s
     em_moments_add(structure, dim, sample->theta, accumulator + 1);
 }
 
+static void recentre(em_structure structure, int64_t dim, const double *shift, double *accumulator)
+{
+    em_moments_shift(structure, dim, accumulator[0], shift, accumulator + 1);
+}
+
 static em_status estimate(const em_mass *current, const double *accumulator, double *inverse)
 {
     const int64_t dim = current->dim, elements = em_mass_size(current->structure, dim);
@@ -39,5 +44,6 @@ const em_estimator_ops em_variance = {
     .windowed = true,
     .size = size,
     .observe = observe,
+    .recentre = recentre,
     .estimate = estimate,
 };

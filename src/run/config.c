@@ -384,7 +384,8 @@ static em_status check_together(const parse *p)
 {
     const em_run_options *run = &p->config->run;
     const em_sampler_options *sampler = p->config->sampler_options;
-    const double iterations = (double)run->warmup + (double)run->draws * (double)run->thin;
+    const double warmup = run->warmup == INT64_MIN ? 1000 : (double)run->warmup;
+    const double iterations = warmup + (double)run->draws * (double)run->thin;
     const bool adapts = isnan(sampler->step_size);
 
     if (iterations >= 0x1p40) /* the counter of math/rng.h */

@@ -54,6 +54,7 @@ static em_status step(em_engine *engine, int64_t iteration)
                                      .step_size = em_adapt_step_size(engine->adapt),
                                      .seed = (uint64_t)engine->config->run.seed,
                                      .iteration = iteration,
+                                     .trajectory = em_adapt_trajectory(engine->adapt, iteration),
                                      .noise = em_adapt_noise(engine->adapt)};
     em_status status = engine->sampler->ops->step(engine->sampler, &context, engine->block);
 
@@ -224,6 +225,20 @@ static em_status pause_at(em_engine *engine)
     return status;
 }
 
+/* A meeting of the chains, at which warmup may end: *ended. Collective. */
+static em_status meet(em_engine *engine, bool *ended)
+{
+    em_status status =
+        em_adapt_meet(engine->adapt, engine->sampler, engine->target, engine->block, engine->done);
+
+    *ended = !status && em_adapt_warmup(engine->adapt) == engine->done;
+    if (*ended) {
+        em_plan_end_warmup(&engine->plan, engine->done);
+        em_output_end_warmup(engine->output, &engine->plan);
+    }
+    return status;
+}
+
 /*
  * Segments between meetings: within one, ranks do not wait for each other. They end where chains
  * meet to adapt, at planned stops, and about every second; only the first two change what is drawn.
@@ -242,14 +257,15 @@ static em_status sample(em_engine *engine)
         const int64_t near = meeting < stop ? meeting : stop;
         const int64_t end = near - engine->done > tempo.pace ? engine->done + tempo.pace : near;
 
+        bool ended = false;
+
         status = run_segment(engine, first_done, end);
         const bool interrupted = em_world_interrupted();
         if (!status && engine->watchful && end == near)
             status = em_same_chains(engine);
         if (!status && end == meeting && end <= plan->warmup)
-            status =
-                em_adapt_meet(engine->adapt, engine->sampler, engine->target, engine->block, end);
-        if (!status && end == stop)
+            status = meet(engine, &ended);
+        if (!status && (ended || end == stop))
             status = pause_at(engine);
         if (status || engine->ended || engine->done == plan->total)
             break;
@@ -372,6 +388,7 @@ static em_status finish(em_engine *engine)
     if (!status)
         status = count_rejections(engine);
     word_verdict(engine, n_draw);
+    em_adapt_describe(engine->adapt, sizeof engine->report->learned, engine->report->learned);
     note_momenta(engine);
     note_noise(engine);
     if (!status)

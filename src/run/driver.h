@@ -27,6 +27,7 @@ typedef struct em_report {
     double e_bfmi;     /* the smallest of a chain; NaN: the sampler has no energy */
     bool converged;    /* convergence.met, no divergence, and no E-BFMI below its limit */
     char verdict[512]; /* one sentence, as stored in the file */
+    char learned[512]; /* what warmup took and found; "" where there is nothing to say */
     char note[512];    /* what the user should know about the adaptation; "" where nothing */
     int64_t divergences, evaluations; /* of all chains in sampling; (chain, gradient) pairs here */
     int64_t unreported;               /* draws of sampling whose report failed */

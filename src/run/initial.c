@@ -35,6 +35,27 @@ static em_status read_step_size(const char *path, em_initial *out)
     return status;
 }
 
+/* Kernels whose trajectories have no time leave none. */
+static em_status read_trajectory(const char *path, em_initial *out)
+{
+    double *x = NULL;
+    int64_t count = 0;
+    em_reader *reader = NULL;
+    em_status status = em_reader_open(path, "posterior", &reader);
+    const bool has = !status && em_reader_has(reader, "mass_adaptation", "trajectory");
+
+    em_reader_close(&reader);
+    if (has)
+        status = em_read_array(path, "mass_adaptation/trajectory", &count, &x);
+    if (has && !status && !(count == 2 && x[0] > 0 && x[1] >= 0 && x[1] <= 1))
+        status = em_fail(EM_EDATA, "%s: found a trajectory of %lld numbers, expected time, jitter",
+                         path, (long long)count);
+    out->time = has && !status ? x[0] : NAN;
+    out->jitter = has && !status ? x[1] : NAN;
+    em_release(&x);
+    return status;
+}
+
 em_status em_initial_load(const char *path, int64_t dim, em_initial *out)
 {
     em_status status = EM_OK;
@@ -44,11 +65,15 @@ em_status em_initial_load(const char *path, int64_t dim, em_initial *out)
         status = read_mass(path, dim, out);
         if (!status)
             status = read_step_size(path, out);
+        if (!status)
+            status = read_trajectory(path, out);
     }
     status = em_agree(status);
     if (!status) {
         em_broadcast(&out->structure, sizeof out->structure);
         em_broadcast(&out->step_size, sizeof out->step_size);
+        em_broadcast(&out->time, sizeof out->time);
+        em_broadcast(&out->jitter, sizeof out->jitter);
         const int64_t size = em_mass_size(out->structure, dim);
         status = em_agree(out->inverse ? EM_OK : em_allocate(size, sizeof(double), &out->inverse));
         if (!status)

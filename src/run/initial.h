@@ -9,6 +9,7 @@ typedef struct em_initial {
     em_structure structure;
     double *inverse; /* em_mass_size elements, the same on all ranks */
     double step_size;
+    double time, jitter; /* of trajectories; NaN: it says nothing of them */
 } em_initial;
 
 /* Reads the final mass and the mean step size of the file. Collective. Errors, agreed: EM_EDATA

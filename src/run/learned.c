@@ -108,9 +108,54 @@ static em_status put_mass(em_output *output, const em_adapt *adapt)
     return status;
 }
 
+/* The stages of warmup, by their names: when each ended and what it ended with. */
+static em_status put_stages(em_output *output, const em_adapt *adapt)
+{
+    static const struct {
+        const char *name;
+        size_t member;
+        em_storage storage;
+    } columns[] = {
+        {"stage_iteration", offsetof(em_stage_record, iteration), EM_STORE_INT},
+        {"stage_gradients", offsetof(em_stage_record, gradients), EM_STORE_INT},
+        {"stage_end", offsetof(em_stage_record, end), EM_STORE_INT},
+        {"stage_trajectory", offsetof(em_stage_record, time), EM_STORE_REAL},
+        {"stage_step_size", offsetof(em_stage_record, step_size), EM_STORE_REAL},
+    };
+    enum { MOST = 16 };
+    const int64_t n = em_adapt_n_stage(adapt);
+    const em_stage_record *record = em_adapt_stages(adapt);
+    const char *label[MOST];
+    double value[MOST];
+    em_variable variable = {.n_axes = 1, .shape = {n}, .axis = {"stage"}, .label = {label}};
+    char text[512];
+    em_status status = EM_OK;
+
+    if (n == 0)
+        return EM_OK;
+    for (int64_t i = 0; i < n; i++)
+        label[i] = em_stage_name((int)record[i].stage);
+    for (size_t k = 0; !status && k < sizeof columns / sizeof *columns; k++) {
+        variable.name = columns[k].name;
+        variable.storage = columns[k].storage;
+        for (int64_t i = 0; i < n; i++)
+            memcpy(&value[i], (const char *)&record[i] + columns[k].member, sizeof *value);
+        status = em_writer_put_array(output->writer, "mass_adaptation", &variable, value);
+    }
+    const em_trajectory drawn = em_adapt_trajectory(adapt, INT64_C(1) << 40);
+    const double trajectory[] = {drawn.time, drawn.jitter};
+    variable = (em_variable){.name = "trajectory", .n_axes = 1, .shape = {2}, .axis = {"of_time"}};
+    if (!status && drawn.kind == EM_TRAJECTORY_TIME)
+        status = em_writer_put_array(output->writer, "mass_adaptation", &variable, trajectory);
+    em_adapt_describe(adapt, sizeof text, text);
+    return status ? status : em_writer_put_text(output->writer, "warmup", text);
+}
+
 em_status em_output_put_learned(em_output *output, const em_adapt *adapt)
 {
-    const em_status status = put_m_steps(output, adapt);
+    em_status status = put_m_steps(output, adapt);
 
+    if (!status)
+        status = put_stages(output, adapt);
     return status ? status : put_mass(output, adapt);
 }

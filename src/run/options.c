@@ -10,8 +10,9 @@ const em_field em_run_fields[] = {
      "chains, dealt to the ranks (or groups of ranks)"},
     {"shards", EM_FIELD_INT, AT(shards), 1, 1e6, "1", NULL, NULL,
      "ranks that share the data of one chain, each holding a part of it"},
-    {"warmup", EM_FIELD_INT, AT(warmup), 0, 1e9, "1000", NULL, NULL,
-     "iterations of adaptation before the draws"},
+    {"warmup", EM_FIELD_INT, AT(warmup), 0, 1e9, "auto", NULL, "auto",
+     "iterations of adaptation before the draws; auto: as many as hmc and nuts need, at most 950; "
+     "1000 for the others"},
     {"draws", EM_FIELD_INT, AT(draws), 1, 1e9, "1000", NULL, NULL, "draws stored per chain",
      .may_change = true},
     {"thin", EM_FIELD_INT, AT(thin), 1, 1e6, "1", NULL, NULL, "iterations per stored draw"},

@@ -249,7 +249,7 @@ static em_status put_attributes(em_output *output)
     if (!status)
         status = em_writer_put_int(writer, "shards", config->run.shards);
     if (!status)
-        status = em_writer_put_int(writer, "tuning_steps", config->run.warmup);
+        status = em_writer_put_int(writer, "tuning_steps", output->plan.warmup);
     if (!status)
         status = em_writer_put_int(writer, "planned_draws", config->run.draws);
     if (!status)
@@ -394,6 +394,11 @@ em_status em_output_take(em_output *output, const em_block *block, int64_t itera
     return status < 0 ? status : EM_OK;
 }
 
+void em_output_end_warmup(em_output *output, const em_plan *plan)
+{
+    output->plan = *plan;
+}
+
 const char *em_output_failure(const em_output *output)
 {
     return output->failure;
@@ -474,8 +479,14 @@ static em_status put_verdict(em_writer *writer, const em_verdict *verdict)
 em_status em_output_finish(em_output *output, const em_adapt *adapt, int64_t n_draw,
                            const em_verdict *verdict)
 {
+    const int64_t n_warmup = em_plan_stored(&output->plan, output->plan.warmup);
     em_status status = em_output_flush(output);
 
+    for (int kind = 0; !status && kind < EM_N_KIND && n_warmup < output->plan.n_warmup_draw; kind++)
+        if (output->warmup[kind].group >= 0)
+            status = em_writer_truncate(output->writer, output->warmup[kind].group, n_warmup);
+    if (!status)
+        status = em_writer_put_int(output->writer, "tuning_steps", output->plan.warmup);
     for (int kind = 0; !status && kind < EM_N_KIND && n_draw < output->plan.n_draw; kind++)
         if (output->sampling[kind].group >= 0)
             status = em_writer_truncate(output->writer, output->sampling[kind].group, n_draw);

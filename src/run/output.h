@@ -40,6 +40,9 @@ em_status em_output_create(const em_config *config, const char *path, const em_g
 em_status em_output_take(em_output *output, const em_block *block, int64_t iteration,
                          em_monitor *monitor, double *unreported);
 
+/* Warmup has ended, as the plan now says. Local. */
+void em_output_end_warmup(em_output *output, const em_plan *plan);
+
 /* Why a report failed, the first one on this rank; "": none did. Local. */
 const char *em_output_failure(const em_output *output);
 

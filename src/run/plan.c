@@ -1,5 +1,7 @@
 #include "run/plan.h"
 
+#include "exchange/adapt.h"
+
 #include <math.h>
 
 static int64_t least(int64_t a, int64_t b)
@@ -34,10 +36,10 @@ static em_watch plan_watch(int64_t n_chain, int64_t n_draw, int64_t width)
 }
 
 /* Past this, sizes in bytes would not fit the numbers that HDF5 and we count them with. */
-static em_status check_size(const em_config *config, int64_t width)
+static em_status check_size(const em_config *config, int64_t warmup, int64_t width)
 {
     const em_run_options *run = &config->run;
-    const double bytes = (double)run->chains * ((double)run->draws + (double)run->warmup) *
+    const double bytes = (double)run->chains * ((double)run->draws + (double)warmup) *
                          (double)width * sizeof(double);
 
     return bytes < 0x1p60 ? EM_OK
@@ -51,13 +53,15 @@ static em_status check_size(const em_config *config, int64_t width)
 em_status em_plan_create(const em_config *config, em_width width, em_plan *plan)
 {
     const em_run_options *run = &config->run;
+    const int64_t warmup =
+        em_adapt_most_warmup(&config->mass, config->sampler, config->sampler_options, run->warmup);
 
     *plan = (em_plan){
-        .warmup = run->warmup,
-        .total = run->warmup + run->draws * run->thin,
+        .warmup = warmup,
+        .total = warmup + run->draws * run->thin,
         .thin = run->thin,
         .n_draw = run->draws,
-        .n_warmup_draw = config->output.save_warmup ? run->warmup / run->thin : 0,
+        .n_warmup_draw = config->output.save_warmup ? warmup / run->thin : 0,
         .flush_every = config->output.flush_every,
         .chunk = most(config->output.flush_every, LONG_CHUNK),
         .check_every = config->stop.check_every,
@@ -65,7 +69,13 @@ em_status em_plan_create(const em_config *config, em_width width, em_plan *plan)
         .width = width,
         .watch = plan_watch(run->chains, run->draws, width.posterior),
     };
-    return check_size(config, width.all);
+    return check_size(config, warmup, width.all);
+}
+
+void em_plan_end_warmup(em_plan *plan, int64_t done)
+{
+    plan->total -= plan->warmup - done;
+    plan->warmup = done;
 }
 
 /* The first multiple of `step` iterations from `origin` on that lies after `done`. */

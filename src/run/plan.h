@@ -20,7 +20,7 @@ typedef struct em_watch {
 } em_watch;
 
 typedef struct em_plan {
-    int64_t warmup, total;         /* iterations: of warmup, in all */
+    int64_t warmup, total;         /* iterations: of warmup (at most, until it ends), in all */
     int64_t thin;                  /* iterations per stored draw */
     int64_t n_draw, n_warmup_draw; /* stored draws of a chain; n_warmup_draw 0 unless saved */
     int64_t flush_every;           /* stored draws per write */
@@ -33,6 +33,9 @@ typedef struct em_plan {
 
 /* Errors: EM_ECONFIG for a run whose draws no file can hold. */
 em_status em_plan_create(const em_config *config, em_width width, em_plan *plan);
+
+/* Warmup has ended after `done` iterations. */
+void em_plan_end_warmup(em_plan *plan, int64_t done);
 
 /* Iterations done at the next point after `done` where the ranks must meet for writing or checking:
  * the end of warmup, a full buffer, a check, the end. */

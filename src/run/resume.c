@@ -25,12 +25,13 @@ static em_status visit_block(em_block *block, const em_visitor *visitor)
 /* A longer run than the one that was saved forgets that the stop rule had ended that. */
 static em_status visit_position(em_engine *engine, const em_visitor *visitor)
 {
-    enum { DONE, TIMES_MET, ENDED, PLANNED, N };
+    enum { DONE, TIMES_MET, ENDED, PLANNED, WARMUP, N };
     double x[N] = {(double)engine->done, (double)em_monitor_times_met(engine->monitor),
-                   engine->ended, (double)engine->plan.n_draw};
+                   engine->ended, (double)engine->plan.n_draw, (double)engine->plan.warmup};
     const em_status status = visitor->shared(visitor->context, "position", N, x);
 
     engine->done = (int64_t)x[DONE];
+    em_plan_end_warmup(&engine->plan, (int64_t)x[WARMUP]);
     em_monitor_set_times_met(engine->monitor, (int64_t)x[TIMES_MET]);
     engine->ended = x[ENDED] != 0 && (int64_t)x[PLANNED] == engine->plan.n_draw;
     return status;

@@ -9,6 +9,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { MOST_START_TRIES = 100 };
 
@@ -71,7 +72,8 @@ static em_status create_adaptation(em_engine *engine)
                                  engine->grid, engine->model->dim, config->run.warmup,
                                  (uint64_t)config->run.seed, &engine->adapt);
     if (!status && earlier)
-        status = em_agree(em_adapt_begin_with(engine->adapt, initial.inverse, initial.step_size));
+        status = em_agree(em_adapt_begin_with(engine->adapt, initial.inverse, initial.step_size,
+                                              initial.time, initial.jitter));
     em_initial_release(&initial);
     return status;
 }
@@ -126,36 +128,106 @@ static bool is_usable(const em_block *block, int64_t c)
            em_all_finite(block->dim, block->gradient + c * block->stride);
 }
 
-em_status em_engine_start_chains(em_engine *engine)
+/* Tries of where chains begin. */
+typedef struct em_tries {
+    em_block *best; /* of each chain so far */
+    int64_t *left;  /* [n_chain] tries to come; -1: none was usable yet */
+    int64_t n_point;
+    int64_t lost; /* number of a chain without a usable point; -1: all have one */
+    bool done;
+} em_tries;
+
+static void take_best(em_tries *tries, const em_block *block, int64_t c)
+{
+    const size_t row = (size_t)block->stride * sizeof(double);
+
+    if (tries->left[c] >= 0 && !(block->log_density[c] > tries->best->log_density[c]))
+        return;
+    memcpy(tries->best->theta + c * block->stride, block->theta + c * block->stride, row);
+    memcpy(tries->best->gradient + c * block->stride, block->gradient + c * block->stride, row);
+    tries->best->log_density[c] = block->log_density[c];
+}
+
+/* Looks at the points that the block stands on, and places the chains that try further. Each chain
+ * tries on for itself, so that none depends on the others of its rank. */
+static em_status look(em_engine *engine, em_tries *tries, uint64_t attempt)
 {
     em_block *block = engine->block;
     em_status status = EM_OK;
-    int64_t lost = -1;
 
-    for (int64_t c = 0; !status && c < block->n_chain; c++)
-        status = place(engine, c, 0);
-    if (!status && engine->config->mass.from && engine->config->mass.from_positions)
-        status = em_initial_positions(engine->config->mass.from, block->first_chain, block->n_chain,
-                                      block->dim, block->stride, block->theta);
-    for (uint64_t attempt = 1; !status && attempt <= MOST_START_TRIES; attempt++) {
+    tries->lost = -1;
+    tries->done = true;
+    for (int64_t c = 0; !status && c < block->n_chain; c++) {
+        const bool usable = is_usable(block, c);
+        if (tries->left[c] == 0)
+            continue;
+        em_adapt_count_gradients(engine->adapt, c, 1);
+        if (usable)
+            take_best(tries, block, c);
+        if (usable && tries->left[c] < 0)
+            tries->left[c] = tries->n_point;
+        if (tries->left[c] < 0)
+            tries->lost = block->first_chain + c;
+        else
+            tries->left[c]--;
+        if (tries->left[c] != 0) {
+            tries->done = false;
+            status = place(engine, c, attempt);
+        }
+    }
+    return status;
+}
+
+/* Local, but for the target. */
+static em_status try_points(em_engine *engine, em_tries *tries)
+{
+    em_block *block = engine->block;
+    em_status status = EM_OK;
+
+    for (uint64_t attempt = 1; !status && !tries->done; attempt++) {
+        if (attempt > MOST_START_TRIES && tries->lost >= 0)
+            return em_fail(
+                EM_EMODEL,
+                "chain %lld: no finite log density in %d tries within run.init_radius "
+                "%g of the origin (see emass check)%s%s",
+                (long long)tries->lost, MOST_START_TRIES, engine->config->run.init_radius,
+                engine->model->rejections.count > 0 ? ": " : "", engine->model->rejections.first);
         status = em_target_evaluate(engine->target, block->n_chain, block->theta,
                                     block->log_density, block->gradient);
-        lost = -1;
-        for (int64_t c = 0; !status && c < block->n_chain; c++)
-            if (!is_usable(block, c)) {
-                lost = block->first_chain + c;
-                status = place(engine, c, attempt);
-            }
-        if (lost < 0)
-            break;
+        if (!status)
+            status = look(engine, tries, attempt);
     }
-    if (!status && lost >= 0)
-        status = em_fail(EM_EMODEL,
-                         "chain %lld: no finite log density in %d tries within run.init_radius "
-                         "%g of the origin (see emass check)%s%s",
-                         (long long)lost, MOST_START_TRIES, engine->config->run.init_radius,
-                         engine->model->rejections.count > 0 ? ": " : "",
-                         engine->model->rejections.first);
+    for (int64_t c = 0; !status && c < block->n_chain; c++) {
+        const size_t row = (size_t)block->stride * sizeof(double);
+        memcpy(block->theta + c * block->stride, tries->best->theta + c * block->stride, row);
+        memcpy(block->gradient + c * block->stride, tries->best->gradient + c * block->stride, row);
+        block->log_density[c] = tries->best->log_density[c];
+    }
+    return status;
+}
+
+em_status em_engine_start_chains(em_engine *engine)
+{
+    em_block *block = engine->block;
+    const em_mass_options *mass = &engine->config->mass;
+    const bool placed = mass->from && mass->from_positions;
+    em_tries tries = {.n_point = placed ? 1 : em_adapt_n_start(engine->adapt), .lost = -1};
+    em_status status =
+        em_block_create(block->first_chain, block->n_chain, block->dim, 0, &tries.best);
+
+    if (!status)
+        status = em_allocate(block->n_chain, sizeof *tries.left, &tries.left);
+    for (int64_t c = 0; !status && c < block->n_chain; c++) {
+        tries.left[c] = -1;
+        status = place(engine, c, 0);
+    }
+    if (!status && placed)
+        status = em_initial_positions(mass->from, block->first_chain, block->n_chain, block->dim,
+                                      block->stride, block->theta);
+    if (!status)
+        status = try_points(engine, &tries);
+    em_block_destroy(&tries.best);
+    em_release(&tries.left);
     status = em_agree(status);
     return status ? status : em_adapt_start(engine->adapt, engine->sampler, engine->target, block);
 }

@@ -14,27 +14,18 @@
  * panel, so that the target is evaluated for them alone; what a chain draws is counted by its
  * number and leaf, never by its row.
  */
+#include "sampler/nuts.h"
 #include "base/memory.h"
 #include "math/rng.h"
-#include "sampler/hamiltonian.h"
 
 #include <math.h>
 #include <string.h>
 
-extern const em_sampler_ops em_nuts;
+enum { MOST_DEPTH = EM_NUTS_MOST_DEPTH };
 
-enum { MOST_DEPTH = 24 };
-
-typedef struct nuts_options {
-    em_sampler_options common;
-    int64_t max_treedepth;
-} nuts_options;
-
-static const em_field fields[] = {
-    EM_SAMPLER_FIELDS,
-    {"max_treedepth", EM_FIELD_INT, offsetof(nuts_options, max_treedepth), 1, MOST_DEPTH, "10",
-     NULL, NULL, "doublings of a trajectory: it has at most 2^max_treedepth - 1 leapfrog steps"},
-    {NULL, EM_FIELD_BOOL, 0, 0, 0, NULL, NULL, NULL, NULL}};
+static const em_field fields[] = {EM_SAMPLER_FIELDS_WITH("adapt", "0.8", "3"),
+                                  EM_NUTS_FIELD(em_nuts_options, max_treedepth),
+                                  {NULL, EM_FIELD_BOOL, 0, 0, 0, NULL, NULL, NULL, NULL}};
 
 static const em_stat stats[] = {EM_STAT_LP,
                                 EM_STAT_ACCEPTANCE_RATE,
@@ -56,6 +47,7 @@ typedef struct weight {
 /* The trajectory of one chain, as far as it has grown. */
 typedef struct tree {
     em_stream stream;   /* its random numbers: see the indices below */
+    int most;           /* doublings */
     int depth, front;   /* doublings done; 1: the current one goes forward, 0: backward */
     int64_t n_leaf;     /* leapfrog steps */
     int64_t n_new;      /* of the current doubling */
@@ -69,7 +61,7 @@ typedef struct tree {
 
 typedef struct nuts_sampler {
     em_sampler base;
-    const nuts_options *options;
+    const em_nuts_options *options;
     em_points moving;               /* the chains that move, in the first rows */
     em_points end, draw, candidate; /* by chain: both ends; draws of trajectory and doubling */
     tree *trees;                    /* [n_chain] */
@@ -259,6 +251,13 @@ static void begin_doubling(nuts_sampler *s, int64_t row, double step_size)
     s->step[row] = front ? step_size : -step_size;
 }
 
+static int64_t most_depth(const em_nuts_options *options, const em_trajectory *trajectory)
+{
+    return trajectory->max_depth > 0 && trajectory->max_depth < options->max_treedepth
+               ? trajectory->max_depth
+               : options->max_treedepth;
+}
+
 static void plant(nuts_sampler *s, const em_step_context *context, const em_block *block, int64_t c)
 {
     tree *t = &s->trees[c];
@@ -267,6 +266,7 @@ static void plant(nuts_sampler *s, const em_step_context *context, const em_bloc
     t->stream = (em_stream){context->seed, (uint64_t)(block->first_chain + c),
                             (uint64_t)context->iteration, EM_RNG_TRAJECTORY};
     t->depth = t->front = 0;
+    t->most = (int)most_depth(s->options, &context->trajectory);
     t->n_leaf = 0;
     t->total = (weight){0, 1};
     t->energy = em_hamiltonian_energy(&s->moving, c);
@@ -339,7 +339,7 @@ static bool finish_doubling(nuts_sampler *s, int64_t row)
     add_to(&t->total, &t->half);
     extend(s->moving.stride, &t->whole, t->front, added);
     t->depth++;
-    t->saturated = !turns && t->depth == s->options->max_treedepth;
+    t->saturated = !turns && t->depth == t->most;
     return !turns && !t->saturated;
 }
 
@@ -416,6 +416,12 @@ static em_status nuts_step(em_sampler *base, const em_step_context *context, em_
     return EM_OK;
 }
 
+static em_trajectory nuts_trajectory(const void *options)
+{
+    (void)options;
+    return (em_trajectory){.kind = EM_TRAJECTORY_U_TURN};
+}
+
 static em_status nuts_probe(em_sampler *base, const em_step_context *context, const em_block *block,
                             double *acceptance)
 {
@@ -426,11 +432,12 @@ const em_sampler_ops em_nuts = {
     .name = "nuts",
     .doc = "No-U-Turn sampler: multinomial, with a trajectory that ends where it turns back",
     .source = "Hoffman & Gelman 2014; Betancourt 2017, arXiv:1701.02434, appendix A; Stan",
-    .options_size = sizeof(nuts_options),
+    .options_size = sizeof(em_nuts_options),
     .fields = fields,
     .stats = stats,
     .create = nuts_create,
     .destroy = nuts_destroy,
     .step = nuts_step,
+    .trajectory = nuts_trajectory,
     .probe = nuts_probe,
 };

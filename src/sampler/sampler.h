@@ -60,6 +60,20 @@ typedef struct em_noise {
     double *covariance; /* [dim], or [dim][dim] */
 } em_noise;
 
+/* How far a kernel that follows a Hamiltonian goes in an iteration. */
+typedef enum em_trajectory_kind {
+    EM_TRAJECTORY_OPTIONS, /* as its options say */
+    EM_TRAJECTORY_U_TURN,  /* until it turns back: NUTS */
+    EM_TRAJECTORY_TIME     /* for a time in whitened units, near to that of all chains */
+} em_trajectory_kind;
+
+typedef struct em_trajectory {
+    em_trajectory_kind kind;
+    double time, jitter; /* the time is uniform in time [1 - jitter, 1 + jitter] */
+    int64_t number;      /* of the Halton sequence of those times, from 1 */
+    int64_t max_depth;   /* of trees; 0: as the options say */
+} em_trajectory;
+
 /* What is fixed during an iteration. */
 typedef struct em_step_context {
     em_target *target;
@@ -69,6 +83,7 @@ typedef struct em_step_context {
     int64_t iteration;             /* from 0, warmup included */
     const em_noise *const *noise;  /* [n_chain]; NULL until there is an estimate */
     const double *thermostat_mass; /* [n_chain] as it was learned; NULL: what the options say */
+    em_trajectory trajectory;
 } em_step_context;
 
 /* The options every sampler has; first member of each sampler's own options. */
@@ -82,9 +97,10 @@ typedef struct em_sampler_options {
 
 /* The rows of those options for a table whose first member is em_sampler_options. `first_step` is
  * the default of step_size: "adapt", or a number for kernels without a probe; `accept` that of
- * target_accept. */
-#define EM_SAMPLER_FIELDS EM_SAMPLER_FIELDS_FROM("adapt", "0.8")
-#define EM_SAMPLER_FIELDS_FROM(first_step, accept)                                                 \
+ * target_accept, `every` of adapt_every. */
+#define EM_SAMPLER_FIELDS                          EM_SAMPLER_FIELDS_FROM("adapt", "0.8")
+#define EM_SAMPLER_FIELDS_FROM(first_step, accept) EM_SAMPLER_FIELDS_WITH(first_step, accept, "1")
+#define EM_SAMPLER_FIELDS_WITH(first_step, accept, every)                                          \
     {"step_size",                                                                                  \
      EM_FIELD_REAL,                                                                                \
      offsetof(em_sampler_options, step_size),                                                      \
@@ -99,7 +115,7 @@ typedef struct em_sampler_options {
          offsetof(em_sampler_options, adapt_every),                                                \
          1,                                                                                        \
          1e6,                                                                                      \
-         "1",                                                                                      \
+         every,                                                                                    \
          NULL,                                                                                     \
          NULL,                                                                                     \
          "iterations between meetings of the chains in warmup"},                                   \
@@ -159,6 +175,11 @@ typedef struct em_sampler_ops {
      * largest of the block. Above 1 it is too much to be corrected for, and draws are too wide.
      * NULL: the kernel does not correct. Local. */
     double (*noise_share)(const em_sampler *sampler);
+    /* For a kernel whose trajectories adaptation may set (context->trajectory): those that draws
+     * are to be made with, of kind EM_TRAJECTORY_OPTIONS when it may not; their time is NaN when it
+     * is to be learned. Such a kernel also makes trajectories of kind EM_TRAJECTORY_U_TURN. Local.
+     */
+    em_trajectory (*trajectory)(const void *options);
     /* Acceptance probability of one leapfrog step from where each chain stands, with fresh momenta;
      * the block is left as it was. For the search of a first step size; NULL: `step_size: adapt` is
      * an error. Local. */

@@ -35,7 +35,7 @@ static engine open_engine(const char *share)
     char text[256];
 
     snprintf(text, sizeof text,
-             "model: {name: gaussian}\nsampler: {name: hmc}\n"
+             "model: {name: gaussian}\nsampler: {name: nuts}\n"
              "mass: {estimator: momentum, structure: dense, s_count: 100, share: %s}\n",
              share);
     assert_everywhere(em_config_parse("test.yaml", text, 0, NULL, &e.config) == EM_OK, "a config");

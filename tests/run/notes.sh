@@ -28,7 +28,8 @@ silent() { # SETTING...
 }
 
 sghmc=(sampler.name=sghmc sampler.minibatch=30)
-check 'momenta that teach nothing' notes 'nothing was learned' mass.estimator=momentum
+check 'momenta that teach nothing' notes 'nothing was learned' mass.estimator=momentum \
+    sampler.leapfrog_steps=10
 check 'draws and gradients that do' silent
 check 'more noise than friction' notes 'draws are too wide' "${sghmc[@]}" sampler.friction=0.01
 check 'enough friction' silent "${sghmc[@]}" sampler.friction=10 sampler.step_size=0.005

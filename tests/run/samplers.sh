@@ -30,7 +30,8 @@ same() { # SETTING...
 # What a sampler needs beyond the defaults: gradients of minibatches, or a metric of the model.
 settings_of() { # SAMPLER
     case $1 in
-    hmc | nuts | rhmc | nphmc) ;;
+    hmc | nuts) echo sampler.step_size=adapt run.warmup=auto ;;
+    rhmc | nphmc) ;;
     *) echo sampler.minibatch=30 ;;
     esac
 }
@@ -39,6 +40,9 @@ for sampler in $("$emass" list samplers | awk 'NR > 1 && /^  [a-z]/ { print $1 }
     # shellcheck disable=SC2046 # words
     check "$sampler" same sampler.name="$sampler" $(settings_of "$sampler")
 done
+check 'hmc, of a given number of steps' same sampler.leapfrog_steps=10
+check 'hmc, warmup of given length' same sampler.step_size=adapt run.warmup=330
+check 'nuts, each chain for itself' same sampler.name=nuts sampler.step_size=adapt mass.share=none
 check 'sgnht with noise' same sampler.name=sgnht sampler.minibatch=30 mass.estimator=noise
 check 'sghmc with momentum' same sampler.name=sghmc sampler.minibatch=30 mass.estimator=momentum
 check 'sgnphmc with momentum and Q' same sampler.name=sgnphmc sampler.minibatch=30 \

@@ -1,6 +1,7 @@
 /* HMC leaves a correlated Gaussian invariant, with dense and diagonal masses unlike the target;
- * with momenta of half the variance it does not, and the same bound says so. */
-#include "law.h"
+ * with momenta of half the variance it does not, and the same bound says so. Trajectories are as
+ * long as they say. */
+#include "linear_law.h"
 #include "par/world.h"
 #include "tap.h"
 
@@ -60,6 +61,63 @@ START_TEST(twin_with_half_the_noise_fails)
 }
 END_TEST
 
+/* Trajectories of a time: on N(0, I), n steps of size e turn (theta, p) by 2 n asin(e / 2), so that
+ * accepted moves have the mean product cos of that with where they began. */
+static double turn_z(double step_size, double time, double claimed_time, uint64_t seed)
+{
+    enum { N_DRAW = 1000 };
+    static const gaussian_law round = {.dim = 2, .precision = {{1, 0}, {0, 1}}};
+    em_config *config = NULL;
+    em_mass *mass = NULL;
+    law_model model = law_model_of(&round);
+    kernel_bench b;
+    double before[N_CHAIN], sum = 0, squares = 0, n = 0;
+
+    ck_assert_int_eq(em_mass_identity(EM_MASS_DENSE, 2, &mass), EM_OK);
+    const kernel_run run = configured("name: hmc", mass, NULL, seed, &config);
+    bench_open(&model.base, grid, &run, &b);
+    for (int64_t c = 0; c < N_CHAIN; c++) {
+        b.step_size[c] = step_size;
+        law_draw(&round, seed, c, b.block->theta + c * b.block->stride);
+    }
+    bench_start(&b);
+    const double n_step = ceil(time / step_size - 1e-9);
+    const double turn = 2 * n_step * asin(claimed_time / n_step / 2);
+    for (int64_t t = 0; t < N_DRAW; t++) {
+        em_step_context context = bench_context(&b, t);
+        context.trajectory =
+            (em_trajectory){.kind = EM_TRAJECTORY_TIME, .time = time, .number = t + 1};
+        for (int64_t c = 0; c < N_CHAIN; c++)
+            before[c] = b.block->theta[c * b.block->stride];
+        ck_assert_int_eq(em_hmc.step(b.sampler, &context, b.block), EM_OK);
+        for (int64_t c = 0; c < N_CHAIN; c++) {
+            const double after = b.block->theta[c * b.block->stride];
+            const double error = (after - cos(turn) * before[c]) * before[c];
+            ck_assert_double_eq(b.block->stat[EM_STAT_N_STEPS][c], n_step);
+            ck_assert_double_eq_tol(b.block->stat[EM_STAT_INT_TIME][c], time, 1e-12);
+            if (after == before[c])
+                continue;
+            sum += error;
+            squares += error * error;
+            n++;
+        }
+    }
+    bench_close(&b);
+    em_mass_destroy(&mass);
+    em_config_destroy(&config);
+    return fabs(sum) / sqrt(squares);
+}
+
+/* With small steps nearly all are accepted, and the bias of those that are is below the error. */
+START_TEST(trajectories_last_as_long_as_they_say)
+{
+    const uint64_t seed = (uint64_t)_i + 1;
+
+    ck_assert_double_lt(turn_z(0.3, 2, 2, seed), 4);
+    ck_assert_double_gt(turn_z(0.3, 2, 2.2, seed), 4);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     Suite *suite = suite_create("hmc");
@@ -71,6 +129,7 @@ int main(int argc, char **argv)
     tcase_set_timeout(law_case, 60);
     tcase_add_loop_test(law_case, leaves_the_law_invariant, 0, 4);
     tcase_add_loop_test(law_case, twin_with_half_the_noise_fails, 0, 4);
+    tcase_add_loop_test(law_case, trajectories_last_as_long_as_they_say, 0, 4);
     suite_add_tcase(suite, law_case);
     failed = run_suite(suite, CK_NOFORK);
     em_grid_destroy(&grid);

@@ -124,7 +124,7 @@ START_TEST(fills_in_the_defaults)
 
     ck_assert_int_eq(c->run.chains, 4);
     ck_assert_int_eq(c->run.shards, 1);
-    ck_assert_int_eq(c->run.warmup, 1000);
+    ck_assert_int_eq(c->run.warmup, INT64_MIN);
     ck_assert_int_eq(c->run.draws, 1000);
     ck_assert_int_eq(c->run.thin, 1);
     ck_assert_int_eq(c->run.seed, 1);

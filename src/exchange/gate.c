@@ -1,0 +1,87 @@
+#include "exchange/gate.h"
+
+#include <math.h>
+
+em_stretch em_stretch_of(int64_t length, const double *log_density)
+{
+    const int64_t half = length / 2;
+    em_stretch s = {.length = (double)length};
+
+    for (int64_t t = 0; t < half; t++)
+        s.early += log_density[t];
+    for (int64_t t = half; t < length; t++)
+        s.late += log_density[t];
+    s.mean = (s.early + s.late) / (double)length;
+    s.early = half > 0 ? s.early / (double)half : s.mean;
+    s.late /= (double)(length - half);
+    for (int64_t t = 0; t < length; t++)
+        s.variance += (log_density[t] - s.mean) * (log_density[t] - s.mean) / (double)length;
+    return s;
+}
+
+/* How many of the means are below that of chain c; of equal ones those with lower numbers. */
+static int64_t rank_of(int64_t n_chain, const em_stretch *stretch, int64_t c)
+{
+    int64_t below = 0;
+
+    for (int64_t k = 0; k < n_chain; k++)
+        below += stretch[k].mean < stretch[c].mean || (stretch[k].mean == stretch[c].mean && k < c);
+    return below;
+}
+
+/* The median of the better half of the means. */
+static double better_median(int64_t n_chain, const em_stretch *stretch)
+{
+    const int64_t first = n_chain / 2, n = n_chain - first;
+    const int64_t low = first + (n - 1) / 2, high = first + n / 2;
+    double sum = 0;
+
+    for (int64_t c = 0; c < n_chain; c++) {
+        const int64_t rank = rank_of(n_chain, stretch, c);
+        sum += (rank == low ? stretch[c].mean : 0) + (rank == high ? stretch[c].mean : 0);
+    }
+    return sum / 2;
+}
+
+bool em_stands_still(const em_stretch *stretch, int64_t dim)
+{
+    return !(sqrt(stretch->variance) > 0.05 * sqrt(0.5 * (double)dim));
+}
+
+int64_t em_gate(int64_t n_chain, const em_stretch *stretch, int64_t dim, bool *flagged)
+{
+    const double limit = better_median(n_chain, stretch) - 4 * (sqrt(0.5 * (double)dim) + 2);
+    bool some_moved = false;
+    int64_t count = 0;
+
+    for (int64_t c = 0; c < n_chain; c++)
+        some_moved |= stretch[c].length >= 5 && !em_stands_still(&stretch[c], dim);
+    for (int64_t c = 0; c < n_chain; c++) {
+        flagged[c] = !(stretch[c].mean > limit) ||
+                     (some_moved && stretch[c].length >= 5 && em_stands_still(&stretch[c], dim));
+        count += flagged[c];
+    }
+    for (int64_t c = 0; count == n_chain && c < n_chain; c++)
+        flagged[c] = false;
+    return count == n_chain ? 0 : count;
+}
+
+bool em_have_arrived(int64_t n_chain, const em_stretch *stretch, const bool *flagged)
+{
+    double early = 0, late = 0, within = 0, mean = 0, between = 0, length = INFINITY;
+    const double n = (double)n_chain;
+
+    for (int64_t c = 0; c < n_chain; c++) {
+        if (flagged[c])
+            return false;
+        early += stretch[c].early / n;
+        late += stretch[c].late / n;
+        mean += stretch[c].mean / n;
+        within += stretch[c].variance / n;
+        length = fmin(length, stretch[c].length);
+    }
+    for (int64_t c = 0; c < n_chain; c++)
+        between += (stretch[c].mean - mean) * (stretch[c].mean - mean) / n;
+    return length >= 10 && fabs(early - late) < 0.5 * sqrt(within) &&
+           sqrt(between) < 0.7 * sqrt(within) * fmax(1, sqrt(20 / length));
+}

@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# Warmup of hmc and nuts that ends by itself: one md5 on any number of ranks, wherever it is
+# interrupted, with its draws saved or not; what it says of itself.   timeout: 600
+# shellcheck source=tests/run/lib.sh disable=SC2317
+. "$(dirname "$0")/lib.sh"
+cd "$scratch" || exit 1
+export SOURCE_DATE_EPOCH=0
+
+cat >run.yaml <<'YAML'
+model: {name: eight_schools}
+run: {chains: 5, draws: 60}
+output: {save_warmup: true}
+YAML
+
+go() { # RANKS FILE ARGUMENT...
+    local n=$1 file=$2
+    shift 2
+    timeout 100 mpirun -n "$n" "$emass" run run.yaml --quiet --output "$file" "$@"
+}
+
+same() { # ARGUMENT...
+    local n
+    rm -f ./*.h5*
+    go 1 whole.h5 "$@" || return 1
+    for n in 2 3 4; do
+        go "$n" "on$n.h5" "$@" && cmp whole.h5 "on$n.h5" || return 1
+    done
+}
+
+# Stopped again and again by the time limit, ever later, and gone on with on other ranks.
+piecemeal() { # ARGUMENT...
+    local status times=0 limit
+    set -- --set model='{name: logistic, n: 40000, intercept: false}' "$@"
+    rm -f parts.h5* whole.h5*
+    go 1 whole.h5 "$@" || return 1
+    for limit in 0 0.01 0.02 0.03 0.04 0.05 0.06 0.07 0.08; do
+        status=0
+        go $((1 + times % 3)) parts.h5 --resume --max-time $limit "$@" 2>said || status=$?
+        grep -h stopped said
+        [ "$status" = 75 ] || return 1
+        times=$((times + 1))
+    done
+    go 2 parts.h5 --resume "$@" && cmp whole.h5 parts.h5
+}
+
+ends() { # PATTERN ARGUMENT...
+    local pattern=$1 said
+    shift
+    said=$(timeout 60 "$emass" run run.yaml --progress none --output said.h5 --overwrite "$@") ||
+        return 1
+    tail -n 1 <<<"$said"
+    tail -n 1 <<<"$said" | grep -qE "$pattern"
+}
+
+# Warmup draws in the file are as many as it took.
+saved() {
+    local took
+    took=$(h5dump -a tuning_steps said.h5 | sed -nE 's/.*\(0\): ([0-9]+).*/\1/p')
+    [ "$took" -lt 950 ] &&
+        h5dump -H -d warmup_sample_stats/lp said.h5 | grep -q "( 5, $took )"
+}
+
+refused() { # TEXT ARGUMENT...
+    local text=$1 status=0 said
+    shift
+    said=$(timeout 60 "$emass" run run.yaml --output none.h5 "$@" 2>&1) || status=$?
+    echo "$said"
+    [ "$status" = 2 ] && grep -qF -- "$text" <<<"$said" && [ ! -e none.h5 ]
+}
+
+for sampler in hmc nuts; do
+    check "$sampler: one file on 1 2 3 4 ranks" same --set sampler.name=$sampler
+    check "$sampler: interrupted again and again" piecemeal --set sampler.name=$sampler
+done
+check 'with warmup of given length' same --set run.warmup=310
+check 'the line at the end' ends \
+    '^warmup [0-9]+ iterations, [0-9]+ gradients; the chains had arrived at [0-9]+; T [0-9.]+, [0-9]+ steps'
+if command -v h5dump >/dev/null; then
+    check 'the draws of warmup' saved
+else
+    skip 'the draws of warmup' 'h5dump (hdf5-tools) is not installed'
+fi
+check 'of given length' ends '^warmup 40 iterations, .* were given 27 to arrive' --set run.warmup=40
+check 'of one iteration' ends '^warmup 1 iterations' --set run.warmup=1
+check 'one chain' ends '^warmup ' --chains 1
+check 'chains that share nothing' refused 'expected sampler.leapfrog_steps, or sampler nuts' \
+    --set mass.share=none
+check 'momenta' refused 'mass.estimator is momentum' --set mass.estimator=momentum
+finish

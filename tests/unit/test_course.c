@@ -1,0 +1,231 @@
+/* The pure parts of a course: its windows, who has arrived, and when longer trajectories pay. */
+#include "exchange/course.h"
+#include "exchange/engine.h"
+#include "exchange/gate.h"
+#include "exchange/ladder.h"
+#include "math/rng.h"
+#include "tap.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const em_trajectory learned = {.kind = EM_TRAJECTORY_TIME, .time = NAN, .jitter = 0.2};
+static const em_trajectory u_turn = {.kind = EM_TRAJECTORY_U_TURN};
+
+static em_course_plan auto_plan(void)
+{
+    return em_course_plan_create(INT64_MIN, &learned);
+}
+
+/* ---- windows ---- */
+
+START_TEST(windows_are_those_of_the_recipe)
+{
+    static const int64_t ends[] = {10,  14,  19,  26,  36,  49,  67, 91,
+                                   123, 167, 226, 306, 414, 559, 750};
+    const em_course_plan plan = auto_plan();
+    int64_t end = 0;
+
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        end = em_course_next_window(&plan, end);
+        ck_assert_int_eq(end, ends[i]);
+    }
+    ck_assert_int_eq(plan.warmup, 950);
+}
+END_TEST
+
+/* However long warmup is: windows grow to the end of arrive, each looks back on whole segments, and
+ * there is room for those that are alive. */
+START_TEST(windows_look_back_on_whole_segments)
+{
+    for (int64_t warmup = 1; warmup < 3000; warmup += warmup < 400 ? 1 : 97) {
+        const em_course_plan plan = em_course_plan_create(warmup, _i ? &learned : &u_turn);
+        int64_t from[EM_MOST_SEGMENTS] = {0}, last = 0, window = em_course_next_window(&plan, 0);
+
+        ck_assert_int_le(plan.arrive + plan.tune, warmup);
+        for (int64_t t = 0; t < plan.arrive; t++) {
+            if (t > 0 && em_course_splits(&plan, t)) {
+                ck_assert_int_lt(++last, EM_MOST_SEGMENTS);
+                from[last] = t;
+            }
+            if (t + 1 < window)
+                continue;
+            bool begins = false;
+            for (int64_t k = 0; k <= last; k++)
+                begins |= from[k] == em_course_later_half(t + 1);
+            ck_assert_msg(begins, "warmup %lld: window %lld begins within a segment",
+                          (long long)warmup, (long long)(t + 1));
+            window = em_course_next_window(&plan, t + 1);
+            int64_t dropped = 0;
+            while (dropped < last && from[dropped] < em_course_later_half(window))
+                dropped++;
+            for (int64_t k = dropped; k <= last; k++)
+                from[k - dropped] = from[k];
+            last -= dropped;
+        }
+        ck_assert_int_eq(window, plan.arrive);
+    }
+}
+END_TEST
+
+START_TEST(a_given_warmup_is_kept)
+{
+    const em_course_plan none = em_course_plan_create(0, &learned);
+    const em_course_plan usual = em_course_plan_create(300, &learned);
+    em_trajectory longer;
+
+    ck_assert_int_eq(none.arrive + none.tune, 0);
+    ck_assert_int_eq(usual.arrive, 150);
+    ck_assert_int_eq(usual.tune, 50);
+    ck_assert(em_course_longer(&usual, &(em_trajectory){.time = 2}, 250, &longer));
+    ck_assert(!em_course_longer(&usual, &(em_trajectory){.time = 2}, 251, &longer));
+    ck_assert(!em_course_longer(&usual, &(em_trajectory){.time = 6}, 200, &longer));
+}
+END_TEST
+
+/* ---- the gate ---- */
+
+enum { N = 6, LENGTH = 40 };
+
+/* Log densities of chains in the law of dimension 8, N(-4, 2^2) or so; but for chain 1. */
+static void stretches(double level, double spread, em_stretch *out)
+{
+    for (int64_t c = 0; c < N; c++) {
+        _Alignas(64) double x[LENGTH];
+        const em_stream stream = {1, (uint64_t)c, 0, EM_RNG_TEST};
+        em_normals(&stream, LENGTH, x);
+        for (int t = 0; t < LENGTH; t++)
+            x[t] = c == 1 ? level + spread * x[t] : -4 + 2 * x[t];
+        out[c] = em_stretch_of(LENGTH, x);
+    }
+}
+
+START_TEST(a_stretch_is_what_it_says)
+{
+    const double x[] = {1, 2, 3, 4, 10};
+    const em_stretch s = em_stretch_of(5, x);
+
+    ck_assert_double_eq_tol(s.mean, 4, 1e-12);
+    ck_assert_double_eq_tol(s.early, 1.5, 1e-12);
+    ck_assert_double_eq_tol(s.late, 17.0 / 3, 1e-12);
+    ck_assert_double_eq_tol(s.variance, 10, 1e-12);
+}
+END_TEST
+
+/* In 8 dimensions the limit is 16 below. */
+START_TEST(chains_left_behind_are_flagged)
+{
+    em_stretch s[N];
+    bool flagged[N];
+
+    stretches(-4, 2, s);
+    ck_assert_int_eq(em_gate(N, s, 8, flagged), 0);
+    ck_assert(em_have_arrived(N, s, flagged));
+    stretches(-15, 2, s);
+    ck_assert_int_eq(em_gate(N, s, 8, flagged), 0);
+    ck_assert(!em_have_arrived(N, s, flagged)); /* too far apart for one law */
+    stretches(-40, 2, s);
+    ck_assert_int_eq(em_gate(N, s, 8, flagged), 1);
+    ck_assert(flagged[1] && !em_have_arrived(N, s, flagged));
+    stretches(-4, 0, s);
+    ck_assert_int_eq(em_gate(N, s, 8, flagged), 1); /* it does not move */
+    ck_assert(flagged[1]);
+    stretches(NAN, 0, s);
+    ck_assert_int_eq(em_gate(N, s, 8, flagged), 1);
+}
+END_TEST
+
+START_TEST(not_all_chains_are_flagged)
+{
+    em_stretch still[N] = {{0}}, lost[N];
+    bool flagged[N];
+
+    for (int c = 0; c < N; c++) {
+        still[c].length = 20;
+        lost[c] = (em_stretch){.length = 20, .mean = NAN};
+    }
+    ck_assert_int_eq(em_gate(N, still, 8, flagged), 0);
+    ck_assert_int_eq(em_gate(N, lost, 8, flagged), 0);
+    ck_assert_int_eq(em_gate(1, still, 8, flagged), 0);
+    ck_assert(!em_have_arrived(N, still, flagged));
+}
+END_TEST
+
+START_TEST(a_trend_is_no_arrival)
+{
+    em_stretch s[N];
+    const bool flagged[N] = {false};
+
+    stretches(-4, 2, s);
+    for (int c = 0; c < N; c++) {
+        s[c].early -= 1;
+        s[c].late += 1;
+    }
+    ck_assert(!em_have_arrived(N, s, flagged));
+}
+END_TEST
+
+/* ---- the ladder ---- */
+
+/* Two coordinates, far from the centre, that are AR(1) of r = 0.9 and -0.4, in 8 chains: each
+ * estimate is within 4 of its standard errors, 0.02 or less. */
+START_TEST(autocorrelations_are_found)
+{
+    enum { CHAINS = 8, STEPS = 400, DIM = 2 };
+    static const double rho[DIM] = {0.9, -0.4};
+    double pooled[1 + 5 * DIM] = {0}, r[DIM], n_steps;
+
+    ck_assert_int_eq(em_lag_size(DIM), 1 + 5 * DIM);
+    for (int c = 0; c < CHAINS; c++) {
+        _Alignas(64) static double z[DIM * STEPS + 8];
+        const em_stream stream = {(uint64_t)_i + 1, (uint64_t)c, 0, EM_RNG_TEST};
+        double sums[1 + 5 * DIM] = {0}, x[DIM], y[DIM];
+        em_normals(&stream, DIM * STEPS, z);
+        for (int t = 0; t < STEPS; t++) {
+            for (int i = 0; i < DIM; i++) {
+                x[i] = t == 0 ? z[i] : rho[i] * x[i] + sqrt(1 - rho[i] * rho[i]) * z[DIM * t + i];
+                y[i] = 100 + x[i];
+            }
+            em_lag_observe(DIM, y, 3, t, sums);
+        }
+        for (int k = 0; k < 1 + 5 * DIM; k++)
+            pooled[k] += sums[k];
+    }
+    em_lag_estimate(DIM, CHAINS, STEPS, pooled, r, &n_steps);
+    ck_assert_double_eq(n_steps, 3);
+    ck_assert_double_eq_tol(r[0], rho[0], 0.08);
+    ck_assert_double_eq_tol(r[1], rho[1], 0.08);
+    ck_assert(em_lag_is_long(DIM, r));
+    ck_assert(!em_lag_is_long(1, r + 1));
+}
+END_TEST
+
+START_TEST(longer_trajectories_are_kept_where_they_pay)
+{
+    double scratch[4];
+    const double slow[] = {0.9, 0}, faster[] = {0.7, 0}, same[] = {0.9, 0};
+
+    ck_assert(em_ladder_keeps(2, slow, 3, faster, 5, scratch)); /* 3 times faster for 1.7 */
+    ck_assert(!em_ladder_keeps(2, slow, 3, same, 5, scratch));  /* as slow */
+    ck_assert(em_ladder_keeps(2, slow, 3, same, 3.3, scratch)); /* nearly as good is enough */
+    ck_assert(!em_ladder_keeps(2, slow, 3, same, 3.6, scratch));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("course");
+    TCase *all = tcase_create("all");
+
+    tcase_add_test(all, windows_are_those_of_the_recipe);
+    tcase_add_loop_test(all, windows_look_back_on_whole_segments, 0, 2);
+    tcase_add_test(all, a_given_warmup_is_kept);
+    tcase_add_test(all, a_stretch_is_what_it_says);
+    tcase_add_test(all, chains_left_behind_are_flagged);
+    tcase_add_test(all, not_all_chains_are_flagged);
+    tcase_add_test(all, a_trend_is_no_arrival);
+    tcase_add_loop_test(all, autocorrelations_are_found, 0, 4);
+    tcase_add_test(all, longer_trajectories_are_kept_where_they_pay);
+    suite_add_tcase(suite, all);
+    return run_suite(suite, CK_FORK);
+}
