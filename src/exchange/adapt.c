@@ -599,7 +599,9 @@ static em_status m_step(em_adapt *adapt, int64_t done)
 int64_t em_adapt_next_meeting(const em_adapt *adapt, int64_t done)
 {
     const int64_t every = adapt->schedule.adapt_every, warmup = adapt->schedule.warmup;
-    const int64_t update = adapt->adapts_step ? (done / every + 1) * every : warmup;
+    const int64_t often =
+        adapt->course.runs && done < em_course_meets_often(&adapt->course.plan) ? 1 : every;
+    const int64_t update = adapt->adapts_step ? (done / often + 1) * often : warmup;
     const int64_t m =
         adapt->course.runs ? em_course_next_meeting(&adapt->course) : next_m_step(adapt, done);
     const int64_t noise = adapt->noise ? next_window_end(adapt, done) : warmup;

@@ -61,6 +61,11 @@ int64_t em_course_depth(int64_t n)
     return n < SHALLOW ? 6 : 0;
 }
 
+int64_t em_course_meets_often(const em_course_plan *plan)
+{
+    return least(SHALLOW, plan->arrive);
+}
+
 bool em_course_longer(const em_course_plan *plan, const em_trajectory *drawn, int64_t done,
                       em_trajectory *out)
 {

@@ -62,6 +62,10 @@ bool em_course_splits(const em_course_plan *plan, int64_t n);
  * options say. */
 int64_t em_course_depth(int64_t n);
 
+/* Chains meet in each iteration before this one: far from the target a step size must follow fast,
+ * or all of them may settle in a mode of low density. */
+int64_t em_course_meets_often(const em_course_plan *plan);
+
 /* Longer trajectories than `drawn` after a stage; false: there are none, or no time for them. */
 bool em_course_longer(const em_course_plan *plan, const em_trajectory *drawn, int64_t done,
                       em_trajectory *out);

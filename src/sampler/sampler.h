@@ -118,7 +118,7 @@ typedef struct em_sampler_options {
          every,                                                                                    \
          NULL,                                                                                     \
          NULL,                                                                                     \
-         "iterations between meetings of the chains in warmup"},                                   \
+         "iterations between meetings of the chains in warmup; hmc and nuts begin with 1"},        \
         {"target_accept",                                                                          \
          EM_FIELD_REAL,                                                                            \
          offsetof(em_sampler_options, target_accept),                                              \

@@ -15,7 +15,7 @@ YAML
 go() { # RANKS FILE ARGUMENT...
     local n=$1 file=$2
     shift 2
-    timeout 100 mpirun -n "$n" "$emass" run run.yaml --quiet --output "$file" "$@"
+    mpirun -n "$n" "$emass" run run.yaml --quiet --output "$file" "$@"
 }
 
 same() { # ARGUMENT...
@@ -35,7 +35,7 @@ piecemeal() { # ARGUMENT...
     go 1 whole.h5 "$@" || return 1
     for limit in 0 0.01 0.02 0.03 0.04 0.05 0.06 0.07 0.08; do
         status=0
-        go $((1 + times % 3)) parts.h5 --resume --max-time $limit "$@" 2>said || status=$?
+        go $((1 + times % 3)) parts.h5 --resume --max-time "$limit" "$@" 2>said || status=$?
         grep -h stopped said
         [ "$status" = 75 ] || return 1
         times=$((times + 1))
@@ -46,7 +46,7 @@ piecemeal() { # ARGUMENT...
 ends() { # PATTERN ARGUMENT...
     local pattern=$1 said
     shift
-    said=$(timeout 60 "$emass" run run.yaml --progress none --output said.h5 --overwrite "$@") ||
+    said=$("$emass" run run.yaml --progress none --output said.h5 --overwrite "$@") ||
         return 1
     tail -n 1 <<<"$said"
     tail -n 1 <<<"$said" | grep -qE "$pattern"
@@ -63,7 +63,7 @@ saved() {
 refused() { # TEXT ARGUMENT...
     local text=$1 status=0 said
     shift
-    said=$(timeout 60 "$emass" run run.yaml --output none.h5 "$@" 2>&1) || status=$?
+    said=$("$emass" run run.yaml --output none.h5 "$@" 2>&1) || status=$?
     echo "$said"
     [ "$status" = 2 ] && grep -qF -- "$text" <<<"$said" && [ ! -e none.h5 ]
 }
