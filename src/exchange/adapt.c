@@ -665,10 +665,11 @@ int64_t em_adapt_warmup(const em_adapt *adapt)
     return adapt->course.runs ? adapt->course.ended : adapt->schedule.warmup;
 }
 
-/* The best of a few points is nearer, and spares chains that would start far out. */
+/* The best of some points is nearer: with 4 of them all of 4 chains settled in the lower mode of
+ * lotka_volterra for 2 of 12 seeds, with 16 for 1 of 36, at a sixtieth of what warmup costs. */
 int64_t em_adapt_n_start(const em_adapt *adapt)
 {
-    return adapt->course.runs ? 4 : 1;
+    return adapt->course.runs ? 16 : 1;
 }
 
 void em_adapt_count_gradients(em_adapt *adapt, int64_t chain, int64_t n)

@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Iterations between which a chain that others left behind may take the state of one of them; one
+/* Iterations after which a chain that others left behind may take the state of one of them; one
  * that never moved may do so earlier. */
-enum { FIRST_RESCUE = 20, LAST_RESCUE = 100 };
+enum { FIRST_RESCUE = 20 };
 
 static bool learns(const em_adapt *adapt)
 {
@@ -373,7 +373,7 @@ static em_status rescue(em_adapt *adapt, em_block *block, const em_stretch *stre
     int64_t n = 0;
     em_status status;
 
-    if (!adapt->options->rescue || done > LAST_RESCUE)
+    if (!adapt->options->rescue)
         return EM_OK;
     status = em_agree(em_allocate(n_chain, sizeof *lost, &lost));
     for (int64_t c = 0; !status && c < n_chain; c++) {

@@ -38,7 +38,7 @@ const em_field em_mass_fields[] = {
     {"rule.s_i", EM_FIELD_REAL, AT(rule_s_i), 1, 1e9, "10", NULL, NULL,
      "interval rule: S_count grows by S_count / s_i"},
     {"rescue", EM_FIELD_BOOL, AT(rescue), 0, 0, "true", NULL, NULL,
-     "early in warmup, a chain that others left behind goes on from where one of them is (hmc, "
+     "while chains arrive, one that others left behind goes on from where one of them is (hmc, "
      "nuts)"},
     {"from", EM_FIELD_PATH, AT(from), 0, 0, "", NULL, NULL,
      "begin with the mass and the step size of an earlier run of the same model: its .h5 file"},
