@@ -105,15 +105,19 @@ def run_stan(metric, posterior, seed, warmup=1000):
 
 def run_nutpie(posterior, seed):
     import nutpie
-    model = stanli_model(posterior)
-    dim = model.unconstrain.__self__.n_unconstrained
+    import stanli
+    gradients = stanli_model(posterior)
+    model = stanli.bridgestan_model(stan_file=str(posterior.program), data=str(posterior.data))
+    dim = model.param_unc_num()
     compiled = nutpie.compiled_pyfunc.from_pyfunc(
-        dim, lambda: model.log_prob_grad, lambda *_: lambda theta: {"theta": theta},
+        dim, lambda: gradients.log_prob_grad, lambda *_: lambda theta: {"theta": theta},
         [np.dtype("float64")], [(dim,)], ["theta"])
-    trace = nutpie.sample(compiled, chains=N_CHAIN, seed=seed, cores=1, progress_bar=False,
-                          save_warmup=True)
+    trace = nutpie.sample(compiled, chains=N_CHAIN, seed=seed, cores=1, progress_bar=False)
     theta = np.asarray(trace.posterior["theta"])
-    return Run(constrained(model, theta), np.asarray(trace.warmup_sample_stats["n_steps"]).sum(),
+    names = [bracketed(name) for name in model.param_names(include_tp=True)]
+    values = np.array([[model.param_constrain(row, include_tp=True) for row in chain] for chain in theta])
+    return Run({name: values[:, :, i] for i, name in enumerate(names)},
+               np.asarray(trace.warmup_sample_stats["n_steps"]).sum(),
                np.asarray(trace.sample_stats["n_steps"]).sum(),
                warmup=trace.warmup_sample_stats.sizes["draw"])
 
@@ -151,8 +155,7 @@ def judge(posterior, run):
 
 
 def geometric_mean(values):
-    values = [v for v in values]
-    return math.exp(sum(map(math.log, values)) / len(values)) if values else math.nan
+    return math.exp(sum(map(math.log, values)) / len(values))
 
 
 def mean_over_seeds(rows):
@@ -164,37 +167,36 @@ def mean_over_seeds(rows):
 
 # ---- the table and the picture ----
 
-STAN = ("diag", "dense")
+OURS = ("hmc", "nuts")
+COLUMNS = (("/ Stan", "bulk_per_k", ("diag", "dense")),
+           ("squares", "square_per_k", ("diag", "dense")),
+           ("tail", "tail_per_k", ("diag", "dense")),
+           ("draws", "bulk_per_k_drawn", ("diag", "dense")),
+           ("/ short", "bulk_per_k", ("short",)),
+           ("/ nutpie", "bulk_per_k", ("nutpie",)))
 
 
-def ratio(results, name, sampler, key, rivals):
-    there = [results[name][rival][key] for rival in rivals if rival in results[name]]
-    return results[name][sampler][key] / max(there) if there else math.nan
+def line(cells, out):
+    print("| " + " | ".join(cells) + " |", file=out)
 
 
 def write_table(results, samplers, out):
-    ours = [s for s in samplers if s in ("hmc", "nuts")]
-    rivals = [s for s in samplers if s in STAN]
-    head = ["posterior"] + [f"{s} ESS/1000" for s in samplers] + [f"{s} / Stan" for s in ours]
-    head += [f"{s} squares" for s in ours] + [f"{s} tail" for s in ours] + [f"{s} draws" for s in ours]
-    head += ["worst z", "R-hat"]
-    print("| " + " | ".join(head) + " |", file=out)
-    print("|---" * len(head) + "|", file=out)
-    columns = [[] for _ in range(4 * len(ours))]
-    for name in results:
-        cells = [name] + [f"{results[name][s]['bulk_per_k']:.3g}" for s in samplers]
-        ratios = [ratio(results, name, s, key, rivals)
-                  for key in ("bulk_per_k", "square_per_k", "tail_per_k", "bulk_per_k_drawn")
-                  for s in ours]
-        for column, value in zip(columns, ratios):
-            column.append(value)
-        cells += [f"{value:.2f}" for value in ratios]
-        cells += ["/".join(f"{max(results[name][s]['z'], results[name][s]['z_sd']):.1f}" for s in ours),
-                  "/".join(f"{results[name][s]['r_hat']:.3f}" for s in ours)]
-        print("| " + " | ".join(cells) + " |", file=out)
-    for title, f in (("geometric mean", geometric_mean), ("least", min)):
-        cells = [title] + [""] * len(samplers) + [f"{f(column):.2f}" for column in columns] + ["", ""]
-        print("| " + " | ".join(cells) + " |", file=out)
+    """ESS per 1000 gradients, then ours over the better of others: of means, of squares, of the tail,
+    of means without warmup."""
+    ours = [s for s in samplers if s in OURS]
+    ratios = {f"{s} {title}": [results[name][s][key] / max(results[name][r][key] for r in rivals)
+                               for name in results]
+              for title, key, rivals in COLUMNS if set(rivals) <= set(samplers) for s in ours}
+    line(["posterior", *samplers, *ratios, "z", "R-hat"], out)
+    line(["---"] + ["--:"] * (len(samplers) + len(ratios) + 2), out)
+    for i, (name, of) in enumerate(results.items()):
+        line([name, *(f"{of[s]['bulk_per_k']:.3g}" for s in samplers),
+              *(f"{column[i]:.2g}" for column in ratios.values()),
+              f"{max([max(of[s]['z'], of[s]['z_sd']) for s in ours], default=math.nan):.1f}",
+              f"{max([of[s]['r_hat'] for s in ours], default=math.nan):.3f}"], out)
+    for title, summary in (("geometric mean", geometric_mean), ("least", min)):
+        line([title, *("" for _ in samplers), *(f"{summary(column):.2g}" for column in ratios.values()),
+              "", ""], out)
 
 
 def draw_picture(results, samplers, path):
