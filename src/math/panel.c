@@ -28,12 +28,7 @@ void em_tile_accumulate(const em_tiled *x, int64_t t, int64_t n_chain, const dou
 void em_tile_finish(int64_t n_chain, int64_t n_column, const double *partial, int64_t stride,
                     double *gradient)
 {
-    for (int64_t c = 0; c < n_chain; c++)
-        for (int64_t j = 0; j < n_column; j++) {
-            const double *p = partial + (c * n_column + j) * 8;
-            gradient[c * stride + j] +=
-                ((p[0] + p[4]) + (p[2] + p[6])) + ((p[1] + p[5]) + (p[3] + p[7]));
-        }
+    em_simd_best()->tile_finish(n_chain, n_column, partial, stride, gradient);
 }
 
 void em_rows_predict(int64_t n, const int64_t *index, const double *x, int64_t stride,

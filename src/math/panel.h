@@ -45,7 +45,8 @@ void em_tile_predict(const em_tiled *x, int64_t t, int64_t n_chain, int64_t stri
 void em_tile_accumulate(const em_tiled *x, int64_t t, int64_t n_chain, const double *residual,
                         double *partial);
 
-/* gradient[c][j] += the sum of partial[c][j][0..8), in one fixed order. Local. */
+/* gradient[c][j] += the sum of partial[c][j][0..8), in one fixed order; gradient [n_chain][stride],
+ * 64-byte aligned, stride a multiple of 8. Local. */
 void em_tile_finish(int64_t n_chain, int64_t n_column, const double *partial, int64_t stride,
                     double *gradient);
 

@@ -21,8 +21,8 @@ typedef struct em_philox {
     uint64_t key, low, high;
 } em_philox;
 
-/* The kernels behind the functions of the same names in rng.h, vector.h and panel.h. `integers` may
- * decline, with false: where a number might have to be drawn again. */
+/* The kernels behind the functions of the same names in rng.h, vector.h, panel.h and binned.h.
+ * `integers` may decline, with false: where a number might have to be drawn again. */
 typedef struct em_simd {
     const char *name;
     void (*normals)(em_philox start, int64_t n, double *out);
@@ -35,12 +35,19 @@ typedef struct em_simd {
                          const double *theta, double *eta);
     void (*tile_accumulate)(int64_t n_chain, int64_t n_column, const double *tile,
                             const double *residual, double *partial);
+    void (*tile_finish)(int64_t n_chain, int64_t n_column, const double *partial, int64_t stride,
+                        double *gradient);
     void (*rows_predict)(int64_t n, const int64_t *index, const double *x, int64_t stride,
                          const double *theta, double *eta);
     void (*rows_accumulate)(int64_t n, const int64_t *index, const double *x, int64_t stride,
                             const double *residual, double *sum);
     void (*rows_gram)(int64_t n, const int64_t *index, const double *x, const double *w,
                       double *sum);
+    void (*binned_clear)(int64_t n, double *bins);
+    void (*binned_add)(int64_t n, double *x, double *bins);
+    void (*binned_merge)(int64_t n, const double *from, double *bins);
+    void (*binned_values)(int64_t n, const double *bins, double *out);
+    void (*binned_single)(int64_t n, double *x);
 } em_simd;
 
 /* The widest first; ends with NULL. The last one runs on every processor. */

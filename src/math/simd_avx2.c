@@ -22,6 +22,7 @@ typedef Sleef___m256d_2 real_pair;
 #define exponential(a)        Sleef_finz_expd4_u10avx2(a)
 #define sine_cosine_pi(a)     Sleef_finz_sincospid4_u35avx2(a)
 
+#define is_any(mask)          (!_mm256_testz_si256((__m256i)(mask), (__m256i)(mask)))
 #define interleave_low(a, b)  __builtin_shuffle(a, b, (word){0, 4, 1, 5})
 #define interleave_high(a, b) __builtin_shuffle(a, b, (word){2, 6, 3, 7})
 #define fold_1(a, b)                                                                               \

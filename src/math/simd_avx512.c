@@ -22,6 +22,7 @@ typedef Sleef___m512d_2 real_pair;
 #define exponential(a)        Sleef_finz_expd8_u10avx512f(a)
 #define sine_cosine_pi(a)     Sleef_finz_sincospid8_u35avx512f(a)
 
+#define is_any(mask)          (_mm512_test_epi64_mask((__m512i)(mask), (__m512i)(mask)) != 0)
 #define interleave_low(a, b)  __builtin_shuffle(a, b, (word){0, 8, 1, 9, 2, 10, 3, 11})
 #define interleave_high(a, b) __builtin_shuffle(a, b, (word){4, 12, 5, 13, 6, 14, 7, 15})
 #define fold_1(a, b)                                                                               \

@@ -17,6 +17,7 @@ typedef struct real_pair {
 #define splat(a)              ((real){a, a})
 #define fused(a, b, c)        ((a) * (b) + (c))
 #define product_of_low(a, b)  (((a)&0xffffffff) * ((b)&0xffffffff))
+#define is_any(mask)          (((mask)[0] | (mask)[1]) != 0)
 #define interleave_low(a, b)  ((word){(a)[0], (b)[0]})
 #define interleave_high(a, b) ((word){(a)[1], (b)[1]})
 #define fold_1(a, b)          ((real){(a)[0] + (a)[1], (b)[0] + (b)[1]})

@@ -82,8 +82,8 @@ static em_tiled tiles(int64_t n_column)
     return x;
 }
 
-/* eta [tile][chain][64] and gradient [chain][n_column] of some chains, through one instruction set,
- * with eta itself as the residual. */
+/* eta [tile][chain][64] and gradient [chain][em_stride(n_column)] of some chains, through one
+ * instruction set, with eta itself as the residual. */
 static void both_products(const em_simd *simd, const em_tiled *x, int64_t n_chain,
                           const double *theta, double *eta, double *gradient)
 {
@@ -91,14 +91,14 @@ static void both_products(const em_simd *simd, const em_tiled *x, int64_t n_chai
     double *partial = normals(n_chain * n * EM_LANES, 6);
 
     memset(partial, 0, (size_t)(n_chain * n * EM_LANES) * sizeof *partial);
-    memset(gradient, 0, (size_t)(n_chain * n) * sizeof *gradient);
+    memset(gradient, 0, (size_t)(n_chain * em_stride(n)) * sizeof *gradient);
     for (int64_t t = 0; t < x->n_tile; t++) {
         const double *tile = x->tile + t * n * EM_TILE_ROWS;
         double *part = eta + t * n_chain * EM_TILE_ROWS;
         simd->tile_predict(n_chain, n, tile, MAX_COLUMN, theta, part);
         simd->tile_accumulate(n_chain, n, tile, part, partial);
     }
-    em_tile_finish(n_chain, n, partial, n, gradient);
+    simd->tile_finish(n_chain, n, partial, em_stride(n), gradient);
     em_release(&partial);
 }
 
@@ -107,13 +107,15 @@ static void check_tiles(const em_simd *simd, int64_t n_column)
     em_tiled x = tiles(n_column);
     const int64_t size = x.n_tile * EM_TILE_ROWS;
     double *theta = normals(MAX_CHAIN * MAX_COLUMN, 7);
-    double *eta = normals(MAX_CHAIN * size, 8), *gradient = normals(MAX_CHAIN * n_column, 9);
-    double *eta1 = normals(MAX_CHAIN * size, 8), *gradient1 = normals(MAX_CHAIN * n_column, 9);
+    double *eta = normals(MAX_CHAIN * size, 8),
+           *gradient = normals(MAX_CHAIN * em_stride(n_column), 9);
+    double *eta1 = normals(MAX_CHAIN * size, 8),
+           *gradient1 = normals(MAX_CHAIN * em_stride(n_column), 9);
 
     for (int64_t c = 0; c < MAX_CHAIN; c++) {
-        const double *h = eta1 + c * size, *g = gradient1 + c * n_column;
+        const double *h = eta1 + c * size, *g = gradient1 + c * em_stride(n_column);
         both_products(simd, &x, 1, theta + c * MAX_COLUMN, eta1 + c * size,
-                      gradient1 + c * n_column);
+                      gradient1 + c * em_stride(n_column));
         for (int64_t i = 0; i < size; i++)
             check_sum(h[i], n_column, theta + c * MAX_COLUMN,
                       x.tile + i / EM_TILE_ROWS * n_column * EM_TILE_ROWS + i % EM_TILE_ROWS,
@@ -134,8 +136,8 @@ static void check_tiles(const em_simd *simd, int64_t n_column)
                 ck_assert_mem_eq(eta + (t * n_chain + c) * EM_TILE_ROWS,
                                  eta1 + (first + c) * size + t * EM_TILE_ROWS,
                                  EM_TILE_ROWS * sizeof *eta);
-        ck_assert_mem_eq(gradient, gradient1 + first * n_column,
-                         (size_t)(n_chain * n_column) * sizeof *gradient);
+        ck_assert_mem_eq(gradient, gradient1 + first * em_stride(n_column),
+                         (size_t)(n_chain * em_stride(n_column)) * sizeof *gradient);
     }
     em_release(&x.tile);
     em_release(&theta);
@@ -236,17 +238,17 @@ START_TEST(instruction_sets_agree)
     const int64_t size = CHAINS * EM_TILE_ROWS, stride = em_stride(COLUMNS);
     double *theta = normals(CHAINS * MAX_COLUMN, 7), *B = normals(COLUMNS * stride, 1);
     double *C = normals(CHAINS * stride, 2), *C1 = normals(CHAINS * stride, 3);
-    double *eta = normals(x.n_tile * size, 8), *gradient = normals(CHAINS * COLUMNS, 9);
-    double *eta1 = normals(size, 8), *gradient1 = normals(CHAINS * COLUMNS, 9);
-    double *partial = normals(CHAINS * COLUMNS * EM_LANES, 6);
+    double *eta = normals(x.n_tile * size, 8), *gradient = normals(CHAINS * em_stride(COLUMNS), 9);
+    double *eta1 = normals(size, 8), *gradient1 = normals(CHAINS * em_stride(COLUMNS), 9);
+    double *partial = normals(CHAINS * em_stride(COLUMNS) * EM_LANES, 6);
 
-    memset(partial, 0, CHAINS * COLUMNS * EM_LANES * sizeof *partial);
-    memset(gradient1, 0, CHAINS * COLUMNS * sizeof *gradient1);
+    memset(partial, 0, CHAINS * em_stride(COLUMNS) * EM_LANES * sizeof *partial);
+    memset(gradient1, 0, CHAINS * em_stride(COLUMNS) * sizeof *gradient1);
     for (int64_t t = 0; t < x.n_tile; t++) {
         em_tile_predict(&x, t, CHAINS, MAX_COLUMN, theta, eta1);
         em_tile_accumulate(&x, t, CHAINS, eta1, partial);
     }
-    em_tile_finish(CHAINS, COLUMNS, partial, COLUMNS, gradient1);
+    em_tile_finish(CHAINS, COLUMNS, partial, em_stride(COLUMNS), gradient1);
     em_panel_product(CHAINS, COLUMNS, COLUMNS, theta, MAX_COLUMN, B, stride, C1, stride);
     for (int k = 0; em_simds[k]; k++) {
         if (!em_simd_runs(em_simds[k]) || (!em_simds[k + 1] && em_simds[k] != em_simd_best()))
@@ -255,7 +257,7 @@ START_TEST(instruction_sets_agree)
         em_simds[k]->panel_product(CHAINS, COLUMNS, COLUMNS, theta, MAX_COLUMN, B, stride, C,
                                    stride);
         ck_assert_mem_eq(eta + (x.n_tile - 1) * size, eta1, (size_t)size * sizeof *eta);
-        ck_assert_mem_eq(gradient, gradient1, CHAINS * COLUMNS * sizeof *gradient);
+        ck_assert_mem_eq(gradient, gradient1, CHAINS * em_stride(COLUMNS) * sizeof *gradient);
         ck_assert_mem_eq(C, C1, (size_t)(CHAINS * stride) * sizeof *C);
     }
     em_release(&x.tile);
@@ -271,16 +273,29 @@ START_TEST(instruction_sets_agree)
 }
 END_TEST
 
-/* What is there is added to, and lanes are summed in pairs. */
+/* What is there is added to, and nothing beyond; neighbours are summed in pairs, in vectors of
+ * columns as in those that are left over. */
 START_TEST(finish_adds)
 {
-    const double partial[2][2][8] = {{{1, 2, 3, 4, 5, 6, 7, 8}, {1, 1, 1, 1, 1, 1, 1, 1}},
-                                     {{0, 0, 0, 0, 0, 0, 0, 9}, {1e300, 1, 0, 0, -1e300, 0, 0, 0}}};
-    double gradient[2][3] = {{100, 200, 300}, {400, 500, 600}};
+    enum { COLUMNS = 10 };
+    static const double column[3][8] = {{1, 2, 3, 4, 5, 6, 7, 8},
+                                        {1e300, 1, 0, 0, -1e300, 0, 0, 0},
+                                        {1e300, -1e300, 1, 0, 0, 0, 0, 0}};
+    static const double sum[3] = {36, 0, 1};
+    _Alignas(64) double partial[2][COLUMNS][8], gradient[2][2 * EM_LANES];
 
-    em_tile_finish(2, 2, &partial[0][0][0], 3, &gradient[0][0]);
-    ck_assert(gradient[0][0] == 136 && gradient[0][1] == 208 && gradient[0][2] == 300);
-    ck_assert(gradient[1][0] == 409 && gradient[1][1] == 501 && gradient[1][2] == 600);
+    for (int c = 0; c < 2; c++) {
+        for (int j = 0; j < 2 * EM_LANES; j++)
+            gradient[c][j] = 100 * (c + j);
+        for (int j = 0; j < COLUMNS; j++)
+            memcpy(partial[c][j], column[(c + j) % 3], sizeof partial[c][j]);
+    }
+    if (em_simd_runs(em_simds[_i]))
+        em_simds[_i]->tile_finish(2, COLUMNS, partial[0][0], 2 * EM_LANES, gradient[0]);
+    for (int c = 0; em_simd_runs(em_simds[_i]) && c < 2; c++)
+        for (int j = 0; j < 2 * EM_LANES; j++)
+            ck_assert_double_eq(gradient[c][j],
+                                100 * (c + j) + (j < COLUMNS ? sum[(c + j) % 3] : 0));
 }
 END_TEST
 
@@ -297,7 +312,7 @@ int main(void)
     tcase_add_loop_test(all, rows_of_tiles_are_their_own, 0, n_simd);
     tcase_add_loop_test(all, listed_rows, 0, n_simd);
     tcase_add_test(all, instruction_sets_agree);
-    tcase_add_test(all, finish_adds);
+    tcase_add_loop_test(all, finish_adds, 0, n_simd);
     tcase_set_timeout(all, 60);
     suite_add_tcase(suite, all);
 
