@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "emass/model.h"
 #include "model/list.h"
+#include "target/target.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,7 +104,9 @@ static inline em_status try_setup(const char *name, const setting *settings, int
     s->model = NULL;
     s->options = calloc(1, s->ops->options_size + 1);
     status = set_options(s->ops, settings, s->options);
-    return status ? status : s->ops->create(s->options, &context, &s->model);
+    if (!status)
+        status = s->ops->create(s->options, &context, &s->model);
+    return status ? status : em_model_summarise(s->model, NULL);
 }
 
 #endif

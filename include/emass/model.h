@@ -54,16 +54,22 @@ typedef struct em_draw {
     int64_t chain, iteration; /* both from 0; iterations of warmup are counted too */
 } em_draw;
 
-/* Which of the data's observations a shard holds: first .. first + count - 1 of `total`. */
+/*
+ * Which of the data's observations a shard holds: first .. first + count - 1 of `total`, whole
+ * parts of `part` observations (the last of all may be shorter). Likelihoods are asked for part by
+ * part and added by a sum that knows no order, so that densities do not depend on the number of
+ * shards.
+ */
 typedef struct em_share {
-    int64_t total, first, count;
+    int64_t total, part, first, count;
 } em_share;
 
-/* The observations of a shard, counted from its first one, that a likelihood is to be summed over:
- * all (index NULL), or those listed. */
+/* The observations of a shard, counted from its first one, that something is to be summed over:
+ * those listed, or (index NULL) a part of the shard, first .. first + count - 1. */
 typedef struct em_rows {
     int64_t count;
     const int64_t *index;
+    int64_t first;
 } em_rows;
 
 /* What a model is created from, besides its options. Rows of the data are dealt to shards. */
@@ -86,8 +92,9 @@ typedef struct em_model {
     const struct em_model_ops *ops;
     int64_t dim;                           /* number of unconstrained parameters */
     const char *const *unconstrained_name; /* [dim], owned by the model; NULL: 0, 1, ... */
-    em_share rows;      /* observations; none: no likelihood that minibatches make sense for */
-    int64_t n_variable; /* what is reported of a draw */
+    em_share rows;               /* the observations; total 0: there are none, nor a likelihood */
+    int64_t n_piece, piece_size; /* of the summary; 0: none */
+    int64_t n_variable;          /* what is reported of a draw */
     const em_variable *variable; /* [n_variable], owned by the model */
     int64_t n_datum;
     const em_datum *datum;    /* [n_datum], owned by the model */
@@ -131,18 +138,27 @@ typedef struct em_model_ops {
     em_status (*place)(em_model *model, double *theta);
     /* Says what a model found, for emass check: lines that begin with "# ". Local. */
     void (*describe)(const em_model *model, FILE *out);
-    /* Adds the log likelihood of this shard's observations; `rows` NULL: all of them. Local. */
+    /* Adds the log likelihood of some of this shard's observations; of a model with a summary,
+     * where they are not listed, of all observations of all shards. Local. */
     em_status (*add_likelihood)(em_model *model, int64_t n_chain, int64_t stride,
                                 const double *theta, const em_rows *rows, double *log_density,
                                 double *gradient);
     /*
-     * For Riemannian samplers, a metric G(theta) of one chain, positive definite: adds the Fisher
-     * information of this shard's observations and, with `prior`, minus the Hessian of the log
-     * prior. Adds to the lower triangles of metric [dim][dim] and, where it is not NULL, of
-     * derivative [dim][dim][dim], whose matrix k is dG / dtheta_k. Local.
+     * For models whose likelihood of all observations depends on a few sums over them, the summary:
+     * n_piece pieces of piece_size numbers, asked for once, one after the other. add_summary adds
+     * those of a part; take_summary is given their sums over all parts of all shards. Local.
      */
-    em_status (*add_metric)(em_model *model, bool prior, const double *theta, double *metric,
-                            double *derivative);
+    void (*add_summary)(em_model *model, int64_t piece, const em_rows *rows, double *sum);
+    void (*take_summary)(em_model *model, int64_t piece, const double *sum);
+    /*
+     * For Riemannian samplers, a metric G(theta) of one chain, positive definite: adds the Fisher
+     * information of observations (NULL: none; otherwise as add_likelihood, never listed) and, with
+     * `prior`, minus the Hessian of the log prior. Adds to the lower triangles of metric [dim][dim]
+     * and, where it is not NULL, of derivative [dim][dim][dim], whose matrix k is dG / dtheta_k.
+     * Local.
+     */
+    em_status (*add_metric)(em_model *model, bool prior, const em_rows *rows, const double *theta,
+                            double *metric, double *derivative);
     /*
      * INSTEAD, for a density that knows its options alone, on parameters without bounds: `dim` of
      * them, reported as they are as `variable` [n_variable] (NULL: one array `theta`), and one of

@@ -39,6 +39,23 @@ static double watched_bytes(const checker *check, int64_t most, const em_plan *p
     return (double)most * (double)plan->watch.n_row * (double)width * sizeof(double);
 }
 
+static void print_shards(const checker *check)
+{
+    const em_share *rows = &check->model->rows;
+    const int64_t n_shard = em_grid_n_shard(check->grid);
+    const int64_t n_part = rows->total > 0 ? (rows->total + rows->part - 1) / rows->part : 0;
+    const int64_t most = rows->part * em_deal_first(n_part, n_shard, 1);
+
+    if (n_shard == 1)
+        return;
+    printf("# shards     %lld, of at most %lld observations each, dealt in parts of %lld",
+           (long long)n_shard, (long long)(most < rows->total ? most : rows->total),
+           (long long)rows->part);
+    if (n_part < n_shard)
+        printf("; %lld hold none", (long long)(n_shard - n_part));
+    printf("\n");
+}
+
 static void print_plan(const checker *check, const em_plan *plan)
 {
     const em_config *config = check->config;
@@ -58,6 +75,7 @@ static void print_plan(const checker *check, const em_plan *plan)
         printf("# rank %-5lld chains %lld .. %lld\n", (long long)(g * em_grid_n_shard(check->grid)),
                (long long)em_deal_first(config->run.chains, n_group, g),
                (long long)em_deal_first(config->run.chains, n_group, g + 1) - 1);
+    print_shards(check);
     printf("# iterations %lld of warmup, then %lld draws of %lld iterations\n",
            (long long)plan->warmup, (long long)plan->n_draw, (long long)plan->thin);
     printf("# memory     %.3g MB of draws per rank in buffers, %.3g MB watched for convergence\n",
@@ -207,7 +225,11 @@ static em_status load(checker *check, em_plan *plan)
         status = em_plan_create(config, width, plan);
     }
     status = em_agree(status);
-    return status ? status : em_same_data(check->model);
+    if (!status)
+        status = em_same_data(check->model);
+    if (!status)
+        status = em_agree(em_model_summarise(check->model, check->grid));
+    return status;
 }
 
 static em_status check_config(const em_config *config)

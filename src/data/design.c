@@ -205,7 +205,7 @@ static em_status fill(const em_table *table, const em_table_options *options, in
 em_status em_design_create(const em_table *table, const em_table_options *options, int64_t shard,
                            int64_t n_shard, em_design **out)
 {
-    const em_share rows = em_deal_rows(table->n_row, shard, n_shard);
+    const em_share rows = em_deal_rows(table->n_row, EM_TILE_ROWS, shard, n_shard);
     em_status status;
 
     *out = NULL;

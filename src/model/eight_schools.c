@@ -90,7 +90,7 @@ static em_status create(const void *untyped, const em_model_context *context, em
     self->model =
         (em_model){.ops = &em_model_eight_schools,
                    .dim = THETA_TILDE + n,
-                   .rows = em_deal_rows(n, context->shard, context->n_shard),
+                   .rows = em_deal_rows(n, n, context->shard, context->n_shard),
                    .n_variable = 4,
                    .variable = self->variable,
                    .n_datum = 2,
@@ -124,13 +124,11 @@ static em_status add_likelihood(em_model *model, int64_t n_chain, int64_t stride
                                 double *gradient)
 {
     const eight_schools *self = (const eight_schools *)model;
-    const int64_t *index = rows ? rows->index : NULL;
-    const int64_t count = index ? rows->count : model->rows.count;
 
     for (int64_t c = 0; c < n_chain; c++, theta += stride, gradient += stride) {
         const double *theta_tilde = theta + THETA_TILDE, tau = exp(theta[ETA]);
-        for (int64_t i = 0; i < count; i++) {
-            int64_t j = model->rows.first + (index ? index[i] : i);
+        for (int64_t i = 0; i < rows->count; i++) {
+            int64_t j = model->rows.first + (rows->index ? rows->index[i] : rows->first + i);
             double z = (self->y[j] - theta[MU] - tau * theta_tilde[j]) / self->sigma[j];
             double slope = z / self->sigma[j]; /* of the log density by theta_j */
             log_density[c] -= z * z / 2;

@@ -109,10 +109,11 @@ static void add_dense(em_glm *glm, em_glm_link *link, const em_rows *rows, int64
                       int64_t stride, const double *theta, double *log_density, double *gradient)
 {
     const em_tiled *x = &glm->design->dense;
+    const int64_t end = rows->first + rows->count;
 
     memset(glm->partial, 0, (size_t)(n_chain * x->n_column * EM_LANES) * sizeof(double));
-    for (int64_t i = 0; i < rows->count; i += EM_TILE_ROWS) {
-        const batch b = {NULL, i, rows->count - i < EM_TILE_ROWS ? rows->count - i : EM_TILE_ROWS};
+    for (int64_t i = rows->first; i < end; i += EM_TILE_ROWS) {
+        const batch b = {NULL, i, end - i < EM_TILE_ROWS ? end - i : EM_TILE_ROWS};
         em_tile_predict(x, i / EM_TILE_ROWS, n_chain, stride, theta, glm->eta);
         take_responses(glm, &b);
         apply_link(glm, link, b.count, n_chain, log_density);
@@ -204,14 +205,14 @@ CLONED static void accumulate_sparse(em_glm *glm, const batch *b)
 static void add_sparse(em_glm *glm, em_glm_link *link, const em_rows *rows, int64_t n_chain,
                        int64_t stride, const double *theta, double *log_density, double *gradient)
 {
-    const int64_t n = glm->design->n_column;
+    const int64_t n = glm->design->n_column, first = rows->index ? 0 : rows->first;
 
     for (int64_t j = 0; j < n; j++)
         for (int64_t c = 0; c < EM_GLM_CHAINS; c++)
             glm->theta[j][c] = c < n_chain ? theta[c * stride + j] : 0;
     memset(glm->sum, 0, (size_t)n * sizeof *glm->sum);
     for (int64_t i = 0; i < rows->count; i += EM_TILE_ROWS) {
-        const batch b = {rows->index, i,
+        const batch b = {rows->index, first + i,
                          rows->count - i < EM_TILE_ROWS ? rows->count - i : EM_TILE_ROWS};
         predict_sparse(glm, &b);
         take_responses(glm, &b);
@@ -226,17 +227,14 @@ static void add_sparse(em_glm *glm, em_glm_link *link, const em_rows *rows, int6
 void em_glm_add(em_glm *glm, em_glm_link *link, int64_t n_chain, int64_t stride,
                 const double *theta, const em_rows *rows, double *log_density, double *gradient)
 {
-    const em_rows all = {glm->design->n_row, NULL};
-    const bool listed = rows && rows->index;
     void (*const add)(em_glm *, em_glm_link *, const em_rows *, int64_t, int64_t, const double *,
                       double *, double *) = glm->design->sparse ? add_sparse
-                                            : listed            ? add_rows
+                                            : rows->index       ? add_rows
                                                                 : add_dense;
 
     for (int64_t c = 0; c < n_chain; c += EM_GLM_CHAINS)
-        add(glm, link, listed ? rows : &all,
-            n_chain - c < EM_GLM_CHAINS ? n_chain - c : EM_GLM_CHAINS, stride, theta + c * stride,
-            log_density + c, gradient + c * stride);
+        add(glm, link, rows, n_chain - c < EM_GLM_CHAINS ? n_chain - c : EM_GLM_CHAINS, stride,
+            theta + c * stride, log_density + c, gradient + c * stride);
 }
 
 void em_glm_add_prior(int64_t dim, double variance, int64_t n_chain, int64_t stride,

@@ -28,7 +28,8 @@ void em_glm_destroy(em_glm **glm); /* NULL-safe. */
 
 /*
  * log_density[c] += sum_i log p(y_i | x_i . theta[c]) and gradient[c] += its gradient, over the
- * observations `rows` (NULL: all). Shapes as in em_model_ops. Local.
+ * observations `rows`, which begin a tile where they are not listed. Shapes as in em_model_ops.
+ * Local.
  */
 void em_glm_add(em_glm *glm, em_glm_link *link, int64_t n_chain, int64_t stride,
                 const double *theta, const em_rows *rows, double *log_density, double *gradient);

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "data/deal.h"
+#include "math/panel.h"
 #include "math/rng.h"
 
 #include <math.h>
@@ -40,7 +41,7 @@ em_status em_artificial_noise_create(double variance, const em_model_context *co
     em_normals(&stream, N_OBSERVATION * dim, out->b);
     for (int64_t j = 0; j < dim; j++)
         standardise(dim, j, variance, out->b);
-    model->rows = em_deal_rows(N_OBSERVATION, context->shard, context->n_shard);
+    model->rows = em_deal_rows(N_OBSERVATION, EM_TILE_ROWS, context->shard, context->n_shard);
     out->own = out->b + model->rows.first * dim;
     return EM_OK;
 }
@@ -54,7 +55,7 @@ void em_artificial_noise_add(const em_artificial_noise *noise, int64_t dim, int6
                              int64_t stride, const double *theta, const em_rows *rows,
                              double *log_density, double *gradient)
 {
-    for (int64_t c = 0; noise->b && rows && rows->index && c < n_chain; c++)
+    for (int64_t c = 0; noise->b && rows->index && c < n_chain; c++)
         for (int64_t k = 0; k < rows->count; k++)
             for (int64_t i = 0; i < dim; i++) {
                 const double b = noise->own[rows->index[k] * dim + i];

@@ -3,9 +3,9 @@
  * beta ~ N(0, s I), so that with X and y divided by sigma once and for all
  *     log p = -|y - X beta|^2 / 2 - |beta|^2 / (2 s)
  *     grad  = X^T (y - X beta) - beta / s.
- * All data enter through X^T X and X^T y, minibatches row by row: with Z = (X, y) and w = (-beta,
- * 1), Z w are the residuals, and Z^T Z w has minus the square and the gradient. The posterior is
- * exactly N(P^-1 X^T y, P^-1), P = X^T X + I / s.
+ * All data enter through X^T X and X^T y where these are kept, minibatches row by row: with Z = (X,
+ * y) and w = (-beta, 1), Z w are the residuals, and Z^T Z w has minus the square and the gradient.
+ * The posterior is exactly N(P^-1 X^T y, P^-1), P = X^T X + I / s.
  */
 #include "base/memory.h"
 #include "data/design.h"
@@ -37,7 +37,7 @@ typedef struct linear {
     double prior_variance;
     em_design *design; /* divided by sigma */
     em_glm *glm;
-    double *gram;          /* X^T X, [dim][stride] */
+    double *gram;          /* X^T X, [dim][stride]; NULL: not kept, nor the next two */
     double *moment;        /* X^T y, [stride] */
     double squares;        /* y^T y */
     double *product;       /* work space of one panel, [EM_GLM_CHAINS][stride] */
@@ -62,26 +62,37 @@ static void identity(int64_t n_chain, const double *response, double *eta, doubl
 }
 
 /* The sums over the data, from the kernels of the generalised linear model: at theta = 0 the
- * gradient is X^T y, and unit vectors give the rows of X^T X. */
-static em_status summarise(linear *self)
+ * gradient is X^T y, and unit vectors give the rows of X^T X, eight in a piece. */
+static void add_summary(em_model *model, int64_t piece, const em_rows *rows, double *sum)
 {
-    const int64_t dim = self->design->n_column, stride = em_stride(dim);
-    double *unit, half_squares = 0, zero[EM_GLM_CHAINS] = {0};
-    em_status status = em_allocate(EM_GLM_CHAINS * stride, sizeof *unit, &unit);
+    linear *self = (linear *)model;
+    const int64_t dim = model->dim, stride = em_stride(dim), row = (piece - 1) * EM_GLM_CHAINS;
+    double *unit = self->product, half_squares = 0, zero[EM_GLM_CHAINS] = {0};
 
-    if (status)
-        return status;
-    em_glm_add(self->glm, normal, 1, stride, unit, NULL, &half_squares, self->moment);
-    self->squares = -2 * half_squares;
-    for (int64_t j = 0; j < dim; j += EM_GLM_CHAINS) {
-        const int64_t n = dim - j < EM_GLM_CHAINS ? dim - j : EM_GLM_CHAINS;
-        memset(unit, 0, (size_t)(EM_GLM_CHAINS * stride) * sizeof *unit);
-        for (int64_t c = 0; c < n; c++)
-            unit[c * stride + j + c] = 1;
-        em_glm_add(self->glm, identity, n, stride, unit, NULL, zero, self->gram + j * stride);
+    memset(unit, 0, (size_t)(EM_GLM_CHAINS * stride) * sizeof *unit);
+    if (piece == 0) {
+        em_glm_add(self->glm, normal, 1, stride, unit, rows, &half_squares, sum);
+        sum[stride] -= 2 * half_squares;
+        return;
     }
-    em_release(&unit);
-    return EM_OK;
+    const int64_t n = dim - row < EM_GLM_CHAINS ? dim - row : EM_GLM_CHAINS;
+    for (int64_t c = 0; c < n; c++)
+        unit[c * stride + row + c] = 1;
+    em_glm_add(self->glm, identity, n, stride, unit, rows, zero, sum);
+}
+
+static void take_summary(em_model *model, int64_t piece, const double *sum)
+{
+    linear *self = (linear *)model;
+    const int64_t stride = em_stride(model->dim), first = (piece - 1) * EM_GLM_CHAINS;
+
+    if (piece == 0) {
+        memcpy(self->moment, sum, (size_t)stride * sizeof *sum);
+        self->squares = sum[stride];
+        return;
+    }
+    for (int64_t j = first; j < first + EM_GLM_CHAINS && j < model->dim; j++)
+        memcpy(self->gram + j * stride, sum + (j - first) * stride, (size_t)stride * sizeof *sum);
 }
 
 static em_status load(linear *self, const linear_options *options, const em_model_context *context)
@@ -102,22 +113,25 @@ static em_status load(linear *self, const linear_options *options, const em_mode
     return status;
 }
 
-static em_status prepare(linear *self)
+/* X^T X is worth its space where it has fewer numbers than X and all rows are asked for again and
+ * again; minibatches and sparse rows do without. */
+static em_status prepare(linear *self, bool minibatches)
 {
     const int64_t dim = self->design->n_column, stride = em_stride(dim);
+    const bool keeps = !minibatches && !self->design->sparse && dim <= self->design->rows.total;
     em_status status = em_glm_create(self->design, &self->glm);
 
-    if (!status)
+    if (!status && keeps)
         status = em_allocate(dim * stride, sizeof *self->gram, &self->gram);
-    if (!status)
+    if (!status && keeps)
         status = em_allocate(stride, sizeof *self->moment, &self->moment);
-    if (!status)
+    if (!status && keeps)
         status = em_allocate_doubles(EM_GLM_CHAINS * stride, &self->product);
     if (!status)
         status = em_allocate(em_stride(dim + 1), sizeof(double), &self->weights);
     if (!status)
         status = em_allocate(em_stride(dim + 1), sizeof(double), &self->sum);
-    return status ? status : summarise(self);
+    return status;
 }
 
 static void destroy(em_model *model)
@@ -144,7 +158,7 @@ static em_status create(const void *untyped, const em_model_context *context, em
         return status;
     status = load(self, options, context);
     if (!status)
-        status = prepare(self);
+        status = prepare(self, context->minibatches);
     if (status) {
         destroy(&self->model);
         return status;
@@ -157,6 +171,10 @@ static em_status create(const void *untyped, const em_model_context *context, em
                              .n_variable = 1,
                              .variable = &self->variable,
                              .data_hash = self->design->hash};
+    if (self->gram) {
+        self->model.n_piece = 1 + (self->model.dim + EM_GLM_CHAINS - 1) / EM_GLM_CHAINS;
+        self->model.piece_size = EM_GLM_CHAINS * em_stride(self->model.dim + 1);
+    }
     *out = &self->model;
     return EM_OK;
 }
@@ -217,10 +235,10 @@ static em_status add_likelihood(em_model *model, int64_t n_chain, int64_t stride
 {
     const linear *self = (const linear *)model;
 
-    if (rows && rows->index && !self->design->sparse)
+    if (rows->index && !self->design->sparse)
         for (int64_t c = 0; c < n_chain; c++)
             add_listed(self, rows, theta + c * stride, log_density + c, gradient + c * stride);
-    else if (rows && rows->index)
+    else if (rows->index || !self->gram)
         em_glm_add(self->glm, normal, n_chain, stride, theta, rows, log_density, gradient);
     else
         for (int64_t c = 0; c < n_chain; c += EM_GLM_CHAINS)
@@ -246,4 +264,6 @@ const em_model_ops em_model_linear = {
     .destroy = destroy,
     .add_prior = add_prior,
     .report = report,
-    .add_likelihood = add_likelihood};
+    .add_likelihood = add_likelihood,
+    .add_summary = add_summary,
+    .take_summary = take_summary};

@@ -199,14 +199,14 @@ static void add_square(int64_t dim, double weight, const double *x, double *matr
 
 /* G = X^T Lambda X + I / alpha with Lambda = sigma (1 - sigma), whose derivative by a is
  * sigma (1 - sigma) (1 - 2 sigma) (Girolami & Calderhead 2011, section 7). */
-static em_status add_metric(em_model *model, bool prior, const double *theta, double *metric,
-                            double *derivative)
+static em_status add_metric(em_model *model, bool prior, const em_rows *rows, const double *theta,
+                            double *metric, double *derivative)
 {
     const logistic *self = (const logistic *)model;
     const int64_t dim = model->dim;
     double *x = self->row;
 
-    for (int64_t i = 0; i < model->rows.count; i++) {
+    for (int64_t i = rows ? rows->first : 0; rows && i < rows->first + rows->count; i++) {
         double a = 0;
         copy_row(self->design, i, x);
         for (int64_t j = 0; j < dim; j++)

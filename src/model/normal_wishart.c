@@ -9,6 +9,7 @@
 #include "data/deal.h"
 #include "data/table.h"
 #include "emass/model.h"
+#include "math/panel.h"
 #include "math/rng.h"
 
 #include <math.h>
@@ -34,8 +35,8 @@ enum { MU, ETA, DIM }; /* positions in theta */
 typedef struct normal_wishart {
     em_model model;
     em_table *table;
-    const double *x;      /* [rows.count] of this shard */
-    double mean, squares; /* of x: sum_i (x_i - mean)^2 */
+    const double *x;         /* [rows.count] of this shard */
+    double n, mean, squares; /* of all x: their number, and sum_i (x_i - mean)^2 */
 } normal_wishart;
 
 static const em_variable variables[] = {{.name = "mu"}, {.name = "tau"}};
@@ -73,14 +74,28 @@ static void destroy(em_model *model)
     em_release(&self);
 }
 
-static void summarise(normal_wishart *self)
+/* First the number and the sum of x, then the squares about its mean. */
+static void add_summary(em_model *model, int64_t piece, const em_rows *rows, double *sum)
 {
-    const int64_t n = self->model.rows.count;
+    const normal_wishart *self = (const normal_wishart *)model;
 
-    for (int64_t i = 0; i < n; i++)
-        self->mean += self->x[i] / (double)n;
-    for (int64_t i = 0; i < n; i++)
-        self->squares += (self->x[i] - self->mean) * (self->x[i] - self->mean);
+    for (int64_t i = rows->first; i < rows->first + rows->count; i++) {
+        const double deviation = self->x[i] - self->mean;
+        sum[0] += piece == 0 ? 1 : deviation * deviation;
+        sum[1] += piece == 0 ? self->x[i] : 0;
+    }
+}
+
+static void take_summary(em_model *model, int64_t piece, const double *sum)
+{
+    normal_wishart *self = (normal_wishart *)model;
+
+    if (piece == 0) {
+        self->n = sum[0];
+        self->mean = sum[0] > 0 ? sum[1] / sum[0] : 0;
+    } else {
+        self->squares = sum[0];
+    }
 }
 
 static em_status create(const void *untyped, const em_model_context *context, em_model **out)
@@ -97,15 +112,16 @@ static em_status create(const void *untyped, const em_model_context *context, em
         destroy(&self->model);
         return status;
     }
-    self->model =
-        (em_model){.ops = &em_model_normal_wishart,
-                   .dim = DIM,
-                   .rows = em_deal_rows(self->table->n_row, context->shard, context->n_shard),
-                   .n_variable = 2,
-                   .variable = variables,
-                   .data_hash = self->table->hash};
+    self->model = (em_model){
+        .ops = &em_model_normal_wishart,
+        .dim = DIM,
+        .rows = em_deal_rows(self->table->n_row, EM_TILE_ROWS, context->shard, context->n_shard),
+        .n_piece = 2,
+        .piece_size = EM_LANES,
+        .n_variable = 2,
+        .variable = variables,
+        .data_hash = self->table->hash};
     self->x = self->table->value + self->model.rows.first;
-    summarise(self);
     *out = &self->model;
     return EM_OK;
 }
@@ -126,8 +142,8 @@ static em_status add_prior(em_model *model, int64_t n_chain, int64_t stride, con
 static void deviations(const normal_wishart *self, const em_rows *rows, double mu, double *sum,
                        double *squares)
 {
-    if (!rows || !rows->index) {
-        *sum = (double)self->model.rows.count * (self->mean - mu);
+    if (!rows->index) {
+        *sum = self->n * (self->mean - mu);
         *squares = self->squares + *sum * (self->mean - mu);
         return;
     }
@@ -143,7 +159,7 @@ static em_status add_likelihood(em_model *model, int64_t n_chain, int64_t stride
                                 const double *theta, const em_rows *rows, double *log_density,
                                 double *gradient)
 {
-    const double n = (double)(rows && rows->index ? rows->count : model->rows.count);
+    const double n = rows->index ? (double)rows->count : ((const normal_wishart *)model)->n;
 
     for (int64_t c = 0; c < n_chain; c++, theta += stride, gradient += stride) {
         double tau = exp(theta[ETA]), sum, squares;
@@ -156,10 +172,10 @@ static em_status add_likelihood(em_model *model, int64_t n_chain, int64_t stride
 }
 
 /* Fisher information diag(n tau, n / 2); the prior's tau / 2 at eta. */
-static em_status add_metric(em_model *model, bool prior, const double *theta, double *metric,
-                            double *derivative)
+static em_status add_metric(em_model *model, bool prior, const em_rows *rows, const double *theta,
+                            double *metric, double *derivative)
 {
-    const double n = (double)model->rows.count, tau = exp(theta[ETA]);
+    const double n = rows ? ((const normal_wishart *)model)->n : 0, tau = exp(theta[ETA]);
 
     metric[MU * DIM + MU] += n * tau;
     metric[ETA * DIM + ETA] += n / 2 + (prior ? tau / 2 : 0);
@@ -190,4 +206,6 @@ const em_model_ops em_model_normal_wishart = {
     .add_prior = add_prior,
     .report = report,
     .add_likelihood = add_likelihood,
+    .add_summary = add_summary,
+    .take_summary = take_summary,
     .add_metric = add_metric};

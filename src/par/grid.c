@@ -1,6 +1,7 @@
 #include "par/grid.h"
 
 #include "base/memory.h"
+#include "math/binned.h"
 #include "par/mpi_grid.h"
 #include "par/world.h"
 
@@ -12,6 +13,8 @@
 
 struct em_grid {
     MPI_Comm world, shards, peers;
+    MPI_Datatype eight_sums; /* bins, and how they are added */
+    MPI_Op merge;
     int64_t n_chain, first_chain, n_local_chain;
     int n_group, group, n_shard, shard;
     /* Work space of em_grid_sum_chains, grown as asked for. */
@@ -42,6 +45,21 @@ static em_status check_layout(int64_t n_chain, int64_t n_shard, int64_t n_rank)
     return EM_OK;
 }
 
+/* MPI may keep its copies anywhere; vectors want theirs aligned. */
+static void merge_eights(void *from, void *into, int *count, MPI_Datatype *type)
+{
+    enum { SIZE = EM_BINNED_FOLDS * 8 };
+    _Alignas(64) double a[SIZE], b[SIZE];
+
+    (void)type;
+    for (int i = 0; i < *count; i++) {
+        memcpy(a, (const char *)from + (size_t)i * sizeof a, sizeof a);
+        memcpy(b, (const char *)into + (size_t)i * sizeof b, sizeof b);
+        em_binned_merge(8, a, b);
+        memcpy((char *)into + (size_t)i * sizeof b, b, sizeof b);
+    }
+}
+
 em_status em_grid_create(int64_t n_chain, int64_t n_shard, em_grid **out)
 {
     em_grid *grid = NULL;
@@ -68,6 +86,9 @@ em_status em_grid_create(int64_t n_chain, int64_t n_shard, em_grid **out)
     MPI_Comm_dup(MPI_COMM_WORLD, &grid->world);
     MPI_Comm_split(grid->world, grid->group, grid->shard, &grid->shards);
     MPI_Comm_split(grid->world, grid->shard, grid->group, &grid->peers);
+    MPI_Type_contiguous((int)em_binned_size(8), MPI_DOUBLE, &grid->eight_sums);
+    MPI_Type_commit(&grid->eight_sums);
+    MPI_Op_create(merge_eights, 1, &grid->merge);
     *out = grid;
     return EM_OK;
 }
@@ -79,6 +100,8 @@ void em_grid_destroy(em_grid **grid)
     MPI_Comm_free(&(*grid)->world);
     MPI_Comm_free(&(*grid)->shards);
     MPI_Comm_free(&(*grid)->peers);
+    MPI_Type_free(&(*grid)->eight_sums);
+    MPI_Op_free(&(*grid)->merge);
     em_release(&(*grid)->largest);
     em_release(&(*grid)->fixed);
     em_release(grid);
@@ -242,6 +265,17 @@ void em_grid_maximum(const em_grid *grid, int64_t n, double *x)
         if (isnan(x[i]))
             x[i] = -INFINITY;
     reduce(x, n, MPI_DOUBLE, MPI_MAX, grid->world);
+}
+
+void em_grid_sum_binned(const em_grid *grid, int64_t n, double *bins)
+{
+    const int64_t most = INT64_C(8) * INT_MAX;
+
+    for (int64_t i = 0; grid->n_shard > 1 && i < n; i += most) {
+        const int64_t count = n - i < most ? n - i : most;
+        MPI_Allreduce(MPI_IN_PLACE, bins + em_binned_size(i), (int)(count / 8), grid->eight_sums,
+                      grid->merge, grid->shards);
+    }
 }
 
 void em_grid_sum_shards(const em_grid *grid, int64_t n, double *x)

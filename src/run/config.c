@@ -423,13 +423,20 @@ static void write_key(const em_field *field, const em_field *previous, FILE *out
     fprintf(out, "%s%s: ", dot ? "    " : "  ", field->name + group);
 }
 
-static void write_section(const config_section *section, const char *left_out, FILE *out)
+static bool is_listed(const char *const *list, const char *name)
+{
+    while (*list && strcmp(*list, name) != 0)
+        list++;
+    return *list != NULL;
+}
+
+static void write_section(const config_section *section, const char *const *left_out, FILE *out)
 {
     fprintf(out, "%s:\n", section->name);
     if (section->chosen)
         fprintf(out, "  name: %s\n", section->chosen);
     for (const em_field *field = section->fields; field && field->name; field++) {
-        if (left_out && strcmp(field->name, left_out) == 0)
+        if (left_out && is_listed(left_out, field->name))
             continue;
         write_key(field, field > section->fields ? field - 1 : NULL, out);
         em_field_write(field, section->options, out);
@@ -437,10 +444,21 @@ static void write_section(const config_section *section, const char *left_out, F
     }
 }
 
-/* Paths stand in it as they were written, so that it does not depend on the machine. Without the
- * name of the output it does not depend on where the file is put either. */
-static em_status write_full(const parse *p, bool with_output, char **full)
+bool em_config_shards_matter(const em_config *config)
 {
+    return em_takes_minibatches(config->sampler, config->sampler_options) &&
+           config->run.minibatch_sums == EM_MINIBATCH_FAST;
+}
+
+/* Paths stand in it as they were written, so that it does not depend on the machine. What is stored
+ * depends neither on where the file is put, nor on the shards where the draws do not. */
+static em_status write_full(const parse *p, bool is_stored, char **full)
+{
+    static const char *const both[] = {"file", "shards", NULL};
+    static const char *const file[] = {"file", NULL};
+    const char *const *left_out = !is_stored                           ? NULL
+                                  : em_config_shards_matter(p->config) ? file
+                                                                       : both;
     size_t length;
     char *text = NULL;
     FILE *out = open_memstream(&text, &length);
@@ -449,7 +467,7 @@ static em_status write_full(const parse *p, bool with_output, char **full)
     if (!out)
         return em_fail(EM_EMEMORY, "out of memory while writing the config");
     for (int i = 0; i < N_SECTION; i++)
-        write_section(&p->section[i], with_output ? NULL : "file", out);
+        write_section(&p->section[i], left_out, out);
     if (fclose(out) == 0)
         status = em_copy_text(text, full);
     else
@@ -525,8 +543,8 @@ static em_status understand(parse *p)
 
     if ((status = choose_model_and_sampler(p)) || (status = check_keys(p)) ||
         (status = require_name(p)) || (status = read_sections(p)) || (status = check_together(p)) ||
-        (status = write_full(p, true, &p->config->full)) ||
-        (status = write_full(p, false, &p->config->stored)))
+        (status = write_full(p, false, &p->config->full)) ||
+        (status = write_full(p, true, &p->config->stored)))
         return status;
     for (int i = 0; !status && i < N_SECTION; i++)
         status = expand_paths(p, &p->section[i]);

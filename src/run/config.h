@@ -11,9 +11,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum { EM_MINIBATCH_FAST, EM_MINIBATCH_BY_PARTS };
+
 typedef struct em_run_options {
     int64_t chains, shards, warmup, draws, thin, seed;
     double init_radius;
+    int minibatch_sums;
 } em_run_options;
 
 typedef struct em_stop_options {
@@ -33,7 +36,8 @@ typedef struct em_output_options {
 typedef struct em_config {
     char *path; /* as given */
     char *full; /* YAML with every default filled in, in a fixed order; parses to the same config */
-    char *stored; /* the same without output.file: what the file keeps of it, wherever it is put */
+    char *stored; /* what the file keeps of it: without output.file, and without run.shards where
+                     draws do not depend on it */
     em_plugin *plugin; /* that the model is in; NULL: a model of ours */
     const em_model_ops *model;
     void *model_options;
@@ -71,5 +75,8 @@ typedef struct em_section {
 enum { EM_N_SECTION = 6 };
 
 void em_config_sections(const em_config *config, em_section section[EM_N_SECTION]); /* Local. */
+
+/* Whether draws depend on run.shards: only the sums of minibatches may, by rounding. Local. */
+bool em_config_shards_matter(const em_config *config);
 
 #endif

@@ -4,12 +4,15 @@
 #include <math.h>
 #include <stddef.h>
 
+static const char *const minibatch_sums[] = {"fast", "by_parts", NULL};
+
 #define AT(member) offsetof(em_run_options, member)
 const em_field em_run_fields[] = {
     {"chains", EM_FIELD_INT, AT(chains), 1, 1e6, "4", NULL, NULL,
      "chains, dealt to the ranks (or groups of ranks)"},
     {"shards", EM_FIELD_INT, AT(shards), 1, 1e6, "1", NULL, NULL,
-     "ranks that share the data of one chain, each holding a part of it"},
+     "ranks that share the data of one chain, each holding a part of it; the draws are the same on "
+     "any number of them, but for rounding with fast minibatch_sums"},
     {"warmup", EM_FIELD_INT, AT(warmup), 0, 1e9, "auto", NULL, "auto",
      "iterations of adaptation before the draws; auto: as many as hmc and nuts need, at most 950; "
      "1000 for the others"},
@@ -20,6 +23,11 @@ const em_field em_run_fields[] = {
      "of all random numbers; the same seed gives the same draws on any number of ranks"},
     {"init_radius", EM_FIELD_REAL, AT(init_radius), 0, 1e6, "2", NULL, NULL,
      "chains start uniformly in [-init_radius, init_radius] on the unconstrained scale"},
+    {"minibatch_sums", EM_FIELD_CHOICE, AT(minibatch_sums), 0, 0, "fast", minibatch_sums, NULL,
+     "by_parts: sums over minibatches too have the same bits on any number of shards, which takes "
+     "up "
+     "to ten times as long where they have few rows; fast: the rows are the same, sums are "
+     "rounded"},
     {NULL, EM_FIELD_BOOL, 0, 0, 0, NULL, NULL, NULL, NULL}};
 #undef AT
 

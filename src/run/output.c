@@ -246,7 +246,7 @@ static em_status put_attributes(em_output *output)
         status = em_writer_put_text(writer, texts[i].name, texts[i].text);
     if (!status)
         status = em_writer_put_int(writer, "seed", config->run.seed);
-    if (!status)
+    if (!status && !(output->created.reproducible && !em_config_shards_matter(config)))
         status = em_writer_put_int(writer, "shards", config->run.shards);
     if (!status)
         status = em_writer_put_int(writer, "tuning_steps", output->plan.warmup);

@@ -49,6 +49,8 @@ em_status em_engine_load(em_engine *engine)
     if (!status)
         status = em_same_data(engine->model);
     if (!status)
+        status = em_agree(em_model_summarise(engine->model, engine->grid));
+    if (!status)
         warn_of_minibatch(engine);
     return status;
 }
@@ -86,6 +88,8 @@ em_status em_engine_create_chains(em_engine *engine)
         config->sampler->n_extra ? config->sampler->n_extra(config->sampler_options, dim) : 0;
     em_status status = em_target_create(engine->model, engine->grid, n_chain, &engine->target);
 
+    if (!status && config->run.minibatch_sums == EM_MINIBATCH_BY_PARTS)
+        status = em_target_sum_by_parts(engine->target);
     if (!status)
         status = em_block_create(em_grid_first_chain(engine->grid), n_chain, dim, n_extra,
                                  &engine->block);

@@ -2,33 +2,165 @@
 
 #include "base/fault.h"
 #include "base/memory.h"
+#include "math/binned.h"
 #include "math/rng.h"
 
 #include <string.h>
+
+/*
+ * Sums over the parts of the data, on all shards, that depend neither on their order nor on how
+ * they are dealt (math/binned.h). The last of the n numbers counts the shards that failed, so that
+ * one message carries both.
+ */
+typedef struct sums {
+    int64_t n;    /* a multiple of 8 */
+    double *part; /* [n] what one part adds; in the end the sums */
+    double *bins; /* [em_binned_size(n)] */
+} sums;
 
 struct em_target {
     em_model *model;
     const em_grid *grid;
     int64_t evaluations;
-    double *sums; /* [n_chain][stride + 1] likelihood gradient and value, to be summed over shards;
-                     and one more, of the shards that failed */
+    sums likelihood; /* room for [n_chain][stride] gradients, then [n_chain] values */
+    sums metric;     /* room for a metric and its derivative, since they were asked for */
     int64_t *chosen; /* [em_integers_room(rows.total)] a minibatch */
     uint64_t *taken; /* [rows.total / 64 + 1] bits: those already in it */
+    /* Where minibatches are summed part by part: their rows in the order of the parts, and how many
+     * rows are in the parts up to each. */
+    int64_t *grouped, *end;
 };
+
+/* ---------------------------------------------------------------- sums over parts and shards */
+
+static em_status sums_create(int64_t n, sums *out)
+{
+    em_status status;
+
+    out->n = em_stride(n + 1);
+    status = em_allocate(out->n, sizeof(double), &out->part);
+    if (!status)
+        status = em_allocate_doubles(em_binned_size(out->n), &out->bins);
+    return status;
+}
+
+static void sums_destroy(sums *s)
+{
+    em_release(&s->part);
+    em_release(&s->bins);
+}
+
+/* The first n numbers of the room that `whole` has, cleared. */
+static sums sums_begin(const sums *whole, int64_t n)
+{
+    const sums s = {em_stride(n + 1), whole->part, whole->bins};
+
+    memset(s.part, 0, (size_t)s.n * sizeof *s.part);
+    em_binned_clear(s.n, s.bins);
+    return s;
+}
+
+/* Leaves the sums of all shards (grid NULL: of this one) in s->part; all of them fail when one has.
+ * Collective over the ranks of a group. */
+static em_status sums_end(const sums *s, const em_grid *grid, em_status status)
+{
+    s->part[s->n - 1] = status < 0;
+    em_binned_add(s->n, s->part, s->bins);
+    if (grid)
+        em_grid_sum_binned(grid, s->n, s->bins);
+    em_binned_values(s->n, s->bins, s->part);
+    return s->part[s->n - 1] != 0 ? em_grid_share_failure(grid, status) : EM_OK;
+}
+
+/* What sums_end leaves where all data are one part, on one rank. */
+static em_status sums_of_one(const sums *s, em_status status)
+{
+    em_binned_single(s->n, s->part);
+    return status < 0 ? status : EM_OK;
+}
+
+static bool is_one_part(const em_target *target)
+{
+    return em_grid_n_shard(target->grid) == 1 &&
+           target->model->rows.total <= target->model->rows.part;
+}
+
+/* The part of this shard that begins at `first`. */
+static em_rows part_at(const em_share *share, int64_t first)
+{
+    const int64_t left = share->count - first;
+
+    return (em_rows){.count = left < share->part ? left : share->part, .first = first};
+}
+
+/* ---------------------------------------------------------------- what a model keeps of all rows
+ */
+
+static em_status summarise_piece(em_model *model, const em_grid *grid, int64_t piece,
+                                 const sums *all)
+{
+    const sums s = sums_begin(all, model->piece_size);
+    em_status status;
+
+    for (int64_t first = 0; first < model->rows.count; first += model->rows.part) {
+        const em_rows rows = part_at(&model->rows, first);
+        model->ops->add_summary(model, piece, &rows, s.part);
+        em_binned_add(s.n, s.part, s.bins);
+    }
+    status = sums_end(&s, grid, EM_OK);
+    if (!status)
+        model->ops->take_summary(model, piece, s.part);
+    return status;
+}
+
+/* What a model of somebody else may have wrong. */
+static em_status check_share(const em_model *model)
+{
+    const em_share *own = &model->rows;
+    const int64_t most = EM_BINNED_TERMS / 2 * own->part;
+
+    if (own->total == 0 ||
+        (own->part > 0 && own->total <= most && own->first >= 0 && own->count >= 0 &&
+         own->first + own->count <= own->total && (own->count == 0 || own->first % own->part == 0)))
+        return EM_OK;
+    return em_fail(
+        EM_EMODEL,
+        "model %s: a shard holds %lld observations from number %lld of %lld, in parts of "
+        "%lld: expected whole parts, %d at most",
+        model->ops->name, (long long)own->count, (long long)own->first, (long long)own->total,
+        (long long)own->part, EM_BINNED_TERMS / 2);
+}
+
+em_status em_model_summarise(em_model *model, const em_grid *grid)
+{
+    sums s = {0, NULL, NULL};
+    em_status status = check_share(model);
+
+    if (!status && model->n_piece > 0)
+        status = sums_create(model->piece_size, &s);
+    if (grid)
+        status = em_grid_share_failure(grid, status);
+    for (int64_t piece = 0; !status && piece < model->n_piece; piece++)
+        status = summarise_piece(model, grid, piece, &s);
+    sums_destroy(&s);
+    return status;
+}
+
+/* ---------------------------------------------------------------- the target */
 
 em_status em_target_create(em_model *model, const em_grid *grid, int64_t n_chain, em_target **out)
 {
+    const int64_t n = model->rows.total;
     em_target *target = NULL;
     em_status status = em_allocate(1, sizeof *target, &target);
 
     *out = NULL;
     if (!status)
-        status =
-            em_allocate(n_chain * (em_stride(model->dim) + 1) + 1, sizeof(double), &target->sums);
+        status = sums_create(n_chain * (em_stride(model->dim) + 1), &target->likelihood);
     if (!status)
-        status = em_allocate(em_integers_room(model->rows.total), sizeof(int64_t), &target->chosen);
+        status = em_allocate(em_integers_room(n), sizeof(int64_t), &target->chosen);
     if (!status)
-        status = em_allocate(model->rows.total / 64 + 1, sizeof(uint64_t), &target->taken);
+        status = em_allocate(n / 64 + 1, sizeof(uint64_t), &target->taken);
     if (status) {
         em_target_destroy(&target);
         return status;
@@ -42,9 +174,12 @@ em_status em_target_create(em_model *model, const em_grid *grid, int64_t n_chain
 void em_target_destroy(em_target **target)
 {
     if (*target) {
-        em_release(&(*target)->sums);
+        sums_destroy(&(*target)->likelihood);
+        sums_destroy(&(*target)->metric);
         em_release(&(*target)->chosen);
         em_release(&(*target)->taken);
+        em_release(&(*target)->grouped);
+        em_release(&(*target)->end);
     }
     em_release(target);
 }
@@ -63,51 +198,62 @@ static em_status add_prior(em_target *target, int64_t n_chain, const double *the
                                          gradient);
 }
 
-/* sums: the gradients, the values, and whether a shard has failed: one message. */
-static double *clear_sums(em_target *target, int64_t n_chain)
+static void add_sums(const em_target *target, int64_t n_chain, double scale, double *log_density,
+                     double *gradient)
 {
-    const int64_t stride = em_stride(target->model->dim);
+    const int64_t n = n_chain * em_stride(target->model->dim);
+    const double *sum = target->likelihood.part;
 
-    memset(target->sums, 0, (size_t)(n_chain * (stride + 1)) * sizeof(double));
-    return target->sums + n_chain * stride;
+    for (int64_t i = 0; i < n; i++)
+        gradient[i] += scale * sum[i];
+    for (int64_t c = 0; c < n_chain; c++)
+        log_density[c] += scale * sum[n + c];
 }
 
-/* Adds `scale` times the sums over all shards, unless a shard has failed: then all fail. */
-static em_status add_sums(em_target *target, em_status status, int64_t n_chain, double scale,
-                          double *log_density, double *gradient)
+/* The likelihood of every part of this shard, by itself. */
+static em_status add_parts(em_target *target, em_status status, int64_t n_chain,
+                           const double *theta, const sums *s)
 {
-    const int64_t stride = em_stride(target->model->dim);
-    const double *value = target->sums + n_chain * stride;
+    em_model *model = target->model;
+    const int64_t stride = em_stride(model->dim);
+    double *value = s->part + n_chain * stride;
 
-    target->sums[n_chain * (stride + 1)] = status < 0;
-    em_grid_sum_shards(target->grid, n_chain * (stride + 1) + 1, target->sums);
-    if (target->sums[n_chain * (stride + 1)] != 0)
-        return em_grid_share_failure(target->grid, status);
-    for (int64_t c = 0; c < n_chain; c++)
-        log_density[c] += scale * value[c];
-    for (int64_t i = 0; i < n_chain * stride; i++)
-        gradient[i] += scale * target->sums[i];
-    return EM_OK;
+    for (int64_t first = 0; status >= 0 && first < model->rows.count; first += model->rows.part) {
+        const em_rows rows = part_at(&model->rows, first);
+        status = model->ops->add_likelihood(model, n_chain, stride, theta, &rows, value, s->part);
+        if (!is_one_part(target))
+            em_binned_add(s->n, s->part, s->bins);
+    }
+    return status;
+}
+
+/* A model with a summary knows the likelihood of all observations, on every shard. */
+static em_status add_whole(em_target *target, int64_t n_chain, const double *theta,
+                           double *log_density, double *gradient)
+{
+    const em_rows all = {.count = target->model->rows.total};
+    const em_status status = target->model->ops->add_likelihood(
+        target->model, n_chain, em_stride(target->model->dim), theta, &all, log_density, gradient);
+
+    return status < 0 ? status : EM_OK;
 }
 
 em_status em_target_evaluate(em_target *target, int64_t n_chain, const double *theta,
                              double *log_density, double *gradient)
 {
-    const em_model_ops *ops = target->model->ops;
-    const int64_t stride = em_stride(target->model->dim);
-    const bool alone = em_grid_n_shard(target->grid) == 1;
+    const em_model *model = target->model;
     em_status status = add_prior(target, n_chain, theta, log_density, gradient);
 
-    if (alone && status >= 0 && ops->add_likelihood)
-        status =
-            ops->add_likelihood(target->model, n_chain, stride, theta, NULL, log_density, gradient);
-    if (alone)
+    if (model->rows.total == 0)
         return status < 0 ? status : EM_OK;
-    double *value = clear_sums(target, n_chain);
-    if (status >= 0 && ops->add_likelihood)
-        status =
-            ops->add_likelihood(target->model, n_chain, stride, theta, NULL, value, target->sums);
-    return add_sums(target, status, n_chain, 1, log_density, gradient);
+    if (model->n_piece > 0)
+        return status < 0 ? status : add_whole(target, n_chain, theta, log_density, gradient);
+    const sums s = sums_begin(&target->likelihood, n_chain * (em_stride(model->dim) + 1));
+    status = add_parts(target, status, n_chain, theta, &s);
+    status = is_one_part(target) ? sums_of_one(&s, status) : sums_end(&s, target->grid, status);
+    if (!status)
+        add_sums(target, n_chain, 1, log_density, gradient);
+    return status;
 }
 
 /* A distinct one of 0 .. last for each of the `count` last numbers (Floyd's sampling): all subsets
@@ -157,26 +303,105 @@ static int64_t choose(em_target *target, const em_minibatch *minibatch, int64_t 
     return em_grid_n_shard(target->grid) == 1 ? count : keep_own(target, count);
 }
 
+/* The minibatches of all chains at once: fast, but added in an order that depends on the number of
+ * shards. */
+static em_status sum_chosen(em_target *target, em_status status, const em_minibatch *minibatch,
+                            int64_t n_chain, const double *theta)
+{
+    em_model *model = target->model;
+    const int64_t stride = em_stride(model->dim), n = n_chain * stride, size = n + n_chain;
+    double *sum = target->likelihood.part;
+
+    memset(sum, 0, (size_t)size * sizeof *sum);
+    for (int64_t c = 0; status >= 0 && c < n_chain; c++) {
+        const em_rows rows = {.count = choose(target, minibatch, c), .index = target->chosen};
+        if (rows.count > 0)
+            status = model->ops->add_likelihood(model, 1, stride, theta + c * stride, &rows,
+                                                sum + n + c, sum + c * stride);
+    }
+    sum[size] = status < 0;
+    em_grid_sum_shards(target->grid, size + 1, sum);
+    return sum[size] != 0 ? em_grid_share_failure(target->grid, status) : EM_OK;
+}
+
+/* Puts the chosen rows into the order of the parts; within a part they keep theirs, which is the
+ * same on any number of shards. */
+static void group_by_part(em_target *target, int64_t count)
+{
+    const em_share *own = &target->model->rows;
+    const int64_t n_part = (own->count + own->part - 1) / own->part;
+    int64_t *end = target->end;
+
+    memset(end, 0, (size_t)(n_part + 1) * sizeof *end);
+    for (int64_t k = 0; k < count; k++)
+        end[target->chosen[k] / own->part + 1]++;
+    for (int64_t p = 1; p <= n_part; p++)
+        end[p] += end[p - 1]; /* so far, where the next part begins */
+    for (int64_t k = 0; k < count; k++)
+        target->grouped[end[target->chosen[k] / own->part]++] = target->chosen[k];
+}
+
+/* The minibatch of one chain, part by part. */
+static em_status add_chosen_parts(em_target *target, const em_minibatch *minibatch, int64_t chain,
+                                  const double *theta, double *value, const sums *s)
+{
+    em_model *model = target->model;
+    const int64_t stride = em_stride(model->dim), row = chain * stride;
+    const int64_t values = (value - s->part) / 8 * 8, count = choose(target, minibatch, chain);
+    em_status status = EM_OK;
+
+    group_by_part(target, count);
+    for (int64_t first = 0, p = 0; status >= 0 && first < count; first = target->end[p++]) {
+        const em_rows rows = {.count = target->end[p] - first, .index = target->grouped + first};
+        if (rows.count == 0)
+            continue;
+        status =
+            model->ops->add_likelihood(model, 1, stride, theta + row, &rows, value, s->part + row);
+        em_binned_add(stride, s->part + row, s->bins + em_binned_size(row));
+        em_binned_add(8, s->part + values, s->bins + em_binned_size(values));
+    }
+    return status;
+}
+
+static em_status sum_chosen_parts(em_target *target, em_status status,
+                                  const em_minibatch *minibatch, int64_t n_chain,
+                                  const double *theta)
+{
+    const int64_t n = n_chain * em_stride(target->model->dim);
+    const sums s = sums_begin(&target->likelihood, n + n_chain);
+
+    for (int64_t c = 0; status >= 0 && c < n_chain; c++)
+        status = add_chosen_parts(target, minibatch, c, theta, s.part + n + c, &s);
+    return sums_end(&s, target->grid, status);
+}
+
+em_status em_target_sum_by_parts(em_target *target)
+{
+    const em_share *own = &target->model->rows;
+    em_status status = em_allocate(em_integers_room(own->total), sizeof(int64_t), &target->grouped);
+
+    if (!status)
+        status = em_allocate(own->count / own->part + 2, sizeof(int64_t), &target->end);
+    return status;
+}
+
 em_status em_target_estimate(em_target *target, const em_minibatch *minibatch, int64_t n_chain,
                              const double *theta, double *log_density, double *gradient)
 {
-    const em_model_ops *ops = target->model->ops;
-    const int64_t stride = em_stride(target->model->dim), n = target->model->rows.total;
+    const int64_t n = target->model->rows.total;
     em_status status;
 
-    if (!ops->add_likelihood || minibatch->size >= n)
+    if (minibatch->size >= n)
         return em_target_evaluate(target, n_chain, theta, log_density, gradient);
     status = add_prior(target, n_chain, theta, log_density, gradient);
-    double *value = clear_sums(target, n_chain);
-    for (int64_t c = 0; status >= 0 && c < n_chain; c++) {
-        const em_rows rows = {choose(target, minibatch, c), target->chosen};
-        if (rows.count > 0)
-            status = ops->add_likelihood(target->model, 1, stride, theta + c * stride, &rows,
-                                         value + c, target->sums + c * stride);
-    }
-    return add_sums(target, status, n_chain, (double)n / (double)minibatch->size, log_density,
-                    gradient);
+    status = target->grouped ? sum_chosen_parts(target, status, minibatch, n_chain, theta)
+                             : sum_chosen(target, status, minibatch, n_chain, theta);
+    if (!status)
+        add_sums(target, n_chain, (double)n / (double)minibatch->size, log_density, gradient);
+    return status;
 }
+
+/* ---------------------------------------------------------------- the metric */
 
 static void mirror(int64_t n, double *matrix)
 {
@@ -185,31 +410,62 @@ static void mirror(int64_t n, double *matrix)
             matrix[j * n + i] = matrix[i * n + j];
 }
 
+/* Of the observations of this shard, part by part; a summary answers once, on the first shard. */
+static em_status sum_metric(em_target *target, em_status status, const double *theta,
+                            double *derivative, const sums *s)
+{
+    em_model *model = target->model;
+    const bool is_whole = model->n_piece > 0, is_first = em_grid_shard(target->grid) == 0;
+    const int64_t count = is_whole ? is_first : model->rows.count;
+
+    for (int64_t first = 0; status >= 0 && first < count; first += model->rows.part) {
+        const em_rows all = {.count = model->rows.total};
+        const em_rows rows = is_whole ? all : part_at(&model->rows, first);
+        status = model->ops->add_metric(model, false, &rows, theta, s->part, derivative);
+        em_binned_add(s->n, s->part, s->bins);
+    }
+    return sums_end(s, target->grid, status);
+}
+
+/* Adds the metric of the observations to that of the prior. */
+static em_status add_metric_of_rows(em_target *target, em_status status, const double *theta,
+                                    double *metric, double *derivative)
+{
+    const int64_t n = target->model->dim, square = n * n, cube = derivative ? n * square : 0;
+
+    if (!target->metric.part && !status)
+        status = sums_create(square + n * square, &target->metric);
+    if (!target->metric.part)
+        return status;
+    const sums s = sums_begin(&target->metric, square + cube);
+    status = sum_metric(target, status, theta, derivative ? s.part + square : NULL, &s);
+    for (int64_t i = 0; i < square; i++)
+        metric[i] += s.part[i];
+    for (int64_t i = 0; i < cube; i++)
+        derivative[i] += s.part[square + i];
+    return status;
+}
+
 em_status em_target_metric(em_target *target, const double *theta, double *metric,
                            double *derivative)
 {
     em_model *model = target->model;
-    const int64_t n = model->dim, n_derivative = derivative ? n * n * n : 0;
+    const int64_t n = model->dim, square = n * n, cube = derivative ? n * square : 0;
     em_status status;
 
     if (!model->ops->add_metric)
         return em_fail(EM_ECONFIG, "model %s has no metric, which Riemannian samplers need",
                        model->ops->name);
-    memset(metric, 0, (size_t)(n * n) * sizeof *metric);
+    memset(metric, 0, (size_t)square * sizeof *metric);
     if (derivative)
-        memset(derivative, 0, (size_t)n_derivative * sizeof *derivative);
-    status =
-        model->ops->add_metric(model, em_grid_shard(target->grid) == 0, theta, metric, derivative);
-    double failed = status < 0;
-    em_grid_sum_shards(target->grid, 1, &failed);
-    if (failed != 0)
-        return em_grid_share_failure(target->grid, status);
-    em_grid_sum_shards(target->grid, n * n, metric);
-    em_grid_sum_shards(target->grid, n_derivative, derivative);
+        memset(derivative, 0, (size_t)cube * sizeof *derivative);
+    status = model->ops->add_metric(model, true, NULL, theta, metric, derivative);
+    if (model->rows.total > 0)
+        status = add_metric_of_rows(target, status, theta, metric, derivative);
     mirror(n, metric);
-    for (int64_t k = 0; k < n_derivative; k += n * n)
+    for (int64_t k = 0; k < cube; k += square)
         mirror(n, derivative + k);
-    return EM_OK;
+    return status < 0 ? status : EM_OK;
 }
 
 const em_model *em_target_model(const em_target *target)

@@ -10,9 +10,24 @@
 
 typedef struct em_target em_target;
 
+/*
+ * Gives a model that has just been made its summary, the sums over all parts of the data, on all
+ * shards; of one without it only looks at the parts. To be called once, before a density is asked
+ * for. grid NULL: over this shard alone. Collective over the ranks of a group, which fail together.
+ * Errors: EM_EMEMORY, EM_EMODEL: parts that are none.
+ */
+em_status em_model_summarise(em_model *model, const em_grid *grid);
+
 /* For blocks of up to `n_chain` chains. `model` and `grid` outlive it. Local. */
 em_status em_target_create(em_model *model, const em_grid *grid, int64_t n_chain, em_target **out);
 void em_target_destroy(em_target **target);
+
+/*
+ * From now on minibatches are summed part by part too, so that their sums have the same bits on any
+ * number of shards; otherwise only their rows are the same, and sums differ by rounding. Local.
+ * Errors: EM_EMEMORY.
+ */
+em_status em_target_sum_by_parts(em_target *target);
 
 /*
  * log_density[c] and gradient[c][0..dim) of the posterior at theta[c], for all chains of the block

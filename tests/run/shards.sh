@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The posterior does not depend on run.shards: exact means of a minibatch sampler, and for every
-# sampler and model the draws of one shard on several, with rows that do not divide, one row,
-# and fewer rows than shards.
+# Draws do not depend on run.shards: exact means of a minibatch sampler, and for every sampler and
+# model the file of one shard on several, with rows that do not divide, one row, and fewer rows than
+# shards.
 # shellcheck source=tests/run/lib.sh disable=SC2317
 . "$(dirname "$0")/lib.sh"
 cd "$scratch" || exit 1
@@ -17,7 +17,8 @@ run() { # SHARDS FILE CONFIG SETTING...
 
 # ---- exact means: rows y = 0, 0, 9 at x = 1, prior variance 10. Every minibatch has the same
 # Hessian, so that the mean of Langevin dynamics is that of the posterior, 9 / (3 + 1/10), at any
-# step size.
+# step size. Three rows stay together; of 512 rows y = 0 and 88 rows y = 9, in parts of 256, two
+# shards have 512 and 88, three 256, 256 and 88: their mean is 792 / 600.1.
 
 cat >three.yaml <<'YAML'
 model: {name: linear, data: three.csv, intercept: false, prior_scale: 10}
@@ -27,59 +28,69 @@ run: {chains: 4, warmup: 100, draws: 3000}
 output: {file: three.h5}
 YAML
 three_rows() { printf '1,0\n1,0\n1,9\n' >three.csv; }
+many_rows() {
+    awk -v nines="$1" 'BEGIN { for (i = 0; i < 600; i++) print "1," (i < 600 - nines ? 0 : 9) }' \
+        >three.csv
+}
 another_share() { printf '1,0\n1,9\n1,9\n' >three.csv; } # as if one shard counted twice
 
-mean_is_exact() { # SHARDS SETTING...
-    local n=$1
-    shift
+mean_is_exact() { # MEAN SHARDS SETTING...
+    local mean=$1 n=$2
+    shift 2
     run "$n" three.h5 three.yaml "$@" || return 1
     "$emass" summary three.h5 --csv | tee /dev/stderr |
-        awk -F, 'NR == 2 { z = ($2 - 9 / 3.1) / $3; exit !(z < 4.5 && z > -4.5) }'
+        awk -F, -v mean="$mean" 'NR == 2 { z = ($2 - mean) / $3; exit !(z < 4.5 && z > -4.5) }'
 }
 
 three_rows
 for n in 1 2 3; do
     for how in '1 false' '2 true' '2 false' '3 true' '4 false'; do
         check "$n shards, minibatch ${how% *}, replacement ${how#* }: the exact mean" \
-            mean_is_exact "$n" sampler.minibatch="${how% *}" sampler.replacement="${how#* }" \
+            mean_is_exact 2.9032258 "$n" sampler.minibatch="${how% *}" sampler.replacement="${how#* }" \
             run.seed="$((n + 10 * ${how% *}))"
     done
 done
 another_share
-twin_fails() { ! mean_is_exact 2; }
+twin_fails() { ! mean_is_exact 2.9032258 2; }
 check 'other weights of the rows are found out' twin_fails
+for n in 2 3; do
+    for how in '20 false' '20 true' '599 false' '700 true'; do
+        many_rows 88
+        check "$n shards of 600 rows, minibatch ${how% *}, replacement ${how#* }: the exact mean" \
+            mean_is_exact 1.3197800 "$n" sampler.minibatch="${how% *}" \
+            sampler.replacement="${how#* }" sampler.step_size=0.001 run.seed="$((n + ${how% *}))"
+    done
+done
+many_twin_fails() {
+    many_rows 92 && ! mean_is_exact 1.3197800 2 sampler.minibatch=20 sampler.step_size=0.001
+}
+check 'four rows more of 9 are found out' many_twin_fails
 three_rows
 
-# ---- the same draws, up to the rounding of sums, for every sampler: a shard that evaluated another
-# minibatch, scale or number of rows would be far from that.
+# ---- the same file, byte for byte, for every sampler and model: gradients and metrics are summed by
+# parts of the data that do not know how many shards there are; those of minibatches where asked for.
+# 700 rows are parts of 256, 256 and 188.
 
-echo 2,3 >one.csv
 printf '2,0\n1,1\n' >labels.csv
+echo 2,3 >one.csv
+awk 'BEGIN { srand(2); for (i = 0; i < 600; i++) print rand(), rand(), 3 * rand() }' >table.csv
+awk 'BEGIN { srand(3); for (i = 0; i < 600; i++) print i % 2, 1 + int(9 * rand()) ":1" }' >sparse.txt
+
 config() { # MODEL
     cat >any.yaml <<YAML
 model: {$1}
 sampler: {name: hmc, step_size: 0.02}
-run: {chains: 3, warmup: 30, draws: 30}
+run: {chains: 3, warmup: 30, draws: 30, minibatch_sums: by_parts}
 output: {file: any.h5, flush_every: 10}
 YAML
-}
-
-numbers() { "$emass" summary "$1" --csv && "$emass" summary "$1" --csv --group sample_stats; }
-
-close() { # A B
-    paste -d, "$1" "$2" | awk -F, '
-        function far(a, b) { return !(a == b || (a - b) ^ 2 <= 1e-12 * (1 + a ^ 2)) }
-        NR > 1 { for (i = 2; i <= 4; i++) if (far($i, $(i + NF / 2))) { print; bad = 1 } }
-        END { exit NR < 2 || bad }'
 }
 
 same() { # SHARDS SETTING...
     local shards=$1 n
     shift
-    run 1 one.h5 any.yaml "$@" && numbers one.h5 >one.txt || return 1
+    run 1 one.h5 any.yaml "$@" || return 1
     for n in $shards; do
-        run "$n" many.h5 any.yaml "$@" && numbers many.h5 >many.txt && close one.txt many.txt ||
-            return 1
+        run "$n" many.h5 any.yaml "$@" && cmp one.h5 many.h5 || return 1
     done
 }
 
@@ -90,19 +101,68 @@ gradients_of() { # SAMPLER: settings
     esac
 }
 
-config 'name: logistic, n: 300, intercept: false'
+config 'name: logistic, n: 700, intercept: false'
 for sampler in $("$emass" list samplers | awk 'NR > 1 && /^  [a-z]/ { print $1 }'); do
     # shellcheck disable=SC2046 # words
-    check "$sampler: the same draws on 1, 2 and 3 shards" \
+    check "$sampler: one file on 1, 2 and 3 shards" \
         same '2 3' sampler.name="$sampler" $(gradients_of "$sampler" 30)
 done
-for model in 'name: linear, data: three.csv' 'name: eight_schools' 'name: normal_wishart, n: 7' \
-    'name: gaussian, dim: 3, gradient_noise: 1' 'name: banana, gradient_noise: 1' \
-    'name: linear, data: one.csv' 'name: logistic, data: labels.csv'; do
+check 'chains in groups of shards' same '2 4' run.chains=5
+check 'learned step size and mass' same '2 3' sampler.step_size=adapt run.warmup=200
+
+for model in 'name: linear, data: table.csv' 'name: eight_schools' \
+    'name: normal_wishart, n: 700' 'name: gaussian, dim: 3, gradient_noise: 1' \
+    'name: banana, gradient_noise: 1' 'name: linear, data: one.csv' \
+    'name: logistic, data: labels.csv' 'name: logistic, data: sparse.txt'; do
     config "$model"
     check "$model: hmc" same 4
     check "$model: sgld" same 3 sampler.name=sgld sampler.minibatch=1
-    check "$model: sghmc with replacement" same 4 sampler.name=sghmc sampler.minibatch=2 \
+    check "$model: sghmc with replacement" same 4 sampler.name=sghmc sampler.minibatch=9 \
         sampler.replacement=true
 done
+
+twin() { run 2 one.h5 any.yaml && run 2 many.h5 any.yaml run.seed=2 && ! cmp one.h5 many.h5; }
+check 'another seed gives another file' twin
+
+resumed() {
+    config 'name: logistic, n: 700, intercept: false'
+    run 1 one.h5 any.yaml && rm -f parts.h5* &&
+        run 2 parts.h5 any.yaml run.draws=10 &&
+        limited mpirun -n 3 "$emass" run any.yaml --quiet --resume --output parts.h5 \
+            --set run.shards=3 && cmp one.h5 parts.h5
+}
+check 'begun on 2 shards, gone on with on 3' resumed
+
+# ---- fast sums of minibatches: the same rows, and sums up to rounding; a shard that took other rows,
+# another scale or number of rows would be far from that.
+
+numbers() { "$emass" summary "$1" --csv && "$emass" summary "$1" --csv --group sample_stats; }
+
+close() { # A B
+    paste -d, "$1" "$2" | awk -F, '
+        function far(a, b) { return !(a == b || (a - b) ^ 2 <= 1e-12 * (1 + a ^ 2)) }
+        NR > 1 { for (i = 2; i <= 4; i++) if (far($i, $(i + NF / 2))) { print; bad = 1 } }
+        END { exit NR < 2 || bad }'
+}
+
+nearly_same() { # SHARDS SETTING...
+    local shards=$1 n
+    shift
+    run 1 one.h5 any.yaml "$@" && numbers one.h5 >one.txt || return 1
+    for n in $shards; do
+        run "$n" many.h5 any.yaml "$@" && numbers many.h5 >many.txt && close one.txt many.txt ||
+            return 1
+    done
+}
+
+for sampler in sgld sgnht sgrnphmc; do
+    check "$sampler: the same draws but for rounding" nearly_same '2 3' sampler.name=$sampler \
+        sampler.minibatch=30 sampler.step_size=0.002 run.minibatch_sums=fast
+done
+twin_is_far() {
+    run 1 one.h5 any.yaml sampler.name=sgld sampler.step_size=0.002 sampler.minibatch=30 && numbers one.h5 >one.txt &&
+        run 1 many.h5 any.yaml sampler.name=sgld sampler.step_size=0.002 sampler.minibatch=31 &&
+        numbers many.h5 >many.txt && ! close one.txt many.txt
+}
+check 'another minibatch is found out' twin_is_far
 finish

@@ -193,11 +193,9 @@ static em_status noisy_add_likelihood(em_model *base, int64_t n_chain, int64_t s
                                       double *gradient)
 {
     const noisy_model *model = (noisy_model *)base;
-    const int64_t count = rows ? rows->count : N_ROW;
-
     for (int64_t c = 0; c < n_chain; c++)
-        for (int64_t r = 0; r < count; r++) {
-            const double *b = model->b[rows ? rows->index[r] : r];
+        for (int64_t r = 0; r < rows->count; r++) {
+            const double *b = model->b[rows->index ? rows->index[r] : rows->first + r];
             for (int64_t i = 0; i < base->dim; i++) {
                 gradient[c * stride + i] += b[i];
                 log_density[c] += b[i] * (theta[c * stride + i] - model->law.law->mean[i]);
@@ -215,7 +213,7 @@ static inline noisy_model noisy_model_of(const gaussian_law *law, double size)
     noisy_model model = {.law = law_model_of(law)};
 
     model.law.base.ops = &noisy_ops;
-    model.law.base.rows = (em_share){N_ROW, 0, N_ROW};
+    model.law.base.rows = (em_share){.total = N_ROW, .part = N_ROW, .count = N_ROW};
     for (int64_t r = 0; r < N_ROW; r += 2)
         for (int64_t i = 0; i < law->dim; i++) {
             const em_stream stream = {7, 0, (uint64_t)i, EM_RNG_TEST};

@@ -342,7 +342,7 @@ START_TEST(a_refused_window_goes_on)
 {
     engine e;
 
-    open_engine("sampler: {name: hmc}\n"
+    open_engine("sampler: {name: hmc, leapfrog_steps: 5}\n"
                 "mass: {share: none, s_count: 50, init_buffer: 10, term_buffer: 10}\n"
                 "run: {warmup: 170}\n",
                 NONE, 1, &e);

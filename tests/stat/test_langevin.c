@@ -356,7 +356,7 @@ static em_status curve_add_likelihood(em_model *base, int64_t n_chain, int64_t s
 {
     const double b = sqrt(((curve_model *)base)->V * ROWS_PER_BATCH) / N_ROW;
 
-    for (int64_t c = 0; rows && c < n_chain; c++)
+    for (int64_t c = 0; rows->index && c < n_chain; c++)
         for (int64_t r = 0; r < rows->count; r++) {
             const double b_r = rows->index[r] % 2 ? b : -b;
             gradient[c * stride] += b_r;
@@ -395,7 +395,10 @@ typedef struct moments {
 static moments curve_moments(const char *sampler, double (*U)(double, double *), double V,
                              uint64_t seed, int64_t n_draw)
 {
-    curve_model model = {{.ops = &curve_ops, .dim = 1, .rows = {N_ROW, 0, N_ROW}}, U, V};
+    curve_model model = {
+        {.ops = &curve_ops, .dim = 1, .rows = {.total = N_ROW, .part = N_ROW, .count = N_ROW}},
+        U,
+        V};
     const em_noise noise = {EM_MASS_DIAG, 1, &model.V};
     double *f = calloc((size_t)(2 * N_CHAIN * n_draw), sizeof *f);
     em_mass *mass = NULL;
@@ -606,12 +609,12 @@ END_TEST
 /* ---- metrics ---- */
 
 /* G = diag(1.2 + sin(theta_i)) + w w^T, w_i = 0.6 cos(theta_i+1). */
-static em_status add_metric(em_model *base, bool prior, const double *theta, double *metric,
-                            double *derivative)
+static em_status add_metric(em_model *base, bool prior, const em_rows *rows, const double *theta,
+                            double *metric, double *derivative)
 {
     const int64_t n = base->dim;
 
-    (void)prior;
+    (void)prior, (void)rows;
     for (int64_t i = 0; i < n; i++) {
         metric[i * n + i] += 1.2 + sin(theta[i]);
         if (derivative)

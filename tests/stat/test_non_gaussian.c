@@ -174,13 +174,14 @@ static em_status add_prior(em_model *base, int64_t n_chain, int64_t stride, cons
     return EM_OK;
 }
 
-static em_status add_metric(em_model *base, bool prior, const double *theta, double *metric,
-                            double *derivative)
+static em_status add_metric(em_model *base, bool prior, const em_rows *rows, const double *theta,
+                            double *metric, double *derivative)
 {
     const shape_model *model = (shape_model *)base;
     const int64_t n = base->dim * base->dim;
     double G[4], dG[MOST_DIM][4] = {{0}};
 
+    (void)rows;
     model->shape->metric(theta, G, dG);
     for (int64_t i = 0; prior && i < n; i++)
         metric[i] += G[i];

@@ -31,12 +31,12 @@ static em_status add_prior(em_model *base, int64_t n_chain, int64_t stride, cons
 }
 
 /* G = [[3 + x^2, c(x)], [c(x), 3/2 + sin(y) 3/10]], c = 1 + tanh(x) 3/10 */
-static em_status add_metric(em_model *model, bool prior, const double *theta, double *metric,
-                            double *derivative)
+static em_status add_metric(em_model *model, bool prior, const em_rows *rows, const double *theta,
+                            double *metric, double *derivative)
 {
     const double x = theta[0], y = theta[1];
 
-    (void)model;
+    (void)model, (void)rows;
     if (!prior)
         return EM_OK;
     metric[0] += 3 + x * x;
@@ -234,12 +234,12 @@ END_TEST
 
 /* ---- where there is no metric ---- */
 
-static em_status add_metric_with_a_hole(em_model *model, bool prior, const double *theta,
-                                        double *metric, double *derivative)
+static em_status add_metric_with_a_hole(em_model *model, bool prior, const em_rows *rows,
+                                        const double *theta, double *metric, double *derivative)
 {
-    const em_status status = add_metric(model, prior, theta, metric, derivative);
+    const em_status status = add_metric(model, prior, rows, theta, metric, derivative);
 
-    if (theta[0] > 2)
+    if (prior && theta[0] > 2)
         metric[0] = -1;
     return status;
 }
@@ -336,7 +336,7 @@ static double temperature_in(const em_block *block, int64_t c, double whole)
     const double *p = block->momentum + c * block->stride;
     double G[DIM * DIM] = {0};
 
-    add_metric(NULL, true, block->theta + c * block->stride, G, NULL);
+    add_metric(NULL, true, NULL, block->theta + c * block->stride, G, NULL);
     G[2] *= whole;
     return (p[0] * p[0] * G[3] - 2 * p[0] * p[1] * G[2] + p[1] * p[1] * G[0]) /
            (G[0] * G[3] - G[2] * G[2]) / DIM;

@@ -126,11 +126,14 @@ static void add_prior(const setup *s, panel *p)
         EM_OK);
 }
 
+/* `rows` NULL: all of the shard. */
 static void add_likelihood(const setup *s, const em_rows *rows, panel *p)
 {
+    const em_rows all = {.count = s->model->rows.count};
+
     if (s->ops->add_likelihood)
-        ck_assert_int_eq(s->ops->add_likelihood(s->model, p->n_chain, p->stride, p->theta, rows,
-                                                p->log_density, p->gradient),
+        ck_assert_int_eq(s->ops->add_likelihood(s->model, p->n_chain, p->stride, p->theta,
+                                                rows ? rows : &all, p->log_density, p->gradient),
                          EM_OK);
 }
 
@@ -182,7 +185,7 @@ START_TEST(test_chains_are_independent)
 {
     static const int64_t all[N_ROW] = {3, 1, 4};
     setup s = make(&cases[_i], 0, 1);
-    const em_rows batch = {s.model->rows.count < 100 ? s.model->rows.count : 100, all};
+    const em_rows batch = {s.model->rows.count < 100 ? s.model->rows.count : 100, all, 0};
     panel whole = random_panel(MAX_CHAIN, s.model->dim, em_stride(s.model->dim), cases[_i].radius);
 
     for (int minibatch = 0; minibatch < 2; minibatch++) {
@@ -258,14 +261,53 @@ START_TEST(test_minibatches_add_up)
     for (int64_t i = 0; i < n; i++)
         index[i] = (7 * i + 3) % n;
     add_likelihood(&s, NULL, &a);
-    add_likelihood(&s, &(em_rows){n, NULL}, &d);
+    add_likelihood(&s, &(em_rows){.count = n}, &d);
     for (int64_t i = 0; n % 7 && i < n; i += 67)
-        add_likelihood(&s, &(em_rows){n - i < 67 ? n - i : 67, index + i}, &b);
+        add_likelihood(&s, &(em_rows){n - i < 67 ? n - i : 67, index + i, 0}, &b);
     check_same(&a, &d, s.model->dim);
     if (n % 7)
         check_same(&a, &b, s.model->dim);
     free(index);
     teardown(&s);
+}
+END_TEST
+
+/* Parts of whole tiles, one by one. */
+START_TEST(test_parts_add_up)
+{
+    setup s = make(&cases[_i], 0, 1);
+    const em_share share = s.model->rows;
+    panel a = random_panel(9, s.model->dim, em_stride(s.model->dim), cases[_i].radius), b = a;
+
+    add_likelihood(&s, NULL, &a);
+    for (int64_t i = 0; i < share.count; i += share.part) {
+        const int64_t left = share.count - i;
+        add_likelihood(&s, &(em_rows){.count = left < share.part ? left : share.part, .first = i},
+                       &b);
+    }
+    if (s.model->n_piece == 0)
+        check_same(&a, &b, s.model->dim);
+    teardown(&s);
+}
+END_TEST
+
+/* With X^T X and X^T y as with the rows themselves; not where there are more columns than rows. */
+START_TEST(test_linear_by_sums)
+{
+    static const em_model_context whole = {1, 0, 1, false};
+    setup rows = make(&cases[5], 0, 1), sums = make(&cases[5], 0, 1);
+    panel a = random_panel(9, rows.model->dim, em_stride(rows.model->dim), 1), b = a;
+
+    sums.ops->destroy(sums.model);
+    ck_assert_int_eq(sums.ops->create(sums.options, &whole, &sums.model), EM_OK);
+    ck_assert_int_eq(em_model_summarise(sums.model, NULL), EM_OK);
+    ck_assert_int_eq(rows.model->n_piece, 0);
+    ck_assert_int_eq(sums.model->n_piece, 3);
+    add_likelihood(&rows, NULL, &a);
+    add_likelihood(&sums, NULL, &b);
+    check_same(&a, &b, rows.model->dim);
+    teardown(&rows);
+    teardown(&sums);
 }
 END_TEST
 
@@ -607,11 +649,12 @@ START_TEST(test_gradient_noise)
     _Alignas(64) double theta[8] = {0.3}, gradient[8] = {0}, density = 0, squares = 0;
 
     ck_assert_int_eq(made.model->rows.count, N);
-    ck_assert_int_eq(made.ops->add_likelihood(made.model, 1, 8, theta, NULL, &density, gradient),
+    ck_assert_int_eq(made.ops->add_likelihood(made.model, 1, 8, theta, &(em_rows){.count = N},
+                                              &density, gradient),
                      EM_OK);
     ck_assert_double_eq_tol(gradient[0], 0, 1e-9);
     for (int64_t row = 0; row < N; row++) {
-        const em_rows one = {1, &row};
+        const em_rows one = {1, &row, 0};
         gradient[0] = 0;
         made.ops->add_likelihood(made.model, 1, 8, theta, &one, &density, gradient);
         squares += gradient[0] * gradient[0];
@@ -732,6 +775,8 @@ static Suite *models_suite(void)
     tcase_add_loop_test(every, test_gradient, 0, N_CASE);
     tcase_add_loop_test(every, test_chains_are_independent, 0, N_CASE);
     tcase_add_loop_test(every, test_shards_add_up, 0, N_CASE);
+    tcase_add_loop_test(every, test_parts_add_up, 0, N_CASE);
+    tcase_add_test(every, test_linear_by_sums);
     tcase_add_loop_test(every, test_minibatches_add_up, 0, N_CASE);
     tcase_add_loop_test(every, test_adds_without_allocating, 0, N_CASE);
     tcase_add_loop_test(every, test_variables, 0, N_CASE);
