@@ -167,7 +167,7 @@ def check_sentences(folder):
             "reached_max_treedepth": np.arange(4000).reshape(4, 1000) < 1},
         "E-BFMI below 0.3: 4 of 4": {"energy": np.cumsum(good, axis=1)},
         "R-hat above 1.01: 1 of 1": good + np.arange(4)[:, None],
-        "ESS below 100 per chain (400): 1 of 1": autoregressive(good, 0.99),
+        "ESS below 400: 1 of 1": autoregressive(good, 0.99),
         "Not finite: draws in 1 of 1 rows (1 of x)": place(good, math.inf),
         "Undefined (nan): R-hat or ESS of 1 of 1": np.zeros((4, 1000)),
     }
