@@ -11,10 +11,10 @@ run: {chains: 4, warmup: 1000, draws: 500}
 output: {save_unconstrained: true}
 YAML
 
-# The verdict of a run, with its smallest ESS.
+# The smallest ESS of a run; 0 where chains that never moved leave it undefined.
 ess() { # ARGUMENT...
     limited mpirun -n 2 "$emass" run run.yaml --progress none --output new.h5 --overwrite "$@" |
-        sed -nE 's/.*smallest ESS ([0-9]+).*/\1/p'
+        sed -nE 's/.*smallest ESS (undefined|[0-9]+).*/\1/; T; s/undefined/0/; p'
 }
 
 # Without any warmup of its own it samples like the earlier run, whose smallest of 60 bulk and tail
