@@ -210,7 +210,7 @@ check '100,000 parameters' wide
 
 job() { # NAME: converges, reports what it says, and is the same when verified on other ranks
     local said
-    said=$(limited "$emass" run "$project/jobs/$1.yaml" --output "$1.h5" 2>&1 | tail -n 1) &&
+    said=$(limited "$emass" run "$project/jobs/$1.yaml" --output "$1.h5" 2>&1 | grep converged:) &&
         echo "$said" && grep -q '^converged: .* 0 divergences' <<<"$said" &&
         limited mpirun -n 3 "$emass" verify "$1.h5" --folder "$project/jobs" --draws 20
 }
