@@ -103,6 +103,20 @@ def run_stan(metric, posterior, seed, warmup=1000):
     return Run(draws, steps[:, :-1000].sum(), steps[:, -1000:].sum(), warmup=warmup)
 
 
+class Rejected(ArithmeticError):
+    """A density that is not defined at a point, which nutpie goes around."""
+    is_recoverable = True
+
+
+def recoverable(log_prob_grad):
+    def wrapped(theta):
+        try:
+            return log_prob_grad(theta)
+        except RuntimeError as error:
+            raise Rejected(str(error)) from error
+    return wrapped
+
+
 def run_nutpie(posterior, seed):
     import nutpie
     import stanli
@@ -110,7 +124,7 @@ def run_nutpie(posterior, seed):
     model = stanli.bridgestan_model(stan_file=str(posterior.program), data=str(posterior.data))
     dim = model.param_unc_num()
     compiled = nutpie.compiled_pyfunc.from_pyfunc(
-        dim, lambda: gradients.log_prob_grad, lambda *_: lambda theta: {"theta": theta},
+        dim, lambda: recoverable(gradients.log_prob_grad), lambda *_: lambda theta: {"theta": theta},
         [np.dtype("float64")], [(dim,)], ["theta"])
     trace = nutpie.sample(compiled, chains=N_CHAIN, seed=seed, cores=1, progress_bar=False)
     theta = np.asarray(trace.posterior["theta"])
