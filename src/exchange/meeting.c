@@ -587,8 +587,14 @@ int64_t em_course_next_meeting(const em_course *course)
 
 em_status em_course_meet(em_adapt *adapt, em_block *block, int64_t done)
 {
-    if (done != em_course_next_meeting(&adapt->course) || adapt->course.stage == EM_STAGE_DRAW)
-        return EM_OK;
-    return adapt->course.stage == EM_STAGE_ARRIVE ? end_window(adapt, block, done)
-                                                  : end_stage(adapt, done);
+    const em_course *course = &adapt->course;
+    em_status status = EM_OK;
+
+    if (course->stage == EM_STAGE_ARRIVE && done == course->window)
+        status = end_window(adapt, block, done);
+    /* A short warmup has no iterations to tune in. */
+    if (!status && course->stage != EM_STAGE_ARRIVE && course->stage != EM_STAGE_DRAW &&
+        done == em_course_next_meeting(course))
+        status = end_stage(adapt, done);
+    return status;
 }
