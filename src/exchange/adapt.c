@@ -299,7 +299,7 @@ em_status em_adapt_begin_with(em_adapt *adapt, const double *inverse, double ste
         }
     }
     adapt->has_step = true;
-    if (adapt->course.runs && adapt->course.plan.climbs && !isnan(time)) {
+    if (adapt->course.runs && adapt->course.plan.learned && !isnan(time)) {
         adapt->course.drawn.time = time;
         adapt->course.drawn.jitter = jitter;
     }

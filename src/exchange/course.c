@@ -11,7 +11,8 @@ em_course_plan em_course_plan_create(int64_t warmup, const em_trajectory *drawn)
 {
     const bool timed = drawn->kind == EM_TRAJECTORY_TIME, learned = timed && isnan(drawn->time);
     em_course_plan plan = {.given = warmup != INT64_MIN,
-                           .climbs = learned,
+                           .learned = learned,
+                           .climbs = learned && (warmup == INT64_MIN || warmup >= 6 * TUNE),
                            .time = learned ? first_time : drawn->time};
 
     if (!plan.given) {
@@ -23,7 +24,7 @@ em_course_plan em_course_plan_create(int64_t warmup, const em_trajectory *drawn)
     /* Room for two climbs where that leaves half of the iterations to arrive. */
     plan.warmup = warmup;
     plan.tune = warmup < 3 * TUNE ? warmup / 3 : TUNE;
-    plan.arrive = warmup - plan.tune - (learned && warmup >= 6 * TUNE ? 2 * TUNE : 0);
+    plan.arrive = warmup - plan.tune - (plan.climbs ? 2 * TUNE : 0);
     return plan;
 }
 

@@ -38,7 +38,8 @@ typedef struct em_course_plan {
     int64_t warmup; /* of all stages, at most or exactly */
     bool given;     /* exactly */
     double time;    /* of the first trajectories, in whitened units */
-    bool climbs;    /* that time is learned */
+    bool learned;   /* that time is learned */
+    bool climbs;    /* and there is room to try longer ones */
 } em_course_plan;
 
 /*
