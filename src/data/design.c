@@ -202,10 +202,24 @@ static em_status fill(const em_table *table, const em_table_options *options, in
     return status;
 }
 
+/* Rows that are dealt together: tiles of sparse data have entries enough, four for each column,
+ * that passes over the columns cost little beside them. */
+static int64_t tile_of(const em_table *table, bool standardise)
+{
+    const double entries = (double)table->start[table->n_row];
+    const double columns = (double)table->n_column * (double)table->n_row;
+
+    if (!stays_sparse(table, standardise) || !(entries > 0))
+        return EM_TILE_ROWS;
+    const double tiles = fmin(ceil(4 * columns / entries / EM_TILE_ROWS), (double)table->n_row);
+    return EM_TILE_ROWS * (tiles > 1 ? (int64_t)tiles : 1);
+}
+
 em_status em_design_create(const em_table *table, const em_table_options *options, int64_t shard,
                            int64_t n_shard, em_design **out)
 {
-    const em_share rows = em_deal_rows(table->n_row, EM_TILE_ROWS, shard, n_shard);
+    const em_share rows =
+        em_deal_rows(table->n_row, tile_of(table, options->standardise), shard, n_shard);
     em_status status;
 
     *out = NULL;

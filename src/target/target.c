@@ -50,13 +50,14 @@ static void sums_destroy(sums *s)
     em_release(&s->bins);
 }
 
-/* The first n numbers of the room that `whole` has, cleared. */
-static sums sums_begin(const sums *whole, int64_t n)
+/* The first n numbers of the room that `whole` has, cleared; no bins for the sum of one part. */
+static sums sums_begin(const sums *whole, int64_t n, bool is_one)
 {
     const sums s = {em_stride(n + 1), whole->part, whole->bins};
 
     memset(s.part, 0, (size_t)s.n * sizeof *s.part);
-    em_binned_clear(s.n, s.bins);
+    if (!is_one)
+        em_binned_clear(s.n, s.bins);
     return s;
 }
 
@@ -99,7 +100,7 @@ static em_rows part_at(const em_share *share, int64_t first)
 static em_status summarise_piece(em_model *model, const em_grid *grid, int64_t piece,
                                  const sums *all)
 {
-    const sums s = sums_begin(all, model->piece_size);
+    const sums s = sums_begin(all, model->piece_size, false);
     em_status status;
 
     for (int64_t first = 0; first < model->rows.count; first += model->rows.part) {
@@ -248,9 +249,10 @@ em_status em_target_evaluate(em_target *target, int64_t n_chain, const double *t
         return status < 0 ? status : EM_OK;
     if (model->n_piece > 0)
         return status < 0 ? status : add_whole(target, n_chain, theta, log_density, gradient);
-    const sums s = sums_begin(&target->likelihood, n_chain * (em_stride(model->dim) + 1));
+    const bool is_one = is_one_part(target);
+    const sums s = sums_begin(&target->likelihood, n_chain * (em_stride(model->dim) + 1), is_one);
     status = add_parts(target, status, n_chain, theta, &s);
-    status = is_one_part(target) ? sums_of_one(&s, status) : sums_end(&s, target->grid, status);
+    status = is_one ? sums_of_one(&s, status) : sums_end(&s, target->grid, status);
     if (!status)
         add_sums(target, n_chain, 1, log_density, gradient);
     return status;
@@ -368,7 +370,7 @@ static em_status sum_chosen_parts(em_target *target, em_status status,
                                   const double *theta)
 {
     const int64_t n = n_chain * em_stride(target->model->dim);
-    const sums s = sums_begin(&target->likelihood, n + n_chain);
+    const sums s = sums_begin(&target->likelihood, n + n_chain, false);
 
     for (int64_t c = 0; status >= 0 && c < n_chain; c++)
         status = add_chosen_parts(target, minibatch, c, theta, s.part + n + c, &s);
@@ -437,7 +439,7 @@ static em_status add_metric_of_rows(em_target *target, em_status status, const d
         status = sums_create(square + n * square, &target->metric);
     if (!target->metric.part)
         return status;
-    const sums s = sums_begin(&target->metric, square + cube);
+    const sums s = sums_begin(&target->metric, square + cube, false);
     status = sum_metric(target, status, theta, derivative ? s.part + square : NULL, &s);
     for (int64_t i = 0; i < square; i++)
         metric[i] += s.part[i];

@@ -56,6 +56,25 @@ static void write_table(char *path, int64_t n_row, int64_t n_column)
     fclose(file);
 }
 
+/* `entries` of the columns in every row, a one each. */
+static void write_sparse(char *path, int64_t n_row, int64_t n_column, int64_t entries)
+{
+    FILE *file = fopen(path, "w");
+
+    for (int64_t i = 0; file && i < n_row; i++) {
+        const em_stream stream = {2, (uint64_t)i, 0, EM_RNG_TEST};
+        const int64_t apart = n_column / entries;
+        fprintf(file, "%d", (int)(i % 2));
+        for (int64_t k = 0; k < entries; k++)
+            fprintf(file, " %lld:1",
+                    (long long)(1 + k * apart +
+                                (int64_t)em_uniform_below(&stream, (uint64_t)k, (uint64_t)apart)));
+        fprintf(file, "\n");
+    }
+    if (!file || fclose(file))
+        exit(EXIT_FAILURE);
+}
+
 /* Enough evaluations at a time for the clock. */
 static int64_t evaluations(int64_t n_row, int64_t n_column, int64_t n_chain)
 {
@@ -64,7 +83,8 @@ static int64_t evaluations(int64_t n_row, int64_t n_column, int64_t n_chain)
     return n < 1000 ? n : 1000;
 }
 
-static void bench(const setup *s, int64_t n_row, int64_t n_column, int64_t n_chain)
+static void bench(const setup *s, const char *kind, int64_t n_row, int64_t n_column,
+                  int64_t n_chain)
 {
     const em_stream stream = {1, 0, 0, EM_RNG_TEST};
     const em_rows all = {.count = s->model->rows.count};
@@ -92,9 +112,10 @@ static void bench(const setup *s, int64_t n_row, int64_t n_column, int64_t n_cha
         parts[r] = (now() - start) / (double)n;
     }
     const double a = median(whole), b = median(parts);
-    printf("{\"name\": \"logistic %lld x %lld, %lld chains: gradient by parts, against all rows in "
-           "one go\", \"value\": %.4g, \"unit\": \"us\", \"ratio\": %.3f}\n",
-           (long long)n_row, (long long)n_column, (long long)n_chain, 1e6 * b, b / a);
+    printf(
+        "{\"name\": \"logistic%s %lld x %lld, %lld chains: gradient by parts, against all rows in "
+        "one go\", \"value\": %.4g, \"unit\": \"us\", \"ratio\": %.3f}\n",
+        kind, (long long)n_row, (long long)n_column, (long long)n_chain, 1e6 * b, b / a);
     em_release(&theta);
     em_release(&gradient);
     em_target_destroy(&target);
@@ -148,12 +169,22 @@ int main(int argc, char **argv)
             write_table(path, rows[i], columns[j]);
             if (try_setup("logistic", settings, 0, 1, &s))
                 return EXIT_FAILURE;
-            bench(&s, rows[i], columns[j], 1);
-            bench(&s, rows[i], columns[j], CHAINS);
+            bench(&s, "", rows[i], columns[j], 1);
+            bench(&s, "", rows[i], columns[j], CHAINS);
             for (int64_t size = 100; size <= 1000 && size < rows[i]; size *= 10)
                 bench_minibatch(&s, rows[i], columns[j], size);
             teardown(&s);
         }
+    for (int i = 0; i < 2; i++) {
+        static const int64_t width[] = {100, 20000};
+        setup s;
+        write_sparse(path, 30000, width[i], 10);
+        if (try_setup("logistic", settings, 0, 1, &s))
+            return EXIT_FAILURE;
+        bench(&s, ", 10 entries in a row,", 30000, width[i], 1);
+        bench(&s, ", 10 entries in a row,", 30000, width[i], CHAINS);
+        teardown(&s);
+    }
     unlink(path);
     em_grid_destroy(&grid);
     em_world_stop();
