@@ -245,7 +245,7 @@ em_status em_target_evaluate(em_target *target, int64_t n_chain, const double *t
     const em_model *model = target->model;
     em_status status = add_prior(target, n_chain, theta, log_density, gradient);
 
-    if (model->rows.total == 0)
+    if (model->rows.total == 0 || !model->ops->add_likelihood)
         return status < 0 ? status : EM_OK;
     if (model->n_piece > 0)
         return status < 0 ? status : add_whole(target, n_chain, theta, log_density, gradient);
@@ -393,7 +393,7 @@ em_status em_target_estimate(em_target *target, const em_minibatch *minibatch, i
     const int64_t n = target->model->rows.total;
     em_status status;
 
-    if (minibatch->size >= n)
+    if (minibatch->size >= n || !target->model->ops->add_likelihood)
         return em_target_evaluate(target, n_chain, theta, log_density, gradient);
     status = add_prior(target, n_chain, theta, log_density, gradient);
     status = target->grouped ? sum_chosen_parts(target, status, minibatch, n_chain, theta)

@@ -614,7 +614,9 @@ static em_status add_metric(em_model *base, bool prior, const em_rows *rows, con
 {
     const int64_t n = base->dim;
 
-    (void)prior, (void)rows;
+    (void)rows;
+    if (!prior) /* no observation has a part in it */
+        return EM_OK;
     for (int64_t i = 0; i < n; i++) {
         metric[i * n + i] += 1.2 + sin(theta[i]);
         if (derivative)
