@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "emass/model.h"
 #include "model/list.h"
-#include "target/target.h"
+#include "posterior/posterior.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,9 +4,9 @@
 #include "base/memory.h"
 #include "math/rng.h"
 #include "par/world.h"
+#include "posterior/posterior.h"
 #include "run/output.h"
 #include "run/same.h"
-#include "target/target.h"
 
 #include <math.h>
 #include <popt.h>
@@ -24,7 +24,7 @@ typedef struct checker {
     const em_config *config;
     em_grid *grid;
     em_model *model;
-    em_target *target;
+    em_posterior *posterior;
     bool is_wrong;                              /* the gradient, somewhere */
     double *theta, *gradient, *moved, *scratch; /* [stride] each */
 } checker;
@@ -92,7 +92,7 @@ static void print_plan(const checker *check, const em_plan *plan)
 
 static em_status density(checker *check, const double *theta, double *gradient, double *value)
 {
-    return em_target_evaluate(check->target, 1, theta, value, gradient);
+    return em_posterior_evaluate(check->posterior, 1, theta, value, gradient);
 }
 
 /* |analytic - numeric| / (1 + |numeric|) of one component. */
@@ -214,7 +214,7 @@ static em_status load(checker *check, em_plan *plan)
     if (!status)
         status = em_output_width(config, check->model, &width);
     if (!status)
-        status = em_target_create(check->model, check->grid, 1, &check->target);
+        status = em_posterior_create(check->model, check->grid, 1, &check->posterior);
     if (!status)
         status = em_allocate(4 * em_stride(check->model->dim), sizeof(double), &check->theta);
     if (!status) {
@@ -245,7 +245,7 @@ static em_status check_config(const em_config *config)
     if (!status)
         status = time_gradient(&check);
     em_release(&check.theta);
-    em_target_destroy(&check.target);
+    em_posterior_destroy(&check.posterior);
     if (check.model)
         config->model->destroy(check.model);
     em_grid_destroy(&check.grid);

@@ -352,9 +352,9 @@ static em_status pool_medians(em_adapt *adapt, const double *chain_value, double
     return status;
 }
 
-static em_step_context context_of(const em_adapt *adapt, em_target *target, int64_t done)
+static em_step_context context_of(const em_adapt *adapt, em_posterior *posterior, int64_t done)
 {
-    return (em_step_context){.target = target,
+    return (em_step_context){.posterior = posterior,
                              .mass = adapt->chain_mass,
                              .step_size = adapt->chain_step,
                              .seed = adapt->seed,
@@ -365,10 +365,10 @@ static em_step_context context_of(const em_adapt *adapt, em_target *target, int6
 }
 
 /* Acceptance of one leapfrog step, the median of each pool. Collective; errors agreed. */
-static em_status probe(em_adapt *adapt, em_sampler *sampler, em_target *target,
+static em_status probe(em_adapt *adapt, em_sampler *sampler, em_posterior *posterior,
                        const em_block *block, int64_t done, double *pool_acceptance)
 {
-    const em_step_context context = context_of(adapt, target, done);
+    const em_step_context context = context_of(adapt, posterior, done);
     em_status status = em_agree(sampler->ops->probe(sampler, &context, block, adapt->probe));
 
     for (int64_t c = 0; c < adapt->n_local_chain; c++)
@@ -382,7 +382,7 @@ static em_status probe(em_adapt *adapt, em_sampler *sampler, em_target *target,
  * none every rank goes on until the slowest pool of the run is done, so that all meet equally
  * often.
  */
-static em_status search_step_size(em_adapt *adapt, em_sampler *sampler, em_target *target,
+static em_status search_step_size(em_adapt *adapt, em_sampler *sampler, em_posterior *posterior,
                                   const em_block *block, int64_t done)
 {
     double *acceptance = adapt->acceptance; /* free between meetings */
@@ -394,7 +394,7 @@ static em_status search_step_size(em_adapt *adapt, em_sampler *sampler, em_targe
     for (int64_t i = 0; i < adapt->n_pool; i++)
         adapt->pools[i].averaging.count = 0; /* its direction while searching: -1, 0 or 1 */
     for (int round = 0; !status && searching > 0 && round < 100; round++) {
-        status = probe(adapt, sampler, target, block, done, acceptance);
+        status = probe(adapt, sampler, posterior, block, done, acceptance);
         searching = 0;
         for (int64_t i = 0; !status && i < adapt->n_pool; i++) {
             em_pool *pool = &adapt->pools[i];
@@ -441,23 +441,24 @@ static em_status update_step_size(em_adapt *adapt)
 
 /* What follows a new mass: momenta and thermostats that belong to it, and a step size, unless an
  * earlier run has found the first one. Collective. */
-static em_status settle(em_adapt *adapt, em_sampler *sampler, em_target *target, em_block *block,
-                        int64_t done)
+static em_status settle(em_adapt *adapt, em_sampler *sampler, em_posterior *posterior,
+                        em_block *block, int64_t done)
 {
-    const em_step_context context = context_of(adapt, target, done);
+    const em_step_context context = context_of(adapt, posterior, done);
     em_status status = EM_OK;
 
     if (sampler->ops->refresh)
         status = em_agree(sampler->ops->refresh(sampler, &context, block));
     if (!status && !(adapt->has_step && done == 0))
-        status = search_step_size(adapt, sampler, target, block, done);
+        status = search_step_size(adapt, sampler, posterior, block, done);
     return status;
 }
 
 /* ---------------------------------------------------------------- E-step */
 
 /* The first centre is the mean of where the chains stand. */
-em_status em_adapt_start(em_adapt *adapt, em_sampler *sampler, em_target *target, em_block *block)
+em_status em_adapt_start(em_adapt *adapt, em_sampler *sampler, em_posterior *posterior,
+                         em_block *block)
 {
     em_status status = EM_OK;
 
@@ -481,7 +482,7 @@ em_status em_adapt_start(em_adapt *adapt, em_sampler *sampler, em_target *target
     if (!status && adapt->course.runs && learns(adapt) && !adapt->has_step)
         status = em_course_begin(adapt, block);
     if (!status)
-        status = settle(adapt, sampler, target, block, 0);
+        status = settle(adapt, sampler, posterior, block, 0);
     return status;
 }
 
@@ -527,7 +528,7 @@ void em_collect(em_adapt *adapt, const em_block *block, int64_t chain, bool subs
     }
 }
 
-em_status em_adapt_observe(em_adapt *adapt, em_target *target, const em_block *block,
+em_status em_adapt_observe(em_adapt *adapt, em_posterior *posterior, const em_block *block,
                            int64_t iteration)
 {
     em_status status = EM_OK;
@@ -544,7 +545,7 @@ em_status em_adapt_observe(em_adapt *adapt, em_target *target, const em_block *b
     if (iteration < adapt->schedule.first || iteration >= adapt->schedule.last)
         return EM_OK;
     if (adapt->noise)
-        status = em_gradient_noise_sample(adapt->noise, target, adapt->seed, iteration, block);
+        status = em_gradient_noise_sample(adapt->noise, posterior, adapt->seed, iteration, block);
     if (status || !learns(adapt))
         return status;
     const bool subsample = adapt->options->s_count_rule == EM_S_COUNT_INTERVAL &&
@@ -617,8 +618,8 @@ static void freeze(em_adapt *adapt)
         adapt->pools[i].step_size = em_dual_averaging_final(&adapt->pools[i].averaging);
 }
 
-em_status em_adapt_meet(em_adapt *adapt, em_sampler *sampler, em_target *target, em_block *block,
-                        int64_t done)
+em_status em_adapt_meet(em_adapt *adapt, em_sampler *sampler, em_posterior *posterior,
+                        em_block *block, int64_t done)
 {
     const double start = em_clock();
     em_status status = update_step_size(adapt);
@@ -638,7 +639,7 @@ em_status em_adapt_meet(em_adapt *adapt, em_sampler *sampler, em_target *target,
     if (!status && m_steps)
         status = m_step(adapt, done);
     if (!status && (publishes || m_steps))
-        status = settle(adapt, sampler, target, block, done);
+        status = settle(adapt, sampler, posterior, block, done);
     if (done == adapt->schedule.warmup)
         freeze(adapt);
     em_publish_to_chains(adapt);

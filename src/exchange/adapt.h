@@ -86,11 +86,12 @@ const em_noise *const *em_adapt_noise(const em_adapt *adapt);  /* NULL until the
 
 /* Finds a first step size, unless there is one, and a centre where the chains stand, and refreshes
  * what they carry. Collective. Errors: those of the sampler, agreed. */
-em_status em_adapt_start(em_adapt *adapt, em_sampler *sampler, em_target *target, em_block *block);
+em_status em_adapt_start(em_adapt *adapt, em_sampler *sampler, em_posterior *posterior,
+                         em_block *block);
 
 /* Adds what warmup iteration `iteration` (from 0) left in the block. Local, but that gradient noise
  * takes gradients of the target. Errors: EM_EMODEL. */
-em_status em_adapt_observe(em_adapt *adapt, em_target *target, const em_block *block,
+em_status em_adapt_observe(em_adapt *adapt, em_posterior *posterior, const em_block *block,
                            int64_t iteration);
 
 /* Iterations done at the next meeting after `done`; at most warmup. The same on all ranks. Local.
@@ -99,8 +100,8 @@ int64_t em_adapt_next_meeting(const em_adapt *adapt, int64_t done);
 
 /* The meeting after `done` iterations: one step-size update, and an M-step where one is due; at the
  * end of warmup everything is frozen. Collective. Errors: agreed. */
-em_status em_adapt_meet(em_adapt *adapt, em_sampler *sampler, em_target *target, em_block *block,
-                        int64_t done);
+em_status em_adapt_meet(em_adapt *adapt, em_sampler *sampler, em_posterior *posterior,
+                        em_block *block, int64_t done);
 
 /* Shows the whole state after `done` iterations, masses included, to a visitor, which saves or
  * replaces it; accumulators only while there is something to adapt. Collective. Errors: the

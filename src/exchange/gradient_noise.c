@@ -79,7 +79,7 @@ void em_gradient_noise_destroy(em_gradient_noise **out)
 }
 
 /* Its minibatches are those of chains that the run does not have, so that no kernel sees them. */
-static em_status evaluate(em_gradient_noise *self, em_target *target, uint64_t seed,
+static em_status evaluate(em_gradient_noise *self, em_posterior *posterior, uint64_t seed,
                           uint64_t evaluation, const em_block *block, double *gradient)
 {
     const em_minibatch minibatch = {.size = self->options->minibatch,
@@ -88,18 +88,18 @@ static em_status evaluate(em_gradient_noise *self, em_target *target, uint64_t s
                                     .first_chain = block->first_chain + em_grid_n_chain(self->grid),
                                     .evaluation = evaluation};
 
-    return em_target_estimate(target, &minibatch, block->n_chain, block->theta, self->log_density,
-                              gradient);
+    return em_posterior_estimate(posterior, &minibatch, block->n_chain, block->theta,
+                                 self->log_density, gradient);
 }
 
-em_status em_gradient_noise_sample(em_gradient_noise *self, em_target *target, uint64_t seed,
+em_status em_gradient_noise_sample(em_gradient_noise *self, em_posterior *posterior, uint64_t seed,
                                    int64_t iteration, const em_block *block)
 {
     const uint64_t first = 2 * (uint64_t)iteration;
-    em_status status = evaluate(self, target, seed, first, block, self->sample);
+    em_status status = evaluate(self, posterior, seed, first, block, self->sample);
 
     if (!status)
-        status = evaluate(self, target, seed, first + 1, block, self->other);
+        status = evaluate(self, posterior, seed, first + 1, block, self->other);
     for (int64_t c = 0; !status && c < self->n_chain; c++) {
         double *x = self->sample + c * self->stride;
         const double *y = self->other + c * self->stride;

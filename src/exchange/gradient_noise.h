@@ -21,7 +21,7 @@ em_status em_gradient_noise_create(const em_sampler_options *options, em_grid *g
 void em_gradient_noise_destroy(em_gradient_noise **noise); /* NULL-safe. */
 
 /* Takes one sample of every chain, with two gradients each. Local, but for the target. */
-em_status em_gradient_noise_sample(em_gradient_noise *noise, em_target *target, uint64_t seed,
+em_status em_gradient_noise_sample(em_gradient_noise *noise, em_posterior *posterior, uint64_t seed,
                                    int64_t iteration, const em_block *block);
 
 /* The last sample of chain c, [dim] of covariance V. Local. */

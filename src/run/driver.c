@@ -48,7 +48,7 @@ static void observe(em_engine *engine, int64_t iteration)
 
 static em_status step(em_engine *engine, int64_t iteration)
 {
-    const em_step_context context = {.target = engine->target,
+    const em_step_context context = {.posterior = engine->posterior,
                                      .thermostat_mass = em_adapt_thermostat_mass(engine->adapt),
                                      .mass = em_adapt_mass(engine->adapt),
                                      .step_size = em_adapt_step_size(engine->adapt),
@@ -61,7 +61,7 @@ static em_status step(em_engine *engine, int64_t iteration)
     if (status < 0)
         return status;
     if (iteration < engine->plan.warmup)
-        status = em_adapt_observe(engine->adapt, engine->target, engine->block, iteration);
+        status = em_adapt_observe(engine->adapt, engine->posterior, engine->block, iteration);
     else
         observe(engine, iteration);
     if (status >= 0)
@@ -228,8 +228,8 @@ static em_status pause_at(em_engine *engine)
 /* A meeting of the chains, at which warmup may end: *ended. Collective. */
 static em_status meet(em_engine *engine, bool *ended)
 {
-    em_status status =
-        em_adapt_meet(engine->adapt, engine->sampler, engine->target, engine->block, engine->done);
+    em_status status = em_adapt_meet(engine->adapt, engine->sampler, engine->posterior,
+                                     engine->block, engine->done);
 
     *ended = !status && em_adapt_warmup(engine->adapt) == engine->done;
     if (*ended) {
@@ -406,7 +406,7 @@ static em_status finish(em_engine *engine)
                           .seconds = em_clock() - engine->started});
     if (!status)
         status = em_place_forget_draws(engine->place);
-    engine->report->evaluations = em_target_evaluations(engine->target);
+    engine->report->evaluations = em_posterior_evaluations(engine->posterior);
     engine->report->seconds.total = em_clock() - engine->started;
     engine->report->seconds.checkpoint = engine->longest_checkpoint;
     em_adapt_seconds(engine->adapt, &engine->report->seconds.exchange,

@@ -17,7 +17,7 @@ typedef struct em_engine {
     em_mass_options mass; /* those of the config; the structure of an earlier run's mass */
     em_grid *grid;
     em_model *model;
-    em_target *target;
+    em_posterior *posterior;
     em_sampler *sampler;
     em_block *block;
     em_adapt *adapt;

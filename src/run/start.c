@@ -86,10 +86,11 @@ em_status em_engine_create_chains(em_engine *engine)
     const int64_t n_chain = em_grid_n_local_chain(engine->grid), dim = engine->model->dim;
     const int64_t n_extra =
         config->sampler->n_extra ? config->sampler->n_extra(config->sampler_options, dim) : 0;
-    em_status status = em_target_create(engine->model, engine->grid, n_chain, &engine->target);
+    em_status status =
+        em_posterior_create(engine->model, engine->grid, n_chain, &engine->posterior);
 
     if (!status && config->run.minibatch_sums == EM_MINIBATCH_BY_PARTS)
-        status = em_target_sum_by_parts(engine->target);
+        status = em_posterior_sum_by_parts(engine->posterior);
     if (!status)
         status = em_block_create(em_grid_first_chain(engine->grid), n_chain, dim, n_extra,
                                  &engine->block);
@@ -196,8 +197,8 @@ static em_status try_points(em_engine *engine, em_tries *tries)
                 "%g of the origin (see emass check)%s%s",
                 (long long)tries->lost, MOST_START_TRIES, engine->config->run.init_radius,
                 engine->model->rejections.count > 0 ? ": " : "", engine->model->rejections.first);
-        status = em_target_evaluate(engine->target, block->n_chain, block->theta,
-                                    block->log_density, block->gradient);
+        status = em_posterior_evaluate(engine->posterior, block->n_chain, block->theta,
+                                       block->log_density, block->gradient);
         if (!status)
             status = look(engine, tries, attempt);
     }
@@ -233,7 +234,8 @@ em_status em_engine_start_chains(em_engine *engine)
     em_block_destroy(&tries.best);
     em_release(&tries.left);
     status = em_agree(status);
-    return status ? status : em_adapt_start(engine->adapt, engine->sampler, engine->target, block);
+    return status ? status
+                  : em_adapt_start(engine->adapt, engine->sampler, engine->posterior, block);
 }
 
 void em_engine_destroy_chains(em_engine *engine)
@@ -247,5 +249,5 @@ void em_engine_destroy_chains(em_engine *engine)
     em_release(&engine->energies);
     em_release(&engine->divergent);
     em_release(&engine->unreported);
-    em_target_destroy(&engine->target);
+    em_posterior_destroy(&engine->posterior);
 }

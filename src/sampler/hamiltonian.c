@@ -41,16 +41,16 @@ static void copy_row(int64_t stride, const double *from, double *to)
     memcpy(to, from, (size_t)stride * sizeof *to);
 }
 
-void em_points_copy(const em_points *source, int64_t from, em_points *target, int64_t to)
+void em_points_copy(const em_points *source, int64_t from, em_points *posterior, int64_t to)
 {
     const int64_t stride = source->stride, i = from * stride, k = to * stride;
 
-    copy_row(stride, source->theta + i, target->theta + k);
-    copy_row(stride, source->momentum + i, target->momentum + k);
-    copy_row(stride, source->velocity + i, target->velocity + k);
-    copy_row(stride, source->gradient + i, target->gradient + k);
-    copy_row(stride, source->acceleration + i, target->acceleration + k);
-    target->log_density[to] = source->log_density[from];
+    copy_row(stride, source->theta + i, posterior->theta + k);
+    copy_row(stride, source->momentum + i, posterior->momentum + k);
+    copy_row(stride, source->velocity + i, posterior->velocity + k);
+    copy_row(stride, source->gradient + i, posterior->gradient + k);
+    copy_row(stride, source->acceleration + i, posterior->acceleration + k);
+    posterior->log_density[to] = source->log_density[from];
 }
 
 void em_hamiltonian_refresh(const em_step_context *context, const em_block *block,
@@ -104,14 +104,15 @@ CLONED static void drift(const em_points *points, int64_t n, const double *step_
     }
 }
 
-em_status em_hamiltonian_leap(em_target *target, int64_t n, const em_mass *const *mass,
+em_status em_hamiltonian_leap(em_posterior *posterior, int64_t n, const em_mass *const *mass,
                               const double *step_size, em_points *points)
 {
     em_status status;
 
     kick(points, n, step_size);
     drift(points, n, step_size);
-    status = em_target_evaluate(target, n, points->theta, points->log_density, points->gradient);
+    status =
+        em_posterior_evaluate(posterior, n, points->theta, points->log_density, points->gradient);
     if (status < 0)
         return status;
     em_mass_velocity(mass, n, points->gradient, points->acceleration);
@@ -157,8 +158,8 @@ em_status em_hamiltonian_probe(const em_step_context *context, const em_block *b
     em_hamiltonian_refresh(context, block, points);
     for (int64_t c = 0; c < block->n_chain; c++)
         acceptance[c] = em_hamiltonian_energy(points, c);
-    status = em_hamiltonian_leap(context->target, block->n_chain, context->mass, context->step_size,
-                                 points);
+    status = em_hamiltonian_leap(context->posterior, block->n_chain, context->mass,
+                                 context->step_size, points);
     for (int64_t c = 0; !status && c < block->n_chain; c++)
         acceptance[c] = fmin(1, exp(acceptance[c] - em_hamiltonian_energy(points, c)));
     return status;

@@ -29,7 +29,7 @@ em_status em_points_create(int64_t n, int64_t dim, em_points *out);
 void em_points_release(em_points *points); /* NULL members are fine. */
 
 /* Row `to` of one becomes row `from` of the other, which may be the same. */
-void em_points_copy(const em_points *source, int64_t from, em_points *target, int64_t to);
+void em_points_copy(const em_points *source, int64_t from, em_points *posterior, int64_t to);
 
 /* Rows 0 .. n_chain - 1 become where the chains of the block stand, with fresh p ~ N(0, M). */
 void em_hamiltonian_refresh(const em_step_context *context, const em_block *block,
@@ -37,7 +37,7 @@ void em_hamiltonian_refresh(const em_step_context *context, const em_block *bloc
 
 /* One leapfrog step of rows 0 .. n - 1, each with its own mass and (signed) step size. Errors:
  * those of the target. */
-em_status em_hamiltonian_leap(em_target *target, int64_t n, const em_mass *const *mass,
+em_status em_hamiltonian_leap(em_posterior *posterior, int64_t n, const em_mass *const *mass,
                               const double *step_size, em_points *points);
 
 /* H of a row; plus infinity where it is not a number. */

@@ -130,7 +130,7 @@ static em_status trajectory(hmc_sampler *s, const em_step_context *context, cons
     for (int64_t c = 0; c < n; c++)
         s->initial_energy[c] = em_hamiltonian_energy(&s->points, c);
     for (int64_t step = 0; status >= 0 && step < n_step; step++)
-        status = em_hamiltonian_leap(context->target, n, context->mass, s->step, &s->points);
+        status = em_hamiltonian_leap(context->posterior, n, context->mass, s->step, &s->points);
     return status < 0 ? status : EM_OK;
 }
 

@@ -91,7 +91,7 @@ static em_status prepare(em_metric *m, em_structure structure)
 
 /* One chain, and what is known of the density there, of all data. */
 typedef struct place {
-    em_target *target;
+    em_posterior *posterior;
     const em_mass *mass;
     const double *theta, *gradient;
     double log_density;
@@ -193,7 +193,7 @@ static em_status place_fisher(em_metric *m, const place *at)
     em_status status = prepare(m, EM_MASS_DENSE);
 
     if (!status)
-        status = em_target_metric(at->target, at->theta, m->scratch, m->derivative);
+        status = em_posterior_metric(at->posterior, at->theta, m->scratch, m->derivative);
     if (!status)
         status = em_cholesky(n, m->scratch, n);
     if (!status)
@@ -216,8 +216,8 @@ em_status em_metric_look(em_metric *metric, const em_step_context *context, cons
     if (metric->kind != EM_METRIC_DENSITY)
         return EM_OK;
     if (!is_whole)
-        return em_target_evaluate(context->target, block->n_chain, block->theta,
-                                  metric->log_density, metric->gradient);
+        return em_posterior_evaluate(context->posterior, block->n_chain, block->theta,
+                                     metric->log_density, metric->gradient);
     memcpy(metric->log_density, block->log_density, (size_t)block->n_chain * sizeof(double));
     memcpy(metric->gradient, block->gradient,
            (size_t)(block->n_chain * block->stride) * sizeof(double));
@@ -233,7 +233,7 @@ em_status em_metric_place(em_metric *metric, const em_step_context *context, con
         [EM_METRIC_DENSITY] = place_density,
         [EM_METRIC_FISHER] = place_fisher};
     const int64_t row = c * block->stride;
-    place at = {context->target, context->mass[c], block->theta + row, NULL, NAN};
+    place at = {context->posterior, context->mass[c], block->theta + row, NULL, NAN};
 
     if (metric->kind == EM_METRIC_DENSITY) {
         at.gradient = metric->gradient + row;

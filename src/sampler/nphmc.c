@@ -82,8 +82,8 @@ static em_status step(em_sampler *base, const em_step_context *context, em_block
     em_nose_poincare_start(flow, context, block);
     for (int64_t k = 0; !status && k < s->options->leapfrog_steps; k++) {
         em_nose_poincare_advance(flow, context);
-        status = em_target_evaluate(context->target, block->n_chain, flow->theta, flow->log_density,
-                                    flow->gradient);
+        status = em_posterior_evaluate(context->posterior, block->n_chain, flow->theta,
+                                       flow->log_density, flow->gradient);
         em_nose_poincare_finish(flow, context);
     }
     if (!status)

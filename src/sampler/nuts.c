@@ -398,7 +398,7 @@ static em_status nuts_step(em_sampler *base, const em_step_context *context, em_
         plant(s, context, block, c);
     while (n_moving > 0) {
         const em_status status =
-            em_hamiltonian_leap(context->target, n_moving, s->mass, s->step, &s->moving);
+            em_hamiltonian_leap(context->posterior, n_moving, s->mass, s->step, &s->moving);
         int64_t kept = 0;
         if (status < 0)
             return status;

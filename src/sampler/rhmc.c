@@ -112,7 +112,7 @@ static em_status start(rhmc_sampler *s, const em_step_context *context, const em
 {
     const int64_t row = c * block->stride;
     const size_t bytes = (size_t)block->stride * sizeof(double);
-    em_status status = em_riemann_place(s->riemann, context->target, block->theta + row);
+    em_status status = em_riemann_place(s->riemann, context->posterior, block->theta + row);
 
     memcpy(s->theta, block->theta + row, bytes);
     memcpy(s->gradient, block->gradient + row, bytes);
@@ -131,13 +131,14 @@ static em_status start(rhmc_sampler *s, const em_step_context *context, const em
 static em_status leap(rhmc_sampler *s, const em_step_context *context, double eps)
 {
     em_status status =
-        em_riemann_advance(s->riemann, context->target, eps, s->gradient, s->theta, s->momentum);
+        em_riemann_advance(s->riemann, context->posterior, eps, s->gradient, s->theta, s->momentum);
 
     if (!status)
-        status = em_target_evaluate(context->target, 1, s->theta, &s->log_density, s->gradient);
-    if (!status)
         status =
-            em_riemann_finish(s->riemann, context->target, eps, s->gradient, s->theta, s->momentum);
+            em_posterior_evaluate(context->posterior, 1, s->theta, &s->log_density, s->gradient);
+    if (!status)
+        status = em_riemann_finish(s->riemann, context->posterior, eps, s->gradient, s->theta,
+                                   s->momentum);
     return status;
 }
 

@@ -67,10 +67,11 @@ static void keep_diagonal(int64_t n, double *matrix)
 }
 
 /* G^-1, and with `whole` also its factor and derivatives. */
-static em_status evaluate(em_riemann *r, em_target *target, const double *theta, bool whole)
+static em_status evaluate(em_riemann *r, em_posterior *posterior, const double *theta, bool whole)
 {
     const int64_t n = r->dim;
-    em_status status = em_target_metric(target, theta, r->inverse, whole ? r->derivative : NULL);
+    em_status status =
+        em_posterior_metric(posterior, theta, r->inverse, whole ? r->derivative : NULL);
 
     if (status)
         return status;
@@ -84,10 +85,10 @@ static em_status evaluate(em_riemann *r, em_target *target, const double *theta,
     return em_invert_spd(n, r->inverse, n);
 }
 
-em_status em_riemann_place(em_riemann *r, em_target *target, const double *theta)
+em_status em_riemann_place(em_riemann *r, em_posterior *posterior, const double *theta)
 {
     const int64_t n = r->dim;
-    em_status status = evaluate(r, target, theta, true);
+    em_status status = evaluate(r, posterior, theta, true);
 
     if (!status)
         status = em_cholesky(n, r->factor, n);
@@ -174,7 +175,7 @@ static em_status solve_momentum(em_riemann *r, double eps, const double *g, doub
 }
 
 /* The first round finds the metric at theta, where it is placed. */
-static em_status solve_position(em_riemann *r, em_target *target, double eps, const double *p,
+static em_status solve_position(em_riemann *r, em_posterior *posterior, double eps, const double *p,
                                 double *theta)
 {
     double moved = INFINITY;
@@ -185,7 +186,7 @@ static em_status solve_position(em_riemann *r, em_target *target, double eps, co
         r->start[i] = theta[i] + eps / 2 * r->velocity[i];
     for (int64_t round = 0; !status && goes_on(r, round, moved); round++) {
         if (round > 0)
-            status = evaluate(r, target, theta, false);
+            status = evaluate(r, posterior, theta, false);
         velocity(r, p);
         for (int64_t i = 0; i < r->dim; i++)
             r->next[i] = r->start[i] + eps / 2 * r->velocity[i];
@@ -194,7 +195,7 @@ static em_status solve_position(em_riemann *r, em_target *target, double eps, co
     return status ? status : verdict(r, moved);
 }
 
-em_status em_riemann_advance(em_riemann *r, em_target *target, double eps, const double *g,
+em_status em_riemann_advance(em_riemann *r, em_posterior *posterior, double eps, const double *g,
                              double *theta, double *p)
 {
     em_status status;
@@ -202,8 +203,8 @@ em_status em_riemann_advance(em_riemann *r, em_target *target, double eps, const
     memcpy(r->before, theta, (size_t)r->dim * sizeof *theta);
     status = solve_momentum(r, eps, g, p);
     if (!status)
-        status = solve_position(r, target, eps, p, theta);
-    return status ? status : em_riemann_place(r, target, theta);
+        status = solve_position(r, posterior, eps, p, theta);
+    return status ? status : em_riemann_place(r, posterior, theta);
 }
 
 static bool same(int64_t n, const double *x, const double *y)
@@ -219,7 +220,7 @@ static bool same(int64_t n, const double *x, const double *y)
  * from the other end too: p_1/2 from p, then where it began. The first momentum follows from these
  * two without a solve.
  */
-static em_status see_way_back(em_riemann *r, em_target *target, double eps, const double *g,
+static em_status see_way_back(em_riemann *r, em_posterior *posterior, double eps, const double *g,
                               const double *theta, const double *p)
 {
     const size_t vector = (size_t)r->dim * sizeof *p, matrix = (size_t)r->dim * vector;
@@ -233,14 +234,14 @@ static em_status see_way_back(em_riemann *r, em_target *target, double eps, cons
         return status;
     memcpy(r->there, r->inverse, matrix);
     memcpy(r->back, theta, vector);
-    status = solve_position(r, target, -eps, r->half, r->back);
+    status = solve_position(r, posterior, -eps, r->half, r->back);
     memcpy(r->inverse, r->there, matrix);
     if (!status && !same(r->dim, r->back, r->before))
         status = EM_NONFINITE;
     return status;
 }
 
-em_status em_riemann_finish(em_riemann *r, em_target *target, double eps, const double *g,
+em_status em_riemann_finish(em_riemann *r, em_posterior *posterior, double eps, const double *g,
                             const double *theta, double *p)
 {
     const size_t vector = (size_t)r->dim * sizeof *p;
@@ -249,5 +250,5 @@ em_status em_riemann_finish(em_riemann *r, em_target *target, double eps, const 
     memcpy(r->start, p, vector);
     kick(r, eps, g, p);
     take(r, p);
-    return r->rounds == INT64_MIN ? see_way_back(r, target, eps, g, theta, p) : EM_OK;
+    return r->rounds == INT64_MIN ? see_way_back(r, posterior, eps, g, theta, p) : EM_OK;
 }

@@ -11,7 +11,7 @@
 #ifndef EM_SAMPLER_RIEMANN_H
 #define EM_SAMPLER_RIEMANN_H
 
-#include "target/target.h"
+#include "posterior/posterior.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,8 +36,8 @@ em_status em_riemann_create(int64_t dim, bool diagonal, int64_t rounds, em_riema
 void em_riemann_destroy(em_riemann **riemann);
 
 /* Evaluates metric and derivatives at theta. Errors: EM_NONFINITE where the metric is not positive
- * definite; those of em_target_metric. */
-em_status em_riemann_place(em_riemann *r, em_target *target, const double *theta);
+ * definite; those of em_posterior_metric. */
+em_status em_riemann_place(em_riemann *r, em_posterior *posterior, const double *theta);
 
 /* p <- p + scale L z: with p = 0 and scale 1, N(0, G). */
 void em_riemann_add_noise(const em_riemann *r, double scale, const double *z, double *p);
@@ -55,9 +55,9 @@ double em_riemann_kinetic(em_riemann *r, const double *p);
  * 2018 have the argument). Errors: EM_NONFINITE where a fixed point has not come to rest within
  * 1e-10 in 20 rounds, or the way back ends more than 1e-7 off; those of em_riemann_place.
  */
-em_status em_riemann_advance(em_riemann *r, em_target *target, double eps, const double *g,
+em_status em_riemann_advance(em_riemann *r, em_posterior *posterior, double eps, const double *g,
                              double *theta, double *p);
-em_status em_riemann_finish(em_riemann *r, em_target *target, double eps, const double *g,
+em_status em_riemann_finish(em_riemann *r, em_posterior *posterior, double eps, const double *g,
                             const double *theta, double *p);
 
 #endif

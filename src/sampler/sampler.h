@@ -11,7 +11,7 @@
 #include "emass/field.h"
 #include "emass/status.h"
 #include "mass/mass.h"
-#include "target/target.h"
+#include "posterior/posterior.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -76,7 +76,7 @@ typedef struct em_trajectory {
 
 /* What is fixed during an iteration. */
 typedef struct em_step_context {
-    em_target *target;
+    em_posterior *posterior;
     const em_mass *const *mass; /* [n_chain] */
     const double *step_size;    /* [n_chain] */
     uint64_t seed;

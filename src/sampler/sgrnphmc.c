@@ -121,7 +121,7 @@ static em_status draw(sgrnphmc_sampler *s, const em_step_context *context, em_bl
 {
     double *p = block->momentum + c * block->stride;
     em_status status =
-        em_riemann_place(s->riemann, context->target, block->theta + c * block->stride);
+        em_riemann_place(s->riemann, context->posterior, block->theta + c * block->stride);
 
     memset(p, 0, (size_t)block->stride * sizeof *p);
     if (!status)
@@ -164,14 +164,14 @@ static em_status leap(sgrnphmc_sampler *s, const em_step_context *context, const
     const double eps = context->step_size[c];
     const em_stochastic_options *options = &s->options->stochastic;
     em_status status =
-        em_riemann_advance(s->riemann, context->target, eps, s->gradient, s->theta, s->momentum);
+        em_riemann_advance(s->riemann, context->posterior, eps, s->gradient, s->theta, s->momentum);
 
     if (!status)
         status = em_stochastic_evaluate(options, context, block, options->leapfrog_steps, k, c, 1,
                                         s->theta, &s->log_density, s->gradient);
     if (!status)
-        status =
-            em_riemann_finish(s->riemann, context->target, eps, s->gradient, s->theta, s->momentum);
+        status = em_riemann_finish(s->riemann, context->posterior, eps, s->gradient, s->theta,
+                                   s->momentum);
     return status;
 }
 
@@ -232,7 +232,7 @@ static em_status advance(sgrnphmc_sampler *s, const em_step_context *context, em
     em_status status;
 
     load(s, block, c);
-    status = em_riemann_place(s->riemann, context->target, s->theta);
+    status = em_riemann_place(s->riemann, context->posterior, s->theta);
     for (int64_t k = 0; !status && k < options->leapfrog_steps; k++)
         status = inner_step(s, context, block, c, k);
     if (status < 0)

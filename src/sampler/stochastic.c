@@ -20,7 +20,8 @@ em_status em_stochastic_evaluate(const em_stochastic_options *options,
         .first_chain = block->first_chain + first,
         .evaluation = (uint64_t)(context->iteration * per_iteration + k)};
 
-    return em_target_estimate(context->target, &minibatch, n_chain, theta, log_density, gradient);
+    return em_posterior_estimate(context->posterior, &minibatch, n_chain, theta, log_density,
+                                 gradient);
 }
 
 void em_stochastic_normals(const em_step_context *context, const em_block *block,

@@ -24,7 +24,7 @@ enum { DIM = 50 };
 /* ---------------------------------------------------------------- quality of the mass */
 
 /* The precision of the target, column by column from the gradient: A e_j = g(0) - g(e_j). */
-static void precision_of(em_target *target, double *a)
+static void precision_of(em_posterior *posterior, double *a)
 {
     const int64_t stride = em_stride(DIM);
     double *theta = NULL, *at_zero = NULL, *gradient = NULL, value;
@@ -32,10 +32,10 @@ static void precision_of(em_target *target, double *a)
     require(em_allocate(stride, sizeof(double), &theta));
     require(em_allocate(stride, sizeof(double), &at_zero));
     require(em_allocate(stride, sizeof(double), &gradient));
-    require(em_target_evaluate(target, 1, theta, &value, at_zero));
+    require(em_posterior_evaluate(posterior, 1, theta, &value, at_zero));
     for (int64_t j = 0; j < DIM; j++) {
         theta[j] = 1;
-        require(em_target_evaluate(target, 1, theta, &value, gradient));
+        require(em_posterior_evaluate(posterior, 1, theta, &value, gradient));
         theta[j] = 0;
         for (int64_t i = 0; i < DIM; i++)
             a[i * DIM + j] = at_zero[i] - gradient[i];
@@ -73,7 +73,7 @@ static int64_t warm_up(int64_t n_chain, uint64_t seed, int64_t *iteration, doubl
     em_config *config = NULL;
     em_grid *grid = NULL;
     em_model *model = NULL;
-    em_target *target = NULL;
+    em_posterior *posterior = NULL;
     em_block *block = NULL;
     em_sampler *sampler = NULL;
     em_adapt *adapt = NULL;
@@ -86,12 +86,12 @@ static int64_t warm_up(int64_t n_chain, uint64_t seed, int64_t *iteration, doubl
     config->mass.init_buffer = config->mass.term_buffer = warmup / 16;
     require(em_grid_create(n_chain, 1, &grid));
     require(config->model->create(config->model_options, &context, &model));
-    require(em_target_create(model, grid, n_chain, &target));
+    require(em_posterior_create(model, grid, n_chain, &posterior));
     require(em_block_create(0, n_chain, DIM, 0, &block));
     require(config->sampler->create(config->sampler_options, n_chain, DIM, &sampler));
     require(em_adapt_create(&config->mass, config->sampler, config->sampler_options, grid, DIM,
                             warmup, seed, &adapt));
-    precision_of(target, a);
+    precision_of(posterior, a);
     for (int64_t c = 0; c < n_chain; c++) {
         const em_stream stream = {seed, (uint64_t)c, 0, EM_RNG_INIT};
         double *theta = block->theta + c * block->stride;
@@ -99,19 +99,20 @@ static int64_t warm_up(int64_t n_chain, uint64_t seed, int64_t *iteration, doubl
         for (int64_t i = 0; i < DIM; i++)
             theta[i] = 4 * theta[i] - 2;
     }
-    require(em_target_evaluate(target, n_chain, block->theta, block->log_density, block->gradient));
-    require(em_adapt_start(adapt, sampler, target, block));
+    require(em_posterior_evaluate(posterior, n_chain, block->theta, block->log_density,
+                                  block->gradient));
+    require(em_adapt_start(adapt, sampler, posterior, block));
     for (int64_t t = 0, meeting = em_adapt_next_meeting(adapt, 0); t < warmup;) {
-        const em_step_context step = {.target = target,
+        const em_step_context step = {.posterior = posterior,
                                       .mass = em_adapt_mass(adapt),
                                       .step_size = em_adapt_step_size(adapt),
                                       .seed = seed,
                                       .iteration = t};
         require(sampler->ops->step(sampler, &step, block));
-        require(em_adapt_observe(adapt, target, block, t++));
+        require(em_adapt_observe(adapt, posterior, block, t++));
         if (t < meeting)
             continue;
-        require(em_adapt_meet(adapt, sampler, target, block, t));
+        require(em_adapt_meet(adapt, sampler, posterior, block, t));
         meeting = em_adapt_next_meeting(adapt, t);
         if (em_adapt_n_m_step(adapt) > n_window) {
             iteration[n_window] = t;
@@ -121,7 +122,7 @@ static int64_t warm_up(int64_t n_chain, uint64_t seed, int64_t *iteration, doubl
     em_adapt_destroy(&adapt);
     sampler->ops->destroy(sampler);
     em_block_destroy(&block);
-    em_target_destroy(&target);
+    em_posterior_destroy(&posterior);
     config->model->destroy(model);
     em_grid_destroy(&grid);
     em_config_destroy(&config);

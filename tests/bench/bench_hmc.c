@@ -8,9 +8,9 @@
 #include "model/list.h"
 #include "par/grid.h"
 #include "par/world.h"
+#include "posterior/posterior.h"
 #include "run/config.h"
 #include "sampler/sampler.h"
-#include "target/target.h"
 
 #include <string.h>
 
@@ -20,7 +20,7 @@ static em_grid *grid;
 typedef struct bench {
     em_config *config;
     em_model *model;
-    em_target *target;
+    em_posterior *posterior;
     em_sampler *sampler;
     em_block *block;
     em_mass *mass;
@@ -36,7 +36,7 @@ static void open_bench(const char *yaml, int64_t n_chain, em_structure structure
     memset(b, 0, sizeof *b);
     require(em_config_parse("bench.yaml", yaml, 0, NULL, &b->config));
     require(b->config->model->create(b->config->model_options, &context, &b->model));
-    require(em_target_create(b->model, grid, n_chain, &b->target));
+    require(em_posterior_create(b->model, grid, n_chain, &b->posterior));
     require(em_block_create(0, n_chain, b->model->dim, 0, &b->block));
     require(b->config->sampler->create(b->config->sampler_options, n_chain, b->model->dim,
                                        &b->sampler));
@@ -45,8 +45,8 @@ static void open_bench(const char *yaml, int64_t n_chain, em_structure structure
         b->masses[c] = b->mass;
         b->steps[c] = 1e-3;
     }
-    require(em_target_evaluate(b->target, n_chain, b->block->theta, b->block->log_density,
-                               b->block->gradient));
+    require(em_posterior_evaluate(b->posterior, n_chain, b->block->theta, b->block->log_density,
+                                  b->block->gradient));
 }
 
 static void close_bench(bench *b)
@@ -54,7 +54,7 @@ static void close_bench(bench *b)
     b->sampler->ops->destroy(b->sampler);
     em_mass_destroy(&b->mass);
     em_block_destroy(&b->block);
-    em_target_destroy(&b->target);
+    em_posterior_destroy(&b->posterior);
     b->config->model->destroy(b->model);
     em_config_destroy(&b->config);
 }
@@ -62,7 +62,7 @@ static void close_bench(bench *b)
 static void iterate(void *data)
 {
     bench *b = data;
-    const em_step_context context = {.target = b->target,
+    const em_step_context context = {.posterior = b->posterior,
                                      .mass = b->masses,
                                      .step_size = b->steps,
                                      .seed = 1,
@@ -75,8 +75,8 @@ static void evaluate(void *data)
 {
     bench *b = data;
 
-    require(em_target_evaluate(b->target, b->block->n_chain, b->block->theta, b->block->log_density,
-                               b->block->gradient));
+    require(em_posterior_evaluate(b->posterior, b->block->n_chain, b->block->theta,
+                                  b->block->log_density, b->block->gradient));
 }
 
 /* Ten steps exactly, so that an iteration is ten gradients and the rest is ours. */

@@ -70,7 +70,7 @@ static double time_kernel(const char *sampler)
     const em_mass *masses[N_CHAIN];
     double steps[N_CHAIN], seconds;
     em_config *config = NULL;
-    em_target *target = NULL;
+    em_posterior *posterior = NULL;
     em_mass *mass = NULL;
     bench b = {.sampler = NULL};
     char yaml[256];
@@ -81,7 +81,7 @@ static double time_kernel(const char *sampler)
     require(em_config_parse("bench.yaml", yaml, 0, NULL, &config));
     const em_sampler_ops *ops = config->sampler;
     const void *options = config->sampler_options;
-    require(em_target_create(&model, grid, N_CHAIN, &target));
+    require(em_posterior_create(&model, grid, N_CHAIN, &posterior));
     require(
         em_block_create(0, N_CHAIN, DIM, ops->n_extra ? ops->n_extra(options, DIM) : 0, &b.block));
     require(ops->create(options, N_CHAIN, DIM, &b.sampler));
@@ -92,14 +92,15 @@ static double time_kernel(const char *sampler)
         for (int64_t i = 0; i < DIM; i++)
             b.block->theta[c * b.block->stride + i] = 1;
     }
-    b.context = (em_step_context){.target = target, .mass = masses, .step_size = steps, .seed = 1};
+    b.context =
+        (em_step_context){.posterior = posterior, .mass = masses, .step_size = steps, .seed = 1};
     if (ops->refresh)
         require(ops->refresh(b.sampler, &b.context, b.block));
     seconds = seconds_per_call(iterate, &b) / (STEPS * N_CHAIN);
     ops->destroy(b.sampler);
     em_mass_destroy(&mass);
     em_block_destroy(&b.block);
-    em_target_destroy(&target);
+    em_posterior_destroy(&posterior);
     em_config_destroy(&config);
     return seconds;
 }

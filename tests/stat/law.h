@@ -10,8 +10,8 @@
 #include "math/linalg.h"
 #include "math/rng.h"
 #include "par/grid.h"
+#include "posterior/posterior.h"
 #include "sampler/sampler.h"
-#include "target/target.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ typedef struct gaussian_law {
     double precision[LAW_MOST_DIM][LAW_MOST_DIM];
 } gaussian_law;
 
-/* A model of the law, for em_target_create. */
+/* A model of the law, for em_posterior_create. */
 typedef struct law_model {
     em_model base;
     const gaussian_law *law;
@@ -110,12 +110,12 @@ static inline double law_worst_z(const gaussian_law *law, const double *covarian
     double steps[N_CHAIN], worst = 0;
     double *draws = calloc((size_t)(dim * N_CHAIN * n_draw), sizeof *draws);
     double *product = calloc((size_t)(N_CHAIN * n_draw), sizeof *product);
-    em_target *target = NULL;
+    em_posterior *posterior = NULL;
     em_block *block = NULL;
     em_sampler *sampler = NULL;
     em_diag *diag = NULL;
 
-    em_target_create(&model.base, grid, N_CHAIN, &target);
+    em_posterior_create(&model.base, grid, N_CHAIN, &posterior);
     em_block_create(0, N_CHAIN, dim, ops->n_extra ? ops->n_extra(options, dim) : 0, &block);
     ops->create(options, N_CHAIN, dim, &sampler);
     em_diag_create(&diag);
@@ -124,10 +124,13 @@ static inline double law_worst_z(const gaussian_law *law, const double *covarian
         steps[c] = step_size;
         law_draw(law, seed, c, block->theta + c * block->stride);
     }
-    em_target_evaluate(target, N_CHAIN, block->theta, block->log_density, block->gradient);
+    em_posterior_evaluate(posterior, N_CHAIN, block->theta, block->log_density, block->gradient);
     for (int64_t t = 0; t < n_draw; t++) {
-        const em_step_context context = {
-            .target = target, .mass = masses, .step_size = steps, .seed = seed, .iteration = t};
+        const em_step_context context = {.posterior = posterior,
+                                         .mass = masses,
+                                         .step_size = steps,
+                                         .seed = seed,
+                                         .iteration = t};
         ops->step(sampler, &context, block);
         for (int64_t i = 0; i < dim; i++)
             for (int64_t c = 0; c < N_CHAIN; c++)
@@ -145,7 +148,7 @@ static inline double law_worst_z(const gaussian_law *law, const double *covarian
     em_diag_destroy(&diag);
     ops->destroy(sampler);
     em_block_destroy(&block);
-    em_target_destroy(&target);
+    em_posterior_destroy(&posterior);
     free(draws);
     free(product);
     return worst;

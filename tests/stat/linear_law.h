@@ -274,7 +274,7 @@ static inline kernel_run configured(const char *sampler, const em_mass *mass, co
 
 typedef struct kernel_bench {
     const kernel_run *run;
-    em_target *target;
+    em_posterior *posterior;
     em_block *block;
     em_sampler *sampler;
     const em_mass *mass[N_CHAIN];
@@ -284,7 +284,7 @@ typedef struct kernel_bench {
 
 static inline em_step_context bench_context(const kernel_bench *b, int64_t iteration)
 {
-    return (em_step_context){.target = b->target,
+    return (em_step_context){.posterior = b->posterior,
                              .mass = b->mass,
                              .step_size = b->step_size,
                              .seed = b->run->seed,
@@ -299,7 +299,7 @@ static inline void bench_open(em_model *model, em_grid *grid, const kernel_run *
 
     memset(b, 0, sizeof *b);
     b->run = run;
-    em_target_create(model, grid, N_CHAIN, &b->target);
+    em_posterior_create(model, grid, N_CHAIN, &b->posterior);
     em_block_create(0, N_CHAIN, model->dim, n_extra, &b->block);
     run->ops->create(run->options, N_CHAIN, model->dim, &b->sampler);
     for (int64_t c = 0; c < N_CHAIN; c++) {
@@ -314,8 +314,8 @@ static inline void bench_start(kernel_bench *b)
 {
     const em_step_context context = bench_context(b, 0);
 
-    em_target_evaluate(b->target, N_CHAIN, b->block->theta, b->block->log_density,
-                       b->block->gradient);
+    em_posterior_evaluate(b->posterior, N_CHAIN, b->block->theta, b->block->log_density,
+                          b->block->gradient);
     if (b->run->ops->refresh)
         b->run->ops->refresh(b->sampler, &context, b->block);
 }
@@ -324,7 +324,7 @@ static inline void bench_close(kernel_bench *b)
 {
     b->run->ops->destroy(b->sampler);
     em_block_destroy(&b->block);
-    em_target_destroy(&b->target);
+    em_posterior_destroy(&b->posterior);
 }
 
 /* What a run visited: (theta - mean) and, with n_state = 2 dim, p; [n_state][N_CHAIN][n_draw]. */
@@ -394,8 +394,8 @@ static inline void kernel_iterate(kernel_bench *b, const double *mean, const dou
     memcpy(b->block->momentum, x + dim, (size_t)dim * sizeof *x);
     for (int64_t i = 0; i < dim; i++)
         b->block->theta[i] = mean[i] + x[i];
-    em_target_evaluate(b->target, N_CHAIN, b->block->theta, b->block->log_density,
-                       b->block->gradient);
+    em_posterior_evaluate(b->posterior, N_CHAIN, b->block->theta, b->block->log_density,
+                          b->block->gradient);
     b->run->ops->step(b->sampler, &context, b->block);
     for (int64_t i = 0; i < dim; i++) {
         out[i] = b->block->theta[i] - mean[i];

@@ -26,7 +26,7 @@ enum noise { NONE, LIKE_TARGET, ISOTROPIC };
 typedef struct engine {
     noisy_model model;
     em_config *config;
-    em_target *target;
+    em_posterior *posterior;
     em_block *block;
     em_sampler *sampler;
     em_adapt *adapt;
@@ -60,7 +60,7 @@ static void open_engine(const char *sections, enum noise noise, uint64_t seed, e
     const void *options = e->config->sampler_options;
     e->model = noisy_model_of(&law, 0);
     set_noise(&e->model, &root);
-    em_target_create(&e->model.law.base, grid, N_CHAIN, &e->target);
+    em_posterior_create(&e->model.law.base, grid, N_CHAIN, &e->posterior);
     em_block_create(0, N_CHAIN, DIM, ops->n_extra ? ops->n_extra(options, DIM) : 0, &e->block);
     ops->create(options, N_CHAIN, DIM, &e->sampler);
     ck_assert_int_eq(em_adapt_create(&e->config->mass, ops, options, grid, DIM,
@@ -70,9 +70,9 @@ static void open_engine(const char *sections, enum noise noise, uint64_t seed, e
     e->iteration = 0;
     for (int64_t c = 0; c < N_CHAIN; c++)
         law_draw(&law, seed, c, e->block->theta + c * e->block->stride);
-    em_target_evaluate(e->target, N_CHAIN, e->block->theta, e->block->log_density,
-                       e->block->gradient);
-    ck_assert_int_eq(em_adapt_start(e->adapt, e->sampler, e->target, e->block), EM_OK);
+    em_posterior_evaluate(e->posterior, N_CHAIN, e->block->theta, e->block->log_density,
+                          e->block->gradient);
+    ck_assert_int_eq(em_adapt_start(e->adapt, e->sampler, e->posterior, e->block), EM_OK);
 }
 
 /* The engine says EM_ECONFIG to such sections. */
@@ -95,13 +95,13 @@ static void close_engine(engine *e)
     em_adapt_destroy(&e->adapt);
     e->sampler->ops->destroy(e->sampler);
     em_block_destroy(&e->block);
-    em_target_destroy(&e->target);
+    em_posterior_destroy(&e->posterior);
     em_config_destroy(&e->config);
 }
 
 static void iterate(engine *e)
 {
-    const em_step_context context = {.target = e->target,
+    const em_step_context context = {.posterior = e->posterior,
                                      .mass = em_adapt_mass(e->adapt),
                                      .step_size = em_adapt_step_size(e->adapt),
                                      .seed = e->seed,
@@ -119,10 +119,11 @@ static void warm_up(engine *e)
     while (e->iteration < warmup) {
         const int64_t t = e->iteration;
         iterate(e);
-        ck_assert_int_eq(em_adapt_observe(e->adapt, e->target, e->block, t), EM_OK);
+        ck_assert_int_eq(em_adapt_observe(e->adapt, e->posterior, e->block, t), EM_OK);
         if (e->iteration < meeting)
             continue;
-        ck_assert_int_eq(em_adapt_meet(e->adapt, e->sampler, e->target, e->block, meeting), EM_OK);
+        ck_assert_int_eq(em_adapt_meet(e->adapt, e->sampler, e->posterior, e->block, meeting),
+                         EM_OK);
         meeting = em_adapt_next_meeting(e->adapt, meeting);
     }
 }
@@ -327,11 +328,12 @@ static void warm_up_blind(engine *e, int64_t until)
         kept = g[0];
         if (t < until && t != 20)
             g[0] = NAN;
-        ck_assert_int_eq(em_adapt_observe(e->adapt, e->target, e->block, t), EM_OK);
+        ck_assert_int_eq(em_adapt_observe(e->adapt, e->posterior, e->block, t), EM_OK);
         g[0] = kept;
         if (e->iteration < meeting)
             continue;
-        ck_assert_int_eq(em_adapt_meet(e->adapt, e->sampler, e->target, e->block, meeting), EM_OK);
+        ck_assert_int_eq(em_adapt_meet(e->adapt, e->sampler, e->posterior, e->block, meeting),
+                         EM_OK);
         meeting = em_adapt_next_meeting(e->adapt, meeting);
     }
 }

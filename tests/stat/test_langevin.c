@@ -645,7 +645,7 @@ static void root_at(em_metric *metric, kernel_bench *b, int64_t j, double shift,
     em_block *block = b->block;
 
     block->theta[j] += shift;
-    em_target_evaluate(b->target, N_CHAIN, block->theta, block->log_density, block->gradient);
+    em_posterior_evaluate(b->posterior, N_CHAIN, block->theta, block->log_density, block->gradient);
     ck_assert_int_eq(em_metric_look(metric, &context, block, true), EM_OK);
     ck_assert_int_eq(em_metric_place(metric, &context, block, 0), EM_OK);
     block->theta[j] -= shift;

@@ -63,7 +63,8 @@ static void flow_steps(em_nose_poincare *flow, const kernel_bench *b, int64_t n_
 
     for (int64_t k = 0; k < n_step; k++) {
         em_nose_poincare_advance(flow, &context);
-        em_target_evaluate(b->target, N_CHAIN, flow->theta, flow->log_density, flow->gradient);
+        em_posterior_evaluate(b->posterior, N_CHAIN, flow->theta, flow->log_density,
+                              flow->gradient);
         em_nose_poincare_finish(flow, &context);
     }
 }
@@ -150,15 +151,15 @@ static void one_step(void *self, const double *z, double *out)
 {
     const step_map *map = self;
     em_nose_poincare *flow = map->flow;
-    const em_target *target = map->f->bench.target;
+    const em_posterior *posterior = map->f->bench.posterior;
     const size_t bytes = DIM * sizeof *z;
 
     memcpy(flow->theta, z, bytes);
     memcpy(flow->momentum, z + DIM, bytes);
     flow->s[0] = z[2 * DIM];
     flow->q[0] = z[2 * DIM + 1];
-    em_target_evaluate((em_target *)target, N_CHAIN, flow->theta, flow->log_density,
-                       flow->gradient);
+    em_posterior_evaluate((em_posterior *)posterior, N_CHAIN, flow->theta, flow->log_density,
+                          flow->gradient);
     flow_steps(flow, &map->f->bench, 1);
     memcpy(out, flow->theta, bytes);
     memcpy(out + DIM, flow->momentum, bytes);

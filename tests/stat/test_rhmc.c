@@ -103,7 +103,7 @@ static void close_fixture(fixture *f)
 
 typedef struct leapfrog {
     fixture fixture;
-    em_target *target;
+    em_posterior *posterior;
     em_riemann *riemann;
     double eps;
 } leapfrog;
@@ -111,7 +111,8 @@ typedef struct leapfrog {
 static void open_path(bool diagonal, int64_t rounds, double eps, leapfrog *p)
 {
     open_fixture("name: rhmc", 0, 1, &p->fixture);
-    ck_assert_int_eq(em_target_create(&p->fixture.model.law.base, grid, 1, &p->target), EM_OK);
+    ck_assert_int_eq(em_posterior_create(&p->fixture.model.law.base, grid, 1, &p->posterior),
+                     EM_OK);
     ck_assert_int_eq(em_riemann_create(DIM, diagonal, rounds, &p->riemann), EM_OK);
     p->eps = eps;
 }
@@ -119,7 +120,7 @@ static void open_path(bool diagonal, int64_t rounds, double eps, leapfrog *p)
 static void close_path(leapfrog *p)
 {
     em_riemann_destroy(&p->riemann);
-    em_target_destroy(&p->target);
+    em_posterior_destroy(&p->posterior);
     close_fixture(&p->fixture);
 }
 
@@ -129,15 +130,15 @@ static double travel(leapfrog *path, int64_t n_step, double *z)
     _Alignas(64) double theta[EM_LANES] = {z[0], z[1]}, g[EM_LANES];
     double *p = z + DIM, log_density, before;
 
-    em_target_evaluate(path->target, 1, theta, &log_density, g);
-    ck_assert_int_eq(em_riemann_place(path->riemann, path->target, theta), EM_OK);
+    em_posterior_evaluate(path->posterior, 1, theta, &log_density, g);
+    ck_assert_int_eq(em_riemann_place(path->riemann, path->posterior, theta), EM_OK);
     before =
         -log_density + path->riemann->half_log_determinant + em_riemann_kinetic(path->riemann, p);
     for (int64_t k = 0; k < n_step; k++) {
-        ck_assert_int_eq(em_riemann_advance(path->riemann, path->target, path->eps, g, theta, p),
+        ck_assert_int_eq(em_riemann_advance(path->riemann, path->posterior, path->eps, g, theta, p),
                          EM_OK);
-        em_target_evaluate(path->target, 1, theta, &log_density, g);
-        ck_assert_int_eq(em_riemann_finish(path->riemann, path->target, path->eps, g, theta, p),
+        em_posterior_evaluate(path->posterior, 1, theta, &log_density, g);
+        ck_assert_int_eq(em_riemann_finish(path->riemann, path->posterior, path->eps, g, theta, p),
                          EM_OK);
     }
     memcpy(z, theta, DIM * sizeof *z);
@@ -445,16 +446,16 @@ static double metric_error(em_model *model, double *theta)
     const double delta = 1e-5;
     double plus[MOST * MOST], minus[MOST * MOST], metric[MOST * MOST];
     double derivative[MOST * MOST * MOST], worst = 0, largest = 0;
-    em_target *target;
+    em_posterior *posterior;
 
-    em_target_create(model, grid, 1, &target);
-    ck_assert_int_eq(em_target_metric(target, theta, metric, derivative), EM_OK);
+    em_posterior_create(model, grid, 1, &posterior);
+    ck_assert_int_eq(em_posterior_metric(posterior, theta, metric, derivative), EM_OK);
     for (int64_t k = 0; k < n; k++) {
         const double at = theta[k];
         theta[k] = at + delta;
-        em_target_metric(target, theta, plus, NULL);
+        em_posterior_metric(posterior, theta, plus, NULL);
         theta[k] = at - delta;
-        em_target_metric(target, theta, minus, NULL);
+        em_posterior_metric(posterior, theta, minus, NULL);
         theta[k] = at;
         for (int64_t i = 0; i < n * n; i++) {
             const double slope = (plus[i] - minus[i]) / (2 * delta);
@@ -462,7 +463,7 @@ static double metric_error(em_model *model, double *theta)
             largest = fmax(largest, fabs(metric[i]));
         }
     }
-    em_target_destroy(&target);
+    em_posterior_destroy(&posterior);
     return worst / largest;
 }
 

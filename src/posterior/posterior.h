@@ -1,6 +1,6 @@
 /* The density a sampler sees: prior + likelihood of a model, summed over the shards of the data. */
-#ifndef EM_TARGET_TARGET_H
-#define EM_TARGET_TARGET_H
+#ifndef EM_POSTERIOR_POSTERIOR_H
+#define EM_POSTERIOR_POSTERIOR_H
 
 #include "emass/model.h"
 #include "par/grid.h"
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef struct em_target em_target;
+typedef struct em_posterior em_posterior;
 
 /*
  * Gives a model that has just been made its summary, the sums over all parts of the data, on all
@@ -19,15 +19,16 @@ typedef struct em_target em_target;
 em_status em_model_summarise(em_model *model, const em_grid *grid);
 
 /* For blocks of up to `n_chain` chains. `model` and `grid` outlive it. Local. */
-em_status em_target_create(em_model *model, const em_grid *grid, int64_t n_chain, em_target **out);
-void em_target_destroy(em_target **target);
+em_status em_posterior_create(em_model *model, const em_grid *grid, int64_t n_chain,
+                              em_posterior **out);
+void em_posterior_destroy(em_posterior **posterior);
 
 /*
  * From now on minibatches are summed part by part too, so that their sums have the same bits on any
  * number of shards; otherwise only their rows are the same, and sums differ by rounding. Local.
  * Errors: EM_EMEMORY.
  */
-em_status em_target_sum_by_parts(em_target *target);
+em_status em_posterior_sum_by_parts(em_posterior *posterior);
 
 /*
  * log_density[c] and gradient[c][0..dim) of the posterior at theta[c], for all chains of the block
@@ -35,8 +36,8 @@ em_status em_target_sum_by_parts(em_target *target);
  * Collective over the ranks of a group (Local for one shard), which fail together. Errors:
  * EM_EMODEL. A density that is not finite is reported by its value.
  */
-em_status em_target_evaluate(em_target *target, int64_t n_chain, const double *theta,
-                             double *log_density, double *gradient);
+em_status em_posterior_evaluate(em_posterior *posterior, int64_t n_chain, const double *theta,
+                                double *log_density, double *gradient);
 
 /* Which observations a gradient is estimated from: chosen afresh for every chain and evaluation. */
 typedef struct em_minibatch {
@@ -49,23 +50,24 @@ typedef struct em_minibatch {
 
 /*
  * The same from a minibatch: prior + (N/n) sum of the n chosen observations, an unbiased estimate
- * of log_density and gradient. Shapes and errors as em_target_evaluate. The rows are chosen from
+ * of log_density and gradient. Shapes and errors as em_posterior_evaluate. The rows are chosen from
  * those of all shards, and are the same ones however these are dealt.
  */
-em_status em_target_estimate(em_target *target, const em_minibatch *minibatch, int64_t n_chain,
-                             const double *theta, double *log_density, double *gradient);
+em_status em_posterior_estimate(em_posterior *posterior, const em_minibatch *minibatch,
+                                int64_t n_chain, const double *theta, double *log_density,
+                                double *gradient);
 
 /*
  * The model's metric at theta [dim]: metric [dim][dim] symmetric, and derivative [dim][dim][dim],
  * whose matrix k is dG / dtheta_k; NULL: not wanted. Collective over the ranks of a group (Local
  * for one shard). Errors: EM_EMODEL; EM_ECONFIG when the model has no metric.
  */
-em_status em_target_metric(em_target *target, const double *theta, double *metric,
-                           double *derivative);
+em_status em_posterior_metric(em_posterior *posterior, const double *theta, double *metric,
+                              double *derivative);
 
-const em_model *em_target_model(const em_target *target); /* Local. */
+const em_model *em_posterior_model(const em_posterior *posterior); /* Local. */
 
 /* Number of (chain, gradient) evaluations so far on this rank. Local. */
-int64_t em_target_evaluations(const em_target *target);
+int64_t em_posterior_evaluations(const em_posterior *posterior);
 
 #endif

@@ -8,7 +8,7 @@
 #include "math/rng.h"
 #include "model_setup.h"
 #include "par/world.h"
-#include "target/target.h"
+#include "posterior/posterior.h"
 
 #include <time.h>
 #include <unistd.h>
@@ -90,9 +90,9 @@ static void bench(const setup *s, const char *kind, int64_t n_row, int64_t n_col
     const em_rows all = {.count = s->model->rows.count};
     const int64_t stride = em_stride(s->model->dim), n = evaluations(n_row, n_column, n_chain);
     double density[CHAINS], whole[REPETITIONS], parts[REPETITIONS], *theta, *gradient;
-    em_target *target;
+    em_posterior *posterior;
 
-    if (em_target_create(s->model, grid, n_chain, &target) ||
+    if (em_posterior_create(s->model, grid, n_chain, &posterior) ||
         em_allocate_doubles(CHAINS * stride, &theta) ||
         em_allocate(CHAINS * stride, sizeof *gradient, &gradient))
         exit(EXIT_FAILURE);
@@ -108,7 +108,7 @@ static void bench(const setup *s, const char *kind, int64_t n_row, int64_t n_col
         whole[r] = (now() - start) / (double)n;
         start = now();
         for (int64_t k = 0; k < n; k++)
-            em_target_evaluate(target, n_chain, theta, density, gradient);
+            em_posterior_evaluate(posterior, n_chain, theta, density, gradient);
         parts[r] = (now() - start) / (double)n;
     }
     const double a = median(whole), b = median(parts);
@@ -118,7 +118,7 @@ static void bench(const setup *s, const char *kind, int64_t n_row, int64_t n_col
         kind, (long long)n_row, (long long)n_column, (long long)n_chain, 1e6 * b, b / a);
     em_release(&theta);
     em_release(&gradient);
-    em_target_destroy(&target);
+    em_posterior_destroy(&posterior);
 }
 
 /* The same for a minibatch, against its rows in the order in which they were chosen. */
@@ -129,11 +129,11 @@ static void bench_minibatch(const setup *s, int64_t n_row, int64_t n_column, int
     const int64_t n = evaluations(size, n_column, CHAINS);
     double density[CHAINS], time[2][REPETITIONS], *theta, *gradient;
     em_minibatch minibatch = {.size = size, .seed = 1};
-    em_target *target[2];
+    em_posterior *posterior[2];
 
-    if (em_target_create(s->model, grid, CHAINS, &target[0]) ||
-        em_target_create(s->model, grid, CHAINS, &target[1]) || em_target_sum_by_parts(target[1]) ||
-        em_allocate_doubles(CHAINS * stride, &theta) ||
+    if (em_posterior_create(s->model, grid, CHAINS, &posterior[0]) ||
+        em_posterior_create(s->model, grid, CHAINS, &posterior[1]) ||
+        em_posterior_sum_by_parts(posterior[1]) || em_allocate_doubles(CHAINS * stride, &theta) ||
         em_allocate(CHAINS * stride, sizeof *gradient, &gradient))
         exit(EXIT_FAILURE);
     em_normals(&stream, CHAINS * stride, theta);
@@ -141,7 +141,7 @@ static void bench_minibatch(const setup *s, int64_t n_row, int64_t n_column, int
         for (int way = 0; way < 2; way++) {
             const double start = now();
             for (int64_t k = 0; k < n; k++, minibatch.evaluation++)
-                em_target_estimate(target[way], &minibatch, CHAINS, theta, density, gradient);
+                em_posterior_estimate(posterior[way], &minibatch, CHAINS, theta, density, gradient);
             time[way][r] = (now() - start) / (double)n;
         }
     const double a = median(time[0]), b = median(time[1]);
@@ -150,8 +150,8 @@ static void bench_minibatch(const setup *s, int64_t n_row, int64_t n_column, int
            (long long)n_row, (long long)n_column, (long long)size, 1e6 * b, b / a);
     em_release(&theta);
     em_release(&gradient);
-    em_target_destroy(&target[0]);
-    em_target_destroy(&target[1]);
+    em_posterior_destroy(&posterior[0]);
+    em_posterior_destroy(&posterior[1]);
 }
 
 int main(int argc, char **argv)

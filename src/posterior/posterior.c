@@ -1,4 +1,4 @@
-#include "target/target.h"
+#include "posterior/posterior.h"
 
 #include "base/fault.h"
 #include "base/memory.h"
@@ -18,7 +18,7 @@ typedef struct sums {
     double *bins; /* [em_binned_size(n)] */
 } sums;
 
-struct em_target {
+struct em_posterior {
     em_model *model;
     const em_grid *grid;
     int64_t evaluations;
@@ -80,10 +80,10 @@ static em_status sums_of_one(const sums *s, em_status status)
     return status < 0 ? status : EM_OK;
 }
 
-static bool is_one_part(const em_target *target)
+static bool is_one_part(const em_posterior *posterior)
 {
-    return em_grid_n_shard(target->grid) == 1 &&
-           target->model->rows.total <= target->model->rows.part;
+    return em_grid_n_shard(posterior->grid) == 1 &&
+           posterior->model->rows.total <= posterior->model->rows.part;
 }
 
 /* The part of this shard that begins at `first`. */
@@ -147,63 +147,64 @@ em_status em_model_summarise(em_model *model, const em_grid *grid)
     return status;
 }
 
-/* ---------------------------------------------------------------- the target */
+/* ---------------------------------------------------------------- the posterior */
 
-em_status em_target_create(em_model *model, const em_grid *grid, int64_t n_chain, em_target **out)
+em_status em_posterior_create(em_model *model, const em_grid *grid, int64_t n_chain,
+                              em_posterior **out)
 {
     const int64_t n = model->rows.total;
-    em_target *target = NULL;
-    em_status status = em_allocate(1, sizeof *target, &target);
+    em_posterior *posterior = NULL;
+    em_status status = em_allocate(1, sizeof *posterior, &posterior);
 
     *out = NULL;
     if (!status)
-        status = sums_create(n_chain * (em_stride(model->dim) + 1), &target->likelihood);
+        status = sums_create(n_chain * (em_stride(model->dim) + 1), &posterior->likelihood);
     if (!status)
-        status = em_allocate(em_integers_room(n), sizeof(int64_t), &target->chosen);
+        status = em_allocate(em_integers_room(n), sizeof(int64_t), &posterior->chosen);
     if (!status)
-        status = em_allocate(n / 64 + 1, sizeof(uint64_t), &target->taken);
+        status = em_allocate(n / 64 + 1, sizeof(uint64_t), &posterior->taken);
     if (status) {
-        em_target_destroy(&target);
+        em_posterior_destroy(&posterior);
         return status;
     }
-    target->model = model;
-    target->grid = grid;
-    *out = target;
+    posterior->model = model;
+    posterior->grid = grid;
+    *out = posterior;
     return EM_OK;
 }
 
-void em_target_destroy(em_target **target)
+void em_posterior_destroy(em_posterior **posterior)
 {
-    if (*target) {
-        sums_destroy(&(*target)->likelihood);
-        sums_destroy(&(*target)->metric);
-        em_release(&(*target)->chosen);
-        em_release(&(*target)->taken);
-        em_release(&(*target)->grouped);
-        em_release(&(*target)->end);
+    if (*posterior) {
+        sums_destroy(&(*posterior)->likelihood);
+        sums_destroy(&(*posterior)->metric);
+        em_release(&(*posterior)->chosen);
+        em_release(&(*posterior)->taken);
+        em_release(&(*posterior)->grouped);
+        em_release(&(*posterior)->end);
     }
-    em_release(target);
+    em_release(posterior);
 }
 
-static em_status add_prior(em_target *target, int64_t n_chain, const double *theta,
+static em_status add_prior(em_posterior *posterior, int64_t n_chain, const double *theta,
                            double *log_density, double *gradient)
 {
-    const int64_t stride = em_stride(target->model->dim);
+    const int64_t stride = em_stride(posterior->model->dim);
 
     if (em_fault("model"))
-        return em_fail(EM_EMODEL, "model %s failed", target->model->ops->name);
-    target->evaluations += n_chain;
+        return em_fail(EM_EMODEL, "model %s failed", posterior->model->ops->name);
+    posterior->evaluations += n_chain;
     memset(log_density, 0, (size_t)n_chain * sizeof *log_density);
     memset(gradient, 0, (size_t)(n_chain * stride) * sizeof *gradient);
-    return target->model->ops->add_prior(target->model, n_chain, stride, theta, log_density,
-                                         gradient);
+    return posterior->model->ops->add_prior(posterior->model, n_chain, stride, theta, log_density,
+                                            gradient);
 }
 
-static void add_sums(const em_target *target, int64_t n_chain, double scale, double *log_density,
-                     double *gradient)
+static void add_sums(const em_posterior *posterior, int64_t n_chain, double scale,
+                     double *log_density, double *gradient)
 {
-    const int64_t n = n_chain * em_stride(target->model->dim);
-    const double *sum = target->likelihood.part;
+    const int64_t n = n_chain * em_stride(posterior->model->dim);
+    const double *sum = posterior->likelihood.part;
 
     for (int64_t i = 0; i < n; i++)
         gradient[i] += scale * sum[i];
@@ -212,77 +213,80 @@ static void add_sums(const em_target *target, int64_t n_chain, double scale, dou
 }
 
 /* The likelihood of every part of this shard, by itself. */
-static em_status add_parts(em_target *target, em_status status, int64_t n_chain,
+static em_status add_parts(em_posterior *posterior, em_status status, int64_t n_chain,
                            const double *theta, const sums *s)
 {
-    em_model *model = target->model;
+    em_model *model = posterior->model;
     const int64_t stride = em_stride(model->dim);
     double *value = s->part + n_chain * stride;
 
     for (int64_t first = 0; status >= 0 && first < model->rows.count; first += model->rows.part) {
         const em_rows rows = part_at(&model->rows, first);
         status = model->ops->add_likelihood(model, n_chain, stride, theta, &rows, value, s->part);
-        if (!is_one_part(target))
+        if (!is_one_part(posterior))
             em_binned_add(s->n, s->part, s->bins);
     }
     return status;
 }
 
 /* A model with a summary knows the likelihood of all observations, on every shard. */
-static em_status add_whole(em_target *target, int64_t n_chain, const double *theta,
+static em_status add_whole(em_posterior *posterior, int64_t n_chain, const double *theta,
                            double *log_density, double *gradient)
 {
-    const em_rows all = {.count = target->model->rows.total};
-    const em_status status = target->model->ops->add_likelihood(
-        target->model, n_chain, em_stride(target->model->dim), theta, &all, log_density, gradient);
+    const em_rows all = {.count = posterior->model->rows.total};
+    const em_status status = posterior->model->ops->add_likelihood(
+        posterior->model, n_chain, em_stride(posterior->model->dim), theta, &all, log_density,
+        gradient);
 
     return status < 0 ? status : EM_OK;
 }
 
-em_status em_target_evaluate(em_target *target, int64_t n_chain, const double *theta,
-                             double *log_density, double *gradient)
+em_status em_posterior_evaluate(em_posterior *posterior, int64_t n_chain, const double *theta,
+                                double *log_density, double *gradient)
 {
-    const em_model *model = target->model;
-    em_status status = add_prior(target, n_chain, theta, log_density, gradient);
+    const em_model *model = posterior->model;
+    em_status status = add_prior(posterior, n_chain, theta, log_density, gradient);
 
     if (model->rows.total == 0 || !model->ops->add_likelihood)
         return status < 0 ? status : EM_OK;
     if (model->n_piece > 0)
-        return status < 0 ? status : add_whole(target, n_chain, theta, log_density, gradient);
-    const bool is_one = is_one_part(target);
-    const sums s = sums_begin(&target->likelihood, n_chain * (em_stride(model->dim) + 1), is_one);
-    status = add_parts(target, status, n_chain, theta, &s);
-    status = is_one ? sums_of_one(&s, status) : sums_end(&s, target->grid, status);
+        return status < 0 ? status : add_whole(posterior, n_chain, theta, log_density, gradient);
+    const bool is_one = is_one_part(posterior);
+    const sums s =
+        sums_begin(&posterior->likelihood, n_chain * (em_stride(model->dim) + 1), is_one);
+    status = add_parts(posterior, status, n_chain, theta, &s);
+    status = is_one ? sums_of_one(&s, status) : sums_end(&s, posterior->grid, status);
     if (!status)
-        add_sums(target, n_chain, 1, log_density, gradient);
+        add_sums(posterior, n_chain, 1, log_density, gradient);
     return status;
 }
 
 /* A distinct one of 0 .. last for each of the `count` last numbers (Floyd's sampling): all subsets
  * of that size are equally likely. */
-static void choose_distinct(em_target *target, const em_stream *stream, int64_t count, int64_t n)
+static void choose_distinct(em_posterior *posterior, const em_stream *stream, int64_t count,
+                            int64_t n)
 {
-    em_uniforms_below(stream, count, (uint64_t)(n - count) + 1, 1, target->chosen);
+    em_uniforms_below(stream, count, (uint64_t)(n - count) + 1, 1, posterior->chosen);
     for (int64_t k = 0; k < count; k++) {
-        int64_t row = target->chosen[k];
-        if (target->taken[row / 64] >> (row % 64) & 1)
+        int64_t row = posterior->chosen[k];
+        if (posterior->taken[row / 64] >> (row % 64) & 1)
             row = n - count + k;
-        target->taken[row / 64] |= UINT64_C(1) << (row % 64);
-        target->chosen[k] = row;
+        posterior->taken[row / 64] |= UINT64_C(1) << (row % 64);
+        posterior->chosen[k] = row;
     }
     for (int64_t k = 0; k < count; k++)
-        target->taken[target->chosen[k] / 64] = 0;
+        posterior->taken[posterior->chosen[k] / 64] = 0;
 }
 
 /* Of the chosen rows those that this shard holds, by its own numbers; how many there are. */
-static int64_t keep_own(em_target *target, int64_t count)
+static int64_t keep_own(em_posterior *posterior, int64_t count)
 {
-    const em_share *own = &target->model->rows;
+    const em_share *own = &posterior->model->rows;
     int64_t kept = 0;
 
     for (int64_t k = 0; k < count; k++) {
-        target->chosen[kept] = target->chosen[k] - own->first;
-        kept += target->chosen[kept] >= 0 && target->chosen[kept] < own->count;
+        posterior->chosen[kept] = posterior->chosen[k] - own->first;
+        kept += posterior->chosen[kept] >= 0 && posterior->chosen[kept] < own->count;
     }
     return kept;
 }
@@ -292,69 +296,70 @@ static int64_t keep_own(em_target *target, int64_t count)
  * shard knows the whole set, and it is the same however rows are dealt. Returns the number of its
  * rows that are here.
  */
-static int64_t choose(em_target *target, const em_minibatch *minibatch, int64_t chain)
+static int64_t choose(em_posterior *posterior, const em_minibatch *minibatch, int64_t chain)
 {
-    const int64_t n = target->model->rows.total, count = minibatch->size;
+    const int64_t n = posterior->model->rows.total, count = minibatch->size;
     const em_stream stream = {minibatch->seed, (uint64_t)(minibatch->first_chain + chain),
                               minibatch->evaluation, EM_RNG_MINIBATCH};
 
     if (minibatch->replacement)
-        em_uniforms_below(&stream, count, (uint64_t)n, 0, target->chosen);
+        em_uniforms_below(&stream, count, (uint64_t)n, 0, posterior->chosen);
     else
-        choose_distinct(target, &stream, count, n);
-    return em_grid_n_shard(target->grid) == 1 ? count : keep_own(target, count);
+        choose_distinct(posterior, &stream, count, n);
+    return em_grid_n_shard(posterior->grid) == 1 ? count : keep_own(posterior, count);
 }
 
 /* The minibatches of all chains at once: fast, but added in an order that depends on the number of
  * shards. */
-static em_status sum_chosen(em_target *target, em_status status, const em_minibatch *minibatch,
-                            int64_t n_chain, const double *theta)
+static em_status sum_chosen(em_posterior *posterior, em_status status,
+                            const em_minibatch *minibatch, int64_t n_chain, const double *theta)
 {
-    em_model *model = target->model;
+    em_model *model = posterior->model;
     const int64_t stride = em_stride(model->dim), n = n_chain * stride, size = n + n_chain;
-    double *sum = target->likelihood.part;
+    double *sum = posterior->likelihood.part;
 
     memset(sum, 0, (size_t)size * sizeof *sum);
     for (int64_t c = 0; status >= 0 && c < n_chain; c++) {
-        const em_rows rows = {.count = choose(target, minibatch, c), .index = target->chosen};
+        const em_rows rows = {.count = choose(posterior, minibatch, c), .index = posterior->chosen};
         if (rows.count > 0)
             status = model->ops->add_likelihood(model, 1, stride, theta + c * stride, &rows,
                                                 sum + n + c, sum + c * stride);
     }
     sum[size] = status < 0;
-    em_grid_sum_shards(target->grid, size + 1, sum);
-    return sum[size] != 0 ? em_grid_share_failure(target->grid, status) : EM_OK;
+    em_grid_sum_shards(posterior->grid, size + 1, sum);
+    return sum[size] != 0 ? em_grid_share_failure(posterior->grid, status) : EM_OK;
 }
 
 /* Puts the chosen rows into the order of the parts; within a part they keep theirs, which is the
  * same on any number of shards. */
-static void group_by_part(em_target *target, int64_t count)
+static void group_by_part(em_posterior *posterior, int64_t count)
 {
-    const em_share *own = &target->model->rows;
+    const em_share *own = &posterior->model->rows;
     const int64_t n_part = (own->count + own->part - 1) / own->part;
-    int64_t *end = target->end;
+    int64_t *end = posterior->end;
 
     memset(end, 0, (size_t)(n_part + 1) * sizeof *end);
     for (int64_t k = 0; k < count; k++)
-        end[target->chosen[k] / own->part + 1]++;
+        end[posterior->chosen[k] / own->part + 1]++;
     for (int64_t p = 1; p <= n_part; p++)
         end[p] += end[p - 1]; /* so far, where the next part begins */
     for (int64_t k = 0; k < count; k++)
-        target->grouped[end[target->chosen[k] / own->part]++] = target->chosen[k];
+        posterior->grouped[end[posterior->chosen[k] / own->part]++] = posterior->chosen[k];
 }
 
 /* The minibatch of one chain, part by part. */
-static em_status add_chosen_parts(em_target *target, const em_minibatch *minibatch, int64_t chain,
-                                  const double *theta, double *value, const sums *s)
+static em_status add_chosen_parts(em_posterior *posterior, const em_minibatch *minibatch,
+                                  int64_t chain, const double *theta, double *value, const sums *s)
 {
-    em_model *model = target->model;
+    em_model *model = posterior->model;
     const int64_t stride = em_stride(model->dim), row = chain * stride;
-    const int64_t values = (value - s->part) / 8 * 8, count = choose(target, minibatch, chain);
+    const int64_t values = (value - s->part) / 8 * 8, count = choose(posterior, minibatch, chain);
     em_status status = EM_OK;
 
-    group_by_part(target, count);
-    for (int64_t first = 0, p = 0; status >= 0 && first < count; first = target->end[p++]) {
-        const em_rows rows = {.count = target->end[p] - first, .index = target->grouped + first};
+    group_by_part(posterior, count);
+    for (int64_t first = 0, p = 0; status >= 0 && first < count; first = posterior->end[p++]) {
+        const em_rows rows = {.count = posterior->end[p] - first,
+                              .index = posterior->grouped + first};
         if (rows.count == 0)
             continue;
         status =
@@ -365,41 +370,43 @@ static em_status add_chosen_parts(em_target *target, const em_minibatch *minibat
     return status;
 }
 
-static em_status sum_chosen_parts(em_target *target, em_status status,
+static em_status sum_chosen_parts(em_posterior *posterior, em_status status,
                                   const em_minibatch *minibatch, int64_t n_chain,
                                   const double *theta)
 {
-    const int64_t n = n_chain * em_stride(target->model->dim);
-    const sums s = sums_begin(&target->likelihood, n + n_chain, false);
+    const int64_t n = n_chain * em_stride(posterior->model->dim);
+    const sums s = sums_begin(&posterior->likelihood, n + n_chain, false);
 
     for (int64_t c = 0; status >= 0 && c < n_chain; c++)
-        status = add_chosen_parts(target, minibatch, c, theta, s.part + n + c, &s);
-    return sums_end(&s, target->grid, status);
+        status = add_chosen_parts(posterior, minibatch, c, theta, s.part + n + c, &s);
+    return sums_end(&s, posterior->grid, status);
 }
 
-em_status em_target_sum_by_parts(em_target *target)
+em_status em_posterior_sum_by_parts(em_posterior *posterior)
 {
-    const em_share *own = &target->model->rows;
-    em_status status = em_allocate(em_integers_room(own->total), sizeof(int64_t), &target->grouped);
+    const em_share *own = &posterior->model->rows;
+    em_status status =
+        em_allocate(em_integers_room(own->total), sizeof(int64_t), &posterior->grouped);
 
     if (!status)
-        status = em_allocate(own->count / own->part + 2, sizeof(int64_t), &target->end);
+        status = em_allocate(own->count / own->part + 2, sizeof(int64_t), &posterior->end);
     return status;
 }
 
-em_status em_target_estimate(em_target *target, const em_minibatch *minibatch, int64_t n_chain,
-                             const double *theta, double *log_density, double *gradient)
+em_status em_posterior_estimate(em_posterior *posterior, const em_minibatch *minibatch,
+                                int64_t n_chain, const double *theta, double *log_density,
+                                double *gradient)
 {
-    const int64_t n = target->model->rows.total;
+    const int64_t n = posterior->model->rows.total;
     em_status status;
 
-    if (minibatch->size >= n || !target->model->ops->add_likelihood)
-        return em_target_evaluate(target, n_chain, theta, log_density, gradient);
-    status = add_prior(target, n_chain, theta, log_density, gradient);
-    status = target->grouped ? sum_chosen_parts(target, status, minibatch, n_chain, theta)
-                             : sum_chosen(target, status, minibatch, n_chain, theta);
+    if (minibatch->size >= n || !posterior->model->ops->add_likelihood)
+        return em_posterior_evaluate(posterior, n_chain, theta, log_density, gradient);
+    status = add_prior(posterior, n_chain, theta, log_density, gradient);
+    status = posterior->grouped ? sum_chosen_parts(posterior, status, minibatch, n_chain, theta)
+                                : sum_chosen(posterior, status, minibatch, n_chain, theta);
     if (!status)
-        add_sums(target, n_chain, (double)n / (double)minibatch->size, log_density, gradient);
+        add_sums(posterior, n_chain, (double)n / (double)minibatch->size, log_density, gradient);
     return status;
 }
 
@@ -413,11 +420,11 @@ static void mirror(int64_t n, double *matrix)
 }
 
 /* Of the observations of this shard, part by part; a summary answers once, on the first shard. */
-static em_status sum_metric(em_target *target, em_status status, const double *theta,
+static em_status sum_metric(em_posterior *posterior, em_status status, const double *theta,
                             double *derivative, const sums *s)
 {
-    em_model *model = target->model;
-    const bool is_whole = model->n_piece > 0, is_first = em_grid_shard(target->grid) == 0;
+    em_model *model = posterior->model;
+    const bool is_whole = model->n_piece > 0, is_first = em_grid_shard(posterior->grid) == 0;
     const int64_t count = is_whole ? is_first : model->rows.count;
 
     for (int64_t first = 0; status >= 0 && first < count; first += model->rows.part) {
@@ -426,21 +433,21 @@ static em_status sum_metric(em_target *target, em_status status, const double *t
         status = model->ops->add_metric(model, false, &rows, theta, s->part, derivative);
         em_binned_add(s->n, s->part, s->bins);
     }
-    return sums_end(s, target->grid, status);
+    return sums_end(s, posterior->grid, status);
 }
 
 /* Adds the metric of the observations to that of the prior. */
-static em_status add_metric_of_rows(em_target *target, em_status status, const double *theta,
+static em_status add_metric_of_rows(em_posterior *posterior, em_status status, const double *theta,
                                     double *metric, double *derivative)
 {
-    const int64_t n = target->model->dim, square = n * n, cube = derivative ? n * square : 0;
+    const int64_t n = posterior->model->dim, square = n * n, cube = derivative ? n * square : 0;
 
-    if (!target->metric.part && !status)
-        status = sums_create(square + n * square, &target->metric);
-    if (!target->metric.part)
+    if (!posterior->metric.part && !status)
+        status = sums_create(square + n * square, &posterior->metric);
+    if (!posterior->metric.part)
         return status;
-    const sums s = sums_begin(&target->metric, square + cube, false);
-    status = sum_metric(target, status, theta, derivative ? s.part + square : NULL, &s);
+    const sums s = sums_begin(&posterior->metric, square + cube, false);
+    status = sum_metric(posterior, status, theta, derivative ? s.part + square : NULL, &s);
     for (int64_t i = 0; i < square; i++)
         metric[i] += s.part[i];
     for (int64_t i = 0; i < cube; i++)
@@ -448,10 +455,10 @@ static em_status add_metric_of_rows(em_target *target, em_status status, const d
     return status;
 }
 
-em_status em_target_metric(em_target *target, const double *theta, double *metric,
-                           double *derivative)
+em_status em_posterior_metric(em_posterior *posterior, const double *theta, double *metric,
+                              double *derivative)
 {
-    em_model *model = target->model;
+    em_model *model = posterior->model;
     const int64_t n = model->dim, square = n * n, cube = derivative ? n * square : 0;
     em_status status;
 
@@ -463,19 +470,19 @@ em_status em_target_metric(em_target *target, const double *theta, double *metri
         memset(derivative, 0, (size_t)cube * sizeof *derivative);
     status = model->ops->add_metric(model, true, NULL, theta, metric, derivative);
     if (model->rows.total > 0)
-        status = add_metric_of_rows(target, status, theta, metric, derivative);
+        status = add_metric_of_rows(posterior, status, theta, metric, derivative);
     mirror(n, metric);
     for (int64_t k = 0; k < cube; k += square)
         mirror(n, derivative + k);
     return status < 0 ? status : EM_OK;
 }
 
-const em_model *em_target_model(const em_target *target)
+const em_model *em_posterior_model(const em_posterior *posterior)
 {
-    return target->model;
+    return posterior->model;
 }
 
-int64_t em_target_evaluations(const em_target *target)
+int64_t em_posterior_evaluations(const em_posterior *posterior)
 {
-    return target->evaluations;
+    return posterior->evaluations;
 }
