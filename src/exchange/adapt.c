@@ -4,6 +4,7 @@
 #include "exchange/engine.h"
 #include "exchange/interval.h"
 #include "mass/moments.h"
+#include "math/order.h"
 #include "par/world.h"
 
 #include <math.h>
@@ -346,8 +347,10 @@ static em_status pool_medians(em_adapt *adapt, const double *chain_value, double
     status = em_agree(em_allocate(n, sizeof *all, &all));
     if (!status)
         status = em_grid_gather_chains(adapt->grid, 1, chain_value, all);
-    if (!status)
-        *out = em_median(n, all);
+    if (!status) {
+        em_sort_numbers(n, all);
+        *out = em_sorted_median(n, all);
+    }
     em_release(&all);
     return status;
 }

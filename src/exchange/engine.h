@@ -136,9 +136,6 @@ em_status em_course_visit(em_adapt *adapt, const em_visitor *visitor);
 /* Where the sums of a thermostat are among the accumulators of a chain. Local. */
 int64_t em_thermostat_sums(const em_adapt *adapt);
 
-/* The median of x [n], which is sorted. Local. */
-double em_median(int64_t n, double *x);
-
 /* Gives every chain the mass and step size of its pool. Local. */
 void em_publish_to_chains(em_adapt *adapt);
 

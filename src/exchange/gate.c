@@ -1,5 +1,7 @@
 #include "exchange/gate.h"
 
+#include "math/order.h"
+
 #include <math.h>
 
 em_stretch em_stretch_of(int64_t length, const double *log_density)
@@ -19,28 +21,15 @@ em_stretch em_stretch_of(int64_t length, const double *log_density)
     return s;
 }
 
-/* How many of the means are below that of chain c; of equal ones those with lower numbers. */
-static int64_t rank_of(int64_t n_chain, const em_stretch *stretch, int64_t c)
+/* The median of the better half of the means; one that is not a number is the worst. */
+static double better_median(int64_t n_chain, const em_stretch *stretch, double *mean)
 {
-    int64_t below = 0;
+    const int64_t worse = n_chain / 2;
 
-    for (int64_t k = 0; k < n_chain; k++)
-        below += stretch[k].mean < stretch[c].mean || (stretch[k].mean == stretch[c].mean && k < c);
-    return below;
-}
-
-/* The median of the better half of the means. */
-static double better_median(int64_t n_chain, const em_stretch *stretch)
-{
-    const int64_t first = n_chain / 2, n = n_chain - first;
-    const int64_t low = first + (n - 1) / 2, high = first + n / 2;
-    double sum = 0;
-
-    for (int64_t c = 0; c < n_chain; c++) {
-        const int64_t rank = rank_of(n_chain, stretch, c);
-        sum += (rank == low ? stretch[c].mean : 0) + (rank == high ? stretch[c].mean : 0);
-    }
-    return sum / 2;
+    for (int64_t c = 0; c < n_chain; c++)
+        mean[c] = isnan(stretch[c].mean) ? -INFINITY : stretch[c].mean;
+    em_sort_numbers(n_chain, mean);
+    return em_sorted_median(n_chain - worse, mean + worse);
 }
 
 bool em_stands_still(const em_stretch *stretch, int64_t dim)
@@ -48,9 +37,11 @@ bool em_stands_still(const em_stretch *stretch, int64_t dim)
     return !(sqrt(stretch->variance) > 0.05 * sqrt(0.5 * (double)dim));
 }
 
-int64_t em_gate(int64_t n_chain, const em_stretch *stretch, int64_t dim, bool *flagged)
+int64_t em_gate(int64_t n_chain, const em_stretch *stretch, int64_t dim, double *scratch,
+                bool *flagged)
 {
-    const double limit = better_median(n_chain, stretch) - 4 * (sqrt(0.5 * (double)dim) + 2);
+    const double limit =
+        better_median(n_chain, stretch, scratch) - 4 * (sqrt(0.5 * (double)dim) + 2);
     bool some_moved = false;
     int64_t count = 0;
 

@@ -21,9 +21,10 @@ em_stretch em_stretch_of(int64_t length, const double *log_density);
 /*
  * Flags the chains that others left behind: those whose mean log density is more than 4 (sqrt(d/2)
  * + 2) below the median of the better half of the chains, and those that did not move at all while
- * others did. Never all. Returns how many.
+ * others did. Never all. Returns how many. `scratch`: [n_chain].
  */
-int64_t em_gate(int64_t n_chain, const em_stretch *stretch, int64_t dim, bool *flagged);
+int64_t em_gate(int64_t n_chain, const em_stretch *stretch, int64_t dim, double *scratch,
+                bool *flagged);
 
 /* True for a chain whose log density hardly changed. */
 bool em_stands_still(const em_stretch *stretch, int64_t dim);

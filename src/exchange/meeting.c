@@ -6,11 +6,11 @@
 #include "base/memory.h"
 #include "exchange/engine.h"
 #include "exchange/ladder.h"
+#include "math/order.h"
 #include "math/rng.h"
 #include "par/world.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Iterations after which a chain that others left behind may take the state of one of them; one
@@ -85,19 +85,6 @@ void em_course_destroy(em_course *course)
         em_release(vectors[i]);
 }
 
-static int compare(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-double em_median(int64_t n, double *x)
-{
-    qsort(x, (size_t)n, sizeof *x, compare);
-    return 0.5 * (x[(n - 1) / 2] + x[n / 2]);
-}
-
 /* Medians of columns first .. first + n of |gradient|, into out[n]; rows are gathered into all. */
 static em_status column_medians(em_adapt *adapt, const em_block *block, int64_t first, int64_t n,
                                 double *local, double *all, double *out)
@@ -113,7 +100,8 @@ static em_status column_medians(em_adapt *adapt, const em_block *block, int64_t 
     for (int64_t i = 0; !status && i < n; i++) {
         for (int64_t c = 0; c < n_chain; c++)
             column[c] = all[c * n + i];
-        out[i] = em_median(n_chain, column);
+        em_sort_numbers(n_chain, column);
+        out[i] = em_sorted_median(n_chain, column);
     }
     return status;
 }
@@ -314,19 +302,24 @@ static void unpack_chain(const double *row, em_block *block, int64_t c)
     block->log_density[c] = row[2 * block->dim];
 }
 
-/* A chain that is not flagged, for one that is. */
-static int64_t choose_leader(const em_adapt *adapt, int64_t chain, int64_t done)
+/* Which chains are not flagged, into out[n_chain]; returns how many. */
+static int64_t list_leaders(const em_adapt *adapt, int64_t *out)
+{
+    int64_t n = 0;
+
+    for (int64_t c = 0; c < em_grid_n_chain(adapt->grid); c++)
+        if (!adapt->course.flagged[c])
+            out[n++] = c;
+    return n;
+}
+
+/* One of them, for a chain that is flagged. */
+static int64_t choose_leader(const em_adapt *adapt, int64_t n_leader, const int64_t *leader,
+                             int64_t chain, int64_t done)
 {
     const em_stream stream = {adapt->seed, (uint64_t)chain, (uint64_t)done, EM_RNG_RESCUE};
-    const int64_t n_chain = em_grid_n_chain(adapt->grid);
-    int64_t n = 0, leader = 0;
 
-    for (int64_t c = 0; c < n_chain; c++)
-        n += !adapt->course.flagged[c];
-    n = (int64_t)em_uniform_below(&stream, 0, (uint64_t)n);
-    for (leader = 0; adapt->course.flagged[leader] || n-- > 0;)
-        leader++;
-    return leader;
+    return leader[em_uniform_below(&stream, 0, (uint64_t)n_leader)];
 }
 
 /* Chain `chain` goes on from where `row` says, and what it was before is forgotten. Local. */
@@ -347,20 +340,26 @@ static em_status move_lost(em_adapt *adapt, em_block *block, int64_t done, const
 {
     const int64_t n_chain = em_grid_n_chain(adapt->grid), width = 2 * block->dim + 1;
     double *local = NULL, *all = NULL;
+    int64_t *leader = NULL;
     em_status status = em_allocate(block->n_chain * width, sizeof *local, &local);
 
     if (!status)
         status = em_allocate(n_chain * width, sizeof *all, &all);
+    if (!status)
+        status = em_allocate(n_chain, sizeof *leader, &leader);
     status = em_agree(status);
     for (int64_t c = 0; !status && c < block->n_chain; c++)
         pack_chain(block, c, local + c * width);
     if (!status)
         status = em_grid_gather_chains(adapt->grid, width, local, all);
+    const int64_t n_leader = status ? 0 : list_leaders(adapt, leader);
     for (int64_t c = 0; !status && c < n_chain; c++)
         if (lost[c])
-            follow(adapt, block, c, all + choose_leader(adapt, c, done) * width, done);
+            follow(adapt, block, c, all + choose_leader(adapt, n_leader, leader, c, done) * width,
+                   done);
     em_release(&local);
     em_release(&all);
+    em_release(&leader);
     return status;
 }
 
@@ -456,13 +455,17 @@ static em_status end_window(em_adapt *adapt, em_block *block, int64_t done)
     const int64_t n_chain = em_grid_n_chain(adapt->grid);
     em_course *course = &adapt->course;
     em_stretch *stretch = NULL;
+    double *scratch = NULL;
     bool ends = false, arrived = false;
-    em_status status = em_agree(em_allocate(n_chain, sizeof *stretch, &stretch));
+    em_status status = em_allocate(n_chain, sizeof *stretch, &stretch);
 
+    if (!status)
+        status = em_allocate(n_chain, sizeof *scratch, &scratch);
+    status = em_agree(status);
     if (!status)
         status = gather_stretches(adapt, done, stretch);
     if (!status) {
-        em_gate(n_chain, stretch, adapt->dim, course->flagged);
+        em_gate(n_chain, stretch, adapt->dim, scratch, course->flagged);
         ends = arrival_ends(adapt, stretch, done, &arrived);
         if (learns(adapt))
             status = learn_mass(adapt, done);
@@ -474,6 +477,7 @@ static em_status end_window(em_adapt *adapt, em_block *block, int64_t done)
     if (!status && ends)
         status = leave_arrival(adapt, arrived, done);
     em_release(&stretch);
+    em_release(&scratch);
     return status;
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "math/binned.h"
+#include "math/exact.h"
 #include "par/mpi_grid.h"
 #include "par/world.h"
 
@@ -13,14 +14,13 @@
 
 struct em_grid {
     MPI_Comm world, shards, peers;
-    MPI_Datatype eight_sums; /* bins, and how they are added */
-    MPI_Op merge;
+    MPI_Datatype eight_sums, exact_sum; /* bins, digits, and how they are added */
+    MPI_Op merge, add;
     int64_t n_chain, first_chain, n_local_chain;
     int n_group, group, n_shard, shard;
     /* Work space of em_grid_sum_chains, grown as asked for. */
     int64_t capacity;
-    double *largest;
-    int64_t *fixed;
+    em_exact_sum *sums;
 };
 
 int64_t em_deal_first(int64_t n_item, int64_t n_part, int64_t part)
@@ -60,6 +60,13 @@ static void merge_eights(void *from, void *into, int *count, MPI_Datatype *type)
     }
 }
 
+static void add_exact(void *from, void *into, int *count, MPI_Datatype *type)
+{
+    (void)type;
+    for (int i = 0; i < *count; i++)
+        em_exact_add((const em_exact_sum *)from + i, (em_exact_sum *)into + i);
+}
+
 em_status em_grid_create(int64_t n_chain, int64_t n_shard, em_grid **out)
 {
     em_grid *grid = NULL;
@@ -89,6 +96,9 @@ em_status em_grid_create(int64_t n_chain, int64_t n_shard, em_grid **out)
     MPI_Type_contiguous((int)em_binned_size(8), MPI_DOUBLE, &grid->eight_sums);
     MPI_Type_commit(&grid->eight_sums);
     MPI_Op_create(merge_eights, 1, &grid->merge);
+    MPI_Type_contiguous(sizeof(em_exact_sum) / sizeof(int64_t), MPI_INT64_T, &grid->exact_sum);
+    MPI_Type_commit(&grid->exact_sum);
+    MPI_Op_create(add_exact, 1, &grid->add);
     *out = grid;
     return EM_OK;
 }
@@ -102,8 +112,9 @@ void em_grid_destroy(em_grid **grid)
     MPI_Comm_free(&(*grid)->peers);
     MPI_Type_free(&(*grid)->eight_sums);
     MPI_Op_free(&(*grid)->merge);
-    em_release(&(*grid)->largest);
-    em_release(&(*grid)->fixed);
+    MPI_Type_free(&(*grid)->exact_sum);
+    MPI_Op_free(&(*grid)->add);
+    em_release(&(*grid)->sums);
     em_release(grid);
 }
 
@@ -152,6 +163,9 @@ MPI_Comm em_grid_peers(const em_grid *grid)
     return grid->peers;
 }
 
+/* MPI counts in int, and takes as much memory again: large arrays go in pieces. */
+enum { PIECE = 1 << 20, SUMS_PIECE = 1 << 16 };
+
 /* `n` is the same on all ranks, and so is the decision to agree. */
 static em_status reserve(em_grid *grid, int64_t n)
 {
@@ -159,71 +173,38 @@ static em_status reserve(em_grid *grid, int64_t n)
 
     if (n <= grid->capacity)
         return EM_OK;
-    em_release(&grid->largest);
-    em_release(&grid->fixed);
+    em_release(&grid->sums);
     grid->capacity = 0;
-    status = em_allocate(n, sizeof *grid->largest, &grid->largest);
-    if (!status)
-        status = em_allocate(n, sizeof *grid->fixed, &grid->fixed);
-    status = em_agree(status);
+    status = em_agree(em_allocate(n, sizeof *grid->sums, &grid->sums));
     if (!status)
         grid->capacity = n;
     return status;
 }
 
-/* MPI counts in int, and takes as much memory again: large arrays go in pieces of 8-byte numbers.
- */
-enum { PIECE = 1 << 20 };
-
-static void reduce(void *x, int64_t n, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+/* Columns first .. first + n_column of the n that rows have. */
+static void sum_columns(em_grid *grid, int64_t n, int64_t first, int64_t n_column, const double *x,
+                        double *sum)
 {
-    for (char *next = x; n > 0; n -= PIECE, next += (size_t)PIECE * sizeof(double))
-        MPI_Allreduce(MPI_IN_PLACE, next, n < PIECE ? (int)n : PIECE, type, op, comm);
-}
-
-/* The power of two by which terms up to `largest` are scaled so that n_chain of them fit an int64.
- */
-static int fixed_point_shift(double largest, int64_t n_chain)
-{
-    int head_room = 0;
-
-    while ((INT64_C(1) << head_room) < n_chain)
-        head_room++;
-    return 61 - head_room - ilogb(largest);
+    memset(grid->sums, 0, (size_t)n_column * sizeof *grid->sums);
+    for (int64_t c = 0; c < grid->n_local_chain; c++)
+        for (int64_t i = 0; i < n_column; i++) {
+            const em_exact_sum term = em_exact_of(x[c * n + first + i]);
+            em_exact_add(&term, &grid->sums[i]);
+        }
+    if (grid->n_group > 1)
+        MPI_Allreduce(MPI_IN_PLACE, grid->sums, (int)n_column, grid->exact_sum, grid->add,
+                      grid->peers);
+    for (int64_t i = 0; i < n_column; i++)
+        sum[first + i] = em_exact_value(&grid->sums[i]);
 }
 
 em_status em_grid_sum_chains(em_grid *grid, int64_t n, const double *x, double *sum)
 {
-    em_status status = reserve(grid, n);
+    em_status status = reserve(grid, n < SUMS_PIECE ? n : SUMS_PIECE);
 
-    if (status)
-        return status;
-    for (int64_t i = 0; i < n; i++) {
-        grid->largest[i] = 0;
-        for (int64_t c = 0; c < grid->n_local_chain; c++) {
-            const double size = fabs(x[c * n + i]);
-            if (!(size <= grid->largest[i])) /* NaN counts as infinity: it must win the maximum */
-                grid->largest[i] = isnan(size) ? INFINITY : size;
-        }
-    }
-    reduce(grid->largest, n, MPI_DOUBLE, MPI_MAX, grid->peers);
-    for (int64_t i = 0; i < n; i++) {
-        grid->fixed[i] = 0;
-        if (grid->largest[i] == 0 || isinf(grid->largest[i]))
-            continue;
-        const int shift = fixed_point_shift(grid->largest[i], grid->n_chain);
-        for (int64_t c = 0; c < grid->n_local_chain; c++)
-            grid->fixed[i] += llrint(scalbn(x[c * n + i], shift));
-    }
-    reduce(grid->fixed, n, MPI_INT64_T, MPI_SUM, grid->peers);
-    for (int64_t i = 0; i < n; i++) {
-        sum[i] = (double)grid->fixed[i];
-        if (isinf(grid->largest[i]))
-            sum[i] = NAN;
-        else if (grid->largest[i] != 0)
-            sum[i] = scalbn(sum[i], -fixed_point_shift(grid->largest[i], grid->n_chain));
-    }
-    return EM_OK;
+    for (int64_t first = 0; !status && first < n; first += SUMS_PIECE)
+        sum_columns(grid, n, first, n - first < SUMS_PIECE ? n - first : SUMS_PIECE, x, sum);
+    return status;
 }
 
 /* `count` of the n numbers of a row, so that chains are counted and not numbers. */
@@ -264,7 +245,9 @@ void em_grid_maximum(const em_grid *grid, int64_t n, double *x)
     for (int64_t i = 0; i < n; i++)
         if (isnan(x[i]))
             x[i] = -INFINITY;
-    reduce(x, n, MPI_DOUBLE, MPI_MAX, grid->world);
+    for (int64_t i = 0; i < n; i += PIECE)
+        MPI_Allreduce(MPI_IN_PLACE, x + i, n - i < PIECE ? (int)(n - i) : PIECE, MPI_DOUBLE,
+                      MPI_MAX, grid->world);
 }
 
 void em_grid_sum_binned(const em_grid *grid, int64_t n, double *bins)

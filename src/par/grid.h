@@ -32,10 +32,10 @@ int64_t em_grid_shard(const em_grid *grid);         /* of this rank. Local. */
 
 /*
  * sum[i] = sum over all chains of the run of x[c][i]; `x` is [n_local_chain][n]. The terms are
- * rounded to fixed point relative to the largest |x[c][i]| of the run and added as integers, so
- * that the result has the same bits on any number of ranks; its relative error, against the largest
- * term, is below 2^-50 for up to 1000 chains. NaN where any term is not finite. Collective over the
- * peer ranks; every rank gets the result. Errors: EM_EMEMORY, agreed.
+ * added as integers at fixed binary places (math/exact.h), so that the result has the same bits on
+ * any number of ranks; what it loses of a term is below 2^-64 of the largest one. NaN where any
+ * term is not finite. One all-reduce over the peer ranks for 65536 sums; every rank gets the
+ * result. Collective. Errors: EM_EMEMORY, agreed.
  */
 em_status em_grid_sum_chains(em_grid *grid, int64_t n, const double *x, double *sum);
 

@@ -38,10 +38,11 @@ static void observe(em_engine *engine, int64_t iteration)
 {
     const em_block *block = engine->block;
     const bool stored = (iteration + 1 - engine->plan.warmup) % engine->plan.thin == 0;
+    const bool weighs = stored && has_energy(engine->sampler->ops);
 
     for (int64_t c = 0; c < block->n_chain; c++) {
         engine->divergent[c] += block->stat[EM_STAT_DIVERGING][c];
-        if (stored && has_energy(engine->sampler->ops))
+        if (weighs)
             em_ebfmi_add(engine->energies + c * EM_EBFMI_STATE, block->stat[EM_STAT_ENERGY][c]);
     }
 }

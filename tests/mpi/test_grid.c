@@ -100,6 +100,42 @@ START_TEST(sums_do_not_depend_on_the_ranks)
 }
 END_TEST
 
+/* What ranks wait for, by MPI's interface for profilers. */
+static int n_reduced;
+
+int MPI_Allreduce(const void *from, void *into, int count, MPI_Datatype type, MPI_Op op,
+                  MPI_Comm comm)
+{
+    n_reduced++;
+    return PMPI_Allreduce(from, into, count, type, op, comm);
+}
+
+START_TEST(a_sum_takes_one_reduction)
+{
+    enum { MANY = 70000 };
+    em_grid *grid = make_grid();
+    const int64_t n_local = em_grid_n_local_chain(grid);
+    double *x = NULL, *sum = NULL;
+    bool right = true;
+
+    assert_everywhere(!em_allocate(n_local * MANY, sizeof *x, &x) &&
+                          !em_allocate(MANY, sizeof *sum, &sum),
+                      "allocated");
+    for (int64_t i = 0; i < n_local * MANY; i++)
+        x[i] = (double)(i % MANY);
+    assert_everywhere(em_grid_sum_chains(grid, MANY, x, sum) == EM_OK, "summed");
+    for (int64_t i = 0; i < MANY; i++)
+        right &= sum[i] == (double)(N_CHAIN * i);
+    assert_everywhere(right, "sums of more than a piece");
+    n_reduced = 0;
+    assert_everywhere(em_grid_sum_chains(grid, N, x, sum) == EM_OK, "summed");
+    assert_everywhere(n_reduced == (em_world_size() > 1) + 1, "and this very agreement");
+    em_release(&x);
+    em_release(&sum);
+    em_grid_destroy(&grid);
+}
+END_TEST
+
 START_TEST(sums_mark_what_is_not_finite)
 {
     em_grid *grid = make_grid();
@@ -195,6 +231,7 @@ int main(int argc, char **argv)
     tcase_add_test(tests, chains_are_dealt_once);
     tcase_add_test(tests, sums_are_exact);
     tcase_add_test(tests, sums_do_not_depend_on_the_ranks);
+    tcase_add_test(tests, a_sum_takes_one_reduction);
     tcase_add_test(tests, sums_mark_what_is_not_finite);
     tcase_add_test(tests, transpose_gives_columns);
     tcase_add_test(tests, gather_gives_all_chains);
