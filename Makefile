@@ -19,7 +19,7 @@ Q      := $(if $(filter 1,$(V)),,@)
 
 # Libraries by pkg-config, asked for only when something is compiled (the first run may install them).
 HDF5     = $(firstword $(foreach p,hdf5-openmpi hdf5-mpi hdf5,$(shell pkg-config --exists $p 2>/dev/null && echo $p)))
-PACKAGES = $(HDF5) lapacke openblas yaml-0.1 popt sleef zlib libxxhash
+PACKAGES = $(HDF5) lapacke openblas yaml-0.1 popt sleef zlib liblzma libxxhash
 PKG_CFLAGS := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
 PKG_LIBS   := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) -lhdf5_hl
 CHECK_CFLAGS := $(shell pkg-config --cflags check 2>/dev/null)

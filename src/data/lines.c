@@ -12,7 +12,9 @@
 #include <strings.h>
 #include <unistd.h>
 
-enum { FIRST_CAPACITY = 1 << 17, LONGEST_LINE = 1 << 26 };
+enum { FIRST_CAPACITY = 1 << 17, LONGEST_LINE = 1 << 26, PACKED_BYTES = 1 << 16 };
+
+#define XZ_MEMORY (UINT64_C(1) << 30) /* a damaged header must not fill the memory */
 
 em_status em_lines_open(const char *path, em_lines **out)
 {
@@ -46,6 +48,10 @@ void em_lines_close(em_lines **out)
         return;
     if (lines->file)
         gzclose(lines->file);
+    if (lines->xz)
+        lzma_end(lines->xz);
+    em_release(&lines->xz);
+    em_release(&lines->packed);
     if (lines->locale)
         freelocale(lines->locale);
     XXH64_freeState(lines->hash);
@@ -53,12 +59,92 @@ void em_lines_close(em_lines **out)
     em_release(out);
 }
 
+static em_status damaged(const em_lines *lines, const char *what)
+{
+    return em_fail(EM_EDATA, "%s:%lld: found %s after this line, expected more text", lines->path,
+                   (long long)lines->number, what);
+}
+
+/* Bytes of the file, out of gzip's form where they are in it. */
+static em_status fetch_plain(em_lines *lines, char *out, int64_t room, int64_t *got)
+{
+    int code;
+
+    *got = gzread(lines->file, out, (unsigned)room);
+    gzerror(lines->file, &code);
+    if (*got < 0 || (code != Z_OK && code != Z_STREAM_END))
+        return damaged(lines,
+                       code == Z_ERRNO ? "an unreadable file" : "a truncated or damaged gzip file");
+    return EM_OK;
+}
+
+static em_status fetch_xz(em_lines *lines, char *out, int64_t room, int64_t *got)
+{
+    lzma_stream *xz = lines->xz;
+    lzma_ret code = LZMA_OK;
+    em_status status = EM_OK;
+
+    xz->next_out = (uint8_t *)out;
+    xz->avail_out = (size_t)room;
+    while (code == LZMA_OK && xz->avail_out == (size_t)room) {
+        int64_t more = 0;
+        if (xz->avail_in == 0) {
+            status = fetch_plain(lines, lines->packed, PACKED_BYTES, &more);
+            xz->next_in = (uint8_t *)lines->packed;
+            xz->avail_in = (size_t)more;
+        }
+        if (status)
+            return status;
+        code = lzma_code(xz, xz->avail_in == 0 ? LZMA_FINISH : LZMA_RUN);
+    }
+    *got = room - (int64_t)xz->avail_out;
+    if (code == LZMA_MEM_ERROR)
+        return em_fail(EM_EMEMORY, "%s: out of memory", lines->path);
+    if (code != LZMA_OK && code != LZMA_STREAM_END)
+        return damaged(lines, "a truncated or damaged xz file");
+    return EM_OK;
+}
+
+/* The first bytes, `held` of them in `buffer`, are xz's: takes them to be unpacked. */
+static em_status begin_xz(em_lines *lines, int64_t held)
+{
+    static const lzma_stream fresh = LZMA_STREAM_INIT;
+    em_status status = em_allocate(1, sizeof fresh, &lines->xz);
+
+    if (!status)
+        status = em_allocate(PACKED_BYTES > held ? PACKED_BYTES : held, 1, &lines->packed);
+    if (status)
+        return status;
+    *lines->xz = fresh;
+    if (lzma_stream_decoder(lines->xz, XZ_MEMORY, LZMA_CONCATENATED) != LZMA_OK)
+        return em_fail(EM_EMEMORY, "%s: out of memory", lines->path);
+    memcpy(lines->packed, lines->buffer, (size_t)held);
+    lines->xz->next_in = (uint8_t *)lines->packed;
+    lines->xz->avail_in = (size_t)held;
+    return EM_OK;
+}
+
+static em_status fetch(em_lines *lines, char *out, int64_t room, int64_t *got)
+{
+    static const char magic[] = {'\xFD', '7', 'z', 'X', 'Z', '\0'};
+    const bool first = lines->number == 0 && out == lines->buffer;
+    em_status status;
+
+    if (lines->xz)
+        return fetch_xz(lines, out, room, got);
+    status = fetch_plain(lines, out, room, got);
+    if (status || !first || *got < (int64_t)sizeof magic || memcmp(out, magic, sizeof magic) != 0)
+        return status;
+    status = begin_xz(lines, *got);
+    return status ? status : fetch_xz(lines, out, room, got);
+}
+
 /* Makes room and reads as much as there is room for. */
 static em_status refill(em_lines *lines)
 {
     int64_t held = lines->end - lines->begin;
+    int64_t got;
     em_status status;
-    int got, code;
 
     if (held >= LONGEST_LINE)
         return em_fail(EM_EDATA, "%s:%lld: found a line of more than %d bytes, expected text",
@@ -72,12 +158,9 @@ static em_status refill(em_lines *lines)
     if (status)
         return status;
     /* One byte stays free for the terminator of a last line without a newline. */
-    got = gzread(lines->file, lines->buffer + held, (unsigned)(lines->capacity - held - 1));
-    gzerror(lines->file, &code);
-    if (got < 0 || (code != Z_OK && code != Z_STREAM_END))
-        return em_fail(EM_EDATA, "%s:%lld: found %s after this line, expected more text",
-                       lines->path, (long long)lines->number,
-                       code == Z_ERRNO ? "an unreadable file" : "a truncated or damaged gzip file");
+    status = fetch(lines, lines->buffer + held, lines->capacity - held - 1, &got);
+    if (status)
+        return status;
     XXH64_update(lines->hash, lines->buffer + held, (size_t)got);
     lines->end += got;
     lines->ended = got == 0;

@@ -1,10 +1,11 @@
-/* Lines of a text file, plain or gzipped, and the numbers in them. All Local. */
+/* Lines of a text file, plain, gzipped or in xz's form, and the numbers in them. All Local. */
 #ifndef EM_DATA_LINES_H
 #define EM_DATA_LINES_H
 
 #include "emass/status.h"
 
 #include <locale.h>
+#include <lzma.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <xxhash.h>
@@ -15,7 +16,9 @@ typedef struct em_lines {
     const char *path; /* borrowed */
     int64_t number;   /* of the last line, from 1 */
     gzFile file;
-    char *buffer; /* bytes begin..end are read and not yet handed out */
+    lzma_stream *xz; /* NULL: the file is not in xz's form */
+    char *packed;    /* what was read of such a file and not yet unpacked */
+    char *buffer;    /* bytes begin..end are read and not yet handed out */
     int64_t begin, end, capacity;
     bool ended;
     locale_t locale; /* C: a decimal point is a point, whatever the program's locale */
