@@ -93,16 +93,6 @@ static em_status flush_output(em_status status)
     return status;
 }
 
-/*
- * A rank that waits lets others run. It costs nothing where there are none, and where there are -
- * ranks, or anything else - a rank that spins through its turn keeps from a processor the very one
- * that it waits for. For Open MPI; others do so by themselves. What the user has set stands.
- */
-static void yield_when_idle(void)
-{
-    setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
-}
-
 int main(int argc, char **argv)
 {
     bool launched = false;
@@ -116,7 +106,6 @@ int main(int argc, char **argv)
             fprintf(stderr, "emass: %s\n", em_error_text());
         return status ? em_exit_status(status) : code;
     }
-    yield_when_idle();
     status = em_world_start(&argc, &argv);
     if (!status) {
         em_fault_start(em_world_rank());

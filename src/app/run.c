@@ -5,10 +5,11 @@
 #include "base/memory.h"
 #include "base/progress.h"
 #include "base/text.h"
-#include "par/world.h"
+#include "par/mpi_world.h"
 #include "run/driver.h"
 
 #include <popt.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -196,6 +197,27 @@ static void warn(const em_config *config)
                 config->sampler->name);
 }
 
+static em_world *world_to_stop;
+
+static void note_signal(int number)
+{
+    (void)number;
+    em_world_interrupt(world_to_stop);
+}
+
+/* From now on these only ask the run to stop; a second SIGINT ends the process. */
+static void catch_signals(void)
+{
+    static const int numbers[] = {SIGTERM, SIGINT, SIGUSR1, SIGUSR2};
+    struct sigaction action = {.sa_handler = note_signal};
+
+    world_to_stop = em_world_here();
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        action.sa_flags = SA_RESTART | (numbers[i] == SIGINT ? (int)SA_RESETHAND : 0);
+        sigaction(numbers[i], &action, NULL);
+    }
+}
+
 em_status em_run_command(int argc, const char **argv)
 {
     run_command command = {0};
@@ -204,7 +226,7 @@ em_status em_run_command(int argc, const char **argv)
 
     if (!status)
         status = em_load_config(command.config, command.n_override, command.override, &config);
-    em_world_catch_signals();
+    catch_signals();
     if (!status)
         warn(config);
     if (!status)

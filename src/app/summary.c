@@ -6,7 +6,7 @@
 #include "diag/diag.h"
 #include "io/reader.h"
 #include "par/grid.h"
-#include "par/world.h"
+#include "par/mpi_world.h"
 
 #include <fnmatch.h>
 #include <limits.h>
@@ -262,7 +262,7 @@ static em_status gather(summary *s)
         MPI_Type_contiguous((int)s->n_value, MPI_DOUBLE, &row);
         MPI_Type_commit(&row);
         MPI_Gatherv(em_world_rank() == 0 ? MPI_IN_PLACE : s->value, share, row, s->value, count,
-                    start, row, 0, MPI_COMM_WORLD);
+                    start, row, 0, em_world_ranks());
         MPI_Type_free(&row);
     }
     em_release(&count);

@@ -64,7 +64,6 @@ static void find_moments(const em_table *table, moments *m)
         sd[j] = sqrt((sd[j] + (n - m->count[j]) * mean[j] * mean[j]) / (n - 1));
 }
 
-/* Rank 0 speaks for all: they read the same file. */
 static void warn_constant(const em_table *table, const bool *constant)
 {
     int64_t count = 0, first = 0;
@@ -74,13 +73,12 @@ static void warn_constant(const em_table *table, const bool *constant)
             first = j;
             count++;
         }
-    if (count == 0 || em_world_rank() != 0)
-        return;
-    fprintf(stderr, "emass: warning: %s: column %s", table->path,
-            em_excerpt_of(table->name[first]).text);
     if (count > 1)
-        fprintf(stderr, " and %lld more", (long long)count - 1);
-    fprintf(stderr, ": all values are equal\n");
+        em_say("warning: %s: column %s and %lld more: all values are equal", table->path,
+               em_excerpt_of(table->name[first]).text, (long long)count - 1);
+    else if (count == 1)
+        em_say("warning: %s: column %s: all values are equal", table->path,
+               em_excerpt_of(table->name[first]).text);
 }
 
 static em_status moments_create(const em_table *table, bool standardise, moments *m)

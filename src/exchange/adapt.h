@@ -12,7 +12,7 @@
 #ifndef EM_EXCHANGE_ADAPT_H
 #define EM_EXCHANGE_ADAPT_H
 
-#include "base/visitor.h"
+#include "emass/visitor.h"
 #include "exchange/options.h"
 #include "par/grid.h"
 #include "sampler/sampler.h"

@@ -6,7 +6,7 @@
 #ifndef EM_EXCHANGE_GRADIENT_NOISE_H
 #define EM_EXCHANGE_GRADIENT_NOISE_H
 
-#include "base/visitor.h"
+#include "emass/visitor.h"
 #include "par/grid.h"
 #include "sampler/sampler.h"
 

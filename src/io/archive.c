@@ -156,10 +156,9 @@ static em_status transfer_rows(const em_archive *archive, hid_t id, int64_t n, i
     const hsize_t start[2] = {(hsize_t)first, 0}, size[2] = {(hsize_t)count, (hsize_t)n};
     const hsize_t total = (hsize_t)(count * n);
     hid_t space = H5Dget_space(id), memory = H5Screate_simple(1, &total, NULL);
-    hid_t transfer = H5Pcreate(H5P_DATASET_XFER);
+    hid_t transfer = em_h5_collective_transfer();
     em_status status;
 
-    H5Pset_dxpl_mpio(transfer, H5FD_MPIO_COLLECTIVE);
     if (total > 0)
         H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, size, NULL);
     else

@@ -6,7 +6,7 @@
 #ifndef EM_IO_ARCHIVE_H
 #define EM_IO_ARCHIVE_H
 
-#include "base/visitor.h"
+#include "emass/visitor.h"
 #include "par/grid.h"
 
 #include <stdbool.h>

@@ -136,16 +136,6 @@ em_status em_dataset_mark(const em_dataset *dataset, em_storage storage)
     return status;
 }
 
-/* Collective, and chunks written in one MPI call however many there are. */
-static hid_t transfer_list(void)
-{
-    hid_t list = H5Pcreate(H5P_DATASET_XFER);
-
-    H5Pset_dxpl_mpio(list, H5FD_MPIO_COLLECTIVE);
-    H5Pset_dxpl_mpio_chunk_opt(list, H5FD_MPIO_CHUNK_ONE_IO);
-    return list;
-}
-
 static bool is_empty(const em_dataset *dataset, em_slab slab)
 {
     for (int i = 0; slab.count && i < dataset->n_axes; i++)
@@ -157,7 +147,7 @@ static bool is_empty(const em_dataset *dataset, em_slab slab)
 em_status em_dataset_write(const em_dataset *dataset, em_slab slab, const void *value,
                            const char *what)
 {
-    hid_t transfer = transfer_list(), file = H5Dget_space(dataset->id), memory;
+    hid_t transfer = em_h5_collective_transfer(), file = H5Dget_space(dataset->id), memory;
     em_status status;
 
     if (!is_empty(dataset, slab)) {

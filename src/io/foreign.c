@@ -39,6 +39,7 @@ em_status em_foreign_open(const char *path, em_foreign *file)
 {
     em_status status = em_fault_file("hdf5-open", path);
     char reason[512];
+    hid_t access;
 
     *file = (em_foreign){.path = path, .file = H5I_INVALID_HID};
     em_h5_quiet();
@@ -46,9 +47,10 @@ em_status em_foreign_open(const char *path, em_foreign *file)
         status = em_file_check(path);
     if (status)
         return status;
-    /* A reader's lock could make a writer of the same file fail. */
-    setenv("HDF5_USE_FILE_LOCKING", "FALSE", 0);
-    file->file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    access = H5Pcreate(H5P_FILE_ACCESS);
+    H5Pset_file_locking(access, false, true); /* a reader's could make a writer of the file fail */
+    file->file = H5Fopen(path, H5F_ACC_RDONLY, access);
+    em_h5_close(&access);
     if (file->file >= 0)
         return measure(path, &file->bytes);
     const int code = em_h5_message(reason, sizeof reason);

@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -176,21 +175,45 @@ em_status em_h5_flush(hid_t location)
                         em_h5_check(H5Fflush(location, H5F_SCOPE_LOCAL), location, "cannot flush"));
 }
 
+/*
+ * "Data sieving" reads, patches and writes back what lies between the pieces of a rank: Open MPI
+ * 4.1 loses other ranks' data in this (darshan-hpc/darshan#1064, open-mpi/ompi#12718). A program of
+ * our own turns it off in its environment (em_world_start); that of another is not ours to change.
+ */
+static bool sieves(void)
+{
+    char library[MPI_MAX_LIBRARY_VERSION_STRING];
+    const char *setting = getenv("OMPI_MCA_fbtl_posix_write_datasieving");
+    int length;
+
+    MPI_Get_library_version(library, &length);
+    return strncmp(library, "Open MPI", 8) == 0 &&
+           !(setting && (strcmp(setting, "0") == 0 || strcmp(setting, "false") == 0));
+}
+
 hid_t em_h5_parallel_access(MPI_Comm world)
 {
     hid_t list = H5Pcreate(H5P_FILE_ACCESS);
     MPI_Info hints;
 
-    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of a write, not the end */
-
-    /* "Data sieving" reads, patches and writes back what lies between the pieces of a rank: Open
-     * MPI 4.1 loses other ranks' data in this (darshan-hpc/darshan#1064, open-mpi/ompi#12718). */
-    setenv("OMPI_MCA_fbtl_posix_write_datasieving", "0", 0);
     MPI_Info_create(&hints);
     MPI_Info_set(hints, "romio_ds_write", "disable");
     H5Pset_fapl_mpio(list, world, hints);
     MPI_Info_free(&hints);
-    H5Pset_coll_metadata_write(list, true);
+    H5Pset_coll_metadata_write(list, !sieves());
+    return list;
+}
+
+/* Where collective writes may lose data, each rank writes its own, which is slower. */
+hid_t em_h5_collective_transfer(void)
+{
+    hid_t list = H5Pcreate(H5P_DATASET_XFER);
+
+    H5Pset_dxpl_mpio(list, H5FD_MPIO_COLLECTIVE);
+    if (sieves())
+        H5Pset_dxpl_mpio_collective_opt(list, H5FD_MPIO_INDIVIDUAL_IO);
+    else
+        H5Pset_dxpl_mpio_chunk_opt(list, H5FD_MPIO_CHUNK_ONE_IO);
     return list;
 }
 

@@ -52,6 +52,9 @@ em_status em_h5_flush(hid_t location);
  * em_h5_close. */
 hid_t em_h5_parallel_access(MPI_Comm world);
 
+/* A transfer list for what all ranks read or write together. Local. Closed by em_h5_close. */
+hid_t em_h5_collective_transfer(void);
+
 /* Closes a handle of any kind and sets it to H5I_INVALID_HID; does nothing to an invalid one.
  * Returns what HDF5 returned. Local, Collective for datasets, groups and files of a writer. */
 herr_t em_h5_close(hid_t *id);

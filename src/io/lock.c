@@ -3,6 +3,7 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "par/world.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -245,11 +246,9 @@ static em_status watch(const em_lock *lock, const char *output, outcome got, con
     record now;
 
     if (!is_blank(old))
-        fprintf(
-            stderr,
-            "emass: %s names a run on %s, process %lld, since %s: waiting up to %d s for a sign "
-            "of life\n",
-            lock->path, old->host, old->pid, old->since, patience);
+        em_say("%s names a run on %s, process %lld, since %s: waiting up to %d s for a sign of "
+               "life",
+               lock->path, old->host, old->pid, old->since, patience);
     for (int i = 0; i < patience; i++) {
         sleep(1);
         const em_status status = read_again(lock->path, &now);

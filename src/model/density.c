@@ -5,7 +5,6 @@
 
 #include <float.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 typedef struct density {
@@ -41,11 +40,10 @@ static em_status density_create(const void *options, const em_model_context *con
             density_destroy(&self->model);
         return status;
     }
-    if (!ops->log_density_gradient && em_world_rank() == 0)
-        fprintf(stderr,
-                "emass: warning: model %s gives no gradient: central differences take %lld "
-                "densities for each\n",
-                ops->name, (long long)(2 * ops->dim));
+    if (!ops->log_density_gradient)
+        em_say("warning: model %s gives no gradient: central differences take %lld densities for "
+               "each",
+               ops->name, (long long)(2 * ops->dim));
     self->options = options;
     self->theta = (em_variable){.name = "theta", .n_axes = 1, .shape = {ops->dim}};
     self->model = (em_model){.ops = ops,

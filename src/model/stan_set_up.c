@@ -20,16 +20,23 @@ enum { MOST_PROGRAM_BYTES = 1 << 24, MOST_DATA_BYTES = 1 << 30 };
 /* A program may print at every evaluation: its first lines show what there is to see. */
 enum { MOST_LINES = 20 };
 
+/* The callback is given no state of ours. */
+static struct {
+    int n_line;
+    int length; /* of the line being put together; what does not fit is cut off */
+    char line[1024];
+} printed;
+
 static void print(const char *text, int length)
 {
-    static int n_line;
-
-    for (int i = 0; i < length && n_line < MOST_LINES; i++) {
-        if (i == 0 || text[i - 1] == '\n')
-            fputs("emass: the program prints: ", stderr);
-        fputc((unsigned char)text[i] < 0x20 && text[i] != '\n' ? ' ' : text[i], stderr);
-        if (text[i] == '\n' && ++n_line == MOST_LINES)
-            fputs("emass: the program prints more, which is left out\n", stderr);
+    for (int i = 0; i < length && printed.n_line < MOST_LINES; i++) {
+        if (text[i] == '\n') {
+            em_say("the program prints: %.*s", printed.length, printed.line);
+            printed.length = 0;
+            if (++printed.n_line == MOST_LINES)
+                em_say("the program prints more, which is left out");
+        } else if (printed.length < (int)sizeof printed.line)
+            printed.line[printed.length++] = (unsigned char)text[i] < 0x20 ? ' ' : text[i];
     }
 }
 
@@ -125,6 +132,7 @@ static em_status construct(em_stan *self, const em_stan_options *options, const 
         status = join_data(self, simpler, self->data->text, &self->simpler);
     em_release(&self->data->text);
     if (!status) {
+        printed.n_line = printed.length = 0;
         self->library.set_print(em_world_rank() == 0 ? print : print_nothing, NULL);
         self->program = self->library.construct(joined, self->seed, &error);
         if (!self->program)

@@ -4,7 +4,7 @@
 #include "math/binned.h"
 #include "math/exact.h"
 #include "par/mpi_grid.h"
-#include "par/world.h"
+#include "par/mpi_world.h"
 
 #include <limits.h>
 #include <math.h>
@@ -90,7 +90,7 @@ em_status em_grid_create(int64_t n_chain, int64_t n_shard, em_grid **out)
     grid->first_chain = em_deal_first(n_chain, grid->n_group, grid->group);
     grid->n_local_chain =
         em_deal_first(n_chain, grid->n_group, grid->group + 1) - grid->first_chain;
-    MPI_Comm_dup(MPI_COMM_WORLD, &grid->world);
+    MPI_Comm_dup(em_world_ranks(), &grid->world);
     MPI_Comm_split(grid->world, grid->group, grid->shard, &grid->shards);
     MPI_Comm_split(grid->world, grid->shard, grid->group, &grid->peers);
     MPI_Type_contiguous((int)em_binned_size(8), MPI_DOUBLE, &grid->eight_sums);

@@ -1,9 +1,9 @@
-#include "par/world.h"
+#include "par/mpi_world.h"
 
 #include "base/memory.h"
+#include "base/text.h"
 
 #include <limits.h>
-#include <mpi.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,15 +14,81 @@
 /* How long a failing rank waits for the others to come and agree before it aborts them. */
 enum { PATIENCE_SECONDS = 5 };
 
-static struct {
+struct em_world {
     int rank, size;
+    MPI_Comm ranks;
     MPI_Comm
         agreement; /* its own, so that a failing rank never meets another collective's message */
-    bool interrupted;
+    em_world_options options;
+    volatile sig_atomic_t asked; /* this rank was, to stop */
+    bool interrupted, broken;    /* broken: ranks met at different places */
     int word, told;
-} world = {0, 1, MPI_COMM_NULL, false, INT_MAX, INT_MAX};
+};
 
-static volatile sig_atomic_t signalled;
+static em_world alone = {.size = 1, .word = INT_MAX, .told = INT_MAX}; /* without MPI */
+
+static _Thread_local em_world *entered; /* NULL: alone */
+
+static em_world *here(void)
+{
+    return entered ? entered : &alone;
+}
+
+em_world *em_world_enter(em_world *world)
+{
+    em_world *before = entered;
+
+    entered = world;
+    return before;
+}
+
+em_status em_world_create(MPI_Comm ranks, const em_world_options *options, em_world **out)
+{
+    em_world *world = NULL;
+    int rank, good;
+    em_status status = em_allocate(1, sizeof *world, &world);
+
+    *out = NULL;
+    MPI_Comm_rank(ranks, &rank);
+    good = !status;
+    MPI_Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, ranks);
+    if (!good) {
+        em_release(&world);
+        return status ? status : em_fail(EM_EMEMORY, "out of memory on another rank");
+    }
+    *world = (em_world){.rank = rank, .options = *options, .word = INT_MAX, .told = INT_MAX};
+    MPI_Comm_size(ranks, &world->size);
+    MPI_Comm_dup(ranks, &world->ranks);
+    MPI_Comm_dup(ranks, &world->agreement);
+    /* Nobody here looks at what MPI returns, and a host's handler may be one that goes on. */
+    MPI_Comm_set_errhandler(world->ranks, MPI_ERRORS_ARE_FATAL);
+    MPI_Comm_set_errhandler(world->agreement, MPI_ERRORS_ARE_FATAL);
+    *out = world;
+    return EM_OK;
+}
+
+void em_world_destroy(em_world **world)
+{
+    if (!*world)
+        return;
+    if (entered == *world)
+        entered = NULL;
+    MPI_Comm_free(&(*world)->ranks);
+    MPI_Comm_free(&(*world)->agreement);
+    em_release(world);
+}
+
+em_world *em_world_here(void)
+{
+    return entered;
+}
+
+MPI_Comm em_world_ranks(void)
+{
+    return here()->ranks;
+}
+
+/* ---------------------------------------------------------------- a program of our own */
 
 static int launched_ranks(void)
 {
@@ -35,156 +101,206 @@ static int launched_ranks(void)
     return 1;
 }
 
+/*
+ * What Open MPI must be told before it starts; what the user has set stands. A rank that waits lets
+ * others run: it costs nothing where there are none, and where there are - ranks, or anything else
+ * - a rank that spins through its turn keeps from a processor the very one that it waits for. And
+ * no rank writes back what others write (io/hdf5.c: sieves).
+ */
+static void set_up_process(void)
+{
+    setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
+    setenv("OMPI_MCA_fbtl_posix_write_datasieving", "0", 0);
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of a write, not the end */
+}
+
+static void print(void *stream, const char *text)
+{
+    fprintf(stream, "emass: %s\n", text);
+}
+
 em_status em_world_start(int *argc, char ***argv)
 {
+    const em_world_options options = {print, stderr, .may_abort = true};
+    em_world *world;
+    em_status status;
+
+    set_up_process();
     MPI_Init(argc, argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &world.size);
-    MPI_Comm_dup(MPI_COMM_WORLD, &world.agreement);
-    if (world.size == 1 && launched_ranks() > 1)
+    status = em_world_create(MPI_COMM_WORLD, &options, &world);
+    em_world_enter(world);
+    if (!status && world->size == 1 && launched_ranks() > 1)
         return em_fail(EM_EUSAGE,
                        "the launcher started %d ranks but MPI sees one: the MPI of the launcher is "
                        "not the one emass is linked with (see emass --version)",
                        launched_ranks());
-    return EM_OK;
+    return status;
 }
 
 void em_world_stop(void)
 {
-    MPI_Comm_free(&world.agreement);
+    em_world *world = em_world_enter(NULL);
+
+    em_world_destroy(&world);
     MPI_Finalize();
 }
 
+/* ---------------------------------------------------------------- of the world entered */
+
 int em_world_rank(void)
 {
-    return world.rank;
+    return here()->rank;
 }
 
 int em_world_size(void)
 {
-    return world.size;
+    return here()->size;
 }
 
-_Noreturn void em_panic(const char *format, ...)
+void em_say(const char *format, ...)
 {
-    char text[2048];
+    const em_world *world = here();
+    char text[2048], printable[2048];
     va_list arguments;
 
+    if (world->rank != 0 || !world->options.say)
+        return;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    fprintf(stderr, "emass: rank %d: %s\n", world.rank, text);
+    em_text_escape(text, printable, sizeof printable);
+    world->options.say(world->options.to, printable);
+}
+
+/* Prints the message and ends all ranks at once. */
+static _Noreturn void end_all(em_world *world, const char *message)
+{
+    fprintf(stderr, "emass: rank %d: %s\n", world->rank, message);
     fflush(stderr);
-    MPI_Abort(MPI_COMM_WORLD, 1);
+    MPI_Abort(world->ranks, 1);
     abort();
 }
 
-static void note_signal(int number)
+void em_world_interrupt(em_world *world)
 {
-    (void)number;
-    signalled = 1;
+    world->asked = 1;
 }
 
-void em_world_catch_signals(void)
+void em_world_resume(void)
 {
-    static const int numbers[] = {SIGTERM, SIGINT, SIGUSR1, SIGUSR2};
-    struct sigaction action = {.sa_handler = note_signal};
-
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        action.sa_flags = SA_RESTART | (numbers[i] == SIGINT ? (int)SA_RESETHAND : 0);
-        sigaction(numbers[i], &action, NULL);
-    }
+    here()->asked = 0;
 }
 
 bool em_world_interrupted(void)
 {
-    return world.interrupted;
+    return here()->interrupted;
 }
 
 void em_world_tell(int word)
 {
-    if (world.rank == 0)
-        world.word = word;
+    if (here()->rank == 0)
+        here()->word = word;
 }
 
 int em_world_told(void)
 {
-    return world.told;
+    return here()->told;
 }
 
-static void wait_for(MPI_Request *request, em_status status)
+static void wait_for(em_world *world, MPI_Request *request, em_status status)
 {
     const struct timespec pause = {0, 1000000};
     const double deadline = MPI_Wtime() + PATIENCE_SECONDS;
     int done = 0;
 
-    if (!status) {
+    if (!status || !world->options.may_abort) {
         MPI_Wait(request, MPI_STATUS_IGNORE);
         return;
     }
     while (MPI_Test(request, &done, MPI_STATUS_IGNORE), !done) {
         if (MPI_Wtime() > deadline)
-            em_panic("%s", em_error_text());
+            end_all(world, em_error_text());
         nanosleep(&pause, NULL);
     }
 }
 
-static void share_failure(int failing, em_status *status)
+static void share_failure(em_world *world, int failing, em_status *status)
 {
     struct {
         em_status status;
         char text[2048];
     } failure = {0};
 
-    if (world.rank == failing) {
+    if (world->rank == failing) {
         failure.status = *status;
         snprintf(failure.text, sizeof failure.text, "%s", em_error_text());
     }
-    MPI_Bcast(&failure, sizeof failure, MPI_BYTE, failing, world.agreement);
-    if (world.size > 1 && strncmp(failure.text, "rank ", 5) != 0)
+    MPI_Bcast(&failure, sizeof failure, MPI_BYTE, failing, world->agreement);
+    if (world->size > 1 && strncmp(failure.text, "rank ", 5) != 0)
         *status = em_fail(failure.status, "rank %d: %s", failing, failure.text);
     else
         *status = em_fail(failure.status, "%s", failure.text);
 }
 
+/* No agreement can be trusted any more: which collective comes next is not the same on all ranks.
+ */
+static em_status part_ways(em_world *world, em_status status, const char *file, int line,
+                           int elsewhere)
+{
+    status =
+        em_fail(EM_EINTERNAL,
+                "internal error: ranks met at different places, here %s:%d, elsewhere line %d%s%s",
+                file, line, elsewhere, status < 0 ? "; " : "", status < 0 ? em_error_text() : "");
+    if (world->options.may_abort)
+        end_all(world, em_error_text());
+    world->broken = true;
+    return status;
+}
+
 em_status em_agree_at(em_status status, const char *file, int line)
 {
-    enum { FAILING, SITE, NEGATIVE_SITE, NOT_SIGNALLED, WORD, N };
+    enum { FAILING, SITE, NEGATIVE_SITE, NOT_ASKED, WORD, N };
+    em_world *world = here();
     int mine[N], lowest[N];
     MPI_Request request;
     unsigned hash = 0;
 
+    if (world == &alone)
+        return status < 0 ? status : EM_OK;
+    if (world->broken)
+        return status < 0 ? status : em_fail(EM_EINTERNAL, "ranks met at different places before");
     for (const char *c = file; *c; c++)
         hash = hash * 31 + (unsigned char)*c;
-    mine[FAILING] = status < 0 ? world.rank : INT_MAX;
+    mine[FAILING] = status < 0 ? world->rank : INT_MAX;
     mine[SITE] = (int)(hash % 10000) * 100000 + line;
     mine[NEGATIVE_SITE] = -mine[SITE];
-    mine[NOT_SIGNALLED] = !signalled;
-    mine[WORD] = world.word;
-    MPI_Iallreduce(mine, lowest, N, MPI_INT, MPI_MIN, world.agreement, &request);
-    wait_for(&request, status < 0 ? status : EM_OK);
+    mine[NOT_ASKED] = !world->asked;
+    mine[WORD] = world->word;
+    MPI_Iallreduce(mine, lowest, N, MPI_INT, MPI_MIN, world->agreement, &request);
+    wait_for(world, &request, status < 0 ? status : EM_OK);
     if (lowest[SITE] != -lowest[NEGATIVE_SITE])
-        em_panic("internal error: ranks met at different places, here %s:%d, elsewhere line %d%s%s",
-                 file, line,
-                 (lowest[SITE] == mine[SITE] ? -lowest[NEGATIVE_SITE] : lowest[SITE]) % 100000,
-                 status < 0 ? "; " : "", status < 0 ? em_error_text() : "");
-    world.interrupted = !lowest[NOT_SIGNALLED];
-    world.told = lowest[WORD];
+        return part_ways(world, status, file, line,
+                         (lowest[SITE] == mine[SITE] ? -lowest[NEGATIVE_SITE] : lowest[SITE]) %
+                             100000);
+    world->interrupted = !lowest[NOT_ASKED];
+    world->told = lowest[WORD];
     if (lowest[FAILING] == INT_MAX)
         return EM_OK;
-    share_failure(lowest[FAILING], &status);
+    share_failure(world, lowest[FAILING], &status);
     return status;
 }
 
 void em_world_list(bool mine, size_t size, char *text)
 {
     enum { MOST = 8 };
+    const em_world *world = here();
     int count = 0, last = -1, rank;
 
     text[0] = '\0';
     for (; count <= MOST; last = rank, count++) {
-        rank = mine && world.rank > last ? world.rank : INT_MAX;
-        MPI_Allreduce(MPI_IN_PLACE, &rank, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+        rank = mine && world->rank > last ? world->rank : INT_MAX;
+        if (world->size > 1)
+            MPI_Allreduce(MPI_IN_PLACE, &rank, 1, MPI_INT, MPI_MIN, world->ranks);
         if (rank == INT_MAX)
             return;
         const size_t length = strlen(text);
@@ -198,9 +314,9 @@ void em_broadcast(void *data, size_t bytes)
 {
     char *next = data;
 
-    while (bytes > 0) {
+    while (bytes > 0 && here()->size > 1) {
         const int part = bytes < INT_MAX ? (int)bytes : INT_MAX;
-        MPI_Bcast(next, part, MPI_BYTE, 0, MPI_COMM_WORLD);
+        MPI_Bcast(next, part, MPI_BYTE, 0, here()->ranks);
         next += part;
         bytes -= (size_t)part;
     }
@@ -208,11 +324,11 @@ void em_broadcast(void *data, size_t bytes)
 
 em_status em_broadcast_text(char **text)
 {
-    int64_t length = world.rank == 0 ? (int64_t)strlen(*text) : 0;
+    int64_t length = em_world_rank() == 0 ? (int64_t)strlen(*text) : 0;
     em_status status = EM_OK;
 
     em_broadcast(&length, sizeof length);
-    if (world.rank != 0)
+    if (em_world_rank() != 0)
         status = em_allocate(length + 1, 1, text);
     status = em_agree(status);
     if (!status)

@@ -1,4 +1,9 @@
-/* The ranks of this program, and how they agree. */
+/*
+ * The ranks that run together, and how they agree. A world is made from a communicator
+ * (par/mpi_world.h); every function here is about the one that the calling thread has entered, as
+ * its locale is: an argument in every signature would bury the equations. A thread that has entered
+ * none is alone.
+ */
 #ifndef EM_PAR_WORLD_H
 #define EM_PAR_WORLD_H
 
@@ -7,11 +12,19 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Starts MPI. Collective. Errors: EM_EUSAGE when the launcher started several ranks and MPI sees
- * one, that is, when the MPI of the launcher is not the one linked. */
+typedef struct em_world em_world;
+
+/* From here on the calling thread is in this world, NULL: alone; returns the one it was in. Local.
+ */
+em_world *em_world_enter(em_world *world);
+
+/* For a program of our own: sets up the process, starts MPI and enters the world of all ranks,
+ * which a failure that cannot be agreed on aborts. Collective. Errors: EM_EUSAGE when the launcher
+ * started several ranks and MPI sees one, that is, when the MPI of the launcher is not the one
+ * linked. */
 em_status em_world_start(int *argc, char ***argv);
 
-/* Ends MPI. Collective. */
+/* Leaves and ends it, and MPI. Collective. */
 void em_world_stop(void);
 
 int em_world_rank(void); /* Local. */
@@ -19,20 +32,22 @@ int em_world_size(void); /* Local. */
 
 /*
  * Agrees on a status: every rank returns the status of the lowest failing rank, and has its
- * message, prefixed by "rank N: " when there are several ranks. A rank that fails waits a few
- * seconds for the others, which may be far from here, then prints its message and aborts them all.
- * Ranks that come from different places in the code abort, naming both. Collective.
+ * message, prefixed by "rank N: " when there are several ranks. Where the world may be aborted, a
+ * rank that fails waits a few seconds for the others, which may be far from here, then prints its
+ * message and aborts them all, and so do ranks that come from different places in the code, naming
+ * both. Elsewhere it waits until they come; and different places are EM_EINTERNAL, here and at
+ * every later agreement of the world. Collective.
  */
 #define em_agree(status) em_agree_at((status), __FILE__, __LINE__)
 em_status em_agree_at(em_status status, const char *file, int line);
 
-/*
- * From now on SIGTERM, SIGINT, SIGUSR1 and SIGUSR2 only set a flag, which every em_agree shares: a
- * signal to any one rank is seen by all at the same place. A second SIGINT ends the process. Local.
- */
-void em_world_catch_signals(void);
+/* Asks the ranks of a world to stop at the next planned point: every em_agree shares it. May be
+ * called by a signal handler, on any one of them. em_world_resume forgets that this rank was asked.
+ * Local. */
+void em_world_interrupt(em_world *world);
+void em_world_resume(void);
 
-/* True when any rank had been signalled at the last em_agree: the same on all ranks. Local. */
+/* True when any rank had been interrupted at the last em_agree: the same on all ranks. Local. */
 bool em_world_interrupted(void);
 
 /*
@@ -54,7 +69,7 @@ void em_broadcast(void *data, size_t bytes);
  * Collective. Errors: EM_EMEMORY, agreed. Freed by em_release. */
 em_status em_broadcast_text(char **text);
 
-/* Prints the message and ends all ranks at once. Local; does not return. */
-_Noreturn void em_panic(const char *format, ...) EM_PRINTF(1, 2);
+/* Tells whoever runs this, by rank 0's word alone, one line: "warning: ...". Local. */
+void em_say(const char *format, ...) EM_PRINTF(1, 2);
 
 #endif

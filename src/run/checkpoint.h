@@ -5,7 +5,7 @@
 #ifndef EM_RUN_CHECKPOINT_H
 #define EM_RUN_CHECKPOINT_H
 
-#include "base/visitor.h"
+#include "emass/visitor.h"
 #include "par/grid.h"
 #include "run/driver.h"
 #include "run/place.h"

@@ -39,7 +39,7 @@ typedef struct em_report {
 
 /*
  * Runs the config on all ranks and writes its output file; progress is told on rank 0. Checkpoints
- * are written at the end, when a signal comes (em_world_catch_signals), before the time is over,
+ * are written at the end, when asked to stop (em_world_interrupt), before the time is over,
  * and every output.checkpoint_every. Collective. Errors, agreed: EM_ECONFIG, EM_EDATA, EM_EUSAGE
  * (the file exists); EM_ESTOPPED after a checkpoint; and what may happen while running: the file is
  * then absent or marked incomplete.

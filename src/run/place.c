@@ -425,11 +425,10 @@ void em_place_warn_room(const em_place *place)
         return;
     const double free_bytes = (double)disk.f_bavail * (double)disk.f_frsize;
     if ((double)file.st_size > free_bytes && !em_file_can_share(place->output, place->part))
-        fprintf(stderr,
-                "emass: warning: %s takes %.3g MB, and at the end of the run as much again for a "
-                "moment, but its disk has only %.3g MB left: make room, or the run will stop "
-                "there, to go on with --resume\n",
-                place->output, (double)file.st_size / 1e6, free_bytes / 1e6);
+        em_say("warning: %s takes %.3g MB, and at the end of the run as much again for a moment, "
+               "but its disk has only %.3g MB left: make room, or the run will stop there, to go "
+               "on with --resume",
+               place->output, (double)file.st_size / 1e6, free_bytes / 1e6);
 }
 
 em_status em_place_set_aside(const em_place *place)

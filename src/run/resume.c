@@ -75,8 +75,7 @@ em_status em_engine_save(em_engine *engine)
 
 static void warn(const char *what, const char *why)
 {
-    if (em_world_rank() == 0)
-        fprintf(stderr, "emass: warning: %s%s%s\n", what, *why ? ": " : "", why);
+    em_say("warning: %s%s%s", what, *why ? ": " : "", why);
 }
 
 /* The draws that the checkpoint counts on, into an output made anew; nothing is moved before it is

@@ -20,12 +20,10 @@ static void warn_of_minibatch(const em_engine *engine)
     const em_sampler_options *options = config->sampler_options;
     const int64_t total = engine->model->rows.total;
 
-    if (em_takes_minibatches(config->sampler, options) && options->minibatch > total &&
-        em_world_rank() == 0)
-        fprintf(stderr,
-                "emass: warning: sampler.minibatch is %lld, but model %s has %lld observations: "
-                "every gradient uses all of them\n",
-                (long long)options->minibatch, config->model->name, (long long)total);
+    if (em_takes_minibatches(config->sampler, options) && options->minibatch > total)
+        em_say("warning: sampler.minibatch is %lld, but model %s has %lld observations: every "
+               "gradient uses all of them",
+               (long long)options->minibatch, config->model->name, (long long)total);
 }
 
 em_status em_engine_load(em_engine *engine)

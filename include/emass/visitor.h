@@ -3,8 +3,8 @@
  * each of its arrays to a visitor, which either reads or replaces the numbers. One description
  * serves both, so that they cannot disagree.
  */
-#ifndef EM_BASE_VISITOR_H
-#define EM_BASE_VISITOR_H
+#ifndef EMASS_VISITOR_H
+#define EMASS_VISITOR_H
 
 #include "emass/status.h"
 

@@ -1,0 +1,23 @@
+/* Worlds and their communicators, for the rooms that speak MPI themselves. */
+#ifndef EM_PAR_MPI_WORLD_H
+#define EM_PAR_MPI_WORLD_H
+
+#include "par/world.h"
+
+#include <mpi.h>
+
+typedef struct em_world_options {
+    void (*say)(void *to, const char *text); /* what em_say says, on rank 0; NULL: to nobody */
+    void *to;
+    bool may_abort; /* a failure that cannot be agreed on ends all ranks of the communicator */
+} em_world_options;
+
+/* A world of the ranks of a communicator, which is duplicated; it is not entered. Collective over
+ * the communicator. Errors: EM_EMEMORY, agreed. */
+em_status em_world_create(MPI_Comm ranks, const em_world_options *options, em_world **out);
+void em_world_destroy(em_world **world); /* NULL-safe. Collective over its ranks. */
+
+em_world *em_world_here(void); /* the world that was entered; NULL: none. Local. */
+MPI_Comm em_world_ranks(void); /* of the world that was entered. Local. */
+
+#endif
