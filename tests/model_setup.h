@@ -84,6 +84,12 @@ static inline em_status set_options(const em_model_ops *ops, const setting *sett
     return status;
 }
 
+/* All that a model may be asked about: of one without a summary, the rows of its shard. */
+static inline em_rows all_rows(const em_model *model)
+{
+    return model->n_piece > 0 ? (em_rows){.all = true} : (em_rows){.count = model->rows.count};
+}
+
 static inline void teardown(setup *s)
 {
     if (s->model)

@@ -1,7 +1,7 @@
 /*
  * What the author of a model writes: one file in src/model with a const em_model_ops, and one line
- * in src/model/list.c. A model is pure: it knows its data and the parameters, not the rank, the
- * chain, the sampler or a file being written.
+ * in src/model/list.c. A model is pure: it knows its data and what it is asked (em_query), not the
+ * rank, the sampler or a file being written.
  *
  * Sign convention: models ADD the log density and its gradient, +log p and +grad log p, on the
  * unconstrained scale, the Jacobian of the transform included in the prior.
@@ -48,10 +48,16 @@ typedef struct em_datum {
     const double *value; /* row-major; borrowed from the model */
 } em_datum;
 
-/* A draw of the run: what the random numbers of a report are counted by. */
+/* What random numbers are for; two of them never share a number. */
+typedef enum em_draw_purpose { EM_DRAW_REPORT, EM_DRAW_EVALUATION } em_draw_purpose;
+
+/* What a model's random numbers are counted by (emass/random.h). */
 typedef struct em_draw {
-    uint64_t seed;            /* of the run */
-    int64_t chain, iteration; /* both from 0; iterations of warmup are counted too */
+    uint64_t seed;     /* of the run */
+    int64_t chain;     /* from 0 */
+    int64_t iteration; /* of a report: from 0, those of warmup are counted too; else the number of
+                          the evaluation */
+    em_draw_purpose purpose;
 } em_draw;
 
 /*
@@ -64,13 +70,61 @@ typedef struct em_share {
     int64_t total, part, first, count;
 } em_share;
 
-/* The observations of a shard, counted from its first one, that something is to be summed over:
- * those listed, or (index NULL) a part of the shard, first .. first + count - 1. */
+/* Observations that something is to be summed over. */
 typedef struct em_rows {
-    int64_t count;
-    const int64_t *index;
-    int64_t first;
+    bool all; /* those of all shards, which a model with a summary knows; else, counted */
+    int64_t first, count; /* from this shard's first one, first .. first + count - 1, */
+    const int64_t *index; /* or index[0 .. count) where that is not NULL */
 } em_rows;
+
+/* Number k of `count` observations of this shard. */
+static inline int64_t em_row(const em_rows *rows, int64_t k)
+{
+    return rows->index ? rows->index[k] : rows->first + k;
+}
+
+/* What is wanted of an evaluation; there is room for the rest too, which may be written. */
+typedef enum em_wanted { EM_WANT_BOTH, EM_WANT_LOG_DENSITY, EM_WANT_GRADIENT } em_wanted;
+
+/*
+ * What a model is asked: the log density and its gradient for a panel of chains. Panels are
+ * row-major [n_chain][stride], stride >= dim, rows 64-byte aligned. A chain's numbers must not
+ * depend on n_chain nor on its companions: every loop over data adds in an order that the chain's
+ * own row fixes (math/panel.h has products that do).
+ */
+typedef struct em_query {
+    int64_t n_chain, stride;
+    const int64_t *chain; /* [n_chain] their numbers in the run, in any order */
+    const double *theta;
+    double *log_density, *gradient; /* [n_chain], panel: added to */
+    em_wanted wanted;
+    em_rows rows; /* of a likelihood: which observations */
+    /* What numbers a model draws are counted by: see em_query_draw. Each evaluation of a run from
+     * minibatches has a number of its own; an exact one has none and may not draw. */
+    uint64_t seed;
+    int64_t stream; /* added to the chain's number */
+    int64_t evaluation;
+} em_query;
+
+/* The chains from `first` on, `most` of them at most. */
+static inline em_query em_query_panel(const em_query *query, int64_t first, int64_t most)
+{
+    em_query panel = *query;
+
+    panel.n_chain = query->n_chain - first < most ? query->n_chain - first : most;
+    panel.chain = query->chain ? query->chain + first : NULL;
+    panel.theta += first * query->stride;
+    panel.log_density += first;
+    panel.gradient += first * query->stride;
+    return panel;
+}
+
+/* The random numbers of chain c of the panel. */
+static inline em_draw em_query_draw(const em_query *query, int64_t c)
+{
+    return (em_draw){query->seed, query->stream + query->chain[c], query->evaluation,
+                     EM_DRAW_EVALUATION};
+}
 
 /* What a model is created from, besides its options. Rows of the data are dealt to shards. */
 typedef struct em_model_context {
@@ -102,12 +156,7 @@ typedef struct em_model {
     em_rejections rejections; /* kept by models that reject with a reason; said at the end */
 } em_model;
 
-/*
- * The table of a model. `theta`, `gradient` are row-major [n_chain][stride], stride >= dim, rows
- * 64-byte aligned; `log_density` is [n_chain]. A chain's numbers must not depend on n_chain nor on
- * its companions: every loop over data adds in an order that the chain's own row fixes
- * (math/panel.h has products that do). A density that is not finite is reported by its value, not
- * by the status.
+/* The table of a model. A density that is not finite is reported by its value, not by the status.
  */
 typedef struct em_model_ops {
     /* REQUIRED */
@@ -122,8 +171,7 @@ typedef struct em_model_ops {
     em_status (*create)(const void *options, const em_model_context *context, em_model **out);
     void (*destroy)(em_model *model);
     /* Adds the log prior (with Jacobian). Local. */
-    em_status (*add_prior)(em_model *model, int64_t n_chain, int64_t stride, const double *theta,
-                           double *log_density, double *gradient);
+    em_status (*add_prior)(em_model *model, const em_query *query);
     /*
      * Writes the variables of one draw, one after the other, each row-major. What a model draws
      * (predictions) it counts by `draw` alone (math/rng.h: EM_RNG_REPORT), so that it is the same
@@ -138,11 +186,9 @@ typedef struct em_model_ops {
     em_status (*place)(em_model *model, double *theta);
     /* Says what a model found, for emass check: lines that begin with "# ". Local. */
     void (*describe)(const em_model *model, FILE *out);
-    /* Adds the log likelihood of some of this shard's observations; of a model with a summary,
-     * where they are not listed, of all observations of all shards. Local. */
-    em_status (*add_likelihood)(em_model *model, int64_t n_chain, int64_t stride,
-                                const double *theta, const em_rows *rows, double *log_density,
-                                double *gradient);
+    /* Adds the log likelihood of the rows asked for: of a model with a summary all, of others one
+     * part; or those listed. Local. */
+    em_status (*add_likelihood)(em_model *model, const em_query *query);
     /*
      * For models whose likelihood of all observations depends on a few sums over them, the summary:
      * n_piece pieces of piece_size numbers, asked for once, one after the other. add_summary adds
@@ -152,7 +198,7 @@ typedef struct em_model_ops {
     void (*take_summary)(em_model *model, int64_t piece, const double *sum);
     /*
      * For Riemannian samplers, a metric G(theta) of one chain, positive definite: adds the Fisher
-     * information of observations (NULL: none; otherwise as add_likelihood, never listed) and, with
+     * information of observations (NULL: none; else as add_likelihood, never listed) and, with
      * `prior`, minus the Hessian of the log prior. Adds to the lower triangles of metric [dim][dim]
      * and, where it is not NULL, of derivative [dim][dim][dim], whose matrix k is dG / dtheta_k.
      * Local.

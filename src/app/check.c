@@ -90,9 +90,19 @@ static void print_plan(const checker *check, const em_plan *plan)
 
 /* ---------------------------------------------------------------- gradient */
 
-static em_status density(checker *check, const double *theta, double *gradient, double *value)
+static em_status density(checker *check, em_wanted wanted, const double *theta, double *gradient,
+                         double *value)
 {
-    return em_posterior_evaluate(check->posterior, 1, theta, value, gradient);
+    static const int64_t first_chain = 0;
+    const em_query query = {.n_chain = 1,
+                            .stride = em_stride(check->model->dim),
+                            .chain = &first_chain,
+                            .theta = theta,
+                            .log_density = value,
+                            .gradient = gradient,
+                            .wanted = wanted};
+
+    return em_posterior_evaluate(check->posterior, &query);
 }
 
 /* |analytic - numeric| / (1 + |numeric|) of one component. */
@@ -106,10 +116,10 @@ static em_status component_error(checker *check, int64_t i, double *error)
         check->moved[k] = check->theta[k];
     check->moved[i] = check->theta[i] + scale;
     const double above = check->moved[i];
-    status = density(check, check->moved, check->scratch, &up);
+    status = density(check, EM_WANT_LOG_DENSITY, check->moved, check->scratch, &up);
     check->moved[i] = check->theta[i] - scale;
     if (!status)
-        status = density(check, check->moved, check->scratch, &down);
+        status = density(check, EM_WANT_LOG_DENSITY, check->moved, check->scratch, &down);
     if (!isfinite(up) || !isfinite(down)) /* at the edge of where there is a density */
         return status;
     const double numeric = (up - down) / (above - check->moved[i]);
@@ -133,7 +143,7 @@ static em_status check_point(checker *check, uint64_t point, double *worst, int6
     em_uniforms(&stream, 0, dim, check->theta);
     for (int64_t i = 0; i < dim; i++)
         check->theta[i] = check->config->run.init_radius * (2 * check->theta[i] - 1);
-    status = density(check, check->theta, check->gradient, &value);
+    status = density(check, EM_WANT_BOTH, check->theta, check->gradient, &value);
     if (status || !isfinite(value))
         return status;
     ++*n_point;
@@ -187,7 +197,7 @@ static em_status time_gradient(checker *check)
 
     for (int64_t batch = 1; !status && seconds < enough; batch *= 2) {
         for (int64_t i = 0; !status && i < batch; i++)
-            status = density(check, check->theta, check->gradient, &value);
+            status = density(check, EM_WANT_BOTH, check->theta, check->gradient, &value);
         n += batch;
         seconds = em_clock() - start;
         em_broadcast(&seconds, sizeof seconds); /* shards evaluate together */

@@ -78,24 +78,27 @@ void em_gradient_noise_destroy(em_gradient_noise **out)
     em_release(out);
 }
 
-/* Its minibatches are those of chains that the run does not have, so that no kernel sees them. */
+/* Its random numbers are those of chains that the run does not have, so that no kernel sees them.
+ */
 static em_status evaluate(em_gradient_noise *self, em_posterior *posterior, uint64_t seed,
-                          uint64_t evaluation, const em_block *block, double *gradient)
+                          int64_t evaluation, const em_block *block, double *gradient)
 {
-    const em_minibatch minibatch = {.size = self->options->minibatch,
-                                    .replacement = self->options->replacement,
-                                    .seed = seed,
-                                    .first_chain = block->first_chain + em_grid_n_chain(self->grid),
-                                    .evaluation = evaluation};
+    const em_minibatch minibatch = {self->options->minibatch, self->options->replacement};
+    em_query query = em_block_query(block);
 
-    return em_posterior_estimate(posterior, &minibatch, block->n_chain, block->theta,
-                                 self->log_density, gradient);
+    query.log_density = self->log_density;
+    query.gradient = gradient;
+    query.wanted = EM_WANT_GRADIENT;
+    query.seed = seed;
+    query.stream = em_grid_n_chain(self->grid);
+    query.evaluation = evaluation;
+    return em_posterior_estimate(posterior, &minibatch, &query);
 }
 
 em_status em_gradient_noise_sample(em_gradient_noise *self, em_posterior *posterior, uint64_t seed,
                                    int64_t iteration, const em_block *block)
 {
-    const uint64_t first = 2 * (uint64_t)iteration;
+    const int64_t first = 2 * iteration;
     em_status status = evaluate(self, posterior, seed, first, block, self->sample);
 
     if (!status)

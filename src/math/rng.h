@@ -21,7 +21,8 @@ typedef enum em_purpose {
     EM_RNG_THERMOSTAT, /* scalar thermostat variables */
     EM_RNG_TEST,       /* tests and benches */
     EM_RNG_REPORT,     /* what a model draws when it reports: predictions */
-    EM_RNG_RESCUE      /* whom a chain that was left behind follows */
+    EM_RNG_RESCUE,     /* whom a chain that was left behind follows */
+    EM_RNG_EVALUATION  /* what a model draws to estimate a density */
 } em_purpose;
 
 /* `chain` below 2^32, `iteration` below 2^40; a stream has 2^41 uniforms. */

@@ -74,13 +74,14 @@ static void add_differences(density *self, const double *theta, double *gradient
 }
 
 /* A density that is not there is NaN: the status is of the whole block. */
-static em_status density_add_prior(em_model *model, int64_t n_chain, int64_t stride,
-                                   const double *theta, double *log_density, double *gradient)
+static em_status density_add_prior(em_model *model, const em_query *query)
 {
     density *self = (density *)model;
     const em_model_ops *ops = model->ops;
 
-    for (int64_t c = 0; c < n_chain; c++, theta += stride, gradient += stride) {
+    for (int64_t c = 0; c < query->n_chain; c++) {
+        const double *theta = query->theta + c * query->stride;
+        double *gradient = query->gradient + c * query->stride;
         em_status status = EM_OK;
         double value = 0;
         if (ops->log_density_gradient) {
@@ -90,11 +91,12 @@ static em_status density_add_prior(em_model *model, int64_t n_chain, int64_t str
                 gradient[i] += self->partial[i];
         } else {
             value = ops->log_density(self->options, theta);
-            add_differences(self, theta, gradient);
+            if (query->wanted != EM_WANT_LOG_DENSITY)
+                add_differences(self, theta, gradient);
         }
         if (status < 0)
             return status;
-        log_density[c] += status > 0 ? NAN : value;
+        query->log_density[c] += status > 0 ? NAN : value;
     }
     return EM_OK;
 }

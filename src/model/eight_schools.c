@@ -101,37 +101,38 @@ static em_status create(const void *untyped, const em_model_context *context, em
     return EM_OK;
 }
 
-static em_status add_prior(em_model *model, int64_t n_chain, int64_t stride, const double *theta,
-                           double *log_density, double *gradient)
+static em_status add_prior(em_model *model, const em_query *query)
 {
     const double variance = prior_scale * prior_scale;
 
-    for (int64_t c = 0; c < n_chain; c++, theta += stride, gradient += stride) {
+    for (int64_t c = 0; c < query->n_chain; c++) {
+        const double *theta = query->theta + c * query->stride;
+        double *gradient = query->gradient + c * query->stride;
         double ratio = exp(2 * theta[ETA]) / variance; /* (tau / 5)^2 */
-        log_density[c] += theta[ETA] - log1p(ratio) - theta[MU] * theta[MU] / (2 * variance);
+        query->log_density[c] += theta[ETA] - log1p(ratio) - theta[MU] * theta[MU] / (2 * variance);
         gradient[MU] -= theta[MU] / variance;
         gradient[ETA] += 2 / (1 + ratio) - 1; /* 1 - 2 ratio / (1 + ratio), without inf / inf */
         for (int64_t j = THETA_TILDE; j < model->dim; j++) {
-            log_density[c] -= theta[j] * theta[j] / 2;
+            query->log_density[c] -= theta[j] * theta[j] / 2;
             gradient[j] -= theta[j];
         }
     }
     return EM_OK;
 }
 
-static em_status add_likelihood(em_model *model, int64_t n_chain, int64_t stride,
-                                const double *theta, const em_rows *rows, double *log_density,
-                                double *gradient)
+static em_status add_likelihood(em_model *model, const em_query *query)
 {
     const eight_schools *self = (const eight_schools *)model;
 
-    for (int64_t c = 0; c < n_chain; c++, theta += stride, gradient += stride) {
+    for (int64_t c = 0; c < query->n_chain; c++) {
+        const double *theta = query->theta + c * query->stride;
         const double *theta_tilde = theta + THETA_TILDE, tau = exp(theta[ETA]);
-        for (int64_t i = 0; i < rows->count; i++) {
-            int64_t j = model->rows.first + (rows->index ? rows->index[i] : rows->first + i);
+        double *gradient = query->gradient + c * query->stride;
+        for (int64_t i = 0; i < query->rows.count; i++) {
+            int64_t j = model->rows.first + em_row(&query->rows, i);
             double z = (self->y[j] - theta[MU] - tau * theta_tilde[j]) / self->sigma[j];
             double slope = z / self->sigma[j]; /* of the log density by theta_j */
-            log_density[c] -= z * z / 2;
+            query->log_density[c] -= z * z / 2;
             gradient[MU] += slope;
             gradient[ETA] += slope * tau * theta_tilde[j];
             gradient[THETA_TILDE + j] += slope * tau;

@@ -299,14 +299,13 @@ static em_status create(const void *untyped, const em_model_context *context, em
 }
 
 /* With d = theta - mean and Q = d P, row by row: log p = -d . Q / 2, gradient -Q. */
-static void add_panel(const gaussian *self, int64_t n_chain, int64_t stride, const double *theta,
-                      double *log_density, double *gradient)
+static void add_panel(const gaussian *self, const em_query *query)
 {
-    const int64_t n = self->model.dim, ld = self->stride;
+    const int64_t n = self->model.dim, ld = self->stride, n_chain = query->n_chain;
 
     for (int64_t c = 0; c < n_chain; c++)
         for (int64_t i = 0; i < n; i++)
-            self->deviation[c * ld + i] = theta[c * stride + i] - self->mean[i];
+            self->deviation[c * ld + i] = query->theta[c * query->stride + i] - self->mean[i];
     if (!self->diagonal)
         em_panel_product(n_chain, n, n, self->deviation, ld, self->precision, ld, self->product,
                          ld);
@@ -315,26 +314,23 @@ static void add_panel(const gaussian *self, int64_t n_chain, int64_t stride, con
             self->product[c * ld + i] = self->deviation[c * ld + i] * self->precision[i];
     for (int64_t c = 0; c < n_chain; c++)
         for (int64_t i = 0; i < n; i++) {
-            log_density[c] -= self->deviation[c * ld + i] * self->product[c * ld + i] / 2;
-            gradient[c * stride + i] -= self->product[c * ld + i];
+            query->log_density[c] -= self->deviation[c * ld + i] * self->product[c * ld + i] / 2;
+            query->gradient[c * query->stride + i] -= self->product[c * ld + i];
         }
 }
 
-static em_status add_prior(em_model *model, int64_t n_chain, int64_t stride, const double *theta,
-                           double *log_density, double *gradient)
+static em_status add_prior(em_model *model, const em_query *query)
 {
-    for (int64_t c = 0; c < n_chain; c += PANEL)
-        add_panel((const gaussian *)model, n_chain - c < PANEL ? n_chain - c : PANEL, stride,
-                  theta + c * stride, log_density + c, gradient + c * stride);
+    for (int64_t c = 0; c < query->n_chain; c += PANEL) {
+        const em_query panel = em_query_panel(query, c, PANEL);
+        add_panel((const gaussian *)model, &panel);
+    }
     return EM_OK;
 }
 
-static em_status add_likelihood(em_model *model, int64_t n_chain, int64_t stride,
-                                const double *theta, const em_rows *rows, double *log_density,
-                                double *gradient)
+static em_status add_likelihood(em_model *model, const em_query *query)
 {
-    em_artificial_noise_add(&((gaussian *)model)->noise, model->dim, n_chain, stride, theta, rows,
-                            log_density, gradient);
+    em_artificial_noise_add(&((gaussian *)model)->noise, model->dim, query);
     return EM_OK;
 }
 

@@ -105,21 +105,20 @@ static void take_responses(em_glm *glm, const batch *b)
         glm->response[i] = glm->design->response[row_of(b, i)];
 }
 
-static void add_dense(em_glm *glm, em_glm_link *link, const em_rows *rows, int64_t n_chain,
-                      int64_t stride, const double *theta, double *log_density, double *gradient)
+static void add_dense(em_glm *glm, em_glm_link *link, const em_query *query)
 {
     const em_tiled *x = &glm->design->dense;
-    const int64_t end = rows->first + rows->count;
+    const int64_t n_chain = query->n_chain, end = query->rows.first + query->rows.count;
 
     memset(glm->partial, 0, (size_t)(n_chain * x->n_column * EM_LANES) * sizeof(double));
-    for (int64_t i = rows->first; i < end; i += EM_TILE_ROWS) {
+    for (int64_t i = query->rows.first; i < end; i += EM_TILE_ROWS) {
         const batch b = {NULL, i, end - i < EM_TILE_ROWS ? end - i : EM_TILE_ROWS};
-        em_tile_predict(x, i / EM_TILE_ROWS, n_chain, stride, theta, glm->eta);
+        em_tile_predict(x, i / EM_TILE_ROWS, n_chain, query->stride, query->theta, glm->eta);
         take_responses(glm, &b);
-        apply_link(glm, link, b.count, n_chain, log_density);
+        apply_link(glm, link, b.count, n_chain, query->log_density);
         em_tile_accumulate(x, i / EM_TILE_ROWS, n_chain, glm->eta, glm->partial);
     }
-    em_tile_finish(n_chain, x->n_column, glm->partial, stride, gradient);
+    em_tile_finish(n_chain, x->n_column, glm->partial, query->stride, query->gradient);
 }
 
 /* The rows of a batch, for the chain whose coefficients are glm->row_theta. `index` ends on a
@@ -151,17 +150,17 @@ static void add_listed(em_glm *glm, em_glm_link *link, const em_rows *rows, doub
 }
 
 /* One chain after the other: each has its own rows, as a rule. */
-static void add_rows(em_glm *glm, em_glm_link *link, const em_rows *rows, int64_t n_chain,
-                     int64_t stride, const double *theta, double *log_density, double *gradient)
+static void add_rows(em_glm *glm, em_glm_link *link, const em_query *query)
 {
     const int64_t n = glm->design->n_column;
 
-    for (int64_t c = 0; c < n_chain; c++) {
-        memcpy(glm->row_theta, theta + c * stride, (size_t)n * sizeof(double));
+    for (int64_t c = 0; c < query->n_chain; c++) {
+        const int64_t row = c * query->stride;
+        memcpy(glm->row_theta, query->theta + row, (size_t)n * sizeof(double));
         memset(glm->row_sum, 0, (size_t)n * sizeof(double));
-        add_listed(glm, link, rows, log_density + c);
+        add_listed(glm, link, &query->rows, query->log_density + c);
         for (int64_t j = 0; j < n; j++)
-            gradient[c * stride + j] += glm->row_sum[j];
+            query->gradient[row + j] += glm->row_sum[j];
     }
 }
 
@@ -202,49 +201,48 @@ CLONED static void accumulate_sparse(em_glm *glm, const batch *b)
     }
 }
 
-static void add_sparse(em_glm *glm, em_glm_link *link, const em_rows *rows, int64_t n_chain,
-                       int64_t stride, const double *theta, double *log_density, double *gradient)
+static void add_sparse(em_glm *glm, em_glm_link *link, const em_query *query)
 {
-    const int64_t n = glm->design->n_column, first = rows->index ? 0 : rows->first;
+    const em_rows *rows = &query->rows;
+    const int64_t n = glm->design->n_column, n_chain = query->n_chain;
+    const int64_t first = rows->index ? 0 : rows->first;
 
     for (int64_t j = 0; j < n; j++)
         for (int64_t c = 0; c < EM_GLM_CHAINS; c++)
-            glm->theta[j][c] = c < n_chain ? theta[c * stride + j] : 0;
+            glm->theta[j][c] = c < n_chain ? query->theta[c * query->stride + j] : 0;
     memset(glm->sum, 0, (size_t)n * sizeof *glm->sum);
     for (int64_t i = 0; i < rows->count; i += EM_TILE_ROWS) {
         const batch b = {rows->index, first + i,
                          rows->count - i < EM_TILE_ROWS ? rows->count - i : EM_TILE_ROWS};
         predict_sparse(glm, &b);
         take_responses(glm, &b);
-        apply_link(glm, link, b.count, n_chain, log_density);
+        apply_link(glm, link, b.count, n_chain, query->log_density);
         accumulate_sparse(glm, &b);
     }
     for (int64_t c = 0; c < n_chain; c++)
         for (int64_t j = 0; j < n; j++)
-            gradient[c * stride + j] += glm->sum[j][c];
+            query->gradient[c * query->stride + j] += glm->sum[j][c];
 }
 
-void em_glm_add(em_glm *glm, em_glm_link *link, int64_t n_chain, int64_t stride,
-                const double *theta, const em_rows *rows, double *log_density, double *gradient)
+void em_glm_add(em_glm *glm, em_glm_link *link, const em_query *query)
 {
-    void (*const add)(em_glm *, em_glm_link *, const em_rows *, int64_t, int64_t, const double *,
-                      double *, double *) = glm->design->sparse ? add_sparse
-                                            : rows->index       ? add_rows
-                                                                : add_dense;
+    void (*const add)(em_glm *, em_glm_link *, const em_query *) = glm->design->sparse ? add_sparse
+                                                                   : query->rows.index ? add_rows
+                                                                                       : add_dense;
 
-    for (int64_t c = 0; c < n_chain; c += EM_GLM_CHAINS)
-        add(glm, link, rows, n_chain - c < EM_GLM_CHAINS ? n_chain - c : EM_GLM_CHAINS, stride,
-            theta + c * stride, log_density + c, gradient + c * stride);
+    for (int64_t c = 0; c < query->n_chain; c += EM_GLM_CHAINS) {
+        const em_query panel = em_query_panel(query, c, EM_GLM_CHAINS);
+        add(glm, link, &panel);
+    }
 }
 
-void em_glm_add_prior(int64_t dim, double variance, int64_t n_chain, int64_t stride,
-                      const double *theta, double *log_density, double *gradient)
+void em_glm_add_prior(int64_t dim, double variance, const em_query *query)
 {
-    for (int64_t c = 0; c < n_chain; c++)
+    for (int64_t c = 0; c < query->n_chain; c++)
         for (int64_t j = 0; j < dim; j++) {
-            double beta = theta[c * stride + j];
-            log_density[c] -= beta * beta / (2 * variance);
-            gradient[c * stride + j] -= beta / variance;
+            const double beta = query->theta[c * query->stride + j];
+            query->log_density[c] -= beta * beta / (2 * variance);
+            query->gradient[c * query->stride + j] -= beta / variance;
         }
 }
 

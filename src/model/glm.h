@@ -28,15 +28,13 @@ void em_glm_destroy(em_glm **glm); /* NULL-safe. */
 
 /*
  * log_density[c] += sum_i log p(y_i | x_i . theta[c]) and gradient[c] += its gradient, over the
- * observations `rows`, which begin a tile where they are not listed. Shapes as in em_model_ops.
+ * rows asked for, which begin a tile where they are not listed; never `all`.
  * Local.
  */
-void em_glm_add(em_glm *glm, em_glm_link *link, int64_t n_chain, int64_t stride,
-                const double *theta, const em_rows *rows, double *log_density, double *gradient);
+void em_glm_add(em_glm *glm, em_glm_link *link, const em_query *query);
 
-/* Adds the log prior N(0, variance I) of n_chain rows of `dim` coefficients. Local. */
-void em_glm_add_prior(int64_t dim, double variance, int64_t n_chain, int64_t stride,
-                      const double *theta, double *log_density, double *gradient);
+/* Adds the log prior N(0, variance I) of `dim` coefficients. Local. */
+void em_glm_add_prior(int64_t dim, double variance, const em_query *query);
 
 /* The coefficients as they are reported: beta, with the names of the columns. Local. */
 em_variable em_glm_variable(const em_design *design);

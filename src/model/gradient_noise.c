@@ -51,15 +51,15 @@ void em_artificial_noise_destroy(em_artificial_noise *noise)
     em_release(&noise->b);
 }
 
-void em_artificial_noise_add(const em_artificial_noise *noise, int64_t dim, int64_t n_chain,
-                             int64_t stride, const double *theta, const em_rows *rows,
-                             double *log_density, double *gradient)
+void em_artificial_noise_add(const em_artificial_noise *noise, int64_t dim, const em_query *query)
 {
-    for (int64_t c = 0; noise->b && rows->index && c < n_chain; c++)
+    const em_rows *rows = &query->rows;
+
+    for (int64_t c = 0; noise->b && rows->index && c < query->n_chain; c++)
         for (int64_t k = 0; k < rows->count; k++)
             for (int64_t i = 0; i < dim; i++) {
                 const double b = noise->own[rows->index[k] * dim + i];
-                log_density[c] += b * theta[c * stride + i];
-                gradient[c * stride + i] += b;
+                query->log_density[c] += b * query->theta[c * query->stride + i];
+                query->gradient[c * query->stride + i] += b;
             }
 }

@@ -29,8 +29,6 @@ void em_artificial_noise_destroy(em_artificial_noise *noise);
 
 /* Adds what the listed observations bring; all of them bring nothing, on every shard, so that all
  * shards together do not either. Shapes as in em_model_ops. Local. */
-void em_artificial_noise_add(const em_artificial_noise *noise, int64_t dim, int64_t n_chain,
-                             int64_t stride, const double *theta, const em_rows *rows,
-                             double *log_density, double *gradient);
+void em_artificial_noise_add(const em_artificial_noise *noise, int64_t dim, const em_query *query);
 
 #endif

@@ -67,18 +67,24 @@ static void add_summary(em_model *model, int64_t piece, const em_rows *rows, dou
 {
     linear *self = (linear *)model;
     const int64_t dim = model->dim, stride = em_stride(dim), row = (piece - 1) * EM_GLM_CHAINS;
-    double *unit = self->product, half_squares = 0, zero[EM_GLM_CHAINS] = {0};
+    double *unit = self->product, constant[EM_GLM_CHAINS] = {0};
+    em_query query = {.n_chain = 1,
+                      .stride = stride,
+                      .theta = unit,
+                      .log_density = constant,
+                      .gradient = sum,
+                      .rows = *rows};
 
     memset(unit, 0, (size_t)(EM_GLM_CHAINS * stride) * sizeof *unit);
     if (piece == 0) {
-        em_glm_add(self->glm, normal, 1, stride, unit, rows, &half_squares, sum);
-        sum[stride] -= 2 * half_squares;
+        em_glm_add(self->glm, normal, &query);
+        sum[stride] -= 2 * constant[0];
         return;
     }
-    const int64_t n = dim - row < EM_GLM_CHAINS ? dim - row : EM_GLM_CHAINS;
-    for (int64_t c = 0; c < n; c++)
+    query.n_chain = dim - row < EM_GLM_CHAINS ? dim - row : EM_GLM_CHAINS;
+    for (int64_t c = 0; c < query.n_chain; c++)
         unit[c * stride + row + c] = 1;
-    em_glm_add(self->glm, identity, n, stride, unit, rows, zero, sum);
+    em_glm_add(self->glm, identity, &query);
 }
 
 static void take_summary(em_model *model, int64_t piece, const double *sum)
@@ -179,29 +185,29 @@ static em_status create(const void *untyped, const em_model_context *context, em
     return EM_OK;
 }
 
-static em_status add_prior(em_model *model, int64_t n_chain, int64_t stride, const double *theta,
-                           double *log_density, double *gradient)
+static em_status add_prior(em_model *model, const em_query *query)
 {
-    em_glm_add_prior(model->dim, ((const linear *)model)->prior_variance, n_chain, stride, theta,
-                     log_density, gradient);
+    em_glm_add_prior(model->dim, ((const linear *)model)->prior_variance, query);
     return EM_OK;
 }
 
 /* -|y - X beta|^2 / 2 = -y^T y / 2 + beta^T (X^T y - X^T X beta / 2) for one panel of chains. */
-static void add_all_rows(const linear *self, int64_t n_chain, int64_t stride, const double *theta,
-                         double *log_density, double *gradient)
+static void add_all_rows(const linear *self, const em_query *query)
 {
     const int64_t dim = self->model.dim, own = em_stride(dim);
 
-    em_panel_product(n_chain, dim, dim, theta, stride, self->gram, own, self->product, own);
-    for (int64_t c = 0; c < n_chain; c++) {
+    em_panel_product(query->n_chain, dim, dim, query->theta, query->stride, self->gram, own,
+                     self->product, own);
+    for (int64_t c = 0; c < query->n_chain; c++) {
+        const double *theta = query->theta + c * query->stride;
+        double *gradient = query->gradient + c * query->stride;
         double sum = -self->squares / 2;
         for (int64_t j = 0; j < dim; j++) {
             double fitted = self->product[c * own + j];
-            sum += theta[c * stride + j] * (self->moment[j] - fitted / 2);
-            gradient[c * stride + j] += self->moment[j] - fitted;
+            sum += theta[j] * (self->moment[j] - fitted / 2);
+            gradient[j] += self->moment[j] - fitted;
         }
-        log_density[c] += sum;
+        query->log_density[c] += sum;
     }
 }
 
@@ -229,21 +235,21 @@ static void add_listed(const linear *self, const em_rows *rows, const double *be
         gradient[j] += sum[j];
 }
 
-static em_status add_likelihood(em_model *model, int64_t n_chain, int64_t stride,
-                                const double *theta, const em_rows *rows, double *log_density,
-                                double *gradient)
+static em_status add_likelihood(em_model *model, const em_query *query)
 {
     const linear *self = (const linear *)model;
 
-    if (rows->index && !self->design->sparse)
-        for (int64_t c = 0; c < n_chain; c++)
-            add_listed(self, rows, theta + c * stride, log_density + c, gradient + c * stride);
-    else if (rows->index || !self->gram)
-        em_glm_add(self->glm, normal, n_chain, stride, theta, rows, log_density, gradient);
+    if (query->rows.index && !self->design->sparse)
+        for (int64_t c = 0; c < query->n_chain; c++)
+            add_listed(self, &query->rows, query->theta + c * query->stride, query->log_density + c,
+                       query->gradient + c * query->stride);
+    else if (!query->rows.all)
+        em_glm_add(self->glm, normal, query);
     else
-        for (int64_t c = 0; c < n_chain; c += EM_GLM_CHAINS)
-            add_all_rows(self, n_chain - c < EM_GLM_CHAINS ? n_chain - c : EM_GLM_CHAINS, stride,
-                         theta + c * stride, log_density + c, gradient + c * stride);
+        for (int64_t c = 0; c < query->n_chain; c += EM_GLM_CHAINS) {
+            const em_query panel = em_query_panel(query, c, EM_GLM_CHAINS);
+            add_all_rows(self, &panel);
+        }
     return EM_OK;
 }
 

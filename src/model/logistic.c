@@ -144,11 +144,9 @@ static em_status create(const void *untyped, const em_model_context *context, em
     return EM_OK;
 }
 
-static em_status add_prior(em_model *model, int64_t n_chain, int64_t stride, const double *theta,
-                           double *log_density, double *gradient)
+static em_status add_prior(em_model *model, const em_query *query)
 {
-    em_glm_add_prior(model->dim, ((const logistic *)model)->prior_variance, n_chain, stride, theta,
-                     log_density, gradient);
+    em_glm_add_prior(model->dim, ((const logistic *)model)->prior_variance, query);
     return EM_OK;
 }
 
@@ -167,12 +165,9 @@ static void bernoulli(int64_t n_chain, const double *response, double *eta, doub
         }
 }
 
-static em_status add_likelihood(em_model *model, int64_t n_chain, int64_t stride,
-                                const double *theta, const em_rows *rows, double *log_density,
-                                double *gradient)
+static em_status add_likelihood(em_model *model, const em_query *query)
 {
-    em_glm_add(((logistic *)model)->glm, bernoulli, n_chain, stride, theta, rows, log_density,
-               gradient);
+    em_glm_add(((logistic *)model)->glm, bernoulli, query);
     return EM_OK;
 }
 

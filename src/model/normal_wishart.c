@@ -126,14 +126,14 @@ static em_status create(const void *untyped, const em_model_context *context, em
     return EM_OK;
 }
 
-static em_status add_prior(em_model *model, int64_t n_chain, int64_t stride, const double *theta,
-                           double *log_density, double *gradient)
+static em_status add_prior(em_model *model, const em_query *query)
 {
     (void)model;
-    for (int64_t c = 0; c < n_chain; c++, theta += stride, gradient += stride) {
-        double tau = exp(theta[ETA]);
-        log_density[c] += (theta[ETA] - tau) / 2;
-        gradient[ETA] += (1 - tau) / 2;
+    for (int64_t c = 0; c < query->n_chain; c++) {
+        const double *theta = query->theta + c * query->stride;
+        const double tau = exp(theta[ETA]);
+        query->log_density[c] += (theta[ETA] - tau) / 2;
+        query->gradient[c * query->stride + ETA] += (1 - tau) / 2;
     }
     return EM_OK;
 }
@@ -142,29 +142,30 @@ static em_status add_prior(em_model *model, int64_t n_chain, int64_t stride, con
 static void deviations(const normal_wishart *self, const em_rows *rows, double mu, double *sum,
                        double *squares)
 {
-    if (!rows->index) {
+    if (rows->all) {
         *sum = self->n * (self->mean - mu);
         *squares = self->squares + *sum * (self->mean - mu);
         return;
     }
     *sum = *squares = 0;
     for (int64_t i = 0; i < rows->count; i++) {
-        double deviation = self->x[rows->index[i]] - mu;
+        double deviation = self->x[em_row(rows, i)] - mu;
         *sum += deviation;
         *squares += deviation * deviation;
     }
 }
 
-static em_status add_likelihood(em_model *model, int64_t n_chain, int64_t stride,
-                                const double *theta, const em_rows *rows, double *log_density,
-                                double *gradient)
+static em_status add_likelihood(em_model *model, const em_query *query)
 {
-    const double n = rows->index ? (double)rows->count : ((const normal_wishart *)model)->n;
+    const normal_wishart *self = (const normal_wishart *)model;
+    const double n = query->rows.all ? self->n : (double)query->rows.count;
 
-    for (int64_t c = 0; c < n_chain; c++, theta += stride, gradient += stride) {
+    for (int64_t c = 0; c < query->n_chain; c++) {
+        const double *theta = query->theta + c * query->stride;
+        double *gradient = query->gradient + c * query->stride;
         double tau = exp(theta[ETA]), sum, squares;
-        deviations((const normal_wishart *)model, rows, theta[MU], &sum, &squares);
-        log_density[c] += (n * theta[ETA] - tau * squares) / 2;
+        deviations(self, &query->rows, theta[MU], &sum, &squares);
+        query->log_density[c] += (n * theta[ETA] - tau * squares) / 2;
         gradient[MU] += tau * sum;
         gradient[ETA] += (n - tau * squares) / 2;
     }

@@ -86,25 +86,22 @@ static em_status create(const em_model_ops *ops, potential *U, const em_variable
     return EM_OK;
 }
 
-static em_status add_prior(em_model *model, int64_t n_chain, int64_t stride, const double *theta,
-                           double *log_density, double *gradient)
+static em_status add_prior(em_model *model, const em_query *query)
 {
     double slope[2];
 
-    for (int64_t c = 0; c < n_chain; c++) {
-        log_density[c] -= ((potential_model *)model)->U(theta + c * stride, slope);
+    for (int64_t c = 0; c < query->n_chain; c++) {
+        const int64_t row = c * query->stride;
+        query->log_density[c] -= ((potential_model *)model)->U(query->theta + row, slope);
         for (int64_t i = 0; i < model->dim; i++)
-            gradient[c * stride + i] -= slope[i];
+            query->gradient[row + i] -= slope[i];
     }
     return EM_OK;
 }
 
-static em_status add_likelihood(em_model *model, int64_t n_chain, int64_t stride,
-                                const double *theta, const em_rows *rows, double *log_density,
-                                double *gradient)
+static em_status add_likelihood(em_model *model, const em_query *query)
 {
-    em_artificial_noise_add(&((potential_model *)model)->noise, model->dim, n_chain, stride, theta,
-                            rows, log_density, gradient);
+    em_artificial_noise_add(&((potential_model *)model)->noise, model->dim, query);
     return EM_OK;
 }
 

@@ -107,14 +107,14 @@ static em_status add_chain(em_stan *self, const double *theta, double *log_densi
     return EM_OK;
 }
 
-static em_status add_prior(em_model *model, int64_t n_chain, int64_t stride, const double *theta,
-                           double *log_density, double *gradient)
+static em_status add_prior(em_model *model, const em_query *query)
 {
     em_status status = EM_OK;
 
-    for (int64_t c = 0; c < n_chain; c++) {
-        const em_status one =
-            add_chain((em_stan *)model, theta + c * stride, log_density + c, gradient + c * stride);
+    for (int64_t c = 0; c < query->n_chain; c++) {
+        const int64_t row = c * query->stride;
+        const em_status one = add_chain((em_stan *)model, query->theta + row,
+                                        query->log_density + c, query->gradient + row);
         status = one ? one : status;
     }
     return status;

@@ -186,43 +186,52 @@ void em_posterior_destroy(em_posterior **posterior)
     em_release(posterior);
 }
 
-static em_status add_prior(em_posterior *posterior, int64_t n_chain, const double *theta,
-                           double *log_density, double *gradient)
+bool em_model_has_likelihood(const em_model *model)
 {
-    const int64_t stride = em_stride(posterior->model->dim);
-
-    if (em_fault("model"))
-        return em_fail(EM_EMODEL, "model %s failed", posterior->model->ops->name);
-    posterior->evaluations += n_chain;
-    memset(log_density, 0, (size_t)n_chain * sizeof *log_density);
-    memset(gradient, 0, (size_t)(n_chain * stride) * sizeof *gradient);
-    return posterior->model->ops->add_prior(posterior->model, n_chain, stride, theta, log_density,
-                                            gradient);
+    return model->rows.total > 0 && model->ops->add_likelihood;
 }
 
-static void add_sums(const em_posterior *posterior, int64_t n_chain, double scale,
-                     double *log_density, double *gradient)
+static em_status add_prior(em_posterior *posterior, const em_query *query)
 {
-    const int64_t n = n_chain * em_stride(posterior->model->dim);
+    if (em_fault("model"))
+        return em_fail(EM_EMODEL, "model %s failed", posterior->model->ops->name);
+    posterior->evaluations += query->n_chain;
+    memset(query->log_density, 0, (size_t)query->n_chain * sizeof(double));
+    memset(query->gradient, 0, (size_t)(query->n_chain * query->stride) * sizeof(double));
+    return posterior->model->ops->add_prior(posterior->model, query);
+}
+
+static void add_sums(const em_posterior *posterior, double scale, const em_query *query)
+{
+    const int64_t n = query->n_chain * query->stride;
     const double *sum = posterior->likelihood.part;
 
     for (int64_t i = 0; i < n; i++)
-        gradient[i] += scale * sum[i];
-    for (int64_t c = 0; c < n_chain; c++)
-        log_density[c] += scale * sum[n + c];
+        query->gradient[i] += scale * sum[i];
+    for (int64_t c = 0; c < query->n_chain; c++)
+        query->log_density[c] += scale * sum[n + c];
+}
+
+/* The same question, whose answer is added to gradients [n_chain][stride] and values [n_chain]. */
+static em_query into(const em_query *query, double *gradient, double *value)
+{
+    em_query other = *query;
+
+    other.gradient = gradient;
+    other.log_density = value;
+    return other;
 }
 
 /* The likelihood of every part of this shard, by itself. */
-static em_status add_parts(em_posterior *posterior, em_status status, int64_t n_chain,
-                           const double *theta, const sums *s)
+static em_status add_parts(em_posterior *posterior, em_status status, const em_query *query,
+                           const sums *s)
 {
     em_model *model = posterior->model;
-    const int64_t stride = em_stride(model->dim);
-    double *value = s->part + n_chain * stride;
+    em_query part = into(query, s->part, s->part + query->n_chain * query->stride);
 
     for (int64_t first = 0; status >= 0 && first < model->rows.count; first += model->rows.part) {
-        const em_rows rows = part_at(&model->rows, first);
-        status = model->ops->add_likelihood(model, n_chain, stride, theta, &rows, value, s->part);
+        part.rows = part_at(&model->rows, first);
+        status = model->ops->add_likelihood(model, &part);
         if (!is_one_part(posterior))
             em_binned_add(s->n, s->part, s->bins);
     }
@@ -230,34 +239,30 @@ static em_status add_parts(em_posterior *posterior, em_status status, int64_t n_
 }
 
 /* A model with a summary knows the likelihood of all observations, on every shard. */
-static em_status add_whole(em_posterior *posterior, int64_t n_chain, const double *theta,
-                           double *log_density, double *gradient)
+static em_status add_whole(em_posterior *posterior, const em_query *query)
 {
-    const em_rows all = {.count = posterior->model->rows.total};
-    const em_status status = posterior->model->ops->add_likelihood(
-        posterior->model, n_chain, em_stride(posterior->model->dim), theta, &all, log_density,
-        gradient);
+    em_query whole = *query;
 
+    whole.rows = (em_rows){.all = true};
+    const em_status status = posterior->model->ops->add_likelihood(posterior->model, &whole);
     return status < 0 ? status : EM_OK;
 }
 
-em_status em_posterior_evaluate(em_posterior *posterior, int64_t n_chain, const double *theta,
-                                double *log_density, double *gradient)
+em_status em_posterior_evaluate(em_posterior *posterior, const em_query *query)
 {
     const em_model *model = posterior->model;
-    em_status status = add_prior(posterior, n_chain, theta, log_density, gradient);
+    em_status status = add_prior(posterior, query);
 
-    if (model->rows.total == 0 || !model->ops->add_likelihood)
+    if (!em_model_has_likelihood(model))
         return status < 0 ? status : EM_OK;
     if (model->n_piece > 0)
-        return status < 0 ? status : add_whole(posterior, n_chain, theta, log_density, gradient);
+        return status < 0 ? status : add_whole(posterior, query);
     const bool is_one = is_one_part(posterior);
-    const sums s =
-        sums_begin(&posterior->likelihood, n_chain * (em_stride(model->dim) + 1), is_one);
-    status = add_parts(posterior, status, n_chain, theta, &s);
+    const sums s = sums_begin(&posterior->likelihood, query->n_chain * (query->stride + 1), is_one);
+    status = add_parts(posterior, status, query, &s);
     status = is_one ? sums_of_one(&s, status) : sums_end(&s, posterior->grid, status);
     if (!status)
-        add_sums(posterior, n_chain, 1, log_density, gradient);
+        add_sums(posterior, 1, query);
     return status;
 }
 
@@ -292,15 +297,17 @@ static int64_t keep_own(em_posterior *posterior, int64_t count)
 }
 
 /*
- * The minibatch of a chain: rows of all data, chosen by the chain's own numbers, so that every
- * shard knows the whole set, and it is the same however rows are dealt. Returns the number of its
- * rows that are here.
+ * The minibatch of chain c of the panel: rows of all data, chosen by the chain's own numbers, so
+ * that every shard knows the whole set, and it is the same however rows are dealt. Returns the
+ * number of its rows that are here.
  */
-static int64_t choose(em_posterior *posterior, const em_minibatch *minibatch, int64_t chain)
+static int64_t choose(em_posterior *posterior, const em_minibatch *minibatch, const em_query *query,
+                      int64_t c)
 {
     const int64_t n = posterior->model->rows.total, count = minibatch->size;
-    const em_stream stream = {minibatch->seed, (uint64_t)(minibatch->first_chain + chain),
-                              minibatch->evaluation, EM_RNG_MINIBATCH};
+    const em_draw draw = em_query_draw(query, c);
+    const em_stream stream = {draw.seed, (uint64_t)draw.chain, (uint64_t)draw.iteration,
+                              EM_RNG_MINIBATCH};
 
     if (minibatch->replacement)
         em_uniforms_below(&stream, count, (uint64_t)n, 0, posterior->chosen);
@@ -312,18 +319,20 @@ static int64_t choose(em_posterior *posterior, const em_minibatch *minibatch, in
 /* The minibatches of all chains at once: fast, but added in an order that depends on the number of
  * shards. */
 static em_status sum_chosen(em_posterior *posterior, em_status status,
-                            const em_minibatch *minibatch, int64_t n_chain, const double *theta)
+                            const em_minibatch *minibatch, const em_query *query)
 {
     em_model *model = posterior->model;
-    const int64_t stride = em_stride(model->dim), n = n_chain * stride, size = n + n_chain;
+    const int64_t n = query->n_chain * query->stride, size = n + query->n_chain;
     double *sum = posterior->likelihood.part;
+    const em_query all = into(query, sum, sum + n);
 
     memset(sum, 0, (size_t)size * sizeof *sum);
-    for (int64_t c = 0; status >= 0 && c < n_chain; c++) {
-        const em_rows rows = {.count = choose(posterior, minibatch, c), .index = posterior->chosen};
-        if (rows.count > 0)
-            status = model->ops->add_likelihood(model, 1, stride, theta + c * stride, &rows,
-                                                sum + n + c, sum + c * stride);
+    for (int64_t c = 0; status >= 0 && c < query->n_chain; c++) {
+        em_query one = em_query_panel(&all, c, 1);
+        one.rows =
+            (em_rows){.count = choose(posterior, minibatch, query, c), .index = posterior->chosen};
+        if (one.rows.count > 0)
+            status = model->ops->add_likelihood(model, &one);
     }
     sum[size] = status < 0;
     em_grid_sum_shards(posterior->grid, size + 1, sum);
@@ -347,38 +356,37 @@ static void group_by_part(em_posterior *posterior, int64_t count)
         posterior->grouped[end[posterior->chosen[k] / own->part]++] = posterior->chosen[k];
 }
 
-/* The minibatch of one chain, part by part. */
+/* The minibatch of chain c of the panel, part by part. */
 static em_status add_chosen_parts(em_posterior *posterior, const em_minibatch *minibatch,
-                                  int64_t chain, const double *theta, double *value, const sums *s)
+                                  const em_query *query, int64_t c, const sums *s)
 {
     em_model *model = posterior->model;
-    const int64_t stride = em_stride(model->dim), row = chain * stride;
-    const int64_t values = (value - s->part) / 8 * 8, count = choose(posterior, minibatch, chain);
+    const int64_t n = query->n_chain * query->stride, row = c * query->stride;
+    const int64_t values = n + c / 8 * 8, count = choose(posterior, minibatch, query, c);
+    const em_query all = into(query, s->part, s->part + n);
+    em_query one = em_query_panel(&all, c, 1);
     em_status status = EM_OK;
 
     group_by_part(posterior, count);
     for (int64_t first = 0, p = 0; status >= 0 && first < count; first = posterior->end[p++]) {
-        const em_rows rows = {.count = posterior->end[p] - first,
-                              .index = posterior->grouped + first};
-        if (rows.count == 0)
+        one.rows =
+            (em_rows){.count = posterior->end[p] - first, .index = posterior->grouped + first};
+        if (one.rows.count == 0)
             continue;
-        status =
-            model->ops->add_likelihood(model, 1, stride, theta + row, &rows, value, s->part + row);
-        em_binned_add(stride, s->part + row, s->bins + em_binned_size(row));
+        status = model->ops->add_likelihood(model, &one);
+        em_binned_add(query->stride, s->part + row, s->bins + em_binned_size(row));
         em_binned_add(8, s->part + values, s->bins + em_binned_size(values));
     }
     return status;
 }
 
 static em_status sum_chosen_parts(em_posterior *posterior, em_status status,
-                                  const em_minibatch *minibatch, int64_t n_chain,
-                                  const double *theta)
+                                  const em_minibatch *minibatch, const em_query *query)
 {
-    const int64_t n = n_chain * em_stride(posterior->model->dim);
-    const sums s = sums_begin(&posterior->likelihood, n + n_chain, false);
+    const sums s = sums_begin(&posterior->likelihood, query->n_chain * (query->stride + 1), false);
 
-    for (int64_t c = 0; status >= 0 && c < n_chain; c++)
-        status = add_chosen_parts(posterior, minibatch, c, theta, s.part + n + c, &s);
+    for (int64_t c = 0; status >= 0 && c < query->n_chain; c++)
+        status = add_chosen_parts(posterior, minibatch, query, c, &s);
     return sums_end(&s, posterior->grid, status);
 }
 
@@ -394,19 +402,18 @@ em_status em_posterior_sum_by_parts(em_posterior *posterior)
 }
 
 em_status em_posterior_estimate(em_posterior *posterior, const em_minibatch *minibatch,
-                                int64_t n_chain, const double *theta, double *log_density,
-                                double *gradient)
+                                const em_query *query)
 {
     const int64_t n = posterior->model->rows.total;
     em_status status;
 
-    if (minibatch->size >= n || !posterior->model->ops->add_likelihood)
-        return em_posterior_evaluate(posterior, n_chain, theta, log_density, gradient);
-    status = add_prior(posterior, n_chain, theta, log_density, gradient);
-    status = posterior->grouped ? sum_chosen_parts(posterior, status, minibatch, n_chain, theta)
-                                : sum_chosen(posterior, status, minibatch, n_chain, theta);
+    if (minibatch->size >= n || !em_model_has_likelihood(posterior->model))
+        return em_posterior_evaluate(posterior, query);
+    status = add_prior(posterior, query);
+    status = posterior->grouped ? sum_chosen_parts(posterior, status, minibatch, query)
+                                : sum_chosen(posterior, status, minibatch, query);
     if (!status)
-        add_sums(posterior, n_chain, (double)n / (double)minibatch->size, log_density, gradient);
+        add_sums(posterior, (double)n / (double)minibatch->size, query);
     return status;
 }
 
@@ -428,8 +435,7 @@ static em_status sum_metric(em_posterior *posterior, em_status status, const dou
     const int64_t count = is_whole ? is_first : model->rows.count;
 
     for (int64_t first = 0; status >= 0 && first < count; first += model->rows.part) {
-        const em_rows all = {.count = model->rows.total};
-        const em_rows rows = is_whole ? all : part_at(&model->rows, first);
+        const em_rows rows = is_whole ? (em_rows){.all = true} : part_at(&model->rows, first);
         status = model->ops->add_metric(model, false, &rows, theta, s->part, derivative);
         em_binned_add(s->n, s->part, s->bins);
     }
@@ -469,7 +475,7 @@ em_status em_posterior_metric(em_posterior *posterior, const double *theta, doub
     if (derivative)
         memset(derivative, 0, (size_t)cube * sizeof *derivative);
     status = model->ops->add_metric(model, true, NULL, theta, metric, derivative);
-    if (model->rows.total > 0)
+    if (em_model_has_likelihood(model))
         status = add_metric_of_rows(posterior, status, theta, metric, derivative);
     mirror(n, metric);
     for (int64_t k = 0; k < cube; k += square)

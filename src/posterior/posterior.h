@@ -30,32 +30,32 @@ void em_posterior_destroy(em_posterior **posterior);
  */
 em_status em_posterior_sum_by_parts(em_posterior *posterior);
 
-/*
- * log_density[c] and gradient[c][0..dim) of the posterior at theta[c], for all chains of the block
- * in one call; panels are [n_chain][stride] with zero padding, which stays zero in the gradient.
- * Collective over the ranks of a group (Local for one shard), which fail together. Errors:
- * EM_EMODEL. A density that is not finite is reported by its value.
- */
-em_status em_posterior_evaluate(em_posterior *posterior, int64_t n_chain, const double *theta,
-                                double *log_density, double *gradient);
+/* Whether there is anything beside the prior: of a model without observations the likelihood is 1.
+ * Local. */
+bool em_model_has_likelihood(const em_model *model);
 
-/* Which observations a gradient is estimated from: chosen afresh for every chain and evaluation. */
+/*
+ * log_density[c] and gradient[c][0..dim) of the posterior at theta[c], for all chains of the panel
+ * in one call; its stride is em_stride(dim), with zero padding, which stays zero in the gradient.
+ * Which rows are asked for is of no meaning here: all. Collective over the ranks of a group (Local
+ * for one shard), which fail together. Errors: EM_EMODEL. A density that is not finite is reported
+ * by its value.
+ */
+em_status em_posterior_evaluate(em_posterior *posterior, const em_query *query);
+
+/* How a gradient is estimated: from observations chosen afresh for every chain and evaluation. */
 typedef struct em_minibatch {
-    int64_t size;        /* observations per evaluation; at least all of them: the exact gradient */
-    bool replacement;    /* drawn with replacement, else distinct ones */
-    uint64_t seed;       /* of the run */
-    int64_t first_chain; /* number of the first chain of the panel */
-    uint64_t evaluation; /* a number of its own for each evaluation of the run */
+    int64_t size;     /* observations per evaluation; at least all of them: the exact gradient */
+    bool replacement; /* drawn with replacement, else distinct ones */
 } em_minibatch;
 
 /*
  * The same from a minibatch: prior + (N/n) sum of the n chosen observations, an unbiased estimate
  * of log_density and gradient. Shapes and errors as em_posterior_evaluate. The rows are chosen from
- * those of all shards, and are the same ones however these are dealt.
+ * those of all shards by the numbers of the query, and are the same ones however they are dealt.
  */
 em_status em_posterior_estimate(em_posterior *posterior, const em_minibatch *minibatch,
-                                int64_t n_chain, const double *theta, double *log_density,
-                                double *gradient);
+                                const em_query *query);
 
 /*
  * The model's metric at theta [dim]: metric [dim][dim] symmetric, and derivative [dim][dim][dim],

@@ -195,8 +195,7 @@ static em_status try_points(em_engine *engine, em_tries *tries)
                 "%g of the origin (see emass check)%s%s",
                 (long long)tries->lost, MOST_START_TRIES, engine->config->run.init_radius,
                 engine->model->rejections.count > 0 ? ": " : "", engine->model->rejections.first);
-        status = em_posterior_evaluate(engine->posterior, block->n_chain, block->theta,
-                                       block->log_density, block->gradient);
+        status = em_block_evaluate(engine->posterior, block);
         if (!status)
             status = look(engine, tries, attempt);
     }

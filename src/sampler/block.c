@@ -15,6 +15,9 @@ em_status em_block_create(int64_t first_chain, int64_t n_chain, int64_t dim, int
     block->dim = dim;
     block->stride = em_stride(dim);
     block->n_extra = n_extra;
+    status = em_allocate(n_chain, sizeof *block->chain, &block->chain);
+    for (int64_t c = 0; !status && c < n_chain; c++)
+        block->chain[c] = first_chain + c;
     double **const panels[] = {&block->theta, &block->momentum, &block->gradient};
     for (int i = 0; !status && i < 3; i++)
         status = em_allocate(n_chain * block->stride, sizeof(double), panels[i]);
@@ -33,6 +36,7 @@ em_status em_block_create(int64_t first_chain, int64_t n_chain, int64_t dim, int
 void em_block_destroy(em_block **block)
 {
     if (*block) {
+        em_release(&(*block)->chain);
         em_release(&(*block)->theta);
         em_release(&(*block)->momentum);
         em_release(&(*block)->gradient);
@@ -42,4 +46,21 @@ void em_block_destroy(em_block **block)
             em_release(&(*block)->stat[i]);
     }
     em_release(block);
+}
+
+em_query em_block_query(const em_block *block)
+{
+    return (em_query){.n_chain = block->n_chain,
+                      .stride = block->stride,
+                      .chain = block->chain,
+                      .theta = block->theta,
+                      .log_density = block->log_density,
+                      .gradient = block->gradient};
+}
+
+em_status em_block_evaluate(em_posterior *posterior, em_block *block)
+{
+    const em_query query = em_block_query(block);
+
+    return em_posterior_evaluate(posterior, &query);
 }

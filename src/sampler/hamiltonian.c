@@ -20,7 +20,9 @@ em_status em_points_create(int64_t n, int64_t dim, em_points *out)
     em_status status;
 
     *out = (em_points){.n = n, .dim = dim, .stride = em_stride(dim)};
-    status = em_allocate(5 * panel + em_stride(n), sizeof(double), &out->theta);
+    status = em_allocate(n, sizeof *out->chain, &out->chain);
+    if (!status)
+        status = em_allocate(5 * panel + em_stride(n), sizeof(double), &out->theta);
     if (status)
         return status;
     out->momentum = out->theta + panel;
@@ -33,6 +35,7 @@ em_status em_points_create(int64_t n, int64_t dim, em_points *out)
 
 void em_points_release(em_points *points)
 {
+    em_release(&points->chain);
     em_release(&points->theta);
 }
 
@@ -50,6 +53,7 @@ void em_points_copy(const em_points *source, int64_t from, em_points *posterior,
     copy_row(stride, source->velocity + i, posterior->velocity + k);
     copy_row(stride, source->gradient + i, posterior->gradient + k);
     copy_row(stride, source->acceleration + i, posterior->acceleration + k);
+    posterior->chain[to] = source->chain[from];
     posterior->log_density[to] = source->log_density[from];
 }
 
@@ -68,6 +72,7 @@ void em_hamiltonian_refresh(const em_step_context *context, const em_block *bloc
     }
     em_mass_momentum(context->mass, block->n_chain, z, points->momentum);
     em_mass_velocity(context->mass, block->n_chain, points->momentum, points->velocity);
+    memcpy(points->chain, block->chain, (size_t)block->n_chain * sizeof *points->chain);
     memcpy(points->theta, block->theta, panel);
     memcpy(points->gradient, block->gradient, panel);
     em_mass_velocity(context->mass, block->n_chain, points->gradient, points->acceleration);
@@ -107,12 +112,17 @@ CLONED static void drift(const em_points *points, int64_t n, const double *step_
 em_status em_hamiltonian_leap(em_posterior *posterior, int64_t n, const em_mass *const *mass,
                               const double *step_size, em_points *points)
 {
+    const em_query query = {.n_chain = n,
+                            .stride = points->stride,
+                            .chain = points->chain,
+                            .theta = points->theta,
+                            .log_density = points->log_density,
+                            .gradient = points->gradient};
     em_status status;
 
     kick(points, n, step_size);
     drift(points, n, step_size);
-    status =
-        em_posterior_evaluate(posterior, n, points->theta, points->log_density, points->gradient);
+    status = em_posterior_evaluate(posterior, &query);
     if (status < 0)
         return status;
     em_mass_velocity(mass, n, points->gradient, points->acceleration);

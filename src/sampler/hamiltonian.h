@@ -20,6 +20,7 @@
 
 typedef struct em_points {
     int64_t n, dim, stride;
+    int64_t *chain; /* [n] the number in the run of each row's chain */
     double *theta, *momentum, *velocity, *gradient, *acceleration; /* [n][stride], padding 0 */
     double *log_density;                                           /* [n] */
 } em_points;

@@ -215,9 +215,12 @@ em_status em_metric_look(em_metric *metric, const em_step_context *context, cons
 {
     if (metric->kind != EM_METRIC_DENSITY)
         return EM_OK;
-    if (!is_whole)
-        return em_posterior_evaluate(context->posterior, block->n_chain, block->theta,
-                                     metric->log_density, metric->gradient);
+    if (!is_whole) {
+        em_query query = em_block_query(block);
+        query.log_density = metric->log_density;
+        query.gradient = metric->gradient;
+        return em_posterior_evaluate(context->posterior, &query);
+    }
     memcpy(metric->log_density, block->log_density, (size_t)block->n_chain * sizeof(double));
     memcpy(metric->gradient, block->gradient,
            (size_t)(block->n_chain * block->stride) * sizeof(double));

@@ -104,6 +104,16 @@ static double half_thermostat(const em_nose_poincare *f, double h, int64_t c)
     return 2 * minus_c / (b + sqrt(b * b + 2 * h * minus_c / Q));
 }
 
+em_query em_nose_poincare_query(const em_nose_poincare *flow, const int64_t *chain)
+{
+    return (em_query){.n_chain = flow->n_chain,
+                      .stride = flow->stride,
+                      .chain = chain,
+                      .theta = flow->theta,
+                      .log_density = flow->log_density,
+                      .gradient = flow->gradient};
+}
+
 /* s' = s + eps/2 q_1/2 / Q (s + s'), NaN where it would not be positive; theta' = theta + eps/2 (1
  * / s + 1 / s') W p_1/2 */
 void em_nose_poincare_advance(em_nose_poincare *f, const em_step_context *context)

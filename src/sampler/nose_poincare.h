@@ -32,7 +32,11 @@ void em_nose_poincare_destroy(em_nose_poincare **flow);
 void em_nose_poincare_start(em_nose_poincare *flow, const em_step_context *context,
                             const em_block *block);
 
-/* Half a step of p and q, a step of s and theta; then the caller evaluates log_density and gradient
+/* What is asked of the posterior where the trajectories stand, chain[n_chain] being their numbers.
+ */
+em_query em_nose_poincare_query(const em_nose_poincare *flow, const int64_t *chain);
+
+/* Half a step of p and q, a step of s and theta; then the caller asks for log_density and gradient
  * at the new theta; then the other half. What cannot be solved becomes NaN. */
 void em_nose_poincare_advance(em_nose_poincare *flow, const em_step_context *context);
 void em_nose_poincare_finish(em_nose_poincare *flow, const em_step_context *context);

@@ -77,13 +77,13 @@ static em_status step(em_sampler *base, const em_step_context *context, em_block
 {
     const nphmc_sampler *s = (const nphmc_sampler *)base;
     em_nose_poincare *flow = s->flow;
+    const em_query query = em_nose_poincare_query(flow, block->chain);
     em_status status = EM_OK;
 
     em_nose_poincare_start(flow, context, block);
     for (int64_t k = 0; !status && k < s->options->leapfrog_steps; k++) {
         em_nose_poincare_advance(flow, context);
-        status = em_posterior_evaluate(context->posterior, block->n_chain, flow->theta,
-                                       flow->log_density, flow->gradient);
+        status = em_posterior_evaluate(context->posterior, &query);
         em_nose_poincare_finish(flow, context);
     }
     if (!status)

@@ -59,6 +59,7 @@ typedef struct rhmc_sampler {
     double *fresh;                       /* [n_chain][stride] momenta drawn */
     double *theta, *momentum, *gradient; /* [stride] of the trajectory */
     double log_density, initial_energy;
+    em_query here; /* asks where the trajectory stands */
 } rhmc_sampler;
 
 static void destroy(em_sampler *base)
@@ -114,6 +115,12 @@ static em_status start(rhmc_sampler *s, const em_step_context *context, const em
     const size_t bytes = (size_t)block->stride * sizeof(double);
     em_status status = em_riemann_place(s->riemann, context->posterior, block->theta + row);
 
+    s->here = (em_query){.n_chain = 1,
+                         .stride = block->stride,
+                         .chain = block->chain + c,
+                         .theta = s->theta,
+                         .log_density = &s->log_density,
+                         .gradient = s->gradient};
     memcpy(s->theta, block->theta + row, bytes);
     memcpy(s->gradient, block->gradient + row, bytes);
     memset(s->momentum, 0, bytes);
@@ -134,8 +141,7 @@ static em_status leap(rhmc_sampler *s, const em_step_context *context, double ep
         em_riemann_advance(s->riemann, context->posterior, eps, s->gradient, s->theta, s->momentum);
 
     if (!status)
-        status =
-            em_posterior_evaluate(context->posterior, 1, s->theta, &s->log_density, s->gradient);
+        status = em_posterior_evaluate(context->posterior, &s->here);
     if (!status)
         status = em_riemann_finish(s->riemann, context->posterior, eps, s->gradient, s->theta,
                                    s->momentum);

@@ -38,7 +38,8 @@ extern const char *const em_stat_name[EM_STAT_COUNT];
 /* The chains of one rank. Matrices are row-major [n_chain][stride], rows 64-byte aligned, padding
  * 0. */
 typedef struct em_block {
-    int64_t first_chain, n_chain; /* global number of the first one, and how many */
+    int64_t first_chain, n_chain; /* number in the run of the first one, and how many */
+    int64_t *chain;               /* [n_chain] the number of each */
     int64_t dim, stride;
     double *theta;               /* position, unconstrained */
     double *momentum;            /* as the iteration left it: what the E-step collects */
@@ -52,6 +53,12 @@ typedef struct em_block {
 em_status em_block_create(int64_t first_chain, int64_t n_chain, int64_t dim, int64_t n_extra,
                           em_block **out);
 void em_block_destroy(em_block **block);
+
+/* What is asked of the posterior where the chains stand, to be answered in the block. Local. */
+em_query em_block_query(const em_block *block);
+
+/* Asks it. Errors: those of the posterior. */
+em_status em_block_evaluate(em_posterior *posterior, em_block *block);
 
 /* Covariance of one minibatch gradient, V in EQUATIONS: estimated in warmup, pooled over chains. */
 typedef struct em_noise {

@@ -134,8 +134,7 @@ static em_status trajectory(naive_sampler *s, const em_step_context *context, em
         kick(s, block, k < n_step ? 1 : 0.5);
     }
     if (!status && s->options->metropolis)
-        status = em_posterior_evaluate(context->posterior, block->n_chain, block->theta,
-                                       block->log_density, block->gradient);
+        status = em_block_evaluate(context->posterior, block);
     kinetic_energy(s, context, block);
     return status;
 }

@@ -223,8 +223,7 @@ static em_status step_printed(sgnphmc_sampler *s, const em_step_context *context
 {
     const int64_t n_step = s->thermostat.options->leapfrog_steps;
     em_nose_poincare *flow = s->flow;
-    em_status status = em_posterior_evaluate(context->posterior, block->n_chain, block->theta,
-                                             block->log_density, block->gradient);
+    em_status status = em_block_evaluate(context->posterior, block);
 
     if (status)
         return status;

@@ -15,13 +15,17 @@ em_status em_stochastic_evaluate(const em_stochastic_options *options,
 {
     const em_minibatch minibatch = {
         .size = options->common.minibatch == INT64_MIN ? INT64_MAX : options->common.minibatch,
-        .replacement = options->common.replacement,
-        .seed = context->seed,
-        .first_chain = block->first_chain + first,
-        .evaluation = (uint64_t)(context->iteration * per_iteration + k)};
+        .replacement = options->common.replacement};
+    const em_query query = {.n_chain = n_chain,
+                            .stride = block->stride,
+                            .chain = block->chain + first,
+                            .theta = theta,
+                            .log_density = log_density,
+                            .gradient = gradient,
+                            .seed = context->seed,
+                            .evaluation = context->iteration * per_iteration + k};
 
-    return em_posterior_estimate(context->posterior, &minibatch, n_chain, theta, log_density,
-                                 gradient);
+    return em_posterior_estimate(context->posterior, &minibatch, &query);
 }
 
 void em_stochastic_normals(const em_step_context *context, const em_block *block,

@@ -32,10 +32,17 @@ static void precision_of(em_posterior *posterior, double *a)
     require(em_allocate(stride, sizeof(double), &theta));
     require(em_allocate(stride, sizeof(double), &at_zero));
     require(em_allocate(stride, sizeof(double), &gradient));
-    require(em_posterior_evaluate(posterior, 1, theta, &value, at_zero));
+    em_query query = {.n_chain = 1,
+                      .stride = stride,
+                      .chain = &(int64_t){0},
+                      .theta = theta,
+                      .log_density = &value,
+                      .gradient = at_zero};
+    require(em_posterior_evaluate(posterior, &query));
+    query.gradient = gradient;
     for (int64_t j = 0; j < DIM; j++) {
         theta[j] = 1;
-        require(em_posterior_evaluate(posterior, 1, theta, &value, gradient));
+        require(em_posterior_evaluate(posterior, &query));
         theta[j] = 0;
         for (int64_t i = 0; i < DIM; i++)
             a[i * DIM + j] = at_zero[i] - gradient[i];
@@ -99,8 +106,7 @@ static int64_t warm_up(int64_t n_chain, uint64_t seed, int64_t *iteration, doubl
         for (int64_t i = 0; i < DIM; i++)
             theta[i] = 4 * theta[i] - 2;
     }
-    require(em_posterior_evaluate(posterior, n_chain, block->theta, block->log_density,
-                                  block->gradient));
+    require(em_block_evaluate(posterior, block));
     require(em_adapt_start(adapt, sampler, posterior, block));
     for (int64_t t = 0, meeting = em_adapt_next_meeting(adapt, 0); t < warmup;) {
         const em_step_context step = {.posterior = posterior,

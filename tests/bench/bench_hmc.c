@@ -45,8 +45,7 @@ static void open_bench(const char *yaml, int64_t n_chain, em_structure structure
         b->masses[c] = b->mass;
         b->steps[c] = 1e-3;
     }
-    require(em_posterior_evaluate(b->posterior, n_chain, b->block->theta, b->block->log_density,
-                                  b->block->gradient));
+    require(em_block_evaluate(b->posterior, b->block));
 }
 
 static void close_bench(bench *b)
@@ -75,8 +74,7 @@ static void evaluate(void *data)
 {
     bench *b = data;
 
-    require(em_posterior_evaluate(b->posterior, b->block->n_chain, b->block->theta,
-                                  b->block->log_density, b->block->gradient));
+    require(em_block_evaluate(b->posterior, b->block));
 }
 
 /* Ten steps exactly, so that an iteration is ten gradients and the rest is ours. */

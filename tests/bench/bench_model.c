@@ -48,7 +48,6 @@ static setup create(const setting *settings)
 /* Median seconds per chain of one gradient for `n_chain` chains; rows NULL: of all. */
 static double seconds_per_chain(const setup *s, int64_t n_chain, const em_rows *rows)
 {
-    const em_rows all = {.count = s->model->rows.count};
     const em_stream stream = {1, 0, 0, EM_RNG_TEST};
     const int64_t stride = em_stride(s->model->dim);
     double time[REPETITIONS], log_density[CHAINS] = {0}, *theta, *gradient;
@@ -57,10 +56,15 @@ static double seconds_per_chain(const setup *s, int64_t n_chain, const em_rows *
         em_allocate(CHAINS * stride, sizeof *gradient, &gradient))
         exit(EXIT_FAILURE);
     em_normals(&stream, CHAINS * stride, theta);
+    const em_query query = {.n_chain = n_chain,
+                            .stride = stride,
+                            .theta = theta,
+                            .log_density = log_density,
+                            .gradient = gradient,
+                            .rows = rows ? *rows : all_rows(s->model)};
     for (int r = 0; r < REPETITIONS; r++) {
         const double start = now();
-        s->ops->add_likelihood(s->model, n_chain, stride, theta, rows ? rows : &all, log_density,
-                               gradient);
+        s->ops->add_likelihood(s->model, &query);
         time[r] = (now() - start) / (double)n_chain;
     }
     qsort(time, REPETITIONS, sizeof *time, compare);
@@ -106,7 +110,7 @@ static void bench_minibatch(const setup *s)
 
     for (int i = 0; i < 100; i++)
         index[i] = (int64_t)i * 7919 % N_ROW;
-    part = seconds_per_chain(s, CHAINS, &(em_rows){100, index, 0});
+    part = seconds_per_chain(s, CHAINS, &(em_rows){.count = 100, .index = index});
     print("logistic dense: minibatch of 100, each of 8 chains, vs 100 rows of a full pass",
           1e6 * part, "us", all * 100 / N_ROW / part);
 }

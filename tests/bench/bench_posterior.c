@@ -16,6 +16,7 @@
 enum { REPETITIONS = 41, CHAINS = 8 };
 
 static em_grid *grid;
+static const int64_t chains[CHAINS] = {0, 1, 2, 3, 4, 5, 6, 7};
 
 static double now(void)
 {
@@ -87,7 +88,6 @@ static void bench(const setup *s, const char *kind, int64_t n_row, int64_t n_col
                   int64_t n_chain)
 {
     const em_stream stream = {1, 0, 0, EM_RNG_TEST};
-    const em_rows all = {.count = s->model->rows.count};
     const int64_t stride = em_stride(s->model->dim), n = evaluations(n_row, n_column, n_chain);
     double density[CHAINS], whole[REPETITIONS], parts[REPETITIONS], *theta, *gradient;
     em_posterior *posterior;
@@ -97,18 +97,25 @@ static void bench(const setup *s, const char *kind, int64_t n_row, int64_t n_col
         em_allocate(CHAINS * stride, sizeof *gradient, &gradient))
         exit(EXIT_FAILURE);
     em_normals(&stream, CHAINS * stride, theta);
+    const em_query query = {.n_chain = n_chain,
+                            .stride = stride,
+                            .chain = chains,
+                            .theta = theta,
+                            .log_density = density,
+                            .gradient = gradient,
+                            .rows = all_rows(s->model)};
     for (int r = 0; r < REPETITIONS; r++) {
         double start = now();
         for (int64_t k = 0; k < n; k++) {
             memset(gradient, 0, (size_t)(n_chain * stride) * sizeof *gradient);
             memset(density, 0, sizeof density);
-            s->ops->add_prior(s->model, n_chain, stride, theta, density, gradient);
-            s->ops->add_likelihood(s->model, n_chain, stride, theta, &all, density, gradient);
+            s->ops->add_prior(s->model, &query);
+            s->ops->add_likelihood(s->model, &query);
         }
         whole[r] = (now() - start) / (double)n;
         start = now();
         for (int64_t k = 0; k < n; k++)
-            em_posterior_evaluate(posterior, n_chain, theta, density, gradient);
+            em_posterior_evaluate(posterior, &query);
         parts[r] = (now() - start) / (double)n;
     }
     const double a = median(whole), b = median(parts);
@@ -128,7 +135,7 @@ static void bench_minibatch(const setup *s, int64_t n_row, int64_t n_column, int
     const int64_t stride = em_stride(s->model->dim);
     const int64_t n = evaluations(size, n_column, CHAINS);
     double density[CHAINS], time[2][REPETITIONS], *theta, *gradient;
-    em_minibatch minibatch = {.size = size, .seed = 1};
+    const em_minibatch minibatch = {.size = size};
     em_posterior *posterior[2];
 
     if (em_posterior_create(s->model, grid, CHAINS, &posterior[0]) ||
@@ -137,11 +144,18 @@ static void bench_minibatch(const setup *s, int64_t n_row, int64_t n_column, int
         em_allocate(CHAINS * stride, sizeof *gradient, &gradient))
         exit(EXIT_FAILURE);
     em_normals(&stream, CHAINS * stride, theta);
+    em_query query = {.n_chain = CHAINS,
+                      .stride = stride,
+                      .chain = chains,
+                      .theta = theta,
+                      .log_density = density,
+                      .gradient = gradient,
+                      .seed = 1};
     for (int r = 0; r < REPETITIONS; r++)
         for (int way = 0; way < 2; way++) {
             const double start = now();
-            for (int64_t k = 0; k < n; k++, minibatch.evaluation++)
-                em_posterior_estimate(posterior[way], &minibatch, CHAINS, theta, density, gradient);
+            for (int64_t k = 0; k < n; k++, query.evaluation++)
+                em_posterior_estimate(posterior[way], &minibatch, &query);
             time[way][r] = (now() - start) / (double)n;
         }
     const double a = median(time[0]), b = median(time[1]);

@@ -40,10 +40,9 @@ static const struct {
     {"name: sgnphmc", 7, 1},
 };
 
-static em_status free_prior(em_model *model, int64_t n_chain, int64_t stride, const double *theta,
-                            double *log_density, double *gradient)
+static em_status free_prior(em_model *model, const em_query *query)
 {
-    (void)model, (void)n_chain, (void)stride, (void)theta, (void)log_density, (void)gradient;
+    (void)model, (void)query;
     return EM_OK;
 }
 

@@ -32,18 +32,19 @@ typedef struct law_model {
     const gaussian_law *law;
 } law_model;
 
-static em_status law_add_prior(em_model *base, int64_t n_chain, int64_t stride, const double *theta,
-                               double *log_density, double *gradient)
+static em_status law_add_prior(em_model *base, const em_query *query)
 {
     const gaussian_law *law = ((law_model *)base)->law;
 
-    for (int64_t c = 0; c < n_chain; c++)
+    for (int64_t c = 0; c < query->n_chain; c++)
         for (int64_t i = 0; i < law->dim; i++) {
             double product = 0;
             for (int64_t j = 0; j < law->dim; j++)
-                product += law->precision[i][j] * (theta[c * stride + j] - law->mean[j]);
-            gradient[c * stride + i] -= product;
-            log_density[c] -= 0.5 * product * (theta[c * stride + i] - law->mean[i]);
+                product +=
+                    law->precision[i][j] * (query->theta[c * query->stride + j] - law->mean[j]);
+            query->gradient[c * query->stride + i] -= product;
+            query->log_density[c] -=
+                0.5 * product * (query->theta[c * query->stride + i] - law->mean[i]);
         }
     return EM_OK;
 }
@@ -124,7 +125,7 @@ static inline double law_worst_z(const gaussian_law *law, const double *covarian
         steps[c] = step_size;
         law_draw(law, seed, c, block->theta + c * block->stride);
     }
-    em_posterior_evaluate(posterior, N_CHAIN, block->theta, block->log_density, block->gradient);
+    em_block_evaluate(posterior, block);
     for (int64_t t = 0; t < n_draw; t++) {
         const em_step_context context = {.posterior = posterior,
                                          .mass = masses,

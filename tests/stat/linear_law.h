@@ -188,17 +188,16 @@ typedef struct noisy_model {
     double b[N_ROW][LAW_MOST_DIM];
 } noisy_model;
 
-static em_status noisy_add_likelihood(em_model *base, int64_t n_chain, int64_t stride,
-                                      const double *theta, const em_rows *rows, double *log_density,
-                                      double *gradient)
+static em_status noisy_add_likelihood(em_model *base, const em_query *query)
 {
     const noisy_model *model = (noisy_model *)base;
-    for (int64_t c = 0; c < n_chain; c++)
-        for (int64_t r = 0; r < rows->count; r++) {
-            const double *b = model->b[rows->index ? rows->index[r] : rows->first + r];
+    for (int64_t c = 0; c < query->n_chain; c++)
+        for (int64_t r = 0; r < query->rows.count; r++) {
+            const double *b = model->b[em_row(&query->rows, r)];
             for (int64_t i = 0; i < base->dim; i++) {
-                gradient[c * stride + i] += b[i];
-                log_density[c] += b[i] * (theta[c * stride + i] - model->law.law->mean[i]);
+                query->gradient[c * query->stride + i] += b[i];
+                query->log_density[c] +=
+                    b[i] * (query->theta[c * query->stride + i] - model->law.law->mean[i]);
             }
         }
     return EM_OK;
@@ -314,8 +313,7 @@ static inline void bench_start(kernel_bench *b)
 {
     const em_step_context context = bench_context(b, 0);
 
-    em_posterior_evaluate(b->posterior, N_CHAIN, b->block->theta, b->block->log_density,
-                          b->block->gradient);
+    em_block_evaluate(b->posterior, b->block);
     if (b->run->ops->refresh)
         b->run->ops->refresh(b->sampler, &context, b->block);
 }
@@ -394,8 +392,7 @@ static inline void kernel_iterate(kernel_bench *b, const double *mean, const dou
     memcpy(b->block->momentum, x + dim, (size_t)dim * sizeof *x);
     for (int64_t i = 0; i < dim; i++)
         b->block->theta[i] = mean[i] + x[i];
-    em_posterior_evaluate(b->posterior, N_CHAIN, b->block->theta, b->block->log_density,
-                          b->block->gradient);
+    em_block_evaluate(b->posterior, b->block);
     b->run->ops->step(b->sampler, &context, b->block);
     for (int64_t i = 0; i < dim; i++) {
         out[i] = b->block->theta[i] - mean[i];

@@ -70,8 +70,7 @@ static void open_engine(const char *sections, enum noise noise, uint64_t seed, e
     e->iteration = 0;
     for (int64_t c = 0; c < N_CHAIN; c++)
         law_draw(&law, seed, c, e->block->theta + c * e->block->stride);
-    em_posterior_evaluate(e->posterior, N_CHAIN, e->block->theta, e->block->log_density,
-                          e->block->gradient);
+    em_block_evaluate(e->posterior, e->block);
     ck_assert_int_eq(em_adapt_start(e->adapt, e->sampler, e->posterior, e->block), EM_OK);
 }
 

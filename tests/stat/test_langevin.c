@@ -337,30 +337,27 @@ typedef struct curve_model {
     double V;
 } curve_model;
 
-static em_status curve_add_prior(em_model *base, int64_t n_chain, int64_t stride,
-                                 const double *theta, double *log_density, double *gradient)
+static em_status curve_add_prior(em_model *base, const em_query *query)
 {
     double slope;
 
-    for (int64_t c = 0; c < n_chain; c++) {
-        log_density[c] -= ((curve_model *)base)->U(theta[c * stride], &slope);
-        gradient[c * stride] -= slope;
+    for (int64_t c = 0; c < query->n_chain; c++) {
+        query->log_density[c] -= ((curve_model *)base)->U(query->theta[c * query->stride], &slope);
+        query->gradient[c * query->stride] -= slope;
     }
     return EM_OK;
 }
 
 /* Rows b and -b in turn: with replacement V = N^2/n b^2. */
-static em_status curve_add_likelihood(em_model *base, int64_t n_chain, int64_t stride,
-                                      const double *theta, const em_rows *rows, double *log_density,
-                                      double *gradient)
+static em_status curve_add_likelihood(em_model *base, const em_query *query)
 {
     const double b = sqrt(((curve_model *)base)->V * ROWS_PER_BATCH) / N_ROW;
 
-    for (int64_t c = 0; rows->index && c < n_chain; c++)
-        for (int64_t r = 0; r < rows->count; r++) {
-            const double b_r = rows->index[r] % 2 ? b : -b;
-            gradient[c * stride] += b_r;
-            log_density[c] += b_r * theta[c * stride];
+    for (int64_t c = 0; query->rows.index && c < query->n_chain; c++)
+        for (int64_t r = 0; r < query->rows.count; r++) {
+            const double b_r = query->rows.index[r] % 2 ? b : -b;
+            query->gradient[c * query->stride] += b_r;
+            query->log_density[c] += b_r * query->theta[c * query->stride];
         }
     return EM_OK;
 }
@@ -645,7 +642,7 @@ static void root_at(em_metric *metric, kernel_bench *b, int64_t j, double shift,
     em_block *block = b->block;
 
     block->theta[j] += shift;
-    em_posterior_evaluate(b->posterior, N_CHAIN, block->theta, block->log_density, block->gradient);
+    em_block_evaluate(b->posterior, block);
     ck_assert_int_eq(em_metric_look(metric, &context, block, true), EM_OK);
     ck_assert_int_eq(em_metric_place(metric, &context, block, 0), EM_OK);
     block->theta[j] -= shift;

@@ -161,15 +161,15 @@ typedef struct shape_model {
     bool hides_slope; /* of the metric */
 } shape_model;
 
-static em_status add_prior(em_model *base, int64_t n_chain, int64_t stride, const double *theta,
-                           double *log_density, double *gradient)
+static em_status add_prior(em_model *base, const em_query *query)
 {
     double slope[MOST_DIM];
 
-    for (int64_t c = 0; c < n_chain; c++) {
-        log_density[c] -= ((shape_model *)base)->shape->U(theta + c * stride, slope);
+    for (int64_t c = 0; c < query->n_chain; c++) {
+        query->log_density[c] -=
+            ((shape_model *)base)->shape->U(query->theta + c * query->stride, slope);
         for (int64_t i = 0; i < base->dim; i++)
-            gradient[c * stride + i] -= slope[i];
+            query->gradient[c * query->stride + i] -= slope[i];
     }
     return EM_OK;
 }

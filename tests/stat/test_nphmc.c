@@ -60,11 +60,11 @@ static void close_fixture(fixture *f)
 static void flow_steps(em_nose_poincare *flow, const kernel_bench *b, int64_t n_step)
 {
     const em_step_context context = bench_context(b, 0);
+    const em_query query = em_nose_poincare_query(flow, b->block->chain);
 
     for (int64_t k = 0; k < n_step; k++) {
         em_nose_poincare_advance(flow, &context);
-        em_posterior_evaluate(b->posterior, N_CHAIN, flow->theta, flow->log_density,
-                              flow->gradient);
+        em_posterior_evaluate(b->posterior, &query);
         em_nose_poincare_finish(flow, &context);
     }
 }
@@ -151,16 +151,16 @@ static void one_step(void *self, const double *z, double *out)
 {
     const step_map *map = self;
     em_nose_poincare *flow = map->flow;
-    const em_posterior *posterior = map->f->bench.posterior;
+    const kernel_bench *b = &map->f->bench;
+    const em_query query = em_nose_poincare_query(flow, b->block->chain);
     const size_t bytes = DIM * sizeof *z;
 
     memcpy(flow->theta, z, bytes);
     memcpy(flow->momentum, z + DIM, bytes);
     flow->s[0] = z[2 * DIM];
     flow->q[0] = z[2 * DIM + 1];
-    em_posterior_evaluate((em_posterior *)posterior, N_CHAIN, flow->theta, flow->log_density,
-                          flow->gradient);
-    flow_steps(flow, &map->f->bench, 1);
+    em_posterior_evaluate(b->posterior, &query);
+    flow_steps(flow, b, 1);
     memcpy(out, flow->theta, bytes);
     memcpy(out + DIM, flow->momentum, bytes);
     out[2 * DIM] = flow->s[0];

@@ -19,15 +19,14 @@ static em_grid *grid;
 
 static const gaussian_law gaussian_part = {.dim = DIM, .precision = {{3, 1}, {1, 1.5}}};
 
-static em_status add_prior(em_model *base, int64_t n_chain, int64_t stride, const double *theta,
-                           double *log_density, double *gradient)
+static em_status add_prior(em_model *base, const em_query *query)
 {
-    for (int64_t c = 0; c < n_chain; c++) {
-        const double t = theta[c * stride];
-        log_density[c] -= t * t * t * t / 4;
-        gradient[c * stride] -= t * t * t;
+    for (int64_t c = 0; c < query->n_chain; c++) {
+        const double t = query->theta[c * query->stride];
+        query->log_density[c] -= t * t * t * t / 4;
+        query->gradient[c * query->stride] -= t * t * t;
     }
-    return law_add_prior(base, n_chain, stride, theta, log_density, gradient);
+    return law_add_prior(base, query);
 }
 
 /* G = [[3 + x^2, c(x)], [c(x), 3/2 + sin(y) 3/10]], c = 1 + tanh(x) 3/10 */
@@ -129,15 +128,21 @@ static double travel(leapfrog *path, int64_t n_step, double *z)
 {
     _Alignas(64) double theta[EM_LANES] = {z[0], z[1]}, g[EM_LANES];
     double *p = z + DIM, log_density, before;
+    const em_query query = {.n_chain = 1,
+                            .stride = EM_LANES,
+                            .chain = &(int64_t){0},
+                            .theta = theta,
+                            .log_density = &log_density,
+                            .gradient = g};
 
-    em_posterior_evaluate(path->posterior, 1, theta, &log_density, g);
+    em_posterior_evaluate(path->posterior, &query);
     ck_assert_int_eq(em_riemann_place(path->riemann, path->posterior, theta), EM_OK);
     before =
         -log_density + path->riemann->half_log_determinant + em_riemann_kinetic(path->riemann, p);
     for (int64_t k = 0; k < n_step; k++) {
         ck_assert_int_eq(em_riemann_advance(path->riemann, path->posterior, path->eps, g, theta, p),
                          EM_OK);
-        em_posterior_evaluate(path->posterior, 1, theta, &log_density, g);
+        em_posterior_evaluate(path->posterior, &query);
         ck_assert_int_eq(em_riemann_finish(path->riemann, path->posterior, path->eps, g, theta, p),
                          EM_OK);
     }

@@ -356,14 +356,13 @@ END_TEST
 /* ---- other laws ---- */
 
 /* The double well of EQUATIONS 21: U = (t + 4)(t + 1)(t - 1)(t - 3) / 14 + 1/2. */
-static em_status double_well(em_model *model, int64_t n_chain, int64_t stride, const double *theta,
-                             double *log_density, double *gradient)
+static em_status double_well(em_model *model, const em_query *query)
 {
     (void)model;
-    for (int64_t c = 0; c < n_chain; c++) {
-        const double t = theta[c * stride];
-        log_density[c] -= (t + 4) * (t + 1) * (t - 1) * (t - 3) / 14 + 0.5;
-        gradient[c * stride] -= (4 * t * t * t + 3 * t * t - 26 * t - 1) / 14;
+    for (int64_t c = 0; c < query->n_chain; c++) {
+        const double t = query->theta[c * query->stride];
+        query->log_density[c] -= (t + 4) * (t + 1) * (t - 1) * (t - 3) / 14 + 0.5;
+        query->gradient[c * query->stride] -= (4 * t * t * t + 3 * t * t - 26 * t - 1) / 14;
     }
     return EM_OK;
 }

@@ -119,22 +119,33 @@ static panel random_panel(int64_t n_chain, int64_t dim, int64_t stride, double r
     return p;
 }
 
-static void add_prior(const setup *s, panel *p)
+static em_query query_of(panel *p, em_rows rows)
 {
-    ck_assert_int_eq(
-        s->ops->add_prior(s->model, p->n_chain, p->stride, p->theta, p->log_density, p->gradient),
-        EM_OK);
+    static const int64_t chain[MAX_CHAIN] = {5, 3, 8}; /* which is of no meaning to these models */
+
+    return (em_query){.n_chain = p->n_chain,
+                      .stride = p->stride,
+                      .chain = chain,
+                      .theta = p->theta,
+                      .log_density = p->log_density,
+                      .gradient = p->gradient,
+                      .rows = rows};
 }
 
-/* `rows` NULL: all of the shard. */
+static void add_prior(const setup *s, panel *p)
+{
+    const em_query query = query_of(p, (em_rows){.count = 0});
+
+    ck_assert_int_eq(s->ops->add_prior(s->model, &query), EM_OK);
+}
+
+/* `rows` NULL: all. */
 static void add_likelihood(const setup *s, const em_rows *rows, panel *p)
 {
-    const em_rows all = {.count = s->model->rows.count};
+    const em_query query = query_of(p, rows ? *rows : all_rows(s->model));
 
     if (s->ops->add_likelihood)
-        ck_assert_int_eq(s->ops->add_likelihood(s->model, p->n_chain, p->stride, p->theta,
-                                                rows ? rows : &all, p->log_density, p->gradient),
-                         EM_OK);
+        ck_assert_int_eq(s->ops->add_likelihood(s->model, &query), EM_OK);
 }
 
 static void evaluate(const setup *s, panel *p)
@@ -185,7 +196,8 @@ START_TEST(test_chains_are_independent)
 {
     static const int64_t all[N_ROW] = {3, 1, 4};
     setup s = make(&cases[_i], 0, 1);
-    const em_rows batch = {s.model->rows.count < 100 ? s.model->rows.count : 100, all, 0};
+    const em_rows batch = {.count = s.model->rows.count < 100 ? s.model->rows.count : 100,
+                           .index = all};
     panel whole = random_panel(MAX_CHAIN, s.model->dim, em_stride(s.model->dim), cases[_i].radius);
 
     for (int minibatch = 0; minibatch < 2; minibatch++) {
@@ -263,7 +275,7 @@ START_TEST(test_minibatches_add_up)
     add_likelihood(&s, NULL, &a);
     add_likelihood(&s, &(em_rows){.count = n}, &d);
     for (int64_t i = 0; n % 7 && i < n; i += 67)
-        add_likelihood(&s, &(em_rows){n - i < 67 ? n - i : 67, index + i, 0}, &b);
+        add_likelihood(&s, &(em_rows){.count = n - i < 67 ? n - i : 67, .index = index + i}, &b);
     check_same(&a, &d, s.model->dim);
     if (n % 7)
         check_same(&a, &b, s.model->dim);
@@ -646,18 +658,16 @@ START_TEST(test_gradient_noise)
         {"gaussian", {{"gradient_noise", "4"}, {"dim", "1"}, {NULL, NULL}}, 1}};
     const double V = 4;
     setup made = make(&noisy[_i], 0, 1);
-    _Alignas(64) double theta[8] = {0.3}, gradient[8] = {0}, density = 0, squares = 0;
+    panel p = {1, EM_LANES, {0.3}, {0}, {0}};
+    double squares = 0;
 
     ck_assert_int_eq(made.model->rows.count, N);
-    ck_assert_int_eq(made.ops->add_likelihood(made.model, 1, 8, theta, &(em_rows){.count = N},
-                                              &density, gradient),
-                     EM_OK);
-    ck_assert_double_eq_tol(gradient[0], 0, 1e-9);
+    add_likelihood(&made, NULL, &p);
+    ck_assert_double_eq_tol(p.gradient[0], 0, 1e-9);
     for (int64_t row = 0; row < N; row++) {
-        const em_rows one = {1, &row, 0};
-        gradient[0] = 0;
-        made.ops->add_likelihood(made.model, 1, 8, theta, &one, &density, gradient);
-        squares += gradient[0] * gradient[0];
+        p.gradient[0] = 0;
+        add_likelihood(&made, &(em_rows){.count = 1, .index = &row}, &p);
+        squares += p.gradient[0] * p.gradient[0];
     }
     /* N draws of a normal: the standard error of the mean square is sqrt(2 / N) of it. */
     ck_assert_double_eq_tol(squares / N * ((double)N * N) / V, 1, 5 * sqrt(2.0 / N));
