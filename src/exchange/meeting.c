@@ -325,7 +325,7 @@ static int64_t choose_leader(const em_adapt *adapt, int64_t n_leader, const int6
 /* Chain `chain` goes on from where `row` says, and what it was before is forgotten. Local. */
 static void follow(em_adapt *adapt, em_block *block, int64_t chain, const double *row, int64_t done)
 {
-    const int64_t c = chain - block->first_chain;
+    const int64_t c = chain - em_grid_first_chain(adapt->grid);
 
     if (c < 0 || c >= block->n_chain)
         return;

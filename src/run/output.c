@@ -377,8 +377,7 @@ em_status em_output_take(em_output *output, const em_block *block, int64_t itera
     for (int64_t c = 0; status >= 0 && c < output->n_local_chain; c++) {
         const em_draw_group *to = phase(output);
         const double *theta = block->theta + c * block->stride;
-        const em_draw draw = {(uint64_t)output->config->run.seed, block->first_chain + c,
-                              iteration};
+        const em_draw draw = {(uint64_t)output->config->run.seed, block->chain[c], iteration};
         status = take_report(output, to, c, &draw, theta);
         take_stats(output->config->sampler, block, c, row(output, &to[EM_STATS], c));
         if (to[EM_UNCONSTRAINED].buffer)

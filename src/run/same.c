@@ -74,7 +74,7 @@ em_status em_same_chains(const em_engine *engine)
                          "chain %lld stands elsewhere here than on rank %lld of its group, after "
                          "%lld iterations (%s): expected the same bits on every shard; are the "
                          "processors or libraries of these ranks alike?",
-                         (long long)(engine->block->first_chain + stray),
+                         (long long)engine->block->chain[stray],
                          (long long)(em_world_rank() - em_grid_shard(engine->grid)),
                          (long long)engine->done, ranks);
     return em_agree(status);

@@ -115,8 +115,8 @@ static em_status place(const em_engine *engine, int64_t c, uint64_t attempt)
 {
     const em_model_ops *ops = engine->model->ops;
     const double radius = engine->config->run.init_radius;
-    const em_stream stream = {(uint64_t)engine->config->run.seed,
-                              (uint64_t)(engine->block->first_chain + c), attempt, EM_RNG_INIT};
+    const em_stream stream = {(uint64_t)engine->config->run.seed, (uint64_t)engine->block->chain[c],
+                              attempt, EM_RNG_INIT};
     double *theta = engine->block->theta + c * engine->block->stride;
 
     em_uniforms(&stream, 0, engine->block->dim, theta);
@@ -170,7 +170,7 @@ static em_status look(em_engine *engine, em_tries *tries, uint64_t attempt)
         if (usable && tries->left[c] < 0)
             tries->left[c] = tries->n_point;
         if (tries->left[c] < 0)
-            tries->lost = block->first_chain + c;
+            tries->lost = block->chain[c];
         else
             tries->left[c]--;
         if (tries->left[c] != 0) {
@@ -214,8 +214,8 @@ em_status em_engine_start_chains(em_engine *engine)
     const em_mass_options *mass = &engine->config->mass;
     const bool placed = mass->from && mass->from_positions;
     em_tries tries = {.n_point = placed ? 1 : em_adapt_n_start(engine->adapt), .lost = -1};
-    em_status status =
-        em_block_create(block->first_chain, block->n_chain, block->dim, 0, &tries.best);
+    em_status status = em_block_create(em_grid_first_chain(engine->grid), block->n_chain,
+                                       block->dim, 0, &tries.best);
 
     if (!status)
         status = em_allocate(block->n_chain, sizeof *tries.left, &tries.left);
@@ -224,8 +224,8 @@ em_status em_engine_start_chains(em_engine *engine)
         status = place(engine, c, 0);
     }
     if (!status && placed)
-        status = em_initial_positions(mass->from, block->first_chain, block->n_chain, block->dim,
-                                      block->stride, block->theta);
+        status = em_initial_positions(mass->from, em_grid_first_chain(engine->grid), block->n_chain,
+                                      block->dim, block->stride, block->theta);
     if (!status)
         status = try_points(engine, &tries);
     em_block_destroy(&tries.best);

@@ -10,7 +10,6 @@ em_status em_block_create(int64_t first_chain, int64_t n_chain, int64_t dim, int
     *out = NULL;
     if (status)
         return status;
-    block->first_chain = first_chain;
     block->n_chain = n_chain;
     block->dim = dim;
     block->stride = em_stride(dim);

@@ -64,7 +64,7 @@ void em_hamiltonian_refresh(const em_step_context *context, const em_block *bloc
     double *z = points->velocity;
 
     for (int64_t c = 0; c < block->n_chain; c++) {
-        const em_stream stream = {context->seed, (uint64_t)(block->first_chain + c),
+        const em_stream stream = {context->seed, (uint64_t)block->chain[c],
                                   (uint64_t)context->iteration, EM_RNG_MOMENTUM};
         double *row = z + c * block->stride;
         em_normals(&stream, block->dim, row);

@@ -137,7 +137,7 @@ static em_status trajectory(hmc_sampler *s, const em_step_context *context, cons
 /* Metropolis-Hastings for one chain. */
 static void resolve(hmc_sampler *s, const em_step_context *context, em_block *block, int64_t c)
 {
-    const em_stream stream = {context->seed, (uint64_t)(block->first_chain + c),
+    const em_stream stream = {context->seed, (uint64_t)block->chain[c],
                               (uint64_t)context->iteration, EM_RNG_ACCEPT};
     const double error = em_hamiltonian_energy(&s->points, c) - s->initial_energy[c];
     const bool accept = log(em_uniform(&stream, 0)) < -error;

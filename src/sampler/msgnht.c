@@ -63,7 +63,7 @@ static int64_t n_extra(const void *options, int64_t dim)
 static void draw(em_thermostat *self, const em_step_context *context, em_block *block, int64_t c)
 {
     const msgnht_sampler *s = (const msgnht_sampler *)self;
-    const em_stream stream = {context->seed, (uint64_t)(block->first_chain + c),
+    const em_stream stream = {context->seed, (uint64_t)block->chain[c],
                               (uint64_t)context->iteration, EM_RNG_THERMOSTAT};
     double *xi = block->extra + c * block->n_extra;
 

@@ -263,8 +263,8 @@ static void plant(nuts_sampler *s, const em_step_context *context, const em_bloc
     tree *t = &s->trees[c];
     const em_piece leaf = piece_of(&s->moving, c);
 
-    t->stream = (em_stream){context->seed, (uint64_t)(block->first_chain + c),
-                            (uint64_t)context->iteration, EM_RNG_TRAJECTORY};
+    t->stream = (em_stream){context->seed, (uint64_t)block->chain[c], (uint64_t)context->iteration,
+                            EM_RNG_TRAJECTORY};
     t->depth = t->front = 0;
     t->most = (int)most_depth(s->options, &context->trajectory);
     t->n_leaf = 0;

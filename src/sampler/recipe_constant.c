@@ -223,7 +223,7 @@ static em_status move(recipe_sampler *s, const em_step_context *context, em_bloc
 {
     const int64_t row = c * block->stride, dim = block->dim, rest = s->recipe.dim - dim;
     const em_stream stream = {
-        context->seed, (uint64_t)(block->first_chain + c),
+        context->seed, (uint64_t)block->chain[c],
         (uint64_t)(context->iteration * s->options->stochastic.leapfrog_steps + k), EM_RNG_NOISE};
     em_status status;
 

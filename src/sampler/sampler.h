@@ -38,8 +38,8 @@ extern const char *const em_stat_name[EM_STAT_COUNT];
 /* The chains of one rank. Matrices are row-major [n_chain][stride], rows 64-byte aligned, padding
  * 0. */
 typedef struct em_block {
-    int64_t first_chain, n_chain; /* number in the run of the first one, and how many */
-    int64_t *chain;               /* [n_chain] the number of each */
+    int64_t n_chain;
+    int64_t *chain; /* [n_chain] their numbers in the run, one after the other */
     int64_t dim, stride;
     double *theta;               /* position, unconstrained */
     double *momentum;            /* as the iteration left it: what the E-step collects */

@@ -108,8 +108,7 @@ static em_status create(const void *untyped, int64_t n_chain, int64_t dim, em_sa
 static const double *normals(sgrnphmc_sampler *s, const em_step_context *context,
                              const em_block *block, int64_t c, em_purpose purpose, int64_t number)
 {
-    const em_stream stream = {context->seed, (uint64_t)(block->first_chain + c), (uint64_t)number,
-                              purpose};
+    const em_stream stream = {context->seed, (uint64_t)block->chain[c], (uint64_t)number, purpose};
 
     em_normals(&stream, block->dim, s->normals);
     return s->normals;

@@ -32,8 +32,8 @@ void em_stochastic_normals(const em_step_context *context, const em_block *block
                            em_purpose purpose, int64_t number, double *z)
 {
     for (int64_t c = 0; c < block->n_chain; c++) {
-        const em_stream stream = {context->seed, (uint64_t)(block->first_chain + c),
-                                  (uint64_t)number, purpose};
+        const em_stream stream = {context->seed, (uint64_t)block->chain[c], (uint64_t)number,
+                                  purpose};
         double *row = z + c * block->stride;
         em_normals(&stream, block->dim, row);
         memset(row + block->dim, 0, (size_t)(block->stride - block->dim) * sizeof *row);
@@ -43,7 +43,7 @@ void em_stochastic_normals(const em_step_context *context, const em_block *block
 double em_stochastic_normal(const em_step_context *context, const em_block *block, int64_t c,
                             uint64_t index)
 {
-    const em_stream stream = {context->seed, (uint64_t)(block->first_chain + c),
+    const em_stream stream = {context->seed, (uint64_t)block->chain[c],
                               (uint64_t)context->iteration, EM_RNG_THERMOSTAT};
 
     return em_normal_quantile(em_uniform(&stream, index));

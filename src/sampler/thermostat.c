@@ -45,7 +45,7 @@ static void draw_momentum(em_thermostat *self, const em_step_context *context, e
                           int64_t c)
 {
     const int64_t row = c * block->stride;
-    const em_stream stream = {context->seed, (uint64_t)(block->first_chain + c),
+    const em_stream stream = {context->seed, (uint64_t)block->chain[c],
                               (uint64_t)context->iteration, EM_RNG_MOMENTUM};
 
     em_normals(&stream, block->dim, self->normals + row);

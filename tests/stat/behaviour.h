@@ -30,7 +30,7 @@ static inline void run_in_blocks(em_model *model, em_grid *grid, const kernel_ru
     for (int64_t first = 0; first < N_CHAIN; first += size) {
         kernel_bench b;
         bench_open(model, grid, run, &b);
-        b.block->first_chain = first;
+        number_chains(b.block, first);
         b.block->n_chain = size;
         start_anywhere(b.block, first, &b);
         iterate_bench(&b, 20);

@@ -308,6 +308,12 @@ static inline void bench_open(em_model *model, em_grid *grid, const kernel_run *
     }
 }
 
+static inline void number_chains(em_block *block, int64_t first)
+{
+    for (int64_t c = 0; c < block->n_chain; c++)
+        block->chain[c] = first + c;
+}
+
 /* To be called when theta is set. */
 static inline void bench_start(kernel_bench *b)
 {

@@ -63,9 +63,8 @@ static const em_model_ops numbered_ops = {.name = "numbered",
 /* Steps of different sizes, so that trajectories end at different times. */
 static void place_chains(kernel_bench *b)
 {
-    b->block->first_chain = FIRST_CHAIN;
+    number_chains(b->block, FIRST_CHAIN);
     for (int64_t c = 0; c < N_CHAIN; c++) {
-        b->block->chain[c] = FIRST_CHAIN + c;
         b->block->theta[c * b->block->stride] = APART * (double)(FIRST_CHAIN + c);
         b->step_size[c] = 0.02 * (double)(1 + (c * 5) % N_CHAIN);
     }

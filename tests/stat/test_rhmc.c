@@ -265,7 +265,7 @@ static void in_the_hole(int64_t first, double *energy, double *momentum)
     open_fixture("name: rhmc", 0, 1, &f);
     f.model.law.base.ops = &holed_ops;
     bench_open(&f.model.law.base, grid, &f.run, &b);
-    b.block->first_chain = first;
+    number_chains(b.block, first);
     b.block->n_chain = 4 - first;
     start_anywhere(b.block, first, &b);
     b.block->theta[(3 - first) * b.block->stride] = 2.5;
