@@ -4,6 +4,7 @@
 #include "app/launch.h"
 #include "app/list.h"
 #include "app/run.h"
+#include "app/signals.h"
 #include "app/summary.h"
 #include "app/verify.h"
 #include "base/fault.h"
@@ -106,6 +107,8 @@ int main(int argc, char **argv)
             fprintf(stderr, "emass: %s\n", em_error_text());
         return status ? em_exit_status(status) : code;
     }
+    if (argc > 1 && strcmp(argv[1], "run") == 0)
+        em_signals_catch();
     status = em_world_start(&argc, &argv);
     if (!status) {
         em_fault_start(em_world_rank());

@@ -1,5 +1,6 @@
 #include "app/run.h"
 
+#include "app/signals.h"
 #include "app/summary.h"
 #include "base/fault.h"
 #include "base/memory.h"
@@ -9,7 +10,6 @@
 #include "run/driver.h"
 
 #include <popt.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -197,27 +197,6 @@ static void warn(const em_config *config)
                 config->sampler->name);
 }
 
-static em_world *world_to_stop;
-
-static void note_signal(int number)
-{
-    (void)number;
-    em_world_interrupt(world_to_stop);
-}
-
-/* From now on these only ask the run to stop; a second SIGINT ends the process. */
-static void catch_signals(void)
-{
-    static const int numbers[] = {SIGTERM, SIGINT, SIGUSR1, SIGUSR2};
-    struct sigaction action = {.sa_handler = note_signal};
-
-    world_to_stop = em_world_here();
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        action.sa_flags = SA_RESTART | (numbers[i] == SIGINT ? (int)SA_RESETHAND : 0);
-        sigaction(numbers[i], &action, NULL);
-    }
-}
-
 em_status em_run_command(int argc, const char **argv)
 {
     run_command command = {0};
@@ -226,7 +205,7 @@ em_status em_run_command(int argc, const char **argv)
 
     if (!status)
         status = em_load_config(command.config, command.n_override, command.override, &config);
-    catch_signals();
+    em_signals_hand_on();
     if (!status)
         warn(config);
     if (!status)

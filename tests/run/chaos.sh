@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs that are killed at random moments, one rank or all of them, or signalled, and go on with --resume on
-# another number of ranks until they are done: the file is that of an undisturbed run, byte for byte.
+# another number of ranks, with the data on another number of shards, until they are done: the file is that
+# of an undisturbed run, byte for byte.
 # EMASS_CHAOS runs (5), from seed EMASS_CHAOS_SEED (1).
 # shellcheck source=tests/run/lib.sh disable=SC2317
 . "$(dirname "$0")/lib.sh"
@@ -10,24 +11,38 @@ RANDOM=${EMASS_CHAOS_SEED:-1}
 
 cat >run.yaml <<'YAML'
 model: {name: logistic, n: 20000, intercept: false}
-sampler: {name: hmc, leapfrog_steps: 5}
+sampler: {name: hmc}
 run: {chains: 5, warmup: 300, draws: 300}
 output: {flush_every: 20, checkpoint_every: 0.2, save_warmup: true}
 YAML
 settings=(
     'mass.estimator=fisher mass.structure=dense'
-    'mass.estimator=momentum mass.s_count_rule=interval'
-    'mass.estimator=gradient mass.share=none'
+    'sampler.leapfrog_steps=5 mass.estimator=momentum mass.s_count_rule=interval'
+    'sampler.name=nuts'
+    'sampler.leapfrog_steps=5 mass.estimator=gradient mass.share=none'
+    'sampler.name=sgnphmc sampler.minibatch=900 run.minibatch_sums=by_parts mass.estimator=momentum
+        sampler.learn_thermostat_mass=true'
     'stop.r_hat=1.05 stop.ess=100 stop.check_every=40'
-    'sampler.name=sgnphmc sampler.minibatch=9000 mass.estimator=momentum sampler.learn_thermostat_mass=true'
-    'mass.estimator=momentum'
+    'sampler.leapfrog_steps=5 mass.estimator=momentum'
     'mass.estimator=variance mass.structure=diag'
-    'run.thin=2 run.draws=150 sampler.adapt_every=7'
-    'sampler.name=sghmc sampler.step_size=1e-3 sampler.minibatch=9000 mass.estimator=noise'
+    'run.thin=2 run.draws=150 sampler.leapfrog_steps=5 sampler.adapt_every=7'
+    'sampler.name=sghmc sampler.step_size=1e-3 sampler.minibatch=900 run.minibatch_sums=by_parts
+        mass.estimator=noise'
 )
 
-disturb() { # at any moment of the time that an undisturbed run takes
+has_lock() {
+    local pid
+    for pid in $(ranks_of "$scratch/out.h5"); do
+        readlink "/proc/$pid/fd/"* 2>/dev/null | grep -q 'out.h5.lock' && return
+    done
+    return 1
+}
+
+# At any moment of the time that an undisturbed run takes, from when the output is locked: over a rank
+# that is killed while it connects, Open MPI's launcher itself may hang (4.1, in PMIx_server_finalize).
+disturb() {
     local pids
+    until has_lock || ! kill -0 "$job" 2>/dev/null; do sleep 0.02; done
     sleep "$((RANDOM % milliseconds))e-3"
     mapfile -t pids < <(ranks_of "$scratch/out.h5")
     [ ${#pids[@]} -gt 0 ] || return 0
@@ -40,15 +55,16 @@ disturb() { # at any moment of the time that an undisturbed run takes
 }
 
 survives() { # SETTING...
-    local options=() setting status=1 n try job start=$EPOCHREALTIME milliseconds
+    local options=() setting status=1 ranks shards try job start=$EPOCHREALTIME milliseconds
     for setting in "$@"; do options+=(--set "$setting"); done
     rm -f ./*.h5*
     limited mpirun -n 2 "$emass" run run.yaml --output reference.h5 --quiet "${options[@]}" || return 1
     milliseconds=$(((${EPOCHREALTIME/./} - ${start/./}) / 1000 + 1))
     for try in $(seq 40); do
-        n=$((1 + RANDOM % 4))
-        limited mpirun -n "$n" "$emass" run run.yaml --output "$scratch/out.h5" --quiet --resume \
-            "${options[@]}" >"log$try" 2>&1 &
+        shards=$((1 + RANDOM % 3))
+        ranks=$((shards * (1 + RANDOM % (4 / shards))))
+        limited mpirun -n "$ranks" "$emass" run run.yaml --output "$scratch/out.h5" --quiet --resume \
+            "${options[@]}" --set "run.shards=$shards" >"log$try" 2>&1 &
         job=$! # before disturb starts processes of its own
         [ "$try" -ge 20 ] || disturb
         wait "$job" && status=0 && break

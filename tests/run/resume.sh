@@ -56,6 +56,19 @@ signalled() { # SIGNAL: one rank alone gets it; again if the run was done by the
     [ "$status" = 75 ] && goes_on 1
 }
 
+# While MPI starts: its components are loaded, and the config has yet to be read.
+signalled_at_start() {
+    local status=0 pid
+    rm -f cut.h5*
+    "$emass" run "$config" --quiet --output cut.h5 2>log &
+    pid=$!
+    until grep -q mca_pmix "/proc/$pid/maps" 2>/dev/null || ! kill -0 "$pid"; do :; done
+    kill -TERM "$pid"
+    wait "$pid" || status=$?
+    cat log
+    [ "$status" = 75 ] && goes_on 1
+}
+
 finished_is_left_alone() {
     local before
     before=$(md5sum reference.h5)
@@ -161,6 +174,7 @@ for name in TERM INT USR1 USR2; do
         skip "SIG$name to one rank" 'pgrep (procps) is not installed'
     fi
 done
+check 'SIGTERM while MPI starts' signalled_at_start
 check 'an output folder that vanishes' vanishing
 config=small.yaml
 check 'an undisturbed run of a moment' emass_on 2 --output reference.h5 --overwrite

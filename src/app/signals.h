@@ -1,0 +1,15 @@
+/* What the program makes of signals: a run stops at its next planned point, with a checkpoint. */
+#ifndef EM_APP_SIGNALS_H
+#define EM_APP_SIGNALS_H
+
+/*
+ * From now on SIGTERM, SIGINT, SIGUSR1 and SIGUSR2 only ask the run to stop; a second SIGINT ends
+ * the process. To be called before MPI starts: Open MPI's launcher may hang over a rank that dies
+ * while it connects. Local.
+ */
+void em_signals_catch(void);
+
+/* The world they stop is there now; what came before is handed on. Local. */
+void em_signals_hand_on(void);
+
+#endif
