@@ -18,7 +18,8 @@ em_course_plan em_course_plan_create(int64_t warmup, const em_trajectory *drawn)
     if (!plan.given) {
         plan.arrive = MOST_ARRIVE;
         plan.tune = TUNE;
-        plan.warmup = MOST_ARRIVE + TUNE + (learned ? MOST_CLIMBS * TUNE : 0);
+        /* And once more, should trajectories of a time not fit. */
+        plan.warmup = MOST_ARRIVE + TUNE + (learned ? (MOST_CLIMBS + 1) * TUNE : 0);
         return plan;
     }
     /* Room for two climbs where that leaves half of the iterations to arrive. */

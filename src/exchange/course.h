@@ -5,6 +5,8 @@
  *     arrive   NUTS, until the chains have arrived; the mass is learned at the ends of windows
  *     tune     the kernel that draws: its step size
  *     climb    longer trajectories, for as long as they pay
+ *              (either may show that curvature varies too much for trajectories of one length: NUTS
+ *              is then tuned, and draws)
  *     rest     what is left of a warmup of given length: the step size, further
  *     draw     all is frozen
  */
@@ -28,7 +30,8 @@ typedef enum em_stage_id {
 typedef enum em_stage_end {
     EM_END_PLANNED, /* it has had its iterations */
     EM_END_ARRIVED, /* arrive: two windows in a row saw nothing against it */
-    EM_END_REFUSED  /* climb: the longer trajectories did not pay */
+    EM_END_REFUSED, /* climb: the longer trajectories did not pay */
+    EM_END_UNEVEN   /* tune, climb: curvature varies, and trajectories end where they turn back */
 } em_stage_end;
 
 /* What is fixed of a course before the first step. */

@@ -6,6 +6,7 @@
 #include "exchange/course.h"
 #include "exchange/gate.h"
 #include "exchange/gradient_noise.h"
+#include "exchange/moves.h"
 #include "exchange/schedule.h"
 #include "exchange/step_size.h"
 #include "mass/estimator.h"
@@ -44,6 +45,7 @@ typedef struct em_course {
 
     em_trajectory drawn, kept; /* trajectories of a time: tried now, best so far */
     em_dual_averaging kept_averaging;
+    em_moves *moves;          /* [n_local_chain] */
     double *lag;              /* [n_local_chain][em_lag_size] */
     double *kept_r, *tried_r; /* [dim] */
     double kept_steps, tried_steps;

@@ -70,6 +70,8 @@ em_status em_course_create(em_adapt *adapt, const em_trajectory *drawn, int64_t 
                    {&course->kept_r, adapt->dim},
                    {&course->tried_r, adapt->dim}};
     status = em_allocate(em_grid_n_chain(adapt->grid), sizeof(bool), &course->flagged);
+    if (!status)
+        status = em_allocate(n, sizeof *course->moves, &course->moves);
     for (size_t i = 0; !status && i < sizeof vectors / sizeof *vectors; i++)
         status = em_allocate(vectors[i].size, sizeof(double), vectors[i].vector);
     return status;
@@ -81,6 +83,7 @@ void em_course_destroy(em_course *course)
                                 &course->lag,     &course->kept_r, &course->tried_r};
 
     em_release(&course->flagged);
+    em_release(&course->moves);
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
         em_release(vectors[i]);
 }
@@ -149,7 +152,7 @@ static int64_t first_lag(const em_course *course)
 
 static bool is_measured(const em_course *course)
 {
-    return course->plan.climbs &&
+    return course->plan.climbs && course->drawn.kind == EM_TRAJECTORY_TIME &&
            (course->stage == EM_STAGE_TUNE || course->stage == EM_STAGE_CLIMB);
 }
 
@@ -164,6 +167,20 @@ static void observe_arrival(em_adapt *adapt, const em_block *block, int64_t iter
         if (learns(adapt))
             em_collect(adapt, block, c, false);
     }
+}
+
+/* Whether this is a stage in which trajectories of one length may turn out not to fit. */
+static bool is_tried(const em_course *course)
+{
+    return course->plan.learned && course->drawn.kind == EM_TRAJECTORY_TIME &&
+           (course->stage == EM_STAGE_TUNE || course->stage == EM_STAGE_CLIMB);
+}
+
+static void observe_moves(em_adapt *adapt, const em_block *block)
+{
+    for (int64_t c = 0; c < block->n_chain; c++)
+        em_moves_observe(block->stat[EM_STAT_ACCEPTANCE_RATE][c],
+                         block->stat[EM_STAT_DIVERGING][c] != 0, &adapt->course.moves[c]);
 }
 
 static void observe_lag(em_adapt *adapt, const em_block *block, int64_t iteration)
@@ -185,8 +202,12 @@ void em_course_observe(em_adapt *adapt, const em_block *block, int64_t iteration
 
     if (course->stage == EM_STAGE_ARRIVE)
         observe_arrival(adapt, block, iteration);
-    else if (is_measured(course) && iteration >= first_lag(course))
-        observe_lag(adapt, block, iteration);
+    else if (iteration >= first_lag(course)) {
+        if (is_tried(course))
+            observe_moves(adapt, block);
+        if (is_measured(course))
+            observe_lag(adapt, block, iteration);
+    }
 }
 
 /* ---------------------------------------------------------------- the end of a window */
@@ -507,6 +528,22 @@ static em_status measure(em_adapt *adapt)
     return status;
 }
 
+/* Whether curvature varies too much for trajectories of one step size. Collective. */
+static em_status look_at_moves(em_adapt *adapt, bool *uneven)
+{
+    const int64_t n_chain = em_grid_n_chain(adapt->grid), n = sizeof(em_moves) / sizeof(double);
+    em_moves *all = NULL;
+    em_status status = em_agree(em_allocate(n_chain, sizeof *all, &all));
+
+    if (!status)
+        status = em_grid_gather_chains(adapt->grid, n, (const double *)adapt->course.moves,
+                                       (double *)all);
+    if (!status)
+        *uneven = em_moves_are_uneven(n_chain, all, adapt->course.flagged);
+    em_release(&all);
+    return status;
+}
+
 /* Whether what was tried is better than what was kept, and whether longer is worth a try: as rank 0
  * computes it. Collective. */
 static em_status judge(em_adapt *adapt, bool *keeps, bool *goes_on)
@@ -545,32 +582,64 @@ static void settle_on(em_adapt *adapt, bool keeps)
     pool->step_size = final_step_size(adapt);
 }
 
-static em_status end_stage(em_adapt *adapt, int64_t done)
+/* Trajectories that end where they turn back, from the step size that chains arrived with. Local.
+ */
+static void go_on_by_u_turn(em_adapt *adapt)
+{
+    em_course *course = &adapt->course;
+    em_pool *pool = adapt->pools;
+
+    course->drawn = course->kept = (em_trajectory){.kind = EM_TRAJECTORY_U_TURN};
+    if (!adapt->adapts_step)
+        return;
+    pool->step_size = course->record[0].step_size;
+    em_dual_averaging_start(&pool->averaging, pool->step_size, 1);
+}
+
+/* What follows the end of a stage whose setting is kept or given up. Local. */
+static void go_on(em_adapt *adapt, bool climbs, bool tunes, int64_t done)
 {
     em_course *course = &adapt->course;
     em_trajectory longer;
-    bool keeps = true, goes_on = false;
-    em_status status = EM_OK;
 
-    if (is_measured(course)) {
-        status = measure(adapt);
-        if (!status)
-            status = judge(adapt, &keeps, &goes_on);
-    }
-    if (!status)
-        status = record(adapt, keeps ? EM_END_PLANNED : EM_END_REFUSED, done);
-    settle_on(adapt, keeps);
-    if (goes_on && em_course_longer(&course->plan, &course->kept, done, &longer)) {
+    memset(course->moves, 0, (size_t)adapt->n_local_chain * sizeof *course->moves);
+    if (climbs && em_course_longer(&course->plan, &course->kept, done, &longer)) {
         enter(course, EM_STAGE_CLIMB, done);
         course->drawn = longer;
         if (adapt->adapts_step)
             em_dual_averaging_start(&adapt->pools->averaging, adapt->pools->step_size, 1);
     } else if (course->plan.given && done < course->plan.warmup) {
         enter(course, EM_STAGE_REST, done);
+    } else if (tunes && done < course->plan.warmup) {
+        enter(course, EM_STAGE_TUNE, done);
     } else {
         enter(course, EM_STAGE_DRAW, done);
         course->ended = done;
     }
+}
+
+static em_status end_stage(em_adapt *adapt, int64_t done)
+{
+    em_course *course = &adapt->course;
+    bool keeps = true, longer = false, uneven = false;
+    em_status status = is_tried(course) ? look_at_moves(adapt, &uneven) : EM_OK;
+
+    if (!status && !uneven && is_measured(course)) {
+        status = measure(adapt);
+        if (!status)
+            status = judge(adapt, &keeps, &longer);
+    }
+    if (!status)
+        status = record(adapt,
+                        uneven  ? EM_END_UNEVEN
+                        : keeps ? EM_END_PLANNED
+                                : EM_END_REFUSED,
+                        done);
+    if (uneven)
+        go_on_by_u_turn(adapt);
+    else
+        settle_on(adapt, keeps);
+    go_on(adapt, longer, uneven, done);
     return status;
 }
 

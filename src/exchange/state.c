@@ -137,17 +137,23 @@ static void swap_integers(em_course *course, double *x, bool out)
     course->stage = (em_stage_id)stage;
 }
 
+/* Numbers of a trajectory. */
+enum { N_TRAJECTORY = 3 };
+
 static void swap_trajectory(em_trajectory *t, double *x, bool out)
 {
-    double *const member[] = {&t->time, &t->jitter};
+    double kind = t->kind;
+    double *const member[] = {&t->time, &t->jitter, &kind};
 
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < N_TRAJECTORY; i++)
         *(out ? &x[i] : member[i]) = *(out ? member[i] : &x[i]);
+    t->kind = (em_trajectory_kind)kind;
 }
 
 static em_status visit_place(em_course *course, const em_visitor *visitor)
 {
-    enum { N_INTEGER = 10 + EM_MOST_SEGMENTS, N = N_INTEGER + 4 + 5 };
+    enum { N_INTEGER = 10 + EM_MOST_SEGMENTS, N_REAL = 5 };
+    enum { REALS = N_INTEGER + 2 * N_TRAJECTORY, N = REALS + N_REAL };
     em_dual_averaging *averaging = &course->kept_averaging;
     double *const reals[] = {&averaging->mu, &averaging->count, &averaging->h_bar,
                              &averaging->log_bar, &course->kept_steps};
@@ -157,9 +163,9 @@ static em_status visit_place(em_course *course, const em_visitor *visitor)
     for (int out = 1; out >= 0; out--) {
         swap_integers(course, x, out);
         swap_trajectory(&course->drawn, x + N_INTEGER, out);
-        swap_trajectory(&course->kept, x + N_INTEGER + 2, out);
-        for (int i = 0; i < 5; i++)
-            *(out ? &x[N_INTEGER + 4 + i] : reals[i]) = *(out ? reals[i] : &x[N_INTEGER + 4 + i]);
+        swap_trajectory(&course->kept, x + N_INTEGER + N_TRAJECTORY, out);
+        for (int i = 0; i < N_REAL; i++)
+            *(out ? &x[REALS + i] : reals[i]) = *(out ? reals[i] : &x[REALS + i]);
         if (out && (status = visitor->shared(visitor->context, "course", N, x)))
             return status;
     }
@@ -205,6 +211,9 @@ em_status em_course_visit(em_adapt *adapt, const em_visitor *visitor)
         status = visitor->chains(context, "history", course->plan.arrive, course->history);
     if (!status && course->stage == EM_STAGE_ARRIVE)
         status = visitor->chains(context, "since", 1, course->since);
+    if (!status && (course->stage == EM_STAGE_TUNE || course->stage == EM_STAGE_CLIMB))
+        status = visitor->chains(context, "moves", sizeof(em_moves) / sizeof(double),
+                                 (double *)course->moves);
     if (!status && course->plan.climbs && course->stage != EM_STAGE_ARRIVE)
         status = visitor->chains(context, "lag", em_lag_size(adapt->dim), course->lag);
     return status;

@@ -49,6 +49,8 @@ void em_adapt_describe(const em_adapt *adapt, size_t bytes, char *out)
     if (course->drawn.kind == EM_TRAJECTORY_TIME)
         append(bytes, out, "; T %.3g, %.0f steps", course->drawn.time,
                fmax(1, ceil(course->drawn.time / adapt->pools->step_size)));
+    else if (course->plan.learned)
+        append(bytes, out, "; curvature varies, so that nuts draws");
     if (course->n_rescued > 0)
         append(bytes, out, "; %lld %s rescued, the last at %lld", (long long)course->n_rescued,
                course->n_rescued == 1 ? "chain" : "chains", (long long)course->last_rescue);

@@ -30,7 +30,7 @@ START_TEST(windows_are_those_of_the_recipe)
         end = em_course_next_window(&plan, end);
         ck_assert_int_eq(end, ends[i]);
     }
-    ck_assert_int_eq(plan.warmup, 950);
+    ck_assert_int_eq(plan.warmup, 1000);
 }
 END_TEST
 
