@@ -48,7 +48,7 @@ static em_status choose_structure(em_adapt *adapt)
                                 ? em_schedule_last_window(&adapt->schedule, chains_per_pool(adapt))
                                 : adapt->options->s_count;
 
-    adapt->structure = EM_MASS_DIAG;
+    adapt->form = (em_mass_form){.ops = &em_mass_diag, .dim = dim};
     if (adapt->options->structure == EM_STRUCTURE_DIAG)
         return EM_OK;
     if (adapt->options->structure == EM_STRUCTURE_DENSE && dim > MOST_DENSE)
@@ -57,17 +57,17 @@ static em_status choose_structure(em_adapt *adapt)
                        (long long)dim, MOST_DENSE);
     if (adapt->course.runs) { /* estimates are shrunk as few samples need it */
         if (adapt->options->structure == EM_STRUCTURE_DENSE || (learns(adapt) && dim <= 200))
-            adapt->structure = EM_MASS_DENSE;
+            adapt->form.ops = &em_mass_dense;
         return EM_OK;
     }
     if (!learns(adapt)) { /* nothing is estimated, but a dense mass may be given */
         if (adapt->options->structure == EM_STRUCTURE_DENSE)
-            adapt->structure = EM_MASS_DENSE;
+            adapt->form.ops = &em_mass_dense;
         return EM_OK;
     }
     if (adapt->options->structure == EM_STRUCTURE_AUTO) {
         if (dim <= 200 && planned >= wanted)
-            adapt->structure = EM_MASS_DENSE;
+            adapt->form.ops = &em_mass_dense;
         return EM_OK;
     }
     if (planned > 0 && planned < least)
@@ -75,7 +75,7 @@ static em_status choose_structure(em_adapt *adapt)
                        "mass.structure is dense but an E-step has %lld samples of dimension %lld: "
                        "expected at least %lld (raise mass.s_count or run.warmup), or diag",
                        (long long)planned, (long long)dim, (long long)least);
-    adapt->structure = EM_MASS_DENSE;
+    adapt->form.ops = &em_mass_dense;
     return EM_OK;
 }
 
@@ -115,7 +115,7 @@ static em_status create_pools(em_adapt *adapt, const em_sampler_ops *sampler)
         pool->averaging.target = adapt->sampler_options->target_accept;
         pool->step_size = adapt->adapts_step ? 1 : adapt->sampler_options->step_size;
         pool->thermostat_mass = first_thermostat_mass(adapt, sampler);
-        status = em_mass_identity(adapt->structure, adapt->dim, &pool->mass);
+        status = em_mass_identity_of(&adapt->form, &pool->mass);
         if (!status)
             status = em_allocate(adapt->dim, sizeof(double), &pool->centre);
         if (!status)
@@ -138,7 +138,7 @@ static em_status allocate_work(em_adapt *adapt)
     const int64_t n = adapt->n_local_chain;
     em_status status = em_allocate(n, sizeof(em_mass *), &adapt->chain_mass);
 
-    adapt->n_estimator = learns(adapt) ? adapt->estimator->size(adapt->structure, adapt->dim) : 1;
+    adapt->n_estimator = learns(adapt) ? em_estimator_size(adapt->estimator, &adapt->form) : 1;
     adapt->n_accumulator = adapt->n_estimator + adapt->dim;
     if (adapt->options->s_count_rule == EM_S_COUNT_INTERVAL)
         adapt->n_accumulator += em_interval_size(adapt->dim);
@@ -155,7 +155,7 @@ static em_status allocate_work(em_adapt *adapt)
                    {&adapt->accumulator, n * adapt->n_segment * adapt->n_accumulator},
                    {&adapt->pooled, adapt->n_accumulator},
                    {&adapt->sample, 2 * adapt->stride},
-                   {&adapt->estimate, em_mass_size(adapt->structure, adapt->dim)}};
+                   {&adapt->estimate, adapt->form.ops->size(&adapt->form)}};
     for (size_t i = 0; !status && i < sizeof vectors / sizeof *vectors; i++)
         status = em_allocate(vectors[i].size, sizeof(double), vectors[i].vector);
     return status;
@@ -280,21 +280,16 @@ static double restart_factor(const em_adapt *adapt)
     return adapt->course.runs ? 2 : 10;
 }
 
-em_status em_adapt_begin_with(em_adapt *adapt, const double *inverse, double step_size, double time,
+em_status em_adapt_begin_with(em_adapt *adapt, const em_mass *mass, double step_size, double time,
                               double jitter)
 {
     em_status status = EM_OK;
 
+    mass->ops->write(mass, &adapt->form, adapt->estimate);
     for (int64_t i = 0; !status && i < adapt->n_pool; i++) {
-        em_mass *mass = NULL;
-        status = em_mass_create(adapt->structure, adapt->dim, inverse, &mass);
-        if (status > 0)
-            status = em_fail(EM_EDATA, "the inverse mass is not positive definite");
-        if (status)
-            break;
         em_mass_destroy(&adapt->pools[i].mass);
-        adapt->pools[i].mass = mass;
-        if (adapt->adapts_step) {
+        status = em_mass_of(&adapt->form, adapt->estimate, &adapt->pools[i].mass);
+        if (!status && adapt->adapts_step) {
             adapt->pools[i].step_size = step_size;
             em_dual_averaging_start(&adapt->pools[i].averaging, step_size, restart_factor(adapt));
         }
@@ -521,7 +516,7 @@ void em_collect(em_adapt *adapt, const em_block *block, int64_t chain, bool subs
         adapt->sample[i] = theta[i] - pool_of(adapt, chain)->centre[i];
         position[i] += adapt->sample[i];
     }
-    adapt->estimator->observe(adapt->structure, adapt->dim, &sample, accumulator);
+    em_estimator_observe(adapt->estimator, &adapt->form, &sample, accumulator);
     if (adapt->thermostat)
         collect_thermostat(adapt, block, chain);
     if (subsample) {
@@ -741,9 +736,9 @@ const em_m_step *em_adapt_m_steps(const em_adapt *adapt, int64_t local_pool)
     return adapt->pools[local_pool].m_step;
 }
 
-em_structure em_adapt_structure(const em_adapt *adapt)
+const em_mass_form *em_adapt_form(const em_adapt *adapt)
 {
-    return adapt->structure;
+    return &adapt->form;
 }
 
 void em_adapt_seconds(const em_adapt *adapt, double *exchange, double *m_steps)

@@ -68,13 +68,12 @@ int64_t em_adapt_n_start(const em_adapt *adapt);
 void em_adapt_count_gradients(em_adapt *adapt, int64_t chain, int64_t n);
 
 /*
- * Replaces the identity by an inverse mass of the engine's structure (em_mass_size elements, the
- * same on all ranks) and the first step size, for every pool; a step size that is not adapted stays
- * what the config says. `time` and `jitter` of trajectories, where they are learned, begin likewise
- * (NaN: nothing is known of them). Local. Errors: EM_EDATA when it is not positive definite,
- * EM_EMEMORY.
+ * Replaces the identity by a mass of the engine's form, the same on all ranks, and the first step
+ * size, for every pool; a step size that is not adapted stays what the config says. `time` and
+ * `jitter` of trajectories, where they are learned, begin likewise (NaN: nothing is known of them).
+ * Local. Errors: EM_EMEMORY.
  */
-em_status em_adapt_begin_with(em_adapt *adapt, const double *inverse, double step_size, double time,
+em_status em_adapt_begin_with(em_adapt *adapt, const em_mass *mass, double step_size, double time,
                               double jitter);
 
 /* What the chains of this rank use now, [n_local_chain] each. Local. */
@@ -113,7 +112,7 @@ em_status em_adapt_visit(em_adapt *adapt, int64_t done, const em_visitor *visito
 int64_t em_adapt_n_m_step(const em_adapt *adapt);
 int64_t em_adapt_n_pool(const em_adapt *adapt);
 const em_m_step *em_adapt_m_steps(const em_adapt *adapt, int64_t local_pool);
-em_structure em_adapt_structure(const em_adapt *adapt);
+const em_mass_form *em_adapt_form(const em_adapt *adapt); /* of the masses */
 
 /* The stages that have ended; none where warmup has no stages. Local. */
 int64_t em_adapt_n_stage(const em_adapt *adapt);

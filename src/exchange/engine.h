@@ -59,7 +59,7 @@ struct em_adapt {
     const em_sampler_options *sampler_options;
     const em_estimator_ops *estimator;
     em_grid *grid;
-    em_structure structure;
+    em_mass_form form; /* of the mass */
     em_schedule schedule;
     uint64_t seed;
     int64_t dim, stride, n_local_chain;
@@ -83,7 +83,7 @@ struct em_adapt {
     double *acceptance;  /* [n_local_chain] sum since the last meeting */
     int64_t n_since;     /* iterations since the last meeting */
     double *sample;      /* [2][stride]: a centred position, a velocity */
-    double *estimate;    /* [em_mass_size] */
+    double *estimate;    /* the numbers of a mass */
     double *probe;       /* [n_local_chain] */
     em_course course;
 

@@ -18,11 +18,9 @@ struct em_gradient_noise {
     double *accumulator;    /* [n_chain][n_accumulator] */
     double *pooled;         /* [n_accumulator] */
 
-    /* Publications take turns in two sets of n_pool, so that kernels see by the pointer that there
-     * is a new one. */
     double n_published;
-    em_noise *noise;        /* [2][n_pool] */
-    double *covariance;     /* [2][n_pool][em_mass_size] */
+    em_noise *noise;        /* [n_pool] */
+    double *covariance;     /* [n_pool][em_mass_size] */
     const em_noise **chain; /* [n_chain] */
 };
 
@@ -49,15 +47,15 @@ em_status em_gradient_noise_create(const em_sampler_options *options, em_grid *g
                                 .n_accumulator = n_accumulator};
     double **const arrays[] = {&self->sample,      &self->other,  &self->log_density,
                                &self->accumulator, &self->pooled, &self->covariance};
-    const int64_t sizes[] = {panel, panel, n, n * n_accumulator, n_accumulator, 2 * n_pool * size};
+    const int64_t sizes[] = {panel, panel, n, n * n_accumulator, n_accumulator, n_pool * size};
     for (int i = 0; !status && i < 6; i++)
         status = em_allocate(sizes[i], sizeof(double), arrays[i]);
     if (!status)
         status = em_allocate(n, sizeof *self->chain, &self->chain);
     if (!status)
-        status = em_allocate(2 * n_pool, sizeof *self->noise, &self->noise);
-    for (int64_t i = 0; !status && i < 2 * n_pool; i++)
-        self->noise[i] = (em_noise){structure, dim, self->covariance + i * size};
+        status = em_allocate(n_pool, sizeof *self->noise, &self->noise);
+    for (int64_t i = 0; !status && i < n_pool; i++)
+        self->noise[i] = (em_noise){structure, dim, self->covariance + i * size, 0};
     if (status)
         em_gradient_noise_destroy(out);
     return status;
@@ -122,16 +120,15 @@ const double *em_gradient_noise_last(const em_gradient_noise *self, int64_t c)
     return self->sample + c * self->stride;
 }
 
-/* The set that is published, or was last. */
-static em_noise *current(em_gradient_noise *self)
-{
-    return self->noise + (fmod(self->n_published, 2) == 1 ? self->n_pool : 0);
-}
-
+/* Kernels see by the version that there is a new one. */
 static void give_to_chains(em_gradient_noise *self)
 {
+    const int64_t size = em_mass_size(self->structure, self->dim);
+
+    for (int64_t i = 0; i < self->n_pool; i++)
+        self->noise[i].version = em_version_of(size, self->noise[i].covariance);
     for (int64_t c = 0; c < self->n_chain; c++)
-        self->chain[c] = current(self) + (self->shares ? 0 : c);
+        self->chain[c] = self->noise + (self->shares ? 0 : c);
 }
 
 static void estimate(const em_gradient_noise *self, const double *accumulator, double *covariance)
@@ -157,7 +154,7 @@ em_status em_gradient_noise_publish(em_gradient_noise *self)
     self->n_published++;
     for (int64_t i = 0; i < self->n_pool; i++)
         estimate(self, self->shares ? self->pooled : self->accumulator + i * n,
-                 current(self)[i].covariance);
+                 self->noise[i].covariance);
     memset(self->accumulator, 0, (size_t)(self->n_chain * n) * sizeof(double));
     give_to_chains(self);
     return EM_OK;
@@ -178,7 +175,7 @@ em_status em_gradient_noise_visit(em_gradient_noise *self, const em_visitor *vis
                                  self->accumulator);
     if (!status)
         status = (self->shares ? visitor->shared : visitor->chains)(
-            visitor->context, "noise_covariance", size, current(self)->covariance);
+            visitor->context, "noise_covariance", size, self->covariance);
     give_to_chains(self);
     return status;
 }

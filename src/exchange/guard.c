@@ -13,12 +13,12 @@ static double clamp(double x, double ratio)
     return fmin(fmax(x, 1 / ratio), ratio);
 }
 
-static em_status guard_diag(const em_mass *current, double *inverse)
+static em_status guard_diag(int64_t dim, const double *current, double *inverse)
 {
-    for (int64_t i = 0; i < current->dim; i++) {
+    for (int64_t i = 0; i < dim; i++) {
         if (!(inverse[i] > 0) || !isfinite(inverse[i]))
             return EM_NONFINITE;
-        inverse[i] = current->inverse[i] * clamp(inverse[i] / current->inverse[i], most_per_step);
+        inverse[i] = current[i] * clamp(inverse[i] / current[i], most_per_step);
         inverse[i] = clamp(inverse[i], most_in_all);
     }
     return EM_OK;
@@ -43,14 +43,14 @@ static em_status clamp_eigenvalues(int64_t n, double ratio, double *a, double *s
 }
 
 /* With W_0 = L L^T the change is L^-1 W L^-T, whose eigenvalues are clamped; then back. */
-static em_status guard_dense(const em_mass *current, double *inverse, double *work)
+static em_status guard_dense(int64_t n, const double *current, double *inverse, double *work)
 {
-    const int64_t n = current->dim, square = n * n;
+    const int64_t square = n * n;
     double *lower = work, *lower_inverse = work + square, *transposed = work + 2 * square;
     double *change = work + 3 * square, *scratch = work + 4 * square;
     em_status status;
 
-    em_mass_inverse(current, lower);
+    memcpy(lower, current, (size_t)square * sizeof *lower);
     status = em_cholesky(n, lower, n);
     memcpy(lower_inverse, lower, (size_t)square * sizeof *lower);
     if (!status)
@@ -77,39 +77,29 @@ static em_status guard_dense(const em_mass *current, double *inverse, double *wo
     return status;
 }
 
-em_status em_guard(const em_mass *current, double *inverse)
+static em_status guard_part(const em_part *part, const double *current, double *inverse)
 {
-    const int64_t n = current->dim;
+    const int64_t n = part->count;
     double *work = NULL;
     em_status status;
 
-    if (current->structure == EM_MASS_DIAG)
-        return guard_diag(current, inverse);
+    if (part->structure == EM_MASS_DIAG)
+        return guard_diag(n, current, inverse);
     status = em_allocate(5 * n * n + 2 * n, sizeof *work, &work);
     if (!status)
-        status = guard_dense(current, inverse, work);
+        status = guard_dense(n, current, inverse, work);
     em_release(&work);
     return status;
 }
 
-em_status em_inverse_range(em_structure structure, int64_t dim, const double *inverse,
-                           double *smallest, double *largest)
+em_status em_guard(const em_mass_form *form, const double *current, double *number)
 {
-    const int64_t size = em_mass_size(structure, dim);
-    double *work = NULL;
-    em_status status = em_allocate(size + dim, sizeof *work, &work);
-    const double *value = structure == EM_MASS_DENSE ? work + size : inverse;
+    em_status status = EM_OK;
 
-    if (status)
-        return status;
-    memcpy(work, inverse, (size_t)size * sizeof *work);
-    if (structure == EM_MASS_DENSE)
-        status = em_eigen(dim, work, dim, work + size);
-    *smallest = *largest = value[0];
-    for (int64_t i = 1; i < dim; i++) {
-        *smallest = fmin(*smallest, value[i]);
-        *largest = fmax(*largest, value[i]);
+    for (int64_t i = 0, at = 0; !status && i < em_form_n_part(form); i++) {
+        const em_part part = em_form_part(form, i);
+        status = guard_part(&part, current + at, number + at);
+        at += em_mass_size(part.structure, part.count);
     }
-    em_release(&work);
     return status;
 }

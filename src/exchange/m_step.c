@@ -26,19 +26,22 @@ static double kappa(const em_adapt *adapt, int64_t n_published)
 static em_status blend(em_adapt *adapt, const em_pool *pool, const double *accumulator,
                        double weight)
 {
-    const int64_t size = em_mass_size(adapt->structure, adapt->dim);
+    const int64_t size = adapt->form.ops->size(&adapt->form);
     double *current = NULL;
-    em_status status = adapt->estimator->estimate(pool->mass, accumulator, adapt->estimate);
+    em_status status =
+        em_estimate(adapt->estimator, &adapt->form, pool->mass, accumulator, adapt->estimate);
 
     if (!status)
         status = em_allocate(size, sizeof *current, &current);
     if (status)
         return status;
-    em_mass_inverse(pool->mass, current);
+    pool->mass->ops->write(pool->mass, &adapt->form, current);
     for (int64_t i = 0; i < size; i++)
         adapt->estimate[i] = (1 - weight) * current[i] + weight * adapt->estimate[i];
+    if (!adapt->estimator->windowed)
+        status = em_guard(&adapt->form, current, adapt->estimate);
     em_release(&current);
-    return adapt->estimator->windowed ? EM_OK : em_guard(pool->mass, adapt->estimate);
+    return status;
 }
 
 /* 1 / Q <- (1 - kappa) / Q + kappa / Var q, the variance about the mean, which noise moves. Local.
@@ -60,7 +63,7 @@ static em_status estimate(em_adapt *adapt, const em_pool *pool, const double *ac
 {
     const double weight = kappa(adapt, pool->n_published);
     em_mass *trial = NULL;
-    em_status status;
+    em_status status = EM_OK;
 
     *record = (em_m_step){.iteration = (double)done,
                           .kappa = weight,
@@ -70,22 +73,21 @@ static em_status estimate(em_adapt *adapt, const em_pool *pool, const double *ac
                           .diagonal_deviation = NAN,
                           .thermostat_mass = pool->thermostat_mass};
     if (adapt->estimator->deviation)
-        adapt->estimator->deviation(pool->mass, accumulator, &record->trace_deviation,
-                                    &record->diagonal_deviation);
-    status = blend(adapt, pool, accumulator, weight);
+        status = em_deviation(adapt->estimator, &adapt->form, pool->mass, accumulator,
+                              &record->trace_deviation, &record->diagonal_deviation);
     if (!status)
-        status = em_mass_create(adapt->structure, adapt->dim, adapt->estimate, &trial);
-    em_mass_destroy(&trial);
-    if (status > 0) {
-        record->kappa = 0;
-        em_mass_inverse(pool->mass, adapt->estimate);
-    }
+        status = blend(adapt, pool, accumulator, weight);
+    if (!status)
+        status = em_mass_of(&adapt->form, adapt->estimate, &trial);
     if (status < 0)
         return status;
+    if (status > 0)
+        record->kappa = 0;
     if (!status && adapt->thermostat)
         record->thermostat_mass = blend_thermostat(adapt, pool, accumulator, weight);
-    const em_status range = em_inverse_range(adapt->structure, adapt->dim, adapt->estimate,
-                                             &record->smallest, &record->largest);
+    const em_mass *next = trial ? trial : pool->mass;
+    const em_status range = next->ops->range(next, &record->smallest, &record->largest);
+    em_mass_destroy(&trial);
     return range ? range : status;
 }
 
@@ -95,11 +97,12 @@ static em_status publish(em_adapt *adapt, em_pool *pool, const double *accumulat
 {
     const double *position = accumulator + adapt->n_estimator;
     em_mass *mass = NULL;
-    em_status status = em_mass_create(adapt->structure, adapt->dim, adapt->estimate, &mass);
+    em_status status = em_mass_of(&adapt->form, adapt->estimate, &mass);
 
     if (status)
-        return status > 0 ? em_fail(EM_ENUMERIC, "an accepted inverse mass has no Cholesky factor")
-                          : status;
+        return status > 0
+                   ? em_fail(EM_ENUMERIC, "an accepted inverse mass is not positive definite")
+                   : status;
     for (int64_t i = 0; i < adapt->dim; i++)
         pool->centre[i] += position[i] / accumulator[0];
     em_mass_destroy(&pool->mass);
@@ -149,8 +152,7 @@ em_status em_pooled_m_step(em_adapt *adapt, const double *accumulator, int64_t d
     if (status)
         return status;
     em_broadcast(&result, sizeof result);
-    em_broadcast(adapt->estimate,
-                 (size_t)em_mass_size(adapt->structure, adapt->dim) * sizeof(double));
+    em_broadcast(adapt->estimate, (size_t)adapt->form.ops->size(&adapt->form) * sizeof(double));
     pool->m_step[adapt->n_m_step] = result.record;
     *refused = result.status > 0;
     status = em_agree(*refused ? EM_OK : publish(adapt, pool, adapt->pooled));

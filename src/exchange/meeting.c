@@ -115,8 +115,6 @@ em_status em_course_begin(em_adapt *adapt, const em_block *block)
 {
     const int64_t n_chain = em_grid_n_chain(adapt->grid), dim = adapt->dim;
     const int64_t fit = (1 << 20) / n_chain + 1, batch = fit < dim ? fit : dim;
-    const int64_t size = em_mass_size(adapt->structure, dim);
-    const int64_t diagonal = adapt->structure == EM_MASS_DENSE ? dim + 1 : 1;
     double *work = NULL;
     em_mass *mass = NULL;
     em_status status = em_agree(em_allocate(
@@ -128,11 +126,10 @@ em_status em_course_begin(em_adapt *adapt, const em_block *block)
     for (int64_t first = 0; !status && first < dim; first += batch)
         status = column_medians(adapt, block, first, dim - first < batch ? dim - first : batch,
                                 work, all, scale + first);
-    memset(adapt->estimate, 0, (size_t)size * sizeof(double));
     for (int64_t i = 0; i < dim; i++)
-        adapt->estimate[i * diagonal] = 1 / fmin(fmax(scale[i], 1e-10), 1e10);
+        scale[i] = 1 / fmin(fmax(scale[i], 1e-10), 1e10);
     if (!status)
-        status = em_agree(em_mass_create(adapt->structure, dim, adapt->estimate, &mass));
+        status = em_agree(em_mass_of_diagonal(&adapt->form, scale, &mass));
     if (!status) {
         em_mass_destroy(&adapt->pools->mass);
         adapt->pools->mass = mass;
@@ -260,8 +257,7 @@ static void recentre(em_adapt *adapt)
             double *x = em_accumulators(adapt, c, k);
             for (int64_t i = 0; i < adapt->dim; i++)
                 x[adapt->n_estimator + i] -= x[0] * adapt->sample[i];
-            if (adapt->estimator->recentre)
-                adapt->estimator->recentre(adapt->structure, adapt->dim, adapt->sample, x);
+            em_estimator_recentre(adapt->estimator, &adapt->form, adapt->sample, x);
         }
 }
 

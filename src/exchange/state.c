@@ -62,19 +62,19 @@ static em_status visit_step_sizes(em_adapt *adapt, const em_visitor *visitor, do
 
 static em_status visit_masses(em_adapt *adapt, const em_visitor *visitor, double *rows)
 {
-    const int64_t size = em_mass_size(adapt->structure, adapt->dim);
+    const int64_t size = adapt->form.ops->size(&adapt->form);
     em_status status;
 
     for (int64_t i = 0; i < adapt->n_pool; i++)
-        em_mass_inverse(adapt->pools[i].mass, rows + i * size);
+        adapt->form.ops->write(adapt->pools[i].mass, &adapt->form, rows + i * size);
     status = visit_pools(adapt, visitor, "inv_mass", size, rows);
     if (status || !visitor->restores)
         return status;
     for (int64_t i = 0; !status && i < adapt->n_pool; i++) {
         em_mass *mass = NULL;
-        status = em_mass_create(adapt->structure, adapt->dim, rows + i * size, &mass);
+        status = em_mass_of(&adapt->form, rows + i * size, &mass);
         if (status > 0)
-            status = em_fail(EM_EDATA, "the inverse mass of a checkpoint has no Cholesky factor");
+            status = em_fail(EM_EDATA, "the inverse mass of a checkpoint is not positive definite");
         if (!status) {
             em_mass_destroy(&adapt->pools[i].mass);
             adapt->pools[i].mass = mass;
@@ -105,7 +105,7 @@ static em_status visit_counters(em_adapt *adapt, const em_visitor *visitor)
 /* The widest array of a pool, of which `n_record` numbers are records of M-steps. */
 static int64_t widest_array(const em_adapt *adapt, int64_t n_record)
 {
-    const int64_t size = em_mass_size(adapt->structure, adapt->dim);
+    const int64_t size = adapt->form.ops->size(&adapt->form);
     const int64_t widest = size > n_record ? size : n_record;
 
     return widest > N_STEP_SIZE ? widest : N_STEP_SIZE;

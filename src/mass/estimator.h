@@ -1,7 +1,9 @@
 /*
  * Criteria of the M-step: how an estimate of the inverse mass is made from what the E-step
- * collected. An estimator is a pair of pure functions over summable accumulators, so that pooling
- * over chains is one sum, done once for all of them by exchange/. Everything here is Local.
+ * collected. An estimator is a few pure functions over summable accumulators, so that pooling over
+ * chains is one sum, done once for all of them by exchange/. An estimator knows a vector and a
+ * matrix, diagonal or whole: a mass of several parts (mass/mass.h) is estimated part by part.
+ * Everything here is Local.
  */
 #ifndef EM_MASS_ESTIMATOR_H
 #define EM_MASS_ESTIMATOR_H
@@ -28,6 +30,8 @@ typedef struct em_estimator_ops {
     bool windowed; /* true: doubling windows, forgotten at each M-step; false: every S_count samples
                     */
     bool noise;    /* wants sample->noise, which takes two gradients */
+    /* The estimate is scaled so that its determinant, and with it the unit of time, stays. */
+    bool keeps_determinant;
     /* Number of accumulators of one chain; the first one counts the samples. */
     int64_t (*size)(em_structure structure, int64_t dim);
     /* Adds one sample. */
@@ -36,17 +40,34 @@ typedef struct em_estimator_ops {
     /* OPTIONAL, where positions are among the accumulators: makes them those of positions minus
      * shift [dim]. */
     void (*recentre)(em_structure structure, int64_t dim, const double *shift, double *accumulator);
-    /* Forms the estimate of W (em_mass_size elements) from pooled accumulators. EM_NONFINITE when
-     * the samples do not allow one: the current mass is then kept. */
-    em_status (*estimate)(const em_mass *current, const double *accumulator, double *inverse);
-    /* OPTIONAL: how far the samples are from what the current mass predicts, in units of what
-     * chance explains: |tr(WC)/D - 1| over 3 sqrt(2/(SD)), and max |(WC)_ii - 1| over 3 sqrt(2/S).
-     */
-    void (*deviation)(const em_mass *current, const double *accumulator, double *trace,
-                      double *diagonal);
+    /* Forms the estimate of W from pooled accumulators; it and the current W are arrays of the
+     * structure. EM_NONFINITE when the samples do not allow one: the current mass is then kept. */
+    em_status (*estimate)(em_structure structure, int64_t dim, const double *current,
+                          const double *accumulator, double *inverse);
+    /* OPTIONAL: how far the second moments C of the samples are from what the current mass
+     * predicts: adds tr(WC) to *trace, and raises *largest to max |(WC)_ii - 1|. */
+    void (*deviation)(em_structure structure, int64_t dim, const double *current,
+                      const double *accumulator, double *trace, double *largest);
 } em_estimator_ops;
 
 /* All estimators, in the order of em_mass_options.estimator, "none" first; ends with NULL. */
 extern const em_estimator_ops *const em_estimators[];
+
+/* The functions above for masses of a form: accumulators of its parts one after the other. */
+int64_t em_estimator_size(const em_estimator_ops *ops, const em_mass_form *form);
+void em_estimator_observe(const em_estimator_ops *ops, const em_mass_form *form,
+                          const em_observation *sample, double *accumulator);
+void em_estimator_recentre(const em_estimator_ops *ops, const em_mass_form *form,
+                           const double *shift, double *accumulator);
+
+/* The numbers of a new W. Errors: EM_NONFINITE as above; EM_EMEMORY, EM_ENUMERIC. */
+em_status em_estimate(const em_estimator_ops *ops, const em_mass_form *form, const em_mass *current,
+                      const double *accumulator, double *number);
+
+/* The deviations in units of what chance explains: |tr(WC)/D - 1| over 3 sqrt(2/(SD)), and
+ * max |(WC)_ii - 1| over 3 sqrt(2/S). Errors: EM_EMEMORY. */
+em_status em_deviation(const em_estimator_ops *ops, const em_mass_form *form,
+                       const em_mass *current, const double *accumulator, double *trace,
+                       double *diagonal);
 
 #endif

@@ -158,12 +158,14 @@ static em_status estimate_dense(int64_t dim, const double *accumulator, double *
     return status;
 }
 
-static em_status estimate(const em_mass *current, const double *accumulator, double *inverse)
+static em_status estimate(em_structure structure, int64_t dim, const double *current,
+                          const double *accumulator, double *inverse)
 {
+    (void)current;
     if (accumulator[0] < 2)
         return EM_NONFINITE;
-    return current->structure == EM_MASS_DENSE ? estimate_dense(current->dim, accumulator, inverse)
-                                               : estimate_diag(current->dim, accumulator, inverse);
+    return structure == EM_MASS_DENSE ? estimate_dense(dim, accumulator, inverse)
+                                      : estimate_diag(dim, accumulator, inverse);
 }
 
 const em_estimator_ops em_fisher = {

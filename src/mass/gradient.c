@@ -29,13 +29,13 @@ static em_status estimate_dense(int64_t dim, const double *accumulator, double *
     return em_all_finite(dim * dim, inverse) ? em_invert_spd(dim, inverse, dim) : EM_NONFINITE;
 }
 
-static em_status estimate(const em_mass *current, const double *accumulator, double *inverse)
+static em_status estimate(em_structure structure, int64_t dim, const double *current,
+                          const double *accumulator, double *inverse)
 {
-    const int64_t dim = current->dim;
-
-    if (accumulator[0] < (current->structure == EM_MASS_DENSE ? 2 * (double)dim : 2))
+    (void)current;
+    if (accumulator[0] < (structure == EM_MASS_DENSE ? 2 * (double)dim : 2))
         return EM_NONFINITE;
-    if (current->structure == EM_MASS_DENSE)
+    if (structure == EM_MASS_DENSE)
         return estimate_dense(dim, accumulator, inverse);
     em_moments_about_zero(EM_MASS_DIAG, dim, accumulator[0], accumulator + 1, inverse);
     for (int64_t i = 0; i < dim; i++)

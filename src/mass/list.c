@@ -8,3 +8,6 @@ extern const em_estimator_ops em_none, em_momentum, em_fisher, em_variance, em_g
 /* The order of the choices in exchange/options.c. */
 const em_estimator_ops *const em_estimators[] = {
     &em_none, &em_momentum, &em_fisher, &em_variance, &em_gradient, &em_noise_covariance, NULL};
+
+/* The order of the choices in exchange/options.c, after "auto". */
+const em_mass_ops *const em_mass_structures[] = {&em_mass_diag, &em_mass_dense, NULL};

@@ -1,7 +1,7 @@
 /*
  * The published mass: an immutable inverse-mass operator W = M^-1 with momenta p ~ N(0, M) and
- * velocities v = W p. With M = L L^T, whitened momenta are r = L^-1 p ~ N(0, I). Everything here is
- * Local.
+ * velocities v = W p. With M = L L^T, whitened momenta are r = L^-1 p ~ N(0, I). How W is kept is
+ * its structure: one file and one line in mass/list.c each. Everything here is Local.
  */
 #ifndef EM_MASS_MASS_H
 #define EM_MASS_MASS_H
@@ -11,44 +11,106 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* How a symmetric matrix is laid out as an array: its diagonal [dim], or whole, [dim][dim]. */
 typedef enum em_structure { EM_MASS_DIAG, EM_MASS_DENSE } em_structure;
 
-typedef struct em_mass {
-    em_structure structure;
-    int64_t dim, stride;
-    double *inverse;         /* W: diag [stride]; dense [dim][stride], symmetric */
-    double *factor;          /* of M: p_i = sum_j z_j factor[j][i]; diag: its diagonal, [stride] */
-    double *root;            /* W = root root^T; diag: its diagonal */
-    double *root_transposed; /* the transpose of root; diag: NULL */
-    double *ones;            /* dense: [stride]; diag: NULL */
-} em_mass;
+int64_t em_mass_size(em_structure structure, int64_t dim); /* of such an array */
 
 /* The linear maps of a mass. */
 typedef enum em_map {
     EM_MAP_VELOCITY, /* W p, from momenta */
+    EM_MAP_SOLVE,    /* M v, from velocities */
     EM_MAP_MOMENTUM, /* L z, from standard normals */
     EM_MAP_WHITEN,   /* L^-1 x, from momenta and gradients */
-    EM_MAP_UNWHITEN  /* L^-T r, from whitened momenta to velocities */
+    EM_MAP_UNWHITEN, /* L^-T r, from whitened momenta to velocities */
+    EM_N_MAP
 } em_map;
 
-/* W as one array: [dim] (diag) or [dim][dim] (dense). Its number of elements: */
-int64_t em_mass_size(em_structure structure, int64_t dim);
+typedef struct em_mass_ops em_mass_ops;
 
-/* The identity. Errors: EM_EMEMORY. */
-em_status em_mass_identity(em_structure structure, int64_t dim, em_mass **out);
+/* A diagonal block of W: rows and columns first .. first + count - 1, and what is kept of it. */
+typedef struct em_part {
+    int64_t first, count;
+    em_structure structure;
+} em_part;
 
-/* From W as one array. EM_NONFINITE when it is not positive definite; EM_EMEMORY. */
+/* What all masses of a run have in common: how W is kept, and how much room that takes. */
+typedef struct em_mass_form {
+    const em_mass_ops *ops;
+    int64_t dim;
+    int64_t n_part; /* 0: it is one part */
+    const em_part *part;
+} em_mass_form;
+
+/* The head of a mass; each structure derives its own from it. */
+typedef struct em_mass {
+    const em_mass_ops *ops;
+    int64_t dim, stride;
+    uint64_t version; /* a hash of what W is: masses of one version are one operator */
+    /* [stride] each, where the maps are products element by element; else NULL */
+    const double *scale[EM_N_MAP];
+    const double *ones; /* [stride]; NULL where there are scales */
+} em_mass;
+
+struct em_mass_ops {
+    const char *name;
+    const char *doc;        /* one line */
+    em_structure structure; /* the least array that holds W */
+    /* The numbers that W is made from, as they are pooled, broadcast and kept in checkpoints. */
+    int64_t (*size)(const em_mass_form *form);
+    /* The numbers of a diagonal W. */
+    void (*spread)(const em_mass_form *form, const double *diagonal, double *number);
+    /* Errors: EM_NONFINITE where W is not positive definite; EM_EMEMORY. */
+    em_status (*create)(const em_mass_form *form, const double *number, em_mass **out);
+    void (*destroy)(em_mass *mass);
+    /* The inverse of create. */
+    void (*write)(const em_mass *mass, const em_mass_form *form, double *number);
+    double (*log_det)(const em_mass *mass); /* of W */
+    /* OPTIONAL, where the head has scales: panels [n_chain][stride], no aliasing. A row of the
+     * result depends on that row alone. */
+    void (*map)(const em_mass *mass, em_map map, int64_t n_chain, const double *x, double *out);
+    /* W (EM_MAP_VELOCITY) or M (EM_MAP_SOLVE), [dim][dim]. Errors: EM_NONFINITE, EM_EMEMORY. */
+    em_status (*matrix)(const em_mass *mass, em_map map, double *out);
+    /* The smallest and the largest eigenvalue of W. Errors: EM_EMEMORY, EM_ENUMERIC. */
+    em_status (*range)(const em_mass *mass, double *smallest, double *largest);
+};
+
+/* All structures, in the order of em_mass_options.structure after "auto"; ends with NULL. */
+extern const em_mass_ops *const em_mass_structures[];
+extern const em_mass_ops em_mass_diag, em_mass_dense;
+
+/* The parts of W, in order: they cover it, and their arrays, one after the other, are its numbers.
+ */
+int64_t em_form_n_part(const em_mass_form *form);
+em_part em_form_part(const em_mass_form *form, int64_t i);
+
+/* The identity, or diag(diagonal [dim]). Errors: EM_NONFINITE, EM_EMEMORY. */
+em_status em_mass_identity_of(const em_mass_form *form, em_mass **out);
+em_status em_mass_of_diagonal(const em_mass_form *form, const double *diagonal, em_mass **out);
+
+/* From its numbers. Errors: EM_NONFINITE where W is not positive definite; EM_EMEMORY. */
+em_status em_mass_of(const em_mass_form *form, const double *number, em_mass **out);
+
+/* The same for a W that is one array. */
 em_status em_mass_create(em_structure structure, int64_t dim, const double *inverse, em_mass **out);
-void em_mass_destroy(em_mass **mass);
+em_status em_mass_identity(em_structure structure, int64_t dim, em_mass **out);
+void em_mass_destroy(em_mass **mass); /* NULL-safe. */
 
-/* Copies W out as one array of em_mass_size elements. */
-void em_mass_inverse(const em_mass *mass, double *out);
+/* The hash that versions are made by, of n numbers. */
+uint64_t em_version_of(int64_t n, const double *number);
+
+/* W (EM_MAP_VELOCITY) or M (EM_MAP_SOLVE) as an array; of a mass that is not diagonal
+ * EM_MASS_DENSE. Errors: EM_NONFINITE, EM_EMEMORY. */
+em_status em_mass_matrix(const em_mass *mass, em_map map, em_structure structure, double *out);
 
 /*
- * For a panel of chains, each with its own mass pointer (the same one where it is shared):
- * momentum[c] = L z[c] ~ N(0, M) for standard normal z, velocity[c] = W momentum[c]. Panels are
- * [n_chain][stride], no aliasing.
+ * out[c] = the map of x[c] for a panel of chains, each with its own mass pointer (the same one
+ * where it is shared). Panels are [n_chain][stride], no aliasing.
  */
+void em_mass_apply(const em_mass *const *mass, em_map map, int64_t n_chain, const double *x,
+                   double *out);
+
+/* Likewise momentum[c] = L z[c] ~ N(0, M) for standard normal z, velocity[c] = W momentum[c]. */
 void em_mass_momentum(const em_mass *const *mass, int64_t n_chain, const double *z,
                       double *momentum);
 void em_mass_velocity(const em_mass *const *mass, int64_t n_chain, const double *momentum,
@@ -57,8 +119,8 @@ void em_mass_velocity(const em_mass *const *mass, int64_t n_chain, const double 
 /*
  * The same without a pass over memory where the mass is diagonal, for loops that are bound by
  * memory: element i of a chain's product is scale[i] * value[i]. First em_mass_map fills the rows
- * of `panel` whose masses are dense; then em_mass_product is the product for one chain, from its
- * rows of x and panel, which it borrows.
+ * of `panel` whose masses are not diagonal; then em_mass_product is the product for one chain, from
+ * its rows of x and panel, which it borrows.
  */
 typedef struct em_product {
     const double *scale, *value; /* [stride] */

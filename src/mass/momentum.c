@@ -16,6 +16,7 @@
 #include "math/linalg.h"
 
 #include <math.h>
+#include <string.h>
 
 static int64_t size(em_structure structure, int64_t dim)
 {
@@ -40,9 +41,9 @@ static em_status estimate_diag(int64_t dim, const double *accumulator, double *i
     return em_all_finite(dim, inverse) ? EM_OK : EM_NONFINITE;
 }
 
-static em_status estimate_dense(const em_mass *current, const double *accumulator, double *inverse)
+static em_status estimate_dense(int64_t dim, const double *current, const double *accumulator,
+                                double *inverse)
 {
-    const int64_t dim = current->dim;
     const double s = accumulator[0], d = (double)dim, nu0 = d + 2;
     const double debias = 1 - s * (d + 1) / ((s + nu0) * (s + nu0));
     double *mass = NULL;
@@ -53,7 +54,7 @@ static em_status estimate_dense(const em_mass *current, const double *accumulato
     status = em_allocate(dim * dim, sizeof *mass, &mass);
     if (status)
         return status;
-    em_mass_inverse(current, mass);
+    memcpy(mass, current, (size_t)(dim * dim) * sizeof *mass);
     status = em_invert_spd(dim, mass, dim);
     em_moments_about_zero(EM_MASS_DENSE, dim, s, accumulator + 1, inverse);
     for (int64_t i = 0; i < dim * dim; i++)
@@ -66,42 +67,37 @@ static em_status estimate_dense(const em_mass *current, const double *accumulato
     return status;
 }
 
-static em_status estimate(const em_mass *current, const double *accumulator, double *inverse)
+static em_status estimate(em_structure structure, int64_t dim, const double *current,
+                          const double *accumulator, double *inverse)
 {
-    return current->structure == EM_MASS_DENSE ? estimate_dense(current, accumulator, inverse)
-                                               : estimate_diag(current->dim, accumulator, inverse);
+    return structure == EM_MASS_DENSE ? estimate_dense(dim, current, accumulator, inverse)
+                                      : estimate_diag(dim, accumulator, inverse);
 }
 
 /* (WC)_ii for the second moment C of the momenta. */
-static double product_diagonal(const em_mass *current, const double *accumulator, int64_t i)
+static double product_diagonal(em_structure structure, int64_t dim, const double *current,
+                               const double *accumulator, int64_t i)
 {
-    const int64_t dim = current->dim;
     const double s = accumulator[0], *product = accumulator + 1 + dim;
     double sum = 0;
 
-    if (current->structure == EM_MASS_DIAG)
-        return current->inverse[i] * product[i] / s;
+    if (structure == EM_MASS_DIAG)
+        return current[i] * product[i] / s;
     for (int64_t j = 0; j < dim; j++) {
         const int64_t row = i > j ? i : j, column = i > j ? j : i;
-        sum +=
-            current->inverse[i * current->stride + j] * product[row * (row + 1) / 2 + column] / s;
+        sum += current[i * dim + j] * product[row * (row + 1) / 2 + column] / s;
     }
     return sum;
 }
 
-static void deviation(const em_mass *current, const double *accumulator, double *trace,
-                      double *diagonal)
+static void deviation(em_structure structure, int64_t dim, const double *current,
+                      const double *accumulator, double *trace, double *largest)
 {
-    const double s = accumulator[0], d = (double)current->dim;
-    double sum = 0, largest = 0;
-
-    for (int64_t i = 0; i < current->dim; i++) {
-        const double element = product_diagonal(current, accumulator, i);
-        sum += element;
-        largest = fmax(largest, fabs(element - 1));
+    for (int64_t i = 0; i < dim; i++) {
+        const double element = product_diagonal(structure, dim, current, accumulator, i);
+        *trace += element;
+        *largest = fmax(*largest, fabs(element - 1));
     }
-    *trace = fabs(sum / d - 1) / (3 * sqrt(2 / (s * d)));
-    *diagonal = largest / (3 * sqrt(2 / s));
 }
 
 const em_estimator_ops em_momentum = {

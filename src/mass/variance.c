@@ -21,15 +21,17 @@ static void recentre(em_structure structure, int64_t dim, const double *shift, d
     em_moments_shift(structure, dim, accumulator[0], shift, accumulator + 1);
 }
 
-static em_status estimate(const em_mass *current, const double *accumulator, double *inverse)
+static em_status estimate(em_structure structure, int64_t dim, const double *current,
+                          const double *accumulator, double *inverse)
 {
-    const int64_t dim = current->dim, elements = em_mass_size(current->structure, dim);
-    const int64_t diagonal = current->structure == EM_MASS_DENSE ? dim + 1 : 1;
+    const int64_t elements = em_mass_size(structure, dim);
+    const int64_t diagonal = structure == EM_MASS_DENSE ? dim + 1 : 1;
     const double n = accumulator[0], weight = n / (n + 5);
 
-    if (n < (current->structure == EM_MASS_DENSE ? 2 * (double)dim : 2))
+    (void)current;
+    if (n < (structure == EM_MASS_DENSE ? 2 * (double)dim : 2))
         return EM_NONFINITE;
-    em_moments_covariance(current->structure, dim, n, accumulator + 1, inverse);
+    em_moments_covariance(structure, dim, n, accumulator + 1, inverse);
     for (int64_t i = 0; i < elements; i++)
         inverse[i] *= weight;
     for (int64_t i = 0; i < dim; i++)

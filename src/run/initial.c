@@ -6,18 +6,44 @@
 
 #include <math.h>
 
-static em_status read_mass(const char *path, int64_t dim, em_initial *out)
+/* The numbers of the mass, and which of em_mass_structures it has. */
+typedef struct em_found {
+    int structure;
+    double *number;
+} em_found;
+
+static em_status read_mass(const char *path, int64_t dim, em_found *out)
 {
     int64_t count = 0;
-    em_status status = em_read_array(path, "mass_adaptation/inv_mass", &count, &out->inverse);
+    em_status status = em_read_array(path, "mass_adaptation/inv_mass", &count, &out->number);
 
-    out->structure = count == dim ? EM_MASS_DIAG : EM_MASS_DENSE;
     if (!status && count != dim && count != dim * dim)
         status = em_fail(EM_EDATA,
                          "%s: found an inverse mass of %lld numbers, expected %lld or %lld x %lld, "
                          "shared by all chains",
                          path, (long long)count, (long long)dim, (long long)dim, (long long)dim);
+    out->structure = count == dim ? 0 : 1;
     return status;
+}
+
+/* Gives all ranks the mass that rank 0 has read. Collective. */
+static em_status share_mass(const char *path, int64_t dim, em_found *found, em_initial *out)
+{
+    em_mass_form form = {.dim = dim};
+    int64_t size;
+    em_status status;
+
+    em_broadcast(&found->structure, sizeof found->structure);
+    form.ops = em_mass_structures[found->structure];
+    size = form.ops->size(&form);
+    status = em_agree(found->number ? EM_OK : em_allocate(size, sizeof(double), &found->number));
+    if (status)
+        return status;
+    em_broadcast(found->number, (size_t)size * sizeof(double));
+    status = em_mass_of(&form, found->number, &out->mass);
+    if (status > 0)
+        status = em_fail(EM_EDATA, "%s: the inverse mass is not positive definite", path);
+    return em_agree(status);
 }
 
 static em_status read_step_size(const char *path, em_initial *out)
@@ -58,11 +84,12 @@ static em_status read_trajectory(const char *path, em_initial *out)
 
 em_status em_initial_load(const char *path, int64_t dim, em_initial *out)
 {
+    em_found found = {0, NULL};
     em_status status = EM_OK;
 
-    *out = (em_initial){.inverse = NULL};
+    *out = (em_initial){.mass = NULL};
     if (em_world_rank() == 0) {
-        status = read_mass(path, dim, out);
+        status = read_mass(path, dim, &found);
         if (!status)
             status = read_step_size(path, out);
         if (!status)
@@ -70,23 +97,18 @@ em_status em_initial_load(const char *path, int64_t dim, em_initial *out)
     }
     status = em_agree(status);
     if (!status) {
-        em_broadcast(&out->structure, sizeof out->structure);
         em_broadcast(&out->step_size, sizeof out->step_size);
         em_broadcast(&out->time, sizeof out->time);
         em_broadcast(&out->jitter, sizeof out->jitter);
-        const int64_t size = em_mass_size(out->structure, dim);
-        status = em_agree(out->inverse ? EM_OK : em_allocate(size, sizeof(double), &out->inverse));
-        if (!status)
-            em_broadcast(out->inverse, (size_t)size * sizeof(double));
+        status = share_mass(path, dim, &found, out);
     }
-    if (status)
-        em_initial_release(out);
+    em_release(&found.number);
     return status;
 }
 
 void em_initial_release(em_initial *initial)
 {
-    em_release(&initial->inverse);
+    em_mass_destroy(&initial->mass);
 }
 
 em_status em_initial_positions(const char *path, int64_t first_chain, int64_t n_chain, int64_t dim,

@@ -6,14 +6,14 @@
 #include "run/config.h"
 
 typedef struct em_initial {
-    em_structure structure;
-    double *inverse; /* em_mass_size elements, the same on all ranks */
+    em_mass *mass; /* the same on all ranks */
     double step_size;
     double time, jitter; /* of trajectories; NaN: it says nothing of them */
 } em_initial;
 
 /* Reads the final mass and the mean step size of the file. Collective. Errors, agreed: EM_EDATA
- * when the file is not one of emass, or of another dimension, or its chains shared no mass. */
+ * when the file is not one of emass, or of another dimension, or its chains shared no mass, or that
+ * is no inverse mass. */
 em_status em_initial_load(const char *path, int64_t dim, em_initial *out);
 void em_initial_release(em_initial *initial);
 

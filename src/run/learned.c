@@ -71,8 +71,8 @@ static em_status put_m_steps(em_output *output, const em_adapt *adapt)
 /* The final inverse mass of each pool, and the step size of each chain. */
 static em_status put_mass(em_output *output, const em_adapt *adapt)
 {
-    const em_structure structure = em_adapt_structure(adapt);
-    const int64_t dim = output->model->dim, size = em_mass_size(structure, dim);
+    const em_mass_form *form = em_adapt_form(adapt);
+    const int64_t dim = output->model->dim, size = form->ops->size(form);
     const int64_t n_pool = em_adapt_n_pool(adapt), n_chain = em_grid_n_chain(output->grid);
     const int64_t n_local = n_pool == 1 ? 1 : output->n_local_chain;
     em_variable inverse = {.name = "inv_mass"};
@@ -85,13 +85,13 @@ static em_status put_mass(em_output *output, const em_adapt *adapt)
         inverse.axis[inverse.n_axes] = "chain";
         inverse.shape[inverse.n_axes++] = n_pool;
     }
-    for (int i = 0; i < (structure == EM_MASS_DENSE ? 2 : 1); i++)
+    for (int i = 0; i < (form->ops->structure == EM_MASS_DENSE ? 2 : 1); i++)
         inverse.shape[inverse.n_axes++] = dim;
     if (!status)
         status = em_allocate(n_pool * size + n_chain, sizeof *all, &all);
     status = em_agree(status);
     for (int64_t i = 0; !status && i < n_local; i++)
-        em_mass_inverse(em_adapt_mass(adapt)[i], local + i * size);
+        form->ops->write(em_adapt_mass(adapt)[i], form, local + i * size);
     if (!status && n_pool > 1)
         status = em_grid_gather_chains(output->grid, size, local, all);
     else if (!status)

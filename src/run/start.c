@@ -58,7 +58,7 @@ static em_status create_adaptation(em_engine *engine)
 {
     const em_config *config = engine->config;
     const bool earlier = config->mass.from != NULL;
-    em_initial initial = {.inverse = NULL};
+    em_initial initial = {.mass = NULL};
     em_status status = EM_OK;
 
     engine->mass = config->mass;
@@ -66,13 +66,13 @@ static em_status create_adaptation(em_engine *engine)
         status = em_initial_load(config->mass.from, engine->model->dim, &initial);
     if (!status && earlier)
         engine->mass.structure =
-            initial.structure == EM_MASS_DENSE ? EM_STRUCTURE_DENSE : EM_STRUCTURE_DIAG;
+            initial.mass->ops == &em_mass_dense ? EM_STRUCTURE_DENSE : EM_STRUCTURE_DIAG;
     if (!status)
         status = em_adapt_create(&engine->mass, config->sampler, config->sampler_options,
                                  engine->grid, engine->model->dim, config->run.warmup,
                                  (uint64_t)config->run.seed, &engine->adapt);
     if (!status && earlier)
-        status = em_agree(em_adapt_begin_with(engine->adapt, initial.inverse, initial.step_size,
+        status = em_agree(em_adapt_begin_with(engine->adapt, initial.mass, initial.step_size,
                                               initial.time, initial.jitter));
     em_initial_release(&initial);
     return status;

@@ -148,28 +148,21 @@ em_status em_bath_of_mass(const em_mass *mass, const em_noise *noise, em_bath **
 {
     const int64_t dim = mass->dim;
     const em_structure structure =
-        noise && noise->structure == EM_MASS_DENSE ? EM_MASS_DENSE : mass->structure;
+        noise && noise->structure == EM_MASS_DENSE ? EM_MASS_DENSE : mass->ops->structure;
     const int64_t size = em_mass_size(structure, dim);
-    double *work, *M, *V;
-    em_status status = em_allocate_doubles(3 * size, &work);
+    double *M, *V;
+    em_status status = em_allocate_doubles(2 * size, &M);
 
     *out = NULL;
     if (status)
         return status;
-    M = work + size;
     V = M + size;
-    em_mass_inverse(mass, work);
-    em_spread(mass->structure, structure, dim, work, M);
-    if (structure == EM_MASS_DENSE)
-        status = em_invert_spd(dim, M, dim);
-    else
-        for (int64_t i = 0; i < dim; i++)
-            M[i] = 1 / M[i];
+    status = em_mass_matrix(mass, EM_MAP_SOLVE, structure, M);
     if (noise)
         em_spread(noise->structure, structure, dim, noise->covariance, V);
     if (!status)
         status = em_bath_create(structure, dim, M, noise ? V : NULL, out);
-    em_release(&work);
+    em_release(&M);
     return status;
 }
 
@@ -287,13 +280,16 @@ void em_baths_destroy(em_baths *baths)
 
 static em_bath_key key_of(const em_step_context *context, bool corrects, int64_t c)
 {
-    return (em_bath_key){context->mass[c], corrects && context->noise ? context->noise[c] : NULL,
-                         context->step_size[c]};
+    const em_noise *noise = corrects && context->noise ? context->noise[c] : NULL;
+
+    return (em_bath_key){context->mass[c], noise, context->mass[c]->version,
+                         noise ? noise->version : 0, context->step_size[c]};
 }
 
 static bool same_key(const em_bath_key *a, const em_bath_key *b)
 {
-    return a->mass == b->mass && a->noise == b->noise && a->step_size == b->step_size;
+    return a->mass_version == b->mass_version && !a->noise == !b->noise &&
+           a->noise_version == b->noise_version && a->step_size == b->step_size;
 }
 
 static bool up_to_date(const em_baths *baths, const em_step_context *context, bool corrects)
@@ -306,12 +302,12 @@ static bool up_to_date(const em_baths *baths, const em_step_context *context, bo
     return true;
 }
 
-em_status em_baths_update(em_baths *baths, const em_step_context *context, bool corrects, bool anew,
+em_status em_baths_update(em_baths *baths, const em_step_context *context, bool corrects,
                           em_bath_maker *make, const void *self)
 {
     em_status status = EM_OK;
 
-    if (!anew && up_to_date(baths, context, corrects))
+    if (up_to_date(baths, context, corrects))
         return EM_OK;
     clear(baths);
     for (int64_t c = 0; !status && c < baths->n_chain; c++) {

@@ -54,10 +54,11 @@ double em_bath_share(em_bath *const *bath, int64_t n_chain, double b, const doub
 /* out[c] = E x[c]; no aliasing. */
 void em_bath_decay(em_bath *const *bath, int64_t n_chain, const double *x, double *out);
 
-/* What the bath of a chain is made from. */
+/* What the bath of a chain is made from; the versions tell later whether it still is. */
 typedef struct em_bath_key {
     const em_mass *mass;
     const em_noise *noise; /* NULL: V is zero */
+    uint64_t mass_version, noise_version;
     double step_size;
 } em_bath_key;
 
@@ -75,11 +76,11 @@ em_status em_baths_create(int64_t n_chain, em_baths *out);
 void em_baths_destroy(em_baths *baths);
 
 /*
- * Makes the baths anew where `anew`, or where the context differs from what they were made from; a
+ * Makes the baths anew where the context differs from what they were made from; a
  * step in between allocates nothing. `corrects` false: V is taken as zero. Errors: those of the
  * maker, but that EM_NONFINITE becomes EM_EMODEL.
  */
-em_status em_baths_update(em_baths *baths, const em_step_context *context, bool corrects, bool anew,
+em_status em_baths_update(em_baths *baths, const em_step_context *context, bool corrects,
                           em_bath_maker *make, const void *self);
 
 #endif

@@ -61,11 +61,6 @@ void em_metric_destroy(em_metric **metric)
     em_release(metric);
 }
 
-void em_metric_forget(em_metric *metric)
-{
-    metric->mass = NULL;
-}
-
 /* Room for a root of this structure, which for one metric seldom changes. */
 static em_status prepare(em_metric *m, em_structure structure)
 {
@@ -102,18 +97,21 @@ static em_status place_mass(em_metric *m, const place *at)
 {
     em_status status;
 
-    if (m->mass == at->mass)
+    if (m->placed && m->version == at->mass->version)
         return EM_OK;
-    status = prepare(m, at->mass->structure);
+    status = prepare(m, at->mass->ops->structure);
+    if (!status)
+        status = em_mass_matrix(at->mass, EM_MAP_VELOCITY, m->structure, m->root);
     if (status)
         return status;
-    m->mass = at->mass;
-    em_mass_inverse(at->mass, m->root);
     if (m->structure == EM_MASS_DENSE)
-        return em_cholesky(m->dim, m->root, m->dim);
-    for (int64_t i = 0; i < m->dim; i++)
-        m->root[i] = sqrt(m->root[i]);
-    return EM_OK;
+        status = em_cholesky(m->dim, m->root, m->dim);
+    else
+        for (int64_t i = 0; i < m->dim; i++)
+            m->root[i] = sqrt(m->root[i]);
+    m->version = at->mass->version;
+    m->placed = !status;
+    return status;
 }
 
 /* a_i = sqrt(theta_i); a chain may begin below zero */

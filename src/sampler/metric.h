@@ -59,7 +59,8 @@ typedef struct em_metric {
     double *divergence;     /* [stride] */
     double *derivative;     /* [dim][dim][dim]: dG / dtheta_k of the model's metric */
     double *scratch;
-    const em_mass *mass;            /* what EM_METRIC_MASS was made from */
+    bool placed; /* EM_METRIC_MASS has a root, of the mass of this version */
+    uint64_t version;
     double *log_density, *gradient; /* of all data: [n_chain], [n_chain][stride] */
 } em_metric;
 
@@ -70,9 +71,6 @@ em_status em_metric_check_dim(int64_t dim);
 em_status em_metric_create(const em_metric_options *options, em_divergence of, int64_t n_chain,
                            int64_t dim, em_metric **out);
 void em_metric_destroy(em_metric **metric);
-
-/* To be called when the mass may have changed. */
-void em_metric_forget(em_metric *metric);
 
 /* Looks at where the chains of a block stand, before the metric is placed there: evaluates the
  * density of all data if the metric depends on it. `is_whole` says that what the block holds is of

@@ -42,6 +42,9 @@ typedef struct recipe_sampler {
     em_recipe recipe; /* its order is dim or 2 dim */
     em_recipe_stepper *stepper;
     double *normals, *z, *V; /* [stride of order], [order], [order][order] */
+    double *M;               /* [dim][dim], of the mass of this version, once there is one */
+    uint64_t version;
+    bool has_mass;
     /* The chain that is being moved. */
     const em_mass *mass;
     const double *gradient, *velocity;
@@ -111,27 +114,28 @@ static em_status slope(void *user, const double *z, double *out)
     return EM_OK;
 }
 
-/* M_ij = sum_k F_ki F_kj, where the mass keeps F. */
-static double mass_element(const em_mass *mass, int64_t i, int64_t j)
+/* The mass of the chain that is being moved. */
+static em_status set_mass(recipe_sampler *s, const em_mass *mass)
 {
-    double sum = 0;
+    em_status status = EM_OK;
 
-    if (mass->structure == EM_MASS_DIAG)
-        return i == j ? mass->factor[i] * mass->factor[i] : 0;
-    for (int64_t k = 0; k < mass->dim; k++)
-        sum += mass->factor[k * mass->stride + i] * mass->factor[k * mass->stride + j];
-    return sum;
+    s->mass = mass;
+    if (!s->has_mass || s->version != mass->version)
+        status = em_mass_matrix(mass, EM_MAP_SOLVE, EM_MASS_DENSE, s->M);
+    s->version = mass->version;
+    s->has_mass = !status;
+    return status;
 }
 
-static void set_sghmc(const em_mass *mass, double *D, double *Q)
+/* D = (0 0; 0 M), Q = (0 -I; I 0) */
+static void set_sghmc(int64_t dim, const double *M, double *D, double *Q)
 {
-    const int64_t dim = mass->dim, n = 2 * dim;
+    const int64_t n = 2 * dim;
 
     for (int64_t i = 0; i < dim; i++) {
         Q[i * n + dim + i] = -1;
         Q[(dim + i) * n + i] = 1;
-        for (int64_t j = 0; j < dim; j++)
-            D[(dim + i) * n + dim + j] = mass_element(mass, i, j);
+        memcpy(D + (dim + i) * n + dim, M + i * dim, (size_t)dim * sizeof *D);
     }
 }
 
@@ -149,7 +153,7 @@ static void matrices(void *user, const double *z, double *D, double *Q)
     if (options->Q.count > 0)
         memcpy(Q, options->Q.value, bytes);
     if (options->D.count == 0 && options->Q.count == 0)
-        set_sghmc(s->mass, D, Q);
+        set_sghmc(s->mass->dim, s->M, D, Q);
 }
 
 /* Constant matrices have none. */
@@ -193,13 +197,15 @@ static em_status create(const void *options, int64_t n_chain, int64_t dim, em_sa
         status = em_recipe_create(&s->recipe, &s->stepper);
     }
     if (!status)
-        status = em_allocate(em_stride(order) + order + order * order, sizeof(double), &s->normals);
+        status = em_allocate(em_stride(order) + order + order * order + dim * dim, sizeof(double),
+                             &s->normals);
     if (status) {
         destroy((em_sampler *)s);
         return status;
     }
     s->z = s->normals + em_stride(order);
     s->V = s->z + order;
+    s->M = s->V + order * order;
     *out = (em_sampler *)s;
     return EM_OK;
 }
@@ -225,9 +231,10 @@ static em_status move(recipe_sampler *s, const em_step_context *context, em_bloc
     const em_stream stream = {
         context->seed, (uint64_t)block->chain[c],
         (uint64_t)(context->iteration * s->options->stochastic.leapfrog_steps + k), EM_RNG_NOISE};
-    em_status status;
+    em_status status = set_mass(s, context->mass[c]);
 
-    s->mass = context->mass[c];
+    if (status)
+        return status;
     s->gradient = block->gradient + row;
     s->velocity = s->langevin.velocity + row;
     set_noise(s, s->options->correct_noise && context->noise ? context->noise[c] : NULL);

@@ -65,6 +65,7 @@ typedef struct em_noise {
     em_structure structure;
     int64_t dim;
     double *covariance; /* [dim], or [dim][dim] */
+    uint64_t version;   /* em_version_of it: another one, another estimate */
 } em_noise;
 
 /* How far a kernel that follows a Hamiltonian goes in an iteration. */

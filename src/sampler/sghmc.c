@@ -165,16 +165,11 @@ static void set_friction(const sghmc_options *options, ingredients *a)
 static em_status gather(const sghmc_options *options, const em_bath_key *key, ingredients *a)
 {
     const int64_t dim = a->dim;
-    em_status status = EM_OK;
+    em_status status;
 
-    em_mass_inverse(key->mass, a->scratch);
-    em_spread(key->mass->structure, a->structure, dim, a->scratch, a->W);
-    memcpy(a->M, a->W, (size_t)em_mass_size(a->structure, dim) * sizeof *a->M);
-    if (a->structure == EM_MASS_DENSE)
-        status = em_invert_spd(dim, a->M, dim);
-    else
-        for (int64_t i = 0; i < dim; i++)
-            a->M[i] = 1 / a->W[i];
+    status = em_mass_matrix(key->mass, EM_MAP_VELOCITY, a->structure, a->W);
+    if (!status)
+        status = em_mass_matrix(key->mass, EM_MAP_SOLVE, a->structure, a->M);
     set_friction(options, a);
     if (key->noise)
         em_spread(key->noise->structure, a->structure, dim, key->noise->covariance, a->V);
@@ -260,7 +255,7 @@ static em_status make_bath(const void *self, const em_bath_key *key, em_bath **o
 {
     const sghmc_sampler *s = self;
     const int64_t dim = key->mass->dim;
-    const bool dense = key->mass->structure == EM_MASS_DENSE ||
+    const bool dense = key->mass->ops->structure == EM_MASS_DENSE ||
                        (key->noise && key->noise->structure == EM_MASS_DENSE) ||
                        friction_structure(&s->options->friction_matrix, dim) == EM_MASS_DENSE;
     ingredients a;
@@ -284,10 +279,9 @@ static em_status make_bath(const void *self, const em_bath_key *key, em_bath **o
     return status;
 }
 
-static em_status update_baths(sghmc_sampler *s, const em_step_context *context, bool anew)
+static em_status update_baths(sghmc_sampler *s, const em_step_context *context)
 {
-    return em_baths_update(&s->langevin.baths, context, s->options->correct_noise, anew, make_bath,
-                           s);
+    return em_baths_update(&s->langevin.baths, context, s->options->correct_noise, make_bath, s);
 }
 
 /* ---- the step ---- */
@@ -363,7 +357,7 @@ static em_status step(em_sampler *base, const em_step_context *context, em_block
         [EULER] = euler, [SPLITTING] = splitting, [ABOBA] = aboba};
     sghmc_sampler *self = (sghmc_sampler *)base;
     em_langevin *s = &self->langevin;
-    em_status status = update_baths(self, context, false);
+    em_status status = update_baths(self, context);
 
     em_langevin_begin(s, context, block, 1);
     if (self->refreshes)
@@ -377,7 +371,7 @@ static em_status step(em_sampler *base, const em_step_context *context, em_block
 static em_status refresh(em_sampler *base, const em_step_context *context, em_block *block)
 {
     em_langevin_refresh((em_langevin *)base, context, block);
-    return update_baths((sghmc_sampler *)base, context, true);
+    return update_baths((sghmc_sampler *)base, context);
 }
 
 const em_sampler_ops em_sghmc = {

@@ -57,10 +57,9 @@ static em_status make_bath(const void *self, const em_bath_key *key, em_bath **o
     return em_bath_of_mass(key->mass, key->noise, out);
 }
 
-static em_status update_baths(sgld_sampler *s, const em_step_context *context, bool anew)
+static em_status update_baths(sgld_sampler *s, const em_step_context *context)
 {
-    return em_baths_update(&s->langevin.baths, context, s->options->correct_noise, anew, make_bath,
-                           NULL);
+    return em_baths_update(&s->langevin.baths, context, s->options->correct_noise, make_bath, NULL);
 }
 
 static double decay(const sgld_options *options, int64_t iteration)
@@ -83,7 +82,7 @@ static em_status step(em_sampler *base, const em_step_context *context, em_block
 {
     sgld_sampler *self = (sgld_sampler *)base;
     em_langevin *s = &self->langevin;
-    em_status status = update_baths(self, context, false);
+    em_status status = update_baths(self, context);
 
     em_langevin_begin(s, context, block, decay(self->options, context->iteration));
     for (int64_t k = 0; !status && k < s->options->leapfrog_steps; k++) {
@@ -101,7 +100,7 @@ static em_status step(em_sampler *base, const em_step_context *context, em_block
 static em_status refresh(em_sampler *base, const em_step_context *context, em_block *block)
 {
     (void)block;
-    return update_baths((sgld_sampler *)base, context, true);
+    return update_baths((sgld_sampler *)base, context);
 }
 
 const em_sampler_ops em_sgld = {

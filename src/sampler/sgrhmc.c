@@ -88,10 +88,9 @@ static em_status make_bath(const void *self, const em_bath_key *key, em_bath **o
     return status;
 }
 
-static em_status update_baths(sgrhmc_sampler *s, const em_step_context *context, bool anew)
+static em_status update_baths(sgrhmc_sampler *s, const em_step_context *context)
 {
-    return em_baths_update(&s->langevin.baths, context, s->options->correct_noise, anew, make_bath,
-                           NULL);
+    return em_baths_update(&s->langevin.baths, context, s->options->correct_noise, make_bath, NULL);
 }
 
 /* One inner step of chain c, from its gradient and noise N(0, I - eps/2 V). */
@@ -122,7 +121,7 @@ static em_status step(em_sampler *base, const em_step_context *context, em_block
     sgrhmc_sampler *self = (sgrhmc_sampler *)base;
     em_langevin *s = &self->langevin;
     const bool is_whole = s->options->common.minibatch == INT64_MIN;
-    em_status status = update_baths(self, context, false);
+    em_status status = update_baths(self, context);
 
     em_langevin_begin(s, context, block, 1);
     for (int64_t k = 0; status >= 0 && k < s->options->leapfrog_steps; k++) {
@@ -149,8 +148,7 @@ static em_status refresh(em_sampler *base, const em_step_context *context, em_bl
     sgrhmc_sampler *s = (sgrhmc_sampler *)base;
 
     em_stochastic_normals(context, block, EM_RNG_MOMENTUM, context->iteration, block->momentum);
-    em_metric_forget(s->metric);
-    return update_baths(s, context, true);
+    return update_baths(s, context);
 }
 
 const em_sampler_ops em_sgrhmc = {

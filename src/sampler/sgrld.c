@@ -126,13 +126,6 @@ static em_status step(em_sampler *base, const em_step_context *context, em_block
     return status < 0 ? status : EM_OK;
 }
 
-static em_status refresh(em_sampler *base, const em_step_context *context, em_block *block)
-{
-    (void)context, (void)block;
-    em_metric_forget(((sgrld_sampler *)base)->metric);
-    return EM_OK;
-}
-
 const em_sampler_ops em_sgrld = {
     .name = "sgrld",
     .doc = "stochastic gradient Riemannian Langevin dynamics, with a choice of metrics",
@@ -144,5 +137,4 @@ const em_sampler_ops em_sgrld = {
     .destroy = destroy,
     .step = step,
     .minibatches = true,
-    .refresh = refresh,
 };

@@ -60,7 +60,7 @@ static double condition(const em_mass *mass, const double *a)
     require(em_allocate(4 * DIM * DIM + DIM, sizeof *work, &work));
     double *lower = work, *upper = work + DIM * DIM, *product = upper + DIM * DIM;
     double *symmetric = product + DIM * DIM, *value = symmetric + DIM * DIM;
-    em_mass_inverse(mass, lower);
+    require(em_mass_matrix(mass, EM_MAP_VELOCITY, EM_MASS_DENSE, lower));
     require(em_cholesky(DIM, lower, DIM));
     for (int64_t i = 0; i < DIM; i++)
         for (int64_t j = 0; j < DIM; j++)

@@ -77,6 +77,21 @@ static inline matrix inverse_of(const matrix *a)
     return out;
 }
 
+/* L of the mass, M = L L^T: its columns are where unit vectors go. */
+static inline matrix factor_of(const em_mass *mass)
+{
+    matrix L = {.n = mass->dim};
+
+    for (int64_t j = 0; j < mass->dim; j++) {
+        _Alignas(64) double z[8] = {0}, p[8];
+        z[j] = 1;
+        em_mass_momentum(&mass, 1, z, p);
+        for (int64_t i = 0; i < mass->dim; i++)
+            L.at[i][j] = p[i];
+    }
+    return L;
+}
+
 /* exp(-A), by its series after halving: the arguments here are small. */
 static inline matrix decay_of(const matrix *a)
 {

@@ -138,7 +138,8 @@ static void open_fixture(const variant *v, uint64_t seed, fixture *f)
         for (int j = 0; j < DIM; j++)
             r->V_hat.at[i][j] *= i == j;
     }
-    f->noise = (em_noise){v->estimate == DIAGONAL_V ? EM_MASS_DIAG : EM_MASS_DENSE, DIM, f->V_hat};
+    f->noise =
+        (em_noise){v->estimate == DIAGONAL_V ? EM_MASS_DIAG : EM_MASS_DENSE, DIM, f->V_hat, 0};
     ck_assert_int_eq(
         em_mass_create(dense ? EM_MASS_DENSE : EM_MASS_DIAG, DIM, dense ? v->W : diag, &f->mass),
         EM_OK);
@@ -396,7 +397,7 @@ static moments curve_moments(const char *sampler, double (*U)(double, double *),
         {.ops = &curve_ops, .dim = 1, .rows = {.total = N_ROW, .part = N_ROW, .count = N_ROW}},
         U,
         V};
-    const em_noise noise = {EM_MASS_DIAG, 1, &model.V};
+    const em_noise noise = {EM_MASS_DIAG, 1, &model.V, 0};
     double *f = calloc((size_t)(2 * N_CHAIN * n_draw), sizeof *f);
     em_mass *mass = NULL;
     em_diag *diag = NULL;

@@ -12,6 +12,7 @@
  */
 #include "observe.h"
 #include "par/world.h"
+#include "twin_mass.h"
 
 enum { N_SEED = 8, N_DRAW = 500, MOST_DIM = 2, MOST_FEATURES = 5 };
 
@@ -277,17 +278,14 @@ static void make_model(const kernel *k, const shape *s, shape_model *out)
     set_noise(&out->noisy, &root);
 }
 
-static em_mass *make_mass(const kernel *k, const shape *s)
+/* W times a factor. */
+static em_mass *make_mass(const shape *s, double factor)
 {
-    em_mass *mass = NULL;
     double W[MOST_DIM];
 
     for (int i = 0; i < s->dim; i++)
         W[i] = 1 / s->mass[i];
-    ck_assert_int_eq(em_mass_create(EM_MASS_DIAG, s->dim, W, &mass), EM_OK);
-    for (int i = 0; k->flaw == HALF_NOISE && i < s->dim; i++)
-        mass->factor[i] *= sqrt(0.5);
-    return mass;
+    return multiple_of(EM_MASS_DIAG, s->dim, W, factor);
 }
 
 /* The kernel is told that V = v M: then it injects N(0, 2 h (M - h/2 V)), where V + M / h would
@@ -297,23 +295,26 @@ static void run(const kernel *k, const shape *s, double h, int n_inner, uint64_t
 {
     const double v = k->v + (k->flaw == HALF_NOISE) / h;
     double V[] = {v * s->mass[0], v * s->mass[1]};
-    const em_noise noise = {EM_MASS_DIAG, s->dim, V};
-    em_mass *mass = make_mass(k, s);
+    const em_noise noise = {EM_MASS_DIAG, s->dim, V, 0};
+    em_mass *good = make_mass(s, 1), *other = make_mass(s, k->flaw == HALF_NOISE ? 2 : 1);
+    twin_mass mass;
     shape_model model;
     em_config *config;
     kernel_bench b;
     char text[256];
 
+    twin_of(good, other, &mass);
     make_model(k, s, &model);
     const int length =
         snprintf(text, sizeof text, "%s, step_size: %g, replacement: true", k->sampler, h);
     if (n_inner > 0)
         snprintf(text + length, sizeof text - (size_t)length, ", leapfrog_steps: %d", n_inner);
-    const kernel_run settings = configured(text, mass, &noise, seed, &config);
+    const kernel_run settings = configured(text, &mass.base, &noise, seed, &config);
     bench_open(&model.noisy.law.base, grid, &settings, &b);
     average(s, &b, mean);
     bench_close(&b);
-    em_mass_destroy(&mass);
+    em_mass_destroy(&good);
+    em_mass_destroy(&other);
     em_config_destroy(&config);
 }
 

@@ -29,15 +29,12 @@ typedef struct fixture {
 static void open_fixture(const char *sampler, double v, uint64_t seed, fixture *f)
 {
     const matrix W = inverse_of(&M);
-    matrix root = {.n = DIM};
     char text[256];
     double w[DIM * DIM];
 
     pack(&W, w);
     ck_assert_int_eq(em_mass_create(EM_MASS_DENSE, DIM, w, &f->mass), EM_OK);
-    for (int i = 0; i < DIM; i++)
-        for (int j = 0; j < DIM; j++)
-            root.at[i][j] = sqrt(v) * f->mass->factor[j * f->mass->stride + i];
+    const matrix L = factor_of(f->mass), root = sum(sqrt(v), &L, 0, &L);
     f->model = noisy_model_of(&law, 0);
     set_noise(&f->model, &root);
     snprintf(text, sizeof text, "%s, replacement: true", sampler);

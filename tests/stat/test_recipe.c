@@ -287,7 +287,7 @@ START_TEST(constant_matrices_have_the_exact_law)
     for (int i = 0; i < N_VARIANT; i++) {
         reference r = reference_of(&variants[i], &model);
         pack(&r.V, V);
-        const em_noise noise = {EM_MASS_DENSE, 2, V};
+        const em_noise noise = {EM_MASS_DENSE, 2, V, 0};
         const kernel_run run =
             configured(variants[i].sampler, mass, &noise, (uint64_t)_i + 1, &config);
         r.eps = run.step_size;

@@ -249,7 +249,8 @@ static void open_fixture(const variant *v, uint64_t seed, fixture *f)
     pack(&r->V, f->V_hat);
     for (int i = 0; v->estimate == DIAGONAL_V && i < DIM; i++)
         f->V_hat[i] = r->V.at[i][i];
-    f->noise = (em_noise){v->estimate == DIAGONAL_V ? EM_MASS_DIAG : EM_MASS_DENSE, DIM, f->V_hat};
+    f->noise =
+        (em_noise){v->estimate == DIAGONAL_V ? EM_MASS_DIAG : EM_MASS_DENSE, DIM, f->V_hat, 0};
     r->V_hat = matrix_of(f->noise.structure, f->V_hat);
     r->V_hat = sum(v->estimate != NO_V, &r->V_hat, 0, &r->V_hat);
     ck_assert_int_eq(em_mass_create(v->structure, DIM, W, &f->mass), EM_OK);

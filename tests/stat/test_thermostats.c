@@ -28,17 +28,6 @@ typedef struct fixture {
     kernel_run run;
 } fixture;
 
-/* L of the mass, M = L L^T: its columns are where L z comes from. */
-static matrix factor_of(const em_mass *mass)
-{
-    matrix L = {.n = DIM};
-
-    for (int i = 0; i < DIM; i++)
-        for (int j = 0; j < DIM; j++)
-            L.at[i][j] = mass->factor[j * mass->stride + i];
-    return L;
-}
-
 static matrix root_of_noise(enum noise noise, const em_mass *mass)
 {
     const matrix L = factor_of(mass), some = {DIM, {{sqrt(6)}, {0, sqrt(0.5)}}};

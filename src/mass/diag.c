@@ -1,0 +1,114 @@
+/* W = diag(w): every map is a product element by element. */
+#include "base/memory.h"
+#include "mass/mass.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct diag_mass {
+    em_mass base;
+    double *inverse, *mass; /* w, 1 / w; [stride] each, like the others; padding 0 */
+    double *root, *factor;  /* sqrt(w), 1 / sqrt(w) */
+} diag_mass;
+
+static int64_t size(const em_mass_form *form)
+{
+    return form->dim;
+}
+
+static void spread(const em_mass_form *form, const double *diagonal, double *number)
+{
+    memcpy(number, diagonal, (size_t)form->dim * sizeof *number);
+}
+
+static void destroy(em_mass *base)
+{
+    diag_mass *mass = (diag_mass *)base;
+
+    em_release(&mass->inverse);
+    em_release(&mass);
+}
+
+static em_status allocate(int64_t dim, diag_mass **out)
+{
+    const int64_t stride = em_stride(dim);
+    em_status status = em_allocate(1, sizeof **out, out);
+
+    if (status)
+        return status;
+    diag_mass *mass = *out;
+    mass->base = (em_mass){.ops = &em_mass_diag, .dim = dim, .stride = stride};
+    status = em_allocate(4 * stride, sizeof(double), &mass->inverse);
+    if (status) {
+        em_release(out);
+        return status;
+    }
+    mass->mass = mass->inverse + stride;
+    mass->root = mass->mass + stride;
+    mass->factor = mass->root + stride;
+    const double **scale = mass->base.scale;
+    scale[EM_MAP_VELOCITY] = mass->inverse;
+    scale[EM_MAP_SOLVE] = mass->mass;
+    scale[EM_MAP_MOMENTUM] = mass->factor;
+    scale[EM_MAP_WHITEN] = scale[EM_MAP_UNWHITEN] = mass->root;
+    return EM_OK;
+}
+
+static em_status create(const em_mass_form *form, const double *number, em_mass **out)
+{
+    diag_mass *mass = NULL;
+    em_status status = allocate(form->dim, &mass);
+
+    *out = (em_mass *)mass;
+    for (int64_t i = 0; !status && i < form->dim; i++) {
+        if (!(number[i] > 0) || !isfinite(number[i])) {
+            em_mass_destroy(out);
+            return EM_NONFINITE;
+        }
+        mass->inverse[i] = number[i];
+        mass->mass[i] = 1 / number[i];
+        mass->root[i] = sqrt(number[i]);
+        mass->factor[i] = 1 / mass->root[i];
+    }
+    return status;
+}
+
+static void write(const em_mass *base, const em_mass_form *form, double *number)
+{
+    memcpy(number, ((const diag_mass *)base)->inverse, (size_t)form->dim * sizeof *number);
+}
+
+static double log_det(const em_mass *base)
+{
+    const diag_mass *mass = (const diag_mass *)base;
+    double sum = 0;
+
+    for (int64_t i = 0; i < base->dim; i++)
+        sum -= 2 * log(mass->factor[i]);
+    return sum;
+}
+
+static em_status range(const em_mass *base, double *smallest, double *largest)
+{
+    const double *inverse = ((const diag_mass *)base)->inverse;
+
+    *smallest = *largest = inverse[0];
+    for (int64_t i = 1; i < base->dim; i++) {
+        *smallest = fmin(*smallest, inverse[i]);
+        *largest = fmax(*largest, inverse[i]);
+    }
+    return EM_OK;
+}
+
+const em_mass_ops em_mass_diag = {
+    .name = "diag",
+    .doc = "a variance of each coordinate",
+    .structure = EM_MASS_DIAG,
+    .size = size,
+    .spread = spread,
+    .create = create,
+    .destroy = destroy,
+    .write = write,
+    .log_det = log_det,
+    .range = range,
+};

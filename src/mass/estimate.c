@@ -1,0 +1,108 @@
+/* Estimates of masses of several parts: what an estimator does, part by part. */
+#include "base/memory.h"
+#include "mass/estimator.h"
+#include "mass/moments.h"
+
+#include <math.h>
+
+int64_t em_form_n_part(const em_mass_form *form)
+{
+    return form->n_part > 0 ? form->n_part : 1;
+}
+
+em_part em_form_part(const em_mass_form *form, int64_t i)
+{
+    return form->n_part > 0 ? form->part[i] : (em_part){0, form->dim, form->ops->structure};
+}
+
+int64_t em_estimator_size(const em_estimator_ops *ops, const em_mass_form *form)
+{
+    int64_t size = 0;
+
+    for (int64_t i = 0; i < em_form_n_part(form); i++) {
+        const em_part part = em_form_part(form, i);
+        size += ops->size(part.structure, part.count);
+    }
+    return size;
+}
+
+void em_estimator_observe(const em_estimator_ops *ops, const em_mass_form *form,
+                          const em_observation *sample, double *accumulator)
+{
+    for (int64_t i = 0; i < em_form_n_part(form); i++) {
+        const em_part part = em_form_part(form, i);
+        const em_observation own = {sample->theta + part.first, sample->gradient + part.first,
+                                    sample->momentum + part.first,
+                                    sample->noise ? sample->noise + part.first : NULL};
+        ops->observe(part.structure, part.count, &own, accumulator);
+        accumulator += ops->size(part.structure, part.count);
+    }
+}
+
+void em_estimator_recentre(const em_estimator_ops *ops, const em_mass_form *form,
+                           const double *shift, double *accumulator)
+{
+    for (int64_t i = 0; ops->recentre && i < em_form_n_part(form); i++) {
+        const em_part part = em_form_part(form, i);
+        ops->recentre(part.structure, part.count, shift + part.first, accumulator);
+        accumulator += ops->size(part.structure, part.count);
+    }
+}
+
+/* Scales a W so that it has the determinant of the current one. */
+static em_status keep_determinant(const em_mass_form *form, const em_mass *current, double *number)
+{
+    em_mass *unscaled = NULL;
+    const em_status status = em_mass_of(form, number, &unscaled);
+
+    if (status)
+        return status;
+    const double change = current->ops->log_det(current) - unscaled->ops->log_det(unscaled);
+    em_mass_destroy(&unscaled);
+    const double scale = exp(change / (double)form->dim);
+    for (int64_t i = 0; i < form->ops->size(form); i++)
+        number[i] *= scale;
+    return em_all_finite(form->ops->size(form), number) ? EM_OK : EM_NONFINITE;
+}
+
+em_status em_estimate(const em_estimator_ops *ops, const em_mass_form *form, const em_mass *current,
+                      const double *accumulator, double *number)
+{
+    double *was = NULL;
+    int64_t at = 0;
+    em_status status = em_allocate(form->ops->size(form), sizeof *was, &was);
+
+    if (!status)
+        current->ops->write(current, form, was);
+    for (int64_t i = 0; !status && i < em_form_n_part(form); i++) {
+        const em_part part = em_form_part(form, i);
+        status = ops->estimate(part.structure, part.count, was + at, accumulator, number + at);
+        accumulator += ops->size(part.structure, part.count);
+        at += em_mass_size(part.structure, part.count);
+    }
+    em_release(&was);
+    return status || !ops->keeps_determinant ? status : keep_determinant(form, current, number);
+}
+
+em_status em_deviation(const em_estimator_ops *ops, const em_mass_form *form,
+                       const em_mass *current, const double *accumulator, double *trace,
+                       double *diagonal)
+{
+    const double s = accumulator[0], d = (double)form->dim;
+    double *was = NULL, sum = 0, largest = 0;
+    int64_t at = 0;
+    em_status status = em_allocate(form->ops->size(form), sizeof *was, &was);
+
+    if (!status)
+        current->ops->write(current, form, was);
+    for (int64_t i = 0; !status && i < em_form_n_part(form); i++) {
+        const em_part part = em_form_part(form, i);
+        ops->deviation(part.structure, part.count, was + at, accumulator, &sum, &largest);
+        accumulator += ops->size(part.structure, part.count);
+        at += em_mass_size(part.structure, part.count);
+    }
+    em_release(&was);
+    *trace = fabs(sum / d - 1) / (3 * sqrt(2 / (s * d)));
+    *diagonal = largest / (3 * sqrt(2 / s));
+    return status;
+}
