@@ -532,8 +532,8 @@ em_status em_adapt_observe(em_adapt *adapt, em_posterior *posterior, const em_bl
     em_status status = EM_OK;
 
     for (int64_t c = 0; c < block->n_chain; c++) {
-        adapt->acceptance[c] += block->stat[EM_STAT_ACCEPTANCE_RATE][c];
-        em_adapt_count_gradients(adapt, c, (int64_t)block->stat[EM_STAT_N_STEPS][c]);
+        adapt->acceptance[c] += block->acceptance[c];
+        em_adapt_count_gradients(adapt, c, (int64_t)block->n_step[c]);
     }
     adapt->n_since++;
     if (adapt->course.runs) {

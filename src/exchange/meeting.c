@@ -188,8 +188,8 @@ static void observe_lag(em_adapt *adapt, const em_block *block, int64_t iteratio
     for (int64_t c = 0; c < block->n_chain; c++) {
         for (int64_t i = 0; i < adapt->dim; i++)
             adapt->sample[i] = block->theta[c * block->stride + i] - adapt->pools->centre[i];
-        em_lag_observe(adapt->dim, adapt->sample, block->stat[EM_STAT_N_STEPS][c],
-                       iteration - first_lag(course), course->lag + c * size);
+        em_lag_observe(adapt->dim, adapt->sample, block->n_step[c], iteration - first_lag(course),
+                       course->lag + c * size);
     }
 }
 

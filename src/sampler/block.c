@@ -20,8 +20,9 @@ em_status em_block_create(int64_t first_chain, int64_t n_chain, int64_t dim, int
     double **const panels[] = {&block->theta, &block->momentum, &block->gradient};
     for (int i = 0; !status && i < 3; i++)
         status = em_allocate(n_chain * block->stride, sizeof(double), panels[i]);
-    if (!status)
-        status = em_allocate(n_chain, sizeof(double), &block->log_density);
+    double **const vectors[] = {&block->log_density, &block->acceptance, &block->n_step};
+    for (int i = 0; !status && i < 3; i++)
+        status = em_allocate(n_chain, sizeof(double), vectors[i]);
     if (!status)
         status = em_allocate(n_chain * n_extra, sizeof(double), &block->extra);
     for (int i = 0; !status && i < EM_STAT_COUNT; i++)
@@ -41,6 +42,8 @@ void em_block_destroy(em_block **block)
         em_release(&(*block)->gradient);
         em_release(&(*block)->log_density);
         em_release(&(*block)->extra);
+        em_release(&(*block)->acceptance);
+        em_release(&(*block)->n_step);
         for (int i = 0; i < EM_STAT_COUNT; i++)
             em_release(&(*block)->stat[i]);
     }

@@ -148,7 +148,7 @@ static void resolve(hmc_sampler *s, const em_step_context *context, em_block *bl
         memcpy(block->momentum + c * block->stride, s->fresh + c * block->stride,
                (size_t)block->stride * sizeof(double));
     block->stat[EM_STAT_LP][c] = block->log_density[c];
-    block->stat[EM_STAT_ACCEPTANCE_RATE][c] = fmin(1, exp(-error));
+    block->acceptance[c] = block->stat[EM_STAT_ACCEPTANCE_RATE][c] = fmin(1, exp(-error));
     block->stat[EM_STAT_DIVERGING][c] = !(error < EM_DIVERGENCE_LIMIT);
     block->stat[EM_STAT_ENERGY][c] = s->initial_energy[c] + (accept ? error : 0);
     block->stat[EM_STAT_ENERGY_ERROR][c] = error;
@@ -217,7 +217,7 @@ static em_status hmc_step(em_sampler *base, const em_step_context *context, em_b
         resolve(s, context, block, c);
         block->stat[EM_STAT_STEP_SIZE][c] = s->step[c];
         block->stat[EM_STAT_TREE_DEPTH][c] = block->stat[EM_STAT_REACHED_MAX_TREEDEPTH][c] = 0;
-        block->stat[EM_STAT_N_STEPS][c] = (double)n_step;
+        block->n_step[c] = block->stat[EM_STAT_N_STEPS][c] = (double)n_step;
         block->stat[EM_STAT_INT_TIME][c] = (double)n_step * s->step[c];
     }
     return status;

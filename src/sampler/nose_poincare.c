@@ -191,7 +191,7 @@ void em_nose_poincare_store(em_nose_poincare *f, const em_step_context *context,
             store_state(f, block, c);
         stat[EM_STAT_LP][c] = block->log_density[c];
         stat[EM_STAT_STEP_SIZE][c] = context->step_size[c];
-        stat[EM_STAT_N_STEPS][c] = (double)n_step;
+        block->n_step[c] = stat[EM_STAT_N_STEPS][c] = (double)n_step;
         stat[EM_STAT_INT_TIME][c] = (double)n_step * context->step_size[c];
         stat[EM_STAT_DIVERGING][c] = diverging;
         stat[EM_STAT_ENERGY][c] = f->h0[c];

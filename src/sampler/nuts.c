@@ -368,10 +368,11 @@ static void harvest(const nuts_sampler *s, const em_step_context *context, em_bl
 
     em_hamiltonian_move(&s->draw, c, block, c);
     block->stat[EM_STAT_LP][c] = block->log_density[c];
-    block->stat[EM_STAT_ACCEPTANCE_RATE][c] = t->acceptance / (double)t->n_leaf;
+    block->acceptance[c] = block->stat[EM_STAT_ACCEPTANCE_RATE][c] =
+        t->acceptance / (double)t->n_leaf;
     block->stat[EM_STAT_STEP_SIZE][c] = context->step_size[c];
     block->stat[EM_STAT_TREE_DEPTH][c] = t->depth;
-    block->stat[EM_STAT_N_STEPS][c] = (double)t->n_leaf;
+    block->n_step[c] = block->stat[EM_STAT_N_STEPS][c] = (double)t->n_leaf;
     block->stat[EM_STAT_DIVERGING][c] = t->diverged;
     block->stat[EM_STAT_REACHED_MAX_TREEDEPTH][c] = t->saturated;
     block->stat[EM_STAT_ENERGY][c] = energy;

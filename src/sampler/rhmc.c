@@ -179,7 +179,7 @@ static void resolve(rhmc_sampler *s, const em_step_context *context, em_block *b
         block->log_density[c] = s->log_density;
     }
     block->stat[EM_STAT_LP][c] = block->log_density[c];
-    block->stat[EM_STAT_ACCEPTANCE_RATE][c] = fmin(1, exp(-error));
+    block->acceptance[c] = block->stat[EM_STAT_ACCEPTANCE_RATE][c] = fmin(1, exp(-error));
     block->stat[EM_STAT_DIVERGING][c] = !(error < divergence_limit);
     block->stat[EM_STAT_ENERGY][c] = s->initial_energy + (accept ? error : 0);
     block->stat[EM_STAT_ENERGY_ERROR][c] = error;
@@ -207,7 +207,7 @@ static em_status step(em_sampler *base, const em_step_context *context, em_block
         status = trajectory(s, context, block, c, n_step, &error);
         resolve(s, context, block, c, error);
         block->stat[EM_STAT_STEP_SIZE][c] = context->step_size[c];
-        block->stat[EM_STAT_N_STEPS][c] = (double)n_step;
+        block->n_step[c] = block->stat[EM_STAT_N_STEPS][c] = (double)n_step;
         block->stat[EM_STAT_INT_TIME][c] = (double)n_step * context->step_size[c];
     }
     return status;

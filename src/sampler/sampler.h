@@ -41,12 +41,15 @@ typedef struct em_block {
     int64_t n_chain;
     int64_t *chain; /* [n_chain] their numbers in the run, one after the other */
     int64_t dim, stride;
-    double *theta;               /* position, unconstrained */
-    double *momentum;            /* as the iteration left it: what the E-step collects */
-    double *gradient;            /* of the log density at theta */
-    double *log_density;         /* [n_chain] at theta */
-    int64_t n_extra;             /* numbers of a chain beyond those: thermostats */
-    double *extra;               /* [n_chain][n_extra] */
+    double *theta;       /* position, unconstrained */
+    double *momentum;    /* as the iteration left it: what the E-step collects */
+    double *gradient;    /* of the log density at theta */
+    double *log_density; /* [n_chain] at theta */
+    int64_t n_extra;     /* numbers of a chain beyond those: thermostats */
+    double *extra;       /* [n_chain][n_extra] */
+    /* What adaptation reads of the last iteration, [n_chain] each: the acceptance probability that
+     * step sizes are adapted to (0 for kernels that have none), and how many steps it took. */
+    double *acceptance, *n_step;
     double *stat[EM_STAT_COUNT]; /* [n_chain] each; of the last iteration */
 } em_block;
 

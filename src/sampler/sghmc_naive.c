@@ -172,7 +172,8 @@ static void resolve(const naive_sampler *s, const em_step_context *context, em_b
         put_back(s, block, c);
     em_stochastic_report(&s->options->stochastic, context, block, c,
                          metropolis ? !(error < divergence_limit) : !accept);
-    block->stat[EM_STAT_ACCEPTANCE_RATE][c] = metropolis ? fmin(1, exp(-error)) : accept;
+    block->acceptance[c] = block->stat[EM_STAT_ACCEPTANCE_RATE][c] =
+        metropolis ? fmin(1, exp(-error)) : accept;
     block->stat[EM_STAT_ENERGY][c] = s->initial[c] + (accept ? error : 0);
     block->stat[EM_STAT_ENERGY_ERROR][c] = error;
 }
@@ -191,7 +192,7 @@ static em_status step(em_sampler *base, const em_step_context *context, em_block
     status = trajectory(s, context, block, n_step);
     for (int64_t c = 0; !status && c < block->n_chain; c++) {
         resolve(s, context, block, c);
-        block->stat[EM_STAT_N_STEPS][c] = (double)n_step;
+        block->n_step[c] = block->stat[EM_STAT_N_STEPS][c] = (double)n_step;
     }
     return status;
 }

@@ -64,6 +64,6 @@ void em_stochastic_report(const em_stochastic_options *options, const em_step_co
 {
     block->stat[EM_STAT_LP][c] = block->log_density[c];
     block->stat[EM_STAT_STEP_SIZE][c] = context->step_size[c];
-    block->stat[EM_STAT_N_STEPS][c] = (double)options->leapfrog_steps;
+    block->n_step[c] = block->stat[EM_STAT_N_STEPS][c] = (double)options->leapfrog_steps;
     block->stat[EM_STAT_DIVERGING][c] = diverging;
 }
