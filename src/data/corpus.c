@@ -13,7 +13,7 @@
 #include <string.h>
 
 /* A wild id must not become a table that fills the memory, nor may a count. */
-enum { MOST_WORDS = 10000000, LONGEST_DOCUMENT = 100000000 };
+enum { MOST_WORDS = 10000000, LONGEST_DOCUMENT = 50000000 };
 
 const char *const em_corpus_format_names[] = {"auto", "lda-c", "docword", NULL};
 

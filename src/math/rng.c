@@ -90,3 +90,22 @@ void em_normals(const em_stream *stream, int64_t n, double *out)
 {
     em_simd_best()->normals(start_of(stream, 0), n, out);
 }
+
+void em_gammas(const em_stream *stream, uint64_t first, int64_t n, const double *shape, double *out)
+{
+    em_philox start = start_of(stream, 0);
+
+    start.low += first;
+    em_simd_best()->gammas(start, n, shape, out);
+}
+
+/* With the whole lower word for the block, the iteration goes where the attempt would be. */
+void em_item_bits(const em_stream *stream, int64_t n, const uint64_t *block, uint32_t *out)
+{
+    const em_philox start = {.key = stream->seed,
+                             .high = (stream->iteration & 0xffff) |
+                                     (uint64_t)stream->purpose << 16 |
+                                     (stream->iteration >> 16 & 0xff) << 24 | stream->chain << 32};
+
+    em_simd_best()->item_bits(start, n, block, out);
+}

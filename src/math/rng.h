@@ -22,7 +22,9 @@ typedef enum em_purpose {
     EM_RNG_TEST,       /* tests and benches */
     EM_RNG_REPORT,     /* what a model draws when it reports: predictions */
     EM_RNG_RESCUE,     /* whom a chain that was left behind follows */
-    EM_RNG_EVALUATION  /* what a model draws to estimate a density */
+    EM_RNG_EVALUATION, /* what a model draws to estimate a density */
+    EM_RNG_TOKENS,     /* topics of tokens: bits by document (em_item_bits alone) */
+    EM_RNG_TOPICS      /* topics' laws of words */
 } em_purpose;
 
 /* `chain` below 2^32, `iteration` below 2^40; a stream has 2^41 uniforms. */
@@ -63,5 +65,18 @@ void em_uniforms(const em_stream *stream, uint64_t first, int64_t n, double *out
  * processor with neither may differ in the last one. `out` is 64-byte aligned and has room for
  * em_stride(n) doubles (the padding is overwritten). Local. */
 void em_normals(const em_stream *stream, int64_t n, double *out);
+
+/* out[i] ~ Gamma(shape[i], 1) (Marsaglia and Tsang 2000), vectorised; 0 where the shape is not
+ * above 0. out[i] depends on the stream, on first + i and on shape[i] alone; the same bits as for
+ * normals. `shape` and `out`, which may be the same, are 64-byte aligned and have room for
+ * em_stride(n) doubles (the padding is overwritten). Local. */
+void em_gammas(const em_stream *stream, uint64_t first, int64_t n, const double *shape,
+               double *out);
+
+/* Random bits by item, for many items that each need a few: out[4 i .. 4 i + 3] are 128 bits of
+ * their own for each different block[i] below 2^64. The stream's purpose must have no other use,
+ * and its iteration is below 2^24. `block` and `out` are 64-byte aligned, n a multiple of 8. Local.
+ */
+void em_item_bits(const em_stream *stream, int64_t n, const uint64_t *block, uint32_t *out);
 
 #endif

@@ -27,6 +27,8 @@ typedef struct em_simd {
     const char *name;
     void (*normals)(em_philox start, int64_t n, double *out);
     bool (*integers)(em_philox start, int64_t n, uint64_t bound, uint64_t growth, int64_t *out);
+    void (*gammas)(em_philox start, int64_t n, const double *shape, double *out);
+    void (*item_bits)(em_philox start, int64_t n, const uint64_t *block, uint32_t *out);
     void (*logistic)(int64_t n, const double *a, double *softplus, double *sigmoid);
     void (*exp)(int64_t n, const double *x, double *out);
     void (*panel_product)(int64_t n_chain, int64_t n, int64_t m, const double *A, int64_t lda,

@@ -1,0 +1,73 @@
+/*
+ * The inner loops of topic models: topics of tokens drawn one after the other, each given those of
+ * the document's other tokens, with the topics' laws of words fixed. In vectors of 16 floats for
+ * every instruction set; AVX-512 and AVX2 give the same topics, a processor with neither may round
+ * differently. All Local.
+ */
+#ifndef EM_MATH_TOKENS_H
+#define EM_MATH_TOKENS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Rows by topic are padded to whole vectors, with room for one topic that no token has: its
+ * probabilities are 0. */
+enum { EM_TOPIC_LANES = 16, EM_MOST_TOPICS = 65000 };
+
+static inline int64_t em_topic_stride(int64_t n_topic)
+{
+    return (n_topic + EM_TOPIC_LANES) / EM_TOPIC_LANES * EM_TOPIC_LANES;
+}
+
+/* The topics of one document that has few of them: entry i < n is topic[i], count[i] times;
+ * up to the next multiple of 16 the padding topic, 0 times. */
+typedef struct em_topic_list {
+    int32_t n;
+    int32_t *topic;
+    float *count;
+} em_topic_list;
+
+/*
+ * Tokens of one word, of a block of documents. Neighbours had better be of different documents, so
+ * that a processor can work at several tokens at a time; that they are drawn in this order is of no
+ * meaning where the documents differ, since then they do not depend on each other.
+ */
+typedef struct em_token_run {
+    int64_t n;
+    const uint16_t *document; /* [n] within the block */
+    const uint32_t *slot;     /* [n] of its random bits */
+    const uint32_t *bits;     /* by slot */
+    uint16_t *topic;          /* [n] replaced; n_topic: none so far */
+    int64_t n_topic, stride;  /* em_topic_stride(n_topic) */
+    const float *phi;         /* [stride] probability of this word in each topic; padding 0 */
+    const float *prior;       /* [stride] alpha of each topic times phi */
+    int32_t *count;           /* [stride] tokens of this word in each topic; added to */
+    float *tokens;            /* [document][stride] tokens of the document in each topic, or */
+    em_topic_list *list;      /* [document] the same, short */
+    float *room;              /* [2 stride + 32] aligned */
+} em_token_run;
+
+/*
+ * The loops themselves: each token's topic k is drawn with probability proportional to
+ *     (alpha_k + n_dk) phi_k,   n_dk without the token itself,
+ * and the counts are kept up. `dense` looks at all topics, `sparse` at those the document has and,
+ * once in a while, at the others by bisection.
+ */
+typedef struct em_token_kernels {
+    const char *name;
+    void (*dense)(const em_token_run *run);
+    void (*sparse)(const em_token_run *run);
+    /* Mixtures from phi alone, by `n_step` steps of EM: with N_k = n_d / K at first,
+     *     g_vk ~ phi_vk (alpha + N_k),   N_k = sum_v x_v g_vk,
+     * for a document of n different words, phi [n][stride] their rows and x [n] their counts.
+     * mixture [2 stride] begins with alpha + N_k then. */
+    void (*fold_in)(int64_t n, const float *phi, const float *x, int64_t n_topic, int64_t stride,
+                    float alpha, int64_t n_step, float *mixture);
+} em_token_kernels;
+
+/* The widest first; ends with NULL. */
+extern const em_token_kernels *const em_token_kernel_list[];
+bool em_token_kernels_run(const em_token_kernels *kernels);
+const em_token_kernels *em_token_kernels_best(void);
+
+#endif

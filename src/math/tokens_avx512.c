@@ -1,0 +1,41 @@
+/* AVX-512F: sixteen floats in one register. */
+#include "math/simd.h"
+
+#ifdef EM_SIMD_X86
+#pragma GCC target("avx512f")
+#include <immintrin.h>
+
+#define TABLE em_tokens_avx512
+#define NAME  "avx512"
+
+typedef __m512 lanes;
+
+#define load(p)        _mm512_load_ps(p)
+#define store(p, a)    _mm512_store_ps(p, a)
+#define splat(x)       _mm512_set1_ps(x)
+#define add(a, b)      _mm512_add_ps(a, b)
+#define mul(a, b)      _mm512_mul_ps(a, b)
+#define fused(a, b, c) _mm512_fmadd_ps(a, b, c)
+#define gather(p, k)   _mm512_i32gather_ps(_mm512_load_si512(k), p, 4)
+/* One less where key[l] is k. */
+#define less_one(a, key, k)                                                                        \
+    _mm512_mask_sub_ps(a, _mm512_cmpeq_epi32_mask(_mm512_load_si512(key), _mm512_set1_epi32(k)),   \
+                       a, splat(1.0F))
+/* Bit l: whether key[l] is k. */
+#define where(key, k)                                                                              \
+    ((unsigned)_mm512_cmpeq_epi32_mask(_mm512_load_si512(key), _mm512_set1_epi32(k)))
+#define count_up_to(a, t) __builtin_popcount(_mm512_cmp_ps_mask(a, splat(t), _CMP_LE_OQ))
+
+/* a_0, a_0 + a_1, ...: within fours, from four to four in each half, from half to half. */
+static inline lanes scan(lanes a)
+{
+    const __m512i three = _mm512_set_epi32(11, 11, 11, 11, 0, 0, 0, 0, 3, 3, 3, 3, 0, 0, 0, 0);
+
+    a = add(a, _mm512_maskz_permute_ps(0xeeee, a, 0x90));
+    a = add(a, _mm512_maskz_permute_ps(0xcccc, a, 0x40));
+    a = add(a, _mm512_maskz_permutexvar_ps(0xf0f0, three, a));
+    return add(a, _mm512_maskz_permutexvar_ps(0xff00, _mm512_set1_epi32(7), a));
+}
+
+#include "math/tokens_kernels.inc"
+#endif
