@@ -68,20 +68,24 @@ static em_status end_document(reader *r)
     const int64_t n = corpus->n_local;
     em_status status = EM_OK;
 
-    corpus->n_token += r->length;
-    r->length = 0;
     if (keeps(r)) {
         status = em_array_reserve(&corpus->number, &corpus->number_capacity, n, n + 1,
                                   sizeof *corpus->number);
+        if (!status)
+            status = em_array_reserve(&corpus->first, &corpus->first_capacity, n, n + 1,
+                                      sizeof *corpus->first);
         if (!status)
             status = em_array_reserve(&corpus->start, &corpus->start_capacity, n + 1, n + 2,
                                       sizeof *corpus->start);
         if (status)
             return status;
         corpus->number[n] = corpus->n_document;
+        corpus->first[n] = corpus->n_token;
         corpus->start[n + 1] = r->used;
         corpus->n_local++;
     }
+    corpus->n_token += r->length;
+    r->length = 0;
     corpus->n_document++;
     return status;
 }
@@ -385,6 +389,7 @@ void em_corpus_destroy(em_corpus **out)
     em_release(&corpus->name);
     em_release(&corpus->path);
     em_release(&corpus->number);
+    em_release(&corpus->first);
     em_release(&corpus->start);
     em_release(&corpus->word);
     em_release(&corpus->count);

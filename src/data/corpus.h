@@ -60,10 +60,11 @@ typedef struct em_corpus {
     char **name;                 /* [n_word]; NULL: there is no vocabulary */
     int64_t n_local;             /* documents of this shard */
     int64_t *number;             /* [n_local] of each in the corpus, from 0, ascending */
+    int64_t *first;              /* [n_local] tokens in the corpus before it */
     int64_t *start;              /* [n_local + 1] */
     int32_t *word, *count;
     uint64_t hash; /* of the content of both files */
-    int64_t number_capacity, start_capacity, word_capacity, count_capacity;
+    int64_t number_capacity, first_capacity, start_capacity, word_capacity, count_capacity;
 } em_corpus;
 
 /*

@@ -82,7 +82,7 @@ static int64_t padded(int64_t length)
 }
 
 /* Order of documents: by level, then as in the corpus. source[i] is the corpus's local number. */
-static em_status order_documents(em_tokens *tokens, const em_corpus *corpus, int64_t *source)
+static void order_documents(em_tokens *tokens, const em_corpus *corpus, int64_t *source)
 {
     int64_t n = 0;
 
@@ -92,10 +92,10 @@ static em_status order_documents(em_tokens *tokens, const em_corpus *corpus, int
                 const int64_t length = length_of(corpus, d);
                 source[n] = d;
                 tokens->number[n] = corpus->number[d];
+                tokens->first[n] = corpus->first[d];
                 tokens->length[n++] = (int32_t)length;
                 tokens->n_token += length;
             }
-    return EM_OK;
 }
 
 /* Whole documents of one level, until the block is full. */
@@ -247,12 +247,14 @@ static em_status make_room(em_tokens *tokens)
         documents = block->n_document > documents ? block->n_document : documents;
         entries = sum > entries ? sum : entries;
     }
-    items = (items + 7) / 8 * 8;
+    items = ((items > documents ? items : documents) + 7) / 8 * 8;
     status = em_allocate(items, sizeof *tokens->item, &tokens->item);
     if (!status)
         status = em_allocate(4 * items, sizeof *tokens->bits, &tokens->bits);
     if (!status)
         status = em_allocate(tokens->n_topic, sizeof *tokens->table, &tokens->table);
+    if (!status)
+        status = em_allocate(tokens->n_topic, sizeof(double), &tokens->table_alpha);
     if (!status)
         status = em_allocate(tokens->stride, sizeof *tokens->prior, &tokens->prior);
     if (!status)
@@ -281,6 +283,7 @@ em_status em_tokens_create(const em_corpus *corpus, int64_t n_topic, int sparse,
     tokens->stride = em_topic_stride(n_topic);
     tokens->n_word = corpus->n_word;
     tokens->n_document = corpus->n_local;
+    tokens->n_all = corpus->n_token;
     tokens->sparse = sparse < 0 ? n_topic >= SPARSE_TOPICS : sparse > 0;
     choose_levels(tokens, corpus);
     status = em_allocate(corpus->n_local, sizeof *source, &source);
@@ -289,9 +292,11 @@ em_status em_tokens_create(const em_corpus *corpus, int64_t n_topic, int sparse,
     if (!status)
         status = em_allocate(corpus->n_local, sizeof *tokens->length, &tokens->length);
     if (!status)
-        status = order_documents(tokens, corpus, source);
-    if (!status)
+        status = em_allocate(corpus->n_local, sizeof *tokens->first, &tokens->first);
+    if (!status) {
+        order_documents(tokens, corpus, source);
         status = cut_blocks(tokens);
+    }
     if (!status)
         status = em_allocate(tokens->n_token, sizeof *tokens->document, &tokens->document);
     if (!status)
@@ -312,11 +317,12 @@ void em_tokens_destroy(em_tokens **out)
 
     if (!tokens)
         return;
-    void *const array[] = {
-        &tokens->block,     &tokens->number,     &tokens->length,     &tokens->run_word,
-        &tokens->run_start, &tokens->document,   &tokens->slot,       &tokens->tokens,
-        &tokens->list,      &tokens->list_topic, &tokens->list_count, &tokens->item,
-        &tokens->bits,      &tokens->table,      &tokens->prior,      &tokens->room};
+    void *const array[] = {&tokens->block,      &tokens->number,     &tokens->length,
+                           &tokens->run_word,   &tokens->run_start,  &tokens->document,
+                           &tokens->slot,       &tokens->tokens,     &tokens->list,
+                           &tokens->list_topic, &tokens->list_count, &tokens->item,
+                           &tokens->bits,       &tokens->table,      &tokens->table_alpha,
+                           &tokens->first,      &tokens->prior,      &tokens->room};
     for (size_t i = 0; i < sizeof array / sizeof *array; i++)
         em_release(array[i]);
     em_release(out);
@@ -427,11 +433,15 @@ static int64_t slope_of(double alpha, int64_t n)
 /* What a topic adds for a document that has it n times: looked up where n is small. */
 static void fill_table(em_tokens *tokens, const double *alpha)
 {
-    for (int64_t k = 0; k < tokens->n_topic; k++)
+    for (int64_t k = 0; k < tokens->n_topic; k++) {
+        if (alpha[k] == tokens->table_alpha[k])
+            continue;
+        tokens->table_alpha[k] = alpha[k];
         for (int64_t n = 0; n < EM_LDA_TABLE; n++) {
             tokens->table[k][n][0] = density_of(alpha[k], n);
             tokens->table[k][n][1] = slope_of(alpha[k], n);
         }
+    }
 }
 
 static void add_terms(const em_tokens *tokens, const em_sweep *sweep, int64_t k, int64_t n)
@@ -502,5 +512,67 @@ void em_tokens_start(em_tokens *tokens, const em_sweep *sweep, uint16_t *topic)
                                                       (uint64_t)tokens->n_topic);
                 sweep->count[tokens->run_word[r] * tokens->stride + topic[i]]++;
             }
+    }
+}
+
+/* ---------------------------------------------------------------- checkpoints, and what follows */
+
+enum { PACKED_BITS = 17 };
+
+/* Where the slots of each document of a block begin: into tokens->item, which has room. */
+static void find_slots(const em_tokens *tokens, const em_token_block *block)
+{
+    uint64_t slot = 0;
+
+    for (int64_t i = 0; i < block->n_document; i++) {
+        tokens->item[i] = slot;
+        slot += (uint64_t)padded(tokens->length[block->first_document + i]);
+    }
+}
+
+/* The number in the corpus of token i of a block, whose slots were found. */
+static int64_t number_of(const em_tokens *tokens, const em_token_block *block, int64_t i)
+{
+    const int64_t d = tokens->document[i];
+
+    return tokens->first[block->first_document + d] + (int64_t)(tokens->slot[i] - tokens->item[d]);
+}
+
+void em_tokens_pack(const em_tokens *tokens, const uint16_t *topic, int64_t *packed)
+{
+    memset(packed, 0, (size_t)em_tokens_packed(tokens) * sizeof *packed);
+    for (int64_t b = 0; b < tokens->n_block; b++) {
+        const em_token_block *block = &tokens->block[b];
+        find_slots(tokens, block);
+        for (int64_t i = block->first_token; i < block->first_token + block->n_token; i++) {
+            const int64_t at = number_of(tokens, block, i);
+            packed[at / EM_TOPICS_PACKED] += (int64_t)topic[i]
+                                             << at % EM_TOPICS_PACKED * PACKED_BITS;
+        }
+    }
+}
+
+void em_tokens_unpack(const em_tokens *tokens, const int64_t *packed, uint16_t *topic)
+{
+    for (int64_t b = 0; b < tokens->n_block; b++) {
+        const em_token_block *block = &tokens->block[b];
+        find_slots(tokens, block);
+        for (int64_t i = block->first_token; i < block->first_token + block->n_token; i++) {
+            const int64_t at = number_of(tokens, block, i);
+            topic[i] =
+                (uint16_t)(packed[at / EM_TOPICS_PACKED] >> at % EM_TOPICS_PACKED * PACKED_BITS);
+        }
+    }
+}
+
+void em_tokens_count(const em_tokens *tokens, const uint16_t *topic, int32_t *count)
+{
+    memset(count, 0, (size_t)(tokens->n_word * tokens->stride) * sizeof *count);
+    for (int64_t b = 0; b < tokens->n_block; b++) {
+        const em_token_block *block = &tokens->block[b];
+        for (int64_t r = block->first_run; r < block->first_run + block->n_run; r++)
+            for (int64_t i = tokens->run_start[r]; i < tokens->run_start[r + 1]; i++)
+                if (topic[i] < tokens->n_topic)
+                    count[tokens->run_word[r] * tokens->stride + topic[i]]++;
     }
 }

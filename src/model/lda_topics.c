@@ -65,14 +65,18 @@ void em_lda_mean_phi(const em_lda_shape *shape, double beta, const int32_t *coun
 double em_lda_log_words(const em_lda_shape *shape, double beta, const int32_t *count,
                         int64_t *total)
 {
+    enum { TABLE = 64 };
     const double all = beta * (double)shape->n_word, none = lgamma(beta);
-    double sum = 0;
+    double sum = 0, table[TABLE];
 
     sum_words(shape, count, total);
+    for (int n = 0; n < TABLE; n++)
+        table[n] = lgamma(beta + n) - none;
     for (int64_t v = 0; v < shape->n_word; v++)
-        for (int64_t k = 0; k < shape->n_topic; k++)
-            if (count[v * shape->stride + k] > 0)
-                sum += lgamma(beta + count[v * shape->stride + k]) - none;
+        for (int64_t k = 0; k < shape->n_topic; k++) {
+            const int32_t n = count[v * shape->stride + k];
+            sum += n < TABLE ? table[n] : lgamma(beta + n) - none;
+        }
     for (int64_t k = 0; k < shape->n_topic; k++)
         sum += lgamma(all) - lgamma(all + (double)total[k]);
     return sum;

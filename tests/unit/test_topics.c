@@ -105,6 +105,7 @@ static void make_corpus(sizes of, int64_t shard, int64_t n_shard, em_corpus *out
     out->n_document = of.n_document;
     out->n_word = of.n_word;
     ck_assert_int_eq(em_allocate(of.n_document, sizeof *out->number, &out->number), EM_OK);
+    ck_assert_int_eq(em_allocate(of.n_document, sizeof *out->first, &out->first), EM_OK);
     ck_assert_int_eq(em_allocate(of.n_document + 1, sizeof *out->start, &out->start), EM_OK);
     ck_assert_int_eq(em_allocate(of.n_document * of.most, sizeof *out->word, &out->word), EM_OK);
     ck_assert_int_eq(em_allocate(of.n_document * of.most, sizeof *out->count, &out->count), EM_OK);
@@ -112,6 +113,7 @@ static void make_corpus(sizes of, int64_t shard, int64_t n_shard, em_corpus *out
         const bool keeps = d / EM_CORPUS_HAND % n_shard == shard;
         const int64_t n =
             (int64_t)em_uniform_below(&stream, (uint64_t)d, (uint64_t)of.most) + (of.most < 9);
+        const int64_t before = out->n_token;
         for (int64_t j = 0; j < n; j++) {
             const uint64_t i = (uint64_t)(1000000 + d * of.most + j);
             const int64_t count = 1 + (int64_t)em_uniform_below(&stream, 2 * i, 3);
@@ -121,6 +123,7 @@ static void make_corpus(sizes of, int64_t shard, int64_t n_shard, em_corpus *out
             at += keeps;
         }
         out->number[out->n_local] = d;
+        out->first[out->n_local] = before;
         out->n_local += keeps;
         out->start[out->n_local] = at;
     }
@@ -129,6 +132,7 @@ static void make_corpus(sizes of, int64_t shard, int64_t n_shard, em_corpus *out
 static void release_corpus(em_corpus *corpus)
 {
     em_release(&corpus->number);
+    em_release(&corpus->first);
     em_release(&corpus->start);
     em_release(&corpus->word);
     em_release(&corpus->count);
@@ -276,10 +280,14 @@ START_TEST(shards_draw_the_same_topics)
     const int sparse = _i;
     const sizes of = {N_DOCUMENT, V, 30};
     static int32_t count[2][V * ROW];
-    static int64_t sums[2][N_TOPIC + EM_LDA_SLOPES];
+    enum { MOST_PACKED = 20000 };
+    static int32_t counted[2][V * ROW];
+    static int64_t sums[2][N_TOPIC + EM_LDA_SLOPES], part[MOST_PACKED], packed[2][MOST_PACKED];
 
     memset(count, 0, sizeof count);
     memset(sums, 0, sizeof sums);
+    memset(counted, 0, sizeof counted);
+    memset(packed, 0, sizeof packed);
     for (int64_t n_shard = 1; n_shard <= 3; n_shard += 2) {
         const int which = n_shard > 1;
         for (int64_t shard = 0; shard < n_shard; shard++) {
@@ -299,6 +307,14 @@ START_TEST(shards_draw_the_same_topics)
             }
             for (int i = 0; i < V * ROW; i++)
                 count[which][i] += h.count[i];
+            memset(h.count, 0, sizeof count[0]);
+            em_tokens_count(h.tokens, h.topic, h.count);
+            for (int i = 0; i < V * ROW; i++)
+                counted[which][i] += h.count[i];
+            ck_assert_int_le(em_tokens_packed(h.tokens), MOST_PACKED);
+            em_tokens_pack(h.tokens, h.topic, part);
+            for (int64_t i = 0; i < em_tokens_packed(h.tokens); i++)
+                packed[which][i] += part[i];
             for (int i = 0; i < N_TOPIC + EM_LDA_SLOPES; i++)
                 sums[which][i] += h.sums[i];
             release_hand(&h);
@@ -306,7 +322,39 @@ START_TEST(shards_draw_the_same_topics)
         }
     }
     ck_assert_mem_eq(count[0], count[1], sizeof count[0]);
+    ck_assert_mem_eq(count[0], counted[0], sizeof count[0]);
+    ck_assert_mem_eq(count[0], counted[1], sizeof count[0]);
+    ck_assert_mem_eq(packed[0], packed[1], sizeof packed[0]);
     ck_assert_mem_eq(sums[0], sums[1], sizeof sums[0]);
+}
+END_TEST
+
+/* What was packed by one shard is unpacked by three, and packed again. */
+START_TEST(packed_topics_go_to_other_shards)
+{
+    const sizes of = {100, 20, 12};
+    static int64_t packed[3000], again[3000], part[3000];
+
+    for (int64_t n_shard = 1; n_shard <= 3; n_shard += 2)
+        for (int64_t shard = 0; shard < n_shard; shard++) {
+            em_corpus corpus;
+            hand h;
+            make_corpus(of, shard, n_shard, &corpus);
+            make_hand(&corpus, 70, -1, &h);
+            em_sweep sweep = sweep_of(&h, 9, 0);
+            if (n_shard == 1) {
+                em_tokens_start(h.tokens, &sweep, h.topic);
+                em_tokens_pack(h.tokens, h.topic, packed);
+            } else {
+                em_tokens_unpack(h.tokens, packed, h.topic);
+                em_tokens_pack(h.tokens, h.topic, part);
+                for (int64_t i = 0; i < em_tokens_packed(h.tokens); i++)
+                    again[i] += part[i];
+            }
+            release_hand(&h);
+            release_corpus(&corpus);
+        }
+    ck_assert_mem_eq(packed, again, sizeof packed);
 }
 END_TEST
 
@@ -549,6 +597,7 @@ int main(void)
     tcase_add_test(tests, digamma);
     tcase_add_loop_test(tests, loops_of_all_instruction_sets_agree, 0, 6);
     tcase_add_loop_test(tests, shards_draw_the_same_topics, 0, 2);
+    tcase_add_test(tests, packed_topics_go_to_other_shards);
     tcase_add_loop_test(tests, topics_given_phi_are_those_of_enumeration, 0, 2);
     tcase_add_loop_test(tests, partially_collapsed_gibbs_is_exact, 0, 2);
     tcase_add_loop_test(tests, hyperparameters_climb_to_the_top, 0, 2);
