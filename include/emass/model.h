@@ -35,7 +35,9 @@ typedef struct em_variable {
     const char *name;
     em_storage storage;
     em_report_group group; /* of what a model reports; of no meaning for data */
-    int n_axes;            /* 0: a scalar */
+    bool dealt; /* of such: a shard reports its own observations, and -0.0, which adds nothing, for
+                   those of others; all of a group but the posterior, or none */
+    int n_axes; /* 0: a scalar */
     int64_t shape[EM_MAX_AXES];
     const char *axis[EM_MAX_AXES];         /* name of each axis; NULL: <name>_dim_0, ... */
     const char *const *label[EM_MAX_AXES]; /* shape[i] UTF-8 labels of the axis; NULL: 0, 1, ... */

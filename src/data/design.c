@@ -176,6 +176,17 @@ static em_status copy_response(const em_table *table, int64_t first, em_design *
     return status;
 }
 
+static em_status take_offset(const em_table *table, int64_t first, em_design *design)
+{
+    em_status status = EM_OK;
+
+    if (table->exposure)
+        status = em_allocate(design->n_row + 1, sizeof *design->offset, &design->offset);
+    for (int64_t i = 0; !status && design->offset && i < design->n_row; i++)
+        design->offset[i] = log(table->exposure[first + i]);
+    return status;
+}
+
 static bool stays_sparse(const em_table *table, bool standardise)
 {
     return table->column && !standardise &&
@@ -193,6 +204,8 @@ static em_status fill(const em_table *table, const em_table_options *options, in
         status = copy_names(table, options->intercept, design);
     if (!status)
         status = copy_response(table, first, design);
+    if (!status)
+        status = take_offset(table, first, design);
     if (!status)
         status = design->sparse ? fill_sparse(table, first, options->intercept, design)
                                 : fill_dense(table, first, options->intercept, &m, design);
@@ -283,6 +296,7 @@ void em_design_destroy(em_design **out)
         em_release(&design->name[j]);
     em_release(&design->name);
     em_release(&design->response);
+    em_release(&design->offset);
     em_release(&design->dense.tile);
     em_release(&design->row);
     em_release(&design->start);

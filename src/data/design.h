@@ -15,6 +15,7 @@ typedef struct em_design {
     int64_t n_row, n_column; /* of this shard; the intercept, where there is one, is column 0 */
     char **name;             /* [n_column] */
     double *response;        /* [n_row] */
+    double *offset;          /* [n_row + 1], the logarithms of the exposures, then 0; NULL: none */
     uint64_t hash;           /* of the whole table */
     bool sparse;
     em_tiled dense; /* if not sparse */

@@ -89,6 +89,7 @@ void em_table_destroy(em_table **out)
     em_release(&table->path);
     em_release(&table->line);
     em_release(&table->response);
+    em_release(&table->exposure);
     em_release(&table->start);
     em_release(&table->column);
     em_release(&table->value);
@@ -223,67 +224,92 @@ em_status em_table_generate(const char *name, int64_t n_row, int64_t n_column, c
     return status;
 }
 
-/* The column that `response` names, or numbers from 1; NULL: the last. */
-static em_status find_response(const em_table *table, const char *response, int64_t *column)
+/* The column with this name, or this number from 1. */
+static em_status find_column(const em_table *table, const char *what, const char *name,
+                             int64_t *column)
 {
     char *end;
     long long number;
 
-    *column = table->n_column - 1;
-    if (!response)
-        return EM_OK;
     for (*column = 0; *column < table->n_column; ++*column)
-        if (strcmp(table->name[*column], response) == 0)
+        if (strcmp(table->name[*column], name) == 0)
             return EM_OK;
-    number = strtoll(response, &end, 10);
+    number = strtoll(name, &end, 10);
     *column = number - 1;
-    if (end != response && *end == '\0' && number >= 1 && number <= table->n_column)
+    if (end != name && *end == '\0' && number >= 1 && number <= table->n_column)
         return EM_OK;
     return em_fail(EM_EDATA,
-                   "%s:1: found no response column '%s', expected one of %s, ..., %s or a number "
+                   "%s:1: found no %s column '%s', expected one of %s, ..., %s or a number "
                    "from 1 to %lld",
-                   table->path, response, table->name[0], table->name[table->n_column - 1],
+                   table->path, what, name, table->name[0], table->name[table->n_column - 1],
                    (long long)table->n_column);
 }
 
-/* Splits every row of a dense table into the response and the rest. */
-static em_status split(em_table *table, int64_t at)
+/* Splits every row into one column, 0 where a sparse row has no such entry, and the rest. */
+static em_status take_column(em_table *table, int64_t at, double **out)
 {
-    int64_t n = table->n_column, n_left = n - 1;
-    em_status status = em_allocate(table->n_row, sizeof *table->response, &table->response);
+    const int64_t n_left = table->n_column - 1;
+    int64_t begin = 0, to = 0;
+    em_status status = em_allocate(table->n_row, sizeof **out, out);
 
+    for (int64_t i = 0; !status && i < table->n_row; i++) {
+        const int64_t end = table->start[i + 1];
+        for (int64_t k = begin; k < end; k++) {
+            const int64_t j = table->column ? table->column[k] : k - begin;
+            if (j == at) {
+                (*out)[i] = table->value[k];
+                continue;
+            }
+            if (table->column)
+                table->column[to] = (int32_t)(j - (j > at));
+            table->value[to++] = table->value[k];
+        }
+        begin = end;
+        table->start[i + 1] = to;
+    }
     if (status)
         return status;
-    for (int64_t i = 0; i < table->n_row; i++) {
-        const double *row = table->value + i * n;
-        double *left = table->value + i * n_left;
-
-        table->response[i] = row[at];
-        memmove(left, row, (size_t)at * sizeof *row);
-        memmove(left + at, row + at + 1, (size_t)(n_left - at) * sizeof *row);
-        table->start[i + 1] = (i + 1) * n_left;
-    }
     em_release(&table->name[at]);
     memmove(&table->name[at], &table->name[at + 1], (size_t)(n_left - at) * sizeof *table->name);
     table->n_column = n_left;
     return EM_OK;
 }
 
+/* The response is the last column that is left, where no other is named. */
+static em_status take_columns(em_table *table, const em_table_options *options)
+{
+    int64_t exposure = -1, response = table->n_column - 1;
+    em_status status = EM_OK;
+
+    if (options->exposure)
+        status = find_column(table, "exposure", options->exposure, &exposure);
+    response -= exposure == response;
+    if (!status && !table->response && options->response)
+        status = find_column(table, "response", options->response, &response);
+    if (!status && !table->response && (response == exposure || response < 0))
+        return em_fail(EM_EDATA,
+                       "%s:1: found one column for the response and the exposure, "
+                       "expected two",
+                       table->path);
+    if (!status && !table->response) {
+        status = take_column(table, response, &table->response);
+        exposure -= exposure > response;
+    }
+    if (!status && exposure >= 0)
+        status = take_column(table, exposure, &table->exposure);
+    return status;
+}
+
 em_status em_table_take_response(em_table *table, const em_table_options *options)
 {
-    int64_t at;
-    em_status status = EM_OK;
+    em_status status;
 
     if (table->response && options->response)
         return em_fail(EM_EDATA,
                        "%s:1: found a LIBSVM file and response '%s', expected no response: it is "
                        "the label",
                        table->path, options->response);
-    if (!table->response) {
-        status = find_response(table, options->response, &at);
-        if (!status)
-            status = split(table, at);
-    }
+    status = take_columns(table, options);
     if (!status && options->columns >= 0 && options->columns != table->n_column)
         status = em_fail(EM_EDATA, "%s:1: found %lld features, expected columns: %lld", table->path,
                          (long long)table->n_column, (long long)options->columns);

@@ -14,6 +14,7 @@ typedef struct em_table {
     char **name;      /* [n_column]; x1, x2, ... where the file names none */
     int64_t *line;    /* [n_row] of the file; rows of an HDF5 dataset count from 1 */
     double *response; /* [n_row]; NULL: none, or still among the columns */
+    double *exposure; /* [n_row]; NULL: none */
     int64_t *start;   /* [n_row + 1] */
     int32_t *column;  /* NULL: dense, every row has all columns */
     double *value;
@@ -37,8 +38,8 @@ em_status em_table_generate(const char *name, int64_t n_row, int64_t n_column, c
                             em_table **out);
 
 /*
- * Moves the response out of the columns, as the options say, and checks that as many features
- * remain as they say. Local. Errors: EM_EDATA.
+ * Moves the response, and the exposure, out of the columns, as the options say, and checks that as
+ * many features remain as they say. Local. Errors: EM_EDATA, EM_EMEMORY.
  */
 em_status em_table_take_response(em_table *table, const em_table_options *options);
 

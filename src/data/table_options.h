@@ -14,6 +14,7 @@ typedef struct em_table_options {
     int format;       /* em_table_format */
     int header;       /* em_table_header */
     char *response;   /* name or 1-based number of a column; NULL: the last one */
+    char *exposure;   /* name or number of a column that is none of the features; NULL: none */
     int64_t columns;  /* features there must be; INT64_MIN: as many as there are */
     bool intercept;   /* a column of ones, first */
     bool standardise; /* features to mean 0 and standard deviation 1 */
@@ -97,6 +98,15 @@ extern const char *const em_table_format_names[], *const em_table_header_names[]
         "standardise", EM_FIELD_BOOL, EM_TABLE_AT(standardise), 0, 0, "false", NULL, NULL,         \
             "features to mean 0 and standard deviation 1 (divisor n - 1); sparse data become "     \
             "dense"                                                                                \
+    }
+
+/* One more row, for models of counts. */
+#define EM_TABLE_EXPOSURE_FIELD                                                                    \
+    {                                                                                              \
+        .name = "exposure", .type = EM_FIELD_TEXT, .offset = EM_TABLE_AT(exposure),                \
+        .fallback = "",                                                                            \
+        .doc =                                                                                     \
+            "column, by name or number from 1, that the mean is proportional to: time, area, ..."  \
     }
 
 #endif

@@ -11,3 +11,13 @@ void em_exp(int64_t n, const double *x, double *out)
 {
     em_simd_best()->exp(n, x, out);
 }
+
+void em_log1p(int64_t n, const double *x, double *out)
+{
+    em_simd_best()->log1p(n, x, out);
+}
+
+void em_log_rising(int64_t n, const double *y, double phi, double *value, double *slope)
+{
+    em_simd_best()->log_rising(n, y, phi, value, slope);
+}

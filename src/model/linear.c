@@ -1,64 +1,201 @@
 /*
- * Bayesian linear regression with known noise (EQUATIONS 19): y ~ N(X beta, sigma^2 I),
- * beta ~ N(0, s I), so that with X and y divided by sigma once and for all
- *     log p = -|y - X beta|^2 / 2 - |beta|^2 / (2 s)
- *     grad  = X^T (y - X beta) - beta / s.
+ * Bayesian linear regression (EQUATIONS 19): y ~ N(X beta, sigma^2 I), or with Student's t of nu
+ * degrees of freedom in the place of the normal, beta ~ N(0, s I). With a known sigma X and y are
+ * divided by it once and for all, and sigma is 1 from there on. Of normal noise,
+ *     log p = -|y - X beta|^2 / (2 sigma^2) - n log sigma - |beta|^2 / (2 s)
+ *     grad  = X^T (y - X beta) / sigma^2 - beta / s,  by log sigma: |y - X beta|^2 / sigma^2 - n.
  * All data enter through X^T X and X^T y where these are kept, minibatches row by row: with Z = (X,
  * y) and w = (-beta, 1), Z w are the residuals, and Z^T Z w has minus the square and the gradient.
- * The posterior is exactly N(P^-1 X^T y, P^-1), P = X^T X + I / s.
+ * With a known sigma the posterior is exactly N(P^-1 X^T y, P^-1), P = X^T X + I / s.
  */
 #include "base/memory.h"
-#include "data/design.h"
-#include "emass/model.h"
 #include "math/panel.h"
-#include "model/glm.h"
+#include "math/vector.h"
+#include "model/regression.h"
 
+#include <math.h>
 #include <string.h>
 
 extern const em_model_ops em_model_linear; /* at the end */
 
+enum noise { NOISE_NORMAL, NOISE_STUDENT_T };
+static const char *const noises[] = {"normal", "student_t", NULL};
+
 typedef struct linear_options {
-    em_table_options table;
-    double sigma, prior_scale;
+    em_regression_options regression;
+    int noise;
+    double sigma, sigma_scale, nu;
 } linear_options;
 
-#define AT(member) offsetof(linear_options, member)
-static const em_field fields[] = {EM_TABLE_FIELDS(NULL),
-                                  {"sigma", EM_FIELD_REAL, AT(sigma), 1e-300, 1e300, "1", NULL,
-                                   NULL, "standard deviation of the noise"},
-                                  {"prior_scale", EM_FIELD_REAL, AT(prior_scale), 1e-300, 1e300,
-                                   "10", NULL, NULL,
-                                   "variance of the normal prior on every coefficient"},
-                                  {NULL, EM_FIELD_BOOL, 0, 0, 0, NULL, NULL, NULL, NULL}};
+static const em_field fields[] = {
+    EM_TABLE_FIELDS(NULL),
+    EM_CHOICE(linear_options, noise, .fallback = "normal", .choices = noises,
+              .doc = "distribution of the noise"),
+    EM_REAL(linear_options, sigma, .minimum = 1e-300, .maximum = 1e300, .fallback = "1",
+            .word = "unknown", .doc = "standard deviation of the noise (student_t: its scale)"),
+    EM_REAL(linear_options, sigma_scale, .minimum = 1e-300, .maximum = 1e300, .fallback = "2.5",
+            .doc = "of an unknown sigma: scale of its prior, a half Student-t with 3 degrees of "
+                   "freedom"),
+    EM_REAL(linear_options, nu, .minimum = 1e-3, .maximum = 1e300, .fallback = "unknown",
+            .word = "unknown",
+            .doc = "degrees of freedom of student_t; unknown: its prior is Gamma(2, rate 0.1)"),
+    EM_REGRESSION_FIELDS,
+    {0}};
+
+enum { SIGMA, NU }; /* shape parameters */
 
 typedef struct linear {
-    em_model model;
-    em_variable variable;
-    double prior_variance;
-    em_design *design; /* divided by sigma */
-    em_glm *glm;
-    double *gram;          /* X^T X, [dim][stride]; NULL: not kept, nor the next two */
+    em_regression base;
+    double *gram;          /* X^T X, [n_column][stride]; NULL: not kept, nor the next two */
     double *moment;        /* X^T y, [stride] */
     double squares;        /* y^T y */
+    double n;              /* of all y */
     double *product;       /* work space of one panel, [EM_GLM_CHAINS][stride] */
     double *weights, *sum; /* of minibatches, [design->row_stride]: (-beta, 1), and X^T X of it */
 } linear;
 
-/* eta becomes the residual. */
-static void normal(int64_t n_chain, const double *response, double *eta, double *density)
+/* ---------------------------------------------------------------- families */
+
+static void normal(const em_glm_tile *t)
 {
-    for (int64_t c = 0; c < n_chain; c++, eta += EM_TILE_ROWS, density += EM_TILE_ROWS)
+    for (int64_t c = 0; c < t->n_chain; c++) {
+        const double sigma = t->shape[c * EM_GLM_SHAPES + SIGMA], inverse = 1 / sigma;
+        const double constant = t->slope[SIGMA] ? -log(sigma) : 0;
+        double *eta = t->eta + c * EM_TILE_ROWS, *density = t->density + c * EM_TILE_ROWS;
+        double *slope = t->slope[SIGMA] ? t->slope[SIGMA] + c * EM_TILE_ROWS : t->work[0];
         for (int64_t i = 0; i < EM_TILE_ROWS; i++) {
-            eta[i] = response[i] - eta[i];
-            density[i] = -eta[i] * eta[i] / 2;
+            const double z = (t->response[i] - eta[i]) * inverse;
+            eta[i] = z * inverse;
+            density[i] = constant - z * z / 2;
+            slope[i] = z * z - 1;
+        }
+    }
+}
+
+static double normal_constant(double y, const double *shape)
+{
+    (void)y, (void)shape;
+    return -0.5 * log(2 * M_PI);
+}
+
+static em_status normal_draw(em_variate *v, double eta, const double *shape, double *y)
+{
+    *y = eta + shape[SIGMA] * em_variate_normal(v);
+    return EM_OK;
+}
+
+static em_information normal_information(double eta, const double *shape)
+{
+    const double precision = 1 / (shape[SIGMA] * shape[SIGMA]);
+
+    (void)eta;
+    return (em_information){.eta = precision, .by_shape = -2 * precision, .shape = 2};
+}
+
+static const em_family normal_family = {.link = normal,
+                                        .constant = normal_constant,
+                                        .draw = normal_draw,
+                                        .information = normal_information};
+
+/* log(Gamma((nu + 1) / 2) / Gamma(nu / 2)) - log(nu / 2) / 2, and nu times its derivative. */
+static double student_t_norm(double nu, double *slope)
+{
+    _Alignas(64) double half[EM_LANES], value[EM_LANES], slopes[EM_LANES];
+
+    for (int i = 0; i < EM_LANES; i++)
+        half[i] = 0.5;
+    em_log_rising(EM_LANES, half, nu / 2, value, slopes);
+    *slope = slopes[0];
+    return value[0];
+}
+
+/* With z = (y - eta) / sigma, log p = norm(nu) - (nu + 1) / 2 log(1 + z^2 / nu) - log sigma. */
+static void student_t_chain(const em_glm_tile *t, int64_t c)
+{
+    const double sigma = t->shape[c * EM_GLM_SHAPES + SIGMA], inverse = 1 / sigma;
+    const double nu = t->shape[c * EM_GLM_SHAPES + NU];
+    double *eta = t->eta + c * EM_TILE_ROWS, *density = t->density + c * EM_TILE_ROWS;
+    double *by_sigma = (t->slope[SIGMA] ? t->slope[SIGMA] : t->work[0]) + c * EM_TILE_ROWS;
+    double *by_nu = (t->slope[NU] ? t->slope[NU] : t->work[1]) + c * EM_TILE_ROWS;
+    double norm = 0, norm_slope = 0;
+
+    if (t->slope[NU])
+        norm = student_t_norm(nu, &norm_slope);
+    if (t->slope[SIGMA])
+        norm -= log(sigma);
+    for (int64_t i = 0; i < EM_TILE_ROWS; i++) {
+        const double z = (t->response[i] - eta[i]) * inverse, weight = (nu + 1) / (nu + z * z);
+        eta[i] = weight * z * inverse;
+        by_sigma[i] = weight * z * z - 1;
+        by_nu[i] = z * z / nu;
+    }
+    em_log1p(EM_TILE_ROWS, by_nu, density);
+    for (int64_t i = 0; i < EM_TILE_ROWS; i++) {
+        by_nu[i] = norm_slope + (by_sigma[i] + 1 - nu * density[i]) / 2;
+        density[i] = norm - (nu + 1) / 2 * density[i];
+    }
+}
+
+static void student_t(const em_glm_tile *t)
+{
+    for (int64_t c = 0; c < t->n_chain; c++)
+        student_t_chain(t, c);
+}
+
+static double student_t_constant(double y, const double *shape)
+{
+    double slope;
+
+    (void)y;
+    return -0.5 * log(2 * M_PI) + (isnan(shape[NU]) ? 0 : student_t_norm(shape[NU], &slope));
+}
+
+static em_status student_t_draw(em_variate *v, double eta, const double *shape, double *y)
+{
+    const double nu = shape[NU], z = em_variate_normal(v);
+
+    *y = eta + shape[SIGMA] * z / sqrt(2 * em_variate_gamma(v, nu / 2) / nu);
+    return EM_OK;
+}
+
+/* Lange, Little and Taylor (1989), appendix B. */
+static em_information student_t_information(double eta, const double *shape)
+{
+    const double nu = shape[NU], precision = 1 / (shape[SIGMA] * shape[SIGMA]);
+    const double weight = (nu + 1) / (nu + 3) * precision;
+
+    (void)eta;
+    return (em_information){.eta = weight, .by_shape = -2 * weight, .shape = 2 * nu / (nu + 3)};
+}
+
+static const em_family student_t_family = {.link = student_t,
+                                           .constant = student_t_constant,
+                                           .draw = student_t_draw,
+                                           .information = student_t_information};
+
+/* ---------------------------------------------------------------- sums over all data */
+
+/* At the shape that `sigma` has here, sigma = 1, the residual is the derivative. */
+static void residual(const em_glm_tile *t)
+{
+    for (int64_t c = 0; c < t->n_chain; c++)
+        for (int64_t i = 0; i < EM_TILE_ROWS; i++) {
+            double *eta = &t->eta[c * EM_TILE_ROWS + i];
+            *eta = t->response[i] - *eta;
+            t->density[c * EM_TILE_ROWS + i] = -*eta * *eta / 2;
+            if (t->slope[SIGMA])
+                t->slope[SIGMA][c * EM_TILE_ROWS + i] = 0;
         }
 }
 
 /* With eta as its own derivative, the gradient is X^T X theta. */
-static void identity(int64_t n_chain, const double *response, double *eta, double *density)
+static void identity(const em_glm_tile *t)
 {
-    (void)response, (void)eta;
-    memset(density, 0, (size_t)(n_chain * EM_TILE_ROWS) * sizeof *density);
+    const size_t bytes = (size_t)(t->n_chain * EM_TILE_ROWS) * sizeof(double);
+
+    memset(t->density, 0, bytes);
+    if (t->slope[SIGMA])
+        memset(t->slope[SIGMA], 0, bytes);
 }
 
 /* The sums over the data, from the kernels of the generalised linear model: at theta = 0 the
@@ -66,7 +203,8 @@ static void identity(int64_t n_chain, const double *response, double *eta, doubl
 static void add_summary(em_model *model, int64_t piece, const em_rows *rows, double *sum)
 {
     linear *self = (linear *)model;
-    const int64_t dim = model->dim, stride = em_stride(dim), row = (piece - 1) * EM_GLM_CHAINS;
+    const int64_t n = self->base.design->n_column, stride = em_stride(model->dim);
+    const int64_t row = (piece - 1) * EM_GLM_CHAINS;
     double *unit = self->product, constant[EM_GLM_CHAINS] = {0};
     em_query query = {.n_chain = 1,
                       .stride = stride,
@@ -77,14 +215,14 @@ static void add_summary(em_model *model, int64_t piece, const em_rows *rows, dou
 
     memset(unit, 0, (size_t)(EM_GLM_CHAINS * stride) * sizeof *unit);
     if (piece == 0) {
-        em_glm_add(self->glm, normal, &query);
+        em_glm_add(self->base.glm, residual, &query);
         sum[stride] -= 2 * constant[0];
         return;
     }
-    query.n_chain = dim - row < EM_GLM_CHAINS ? dim - row : EM_GLM_CHAINS;
+    query.n_chain = n - row < EM_GLM_CHAINS ? n - row : EM_GLM_CHAINS;
     for (int64_t c = 0; c < query.n_chain; c++)
         unit[c * stride + row + c] = 1;
-    em_glm_add(self->glm, identity, &query);
+    em_glm_add(self->base.glm, identity, &query);
 }
 
 static void take_summary(em_model *model, int64_t piece, const double *sum)
@@ -97,55 +235,178 @@ static void take_summary(em_model *model, int64_t piece, const double *sum)
         self->squares = sum[stride];
         return;
     }
-    for (int64_t j = first; j < first + EM_GLM_CHAINS && j < model->dim; j++)
+    for (int64_t j = first; j < first + EM_GLM_CHAINS && j < self->base.design->n_column; j++)
         memcpy(self->gram + j * stride, sum + (j - first) * stride, (size_t)stride * sizeof *sum);
+}
+
+/* |y - X beta|^2 = y^T y - 2 beta^T (X^T y - X^T X beta / 2) for one panel of chains. */
+static void add_all_rows(const linear *self, const em_query *query)
+{
+    const int64_t n = self->base.design->n_column, own = em_stride(self->base.model.dim);
+    double shape[EM_GLM_SHAPES];
+
+    em_panel_product(query->n_chain, n, n, query->theta, query->stride, self->gram, own,
+                     self->product, own);
+    for (int64_t c = 0; c < query->n_chain; c++) {
+        const double *theta = query->theta + c * query->stride;
+        double *gradient = query->gradient + c * query->stride;
+        em_glm_shape(self->base.glm, theta, shape);
+        const double precision = 1 / (shape[SIGMA] * shape[SIGMA]);
+        double sum = -self->squares / 2;
+        for (int64_t j = 0; j < n; j++) {
+            double fitted = self->product[c * own + j];
+            sum += theta[j] * (self->moment[j] - fitted / 2);
+            gradient[j] += (self->moment[j] - fitted) * precision;
+        }
+        query->log_density[c] += sum * precision;
+        if (self->base.n_unknown > 0) {
+            query->log_density[c] -= self->n * log(shape[SIGMA]);
+            gradient[n] -= 2 * sum * precision + self->n;
+        }
+    }
+}
+
+/* The minibatch of one chain, of normal noise with sigma 1; what the last eight rows lack is made
+ * up by the row of zeros. */
+static void add_listed(const linear *self, const em_rows *rows, const double *beta,
+                       double *log_density, double *gradient)
+{
+    const em_design *design = self->base.design;
+    const int64_t n = design->n_column, stride = design->row_stride;
+    const int64_t whole = rows->count / EM_LANES * EM_LANES;
+    double *w = self->weights, *sum = self->sum;
+    int64_t last[EM_LANES];
+
+    for (int64_t i = 0; i < EM_LANES; i++)
+        last[i] = whole + i < rows->count ? rows->index[whole + i] : design->n_row;
+    for (int64_t j = 0; j < n; j++)
+        w[j] = -beta[j];
+    w[n] = 1;
+    memset(sum, 0, (size_t)stride * sizeof *sum);
+    em_rows_gram(whole, rows->index, design->row, stride, w, sum);
+    em_rows_gram(EM_LANES, last, design->row, stride, w, sum);
+    for (int64_t j = 0; j <= n; j++)
+        *log_density -= w[j] * sum[j] / 2;
+    for (int64_t j = 0; j < n; j++)
+        gradient[j] += sum[j];
+}
+
+static em_status add_likelihood(em_model *model, const em_query *query)
+{
+    const linear *self = (const linear *)model;
+
+    if (query->rows.index && self->weights)
+        for (int64_t c = 0; c < query->n_chain; c++)
+            add_listed(self, &query->rows, query->theta + c * query->stride, query->log_density + c,
+                       query->gradient + c * query->stride);
+    else if (!query->rows.all)
+        return em_regression_add_likelihood(model, query);
+    else
+        for (int64_t c = 0; c < query->n_chain; c += EM_GLM_CHAINS) {
+            const em_query panel = em_query_panel(query, c, EM_GLM_CHAINS);
+            add_all_rows(self, &panel);
+        }
+    return EM_OK;
+}
+
+/* Of all rows the weighted X^T X, where that is kept. */
+static em_status add_metric(em_model *model, bool prior, const em_rows *rows, const double *theta,
+                            double *metric, double *derivative)
+{
+    const linear *self = (const linear *)model;
+    const int64_t n = self->base.design->n_column, dim = model->dim, stride = em_stride(dim);
+    double shape[EM_GLM_SHAPES];
+
+    if (!rows || !rows->all)
+        return em_regression_add_metric(model, prior, rows, theta, metric, derivative);
+    em_glm_shape(self->base.glm, theta, shape);
+    const em_information information = normal_information(0, shape);
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t l = 0; l <= j; l++) {
+            metric[j * dim + l] += information.eta * self->gram[j * stride + l];
+            if (derivative && dim > n)
+                derivative[(n * dim + j) * dim + l] +=
+                    information.by_shape * self->gram[j * stride + l];
+        }
+    if (dim > n)
+        metric[n * dim + n] += self->n * information.shape;
+    return em_regression_add_metric(model, prior, NULL, theta, metric, derivative);
+}
+
+/* ---------------------------------------------------------------- set up */
+
+static double gamma_prior(double rate, double x, double *slope)
+{
+    *slope = 1 - rate * x;
+    return log(x) - rate * x;
+}
+
+static em_regression_plan plan_of(const linear_options *options)
+{
+    const em_shape sigma = {"sigma", isnan(options->sigma) ? NAN : 1, em_half_student_t_prior,
+                            em_half_student_t_curvature, options->sigma_scale};
+    const em_shape nu = {"nu", options->nu, gamma_prior, NULL, 0.1};
+    const bool is_normal = options->noise == NOISE_NORMAL;
+
+    return (em_regression_plan){.family = is_normal ? &normal_family : &student_t_family,
+                                .unit = isnan(options->sigma) ? 1 : options->sigma,
+                                .n_shape = is_normal ? 1 : 2,
+                                .shape = {[SIGMA] = sigma, [NU] = nu}};
 }
 
 static em_status load(linear *self, const linear_options *options, const em_model_context *context)
 {
+    const em_table_options *data = &options->regression.table;
+    const em_regression_plan plan = plan_of(options);
     em_table *table = NULL;
-    em_status status = em_table_read(&options->table, &table);
+    em_status status = em_table_read(data, &table);
 
     if (!status)
-        status = em_table_take_response(table, &options->table);
+        status = em_table_take_response(table, data);
     if (!status)
-        status = em_design_create(table, &options->table, context->shard, context->n_shard,
-                                  &self->design);
-    if (!status)
-        em_design_scale(self->design, 1 / options->sigma);
-    if (!status && context->minibatches)
-        status = em_design_store_rows(self->design);
+        status = em_regression_create(&self->base, table, &options->regression, context, &plan);
     em_table_destroy(&table);
     return status;
 }
 
 /* X^T X is worth its space where it has fewer numbers than X and all rows are asked for again and
  * again; minibatches and sparse rows do without. */
-static em_status prepare(linear *self, bool minibatches)
+static em_status keep_sums(linear *self)
 {
-    const int64_t dim = self->design->n_column, stride = em_stride(dim);
-    const bool keeps = !minibatches && !self->design->sparse && dim <= self->design->rows.total;
-    em_status status = em_glm_create(self->design, &self->glm);
+    const int64_t n = self->base.design->n_column, stride = em_stride(self->base.model.dim);
+    em_status status = em_allocate(n * stride, sizeof *self->gram, &self->gram);
 
-    if (!status && keeps)
-        status = em_allocate(dim * stride, sizeof *self->gram, &self->gram);
-    if (!status && keeps)
+    self->n = (double)self->base.design->rows.total;
+    if (!status)
         status = em_allocate(stride, sizeof *self->moment, &self->moment);
-    if (!status && keeps)
+    if (!status)
         status = em_allocate_doubles(EM_GLM_CHAINS * stride, &self->product);
-    if (!status)
-        status = em_allocate(em_stride(dim + 1), sizeof(double), &self->weights);
-    if (!status)
-        status = em_allocate(em_stride(dim + 1), sizeof(double), &self->sum);
+    self->base.model.n_piece = 1 + (n + EM_GLM_CHAINS - 1) / EM_GLM_CHAINS;
+    self->base.model.piece_size = EM_GLM_CHAINS * em_stride(self->base.model.dim + 1);
     return status;
+}
+
+static em_status prepare(linear *self, const linear_options *options, bool minibatches)
+{
+    const em_design *design = self->base.design;
+    const int64_t n = design->n_column;
+    em_status status = EM_OK;
+
+    if (options->noise != NOISE_NORMAL || design->sparse)
+        return EM_OK;
+    if (!minibatches && n <= design->rows.total)
+        return keep_sums(self);
+    if (!minibatches || self->base.n_unknown > 0)
+        return EM_OK;
+    status = em_allocate(em_stride(n + 1), sizeof(double), &self->weights);
+    return status ? status : em_allocate(em_stride(n + 1), sizeof(double), &self->sum);
 }
 
 static void destroy(em_model *model)
 {
     linear *self = (linear *)model;
 
-    em_glm_destroy(&self->glm);
-    em_design_destroy(&self->design);
+    em_regression_release(&self->base);
     em_release(&self->gram);
     em_release(&self->moment);
     em_release(&self->product);
@@ -158,118 +419,37 @@ static em_status create(const void *untyped, const em_model_context *context, em
 {
     const linear_options *options = untyped;
     linear *self;
-    em_status status = em_allocate(1, sizeof *self, &self);
+    em_status status;
 
+    if (options->noise == NOISE_NORMAL && !isnan(options->nu))
+        return em_fail(EM_ECONFIG, "model.nu: found %g for normal noise, expected noise: student_t",
+                       options->nu);
+    status = em_allocate(1, sizeof *self, &self);
     if (status)
         return status;
     status = load(self, options, context);
     if (!status)
-        status = prepare(self, context->minibatches);
+        status = prepare(self, options, context->minibatches);
     if (status) {
-        destroy(&self->model);
+        destroy(&self->base.model);
         return status;
     }
-    self->prior_variance = options->prior_scale;
-    self->variable = em_glm_variable(self->design);
-    self->model = (em_model){.ops = &em_model_linear,
-                             .dim = self->design->n_column,
-                             .rows = self->design->rows,
-                             .n_variable = 1,
-                             .variable = &self->variable,
-                             .data_hash = self->design->hash};
-    if (self->gram) {
-        self->model.n_piece = 1 + (self->model.dim + EM_GLM_CHAINS - 1) / EM_GLM_CHAINS;
-        self->model.piece_size = EM_GLM_CHAINS * em_stride(self->model.dim + 1);
-    }
-    *out = &self->model;
-    return EM_OK;
-}
-
-static em_status add_prior(em_model *model, const em_query *query)
-{
-    em_glm_add_prior(model->dim, ((const linear *)model)->prior_variance, query);
-    return EM_OK;
-}
-
-/* -|y - X beta|^2 / 2 = -y^T y / 2 + beta^T (X^T y - X^T X beta / 2) for one panel of chains. */
-static void add_all_rows(const linear *self, const em_query *query)
-{
-    const int64_t dim = self->model.dim, own = em_stride(dim);
-
-    em_panel_product(query->n_chain, dim, dim, query->theta, query->stride, self->gram, own,
-                     self->product, own);
-    for (int64_t c = 0; c < query->n_chain; c++) {
-        const double *theta = query->theta + c * query->stride;
-        double *gradient = query->gradient + c * query->stride;
-        double sum = -self->squares / 2;
-        for (int64_t j = 0; j < dim; j++) {
-            double fitted = self->product[c * own + j];
-            sum += theta[j] * (self->moment[j] - fitted / 2);
-            gradient[j] += self->moment[j] - fitted;
-        }
-        query->log_density[c] += sum;
-    }
-}
-
-/* The minibatch of one chain; what the last eight rows lack is made up by the row of zeros. */
-static void add_listed(const linear *self, const em_rows *rows, const double *beta,
-                       double *log_density, double *gradient)
-{
-    const int64_t dim = self->model.dim, stride = self->design->row_stride;
-    const int64_t whole = rows->count / EM_LANES * EM_LANES;
-    const double *x = self->design->row;
-    double *w = self->weights, *sum = self->sum;
-    int64_t last[EM_LANES];
-
-    for (int64_t i = 0; i < EM_LANES; i++)
-        last[i] = whole + i < rows->count ? rows->index[whole + i] : self->design->n_row;
-    for (int64_t j = 0; j < dim; j++)
-        w[j] = -beta[j];
-    w[dim] = 1;
-    memset(sum, 0, (size_t)stride * sizeof *sum);
-    em_rows_gram(whole, rows->index, x, stride, w, sum);
-    em_rows_gram(EM_LANES, last, x, stride, w, sum);
-    for (int64_t j = 0; j <= dim; j++)
-        *log_density -= w[j] * sum[j] / 2;
-    for (int64_t j = 0; j < dim; j++)
-        gradient[j] += sum[j];
-}
-
-static em_status add_likelihood(em_model *model, const em_query *query)
-{
-    const linear *self = (const linear *)model;
-
-    if (query->rows.index && !self->design->sparse)
-        for (int64_t c = 0; c < query->n_chain; c++)
-            add_listed(self, &query->rows, query->theta + c * query->stride, query->log_density + c,
-                       query->gradient + c * query->stride);
-    else if (!query->rows.all)
-        em_glm_add(self->glm, normal, query);
-    else
-        for (int64_t c = 0; c < query->n_chain; c += EM_GLM_CHAINS) {
-            const em_query panel = em_query_panel(query, c, EM_GLM_CHAINS);
-            add_all_rows(self, &panel);
-        }
-    return EM_OK;
-}
-
-static em_status report(em_model *model, const em_draw *draw, const double *theta, double *out)
-{
-    (void)draw;
-    memcpy(out, theta, (size_t)model->dim * sizeof *out);
+    *out = &self->base.model;
     return EM_OK;
 }
 
 const em_model_ops em_model_linear = {
     .name = "linear",
-    .doc = "Bayesian linear regression with known noise, normal prior on all coefficients",
-    .source = "Gelman et al., Bayesian Data Analysis, section 14.2",
+    .doc =
+        "Bayesian linear regression, normal or Student-t noise, normal prior on all coefficients",
+    .source = "Gelman et al., Bayesian Data Analysis, sections 14.2 and 17.5",
     .options_size = sizeof(linear_options),
     .fields = fields,
     .create = create,
     .destroy = destroy,
-    .add_prior = add_prior,
-    .report = report,
+    .add_prior = em_regression_add_prior,
+    .report = em_regression_report,
     .add_likelihood = add_likelihood,
     .add_summary = add_summary,
-    .take_summary = take_summary};
+    .take_summary = take_summary,
+    .add_metric = add_metric};

@@ -169,8 +169,10 @@ static em_status add_group(em_output *output, const char *name, int64_t n_series
 {
     em_status status;
 
-    for (int64_t i = 0; i < n_series; i++)
+    for (int64_t i = 0; i < n_series; i++) {
         out->width += variable_size(&series[i]);
+        out->dealt |= series[i].dealt;
+    }
     status = em_agree(em_allocate(output->n_local_chain * output->plan.flush_every * out->width,
                                   sizeof(double), &out->buffer));
     return status ? status
@@ -421,6 +423,9 @@ em_status em_output_flush(em_output *output)
         if (from->group < 0)
             continue;
         close_ranks(output, from);
+        if (from->dealt)
+            em_grid_sum_shards(output->grid, output->n_local_chain * output->count * from->width,
+                               from->buffer);
         status = em_writer_put_draws(output->writer, from->group, output->first, output->count,
                                      from->buffer);
     }

@@ -9,6 +9,7 @@
 typedef struct em_draw_group {
     int group; /* of the writer; -1: not stored */
     int64_t width;
+    bool dealt;     /* each shard has the numbers of its own observations */
     double *buffer; /* [n_local_chain][flush_every][width] */
 } em_draw_group;
 

@@ -86,9 +86,19 @@ static const model_case cases[] = {
     {"double_well", {{NULL, NULL}}, 2},
     {"double_well_tilted", {{NULL, NULL}}, 2},
     {"banana", {{NULL, NULL}}, 2},
+    {"linear", {{"data", csv}, {"sigma", "unknown"}}, 1},
+    {"linear", {{"data", libsvm}, {"sigma", "unknown"}, {"sigma_scale", "0.3"}}, 1},
+    {"linear", {{"data", csv}, {"noise", "student_t"}}, 1},
+    {"linear", {{"data", csv}, {"noise", "student_t"}, {"sigma", "unknown"}}, 1},
+    {"linear", {{"data", libsvm}, {"noise", "student_t"}, {"sigma", "unknown"}, {"nu", "3"}}, 1},
+    {"poisson", {{"data", csv}}, 1},
+    {"poisson", {{"data", libsvm}}, 1},
+    {"negative_binomial", {{"data", csv}}, 1},
+    {"negative_binomial", {{"data", libsvm}}, 1},
+    {"negative_binomial", {{"data", csv}, {"phi", "1.5"}}, 1},
 };
 
-enum { N_CASE = sizeof cases / sizeof *cases };
+enum { N_CASE = sizeof cases / sizeof *cases, WITH_UNKNOWN_SIGMA = 14 };
 
 static setup make(const model_case *m, int64_t shard, int64_t n_shard)
 {
@@ -306,8 +316,10 @@ END_TEST
 /* With X^T X and X^T y as with the rows themselves; not where there are more columns than rows. */
 START_TEST(test_linear_by_sums)
 {
-    static const em_model_context whole = {1, 0, 1, false};
-    setup rows = make(&cases[5], 0, 1), sums = make(&cases[5], 0, 1);
+    static const int with_normal_noise[] = {5, WITH_UNKNOWN_SIGMA};
+    const model_case *m = &cases[with_normal_noise[_i]];
+    const em_model_context whole = {1, 0, 1, false, find_model("linear")};
+    setup rows = make(m, 0, 1), sums = make(m, 0, 1);
     panel a = random_panel(9, rows.model->dim, em_stride(rows.model->dim), 1), b = a;
 
     sums.ops->destroy(sums.model);
@@ -786,7 +798,7 @@ static Suite *models_suite(void)
     tcase_add_loop_test(every, test_chains_are_independent, 0, N_CASE);
     tcase_add_loop_test(every, test_shards_add_up, 0, N_CASE);
     tcase_add_loop_test(every, test_parts_add_up, 0, N_CASE);
-    tcase_add_test(every, test_linear_by_sums);
+    tcase_add_loop_test(every, test_linear_by_sums, 0, 2);
     tcase_add_loop_test(every, test_minibatches_add_up, 0, N_CASE);
     tcase_add_loop_test(every, test_adds_without_allocating, 0, N_CASE);
     tcase_add_loop_test(every, test_variables, 0, N_CASE);

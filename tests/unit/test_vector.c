@@ -67,6 +67,67 @@ START_TEST(exp_is_accurate)
 }
 END_TEST
 
+START_TEST(log1p_is_accurate)
+{
+    const em_simd *simd = em_simds[_i];
+
+    if (!em_simd_runs(simd))
+        return;
+    fill();
+    for (int i = 0; i < N; i++)
+        a[i] = fabs(a[i]) < 1e300 ? fabs(a[i]) : 0;
+    simd->log1p(N, a, softplus);
+    for (int i = 0; i < N; i++)
+        near(softplus[i], log1pl(a[i]), 3, a[i]);
+}
+END_TEST
+
+/* For counts y a sum over k < y of log(1 + k / phi), whose slope is that of -k / (phi + k). */
+START_TEST(log_rising_is_accurate)
+{
+    enum { MOST = 2000 };
+    const em_simd *simd = em_simds[_i];
+
+    if (!em_simd_runs(simd))
+        return;
+    for (double phi = 1e-8; phi < 1e20; phi *= 3.7) {
+        long double value = 0, slope = 0;
+        for (int y = 0; y < MOST; y++)
+            a[y] = y;
+        simd->log_rising(MOST, a, phi, softplus, sigmoid);
+        for (int y = 0; y < MOST; y++) {
+            const long double bound = 2e-15L * (2 + y + fabsl(value));
+            ck_assert_msg(fabsl(softplus[y] - value) < bound, "%d %g: %.17g, expected %.17Lg", y,
+                          phi, softplus[y], value);
+            ck_assert_msg(fabsl(sigmoid[y] - slope) < bound, "%d %g: slope %.17g, expected %.17Lg",
+                          y, phi, sigmoid[y], slope);
+            value += log1pl(y / (long double)phi);
+            slope -= y / ((long double)phi + y);
+        }
+    }
+}
+END_TEST
+
+/* Halves, as Student's t has them: log(Gamma(phi + 1/2) / Gamma(phi)) - log(phi) / 2. */
+START_TEST(log_rising_of_a_half)
+{
+    for (double phi = 1e-3; phi < 1e3; phi *= 2.3) {
+        const double h = 1e-5 * phi;
+        double up[8] __attribute__((aligned(64))), down[8] __attribute__((aligned(64)));
+        for (int i = 0; i < 8; i++)
+            a[i] = 0.5;
+        em_log_rising(8, a, phi, softplus, sigmoid);
+        ck_assert_double_eq_tol(softplus[3],
+                                (double)(lgammal(phi + 0.5L) - lgammal(phi) - logl(phi) / 2),
+                                3e-15 * (1 + fabs(softplus[3])));
+        em_log_rising(8, a, phi + h, up, down);
+        const double above = up[0];
+        em_log_rising(8, a, phi - h, up, down);
+        ck_assert_double_eq_tol(sigmoid[0], phi * (above - up[0]) / (2 * h), 1e-9);
+    }
+}
+END_TEST
+
 START_TEST(nan_stays_in_its_place)
 {
     for (int k = 0; em_simds[k]; k++)
@@ -79,6 +140,14 @@ START_TEST(nan_stays_in_its_place)
             em_simds[k]->exp(16, a, softplus);
             for (int i = 0; i < 16; i++)
                 ck_assert(isnan(softplus[i]) == (i == at));
+            for (int i = 0; i < 16; i++)
+                a[i] = i == at ? NAN : i;
+            em_simds[k]->log1p(16, a, softplus);
+            for (int i = 0; i < 16; i++)
+                ck_assert(isnan(softplus[i]) == (i == at));
+            em_simds[k]->log_rising(16, a, 3, softplus, sigmoid);
+            for (int i = 0; i < 16; i++)
+                ck_assert(isnan(softplus[i]) == (i == at) && isnan(sigmoid[i]) == (i == at));
         }
 }
 END_TEST
@@ -117,6 +186,9 @@ int main(void)
         n_simd++;
     tcase_add_loop_test(all, logistic_is_accurate, 0, n_simd);
     tcase_add_loop_test(all, exp_is_accurate, 0, n_simd);
+    tcase_add_loop_test(all, log1p_is_accurate, 0, n_simd);
+    tcase_add_loop_test(all, log_rising_is_accurate, 0, n_simd);
+    tcase_add_test(all, log_rising_of_a_half);
     tcase_add_test(all, nan_stays_in_its_place);
     tcase_add_test(all, elements_are_independent);
     suite_add_tcase(suite, all);

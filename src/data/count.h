@@ -1,0 +1,14 @@
+/* Tables whose response is a count. */
+#ifndef EM_DATA_COUNT_H
+#define EM_DATA_COUNT_H
+
+#include "data/table.h"
+
+/* Counts from here on are no longer told apart by a double. */
+#define EM_MOST_COUNT 0x1p53
+
+/* Checks that the response is a count everywhere, and the exposure, where there is one, positive.
+ * Local. Errors: EM_EDATA, naming the first line where it is not. */
+em_status em_table_check_counts(const em_table *table);
+
+#endif

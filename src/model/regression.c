@@ -1,0 +1,334 @@
+#include "model/regression.h"
+
+#include "base/memory.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------- set up */
+
+static void add_variable(em_regression *self, em_variable variable)
+{
+    self->variable[self->model.n_variable++] = variable;
+}
+
+/* Of each observation of all shards. */
+static em_variable per_observation(const em_regression *self, em_storage storage,
+                                   em_report_group group)
+{
+    return (em_variable){.name = "y",
+                         .storage = storage,
+                         .group = group,
+                         .dealt = true,
+                         .n_axes = 1,
+                         .shape = {self->design->rows.total},
+                         .axis = {"observation"}};
+}
+
+static void add_variables(em_regression *self)
+{
+    const em_design *design = self->design;
+
+    add_variable(self, (em_variable){.name = "beta",
+                                     .n_axes = 1,
+                                     .shape = {design->n_column},
+                                     .axis = {"coefficient"},
+                                     .label = {(const char *const *)design->name}});
+    for (int k = 0; k < self->n_shape; k++)
+        if (isnan(self->shape[k].value))
+            add_variable(self, (em_variable){.name = self->shape[k].name});
+    if (self->constant)
+        add_variable(self, per_observation(self, EM_STORE_REAL, EM_LOG_LIKELIHOOD));
+    if (self->predicts)
+        add_variable(self, per_observation(self, self->family->storage, EM_POSTERIOR_PREDICTIVE));
+}
+
+static em_status prepare_reports(em_regression *self, const em_regression_options *options,
+                                 const double *shape)
+{
+    const em_design *design = self->design;
+    em_status status = EM_OK;
+
+    self->predicts = options->posterior_predictive;
+    if (options->log_likelihood || self->predicts) {
+        status = em_allocate_doubles(design->n_row, &self->eta);
+        if (!status)
+            status = em_allocate_doubles(design->n_row, &self->density);
+    }
+    if (!status && options->log_likelihood)
+        status = em_allocate_doubles(design->n_row, &self->constant);
+    for (int64_t i = 0; !status && self->constant && i < design->n_row; i++)
+        self->constant[i] = self->family->constant(design->response[i], shape) - log(self->unit);
+    return status;
+}
+
+static em_status prepare_design(em_regression *self, const em_table *table,
+                                const em_regression_options *options,
+                                const em_model_context *context)
+{
+    em_status status =
+        em_design_create(table, &options->table, context->shard, context->n_shard, &self->design);
+
+    if (!status && self->unit != 1)
+        em_design_scale(self->design, 1 / self->unit);
+    if (!status && context->minibatches)
+        status = em_design_store_rows(self->design);
+    return status ? status : em_allocate_doubles(self->design->n_column, &self->row);
+}
+
+em_status em_regression_create(em_regression *self, const em_table *table,
+                               const em_regression_options *options,
+                               const em_model_context *context, const em_regression_plan *plan)
+{
+    double shape[EM_GLM_SHAPES];
+    em_status status;
+
+    self->family = plan->family;
+    self->unit = plan->unit;
+    self->n_shape = plan->n_shape;
+    self->prior_variance = options->prior_scale;
+    for (int k = 0; k < plan->n_shape; k++) {
+        self->shape[k] = plan->shape[k];
+        shape[k] = plan->shape[k].value;
+        self->n_unknown += isnan(shape[k]);
+    }
+    status = prepare_design(self, table, options, context);
+    if (!status)
+        status = em_glm_create(self->design, self->n_shape, shape, &self->glm);
+    if (!status)
+        status = prepare_reports(self, options, shape);
+    if (status)
+        return status;
+    self->model = (em_model){.ops = context->ops,
+                             .dim = self->design->n_column + self->n_unknown,
+                             .rows = self->design->rows,
+                             .variable = self->variable,
+                             .data_hash = self->design->hash};
+    add_variables(self);
+    return EM_OK;
+}
+
+void em_regression_release(em_regression *self)
+{
+    em_glm_destroy(&self->glm);
+    em_design_destroy(&self->design);
+    em_release(&self->row);
+    em_release(&self->eta);
+    em_release(&self->density);
+    em_release(&self->constant);
+}
+
+void em_regression_destroy(em_model *model)
+{
+    em_regression *self = (em_regression *)model;
+
+    em_regression_release(self);
+    em_release(&self);
+}
+
+/* ---------------------------------------------------------------- the posterior */
+
+double em_half_student_t_prior(double scale, double x, double *slope)
+{
+    const double q = x / scale * (x / scale) / 3;
+
+    *slope = -4 / (1 + 1 / q); /* -4 q / (1 + q), without inf / inf */
+    return -2 * log1p(q);
+}
+
+void em_half_student_t_curvature(double scale, double x, double curvature[2])
+{
+    const double q = x / scale * (x / scale) / 3, part = q / (1 + q), rest = 1 / (1 + q);
+
+    curvature[0] = 8 * part * rest;
+    curvature[1] = 16 * part * rest * (rest - part);
+}
+
+/* A chain's coefficients, then its unknown shape parameters: the log of each has the prior times
+ * its value. */
+static double add_prior_of_chain(const em_regression *self, const double *theta, double *gradient)
+{
+    const int64_t n = self->design->n_column;
+    double sum = 0;
+    int64_t at = n;
+
+    for (int64_t j = 0; j < n; j++) {
+        sum -= theta[j] * theta[j] / (2 * self->prior_variance);
+        gradient[j] -= theta[j] / self->prior_variance;
+    }
+    for (int k = 0; k < self->n_shape; k++) {
+        const em_shape *shape = &self->shape[k];
+        double slope;
+        if (!isnan(shape->value))
+            continue;
+        sum += shape->log_prior(shape->scale, exp(theta[at]), &slope) + theta[at];
+        gradient[at++] += slope + 1;
+    }
+    return sum;
+}
+
+em_status em_regression_add_prior(em_model *model, const em_query *query)
+{
+    for (int64_t c = 0; c < query->n_chain; c++)
+        query->log_density[c] +=
+            add_prior_of_chain((const em_regression *)model, query->theta + c * query->stride,
+                               query->gradient + c * query->stride);
+    return EM_OK;
+}
+
+em_status em_regression_add_likelihood(em_model *model, const em_query *query)
+{
+    const em_regression *self = (const em_regression *)model;
+
+    em_glm_add(self->glm, self->family->link, query);
+    return EM_OK;
+}
+
+/* ---------------------------------------------------------------- the metric */
+
+static void copy_row(const em_design *x, int64_t i, double *row)
+{
+    if (x->sparse) {
+        memset(row, 0, (size_t)x->n_column * sizeof *row);
+        for (int64_t k = x->start[i]; k < x->start[i + 1]; k++)
+            row[x->column[k]] = x->value[k];
+        return;
+    }
+    const double *tile = x->dense.tile + i / EM_TILE_ROWS * x->n_column * EM_TILE_ROWS;
+    for (int64_t j = 0; j < x->n_column; j++)
+        row[j] = tile[j * EM_TILE_ROWS + i % EM_TILE_ROWS];
+}
+
+/* The lower triangle of a matrix [][dim] += weight x x^T, x [n]. */
+static void add_square(int64_t n, int64_t dim, double weight, const double *x, double *matrix)
+{
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t l = 0; l <= j; l++)
+            matrix[j * dim + l] += weight * x[j] * x[l];
+}
+
+/* X^T Lambda X, Lambda the information of each observation (Girolami & Calderhead 2011, section 7),
+ * and below it the shape parameter's. */
+static void add_metric_of_row(const em_regression *self, int64_t i, const double *theta,
+                              const double *shape, double *metric, double *derivative)
+{
+    const int64_t n = self->design->n_column, dim = self->model.dim;
+    double *x = self->row, eta = self->design->offset ? self->design->offset[i] : 0;
+
+    copy_row(self->design, i, x);
+    for (int64_t j = 0; j < n; j++)
+        eta += x[j] * theta[j];
+    const em_information information = self->family->information(eta, shape);
+    add_square(n, dim, information.eta, x, metric);
+    for (int64_t k = 0; derivative && k < n; k++)
+        add_square(n, dim, information.by_eta * x[k], x, derivative + k * dim * dim);
+    if (self->n_unknown > 0) {
+        metric[n * dim + n] += information.shape;
+        if (derivative)
+            add_square(n, dim, information.by_shape, x, derivative + n * dim * dim);
+    }
+}
+
+/* The unknown shape parameter, or NULL; known: whether the metric is. */
+static const em_shape *unknown_shape(const em_regression *self, bool *known)
+{
+    const em_shape *unknown = NULL;
+
+    for (int k = 0; k < self->n_shape; k++)
+        if (isnan(self->shape[k].value))
+            unknown = &self->shape[k];
+    *known = self->family->information && self->n_unknown <= 1 && (!unknown || unknown->curvature);
+    return unknown;
+}
+
+static void add_metric_of_prior(const em_regression *self, const em_shape *unknown,
+                                const double *theta, double *metric, double *derivative)
+{
+    const int64_t n = self->design->n_column, dim = self->model.dim, corner = n * dim + n;
+    double curvature[2];
+
+    for (int64_t j = 0; j < n; j++)
+        metric[j * dim + j] += 1 / self->prior_variance;
+    if (!unknown)
+        return;
+    unknown->curvature(unknown->scale, exp(theta[n]), curvature);
+    metric[corner] += curvature[0];
+    if (derivative)
+        derivative[n * dim * dim + corner] += curvature[1];
+}
+
+em_status em_regression_add_metric(em_model *model, bool prior, const em_rows *rows,
+                                   const double *theta, double *metric, double *derivative)
+{
+    const em_regression *self = (const em_regression *)model;
+    double shape[EM_GLM_SHAPES];
+    bool known;
+    const em_shape *unknown = unknown_shape(self, &known);
+
+    if (!known)
+        return em_fail(EM_ECONFIG,
+                       "model %s has no metric, which Riemannian samplers need, with unknown "
+                       "parameters of its distribution",
+                       model->ops->name);
+    em_glm_shape(self->glm, theta, shape);
+    for (int64_t i = rows ? rows->first : 0; rows && i < rows->first + rows->count; i++)
+        add_metric_of_row(self, i, theta, shape, metric, derivative);
+    if (prior)
+        add_metric_of_prior(self, unknown, theta, metric, derivative);
+    return EM_OK;
+}
+
+/* ---------------------------------------------------------------- reports */
+
+/* Nothing of any observation yet; returns where those of this shard are. */
+static double *clear(const em_regression *self, double *out)
+{
+    for (int64_t i = 0; i < self->design->rows.total; i++)
+        out[i] = -0.0;
+    return out + self->design->rows.first;
+}
+
+static void report_log_likelihood(const em_regression *self, double *out)
+{
+    double *own = clear(self, out);
+
+    for (int64_t i = 0; i < self->design->n_row; i++)
+        own[i] = self->density[i] + self->constant[i];
+}
+
+static em_status report_predictive(const em_regression *self, const em_draw *draw,
+                                   const double *shape, double *out)
+{
+    double *own = clear(self, out);
+    em_status status = EM_OK;
+
+    for (int64_t i = 0; i < self->design->n_row; i++) {
+        em_variate v = {draw, (uint64_t)(self->design->rows.first + i) * EM_VARIATES};
+        const em_status failed = self->family->draw(&v, self->eta[i], shape, &own[i]);
+        own[i] = failed ? NAN : own[i] * self->unit;
+        status = failed ? failed : status;
+    }
+    return status;
+}
+
+em_status em_regression_report(em_model *model, const em_draw *draw, const double *theta,
+                               double *out)
+{
+    const em_regression *self = (const em_regression *)model;
+    const int64_t n = self->design->n_column, total = self->design->rows.total;
+    double shape[EM_GLM_SHAPES];
+
+    memcpy(out, theta, (size_t)n * sizeof *out);
+    for (int64_t k = n; k < model->dim; k++)
+        out[k] = exp(theta[k]);
+    if (!self->eta)
+        return EM_OK;
+    out += model->dim;
+    em_glm_shape(self->glm, theta, shape);
+    em_glm_each(self->glm, self->family->link, theta, self->eta, self->density);
+    if (self->constant) {
+        report_log_likelihood(self, out);
+        out += total;
+    }
+    return self->predicts ? report_predictive(self, draw, shape, out) : EM_OK;
+}
