@@ -106,7 +106,7 @@ static inline em_status try_setup(const char *name, const setting *settings, int
     em_status status;
 
     s->ops = find_model(name);
-    const em_model_context context = {1, shard, n_shard, true, s->ops};
+    const em_model_context context = {1, shard, n_shard, true, s->ops, 0, 1};
     s->model = NULL;
     s->options = calloc(1, s->ops->options_size + 1);
     status = set_options(s->ops, settings, s->options);

@@ -11,6 +11,7 @@
 
 #include "emass/field.h"
 #include "emass/status.h"
+#include "emass/visitor.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -51,14 +52,19 @@ typedef struct em_datum {
 } em_datum;
 
 /* What random numbers are for; two of them never share a number. */
-typedef enum em_draw_purpose { EM_DRAW_REPORT, EM_DRAW_EVALUATION } em_draw_purpose;
+typedef enum em_draw_purpose {
+    EM_DRAW_REPORT,
+    EM_DRAW_EVALUATION,
+    EM_DRAW_UPDATE,
+    EM_DRAW_START
+} em_draw_purpose;
 
 /* What a model's random numbers are counted by (emass/random.h). */
 typedef struct em_draw {
     uint64_t seed;     /* of the run */
     int64_t chain;     /* from 0 */
     int64_t iteration; /* of a report: from 0, those of warmup are counted too; else the number of
-                          the evaluation */
+                          the evaluation, of the update, or of the try where to start */
     em_draw_purpose purpose;
 } em_draw;
 
@@ -128,12 +134,41 @@ static inline em_draw em_query_draw(const em_query *query, int64_t c)
                      EM_DRAW_EVALUATION};
 }
 
+/* Sums over the shards of the data, for what a model does on all of them at the same time. */
+typedef struct em_shards {
+    void *context;
+    /*
+     * x[n] become their sums over all shards. `own`: how this rank has fared since the last sum; an
+     * error goes into the next one, as no rank may leave before the others do: when one has failed
+     * all of them get its error, and x is of no meaning. Collective over the ranks of a group.
+     */
+    em_status (*sum)(void *context, em_status own, int64_t n, int64_t *x);
+} em_shards;
+
+/* What a model with a transition of its own is asked for a panel of chains: to move them. */
+typedef struct em_update {
+    int64_t n_chain, stride;
+    const int64_t *chain; /* [n_chain] their numbers in the run, in any order */
+    double *theta;        /* [n_chain][stride] replaced */
+    double *log_density;  /* [n_chain] what is to be reported as lp; left alone: as it was */
+    uint64_t seed;
+    int64_t number; /* of the update, from 0: it counts the random numbers (em_update_draw) */
+    const em_shards *shards;
+} em_update;
+
+/* The random numbers of chain c of the panel. */
+static inline em_draw em_update_draw(const em_update *update, int64_t c)
+{
+    return (em_draw){update->seed, update->chain[c], update->number, EM_DRAW_UPDATE};
+}
+
 /* What a model is created from, besides its options. Rows of the data are dealt to shards. */
 typedef struct em_model_context {
     uint64_t seed;                  /* of the run; for models that generate their data */
     int64_t shard, n_shard;         /* this rank holds shard `shard` of `n_shard` */
     bool minibatches;               /* likelihoods of listed observations will be asked for */
     const struct em_model_ops *ops; /* the table that the model is made from */
+    int64_t first_chain, n_chain;   /* numbers of the chains of this rank */
 } em_model_context;
 
 /* Evaluations that a model could not do, for a position where the density is not defined: how many,
@@ -146,7 +181,9 @@ typedef struct em_rejections {
 /* A created model. The implementation derives its own struct with this as the first member. */
 typedef struct em_model {
     const struct em_model_ops *ops;
-    int64_t dim;                           /* number of unconstrained parameters */
+    int64_t dim;    /* number of unconstrained parameters */
+    bool estimates; /* its density is an estimate, from random numbers (em_query_draw): not for
+                       kernels that need an exact one */
     const char *const *unconstrained_name; /* [dim], owned by the model; NULL: 0, 1, ... */
     em_share rows;               /* the observations; total 0: there are none, nor a likelihood */
     int64_t n_piece, piece_size; /* of the summary; 0: none */
@@ -172,7 +209,8 @@ typedef struct em_model_ops {
      * EM_ECONFIG, EM_EMEMORY, with a message naming file and line. */
     em_status (*create)(const void *options, const em_model_context *context, em_model **out);
     void (*destroy)(em_model *model);
-    /* Adds the log prior (with Jacobian). Local. */
+    /* Adds the log prior (with Jacobian). A model with an update may do without a density. Local.
+     */
     em_status (*add_prior)(em_model *model, const em_query *query);
     /*
      * Writes the variables of one draw, one after the other, each row-major. What a model draws
@@ -183,9 +221,22 @@ typedef struct em_model_ops {
      */
     em_status (*report)(em_model *model, const em_draw *draw, const double *theta, double *out);
     /* OPTIONAL */
-    /* Where chains begin, for models that are told: replaces theta [dim], a random position. Local.
-     * Errors: EM_EDATA. */
-    em_status (*place)(em_model *model, double *theta);
+    const char *sampler; /* what samples it where the config names none; NULL: hmc */
+    /* Where a chain begins, for models that are told, or have state of its own: replaces theta
+     * [dim], a random position. Local. Errors: EM_EDATA. */
+    em_status (*place)(em_model *model, const em_draw *draw, double *theta);
+    /*
+     * Shows the state that the model keeps for each chain of this rank beside theta (latent
+     * variables, warm starts) to a visitor, which saves it in a checkpoint or replaces it. It is
+     * that of the chains, not of their places: a panel says which they are. Collective.
+     */
+    em_status (*visit)(em_model *model, const em_visitor *visitor);
+    /*
+     * A transition of the model's own, which leaves its posterior invariant (a Gibbs update, of
+     * theta and of what it keeps beside it); sampler gibbs makes it. All ranks of a group make it
+     * at the same time and must agree on theta. Collective over them. Errors: EM_EMODEL.
+     */
+    em_status (*update)(em_model *model, const em_update *update);
     /* Says what a model found, for emass check: lines that begin with "# ". Local. */
     void (*describe)(const em_model *model, FILE *out);
     /* Adds the log likelihood of the rows asked for: of a model with a summary all, of others one

@@ -11,6 +11,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* How numbers are kept in memory, and as such in a file. */
+typedef enum em_number {
+    EM_NUMBER_DOUBLE,
+    EM_NUMBER_INT64,
+    EM_NUMBER_INT32,
+    EM_NUMBER_UINT16,
+    EM_NUMBER_UINT8
+} em_number;
+
 typedef struct em_visitor {
     void *context;
     bool restores; /* it replaces the numbers: what is derived from them has to be made anew */
@@ -18,6 +27,10 @@ typedef struct em_visitor {
     em_status (*chains)(void *context, const char *name, int64_t n, double *x);
     /* x[n]: the same on all ranks. Collective. */
     em_status (*shared)(void *context, const char *name, int64_t n, double *x);
+    /* x[n_local_chain][count]: of each of this rank's chains the numbers first .. first + count - 1
+     * of `total` that are dealt to the shards; kept by chain number and place. Collective. */
+    em_status (*dealt)(void *context, const char *name, em_number kind, int64_t total,
+                       int64_t first, int64_t count, void *x);
 } em_visitor;
 
 #endif

@@ -190,7 +190,8 @@ static void warn(const em_config *config)
 {
     const em_sampler_options *options = config->sampler_options;
 
-    if (em_world_rank() == 0 && options->minibatch != INT64_MIN && !config->sampler->minibatches)
+    if (em_world_rank() == 0 && options->minibatch != INT64_MIN && !config->sampler->minibatches &&
+        !config->sampler->by_model)
         fprintf(stderr,
                 "emass: warning: sampler.minibatch does not apply to %s, which uses all "
                 "observations\n",

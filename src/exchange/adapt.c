@@ -179,6 +179,7 @@ static em_status set_up(em_adapt *adapt, const em_sampler_ops *sampler, int64_t 
     const em_mass_options *options = adapt->options;
     const int64_t warmup =
         em_adapt_most_warmup(options, sampler, adapt->sampler_options, config_warmup);
+    const int64_t every = sampler->by_model ? warmup + 1 : adapt->sampler_options->adapt_every;
     em_trajectory drawn = {.kind = EM_TRAJECTORY_OPTIONS};
     em_status status;
 
@@ -194,9 +195,8 @@ static em_status set_up(em_adapt *adapt, const em_sampler_ops *sampler, int64_t 
     status = check_trajectory(adapt, sampler, &drawn);
     if (status)
         return status;
-    status = em_schedule_create(warmup, adapt->sampler_options->adapt_every, options->init_buffer,
-                                options->term_buffer, options->s_count, chains_per_pool(adapt),
-                                &adapt->schedule);
+    status = em_schedule_create(warmup, every, options->init_buffer, options->term_buffer,
+                                options->s_count, chains_per_pool(adapt), &adapt->schedule);
     if (!status)
         status = choose_structure(adapt);
     adapt->n_segment = 1;
@@ -230,7 +230,8 @@ em_status em_adapt_create(const em_mass_options *options, const em_sampler_ops *
     if (!status) {
         adapt->options = options;
         adapt->sampler_options = sampler_options;
-        adapt->estimator = em_estimators[options->estimator];
+        adapt->estimator =
+            em_estimators[sampler->by_model ? EM_ESTIMATOR_NONE : options->estimator];
         adapt->grid = grid;
         adapt->seed = seed;
         adapt->dim = dim;

@@ -23,6 +23,7 @@ typedef struct em_mass_options {
     double rule_nu, rule_d, rule_alpha, rule_s_i;
 } em_mass_options;
 
+enum { EM_ESTIMATOR_NONE }; /* its index among them */
 enum em_structure_choice { EM_STRUCTURE_AUTO, EM_STRUCTURE_DIAG, EM_STRUCTURE_DENSE };
 enum em_share_choice { EM_SHARE_ALL, EM_SHARE_NONE };
 enum em_s_count_choice { EM_S_COUNT_FIXED, EM_S_COUNT_INTERVAL };

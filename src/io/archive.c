@@ -117,11 +117,48 @@ em_status em_archive_check(const char *path)
 
 /* ---------------------------------------------------------------- arrays */
 
-/* Opens or creates a dataset of [rows][n] doubles, whose extent must be that. */
-static em_status open_array(em_archive *archive, const char *name, int64_t rows, int64_t n,
-                            hid_t *id)
+/* A rectangle of an array in the file that is this rank's; of no rows: it takes part without any.
+ */
+typedef struct slab {
+    em_number kind;
+    int64_t rows, columns; /* of the array */
+    int64_t first_row, n_row, first_column, n_column;
+    void *x; /* [n_row][n_column] */
+} slab;
+
+static int64_t bytes_of(em_number kind)
 {
-    const hsize_t wanted[2] = {(hsize_t)rows, (hsize_t)n};
+    static const int64_t bytes[] = {[EM_NUMBER_DOUBLE] = 8,
+                                    [EM_NUMBER_INT64] = 8,
+                                    [EM_NUMBER_INT32] = 4,
+                                    [EM_NUMBER_UINT16] = 2,
+                                    [EM_NUMBER_UINT8] = 1};
+
+    return bytes[kind];
+}
+
+static hid_t type_in_file(em_number kind)
+{
+    return kind == EM_NUMBER_INT64    ? H5T_STD_I64LE
+           : kind == EM_NUMBER_INT32  ? H5T_STD_I32LE
+           : kind == EM_NUMBER_UINT16 ? H5T_STD_U16LE
+           : kind == EM_NUMBER_UINT8  ? H5T_STD_U8LE
+                                      : H5T_IEEE_F64LE;
+}
+
+static hid_t type_in_memory(em_number kind)
+{
+    return kind == EM_NUMBER_INT64    ? H5T_NATIVE_INT64
+           : kind == EM_NUMBER_INT32  ? H5T_NATIVE_INT32
+           : kind == EM_NUMBER_UINT16 ? H5T_NATIVE_UINT16
+           : kind == EM_NUMBER_UINT8  ? H5T_NATIVE_UINT8
+                                      : H5T_NATIVE_DOUBLE;
+}
+
+/* Opens or creates the array, whose extent must be that. */
+static em_status open_array(em_archive *archive, const char *name, const slab *s, hid_t *id)
+{
+    const hsize_t wanted[2] = {(hsize_t)s->rows, (hsize_t)s->columns};
     hsize_t found[2] = {0, 0};
     hid_t space = H5I_INVALID_HID, list = H5I_INVALID_HID;
 
@@ -129,8 +166,8 @@ static em_status open_array(em_archive *archive, const char *name, int64_t rows,
         space = H5Screate_simple(2, wanted, NULL);
         list = H5Pcreate(H5P_DATASET_CREATE);
         H5Pset_obj_track_times(list, false);
-        *id =
-            H5Dcreate2(archive->file, name, H5T_IEEE_F64LE, space, H5P_DEFAULT, list, H5P_DEFAULT);
+        *id = H5Dcreate2(archive->file, name, type_in_file(s->kind), space, H5P_DEFAULT, list,
+                         H5P_DEFAULT);
     } else {
         *id = H5Dopen2(archive->file, name, H5P_DEFAULT);
         if (*id >= 0)
@@ -143,20 +180,20 @@ static em_status open_array(em_archive *archive, const char *name, int64_t rows,
     if (!status && !archive->saves && memcmp(found, wanted, sizeof found) != 0)
         status = em_fail(EM_EDATA, "%s: %s is %llu x %llu, expected %lld x %lld", archive->path,
                          name, (unsigned long long)found[0], (unsigned long long)found[1],
-                         (long long)rows, (long long)n);
+                         (long long)s->rows, (long long)s->columns);
     em_h5_close(&list);
     em_h5_close(&space);
     return status;
 }
 
-/* Rows first .. first + count of an open array; count 0 takes part without any. Collective. */
-static em_status transfer_rows(const em_archive *archive, hid_t id, int64_t n, int64_t first,
-                               int64_t count, double *x)
+/* Collective. */
+static em_status transfer(const em_archive *archive, hid_t id, const slab *s)
 {
-    const hsize_t start[2] = {(hsize_t)first, 0}, size[2] = {(hsize_t)count, (hsize_t)n};
-    const hsize_t total = (hsize_t)(count * n);
+    const hsize_t start[2] = {(hsize_t)s->first_row, (hsize_t)s->first_column};
+    const hsize_t size[2] = {(hsize_t)s->n_row, (hsize_t)s->n_column};
+    const hsize_t total = (hsize_t)(s->n_row * s->n_column);
     hid_t space = H5Dget_space(id), memory = H5Screate_simple(1, &total, NULL);
-    hid_t transfer = em_h5_collective_transfer();
+    hid_t list = em_h5_collective_transfer();
     em_status status;
 
     if (total > 0)
@@ -164,32 +201,31 @@ static em_status transfer_rows(const em_archive *archive, hid_t id, int64_t n, i
     else
         H5Sselect_none(space);
     if (archive->saves)
-        status = em_h5_check(H5Dwrite(id, H5T_NATIVE_DOUBLE, memory, space, transfer, x), id,
+        status = em_h5_check(H5Dwrite(id, type_in_memory(s->kind), memory, space, list, s->x), id,
                              "cannot write");
     else
-        status = em_h5_check_read(H5Dread(id, H5T_NATIVE_DOUBLE, memory, space, transfer, x), id,
-                                  "cannot read");
-    em_h5_close(&transfer);
+        status = em_h5_check_read(H5Dread(id, type_in_memory(s->kind), memory, space, list, s->x),
+                                  id, "cannot read");
+    em_h5_close(&list);
     em_h5_close(&memory);
     em_h5_close(&space);
     return em_agree(status);
 }
 
-/* The same, of an array of [rows][n] in the file. Collective. */
-static em_status move_rows(em_archive *archive, const char *name, int64_t rows, int64_t n,
-                           int64_t first, int64_t count, double *x)
+/* Saves or restores it. Collective. */
+static em_status move(em_archive *archive, const char *name, const slab *s)
 {
     hid_t id = H5I_INVALID_HID;
     em_status status =
         em_fault_file(archive->saves ? "checkpoint-write" : "checkpoint-read", archive->path);
 
     if (!status && archive->saves)
-        status = em_h5_reserve(archive->file, rows * n * (int64_t)sizeof *x);
+        status = em_h5_reserve(archive->file, s->rows * s->columns * bytes_of(s->kind));
     status = em_agree(status); /* before HDF5 makes anything that only some ranks know of */
     if (!status)
-        status = em_agree(open_array(archive, name, rows, n, &id));
-    if (!status && rows * n > 0)
-        status = transfer_rows(archive, id, n, first, count, x);
+        status = em_agree(open_array(archive, name, s, &id));
+    if (!status && s->rows * s->columns > 0)
+        status = transfer(archive, id, s);
     em_h5_close(&id);
     return status;
 }
@@ -200,15 +236,44 @@ static em_status visit_chains(void *context, const char *name, int64_t n, double
     const em_grid *grid = archive->grid;
     const bool takes_part = !archive->saves || em_grid_shard(grid) == 0;
 
-    return move_rows(archive, name, em_grid_n_chain(grid), n, em_grid_first_chain(grid),
-                     takes_part ? em_grid_n_local_chain(grid) : 0, x);
+    const slab s = {.rows = em_grid_n_chain(grid),
+                    .columns = n,
+                    .first_row = em_grid_first_chain(grid),
+                    .n_row = takes_part ? em_grid_n_local_chain(grid) : 0,
+                    .n_column = n,
+                    .x = x};
+
+    return move(archive, name, &s);
 }
 
 static em_status visit_shared(void *context, const char *name, int64_t n, double *x)
 {
     em_archive *archive = context;
 
-    return move_rows(archive, name, 1, n, 0, !archive->saves || em_world_rank() == 0, x);
+    const slab s = {.rows = 1,
+                    .columns = n,
+                    .n_row = !archive->saves || em_world_rank() == 0,
+                    .n_column = n,
+                    .x = x};
+
+    return move(archive, name, &s);
+}
+
+static em_status visit_dealt(void *context, const char *name, em_number kind, int64_t total,
+                             int64_t first, int64_t count, void *x)
+{
+    em_archive *archive = context;
+    const em_grid *grid = archive->grid;
+    const slab s = {kind,
+                    em_grid_n_chain(grid),
+                    total,
+                    em_grid_first_chain(grid),
+                    em_grid_n_local_chain(grid),
+                    first,
+                    count,
+                    x};
+
+    return move(archive, name, &s);
 }
 
 const em_visitor *em_archive_visitor(em_archive *archive)
@@ -297,7 +362,7 @@ static em_status start(const em_grid *grid, const char *path, bool saves, em_arc
         archive->grid = grid;
         archive->saves = saves;
         archive->file = H5I_INVALID_HID;
-        archive->visitor = (em_visitor){archive, !saves, visit_chains, visit_shared};
+        archive->visitor = (em_visitor){archive, !saves, visit_chains, visit_shared, visit_dealt};
         status = em_copy_text(path, &archive->path);
     }
     *out = archive;

@@ -24,7 +24,9 @@ typedef enum em_purpose {
     EM_RNG_RESCUE,     /* whom a chain that was left behind follows */
     EM_RNG_EVALUATION, /* what a model draws to estimate a density */
     EM_RNG_TOKENS,     /* topics of tokens: bits by document (em_item_bits alone) */
-    EM_RNG_TOPICS      /* topics' laws of words */
+    EM_RNG_TOPICS,     /* topics' laws of words */
+    EM_RNG_UPDATE,     /* what a model draws to move a chain */
+    EM_RNG_START       /* what a model draws where a chain begins */
 } em_purpose;
 
 /* `chain` below 2^32, `iteration` below 2^40; a stream has 2^41 uniforms. */

@@ -31,7 +31,7 @@ static em_status check_model(const char *path, const em_model_ops *ops)
     const char *lacks = !ops->name || !*ops->name               ? "name"
                         : !ops->create                          ? "create, or a log_density"
                         : !ops->destroy                         ? "destroy"
-                        : !ops->add_prior                       ? "add_prior"
+                        : !ops->add_prior && !ops->update       ? "add_prior, or an update"
                         : !ops->report                          ? "report"
                         : ops->fields && ops->options_size == 0 ? "options_size"
                                                                 : NULL;

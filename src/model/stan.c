@@ -199,11 +199,12 @@ static em_status report(em_model *model, const em_draw *draw, const double *thet
 
 /* ---------------------------------------------------------------- where chains begin */
 
-static em_status place(em_model *model, double *theta)
+static em_status place(em_model *model, const em_draw *draw, double *theta)
 {
     em_stan *self = (em_stan *)model;
     char *error = NULL;
 
+    (void)draw;
     if (!self->init ||
         self->library.unconstrain(self->program, self->init, self->gradient, &error) == 0) {
         if (self->init)

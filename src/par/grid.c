@@ -268,6 +268,13 @@ void em_grid_sum_shards(const em_grid *grid, int64_t n, double *x)
                       MPI_SUM, grid->shards);
 }
 
+void em_grid_sum_integers(const em_grid *grid, int64_t n, int64_t *x)
+{
+    for (int64_t i = 0; grid->n_shard > 1 && i < n; i += INT_MAX)
+        MPI_Allreduce(MPI_IN_PLACE, x + i, (int)(n - i < INT_MAX ? n - i : INT_MAX), MPI_INT64_T,
+                      MPI_SUM, grid->shards);
+}
+
 void em_grid_copy_first_shard(const em_grid *grid, int64_t n, uint64_t *x)
 {
     MPI_Bcast(x, (int)n, MPI_UINT64_T, 0, grid->shards);

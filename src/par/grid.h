@@ -54,6 +54,9 @@ void em_grid_sum_binned(const em_grid *grid, int64_t n, double *bins);
  * over the shard ranks. */
 void em_grid_sum_shards(const em_grid *grid, int64_t n, double *x);
 
+/* The same for integers. Collective over the shard ranks. */
+void em_grid_sum_integers(const em_grid *grid, int64_t n, int64_t *x);
+
 /* Copies x [n] of the first rank of the group to its others. Collective over the shard ranks. */
 void em_grid_copy_first_shard(const em_grid *grid, int64_t n, uint64_t *x);
 

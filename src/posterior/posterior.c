@@ -248,7 +248,8 @@ static em_status add_whole(em_posterior *posterior, const em_query *query)
     return status < 0 ? status : EM_OK;
 }
 
-em_status em_posterior_evaluate(em_posterior *posterior, const em_query *query)
+/* Prior and likelihood of all rows. */
+static em_status evaluate(em_posterior *posterior, const em_query *query)
 {
     const em_model *model = posterior->model;
     em_status status = add_prior(posterior, query);
@@ -264,6 +265,14 @@ em_status em_posterior_evaluate(em_posterior *posterior, const em_query *query)
     if (!status)
         add_sums(posterior, 1, query);
     return status;
+}
+
+em_status em_posterior_evaluate(em_posterior *posterior, const em_query *query)
+{
+    if (posterior->model->estimates)
+        return em_fail(EM_ECONFIG, "model %s estimates its density, of which an exact one is asked",
+                       posterior->model->ops->name);
+    return evaluate(posterior, query);
 }
 
 /* A distinct one of 0 .. last for each of the `count` last numbers (Floyd's sampling): all subsets
@@ -408,13 +417,43 @@ em_status em_posterior_estimate(em_posterior *posterior, const em_minibatch *min
     em_status status;
 
     if (minibatch->size >= n || !em_model_has_likelihood(posterior->model))
-        return em_posterior_evaluate(posterior, query);
+        return evaluate(posterior, query);
     status = add_prior(posterior, query);
     status = posterior->grouped ? sum_chosen_parts(posterior, status, minibatch, query)
                                 : sum_chosen(posterior, status, minibatch, query);
     if (!status)
         add_sums(posterior, (double)n / (double)minibatch->size, query);
     return status;
+}
+
+/* ---------------------------------------------------------------- the model's own transition */
+
+static em_status sum_over_shards(void *context, em_status own, int64_t n, int64_t *x)
+{
+    const em_grid *grid = context;
+    int64_t n_failed = own < 0;
+
+    em_grid_sum_integers(grid, 1, &n_failed);
+    if (n_failed > 0)
+        return em_grid_share_failure(grid, own);
+    em_grid_sum_integers(grid, n, x);
+    return EM_OK;
+}
+
+em_status em_posterior_update(em_posterior *posterior, const em_update *update)
+{
+    const em_shards shards = {(void *)posterior->grid, sum_over_shards};
+    em_update asked = *update;
+    em_status status = EM_OK;
+
+    asked.shards = &shards;
+    if (em_fault("model"))
+        status =
+            shards.sum(shards.context,
+                       em_fail(EM_EMODEL, "model %s failed", posterior->model->ops->name), 0, NULL);
+    if (!status)
+        status = posterior->model->ops->update(posterior->model, &asked);
+    return sum_over_shards(shards.context, status, 0, NULL);
 }
 
 /* ---------------------------------------------------------------- the metric */

@@ -58,6 +58,12 @@ em_status em_posterior_estimate(em_posterior *posterior, const em_minibatch *min
                                 const em_query *query);
 
 /*
+ * The model's own transition of a panel of chains. What `shards` is, is of no meaning here.
+ * Collective over the ranks of a group, which fail together. Errors: EM_EMODEL.
+ */
+em_status em_posterior_update(em_posterior *posterior, const em_update *update);
+
+/*
  * The model's metric at theta [dim]: metric [dim][dim] symmetric, and derivative [dim][dim][dim],
  * whose matrix k is dG / dtheta_k; NULL: not wanted. Collective over the ranks of a group (Local
  * for one shard). Errors: EM_EMODEL; EM_ECONFIG when the model has no metric.

@@ -298,6 +298,8 @@ static em_status choose_model_and_sampler(parse *p)
     int sampler = 0;
     em_status status = choose_model(p);
 
+    if (!status && config->model->sampler)
+        p->section[SAMPLER].fallback = config->model->sampler;
     if (!status)
         status = choose(p, &p->section[SAMPLER], &sampler);
     config->sampler = em_samplers[sampler];

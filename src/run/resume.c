@@ -1,4 +1,5 @@
 #include "base/memory.h"
+#include "base/part_visitor.h"
 #include "diag/diag.h"
 #include "par/world.h"
 #include "run/engine.h"
@@ -37,6 +38,16 @@ static em_status visit_position(em_engine *engine, const em_visitor *visitor)
     return status;
 }
 
+/* What the model keeps for its chains. */
+static em_status visit_model(em_model *model, const em_visitor *visitor)
+{
+    em_part_visitor part;
+
+    return model->ops->visit
+               ? em_agree(model->ops->visit(model, em_part_visitor_start(&part, visitor, "model_")))
+               : EM_OK;
+}
+
 static em_status visit_engine(void *state, const em_visitor *visitor)
 {
     em_engine *engine = state;
@@ -50,7 +61,9 @@ static em_status visit_engine(void *state, const em_visitor *visitor)
         status = visitor->chains(visitor->context, "divergent", 1, engine->divergent);
     if (!status)
         status = visitor->chains(visitor->context, "unreported", 1, engine->unreported);
-    return status ? status : em_adapt_visit(engine->adapt, engine->done, visitor);
+    if (!status)
+        status = em_adapt_visit(engine->adapt, engine->done, visitor);
+    return status ? status : visit_model(engine->model, visitor);
 }
 
 em_status em_engine_save(em_engine *engine)

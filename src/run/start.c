@@ -4,6 +4,7 @@
 #include "math/rng.h"
 #include "par/world.h"
 #include "run/engine.h"
+#include "run/fits.h"
 #include "run/initial.h"
 #include "run/same.h"
 
@@ -29,16 +30,21 @@ static void warn_of_minibatch(const em_engine *engine)
 em_status em_engine_load(em_engine *engine)
 {
     const em_model_context context = {
-        (uint64_t)engine->config->run.seed, em_grid_shard(engine->grid),
+        (uint64_t)engine->config->run.seed,
+        em_grid_shard(engine->grid),
         em_grid_n_shard(engine->grid),
         em_takes_minibatches(engine->config->sampler, engine->config->sampler_options),
-        engine->config->model};
+        engine->config->model,
+        em_grid_first_chain(engine->grid),
+        em_grid_n_local_chain(engine->grid)};
     em_width width = {0, 0};
     em_status status = em_created_read(&engine->created);
 
     if (status)
         return status;
     status = engine->config->model->create(engine->config->model_options, &context, &engine->model);
+    if (!status)
+        status = em_sampler_fits(engine->config, engine->model);
     if (!status)
         status = em_output_width(engine->config, engine->model, &width);
     if (!status)
@@ -122,7 +128,8 @@ static em_status place(const em_engine *engine, int64_t c, uint64_t attempt)
     em_uniforms(&stream, 0, engine->block->dim, theta);
     for (int64_t i = 0; i < engine->block->dim; i++)
         theta[i] = radius * (2 * theta[i] - 1);
-    return ops->place ? ops->place(engine->model, theta) : EM_OK;
+    const em_draw draw = {stream.seed, engine->block->chain[c], (int64_t)attempt, EM_DRAW_START};
+    return ops->place ? ops->place(engine->model, &draw, theta) : EM_OK;
 }
 
 static bool is_usable(const em_block *block, int64_t c)
@@ -181,6 +188,25 @@ static em_status look(em_engine *engine, em_tries *tries, uint64_t attempt)
     return status;
 }
 
+/* Evaluations of minibatches where chains begin have numbers beyond those of iterations. */
+static const int64_t start_evaluations = INT64_C(1) << 39;
+
+/* The density where the block stands, as the sampler is going to ask for it. */
+static em_status evaluate_start(em_engine *engine, uint64_t attempt)
+{
+    const em_config *config = engine->config;
+    const em_sampler_options *options = config->sampler_options;
+    em_query query = em_block_query(engine->block);
+
+    if (!engine->model->estimates && !em_takes_minibatches(config->sampler, options))
+        return em_posterior_evaluate(engine->posterior, &query);
+    const em_minibatch minibatch = {
+        options->minibatch == INT64_MIN ? INT64_MAX : options->minibatch, options->replacement};
+    query.seed = (uint64_t)config->run.seed;
+    query.evaluation = start_evaluations + (int64_t)attempt;
+    return em_posterior_estimate(engine->posterior, &minibatch, &query);
+}
+
 /* Local, but for the target. */
 static em_status try_points(em_engine *engine, em_tries *tries)
 {
@@ -195,7 +221,7 @@ static em_status try_points(em_engine *engine, em_tries *tries)
                 "%g of the origin (see emass check)%s%s",
                 (long long)tries->lost, MOST_START_TRIES, engine->config->run.init_radius,
                 engine->model->rejections.count > 0 ? ": " : "", engine->model->rejections.first);
-        status = em_block_evaluate(engine->posterior, block);
+        status = evaluate_start(engine, attempt);
         if (!status)
             status = look(engine, tries, attempt);
     }
@@ -213,7 +239,8 @@ em_status em_engine_start_chains(em_engine *engine)
     em_block *block = engine->block;
     const em_mass_options *mass = &engine->config->mass;
     const bool placed = mass->from && mass->from_positions;
-    em_tries tries = {.n_point = placed ? 1 : em_adapt_n_start(engine->adapt), .lost = -1};
+    const bool keeps = engine->model->ops->visit != NULL; /* what belongs to the last try */
+    em_tries tries = {.n_point = placed || keeps ? 1 : em_adapt_n_start(engine->adapt), .lost = -1};
     em_status status = em_block_create(em_grid_first_chain(engine->grid), block->n_chain,
                                        block->dim, 0, &tries.best);
 
@@ -226,7 +253,7 @@ em_status em_engine_start_chains(em_engine *engine)
     if (!status && placed)
         status = em_initial_positions(mass->from, em_grid_first_chain(engine->grid), block->n_chain,
                                       block->dim, block->stride, block->theta);
-    if (!status)
+    if (!status && !engine->sampler->ops->by_model)
         status = try_points(engine, &tries);
     em_block_destroy(&tries.best);
     em_release(&tries.left);

@@ -170,6 +170,7 @@ typedef struct em_sampler_ops {
     em_status (*step)(em_sampler *sampler, const em_step_context *context, em_block *block);
     /* OPTIONAL */
     bool minibatches; /* gradients are of `minibatch` observations; false: always of all */
+    bool by_model;    /* the model moves itself: no density, mass, or step size is used */
     bool uses_noise;  /* wants context->noise */
     /* Numbers per chain in block->extra; NULL: none. Local. */
     int64_t (*n_extra)(const void *options, int64_t dim);

@@ -109,8 +109,8 @@ int main(int argc, char **argv)
 
     if (em_world_start(&argc, &argv) || em_grid_create(N_CHAIN, 1, &grid))
         return EXIT_FAILURE;
-    while (em_samplers[n_sampler])
-        n_sampler++;
+    while (em_samplers[n_sampler] && !em_samplers[n_sampler]->by_model)
+        n_sampler++; /* the last ones ask nothing */
     tcase_set_timeout(numbers, 60);
     tcase_add_loop_test(numbers, test_numbers, 0, n_sampler);
     suite_add_tcase(suite, numbers);
