@@ -1,6 +1,7 @@
 #include "app/advice.h"
 
 #include "base/memory.h"
+#include "diag/apart.h"
 #include "diag/diag.h"
 #include "diag/limits.h"
 
@@ -111,6 +112,40 @@ static em_status read_statistic(em_reader *stats, const char *name, double **val
     return EM_OK;
 }
 
+/* How many chains stood still, by log densities that do not change from draw to draw; of kernels
+ * that accept or reject. */
+static em_status advise_on_stillness(em_reader *stats, FILE *out)
+{
+    const int64_t n_chain = em_reader_n_chain(stats), n_draw = em_reader_n_draw(stats);
+    double *log_density = NULL, *rate = NULL, longest = 0, acceptance = 0;
+    int64_t count = 0;
+    em_status status = read_statistic(stats, "lp", &log_density);
+
+    if (!status)
+        status = read_statistic(stats, "acceptance_rate", &rate);
+    const int64_t n = status || !log_density || !rate ? 0 : n_chain * n_draw;
+    for (int64_t i = 0; i < n; i++)
+        acceptance += rate[i] / (double)n;
+    for (int64_t c = 0; n > 0 && c < n_chain; c++) {
+        double state[EM_STILL_STATE] = {0};
+        for (int64_t i = 0; i < n_draw; i++)
+            em_still_add(state, log_density[c * n_draw + i]);
+        if (em_still_is_stuck(em_still_longest(state), (double)n_draw, (double)n, acceptance)) {
+            count++;
+            longest = fmax(longest, em_still_longest(state));
+        }
+    }
+    if (count)
+        fprintf(out,
+                "Stood still: %lld of %lld chains (up to %.0f draws in a row without a move). "
+                "Steps are too long for where they were, so that this part has the wrong weight: "
+                "raise target_accept, use nuts, or reparameterise.\n",
+                (long long)count, (long long)n_chain, longest);
+    em_release(&log_density);
+    em_release(&rate);
+    return status;
+}
+
 /* Reports a statistic that should never be true. */
 static em_status advise_on_flag(em_reader *stats, const char *name, const char *title,
                                 const char *advice, FILE *out)
@@ -164,16 +199,93 @@ static em_status advise_on_statistics(const char *path, const char *group, FILE 
                                   "Trajectories were cut short, which costs time: warm up longer, "
                                   "or allow deeper trees.",
                                   out)))
+        status = advise_on_stillness(stats, out);
+    if (!status)
         status = advise_on_energy(stats, out);
     em_reader_close(&stats);
     return status;
+}
+
+/* How much higher the mean log density of a chain is than that of the others; NaN: unknown. */
+static em_status density_above_others(const char *path, const char *group, int64_t chain,
+                                      double *out)
+{
+    em_reader *stats = NULL;
+    double *log_density = NULL, *mean = NULL;
+    em_status status = em_reader_open(path, group, &stats);
+
+    *out = NAN;
+    if (!status)
+        status = read_statistic(stats, "lp", &log_density);
+    if (!status && log_density) {
+        const int64_t n_chain = em_reader_n_chain(stats), n_draw = em_reader_n_draw(stats);
+        status = em_allocate(2 * n_chain, sizeof *mean, &mean);
+        for (int64_t i = 0; !status && i < n_chain * n_draw; i++)
+            mean[i / n_draw] += log_density[i] / (double)n_draw;
+        if (!status)
+            *out = em_above_others(n_chain, mean, chain, mean + n_chain);
+    }
+    em_release(&log_density);
+    em_release(&mean);
+    em_reader_close(&stats);
+    return status;
+}
+
+/* A few chains that are not where the others are, in a row whose R-hat says so too. */
+static em_status advise_on_apart(em_reader *reader, const char *path, const char *stats,
+                                 const em_table *table, const em_advice_columns *column, FILE *out)
+{
+    const double r_hat_limit = limits_of(reader).r_hat, lower = 10;
+    const em_row *worst = NULL;
+    double above = NAN;
+    em_status status = EM_OK;
+
+    for (int64_t i = 0; i < table->n_row; i++) {
+        const em_row *row = &table->row[i];
+        if (row->value[column->n_apart] > 0 && row->value[column->r_hat] > r_hat_limit &&
+            (!worst || row->value[column->distance] > worst->value[column->distance]))
+            worst = row;
+    }
+    if (!worst)
+        return EM_OK;
+    const int64_t chain = (int64_t)worst->value[column->apart];
+    if (stats && em_reader_has(reader, stats, "lp"))
+        status = density_above_others(path, stats, chain, &above);
+    if (status)
+        return status;
+    fprintf(out,
+            "Apart from the others: %.0f of %lld chains, chain %lld by %.3g standard "
+            "deviations (%s)",
+            worst->value[column->n_apart], (long long)em_reader_n_chain(reader), (long long)chain,
+            worst->value[column->distance], worst->name);
+    if (above < -lower)
+        fprintf(out,
+                ", where the log density is %.3g lower. It is stuck in a mode of hardly any "
+                "weight: run again with another seed or a smaller init_radius.\n",
+                -above);
+    else
+        fprintf(out, ". The posterior seems to have modes that chains do not cross, and their "
+                     "weights are not known: reparameterise, or constrain it to one.\n");
+    return EM_OK;
+}
+
+static void advise_on_rescue(em_reader *reader, FILE *out)
+{
+    int64_t count;
+
+    if (em_reader_int(reader, "rescued_chains", &count) && count > 0)
+        fprintf(out,
+                "Rescued: in warmup chains that others had left behind took the place of one "
+                "of them, %lld time%s. R-hat knows nothing of where they came from; if that "
+                "may have been a wide mode of low density, run with mass.rescue: false.\n",
+                (long long)count, count == 1 ? "" : "s");
 }
 
 static bool has_statistics(em_reader *reader, const char *group)
 {
     return group && (em_reader_has(reader, group, "diverging") ||
                      em_reader_has(reader, group, "reached_max_treedepth") ||
-                     em_reader_has(reader, group, "energy"));
+                     em_reader_has(reader, group, "energy") || em_reader_has(reader, group, "lp"));
 }
 
 em_status em_advise(em_reader *reader, const char *path, const char *stats, const em_table *table,
@@ -185,9 +297,10 @@ em_status em_advise(em_reader *reader, const char *path, const char *stats, cons
     if (em_reader_int(reader, "complete", &complete) && !complete)
         fprintf(out, "Incomplete: the run that wrote this file did not reach its end; emass run "
                      "--resume goes on from its last checkpoint.\n");
+    advise_on_rescue(reader, out);
     if (has_statistics(reader, stats))
         status = advise_on_statistics(path, stats, out);
     if (!status)
         advise_on_rows(table, columns, limits_of(reader), out);
-    return status;
+    return status ? status : advise_on_apart(reader, path, stats, table, columns, out);
 }

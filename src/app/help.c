@@ -68,6 +68,7 @@ const char em_help_summary[] =
     "  --var GLOB              only these variables or elements, such as 'beta*'; may be repeated\n"
     "  --percentiles P,P,...   percentiles to show (default 5,50,95)\n"
     "  --sort COLUMN           rows by this column, the worst first, such as r_hat\n"
+    "  --ess                   the effective sample size of squares too, on which sd rests\n"
     "  --csv                   comma-separated, all digits\n"
     "\n"
     "example:\n"

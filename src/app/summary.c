@@ -3,6 +3,7 @@
 #include "app/advice.h"
 #include "app/table.h"
 #include "base/memory.h"
+#include "diag/apart.h"
 #include "diag/diag.h"
 #include "io/reader.h"
 #include "par/grid.h"
@@ -29,7 +30,10 @@ typedef struct summary {
     element *element;
     int64_t first, end; /* this rank's share of the elements */
     double *value;      /* [end - first][n_value], on rank 0 [n_element][n_value] */
-    int64_t n_value;    /* the columns, and after them the number of draws that are not finite */
+    int64_t n_value;    /* the columns, and after them what only the advice reads */
+    int64_t ess_square; /* a column; -1: it is not asked for */
+    double *square;     /* [n_chain][n_draw] */
+    double *scratch;    /* [3 n_chain] */
     em_table table;
     em_advice_columns column;
     int64_t sort; /* the column to sort by; -1: none */
@@ -126,7 +130,8 @@ static em_status add_column(summary *s, em_digits digits, const char *name)
 static em_status add_columns(summary *s)
 {
     const em_reals *percentile = &s->options->percentile;
-    int64_t n_column = 6 + percentile->count;
+    const bool squares = s->options->squares;
+    const int64_t n_column = 6 + percentile->count + squares, ess_bulk = 3 + percentile->count;
     char name[32];
     em_status status;
 
@@ -140,9 +145,17 @@ static em_status add_columns(summary *s)
         if ((status = add_column(s, EM_DIGITS_FOUR, name)))
             return status;
     }
-    s->column = (em_advice_columns){n_column - 3, n_column - 2, n_column - 1, n_column};
-    s->n_value = n_column + 1;
+    s->ess_square = squares ? ess_bulk + 1 : -1;
+    s->column = (em_advice_columns){.ess_bulk = ess_bulk,
+                                    .ess_tail = n_column - 2,
+                                    .r_hat = n_column - 1,
+                                    .n_nonfinite = n_column,
+                                    .n_apart = n_column + 1,
+                                    .apart = n_column + 2,
+                                    .distance = n_column + 3};
+    s->n_value = n_column + 4;
     if ((status = add_column(s, EM_DIGITS_WHOLE, "ess_bulk")) ||
+        (squares && (status = add_column(s, EM_DIGITS_WHOLE, "ess_square"))) ||
         (status = add_column(s, EM_DIGITS_WHOLE, "ess_tail")))
         return status;
     return add_column(s, EM_DIGITS_THOUSANDTHS, "r_hat");
@@ -159,7 +172,7 @@ static em_status find_sort_column(summary *s)
     if (name && s->sort < 0)
         return em_fail(EM_EUSAGE,
                        "--sort %s: no such column; expected mean, mcse_mean, sd, a percentile "
-                       "such as 50%%, ess_bulk, ess_tail or r_hat",
+                       "such as 50%%, ess_bulk, ess_tail, r_hat or (with --ess) ess_square",
                        name);
     return EM_OK;
 }
@@ -177,10 +190,30 @@ static em_status prepare(summary *s)
         return em_fail(EM_EDATA, "%s: group %s has no draws", options->path, options->group);
     if ((status = select_elements(s)))
         return status;
+    const int64_t n_chain = em_reader_n_chain(s->reader);
+    if ((status = em_allocate_doubles(options->squares ? n_chain * em_reader_n_draw(s->reader) : 0,
+                                      &s->square)) ||
+        (status = em_allocate_doubles(3 * n_chain, &s->scratch)))
+        return status;
     s->first = em_deal_first(s->n_element, n_rank, rank);
     s->end = em_deal_first(s->n_element, n_rank, rank + 1);
     return em_allocate_doubles((rank == 0 ? s->n_element : s->end - s->first) * s->n_value,
                                &s->value);
+}
+
+/* Bulk ESS of the squares of the draws about their mean: what it takes to know a variance. */
+static em_status ess_of_squares(const summary *s, em_diag *diag, const double *draws, double mean,
+                                double *out)
+{
+    const int64_t n_chain = em_reader_n_chain(s->reader), n_draw = em_reader_n_draw(s->reader);
+    em_diagnosis d;
+    em_status status;
+
+    for (int64_t i = 0; i < n_chain * n_draw; i++)
+        s->square[i] = (draws[i] - mean) * (draws[i] - mean);
+    status = em_diagnose_convergence(diag, n_chain, n_draw, s->square, &d);
+    *out = d.ess_bulk;
+    return status;
 }
 
 /* One row of the table. `draws`: [n_chain][n_draw]. */
@@ -204,8 +237,13 @@ static em_status summarise(const summary *s, em_diag *diag, const double *draws,
     value[s->column.ess_bulk] = d.ess_bulk;
     value[s->column.ess_tail] = d.ess_tail;
     value[s->column.r_hat] = d.r_hat;
+    const em_apart apart = em_find_apart(n_chain, n_draw, draws, s->scratch);
     value[s->column.n_nonfinite] = (double)n_nonfinite;
-    return EM_OK;
+    value[s->column.n_apart] = (double)apart.count;
+    value[s->column.apart] = (double)apart.chain;
+    value[s->column.distance] = apart.distance;
+    return s->ess_square < 0 ? EM_OK
+                             : ess_of_squares(s, diag, draws, d.mean, &value[s->ess_square]);
 }
 
 /* How many elements from i on can be read in one go. */
@@ -285,7 +323,8 @@ static em_status fill_table(summary *s)
     s->table.n_row = s->n_element;
     if (s->sort >= 0) /* the worst first: few effective draws, or large numbers */
         em_table_sort(&s->table, s->sort,
-                      s->sort == s->column.ess_bulk || s->sort == s->column.ess_tail);
+                      s->sort == s->column.ess_bulk || s->sort == s->column.ess_tail ||
+                          s->sort == s->ess_square);
     return EM_OK;
 }
 
@@ -321,6 +360,8 @@ static void release(summary *s)
     em_release(&s->table.row);
     em_release(&s->element);
     em_release(&s->value);
+    em_release(&s->square);
+    em_release(&s->scratch);
 }
 
 em_status em_summary_print(const em_summary_options *options, FILE *out)
@@ -365,7 +406,7 @@ static em_status parse_percentiles(const char *text, em_reals *out)
 /* What the command line gave; text is owned, from malloc as popt does it. */
 typedef struct arguments {
     char *group, *percentiles, *sort, **pattern;
-    int csv;
+    int csv, squares;
     em_reals percentile;
 } arguments;
 
@@ -394,6 +435,7 @@ static em_status parse(poptContext popt, arguments *a, em_summary_options *optio
     options->group = a->group ? a->group : options->group;
     options->pattern = (const char *const *)a->pattern;
     options->sort = a->sort;
+    options->squares = a->squares;
     options->csv = a->csv;
     if (!a->percentiles)
         return EM_OK;
@@ -410,6 +452,7 @@ em_status em_summary_command(int argc, const char **argv)
         {"var", 0, POPT_ARG_ARGV, &a.pattern, 0, NULL, NULL},
         {"percentiles", 0, POPT_ARG_STRING, &a.percentiles, 0, NULL, NULL},
         {"sort", 0, POPT_ARG_STRING, &a.sort, 0, NULL, NULL},
+        {"ess", 0, POPT_ARG_NONE, &a.squares, 0, NULL, NULL},
         {"csv", 0, POPT_ARG_NONE, &a.csv, 0, NULL, NULL},
         POPT_TABLEEND};
     poptContext popt = poptGetContext("emass summary", argc, argv, table, 0);

@@ -381,3 +381,28 @@ double em_ebfmi(int64_t n_draw, const double *energy)
         em_ebfmi_add(state, energy[i]);
     return em_ebfmi_of(state);
 }
+
+enum { STILL_COUNT, STILL_LAST, STILL_NOW, STILL_LONGEST };
+
+void em_still_add(double *state, double log_density)
+{
+    const bool moved = state[STILL_COUNT] == 0 || log_density != state[STILL_LAST];
+
+    state[STILL_COUNT]++;
+    state[STILL_LAST] = log_density;
+    state[STILL_NOW] = moved ? 0 : state[STILL_NOW] + 1;
+    state[STILL_LONGEST] = fmax(state[STILL_LONGEST], state[STILL_NOW]);
+}
+
+double em_still_longest(const double *state)
+{
+    return state[STILL_LONGEST];
+}
+
+/* n (1 - a)^longest: how often so many rejections in a row are expected, if each is by chance. */
+bool em_still_is_stuck(double longest, double length, double n_draw, double acceptance)
+{
+    const double rejection = 1 - fmin(fmax(acceptance, 0), 1);
+
+    return longest >= 25 && (longest == length - 1 || n_draw * pow(rejection, longest) < 1e-6);
+}

@@ -20,6 +20,7 @@
 
 #include "emass/status.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Everything the summary prints about one parameter. NaN where it is not defined. */
@@ -56,5 +57,15 @@ double em_ebfmi(int64_t n_draw, const double *energy);
 enum { EM_EBFMI_STATE = 5 };
 void em_ebfmi_add(double *state, double energy);
 double em_ebfmi_of(const double *state);
+
+/* Draws in a row in which a chain does not move, by log densities that come one by one:
+ * state[EM_STILL_STATE] is zeroed before the first. A rejection counts 1. */
+enum { EM_STILL_STATE = 4 };
+void em_still_add(double *state, double log_density);
+double em_still_longest(const double *state);
+
+/* Whether so many in a row are more than chance has it in `n_draw` draws of all chains at this mean
+ * acceptance rate, or the `length` draws of the chain are all one. */
+bool em_still_is_stuck(double longest, double length, double n_draw, double acceptance);
 
 #endif

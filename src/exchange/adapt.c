@@ -702,6 +702,11 @@ const em_stage_record *em_adapt_stages(const em_adapt *adapt)
     return adapt->course.record;
 }
 
+int64_t em_adapt_n_rescued(const em_adapt *adapt)
+{
+    return adapt->course.n_rescued;
+}
+
 const em_mass *const *em_adapt_mass(const em_adapt *adapt)
 {
     return adapt->chain_mass;

@@ -119,6 +119,9 @@ int64_t em_adapt_n_stage(const em_adapt *adapt);
 const em_stage_record *em_adapt_stages(const em_adapt *adapt);
 const char *em_stage_name(int stage); /* of an em_stage_id */
 
+/* How often a chain that others left behind took the state of one of them. Local. */
+int64_t em_adapt_n_rescued(const em_adapt *adapt);
+
 /* One line on what warmup took and found: "warmup 140 iterations, 4310 gradients; the chains had
  * arrived at 90; T 2, 3 steps"; "" where it has no stages. Local. */
 void em_adapt_describe(const em_adapt *adapt, size_t bytes, char *out);

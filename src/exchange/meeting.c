@@ -176,8 +176,8 @@ static bool is_tried(const em_course *course)
 static void observe_moves(em_adapt *adapt, const em_block *block)
 {
     for (int64_t c = 0; c < block->n_chain; c++)
-        em_moves_observe(block->stat[EM_STAT_ACCEPTANCE_RATE][c],
-                         block->stat[EM_STAT_DIVERGING][c] != 0, &adapt->course.moves[c]);
+        em_moves_observe(block->acceptance[c], block->stat[EM_STAT_DIVERGING][c] != 0,
+                         &adapt->course.moves[c]);
 }
 
 static void observe_lag(em_adapt *adapt, const em_block *block, int64_t iteration)

@@ -2,7 +2,6 @@
 
 #include "base/locale.h"
 #include "base/memory.h"
-#include "diag/diag.h"
 #include "diag/limits.h"
 #include "math/linalg.h"
 #include "par/world.h"
@@ -24,29 +23,6 @@ typedef struct em_tempo {
 
 /* ---------------------------------------------------------------- the loop */
 
-static bool has_energy(const em_sampler_ops *sampler)
-{
-    for (const em_stat *stat = sampler->stats; *stat != EM_STAT_COUNT; stat++)
-        if (*stat == EM_STAT_ENERGY)
-            return true;
-    return false;
-}
-
-/* What the verdict needs of an iteration of sampling: divergences of all, energies of stored draws.
- */
-static void observe(em_engine *engine, int64_t iteration)
-{
-    const em_block *block = engine->block;
-    const bool stored = (iteration + 1 - engine->plan.warmup) % engine->plan.thin == 0;
-    const bool weighs = stored && has_energy(engine->sampler->ops);
-
-    for (int64_t c = 0; c < block->n_chain; c++) {
-        engine->divergent[c] += block->stat[EM_STAT_DIVERGING][c];
-        if (weighs)
-            em_ebfmi_add(engine->energies + c * EM_EBFMI_STATE, block->stat[EM_STAT_ENERGY][c]);
-    }
-}
-
 static em_status step(em_engine *engine, int64_t iteration)
 {
     const em_step_context context = {.posterior = engine->posterior,
@@ -64,7 +40,8 @@ static em_status step(em_engine *engine, int64_t iteration)
     if (iteration < engine->plan.warmup)
         status = em_adapt_observe(engine->adapt, engine->posterior, engine->block, iteration);
     else
-        observe(engine, iteration);
+        em_tally_take(engine->tally, engine->block,
+                      (iteration + 1 - engine->plan.warmup) % engine->plan.thin == 0);
     if (status >= 0)
         status = em_output_take(engine->output, engine->block, iteration, engine->monitor,
                                 engine->unreported);
@@ -104,7 +81,7 @@ static em_status check(em_engine *engine, int64_t done, bool thorough)
                                         thorough, &engine->report->convergence);
 
     if (!status)
-        status = count(engine, engine->divergent, &engine->report->divergences);
+        status = em_tally_divergences(engine->tally, engine->grid, &engine->report->divergences);
     engine->ended = engine->report->convergence.stop;
     engine->report->seconds.diagnostics += em_clock() - start;
     return status;
@@ -281,17 +258,6 @@ static em_status sample(em_engine *engine)
 
 /* ---------------------------------------------------------------- the end */
 
-/* The smallest E-BFMI of a chain; NaN: none is defined. Collective. */
-static double smallest_e_bfmi(const em_engine *engine)
-{
-    double highest = -INFINITY; /* of its negative */
-
-    for (int64_t c = 0; c < engine->block->n_chain; c++)
-        highest = fmax(highest, -em_ebfmi_of(engine->energies + c * EM_EBFMI_STATE));
-    em_grid_maximum(engine->grid, 1, &highest);
-    return isfinite(highest) ? 0 - highest : NAN;
-}
-
 static const char *plural(int64_t n)
 {
     return n == 1 ? "" : "s";
@@ -310,7 +276,7 @@ static void append_number(char *text, size_t bytes, const char *what, const char
 }
 
 /* One definition of convergence (diag/limits.h): R-hat and ESS, as every progress line has them; no
- * divergence; and, of samplers that have an energy, E-BFMI. */
+ * divergence, no chain that stood still; and, of samplers that have an energy, E-BFMI. */
 static void word_verdict(const em_engine *engine, int64_t n_draw)
 {
     em_report *report = engine->report;
@@ -320,8 +286,8 @@ static void word_verdict(const em_engine *engine, int64_t n_draw)
     char *text = report->verdict;
     const size_t bytes = sizeof report->verdict;
 
-    report->converged =
-        report->convergence.met && report->divergences == 0 && !(report->e_bfmi < EM_E_BFMI_LIMIT);
+    report->converged = report->convergence.met && report->divergences == 0 &&
+                        !(report->e_bfmi < EM_E_BFMI_LIMIT) && engine->findings.n_still == 0;
     snprintf(text, bytes, "%s", report->converged ? "converged" : "not converged");
     append_number(text, bytes, ": worst R-hat", "%.3f", report->convergence.r_hat,
                   em_monitor_r_hat_limit(stop));
@@ -329,11 +295,12 @@ static void word_verdict(const em_engine *engine, int64_t n_draw)
                   em_monitor_ess_limit(stop, n_chain));
     if (!isnan(report->e_bfmi))
         append_number(text, bytes, ", smallest E-BFMI", "%.2f", report->e_bfmi, EM_E_BFMI_LIMIT);
-    snprintf(text + strlen(text), bytes - strlen(text),
-             ", %lld divergence%s%s; %lld chain%s x %lld draw%s, ended %s",
+    snprintf(text + strlen(text), bytes - strlen(text), ", %lld divergence%s%s",
              (long long)report->divergences, plural(report->divergences),
-             report->divergences ? " (limit 0)" : "", (long long)n_chain, plural(n_chain),
-             (long long)n_draw, plural(n_draw), why);
+             report->divergences ? " (limit 0)" : "");
+    em_findings_append(&engine->findings, bytes, text);
+    snprintf(text + strlen(text), bytes - strlen(text), "; %lld chain%s x %lld draw%s, ended %s",
+             (long long)n_chain, plural(n_chain), (long long)n_draw, plural(n_draw), why);
 }
 
 /* With exact gradients momenta are N(0, M) whatever M is: says so when the samples show it. */
@@ -369,6 +336,20 @@ static void note_noise(const em_engine *engine)
                  share, ops->name, strcmp(ops->name, "sghmc") == 0 ? " or the friction" : "");
 }
 
+/* What the tally says; and where chains do not agree, whether that is the fault of a few.
+ * Collective. */
+static em_status find_faults(em_engine *engine)
+{
+    const em_convergence *convergence = &engine->report->convergence;
+    em_status status = em_tally_find(engine->tally, engine->grid, &engine->findings);
+
+    engine->report->e_bfmi = engine->findings.e_bfmi;
+    if (!status && convergence->r_hat > em_monitor_r_hat_limit(&engine->config->stop))
+        status =
+            em_monitor_find_apart(engine->monitor, convergence->n_draw, &engine->findings.apart);
+    return status;
+}
+
 /* The last checkpoint lets a finished run be extended; and until the file is complete its draws
  * stand beside it, because HDF5 may lose a file whose metadata was half written. */
 static em_status finish(em_engine *engine)
@@ -377,7 +358,8 @@ static em_status finish(em_engine *engine)
     const em_convergence *convergence = &engine->report->convergence;
     em_status status = check_all(engine); /* a finished run that was resumed has not been checked */
 
-    engine->report->e_bfmi = smallest_e_bfmi(engine);
+    if (!status)
+        status = find_faults(engine);
     if (!status)
         status = count(engine, engine->unreported, &engine->report->unreported);
     if (!status)

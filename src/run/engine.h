@@ -9,6 +9,7 @@
 #include "run/output.h"
 #include "run/place.h"
 #include "run/plan.h"
+#include "run/tally.h"
 
 /* Everything a run holds on one rank. */
 typedef struct em_engine {
@@ -27,12 +28,12 @@ typedef struct em_engine {
     em_created created;
     em_progress *progress;
     em_report *report;
-    double *energies;   /* [n_local_chain][EM_EBFMI_STATE] of the stored draws */
-    double *divergent;  /* [n_local_chain] divergences in sampling */
-    double *unreported; /* [n_local_chain] draws of sampling whose report failed */
-    int64_t done;       /* iterations */
-    bool ended;         /* by the stop rule */
-    bool watchful;      /* the ranks of a group are compared whenever chains meet */
+    em_tally *tally;
+    em_findings findings; /* at the end */
+    double *unreported;   /* [n_local_chain] draws of sampling whose report failed */
+    int64_t done;         /* iterations */
+    bool ended;           /* by the stop rule */
+    bool watchful;        /* the ranks of a group are compared whenever chains meet */
     double started, last_checkpoint, longest_checkpoint; /* clock, clock, seconds */
 } em_engine;
 

@@ -148,6 +148,8 @@ static em_status put_stages(em_output *output, const em_adapt *adapt)
     if (!status && drawn.kind == EM_TRAJECTORY_TIME)
         status = em_writer_put_array(output->writer, "mass_adaptation", &variable, trajectory);
     em_adapt_describe(adapt, sizeof text, text);
+    if (!status)
+        status = em_writer_put_int(output->writer, "rescued_chains", em_adapt_n_rescued(adapt));
     return status ? status : em_writer_put_text(output->writer, "warmup", text);
 }
 

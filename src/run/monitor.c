@@ -121,67 +121,97 @@ static bool meets(const em_monitor *monitor, const double worst[2])
            -worst[1] >= em_monitor_ess_limit(monitor->stop, em_grid_n_chain(monitor->grid));
 }
 
-/* The worst of columns first .. first + n_column, which this rank was dealt; the suspect first. */
-static em_status worst_of(em_monitor *monitor, int64_t first, int64_t n_column, int64_t n_row,
-                          const double *column, bool thorough, double worst[2])
-{
-    const int64_t size = em_grid_n_chain(monitor->grid) * n_row;
-    const int64_t start = monitor->suspect >= first && monitor->suspect < first + n_column
-                              ? monitor->suspect - first
-                              : 0;
-    em_status status = EM_OK;
+/* Numbers of this shard that are looked at together: from `first` on, `n_column` of them. */
+typedef struct batch {
+    int64_t first, n_column, n_row;
+    int64_t own_first, own; /* those that this rank was dealt */
+    double *column;         /* [own][n_chain][n_row] */
+} batch;
 
-    for (int64_t i = 0; !status && i < n_column && (thorough || i == 0 || meets(monitor, worst));
-         i++) {
-        const int64_t k = (start + i) % n_column;
-        status = worsen(monitor, n_row, column + k * size, worst);
-        if (!meets(monitor, worst) && !thorough)
-            monitor->suspect = first + k;
-    }
-    return status;
-}
-
-static em_status check_batch(em_monitor *monitor, int64_t first, int64_t n_column, int64_t n_row,
-                             bool thorough, double worst[2])
+static batch batch_of(const em_monitor *monitor, int64_t first, int64_t most, int64_t n_row)
 {
     const int64_t n_group = em_grid_n_group(monitor->grid), group = em_grid_group(monitor->grid);
+    const int64_t left = monitor->width > first ? monitor->width - first : 0;
+    const int64_t n_column = left < most ? left : most;
     const int64_t own_first = em_deal_first(n_column, n_group, group);
-    const int64_t own = em_deal_first(n_column, n_group, group + 1) - own_first;
-    const int64_t n_local = monitor->n_local_chain;
-    double *local = NULL, *column = NULL;
+
+    return (batch){first,
+                   n_column,
+                   n_row,
+                   first + own_first,
+                   em_deal_first(n_column, n_group, group + 1) - own_first,
+                   NULL};
+}
+
+/* Fills in b->column, which is then owned. Collective. */
+static em_status gather_batch(em_monitor *monitor, batch *b)
+{
+    const int64_t n_local = monitor->n_local_chain, n_column = b->n_column, n_row = b->n_row;
+    double *local = NULL;
     em_status status = em_allocate(n_local * n_row * n_column, sizeof *local, &local);
 
     if (!status)
-        status = em_allocate(own * em_grid_n_chain(monitor->grid) * n_row, sizeof *column, &column);
+        status = em_allocate(b->own * em_grid_n_chain(monitor->grid) * n_row, sizeof *b->column,
+                             &b->column);
     status = em_agree(status);
     for (int64_t c = 0; !status && c < n_local; c++)
         for (int64_t r = 0; r < n_row; r++)
             memcpy(local + (c * n_row + r) * n_column,
-                   monitor->history + (c * monitor->watch.n_row + r) * monitor->width + first,
+                   monitor->history + (c * monitor->watch.n_row + r) * monitor->width + b->first,
                    (size_t)n_column * sizeof *local);
     if (!status)
-        status = em_grid_transpose(monitor->grid, n_row, n_column, local, column);
-    if (!status)
-        status =
-            em_agree(worst_of(monitor, first + own_first, own, n_row, column, thorough, worst));
+        status = em_grid_transpose(monitor->grid, n_row, n_column, local, b->column);
     em_release(&local);
-    em_release(&column);
+    return status;
+}
+
+/* Numbers of a shard that fit a batch; the same on all ranks. */
+static int64_t most_columns(const em_monitor *monitor, int64_t n_row)
+{
+    const int64_t size = em_grid_n_chain(monitor->grid) * n_row;
+
+    return size < BATCH ? BATCH / (size > 0 ? size : 1) : 1;
+}
+
+/* Numbers of the shard that has the most: for so many are batches gathered everywhere. */
+static int64_t widest(const em_monitor *monitor)
+{
+    return em_deal_first(monitor->watch.width, em_grid_n_shard(monitor->grid), 1);
+}
+
+/* The worst of the numbers of a batch that this rank was dealt; the suspect first. */
+static em_status worst_of(em_monitor *monitor, const batch *b, bool thorough, double worst[2])
+{
+    const int64_t size = em_grid_n_chain(monitor->grid) * b->n_row;
+    const int64_t start =
+        monitor->suspect >= b->own_first && monitor->suspect < b->own_first + b->own
+            ? monitor->suspect - b->own_first
+            : 0;
+    em_status status = EM_OK;
+
+    for (int64_t i = 0; !status && i < b->own && (thorough || i == 0 || meets(monitor, worst));
+         i++) {
+        const int64_t k = (start + i) % b->own;
+        status = worsen(monitor, b->n_row, b->column + k * size, worst);
+        if (!meets(monitor, worst) && !thorough)
+            monitor->suspect = b->own_first + k;
+    }
     return status;
 }
 
 em_status em_monitor_check(em_monitor *monitor, int64_t n_draw, bool thorough, em_convergence *out)
 {
-    const int64_t n_row = n_draw / monitor->watch.every;
-    const int64_t size = em_grid_n_chain(monitor->grid) * n_row;
-    const int64_t batch = size < BATCH ? BATCH / (size > 0 ? size : 1) : 1;
-    const int64_t widest = em_deal_first(monitor->watch.width, em_grid_n_shard(monitor->grid), 1);
+    const int64_t n_row = n_draw / monitor->watch.every, most = most_columns(monitor, n_row);
     const bool rule = !isnan(monitor->stop->r_hat) || !isnan(monitor->stop->ess);
     double worst[2] = {-INFINITY, -INFINITY};
     em_status status = EM_OK;
 
-    for (int64_t first = 0; !status && first < widest; first += batch) {
-        const int64_t left = monitor->width > first ? monitor->width - first : 0;
-        status = check_batch(monitor, first, left < batch ? left : batch, n_row, thorough, worst);
+    for (int64_t first = 0; !status && first < widest(monitor); first += most) {
+        batch b = batch_of(monitor, first, most, n_row);
+        status = gather_batch(monitor, &b);
+        if (!status)
+            status = em_agree(worst_of(monitor, &b, thorough, worst));
+        em_release(&b.column);
     }
     em_grid_maximum(monitor->grid, 2, worst);
     *out = (em_convergence){.n_draw = n_draw,
@@ -191,5 +221,43 @@ em_status em_monitor_check(em_monitor *monitor, int64_t n_draw, bool thorough, e
     out->met = meets(monitor, worst) && !isnan(out->r_hat);
     monitor->times_met = out->met ? monitor->times_met + 1 : 0;
     out->stop = rule && monitor->times_met >= monitor->stop->consecutive;
+    return status;
+}
+
+/* The farthest chain of all ranks: the distance wins, then the lowest chain. Collective. */
+static void agree_on_farthest(const em_monitor *monitor, em_apart *out)
+{
+    double distance = out->count > 0 ? out->distance : 0, who[2];
+
+    em_grid_maximum(monitor->grid, 1, &distance);
+    const bool mine = out->count > 0 && out->distance == distance;
+    who[0] = mine ? (double)-out->chain : -INFINITY;
+    who[1] = mine ? (double)out->count : -INFINITY;
+    em_grid_maximum(monitor->grid, 2, who);
+    *out = distance > 0 ? (em_apart){(int64_t)who[1], (int64_t)-who[0], distance} : (em_apart){0};
+}
+
+em_status em_monitor_find_apart(em_monitor *monitor, int64_t n_draw, em_apart *out)
+{
+    const int64_t n_row = n_draw / monitor->watch.every, most = most_columns(monitor, n_row);
+    const int64_t n_chain = em_grid_n_chain(monitor->grid);
+    double *scratch = NULL;
+    em_status status = em_agree(em_allocate(3 * n_chain, sizeof *scratch, &scratch));
+
+    *out = (em_apart){0};
+    for (int64_t first = 0; !status && n_row > 0 && first < widest(monitor); first += most) {
+        batch b = batch_of(monitor, first, most, n_row);
+        status = gather_batch(monitor, &b);
+        for (int64_t k = 0; !status && k < b.own; k++) {
+            const em_apart apart =
+                em_find_apart(n_chain, n_row, b.column + k * n_chain * n_row, scratch);
+            if (apart.count > 0 && apart.distance > out->distance)
+                *out = apart;
+        }
+        em_release(&b.column);
+    }
+    if (!status)
+        agree_on_farthest(monitor, out);
+    em_release(&scratch);
     return status;
 }

@@ -6,6 +6,7 @@
 #ifndef EM_RUN_MONITOR_H
 #define EM_RUN_MONITOR_H
 
+#include "diag/apart.h"
 #include "par/grid.h"
 #include "run/plan.h"
 
@@ -40,6 +41,10 @@ void em_monitor_keep(em_monitor *monitor, int64_t chain, int64_t draw, const dou
  * looked at. Collective. Errors: EM_EMEMORY, agreed.
  */
 em_status em_monitor_check(em_monitor *monitor, int64_t n_draw, bool thorough, em_convergence *out);
+
+/* Chains that are apart from the others in some number that is watched, of the first `n_draw`
+ * draws: what the number shows in which one is farthest. Collective. Errors: EM_EMEMORY, agreed. */
+em_status em_monitor_find_apart(em_monitor *monitor, int64_t n_draw, em_apart *out);
 
 /* How many times in a row the thresholds held: the state of the stop rule, for checkpoints. Local.
  */

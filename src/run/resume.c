@@ -1,6 +1,5 @@
 #include "base/memory.h"
 #include "base/part_visitor.h"
-#include "diag/diag.h"
 #include "par/world.h"
 #include "run/engine.h"
 #include "run/same.h"
@@ -56,9 +55,7 @@ static em_status visit_engine(void *state, const em_visitor *visitor)
     if (!status)
         status = visit_block(engine->block, visitor);
     if (!status)
-        status = visitor->chains(visitor->context, "energies", EM_EBFMI_STATE, engine->energies);
-    if (!status)
-        status = visitor->chains(visitor->context, "divergent", 1, engine->divergent);
+        status = em_tally_visit(engine->tally, visitor);
     if (!status)
         status = visitor->chains(visitor->context, "unreported", 1, engine->unreported);
     if (!status)

@@ -1,5 +1,4 @@
 #include "base/memory.h"
-#include "diag/diag.h"
 #include "mass/moments.h"
 #include "math/rng.h"
 #include "par/world.h"
@@ -101,9 +100,7 @@ em_status em_engine_create_chains(em_engine *engine)
     if (!status)
         status = config->sampler->create(config->sampler_options, n_chain, dim, &engine->sampler);
     if (!status)
-        status = em_allocate(n_chain * EM_EBFMI_STATE, sizeof(double), &engine->energies);
-    if (!status)
-        status = em_allocate(n_chain, sizeof(double), &engine->divergent);
+        status = em_tally_create(config->sampler, n_chain, &engine->tally);
     if (!status)
         status = em_allocate(n_chain, sizeof(double), &engine->unreported);
     status = em_agree(status);
@@ -270,8 +267,7 @@ void em_engine_destroy_chains(em_engine *engine)
         engine->sampler->ops->destroy(engine->sampler);
     engine->sampler = NULL;
     em_block_destroy(&engine->block);
-    em_release(&engine->energies);
-    em_release(&engine->divergent);
+    em_tally_destroy(&engine->tally);
     em_release(&engine->unreported);
     em_posterior_destroy(&engine->posterior);
 }

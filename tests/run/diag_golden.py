@@ -149,6 +149,11 @@ def check_options(folder):
     r_hat = [row["r_hat"] for row in summary(path, "--sort", "r_hat").values()]
     report(math.isnan(r_hat[0]) and r_hat[2:] == sorted(r_hat[2:], reverse=True),
            "--sort r_hat: undefined first, then the highest")
+    rows, draws = summary(path, "--ess", "--sort", "ess_square"), posterior(1, 4, 1000)[0]
+    for name in ("iid", "slow", "antithetic"):
+        want = float(az.ess((draws[name] - draws[name].mean()) ** 2))
+        report(same(rows[name]["ess_square"], want, 0), f"--ess: of the squares of {name}", f"{rows[name]} {want}")
+    report(list(rows["iid"])[-4:] == ["ess_bulk", "ess_square", "ess_tail", "r_hat"], "beside bulk and tail")
     ess = [row["ess_tail"] for row in summary(path, "--sort", "ess_tail").values()]
     report(ess[3:] == sorted(ess[3:]), "--sort ess_tail: the lowest first")
     for wrong in (["--sort", "x"], ["--var", "x"], ["--percentiles", "5,x"], ["--group", "x"],

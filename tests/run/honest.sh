@@ -29,8 +29,33 @@ static em_status density(const void *given, const double *theta, double *log_p, 
 EMASS_PLUGIN({.name = "funnel", .options_size = sizeof(int), .fields = fields, .dim = DIM,
               .log_density_gradient = density});
 C
-cc -std=c17 -shared -fPIC -I"$project/include" funnel.c -o funnel.so -lm || exit 1
+# Two normals 40 standard deviations apart, the second of weight exp(-low).
+cat >modes.c <<'C'
+#include <emass/plugin.h>
+#include <math.h>
+typedef struct { double low; } options;
+static const em_field fields[] = {EM_REAL(options, low, .minimum = 0, .maximum = 100, .fallback = "0"), {0}};
+static em_status density(const void *given, const double *x, double *log_p, double *gradient)
+{
+    const double first = -x[0] * x[0] / 2, second = -(x[0] - 40) * (x[0] - 40) / 2 - ((const options *)given)->low;
+    *log_p += fmax(first, second) + log1p(exp(-fabs(first - second))) - x[1] * x[1] / 2;
+    gradient[0] -= x[0] - 40 / (1 + exp(first - second));
+    gradient[1] -= x[1];
+    return EM_OK;
+}
+EMASS_PLUGIN({.name = "modes", .options_size = sizeof(options), .fields = fields, .dim = 2,
+              .log_density_gradient = density});
+C
+for model in funnel modes; do
+    cc -std=c17 -shared -fPIC -I"$project/include" $model.c -o $model.so -lm || exit 1
+done
 echo 'model: {name: funnel, library: ./funnel.so}' >funnel.yaml
+cat >modes.yaml <<'YAML'
+model: {name: modes, library: ./modes.so}
+sampler: {name: hmc, leapfrog_steps: 5}
+run: {chains: 9, init_radius: 60, warmup: 200, draws: 200, seed: 1}
+YAML
+echo 'model: {name: gaussian, dim: 20}' >gaussian.yaml
 
 go() { # RANKS FILE CONFIG ARGUMENT...: what it prints, into FILE.said
     limited mpirun -n "$1" "$emass" run "$3" --output "$2.h5" --overwrite --progress none "${@:4}" >"$2.said"
@@ -41,6 +66,20 @@ says() { # PATTERN CONFIG ARGUMENT...
     go 1 one "${@:2}" && go 3 three "${@:2}" || return 1
     cat one.said
     cmp one.said three.said && cmp one.h5 three.h5 && grep -qE -- "$1" one.said
+}
+
+# Of the sentences under the table only one is of this kind.
+says_once() { # PATTERN ARGUMENT...
+    says "$@" && [ "$(grep -cE "$1" one.said)" = 1 ]
+}
+
+silent() { # PATTERN CONFIG ARGUMENT...
+    go 1 one "${@:2}" && cat one.said && ! grep -qE "$1" one.said
+}
+
+# In the verdict, and its sentence under the table; no run is converged that has one.
+verdict() { # PATTERN SENTENCE CONFIG ARGUMENT...
+    says "^(not )?converged: .*$1" "${@:3}" && grep -E "^$2" one.said && limited "$emass" summary one.h5 | grep -E "^$2"
 }
 
 # Interrupted at the start and, with luck, in one stage after another; gone on with elsewhere.
@@ -61,4 +100,19 @@ check 'with warmup of given length' says 'curvature varies, so that nuts draws' 
 check 'without room to tune again' says 'curvature varies, so that nuts draws' funnel.yaml "${few[@]}" --set run.warmup=200
 check 'interrupted and gone on with' piecemeal "${few[@]}"
 check 'a length that was asked for is kept' says '; T 2, ' funnel.yaml "${few[@]}" --set sampler.trajectory=2
+
+stuck=(--set sampler='{name: hmc, leapfrog_steps: 5, step_size: 0.4}' --set mass.estimator=none --set run.draws=300)
+check 'chains that stand still' verdict '[1-9] chains? stood still \(up to [0-9]+ draws\)' \
+    'Stood still: [1-9] of 6 chains \(up to [0-9]+ draws in a row' funnel.yaml --chains 6 "${stuck[@]}"
+check 'are not converged' grep -q '^not converged' one.said
+check 'chains in another mode' verdict '[2-4] chains are apart from the others' \
+    'Apart from the others: [2-4] of 9 chains, chain [0-9] by [34][0-9.]+ standard deviations \(theta\[0\]\)\. The posterior seems to have modes' modes.yaml
+check 'of hardly any weight' verdict '[2-4] chains are apart' \
+    'Apart from the others: .*, where the log density is [0-9.]+ lower' modes.yaml --set model.low=50
+check 'none is apart where all agree' silent 'apart|Apart|stood|Stood|Rescued|Saturated' gaussian.yaml --set run.draws=200
+check 'rescued chains' says_once '^Rescued: .* took the place of one of them, [0-9]+ times?\.' funnel.yaml "${few[@]}"
+check 'nobody to be rescued' silent '^Rescued|rescued' funnel.yaml "${few[@]}" --set mass.rescue=false
+check 'heavy tails' verdict 'smallest E-BFMI 0\.[012]' 'E-BFMI below 0.3: ' funnel.yaml "${few[@]}"
+check 'saturated trees' verdict '[0-9]+ saturated trees' 'Saturated tree depth: [0-9]+ of 400 draws' gaussian.yaml --chains 4 \
+    --set sampler='{name: nuts, max_treedepth: 1}' --set run.draws=100
 finish
