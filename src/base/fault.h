@@ -3,6 +3,8 @@
  * site fail on that rank. The sites:
  *
  *   config, data, allocate, model    parsing, reading a data file, memory, a density
+ *   data-slow, data-shared           a rank reads seven seconds longer; no memory that the ranks of
+ *                                    a node share: no failures
  *   position                         with shards: a chain strays by one bit on this rank
  *   hdf5-create                      a file, group or dataset of the output
  *   hdf5-attribute, hdf5-array       what is written once

@@ -53,6 +53,22 @@ em_status em_allocate_doubles(int64_t count, double **out)
     return status;
 }
 
+em_status em_reallocate(int64_t count, size_t size, void *pointer)
+{
+    void *memory, *larger = NULL;
+    size_t bytes;
+
+    memcpy(&memory, pointer, sizeof memory);
+    if (count >= 0 && !__builtin_mul_overflow((size_t)count, size, &bytes) && !em_fault("allocate"))
+        larger = realloc(memory, bytes ? bytes : 1);
+    if (!larger)
+        return em_fail(EM_EMEMORY, "out of memory: could not allocate %lld x %zu bytes",
+                       (long long)count, size);
+    allocation_count++;
+    memcpy(pointer, &larger, sizeof larger);
+    return EM_OK;
+}
+
 void em_release(void *pointer)
 {
     void *memory;

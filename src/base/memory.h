@@ -27,6 +27,11 @@ em_status em_allocate(int64_t count, size_t size, void *out);
  * leave them as they are, so that memory is taken up only where it is written. Local. */
 em_status em_allocate_doubles(int64_t count, double **out);
 
+/* Has *(void **)pointer, of em_allocate, hold `count` elements of `size` bytes; what is new is not
+ * set, and the alignment is that of malloc. Large arrays are not copied. Local. Errors: EM_EMEMORY,
+ * it is then as it was. */
+em_status em_reallocate(int64_t count, size_t size, void *pointer);
+
 /* Frees *(void **)pointer and sets it to NULL; NULL-safe. Local. */
 void em_release(void *pointer);
 

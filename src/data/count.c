@@ -2,21 +2,32 @@
 
 #include <math.h>
 
+static bool is_count(double y)
+{
+    return y >= 0 && y < EM_MOST_COUNT && y == floor(y);
+}
+
 static em_status fail(const em_table *table, int64_t row, const char *what, double found,
                       const char *expected)
 {
     return em_fail(EM_EDATA, "%s:%lld: found %s %.15g, expected %s", table->path,
-                   (long long)table->line[row], what, found, expected);
+                   (long long)em_table_line(table, row), what, found, expected);
 }
 
 em_status em_table_check_counts(const em_table *table)
 {
-    for (int64_t i = 0; i < table->n_row; i++) {
-        const double y = table->response[i];
-        if (!(y >= 0 && y < EM_MOST_COUNT && y == floor(y)))
-            return fail(table, i, "response", y, "a count: 0, 1, 2, ...");
-        if (table->exposure && !(table->exposure[i] > 0))
-            return fail(table, i, "exposure", table->exposure[i], "a number above 0");
-    }
-    return EM_OK;
+    int64_t held = 0, row;
+    double y;
+
+    while (held < table->n_row && is_count(table->response[held]) &&
+           (!table->exposure || table->exposure[held] > 0))
+        held++;
+    row = em_table_first_row(table, held < table->n_row ? held : -1);
+    if (row < 0)
+        return EM_OK;
+    y = em_table_number(table, row, table->response);
+    if (!is_count(y))
+        return fail(table, row, "response", y, "a count: 0, 1, 2, ...");
+    return fail(table, row, "exposure", em_table_number(table, row, table->exposure),
+                "a number above 0");
 }

@@ -8,7 +8,7 @@
 #define EM_MOST_COUNT 0x1p53
 
 /* Checks that the response is a count everywhere, and the exposure, where there is one, positive.
- * Local. Errors: EM_EDATA, naming the first line where it is not. */
+ * Collective. Errors, agreed: EM_EDATA, naming the first line where it is not. */
 em_status em_table_check_counts(const em_table *table);
 
 #endif

@@ -93,6 +93,45 @@ static em_status parse_header(const em_lines *lines, const char *delimiter, char
     return status;
 }
 
+/* Looks at the fields of the first line: a header has no number in it. */
+static em_status look_at_fields(const em_lines *lines, const char *delimiter, char *line,
+                                int64_t *n_field, bool *has_number)
+{
+    em_status status = EM_OK;
+    char *field;
+    double value;
+
+    for (*n_field = 0, *has_number = false; !status && line; ++*n_field) {
+        status = next_field(lines, delimiter, &line, &field);
+        if (!status && em_lines_token(lines, field, &value) != EM_TOKEN_TEXT)
+            *has_number = true;
+    }
+    return status;
+}
+
+em_status em_delimited_begin(const em_lines *lines, const char *line, em_table_format format,
+                             em_table_header header, em_table *table, bool *is_header)
+{
+    const char *delimiter = delimiters[format];
+    bool has_number = false;
+    int64_t n_field = 0;
+    char *copy;
+    em_status status = em_allocate((int64_t)strlen(line) + 1, 1, &copy);
+
+    if (status)
+        return status;
+    strcpy(copy, line);
+    status = look_at_fields(lines, delimiter, copy, &n_field, &has_number);
+    *is_header = header == EM_HEADER_YES || (header == EM_HEADER_AUTO && !has_number);
+    strcpy(copy, line);
+    if (!status && *is_header)
+        status = parse_header(lines, delimiter, copy, table);
+    else if (!status)
+        table->n_column = n_field;
+    em_release(&copy);
+    return status;
+}
+
 /* Says what is wrong with a field that is not a number. */
 static em_status fail_field(const em_lines *lines, const em_table *table, int64_t k,
                             const char *field)
@@ -107,9 +146,10 @@ static em_status fail_field(const em_lines *lines, const em_table *table, int64_
     return em_lines_number(lines, field, what, &value);
 }
 
-static em_status parse_row(const em_lines *lines, const char *delimiter, char *line,
+em_status em_delimited_row(const em_lines *lines, char *line, em_table_format format,
                            em_table *table)
 {
+    const char *delimiter = delimiters[format];
     int64_t n_field = 0;
     em_status status = EM_OK;
     char *field;
@@ -122,51 +162,9 @@ static em_status parse_row(const em_lines *lines, const char *delimiter, char *l
         if (!status)
             status = em_table_push(table, value);
     }
-    if (!status && table->n_column == 0)
-        table->n_column = n_field;
     if (!status && n_field != table->n_column)
         status = em_fail(EM_EDATA, "%s:%lld: found %lld columns, expected %lld as in the first row",
                          lines->path, (long long)lines->number, (long long)n_field,
                          (long long)table->n_column);
     return status ? status : em_table_end_row(table, lines->number);
-}
-
-/* A header has no number in it. */
-static em_status detect_header(const em_lines *lines, const char *delimiter, const char *line,
-                               em_table_header *header)
-{
-    char *copy, *at, *field;
-    double value;
-    em_status status = em_copy_text(line, &copy);
-
-    *header = EM_HEADER_YES;
-    at = copy;
-    while (!status && at) {
-        status = next_field(lines, delimiter, &at, &field);
-        if (!status && em_lines_token(lines, field, &value) != EM_TOKEN_TEXT)
-            *header = EM_HEADER_NO;
-    }
-    em_release(&copy);
-    return status;
-}
-
-em_status em_read_delimited(em_lines *lines, char *line, em_table_format format,
-                            em_table_header header, em_table *table)
-{
-    const char *delimiter = delimiters[format];
-    em_status status = EM_OK;
-
-    if (header == EM_HEADER_AUTO)
-        status = detect_header(lines, delimiter, line, &header);
-    if (!status && header == EM_HEADER_YES) {
-        status = parse_header(lines, delimiter, line, table);
-        if (!status)
-            status = em_lines_next(lines, &line);
-    }
-    while (!status && line) {
-        status = parse_row(lines, delimiter, line, table);
-        if (!status)
-            status = em_lines_next(lines, &line);
-    }
-    return status;
 }

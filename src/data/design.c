@@ -2,74 +2,26 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "data/array.h"
+#include "data/hand_out.h"
+#include "data/moments.h"
+#include "par/message.h"
 #include "par/world.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
-/* What is known of the columns of the whole table; all [n_column]. */
-typedef struct moments {
-    double *centre, *scale; /* to be applied */
-    double *count;          /* of the entries that are there; where a sparse row has none it is 0 */
-    bool *constant;
-} moments;
+/* What is done to the columns; all [n_column]. */
+typedef struct scaling {
+    double *centre, *scale;
+} scaling;
 
-static void moments_release(moments *m)
-{
-    em_release(&m->centre);
-    em_release(&m->scale);
-    em_release(&m->count);
-    em_release(&m->constant);
-}
-
-static int64_t column_of(const em_table *table, int64_t row, int64_t k)
-{
-    return table->column ? table->column[k] : k - table->start[row];
-}
-
-/* Counts, and finds the columns whose values are all equal. Work space: `first`, [n_column]. */
-static void find_constant(const em_table *table, double *first, moments *m)
-{
-    for (int64_t j = 0; j < table->n_column; j++)
-        m->constant[j] = true;
-    for (int64_t i = 0; i < table->n_row; i++)
-        for (int64_t k = table->start[i]; k < table->start[i + 1]; k++) {
-            int64_t j = column_of(table, i, k);
-            if (m->count[j]++ == 0)
-                first[j] = table->value[k];
-            m->constant[j] &= table->value[k] == first[j];
-        }
-    for (int64_t j = 0; j < table->n_column; j++)
-        m->constant[j] &= m->count[j] == (double)table->n_row || first[j] == 0;
-}
-
-/* Mean and standard deviation, in two passes. */
-static void find_moments(const em_table *table, moments *m)
-{
-    const double n = (double)table->n_row;
-    double *mean = m->centre, *sd = m->scale;
-
-    for (int64_t j = 0; j < table->n_column; j++)
-        mean[j] = sd[j] = 0;
-    for (int64_t i = 0; i < table->n_row; i++)
-        for (int64_t k = table->start[i]; k < table->start[i + 1]; k++)
-            mean[column_of(table, i, k)] += table->value[k] / n;
-    for (int64_t i = 0; i < table->n_row; i++)
-        for (int64_t k = table->start[i]; k < table->start[i + 1]; k++) {
-            int64_t j = column_of(table, i, k);
-            sd[j] += (table->value[k] - mean[j]) * (table->value[k] - mean[j]);
-        }
-    for (int64_t j = 0; j < table->n_column; j++)
-        sd[j] = sqrt((sd[j] + (n - m->count[j]) * mean[j] * mean[j]) / (n - 1));
-}
-
-static void warn_constant(const em_table *table, const bool *constant)
+static void warn_constant(const em_table *table, const em_moments *moments)
 {
     int64_t count = 0, first = 0;
 
     for (int64_t j = table->n_column; j-- > 0;)
-        if (constant[j]) {
+        if (em_moments_constant(table, moments, j)) {
             first = j;
             count++;
         }
@@ -81,30 +33,26 @@ static void warn_constant(const em_table *table, const bool *constant)
                em_excerpt_of(table->name[first]).text);
 }
 
-static em_status moments_create(const em_table *table, bool standardise, moments *m)
+/* Collective. */
+static em_status find_scaling(const em_table *table, bool standardise, scaling *out)
 {
-    const int64_t n = table->n_column;
-    em_status status = em_allocate(n, sizeof *m->centre, &m->centre);
+    em_moments moments;
+    em_status status = em_moments_find(table, standardise, &moments);
 
     if (!status)
-        status = em_allocate(n, sizeof *m->scale, &m->scale);
+        status = em_allocate(table->n_column, sizeof *out->centre, &out->centre);
     if (!status)
-        status = em_allocate(n, sizeof *m->count, &m->count);
-    if (!status)
-        status = em_allocate(n, sizeof *m->constant, &m->constant);
-    if (status)
-        return status;
-    find_constant(table, m->centre, m);
-    warn_constant(table, m->constant);
-    if (standardise)
-        find_moments(table, m);
-    for (int64_t j = 0; j < n; j++) {
-        if (!standardise)
-            m->centre[j] = 0;
-        if (!standardise || m->constant[j])
-            m->scale[j] = 1;
+        status = em_allocate(table->n_column, sizeof *out->scale, &out->scale);
+    status = em_agree_first(status, 0);
+    for (int64_t j = 0; !status && j < table->n_column; j++) {
+        const bool constant = em_moments_constant(table, &moments, j);
+        out->centre[j] = standardise ? moments.mean[j] : 0;
+        out->scale[j] = standardise && !constant ? moments.sd[j] : 1;
     }
-    return EM_OK;
+    if (!status)
+        warn_constant(table, &moments);
+    em_moments_release(&moments);
+    return status;
 }
 
 static em_status copy_names(const em_table *table, bool intercept, em_design *design)
@@ -118,98 +66,181 @@ static em_status copy_names(const em_table *table, bool intercept, em_design *de
     return status;
 }
 
-/* Rows first..first + n_row of the table into tiles, column by column. */
-static em_status fill_dense(const em_table *table, int64_t first, bool intercept, const moments *m,
-                            em_design *design)
-{
-    em_tiled *x = &design->dense;
-    em_status status;
-
-    x->n_row = design->n_row;
-    x->n_column = design->n_column;
-    x->n_tile = (x->n_row + EM_TILE_ROWS - 1) / EM_TILE_ROWS;
-    status = em_allocate(x->n_tile * x->n_column * EM_TILE_ROWS, sizeof *x->tile, &x->tile);
-    for (int64_t i = 0; !status && i < x->n_row; i++) {
-        double *tile = x->tile + i / EM_TILE_ROWS * x->n_column * EM_TILE_ROWS + i % EM_TILE_ROWS;
-        if (intercept)
-            tile[0] = 1;
-        for (int64_t j = 0; j < table->n_column; j++)
-            tile[(intercept + j) * EM_TILE_ROWS] = (0 - m->centre[j]) / m->scale[j];
-        for (int64_t k = table->start[first + i]; k < table->start[first + i + 1]; k++) {
-            int64_t j = column_of(table, first + i, k);
-            tile[(intercept + j) * EM_TILE_ROWS] = (table->value[k] - m->centre[j]) / m->scale[j];
-        }
-    }
-    return status;
-}
-
-static em_status fill_sparse(const em_table *table, int64_t first, bool intercept,
-                             em_design *design)
-{
-    const int64_t *from = table->start + first;
-    int64_t n = from[design->n_row] - from[0] + intercept * design->n_row, to = 0;
-    em_status status = em_allocate(design->n_row + 1, sizeof *design->start, &design->start);
-
-    if (!status)
-        status = em_allocate(n, sizeof *design->column, &design->column);
-    if (!status)
-        status = em_allocate(n, sizeof *design->value, &design->value);
-    for (int64_t i = 0; !status && i < design->n_row; i++) {
-        if (intercept)
-            design->value[to++] = 1; /* of column 0 */
-        for (int64_t k = from[i]; k < from[i + 1]; k++, to++) {
-            design->column[to] = table->column[k] + intercept;
-            design->value[to] = table->value[k];
-        }
-        design->start[i + 1] = to;
-    }
-    return status;
-}
-
-static em_status copy_response(const em_table *table, int64_t first, em_design *design)
-{
-    em_status status = em_allocate_doubles(design->n_row, &design->response);
-
-    if (!status)
-        memcpy(design->response, table->response + first,
-               (size_t)design->n_row * sizeof *design->response);
-    return status;
-}
-
-static em_status take_offset(const em_table *table, int64_t first, em_design *design)
-{
-    em_status status = EM_OK;
-
-    if (table->exposure)
-        status = em_allocate(design->n_row + 1, sizeof *design->offset, &design->offset);
-    for (int64_t i = 0; !status && design->offset && i < design->n_row; i++)
-        design->offset[i] = log(table->exposure[first + i]);
-    return status;
-}
-
 static bool stays_sparse(const em_table *table, bool standardise)
 {
     return table->column && !standardise &&
-           (double)table->start[table->n_row] <=
-               EM_SPARSE_DENSITY * (double)table->n_row * (double)table->n_column;
+           (double)table->total_entries <=
+               EM_SPARSE_DENSITY * (double)table->total * (double)table->n_column;
 }
 
-static em_status fill(const em_table *table, const em_table_options *options, int64_t first,
-                      em_design *design)
+/* A design that is being filled with the rows of its shard. */
+typedef struct filling {
+    em_design *design;
+    scaling scaling;
+    bool intercept;
+    int64_t n_left; /* columns of the table */
+    /* Of sparse rows, whose entries are not known before the last one is there. */
+    int64_t *start;
+    int32_t *column;
+    double *value;
+    int64_t column_capacity, value_capacity;
+} filling;
+
+static void put(const filling *f, double *row, int64_t j, double value)
 {
-    moments m = {NULL, NULL, NULL, NULL};
-    em_status status = moments_create(table, options->standardise, &m);
+    row[(f->intercept + j) * EM_TILE_ROWS] = (value - f->scaling.centre[j]) / f->scaling.scale[j];
+}
+
+/* Into tiles, column by column. */
+static void take_dense(const filling *f, const em_piece *piece)
+{
+    const em_tiled *x = &f->design->dense;
+
+    for (int64_t i = 0; i < piece->count; i++) {
+        const int64_t at = piece->row + i;
+        double *row = x->tile + at / EM_TILE_ROWS * x->n_column * EM_TILE_ROWS + at % EM_TILE_ROWS;
+        if (f->intercept)
+            row[0] = 1;
+        for (int64_t j = 0; j < f->n_left; j++)
+            put(f, row, j, piece->start ? 0 : piece->value[i * f->n_left + j]);
+        for (int64_t k = 0; piece->start && k < piece->start[i + 1] - piece->start[i]; k++) {
+            const int64_t from = piece->start[i] - piece->start[0] + k;
+            put(f, row, piece->column[from], piece->value[from]);
+        }
+    }
+}
+
+static em_status take_sparse(filling *f, const em_piece *piece)
+{
+    int64_t to = f->start[piece->row];
+    const int64_t end =
+        to + piece->start[piece->count] - piece->start[0] + f->intercept * piece->count;
+    em_status status =
+        em_array_reserve(&f->column, &f->column_capacity, to, end, sizeof *f->column);
 
     if (!status)
-        status = copy_names(table, options->intercept, design);
+        status = em_array_reserve(&f->value, &f->value_capacity, to, end, sizeof *f->value);
+    for (int64_t i = 0; !status && i < piece->count; i++) {
+        if (f->intercept) {
+            f->column[to] = 0;
+            f->value[to++] = 1;
+        }
+        for (int64_t k = piece->start[i] - piece->start[0];
+             k < piece->start[i + 1] - piece->start[0]; k++, to++) {
+            f->column[to] = piece->column[k] + f->intercept;
+            f->value[to] = piece->value[k];
+        }
+        f->start[piece->row + i + 1] = to;
+    }
+    return status;
+}
+
+static em_status take(void *to, const em_piece *piece)
+{
+    filling *f = to;
+
+    memcpy(f->design->response + piece->row, piece->response,
+           (size_t)piece->count * sizeof *piece->response);
+    for (int64_t i = 0; piece->exposure && i < piece->count; i++)
+        f->design->offset[piece->row + i] = log(piece->exposure[i]);
+    if (f->design->sparse)
+        return take_sparse(f, piece);
+    take_dense(f, piece);
+    return EM_OK;
+}
+
+/* What is known in size before the rows come. Collective over the holders. */
+static em_status allocate(em_design *design, bool has_offset)
+{
+    em_tiled *x = &design->dense;
+    em_status status = em_holders_allocate(design->holders, design->n_row, sizeof *design->response,
+                                           &design->response);
+
+    if (!status && has_offset)
+        status = em_holders_allocate(design->holders, design->n_row + 1, sizeof *design->offset,
+                                     &design->offset);
+    if (status || design->sparse)
+        return status;
+    x->n_row = design->n_row;
+    x->n_column = design->n_column;
+    x->n_tile = (x->n_row + EM_TILE_ROWS - 1) / EM_TILE_ROWS;
+    return em_holders_allocate(design->holders, x->n_tile * x->n_column * EM_TILE_ROWS,
+                               sizeof *x->tile, &x->tile);
+}
+
+static em_status share_array(em_design *design, int64_t count, size_t size, const void *from,
+                             void *out)
+{
+    void *memory;
+    em_status status = em_holders_allocate(design->holders, count, size, &memory);
+
+    if (!status && em_holders_writes(design->holders) && count > 0)
+        memcpy(memory, from, (size_t)count * size);
     if (!status)
-        status = copy_response(table, first, design);
+        em_holders_publish(design->holders, memory);
+    memcpy(out, &memory, sizeof memory);
+    return status;
+}
+
+/* Collective over the holders. */
+static em_status share_sparse(const filling *f)
+{
+    em_design *design = f->design;
+    const int64_t n = f->start ? f->start[design->n_row] : 0; /* the writer's counts */
+    em_status status =
+        share_array(design, design->n_row + 1, sizeof *f->start, f->start, &design->start);
+
     if (!status)
-        status = take_offset(table, first, design);
+        status = share_array(design, n, sizeof *f->column, f->column, &design->column);
     if (!status)
-        status = design->sparse ? fill_sparse(table, first, options->intercept, design)
-                                : fill_dense(table, first, options->intercept, &m, design);
-    moments_release(&m);
+        status = share_array(design, n, sizeof *f->value, f->value, &design->value);
+    return status;
+}
+
+static em_status share(const filling *f)
+{
+    em_design *design = f->design;
+    em_status status = design->sparse ? share_sparse(f) : EM_OK;
+
+    if (!status)
+        em_holders_publish(design->holders, design->response);
+    if (!status)
+        em_holders_publish(design->holders, design->offset);
+    if (!status)
+        em_holders_publish(design->holders, design->dense.tile);
+    return status;
+}
+
+static em_status prepare(const em_table *table, const em_table_options *options, filling *f)
+{
+    em_design *design = f->design;
+    em_status status = find_scaling(table, options->standardise, &f->scaling);
+
+    if (status)
+        return status;
+    status = copy_names(table, options->intercept, design);
+    if (!status && design->sparse)
+        status = em_allocate(design->n_row + 1, sizeof *f->start, &f->start);
+    status = em_agree_first(status, 0);
+    return status ? status : em_agree_first(allocate(design, table->exposure != NULL), 0);
+}
+
+/* Collective. */
+static em_status fill(const em_table *table, const em_table_options *options, em_design *design)
+{
+    filling f = {.design = design, .intercept = options->intercept, .n_left = table->n_column};
+    const bool writes = em_holders_writes(design->holders);
+    em_status status = prepare(table, options, &f);
+
+    if (!status)
+        status = em_hand_out(table, design->rows.first, writes ? design->rows.count : 0, take, &f);
+    if (!status)
+        status = em_agree_first(share(&f), 0);
+    em_release(&f.scaling.centre);
+    em_release(&f.scaling.scale);
+    em_release(&f.start);
+    em_release(&f.column);
+    em_release(&f.value);
     return status;
 }
 
@@ -217,35 +248,36 @@ static em_status fill(const em_table *table, const em_table_options *options, in
  * that passes over the columns cost little beside them. */
 static int64_t tile_of(const em_table *table, bool standardise)
 {
-    const double entries = (double)table->start[table->n_row];
-    const double columns = (double)table->n_column * (double)table->n_row;
+    const double entries = (double)table->total_entries;
+    const double columns = (double)table->n_column * (double)table->total;
 
     if (!stays_sparse(table, standardise) || !(entries > 0))
         return EM_TILE_ROWS;
-    const double tiles = fmin(ceil(4 * columns / entries / EM_TILE_ROWS), (double)table->n_row);
+    const double tiles = fmin(ceil(4 * columns / entries / EM_TILE_ROWS), (double)table->total);
     return EM_TILE_ROWS * (tiles > 1 ? (int64_t)tiles : 1);
 }
 
 em_status em_design_create(const em_table *table, const em_table_options *options, int64_t shard,
                            int64_t n_shard, em_design **out)
 {
-    const em_share rows =
-        em_deal_rows(table->n_row, tile_of(table, options->standardise), shard, n_shard);
     em_status status;
 
     *out = NULL;
     if (table->n_column + options->intercept == 0)
         return em_fail(EM_EDATA, "%s:1: found the response alone, expected features or intercept",
                        table->path);
-    status = em_allocate(1, sizeof **out, out);
-    if (status)
-        return status;
-    (*out)->rows = rows;
-    (*out)->n_row = rows.count;
-    (*out)->n_column = table->n_column + options->intercept;
-    (*out)->hash = table->hash;
-    (*out)->sparse = stays_sparse(table, options->standardise);
-    status = fill(table, options, rows.first, *out);
+    status = em_agree_first(em_allocate(1, sizeof **out, out), 0);
+    if (!status) {
+        (*out)->rows =
+            em_deal_rows(table->total, tile_of(table, options->standardise), shard, n_shard);
+        (*out)->n_row = (*out)->rows.count;
+        (*out)->n_column = table->n_column + options->intercept;
+        (*out)->hash = table->hash;
+        (*out)->sparse = stays_sparse(table, options->standardise);
+        status = em_holders_create(shard, &(*out)->holders);
+    }
+    if (!status)
+        status = fill(table, options, *out);
     if (status)
         em_design_destroy(out);
     return status;
@@ -254,12 +286,16 @@ em_status em_design_create(const em_table *table, const em_table_options *option
 em_status em_design_store_rows(em_design *design)
 {
     const em_tiled *x = &design->dense;
-    em_status status = EM_OK;
+    em_status status;
 
     design->row_stride = em_stride(x->n_column + 1);
-    if (!design->sparse)
-        status = em_allocate((x->n_row + 1) * design->row_stride, sizeof(double), &design->row);
-    for (int64_t i = 0; !status && i < x->n_row; i++) {
+    if (design->sparse)
+        return EM_OK;
+    status = em_holders_allocate(design->holders, (x->n_row + 1) * design->row_stride,
+                                 sizeof(double), &design->row);
+    if (status)
+        return status;
+    for (int64_t i = 0; em_holders_writes(design->holders) && i < x->n_row; i++) {
         const double *tile =
             x->tile + i / EM_TILE_ROWS * x->n_column * EM_TILE_ROWS + i % EM_TILE_ROWS;
         double *row = design->row + i * design->row_stride;
@@ -267,23 +303,25 @@ em_status em_design_store_rows(em_design *design)
             row[j] = tile[j * EM_TILE_ROWS];
         row[x->n_column] = design->response[i];
     }
-    return status;
+    em_holders_publish(design->holders, design->row);
+    return EM_OK;
 }
 
-static void scale(double factor, int64_t n, double *x)
+static void scale(em_design *design, double factor, int64_t n, double *x)
 {
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; em_holders_writes(design->holders) && i < n; i++)
         x[i] *= factor;
+    em_holders_publish(design->holders, x);
 }
 
 void em_design_scale(em_design *design, double factor)
 {
     const em_tiled *x = &design->dense;
 
-    scale(factor, design->n_row, design->response);
-    scale(factor, x->n_tile * x->n_column * EM_TILE_ROWS, x->tile);
+    scale(design, factor, design->n_row, design->response);
+    scale(design, factor, x->n_tile * x->n_column * EM_TILE_ROWS, x->tile);
     if (design->sparse)
-        scale(factor, design->start[design->n_row], design->value);
+        scale(design, factor, design->start[design->n_row], design->value);
 }
 
 void em_design_destroy(em_design **out)
@@ -295,12 +333,13 @@ void em_design_destroy(em_design **out)
     for (int64_t j = 0; design->name && j < design->n_column; j++)
         em_release(&design->name[j]);
     em_release(&design->name);
-    em_release(&design->response);
-    em_release(&design->offset);
-    em_release(&design->dense.tile);
-    em_release(&design->row);
-    em_release(&design->start);
-    em_release(&design->column);
-    em_release(&design->value);
+    em_holders_release(&design->response);
+    em_holders_release(&design->offset);
+    em_holders_release(&design->dense.tile);
+    em_holders_release(&design->row);
+    em_holders_release(&design->start);
+    em_holders_release(&design->column);
+    em_holders_release(&design->value);
+    em_holders_destroy(&design->holders);
     em_release(out);
 }

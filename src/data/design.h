@@ -5,6 +5,7 @@
 #include "data/deal.h"
 #include "data/table.h"
 #include "math/panel.h"
+#include "par/holders.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,6 +26,7 @@ typedef struct em_design {
     int64_t *start; /* if sparse; three arrays */
     int32_t *column;
     double *value;
+    em_holders *holders; /* of this shard on this node, which have one copy of all arrays */
 } em_design;
 
 /* Sparse data stay sparse up to this share of non-zero entries: there the sparse kernel of
@@ -35,18 +37,19 @@ typedef struct em_design {
 /*
  * Deals the rows of a table, its response taken out, to shards (em_deal_rows) and makes the design
  * of shard `shard` of `n_shard`, with an intercept and standardised columns as the options say. A
- * constant column is a warning on standard error. Local. Errors: EM_EDATA when no column is left,
- * EM_EMEMORY.
+ * constant column is a warning on standard error. Collective. Errors, agreed: EM_EDATA when no
+ * column is left, EM_EMEMORY.
  */
 em_status em_design_create(const em_table *table, const em_table_options *options, int64_t shard,
                            int64_t n_shard, em_design **out);
-void em_design_destroy(em_design **design); /* NULL-safe. */
+void em_design_destroy(em_design **design); /* NULL-safe. Local. */
 
 /* Stores what is not sparse row by row too, each beside its response, for those who ask for single
- * rows. Local. Errors: EM_EMEMORY. */
+ * rows. Collective. Errors: EM_EMEMORY, agreed among the holders. */
 em_status em_design_store_rows(em_design *design);
 
-/* Multiplies the design matrix and the response by a number; before em_design_store_rows. Local. */
+/* Multiplies the design matrix and the response by a number; before em_design_store_rows.
+ * Collective. */
 void em_design_scale(em_design *design, double factor);
 
 #endif

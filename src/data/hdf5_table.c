@@ -1,135 +1,194 @@
-/*
- * A two-dimensional numeric dataset of an HDF5 file as a table; one dimension is one column.
- *
- * This is the one file outside io/ that calls HDF5: a model reads its table in create, io/ stands
- * above the models, and includes point downward only. Plain serial reads; no MPI.
- */
-#include "base/file.h"
+/* Tables in HDF5 files (io/numbers.h): each rank reads as many of the rows. */
 #include "base/memory.h"
+#include "data/array.h"
 #include "data/readers.h"
+#include "io/numbers.h"
+#include "par/grid.h"
+#include "par/message.h"
+#include "par/world.h"
 
-#include <hdf5.h>
 #include <math.h>
 #include <string.h>
-#include <xxhash.h>
 
-static const hsize_t max_numbers = (hsize_t)1 << 40; /* 8 TB: the product cannot overflow */
+enum { SLAB_NUMBERS = 1 << 17 }; /* 1 MiB at a time */
 
-/* Opens what `path` names; `colon` is where the dataset begins. */
-static em_status open_dataset(const char *path, const char *colon, hid_t *dataset)
+/* The rows of this rank, and where it stands among them. */
+typedef struct slab {
+    const em_numbers *numbers;
+    em_numbers_form form;
+    em_table *table;
+    int64_t row, end; /* rows row .. end - 1 are still to be read */
+    int64_t *start, *column;
+    double *response;
+    int64_t column_capacity;
+} slab;
+
+static em_status check_finite(const slab *s, int64_t row, int64_t column, double value)
 {
-    char *file_path;
-    hid_t file = H5I_INVALID_HID;
-    em_status status = em_format_text(&file_path, "%.*s", (int)(colon - path), path);
-
-    *dataset = H5I_INVALID_HID;
-    if (!status)
-        status = em_file_check(file_path);
-    if (status) {
-        em_release(&file_path);
-        return status;
-    }
-    H5E_BEGIN_TRY
-    { /* its messages go into ours, not to standard error */
-        file = H5Fopen(file_path, H5F_ACC_RDONLY, H5P_DEFAULT);
-        if (file >= 0) {
-            *dataset = H5Dopen2(file, colon + 1, H5P_DEFAULT);
-            H5Fclose(file); /* the dataset keeps it open */
-        }
-    }
-    H5E_END_TRY;
-    if (file < 0)
-        status =
-            em_fail(EM_EDATA, "%s: found no readable HDF5 file '%s', expected file.h5:/dataset",
-                    path, file_path);
-    else if (*dataset < 0)
-        status = em_fail(EM_EDATA, "%s: found no dataset '%s', expected one in %s", path, colon + 1,
-                         file_path);
-    em_release(&file_path);
-    return status;
+    return isfinite(value)
+               ? EM_OK
+               : em_fail(EM_EDATA, "%s:%lld: found %g for column %lld, expected a finite number",
+                         s->table->path, (long long)row + 1, value, (long long)column + 1);
 }
 
-static em_status get_shape(const char *path, hid_t dataset, hsize_t shape[2])
+static em_status check_rows(const slab *s, int64_t count, const double *value)
 {
-    hid_t space = H5Dget_space(dataset), type = H5Dget_type(dataset);
-    H5T_class_t class = H5Tget_class(type);
-    int rank = H5Sget_simple_extent_ndims(space);
     em_status status = EM_OK;
 
-    shape[1] = 1;
-    if ((class != H5T_FLOAT && class != H5T_INTEGER) || rank < 1 || rank > 2)
-        status =
-            em_fail(EM_EDATA, "%s: found %s of %d dimensions, expected numbers in 2", path,
-                    class == H5T_FLOAT || class == H5T_INTEGER ? "numbers" : "no numbers", rank);
-    else
-        H5Sget_simple_extent_dims(space, shape, NULL);
-    H5Tclose(type);
-    H5Sclose(space);
-    if (!status && (shape[0] == 0 || shape[1] == 0))
-        status = em_fail(EM_EDATA, "%s: found an empty dataset, expected rows of numbers", path);
-    else if (!status && shape[0] > max_numbers / shape[1])
-        status = em_fail(EM_EDATA, "%s: found %llu x %llu numbers, expected fewer", path,
-                         (unsigned long long)shape[0], (unsigned long long)shape[1]);
-    else if (!status &&
-             !em_is_believable((double)(shape[0] * shape[1]), (double)H5Dget_storage_size(dataset)))
-        status = em_fail(EM_EDATA, "%s: found %llu x %llu numbers in %llu bytes, expected fewer",
-                         path, (unsigned long long)shape[0], (unsigned long long)shape[1],
-                         (unsigned long long)H5Dget_storage_size(dataset));
+    for (int64_t i = 0; !status && i < count * s->form.n_column; i++)
+        if (!isfinite(value[i]))
+            status = check_finite(s, s->row + i / s->form.n_column, i % s->form.n_column, value[i]);
     return status;
 }
 
-static em_status read_values(const char *path, hid_t dataset, const hsize_t shape[2], double *value)
+/* Straight into the table, which has room for all. */
+static em_status read_dense(slab *s, int64_t count)
 {
-    herr_t result;
+    double *to = s->table->value + s->table->n_value;
+    em_status status = em_numbers_read(s->numbers, EM_NUMBERS_VALUE, s->row, count, to);
 
-    H5E_BEGIN_TRY
-    {
-        result = H5Dread(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, value);
-    }
-    H5E_END_TRY;
-    if (result < 0)
-        return em_fail(EM_EDATA, "%s: found unreadable content, expected %llu x %llu numbers", path,
-                       (unsigned long long)shape[0], (unsigned long long)shape[1]);
-    for (hsize_t i = 0; i < shape[0] * shape[1]; i++)
-        if (!isfinite(value[i]))
-            return em_fail(EM_EDATA, "%s:%llu: found %g for column %llu, expected a finite number",
-                           path, (unsigned long long)(i / shape[1] + 1), value[i],
-                           (unsigned long long)(i % shape[1] + 1));
+    if (!status)
+        status = check_rows(s, count, to);
+    return status ? status : em_table_end_rows(s->table, s->row + 1, count);
+}
+
+static em_status fail_sparse(const slab *s, int64_t row, const char *found)
+{
+    return em_fail(EM_EDATA, "%s:%lld: found %s, expected ascending ones within the table",
+                   s->table->path, (long long)row + 1, found);
+}
+
+static em_status check_starts(const slab *s, int64_t count)
+{
+    if (s->start[0] < 0 || s->start[count] > s->form.n_entry)
+        return fail_sparse(s, s->row, "a start of entries out of range");
+    for (int64_t i = 0; i < count; i++)
+        if (s->start[i + 1] < s->start[i])
+            return fail_sparse(s, s->row + i, "starts of entries that descend");
     return EM_OK;
 }
 
-static em_status append_rows(const hsize_t shape[2], const double *value, em_table *table)
+static em_status push_entries(const slab *s, int64_t i, const double *value)
 {
     em_status status = EM_OK;
+    int64_t last = -1;
 
-    for (hsize_t i = 0; !status && i < shape[0]; i++) {
-        for (hsize_t j = 0; !status && j < shape[1]; j++)
-            status = em_table_push(table, value[i * shape[1] + j]);
+    for (int64_t k = s->start[i] - s->start[0]; !status && k < s->start[i + 1] - s->start[0]; k++) {
+        if (s->column[k] <= last || s->column[k] >= s->form.n_column)
+            return fail_sparse(s, s->row + i, "columns out of order or range");
+        last = s->column[k];
+        status = check_finite(s, s->row + i, last, value[k]);
         if (!status)
-            status = em_table_end_row(table, (int64_t)i + 1);
+            status = em_table_push_sparse(s->table, (int32_t)last, value[k]);
     }
-    table->n_column = (int64_t)shape[1];
-    table->hash = XXH64(value, (size_t)(shape[0] * shape[1]) * sizeof *value, 0);
     return status;
 }
 
-em_status em_read_hdf5(const char *path, const char *colon, em_table *table)
+static em_status end_row(const slab *s, int64_t i)
 {
-    hid_t dataset;
-    hsize_t shape[2];
-    double *value = NULL;
-    em_status status = open_dataset(path, colon, &dataset);
+    return s->form.labelled ? em_table_end_row_labelled(s->table, s->row + i + 1, s->response[i])
+                            : em_table_end_row(s->table, s->row + i + 1);
+}
 
-    if (status)
-        return status;
-    status = get_shape(path, dataset, shape);
+static em_status read_sparse(slab *s, int64_t count)
+{
+    double *value = NULL;
+    em_status status = em_numbers_read(s->numbers, EM_NUMBERS_START, s->row, count + 1, s->start);
+
     if (!status)
-        status = em_allocate((int64_t)(shape[0] * shape[1]), sizeof *value, &value);
+        status = check_starts(s, count);
+    const int64_t n = status ? 0 : s->start[count] - s->start[0];
     if (!status)
-        status = read_values(path, dataset, shape, value);
+        status = em_array_reserve(&s->column, &s->column_capacity, 0, n, sizeof *s->column);
     if (!status)
-        status = append_rows(shape, value, table);
+        status = em_allocate_doubles(n, &value);
+    if (!status)
+        status = em_numbers_read(s->numbers, EM_NUMBERS_COLUMN, s->start[0], n, s->column);
+    if (!status)
+        status = em_numbers_read(s->numbers, EM_NUMBERS_VALUE, s->start[0], n, value);
+    for (int64_t i = 0; !status && i < count; i++) {
+        status = push_entries(s, i, value);
+        if (!status)
+            status = end_row(s, i);
+    }
     em_release(&value);
-    H5Dclose(dataset);
+    return status;
+}
+
+static em_status read_response(const slab *s, int64_t count, double *response)
+{
+    em_status status = em_numbers_read(s->numbers, EM_NUMBERS_RESPONSE, s->row, count, response);
+
+    for (int64_t i = 0; !status && i < count; i++)
+        if (!isfinite(response[i]))
+            status =
+                em_fail(EM_EDATA, "%s:%lld: found %g for the response, expected a finite number",
+                        s->table->path, (long long)(s->row + i + 1), response[i]);
+    return status;
+}
+
+static em_status read_slabs(slab *s)
+{
+    const bool sparse = s->form.n_entry >= 0;
+    const int64_t width = sparse ? s->form.n_entry / s->form.n_row + 1 : s->form.n_column;
+    const int64_t step = width < SLAB_NUMBERS ? SLAB_NUMBERS / width : 1;
+    em_status status = em_allocate(step + 1, sizeof *s->start, &s->start);
+
+    if (!status)
+        status = em_allocate_doubles(step, &s->response);
+    while (!status && s->row < s->end) {
+        const int64_t count = s->end - s->row < step ? s->end - s->row : step;
+        if (s->form.labelled)
+            status = read_response(s, count,
+                                   sparse ? s->response : s->table->response + s->table->n_row);
+        if (!status)
+            status = sparse ? read_sparse(s, count) : read_dense(s, count);
+        s->row += count;
+    }
+    em_release(&s->start);
+    em_release(&s->column);
+    em_release(&s->response);
+    return status;
+}
+
+static em_status prepare(slab *s)
+{
+    em_table *table = s->table;
+    const int64_t n = s->end - s->row;
+    em_status status = em_table_begin_run(table, em_world_rank());
+
+    table->n_column = s->form.n_column;
+    if (!status && s->form.n_entry >= 0)
+        status = em_table_make_sparse(table);
+    if (!status && s->form.labelled)
+        status = em_array_reserve(&table->response, &table->response_capacity, 0, n + 1,
+                                  sizeof *table->response);
+    if (!status && s->form.n_entry < 0)
+        status = em_array_reserve(&table->value, &table->value_capacity, 0, n * table->n_column,
+                                  sizeof *table->value);
+    return status;
+}
+
+em_status em_read_hdf5(const char *path, const char *colon, em_table *table, uint64_t *hash)
+{
+    em_numbers *numbers = NULL;
+    slab s = {.table = table};
+    em_status status =
+        em_agree_first(em_numbers_open(path, colon ? colon + 1 : EM_NUMBERS_PLACE, &numbers), 0);
+
+    if (!status) {
+        s.numbers = numbers;
+        s.form = em_numbers_form_of(numbers);
+        s.row = em_deal_first(s.form.n_row, em_world_size(), em_world_rank());
+        s.end = em_deal_first(s.form.n_row, em_world_size(), em_world_rank() + 1);
+        *hash = s.form.hashed ? s.form.hash : 0;
+        status = prepare(&s);
+        if (!status)
+            status = em_numbers_names(numbers, &table->name);
+        status = em_agree_first(status, 0);
+    }
+    if (!status)
+        status = em_agree_first(read_slabs(&s), s.row);
+    em_numbers_close(&numbers);
     return status;
 }

@@ -1,6 +1,5 @@
 /* LIBSVM's sparse rows: label index:value index:value ..., indices from 1 and ascending. */
 #include "base/text.h"
-#include "data/array.h"
 #include "data/readers.h"
 
 #include <stdlib.h>
@@ -51,7 +50,7 @@ static em_status parse_entry(const em_lines *lines, char *token, int64_t limit, 
     return em_table_push_sparse(table, (int32_t)(index - 1), value);
 }
 
-static em_status parse_row(const em_lines *lines, char *line, int64_t limit, em_table *table)
+em_status em_libsvm_row(const em_lines *lines, char *line, int64_t limit, em_table *table)
 {
     char *rest, *token = strtok_r(line, blanks, &rest);
     int64_t last = 0;
@@ -61,21 +60,4 @@ static em_status parse_row(const em_lines *lines, char *line, int64_t limit, em_
     while (!status && (token = strtok_r(NULL, blanks, &rest)))
         status = parse_entry(lines, token, limit, &last, table);
     return status ? status : em_table_end_row_labelled(table, lines->number, label);
-}
-
-em_status em_read_libsvm(em_lines *lines, char *line, int64_t columns, em_table *table)
-{
-    int64_t limit = columns >= 0 ? columns : EM_TABLE_AUTO_COLUMNS;
-    /* Sparse even without an entry: no array would mean dense. */
-    em_status status =
-        em_array_reserve(&table->column, &table->column_capacity, 0, 1, sizeof *table->column);
-
-    while (!status && line) {
-        status = parse_row(lines, line, limit, table);
-        if (!status)
-            status = em_lines_next(lines, &line);
-    }
-    if (columns >= 0)
-        table->n_column = columns;
-    return status;
 }

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "data/array.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
@@ -16,28 +17,137 @@ enum { FIRST_CAPACITY = 1 << 17, LONGEST_LINE = 1 << 26, PACKED_BYTES = 1 << 16 
 
 #define XZ_MEMORY (UINT64_C(1) << 30) /* a damaged header must not fill the memory */
 
-em_status em_lines_open(const char *path, em_lines **out)
+static em_status create(const char *path, em_lines **out)
 {
     em_lines *lines;
-    int descriptor;
     em_status status = em_allocate(1, sizeof *lines, out);
 
     if (status)
         return status;
     lines = *out;
     lines->path = path;
+    lines->descriptor = -1;
+    lines->limit = INT64_MAX;
     lines->locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     lines->hash = XXH64_createState();
-    status = em_file_open(path, O_RDONLY, &descriptor);
-    if (!status && !(lines->file = gzdopen(descriptor, "rb")))
-        close(descriptor);
-    if (!status && (!lines->file || !lines->locale || !lines->hash))
-        status = em_fail(EM_EMEMORY, "%s: out of memory", path);
+    if (!lines->locale || !lines->hash)
+        return em_fail(EM_EMEMORY, "%s: out of memory", path);
+    XXH64_reset(lines->hash, 0);
+    return EM_OK;
+}
+
+em_status em_lines_open(const char *path, em_lines **out)
+{
+    int descriptor;
+    em_status status = create(path, out);
+
     if (!status)
-        XXH64_reset(lines->hash, 0);
+        status = em_file_open(path, O_RDONLY, &descriptor);
+    if (!status && !((*out)->file = gzdopen(descriptor, "rb"))) {
+        close(descriptor);
+        status = em_fail(EM_EMEMORY, "%s: out of memory", path);
+    }
     if (status)
         em_lines_close(out);
     return status;
+}
+
+/* Where the first newline at `from` or after ends; where there is none, the end of the file. */
+static em_status pass_newline(int descriptor, const char *path, int64_t from, int64_t *after)
+{
+    char piece[4096];
+    ssize_t got;
+
+    for (*after = from; (got = pread(descriptor, piece, sizeof piece, *after)) > 0; *after += got) {
+        const char *newline = memchr(piece, '\n', (size_t)got);
+        if (newline) {
+            *after += newline + 1 - piece;
+            return EM_OK;
+        }
+    }
+    return got == 0 ? EM_OK
+                    : em_fail(EM_EDATA, "%s: found an unreadable file (%s), expected text", path,
+                              strerror(errno));
+}
+
+em_status em_lines_open_range(const char *path, int64_t first, int64_t limit, int64_t newlines,
+                              em_lines **out)
+{
+    em_status status = create(path, out);
+
+    if (!status)
+        status = em_file_open(path, O_RDONLY, &(*out)->descriptor);
+    if (!status && first > 0) /* a line that begins at `first` follows a newline */
+        status = pass_newline((*out)->descriptor, path, first - 1, &(*out)->position);
+    if (!status) {
+        (*out)->number = newlines + ((*out)->position > first);
+        (*out)->limit = limit;
+    } else {
+        em_lines_close(out);
+    }
+    return status;
+}
+
+static int64_t count_newlines(const char *text, int64_t length)
+{
+    int64_t count = 0;
+
+    for (const char *c = text, *end = text + length;
+         c < end && (c = memchr(c, '\n', (size_t)(end - c))); c++)
+        count++;
+    return count;
+}
+
+em_status em_lines_count(const char *path, int64_t first, int64_t limit, int64_t *count)
+{
+    enum { PIECE = 1 << 18 };
+    int descriptor;
+    ssize_t got = 1;
+    char *piece = NULL;
+    em_status status = em_file_open(path, O_RDONLY, &descriptor);
+
+    *count = 0;
+    if (!status)
+        status = em_allocate(PIECE, 1, &piece);
+    while (!status && first < limit && got > 0) {
+        got = pread(descriptor, piece, limit - first < PIECE ? (size_t)(limit - first) : PIECE,
+                    first);
+        if (got < 0)
+            status = em_fail(EM_EDATA, "%s: found an unreadable file (%s), expected text", path,
+                             strerror(errno));
+        else
+            *count += count_newlines(piece, got);
+        first += got;
+    }
+    em_release(&piece);
+    if (descriptor >= 0)
+        close(descriptor);
+    return status;
+}
+
+em_status em_lines_open_blocks(const char *path, em_lines **out)
+{
+    em_status status = create(path, out);
+
+    if (status)
+        em_lines_close(out);
+    else
+        (*out)->ended = true;
+    return status;
+}
+
+em_status em_lines_block(em_lines *lines, int64_t length, int64_t number, char **room)
+{
+    em_status status =
+        em_array_reserve(&lines->buffer, &lines->capacity, 0, length + 1, sizeof *lines->buffer);
+
+    lines->begin = lines->end = 0;
+    if (status)
+        return status;
+    lines->end = lines->position = length;
+    lines->number = number;
+    *room = lines->buffer;
+    return EM_OK;
 }
 
 void em_lines_close(em_lines **out)
@@ -48,6 +158,8 @@ void em_lines_close(em_lines **out)
         return;
     if (lines->file)
         gzclose(lines->file);
+    if (lines->descriptor >= 0)
+        close(lines->descriptor);
     if (lines->xz)
         lzma_end(lines->xz);
     em_release(&lines->xz);
@@ -65,17 +177,19 @@ static em_status damaged(const em_lines *lines, const char *what)
                    (long long)lines->number, what);
 }
 
-/* Bytes of the file, out of gzip's form where they are in it. */
+/* Bytes of the file, out of gzip's form where they are in it: all of them before the failure. */
 static em_status fetch_plain(em_lines *lines, char *out, int64_t room, int64_t *got)
 {
-    int code;
+    int code = Z_ERRNO;
 
-    *got = gzread(lines->file, out, (unsigned)room);
-    gzerror(lines->file, &code);
-    if (*got < 0 || (code != Z_OK && code != Z_STREAM_END))
-        return damaged(lines,
-                       code == Z_ERRNO ? "an unreadable file" : "a truncated or damaged gzip file");
-    return EM_OK;
+    *got = lines->file ? gzread(lines->file, out, (unsigned)room)
+                       : pread(lines->descriptor, out, (size_t)room, lines->position);
+    if (lines->file)
+        gzerror(lines->file, &code);
+    if (*got > 0 || (*got == 0 && (!lines->file || code == Z_OK || code == Z_STREAM_END)))
+        return EM_OK;
+    return damaged(lines,
+                   code == Z_ERRNO ? "an unreadable file" : "a truncated or damaged gzip file");
 }
 
 static em_status fetch_xz(em_lines *lines, char *out, int64_t room, int64_t *got)
@@ -127,7 +241,7 @@ static em_status begin_xz(em_lines *lines, int64_t held)
 static em_status fetch(em_lines *lines, char *out, int64_t room, int64_t *got)
 {
     static const char magic[] = {'\xFD', '7', 'z', 'X', 'Z', '\0'};
-    const bool first = lines->number == 0 && out == lines->buffer;
+    const bool first = lines->file && lines->position == 0;
     em_status status;
 
     if (lines->xz)
@@ -162,9 +276,17 @@ static em_status refill(em_lines *lines)
     if (status)
         return status;
     XXH64_update(lines->hash, lines->buffer + held, (size_t)got);
+    lines->position += got;
     lines->end += got;
     lines->ended = got == 0;
     return EM_OK;
+}
+
+static char *find_newline(const em_lines *lines, int64_t from)
+{
+    return lines->end > lines->begin + from ? memchr(lines->buffer + lines->begin + from, '\n',
+                                                     (size_t)(lines->end - lines->begin - from))
+                                            : NULL;
 }
 
 /* The next line whatever it holds; NULL at the end of the file. */
@@ -174,14 +296,10 @@ static em_status raw_line(em_lines *lines, char **line, int64_t *length)
     em_status status = EM_OK;
 
     *line = NULL;
-    while (!status && !lines->ended) {
-        if (lines->end > lines->begin)
-            newline =
-                memchr(lines->buffer + lines->begin, '\n', (size_t)(lines->end - lines->begin));
-        if (newline)
-            break;
+    if (em_lines_offset(lines) >= lines->limit)
+        return EM_OK;
+    while (!status && !(newline = find_newline(lines, 0)) && !lines->ended)
         status = refill(lines);
-    }
     if (status || (!newline && lines->begin == lines->end))
         return status;
     *line = lines->buffer + lines->begin;
@@ -190,6 +308,34 @@ static em_status raw_line(em_lines *lines, char **line, int64_t *length)
     lines->number++;
     (*line)[*length] = '\0';
     return EM_OK;
+}
+
+em_status em_lines_next_block(em_lines *lines, int64_t least, const char **block, int64_t *length)
+{
+    const char *newline = NULL;
+    em_status status = EM_OK;
+
+    while (!status && !(newline = find_newline(lines, least - 1)) && !lines->ended)
+        status = refill(lines);
+    if (status && lines->end > lines->begin)
+        newline = memrchr(lines->buffer + lines->begin, '\n', (size_t)(lines->end - lines->begin));
+    if (status && !newline)
+        return status;
+    *block = lines->buffer + lines->begin;
+    *length = newline ? newline + 1 - *block : lines->end - lines->begin;
+    lines->begin += *length;
+    lines->number += count_newlines(*block, *length) + (!newline && *length > 0);
+    return EM_OK;
+}
+
+int64_t em_lines_offset(const em_lines *lines)
+{
+    return lines->position - (lines->end - lines->begin);
+}
+
+bool em_lines_is_plain(const em_lines *lines)
+{
+    return lines->file && gzdirect(lines->file) && !lines->xz;
 }
 
 em_status em_lines_next(em_lines *lines, char **line)

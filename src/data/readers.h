@@ -1,17 +1,30 @@
-/* One reader per kind of file. Each fills an empty table, except for the names it does not have. */
+/* One reader per kind of file. */
 #ifndef EM_DATA_READERS_H
 #define EM_DATA_READERS_H
 
+#include "data/builder.h"
 #include "data/lines.h"
-#include "data/table.h"
 
-/* `line` is the first line, already read. Local. Errors: as em_table_read. */
-em_status em_read_libsvm(em_lines *lines, char *line, int64_t columns, em_table *table);
-em_status em_read_delimited(em_lines *lines, char *line, em_table_format format,
-                            em_table_header header, em_table *table);
+/*
+ * What the first line of columns between delimiters says: their number and, where it is a header,
+ * their names. Local. Errors: EM_EDATA, naming file and line; EM_EMEMORY.
+ */
+em_status em_delimited_begin(const em_lines *lines, const char *line, em_table_format format,
+                             em_table_header header, em_table *table, bool *is_header);
 
-/* `colon` is where in `path` the colon between the file and the dataset stands. Local. Errors: as
- * em_table_read. */
-em_status em_read_hdf5(const char *path, const char *colon, em_table *table);
+/* Appends the row of a line, which is cut up; of LIBSVM, with indices up to `limit`. Local. Errors:
+ * likewise. */
+em_status em_delimited_row(const em_lines *lines, char *line, em_table_format format,
+                           em_table *table);
+em_status em_libsvm_row(const em_lines *lines, char *line, int64_t limit, em_table *table);
+
+/*
+ * Fill an empty table, except for the names that the file does not have. `colon` is where in the
+ * path the colon between file and place stands; NULL: the place that emass convert writes to; *hash
+ * is what the file says em_table.hash will be, 0: it does not. Collective. Errors, agreed: as
+ * em_table_read.
+ */
+em_status em_read_text(const em_table_options *options, em_table *table);
+em_status em_read_hdf5(const char *path, const char *colon, em_table *table, uint64_t *hash);
 
 #endif

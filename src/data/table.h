@@ -1,59 +1,91 @@
-/* A table of numbers as read from a file: all its rows, on every rank, before they are dealt. */
+/*
+ * A table of numbers as read from a file by all ranks together: each holds some of its rows, those
+ * that it read, until they are dealt (data/hand_out.h). What is said of the whole is the same on
+ * all ranks.
+ */
 #ifndef EM_DATA_TABLE_H
 #define EM_DATA_TABLE_H
 
 #include "data/table_options.h"
 #include "emass/status.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
-/* Row i has the entries start[i] <= k < start[i + 1]: value[k] in column column[k], ascending. */
+/* Rows row .. row + count - 1 of the table are those from `held` on of the rank that has them. */
+typedef struct em_run {
+    int64_t order, row, held, count, rank;
+} em_run;
+
+/* The held row, after which each row is on the next line up to the next break. */
+typedef struct em_break {
+    int64_t held, line;
+} em_break;
+
+/* Row i has all columns, or (sparse) the entries start[i] <= k < start[i + 1]: value[k] in column
+ * column[k], ascending. */
 typedef struct em_table {
     char *path;
-    int64_t n_row, n_column;
-    char **name;      /* [n_column]; x1, x2, ... where the file names none */
-    int64_t *line;    /* [n_row] of the file; rows of an HDF5 dataset count from 1 */
+    int64_t total, total_entries; /* rows and numbers of the whole, the response not counted */
+    uint64_t hash; /* of names and numbers, whatever file they are from and whoever read them */
+    int64_t n_column;
+    char **name; /* [n_column]; x1, x2, ... where the file names none */
+    int64_t n_run;
+    em_run *run; /* [n_run] the whole, in the order of the rows */
+    /* What this rank holds. */
+    int64_t n_row;
     double *response; /* [n_row]; NULL: none, or still among the columns */
     double *exposure; /* [n_row]; NULL: none */
-    int64_t *start;   /* [n_row + 1] */
-    int32_t *column;  /* NULL: dense, every row has all columns */
+    int64_t *start;   /* [n_row + 1]; NULL: dense */
+    int32_t *column;  /* NULL: dense, value[n_row][n_column] */
     double *value;
-    uint64_t hash; /* XXH64 of the content read */
-    int64_t line_capacity, start_capacity, column_capacity, value_capacity, response_capacity;
+    int64_t n_value, n_break;
+    em_break *line; /* [n_break] */
+    int64_t response_capacity, start_capacity, column_capacity, value_capacity, break_capacity,
+        run_capacity;
 } em_table;
 
 /*
  * Reads options->data; of a LIBSVM file the labels become the response, else all columns stay
- * columns. Local. Errors: EM_EDATA, one line naming file and line, what was found and what was
- * expected; EM_EMEMORY. The site "data" of base/fault.h fails here.
+ * columns. Collective. Errors, agreed: EM_EDATA, one line naming file and line, what was found and
+ * what was expected, of the first bad line of the file; EM_EMEMORY. The site "data" of base/fault.h
+ * fails here.
  */
 em_status em_table_read(const em_table_options *options, em_table **out);
-void em_table_destroy(em_table **table); /* NULL-safe. */
+void em_table_destroy(em_table **table); /* NULL-safe. Local. */
 
 /*
- * Makes a table of generated numbers, value[n_row][n_column], with the names x1, x2, ... Local.
- * Errors: EM_EMEMORY.
+ * Makes a table of generated numbers, value[n_row][n_column], the same on all ranks, with the names
+ * x1, x2, ... Collective. Errors, agreed: EM_EMEMORY.
  */
 em_status em_table_generate(const char *name, int64_t n_row, int64_t n_column, const double *value,
                             em_table **out);
 
+/* The row of the table that held row i is. Local. */
+int64_t em_table_row(const em_table *table, int64_t i);
+
+/* Of what all ranks found, the first row of the table; each says which held row, -1: none. -1 where
+ * there is none. Collective. */
+int64_t em_table_first_row(const em_table *table, int64_t held);
+
+/* The line of the file that a row of the table is on, asked for by all ranks; rows of an HDF5
+ * dataset count from 1. Collective. */
+int64_t em_table_line(const em_table *table, int64_t row);
+
+/* What the rank that holds that row has for it in `column` [n_row]. Collective. */
+double em_table_number(const em_table *table, int64_t row, const double *column);
+
 /*
  * Moves the response, and the exposure, out of the columns, as the options say, and checks that as
- * many features remain as they say. Local. Errors: EM_EDATA, EM_EMEMORY.
+ * many features remain as they say. Collective. Errors, agreed: EM_EDATA, EM_EMEMORY.
  */
 em_status em_table_take_response(em_table *table, const em_table_options *options);
 
 /*
  * Turns the response into 0 and 1: `positive`, which some rows must have and some not, becomes 1,
- * all else 0; NaN: labels must be 0 and 1, or -1 and 1. Local. Errors: EM_EDATA, listing the values
- * found.
+ * all else 0; NaN: labels must be 0 and 1, or -1 and 1. Collective. Errors, agreed: EM_EDATA,
+ * listing the values found.
  */
 em_status em_table_binary_response(em_table *table, double positive);
-
-/* For readers: appends an entry to the row being read, and ends it. Local. Errors: EM_EMEMORY. */
-em_status em_table_push(em_table *table, double value);
-em_status em_table_push_sparse(em_table *table, int32_t column, double value);
-em_status em_table_end_row(em_table *table, int64_t line);
-em_status em_table_end_row_labelled(em_table *table, int64_t line, double label);
 
 #endif

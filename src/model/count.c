@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "data/count.h"
+#include "par/message.h"
 
 static em_status load(em_regression *self, const em_regression_options *options,
                       const em_model_context *context, const em_regression_plan *plan)
@@ -24,11 +25,13 @@ em_status em_create_count_model(const em_regression_options *options,
                                 em_model **out)
 {
     em_regression *self;
-    em_status status = em_allocate(1, sizeof *self, &self);
+    em_status status = em_agree_first(em_allocate(1, sizeof *self, &self), 0);
 
     *out = NULL;
-    if (status)
+    if (status) {
+        em_release(&self);
         return status;
+    }
     status = load(self, options, context, plan);
     if (status)
         em_regression_destroy(&self->model);

@@ -5,11 +5,12 @@
  * gradient noise of known size.
  */
 #include "base/memory.h"
-#include "data/table.h"
+#include "data/hand_out.h"
 #include "math/linalg.h"
 #include "math/panel.h"
 #include "math/rng.h"
 #include "model/gradient_noise.h"
+#include "par/message.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -65,20 +66,25 @@ typedef struct gaussian {
 static em_status read_matrix(char *path, em_table **table)
 {
     const em_table_options options = {.data = path, .columns = INT64_MIN};
+    em_status status = em_table_read(&options, table);
 
-    return em_table_read(&options, table);
+    if (!status)
+        status = em_table_hold(*table, 0, (*table)->total);
+    if (status)
+        em_table_destroy(table);
+    return status;
 }
 
 static em_status check_shape(const em_table *table, int64_t n_row, int64_t n_column)
 {
-    if (table->n_row == n_row && table->n_column == n_column && !table->column)
+    if (table->total == n_row && table->n_column == n_column && !table->column)
         return EM_OK;
     return em_fail(EM_EDATA, "%s:1: found %lld x %lld numbers, expected %lld x %lld", table->path,
-                   (long long)table->n_row, (long long)table->n_column, (long long)n_row,
+                   (long long)table->total, (long long)table->n_column, (long long)n_row,
                    (long long)n_column);
 }
 
-/* Up to what a text with seven digits would round off. */
+/* Up to what a text with seven digits would round off. Collective: all ranks have all rows. */
 static em_status check_symmetric(const em_table *table)
 {
     const int64_t n = table->n_row;
@@ -91,7 +97,7 @@ static em_status check_symmetric(const em_table *table)
                 return em_fail(EM_EDATA,
                                "%s:%lld: found %g in column %lld and %g across the diagonal, "
                                "expected a symmetric matrix",
-                               table->path, (long long)table->line[i], a[i * n + j],
+                               table->path, (long long)em_table_line(table, i), a[i * n + j],
                                (long long)j + 1, a[j * n + i]);
     return EM_OK;
 }
@@ -255,9 +261,9 @@ static em_status fill(gaussian *self, const gaussian_options *options, const em_
     self->model.dim = choose_dim(options, table);
     self->stride = em_stride(self->model.dim);
     self->diagonal = !table && !options->rotation;
-    status = allocate(self);
+    status = em_agree_first(allocate(self), 0);
     if (!status && table)
-        status = load_precision(self, table, options->covariance != NULL);
+        status = em_agree_first(load_precision(self, table, options->covariance != NULL), 0);
     else if (!status)
         generate_precision(self, options, context->seed);
     if (!status)
@@ -287,7 +293,7 @@ static em_status create(const void *untyped, const em_model_context *context, em
                        options->rotation ? "rotation" : "condition");
     status = path ? read_matrix(path, &table) : EM_OK;
     if (!status)
-        status = em_allocate(1, sizeof *self, &self);
+        status = em_agree_first(em_allocate(1, sizeof *self, &self), 0);
     if (!status)
         status = fill(self, options, table, context);
     em_table_destroy(&table);

@@ -12,6 +12,7 @@
 #include "math/panel.h"
 #include "math/vector.h"
 #include "model/regression.h"
+#include "par/message.h"
 
 #include <math.h>
 #include <string.h>
@@ -424,9 +425,11 @@ static em_status create(const void *untyped, const em_model_context *context, em
     if (options->noise == NOISE_NORMAL && !isnan(options->nu))
         return em_fail(EM_ECONFIG, "model.nu: found %g for normal noise, expected noise: student_t",
                        options->nu);
-    status = em_allocate(1, sizeof *self, &self);
-    if (status)
+    status = em_agree_first(em_allocate(1, sizeof *self, &self), 0);
+    if (status) {
+        em_release(&self);
         return status;
+    }
     status = load(self, options, context);
     if (!status)
         status = prepare(self, options, context->minibatches);

@@ -8,6 +8,7 @@
 #include "math/rng.h"
 #include "math/vector.h"
 #include "model/regression.h"
+#include "par/message.h"
 
 #include <math.h>
 
@@ -63,6 +64,7 @@ static em_status generate(const logistic_options *options, uint64_t seed, em_tab
         status = em_allocate_doubles(em_stride(2 * options->n), &normal);
     if (!status)
         status = em_allocate_doubles(3 * options->n, &row);
+    status = em_agree_first(status, 0);
     if (!status) {
         draw_points(options, seed, uniform, normal, row);
         status = em_table_generate("generated data", options->n, 3, row, table);
@@ -139,11 +141,13 @@ static em_status load(em_regression *self, const logistic_options *options,
 static em_status create(const void *options, const em_model_context *context, em_model **out)
 {
     em_regression *self;
-    em_status status = em_allocate(1, sizeof *self, &self);
+    em_status status = em_agree_first(em_allocate(1, sizeof *self, &self), 0);
 
     *out = NULL;
-    if (status)
+    if (status) {
+        em_release(&self);
         return status;
+    }
     status = load(self, options, context);
     if (status)
         em_regression_destroy(&self->model);

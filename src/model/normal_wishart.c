@@ -7,10 +7,11 @@
  */
 #include "base/memory.h"
 #include "data/deal.h"
-#include "data/table.h"
+#include "data/hand_out.h"
 #include "emass/model.h"
 #include "math/panel.h"
 #include "math/rng.h"
+#include "par/message.h"
 
 #include <math.h>
 #include <string.h>
@@ -45,7 +46,7 @@ static em_status generate(int64_t n, uint64_t seed, em_table **table)
 {
     const em_stream stream = {seed, EM_ALL_CHAINS, 0, EM_RNG_DATA};
     double *x;
-    em_status status = em_allocate_doubles(em_stride(n), &x);
+    em_status status = em_agree_first(em_allocate_doubles(em_stride(n), &x), 0);
 
     if (!status) {
         em_normals(&stream, n, x);
@@ -102,26 +103,32 @@ static em_status create(const void *untyped, const em_model_context *context, em
 {
     const normal_wishart_options *options = untyped;
     normal_wishart *self;
-    em_status status = em_allocate(1, sizeof *self, &self);
+    em_share rows;
+    em_status status = em_agree_first(em_allocate(1, sizeof *self, &self), 0);
 
-    if (status)
+    if (status) {
+        em_release(&self);
         return status;
+    }
     status = options->data ? read_column(options->data, &self->table)
                            : generate(options->n, context->seed, &self->table);
+    if (!status) {
+        rows = em_deal_rows(self->table->total, EM_TILE_ROWS, context->shard, context->n_shard);
+        status = em_table_hold(self->table, rows.first, rows.count);
+    }
     if (status) {
         destroy(&self->model);
         return status;
     }
-    self->model = (em_model){
-        .ops = &em_model_normal_wishart,
-        .dim = DIM,
-        .rows = em_deal_rows(self->table->n_row, EM_TILE_ROWS, context->shard, context->n_shard),
-        .n_piece = 2,
-        .piece_size = EM_LANES,
-        .n_variable = 2,
-        .variable = variables,
-        .data_hash = self->table->hash};
-    self->x = self->table->value + self->model.rows.first;
+    self->model = (em_model){.ops = &em_model_normal_wishart,
+                             .dim = DIM,
+                             .rows = rows,
+                             .n_piece = 2,
+                             .piece_size = EM_LANES,
+                             .n_variable = 2,
+                             .variable = variables,
+                             .data_hash = self->table->hash};
+    self->x = self->table->value;
     *out = &self->model;
     return EM_OK;
 }

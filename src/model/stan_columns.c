@@ -3,7 +3,8 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "data/table.h"
+#include "data/hand_out.h"
+#include "par/message.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,8 +14,10 @@
 
 enum { MOST_TABLES = 64, MOST_COLUMNS = 10000 };
 
+/* They are first listed, then read by all ranks together, then looked into. */
 typedef struct tables {
     int count;
+    char *path[MOST_TABLES];
     em_table *table[MOST_TABLES];
 } tables;
 
@@ -26,38 +29,52 @@ typedef struct column {
 
 /* ---------------------------------------------------------------- tables and columns */
 
-static em_status find_table(tables *all, const char *path, const em_table **out)
+/* Its number; a new one where it is not listed yet. */
+static em_status find_table(tables *all, const char *path, int *number)
 {
-    em_table_options options = {.data = (char *)path, .columns = INT64_MIN};
     em_status status;
 
-    for (int i = 0; i < all->count; i++)
-        if (strcmp(all->table[i]->path, path) == 0) {
-            *out = all->table[i];
+    for (*number = 0; *number < all->count; ++*number)
+        if (strcmp(all->path[*number], path) == 0)
             return EM_OK;
-        }
     if (all->count == MOST_TABLES)
         return em_fail(EM_ECONFIG, "model.data: more than %d tables", MOST_TABLES);
-    status = em_table_read(&options, &all->table[all->count]);
-    if (!status)
-        *out = all->table[all->count++];
+    status = em_copy_text(path, &all->path[all->count]);
+    all->count += !status;
     return status;
 }
 
-/* "table.csv:age" */
+/* Collective. */
+static em_status read_tables(tables *all)
+{
+    em_status status = EM_OK;
+
+    for (int i = 0; !status && i < all->count; i++) {
+        const em_table_options options = {.data = all->path[i], .columns = INT64_MIN};
+        status = em_table_read(&options, &all->table[i]);
+        if (!status)
+            status = em_table_hold(all->table[i], 0, all->table[i]->total);
+    }
+    return status;
+}
+
+/* "table.csv:age"; where the table is not read yet, no column. */
 static em_status find_column(tables *all, const char *text, column *out)
 {
     const char *name = strrchr(text, ':') + 1;
     char *path = NULL;
+    int number;
     em_status status = em_format_text(&path, "%.*s", (int)(name - 1 - text), text);
 
+    *out = (column){NULL, 0};
     if (!status)
-        status = find_table(all, path, &out->table);
-    for (out->index = 0; !status && out->index < out->table->n_column; out->index++)
-        if (strcmp(out->table->name[out->index], name) == 0)
-            break;
-    if (!status && out->index == out->table->n_column)
-        status = em_fail(EM_EDATA, "%s: found no column %s", path, em_excerpt_of(name).text);
+        status = find_table(all, path, &number);
+    if (!status && (out->table = all->table[number])) {
+        while (out->index < out->table->n_column && strcmp(out->table->name[out->index], name) != 0)
+            out->index++;
+        if (out->index == out->table->n_column)
+            status = em_fail(EM_EDATA, "%s: found no column %s", path, em_excerpt_of(name).text);
+    }
     em_release(&path);
     return status;
 }
@@ -195,16 +212,23 @@ em_status em_stan_columns_fill_in(const char *json, char **out)
     FILE *file = open_memstream(&text, &length);
     em_status status = em_allocate(MOST_COLUMNS, sizeof *of, &of);
 
-    if (!status && file)
-        status = fill_in(&all, of, json, NULL); /* all tables, before their rows are asked for */
-    if (!status && file)
+    if (!status && !file)
+        status = em_fail(EM_EMEMORY, "out of memory for the columns of tables");
+    if (!status)
+        status = fill_in(&all, of, json, NULL);
+    status = em_agree_first(status, 0);
+    if (!status)
+        status = read_tables(&all);
+    if (!status)
         status = fill_in(&all, of, json, file);
     if ((!file || fclose(file) != 0) && !status)
         status = em_fail(EM_EMEMORY, "out of memory for the columns of tables");
     if (!status)
         status = em_copy_text(text, out);
-    for (int i = 0; i < all.count; i++)
+    for (int i = 0; i < all.count; i++) {
         em_table_destroy(&all.table[i]);
+        em_release(&all.path[i]);
+    }
     em_release(&of);
     free(text);
     return status;

@@ -271,26 +271,14 @@ static em_status read_program(em_stan *self, const em_stan_options *options, cha
     return status;
 }
 
-/* What the config holds itself, with the columns of its tables as one rank reads them. Collective.
- */
-static em_status fill_in(const char *mapping, char **text)
-{
-    em_status status = EM_OK;
-
-    if (em_world_rank() == 0)
-        status = em_stan_columns_fill_in(mapping, text);
-    status = em_agree(status);
-    return status ? status : em_broadcast_text(text);
-}
-
 /* Data or initial values, none where `given` is NULL, understood. Collective. */
 static em_status read_values(const char *given, const char *option, em_stan_data **data)
 {
     char *text = NULL;
     em_status status = EM_OK;
 
-    if (is_mapping(given))
-        status = fill_in(given, &text);
+    if (is_mapping(given)) /* what the config holds itself, with the columns of its tables */
+        status = em_agree(em_stan_columns_fill_in(given, &text));
     else if (given)
         status = em_stan_read_text(given, MOST_DATA_BYTES, &text);
     if (!status)

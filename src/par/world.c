@@ -16,7 +16,7 @@ enum { PATIENCE_SECONDS = 5 };
 
 struct em_world {
     int rank, size;
-    MPI_Comm ranks;
+    MPI_Comm ranks, node; /* all of them, and those of this node */
     MPI_Comm
         agreement; /* its own, so that a failing rank never meets another collective's message */
     em_world_options options;
@@ -60,9 +60,11 @@ em_status em_world_create(MPI_Comm ranks, const em_world_options *options, em_wo
     MPI_Comm_size(ranks, &world->size);
     MPI_Comm_dup(ranks, &world->ranks);
     MPI_Comm_dup(ranks, &world->agreement);
+    MPI_Comm_split_type(ranks, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &world->node);
     /* Nobody here looks at what MPI returns, and a host's handler may be one that goes on. */
     MPI_Comm_set_errhandler(world->ranks, MPI_ERRORS_ARE_FATAL);
     MPI_Comm_set_errhandler(world->agreement, MPI_ERRORS_ARE_FATAL);
+    MPI_Comm_set_errhandler(world->node, MPI_ERRORS_ARE_FATAL);
     *out = world;
     return EM_OK;
 }
@@ -75,6 +77,7 @@ void em_world_destroy(em_world **world)
         entered = NULL;
     MPI_Comm_free(&(*world)->ranks);
     MPI_Comm_free(&(*world)->agreement);
+    MPI_Comm_free(&(*world)->node);
     em_release(world);
 }
 
@@ -86,6 +89,11 @@ em_world *em_world_here(void)
 MPI_Comm em_world_ranks(void)
 {
     return here()->ranks;
+}
+
+MPI_Comm em_world_node(void)
+{
+    return here()->node;
 }
 
 /* ---------------------------------------------------------------- a program of our own */
@@ -224,7 +232,8 @@ static void wait_for(em_world *world, MPI_Request *request, em_status status)
     }
 }
 
-static void share_failure(em_world *world, int failing, em_status *status)
+/* What all of them say alike, of a file or a config that they read, is no rank's own. */
+static void share_failure(em_world *world, int failing, bool alike, em_status *status)
 {
     struct {
         em_status status;
@@ -236,7 +245,7 @@ static void share_failure(em_world *world, int failing, em_status *status)
         snprintf(failure.text, sizeof failure.text, "%s", em_error_text());
     }
     MPI_Bcast(&failure, sizeof failure, MPI_BYTE, failing, world->agreement);
-    if (world->size > 1 && strncmp(failure.text, "rank ", 5) != 0)
+    if (world->size > 1 && !alike && strncmp(failure.text, "rank ", 5) != 0)
         *status = em_fail(failure.status, "rank %d: %s", failing, failure.text);
     else
         *status = em_fail(failure.status, "%s", failure.text);
@@ -257,22 +266,30 @@ static em_status part_ways(em_world *world, em_status status, const char *file, 
     return status;
 }
 
+static unsigned hash_text(const char *text)
+{
+    unsigned hash = 0;
+
+    for (const char *c = text; *c; c++)
+        hash = hash * 31 + (unsigned char)*c;
+    return hash;
+}
+
 em_status em_agree_at(em_status status, const char *file, int line)
 {
-    enum { FAILING, SITE, NEGATIVE_SITE, NOT_ASKED, WORD, N };
+    enum { FAILING, TEXT, NEGATIVE_TEXT, SITE, NEGATIVE_SITE, NOT_ASKED, WORD, N };
     em_world *world = here();
     int mine[N], lowest[N];
     MPI_Request request;
-    unsigned hash = 0;
 
     if (world == &alone)
         return status < 0 ? status : EM_OK;
     if (world->broken)
         return status < 0 ? status : em_fail(EM_EINTERNAL, "ranks met at different places before");
-    for (const char *c = file; *c; c++)
-        hash = hash * 31 + (unsigned char)*c;
     mine[FAILING] = status < 0 ? world->rank : INT_MAX;
-    mine[SITE] = (int)(hash % 10000) * 100000 + line;
+    mine[TEXT] = status < 0 ? (int)(hash_text(em_error_text()) % INT_MAX) : -1;
+    mine[NEGATIVE_TEXT] = -mine[TEXT];
+    mine[SITE] = (int)(hash_text(file) % 10000) * 100000 + line;
     mine[NEGATIVE_SITE] = -mine[SITE];
     mine[NOT_ASKED] = !world->asked;
     mine[WORD] = world->word;
@@ -286,7 +303,8 @@ em_status em_agree_at(em_status status, const char *file, int line)
     world->told = lowest[WORD];
     if (lowest[FAILING] == INT_MAX)
         return EM_OK;
-    share_failure(world, lowest[FAILING], &status);
+    share_failure(world, lowest[FAILING],
+                  lowest[TEXT] >= 0 && lowest[TEXT] == -lowest[NEGATIVE_TEXT], &status);
     return status;
 }
 

@@ -32,7 +32,7 @@ int em_world_size(void); /* Local. */
 
 /*
  * Agrees on a status: every rank returns the status of the lowest failing rank, and has its
- * message, prefixed by "rank N: " when there are several ranks. Where the world may be aborted, a
+ * message, prefixed by "rank N: " unless all ranks have the same. Where the world may be aborted, a
  * rank that fails waits a few seconds for the others, which may be far from here, then prints its
  * message and aborts them all, and so do ranks that come from different places in the code, naming
  * both. Elsewhere it waits until they come; and different places are EM_EINTERNAL, here and at

@@ -1,5 +1,5 @@
 /*
- * Tables in text, plain or gzipped, up to the design matrix of one shard: the input is N_OPTION
+ * Tables in text, plain or packed, up to the design matrix of one shard: the input is N_OPTION
  * bytes of options and the file. What is accepted is a table of finite numbers.
  */
 #include "fuzz/fuzz.h"
@@ -28,18 +28,21 @@ static em_table_options options_of(const uint8_t *option, const char *path, char
 
 static void is_sound(const em_table *table)
 {
-    REQUIRE(table->n_row > 0 && table->start[0] == 0);
+    REQUIRE(table->n_row > 0 && table->total == table->n_row);
+    REQUIRE(table->column || table->n_value == table->n_row * table->n_column);
+    REQUIRE(!table->column ||
+            (table->start[0] == 0 && table->start[table->n_row] == table->n_value));
     for (int64_t j = 0; j < table->n_column; j++)
         REQUIRE(table->name[j]);
     for (int64_t i = 0; i < table->n_row; i++) {
-        REQUIRE(table->line[i] > (i ? table->line[i - 1] : 0));
+        REQUIRE(em_table_row(table, i) == i);
+        REQUIRE(em_table_line(table, i) > (i ? em_table_line(table, i - 1) : 0));
         REQUIRE(!table->response || isfinite(table->response[i]));
-        REQUIRE(table->column || table->start[i + 1] - table->start[i] == table->n_column);
-        for (int64_t k = table->start[i]; k < table->start[i + 1]; k++) {
-            REQUIRE(isfinite(table->value[k]));
-            REQUIRE(!table->column ||
-                    (table->column[k] >= 0 && table->column[k] < table->n_column));
-        }
+        REQUIRE(!table->column || table->start[i] <= table->start[i + 1]);
+    }
+    for (int64_t k = 0; k < table->n_value; k++) {
+        REQUIRE(isfinite(table->value[k]));
+        REQUIRE(!table->column || (table->column[k] >= 0 && table->column[k] < table->n_column));
     }
 }
 

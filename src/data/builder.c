@@ -1,0 +1,263 @@
+#include "data/builder.h"
+
+#include "base/memory.h"
+#include "data/array.h"
+#include "par/message.h"
+#include "par/world.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+em_status em_table_create(const char *path, em_table **out)
+{
+    em_status status = em_allocate(1, sizeof **out, out);
+
+    if (!status)
+        status = em_copy_text(path, &(*out)->path);
+    if (status)
+        em_table_destroy(out);
+    return status;
+}
+
+em_status em_table_make_sparse(em_table *table)
+{
+    em_status status =
+        em_array_reserve(&table->column, &table->column_capacity, 0, 1, sizeof *table->column);
+
+    return status ? status
+                  : em_array_reserve(&table->start, &table->start_capacity, 0, 2,
+                                     sizeof *table->start);
+}
+
+em_status em_table_make_labelled(em_table *table)
+{
+    return em_array_reserve(&table->response, &table->response_capacity, 0, 1,
+                            sizeof *table->response);
+}
+
+em_status em_table_begin_run(em_table *table, int64_t order)
+{
+    em_status status = em_array_reserve(&table->run, &table->run_capacity, table->n_run,
+                                        table->n_run + 1, sizeof *table->run);
+
+    if (!status)
+        table->run[table->n_run++] =
+            (em_run){.order = order, .held = table->n_row, .rank = em_world_rank()};
+    return status;
+}
+
+em_status em_table_push(em_table *table, double value)
+{
+    em_status status = em_array_reserve(&table->value, &table->value_capacity, table->n_value,
+                                        table->n_value + 1, sizeof *table->value);
+
+    if (!status)
+        table->value[table->n_value++] = value;
+    return status;
+}
+
+em_status em_table_push_sparse(em_table *table, int32_t column, double value)
+{
+    em_status status = em_array_reserve(&table->column, &table->column_capacity, table->n_value,
+                                        table->n_value + 1, sizeof *table->column);
+
+    if (status)
+        return status;
+    table->column[table->n_value] = column;
+    return em_table_push(table, value);
+}
+
+/* The line that a held row is on, or would be on as the next one. */
+static int64_t line_of(const em_table *table, int64_t held)
+{
+    int64_t low = 0, high = table->n_break;
+
+    while (high - low > 1) {
+        const int64_t middle = (low + high) / 2;
+        if (table->line[middle].held <= held)
+            low = middle;
+        else
+            high = middle;
+    }
+    return high == 0 ? -1 : table->line[low].line + held - table->line[low].held;
+}
+
+/* Rows more, whose numbers are there. */
+static em_status end_rows(em_table *table, int64_t line, int64_t count)
+{
+    const int64_t n = table->n_row;
+    em_status status = EM_OK;
+
+    if (line_of(table, n) != line) {
+        status = em_array_reserve(&table->line, &table->break_capacity, table->n_break,
+                                  table->n_break + 1, sizeof *table->line);
+        if (!status)
+            table->line[table->n_break++] = (em_break){n, line};
+    }
+    if (!status && table->column)
+        status = em_array_reserve(&table->start, &table->start_capacity, n + 1, n + 2,
+                                  sizeof *table->start);
+    if (status)
+        return status;
+    if (table->column)
+        table->start[n + 1] = table->n_value;
+    table->run[table->n_run - 1].count += count;
+    table->n_row += count;
+    return EM_OK;
+}
+
+em_status em_table_end_row(em_table *table, int64_t line)
+{
+    return end_rows(table, line, 1);
+}
+
+em_status em_table_end_row_labelled(em_table *table, int64_t line, double label)
+{
+    const int64_t n = table->n_row;
+    em_status status = em_array_reserve(&table->response, &table->response_capacity, n, n + 1,
+                                        sizeof *table->response);
+
+    if (status)
+        return status;
+    table->response[n] = label;
+    return em_table_end_row(table, line);
+}
+
+em_status em_table_end_rows(em_table *table, int64_t line, int64_t count)
+{
+    table->n_value += count * table->n_column;
+    return end_rows(table, line, count);
+}
+
+/* ---------------------------------------------------------------- the whole */
+
+static int compare_orders(const void *a, const void *b)
+{
+    const int64_t x = ((const em_run *)a)->order, y = ((const em_run *)b)->order;
+
+    return (x > y) - (x < y);
+}
+
+/* The runs of all ranks in the order of the rows, on all of them. */
+static em_status number_rows(em_table *table)
+{
+    em_run *all;
+    int64_t n;
+    em_status status = em_world_gather(table->n_run, sizeof *all, table->run, &n, &all, NULL);
+
+    if (status)
+        return status;
+    qsort(all, (size_t)n, sizeof *all, compare_orders);
+    table->total = 0;
+    for (int64_t i = 0; i < n; i++) {
+        all[i].row = table->total;
+        table->total += all[i].count;
+    }
+    em_release(&table->run);
+    table->run = all;
+    table->n_run = n;
+    return EM_OK;
+}
+
+static em_status name_columns(em_table *table)
+{
+    em_status status;
+
+    if (table->name)
+        return EM_OK;
+    status = em_allocate(table->n_column, sizeof *table->name, &table->name);
+    for (int64_t j = 0; !status && j < table->n_column; j++)
+        status = em_format_text(&table->name[j], "x%lld", (long long)j + 1);
+    return status;
+}
+
+static uint64_t hash_row(const em_table *table, int64_t i, uint64_t seed)
+{
+    const int64_t first = table->column ? table->start[i] : i * table->n_column;
+    const int64_t n = table->column ? table->start[i + 1] - first : table->n_column;
+    uint64_t hash = XXH64(table->value + first, (size_t)n * sizeof *table->value, seed);
+
+    if (table->column)
+        hash = XXH64(table->column + first, (size_t)n * sizeof *table->column, hash);
+    if (table->response)
+        hash = XXH64(table->response + i, sizeof *table->response, hash);
+    return hash;
+}
+
+/* A sum of what the number of each row makes of it: whoever holds it, it adds the same. */
+static void hash_table(em_table *table)
+{
+    int64_t about[3] = {0, table->total, table->n_column};
+    uint64_t sum = 0;
+
+    for (int64_t r = 0; r < table->n_run; r++)
+        for (int64_t i = 0; table->run[r].rank == em_world_rank() && i < table->run[r].count; i++)
+            sum += hash_row(table, table->run[r].held + i, (uint64_t)(table->run[r].row + i));
+    memcpy(about, &sum, sizeof sum);
+    em_world_sum(1, about);
+    table->hash = XXH64(about, sizeof about, 0);
+    for (int64_t j = 0; j < table->n_column; j++)
+        table->hash = XXH64(table->name[j], strlen(table->name[j]) + 1, table->hash);
+}
+
+em_status em_table_finish(em_table *table)
+{
+    em_status status = number_rows(table);
+
+    table->total_entries = table->n_value;
+    em_world_sum(1, &table->total_entries);
+    if (!status)
+        status = em_agree_first(name_columns(table), 0);
+    if (!status)
+        hash_table(table);
+    return status;
+}
+
+/* Where this rank holds a row of the table; -1: another does. */
+static int64_t held_of(const em_table *table, int64_t row)
+{
+    for (int64_t r = 0; r < table->n_run; r++) {
+        const em_run *run = &table->run[r];
+        if (run->rank == em_world_rank() && run->row <= row && row < run->row + run->count)
+            return run->held + row - run->row;
+    }
+    return -1;
+}
+
+int64_t em_table_row(const em_table *table, int64_t i)
+{
+    for (int64_t r = 0; r < table->n_run; r++) {
+        const em_run *run = &table->run[r];
+        if (run->rank == em_world_rank() && run->held <= i && i < run->held + run->count)
+            return run->row + i - run->held;
+    }
+    return -1;
+}
+
+int64_t em_table_first_row(const em_table *table, int64_t held)
+{
+    double row = held < 0 ? INFINITY : (double)em_table_row(table, held); /* below 2^53 */
+
+    em_world_smallest(1, &row);
+    return isinf(row) ? -1 : (int64_t)row;
+}
+
+int64_t em_table_line(const em_table *table, int64_t row)
+{
+    const int64_t held = held_of(table, row);
+    int64_t line = held < 0 ? 0 : line_of(table, held);
+
+    em_world_sum(1, &line);
+    return line;
+}
+
+double em_table_number(const em_table *table, int64_t row, const double *column)
+{
+    const int64_t held = held_of(table, row);
+    double number = held < 0 ? -INFINITY : column[held];
+
+    em_world_largest(1, &number);
+    return number;
+}

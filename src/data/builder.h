@@ -1,0 +1,32 @@
+/* How readers fill a table, and what it then takes for it to be one of all ranks. */
+#ifndef EM_DATA_BUILDER_H
+#define EM_DATA_BUILDER_H
+
+#include "data/table.h"
+
+/* A table without rows. Local. Errors: EM_EMEMORY. */
+em_status em_table_create(const char *path, em_table **out);
+
+/* Its rows will be sparse, or labelled, even if there are none. Local. Errors: EM_EMEMORY. */
+em_status em_table_make_sparse(em_table *table);
+em_status em_table_make_labelled(em_table *table);
+
+/* The rows that follow belong together; `order` says where among those of all ranks. Local. Errors:
+ * EM_EMEMORY. */
+em_status em_table_begin_run(em_table *table, int64_t order);
+
+/* Appends an entry to the row being read, and ends it. Local. Errors: EM_EMEMORY. */
+em_status em_table_push(em_table *table, double value);
+em_status em_table_push_sparse(em_table *table, int32_t column, double value);
+em_status em_table_end_row(em_table *table, int64_t line);
+em_status em_table_end_row_labelled(em_table *table, int64_t line, double label);
+
+/* The next `count` dense rows, on the lines from `line` on, stand in the room behind the numbers
+ * that are there. Local. Errors: EM_EMEMORY. */
+em_status em_table_end_rows(em_table *table, int64_t line, int64_t count);
+
+/* All rows are read: numbers them over all ranks, names the columns that have no name, and finds
+ * what is said of the whole. Collective. Errors, agreed: EM_EMEMORY. */
+em_status em_table_finish(em_table *table);
+
+#endif

@@ -1,0 +1,255 @@
+/* What is to be explained: one of the columns, or LIBSVM's label. */
+#include "data/table.h"
+
+#include "base/memory.h"
+#include "par/message.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The column with this name, or this number from 1. */
+static em_status find_column(const em_table *table, const char *what, const char *name,
+                             int64_t *column)
+{
+    char *end;
+    long long number;
+
+    for (*column = 0; *column < table->n_column; ++*column)
+        if (strcmp(table->name[*column], name) == 0)
+            return EM_OK;
+    number = strtoll(name, &end, 10);
+    *column = number - 1;
+    if (end != name && *end == '\0' && number >= 1 && number <= table->n_column)
+        return EM_OK;
+    return em_fail(EM_EDATA,
+                   "%s:1: found no %s column '%s', expected one of %s, ..., %s or a number "
+                   "from 1 to %lld",
+                   table->path, what, name, table->name[0], table->name[table->n_column - 1],
+                   (long long)table->n_column);
+}
+
+static void split_dense(em_table *table, int64_t at, double *out)
+{
+    const int64_t n = table->n_column, n_left = n - 1;
+
+    for (int64_t i = 0; i < table->n_row; i++) {
+        const double *row = table->value + i * n;
+        double *left = table->value + i * n_left;
+
+        out[i] = row[at];
+        memmove(left, row, (size_t)at * sizeof *row);
+        memmove(left + at, row + at + 1, (size_t)(n_left - at) * sizeof *row);
+    }
+    table->n_value = table->n_row * n_left;
+}
+
+/* 0 where a row has no such entry. */
+static void split_sparse(em_table *table, int64_t at, double *out)
+{
+    int64_t begin = 0, to = 0;
+
+    for (int64_t i = 0; i < table->n_row; i++) {
+        const int64_t end = table->start[i + 1];
+        for (int64_t k = begin; k < end; k++) {
+            const int32_t j = table->column[k];
+            if (j == at) {
+                out[i] = table->value[k];
+                continue;
+            }
+            table->column[to] = j - (j > at);
+            table->value[to++] = table->value[k];
+        }
+        begin = end;
+        table->start[i + 1] = to;
+    }
+    table->n_value = to;
+}
+
+/* Splits every row into one column and the rest. Collective. */
+static em_status take_column(em_table *table, int64_t at, double **out)
+{
+    const int64_t n_left = table->n_column - 1;
+    em_status status = em_agree_first(em_allocate(table->n_row, sizeof **out, out), 0);
+
+    if (status)
+        return status;
+    (table->column ? split_sparse : split_dense)(table, at, *out);
+    em_release(&table->name[at]);
+    memmove(&table->name[at], &table->name[at + 1], (size_t)(n_left - at) * sizeof *table->name);
+    table->n_column = n_left;
+    table->total_entries = table->n_value;
+    em_world_sum(1, &table->total_entries);
+    return EM_OK;
+}
+
+/* The response is the last column that is left, where no other is named. */
+static em_status take_columns(em_table *table, const em_table_options *options)
+{
+    int64_t exposure = -1, response = table->n_column - 1;
+    em_status status = EM_OK;
+
+    if (options->exposure)
+        status = find_column(table, "exposure", options->exposure, &exposure);
+    response -= exposure == response;
+    if (!status && !table->response && options->response)
+        status = find_column(table, "response", options->response, &response);
+    if (!status && !table->response && (response == exposure || response < 0))
+        return em_fail(EM_EDATA,
+                       "%s:1: found one column for the response and the exposure, expected two",
+                       table->path);
+    if (!status && !table->response) {
+        status = take_column(table, response, &table->response);
+        exposure -= exposure > response;
+    }
+    if (!status && exposure >= 0)
+        status = take_column(table, exposure, &table->exposure);
+    return status;
+}
+
+em_status em_table_take_response(em_table *table, const em_table_options *options)
+{
+    em_status status;
+
+    if (table->response && options->response)
+        return em_fail(EM_EDATA,
+                       "%s:1: found a LIBSVM file and response '%s', expected no response: it is "
+                       "the label",
+                       table->path, options->response);
+    status = take_columns(table, options);
+    if (!status && options->columns >= 0 && options->columns != table->n_column)
+        status = em_fail(EM_EDATA, "%s:1: found %lld features, expected columns: %lld", table->path,
+                         (long long)table->n_column, (long long)options->columns);
+    return status;
+}
+
+/* The first few distinct labels, in order of appearance, and the rows where they are. */
+enum { MAX_LABELS = 6 };
+typedef struct label {
+    double value;
+    int64_t row;
+} label;
+typedef struct label_set {
+    int count;
+    label found[MAX_LABELS];
+} label_set;
+
+static bool contains(const label_set *set, double value)
+{
+    for (int i = 0; i < set->count; i++)
+        if (set->found[i].value == value)
+            return true;
+    return false;
+}
+
+static void offer(label_set *set, double value, int64_t row)
+{
+    if (set->count < MAX_LABELS && !contains(set, value))
+        set->found[set->count++] = (label){value, row};
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+    const int64_t x = ((const label *)a)->row, y = ((const label *)b)->row;
+
+    return (x > y) - (x < y);
+}
+
+/* The first few of all are among the first few of the ranks. Collective. */
+static em_status collect_labels(const em_table *table, label_set *set)
+{
+    label_set own = {0};
+    label *all;
+    int64_t n;
+    em_status status;
+
+    for (int64_t i = 0; i < table->n_row && own.count < MAX_LABELS; i++)
+        if (!contains(&own, table->response[i]))
+            offer(&own, table->response[i], em_table_row(table, i));
+    status = em_world_gather(own.count, sizeof *all, own.found, &n, &all, NULL);
+    if (status)
+        return status;
+    qsort(all, (size_t)n, sizeof *all, compare_rows);
+    set->count = 0;
+    for (int64_t i = 0; i < n; i++)
+        offer(set, all[i].value, all[i].row);
+    em_release(&all);
+    return EM_OK;
+}
+
+/* The first row whose label is not expected; the last one where all are. Collective. */
+static int64_t find_unexpected(const em_table *table, const label_set *expected)
+{
+    int64_t held = 0, row;
+
+    while (held < table->n_row && contains(expected, table->response[held]))
+        held++;
+    row = em_table_first_row(table, held < table->n_row ? held : -1);
+    return row >= 0 ? row : table->total - 1;
+}
+
+/* Names the first row whose label is not among the expected ones. Collective. */
+static em_status fail_labels(const em_table *table, const label_set *found,
+                             const label_set *expected, const char *expectation)
+{
+    const int64_t row = find_unexpected(table, expected), line = em_table_line(table, row);
+    const double value = em_table_number(table, row, table->response);
+    char text[256] = "";
+
+    for (int i = 0; i < found->count; i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%g", i ? ", " : "",
+                 found->found[i].value);
+    return em_fail(EM_EDATA, "%s:%lld: found label %g among labels %s%s, expected %s", table->path,
+                   (long long)line, value, text, found->count == MAX_LABELS ? ", ..." : "",
+                   expectation);
+}
+
+/* How many rows have the label. Collective. */
+static int64_t count_label(const em_table *table, double value)
+{
+    int64_t count = 0;
+
+    for (int64_t i = 0; i < table->n_row; i++)
+        count += table->response[i] == value;
+    em_world_sum(1, &count);
+    return count;
+}
+
+/* Only all of the rows can say that a label is not there: a set keeps no more than the first few.
+ */
+static em_status check_positive(const em_table *table, double positive, const label_set *found)
+{
+    const label_set expected = {1, {{positive, 0}}};
+    const int64_t count = count_label(table, positive);
+    char text[128];
+
+    if (count > 0 && count < table->total)
+        return EM_OK;
+    snprintf(text, sizeof text, "%.15g (positive) and others", positive);
+    return fail_labels(table, found, &expected, text);
+}
+
+em_status em_table_binary_response(em_table *table, double positive)
+{
+    static const label_set zero_one = {2, {{0, 0}, {1, 0}}}, minus_plus = {2, {{-1, 0}, {1, 0}}};
+    const label_set *expected;
+    label_set found;
+    em_status status = collect_labels(table, &found);
+
+    if (status)
+        return status;
+    expected = contains(&found, -1) ? &minus_plus : &zero_one;
+    if (!isnan(positive))
+        status = check_positive(table, positive, &found);
+    else if (found.count != 2 || !contains(expected, found.found[0].value) ||
+             !contains(expected, found.found[1].value))
+        status = fail_labels(table, &found, expected,
+                             "0 and 1, or -1 and 1, unless `positive` names the one that is 1");
+    if (status)
+        return status;
+    positive = isnan(positive) ? 1 : positive;
+    for (int64_t i = 0; i < table->n_row; i++)
+        table->response[i] = table->response[i] == positive;
+    return EM_OK;
+}
