@@ -20,6 +20,7 @@ const char em_help[] =
     "  list [WHAT [NAME]]    models, samplers, mass estimators, and every option\n"
     "  verify FILE.h5        run a stretch of a file again on other ranks, and compare bit for "
     "bit\n"
+    "  convert IN OUT.h5     a table in the form that ranks read fastest\n"
     "\n"
     "  COMMAND --help        more about a command\n"
     "  --version             versions of emass and of the MPI it is linked with\n"
@@ -115,4 +116,25 @@ const char em_help_verify[] =
     "\n"
     "example:\n"
     "  emass verify heart.h5 --ranks 3\n"
+    "\n" EXIT_STATUS;
+
+const char em_help_convert[] =
+    "usage: emass convert IN OUT.h5 [OPTION...]\n"
+    "\n"
+    "Reads a table (CSV, TSV, spaces or LIBSVM; plain, .gz or .xz; or HDF5 as file.h5:/dataset) "
+    "and\n"
+    "writes it in the form that ranks read fastest, with the names of its columns and its hash:\n"
+    "OUT.h5:/table, which a config names as `data: OUT.h5`. Says what was found. Several ranks "
+    "read\n"
+    "together (mpirun -n P emass convert ...); the file is the same.\n"
+    "\n"
+    "options:\n"
+    "  --format FORMAT         auto (default), libsvm, comma, semicolon, tab or space\n"
+    "  --header HEADER         auto (default), yes or no: whether the first line names the "
+    "columns\n"
+    "  --columns N             features of a LIBSVM file that may lack the last\n"
+    "  --overwrite             replace an output of emass that exists\n"
+    "\n"
+    "example:\n"
+    "  emass convert flights.csv.gz flights.h5\n"
     "\n" EXIT_STATUS;

@@ -1,5 +1,6 @@
 /* The program: starts MPI, hands over to a command, and reports its failure once. */
 #include "app/check.h"
+#include "app/convert.h"
 #include "app/help.h"
 #include "app/launch.h"
 #include "app/list.h"
@@ -26,7 +27,7 @@ static const struct {
 } commands[] = {
     {"run", em_run_command, em_help_run},          {"summary", em_summary_command, em_help_summary},
     {"check", em_check_command, em_help_check},    {"list", em_list_command, em_help_list},
-    {"verify", em_verify_command, em_help_verify},
+    {"verify", em_verify_command, em_help_verify}, {"convert", em_convert_command, em_help_convert},
 };
 
 enum { N_COMMAND = sizeof commands / sizeof *commands };
@@ -78,7 +79,7 @@ static em_status run_program(int argc, const char **argv)
     if (argc < 2)
         return em_fail(
             EM_EUSAGE,
-            "expected a command: run, summary, check, list or verify (see emass --help)");
+            "expected a command: run, summary, check, list, verify or convert (see emass --help)");
     if (strcmp(argv[1], "--help") == 0)
         return print(em_help);
     if (strcmp(argv[1], "--version") == 0)

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "io/attribute.h"
 #include "io/foreign.h"
 
 #include <fcntl.h>
@@ -306,5 +307,177 @@ em_status em_numbers_read(const em_numbers *n, em_numbers_part part, int64_t fir
                          n->part[part], "unreadable content");
     em_h5_close(&space);
     em_h5_close(&memory);
+    return status;
+}
+
+/* ---------------------------------------------------------------- writing */
+
+struct em_numbers_writer {
+    hid_t file, group, part[EM_N_NUMBERS_PART];
+};
+
+bool em_numbers_is_ours(const char *path)
+{
+    em_foreign file;
+    char text[sizeof "emass"] = "";
+    bool is = false;
+
+    if (em_foreign_open(path, &file))
+        return false;
+    hid_t attribute = H5Aexists(file.file, "creation_library") > 0
+                          ? H5Aopen(file.file, "creation_library", H5P_DEFAULT)
+                          : H5I_INVALID_HID;
+    hid_t type = attribute >= 0 ? H5Aget_type(attribute) : H5I_INVALID_HID;
+    if (type >= 0 && H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) == 0 &&
+        H5Aget_storage_size(attribute) == sizeof text && H5Aread(attribute, type, text) >= 0)
+        is = strcmp(text, "emass") == 0;
+    em_h5_close(&type);
+    em_h5_close(&attribute);
+    em_h5_close(&file.file);
+    return is;
+}
+
+/* Contiguous, which is read fastest, and without a time in it. */
+static em_status create_part(hid_t group, const char *name, hid_t type, int rank,
+                             const hsize_t *extent, hid_t *out)
+{
+    hid_t list = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(rank, extent, NULL);
+
+    H5Pset_obj_track_times(list, false);
+    H5Pset_alloc_time(list, H5D_ALLOC_TIME_EARLY);
+    H5Pset_fill_time(list, H5D_FILL_TIME_NEVER);
+    *out = H5Dcreate2(group, name, type, space, H5P_DEFAULT, list, H5P_DEFAULT);
+    em_h5_close(&list);
+    em_h5_close(&space);
+    return em_h5_check(*out, group, "cannot create '%s'", name);
+}
+
+static em_status create_parts(const em_numbers_form *form, em_numbers_writer *w)
+{
+    const bool sparse = form->n_entry >= 0;
+    const hsize_t rows = (hsize_t)form->n_row, entries = (hsize_t)form->n_entry;
+    const hsize_t table[2] = {rows, (hsize_t)form->n_column}, ends = rows + 1;
+    em_status status =
+        create_part(w->group, part_name[EM_NUMBERS_VALUE], H5T_IEEE_F64LE, sparse ? 1 : 2,
+                    sparse ? &entries : table, &w->part[EM_NUMBERS_VALUE]);
+
+    if (!status && sparse)
+        status = create_part(w->group, part_name[EM_NUMBERS_START], H5T_STD_I64LE, 1, &ends,
+                             &w->part[EM_NUMBERS_START]);
+    if (!status && sparse)
+        status = create_part(w->group, part_name[EM_NUMBERS_COLUMN], H5T_STD_I32LE, 1, &entries,
+                             &w->part[EM_NUMBERS_COLUMN]);
+    if (!status && form->labelled)
+        status = create_part(w->group, part_name[EM_NUMBERS_RESPONSE], H5T_IEEE_F64LE, 1, &rows,
+                             &w->part[EM_NUMBERS_RESPONSE]);
+    return status;
+}
+
+/* Names longer than a reader takes are refused, not cut: they are part of the hash. */
+static em_status write_names(const em_numbers_form *form, char *const *name, hid_t group)
+{
+    const hsize_t n = (hsize_t)form->n_column;
+    hid_t type = H5Tcopy(H5T_C_S1), dataset = H5I_INVALID_HID;
+    size_t width = 1;
+    char *text = NULL;
+    em_status status = EM_OK;
+
+    for (hsize_t j = 0; j < n; j++)
+        width = strlen(name[j]) > width ? strlen(name[j]) : width;
+    if (width > WIDEST_NAME)
+        status = em_fail(EM_EDATA, "found a column's name of %zu bytes, expected at most %d", width,
+                         WIDEST_NAME);
+    if (!status)
+        status = em_allocate(form->n_column, width, &text);
+    for (hsize_t j = 0; !status && j < n; j++)
+        memcpy(text + j * width, name[j], strlen(name[j]));
+    H5Tset_size(type, width);
+    H5Tset_strpad(type, H5T_STR_NULLPAD);
+    H5Tset_cset(type, H5T_CSET_UTF8);
+    if (!status)
+        status = create_part(group, "name", type, 1, &n, &dataset);
+    if (!status)
+        status = em_h5_check(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, text), dataset,
+                             "cannot write the names");
+    em_h5_close(&dataset);
+    em_h5_close(&type);
+    em_release(&text);
+    return status;
+}
+
+static em_status write_about(const em_numbers_form *form, const char *source, em_numbers_writer *w)
+{
+    char hash[17];
+    em_status status = em_attribute_write_text(w->file, "creation_library", "emass");
+
+    snprintf(hash, sizeof hash, "%016" PRIx64, form->hash);
+    if (!status)
+        status = em_attribute_write_text(w->group, "hash", hash);
+    return status ? status : em_attribute_write_text(w->group, "source", source);
+}
+
+em_status em_numbers_create(const char *path, const em_numbers_form *form, char *const *name,
+                            const char *source, em_numbers_writer **out)
+{
+    em_numbers_writer *w;
+    em_status status = em_allocate(1, sizeof *w, out);
+
+    if (status)
+        return status;
+    w = *out;
+    w->file = w->group = H5I_INVALID_HID;
+    for (int i = 0; i < EM_N_NUMBERS_PART; i++)
+        w->part[i] = H5I_INVALID_HID;
+    em_h5_quiet();
+    w->file = H5Fcreate(path, H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT);
+    if (w->file < 0) {
+        char reason[512];
+        em_h5_message(reason, sizeof reason);
+        status = em_fail(EM_EIO, "%s: cannot be created: %s", path, reason);
+    }
+    if (!status) {
+        w->group = H5Gcreate2(w->file, EM_NUMBERS_PLACE, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+        status = em_h5_check(w->group, w->file, "cannot create " EM_NUMBERS_PLACE);
+    }
+    if (!status)
+        status = write_about(form, source, w);
+    if (!status)
+        status = write_names(form, name, w->group);
+    return status ? status : create_parts(form, w);
+}
+
+em_status em_numbers_write(em_numbers_writer *w, em_numbers_part part, int64_t first, int64_t count,
+                           const void *value)
+{
+    const hid_t type = part == EM_NUMBERS_COLUMN ? H5T_NATIVE_INT32 : memory_type(part);
+    hid_t space, memory;
+    em_status status;
+
+    if (count == 0)
+        return EM_OK;
+    select_rows(w->part[part], first, count, &space, &memory);
+    status = em_h5_check(H5Dwrite(w->part[part], type, memory, space, H5P_DEFAULT, value),
+                         w->part[part], "cannot write");
+    em_h5_close(&space);
+    em_h5_close(&memory);
+    return status ? status : em_h5_fault("hdf5-write", w->part[part]);
+}
+
+em_status em_numbers_finish(em_numbers_writer **out)
+{
+    em_numbers_writer *w = *out;
+    em_status status = EM_OK;
+    herr_t closed = 0;
+
+    if (!w)
+        return EM_OK;
+    for (int i = 0; i < EM_N_NUMBERS_PART; i++)
+        closed = em_h5_close(&w->part[i]) < 0 ? -1 : closed;
+    closed = em_h5_close(&w->group) < 0 ? -1 : closed;
+    if (w->file >= 0 && closed >= 0)
+        status = em_h5_check(H5Fflush(w->file, H5F_SCOPE_GLOBAL), w->file, "cannot write");
+    if ((em_h5_close(&w->file) < 0 || closed < 0) && !status)
+        status = em_fail(EM_EIO, "the file could not be closed: is the disk full?");
+    em_release(out);
     return status;
 }

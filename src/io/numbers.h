@@ -62,14 +62,17 @@ em_status em_numbers_read(const em_numbers *numbers, em_numbers_part part, int64
 
 typedef struct em_numbers_writer em_numbers_writer;
 
+/* Whether a file says that emass has written it. */
+bool em_numbers_is_ours(const char *path);
+
 /*
- * Makes a file with one table of that form at EM_NUMBERS_PLACE, and says what it was made from.
- * Errors: EM_EIO, EM_EMEMORY.
+ * Makes a new file with one table of that form at EM_NUMBERS_PLACE, which says what it was made
+ * from. Errors: EM_EIO, EM_EDATA, EM_EMEMORY; em_numbers_finish all the same.
  */
 em_status em_numbers_create(const char *path, const em_numbers_form *form, char *const *name,
                             const char *source, em_numbers_writer **out);
 
-/* Writes as em_numbers_read reads. Errors: EM_EIO. */
+/* Writes as em_numbers_read reads, but COLUMN from int32_t. Errors: EM_EIO. */
 em_status em_numbers_write(em_numbers_writer *writer, em_numbers_part part, int64_t first,
                            int64_t count, const void *value);
 

@@ -1,0 +1,256 @@
+#include "app/convert.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "data/hand_out.h"
+#include "data/moments.h"
+#include "io/numbers.h"
+#include "par/message.h"
+#include "par/world.h"
+
+#include <errno.h>
+#include <math.h>
+#include <popt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MOST_SHOWN = 40 }; /* columns of the summary */
+
+typedef struct conversion {
+    em_table_options options; /* .data: what is read */
+    char *output, *part;      /* part: the output while it is written */
+    int overwrite;
+    em_numbers_writer *writer; /* of rank 0 */
+    int64_t n_entry;           /* written so far */
+} conversion;
+
+/* ---------------------------------------------------------------- the command line */
+
+static em_status parse_choice(const char *what, const char *text, const char *const *choices,
+                              int *out)
+{
+    for (*out = 0; text && choices[*out]; ++*out)
+        if (strcmp(choices[*out], text) == 0)
+            return EM_OK;
+    *out = 0;
+    return text ? em_fail(EM_EUSAGE, "convert: found --%s=%s (see emass convert --help)", what,
+                          em_excerpt_of(text).text)
+                : EM_OK;
+}
+
+static em_status take_paths(poptContext context, conversion *c)
+{
+    const char *input = poptGetArg(context), *output = input ? poptGetArg(context) : NULL;
+    em_status status = EM_OK;
+
+    if (!output || poptPeekArg(context))
+        return em_fail(EM_EUSAGE, "convert: expected IN OUT.h5 (see emass convert --help)");
+    status = em_copy_text(input, &c->options.data);
+    if (!status)
+        status = em_copy_text(output, &c->output);
+    return status ? status : em_format_text(&c->part, "%s.part", output);
+}
+
+static em_status parse_command(int argc, const char **argv, conversion *c)
+{
+    char *format = NULL, *header = NULL;
+    long long columns = -1;
+    const struct poptOption options[] = {
+        {"format", 0, POPT_ARG_STRING, &format, 0, "of a text file", "FORMAT"},
+        {"header", 0, POPT_ARG_STRING, &header, 0, "whether the first line names", "HEADER"},
+        {"columns", 0, POPT_ARG_LONGLONG, &columns, 0, "features of a LIBSVM file", "N"},
+        {"overwrite", 0, POPT_ARG_NONE, &c->overwrite, 0, "replace an output", NULL},
+        POPT_TABLEEND};
+    poptContext context = poptGetContext("emass convert", argc, argv, options, 0);
+    const int option = poptGetNextOpt(context);
+    em_status status = EM_OK;
+
+    if (option < -1)
+        status = em_fail(EM_EUSAGE, "convert: %s: %s (see emass convert --help)",
+                         poptBadOption(context, POPT_BADOPTION_NOALIAS), poptStrerror(option));
+    if (!status)
+        status = parse_choice("format", format, em_table_format_names, &c->options.format);
+    if (!status)
+        status = parse_choice("header", header, em_table_header_names, &c->options.header);
+    c->options.columns = columns < 0 ? INT64_MIN : columns;
+    if (!status)
+        status = take_paths(context, c);
+    free(format);
+    free(header);
+    poptFreeContext(context);
+    return status;
+}
+
+/* ---------------------------------------------------------------- where it goes */
+
+/* Rank 0. Nothing is touched that is no output of emass, nor what is being read. */
+static em_status look_at_output(const conversion *c)
+{
+    struct stat there, input;
+
+    if (lstat(c->output, &there) != 0)
+        return errno == ENOENT
+                   ? EM_OK
+                   : em_fail(EM_EUSAGE, "%s: cannot be written: %s", c->output, strerror(errno));
+    if (!S_ISREG(there.st_mode))
+        return em_fail(EM_EUSAGE, "%s: found %s, expected no file or an output of emass", c->output,
+                       em_file_kind(there.st_mode));
+    if (!c->overwrite)
+        return em_fail(EM_EUSAGE, "%s exists: give --overwrite to replace it", c->output);
+    if (stat(c->options.data, &input) == 0 && input.st_ino == there.st_ino &&
+        input.st_dev == there.st_dev)
+        return em_fail(EM_EUSAGE, "%s is read and cannot be replaced meanwhile", c->output);
+    if (there.st_size > 0 && !em_numbers_is_ours(c->output))
+        return em_fail(EM_EUSAGE, "%s is no output of emass: it is not replaced", c->output);
+    return EM_OK;
+}
+
+/* ---------------------------------------------------------------- rows */
+
+static em_status write_sparse(conversion *c, const em_piece *piece)
+{
+    const int64_t n = piece->start[piece->count] - piece->start[0];
+    int64_t *start = NULL;
+    em_status status = em_allocate(piece->count, sizeof *start, &start);
+
+    for (int64_t i = 0; !status && i < piece->count; i++)
+        start[i] = c->n_entry + piece->start[i + 1] - piece->start[0];
+    if (!status)
+        status = em_numbers_write(c->writer, EM_NUMBERS_START, piece->row + 1, piece->count, start);
+    if (!status)
+        status = em_numbers_write(c->writer, EM_NUMBERS_COLUMN, c->n_entry, n, piece->column);
+    if (!status)
+        status = em_numbers_write(c->writer, EM_NUMBERS_VALUE, c->n_entry, n, piece->value);
+    c->n_entry += n;
+    em_release(&start);
+    return status;
+}
+
+static em_status take(void *to, const em_piece *piece)
+{
+    conversion *c = to;
+    em_status status = piece->start ? write_sparse(c, piece)
+                                    : em_numbers_write(c->writer, EM_NUMBERS_VALUE, piece->row,
+                                                       piece->count, piece->value);
+
+    if (!status && piece->response)
+        status = em_numbers_write(c->writer, EM_NUMBERS_RESPONSE, piece->row, piece->count,
+                                  piece->response);
+    return status;
+}
+
+/* Rank 0. */
+static em_status create(const em_table *table, conversion *c)
+{
+    const char *slash = strrchr(c->options.data, '/');
+    const em_numbers_form form = {.n_row = table->total,
+                                  .n_column = table->n_column,
+                                  .n_entry = table->column ? table->total_entries : -1,
+                                  .labelled = table->response != NULL,
+                                  .hash = table->hash};
+    const int64_t zero = 0;
+    em_status status = EM_OK;
+
+    unlink(c->part); /* of a conversion that was killed */
+    status = em_numbers_create(c->part, &form, table->name, slash ? slash + 1 : c->options.data,
+                               &c->writer);
+    if (!status && table->column)
+        status = em_numbers_write(c->writer, EM_NUMBERS_START, 0, 1, &zero);
+    return status;
+}
+
+/* Rank 0: the file is whole, or there is none. */
+static em_status finish(conversion *c, em_status status)
+{
+    const em_status closed = em_numbers_finish(&c->writer);
+
+    if (!status)
+        status = closed;
+    if (!status && rename(c->part, c->output) != 0)
+        status =
+            em_fail(EM_EIO, "%s: cannot be renamed to %s: %s", c->part, c->output, strerror(errno));
+    if (status)
+        unlink(c->part);
+    return status;
+}
+
+static em_status write_table(const em_table *table, conversion *c)
+{
+    const bool writes = em_world_rank() == 0;
+    em_status status = em_agree_first(writes ? create(table, c) : EM_OK, 0);
+    const bool created = !status;
+
+    if (created)
+        status = em_hand_out(table, 0, writes ? table->total : 0, take, c);
+    return em_agree_first(writes ? finish(c, status) : status, 0);
+}
+
+/* ---------------------------------------------------------------- what was found */
+
+static void print_columns(const em_table *table, const em_moments *m)
+{
+    printf("# %-20s %12s %12s %12s\n", "column", "smallest", "mean", "largest");
+    for (int64_t j = 0; j < table->n_column && j < MOST_SHOWN; j++) {
+        const bool zeros = m->count[j] < table->total; /* that are not stored */
+        printf("  %-20s %12.5g %12.5g %12.5g%s\n", em_excerpt_of(table->name[j]).text,
+               zeros ? fmin(m->smallest[j], 0) : m->smallest[j], m->mean[j],
+               zeros ? fmax(m->largest[j], 0) : m->largest[j],
+               em_moments_constant(table, m, j) ? "  all values are equal" : "");
+    }
+    if (table->n_column > MOST_SHOWN)
+        printf("  and %lld more\n", (long long)table->n_column - MOST_SHOWN);
+}
+
+static void print_summary(const em_table *table, const em_moments *m, const conversion *c)
+{
+    printf("# read       %s\n", c->options.data);
+    printf("# rows       %lld\n", (long long)table->total);
+    printf("# columns    %lld\n", (long long)table->n_column);
+    if (table->column)
+        printf("# numbers    %lld, %.3g of each hundred; the others are 0\n",
+               (long long)table->total_entries,
+               100 * (double)table->total_entries /
+                   fmax(1, (double)table->total * (double)table->n_column));
+    if (table->response)
+        printf("# response   the label, apart\n");
+    printf("# hash       %016llx\n", (unsigned long long)table->hash);
+    printf("# written    %s:%s\n", c->output, EM_NUMBERS_PLACE);
+    print_columns(table, m);
+}
+
+static em_status convert(conversion *c)
+{
+    em_table *table;
+    em_moments moments = {0};
+    em_status status = em_table_read(&c->options, &table);
+
+    if (status)
+        return status;
+    status = em_moments_find(table, true, &moments);
+    if (!status)
+        status = write_table(table, c);
+    if (!status && em_world_rank() == 0)
+        print_summary(table, &moments, c);
+    em_moments_release(&moments);
+    em_table_destroy(&table);
+    return status;
+}
+
+em_status em_convert_command(int argc, const char **argv)
+{
+    conversion c = {.options = {.columns = INT64_MIN}};
+    em_status status = em_agree(parse_command(argc, argv, &c));
+
+    if (!status)
+        status = em_agree_first(em_world_rank() == 0 ? look_at_output(&c) : EM_OK, 0);
+    if (!status)
+        status = convert(&c);
+    em_release(&c.options.data);
+    em_release(&c.output);
+    em_release(&c.part);
+    return status;
+}
