@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "par/loaded.h"
 
 #include <limits.h>
 #include <signal.h>
@@ -150,6 +151,7 @@ void em_world_stop(void)
     em_world *world = em_world_enter(NULL);
 
     em_world_destroy(&world);
+    em_keep_loaded();
     MPI_Finalize();
 }
 

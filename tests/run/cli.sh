@@ -117,5 +117,9 @@ prints 'sampler.name' mpirun -n 3 --oversubscribe "$emass" list samplers
 fails 2 'unknown.yaml:5: unknown key' mpirun -q -n 2 --oversubscribe "$emass" run unknown.yaml
 fails 2 'did you mean run?' mpirun -q -n 3 --oversubscribe "$emass" rn
 
+# Nothing that Open MPI's threads may still be in is unloaded at the end (LD_DEBUG: the loader's own log).
+report 'MPI ends with its components loaded' \
+    "$(LD_DEBUG=files "$emass" list models 2>&1 >/dev/null | grep -E '(pml_ob1|coll_tuned).*destroying')"
+
 echo "1..$number"
 [ "$failures" = 0 ]
