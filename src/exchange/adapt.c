@@ -10,16 +10,6 @@
 #include <math.h>
 #include <string.h>
 
-static bool learns(const em_adapt *adapt)
-{
-    return adapt->estimator->estimate != NULL;
-}
-
-static int64_t chains_per_pool(const em_adapt *adapt)
-{
-    return adapt->shares ? em_grid_n_chain(adapt->grid) : 1;
-}
-
 static em_pool *pool_of(const em_adapt *adapt, int64_t chain)
 {
     return &adapt->pools[adapt->shares ? 0 : chain];
@@ -28,62 +18,18 @@ static em_pool *pool_of(const em_adapt *adapt, int64_t chain)
 /* Iterations until the chains of a pool have s_count samples together. */
 static int64_t e_step_length(const em_adapt *adapt)
 {
-    const int64_t chains = chains_per_pool(adapt);
+    const int64_t chains = em_chains_per_pool(adapt);
 
     return (adapt->s_count + chains - 1) / chains;
 }
 
 /* ---------------------------------------------------------------- set up */
 
-/* LAPACK counts the 2 n^2 + 6 n + 1 numbers of its work space (dsyevd) in int: 17 GB. */
-enum { MOST_DENSE = 32766 };
-
-/* Whether the planned E-steps hold enough samples for a dense estimate. */
-static em_status choose_structure(em_adapt *adapt)
-{
-    const bool windowed = adapt->estimator->windowed, noise = adapt->estimator->noise;
-    const int64_t dim = adapt->dim, wanted = windowed && !noise ? 2 * dim : 10 * dim;
-    const int64_t least = noise ? wanted : windowed ? 2 : dim + 2;
-    const int64_t planned = windowed
-                                ? em_schedule_last_window(&adapt->schedule, chains_per_pool(adapt))
-                                : adapt->options->s_count;
-
-    adapt->form = (em_mass_form){.ops = &em_mass_diag, .dim = dim};
-    if (adapt->options->structure == EM_STRUCTURE_DIAG)
-        return EM_OK;
-    if (adapt->options->structure == EM_STRUCTURE_DENSE && dim > MOST_DENSE)
-        return em_fail(EM_ECONFIG,
-                       "mass.structure is dense in dimension %lld: expected at most %d, or diag",
-                       (long long)dim, MOST_DENSE);
-    if (adapt->course.runs) { /* estimates are shrunk as few samples need it */
-        if (adapt->options->structure == EM_STRUCTURE_DENSE || (learns(adapt) && dim <= 200))
-            adapt->form.ops = &em_mass_dense;
-        return EM_OK;
-    }
-    if (!learns(adapt)) { /* nothing is estimated, but a dense mass may be given */
-        if (adapt->options->structure == EM_STRUCTURE_DENSE)
-            adapt->form.ops = &em_mass_dense;
-        return EM_OK;
-    }
-    if (adapt->options->structure == EM_STRUCTURE_AUTO) {
-        if (dim <= 200 && planned >= wanted)
-            adapt->form.ops = &em_mass_dense;
-        return EM_OK;
-    }
-    if (planned > 0 && planned < least)
-        return em_fail(EM_ECONFIG,
-                       "mass.structure is dense but an E-step has %lld samples of dimension %lld: "
-                       "expected at least %lld (raise mass.s_count or run.warmup), or diag",
-                       (long long)planned, (long long)dim, (long long)least);
-    adapt->form.ops = &em_mass_dense;
-    return EM_OK;
-}
-
 /* Dense where the last window has the samples for it, whatever the structure of the mass. */
 static em_status create_noise(em_adapt *adapt, const em_sampler_ops *sampler)
 {
     const bool minibatches = em_takes_minibatches(sampler, adapt->sampler_options);
-    const int64_t planned = em_schedule_last_window(&adapt->schedule, chains_per_pool(adapt));
+    const int64_t planned = em_schedule_last_window(&adapt->schedule, em_chains_per_pool(adapt));
     const bool dense = adapt->dim <= 200 && planned >= 10 * adapt->dim;
 
     if (adapt->estimator->noise && !minibatches)
@@ -101,7 +47,7 @@ static em_status create_noise(em_adapt *adapt, const em_sampler_ops *sampler)
 /* Q to begin with; NaN where it is not learned. */
 static double first_thermostat_mass(const em_adapt *adapt, const em_sampler_ops *sampler)
 {
-    return sampler->thermostat_mass && learns(adapt)
+    return sampler->thermostat_mass && em_learns(adapt)
                ? sampler->thermostat_mass(adapt->sampler_options, adapt->dim)
                : NAN;
 }
@@ -138,7 +84,7 @@ static em_status allocate_work(em_adapt *adapt)
     const int64_t n = adapt->n_local_chain;
     em_status status = em_allocate(n, sizeof(em_mass *), &adapt->chain_mass);
 
-    adapt->n_estimator = learns(adapt) ? em_estimator_size(adapt->estimator, &adapt->form) : 1;
+    adapt->n_estimator = em_learns(adapt) ? em_estimator_size(adapt->estimator, &adapt->form) : 1;
     adapt->n_accumulator = adapt->n_estimator + adapt->dim;
     if (adapt->options->s_count_rule == EM_S_COUNT_INTERVAL)
         adapt->n_accumulator += em_interval_size(adapt->dim);
@@ -174,6 +120,23 @@ static em_status check_trajectory(const em_adapt *adapt, const em_sampler_ops *s
                    sampler->name, adapt->shares ? "all" : "none", adapt->estimator->name);
 }
 
+/* Samples of the first E-step. */
+static em_status create_window(em_adapt *adapt)
+{
+    const em_schedule *schedule = &adapt->schedule;
+    const em_status status = em_window_create(em_chains_per_pool(adapt), adapt->n_local_chain,
+                                              adapt->dim, &adapt->window);
+
+    if (status)
+        return status;
+    if (adapt->course.runs)
+        em_window_aim(&adapt->window, em_course_later_half(adapt->course.window),
+                      adapt->course.window);
+    else if (schedule->n_window > 0)
+        em_window_aim(&adapt->window, schedule->first, schedule->window_end[0]);
+    return EM_OK;
+}
+
 static em_status set_up(em_adapt *adapt, const em_sampler_ops *sampler, int64_t config_warmup)
 {
     const em_mass_options *options = adapt->options;
@@ -184,10 +147,10 @@ static em_status set_up(em_adapt *adapt, const em_sampler_ops *sampler, int64_t 
     em_status status;
 
     if (options->s_count_rule == EM_S_COUNT_INTERVAL &&
-        (adapt->estimator->windowed || !learns(adapt) || !adapt->shares))
+        (adapt->estimator->windowed || !em_learns(adapt) || !adapt->shares))
         return em_fail(EM_ECONFIG, "mass.s_count_rule: interval is for the momentum estimator with "
                                    "share: all; use fixed");
-    if (sampler->thermostat_mass && !learns(adapt) &&
+    if (sampler->thermostat_mass && !em_learns(adapt) &&
         !isnan(sampler->thermostat_mass(adapt->sampler_options, adapt->dim)))
         return em_fail(EM_ECONFIG, "sampler.learn_thermostat_mass is true but mass.estimator is "
                                    "none: expected an estimator, whose M-steps learn both");
@@ -196,9 +159,9 @@ static em_status set_up(em_adapt *adapt, const em_sampler_ops *sampler, int64_t 
     if (status)
         return status;
     status = em_schedule_create(warmup, every, options->init_buffer, options->term_buffer,
-                                options->s_count, chains_per_pool(adapt), &adapt->schedule);
+                                options->s_count, em_chains_per_pool(adapt), &adapt->schedule);
     if (!status)
-        status = choose_structure(adapt);
+        status = em_choose_form(adapt, sampler);
     adapt->n_segment = 1;
     adapt->s_count = options->s_count;
     adapt->e_step_from = adapt->schedule.first;
@@ -214,6 +177,8 @@ static em_status set_up(em_adapt *adapt, const em_sampler_ops *sampler, int64_t 
         status = create_pools(adapt, sampler);
     if (!status)
         status = allocate_work(adapt);
+    if (!status && em_learns(adapt) && adapt->form.ops == &em_mass_low_rank)
+        status = create_window(adapt);
     if (!status)
         em_publish_to_chains(adapt);
     return status;
@@ -266,6 +231,8 @@ void em_adapt_destroy(em_adapt **out)
     em_schedule_destroy(&adapt->schedule);
     em_course_destroy(&adapt->course);
     em_gradient_noise_destroy(&adapt->noise);
+    em_window_release(&adapt->window);
+    em_release(&adapt->part);
     em_release(&adapt->chain_mass);
     double **const vectors[] = {&adapt->chain_step, &adapt->chain_thermostat, &adapt->acceptance,
                                 &adapt->probe,      &adapt->accumulator,      &adapt->pooled,
@@ -478,7 +445,7 @@ em_status em_adapt_start(em_adapt *adapt, em_sampler *sampler, em_posterior *pos
            (size_t)(adapt->n_local_chain * adapt->n_segment * adapt->n_accumulator) *
                sizeof(double));
     adapt->e_step_from = adapt->schedule.first;
-    if (!status && adapt->course.runs && learns(adapt) && !adapt->has_step)
+    if (!status && adapt->course.runs && em_learns(adapt) && !adapt->has_step)
         status = em_course_begin(adapt, block);
     if (!status)
         status = settle(adapt, sampler, posterior, block, 0);
@@ -545,13 +512,14 @@ em_status em_adapt_observe(em_adapt *adapt, em_posterior *posterior, const em_bl
         return EM_OK;
     if (adapt->noise)
         status = em_gradient_noise_sample(adapt->noise, posterior, adapt->seed, iteration, block);
-    if (status || !learns(adapt))
+    if (status || !em_learns(adapt))
         return status;
     const bool subsample = adapt->options->s_count_rule == EM_S_COUNT_INTERVAL &&
                            em_interval_takes(adapt->options, adapt->seed, adapt->n_m_step,
                                              iteration - adapt->e_step_from + 1);
     for (int64_t c = 0; c < block->n_chain; c++)
         em_collect(adapt, block, c, subsample);
+    em_window_take(&adapt->window, block, iteration);
     return EM_OK;
 }
 
@@ -571,7 +539,7 @@ static int64_t next_m_step(const em_adapt *adapt, int64_t done)
     const em_schedule *schedule = &adapt->schedule;
     const int64_t next = adapt->e_step_from + e_step_length(adapt);
 
-    if (!learns(adapt))
+    if (!em_learns(adapt))
         return schedule->warmup;
     if (adapt->estimator->windowed)
         return next_window_end(adapt, done);
@@ -580,15 +548,19 @@ static int64_t next_m_step(const em_adapt *adapt, int64_t done)
 
 static bool m_step_is_due(const em_adapt *adapt, int64_t done)
 {
-    return learns(adapt) && done > 0 && adapt->n_m_step < adapt->most_m_steps &&
+    return em_learns(adapt) && done > 0 && adapt->n_m_step < adapt->most_m_steps &&
            done <= adapt->schedule.last && next_m_step(adapt, done - 1) == done;
 }
 
 static em_status m_step(em_adapt *adapt, int64_t done)
 {
     const double start = em_clock();
-    const em_status status = em_take_m_step(adapt, done);
+    bool refused = false;
+    const em_status status = em_take_m_step(adapt, done, &refused);
 
+    if (adapt->estimator->windowed)
+        em_window_aim(&adapt->window, refused ? (int64_t)adapt->window.from : done,
+                      next_window_end(adapt, done));
     em_publish_to_chains(adapt);
     adapt->m_step_seconds += em_clock() - start;
     return status;

@@ -9,6 +9,7 @@
 #include "exchange/moves.h"
 #include "exchange/schedule.h"
 #include "exchange/step_size.h"
+#include "exchange/window.h"
 #include "mass/estimator.h"
 
 /* Chains that share one mass and step size. */
@@ -59,7 +60,8 @@ struct em_adapt {
     const em_sampler_options *sampler_options;
     const em_estimator_ops *estimator;
     em_grid *grid;
-    em_mass_form form; /* of the mass */
+    em_mass_form form; /* of the masses */
+    em_part *part;     /* [form.n_part] */
     em_schedule schedule;
     uint64_t seed;
     int64_t dim, stride, n_local_chain;
@@ -80,6 +82,7 @@ struct em_adapt {
     int64_t n_segment;   /* EM_MOST_SEGMENTS on a course, else 1 */
     double *accumulator; /* [n_local_chain][n_segment][n_accumulator] */
     double *pooled;      /* [n_accumulator] */
+    em_window window;    /* draws and gradients themselves, where the mass is of low rank */
     double *acceptance;  /* [n_local_chain] sum since the last meeting */
     int64_t n_since;     /* iterations since the last meeting */
     double *sample;      /* [2][stride]: a centred position, a velocity */
@@ -97,9 +100,10 @@ struct em_adapt {
  * The M-step of all pools after `done` iterations: estimates from the accumulators, averages them
  * in, guards and publishes them, records what was done, and begins the next E-step. A pool whose
  * samples did not allow an estimate keeps its mass, and of a window, the samples: it goes on into
- * the next one. Collective. Errors: EM_EMEMORY, EM_ENUMERIC, agreed.
+ * the next one; *refused: the one that all chains share did. Collective. Errors: EM_EMEMORY,
+ * EM_ENUMERIC, agreed.
  */
-em_status em_take_m_step(em_adapt *adapt, int64_t done);
+em_status em_take_m_step(em_adapt *adapt, int64_t done, bool *refused);
 
 /*
  * The M-step of the pool that all chains share, from accumulators [n_local_chain][n_accumulator],
@@ -107,6 +111,21 @@ em_status em_take_m_step(em_adapt *adapt, int64_t done);
  * Errors: as above.
  */
 em_status em_pooled_m_step(em_adapt *adapt, const double *accumulator, int64_t done, bool *refused);
+
+/* Whether there are M-steps that learn a mass. Local. */
+static inline bool em_learns(const em_adapt *adapt)
+{
+    return adapt->estimator->estimate != NULL;
+}
+
+static inline int64_t em_chains_per_pool(const em_adapt *adapt)
+{
+    return adapt->shares ? em_grid_n_chain(adapt->grid) : 1;
+}
+
+/* Sets adapt->form: the structure that was asked for, or (auto) the one that the planned samples
+ * and the kernel allow. Local. Errors: EM_ECONFIG, EM_EMEMORY. */
+em_status em_choose_form(em_adapt *adapt, const em_sampler_ops *sampler);
 
 /* The accumulators of a chain of this rank in a segment. Local. */
 static inline double *em_accumulators(const em_adapt *adapt, int64_t chain, int64_t segment)

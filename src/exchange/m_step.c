@@ -24,12 +24,12 @@ static double kappa(const em_adapt *adapt, int64_t n_published)
 
 /* W <- (1 - kappa) W + kappa W_est, guarded; into adapt->estimate. Local. */
 static em_status blend(em_adapt *adapt, const em_pool *pool, const double *accumulator,
-                       double weight)
+                       em_samples *samples, double weight)
 {
     const int64_t size = adapt->form.ops->size(&adapt->form);
     double *current = NULL;
-    em_status status =
-        em_estimate(adapt->estimator, &adapt->form, pool->mass, accumulator, adapt->estimate);
+    em_status status = em_estimate(adapt->estimator, &adapt->form, pool->mass, accumulator, samples,
+                                   adapt->estimate);
 
     if (!status)
         status = em_allocate(size, sizeof *current, &current);
@@ -59,7 +59,7 @@ static double blend_thermostat(const em_adapt *adapt, const em_pool *pool,
 /* The M-step of one pool: what the new inverse mass is, into adapt->estimate, and its record.
  * Local. EM_NONFINITE: the estimate is refused and the mass kept. */
 static em_status estimate(em_adapt *adapt, const em_pool *pool, const double *accumulator,
-                          int64_t done, em_m_step *record)
+                          em_samples *samples, int64_t done, em_m_step *record)
 {
     const double weight = kappa(adapt, pool->n_published);
     em_mass *trial = NULL;
@@ -76,7 +76,7 @@ static em_status estimate(em_adapt *adapt, const em_pool *pool, const double *ac
         status = em_deviation(adapt->estimator, &adapt->form, pool->mass, accumulator,
                               &record->trace_deviation, &record->diagonal_deviation);
     if (!status)
-        status = blend(adapt, pool, accumulator, weight);
+        status = blend(adapt, pool, accumulator, samples, weight);
     if (!status)
         status = em_mass_of(&adapt->form, adapt->estimate, &trial);
     if (status < 0)
@@ -141,13 +141,18 @@ em_status em_pooled_m_step(em_adapt *adapt, const double *accumulator, int64_t d
         em_m_step record;
     } result = {0};
     em_pool *pool = adapt->pools;
+    em_samples samples = {0, NULL};
     em_status status =
         em_grid_sum_chains(adapt->grid, adapt->n_accumulator, accumulator, adapt->pooled);
 
+    if (!status && adapt->window.n_slot > 0)
+        status = em_window_gather(&adapt->window, adapt->grid,
+                                  adapt->course.runs ? adapt->course.flagged : NULL, &samples);
+    if (!status && em_world_rank() == 0)
+        result.status = estimate(adapt, pool, adapt->pooled, &samples, done, &result.record);
+    em_release(&samples.row);
     if (status)
         return status;
-    if (em_world_rank() == 0)
-        result.status = estimate(adapt, pool, adapt->pooled, done, &result.record);
     status = em_agree(result.status);
     if (status)
         return status;
@@ -161,15 +166,14 @@ em_status em_pooled_m_step(em_adapt *adapt, const double *accumulator, int64_t d
 }
 
 /* The M-step of all chains together. Collective. */
-static em_status shared_m_step(em_adapt *adapt, int64_t done)
+static em_status shared_m_step(em_adapt *adapt, int64_t done, bool *refused)
 {
-    bool refused = false;
-    const em_status status = em_pooled_m_step(adapt, adapt->accumulator, done, &refused);
+    const em_status status = em_pooled_m_step(adapt, adapt->accumulator, done, refused);
 
-    if (!status && !refused)
+    if (!status && !*refused)
         apply_interval_rule(adapt);
     if (!status)
-        begin_e_step(adapt, refused, 0, adapt->n_local_chain);
+        begin_e_step(adapt, *refused, 0, adapt->n_local_chain);
     return status;
 }
 
@@ -181,7 +185,12 @@ static em_status lone_m_steps(em_adapt *adapt, int64_t done)
     for (int64_t i = 0; status >= 0 && i < adapt->n_pool; i++) {
         const double *accumulator = adapt->accumulator + i * adapt->n_accumulator;
         em_pool *pool = &adapt->pools[i];
-        status = estimate(adapt, pool, accumulator, done, &pool->m_step[adapt->n_m_step]);
+        em_samples samples = {0, NULL};
+        status = adapt->window.n_slot > 0 ? em_window_of_chain(&adapt->window, i, &samples) : EM_OK;
+        if (!status)
+            status =
+                estimate(adapt, pool, accumulator, &samples, done, &pool->m_step[adapt->n_m_step]);
+        em_release(&samples.row);
         const bool refused = status > 0;
         if (!status)
             status = publish(adapt, pool, accumulator);
@@ -193,9 +202,10 @@ static em_status lone_m_steps(em_adapt *adapt, int64_t done)
     return status;
 }
 
-em_status em_take_m_step(em_adapt *adapt, int64_t done)
+em_status em_take_m_step(em_adapt *adapt, int64_t done, bool *refused)
 {
-    const em_status status = adapt->shares ? shared_m_step(adapt, done) : lone_m_steps(adapt, done);
+    const em_status status =
+        adapt->shares ? shared_m_step(adapt, done, refused) : lone_m_steps(adapt, done);
 
     if (!status)
         adapt->e_step_from = done;

@@ -17,11 +17,6 @@
  * that never moved may do so earlier. */
 enum { FIRST_RESCUE = 20 };
 
-static bool learns(const em_adapt *adapt)
-{
-    return adapt->estimator->estimate != NULL;
-}
-
 /* ---------------------------------------------------------------- set up */
 
 bool em_course_runs(const em_mass_options *options, const em_sampler_ops *sampler,
@@ -161,9 +156,10 @@ static void observe_arrival(em_adapt *adapt, const em_block *block, int64_t iter
         course->segment_from[++course->segment] = iteration;
     for (int64_t c = 0; c < block->n_chain; c++) {
         course->history[c * course->plan.arrive + iteration] = block->log_density[c];
-        if (learns(adapt))
+        if (em_learns(adapt))
             em_collect(adapt, block, c, false);
     }
+    em_window_take(&adapt->window, block, iteration);
 }
 
 /* Whether this is a stage in which trajectories of one length may turn out not to fit. */
@@ -349,6 +345,7 @@ static void follow(em_adapt *adapt, em_block *block, int64_t chain, const double
     unpack_chain(row, block, c);
     memset(em_accumulators(adapt, c, 0), 0,
            (size_t)(adapt->n_segment * adapt->n_accumulator) * sizeof(double));
+    em_window_forget(&adapt->window, c);
     adapt->course.since[c] = (double)done;
 }
 
@@ -456,7 +453,9 @@ static bool arrival_ends(em_adapt *adapt, const em_stretch *stretch, int64_t don
 {
     em_course *course = &adapt->course;
     const int64_t n_chain = em_grid_n_chain(adapt->grid);
-    const double wanted = fmax(200, 4 * (double)adapt->dim);
+    const bool dense = adapt->form.ops == &em_mass_dense;
+    const double whole = 4 * (double)adapt->dim; /* what a whole matrix takes */
+    const double wanted = fmax(200, dense ? whole : fmin(whole, 800));
     double n_sample = 0;
 
     for (int64_t c = 0; c < n_chain; c++)
@@ -484,12 +483,13 @@ static em_status end_window(em_adapt *adapt, em_block *block, int64_t done)
     if (!status) {
         em_gate(n_chain, stretch, adapt->dim, scratch, course->flagged);
         ends = arrival_ends(adapt, stretch, done, &arrived);
-        if (learns(adapt))
+        if (em_learns(adapt))
             status = learn_mass(adapt, done);
     }
     if (!status)
         status = rescue(adapt, block, stretch, done);
     course->window = em_course_next_window(&course->plan, done);
+    em_window_aim(&adapt->window, em_course_later_half(course->window), course->window);
     drop_segments(adapt);
     if (!status && ends)
         status = leave_arrival(adapt, arrived, done);

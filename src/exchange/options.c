@@ -5,7 +5,8 @@
 /* The order of mass/list.c. */
 static const char *const estimators[] = {"none",     "momentum", "fisher", "variance",
                                          "gradient", "noise",    NULL};
-static const char *const structures[] = {"auto", "diag", "dense", NULL};
+static const char *const structures[] = {"auto",           "diag",     "dense",
+                                         "block_diagonal", "low_rank", NULL};
 static const char *const shares[] = {"all", "none", NULL};
 static const char *const rules[] = {"fixed", "interval", NULL};
 
@@ -14,7 +15,11 @@ const em_field em_mass_fields[] = {
     {"estimator", EM_FIELD_CHOICE, AT(estimator), 0, 0, "fisher", estimators, NULL,
      "criterion of the M-step; momentum is the papers', noise is for stochastic samplers"},
     {"structure", EM_FIELD_CHOICE, AT(structure), 0, 0, "auto", structures, NULL,
-     "auto: dense up to dimension 200 where the samples allow it, else diag"},
+     "auto: dense up to dimension 200 where the samples allow it, beyond that low_rank for hmc and "
+     "nuts, else diag"},
+    {"blocks", EM_FIELD_REALS, AT(blocks), 0, 0, "", NULL, NULL,
+     "block_diagonal: how many parameters each block has, in their order; those left over are "
+     "alone"},
     {"share", EM_FIELD_CHOICE, AT(share), 0, 0, "all", shares, NULL,
      "all: E-step samples pooled over all chains; none: every chain adapts alone"},
     {"s_count", EM_FIELD_INT, AT(s_count), 2, 1e12, "100", NULL, NULL,

@@ -13,6 +13,7 @@ typedef struct em_mass_options {
     bool from_positions;        /* its last draws are where the chains begin */
     int estimator;              /* index into em_estimators */
     int structure;              /* em_structure_choice */
+    em_reals blocks;            /* sizes of the blocks of block_diagonal */
     int share;                  /* em_share_choice */
     int64_t s_count;            /* samples of the first E-step, pooled over the chains that share */
     int s_count_rule;           /* em_s_count_choice */
@@ -24,7 +25,13 @@ typedef struct em_mass_options {
 } em_mass_options;
 
 enum { EM_ESTIMATOR_NONE }; /* its index among them */
-enum em_structure_choice { EM_STRUCTURE_AUTO, EM_STRUCTURE_DIAG, EM_STRUCTURE_DENSE };
+enum em_structure_choice {
+    EM_STRUCTURE_AUTO,
+    EM_STRUCTURE_DIAG,
+    EM_STRUCTURE_DENSE,
+    EM_STRUCTURE_BLOCK_DIAGONAL,
+    EM_STRUCTURE_LOW_RANK
+};
 enum em_share_choice { EM_SHARE_ALL, EM_SHARE_NONE };
 enum em_s_count_choice { EM_S_COUNT_FIXED, EM_S_COUNT_INTERVAL };
 

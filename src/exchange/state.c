@@ -245,6 +245,8 @@ em_status em_adapt_visit(em_adapt *adapt, int64_t done, const em_visitor *visito
     if (!status && collects)
         status = visitor->chains(visitor->context, "accumulator",
                                  adapt->n_segment * adapt->n_accumulator, adapt->accumulator);
+    if (!status && collects)
+        status = em_window_visit(&adapt->window, visitor);
     if (!status)
         status = visitor->chains(visitor->context, "acceptance", 1, adapt->acceptance);
     if (!status)

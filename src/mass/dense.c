@@ -22,6 +22,12 @@ static int64_t size(const em_mass_form *form)
     return form->dim * form->dim;
 }
 
+static int arrays(const em_mass_form *form, em_mass_array *out)
+{
+    out[0] = (em_mass_array){"inv_mass", 2, {form->dim, form->dim}, 0};
+    return 1;
+}
+
 static void spread(const em_mass_form *form, const double *diagonal, double *number)
 {
     memset(number, 0, (size_t)size(form) * sizeof *number);
@@ -181,6 +187,7 @@ const em_mass_ops em_mass_dense = {
     .doc = "all covariances",
     .structure = EM_MASS_DENSE,
     .size = size,
+    .arrays = arrays,
     .spread = spread,
     .create = create,
     .destroy = destroy,

@@ -16,6 +16,12 @@ static int64_t size(const em_mass_form *form)
     return form->dim;
 }
 
+static int arrays(const em_mass_form *form, em_mass_array *out)
+{
+    out[0] = (em_mass_array){"inv_mass", 1, {form->dim}, 0};
+    return 1;
+}
+
 static void spread(const em_mass_form *form, const double *diagonal, double *number)
 {
     memcpy(number, diagonal, (size_t)form->dim * sizeof *number);
@@ -105,6 +111,7 @@ const em_mass_ops em_mass_diag = {
     .doc = "a variance of each coordinate",
     .structure = EM_MASS_DIAG,
     .size = size,
+    .arrays = arrays,
     .spread = spread,
     .create = create,
     .destroy = destroy,

@@ -12,7 +12,9 @@ int64_t em_form_n_part(const em_mass_form *form)
 
 em_part em_form_part(const em_mass_form *form, int64_t i)
 {
-    return form->n_part > 0 ? form->part[i] : (em_part){0, form->dim, form->ops->structure};
+    return form->n_part > 0
+               ? form->part[i]
+               : (em_part){0, form->dim, form->most_rank > 0 ? EM_MASS_DIAG : form->ops->structure};
 }
 
 int64_t em_estimator_size(const em_estimator_ops *ops, const em_mass_form *form)
@@ -66,7 +68,7 @@ static em_status keep_determinant(const em_mass_form *form, const em_mass *curre
 }
 
 em_status em_estimate(const em_estimator_ops *ops, const em_mass_form *form, const em_mass *current,
-                      const double *accumulator, double *number)
+                      const double *accumulator, em_samples *samples, double *number)
 {
     double *was = NULL;
     int64_t at = 0;
@@ -74,6 +76,13 @@ em_status em_estimate(const em_estimator_ops *ops, const em_mass_form *form, con
 
     if (!status)
         current->ops->write(current, form, was);
+    if (!status && form->most_rank > 0) {
+        status = ops->estimate(EM_MASS_DIAG, form->dim, was, accumulator, number);
+        if (!status)
+            status = ops->add_directions(form, was, samples, number);
+        em_release(&was);
+        return status;
+    }
     for (int64_t i = 0; !status && i < em_form_n_part(form); i++) {
         const em_part part = em_form_part(form, i);
         status = ops->estimate(part.structure, part.count, was + at, accumulator, number + at);

@@ -23,6 +23,12 @@ typedef struct em_observation {
                                gradients over sqrt(2); NULL where the estimator has no `noise` */
 } em_observation;
 
+/* Draws and their gradients as they are, of all chains of a pool: [n][2][dim]. */
+typedef struct em_samples {
+    int64_t n;
+    double *row;
+} em_samples;
+
 typedef struct em_estimator_ops {
     const char *name;
     const char *doc;
@@ -44,6 +50,11 @@ typedef struct em_estimator_ops {
      * structure. EM_NONFINITE when the samples do not allow one: the current mass is then kept. */
     em_status (*estimate)(em_structure structure, int64_t dim, const double *current,
                           const double *accumulator, double *inverse);
+    /* OPTIONAL, for masses of low rank: `number` has the diagonal estimate in its first dim places,
+     * and becomes the numbers of a mass with directions, from the numbers of the current one and
+     * samples, which are overwritten. Errors: EM_NONFINITE, EM_EMEMORY, EM_ENUMERIC. */
+    em_status (*add_directions)(const em_mass_form *form, const double *current,
+                                em_samples *samples, double *number);
     /* OPTIONAL: how far the second moments C of the samples are from what the current mass
      * predicts: adds tr(WC) to *trace, and raises *largest to max |(WC)_ii - 1|. */
     void (*deviation)(em_structure structure, int64_t dim, const double *current,
@@ -60,9 +71,10 @@ void em_estimator_observe(const em_estimator_ops *ops, const em_mass_form *form,
 void em_estimator_recentre(const em_estimator_ops *ops, const em_mass_form *form,
                            const double *shift, double *accumulator);
 
-/* The numbers of a new W. Errors: EM_NONFINITE as above; EM_EMEMORY, EM_ENUMERIC. */
+/* The numbers of a new W; `samples` are for forms of low rank alone, and are overwritten. Errors:
+ * EM_NONFINITE as above; EM_EMEMORY, EM_ENUMERIC. */
 em_status em_estimate(const em_estimator_ops *ops, const em_mass_form *form, const em_mass *current,
-                      const double *accumulator, double *number);
+                      const double *accumulator, em_samples *samples, double *number);
 
 /* The deviations in units of what chance explains: |tr(WC)/D - 1| over 3 sqrt(2/(SD)), and
  * max |(WC)_ii - 1| over 3 sqrt(2/S). Errors: EM_EMEMORY. */

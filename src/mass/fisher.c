@@ -9,6 +9,7 @@
  * identity as if nu = D min(1, 0.3 D / n) of the samples had said so. For a Gaussian target it is
  * exact once n > D, but for that.
  */
+#include "mass/fisher.h"
 #include "base/memory.h"
 #include "mass/estimator.h"
 #include "mass/moments.h"
@@ -57,12 +58,6 @@ static em_status estimate_diag(int64_t dim, const double *accumulator, double *i
     return em_all_finite(dim, inverse) ? EM_OK : EM_NONFINITE;
 }
 
-/* Work space of the dense estimate, all [dim][dim] but the two vectors. */
-typedef struct em_scaled {
-    double *cx, *cg, *root, *inverse_root, *a, *b; /* matrices */
-    double *scale, *value;                         /* vectors */
-} em_scaled;
-
 /* f(S) for the symmetric S = vectors^T diag(value) vectors: f is power of the eigenvalues. */
 static em_status power(int64_t dim, const double *vectors, const double *value, double exponent,
                        double *scratch, double *out)
@@ -80,81 +75,79 @@ static bool all_positive(int64_t n, const double *x)
     return true;
 }
 
+em_status em_fisher_mean(int64_t n, const double *cx, double *cg, double *work, double *out)
+{
+    double *root = work, *inverse_root = root + n * n, *a = inverse_root + n * n, *b = a + n * n;
+    double *value = b + n * n, *scratch = value + n;
+    em_status status = em_eigen(n, cg, n, value);
+
+    if (status || !all_positive(n, value))
+        return status ? status : EM_NONFINITE;
+    status = power(n, cg, value, 0.5, scratch, root);
+    if (!status)
+        status = power(n, cg, value, -0.5, scratch, inverse_root);
+    if (status)
+        return status;
+    em_multiply(n, root, cx, n, a);
+    em_multiply(n, a, root, n, b);
+    status = em_eigen(n, b, n, value);
+    if (status || !all_positive(n, value))
+        return status ? status : EM_NONFINITE;
+    status = power(n, b, value, 0.5, scratch, a);
+    if (status)
+        return status;
+    em_multiply(n, inverse_root, a, n, root);
+    em_multiply(n, root, inverse_root, n, a);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < n; j++)
+            out[i * n + j] = 0.5 * (a[i * n + j] + a[j * n + i]);
+    return EM_OK;
+}
+
 /* Scales both covariances so that their diagonals agree, and regularises them there. */
-static void scale(int64_t dim, double n, em_scaled *s)
+static void scale_both(int64_t dim, double n, double *cx, double *cg, double *scale)
 {
     for (int64_t i = 0; i < dim; i++)
-        s->scale[i] = sqrt(diagonal_element(s->cx[i * dim + i], s->cg[i * dim + i]));
+        scale[i] = sqrt(diagonal_element(cx[i * dim + i], cg[i * dim + i]));
     for (int64_t i = 0; i < dim; i++)
         for (int64_t j = 0; j < dim; j++) {
-            s->cx[i * dim + j] /= s->scale[i] * s->scale[j];
-            s->cg[i * dim + j] *= s->scale[i] * s->scale[j];
+            cx[i * dim + j] /= scale[i] * scale[j];
+            cg[i * dim + j] *= scale[i] * scale[j];
         }
     /* In this frame both have the diagonal sqrt(var x var g), near 1 for a Gaussian. */
     const double d = (double)dim, nu = d * fmin(1, 0.3 * d / n), weight = n / (n + nu);
     for (int64_t i = 0; i < dim * dim; i++) {
-        s->cx[i] *= weight;
-        s->cg[i] *= weight;
+        cx[i] *= weight;
+        cg[i] *= weight;
     }
     for (int64_t i = 0; i < dim; i++) {
-        s->cx[i * dim + i] += 1 - weight;
-        s->cg[i * dim + i] += 1 - weight;
+        cx[i * dim + i] += 1 - weight;
+        cg[i * dim + i] += 1 - weight;
     }
-}
-
-/* W C_g W = C_x in the scaled frame, then back. */
-static em_status solve(int64_t dim, em_scaled *s, double *inverse)
-{
-    double *scratch = s->value + dim;
-    em_status status = em_eigen(dim, s->cg, dim, s->value);
-
-    if (status || !all_positive(dim, s->value))
-        return status ? status : EM_NONFINITE;
-    status = power(dim, s->cg, s->value, 0.5, scratch, s->root);
-    if (!status)
-        status = power(dim, s->cg, s->value, -0.5, scratch, s->inverse_root);
-    if (status)
-        return status;
-    em_multiply(dim, s->root, s->cx, dim, s->a);
-    em_multiply(dim, s->a, s->root, dim, s->b);
-    status = em_eigen(dim, s->b, dim, s->value);
-    if (status || !all_positive(dim, s->value))
-        return status ? status : EM_NONFINITE;
-    status = power(dim, s->b, s->value, 0.5, scratch, s->a);
-    if (status)
-        return status;
-    em_multiply(dim, s->inverse_root, s->a, dim, s->root);
-    em_multiply(dim, s->root, s->inverse_root, dim, s->a);
-    for (int64_t i = 0; i < dim; i++)
-        for (int64_t j = 0; j < dim; j++)
-            inverse[i * dim + j] =
-                0.5 * (s->a[i * dim + j] + s->a[j * dim + i]) * s->scale[i] * s->scale[j];
-    return em_all_finite(dim * dim, inverse) ? EM_OK : EM_NONFINITE;
 }
 
 static em_status estimate_dense(int64_t dim, const double *accumulator, double *inverse)
 {
     const int64_t square = dim * dim;
     const double n = accumulator[0];
-    double *work = NULL;
-    em_status status = em_allocate(6 * square + 3 * dim, sizeof *work, &work);
+    double *cx = NULL;
+    em_status status = em_allocate(2 * square + dim + em_fisher_mean_work(dim), sizeof *cx, &cx);
 
     if (status)
         return status;
-    em_scaled s = {.cx = work,
-                   .cg = work + square,
-                   .root = work + 2 * square,
-                   .inverse_root = work + 3 * square,
-                   .a = work + 4 * square,
-                   .b = work + 5 * square,
-                   .scale = work + 6 * square,
-                   .value = work + 6 * square + dim};
-    em_moments_covariance(EM_MASS_DENSE, dim, n, accumulator + 1, s.cx);
+    double *cg = cx + square, *scale = cg + square, *work = scale + dim;
+    em_moments_covariance(EM_MASS_DENSE, dim, n, accumulator + 1, cx);
     em_moments_covariance(EM_MASS_DENSE, dim, n,
-                          accumulator + 1 + em_moments_size(EM_MASS_DENSE, dim), s.cg);
-    scale(dim, n, &s);
-    status = em_all_finite(2 * square, s.cx) ? solve(dim, &s, inverse) : EM_NONFINITE;
-    em_release(&work);
+                          accumulator + 1 + em_moments_size(EM_MASS_DENSE, dim), cg);
+    scale_both(dim, n, cx, cg, scale);
+    status =
+        em_all_finite(2 * square, cx) ? em_fisher_mean(dim, cx, cg, work, inverse) : EM_NONFINITE;
+    for (int64_t i = 0; !status && i < dim; i++)
+        for (int64_t j = 0; j < dim; j++)
+            inverse[i * dim + j] = inverse[i * dim + j] * scale[i] * scale[j];
+    if (!status && !em_all_finite(square, inverse))
+        status = EM_NONFINITE;
+    em_release(&cx);
     return status;
 }
 
@@ -177,4 +170,5 @@ const em_estimator_ops em_fisher = {
     .observe = observe,
     .recentre = recentre,
     .estimate = estimate,
+    .add_directions = em_fisher_directions,
 };

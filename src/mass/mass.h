@@ -38,9 +38,19 @@ typedef struct em_part {
 typedef struct em_mass_form {
     const em_mass_ops *ops;
     int64_t dim;
-    int64_t n_part; /* 0: it is one part */
+    int64_t n_part; /* block_diagonal; 0: it is one part */
     const em_part *part;
+    int64_t most_rank; /* low_rank: directions that there is room for, at most EM_MASS_MOST_RANK */
 } em_mass_form;
+
+enum { EM_MASS_MOST_RANK = 64, EM_MASS_MOST_ARRAYS = 3 };
+
+/* Some of the numbers of a mass, `first` and those that follow it, as files name them. */
+typedef struct em_mass_array {
+    const char *name;
+    int n_axes;
+    int64_t shape[2], first;
+} em_mass_array;
 
 /* The head of a mass; each structure derives its own from it. */
 typedef struct em_mass {
@@ -58,6 +68,8 @@ struct em_mass_ops {
     em_structure structure; /* the least array that holds W */
     /* The numbers that W is made from, as they are pooled, broadcast and kept in checkpoints. */
     int64_t (*size)(const em_mass_form *form);
+    /* What they are, as arrays; returns how many. */
+    int (*arrays)(const em_mass_form *form, em_mass_array *out);
     /* The numbers of a diagonal W. */
     void (*spread)(const em_mass_form *form, const double *diagonal, double *number);
     /* Errors: EM_NONFINITE where W is not positive definite; EM_EMEMORY. */
@@ -77,12 +89,18 @@ struct em_mass_ops {
 
 /* All structures, in the order of em_mass_options.structure after "auto"; ends with NULL. */
 extern const em_mass_ops *const em_mass_structures[];
-extern const em_mass_ops em_mass_diag, em_mass_dense;
+extern const em_mass_ops em_mass_diag, em_mass_dense, em_mass_block_diagonal, em_mass_low_rank;
 
 /* The parts of W, in order: they cover it, and their arrays, one after the other, are its numbers.
  */
 int64_t em_form_n_part(const em_mass_form *form);
 em_part em_form_part(const em_mass_form *form, int64_t i);
+
+/* Parts of blocks of these sizes, in their order; what they leave over is a diagonal. Freed by
+ * em_release. Errors: EM_EDATA, without a message, where they are no sizes of blocks; EM_EMEMORY.
+ */
+em_status em_mass_parts(int64_t dim, int64_t n_block, const double *size, int64_t *n_part,
+                        em_part **part);
 
 /* The identity, or diag(diagonal [dim]). Errors: EM_NONFINITE, EM_EMEMORY. */
 em_status em_mass_identity_of(const em_mass_form *form, em_mass **out);
@@ -98,6 +116,9 @@ void em_mass_destroy(em_mass **mass); /* NULL-safe. */
 
 /* The hash that versions are made by, of n numbers. */
 uint64_t em_version_of(int64_t n, const double *number);
+
+/* The directions of a mass of low rank; 0 for others. */
+int64_t em_mass_rank(const em_mass *mass);
 
 /* W (EM_MAP_VELOCITY) or M (EM_MAP_SOLVE) as an array; of a mass that is not diagonal
  * EM_MASS_DENSE. Errors: EM_NONFINITE, EM_EMEMORY. */

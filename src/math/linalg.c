@@ -120,6 +120,19 @@ void em_multiply(int64_t n, const double *a, const double *b, int64_t ld, double
                 b, (int)ld, 0.0, c, (int)ld);
 }
 
+void em_gram(int64_t n, int64_t m, const double *a, double *out)
+{
+    cblas_dsyrk(CblasRowMajor, CblasLower, CblasNoTrans, (int)n, (int)m, 1.0, a, (int)m, 0.0, out,
+                (int)n);
+    mirror_lower(n, out, n);
+}
+
+void em_multiply_into(int64_t n, int64_t k, int64_t m, const double *a, const double *b, double *c)
+{
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)n, (int)m, (int)k, 1.0, a, (int)k,
+                b, (int)m, 0.0, c, (int)m);
+}
+
 void em_linalg_single_thread(void)
 {
     openblas_set_num_threads(1);

@@ -30,6 +30,12 @@ em_status em_spectral(int64_t n, const double *v, int64_t ld, const double *f, d
 /* C = A B, all n x n with row length ld; no aliasing. */
 void em_multiply(int64_t n, const double *a, const double *b, int64_t ld, double *c);
 
+/* out [n][n] = A A^T for A [n][m]. */
+void em_gram(int64_t n, int64_t m, const double *a, double *out);
+
+/* C [n][m] = A [n][k] B [k][m], without padding; no aliasing. */
+void em_multiply_into(int64_t n, int64_t k, int64_t m, const double *a, const double *b, double *c);
+
 /* One BLAS thread in this process: ranks are the parallelism. */
 void em_linalg_single_thread(void);
 

@@ -6,7 +6,9 @@
 #include "run/config.h"
 
 typedef struct em_initial {
-    em_mass *mass; /* the same on all ranks */
+    em_mass *mass;   /* the same on all ranks */
+    int structure;   /* its em_structure_choice */
+    em_reals blocks; /* of block_diagonal: their sizes; owned */
     double step_size;
     double time, jitter; /* of trajectories; NaN: it says nothing of them */
 } em_initial;

@@ -3,6 +3,7 @@
 #include "par/world.h"
 #include "run/output_file.h"
 
+#include <math.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -68,42 +69,114 @@ static em_status put_m_steps(em_output *output, const em_adapt *adapt)
     return status;
 }
 
-/* The final inverse mass of each pool, and the step size of each chain. */
-static em_status put_mass(em_output *output, const em_adapt *adapt)
+/* The form of what is stored: of low rank with as many directions as there are, in some pool. */
+static em_mass_form stored_form(const em_output *output, const em_adapt *adapt)
 {
-    const em_mass_form *form = em_adapt_form(adapt);
-    const int64_t dim = output->model->dim, size = form->ops->size(form);
-    const int64_t n_pool = em_adapt_n_pool(adapt), n_chain = em_grid_n_chain(output->grid);
-    const int64_t n_local = n_pool == 1 ? 1 : output->n_local_chain;
-    em_variable inverse = {.name = "inv_mass"};
-    const em_variable step = {
-        .name = "step_size", .n_axes = 1, .shape = {n_chain}, .axis = {"chain"}};
-    double *local = NULL, *all = NULL;
-    em_status status = em_allocate(n_local * size, sizeof *local, &local);
+    const int64_t n_local = em_adapt_n_pool(adapt) == 1 ? 1 : output->n_local_chain;
+    em_mass_form form = *em_adapt_form(adapt);
+    double most = 0;
 
-    if (n_pool > 1) {
-        inverse.axis[inverse.n_axes] = "chain";
-        inverse.shape[inverse.n_axes++] = n_pool;
-    }
-    for (int i = 0; i < (form->ops->structure == EM_MASS_DENSE ? 2 : 1); i++)
-        inverse.shape[inverse.n_axes++] = dim;
-    if (!status)
-        status = em_allocate(n_pool * size + n_chain, sizeof *all, &all);
-    status = em_agree(status);
+    if (form.most_rank == 0)
+        return form;
+    for (int64_t i = 0; i < n_local; i++)
+        most = fmax(most, (double)em_mass_rank(em_adapt_mass(adapt)[i]));
+    em_grid_maximum(output->grid, 1, &most);
+    form.most_rank = (int64_t)most;
+    return form;
+}
+
+/* The numbers of the masses of all pools, [n_pool][size]. Collective. */
+static em_status gather_masses(const em_output *output, const em_adapt *adapt,
+                               const em_mass_form *form, double *out)
+{
+    const int64_t n_pool = em_adapt_n_pool(adapt), size = form->ops->size(form);
+    const int64_t n_local = n_pool == 1 ? 1 : output->n_local_chain;
+    double *local = NULL;
+    em_status status = em_agree(em_allocate(n_local * size, sizeof *local, &local));
+
     for (int64_t i = 0; !status && i < n_local; i++)
         form->ops->write(em_adapt_mass(adapt)[i], form, local + i * size);
     if (!status && n_pool > 1)
-        status = em_grid_gather_chains(output->grid, size, local, all);
+        status = em_grid_gather_chains(output->grid, size, local, out);
     else if (!status)
-        memcpy(all, local, (size_t)size * sizeof *all);
-    if (!status)
-        status = em_writer_put_array(output->writer, "mass_adaptation", &inverse, all);
-    if (!status)
-        status =
-            em_grid_gather_chains(output->grid, 1, em_adapt_step_size(adapt), all + n_pool * size);
-    if (!status)
-        status = em_writer_put_array(output->writer, "mass_adaptation", &step, all + n_pool * size);
+        memcpy(out, local, (size_t)size * sizeof *out);
     em_release(&local);
+    return status;
+}
+
+/* One of the arrays that a mass consists of, for each pool; `value` [n_pool][size] is overwritten.
+ */
+static em_status put_array(em_output *output, int64_t n_pool, int64_t size,
+                           const em_mass_array *array, const double *number, double *value)
+{
+    em_variable variable = {.name = array->name};
+    int64_t count = 1;
+
+    if (n_pool > 1) {
+        variable.axis[0] = "chain";
+        variable.shape[variable.n_axes++] = n_pool;
+    }
+    for (int i = 0; i < array->n_axes; i++) {
+        variable.shape[variable.n_axes++] = array->shape[i];
+        count *= array->shape[i];
+    }
+    for (int64_t i = 0; i < n_pool; i++)
+        memcpy(value + i * count, number + i * size + array->first, (size_t)count * sizeof *value);
+    return em_writer_put_array(output->writer, "mass_adaptation", &variable, value);
+}
+
+/* The sizes of blocks; what they leave over is a diagonal. */
+static em_status put_block_sizes(em_output *output, const em_mass_form *form)
+{
+    const em_part *last = &form->part[form->n_part - 1];
+    const bool left_over = last->structure == EM_MASS_DIAG && last->count > 1;
+    const int64_t n = form->n_part - left_over;
+    const em_variable variable = {
+        .name = "inv_mass_block_size", .storage = EM_STORE_INT, .n_axes = 1, .shape = {n}};
+    double *size = NULL;
+    em_status status = em_agree(em_allocate(n, sizeof *size, &size));
+
+    for (int64_t i = 0; !status && i < n; i++)
+        size[i] = (double)form->part[i].count;
+    if (!status)
+        status = em_writer_put_array(output->writer, "mass_adaptation", &variable, size);
+    em_release(&size);
+    return status;
+}
+
+/* The final inverse mass of each pool. */
+static em_status put_mass(em_output *output, const em_adapt *adapt)
+{
+    const em_mass_form form = stored_form(output, adapt);
+    const int64_t size = form.ops->size(&form), n_pool = em_adapt_n_pool(adapt);
+    em_mass_array array[EM_MASS_MOST_ARRAYS];
+    const int n_array = form.ops->arrays(&form, array);
+    double *number = NULL;
+    em_status status = em_agree(em_allocate(2 * n_pool * size, sizeof *number, &number));
+
+    if (!status)
+        status = gather_masses(output, adapt, &form, number);
+    for (int i = 0; !status && i < n_array; i++)
+        status = put_array(output, n_pool, size, &array[i], number, number + n_pool * size);
+    if (!status && form.n_part > 0)
+        status = put_block_sizes(output, &form);
+    em_release(&number);
+    return status;
+}
+
+/* The step size of each chain. */
+static em_status put_step_size(em_output *output, const em_adapt *adapt)
+{
+    const int64_t n_chain = em_grid_n_chain(output->grid);
+    const em_variable step = {
+        .name = "step_size", .n_axes = 1, .shape = {n_chain}, .axis = {"chain"}};
+    double *all = NULL;
+    em_status status = em_agree(em_allocate(n_chain, sizeof *all, &all));
+
+    if (!status)
+        status = em_grid_gather_chains(output->grid, 1, em_adapt_step_size(adapt), all);
+    if (!status)
+        status = em_writer_put_array(output->writer, "mass_adaptation", &step, all);
     em_release(&all);
     return status;
 }
@@ -159,5 +232,7 @@ em_status em_output_put_learned(em_output *output, const em_adapt *adapt)
 
     if (!status)
         status = put_stages(output, adapt);
-    return status ? status : put_mass(output, adapt);
+    if (!status)
+        status = put_mass(output, adapt);
+    return status ? status : put_step_size(output, adapt);
 }

@@ -69,9 +69,10 @@ static em_status create_adaptation(em_engine *engine)
     engine->mass = config->mass;
     if (earlier)
         status = em_initial_load(config->mass.from, engine->model->dim, &initial);
-    if (!status && earlier)
-        engine->mass.structure =
-            initial.mass->ops == &em_mass_dense ? EM_STRUCTURE_DENSE : EM_STRUCTURE_DIAG;
+    if (!status && earlier) {
+        engine->mass.structure = initial.structure;
+        engine->mass.blocks = initial.blocks;
+    }
     if (!status)
         status = em_adapt_create(&engine->mass, config->sampler, config->sampler_options,
                                  engine->grid, engine->model->dim, config->run.warmup,
@@ -79,6 +80,7 @@ static em_status create_adaptation(em_engine *engine)
     if (!status && earlier)
         status = em_agree(em_adapt_begin_with(engine->adapt, initial.mass, initial.step_size,
                                               initial.time, initial.jitter));
+    engine->mass.blocks = config->mass.blocks;
     em_initial_release(&initial);
     return status;
 }

@@ -35,22 +35,27 @@ static em_mass *make_mass(em_structure structure, const double *inverse)
 
 /* ---- the law ---- */
 
-/* `noise`: times the variance that fresh momenta should have. */
-static double worst(em_structure structure, const double *inverse, double noise,
-                    int64_t max_treedepth, uint64_t seed)
+/* With momenta drawn from `other`, or (NULL) from the mass itself. Takes both. */
+static double worst_of(em_mass *good, em_mass *other, int64_t max_treedepth, uint64_t seed)
 {
     const nuts_head options = {{0}, max_treedepth};
-    em_mass *good = multiple_of(structure, 3, inverse, 1);
-    em_mass *other = multiple_of(structure, 3, inverse, 1 / noise);
     twin_mass mass;
     double covariance[9], z;
 
-    twin_of(good, other, &mass);
+    twin_of(good, other ? other : good, &mass);
     law_covariance(&law, covariance);
     z = law_worst_z(&law, covariance, grid, &em_nuts, &options, &mass.base, 0.5, seed, 4000);
     em_mass_destroy(&good);
     em_mass_destroy(&other);
     return z;
+}
+
+/* `noise`: times the variance that fresh momenta should have. */
+static double worst(em_structure structure, const double *inverse, double noise,
+                    int64_t max_treedepth, uint64_t seed)
+{
+    return worst_of(multiple_of(structure, 3, inverse, 1),
+                    multiple_of(structure, 3, inverse, 1 / noise), max_treedepth, seed);
 }
 
 START_TEST(leaves_the_law_invariant)
@@ -60,6 +65,26 @@ START_TEST(leaves_the_law_invariant)
     ck_assert_double_lt(worst(EM_MASS_DENSE, dense_inverse, 1, 10, seed), 4);
     ck_assert_double_lt(worst(EM_MASS_DENSE, dense_inverse, 1, 2, seed), 4);
     ck_assert_double_lt(worst(EM_MASS_DIAG, diag_inverse, 1, 10, seed), 4);
+}
+END_TEST
+
+START_TEST(leaves_the_law_invariant_by_blocks_and_directions)
+{
+    const uint64_t seed = (uint64_t)_i + 1;
+
+    ck_assert_double_lt(worst_of(low_rank_of_3(5), NULL, 10, seed), 4);
+    ck_assert_double_lt(worst_of(low_rank_of_3(0.2), NULL, 10, seed), 4);
+    ck_assert_double_lt(worst_of(blocks_of_3(1), NULL, 10, seed), 4);
+}
+END_TEST
+
+/* Momenta without the direction, or without half of their variance. */
+START_TEST(twins_by_blocks_and_directions_fail)
+{
+    const uint64_t seed = (uint64_t)_i + 1;
+
+    ck_assert_double_gt(worst_of(low_rank_of_3(5), low_rank_of_3(1), 10, seed), 4);
+    ck_assert_double_gt(worst_of(blocks_of_3(1), blocks_of_3(2), 10, seed), 4);
 }
 END_TEST
 
@@ -331,6 +356,8 @@ int main(int argc, char **argv)
     tcase_set_timeout(tree_case, 60);
     tcase_add_loop_test(law_case, leaves_the_law_invariant, 0, 4);
     tcase_add_loop_test(law_case, twin_with_half_the_noise_fails, 0, 4);
+    tcase_add_loop_test(law_case, leaves_the_law_invariant_by_blocks_and_directions, 0, 2);
+    tcase_add_loop_test(law_case, twins_by_blocks_and_directions_fail, 0, 2);
     tcase_add_loop_test(tree_case, trees_are_those_of_the_plain_recursion, 0, 5);
     tcase_add_test(tree_case, twin_without_checks_between_differs);
     tcase_add_loop_test(tree_case, behaves, 0, 2);

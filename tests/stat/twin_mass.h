@@ -3,6 +3,9 @@
 #define TWIN_MASS_H
 
 #include "mass/mass.h"
+#include "tap.h"
+
+#include <math.h>
 
 typedef struct twin_mass {
     em_mass base;
@@ -42,6 +45,29 @@ static inline em_mass *multiple_of(em_structure structure, int64_t dim, const do
     for (int64_t i = 0; i < em_mass_size(structure, dim); i++)
         scaled[i] = factor * inverse[i];
     ck_assert_int_eq(em_mass_create(structure, dim, scaled, &mass), EM_OK);
+    return mass;
+}
+
+/* In three dimensions: of low rank, with one direction (1, 1, 1) of variance `value` (1: none); and
+ * in two blocks. */
+static inline em_mass *low_rank_of_3(double value)
+{
+    const double x = sqrt(1.0 / 3), number[] = {1, 0.7, 0.5, value, x, x, x};
+    const em_mass_form form = {.ops = &em_mass_low_rank, .dim = 3, .most_rank = 1};
+    em_mass *mass = NULL;
+
+    ck_assert_int_eq(em_mass_of(&form, number, &mass), EM_OK);
+    return mass;
+}
+
+static inline em_mass *blocks_of_3(double factor)
+{
+    static const em_part part[] = {{0, 2, EM_MASS_DENSE}, {2, 1, EM_MASS_DIAG}};
+    const double number[] = {factor, 0.5 * factor, 0.5 * factor, 0.7 * factor, 0.3 * factor};
+    const em_mass_form form = {.ops = &em_mass_block_diagonal, .dim = 3, .n_part = 2, .part = part};
+    em_mass *mass = NULL;
+
+    ck_assert_int_eq(em_mass_of(&form, number, &mass), EM_OK);
     return mass;
 }
 

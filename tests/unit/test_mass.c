@@ -103,7 +103,7 @@ static em_status estimate(const char *name, em_structure structure, int n, uint6
         ops->observe(structure, DIM, &(em_observation){theta, gradient, z + DIM, NULL},
                      accumulator);
     }
-    status = em_estimate(ops, &form, identity, accumulator, inverse);
+    status = em_estimate(ops, &form, identity, accumulator, NULL, inverse);
     em_mass_destroy(&identity);
     em_release(&accumulator);
     return status;

@@ -1,0 +1,226 @@
+/* W in diagonal blocks, each a mass of its own: of variances alone, or whole. */
+#include "base/memory.h"
+#include "mass/mass.h"
+
+#include <math.h>
+#include <string.h>
+
+/* A block's columns of so many chains are copied where its mass finds them aligned. */
+enum { CHAINS = 8 };
+
+typedef struct block_mass {
+    em_mass base;
+    int64_t n_part;
+    em_part *part;
+    em_mass **own;    /* [n_part] */
+    double *in, *out; /* [CHAINS][stride] */
+    double *ones;
+} block_mass;
+
+em_status em_mass_parts(int64_t dim, int64_t n_block, const double *size, int64_t *n_part,
+                        em_part **part)
+{
+    int64_t first = 0;
+    em_status status = em_allocate(n_block + 1, sizeof **part, part);
+
+    *n_part = n_block;
+    for (int64_t i = 0; !status && i < n_block; i++) {
+        if (!(size[i] >= 1 && size[i] <= (double)(dim - first) && size[i] == floor(size[i])))
+            return EM_EDATA;
+        const int64_t count = (int64_t)size[i];
+        (*part)[i] = (em_part){first, count, count > 1 ? EM_MASS_DENSE : EM_MASS_DIAG};
+        first += count;
+    }
+    if (!status && first < dim)
+        (*part)[(*n_part)++] = (em_part){first, dim - first, EM_MASS_DIAG};
+    return !status && n_block == 0 ? EM_EDATA : status;
+}
+
+static int64_t size(const em_mass_form *form)
+{
+    int64_t sum = 0;
+
+    for (int64_t i = 0; i < form->n_part; i++)
+        sum += em_mass_size(form->part[i].structure, form->part[i].count);
+    return sum;
+}
+
+static int arrays(const em_mass_form *form, em_mass_array *out)
+{
+    out[0] = (em_mass_array){"inv_mass_blocks", 1, {size(form)}, 0};
+    return 1;
+}
+
+static em_mass_form form_of(const em_part *part)
+{
+    return (em_mass_form){.ops = part->structure == EM_MASS_DENSE ? &em_mass_dense : &em_mass_diag,
+                          .dim = part->count};
+}
+
+static void spread(const em_mass_form *form, const double *diagonal, double *number)
+{
+    for (int64_t i = 0; i < form->n_part; i++) {
+        const em_mass_form own = form_of(&form->part[i]);
+        own.ops->spread(&own, diagonal + form->part[i].first, number);
+        number += own.ops->size(&own);
+    }
+}
+
+static void destroy(em_mass *base)
+{
+    block_mass *mass = (block_mass *)base;
+
+    for (int64_t i = 0; mass->own && i < mass->n_part; i++)
+        em_mass_destroy(&mass->own[i]);
+    em_release(&mass->own);
+    em_release(&mass->part);
+    em_release(&mass->in);
+    em_release(&mass->ones);
+    em_release(&mass);
+}
+
+static em_status allocate(const em_mass_form *form, block_mass **out)
+{
+    const int64_t n = form->n_part, stride = em_stride(form->dim);
+    em_status status = em_allocate(1, sizeof **out, out);
+
+    if (status)
+        return status;
+    block_mass *mass = *out;
+    mass->base = (em_mass){.ops = &em_mass_block_diagonal, .dim = form->dim, .stride = stride};
+    mass->n_part = n;
+    status = em_allocate(n, sizeof *mass->part, &mass->part);
+    if (!status)
+        status = em_allocate(n, sizeof *mass->own, &mass->own);
+    if (!status)
+        status = em_allocate(2 * CHAINS * stride, sizeof(double), &mass->in);
+    if (!status)
+        status = em_allocate(stride, sizeof(double), &mass->ones);
+    if (status)
+        return status;
+    memcpy(mass->part, form->part, (size_t)n * sizeof *mass->part);
+    mass->out = mass->in + CHAINS * stride;
+    mass->base.ones = mass->ones;
+    for (int64_t i = 0; i < form->dim; i++)
+        mass->ones[i] = 1;
+    return EM_OK;
+}
+
+static em_status create(const em_mass_form *form, const double *number, em_mass **out)
+{
+    block_mass *mass = NULL;
+    em_status status = allocate(form, &mass);
+
+    for (int64_t i = 0; !status && i < form->n_part; i++) {
+        const em_mass_form own = form_of(&form->part[i]);
+        status = em_mass_of(&own, number, &mass->own[i]);
+        number += own.ops->size(&own);
+    }
+    *out = (em_mass *)mass;
+    if (status)
+        em_mass_destroy(out);
+    return status;
+}
+
+static void write(const em_mass *base, const em_mass_form *form, double *number)
+{
+    const block_mass *mass = (const block_mass *)base;
+
+    for (int64_t i = 0; i < form->n_part; i++) {
+        const em_mass_form own = form_of(&form->part[i]);
+        own.ops->write(mass->own[i], &own, number);
+        number += own.ops->size(&own);
+    }
+}
+
+/* n rows of a panel become the first columns of another. */
+static void copy_rows(int64_t n, int64_t count, const double *from, int64_t from_stride, double *to,
+                      int64_t to_stride)
+{
+    for (int64_t c = 0; c < n; c++)
+        memcpy(to + c * to_stride, from + c * from_stride, (size_t)count * sizeof *to);
+}
+
+static void map(const em_mass *base, em_map map, int64_t n_chain, const double *x, double *out)
+{
+    const block_mass *mass = (const block_mass *)base;
+    const int64_t stride = base->stride;
+
+    for (int64_t c = 0; c < n_chain; c += CHAINS)
+        for (int64_t i = 0; i < mass->n_part; i++) {
+            const int64_t n = n_chain - c < CHAINS ? n_chain - c : CHAINS;
+            const em_part *part = &mass->part[i];
+            const em_mass *own[CHAINS];
+            const int64_t at = c * stride + part->first, own_stride = mass->own[i]->stride;
+            for (int64_t k = 0; k < n; k++)
+                own[k] = mass->own[i];
+            memset(mass->in, 0, (size_t)(n * own_stride) * sizeof *mass->in);
+            copy_rows(n, part->count, x + at, stride, mass->in, own_stride);
+            em_mass_apply(own, map, n, mass->in, mass->out);
+            copy_rows(n, part->count, mass->out, own_stride, out + at, stride);
+        }
+    for (int64_t c = 0; c < n_chain; c++)
+        memset(out + c * stride + base->dim, 0, (size_t)(stride - base->dim) * sizeof *out);
+}
+
+static em_status matrix(const em_mass *base, em_map map, double *out)
+{
+    const block_mass *mass = (const block_mass *)base;
+    const int64_t n = base->dim;
+    double *own = NULL;
+    em_status status = EM_OK;
+
+    memset(out, 0, (size_t)(n * n) * sizeof *out);
+    for (int64_t i = 0; !status && i < mass->n_part; i++) {
+        const em_part *part = &mass->part[i];
+        status = em_allocate_doubles(part->count * part->count, &own);
+        if (!status)
+            status = em_mass_matrix(mass->own[i], map, EM_MASS_DENSE, own);
+        if (!status)
+            copy_rows(part->count, part->count, own, part->count, out + part->first * (n + 1), n);
+        em_release(&own);
+    }
+    return status;
+}
+
+static double log_det(const em_mass *base)
+{
+    const block_mass *mass = (const block_mass *)base;
+    double sum = 0;
+
+    for (int64_t i = 0; i < mass->n_part; i++)
+        sum += mass->own[i]->ops->log_det(mass->own[i]);
+    return sum;
+}
+
+static em_status range(const em_mass *base, double *smallest, double *largest)
+{
+    const block_mass *mass = (const block_mass *)base;
+    em_status status = EM_OK;
+
+    *smallest = INFINITY;
+    *largest = 0;
+    for (int64_t i = 0; !status && i < mass->n_part; i++) {
+        double low, high;
+        status = mass->own[i]->ops->range(mass->own[i], &low, &high);
+        *smallest = fmin(*smallest, low);
+        *largest = fmax(*largest, high);
+    }
+    return status;
+}
+
+const em_mass_ops em_mass_block_diagonal = {
+    .name = "block_diagonal",
+    .doc = "the covariances within each block of the parameters",
+    .structure = EM_MASS_DENSE,
+    .size = size,
+    .arrays = arrays,
+    .spread = spread,
+    .create = create,
+    .destroy = destroy,
+    .write = write,
+    .map = map,
+    .matrix = matrix,
+    .log_det = log_det,
+    .range = range,
+};
