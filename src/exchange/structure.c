@@ -7,6 +7,9 @@
 /* LAPACK counts the 2 n^2 + 6 n + 1 numbers of its work space (dsyevd) in int: 17 GB. */
 enum { MOST_DENSE = 32766, MOST_DENSE_BY_CHOICE = 200 };
 
+/* Fewer directions than that are not worth their gathering. */
+enum { LEAST_RANK = 8 };
+
 /* Whether estimates may have directions: they replace one another, and samples are gathered. */
 static bool gathers(const em_adapt *adapt)
 {
@@ -15,9 +18,17 @@ static bool gathers(const em_adapt *adapt)
     return adapt->estimator->add_directions && (isnan(eta) || eta == 0);
 }
 
+/* As many directions as there is memory for: 64 MB. */
+static int64_t most_rank(int64_t dim)
+{
+    const int64_t fit = (INT64_C(1) << 23) / dim, most = fit < dim ? fit : dim;
+
+    return most > EM_MASS_MOST_RANK ? EM_MASS_MOST_RANK : most < 1 ? 1 : most;
+}
+
 static em_status set_low_rank(em_adapt *adapt)
 {
-    adapt->form.most_rank = adapt->dim < EM_MASS_MOST_RANK ? adapt->dim : EM_MASS_MOST_RANK;
+    adapt->form.most_rank = most_rank(adapt->dim);
     if (!em_learns(adapt) || gathers(adapt))
         return EM_OK;
     return em_fail(EM_ECONFIG,
@@ -97,8 +108,9 @@ static const em_mass_ops *choose(const em_adapt *adapt, const em_sampler_ops *sa
     if (dim <= MOST_DENSE_BY_CHOICE)
         return adapt->course.runs || planned_samples(adapt) >= wanted ? &em_mass_dense
                                                                       : &em_mass_diag;
-    return sampler->trajectory && adapt->shares && gathers(adapt) ? &em_mass_low_rank
-                                                                  : &em_mass_diag;
+    return sampler->trajectory && adapt->shares && gathers(adapt) && most_rank(dim) >= LEAST_RANK
+               ? &em_mass_low_rank
+               : &em_mass_diag;
 }
 
 em_status em_choose_form(em_adapt *adapt, const em_sampler_ops *sampler)

@@ -25,11 +25,11 @@ enum { CHAINS = 8, TILE = 512, MOST_RANK = EM_MASS_MOST_RANK };
 
 typedef struct low_rank_mass {
     em_mass base;
-    int64_t rank, rank_stride;
+    int64_t n_direction, column_stride;
     double *scale, *inverse_scale, *ones; /* [stride] */
-    double *value;                        /* Lambda, [rank] */
-    double *row;                          /* V^T, [rank][stride] */
-    double *column;                       /* V, [dim][rank_stride] */
+    double *value;                        /* Lambda, [n_direction] */
+    double *row;                          /* V^T, [n_direction][stride] */
+    double *column;                       /* V, [dim][column_stride] */
 } low_rank_mass;
 
 /* The numbers: scales [dim], values [most_rank], 1 where there is none, directions
@@ -78,8 +78,8 @@ static em_status allocate(int64_t dim, int64_t rank, low_rank_mass **out)
         return status;
     low_rank_mass *mass = *out;
     mass->base = (em_mass){.ops = &em_mass_low_rank, .dim = dim, .stride = stride};
-    mass->rank = rank;
-    mass->rank_stride = rank_stride;
+    mass->n_direction = rank;
+    mass->column_stride = rank_stride;
     status = em_allocate(3 * stride + rank_stride, sizeof(double), &mass->scale);
     if (!status)
         status = em_allocate(rank * stride, sizeof(double), &mass->row);
@@ -114,7 +114,7 @@ static em_status set_directions(low_rank_mass *mass, const em_mass_form *form, c
         mass->value[r] = value[k];
         memcpy(mass->row + r * mass->base.stride, direction + k * dim, (size_t)dim * sizeof *value);
         for (int64_t i = 0; i < dim; i++)
-            mass->column[i * mass->rank_stride + r] = direction[k * dim + i];
+            mass->column[i * mass->column_stride + r] = direction[k * dim + i];
         r++;
     }
     return EM_OK;
@@ -125,7 +125,7 @@ static bool is_orthonormal(const low_rank_mass *mass)
 {
     const int64_t stride = mass->base.stride;
 
-    for (int64_t k = 0; k < mass->rank; k++)
+    for (int64_t k = 0; k < mass->n_direction; k++)
         for (int64_t l = 0; l <= k; l++) {
             double sum = k == l ? -1 : 0;
             for (int64_t i = 0; i < mass->base.dim; i++)
@@ -177,8 +177,8 @@ static void write(const em_mass *base, const em_mass_form *form, double *number)
     memset(number, 0, (size_t)size(form) * sizeof *number);
     memcpy(number, mass->scale, (size_t)dim * sizeof *number);
     for (int64_t k = 0; k < form->most_rank; k++) {
-        value[k] = k < mass->rank ? mass->value[k] : 1;
-        if (k < mass->rank)
+        value[k] = k < mass->n_direction ? mass->value[k] : 1;
+        if (k < mass->n_direction)
             memcpy(direction + k * dim, mass->row + k * base->stride, (size_t)dim * sizeof *number);
     }
 }
@@ -192,7 +192,7 @@ CLONED static void add_directions(const low_rank_mass *mass, int64_t n, const do
     for (int64_t first = 0; first < stride; first += TILE) {
         const int64_t count = stride - first < TILE ? stride - first : TILE;
         for (int64_t c = 0; c < n; c++)
-            for (int64_t k = 0; k < mass->rank; k++) {
+            for (int64_t k = 0; k < mass->n_direction; k++) {
                 const double x = coefficient[c * MOST_RANK + k];
                 const double *restrict v = mass->row + k * stride + first;
                 double *restrict y = out + c * stride + first;
@@ -207,11 +207,11 @@ static void power(const low_rank_mass *mass, double p, int64_t n, double *y)
 {
     _Alignas(EM_ALIGNMENT) double coefficient[CHAINS * MOST_RANK];
 
-    if (mass->rank == 0)
+    if (mass->n_direction == 0)
         return;
-    em_panel_product(n, mass->base.dim, mass->rank, y, mass->base.stride, mass->column,
-                     mass->rank_stride, coefficient, MOST_RANK);
-    for (int64_t k = 0; k < mass->rank; k++) {
+    em_panel_product(n, mass->base.dim, mass->n_direction, y, mass->base.stride, mass->column,
+                     mass->column_stride, coefficient, MOST_RANK);
+    for (int64_t k = 0; k < mass->n_direction; k++) {
         const double x = mass->value[k];
         const double factor = (p == 1 ? x : p == -1 ? 1 / x : p > 0 ? sqrt(x) : 1 / sqrt(x)) - 1;
         for (int64_t c = 0; c < n; c++)
@@ -261,7 +261,7 @@ static em_status matrix(const em_mass *base, em_map map, double *out)
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j <= i; j++) {
             double sum = i == j;
-            for (int64_t k = 0; k < mass->rank; k++)
+            for (int64_t k = 0; k < mass->n_direction; k++)
                 sum += ((inverts ? 1 / mass->value[k] : mass->value[k]) - 1) *
                        mass->row[k * base->stride + i] * mass->row[k * base->stride + j];
             out[i * n + j] = out[j * n + i] = scale[i] * sum * scale[j];
@@ -276,7 +276,7 @@ static double log_det(const em_mass *base)
 
     for (int64_t i = 0; i < base->dim; i++)
         sum += 2 * log(mass->scale[i]);
-    for (int64_t k = 0; k < mass->rank; k++)
+    for (int64_t k = 0; k < mass->n_direction; k++)
         sum += log(mass->value[k]);
     return sum;
 }
@@ -327,7 +327,7 @@ static em_status range(const em_mass *mass, double *smallest, double *largest)
 
 int64_t em_mass_rank(const em_mass *mass)
 {
-    return mass->ops == &em_mass_low_rank ? ((const low_rank_mass *)mass)->rank : 0;
+    return mass->ops == &em_mass_low_rank ? ((const low_rank_mass *)mass)->n_direction : 0;
 }
 
 const em_mass_ops em_mass_low_rank = {
