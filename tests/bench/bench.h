@@ -5,6 +5,7 @@
 #include "emass/status.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -32,6 +33,13 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* The median of n numbers, which are put in order. */
+static inline double median_of(int64_t n, double *x)
+{
+    qsort(x, (size_t)n, sizeof *x, compare_doubles);
+    return x[n / 2];
+}
+
 /* Seconds of one call: the median of 9 batches of about 30 ms each. */
 static inline double seconds_per_call(void (*call)(void *), void *data)
 {
@@ -52,8 +60,7 @@ static inline double seconds_per_call(void (*call)(void *), void *data)
             call(data);
         batch[k] = (seconds_now() - start) / (double)n;
     }
-    qsort(batch, BATCHES, sizeof *batch, compare_doubles);
-    return batch[BATCHES / 2];
+    return median_of(BATCHES, batch);
 }
 
 /* `ratio` NaN: there is nothing it is compared with. */

@@ -2,6 +2,8 @@
  * Speed of the math room, one JSON line per figure. `ratio` is how many times faster than the
  * baseline that the name states; each time is the median of REPETITIONS.
  */
+#include "bench.h"
+
 #include "base/memory.h"
 #include "math/linalg.h"
 #include "math/panel.h"
@@ -9,27 +11,10 @@
 #include "math/vector.h"
 
 #include <cblas.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
 
 enum { REPETITIONS = 15, N_VECTOR = 100000, DIM = 200, N_ROW = 32561, N_COLUMN = 124, CHAINS = 8 };
 
 static const em_stream stream = {.seed = 1, .purpose = EM_RNG_TEST};
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static int compare(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 /* Median seconds of one call of `work`. */
 static double seconds(void (*work)(void *), void *argument, int calls)
@@ -37,29 +22,19 @@ static double seconds(void (*work)(void *), void *argument, int calls)
     double time[REPETITIONS];
 
     for (int r = 0; r < REPETITIONS; r++) {
-        const double start = now();
+        const double start = seconds_now();
         for (int k = 0; k < calls; k++)
             work(argument);
-        time[r] = (now() - start) / calls;
+        time[r] = (seconds_now() - start) / calls;
     }
-    qsort(time, REPETITIONS, sizeof time[0], compare);
-    return time[REPETITIONS / 2];
-}
-
-static void print(const char *name, double value, const char *unit, double ratio)
-{
-    printf("{\"name\": \"%s\", \"value\": %.4g, \"unit\": \"%s\", \"ratio\": ", name, value, unit);
-    printf(isfinite(ratio) ? "%.3g}\n" : "null}\n", ratio);
+    return median_of(REPETITIONS, time);
 }
 
 static double *doubles(int64_t n)
 {
     double *out;
 
-    if (em_allocate_doubles(em_stride(n), &out)) {
-        fprintf(stderr, "%s\n", em_error_text());
-        exit(1);
-    }
+    require(em_allocate_doubles(em_stride(n), &out));
     em_normals(&stream, n, out);
     return out;
 }
@@ -109,10 +84,10 @@ static void bench_vectors(void)
     vectors v = {doubles(N_VECTOR), doubles(N_VECTOR), doubles(N_VECTOR)};
     double ours = seconds(our_normals, &v, 5), plain = seconds(plain_normals, &v, 1);
 
-    print("normals (against libm)", N_VECTOR / ours, "1/s", plain / ours);
+    print_figure("normals (against libm)", N_VECTOR / ours, "1/s", plain / ours);
     ours = seconds(our_logistic, &v, 5);
     plain = seconds(plain_logistic, &v, 1);
-    print("logistic (against libm)", N_VECTOR / ours, "1/s", plain / ours);
+    print_figure("logistic (against libm)", N_VECTOR / ours, "1/s", plain / ours);
     em_release(&v.in);
     em_release(&v.out);
     em_release(&v.out2);
@@ -158,7 +133,7 @@ static void bench_panel(int n_chain, int dim)
     blas = seconds(n_chain == 1 ? blas_vector_product : blas_product, &p, calls);
     snprintf(name, sizeof name, "panel product %d x %d (against %s)", n_chain, dim,
              n_chain == 1 ? "dgemv" : "dgemm");
-    print(name, 2e-9 * n_chain * dim * dim / ours, "GFLOP/s", blas / ours);
+    print_figure(name, 2e-9 * n_chain * dim * dim / ours, "GFLOP/s", blas / ours);
     em_release(&p.A);
     em_release(&p.B);
     em_release(&p.C);
@@ -215,15 +190,15 @@ static void bench_regression(void)
 
     g.n_chain = 1;
     one = seconds(our_regression, &g, 3);
-    print("regression, 1 chain (against dgemv)", flops / one * 1e-9, "GFLOP/s",
-          seconds(blas_regression, &g, 1) / one);
-    print("regression, 1 chain: design matrix read", bytes / one * 1e-9, "GB/s", NAN);
+    print_figure("regression, 1 chain (against dgemv)", flops / one * 1e-9, "GFLOP/s",
+                 seconds(blas_regression, &g, 1) / one);
+    print_figure("regression, 1 chain: design matrix read", bytes / one * 1e-9, "GB/s", NAN);
     g.n_chain = CHAINS;
     eight = seconds(our_regression, &g, 3);
-    print("regression, 8 chains (against dgemm)", CHAINS * flops / eight * 1e-9, "GFLOP/s",
-          seconds(blas_regression, &g, 1) / eight);
-    print("regression, 8 chains: time of a chain (against 1 chain)", eight / CHAINS * 1e3, "ms",
-          CHAINS * one / eight);
+    print_figure("regression, 8 chains (against dgemm)", CHAINS * flops / eight * 1e-9, "GFLOP/s",
+                 seconds(blas_regression, &g, 1) / eight);
+    print_figure("regression, 8 chains: time of a chain (against 1 chain)", eight / CHAINS * 1e3,
+                 "ms", CHAINS * one / eight);
     em_release(&g.x.tile);
     em_release(&g.theta);
     em_release(&g.eta);

@@ -4,40 +4,20 @@
  * one go. One JSON line per figure; `ratio` is the second over the first, each the median of
  * REPETITIONS taken in turns, in CPU time.
  */
+#include "bench.h"
+
 #include "base/memory.h"
 #include "math/rng.h"
 #include "model_setup.h"
 #include "par/world.h"
 #include "posterior/posterior.h"
 
-#include <time.h>
 #include <unistd.h>
 
 enum { REPETITIONS = 41, CHAINS = 8 };
 
 static em_grid *grid;
 static const int64_t chains[CHAINS] = {0, 1, 2, 3, 4, 5, 6, 7};
-
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static int compare(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-static double median(double *x)
-{
-    qsort(x, REPETITIONS, sizeof *x, compare);
-    return x[REPETITIONS / 2];
-}
 
 static void write_table(char *path, int64_t n_row, int64_t n_column)
 {
@@ -105,20 +85,20 @@ static void bench(const setup *s, const char *kind, int64_t n_row, int64_t n_col
                             .gradient = gradient,
                             .rows = all_rows(s->model)};
     for (int r = 0; r < REPETITIONS; r++) {
-        double start = now();
+        double start = seconds_now();
         for (int64_t k = 0; k < n; k++) {
             memset(gradient, 0, (size_t)(n_chain * stride) * sizeof *gradient);
             memset(density, 0, sizeof density);
             s->ops->add_prior(s->model, &query);
             s->ops->add_likelihood(s->model, &query);
         }
-        whole[r] = (now() - start) / (double)n;
-        start = now();
+        whole[r] = (seconds_now() - start) / (double)n;
+        start = seconds_now();
         for (int64_t k = 0; k < n; k++)
             em_posterior_evaluate(posterior, &query);
-        parts[r] = (now() - start) / (double)n;
+        parts[r] = (seconds_now() - start) / (double)n;
     }
-    const double a = median(whole), b = median(parts);
+    const double a = median_of(REPETITIONS, whole), b = median_of(REPETITIONS, parts);
     printf(
         "{\"name\": \"logistic%s %lld x %lld, %lld chains: gradient by parts, against all rows in "
         "one go\", \"value\": %.4g, \"unit\": \"us\", \"ratio\": %.3f}\n",
@@ -153,12 +133,12 @@ static void bench_minibatch(const setup *s, int64_t n_row, int64_t n_column, int
                       .seed = 1};
     for (int r = 0; r < REPETITIONS; r++)
         for (int way = 0; way < 2; way++) {
-            const double start = now();
+            const double start = seconds_now();
             for (int64_t k = 0; k < n; k++, query.evaluation++)
                 em_posterior_estimate(posterior[way], &minibatch, &query);
-            time[way][r] = (now() - start) / (double)n;
+            time[way][r] = (seconds_now() - start) / (double)n;
         }
-    const double a = median(time[0]), b = median(time[1]);
+    const double a = median_of(REPETITIONS, time[0]), b = median_of(REPETITIONS, time[1]);
     printf("{\"name\": \"logistic %lld x %lld, 8 chains: minibatch of %lld by parts, against as "
            "chosen\", \"value\": %.4g, \"unit\": \"us\", \"ratio\": %.3f}\n",
            (long long)n_row, (long long)n_column, (long long)size, 1e6 * b, b / a);
