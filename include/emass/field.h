@@ -57,20 +57,26 @@ typedef struct em_field {
  * Rows of a table for the members of a struct of options; more follows by name, and a row {0} ends
  * the table:
  *     EM_REAL(options, offshore, .minimum = 0, .maximum = 1e9, .fallback = "1", .doc = "distance")
- * A member of another type than the row's does not compile.
+ * A member of another type than the row's does not compile. EM_ROW_AS is for an option that is not
+ * called what the member is.
  */
 #define EM_ROW(options, member, kind, c_type, ...)                                                 \
+    EM_ROW_AS(#member, options, member, kind, c_type, __VA_ARGS__)
+#define EM_ROW_AS(text, options, member, kind, c_type, ...)                                        \
     {                                                                                              \
-        .name = #member, .type = kind,                                                             \
+        .name = text, .type = kind,                                                                \
         .offset = _Generic(((options *)0)->member, c_type                                          \
                            : offsetof(options, member)),                                           \
         __VA_ARGS__                                                                                \
     }
-#define EM_BOOL(options, member, ...)   EM_ROW(options, member, EM_FIELD_BOOL, bool, __VA_ARGS__)
-#define EM_INT(options, member, ...)    EM_ROW(options, member, EM_FIELD_INT, int64_t, __VA_ARGS__)
-#define EM_REAL(options, member, ...)   EM_ROW(options, member, EM_FIELD_REAL, double, __VA_ARGS__)
+#define EM_BOOL(options, member, ...) EM_ROW(options, member, EM_FIELD_BOOL, bool, __VA_ARGS__)
+#define EM_INT(options, member, ...)  EM_ROW(options, member, EM_FIELD_INT, int64_t, __VA_ARGS__)
+#define EM_REAL(options, member, ...) EM_ROW(options, member, EM_FIELD_REAL, double, __VA_ARGS__)
+#define EM_DURATION(options, member, ...)                                                          \
+    EM_ROW(options, member, EM_FIELD_DURATION, double, __VA_ARGS__)
 #define EM_TEXT(options, member, ...)   EM_ROW(options, member, EM_FIELD_TEXT, char *, __VA_ARGS__)
 #define EM_PATH(options, member, ...)   EM_ROW(options, member, EM_FIELD_PATH, char *, __VA_ARGS__)
+#define EM_DATA(options, member, ...)   EM_ROW(options, member, EM_FIELD_DATA, char *, __VA_ARGS__)
 #define EM_CHOICE(options, member, ...) EM_ROW(options, member, EM_FIELD_CHOICE, int, __VA_ARGS__)
 #define EM_REALS(options, member, ...)                                                             \
     EM_ROW(options, member, EM_FIELD_REALS, em_reals, __VA_ARGS__)

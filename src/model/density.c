@@ -109,12 +109,32 @@ static em_status density_report(em_model *model, const em_draw *draw, const doub
     return EM_OK;
 }
 
-void em_density_complete(em_model_ops *ops)
+/* A density of the options alone stands for the functions that it leaves out. */
+static em_status complete_density(const char *path, em_model_ops *ops)
 {
-    if (!ops->create && (ops->log_density_gradient || ops->log_density)) {
-        ops->create = density_create;
-        ops->destroy = density_destroy;
-        ops->add_prior = density_add_prior;
-        ops->report = ops->report ? ops->report : density_report;
-    }
+    if (ops->dim < 1)
+        return em_fail(EM_ECONFIG, "%s: its model has dim %lld, expected at least 1", path,
+                       (long long)ops->dim);
+    ops->create = density_create;
+    ops->destroy = density_destroy;
+    ops->add_prior = density_add_prior;
+    ops->report = ops->report ? ops->report : density_report;
+    return EM_OK;
+}
+
+em_status em_model_complete(const char *path, em_model_ops *ops)
+{
+    const bool is_density = !ops->create && (ops->log_density_gradient || ops->log_density);
+    const em_status status = is_density ? complete_density(path, ops) : EM_OK;
+    const char *lacks = !ops->name || !*ops->name               ? "name"
+                        : !ops->create                          ? "create, or a log_density"
+                        : !ops->destroy                         ? "destroy"
+                        : !ops->add_prior && !ops->update       ? "add_prior, or an update"
+                        : !ops->report                          ? "report"
+                        : ops->fields && ops->options_size == 0 ? "options_size"
+                                                                : NULL;
+
+    if (!status && lacks)
+        return em_fail(EM_ECONFIG, "%s: its model has no %s", path, lacks);
+    return status;
 }

@@ -6,7 +6,7 @@
  */
 #include "base/memory.h"
 #include "data/deal.h"
-#include "emass/model.h"
+#include "emass/random.h"
 
 #include <math.h>
 #include <string.h>
@@ -17,28 +17,35 @@ extern const em_model_ops em_model_eight_schools; /* at the end */
 typedef struct eight_schools_options {
     em_reals y, sigma;
     em_texts school;
+    bool log_likelihood, posterior_predictive;
 } eight_schools_options;
 
-#define AT(member) offsetof(eight_schools_options, member)
 static const em_field fields[] = {
-    {"y", EM_FIELD_REALS, AT(y), 0, 0, "[28, 8, -3, 7, -1, 1, 18, 12]", NULL, NULL,
-     "estimated effect of coaching in each school"},
-    {"sigma", EM_FIELD_REALS, AT(sigma), 1e-300, 1e300, "[15, 10, 16, 11, 9, 11, 10, 18]", NULL,
-     NULL, "standard error of each estimate"},
-    {"school", EM_FIELD_TEXTS, AT(school), 0, 0,
-     "[Choate, Deerfield, Phillips Andover, Phillips Exeter, Hotchkiss, Lawrenceville, "
-     "\"St. Paul's\", Mt. Hermon]",
-     NULL, NULL, "names of the schools"},
-    {NULL, EM_FIELD_BOOL, 0, 0, 0, NULL, NULL, NULL, NULL}};
+    EM_REALS(eight_schools_options, y, .fallback = "[28, 8, -3, 7, -1, 1, 18, 12]",
+             .doc = "estimated effect of coaching in each school"),
+    EM_REALS(eight_schools_options, sigma, .minimum = 1e-300, .maximum = 1e300,
+             .fallback = "[15, 10, 16, 11, 9, 11, 10, 18]",
+             .doc = "standard error of each estimate"),
+    EM_TEXTS(eight_schools_options, school,
+             .fallback =
+                 "[Choate, Deerfield, Phillips Andover, Phillips Exeter, Hotchkiss, Lawrenceville, "
+                 "\"St. Paul's\", Mt. Hermon]",
+             .doc = "names of the schools"),
+    EM_BOOL(eight_schools_options, log_likelihood, .fallback = "false",
+            .doc = "store that of each school, in the group log_likelihood"),
+    EM_BOOL(eight_schools_options, posterior_predictive, .fallback = "false",
+            .doc = "store effects drawn anew, in the group posterior_predictive"),
+    {0}};
 
 enum { MU, ETA, THETA_TILDE };       /* positions in theta */
 static const double prior_scale = 5; /* of mu and of tau */
 
 typedef struct eight_schools {
     em_model model;
-    em_variable variable[4];
+    em_variable variable[6];
     em_datum datum[2];
     const double *y, *sigma;
+    bool log_likelihood, posterior_predictive; /* reported */
     int64_t n_school;
 } eight_schools;
 
@@ -63,6 +70,15 @@ static void describe(eight_schools *self, const eight_schools_options *options)
     self->variable[1] = (em_variable){.name = "tau"};
     self->variable[2] = school[0];
     self->variable[3] = school[1];
+    self->model.n_variable = 4;
+    if (self->log_likelihood) {
+        self->variable[self->model.n_variable] = school[2];
+        self->variable[self->model.n_variable++].group = EM_LOG_LIKELIHOOD;
+    }
+    if (self->posterior_predictive) {
+        self->variable[self->model.n_variable] = school[2];
+        self->variable[self->model.n_variable++].group = EM_POSTERIOR_PREDICTIVE;
+    }
     self->datum[0] = (em_datum){"observed_data", school[2], options->y.value};
     self->datum[1] = (em_datum){"constant_data", school[3], options->sigma.value};
 }
@@ -86,17 +102,18 @@ static em_status create(const void *untyped, const em_model_context *context, em
     self->y = options->y.value;
     self->sigma = options->sigma.value;
     self->n_school = n;
-    describe(self, options);
+    self->log_likelihood = options->log_likelihood;
+    self->posterior_predictive = options->posterior_predictive;
     self->model =
         (em_model){.ops = &em_model_eight_schools,
                    .dim = THETA_TILDE + n,
                    .rows = em_deal_rows(n, n, context->shard, context->n_shard),
-                   .n_variable = 4,
                    .variable = self->variable,
                    .n_datum = 2,
                    .datum = self->datum,
                    .data_hash = XXH64(self->y, (size_t)n * sizeof *self->y,
                                       XXH64(self->sigma, (size_t)n * sizeof *self->sigma, 0))};
+    describe(self, options);
     *out = &self->model;
     return EM_OK;
 }
@@ -141,19 +158,36 @@ static em_status add_likelihood(em_model *model, const em_query *query)
     return EM_OK;
 }
 
-/* mu, tau, theta, theta_tilde */
+static void report_observations(const eight_schools *self, const em_draw *draw, const double *theta,
+                                double *out)
+{
+    const int64_t n = self->n_school;
+
+    for (int64_t j = 0; self->log_likelihood && j < n; j++) {
+        const double z = (self->y[j] - theta[j]) / self->sigma[j];
+        *out++ = -z * z / 2 - log(self->sigma[j]) - log(2 * M_PI) / 2;
+    }
+    if (!self->posterior_predictive)
+        return;
+    em_draw_normals(draw, 0, n, out);
+    for (int64_t j = 0; j < n; j++)
+        out[j] = theta[j] + self->sigma[j] * out[j];
+}
+
+/* mu, tau, theta, theta_tilde, and what is asked for of each observation */
 static em_status report(em_model *model, const em_draw *draw, const double *theta, double *out)
 {
-    const int64_t n = ((const eight_schools *)model)->n_school;
+    const eight_schools *self = (const eight_schools *)model;
+    const int64_t n = self->n_school;
     const double *theta_tilde = theta + THETA_TILDE;
 
-    (void)draw;
     out[0] = theta[MU];
     out[1] = exp(theta[ETA]);
     for (int64_t j = 0; j < n; j++) {
         out[2 + j] = out[0] + out[1] * theta_tilde[j];
         out[2 + n + j] = theta_tilde[j];
     }
+    report_observations(self, draw, out + 2, out + 2 + 2 * n);
     return EM_OK;
 }
 

@@ -27,22 +27,22 @@ typedef struct gaussian_options {
     double gradient_noise;
 } gaussian_options;
 
-#define AT(member) offsetof(gaussian_options, member)
 static const em_field fields[] = {
-    {"dim", EM_FIELD_INT, AT(dim), 1, 1e7, "auto", NULL, "auto",
-     "dimension; auto: that of the precision or covariance, where there is a file of it, else 10"},
-    {"condition", EM_FIELD_REAL, AT(condition), 1, 1e300, "1", NULL, NULL,
-     "largest eigenvalue of the generated precision; the smallest is 1"},
-    {"rotation", EM_FIELD_BOOL, AT(rotation), 0, 0, "false", NULL, NULL,
-     "axes of the generated precision at random, from the seed"},
-    {"mean", EM_FIELD_PATH, AT(mean), 0, 0, "", NULL, NULL,
-     "file of one column: CSV, spaces, HDF5 as file.h5:/dataset; absent: 0"},
-    {"precision", EM_FIELD_PATH, AT(precision), 0, 0, "", NULL, NULL,
-     "file of a symmetric positive definite matrix"},
-    {"covariance", EM_FIELD_PATH, AT(covariance), 0, 0, "", NULL, NULL,
-     "the same, of its inverse; not both"},
-    EM_GRADIENT_NOISE_FIELD(AT(gradient_noise)),
-    {NULL, EM_FIELD_BOOL, 0, 0, 0, NULL, NULL, NULL, NULL}};
+    EM_INT(gaussian_options, dim, .minimum = 1, .maximum = 1e7, .fallback = "auto", .word = "auto",
+           .doc = "dimension; auto: that of the precision or covariance, where there is a file of "
+                  "it, else 10"),
+    EM_REAL(gaussian_options, condition, .minimum = 1, .maximum = 1e300, .fallback = "1",
+            .doc = "largest eigenvalue of the generated precision; the smallest is 1"),
+    EM_BOOL(gaussian_options, rotation, .fallback = "false",
+            .doc = "axes of the generated precision at random, from the seed"),
+    EM_PATH(gaussian_options, mean, .fallback = "",
+            .doc = "file of one column: CSV, spaces, HDF5 as file.h5:/dataset; absent: 0"),
+    EM_PATH(gaussian_options, precision, .fallback = "",
+            .doc = "file of a symmetric positive definite matrix"),
+    EM_PATH(gaussian_options, covariance, .fallback = "",
+            .doc = "the same, of its inverse; not both"),
+    EM_GRADIENT_NOISE_FIELD(gaussian_options),
+    {0}};
 
 enum {
     DEFAULT_DIM = 10,

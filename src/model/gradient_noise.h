@@ -14,12 +14,11 @@ typedef struct em_artificial_noise {
     const double *own; /* the observations of this shard, within b */
 } em_artificial_noise;
 
-/* The row of a model's options, at the offset of a double. */
-#define EM_GRADIENT_NOISE_FIELD(at)                                                                \
-    {                                                                                              \
-        "gradient_noise", EM_FIELD_REAL, at, 0, 1e12, "0", NULL, NULL,                             \
-            "variance of the gradient from a minibatch of one, of 10000 observations; 0: none"     \
-    }
+/* The row of a model's options, a struct with a double `gradient_noise`. */
+#define EM_GRADIENT_NOISE_FIELD(options)                                                           \
+    EM_REAL(options, gradient_noise, .maximum = 1e12, .fallback = "0",                             \
+            .doc = "variance of the gradient from a minibatch of one, of 10000 observations; 0: "  \
+                   "none")
 
 /* Makes the noise and sets model->rows, where variance > 0; model->dim is known. Local.
  * Errors: EM_EMEMORY. */

@@ -14,8 +14,10 @@
 
 extern const em_model_ops em_model_logistic; /* at the end */
 
-enum label_rule { LABELS_BERNOULLI, LABELS_LINEAR };
-static const char *const label_rules[] = {"bernoulli", "linear", NULL};
+enum label_rule { LABELS_AUTO, LABELS_BERNOULLI, LABELS_LINEAR };
+static const char *const label_rules[] = {"auto", "bernoulli", "linear", NULL};
+
+enum { DEFAULT_N = 2000 };
 
 typedef struct logistic_options {
     em_regression_options regression;
@@ -29,26 +31,27 @@ static const em_field fields[] = {
     EM_REAL(logistic_options, positive, .fallback = "auto", .word = "auto",
             .doc = "label that counts as 1, any other as 0; auto: labels are 0 and 1, or -1 and 1"),
     EM_REGRESSION_FIELDS,
-    EM_INT(logistic_options, n, .minimum = 1, .maximum = 1e12, .fallback = "2000",
-           .doc = "without data: points to generate, from normals around (1, -1) and (-1, 1)"),
-    EM_CHOICE(logistic_options, labels, .fallback = "bernoulli", .choices = label_rules,
-              .doc = "without data: drawn with logit x1 - x2, or its sign (linear: the classes "
-                     "separate)"),
+    EM_INT(logistic_options, n, .minimum = 1, .maximum = 1e12, .fallback = "auto", .word = "auto",
+           .doc = "without data: points to generate, from normals around (1, -1) and (-1, 1); "
+                  "auto: 2000"),
+    EM_CHOICE(logistic_options, labels, .fallback = "auto", .choices = label_rules,
+              .doc = "without data: drawn with logit x1 - x2 (bernoulli, or auto), or its sign "
+                     "(linear: the classes separate)"),
     {0}};
 
 /* Rows (x1, x2, y) from work space: two normals, and a uniform each for component and label. */
-static void draw_points(const logistic_options *options, uint64_t seed, double *uniform,
-                        double *normal, double *row)
+static void draw_points(int64_t n, int labels, uint64_t seed, double *uniform, double *normal,
+                        double *row)
 {
     em_stream stream = {seed, EM_ALL_CHAINS, 0, EM_RNG_DATA};
 
-    em_normals(&stream, 2 * options->n, normal);
+    em_normals(&stream, 2 * n, normal);
     stream.iteration = 1;
-    em_uniforms(&stream, 0, 2 * options->n, uniform);
-    for (int64_t i = 0; i < options->n; i++) {
+    em_uniforms(&stream, 0, 2 * n, uniform);
+    for (int64_t i = 0; i < n; i++) {
         double side = uniform[2 * i] < 0.5 ? 1 : -1;
         double x1 = side + normal[2 * i], x2 = -side + normal[2 * i + 1];
-        double p = options->labels == LABELS_LINEAR ? x1 > x2 : 1 / (1 + exp(x2 - x1));
+        double p = labels == LABELS_LINEAR ? x1 > x2 : 1 / (1 + exp(x2 - x1));
         row[3 * i] = x1;
         row[3 * i + 1] = x2;
         row[3 * i + 2] = uniform[2 * i + 1] < p;
@@ -57,17 +60,18 @@ static void draw_points(const logistic_options *options, uint64_t seed, double *
 
 static em_status generate(const logistic_options *options, uint64_t seed, em_table **table)
 {
+    const int64_t n = options->n == INT64_MIN ? DEFAULT_N : options->n;
     double *uniform = NULL, *normal = NULL, *row = NULL;
-    em_status status = em_allocate_doubles(2 * options->n, &uniform);
+    em_status status = em_allocate_doubles(2 * n, &uniform);
 
     if (!status)
-        status = em_allocate_doubles(em_stride(2 * options->n), &normal);
+        status = em_allocate_doubles(em_stride(2 * n), &normal);
     if (!status)
-        status = em_allocate_doubles(3 * options->n, &row);
+        status = em_allocate_doubles(3 * n, &row);
     status = em_agree_first(status, 0);
     if (!status) {
-        draw_points(options, seed, uniform, normal, row);
-        status = em_table_generate("generated data", options->n, 3, row, table);
+        draw_points(n, options->labels, seed, uniform, normal, row);
+        status = em_table_generate("generated data", n, 3, row, table);
     }
     em_release(&uniform);
     em_release(&normal);
@@ -138,12 +142,29 @@ static em_status load(em_regression *self, const logistic_options *options,
     return status;
 }
 
+/* What generated data would be like says nothing about those of a file. */
+static em_status check_options(const logistic_options *options)
+{
+    const char *data = options->regression.table.data;
+
+    if (data && options->n != INT64_MIN)
+        return em_fail(EM_ECONFIG, "model.n: found %lld beside data %s, expected one of the two",
+                       (long long)options->n, data);
+    if (data && options->labels != LABELS_AUTO)
+        return em_fail(EM_ECONFIG, "model.labels: found %s beside data %s, expected one of the two",
+                       label_rules[options->labels], data);
+    return EM_OK;
+}
+
 static em_status create(const void *options, const em_model_context *context, em_model **out)
 {
-    em_regression *self;
-    em_status status = em_agree_first(em_allocate(1, sizeof *self, &self), 0);
+    em_regression *self = NULL;
+    em_status status = check_options(options);
 
     *out = NULL;
+    if (!status)
+        status = em_allocate(1, sizeof *self, &self);
+    status = em_agree_first(status, 0);
     if (status) {
         em_release(&self);
         return status;

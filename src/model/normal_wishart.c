@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "data/deal.h"
 #include "data/hand_out.h"
-#include "emass/model.h"
+#include "emass/random.h"
 #include "math/panel.h"
 #include "math/rng.h"
 #include "par/message.h"
@@ -21,26 +21,32 @@ extern const em_model_ops em_model_normal_wishart; /* at the end */
 typedef struct normal_wishart_options {
     char *data;
     int64_t n;
+    bool log_likelihood, posterior_predictive;
 } normal_wishart_options;
 
-#define AT(member) offsetof(normal_wishart_options, member)
 static const em_field fields[] = {
-    {"data", EM_FIELD_PATH, AT(data), 0, 0, "", NULL, NULL,
-     "one column of numbers: text, plain or .gz, or HDF5 as file.h5:/dataset"},
-    {"n", EM_FIELD_INT, AT(n), 1, 1e12, "5000", NULL, NULL,
-     "without data: numbers to generate from N(0, 1)"},
-    {NULL, EM_FIELD_BOOL, 0, 0, 0, NULL, NULL, NULL, NULL}};
+    EM_PATH(normal_wishart_options, data, .fallback = "",
+            .doc = "one column of numbers: text, plain or .gz, or HDF5 as file.h5:/dataset"),
+    EM_INT(normal_wishart_options, n, .minimum = 1, .maximum = 1e12, .fallback = "auto",
+           .word = "auto", .doc = "without data: numbers to generate from N(0, 1); auto: 5000"),
+    EM_BOOL(normal_wishart_options, log_likelihood, .fallback = "false",
+            .doc = "store that of each number, in the group log_likelihood"),
+    EM_BOOL(normal_wishart_options, posterior_predictive, .fallback = "false",
+            .doc = "store numbers drawn anew, in the group posterior_predictive"),
+    {0}};
+
+enum { DEFAULT_N = 5000 };
 
 enum { MU, ETA, DIM }; /* positions in theta */
 
 typedef struct normal_wishart {
     em_model model;
+    em_variable variable[DIM + 2];
+    bool log_likelihood, posterior_predictive; /* reported */
     em_table *table;
     const double *x;         /* [rows.count] of this shard */
     double n, mean, squares; /* of all x: their number, and sum_i (x_i - mean)^2 */
 } normal_wishart;
-
-static const em_variable variables[] = {{.name = "mu"}, {.name = "tau"}};
 
 static em_status generate(int64_t n, uint64_t seed, em_table **table)
 {
@@ -99,19 +105,42 @@ static void take_summary(em_model *model, int64_t piece, const double *sum)
     }
 }
 
+static void add_variables(normal_wishart *self)
+{
+    em_model *model = &self->model;
+    const em_variable x = {.name = "x", .dealt = true, .n_axes = 1, .shape = {model->rows.total}};
+
+    self->variable[model->n_variable++] = (em_variable){.name = "mu"};
+    self->variable[model->n_variable++] = (em_variable){.name = "tau"};
+    if (self->log_likelihood) {
+        self->variable[model->n_variable] = x;
+        self->variable[model->n_variable++].group = EM_LOG_LIKELIHOOD;
+    }
+    if (self->posterior_predictive) {
+        self->variable[model->n_variable] = x;
+        self->variable[model->n_variable++].group = EM_POSTERIOR_PREDICTIVE;
+    }
+    model->variable = self->variable;
+}
+
 static em_status create(const void *untyped, const em_model_context *context, em_model **out)
 {
     const normal_wishart_options *options = untyped;
+    const int64_t n = options->n == INT64_MIN ? DEFAULT_N : options->n;
     normal_wishart *self;
     em_share rows;
-    em_status status = em_agree_first(em_allocate(1, sizeof *self, &self), 0);
+    em_status status;
 
+    if (options->data && options->n != INT64_MIN)
+        return em_fail(EM_ECONFIG, "model.n: found %lld beside data %s, expected one of the two",
+                       (long long)options->n, options->data);
+    status = em_agree_first(em_allocate(1, sizeof *self, &self), 0);
     if (status) {
         em_release(&self);
         return status;
     }
     status = options->data ? read_column(options->data, &self->table)
-                           : generate(options->n, context->seed, &self->table);
+                           : generate(n, context->seed, &self->table);
     if (!status) {
         rows = em_deal_rows(self->table->total, EM_TILE_ROWS, context->shard, context->n_shard);
         status = em_table_hold(self->table, rows.first, rows.count);
@@ -125,10 +154,11 @@ static em_status create(const void *untyped, const em_model_context *context, em
                              .rows = rows,
                              .n_piece = 2,
                              .piece_size = EM_LANES,
-                             .n_variable = 2,
-                             .variable = variables,
                              .data_hash = self->table->hash};
     self->x = self->table->value;
+    self->log_likelihood = options->log_likelihood;
+    self->posterior_predictive = options->posterior_predictive;
+    add_variables(self);
     *out = &self->model;
     return EM_OK;
 }
@@ -194,12 +224,34 @@ static em_status add_metric(em_model *model, bool prior, const em_rows *rows, co
     return EM_OK;
 }
 
+/* Nothing of the numbers of other shards: n of them, from `out` on. */
+static double *clear(int64_t n, double *out)
+{
+    for (int64_t i = 0; i < n; i++)
+        out[i] = -0.0;
+    return out;
+}
+
 static em_status report(em_model *model, const em_draw *draw, const double *theta, double *out)
 {
-    (void)model;
-    (void)draw;
-    out[0] = theta[MU];
-    out[1] = exp(theta[ETA]);
+    const normal_wishart *self = (const normal_wishart *)model;
+    const em_share *rows = &model->rows;
+    const double mu = theta[MU], tau = exp(theta[ETA]);
+
+    *out++ = mu;
+    *out++ = tau;
+    if (self->log_likelihood) {
+        double *own = clear(rows->total, out) + rows->first;
+        for (int64_t i = 0; i < rows->count; i++)
+            own[i] = (theta[ETA] - log(2 * M_PI) - tau * (self->x[i] - mu) * (self->x[i] - mu)) / 2;
+        out += rows->total;
+    }
+    if (self->posterior_predictive) {
+        double *own = clear(rows->total, out) + rows->first;
+        em_draw_normals(draw, (uint64_t)rows->first, rows->count, own);
+        for (int64_t i = 0; i < rows->count; i++)
+            own[i] = mu + own[i] / sqrt(tau);
+    }
     return EM_OK;
 }
 

@@ -26,25 +26,6 @@ static em_status check_table(const char *path, const em_plugin_table *table)
     return EM_OK;
 }
 
-static em_status check_model(const char *path, const em_model_ops *ops)
-{
-    const char *lacks = !ops->name || !*ops->name               ? "name"
-                        : !ops->create                          ? "create, or a log_density"
-                        : !ops->destroy                         ? "destroy"
-                        : !ops->add_prior && !ops->update       ? "add_prior, or an update"
-                        : !ops->report                          ? "report"
-                        : ops->fields && ops->options_size == 0 ? "options_size"
-                                                                : NULL;
-
-    if (lacks)
-        return em_fail(EM_ECONFIG, "%s: its model has no %s", path, lacks);
-    if (ops->dim < 0 ||
-        (!ops->add_likelihood && (ops->log_density || ops->log_density_gradient) && ops->dim == 0))
-        return em_fail(EM_ECONFIG, "%s: its model has dim %lld, expected at least 1", path,
-                       (long long)ops->dim);
-    return EM_OK;
-}
-
 /* The options of the model, and behind them a place for the path of the plug-in. */
 static em_status add_library(em_plugin *plugin)
 {
@@ -87,8 +68,7 @@ em_status em_plugin_open(const char *path, em_plugin **out)
     if (status)
         return status;
     plugin->ops = *table->model;
-    em_density_complete(&plugin->ops);
-    status = check_model(path, &plugin->ops);
+    status = em_model_complete(path, &plugin->ops);
     if (!status)
         status = add_library(plugin);
     if (status)

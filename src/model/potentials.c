@@ -45,9 +45,7 @@ typedef struct potential_options {
     double gradient_noise;
 } potential_options;
 
-static const em_field fields[] = {
-    EM_GRADIENT_NOISE_FIELD(offsetof(potential_options, gradient_noise)),
-    {NULL, EM_FIELD_BOOL, 0, 0, 0, NULL, NULL, NULL, NULL}};
+static const em_field fields[] = {EM_GRADIENT_NOISE_FIELD(potential_options), {0}};
 
 typedef struct potential_model {
     em_model model;

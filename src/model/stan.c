@@ -15,26 +15,26 @@
 
 extern const em_model_ops em_model_stan; /* at the end */
 
-#define AT(member) offsetof(em_stan_options, member)
 static const em_field fields[] = {
-    {"program", EM_FIELD_PATH, AT(program), 0, 0, "", NULL, NULL,
-     "the Stan program, which libstanli.so interprets"},
-    {"library", EM_FIELD_PATH, AT(library), 0, 0, "", NULL, NULL,
-     "or a Stan program that BridgeStan has compiled: its shared object"},
-    {"data", EM_FIELD_DATA, AT(data), 0, 0, "", NULL, NULL,
-     "its data: JSON as for CmdStan, or a mapping {N: rows, y: table.csv:age, X: [...], ...}"},
-    {"init", EM_FIELD_DATA, AT(init), 0, 0, "", NULL, NULL,
-     "where chains begin: JSON of all parameters, or a mapping"},
-    {"observed_data", EM_FIELD_TEXTS, AT(observed_data), 0, 0, "[y]", NULL, NULL,
-     "data that go into the group observed_data; others that are not many into constant_data"},
-    {"log_likelihood", EM_FIELD_TEXTS, AT(log_likelihood), 0, 0, "[log_lik]", NULL, NULL,
-     "variables that go into the group log_likelihood, * and ? as in file names"},
-    {"posterior_predictive", EM_FIELD_TEXTS, AT(posterior_predictive), 0, 0, "[]", NULL, NULL,
-     "those that go into posterior_predictive: observations drawn anew, say y_rep"},
-    {"predictions", EM_FIELD_TEXTS, AT(predictions), 0, 0, "[]", NULL, NULL,
-     "those that go into predictions: of what was not observed"},
-    {NULL, EM_FIELD_BOOL, 0, 0, 0, NULL, NULL, NULL, NULL}};
-#undef AT
+    EM_PATH(em_stan_options, program, .fallback = "",
+            .doc = "the Stan program, which libstanli.so interprets"),
+    EM_PATH(em_stan_options, library, .fallback = "",
+            .doc = "or a Stan program that BridgeStan has compiled: its shared object"),
+    EM_DATA(em_stan_options, data, .fallback = "",
+            .doc = "its data: JSON as for CmdStan, or a mapping {N: rows, y: table.csv:age, X: "
+                   "[...], ...}"),
+    EM_DATA(em_stan_options, init, .fallback = "",
+            .doc = "where chains begin: JSON of all parameters, or a mapping"),
+    EM_TEXTS(em_stan_options, observed_data, .fallback = "[y]",
+             .doc = "data that go into the group observed_data; others that are not many into "
+                    "constant_data"),
+    EM_TEXTS(em_stan_options, log_likelihood, .fallback = "[log_lik]",
+             .doc = "variables that go into the group log_likelihood, * and ? as in file names"),
+    EM_TEXTS(em_stan_options, posterior_predictive, .fallback = "[]",
+             .doc = "those that go into posterior_predictive: observations drawn anew, say y_rep"),
+    EM_TEXTS(em_stan_options, predictions, .fallback = "[]",
+             .doc = "those that go into predictions: of what was not observed"),
+    {0}};
 
 static void destroy(em_model *model)
 {

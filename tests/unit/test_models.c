@@ -508,6 +508,77 @@ static double linear_density(const double *theta)
     return sum;
 }
 
+/* What is stored of each observation on request, beside the textbook: log likelihoods of a normal,
+ * and draws whose mean square deviation is 1, of n numbers with the standard error sqrt(2 / n). */
+static void check_normal_reports(const model_case *m, const double *theta,
+                                 double (*observed)(int64_t), double (*mean)(int64_t),
+                                 double (*sd)(int64_t), int64_t first, int64_t n)
+{
+    setup s = make(m, 0, 1);
+    double out[400], squares = 0;
+
+    ck_assert_int_eq(s.ops->report(s.model, &first_draw, theta, out), EM_OK);
+    ck_assert_int_eq(size_of(&s.model->variable[s.model->n_variable - 1]), n);
+    ck_assert_int_eq(s.model->variable[s.model->n_variable - 2].group, EM_LOG_LIKELIHOOD);
+    ck_assert_int_eq(s.model->variable[s.model->n_variable - 1].group, EM_POSTERIOR_PREDICTIVE);
+    for (int64_t i = 0; i < n; i++) {
+        ck_assert_double_eq_tol(out[first + i],
+                                log_normal(observed(i), mean(i), sd(i)) - log(2 * M_PI) / 2, 1e-13);
+        squares += pow((out[first + n + i] - mean(i)) / sd(i), 2) / (double)n;
+    }
+    ck_assert_double_lt(fabs(squares - 1) / sqrt(2. / (double)n), 4);
+    teardown(&s);
+}
+
+static double school_y(int64_t j)
+{
+    return (const double[]){28, 8, -3, 7, -1, 1, 18, 12}[j];
+}
+
+static double school_mean(int64_t j)
+{
+    return 1 + 2 * (double)j;
+}
+
+static double school_sd(int64_t j)
+{
+    return (const double[]){15, 10, 16, 11, 9, 11, 10, 18}[j];
+}
+
+static double column_x(int64_t i)
+{
+    return feature(i, 0);
+}
+
+static double column_mean(int64_t i)
+{
+    (void)i;
+    return 0.5;
+}
+
+static double column_sd(int64_t i)
+{
+    (void)i;
+    return 1 / sqrt(3);
+}
+
+START_TEST(test_reports_of_observations)
+{
+    const double schools[] = {1, log(2), 0, 1, 2, 3, 4, 5, 6, 7}, numbers[] = {0.5, log(3)};
+
+    check_normal_reports(
+        &(model_case){
+            "eight_schools", {{"log_likelihood", "true"}, {"posterior_predictive", "true"}}, 1},
+        schools, school_y, school_mean, school_sd, 18, 8);
+    check_normal_reports(
+        &(model_case){
+            "normal_wishart",
+            {{"data", column}, {"log_likelihood", "true"}, {"posterior_predictive", "true"}},
+            1},
+        numbers, column_x, column_mean, column_sd, 2, N_ROW);
+}
+END_TEST
+
 START_TEST(test_linear)
 {
     setup s = make(
@@ -714,7 +785,9 @@ START_TEST(test_refused)
                          mean[] = {{"mean", column}, {NULL, NULL}},
                          wide[] = {{"data", csv}, {NULL, NULL}},
                          labels[] = {{"data", csv}, {"response", "x1"}, {NULL, NULL}},
-                         y[] = {{"y", "[1, 2]"}, {NULL, NULL}};
+                         y[] = {{"y", "[1, 2]"}, {NULL, NULL}},
+                         size[] = {{"data", csv}, {"n", "9"}, {NULL, NULL}},
+                         rule[] = {{"data", csv}, {"labels", "bernoulli"}, {NULL, NULL}};
 
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         write_matrix(bad[i].text);
@@ -724,6 +797,9 @@ START_TEST(test_refused)
     check_refused("gaussian", mean, EM_EDATA, "150 x 1 numbers, expected 10 x 1");
     check_refused("normal_wishart", wide, EM_EDATA, "12 columns, expected 1");
     check_refused("logistic", labels, EM_EDATA, "labels");
+    check_refused("logistic", size, EM_ECONFIG, "model.n: found 9 beside data");
+    check_refused("logistic", rule, EM_ECONFIG, "model.labels: found bernoulli beside data");
+    check_refused("normal_wishart", size, EM_ECONFIG, "model.n: found 9 beside data");
     check_refused("eight_schools", y, EM_ECONFIG, "2 y, 8 sigma and 8 school");
 }
 END_TEST
@@ -808,6 +884,7 @@ static Suite *models_suite(void)
     tcase_add_checked_fixture(each, set_up, tear_down);
     tcase_add_test(each, test_eight_schools);
     tcase_add_test(each, test_normal_wishart);
+    tcase_add_test(each, test_reports_of_observations);
     tcase_add_test(each, test_linear);
     tcase_add_test(each, test_logistic);
     tcase_add_test(each, test_logistic_far_out);
