@@ -271,6 +271,9 @@ typedef struct em_model_ops {
     /* The log density; not finite where there is none. Central differences of it, 2 dim of them
      * for a gradient, are good to about ten digits. Local. */
     double (*log_density)(const void *options, const double *theta);
+    /* What a program gives that has the model within itself (emass/emass.h); where the model has no
+     * fields, the two functions are given it instead of options. */
+    const void *state;
 } em_model_ops;
 
 #endif

@@ -6,7 +6,7 @@
 #include "par/world.h"
 #include "posterior/posterior.h"
 #include "run/fits.h"
-#include "run/output.h"
+#include "run/recorder.h"
 #include "run/same.h"
 
 #include <math.h>
@@ -230,7 +230,7 @@ static em_status load(checker *check, em_plan *plan)
     if (!status)
         status = em_sampler_fits(config, check->model);
     if (!status)
-        status = em_output_width(config, check->model, &width);
+        status = em_recorder_width(config, check->model, &width);
     if (!status)
         status = em_posterior_create(check->model, check->grid, 1, &check->posterior);
     if (!status)
@@ -305,6 +305,18 @@ static em_status parse_command(int argc, const char **argv, char **path, em_text
     return status;
 }
 
+static em_status load_config(const char *path, const em_texts *overrides, em_config **out)
+{
+    char *text = NULL;
+    em_status status = em_read_config(path, &text);
+
+    if (!status)
+        status = em_agree(em_config_parse(path, text, (int)overrides->count,
+                                          (const char *const *)overrides->value, out));
+    em_release(&text);
+    return status;
+}
+
 em_status em_check_command(int argc, const char **argv)
 {
     em_texts overrides = {0};
@@ -313,8 +325,7 @@ em_status em_check_command(int argc, const char **argv)
     em_status status = em_agree(parse_command(argc, argv, &path, &overrides));
 
     if (!status)
-        status = em_load_config(path, (int)overrides.count, (const char *const *)overrides.value,
-                                &config);
+        status = load_config(path, &overrides, &config);
     if (!status)
         status = check_config(config);
     em_config_destroy(&config);

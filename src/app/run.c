@@ -2,13 +2,13 @@
 
 #include "app/signals.h"
 #include "app/summary.h"
-#include "base/fault.h"
 #include "base/memory.h"
 #include "base/progress.h"
 #include "base/text.h"
-#include "par/mpi_world.h"
-#include "run/driver.h"
+#include "emass/emass.h"
+#include "par/world.h"
 
+#include <math.h>
 #include <popt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,29 +24,15 @@ typedef struct run_command {
     int overwrite, resume, quiet;
 } run_command;
 
-em_status em_load_config(const char *path, int n_override, const char *const *override,
-                         em_config **out)
+em_status em_read_config(const char *path, char **text)
 {
-    char *text = NULL;
     em_status status = EM_OK;
 
-    *out = NULL;
+    *text = NULL;
     if (em_world_rank() == 0)
-        status = em_read_text_file(path, MOST_CONFIG_BYTES, &text);
+        status = em_read_text_file(path, MOST_CONFIG_BYTES, text);
     status = em_agree(status);
-    if (!status)
-        status = em_broadcast_text(&text);
-    if (status) {
-        em_release(&text);
-        return status;
-    }
-    status = em_fault("config") ? em_fail(EM_ECONFIG, "%s: parsing failed (injected)", path)
-                                : em_config_parse(path, text, n_override, override, out);
-    em_release(&text);
-    status = em_agree(status);
-    if (status)
-        em_config_destroy(out);
-    return status;
+    return status ? status : em_broadcast_text(text);
 }
 
 /* ---------------------------------------------------------------- command line */
@@ -138,13 +124,87 @@ static void release_command(run_command *command)
 
 /* ---------------------------------------------------------------- the run */
 
-static em_status run(const run_command *command, const em_config *config)
+static void show_progress(void *progress, const em_report *report)
+{
+    const bool sampling = report->done > report->warmup;
+    const double rate = (double)report->done / report->seconds.total;
+
+    em_progress_tell(progress, &(em_progress_record){
+                                   .iteration = report->done,
+                                   .total = report->total,
+                                   .phase = sampling ? "sampling" : "warmup",
+                                   .r_hat = sampling ? report->convergence.r_hat : NAN,
+                                   .ess = sampling ? report->convergence.ess : NAN,
+                                   .divergences = report->divergences,
+                                   .draws_per_second = rate * (double)report->n_chain,
+                                   .seconds_left = (double)(report->total - report->done) / rate});
+}
+
+/* What the table does not say. Rank 0. */
+static void print_outcome(const em_report *report)
+{
+    printf("%s\n", report->verdict);
+    if (report->learned[0])
+        printf("%s\n", report->learned);
+    if (report->unreported > 0)
+        fprintf(stderr,
+                "emass: warning: %lld draws could not be reported in full: what is missing is NaN "
+                "in the file%s%s\n",
+                (long long)report->unreported,
+                report->failure[0] ? "; the first on this rank: " : "", report->failure);
+    if (report->rejections.count > 0)
+        fprintf(
+            stderr,
+            "emass: note: the model rejected %lld positions that chains tried after warmup%s%s\n",
+            (long long)report->rejections.count,
+            report->rejections.first[0] ? "; the first on this rank: " : "",
+            report->rejections.first);
+    if (report->note[0])
+        fprintf(stderr, "emass: note: %s\n", report->note);
+}
+
+static em_status sample(const run_command *command, em_context *context, const char *config,
+                        em_progress *progress, em_run **run)
 {
     const em_run_mode mode = command->resume      ? EM_RUN_RESUME
                              : command->overwrite ? EM_RUN_OVERWRITE
                                                   : EM_RUN_NEW;
+    em_status status = em_run_create(context,
+                                     &(em_run_request){.config = config,
+                                                       .path = command->config,
+                                                       .n_override = command->n_override,
+                                                       .override = command->override,
+                                                       .mode = mode,
+                                                       .progress = show_progress,
+                                                       .progress_to = progress},
+                                     run);
+
+    return status ? status : em_run_advance(*run, INT64_MAX);
+}
+
+static em_status tell(const run_command *command, em_run *run)
+{
+    const em_report *report = em_run_report(run);
+    em_status status = EM_OK;
+
+    if (report->was_finished) {
+        if (em_world_rank() == 0)
+            fprintf(stderr, "emass: %s is complete: nothing to do\n", em_run_file(run));
+        return EM_OK;
+    }
+    if (command->quiet)
+        return EM_OK;
+    const em_summary_options summary = em_summary_defaults(em_run_file(run));
+    status = em_summary_print(&summary, stdout);
+    if (!status && em_world_rank() == 0)
+        print_outcome(report);
+    return status;
+}
+
+static em_status run(const run_command *command, em_context *context, const char *config)
+{
     em_progress *progress = NULL;
-    em_report report;
+    em_run *made = NULL;
     em_status status = EM_OK;
 
     if (em_world_rank() == 0)
@@ -152,66 +212,40 @@ static em_status run(const run_command *command, const em_config *config)
                                     &progress);
     status = em_agree(status);
     if (!status)
-        status = em_run(config, mode, progress, &report);
+        status = sample(command, context, config, progress, &made);
     em_progress_destroy(&progress);
-    if (!status && report.was_finished) {
-        if (em_world_rank() == 0)
-            fprintf(stderr, "emass: %s is complete: nothing to do\n", config->output.file);
-        return EM_OK;
-    }
-    if (!status && !command->quiet) {
-        const em_summary_options summary = em_summary_defaults(config->output.file);
-        status = em_summary_print(&summary, stdout);
-    }
-    if (status || command->quiet || em_world_rank() != 0)
-        return status;
-    printf("%s\n", report.verdict);
-    if (report.learned[0])
-        printf("%s\n", report.learned);
-    if (report.unreported > 0)
-        fprintf(stderr,
-                "emass: warning: %lld draws could not be reported in full: what is missing is NaN "
-                "in the file%s%s\n",
-                (long long)report.unreported, report.failure[0] ? "; the first on this rank: " : "",
-                report.failure);
-    if (report.rejections.count > 0)
-        fprintf(
-            stderr,
-            "emass: note: the model rejected %lld positions that chains tried after warmup%s%s\n",
-            (long long)report.rejections.count,
-            report.rejections.first[0] ? "; the first on this rank: " : "",
-            report.rejections.first);
-    if (report.note[0])
-        fprintf(stderr, "emass: note: %s\n", report.note);
-    return EM_OK;
+    if (!status)
+        status = tell(command, made);
+    em_run_destroy(&made);
+    return status;
 }
 
-static void warn(const em_config *config)
-{
-    const em_sampler_options *options = config->sampler_options;
+/* ---------------------------------------------------------------- the command */
 
-    if (em_world_rank() == 0 && options->minibatch != INT64_MIN && !config->sampler->minibatches &&
-        !config->sampler->by_model)
-        fprintf(stderr,
-                "emass: warning: sampler.minibatch does not apply to %s, which uses all "
-                "observations\n",
-                config->sampler->name);
+static void print_message(void *stream, const char *text)
+{
+    fprintf(stream, "emass: %s\n", text);
 }
 
 em_status em_run_command(int argc, const char **argv)
 {
+    const em_context_options options = {print_message, stderr, .may_abort = true};
+    em_context *context = NULL;
     run_command command = {0};
-    em_config *config = NULL;
+    char *config = NULL;
     em_status status = em_agree(parse_command(argc, argv, &command));
 
     if (!status)
-        status = em_load_config(command.config, command.n_override, command.override, &config);
-    em_signals_hand_on();
+        status = em_read_config(command.config, &config);
     if (!status)
-        warn(config);
-    if (!status)
-        status = run(&command, config);
-    em_config_destroy(&config);
+        status = em_context_create(MPI_COMM_WORLD, &options, &context);
+    if (!status) {
+        em_signals_hand_on(context);
+        status = run(&command, context, config);
+        em_signals_hand_on(NULL);
+    }
+    em_context_destroy(&context);
+    em_release(&config);
     release_command(&command);
     return status;
 }

@@ -1,18 +1,16 @@
 #include "app/signals.h"
 
-#include "par/mpi_world.h"
-
 #include <signal.h>
 
-static volatile sig_atomic_t came, is_there;
-static em_world *world;
+static volatile sig_atomic_t came;
+static em_context *volatile to_stop; /* NULL: none */
 
 static void note_signal(int number)
 {
     (void)number;
     came = 1;
-    if (is_there)
-        em_world_interrupt(world);
+    if (to_stop)
+        em_context_interrupt(to_stop);
 }
 
 void em_signals_catch(void)
@@ -26,10 +24,9 @@ void em_signals_catch(void)
     }
 }
 
-void em_signals_hand_on(void)
+void em_signals_hand_on(em_context *context)
 {
-    world = em_world_here();
-    is_there = 1;
-    if (came)
-        em_world_interrupt(world);
+    to_stop = context;
+    if (context && came)
+        em_context_interrupt(context);
 }

@@ -169,7 +169,8 @@ static em_status compare_files(const char *old_path, const char *new_path)
 static em_status run_and_compare(const verify_command *command, const em_config *config)
 {
     em_report report;
-    em_status status = em_run(config, EM_RUN_VERIFY, NULL, &report), removed;
+    const em_order order = {.mode = EM_RUN_OVERWRITE, .watchful = true};
+    em_status status = em_sample(config, &order, &report), removed;
 
     if (!status && em_world_rank() == 0)
         status = compare_files(command->path, config->output.file);

@@ -1,4 +1,5 @@
 #include "io/hdf5.h"
+#include "io/quiet.h"
 
 #include "base/fault.h"
 #include "base/file.h"
@@ -26,6 +27,25 @@ typedef struct message {
 void em_h5_quiet(void)
 {
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+}
+
+em_h5_printing em_h5_silence(void)
+{
+    em_h5_printing before = {NULL, NULL};
+    H5E_auto2_t function;
+
+    if (H5Eget_auto2(H5E_DEFAULT, &function, &before.to) >= 0)
+        memcpy(&before.function, &function, sizeof function);
+    em_h5_quiet();
+    return before;
+}
+
+void em_h5_restore(em_h5_printing before)
+{
+    H5E_auto2_t function;
+
+    memcpy(&function, &before.function, sizeof function);
+    H5Eset_auto2(H5E_DEFAULT, function, before.to);
 }
 
 static herr_t keep_first(unsigned n, const H5E_error2_t *error, void *data)

@@ -133,7 +133,11 @@ void em_multiply_into(int64_t n, int64_t k, int64_t m, const double *a, const do
                 b, (int)m, 0.0, c, (int)m);
 }
 
-void em_linalg_single_thread(void)
+int em_linalg_use_threads(int n)
 {
-    openblas_set_num_threads(1);
+    const int before = openblas_get_num_threads();
+
+    if (n != before)
+        openblas_set_num_threads(n);
+    return before;
 }

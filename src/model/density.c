@@ -44,7 +44,7 @@ static em_status density_create(const void *options, const em_model_context *con
         em_say("warning: model %s gives no gradient: central differences take %lld densities for "
                "each",
                ops->name, (long long)(2 * ops->dim));
-    self->options = options;
+    self->options = ops->fields ? options : ops->state;
     self->theta = (em_variable){.name = "theta", .n_axes = 1, .shape = {ops->dim}};
     self->model = (em_model){.ops = ops,
                              .dim = ops->dim,

@@ -18,3 +18,22 @@ const em_model_ops *const em_models[] = {&em_model_eight_schools,
                                          &em_model_banana,
                                          &em_model_stan,
                                          NULL};
+
+static _Thread_local const em_registry *entered;
+
+const em_registry *em_registry_enter(const em_registry *registry)
+{
+    const em_registry *before = entered;
+
+    entered = registry;
+    return before;
+}
+
+const em_model_ops *em_model_at(int i)
+{
+    const int own = (int)(sizeof em_models / sizeof *em_models) - 1;
+
+    if (i < own)
+        return em_models[i];
+    return entered && i - own < entered->count ? entered->model[i - own] : NULL;
+}

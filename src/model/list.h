@@ -6,4 +6,16 @@
 
 extern const em_model_ops *const em_models[];
 
+/* Models that a program has registered besides (emass/emass.h). */
+typedef struct em_registry {
+    int count;
+    const em_model_ops **model; /* [count] */
+} em_registry;
+
+/* From here on the calling thread has these too, NULL: none; returns those it had. Local. */
+const em_registry *em_registry_enter(const em_registry *registry);
+
+/* The i-th of all of them; NULL: there are no more. Local. */
+const em_model_ops *em_model_at(int i);
+
 #endif

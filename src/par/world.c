@@ -82,11 +82,6 @@ void em_world_destroy(em_world **world)
     em_release(world);
 }
 
-em_world *em_world_here(void)
-{
-    return entered;
-}
-
 MPI_Comm em_world_ranks(void)
 {
     return here()->ranks;

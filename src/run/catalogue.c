@@ -7,7 +7,7 @@
 
 bool em_model_variant(int i, em_variant *out)
 {
-    const em_model_ops *ops = em_models[i];
+    const em_model_ops *ops = em_model_at(i);
 
     if (ops)
         *out = (em_variant){ops->name, ops->doc, ops->source, ops->options_size, ops->fields};

@@ -287,7 +287,7 @@ static em_status choose_model(parse *p)
     em_status status = library ? choose_plugin(p, library) : choose(p, &p->section[MODEL], &model);
 
     if (!library)
-        p->config->model = em_models[model];
+        p->config->model = em_model_at(model);
     p->config->model_options = p->section[MODEL].options;
     return status;
 }

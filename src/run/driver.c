@@ -6,6 +6,7 @@
 #include "math/linalg.h"
 #include "par/world.h"
 #include "run/engine.h"
+#include "run/recorder.h"
 #include "run/same.h"
 
 #include <math.h>
@@ -14,12 +15,10 @@
 #include <string.h>
 #include <time.h>
 
-/* What rank 0's clock says, told to all at the end of a segment. */
-typedef struct em_tempo {
-    int64_t pace;    /* iterations in about a second: longer segments would be deaf to signals */
-    bool over;       /* the time limit is near */
-    bool checkpoint; /* the last one is old */
-} em_tempo;
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
 
 /* ---------------------------------------------------------------- the loop */
 
@@ -43,8 +42,8 @@ static em_status step(em_engine *engine, int64_t iteration)
         em_tally_take(engine->tally, engine->block,
                       (iteration + 1 - engine->plan.warmup) % engine->plan.thin == 0);
     if (status >= 0)
-        status = em_output_take(engine->output, engine->block, iteration, engine->monitor,
-                                engine->unreported);
+        status = em_recorder_take(engine->recorder, engine->block, iteration, engine->monitor,
+                                  engine->unreported);
     return status < 0 ? status : EM_OK;
 }
 
@@ -61,7 +60,7 @@ static em_status count(const em_engine *engine, const double *of_chain, int64_t 
 /* The model's own count of this rank, which is added as if it were that of its first chain. */
 static em_status count_rejections(em_engine *engine)
 {
-    em_rejections *total = &engine->report->rejections;
+    em_rejections *total = &engine->report.rejections;
     double *of_chain = NULL;
     em_status status = em_agree(em_allocate(engine->block->n_chain, sizeof *of_chain, &of_chain));
 
@@ -78,12 +77,12 @@ static em_status check(em_engine *engine, int64_t done, bool thorough)
 {
     const double start = em_clock();
     em_status status = em_monitor_check(engine->monitor, em_plan_stored(&engine->plan, done),
-                                        thorough, &engine->report->convergence);
+                                        thorough, &engine->report.convergence);
 
     if (!status)
-        status = em_tally_divergences(engine->tally, engine->grid, &engine->report->divergences);
-    engine->ended = engine->report->convergence.stop;
-    engine->report->seconds.diagnostics += em_clock() - start;
+        status = em_tally_divergences(engine->tally, engine->grid, &engine->report.divergences);
+    engine->ended = engine->report.convergence.stop;
+    engine->report.seconds.diagnostics += em_clock() - start;
     return status;
 }
 
@@ -92,7 +91,7 @@ static em_status check(em_engine *engine, int64_t done, bool thorough)
 static em_status check_all(em_engine *engine)
 {
     const int64_t n_draw = em_plan_stored(&engine->plan, engine->done);
-    const em_convergence *convergence = &engine->report->convergence;
+    const em_convergence *convergence = &engine->report.convergence;
     const int64_t times_met = em_monitor_times_met(engine->monitor);
     const bool ended = engine->ended;
     em_status status = EM_OK;
@@ -104,24 +103,27 @@ static em_status check_all(em_engine *engine)
     return status;
 }
 
-static void tell(const em_engine *engine, int64_t done)
+const em_report *em_engine_report(em_engine *engine)
 {
-    const em_plan *plan = &engine->plan;
-    const double seconds = em_clock() - engine->started;
-    const double rate = (double)done / seconds;
+    em_report *report = &engine->report;
+    const int64_t done = engine->done;
 
-    if (em_world_rank() != 0)
-        return;
-    em_progress_tell(engine->progress,
-                     &(em_progress_record){
-                         .iteration = done,
-                         .total = engine->ended ? done : plan->total,
-                         .phase = done <= plan->warmup ? "warmup" : "sampling",
-                         .r_hat = done > plan->warmup ? engine->report->convergence.r_hat : NAN,
-                         .ess = done > plan->warmup ? engine->report->convergence.ess : NAN,
-                         .divergences = engine->report->divergences,
-                         .draws_per_second = rate * (double)em_grid_n_chain(engine->grid),
-                         .seconds_left = (double)(plan->total - done) / rate});
+    report->n_chain = engine->config->run.chains;
+    report->done = done;
+    report->warmup = engine->plan.warmup;
+    report->total = engine->ended ? done : engine->plan.total;
+    report->n_draw = done > report->warmup ? em_plan_stored(&engine->plan, done) : 0;
+    report->r_hat_limit = em_monitor_r_hat_limit(&engine->config->stop);
+    report->ess_limit = em_monitor_ess_limit(&engine->config->stop, report->n_chain);
+    if (!report->finished && engine->started > 0)
+        report->seconds.total = em_clock() - engine->started;
+    return report;
+}
+
+static void tell(em_engine *engine)
+{
+    if (engine->order.progress)
+        engine->order.progress(engine->order.progress_to, em_engine_report(engine));
 }
 
 /* Seconds until Slurm ends the job, where it says when, less what mpirun needs to end. Rank 0. */
@@ -135,17 +137,18 @@ static double job_seconds_left(void)
 }
 
 /* Time is over a little before the end: ten seconds, and what three checkpoints took. Rank 0. */
-static em_tempo tempo_now(const em_engine *engine, int64_t first_done)
+static em_tempo tempo_now(const em_engine *engine)
 {
     const double now = em_clock(), elapsed = now - engine->started;
     const double per_iteration =
-        engine->report->seconds.sampling / (double)(engine->done - first_done);
+        engine->report.seconds.sampling / (double)(engine->done - engine->first_done);
 
-    return (em_tempo){.pace = per_iteration < 1e-6 ? 1000000 : (int64_t)(1 / per_iteration) + 1,
-                      .over = elapsed > engine->config->stop.max_time ||
-                              job_seconds_left() < 10 + 3 * engine->longest_checkpoint,
-                      .checkpoint =
-                          now - engine->last_checkpoint > engine->config->output.checkpoint_every};
+    return (em_tempo){
+        .pace = per_iteration < 1e-6 ? 1000000 : (int64_t)(1 / per_iteration) + 1,
+        .over = elapsed > engine->config->stop.max_time ||
+                (engine->place && job_seconds_left() < 10 + 3 * engine->longest_checkpoint),
+        .checkpoint = engine->place &&
+                      now - engine->last_checkpoint > engine->config->output.checkpoint_every};
 }
 
 /* The tempo goes with the agreement at the end of a segment, as one word: every other collective
@@ -164,25 +167,25 @@ static em_tempo told_tempo(void)
 
 static em_status stop_early(em_engine *engine, const char *why)
 {
-    em_status status = em_engine_save(engine);
+    em_status status = engine->place ? em_engine_save(engine) : EM_OK;
 
+    em_world_resume();
     return status ? status
-                  : em_fail(EM_ESTOPPED,
-                            "stopped by %s after %lld of %lld iterations, with a checkpoint: go on "
-                            "with --resume",
-                            why, (long long)engine->done, (long long)engine->plan.total);
+                  : em_fail(EM_ESTOPPED, "stopped by %s after %lld of %lld iterations%s", why,
+                            (long long)engine->done, (long long)engine->plan.total,
+                            engine->place ? ", with a checkpoint: go on with --resume" : "");
 }
 
 /* Iterations up to `end`, without waiting for other ranks; then all agree. Collective. */
-static em_status run_segment(em_engine *engine, int64_t first_done, int64_t end)
+static em_status run_segment(em_engine *engine, int64_t end)
 {
     const double start = em_clock();
     em_status status = EM_OK;
 
     while (!status && engine->done < end)
         status = step(engine, engine->done++);
-    engine->report->seconds.sampling += em_clock() - start;
-    tell_tempo(tempo_now(engine, first_done));
+    engine->report.seconds.sampling += em_clock() - start;
+    tell_tempo(tempo_now(engine));
     return em_agree(status);
 }
 
@@ -190,16 +193,16 @@ static em_status run_segment(em_engine *engine, int64_t first_done, int64_t end)
 static em_status pause_at(em_engine *engine)
 {
     const double start = em_clock();
-    em_status status = em_output_flush(engine->output);
+    em_status status = em_recorder_flush(engine->recorder);
 
     if (engine->done == engine->plan.warmup) /* steps are too long there, on purpose */
         engine->model->rejections = (em_rejections){.count = 0};
-    engine->report->seconds.writing += em_clock() - start;
+    engine->report.seconds.writing += em_clock() - start;
     if (!status && em_plan_checks(&engine->plan, engine->done))
         status = check(engine, engine->done, false);
     if (!status && (engine->done == engine->plan.total || engine->ended))
         status = check_all(engine);
-    tell(engine, engine->done);
+    tell(engine);
     return status;
 }
 
@@ -210,47 +213,53 @@ static em_status meet(em_engine *engine, bool *ended)
                                      engine->block, engine->done);
 
     *ended = !status && em_adapt_warmup(engine->adapt) == engine->done;
-    if (*ended) {
+    if (*ended)
         em_plan_end_warmup(&engine->plan, engine->done);
-        em_output_end_warmup(engine->output, &engine->plan);
-    }
+    return status;
+}
+
+/* What is due after a segment that ended at `end`: nothing, or a meeting, a planned stop. */
+static em_status meet_and_pause(em_engine *engine, int64_t end, int64_t meeting, int64_t stop)
+{
+    bool ended = false;
+    em_status status = EM_OK;
+
+    if (engine->order.watchful && (end == meeting || end == stop))
+        status = em_same_chains(engine);
+    if (!status && end == meeting && end <= engine->plan.warmup)
+        status = meet(engine, &ended);
+    if (!status && (ended || end == stop))
+        status = pause_at(engine);
     return status;
 }
 
 /*
- * Segments between meetings: within one, ranks do not wait for each other. They end where chains
- * meet to adapt, at planned stops, and about every second; only the first two change what is drawn.
+ * Segments between meetings, up to `most` iterations: within one, ranks do not wait for each other.
+ * They end where chains meet to adapt, at planned stops, and about every second; only the first two
+ * change what is drawn.
  */
-static em_status sample(em_engine *engine)
+static em_status sample(em_engine *engine, int64_t most)
 {
     const em_plan *plan = &engine->plan;
-    const int64_t first_done = engine->done;
-    em_tempo tempo = {.pace = 1};
     em_status status = EM_OK;
 
-    while (!status && engine->done < plan->total && !engine->ended) {
+    while (!status && engine->done < most && engine->done < plan->total && !engine->ended) {
         const int64_t stop = em_plan_next_stop(plan, engine->done);
         const int64_t meeting =
             engine->done < plan->warmup ? em_adapt_next_meeting(engine->adapt, engine->done) : stop;
-        const int64_t near = meeting < stop ? meeting : stop;
-        const int64_t end = near - engine->done > tempo.pace ? engine->done + tempo.pace : near;
+        const int64_t near = least(most, meeting < stop ? meeting : stop);
+        const int64_t end = least(near, engine->done + engine->tempo.pace);
 
-        bool ended = false;
-
-        status = run_segment(engine, first_done, end);
+        status = run_segment(engine, end);
         const bool interrupted = em_world_interrupted();
-        if (!status && engine->watchful && end == near)
-            status = em_same_chains(engine);
-        if (!status && end == meeting && end <= plan->warmup)
-            status = meet(engine, &ended);
-        if (!status && (ended || end == stop))
-            status = pause_at(engine);
+        if (!status)
+            status = meet_and_pause(engine, end, meeting, stop);
         if (status || engine->ended || engine->done == plan->total)
             break;
-        tempo = told_tempo();
-        if (interrupted || tempo.over)
+        engine->tempo = told_tempo();
+        if (interrupted || engine->tempo.over)
             status = stop_early(engine, interrupted ? "a signal" : "the time limit");
-        else if (tempo.checkpoint)
+        else if (engine->tempo.checkpoint)
             status = em_engine_save(engine);
     }
     return status;
@@ -277,9 +286,9 @@ static void append_number(char *text, size_t bytes, const char *what, const char
 
 /* One definition of convergence (diag/limits.h): R-hat and ESS, as every progress line has them; no
  * divergence, no chain that stood still; and, of samplers that have an energy, E-BFMI. */
-static void word_verdict(const em_engine *engine, int64_t n_draw)
+static void word_verdict(em_engine *engine, int64_t n_draw)
 {
-    em_report *report = engine->report;
+    em_report *report = &engine->report;
     const em_stop_options *stop = &engine->config->stop;
     const int64_t n_chain = em_grid_n_chain(engine->grid);
     const char *why = n_draw == engine->plan.n_draw ? "as planned" : "by the stop rule";
@@ -304,7 +313,7 @@ static void word_verdict(const em_engine *engine, int64_t n_draw)
 }
 
 /* With exact gradients momenta are N(0, M) whatever M is: says so when the samples show it. */
-static void note_momenta(const em_engine *engine)
+static void note_momenta(em_engine *engine)
 {
     const int64_t n = em_adapt_n_m_step(engine->adapt);
     const em_m_step *record = em_adapt_m_steps(engine->adapt, 0);
@@ -314,7 +323,7 @@ static void note_momenta(const em_engine *engine)
         by_chance += record[i].trace_deviation < 1 && record[i].diagonal_deviation < 1;
     if (n > 0 && (double)by_chance >= 0.9 * (double)n)
         snprintf(
-            engine->report->note, sizeof engine->report->note,
+            engine->report.note, sizeof engine->report.note,
             "in %lld of %lld M-steps the momenta were what the current mass predicts, to within "
             "chance: they carry no information about the mass, and nothing was learned; "
             "mass.estimator: fisher learns it from draws and gradients",
@@ -322,14 +331,14 @@ static void note_momenta(const em_engine *engine)
 }
 
 /* Says so when minibatches bring more noise than a kernel can leave out of its own. Collective. */
-static void note_noise(const em_engine *engine)
+static void note_noise(em_engine *engine)
 {
     const em_sampler_ops *ops = engine->sampler->ops;
     double share = ops->noise_share ? ops->noise_share(engine->sampler) : 0;
 
     em_grid_maximum(engine->grid, 1, &share);
     if (share > 1)
-        snprintf(engine->report->note, sizeof engine->report->note,
+        snprintf(engine->report.note, sizeof engine->report.note,
                  "minibatches bring up to %.3g times the noise that sampler %s may have in some "
                  "direction, so that draws are too wide there: expected at most 1; lower "
                  "sampler.step_size, or raise sampler.minibatch%s",
@@ -340,13 +349,36 @@ static void note_noise(const em_engine *engine)
  * Collective. */
 static em_status find_faults(em_engine *engine)
 {
-    const em_convergence *convergence = &engine->report->convergence;
+    const em_convergence *convergence = &engine->report.convergence;
     em_status status = em_tally_find(engine->tally, engine->grid, &engine->findings);
 
-    engine->report->e_bfmi = engine->findings.e_bfmi;
+    engine->report.e_bfmi = engine->findings.e_bfmi;
     if (!status && convergence->r_hat > em_monitor_r_hat_limit(&engine->config->stop))
         status =
             em_monitor_find_apart(engine->monitor, convergence->n_draw, &engine->findings.apart);
+    return status;
+}
+
+/* What there is to say of the run as a whole. Collective. */
+static em_status conclude(em_engine *engine)
+{
+    em_report *report = &engine->report;
+    em_status status = check_all(engine); /* a finished run that was resumed has not been checked */
+
+    if (!status)
+        status = find_faults(engine);
+    if (!status)
+        status = count(engine, engine->unreported, &report->unreported);
+    if (!status)
+        status = count_rejections(engine);
+    snprintf(report->failure, sizeof report->failure, "%s", em_recorder_failure(engine->recorder));
+    word_verdict(engine, em_plan_stored(&engine->plan, engine->done));
+    em_adapt_describe(engine->adapt, sizeof report->learned, report->learned);
+    note_momenta(engine);
+    note_noise(engine);
+    report->evaluations = em_posterior_evaluations(engine->posterior);
+    report->seconds.checkpoint = engine->longest_checkpoint;
+    em_adapt_seconds(engine->adapt, &report->seconds.exchange, &report->seconds.m_step);
     return status;
 }
 
@@ -354,57 +386,45 @@ static em_status find_faults(em_engine *engine)
  * stand beside it, because HDF5 may lose a file whose metadata was half written. */
 static em_status finish(em_engine *engine)
 {
-    const int64_t n_draw = em_plan_stored(&engine->plan, engine->done);
-    const em_convergence *convergence = &engine->report->convergence;
-    em_status status = check_all(engine); /* a finished run that was resumed has not been checked */
+    em_status status = conclude(engine);
 
-    if (!status)
-        status = find_faults(engine);
-    if (!status)
-        status = count(engine, engine->unreported, &engine->report->unreported);
-    if (!status)
+    if (!status && engine->place)
         status = em_engine_save(engine);
-    if (!status)
+    if (!status && engine->place)
         status = em_place_copy_draws(engine->place);
-    snprintf(engine->report->failure, sizeof engine->report->failure, "%s",
-             em_output_failure(engine->output));
     if (!status)
-        status = count_rejections(engine);
-    word_verdict(engine, n_draw);
-    em_adapt_describe(engine->adapt, sizeof engine->report->learned, engine->report->learned);
-    note_momenta(engine);
-    note_noise(engine);
-    if (!status)
-        status = em_output_finish(
-            engine->output, engine->adapt, n_draw,
-            &(em_verdict){.text = engine->report->verdict,
-                          .converged = engine->report->converged,
-                          .convergence = *convergence,
-                          .r_hat_limit = em_monitor_r_hat_limit(&engine->config->stop),
-                          .ess_limit = em_monitor_ess_limit(&engine->config->stop,
-                                                            em_grid_n_chain(engine->grid)),
-                          .e_bfmi = engine->report->e_bfmi,
-                          .divergences = engine->report->divergences,
-                          .unreported = engine->report->unreported,
-                          .seconds = em_clock() - engine->started});
-    if (!status)
+        status = em_recorder_finish(engine->recorder, em_engine_report(engine));
+    if (!status && engine->place)
         status = em_place_forget_draws(engine->place);
-    engine->report->evaluations = em_posterior_evaluations(engine->posterior);
-    engine->report->seconds.total = em_clock() - engine->started;
-    engine->report->seconds.checkpoint = engine->longest_checkpoint;
-    em_adapt_seconds(engine->adapt, &engine->report->seconds.exchange,
-                     &engine->report->seconds.m_step);
+    em_engine_report(engine);
+    engine->report.finished = !status;
+    return status;
+}
+
+static em_status write_output(em_engine *engine)
+{
+    const em_layout *layout = em_recorder_layout(engine->recorder);
+    em_sink sink;
+    em_status status =
+        em_output_create(engine->config, engine->place->output, engine->grid, engine->model,
+                         &engine->plan, engine->adapt, &engine->created, &engine->output);
+
+    if (status)
+        return status;
+    sink = em_output_sink(engine->output);
+    status = sink.begin(sink.state, layout);
+    if (!status)
+        em_recorder_add(engine->recorder, &sink, true);
     return status;
 }
 
 em_status em_engine_make_output(em_engine *engine)
 {
-    em_status status = em_place_make(engine->place);
+    em_status status = engine->place ? em_place_make(engine->place) : EM_OK;
 
-    if (status)
+    if (status || !engine->place)
         return status;
-    status = em_output_create(engine->config, engine->place->output, engine->grid, engine->model,
-                              &engine->plan, &engine->created, &engine->output);
+    status = write_output(engine);
     if (status)
         em_place_unmake(engine->place);
     else
@@ -418,6 +438,8 @@ static em_status begin(em_engine *engine, em_standing standing)
     bool resumed = false;
     em_status status = em_engine_create_chains(engine);
 
+    if (!status)
+        status = em_recorder_begin(engine->recorder);
     if (!status && standing == EM_STANDS_PARTIAL) {
         status = em_engine_resume(engine, &resumed);
         if (status || resumed)
@@ -426,58 +448,116 @@ static em_status begin(em_engine *engine, em_standing standing)
         engine->done = 0;
         engine->ended = false;
         status = em_engine_create_chains(engine);
+        if (!status)
+            status = em_recorder_begin(engine->recorder);
     }
     if (!status)
         status = em_engine_start_chains(engine);
-    if (!status)
+    if (!status && engine->place)
         status = em_place_clear(engine->place);
     return status ? status : em_engine_make_output(engine);
 }
 
-static em_status run(em_engine *engine, em_run_mode mode)
+/* What stands where the output goes. Collective. */
+static em_status take_place(em_engine *engine, em_standing *standing)
+{
+    em_status status = em_place_take(engine->config, &engine->place);
+
+    if (!status)
+        status = em_checkpoint_look(engine->config, engine->place, engine->order.mode, standing);
+    engine->report.was_finished = *standing == EM_STANDS_FINISHED;
+    if (!status && engine->report.was_finished)
+        status = em_place_forget_draws(engine->place);
+    return status;
+}
+
+static em_status set_up(em_engine *engine)
 {
     const em_config *config = engine->config;
     em_standing standing = EM_STANDS_NOTHING;
     em_status status = em_grid_create(config->run.chains, config->run.shards, &engine->grid);
 
-    if (!status)
-        status = em_place_take(config, &engine->place);
-    if (!status)
-        status = em_checkpoint_look(config, engine->place, mode, &standing);
-    engine->report->was_finished = standing == EM_STANDS_FINISHED;
-    if (status || engine->report->was_finished)
-        return status ? status : em_place_forget_draws(engine->place);
+    if (!status && engine->order.mode != EM_RUN_NO_FILE)
+        status = take_place(engine, &standing);
+    if (status || engine->report.was_finished)
+        return status;
     status = em_engine_load(engine);
     if (!status)
         status = begin(engine, standing);
+    engine->first_done = engine->done;
     engine->started = engine->last_checkpoint = em_clock();
-    if (!status)
-        status = sample(engine);
-    return status ? status : finish(engine);
+    return status;
 }
 
-em_status em_run(const em_config *config, em_run_mode mode, em_progress *progress,
-                 em_report *report)
+em_status em_engine_create(const em_config *config, const em_order *order, em_engine **out)
 {
-    em_engine engine = {.config = config, .progress = progress, .report = report};
+    em_engine *engine = NULL;
     em_locale locale = em_locale_enter();
-    em_status status;
+    em_status status = em_agree(em_allocate(1, sizeof *engine, &engine));
 
+    *out = engine;
+    if (!status) {
+        engine->config = config;
+        engine->order = *order;
 #ifdef EM_DEBUG
-    engine.watchful = true;
-#else
-    engine.watchful = mode == EM_RUN_VERIFY;
+        engine->order.watchful = true;
 #endif
-    em_linalg_single_thread(); /* ranks are the parallelism; and threads would change the bits */
-    memset(report, 0, sizeof *report);
-    report->convergence.r_hat = report->convergence.ess = NAN;
-    status = run(&engine, mode);
-    em_output_destroy(&engine.output);
-    em_place_release(&engine.place);
-    em_engine_destroy_chains(&engine);
-    if (engine.model)
-        config->model->destroy(engine.model);
-    em_grid_destroy(&engine.grid);
+        engine->tempo.pace = 1;
+        engine->report.convergence.r_hat = engine->report.convergence.ess = NAN;
+        engine->report.e_bfmi = NAN;
+        em_linalg_use_threads(1); /* ranks are the parallelism; and threads change the bits */
+        status = set_up(engine);
+    }
+    if (status)
+        em_engine_destroy(out);
     em_locale_leave(&locale);
+    return status;
+}
+
+em_status em_engine_advance(em_engine *engine, int64_t iterations)
+{
+    em_report *report = &engine->report;
+    em_locale locale = em_locale_enter();
+    const int64_t left = engine->plan.total - engine->done;
+    em_status status = engine->failure;
+
+    if (!status && !report->finished && !report->was_finished) {
+        status = sample(engine, engine->done + least(iterations, left));
+        if (!status && (engine->done == engine->plan.total || engine->ended))
+            status = finish(engine);
+    }
+    if (status < 0 && status != EM_ESTOPPED)
+        engine->failure = status;
+    em_locale_leave(&locale);
+    return status;
+}
+
+void em_engine_destroy(em_engine **out)
+{
+    em_engine *engine = *out;
+
+    if (!engine)
+        return;
+    em_output_destroy(&engine->output);
+    em_place_release(&engine->place);
+    em_recorder_destroy(&engine->recorder);
+    em_engine_destroy_chains(engine);
+    if (engine->model)
+        engine->config->model->destroy(engine->model);
+    em_grid_destroy(&engine->grid);
+    em_release(out);
+}
+
+em_status em_sample(const em_config *config, const em_order *order, em_report *report)
+{
+    em_engine *engine;
+    em_status status = em_engine_create(config, order, &engine);
+
+    *report = (em_report){.convergence = {.r_hat = NAN, .ess = NAN}};
+    if (!status)
+        status = em_engine_advance(engine, INT64_MAX);
+    if (engine)
+        *report = *em_engine_report(engine);
+    em_engine_destroy(&engine);
     return status;
 }

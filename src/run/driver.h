@@ -2,49 +2,49 @@
 #ifndef EM_RUN_DRIVER_H
 #define EM_RUN_DRIVER_H
 
-#include "base/progress.h"
+#include "emass/run.h"
 #include "run/config.h"
-#include "run/monitor.h"
-#include "run/plan.h"
 
-/* Seconds of this rank, by what they were spent on. */
-typedef struct em_seconds {
-    double total, sampling, exchange, m_step, diagnostics, writing;
-    double checkpoint; /* the longest one */
-} em_seconds;
+typedef struct em_engine em_engine;
 
-/* What to do about an output, or a part of one, that is there already. */
-typedef enum em_run_mode {
-    EM_RUN_NEW,       /* it is an error */
-    EM_RUN_OVERWRITE, /* replace it */
-    EM_RUN_VERIFY,    /* replace it, and compare the ranks of a group whenever chains meet */
-    EM_RUN_RESUME     /* go on from its checkpoint, else replace it */
-} em_run_mode;
-
-typedef struct em_report {
-    bool was_finished; /* resume: the output was complete, and nothing was done */
-    em_convergence convergence;
-    double e_bfmi;     /* the smallest of a chain; NaN: the sampler has no energy */
-    bool converged;    /* convergence.met, no divergence, and no E-BFMI below its limit */
-    char verdict[512]; /* one sentence, as stored in the file */
-    char learned[512]; /* what warmup took and found; "" where there is nothing to say */
-    char note[512];    /* what the user should know about the adaptation; "" where nothing */
-    int64_t divergences, evaluations; /* of all chains in sampling; (chain, gradient) pairs here */
-    int64_t unreported;               /* draws of sampling whose report failed */
-    char failure[256];                /* why, the first on this rank; "": none did here */
-    em_rejections rejections; /* in sampling, of all chains since the last start; why, the first on
-                                 this rank */
-    em_seconds seconds;
-} em_report;
+/* What is asked for besides the config. */
+typedef struct em_order {
+    em_run_mode mode;
+    bool watchful;       /* the ranks of a group are compared whenever chains meet */
+    const em_sink *sink; /* draws go there too, and has to be given on all ranks; NULL: nowhere */
+    /* Told at planned points, and at the end, how far the run is; NULL: nobody is. */
+    void (*progress)(void *to, const em_report *report);
+    void *progress_to;
+} em_order;
 
 /*
- * Runs the config on all ranks and writes its output file; progress is told on rank 0. Checkpoints
- * are written at the end, when asked to stop (em_world_interrupt), before the time is over,
- * and every output.checkpoint_every. Collective. Errors, agreed: EM_ECONFIG, EM_EDATA, EM_EUSAGE
- * (the file exists); EM_ESTOPPED after a checkpoint; and what may happen while running: the file is
- * then absent or marked incomplete.
+ * Everything before the first iteration: takes hold of the output, reads the data, places the
+ * chains or restores them. `config` outlives the engine. Collective. Errors, agreed: EM_ECONFIG,
+ * EM_EDATA, EM_EUSAGE (the file exists), and what may happen while running.
  */
-em_status em_run(const em_config *config, em_run_mode mode, em_progress *progress,
-                 em_report *report);
+em_status em_engine_create(const em_config *config, const em_order *order, em_engine **out);
+
+/*
+ * At most `iterations` more of each chain, and after the last one what a run ends with. How a run
+ * is cut into calls does not change what it draws. Checkpoints are written at the end, when asked
+ * to stop (em_world_interrupt), before the time is over, and every output.checkpoint_every.
+ * Collective. Errors, agreed: EM_ESTOPPED after a checkpoint, from where more calls go on; and what
+ * may happen while running, after which the file is marked incomplete and every call fails alike.
+ */
+em_status em_engine_advance(em_engine *engine, int64_t iterations);
+
+/* Writes what is buffered and saves the state, on the disk on return. Collective. Errors, agreed:
+ * EM_EIO; EM_EUSAGE where no file is written. */
+em_status em_engine_save(em_engine *engine);
+
+/* Local; until the next call. */
+const em_report *em_engine_report(em_engine *engine);
+
+/* NULL-safe; the file of a run that has not finished stays, marked incomplete, and the message what
+ * it was. Collective. */
+void em_engine_destroy(em_engine **engine);
+
+/* All of a run at once. *report is set in any case. Collective. Errors: of the three above. */
+em_status em_sample(const em_config *config, const em_order *order, em_report *report);
 
 #endif

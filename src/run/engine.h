@@ -9,12 +9,21 @@
 #include "run/output.h"
 #include "run/place.h"
 #include "run/plan.h"
+#include "run/recorder.h"
 #include "run/tally.h"
 
+/* What rank 0's clock says, told to all at the end of a segment. */
+typedef struct em_tempo {
+    int64_t pace;    /* iterations in about a second: longer segments would be deaf to signals */
+    bool over;       /* the time limit is near */
+    bool checkpoint; /* the last one is old */
+} em_tempo;
+
 /* Everything a run holds on one rank. */
-typedef struct em_engine {
+struct em_engine {
     const em_config *config;
-    em_place *place;
+    em_order order;
+    em_place *place;      /* NULL: no file is written */
     em_mass_options mass; /* those of the config; the structure of an earlier run's mass */
     em_grid *grid;
     em_model *model;
@@ -23,22 +32,24 @@ typedef struct em_engine {
     em_block *block;
     em_adapt *adapt;
     em_monitor *monitor;
-    em_output *output;
+    em_recorder *recorder;
+    em_output *output; /* NULL: no file is written */
     em_plan plan;
     em_created created;
-    em_progress *progress;
-    em_report *report;
+    em_report report;
     em_tally *tally;
     em_findings findings; /* at the end */
     double *unreported;   /* [n_local_chain] draws of sampling whose report failed */
     int64_t done;         /* iterations */
+    int64_t first_done;   /* those that were done before */
     bool ended;           /* by the stop rule */
-    bool watchful;        /* the ranks of a group are compared whenever chains meet */
+    em_tempo tempo;
+    em_status failure;                                   /* that ended it; EM_OK: none */
     double started, last_checkpoint, longest_checkpoint; /* clock, clock, seconds */
-} em_engine;
+};
 
-/* Reads the data and fixes the plan, and the time that the output will name. Collective. Errors,
- * agreed: EM_EDATA, EM_ECONFIG, EM_EUSAGE. */
+/* Reads the data, fixes the plan and what is stored of a draw, and the time that the output will
+ * name. Collective. Errors, agreed: EM_EDATA, EM_ECONFIG, EM_EUSAGE. */
 em_status em_engine_load(em_engine *engine);
 
 /* Target, chains, sampler, adaptation and monitor, without positions yet. Collective. */
@@ -49,11 +60,9 @@ void em_engine_destroy_chains(em_engine *engine); /* Collective. */
  * the positions of an earlier run. Collective. Errors, agreed: EM_EMODEL. */
 em_status em_engine_start_chains(em_engine *engine);
 
-/* Makes the output anew, empty, at its place; on failure there is none. Collective. */
+/* Makes the output anew, empty, at its place, where one is asked for; on failure there is none.
+ * Collective. */
 em_status em_engine_make_output(em_engine *engine);
-
-/* Writes what is buffered and saves the state, on the disk on return. Collective. */
-em_status em_engine_save(em_engine *engine);
 
 /* Restores the chains from a checkpoint, and the draws from the file that was there. *resumed
  * false: there is nothing to go on from, and why has been said. Collective. */

@@ -7,20 +7,11 @@
 #define EM_RUN_MONITOR_H
 
 #include "diag/apart.h"
+#include "emass/report.h"
 #include "par/grid.h"
 #include "run/plan.h"
 
 typedef struct em_monitor em_monitor;
-
-/* The state of convergence at a check; the same on all ranks. */
-typedef struct em_convergence {
-    int64_t n_draw; /* of each chain */
-    bool thorough;  /* all numbers were looked at */
-    double r_hat;   /* the worst of the monitored numbers; NaN: none defined yet */
-    double ess;     /* the smallest bulk or tail ESS; NaN likewise */
-    bool met;       /* the thresholds hold */
-    bool stop;      /* they held `consecutive` times in a row, and a stop rule was asked for */
-} em_convergence;
 
 /*
  * Watches what `watch` says; the shards of a group share the numbers out. Memory is taken up as

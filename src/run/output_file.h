@@ -6,45 +6,34 @@
 #include "run/output.h"
 
 /* A group of draws that is being filled, of warmup or of sampling. */
-typedef struct em_draw_group {
-    int group; /* of the writer; -1: not stored */
+typedef struct em_file_group {
+    int group; /* of the writer */
     int64_t width;
-    bool dealt;     /* each shard has the numbers of its own observations */
     double *buffer; /* [n_local_chain][flush_every][width] */
-} em_draw_group;
-
-/* The groups of draws: those that a model reports (em_report_group), and two of our own. */
-enum { EM_STATS = EM_N_REPORT_GROUP, EM_UNCONSTRAINED, EM_N_KIND };
-
-extern const char *const em_sampling_group[EM_N_KIND]; /* their names in the file */
-extern const char *const em_warmup_group[EM_N_KIND];
-
-/* A variable that is stored, and where it is among the numbers of a report. */
-typedef struct em_stored {
-    const em_variable *variable;
-    int64_t first, size;
-} em_stored;
+} em_file_group;
 
 struct em_output {
     const em_config *config;
+    const char *path;
     const em_grid *grid;
     em_model *model;
-    em_plan plan;
+    const em_plan *plan;
+    const em_adapt *adapt;
     em_created created;
     em_writer *writer;
+    const em_layout *layout;
     int64_t n_local_chain;
-    int64_t n_reported;
-    double *reported; /* [n_reported] all variables of one draw */
-    int64_t n_stored;
-    em_stored *stored; /* [n_stored] */
-    char failure[256]; /* why a report failed, the first on this rank; "": none did */
-    em_draw_group sampling[EM_N_KIND], warmup[EM_N_KIND];
-    int64_t first, count; /* the buffer holds stored draws first .. first + count of its phase */
-    bool in_warmup;       /* which phase that is */
+    em_file_group *sampling, *warmup; /* [layout->n_group] */
+    int64_t first, n_taken; /* the buffers hold draws of a phase from `first` on, of all chains */
+    bool in_warmup;         /* which phase that is */
 };
 
-/* Whether an output has the groups of draws of a kind. Local. */
-bool em_output_has(const em_config *config, const em_model *model, int kind);
+typedef struct em_group_name {
+    char text[64];
+} em_group_name;
+
+/* Where the draws of warmup of a group stand. Local. */
+em_group_name em_warmup_group(const char *name);
 
 /* Writes the M-steps, the final inverse mass and the step sizes: mass_adaptation. Collective.
  * Errors, agreed: EM_EIO, EM_EMEMORY. */

@@ -25,13 +25,13 @@ static em_status holds(const em_grid *grid, const char *path, const char *group,
 
     if (n_draw > 0)
         *can &= status == EM_OK && em_reader_n_chain(reader) == em_grid_n_chain(grid) &&
-                em_reader_n_draw(reader) >= n_draw && (width < 0 || width_of(reader) == width);
+                em_reader_n_draw(reader) >= n_draw && width_of(reader) == width;
     em_reader_close(&reader);
     return status == EM_EDATA ? EM_OK : status;
 }
 
-em_status em_output_can_restore(const em_config *config, const em_grid *grid, const em_model *model,
-                                const em_plan *plan, const char *path, int64_t done, bool *can)
+em_status em_output_can_restore(const em_layout *layout, const em_grid *grid, const em_plan *plan,
+                                const char *path, int64_t done, bool *can)
 {
     const int64_t n_warmup = em_plan_stored(plan, done < plan->warmup ? done : plan->warmup);
     const int64_t n_draw = done > plan->warmup ? em_plan_stored(plan, done) : 0;
@@ -39,13 +39,12 @@ em_status em_output_can_restore(const em_config *config, const em_grid *grid, co
     em_status status = EM_OK;
 
     *can = true;
-    for (int kind = 0; !status && kind < EM_N_KIND; kind++) {
-        const int64_t width = kind == EM_POSTERIOR ? plan->width.posterior : -1;
-        if (!em_output_has(config, model, kind))
-            continue;
-        status = holds(grid, path, em_sampling_group[kind], n_draw, width, can);
+    for (int64_t i = 0; !status && i < layout->n_group; i++) {
+        const em_draw_group *group = &layout->group[i];
+        status = holds(grid, path, group->name, n_draw, group->width, can);
         if (!status)
-            status = holds(grid, path, em_warmup_group[kind], n_warmup, width, can);
+            status =
+                holds(grid, path, em_warmup_group(group->name).text, n_warmup, group->width, can);
     }
     status = em_agree(status);
     cannot = !*can;
@@ -90,7 +89,7 @@ static em_status read_rows(const em_output *output, em_reader *reader, int64_t f
 }
 
 static em_status copy_group(em_output *output, const char *path, const char *name, int64_t n_draw,
-                            const em_draw_group *to, em_monitor *monitor)
+                            const em_file_group *to, em_monitor *monitor)
 {
     const int64_t block = block_of(output, to->width);
     em_reader *reader = NULL;
@@ -115,18 +114,19 @@ static em_status copy_group(em_output *output, const char *path, const char *nam
 
 em_status em_output_restore(em_output *output, const char *path, int64_t done, em_monitor *monitor)
 {
-    const em_plan *plan = &output->plan;
+    const em_plan *plan = output->plan;
     const int64_t n_warmup = em_plan_stored(plan, done < plan->warmup ? done : plan->warmup);
     const int64_t n_draw = done > plan->warmup ? em_plan_stored(plan, done) : 0;
     em_status status = EM_OK;
 
-    for (int kind = 0; !status && kind < EM_N_KIND; kind++) {
-        if (output->sampling[kind].group >= 0 && n_draw > 0)
-            status = copy_group(output, path, em_sampling_group[kind], n_draw,
-                                &output->sampling[kind], kind == EM_POSTERIOR ? monitor : NULL);
-        if (!status && output->warmup[kind].group >= 0 && n_warmup > 0)
-            status = copy_group(output, path, em_warmup_group[kind], n_warmup,
-                                &output->warmup[kind], NULL);
+    for (int64_t i = 0; !status && i < output->layout->n_group; i++) {
+        const char *name = output->layout->group[i].name;
+        if (n_draw > 0) /* the posterior is the first group */
+            status = copy_group(output, path, name, n_draw, &output->sampling[i],
+                                i == 0 ? monitor : NULL);
+        if (!status && n_warmup > 0)
+            status = copy_group(output, path, em_warmup_group(name).text, n_warmup,
+                                &output->warmup[i], NULL);
     }
     return status ? status : em_writer_flush(output->writer);
 }

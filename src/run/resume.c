@@ -59,6 +59,8 @@ static em_status visit_engine(void *state, const em_visitor *visitor)
     if (!status)
         status = visitor->chains(visitor->context, "unreported", 1, engine->unreported);
     if (!status)
+        status = em_recorder_visit(engine->recorder, visitor);
+    if (!status)
         status = em_adapt_visit(engine->adapt, engine->done, visitor);
     return status ? status : visit_model(engine->model, visitor);
 }
@@ -66,12 +68,15 @@ static em_status visit_engine(void *state, const em_visitor *visitor)
 em_status em_engine_save(em_engine *engine)
 {
     const double start = em_clock();
-    em_status status = em_same_chains(engine);
+    em_status status;
 
+    if (!engine->place)
+        return em_fail(EM_EUSAGE, "a run without a file has no checkpoints");
+    status = em_same_chains(engine);
     if (!status)
         status = em_place_check(engine->place);
     if (!status)
-        status = em_output_flush(engine->output);
+        status = em_recorder_flush(engine->recorder);
     if (!status)
         status = em_output_sync(engine->output);
     if (!status)
@@ -79,7 +84,7 @@ em_status em_engine_save(em_engine *engine)
                                     engine->model->data_hash, visit_engine, engine);
     engine->last_checkpoint = em_clock();
     engine->longest_checkpoint = fmax(engine->longest_checkpoint, engine->last_checkpoint - start);
-    engine->report->seconds.writing += engine->last_checkpoint - start;
+    engine->report.seconds.writing += engine->last_checkpoint - start;
     return status;
 }
 
@@ -92,14 +97,13 @@ static void warn(const char *what, const char *why)
  * known that they are there. *can false: they are not. Collective. */
 static em_status restore_draws(em_engine *engine, bool *can)
 {
-    const em_config *config = engine->config;
     const em_place *place = engine->place;
     const char *path = NULL;
     em_status status = em_checkpoint_find_draws(place, engine->model->data_hash, &path);
 
     if (!status)
-        status = em_output_can_restore(config, engine->grid, engine->model, &engine->plan, path,
-                                       engine->done, can);
+        status = em_output_can_restore(em_recorder_layout(engine->recorder), engine->grid,
+                                       &engine->plan, path, engine->done, can);
     if (status || !*can)
         return status;
     status = em_place_set_aside(place);

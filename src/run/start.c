@@ -37,7 +37,7 @@ em_status em_engine_load(em_engine *engine)
         em_grid_first_chain(engine->grid),
         em_grid_n_local_chain(engine->grid)};
     em_width width = {0, 0};
-    em_status status = em_created_read(&engine->created);
+    em_status status = engine->place ? em_created_read(&engine->created) : EM_OK;
 
     if (status)
         return status;
@@ -45,9 +45,14 @@ em_status em_engine_load(em_engine *engine)
     if (!status)
         status = em_sampler_fits(engine->config, engine->model);
     if (!status)
-        status = em_output_width(engine->config, engine->model, &width);
+        status = em_recorder_width(engine->config, engine->model, &width);
     if (!status)
         status = em_plan_create(engine->config, width, &engine->plan);
+    if (!status)
+        status = em_recorder_create(engine->config, engine->grid, engine->model, &engine->plan,
+                                    &engine->recorder);
+    if (!status && engine->order.sink)
+        em_recorder_add(engine->recorder, engine->order.sink, false);
     status = em_agree(status);
     if (!status)
         status = em_same_data(engine->model);

@@ -12,10 +12,8 @@
 #include "par/grid.h"
 #include "par/world.h"
 #include "run/driver.h"
-#include "run/place.h"
 
 #include <string.h>
-#include <unistd.h>
 
 enum { DIM = 50 };
 
@@ -170,20 +168,17 @@ static double ess_per_gradient(const char *estimator, int64_t n_draw, int64_t wa
     double ess[3];
 
     for (int64_t seed = 1; seed <= 3; seed++) {
-        char yaml[1024], file[] = "/tmp/bench_adapt_XXXXXX";
+        char yaml[1024];
         em_config *config = NULL;
         em_report report;
-        close(mkstemp(file));
         snprintf(yaml, sizeof yaml,
                  TARGET "sampler: {name: hmc, adapt_every: %lld}\nmass: {estimator: %s}\n"
-                        "run: {chains: 4, warmup: %lld, draws: %lld, seed: %lld}\n"
-                        "output: {file: %s}\n",
+                        "run: {chains: 4, warmup: %lld, draws: %lld, seed: %lld}\n",
                  (long long)adapt_every, estimator, (long long)warmup, (long long)n_draw,
-                 (long long)seed, file);
+                 (long long)seed);
         require(em_config_parse("bench.yaml", yaml, 0, NULL, &config));
-        require(em_run(config, EM_RUN_OVERWRITE, NULL, &report));
+        require(em_sample(config, &(em_order){.mode = EM_RUN_NO_FILE}, &report));
         ess[seed - 1] = report.convergence.ess / (10.0 * 4 * (double)n_draw);
-        require(em_place_remove(config));
         em_config_destroy(&config);
     }
     qsort(ess, 3, sizeof *ess, compare_doubles);

@@ -208,7 +208,7 @@ static void bench_regression(void)
 
 int main(void)
 {
-    em_linalg_single_thread();
+    em_linalg_use_threads(1);
     bench_vectors();
     bench_panel(1, 10);
     bench_panel(1, DIM);

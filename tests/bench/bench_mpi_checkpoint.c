@@ -22,7 +22,7 @@ int main(int argc, char **argv)
     if (em_world_start(&argc, &argv))
         return EXIT_FAILURE;
     require(em_config_parse("bench.yaml", yaml, 0, NULL, &config));
-    require(em_run(config, EM_RUN_OVERWRITE, NULL, &report));
+    require(em_sample(config, &(em_order){.mode = EM_RUN_OVERWRITE}, &report));
     if (em_world_rank() == 0) {
         char name[128];
         snprintf(name, sizeof name,

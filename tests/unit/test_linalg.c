@@ -244,7 +244,7 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failed;
 
-    em_linalg_single_thread();
+    em_linalg_use_threads(1);
     tcase_add_loop_test(orders, cholesky_factors, 1, MAX + 1);
     tcase_add_loop_test(orders, lower_is_inverted, 1, MAX + 1);
     tcase_add_loop_test(orders, spd_is_inverted, 1, MAX + 1);

@@ -1,0 +1,50 @@
+/* How far a run is and what has come of it. */
+#ifndef EMASS_REPORT_H
+#define EMASS_REPORT_H
+
+#include "emass/model.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The state of convergence at a check; the same on all ranks. */
+typedef struct em_convergence {
+    int64_t n_draw; /* of each chain */
+    bool thorough;  /* all numbers were looked at */
+    double r_hat;   /* the worst of the monitored numbers; NaN: none defined yet */
+    double ess;     /* the smallest bulk or tail ESS; NaN likewise */
+    bool met;       /* the thresholds hold */
+    bool stop;      /* they held `consecutive` times in a row, and a stop rule was asked for */
+} em_convergence;
+
+/* Seconds of this rank, by what they were spent on. */
+typedef struct em_seconds {
+    double total, sampling, exchange, m_step, diagnostics, writing;
+    double checkpoint; /* the longest one */
+} em_seconds;
+
+typedef struct em_report {
+    int64_t n_chain;     /* of the run */
+    int64_t done, total; /* iterations of each chain: done, and in all (fewer once warmup ends) */
+    int64_t warmup;      /* those of warmup; at most, until it has ended */
+    int64_t n_draw;      /* draws of sampling stored of each chain */
+    bool finished;     /* all is done, the sinks have finished, and what follows is the last word */
+    bool was_finished; /* resume: the output was complete, and nothing was done */
+    em_convergence convergence;    /* at the last check (stop.check_every) */
+    double r_hat_limit, ess_limit; /* that it is held to */
+    int64_t divergences;           /* of all chains in sampling, by then */
+    em_seconds seconds;
+    /* From here on once the run has finished. */
+    double e_bfmi;            /* the smallest of a chain; NaN: the sampler has no energy */
+    bool converged;           /* convergence.met, no divergence, and no E-BFMI below its limit */
+    char verdict[512];        /* one sentence, as stored in the file */
+    char learned[512];        /* what warmup took and found; "" where there is nothing to say */
+    char note[512];           /* what the user should know about the adaptation; "" where nothing */
+    int64_t evaluations;      /* (chain, gradient) pairs of this rank */
+    int64_t unreported;       /* draws of sampling whose report failed */
+    char failure[256];        /* why, the first on this rank; "": none did here */
+    em_rejections rejections; /* in sampling, of all chains since the last start; why, the first on
+                                 this rank */
+} em_report;
+
+#endif

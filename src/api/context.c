@@ -1,0 +1,147 @@
+#include "api/context.h"
+
+#include "base/memory.h"
+#include "math/linalg.h"
+#include "model/density.h"
+#include "version.h"
+
+#include <string.h>
+
+em_entry em_context_enter(const em_context *context)
+{
+    return (em_entry){.world = em_world_enter(context->world),
+                      .registry = em_registry_enter(&context->registry),
+                      .locale = em_locale_enter(),
+                      .printing = em_h5_silence(),
+                      .blas_threads = em_linalg_use_threads(1)};
+}
+
+void em_context_leave(em_entry *entry)
+{
+    em_linalg_use_threads(entry->blas_threads);
+    em_h5_restore(entry->printing);
+    em_locale_leave(&entry->locale);
+    em_registry_enter(entry->registry);
+    em_world_enter(entry->world);
+}
+
+static em_status check_ranks(MPI_Comm ranks)
+{
+    int started = 0, ended = 0;
+
+    MPI_Initialized(&started);
+    MPI_Finalized(&ended);
+    if (!started || ended)
+        return em_fail(EM_EUSAGE, "em_context_create: MPI is not running: expected a call between "
+                                  "MPI_Init and MPI_Finalize");
+    if (ranks == MPI_COMM_NULL)
+        return em_fail(EM_EUSAGE, "em_context_create: found the null communicator");
+    return EM_OK;
+}
+
+em_status em_context_create(MPI_Comm ranks, const em_context_options *options, em_context **out)
+{
+    const em_context_options none = {.message = NULL}, *given = options ? options : &none;
+    em_context *context = NULL;
+    em_status status = check_ranks(ranks), made;
+
+    *out = NULL;
+    if (status)
+        return status;
+    made = em_allocate(1, sizeof *context, &context);
+    em_world *world = NULL;
+    status = em_world_create(
+        ranks, &(em_world_options){given->message, given->to, given->may_abort}, &world);
+    if (!status) {
+        em_world *before = em_world_enter(world);
+        status = em_agree(made);
+        em_world_enter(before);
+    }
+    if (status) {
+        em_world_destroy(&world);
+        em_release(&context);
+        return status;
+    }
+    context->world = world;
+    *out = context;
+    return EM_OK;
+}
+
+void em_context_destroy(em_context **out)
+{
+    em_context *context = *out;
+
+    if (!context)
+        return;
+    em_world_destroy(&context->world);
+    for (int i = 0; i < context->registry.count; i++)
+        em_release(&context->model[i]);
+    em_release(&context->model);
+    em_release(&context->registry.model);
+    em_release(out);
+}
+
+static bool is_known(const char *name)
+{
+    const em_model_ops *ops;
+
+    for (int i = 0; (ops = em_model_at(i)); i++)
+        if (strcmp(ops->name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Into arrays that are one longer. */
+static em_status append(em_context *context, em_model_ops *model)
+{
+    const int n = context->registry.count;
+    em_model_ops **owned = NULL;
+    const em_model_ops **shown = NULL;
+    em_status status = em_allocate(n + 1, sizeof *owned, &owned);
+
+    if (!status)
+        status = em_allocate(n + 1, sizeof *shown, &shown);
+    if (status) {
+        em_release(&owned);
+        return status;
+    }
+    for (int i = 0; i <= n; i++)
+        shown[i] = owned[i] = i < n ? context->model[i] : model;
+    em_release(&context->model);
+    em_release(&context->registry.model);
+    context->model = owned;
+    context->registry = (em_registry){n + 1, shown};
+    return EM_OK;
+}
+
+em_status em_context_add_model(em_context *context, const em_model_ops *ops, const void *state)
+{
+    em_entry entry = em_context_enter(context);
+    em_model_ops *model = NULL;
+    em_status status = em_allocate(1, sizeof *model, &model);
+
+    if (!status) {
+        *model = *ops;
+        model->state = state;
+        status = em_model_complete("em_context_add_model", model);
+    }
+    if (!status && is_known(model->name))
+        status =
+            em_fail(EM_EUSAGE, "em_context_add_model: there is a model %s already", model->name);
+    if (!status)
+        status = append(context, model);
+    if (status)
+        em_release(&model);
+    em_context_leave(&entry);
+    return status;
+}
+
+void em_context_interrupt(em_context *context)
+{
+    em_world_interrupt(context->world);
+}
+
+const char *em_version(void)
+{
+    return EM_VERSION;
+}

@@ -1,0 +1,31 @@
+/* Private to the room: a context from inside, and the thread's way into it. */
+#ifndef EM_API_CONTEXT_H
+#define EM_API_CONTEXT_H
+
+#include "base/locale.h"
+#include "emass/emass.h"
+#include "io/quiet.h"
+#include "model/list.h"
+#include "par/mpi_world.h"
+
+struct em_context {
+    em_world *world;
+    em_registry registry;
+    em_model_ops **model; /* [registry.count] owned */
+};
+
+/* What the thread and the process were before a call. */
+typedef struct em_entry {
+    em_world *world;
+    const em_registry *registry;
+    em_locale locale;
+    em_h5_printing printing;
+    int blas_threads;
+} em_entry;
+
+/* From here to em_context_leave the calling thread is in the context. Calls may be nested. Local.
+ */
+em_entry em_context_enter(const em_context *context);
+void em_context_leave(em_entry *entry);
+
+#endif

@@ -1,0 +1,205 @@
+#include "api/context.h"
+
+#include "base/fault.h"
+#include "base/memory.h"
+#include "run/driver.h"
+
+struct em_run {
+    em_context *context;
+    em_config *config;
+    em_engine *engine;
+    em_run_mode mode;
+};
+
+enum { MOST_OVERRIDES = 4096 };
+
+/* What rank 0 asks for, on every rank. */
+typedef struct request {
+    char *config, *path;
+    int64_t n_override;
+    char **override;
+    em_run_mode mode;
+} request;
+
+static em_status check_request(const em_run_request *given)
+{
+    if (em_world_rank() != 0)
+        return EM_OK;
+    if (!given->config)
+        return em_fail(EM_EUSAGE, "em_run_create: found no config");
+    if (given->n_override < 0 || given->n_override > MOST_OVERRIDES)
+        return em_fail(EM_EUSAGE, "em_run_create: found %lld overrides, expected 0 to %d",
+                       (long long)given->n_override, MOST_OVERRIDES);
+    return EM_OK;
+}
+
+/* A text of rank 0. Collective. */
+static em_status share_text(const char *text, char **out)
+{
+    em_status status = em_world_rank() == 0 ? em_copy_text(text, out) : EM_OK;
+
+    status = em_agree(status);
+    return status ? status : em_broadcast_text(out);
+}
+
+static em_status share_request(const em_run_request *given, request *out)
+{
+    em_status status = em_agree(check_request(given));
+
+    if (status)
+        return status;
+    out->n_override = given->n_override;
+    out->mode = given->mode;
+    em_broadcast(&out->n_override, sizeof out->n_override);
+    em_broadcast(&out->mode, sizeof out->mode);
+    status = share_text(given->path ? given->path : "config", &out->path);
+    if (!status)
+        status = share_text(given->config, &out->config);
+    if (!status)
+        status = em_agree(em_allocate(out->n_override, sizeof *out->override, &out->override));
+    for (int64_t i = 0; !status && i < out->n_override; i++)
+        status = share_text(em_world_rank() == 0 ? given->override[i] : NULL, &out->override[i]);
+    return status;
+}
+
+static void release_request(request *r)
+{
+    for (int64_t i = 0; r->override && i < r->n_override; i++)
+        em_release(&r->override[i]);
+    em_release(&r->override);
+    em_release(&r->config);
+    em_release(&r->path);
+}
+
+/* Collective. */
+static bool is_anywhere(bool mine)
+{
+    char ranks[128];
+
+    em_world_list(mine, sizeof ranks, ranks);
+    return ranks[0];
+}
+
+/* Whether any rank has a sink, which they then all call. Collective. */
+static em_status check_sink(const em_sink *sink, bool *given)
+{
+    const bool mine = sink->begin || sink->take || sink->flush || sink->visit || sink->finish;
+    const bool some = is_anywhere(sink->visit), others = is_anywhere(!sink->visit);
+
+    *given = is_anywhere(mine);
+    if (some && others)
+        return em_fail(EM_EUSAGE, "em_run_create: sink.visit is given on some ranks only, expected "
+                                  "on all or none");
+    return EM_OK;
+}
+
+static void warn(const em_config *config)
+{
+    const em_sampler_options *options = config->sampler_options;
+
+    if (options->minibatch != INT64_MIN && !config->sampler->minibatches &&
+        !config->sampler->by_model)
+        em_say("warning: sampler.minibatch does not apply to %s, which uses all observations",
+               config->sampler->name);
+}
+
+static em_status parse(const request *r, em_config **out)
+{
+    em_status status = em_fault("config")
+                           ? em_fail(EM_ECONFIG, "%s: parsing failed (injected)", r->path)
+                           : em_config_parse(r->path, r->config, (int)r->n_override,
+                                             (const char *const *)r->override, out);
+
+    status = em_agree(status);
+    if (!status)
+        warn(*out);
+    return status;
+}
+
+static em_status create(const em_run_request *given, em_run *run)
+{
+    request r = {.config = NULL};
+    bool has_sink = false;
+    em_status status = share_request(given, &r);
+
+    run->mode = r.mode;
+    if (!status)
+        status = check_sink(&given->sink, &has_sink);
+    if (!status)
+        status = parse(&r, &run->config);
+    release_request(&r);
+    if (!status)
+        status = em_engine_create(run->config,
+                                  &(em_order){.mode = run->mode,
+                                              .sink = has_sink ? &given->sink : NULL,
+                                              .progress = given->progress,
+                                              .progress_to = given->progress_to},
+                                  &run->engine);
+    return status;
+}
+
+em_status em_run_create(em_context *context, const em_run_request *given, em_run **out)
+{
+    em_entry entry = em_context_enter(context);
+    em_run *run = NULL;
+    em_status status = em_agree(em_allocate(1, sizeof *run, &run));
+
+    if (!status) {
+        run->context = context;
+        status = create(given, run);
+    }
+    if (status)
+        em_run_destroy(&run);
+    em_context_leave(&entry);
+    *out = run;
+    return status;
+}
+
+em_status em_run_advance(em_run *run, int64_t iterations)
+{
+    em_entry entry = em_context_enter(run->context);
+    em_status status;
+
+    em_broadcast(&iterations, sizeof iterations);
+    status = em_engine_advance(run->engine, iterations);
+    em_context_leave(&entry);
+    return status;
+}
+
+em_status em_run_save(em_run *run)
+{
+    em_entry entry = em_context_enter(run->context);
+    const em_status status = em_engine_save(run->engine);
+
+    em_context_leave(&entry);
+    return status;
+}
+
+const em_report *em_run_report(em_run *run)
+{
+    return em_engine_report(run->engine);
+}
+
+const char *em_run_config(const em_run *run)
+{
+    return run->config->full;
+}
+
+const char *em_run_file(const em_run *run)
+{
+    return run->mode == EM_RUN_NO_FILE ? "" : run->config->output.file;
+}
+
+void em_run_destroy(em_run **out)
+{
+    em_run *run = *out;
+    em_entry entry;
+
+    if (!run)
+        return;
+    entry = em_context_enter(run->context);
+    em_engine_destroy(&run->engine);
+    em_config_destroy(&run->config);
+    em_context_leave(&entry);
+    em_release(out);
+}
