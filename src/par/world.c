@@ -46,16 +46,16 @@ em_world *em_world_enter(em_world *world)
 em_status em_world_create(MPI_Comm ranks, const em_world_options *options, em_world **out)
 {
     em_world *world = NULL;
-    int rank, good;
+    int rank, failing;
     em_status status = em_allocate(1, sizeof *world, &world);
 
     *out = NULL;
     MPI_Comm_rank(ranks, &rank);
-    good = !status;
-    MPI_Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, ranks);
-    if (!good) {
+    failing = status ? rank : INT_MAX;
+    MPI_Allreduce(MPI_IN_PLACE, &failing, 1, MPI_INT, MPI_MIN, ranks);
+    if (failing != INT_MAX) {
         em_release(&world);
-        return status ? status : em_fail(EM_EMEMORY, "out of memory on another rank");
+        return em_fail(EM_EMEMORY, "rank %d: out of memory", failing);
     }
     *world = (em_world){.rank = rank, .options = *options, .word = INT_MAX, .told = INT_MAX};
     MPI_Comm_size(ranks, &world->size);
