@@ -9,7 +9,6 @@
 #include "math/rng.h"
 #include "par/world.h"
 #include "run/driver.h"
-#include "run/place.h"
 
 #include <unistd.h>
 
@@ -65,19 +64,16 @@ static double ess_per_gradient(const char *precision, const char *sampler, const
     double ess[3];
 
     for (int seed = 1; seed <= 3; seed++) {
-        char yaml[1024], file[] = "/tmp/bench_low_rank_XXXXXX";
+        char yaml[1024];
         em_config *config = NULL;
         em_report report;
-        close(mkstemp(file));
         snprintf(yaml, sizeof yaml,
                  "model: {name: gaussian, precision: %s}\nsampler: {name: %s}\n"
-                 "mass: {structure: %s}\nrun: {chains: %d, warmup: 400, draws: 250, seed: %d}\n"
-                 "output: {file: %s}\n",
-                 precision, sampler, structure, CHAINS, seed, file);
+                 "mass: {structure: %s}\nrun: {chains: %d, warmup: 400, draws: 250, seed: %d}\n",
+                 precision, sampler, structure, CHAINS, seed);
         require(em_config_parse("bench.yaml", yaml, 0, NULL, &config));
-        require(em_run(config, EM_RUN_OVERWRITE, NULL, &report));
+        require(em_sample(config, &(em_order){.mode = EM_RUN_NO_FILE}, &report));
         ess[seed - 1] = report.convergence.ess / (double)report.evaluations;
-        require(em_place_remove(config));
         em_config_destroy(&config);
     }
     qsort(ess, 3, sizeof *ess, compare_doubles);
