@@ -107,17 +107,23 @@ static em_status allocate_work(em_adapt *adapt)
     return status;
 }
 
-/* Lengths of trajectories are learned from chains that are pooled. */
+/* A trajectory of a time is one for all chains, in units that only draws or gradients tell. */
 static em_status check_trajectory(const em_adapt *adapt, const em_sampler_ops *sampler,
                                   const em_trajectory *drawn)
 {
     if (adapt->course.runs || drawn->kind != EM_TRAJECTORY_TIME)
         return EM_OK;
+    if (!adapt->shares)
+        return em_fail(EM_ECONFIG,
+                       "mass.share is none, but trajectories of sampler %s have a length that all "
+                       "chains share, as they do the mass in whose units it is: expected "
+                       "mass.share: all, sampler.leapfrog_steps: N, or sampler nuts",
+                       sampler->name);
     return em_fail(EM_ECONFIG,
-                   "sampler %s learns its trajectory from draws and gradients that all chains "
-                   "share, but mass.share is %s and mass.estimator is %s: expected "
-                   "sampler.leapfrog_steps, or sampler nuts",
-                   sampler->name, adapt->shares ? "all" : "none", adapt->estimator->name);
+                   "mass.estimator is %s, but trajectories of sampler %s have a length in standard "
+                   "deviations of the target, which that does not learn: expected mass.estimator: "
+                   "fisher, sampler.leapfrog_steps: N, or sampler nuts",
+                   adapt->estimator->name, sampler->name);
 }
 
 /* Samples of the first E-step. */

@@ -24,7 +24,7 @@ typedef struct em_pool {
 } em_pool;
 
 /* Later halves of windows overlap: accumulators are kept by segments between their beginnings. */
-enum { EM_MOST_SEGMENTS = 6, EM_MOST_STAGES = 8 };
+enum { EM_MOST_SEGMENTS = 4, EM_MOST_STAGES = 8 };
 
 /* Where a run is on its course (exchange/course.h). */
 typedef struct em_course {
