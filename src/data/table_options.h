@@ -37,76 +37,33 @@ typedef enum em_table_header { EM_HEADER_AUTO, EM_HEADER_YES, EM_HEADER_NO } em_
 extern const char *const em_table_format_names[], *const em_table_header_names[]; /* table.c */
 
 /* The rows of those options for a field table; `data_fallback` NULL: the file must be given. */
-#define EM_TABLE_AT(member) offsetof(em_table_options, member)
 #define EM_TABLE_FIELDS(data_fallback)                                                             \
-    {"data",                                                                                       \
-     EM_FIELD_PATH,                                                                                \
-     EM_TABLE_AT(data),                                                                            \
-     0,                                                                                            \
-     0,                                                                                            \
-     (data_fallback),                                                                              \
-     NULL,                                                                                         \
-     NULL,                                                                                         \
-     "table: CSV, TSV, spaces or LIBSVM, plain or .gz, or HDF5 as file.h5:/dataset"},              \
-        {"format",                                                                                 \
-         EM_FIELD_CHOICE,                                                                          \
-         EM_TABLE_AT(format),                                                                      \
-         0,                                                                                        \
-         0,                                                                                        \
-         "auto",                                                                                   \
-         em_table_format_names,                                                                    \
-         NULL,                                                                                     \
-         "of a text file: libsvm, or what separates the columns; auto: by the first line"},        \
-        {"header",                                                                                 \
-         EM_FIELD_CHOICE,                                                                          \
-         EM_TABLE_AT(header),                                                                      \
-         0,                                                                                        \
-         0,                                                                                        \
-         "auto",                                                                                   \
-         em_table_header_names,                                                                    \
-         NULL,                                                                                     \
-         "whether the first line names the columns; auto: when there is no number in it"},         \
-        {"response",                                                                               \
-         EM_FIELD_TEXT,                                                                            \
-         EM_TABLE_AT(response),                                                                    \
-         0,                                                                                        \
-         0,                                                                                        \
-         "",                                                                                       \
-         NULL,                                                                                     \
-         NULL,                                                                                     \
-         "column to be explained, by name or number from 1; absent: the last (LIBSVM: the "        \
-         "label)"},                                                                                \
-        {"columns",                                                                                \
-         EM_FIELD_INT,                                                                             \
-         EM_TABLE_AT(columns),                                                                     \
-         0,                                                                                        \
-         2147483646,                                                                               \
-         "auto",                                                                                   \
-         NULL,                                                                                     \
-         "auto",                                                                                   \
-         "number of features, where a LIBSVM file may lack the last; auto: as found, to 1000000"}, \
-        {"intercept",                                                                              \
-         EM_FIELD_BOOL,                                                                            \
-         EM_TABLE_AT(intercept),                                                                   \
-         0,                                                                                        \
-         0,                                                                                        \
-         "true",                                                                                   \
-         NULL,                                                                                     \
-         NULL,                                                                                     \
-         "adds a coefficient for a column of ones, before the others"},                            \
-    {                                                                                              \
-        "standardise", EM_FIELD_BOOL, EM_TABLE_AT(standardise), 0, 0, "false", NULL, NULL,         \
-            "features to mean 0 and standard deviation 1 (divisor n - 1); sparse data become "     \
-            "dense"                                                                                \
-    }
+    EM_PATH(em_table_options, data, .fallback = (data_fallback),                                   \
+            .doc =                                                                                 \
+                "table: CSV, TSV, spaces or LIBSVM, plain or .gz, or HDF5 as file.h5:/dataset"),   \
+        EM_CHOICE(em_table_options, format, .fallback = "auto", .choices = em_table_format_names,  \
+                  .doc = "of a text file: libsvm, or what separates the columns; auto: by the "    \
+                         "first line"),                                                            \
+        EM_CHOICE(em_table_options, header, .fallback = "auto", .choices = em_table_header_names,  \
+                  .doc = "whether the first line names the columns; auto: when there is no "       \
+                         "number in it"),                                                          \
+        EM_TEXT(em_table_options, response, .fallback = "",                                        \
+                .doc = "column to be explained, by name or number from 1; absent: the last "       \
+                       "(LIBSVM: the label)"),                                                     \
+        EM_INT(                                                                                    \
+            em_table_options, columns, .maximum = 2147483646, .fallback = "auto", .word = "auto",  \
+            .doc = "number of features, where a LIBSVM file may lack the last; auto: as found, "   \
+                   "to 1000000"),                                                                  \
+        EM_BOOL(em_table_options, intercept, .fallback = "true",                                   \
+                .doc = "adds a coefficient for a column of ones, before the others"),              \
+        EM_BOOL(em_table_options, standardise, .fallback = "false",                                \
+                .doc = "features to mean 0 and standard deviation 1 (divisor n - 1); sparse data " \
+                       "become dense")
 
 /* One more row, for models of counts. */
 #define EM_TABLE_EXPOSURE_FIELD                                                                    \
-    {                                                                                              \
-        .name = "exposure", .type = EM_FIELD_TEXT, .offset = EM_TABLE_AT(exposure),                \
-        .fallback = "",                                                                            \
-        .doc =                                                                                     \
-            "column, by name or number from 1, that the mean is proportional to: time, area, ..."  \
-    }
+    EM_TEXT(em_table_options, exposure, .fallback = "",                                            \
+            .doc = "column, by name or number from 1, that the mean is proportional to: time, "    \
+                   "area, ...")
 
 #endif

@@ -36,14 +36,16 @@ typedef struct hmc_options {
 
 static const em_field fields[] = {
     EM_SAMPLER_FIELDS_WITH("adapt", "0.8", "3"),
-    {"trajectory", EM_FIELD_REAL, offsetof(hmc_options, time), 1e-6, 1e6, "learned", NULL,
-     "learned", "length of a trajectory in standard deviations of the target, or learned"},
-    {"leapfrog_steps", EM_FIELD_INT, offsetof(hmc_options, leapfrog_steps), 1, 1e6, "by trajectory",
-     NULL, "by trajectory", "mean number of leapfrog steps of a trajectory; sets trajectory aside"},
-    {"jitter", EM_FIELD_BOOL, offsetof(hmc_options, jitter), 0, 0, "true", NULL, NULL,
-     "draw the number of steps uniformly from 1 to 2 leapfrog_steps - 1"},
+    EM_ROW_AS("trajectory", hmc_options, time, EM_FIELD_REAL, double, .minimum = 1e-6,
+              .maximum = 1e6, .fallback = "learned", .word = "learned",
+              .doc = "length of a trajectory in standard deviations of the target, or learned"),
+    EM_INT(hmc_options, leapfrog_steps, .minimum = 1, .maximum = 1e6, .fallback = "by trajectory",
+           .word = "by trajectory",
+           .doc = "mean number of leapfrog steps of a trajectory; sets trajectory aside"),
+    EM_BOOL(hmc_options, jitter, .fallback = "true",
+            .doc = "draw the number of steps uniformly from 1 to 2 leapfrog_steps - 1"),
     EM_NUTS_FIELD(hmc_options, max_treedepth),
-    {NULL, EM_FIELD_BOOL, 0, 0, 0, NULL, NULL, NULL, NULL}};
+    {0}};
 
 /* The depth of trees is 0 where there are none. */
 static const em_stat stats[] = {EM_STAT_LP,

@@ -37,14 +37,14 @@ typedef struct msgnht_options {
     double diffusion;
 } msgnht_options;
 
-#define AT(member) offsetof(msgnht_options, member)
 static const em_field fields[] = {
     EM_STOCHASTIC_FIELDS("0.01"),
-    {"integrator", EM_FIELD_CHOICE, AT(integrator), 0, 0, "splitting", integrators, NULL,
-     "splitting (order 2) or euler (order 1)"},
-    {"diffusion", EM_FIELD_REAL, AT(diffusion), 0, 1e9, "1", NULL, NULL,
-     "injected noise a, per unit of time; 0 only where minibatch noise is in every direction"},
-    {NULL, EM_FIELD_BOOL, 0, 0, 0, NULL, NULL, NULL, NULL}};
+    EM_CHOICE(msgnht_options, integrator, .fallback = "splitting", .choices = integrators,
+              .doc = "splitting (order 2) or euler (order 1)"),
+    EM_REAL(msgnht_options, diffusion, .maximum = 1e9, .fallback = "1",
+            .doc = "injected noise a, per unit of time; 0 only where minibatch noise is in every "
+                   "direction"),
+    {0}};
 
 typedef struct msgnht_sampler {
     em_thermostat thermostat;

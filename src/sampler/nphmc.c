@@ -22,14 +22,14 @@ typedef struct nphmc_options {
     double thermostat_mass;
 } nphmc_options;
 
-#define AT(member) offsetof(nphmc_options, member)
 static const em_field fields[] = {
     EM_SAMPLER_FIELDS_FROM("0.1", "0.8"),
-    {"leapfrog_steps", EM_FIELD_INT, AT(leapfrog_steps), 1, 1e6, "10", NULL, NULL,
-     "steps of a trajectory"},
-    {"thermostat_mass", EM_FIELD_REAL, AT(thermostat_mass), 1e-300, 1e300, "auto", NULL, "auto",
-     "Q, in squared units of time; too small a Q is unstable; auto: the dimension"},
-    {NULL, EM_FIELD_BOOL, 0, 0, 0, NULL, NULL, NULL, NULL}};
+    EM_INT(nphmc_options, leapfrog_steps, .minimum = 1, .maximum = 1e6, .fallback = "10",
+           .doc = "steps of a trajectory"),
+    EM_REAL(nphmc_options, thermostat_mass, .minimum = 1e-300, .maximum = 1e300, .fallback = "auto",
+            .word = "auto",
+            .doc = "Q, in squared units of time; too small a Q is unstable; auto: the dimension"),
+    {0}};
 
 typedef struct nphmc_sampler {
     em_sampler base;

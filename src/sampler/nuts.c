@@ -25,7 +25,7 @@ enum { MOST_DEPTH = EM_NUTS_MOST_DEPTH };
 
 static const em_field fields[] = {EM_SAMPLER_FIELDS_WITH("adapt", "0.8", "3"),
                                   EM_NUTS_FIELD(em_nuts_options, max_treedepth),
-                                  {NULL, EM_FIELD_BOOL, 0, 0, 0, NULL, NULL, NULL, NULL}};
+                                  {0}};
 
 static const em_stat stats[] = {EM_STAT_LP,
                                 EM_STAT_ACCEPTANCE_RATE,

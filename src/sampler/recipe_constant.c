@@ -25,16 +25,19 @@ typedef struct recipe_options {
     bool correct_noise;
 } recipe_options;
 
-#define AT(member) offsetof(recipe_options, member)
 static const em_field fields[] = {
     EM_STOCHASTIC_FIELDS("0.001"),
-    {"D", EM_FIELD_REALS, AT(D), 0, 0, "", NULL, NULL,
-     "rows of D, for theta or for (theta, p): symmetric, positive semidefinite; left out, zero"},
-    {"Q", EM_FIELD_REALS, AT(Q), 0, 0, "", NULL, NULL,
-     "rows of Q, of the same order: skew-symmetric; left out, zero; both left out: SGHMC"},
-    {"correct_noise", EM_FIELD_BOOL, AT(correct_noise), 0, 0, "true", NULL, NULL,
-     "leave out of the injected noise what minibatches bring, as estimated in warmup"},
-    {NULL, EM_FIELD_BOOL, 0, 0, 0, NULL, NULL, NULL, NULL}};
+    EM_REALS(recipe_options, D, .fallback = "",
+             .doc = "rows of D, for theta or for (theta, p): symmetric, positive semidefinite; "
+                    "left out, zero"),
+    EM_REALS(
+        recipe_options, Q, .fallback = "",
+        .doc =
+            "rows of Q, of the same order: skew-symmetric; left out, zero; both left out: SGHMC"),
+    EM_BOOL(recipe_options, correct_noise, .fallback = "true",
+            .doc =
+                "leave out of the injected noise what minibatches bring, as estimated in warmup"),
+    {0}};
 
 typedef struct recipe_sampler {
     em_langevin langevin;

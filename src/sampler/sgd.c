@@ -10,10 +10,7 @@
 
 extern const em_sampler_ops em_sgd;
 
-static const em_field fields[] = {
-    EM_STOCHASTIC_FIELDS("0.001"),
-    {NULL, EM_FIELD_BOOL, 0, 0, 0, NULL, NULL, NULL, NULL},
-};
+static const em_field fields[] = {EM_STOCHASTIC_FIELDS("0.001"), {0}};
 
 static em_status create(const void *options, int64_t n_chain, int64_t dim, em_sampler **out)
 {

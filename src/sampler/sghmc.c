@@ -39,23 +39,24 @@ typedef struct sghmc_options {
     bool correct_noise, refresh_momentum, paper;
 } sghmc_options;
 
-#define AT(member) offsetof(sghmc_options, member)
 static const em_field fields[] = {
     EM_STOCHASTIC_FIELDS("0.01"),
-    {"integrator", EM_FIELD_CHOICE, AT(integrator), 0, 0, "aboba", integrators, NULL,
-     "aboba or splitting (order 2), or euler (order 1)"},
-    {"friction", EM_FIELD_REAL, AT(friction), 1e-300, 1e300, "1", NULL, NULL,
-     "gamma, per unit of time: the friction matrix is gamma M"},
-    {"friction_matrix", EM_FIELD_REALS, AT(friction_matrix), 0, 0, "", NULL, NULL,
-     "C instead of gamma M: one number (times the identity), its diagonal, or its rows"},
-    {"correct_noise", EM_FIELD_BOOL, AT(correct_noise), 0, 0, "true", NULL, NULL,
-     "leave out of the injected noise what minibatches bring, as estimated in warmup"},
-    {"refresh_momentum", EM_FIELD_BOOL, AT(refresh_momentum), 0, 0, "false", NULL, NULL,
-     "draw a fresh momentum in each iteration"},
-    {"paper", EM_FIELD_BOOL, AT(paper), 0, 0, "false", NULL, NULL,
-     "Algorithm 3 as printed: euler with fresh momenta, whose rms bias is 0.44 where 0.02 is due "
-     "(EQUATIONS 7)"},
-    {NULL, EM_FIELD_BOOL, 0, 0, 0, NULL, NULL, NULL, NULL}};
+    EM_CHOICE(sghmc_options, integrator, .fallback = "aboba", .choices = integrators,
+              .doc = "aboba or splitting (order 2), or euler (order 1)"),
+    EM_REAL(sghmc_options, friction, .minimum = 1e-300, .maximum = 1e300, .fallback = "1",
+            .doc = "gamma, per unit of time: the friction matrix is gamma M"),
+    EM_REALS(
+        sghmc_options, friction_matrix, .fallback = "",
+        .doc = "C instead of gamma M: one number (times the identity), its diagonal, or its rows"),
+    EM_BOOL(sghmc_options, correct_noise, .fallback = "true",
+            .doc =
+                "leave out of the injected noise what minibatches bring, as estimated in warmup"),
+    EM_BOOL(sghmc_options, refresh_momentum, .fallback = "false",
+            .doc = "draw a fresh momentum in each iteration"),
+    EM_BOOL(sghmc_options, paper, .fallback = "false",
+            .doc = "Algorithm 3 as printed: euler with fresh momenta, whose rms bias is 0.44 where "
+                   "0.02 is due (EQUATIONS 7)"),
+    {0}};
 
 typedef struct sghmc_sampler {
     em_langevin langevin;

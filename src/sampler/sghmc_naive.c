@@ -29,14 +29,14 @@ typedef struct naive_options {
     bool metropolis, jitter;
 } naive_options;
 
-#define AT(member) offsetof(naive_options, member)
 static const em_field fields[] = {
     EM_STOCHASTIC_FIELDS("0.01"),
-    {"metropolis", EM_FIELD_BOOL, AT(metropolis), 0, 0, "true", NULL, NULL,
-     "accept or reject by the energy of all data; false: as printed, heated by O(step_size)"},
-    {"jitter", EM_FIELD_BOOL, AT(jitter), 0, 0, "true", NULL, NULL,
-     "draw the number of steps uniformly from 1 to 2 leapfrog_steps - 1"},
-    {NULL, EM_FIELD_BOOL, 0, 0, 0, NULL, NULL, NULL, NULL}};
+    EM_BOOL(naive_options, metropolis, .fallback = "true",
+            .doc = "accept or reject by the energy of all data; false: as printed, heated by "
+                   "O(step_size)"),
+    EM_BOOL(naive_options, jitter, .fallback = "true",
+            .doc = "draw the number of steps uniformly from 1 to 2 leapfrog_steps - 1"),
+    {0}};
 
 static const em_stat stats[] = {
     EM_STAT_LP,        EM_STAT_ACCEPTANCE_RATE, EM_STAT_STEP_SIZE,    EM_STAT_N_STEPS,

@@ -23,16 +23,16 @@ typedef struct sgld_options {
     bool correct_noise;
 } sgld_options;
 
-#define AT(member) offsetof(sgld_options, member)
 static const em_field fields[] = {
     EM_STOCHASTIC_FIELDS("0.001"),
-    {"decay_power", EM_FIELD_REAL, AT(decay_power), 0, 1, "0", NULL, NULL,
-     "c of step_size (1 + t / b)^-c, above 1/2 for convergence; 0: a constant step"},
-    {"decay_scale", EM_FIELD_REAL, AT(decay_scale), 1e-300, 1e300, "1000", NULL, NULL,
-     "b of the decreasing steps, in iterations"},
-    {"correct_noise", EM_FIELD_BOOL, AT(correct_noise), 0, 0, "false", NULL, NULL,
-     "leave out of the injected noise what minibatches bring, as estimated in warmup"},
-    {NULL, EM_FIELD_BOOL, 0, 0, 0, NULL, NULL, NULL, NULL}};
+    EM_REAL(sgld_options, decay_power, .maximum = 1, .fallback = "0",
+            .doc = "c of step_size (1 + t / b)^-c, above 1/2 for convergence; 0: a constant step"),
+    EM_REAL(sgld_options, decay_scale, .minimum = 1e-300, .maximum = 1e300, .fallback = "1000",
+            .doc = "b of the decreasing steps, in iterations"),
+    EM_BOOL(sgld_options, correct_noise, .fallback = "false",
+            .doc =
+                "leave out of the injected noise what minibatches bring, as estimated in warmup"),
+    {0}};
 
 typedef struct sgld_sampler {
     em_langevin langevin;

@@ -35,20 +35,21 @@ typedef struct sgnht_options {
     bool paper;
 } sgnht_options;
 
-#define AT(member) offsetof(sgnht_options, member)
 static const em_field fields[] = {
     EM_STOCHASTIC_FIELDS("0.01"),
-    {"integrator", EM_FIELD_CHOICE, AT(integrator), 0, 0, "splitting", integrators, NULL,
-     "splitting (order 2) or euler (order 1)"},
-    {"diffusion", EM_FIELD_REAL, AT(diffusion), 0, 1e9, "1", NULL, NULL,
-     "injected noise a, per unit of time"},
-    {"thermostat_mass", EM_FIELD_REAL, AT(thermostat_mass), 1e-300, 1e300, "auto", NULL, "auto",
-     "mu, in squared units of time; auto: the dimension"},
-    {"paper", EM_FIELD_BOOL, AT(paper), 0, 0, "false", NULL, NULL,
-     "Euler with the printed friction xi W p and noise 2 a I: unless the mass is a multiple of the "
-     "identity, biased at any step size (in two dimensions the covariance is off by 20 % at 0.1, "
-     "16 % at 0.05, where the default is off by less than 1 %)"},
-    {NULL, EM_FIELD_BOOL, 0, 0, 0, NULL, NULL, NULL, NULL}};
+    EM_CHOICE(sgnht_options, integrator, .fallback = "splitting", .choices = integrators,
+              .doc = "splitting (order 2) or euler (order 1)"),
+    EM_REAL(sgnht_options, diffusion, .maximum = 1e9, .fallback = "1",
+            .doc = "injected noise a, per unit of time"),
+    EM_REAL(sgnht_options, thermostat_mass, .minimum = 1e-300, .maximum = 1e300, .fallback = "auto",
+            .word = "auto", .doc = "mu, in squared units of time; auto: the dimension"),
+    EM_BOOL(
+        sgnht_options, paper, .fallback = "false",
+        .doc =
+            "Euler with the printed friction xi W p and noise 2 a I: unless the mass is a multiple "
+            "of the identity, biased at any step size (in two dimensions the covariance is off by "
+            "20 % at 0.1, 16 % at 0.05, where the default is off by less than 1 %)"),
+    {0}};
 
 typedef struct sgnht_sampler {
     em_thermostat thermostat;

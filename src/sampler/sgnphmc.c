@@ -37,21 +37,26 @@ typedef struct sgnphmc_options {
     bool learn_thermostat_mass, paper;
 } sgnphmc_options;
 
-#define AT(member) offsetof(sgnphmc_options, member)
 static const em_field fields[] = {
     EM_STOCHASTIC_FIELDS("0.01"),
-    {"diffusion", EM_FIELD_REAL, AT(diffusion), 0, 1e9, "1", NULL, NULL,
-     "injected noise a, per unit of time; paper: the friction b, eps/2 v for noise V = v M"},
-    {"thermostat_mass", EM_FIELD_REAL, AT(thermostat_mass), 1e-300, 1e300, "auto", NULL, "auto",
-     "Q, in squared units of time; auto: the dimension"},
-    {"learn_thermostat_mass", EM_FIELD_BOOL, AT(learn_thermostat_mass), 0, 0, "false", NULL, NULL,
-     "M-steps set Q to the variance of q, which is Q already but for chance and step size"},
-    {"thermostat_diffusion", EM_FIELD_REAL, AT(thermostat_diffusion), 0, 1e9, "0", NULL, NULL,
-     "noise A of the thermostat; above 0 it no longer absorbs minibatch noise"},
-    {"paper", EM_FIELD_BOOL, AT(paper), 0, 0, "false", NULL, NULL,
-     "the printed system, whose noise leaves the shell that holds the posterior: at step size 0.1 "
-     "and V = 2 M the covariance of theta is off by 6 %, that of p by 22 % (else below 1 %)"},
-    {NULL, EM_FIELD_BOOL, 0, 0, 0, NULL, NULL, NULL, NULL}};
+    EM_REAL(
+        sgnphmc_options, diffusion, .maximum = 1e9, .fallback = "1",
+        .doc =
+            "injected noise a, per unit of time; paper: the friction b, eps/2 v for noise V = v M"),
+    EM_REAL(sgnphmc_options, thermostat_mass, .minimum = 1e-300, .maximum = 1e300,
+            .fallback = "auto", .word = "auto",
+            .doc = "Q, in squared units of time; auto: the dimension"),
+    EM_BOOL(
+        sgnphmc_options, learn_thermostat_mass, .fallback = "false",
+        .doc =
+            "M-steps set Q to the variance of q, which is Q already but for chance and step size"),
+    EM_REAL(sgnphmc_options, thermostat_diffusion, .maximum = 1e9, .fallback = "0",
+            .doc = "noise A of the thermostat; above 0 it no longer absorbs minibatch noise"),
+    EM_BOOL(sgnphmc_options, paper, .fallback = "false",
+            .doc = "the printed system, whose noise leaves the shell that holds the posterior: at "
+                   "step size 0.1 and V = 2 M the covariance of theta is off by 6 %, that of p by "
+                   "22 % (else below 1 %)"),
+    {0}};
 
 typedef struct sgnphmc_sampler {
     em_thermostat thermostat;
