@@ -376,12 +376,52 @@ static bool is_nonfinite_word(const char *text)
     return false;
 }
 
+/* The digits at *at, of which nineteen fit; false where there are more. */
+static bool read_digits(const char **at, uint64_t *digits, int *n)
+{
+    for (; **at >= '0' && **at <= '9'; ++*at, *n += *n > 0 || *digits > 0)
+        *digits = *digits * 10 + (uint64_t)(**at - '0');
+    return *n < 19;
+}
+
+/*
+ * A short decimal, as most numbers of a table are: its digits and the power of ten are both exact
+ * as doubles, so that their quotient is rounded once (Clinger 1990). Anything else: false.
+ */
+static bool read_short(const char *text, double *value)
+{
+    static const double power[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                   1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                   1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    const char *at = text + (*text == '-' || *text == '+'), *first = at, *point;
+    uint64_t digits = 0;
+    int n = 0;
+
+    if (!read_digits(&at, &digits, &n))
+        return false;
+    point = at;
+    if (*at == '.') {
+        at++;
+        if (!read_digits(&at, &digits, &n))
+            return false;
+    }
+    const long n_behind = point < at ? at - point - 1 : 0;
+    if (*at != '\0' || at - first - (point < at) < 1 || digits > (UINT64_C(1) << 53) ||
+        n_behind > 22)
+        return false;
+    *value = (double)digits / power[n_behind];
+    *value = *text == '-' ? -*value : *value;
+    return true;
+}
+
 em_token em_lines_token(const em_lines *lines, const char *text, double *value)
 {
-    size_t length = strspn(text, "+-.0123456789eE"); /* strtod would also take hexadecimal, ... */
     char *end;
 
-    if (text[length] != '\0')
+    if (read_short(text, value))
+        return EM_TOKEN_NUMBER;
+    /* strtod would also take hexadecimal, ... */
+    if (text[strspn(text, "+-.0123456789eE")] != '\0')
         return is_nonfinite_word(text) ? EM_TOKEN_NONFINITE : EM_TOKEN_TEXT;
     *value = strtod_l(text, &end, lines->locale);
     if (end == text || *end != '\0')

@@ -48,7 +48,7 @@ em_status em_table_read(const em_table_options *options, em_table **out)
     em_status status;
 
     *out = NULL;
-    status = em_agree_first(injected(path), 0);
+    status = em_agree(injected(path));
     if (!status)
         status = em_same_file(path, colon ? colon - path : (int64_t)strlen(path));
     if (!status)

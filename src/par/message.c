@@ -30,7 +30,10 @@ em_status em_agree_first(em_status status, int64_t place)
         return EM_OK;
     if (failing == em_world_rank()) {
         failure.status = status;
-        snprintf(failure.text, sizeof failure.text, "%s", em_error_text());
+        if (em_exit_status(status) == 1 && strncmp(em_error_text(), "rank ", 5) != 0)
+            snprintf(failure.text, sizeof failure.text, "rank %d: %s", failing, em_error_text());
+        else
+            snprintf(failure.text, sizeof failure.text, "%s", em_error_text());
     }
     MPI_Bcast(&failure, sizeof failure, MPI_BYTE, failing, em_world_ranks());
     return em_fail(failure.status, "%s", failure.text);

@@ -13,7 +13,8 @@
 /*
  * Agrees on a failure that has a place in what the ranks did together: every rank returns the
  * status, and has the message, of the failing rank with the smallest `place`, the lowest such rank
- * where places are equal. Unlike em_agree it waits for as long as the others work. Collective.
+ * where places are equal; the rank is named unless what was read or asked for is to blame. Unlike
+ * em_agree it waits for as long as the others work. Collective.
  */
 em_status em_agree_first(em_status status, int64_t place);
 

@@ -2,6 +2,7 @@
 #include "base/fault.h"
 #include "base/memory.h"
 #include "data/design.h"
+#include "data/lines.h"
 #include "data/moments.h"
 #include "data/table.h"
 
@@ -235,6 +236,57 @@ START_TEST(test_locale)
     setlocale(LC_ALL, "C");
     ck_assert_double_eq(table->value[0], 1.5);
     em_table_destroy(&table);
+}
+END_TEST
+
+/* Whatever is written with few digits or many, the nearest double. */
+START_TEST(test_numbers)
+{
+    static const char *const odd[] = {"0",
+                                      "-0",
+                                      "+7",
+                                      ".5",
+                                      "5.",
+                                      "-.25",
+                                      "007.50",
+                                      "1e3",
+                                      "-1E-5",
+                                      "1e+2",
+                                      "9007199254740993",
+                                      "0.1000000000000000055511151231257827",
+                                      "123456789012345678901234567890",
+                                      "0.00000000000000000000000012345",
+                                      "0.0000000000000000000012",
+                                      "4.35",
+                                      "2.675"};
+    em_lines *lines;
+    double value;
+
+    ck_assert_int_eq(em_lines_open_blocks("numbers", &lines), EM_OK);
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+        ck_assert_int_eq(em_lines_token(lines, odd[i], &value), EM_TOKEN_NUMBER);
+        ck_assert_msg(value == strtod(odd[i], NULL) && signbit(value) == (odd[i][0] == '-'), "%s",
+                      odd[i]);
+    }
+    for (uint64_t i = 1; i < 200000; i++) {
+        const uint64_t digits = i * UINT64_C(0x9E3779B97F4A7C15) >> (i % 60);
+        char text[64];
+        snprintf(text, sizeof text, "%s%llu", i % 3 ? "" : "-", (unsigned long long)digits);
+        if (i % 2) {
+            const size_t at = strlen(text) - i % strlen(text);
+            memmove(text + at + 1, text + at, strlen(text) - at + 1);
+            text[at] = '.';
+        }
+        if (em_lines_token(lines, text, &value) == EM_TOKEN_NUMBER)
+            ck_assert_msg(value == strtod(text, NULL), "%s", text);
+        else
+            ck_assert_msg(strncmp(text, ".-", 2) == 0, "%s", text);
+    }
+    static const char *const none[] = {"",    "-",     "+",   ".",    "-.",
+                                       "+-5", "1.2.3", "1-2", "0x10", "5e"};
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        ck_assert_int_eq(em_lines_token(lines, none[i], &value), EM_TOKEN_TEXT);
+    em_lines_close(&lines);
 }
 END_TEST
 
@@ -815,6 +867,7 @@ static Suite *data_suite(void)
     tcase_add_test(reading, test_libsvm_without_entries);
     tcase_add_test(reading, test_gzip_and_hash);
     tcase_add_test(reading, test_locale);
+    tcase_add_test(reading, test_numbers);
     tcase_add_test(reading, test_wide);
     tcase_add_loop_test(reading, test_bad_input, 0, COUNT(bad));
     tcase_add_test(reading, test_unreadable_file);
