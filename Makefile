@@ -1,5 +1,5 @@
 # emass: an MPI-parallel Bayesian sampler that learns its mass matrix. See README.md.
-#   make [all]      build build/$(MODE)/emass and libemass.a      make demo    install, build, sample
+#   make [all]      build build/$(MODE)/emass and libemass        make demo    install, build, sample
 #   make check      install, build, run every test                make bench   figures as JSON lines
 #   make check-slow what is slow and rarely breaks, an hour before a release (tests/README.md)
 #   make lint       rooms, symbols, headers, gcc and clang        make format  clang-format in place
@@ -19,9 +19,10 @@ Q      := $(if $(filter 1,$(V)),,@)
 
 # Libraries by pkg-config, asked for only when something is compiled (the first run may install them).
 HDF5     = $(firstword $(foreach p,hdf5-openmpi hdf5-mpi hdf5,$(shell pkg-config --exists $p 2>/dev/null && echo $p)))
-PACKAGES = $(HDF5) lapacke openblas yaml-0.1 popt sleef zlib liblzma libxxhash
-PKG_CFLAGS := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
+PACKAGES = $(HDF5) lapacke openblas yaml-0.1 sleef zlib liblzma libxxhash
+PKG_CFLAGS := $(shell pkg-config --cflags $(PACKAGES) popt 2>/dev/null)
 PKG_LIBS   := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) -lhdf5_hl
+POPT_LIBS  := $(shell pkg-config --libs popt 2>/dev/null)
 CHECK_CFLAGS := $(shell pkg-config --cflags check 2>/dev/null)
 CHECK_LIBS   := $(shell pkg-config --libs check 2>/dev/null)
 
@@ -34,7 +35,8 @@ VERSION  := 0.1.0
 COMMIT   := $(shell git describe --always --dirty --abbrev=12 2>/dev/null || echo unknown)
 CPPFLAGS := -Iinclude -Isrc -D_GNU_SOURCE
 CFLAGS   ?=
-ALL_CFLAGS = -std=c17 -ffp-contract=off -fno-math-errno $(OPTIMISE.$(MODE)) $(WARNINGS) $(if $(CI),-Werror) $(CPPFLAGS) $(PKG_CFLAGS) $(CFLAGS)
+# One set of objects serves the program and both libraries, of which only what is EM_API is seen.
+ALL_CFLAGS = -std=c17 -fPIC -fvisibility=hidden -ffp-contract=off -fno-math-errno $(OPTIMISE.$(MODE)) $(WARNINGS) $(if $(CI),-Werror) $(CPPFLAGS) $(PKG_CFLAGS) $(CFLAGS)
 LIBS       = $(PKG_LIBS) -ldl -lm
 
 # libFuzzer's own main is for its programs alone.
@@ -43,12 +45,14 @@ $(B)/tests/fuzz/%: private CHECK_LIBS = -fsanitize=fuzzer
 SOURCES := $(sort $(wildcard src/*/*.c))
 OBJECTS := $(patsubst src/%.c,$(B)/obj/%.o,$(SOURCES))
 LIBRARY := $(B)/libemass.a
+SONAME  := libemass.so.0
+SHARED  := $(B)/$(SONAME)
 PROGRAM := $(B)/emass
 TESTS   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/unit/*.c tests/mpi/*.c tests/stat/*.c))
 BENCHES := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench/*.c))
 
 .PHONY: all demo check check-built check-slow bench bench-posteriordb lint format install deps data stanli plots papers clean tests
-all: $(PROGRAM) $(LIBRARY)
+all: $(PROGRAM) $(LIBRARY) $(SHARED)
 
 # Files that change only when what they hold does: another flag rebuilds all, a deleted source the library.
 keep = $(shell mkdir -p $(B); printf '%s\n' '$2' | cmp -s - $(B)/$1 || printf '%s\n' '$2' > $(B)/$1)
@@ -65,10 +69,16 @@ $(B)/obj/%.o: src/%.c $(B)/flags
 $(LIBRARY): $(filter-out $(B)/obj/app/%,$(OBJECTS)) $(B)/flags $(B)/sources
 	$(Q)rm -f $@ && ar rcs $@ $(filter %.o,$^)
 
+# A sanitiser's own functions come with the program.
+$(SHARED): $(LIBRARY)
+	$(if $(Q),@echo "  LD   $@")
+	$(Q)$(CC) $(ALL_CFLAGS) -shared -Wl,-soname,$(SONAME) $(if $(filter asan,$(MODE)),,-Wl,-z,defs) \
+	    -Wl,--whole-archive $< -Wl,--no-whole-archive $(LIBS) -o $@
+
 # With all of the library, whose public functions plug-ins use.
 $(PROGRAM): $(filter $(B)/obj/app/%,$(OBJECTS)) $(LIBRARY)
 	$(if $(Q),@echo "  LD   $@")
-	$(Q)$(CC) $(ALL_CFLAGS) -rdynamic $(filter %.o,$^) -Wl,--whole-archive $(LIBRARY) -Wl,--no-whole-archive $(LIBS) -o $@
+	$(Q)$(CC) $(ALL_CFLAGS) -rdynamic $(filter %.o,$^) -Wl,--whole-archive $(LIBRARY) -Wl,--no-whole-archive $(LIBS) $(POPT_LIBS) -o $@
 
 $(B)/tests/%.o: tests/%.c $(B)/flags
 	@mkdir -p $(@D)
@@ -122,15 +132,37 @@ lint:
 format:
 	clang-format -i $$(git ls-files '*.c' '*.h')
 
+# What a program that uses the library is compiled and linked with: MPI's flags, as mpicc has them,
+# and where the library is not found by itself, the way to it.
+MPI_FLAGS = $(shell $(CC) -show 2>/dev/null)
+INTO      = $(DESTDIR)$(PREFIX)
+define PC
+prefix=$(PREFIX)
+libdir=$${prefix}/lib
+includedir=$${prefix}/include
+
+Name: emass
+Description: MPI-parallel Bayesian sampling, for programs and for models in plug-ins
+Version: $(VERSION)
+Cflags: -I$${includedir} $(filter -I% -D%,$(MPI_FLAGS))
+Libs: -L$${libdir} $(if $(filter /usr /usr/local,$(PREFIX)),,-Wl$(,)-rpath$(,)$${libdir}) -lemass $(filter -L% -l% -Wl%,$(MPI_FLAGS))
+Libs.private: $(LIBS) -lpthread
+endef
+export PC
+, := ,
+
 install: all
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include/emass
-	install -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/
-	install -m 644 $(LIBRARY) $(DESTDIR)$(PREFIX)/lib/
-	install -m 644 include/emass/*.h $(DESTDIR)$(PREFIX)/include/emass/
-	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig
-	printf '%s\n' 'prefix=$(PREFIX)' 'Name: emass' 'Version: $(VERSION)' \
-	    'Description: MPI-parallel Bayesian sampling; headers for models in plug-ins' \
-	    'Cflags: -I$${prefix}/include' >$(DESTDIR)$(PREFIX)/lib/pkgconfig/emass.pc
+	install -d $(INTO)/bin $(INTO)/lib/pkgconfig $(INTO)/include/emass $(INTO)/share/man/man1 \
+	    $(INTO)/share/man/man7 $(INTO)/share/bash-completion/completions $(INTO)/share/zsh/site-functions
+	install -m 755 $(PROGRAM) $(INTO)/bin/
+	install -m 644 $(LIBRARY) $(SHARED) $(INTO)/lib/
+	ln -sf $(SONAME) $(INTO)/lib/libemass.so
+	install -m 644 include/emass/*.h $(INTO)/include/emass/
+	printf '%s\n' "$$PC" >$(INTO)/lib/pkgconfig/emass.pc
+	src/app/manual page $(PROGRAM) >$(INTO)/share/man/man1/emass.1
+	src/app/manual library $(PROGRAM) >$(INTO)/share/man/man7/emass-library.7
+	src/app/manual bash $(PROGRAM) >$(INTO)/share/bash-completion/completions/emass
+	src/app/manual zsh $(PROGRAM) >$(INTO)/share/zsh/site-functions/_emass
 
 stanli:
 	$(Q).ci/install-stanli $(DESTDIR)$(PREFIX)/lib/emass

@@ -15,6 +15,7 @@
 #ifndef EMASS_DATA_H
 #define EMASS_DATA_H
 
+#include "emass/export.h"
 #include "emass/model.h"
 
 typedef struct em_data {
@@ -29,14 +30,14 @@ typedef struct em_data {
  * Reads a table and deals its rows to shards, as the context says; what is sparse becomes dense.
  * Collective. Errors, agreed: EM_EDATA, naming file and line, EM_EMEMORY; *out is then NULL.
  */
-em_status em_data_read(const char *path, const em_model_context *context, em_data **out);
+EM_API em_status em_data_read(const char *path, const em_model_context *context, em_data **out);
 
 /* The same, with all rows on every rank: small tables that are no observations. */
-em_status em_data_read_all(const char *path, em_data **out);
+EM_API em_status em_data_read_all(const char *path, em_data **out);
 
-void em_data_destroy(em_data **data); /* NULL-safe. Local. */
+EM_API void em_data_destroy(em_data **data); /* NULL-safe. Local. */
 
 /* The number of a column; -1: there is none of that name. Local. */
-int64_t em_data_column(const em_data *data, const char *name);
+EM_API int64_t em_data_column(const em_data *data, const char *name);
 
 #endif

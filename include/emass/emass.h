@@ -60,6 +60,7 @@
 #ifndef EMASS_EMASS_H
 #define EMASS_EMASS_H
 
+#include "emass/data.h"
 #include "emass/export.h"
 #include "emass/field.h"
 #include "emass/model.h"

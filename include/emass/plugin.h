@@ -27,7 +27,7 @@ typedef struct em_plugin_table {
 /* Defines the one symbol that is looked for in a plug-in. */
 #define EMASS_PLUGIN(...)                                                                          \
     static const em_model_ops emass_plugin_model = __VA_ARGS__;                                    \
-    extern const em_plugin_table emass_plugin;                                                     \
+    EM_API extern const em_plugin_table emass_plugin;                                              \
     const em_plugin_table emass_plugin = {EMASS_PLUGIN_ABI, sizeof(em_model_ops),                  \
                                           sizeof(em_field), &emass_plugin_model}
 

@@ -28,8 +28,8 @@ typedef struct em_report {
     int64_t done, total; /* iterations of each chain: done, and in all (fewer once warmup ends) */
     int64_t warmup;      /* those of warmup; at most, until it has ended */
     int64_t n_draw;      /* draws of sampling stored of each chain */
-    bool finished;     /* all is done, the sinks have finished, and what follows is the last word */
-    bool was_finished; /* resume: the output was complete, and nothing was done */
+    bool finished;       /* nothing is left to do: what follows is the last word, unless */
+    bool was_finished;   /* resume: the output was complete already, and nothing was done */
     em_convergence convergence;    /* at the last check (stop.check_every) */
     double r_hat_limit, ess_limit; /* that it is held to */
     int64_t divergences;           /* of all chains in sampling, by then */

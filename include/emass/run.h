@@ -42,7 +42,8 @@ typedef struct em_run_request {
  * Parses the config, reads the data, takes hold of the output, and places the chains or restores
  * them: all that comes before the first iteration. Collective. Errors, the same on all ranks:
  * EM_ECONFIG, EM_EDATA, EM_EUSAGE (also: the file exists) for what the host has to put right;
- * EM_EIO, EM_EMEMORY, EM_EMODEL. *out is then NULL, and no output has been made or changed.
+ * EM_EIO, EM_EMEMORY, EM_EMODEL. *out is then NULL; after one of the first three no file has been
+ * made or changed.
  */
 EM_API em_status em_run_create(em_context *context, const em_run_request *request, em_run **out);
 

@@ -2,6 +2,8 @@
 #ifndef EMASS_STATUS_H
 #define EMASS_STATUS_H
 
+#include "emass/export.h"
+
 /*
  * What a function returns. 0: fine. > 0: recoverable (a density that is not finite: the move is
  * rejected and the chain goes on). < 0: fatal; the message is in em_error_text(), and in a parallel
@@ -35,12 +37,12 @@ enum {
  * The message is one line: what is wrong, where (file:line of the config or data), what was
  * expected or what to do. Local. Like errno, the message is the one of the last failure.
  */
-em_status em_fail(em_status status, const char *format, ...) EM_PRINTF(2, 3);
+EM_API em_status em_fail(em_status status, const char *format, ...) EM_PRINTF(2, 3);
 
 /* The message of the last em_fail of this process; "" when there was none. Local. */
-const char *em_error_text(void);
+EM_API const char *em_error_text(void);
 
 /* The exit status of the program for a status: 0, 1, 2 or 75. Local. */
-int em_exit_status(em_status status);
+EM_API int em_exit_status(em_status status);
 
 #endif

@@ -465,7 +465,7 @@ static em_status take_place(em_engine *engine, em_standing *standing)
 
     if (!status)
         status = em_checkpoint_look(engine->config, engine->place, engine->order.mode, standing);
-    engine->report.was_finished = *standing == EM_STANDS_FINISHED;
+    engine->report.was_finished = engine->report.finished = *standing == EM_STANDS_FINISHED;
     if (!status && engine->report.was_finished)
         status = em_place_forget_draws(engine->place);
     return status;
@@ -521,7 +521,7 @@ em_status em_engine_advance(em_engine *engine, int64_t iterations)
     const int64_t left = engine->plan.total - engine->done;
     em_status status = engine->failure;
 
-    if (!status && !report->finished && !report->was_finished) {
+    if (!status && !report->finished) {
         status = sample(engine, engine->done + least(iterations, left));
         if (!status && (engine->done == engine->plan.total || engine->ended))
             status = finish(engine);

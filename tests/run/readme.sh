@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 project=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$scratch" || exit 1
-mkdir built && cp -p "$build"/{emass,libemass.a} built # installed as they are, nothing is compiled
+mkdir built && cp -p "$build"/{emass,libemass.a,libemass.so.*} built # installed as they are, nothing is compiled
 make -s -o all -C "$project" B="$scratch/built" PREFIX="$scratch/installed" install || exit 1
 export PKG_CONFIG_PATH=$scratch/installed/lib/pkgconfig
 sed -n '/^```c$/,/^```$/p' "$project/README.md" | sed '1d;$d' >lighthouse.c

@@ -1,0 +1,152 @@
+#!/usr/bin/env bash
+# The library as it is installed: programs built against that alone (tests/examples), what they draw,
+# what they write and lose, which symbols they see; the manual pages and the completion beside it.
+# shellcheck source=tests/run/lib.sh disable=SC2317,SC2046
+. "$(dirname "$0")/lib.sh"
+project=$(cd "$(dirname "$0")/../.." && pwd)
+cd "$scratch" || exit 1
+mkdir built && cp -p "$build"/{emass,libemass.a,libemass.so.*} built # nothing is compiled
+make -s -o all -C "$project" B="$scratch/built" PREFIX="$scratch/installed" install || exit 1
+installed=$scratch/installed
+export PKG_CONFIG_PATH=$installed/lib/pkgconfig SOURCE_DATE_EPOCH=0
+mkdir empty && cd empty && cp "$project"/tests/examples/*.c . || exit 1
+
+builds() { # NAME COMPILER [FLAG...]
+    "$2" -std=c17 -Wall -Wextra -Werror "$1.c" $(pkg-config --cflags --libs "${@:3}" emass) -lm -o "$1"
+}
+
+# A line per half and seed; means and standard deviations within five standard errors, of at least
+# 400 draws' worth.
+right() { # FILE
+    sort "$1" | awk '{ half = $2; sd = half ? 5 : 1; mean = half ? 10 : 0
+        error = 5 * sd / sqrt(400)
+        good += $6 - mean < error && mean - $6 < error && $8 - sd < error && sd - $8 < error &&
+                $10 + 0 == 2000 && seen[half, $4]++ == 0 }
+        END { exit !(good == 4 && NR == 4) }'
+}
+
+halves() { # RANKS
+    limited mpirun -n "$1" ./halves >out.txt 2>err.txt && cat out.txt err.txt &&
+        right out.txt && [ ! -s err.txt ]
+}
+
+into_file() {
+    limited mpirun -n 2 ./file schools.h5 >out.txt 2>err.txt && cat out.txt err.txt && [ ! -s err.txt ] &&
+        grep -q '^schools.h5: .*4 chains x 500 draws' out.txt
+}
+
+# The config of the example, run by the program on another number of ranks.
+same_file() {
+    sed -n 's/^ *"\(\(model\|sampler\|run\): .*\)\\n";\{0,1\}$/\1/p; s/.*config\[\] = "\(.*\)\\n"$/\1/p' file.c |
+        sort -u >schools.yaml
+    limited "$emass" run schools.yaml --quiet --output program.h5 && cmp schools.h5 program.h5
+}
+
+goes_on() { # killed within the run, if it gets so far
+    ./file again.h5 >/dev/null &
+    local process=$!
+    sleep 1
+    kill -9 "$process"
+    wait "$process"
+    limited ./file again.h5 && cmp schools.h5 again.h5 && limited ./file again.h5 | grep -q 'is complete'
+}
+
+# What the dynamic library shows is what the headers declare for it.
+symbols() {
+    diff <(nm -D --defined-only "$installed"/lib/libemass.so | awk '{ print $3 }' | sort) \
+        <(sed -n 's/^EM_API .*\b\(em_[a-z_]*\)(.*/\1/p' "$installed"/include/emass/*.h | sort)
+}
+
+alone() { # the headers need none but each other and MPI's
+    local header
+    for header in "$installed"/include/emass/*.h; do
+        echo "#include <emass/${header##*/}>"
+    done >headers.c
+    cc -std=c17 -Wall -Wextra -Werror $(pkg-config --cflags emass) -fsyntax-only headers.c &&
+        ! grep -hoE '#include "[^"]*"' "$installed"/include/emass/*.h | grep -v '"emass/'
+}
+
+statically() {
+    mv "$installed"/lib/libemass.so* . && builds halves cc --static && ! ldd halves | grep emass &&
+        halves 2 && mv libemass.so* "$installed"/lib
+}
+
+without_loss() {
+    limited valgrind -q --leak-check=full --show-leak-kinds=definite,indirect --log-file=report \
+        ./halves >out.txt && right_alone && ! awk 'BEGIN { RS = "==[0-9]+== *\n" }
+        /libemass|\(in [^)]*\/halves\)/ && !/PMPI_Init|mpi_finalize/ { print; found = 1 } END { exit !found }' report
+}
+right_alone() { [ "$(grep -c '^half 0 seed' out.txt)" = 2 ]; }
+
+check 'a program with its own density builds' builds halves cc
+check 'on 4 ranks its halves have each their own law, twice' halves 4
+check 'on 3 ranks, of which one half is one' halves 3
+check 'a program that writes a file builds with mpicc' builds file mpicc
+check 'it writes its file' into_file
+check 'it is the file that emass run writes' same_file
+check 'killed, it goes on' goes_on
+check 'the library shows what its headers declare' symbols
+check 'its headers stand alone' alone
+if have valgrind; then
+    check 'nothing is lost' without_loss
+else
+    skip 'nothing is lost' 'valgrind is not installed'
+fi
+check 'a program can be linked statically' statically
+
+# ---- pages and completion ----
+
+commands() { "$emass" --help | sed -n '/^commands:/,/^$/s/^  \([a-z]*\) .*/\1/p'; }
+options() { "$emass" "$1" --help | sed '/^Exit status/,$d' | grep -o -- '--[a-z][a-z-]*' | sort -u; }
+
+page() { # FILE: groff has nothing to say of it
+    [ -s "$1" ] && ! groff -man -ww -Tutf8 -z "$1" 2>&1 | grep .
+}
+
+complete_page() {
+    local command option text
+    text=$(sed 's/\\-/-/g' "$installed"/share/man/man1/emass.1)
+    for command in $(commands); do
+        grep -q "emass $command" <<<"$text" || { echo "$command" && return 1; }
+        for option in $(options "$command"); do
+            grep -q -- "$option" <<<"$text" || { echo "$command $option" && return 1; }
+        done
+    done
+    grep -q minibatch_sums <<<"$text" && grep -q em_run_advance "$installed"/share/man/man7/emass-library.7
+}
+
+completes() { # WORD... : what may stand for the last one
+    (
+        # shellcheck disable=SC1091
+        . "$installed"/share/bash-completion/completions/emass
+        COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+        _emass
+        printf '%s\n' "${COMPREPLY[@]}"
+    )
+}
+
+completion() {
+    local command
+    diff <(completes emass '' | grep -v '^--' | sort) <(commands | sort) || return 1
+    for command in $(commands); do
+        diff <(completes emass "$command" -- | sort -u) \
+            <({ options "$command" && echo --help; } | sort -u) || return 1
+    done
+    completes emass run --progress b | grep -qx bar && completes emass list mod | grep -qx models &&
+        completes emass run fil | grep -qx file.c && [ -z "$(completes emass run --seed '')" ]
+}
+
+if have groff; then
+    check 'emass.1 is well formed' page "$installed"/share/man/man1/emass.1
+    check 'emass-library.7 is well formed' page "$installed"/share/man/man7/emass-library.7
+else
+    skip 'the manual pages are well formed' 'groff is not installed'
+fi
+check 'the manual page has every command and option' complete_page
+check 'the completion of bash has them too' completion
+if have zsh; then
+    check 'zsh reads its completion' zsh -n "$installed"/share/zsh/site-functions/_emass
+else
+    skip 'zsh reads its completion' 'zsh is not installed'
+fi
+finish
