@@ -20,7 +20,12 @@
 enum { EM_MAX_AXES = 6 };
 
 /* How numbers are stored; they are handed over as doubles. */
-typedef enum em_storage { EM_STORE_REAL, EM_STORE_INT, EM_STORE_BOOL } em_storage;
+typedef enum em_storage {
+    EM_STORE_REAL,
+    EM_STORE_INT,
+    EM_STORE_BOOL,
+    EM_STORE_SINGLE /* 32 bits: for large arrays */
+} em_storage;
 
 /* The group of the output file that a reported variable stands in. */
 typedef enum em_report_group {
@@ -42,6 +47,7 @@ typedef struct em_variable {
     int64_t shape[EM_MAX_AXES];
     const char *axis[EM_MAX_AXES];         /* name of each axis; NULL: <name>_dim_0, ... */
     const char *const *label[EM_MAX_AXES]; /* shape[i] UTF-8 labels of the axis; NULL: 0, 1, ... */
+    bool unwatched; /* no convergence to be judged by; nor are those after it */
 } em_variable;
 
 /* A small data array to be stored beside the draws. */
@@ -153,6 +159,7 @@ typedef struct em_update {
     double *log_density;  /* [n_chain] what is to be reported as lp; left alone: as it was */
     uint64_t seed;
     int64_t number; /* of the update, from 0: it counts the random numbers (em_update_draw) */
+    bool warmup;    /* what is learned may change */
     const em_shards *shards;
 } em_update;
 
@@ -190,9 +197,11 @@ typedef struct em_model {
     int64_t n_variable;          /* what is reported of a draw */
     const em_variable *variable; /* [n_variable], owned by the model */
     int64_t n_datum;
-    const em_datum *datum;    /* [n_datum], owned by the model */
-    uint64_t data_hash;       /* of the data read or generated; 0: none */
-    em_rejections rejections; /* kept by models that reject with a reason; said at the end */
+    const em_datum *datum;      /* [n_datum], owned by the model */
+    int64_t n_average;          /* what is averaged over the draws of a chain, if anything */
+    const em_variable *average; /* [n_average], owned by the model */
+    uint64_t data_hash;         /* of the data read or generated; 0: none */
+    em_rejections rejections;   /* kept by models that reject with a reason; said at the end */
 } em_model;
 
 /* The table of a model. A density that is not finite is reported by its value, not by the status.
@@ -237,6 +246,9 @@ typedef struct em_model_ops {
      * at the same time and must agree on theta. Collective over them. Errors: EM_EMODEL.
      */
     em_status (*update)(em_model *model, const em_update *update);
+    /* Writes the averages of a chain over its draws of sampling so far, as report does variables.
+     * Local. */
+    void (*report_averages)(em_model *model, int64_t chain, double *out);
     /* Says what a model found, for emass check: lines that begin with "# ". Local. */
     void (*describe)(const em_model *model, FILE *out);
     /* Adds the log likelihood of the rows asked for: of a model with a summary all, of others one

@@ -24,15 +24,19 @@ typedef struct reader {
     int64_t n_word;    /* ids are below it */
     const char *whose; /* words they are */
     int64_t shard, n_shard;
+    int64_t total;  /* tokens of the corpus; 0: to be counted, nothing is kept */
     int64_t length; /* tokens of the document being read */
     int64_t used;   /* entries kept */
 } reader;
 
 /* ---------------------------------------------------------------- documents */
 
+/* The shard of a document is told by the tokens before it. */
 static bool keeps(const reader *r)
 {
-    return r->corpus->n_document / EM_CORPUS_HAND % r->n_shard == r->shard;
+    const int64_t shard = r->total ? r->corpus->n_token * r->n_shard / r->total : -1;
+
+    return (shard < r->n_shard ? shard : r->n_shard - 1) == r->shard;
 }
 
 static em_status add_entry(reader *r, int64_t word, int64_t count)
@@ -69,18 +73,14 @@ static em_status end_document(reader *r)
     em_status status = EM_OK;
 
     if (keeps(r)) {
-        status = em_array_reserve(&corpus->number, &corpus->number_capacity, n, n + 1,
-                                  sizeof *corpus->number);
-        if (!status)
-            status = em_array_reserve(&corpus->first, &corpus->first_capacity, n, n + 1,
-                                      sizeof *corpus->first);
-        if (!status)
-            status = em_array_reserve(&corpus->start, &corpus->start_capacity, n + 1, n + 2,
-                                      sizeof *corpus->start);
+        status = em_array_reserve(&corpus->start, &corpus->start_capacity, n + 1, n + 2,
+                                  sizeof *corpus->start);
         if (status)
             return status;
-        corpus->number[n] = corpus->n_document;
-        corpus->first[n] = corpus->n_token;
+        if (n == 0) {
+            corpus->first_document = corpus->n_document;
+            corpus->first_token = corpus->n_token;
+        }
         corpus->start[n + 1] = r->used;
         corpus->n_local++;
     }
@@ -338,9 +338,26 @@ static em_status read_vocabulary(const char *path, em_corpus *corpus)
     return status;
 }
 
+/* All documents once: counts them, and keeps those of the shard when it is known which these are.
+ */
+static em_status read_once(const em_corpus_options *options, reader *r)
+{
+    em_corpus *corpus = r->corpus;
+    em_status status = em_lines_open(options->data, &r->lines);
+
+    corpus->n_document = corpus->n_token = 0;
+    if (!status)
+        status = read_documents(r, options);
+    if (!status && r->total)
+        corpus->hash ^= em_lines_hash(r->lines);
+    em_lines_close(&r->lines);
+    return status;
+}
+
 static em_status read_corpus(const em_corpus_options *options, int64_t n_word, reader *r)
 {
     em_corpus *corpus = r->corpus;
+    int64_t n_known;
     em_status status =
         em_array_reserve(&corpus->start, &corpus->start_capacity, 0, 1, sizeof *corpus->start);
 
@@ -349,20 +366,19 @@ static em_status read_corpus(const em_corpus_options *options, int64_t n_word, r
                          options->data);
     if (!status && options->vocabulary)
         status = read_vocabulary(options->vocabulary, corpus);
-    r->n_word = n_word ? n_word : corpus->n_word ? corpus->n_word : MOST_WORDS;
+    n_known = n_word ? n_word : corpus->n_word;
+    r->n_word = n_known ? n_known : MOST_WORDS;
     r->whose = corpus->name ? " (the words of the vocabulary)" : n_word ? " (the words known)" : "";
+    r->total = r->n_shard == 1;
     if (!status)
-        status = em_lines_open(options->data, &r->lines);
-    if (!status)
-        status = read_documents(r, options);
-    if (!status) {
-        corpus->hash ^= em_lines_hash(r->lines);
-        if (n_word)
-            corpus->n_word = n_word;
-        status = em_copy_text(options->data, &corpus->path);
+        status = read_once(options, r);
+    if (!status && r->n_shard > 1) {
+        r->total = corpus->n_token;
+        status = read_once(options, r);
     }
-    em_lines_close(&r->lines);
-    return status;
+    if (!status && n_known)
+        corpus->n_word = n_known;
+    return status ? status : em_copy_text(options->data, &corpus->path);
 }
 
 em_status em_corpus_read(const em_corpus_options *options, int64_t n_word, int64_t shard,
@@ -388,8 +404,6 @@ void em_corpus_destroy(em_corpus **out)
         em_release(&corpus->name[i]);
     em_release(&corpus->name);
     em_release(&corpus->path);
-    em_release(&corpus->number);
-    em_release(&corpus->first);
     em_release(&corpus->start);
     em_release(&corpus->word);
     em_release(&corpus->count);

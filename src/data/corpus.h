@@ -47,10 +47,6 @@ typedef struct em_corpus_options {
             "words of the corpus, one a line, in the order of their ids; absent: numbers"          \
     }
 
-/* Documents are dealt to shards by so many at a time, in turn: what a shard holds can be told
- * before the number of documents is known, and long documents that stand together are shared. */
-enum { EM_CORPUS_HAND = 16 };
-
 /* Entries start[i] <= k < start[i + 1] are of local document i: count[k] times the word word[k],
  * in the order of the file. */
 typedef struct em_corpus {
@@ -58,17 +54,18 @@ typedef struct em_corpus {
     int64_t n_document, n_token; /* of the whole corpus */
     int64_t n_word;              /* of the vocabulary, or the largest id that was found, + 1 */
     char **name;                 /* [n_word]; NULL: there is no vocabulary */
-    int64_t n_local;             /* documents of this shard */
-    int64_t *number;             /* [n_local] of each in the corpus, from 0, ascending */
-    int64_t *first;              /* [n_local] tokens in the corpus before it */
+    int64_t n_local;             /* documents of this shard, neighbours */
+    int64_t first_document;      /* the number of the first of them in the corpus */
+    int64_t first_token;         /* tokens in the corpus before that */
     int64_t *start;              /* [n_local + 1] */
     int32_t *word, *count;
     uint64_t hash; /* of the content of both files */
-    int64_t number_capacity, first_capacity, start_capacity, word_capacity, count_capacity;
+    int64_t start_capacity, word_capacity, count_capacity;
 } em_corpus;
 
 /*
- * Reads the whole file, checks all of it, and keeps the documents of shard `shard` of `n_shard`.
+ * Reads the whole file, checks all of it, and keeps the documents of shard `shard` of `n_shard`:
+ * shards have about as many tokens each, for which more than one of them read the file twice.
  * `n_word` 0: as many words as the vocabulary has, or as are found; otherwise as many as that.
  * Local; every shard fails with the same message. Errors: EM_EDATA, one line naming file and line,
  * what was found and what was expected; EM_EMEMORY. The site "data" of base/fault.h fails here.

@@ -23,6 +23,8 @@ hid_t em_dataset_type(em_storage storage)
         return H5T_NATIVE_INT64;
     case EM_STORE_BOOL:
         return H5T_NATIVE_INT8;
+    case EM_STORE_SINGLE:
+        return H5T_NATIVE_FLOAT;
     default:
         return H5T_NATIVE_DOUBLE;
     }
@@ -33,6 +35,7 @@ void em_dataset_convert(em_storage storage, int64_t n, const double *value, void
 {
     int64_t *integer = out;
     int8_t *flag = out;
+    float *single = out;
 
     switch (storage) {
     case EM_STORE_INT:
@@ -42,6 +45,10 @@ void em_dataset_convert(em_storage storage, int64_t n, const double *value, void
     case EM_STORE_BOOL:
         for (int64_t i = 0; i < n; i++)
             flag[i] = fabs(value[i]) > 0;
+        break;
+    case EM_STORE_SINGLE:
+        for (int64_t i = 0; i < n; i++)
+            single[i] = (float)value[i];
         break;
     default:
         memcpy(out, value, (size_t)n * sizeof *value);
@@ -76,7 +83,7 @@ static hid_t creation_list(const em_dataset *dataset)
     H5Pset_obj_track_times(list, false);
     H5Pset_attr_creation_order(list, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED);
     H5Pset_alloc_time(list, H5D_ALLOC_TIME_EARLY);
-    if (H5Tequal(dataset->type, H5T_NATIVE_DOUBLE) > 0)
+    if (H5Tget_class(dataset->type) == H5T_FLOAT)
         H5Pset_fill_value(list, H5T_NATIVE_DOUBLE, &nan);
     if (dataset->chunk[0] > 0)
         H5Pset_chunk(list, dataset->n_axes, dataset->chunk);
@@ -118,6 +125,7 @@ em_status em_dataset_create(hid_t group, const char *name, em_dataset *dataset)
 em_status em_dataset_mark(const em_dataset *dataset, em_storage storage)
 {
     const double nan = NAN;
+    const float single_nan = NAN;
     const hsize_t one = 1;
     em_status status = EM_OK;
     hid_t space;
@@ -130,7 +138,11 @@ em_status em_dataset_mark(const em_dataset *dataset, em_storage storage)
         break;
     default:
         space = H5Screate_simple(1, &one, NULL); /* an array of one, as netCDF writes it */
-        status = em_attribute_write(dataset->id, "_FillValue", H5T_NATIVE_DOUBLE, space, &nan);
+        status =
+            storage == EM_STORE_SINGLE
+                ? em_attribute_write(dataset->id, "_FillValue", H5T_NATIVE_FLOAT, space,
+                                     &single_nan)
+                : em_attribute_write(dataset->id, "_FillValue", H5T_NATIVE_DOUBLE, space, &nan);
         em_h5_close(&space);
     }
     return status;

@@ -86,16 +86,20 @@ static void order_documents(em_tokens *tokens, const em_corpus *corpus, int64_t 
 {
     int64_t n = 0;
 
-    for (int level = 0; level < tokens->n_level; level++)
-        for (int64_t d = 0; d < corpus->n_local; d++)
-            if (level_of(tokens, corpus->number[d]) == level) {
-                const int64_t length = length_of(corpus, d);
+    for (int level = 0; level < tokens->n_level; level++) {
+        int64_t before = 0;
+        for (int64_t d = 0; d < corpus->n_local; d++) {
+            const int64_t length = length_of(corpus, d);
+            if (level_of(tokens, corpus->first_document + d) == level) {
                 source[n] = d;
-                tokens->number[n] = corpus->number[d];
-                tokens->first[n] = corpus->first[d];
+                tokens->number[n] = corpus->first_document + d;
+                tokens->first[n] = before;
                 tokens->length[n++] = (int32_t)length;
-                tokens->n_token += length;
             }
+            before += length;
+        }
+        tokens->n_token = before;
+    }
 }
 
 /* Whole documents of one level, until the block is full. */
@@ -284,6 +288,7 @@ em_status em_tokens_create(const em_corpus *corpus, int64_t n_topic, int sparse,
     tokens->n_word = corpus->n_word;
     tokens->n_document = corpus->n_local;
     tokens->n_all = corpus->n_token;
+    tokens->first_token = corpus->first_token;
     tokens->sparse = sparse < 0 ? n_topic >= SPARSE_TOPICS : sparse > 0;
     choose_levels(tokens, corpus);
     status = em_allocate(corpus->n_local, sizeof *source, &source);
@@ -494,33 +499,26 @@ void em_tokens_sweep(em_tokens *tokens, const em_sweep *sweep, uint16_t *topic)
     }
 }
 
-void em_tokens_start(em_tokens *tokens, const em_sweep *sweep, uint16_t *topic)
+void em_tokens_start(const em_tokens *tokens, uint64_t seed, int64_t chain, uint16_t *topic)
 {
-    const em_stream stream = {
-        .seed = sweep->seed, .chain = (uint64_t)sweep->chain, .purpose = EM_RNG_INIT};
+    const em_stream stream = {.seed = seed, .chain = (uint64_t)chain, .purpose = EM_RNG_START};
 
-    memset(sweep->count, 0, (size_t)(tokens->n_word * tokens->stride) * sizeof *sweep->count);
     for (int64_t b = 0; b < tokens->n_block; b++) {
         const em_token_block *block = &tokens->block[b];
-        for (int64_t r = block->first_run; r < block->first_run + block->n_run; r++)
-            for (int64_t i = tokens->run_start[r]; i < tokens->run_start[r + 1]; i++) {
-                const int64_t d = block->first_document + tokens->document[i];
-                topic[i] = (uint16_t)tokens->n_topic;
-                if (block->level > 0)
-                    continue;
+        for (int64_t i = block->first_token; i < block->first_token + block->n_token; i++) {
+            const int64_t d = block->first_document + tokens->document[i];
+            topic[i] = (uint16_t)tokens->n_topic;
+            if (block->level == 0)
                 topic[i] = (uint16_t)em_uniform_below(&stream, (uint64_t)tokens->number[d],
                                                       (uint64_t)tokens->n_topic);
-                sweep->count[tokens->run_word[r] * tokens->stride + topic[i]]++;
-            }
+        }
     }
 }
 
-/* ---------------------------------------------------------------- checkpoints, and what follows */
-
-enum { PACKED_BITS = 17 };
+/* ---------------------------------------------------------------- what is saved */
 
 /* Where the slots of each document of a block begin: into tokens->item, which has room. */
-static void find_slots(const em_tokens *tokens, const em_token_block *block)
+static void find_slots(em_tokens *tokens, const em_token_block *block)
 {
     uint64_t slot = 0;
 
@@ -530,38 +528,32 @@ static void find_slots(const em_tokens *tokens, const em_token_block *block)
     }
 }
 
-/* The number in the corpus of token i of a block, whose slots were found. */
-static int64_t number_of(const em_tokens *tokens, const em_token_block *block, int64_t i)
+/* Among this shard's tokens in the order of the corpus: token i of a block, whose slots were found.
+ */
+static int64_t place_of(const em_tokens *tokens, const em_token_block *block, int64_t i)
 {
     const int64_t d = tokens->document[i];
 
     return tokens->first[block->first_document + d] + (int64_t)(tokens->slot[i] - tokens->item[d]);
 }
 
-void em_tokens_pack(const em_tokens *tokens, const uint16_t *topic, int64_t *packed)
+void em_tokens_save(em_tokens *tokens, const uint16_t *topic, uint16_t *ordered)
 {
-    memset(packed, 0, (size_t)em_tokens_packed(tokens) * sizeof *packed);
     for (int64_t b = 0; b < tokens->n_block; b++) {
         const em_token_block *block = &tokens->block[b];
         find_slots(tokens, block);
-        for (int64_t i = block->first_token; i < block->first_token + block->n_token; i++) {
-            const int64_t at = number_of(tokens, block, i);
-            packed[at / EM_TOPICS_PACKED] += (int64_t)topic[i]
-                                             << at % EM_TOPICS_PACKED * PACKED_BITS;
-        }
+        for (int64_t i = block->first_token; i < block->first_token + block->n_token; i++)
+            ordered[place_of(tokens, block, i)] = topic[i];
     }
 }
 
-void em_tokens_unpack(const em_tokens *tokens, const int64_t *packed, uint16_t *topic)
+void em_tokens_restore(em_tokens *tokens, const uint16_t *ordered, uint16_t *topic)
 {
     for (int64_t b = 0; b < tokens->n_block; b++) {
         const em_token_block *block = &tokens->block[b];
         find_slots(tokens, block);
-        for (int64_t i = block->first_token; i < block->first_token + block->n_token; i++) {
-            const int64_t at = number_of(tokens, block, i);
-            topic[i] =
-                (uint16_t)(packed[at / EM_TOPICS_PACKED] >> at % EM_TOPICS_PACKED * PACKED_BITS);
-        }
+        for (int64_t i = block->first_token; i < block->first_token + block->n_token; i++)
+            topic[i] = ordered[place_of(tokens, block, i)];
     }
 }
 

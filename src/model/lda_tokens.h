@@ -35,14 +35,14 @@ enum { EM_LDA_DENSITY, EM_LDA_TOTAL_SLOPE, EM_LDA_SLOPES, EM_LDA_TABLE = 64 };
 typedef struct em_tokens {
     int64_t n_topic, stride; /* em_topic_stride */
     int64_t n_word, n_document, n_token;
-    int64_t n_all; /* tokens of the whole corpus */
-    int n_level;   /* level l has every 2^(n_level - 1 - l)th document that no lower one has */
-    bool sparse;   /* documents keep lists of their topics */
+    int64_t n_all, first_token; /* tokens of the whole corpus; those of shards before this one */
+    int n_level; /* level l has every 2^(n_level - 1 - l)th document that no lower one has */
+    bool sparse; /* documents keep lists of their topics */
     int64_t n_block;
     em_token_block *block;
     int64_t *number;    /* [n_document] in the corpus, in the order of the blocks */
     int32_t *length;    /* [n_document] tokens */
-    int64_t *first;     /* [n_document] tokens in the corpus before it */
+    int64_t *first;     /* [n_document] tokens of this shard that come before it in the corpus */
     int32_t *run_word;  /* [n_run] */
     int64_t *run_start; /* [n_run + 1] */
     uint16_t *document; /* [n_token] within the block */
@@ -78,20 +78,11 @@ typedef struct em_sweep {
 void em_tokens_sweep(em_tokens *tokens, const em_sweep *sweep, uint16_t *topic);
 
 /* The start: every document of level 0 has one topic, by chance; others have none. */
-void em_tokens_start(em_tokens *tokens, const em_sweep *sweep, uint16_t *topic);
+void em_tokens_start(const em_tokens *tokens, uint64_t seed, int64_t chain, uint16_t *topic);
 
-/*
- * Topics of all tokens of the corpus, in its order, EM_TOPICS_PACKED of them to an integer that a
- * double holds exactly. Those of other shards are 0, so that the sum over shards is the whole.
- * em_tokens_unpack takes this shard's topics out of the whole.
- */
-enum { EM_TOPICS_PACKED = 3 };
-static inline int64_t em_tokens_packed(const em_tokens *tokens)
-{
-    return (tokens->n_all + EM_TOPICS_PACKED - 1) / EM_TOPICS_PACKED;
-}
-void em_tokens_pack(const em_tokens *tokens, const uint16_t *topic, int64_t *packed);
-void em_tokens_unpack(const em_tokens *tokens, const int64_t *packed, uint16_t *topic);
+/* Topics of this shard's tokens from the order of the layout to that of the corpus, and back. */
+void em_tokens_save(em_tokens *tokens, const uint16_t *topic, uint16_t *ordered);
+void em_tokens_restore(em_tokens *tokens, const uint16_t *ordered, uint16_t *topic);
 
 /* The tokens of each word in each topic, count [n_word][stride], of this shard. */
 void em_tokens_count(const em_tokens *tokens, const uint16_t *topic, int32_t *count);

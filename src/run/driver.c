@@ -30,6 +30,7 @@ static em_status step(em_engine *engine, int64_t iteration)
                                      .step_size = em_adapt_step_size(engine->adapt),
                                      .seed = (uint64_t)engine->config->run.seed,
                                      .iteration = iteration,
+                                     .warmup = iteration < engine->plan.warmup,
                                      .trajectory = em_adapt_trajectory(engine->adapt, iteration),
                                      .noise = em_adapt_noise(engine->adapt)};
     em_status status = engine->sampler->ops->step(engine->sampler, &context, engine->block);

@@ -1,4 +1,5 @@
 #include "base/memory.h"
+#include "io/dataset.h"
 #include "par/world.h"
 #include "run/output_file.h"
 #include "version.h"
@@ -44,6 +45,20 @@ static em_status add_draws(em_output *output)
                                plan->n_warmup_draw, &output->warmup[i]);
     }
     return status;
+}
+
+/* What the model averages over its draws, as a group of one draw. */
+static em_status add_averages(em_output *output)
+{
+    const em_model *model = output->model;
+
+    output->averages.group = -1;
+    for (int64_t i = 0; i < model->n_average; i++)
+        output->averages.width += em_variable_size(&model->average[i]);
+    return model->n_average == 0
+               ? EM_OK
+               : em_writer_add_draws(output->writer, "averages", model->n_average, model->average,
+                                     1, 1, &output->averages.group);
 }
 
 static uint64_t model_hash(const em_model *model)
@@ -104,6 +119,8 @@ static em_status create_file(em_output *output)
         status = put_attributes(output);
     if (!status)
         status = add_draws(output);
+    if (!status)
+        status = add_averages(output);
     for (int64_t i = 0; !status && i < output->model->n_datum; i++) {
         const em_datum *datum = &output->model->datum[i];
         status = em_writer_put_array(output->writer, datum->group, &datum->variable, datum->value);
@@ -278,6 +295,23 @@ static em_status truncate_draws(em_output *output, const em_file_group *groups, 
     return status;
 }
 
+static em_status put_averages(em_output *output)
+{
+    const int64_t width = output->averages.width, first = output->layout->first_chain;
+    double *value = NULL;
+    em_status status;
+
+    if (output->averages.group < 0)
+        return EM_OK;
+    status = em_agree(em_allocate(output->n_local_chain * width, sizeof *value, &value));
+    for (int64_t c = 0; !status && c < output->n_local_chain; c++)
+        output->model->ops->report_averages(output->model, first + c, value + c * width);
+    if (!status)
+        status = em_writer_put_draws(output->writer, output->averages.group, 0, 1, value);
+    em_release(&value);
+    return status;
+}
+
 static em_status output_finish(void *state, const em_report *report)
 {
     em_output *output = state;
@@ -291,6 +325,8 @@ static em_status output_finish(void *state, const em_report *report)
         status = em_writer_put_int(output->writer, "tuning_steps", plan->warmup);
     if (!status)
         status = truncate_draws(output, output->sampling, report->n_draw, plan->n_draw);
+    if (!status)
+        status = put_averages(output);
     if (!status)
         status = em_output_put_learned(output, output->adapt);
     if (!status)

@@ -24,6 +24,7 @@ struct em_output {
     const em_layout *layout;
     int64_t n_local_chain;
     em_file_group *sampling, *warmup; /* [layout->n_group] */
+    em_file_group averages;           /* of the model, one draw; group -1: none */
     int64_t first, n_taken; /* the buffers hold draws of a phase from `first` on, of all chains */
     bool in_warmup;         /* which phase that is */
 };

@@ -67,7 +67,7 @@ em_status em_plan_create(const em_config *config, em_width width, em_plan *plan)
         .check_every = config->stop.check_every,
         .has_stop_rule = !isnan(config->stop.r_hat) || !isnan(config->stop.ess),
         .width = width,
-        .watch = plan_watch(run->chains, run->draws, width.posterior),
+        .watch = plan_watch(run->chains, run->draws, width.watched),
     };
     return check_size(config, warmup, width.all);
 }

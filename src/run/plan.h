@@ -4,10 +4,10 @@
 
 #include "run/config.h"
 
-/* How many numbers one stored draw has: of all groups that the model reports, and of the posterior,
- * which is watched for convergence. */
+/* How many numbers one stored draw has: of all groups that the model reports, of the posterior,
+ * and those that this begins with and that are watched for convergence. */
 typedef struct em_width {
-    int64_t all, posterior;
+    int64_t all, posterior, watched;
 } em_width;
 
 /*

@@ -98,17 +98,21 @@ static em_status check_name(const em_config *config, const char *name)
 
 em_status em_recorder_width(const em_config *config, const em_model *model, em_width *width)
 {
+    bool watched = true;
     em_status status = check_selection(config, model);
 
-    *width = (em_width){0, 0};
+    *width = (em_width){0, 0, 0};
     for (int64_t k = 0; !status && k < model->n_variable; k++)
         if (is_selected(config, model->variable[k].name)) {
+            const bool is_posterior = model->variable[k].group == EM_POSTERIOR;
             const int64_t size = variable_size(&model->variable[k]);
+            watched = watched && !(is_posterior && model->variable[k].unwatched);
             width->all += size;
-            width->posterior += model->variable[k].group == EM_POSTERIOR ? size : 0;
+            width->posterior += is_posterior ? size : 0;
+            width->watched += is_posterior && watched ? size : 0;
             status = check_name(config, model->variable[k].name);
         }
-    if (!status && width->posterior == 0)
+    if (!status && width->watched == 0)
         return em_fail(
             EM_ECONFIG,
             "%s: output.variables selects nothing of the posterior of model %s, expected "

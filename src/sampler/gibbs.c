@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "sampler/sampler.h"
 
-extern const em_sampler_ops em_gibbs;
+extern const em_sampler_ops em_gibbs, em_lda_gibbs;
 
 typedef struct gibbs_options {
     em_sampler_options common; /* which none of it reads */
@@ -52,7 +52,8 @@ static em_status gibbs_step(em_sampler *base, const em_step_context *context, em
                         .chain = block->chain,
                         .theta = block->theta,
                         .log_density = block->log_density,
-                        .seed = context->seed};
+                        .seed = context->seed,
+                        .warmup = context->warmup};
     em_status status = EM_OK;
 
     for (int64_t k = 0; status >= 0 && k < sweeps; k++) {
@@ -68,6 +69,20 @@ const em_sampler_ops em_gibbs = {
     .name = "gibbs",
     .doc = "the model's own Gibbs update, for models that have one",
     .source = "Geman & Geman 1984",
+    .options_size = sizeof(gibbs_options),
+    .fields = fields,
+    .stats = stats,
+    .create = gibbs_create,
+    .destroy = gibbs_destroy,
+    .step = gibbs_step,
+    .by_model = true,
+};
+
+/* The name under which topic models are known to be sampled. */
+const em_sampler_ops em_lda_gibbs = {
+    .name = "lda_gibbs",
+    .doc = "gibbs for topic models: partially collapsed, exact",
+    .source = "Magnusson, Jonsson, Villani & Broman 2018; Terenin et al. 2019",
     .options_size = sizeof(gibbs_options),
     .fields = fields,
     .stats = stats,

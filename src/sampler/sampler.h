@@ -95,6 +95,7 @@ typedef struct em_step_context {
     const em_noise *const *noise;  /* [n_chain]; NULL until there is an estimate */
     const double *thermostat_mass; /* [n_chain] as it was learned; NULL: what the options say */
     em_trajectory trajectory;
+    bool warmup;
 } em_step_context;
 
 /* The options every sampler has; first member of each sampler's own options. */

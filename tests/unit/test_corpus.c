@@ -81,7 +81,7 @@ static void is_the_sample(em_corpus *corpus)
     ck_assert_int_eq(corpus->start[1], 2);
     ck_assert_int_eq(corpus->start[2], 2);
     ck_assert_int_eq(corpus->start[3], 5);
-    ck_assert_int_eq(corpus->number[2], 2);
+    ck_assert_int_eq(corpus->first_document, 0);
     ck_assert_mem_eq(corpus->word, word, sizeof word);
     ck_assert_mem_eq(corpus->count, count, sizeof count);
     em_corpus_destroy(&corpus);
@@ -128,13 +128,16 @@ START_TEST(shards_share_the_documents)
     fclose(file);
     for (int64_t n_shard = 1; n_shard <= 9; n_shard += 2) {
         int seen[N] = {0};
+        int64_t before = 0;
         for (int64_t shard = 0; shard < n_shard; shard++) {
             em_corpus *corpus = read_shard(false, shard, n_shard);
             ck_assert_int_eq(corpus->n_document, N);
             ck_assert_int_eq(corpus->n_word, N);
+            ck_assert(corpus->n_local == 0 || corpus->first_token == before);
             for (int64_t i = 0; i < corpus->n_local; i++) {
-                const int64_t d = corpus->number[i];
+                const int64_t d = corpus->first_document + i;
                 seen[d]++;
+                before += d % 7 ? d + 1 : 0;
                 ck_assert_int_eq(corpus->start[i + 1] - corpus->start[i], d % 7 != 0);
                 if (d % 7)
                     ck_assert_int_eq(corpus->count[corpus->start[i]], d + 1);

@@ -104,13 +104,11 @@ static void make_corpus(sizes of, int64_t shard, int64_t n_shard, em_corpus *out
     memset(out, 0, sizeof *out);
     out->n_document = of.n_document;
     out->n_word = of.n_word;
-    ck_assert_int_eq(em_allocate(of.n_document, sizeof *out->number, &out->number), EM_OK);
-    ck_assert_int_eq(em_allocate(of.n_document, sizeof *out->first, &out->first), EM_OK);
     ck_assert_int_eq(em_allocate(of.n_document + 1, sizeof *out->start, &out->start), EM_OK);
     ck_assert_int_eq(em_allocate(of.n_document * of.most, sizeof *out->word, &out->word), EM_OK);
     ck_assert_int_eq(em_allocate(of.n_document * of.most, sizeof *out->count, &out->count), EM_OK);
     for (int64_t d = 0; d < of.n_document; d++) {
-        const bool keeps = d / EM_CORPUS_HAND % n_shard == shard;
+        const bool keeps = d * n_shard / of.n_document == shard;
         const int64_t n =
             (int64_t)em_uniform_below(&stream, (uint64_t)d, (uint64_t)of.most) + (of.most < 9);
         const int64_t before = out->n_token;
@@ -122,8 +120,10 @@ static void make_corpus(sizes of, int64_t shard, int64_t n_shard, em_corpus *out
             out->count[at] = (int32_t)count;
             at += keeps;
         }
-        out->number[out->n_local] = d;
-        out->first[out->n_local] = before;
+        if (keeps && out->n_local == 0) {
+            out->first_document = d;
+            out->first_token = before;
+        }
         out->n_local += keeps;
         out->start[out->n_local] = at;
     }
@@ -131,8 +131,6 @@ static void make_corpus(sizes of, int64_t shard, int64_t n_shard, em_corpus *out
 
 static void release_corpus(em_corpus *corpus)
 {
-    em_release(&corpus->number);
-    em_release(&corpus->first);
     em_release(&corpus->start);
     em_release(&corpus->word);
     em_release(&corpus->count);
@@ -280,14 +278,15 @@ START_TEST(shards_draw_the_same_topics)
     const int sparse = _i;
     const sizes of = {N_DOCUMENT, V, 30};
     static int32_t count[2][V * ROW];
-    enum { MOST_PACKED = 20000 };
+    enum { MOST_TOKENS = 20000 };
+    static uint16_t ordered[2][MOST_TOKENS];
     static int32_t counted[2][V * ROW];
-    static int64_t sums[2][N_TOPIC + EM_LDA_SLOPES], part[MOST_PACKED], packed[2][MOST_PACKED];
+    static int64_t sums[2][N_TOPIC + EM_LDA_SLOPES];
 
     memset(count, 0, sizeof count);
     memset(sums, 0, sizeof sums);
     memset(counted, 0, sizeof counted);
-    memset(packed, 0, sizeof packed);
+    memset(ordered, 0, sizeof ordered);
     for (int64_t n_shard = 1; n_shard <= 3; n_shard += 2) {
         const int which = n_shard > 1;
         for (int64_t shard = 0; shard < n_shard; shard++) {
@@ -299,7 +298,7 @@ START_TEST(shards_draw_the_same_topics)
                 for (int64_t k = 0; k < N_TOPIC; k++)
                     h.phi[v * ROW + k] = (float)(1 + (v * k) % 7) / 7;
             em_sweep sweep = sweep_of(&h, 3, 0);
-            em_tokens_start(h.tokens, &sweep, h.topic);
+            em_tokens_start(h.tokens, 3, 0, h.topic);
             for (sweep.iteration = 0; sweep.iteration < 4; sweep.iteration++) {
                 sweep.level = sweep.iteration < 2 ? 0 : h.tokens->n_level - 1;
                 sweep.sums = sweep.iteration == 3 ? h.sums : NULL;
@@ -311,10 +310,8 @@ START_TEST(shards_draw_the_same_topics)
             em_tokens_count(h.tokens, h.topic, h.count);
             for (int i = 0; i < V * ROW; i++)
                 counted[which][i] += h.count[i];
-            ck_assert_int_le(em_tokens_packed(h.tokens), MOST_PACKED);
-            em_tokens_pack(h.tokens, h.topic, part);
-            for (int64_t i = 0; i < em_tokens_packed(h.tokens); i++)
-                packed[which][i] += part[i];
+            ck_assert_int_le(h.tokens->n_all, MOST_TOKENS);
+            em_tokens_save(h.tokens, h.topic, ordered[which] + h.tokens->first_token);
             for (int i = 0; i < N_TOPIC + EM_LDA_SLOPES; i++)
                 sums[which][i] += h.sums[i];
             release_hand(&h);
@@ -324,16 +321,17 @@ START_TEST(shards_draw_the_same_topics)
     ck_assert_mem_eq(count[0], count[1], sizeof count[0]);
     ck_assert_mem_eq(count[0], counted[0], sizeof count[0]);
     ck_assert_mem_eq(count[0], counted[1], sizeof count[0]);
-    ck_assert_mem_eq(packed[0], packed[1], sizeof packed[0]);
+    ck_assert_mem_eq(ordered[0], ordered[1], sizeof ordered[0]);
     ck_assert_mem_eq(sums[0], sums[1], sizeof sums[0]);
 }
 END_TEST
 
-/* What was packed by one shard is unpacked by three, and packed again. */
-START_TEST(packed_topics_go_to_other_shards)
+/* What one shard saved is restored by three, and saved again. */
+START_TEST(saved_topics_go_to_other_shards)
 {
+    enum { MOST_TOKENS = 3000 };
     const sizes of = {100, 20, 12};
-    static int64_t packed[3000], again[3000], part[3000];
+    static uint16_t ordered[2][MOST_TOKENS];
 
     for (int64_t n_shard = 1; n_shard <= 3; n_shard += 2)
         for (int64_t shard = 0; shard < n_shard; shard++) {
@@ -341,20 +339,19 @@ START_TEST(packed_topics_go_to_other_shards)
             hand h;
             make_corpus(of, shard, n_shard, &corpus);
             make_hand(&corpus, 70, -1, &h);
-            em_sweep sweep = sweep_of(&h, 9, 0);
+            uint16_t *first = ordered[0] + h.tokens->first_token;
+            ck_assert_int_le(h.tokens->n_all, MOST_TOKENS);
             if (n_shard == 1) {
-                em_tokens_start(h.tokens, &sweep, h.topic);
-                em_tokens_pack(h.tokens, h.topic, packed);
+                em_tokens_start(h.tokens, 9, 0, h.topic);
+                em_tokens_save(h.tokens, h.topic, first);
             } else {
-                em_tokens_unpack(h.tokens, packed, h.topic);
-                em_tokens_pack(h.tokens, h.topic, part);
-                for (int64_t i = 0; i < em_tokens_packed(h.tokens); i++)
-                    again[i] += part[i];
+                em_tokens_restore(h.tokens, first, h.topic);
+                em_tokens_save(h.tokens, h.topic, ordered[1] + h.tokens->first_token);
             }
             release_hand(&h);
             release_corpus(&corpus);
         }
-    ck_assert_mem_eq(packed, again, sizeof packed);
+    ck_assert_mem_eq(ordered[0], ordered[1], sizeof ordered[0]);
 }
 END_TEST
 
@@ -448,7 +445,8 @@ static double worst_deviation(hand *h, double beta, int variant, const double *e
     em_sweep sweep = sweep_of(h, 1, 0);
 
     memset(mean, 0, sizeof mean);
-    em_tokens_start(h->tokens, &sweep, h->topic);
+    em_tokens_start(h->tokens, 1, 0, h->topic);
+    em_tokens_count(h->tokens, h->topic, h->count);
     if (variant == OTHER_ALPHA)
         h->alpha[0] *= 1.3;
     for (int64_t i = -100; i < BATCHES * PER_BATCH; i++) {
@@ -559,7 +557,7 @@ START_TEST(hyperparameters_climb_to_the_top)
         h.phi[i] = i % h.shape.stride < K ? (float)(1 + i * i % 13) : 0;
     em_sweep sweep = sweep_of(&h, 1, 0);
     sweep.sums = h.sums;
-    em_tokens_start(h.tokens, &sweep, h.topic);
+    em_tokens_start(h.tokens, 1, 0, h.topic);
     em_tokens_sweep(h.tokens, &sweep, h.topic);
     sums_of(&h, direct);
     for (int i = 0; i < EM_LDA_SLOPES + K; i++) /* each term is rounded */
@@ -597,7 +595,7 @@ int main(void)
     tcase_add_test(tests, digamma);
     tcase_add_loop_test(tests, loops_of_all_instruction_sets_agree, 0, 6);
     tcase_add_loop_test(tests, shards_draw_the_same_topics, 0, 2);
-    tcase_add_test(tests, packed_topics_go_to_other_shards);
+    tcase_add_test(tests, saved_topics_go_to_other_shards);
     tcase_add_loop_test(tests, topics_given_phi_are_those_of_enumeration, 0, 2);
     tcase_add_loop_test(tests, partially_collapsed_gibbs_is_exact, 0, 2);
     tcase_add_loop_test(tests, hyperparameters_climb_to_the_top, 0, 2);

@@ -1,0 +1,132 @@
+#!/usr/bin/env bash
+# Topic models: one file on any number of ranks and shards, stopped and resumed on others, topics
+# that were put in are found, and bad corpora are refused with one line.
+# shellcheck source=tests/run/lib.sh disable=SC2317
+. "$(dirname "$0")/lib.sh"
+cd "$scratch" || exit 1
+export SOURCE_DATE_EPOCH=0
+
+# 400 documents of two of five topics, each of twelve words of its own; every tenth word is any word.
+corpus() { # SEED DOCUMENTS
+    awk -v seed="$1" -v documents="$2" '
+        function below(n) { seed = (seed * 16807) % 2147483647; return seed % n }
+        BEGIN {
+            for (d = 0; d < documents; d++) {
+                n = 20 + below(60); a = below(5); b = below(5); m = 0; line = ""
+                split("", count)
+                for (j = 0; j < n; j++) {
+                    k = below(10) < 7 ? a : b
+                    count[below(10) ? 12 * k + below(12) : below(60)]++
+                }
+                for (w = 0; w < 60; w++) if (w in count) { m++; line = line " " w ":" count[w] }
+                print m line
+            }
+        }'
+}
+corpus 7 400 | gzip >train.ldac.gz
+corpus 8 60 >test.ldac
+awk 'BEGIN { for (v = 0; v < 60; v++) print "word" v }' >words
+cat >run.yaml <<'YAML'
+model:
+  {name: lda, data: train.ldac.gz, vocabulary: words, test: test.ldac, test_every: 7, topics: 5,
+   alpha: learned, beta: learned, store_phi: true}
+sampler: {name: lda_gibbs}
+run: {chains: 2, warmup: 40, draws: 60}
+output: {flush_every: 20}
+YAML
+
+go() { # RANKS SHARDS FILE ARGUMENT...
+    local n=$1 shards=$2 file=$3
+    shift 3
+    limited mpirun -n "$n" "$emass" run run.yaml --set run.shards="$shards" --quiet \
+        --output "$file" --resume "$@"
+}
+
+same() { # RANKS SHARDS
+    rm -f other.h5*
+    go "$1" "$2" other.h5 && cmp whole.h5 other.h5
+}
+
+# Half the draws on some ranks, the rest on others, and more topics than are looked at all at once.
+in_parts() { # SETTING...
+    local options=() setting
+    for setting in "$@"; do options+=(--set "$setting"); done
+    rm -f parts.h5* reference.h5*
+    go 1 1 reference.h5 "${options[@]}" && go 3 3 parts.h5 "${options[@]}" --set run.draws=25 &&
+        go 2 1 parts.h5 "${options[@]}" && cmp reference.h5 parts.h5
+}
+
+stopped_in_warmup() {
+    local status=0
+    rm -f parts.h5*
+    go 2 2 parts.h5 --max-time 0 || status=$?
+    [ "$status" = 75 ] && go 2 1 parts.h5 && cmp whole.h5 parts.h5
+}
+
+check 'a run on one rank' go 1 1 whole.h5
+check 'the same bytes on 2 ranks' same 2 1
+check 'the same bytes on 2 shards' same 2 2
+check 'the same bytes on 3 shards' same 3 3
+check 'the same bytes on 2 groups of 2 shards' same 4 2
+check 'parts on other ranks and shards' in_parts
+check 'parts of many topics, phi averaged only' in_parts model.topics=300 model.store_phi=false \
+    run.draws=30 run.warmup=10
+check 'stopped in warmup' stopped_in_warmup
+
+# ---- what is found ----
+
+# The twelve words of a topic are its most probable ones, for each of the five.
+found() {
+    h5dump -d /averages/phi -y -w 0 whole.h5 | tr -d ' \n' | grep -o 'DATA{[^}]*' |
+        head -n 1 | sed 's/DATA{//' | tr , '\n' >phi && [ "$(wc -l <phi)" = 600 ] || return 1
+    awk '{ phi[NR - 1] = $1 }
+        END {
+            for (row = 0; row < 10; row++) {
+                best = -1
+                for (block = 0; block < 5; block++) {
+                    sum = 0
+                    for (v = 0; v < 12; v++) sum += phi[60 * row + 12 * block + v]
+                    if (sum > best) { best = sum; which = block }
+                }
+                seen[int(row / 5) "," which] = 1
+                if (best < 0.8) { print "topic", row, "has", best, "of one block"; exit 1 }
+            }
+            n = 0; for (i in seen) n++
+            exit n != 10
+        }' phi
+}
+if have h5dump; then
+    check 'the topics that were put in are found, by both chains' found
+else
+    skip 'the topics that were put in are found' 'no h5dump'
+fi
+
+summary_has() { "$emass" summary whole.h5 | grep -q "$1"; }
+check 'the summary has the perplexity' summary_has '^perplexity  *[12][0-9]'
+check 'and topics in the order of their sizes' summary_has '^topic_share\[4\]'
+check 'phi is stored on request' summary_has '^phi\[0,word0\]'
+check 'verified on other ranks' limited "$emass" verify whole.h5 --ranks 2
+check 'checked' limited "$emass" check run.yaml
+
+# ---- what is refused ----
+
+refuses() { # RANKS WHAT ARGUMENT...
+    local n=$1 what=$2 status=0
+    shift 2
+    limited mpirun -n "$n" "$emass" run run.yaml --output bad.h5 "$@" >said.txt 2>&1 || status=$?
+    cat said.txt
+    [ "$status" = 2 ] && [ "$(grep -c '^emass: ' said.txt)" = 1 ] && grep -qF "$what" said.txt &&
+        [ ! -e bad.h5 ]
+}
+printf '2 0:1 60:1\n' >bad.ldac
+printf '1\n60\n2\n1 1 1\n' >short.docword
+check 'a word out of the vocabulary' refuses 1 "bad.ldac:1: found '60:1', expected id:count with a \
+word's id, an integer from 0 to 59 (the words of the vocabulary)" --set model.data=bad.ldac
+check 'the same on three shards' refuses 3 bad.ldac:1: --set model.data=bad.ldac --set run.shards=3
+check 'a test corpus of other words' refuses 2 bad.ldac:1: --set model.test=bad.ldac
+check 'a corpus cut short' refuses 2 short.docword:4: --set model.data=short.docword
+check 'a corpus that is not there' refuses 2 missing: --set model.data=missing
+check 'another sampler' refuses 2 'needs a density, which model lda has not' --set sampler.name=hmc
+printf '%s\n' 'model: {name: banana}' 'sampler: {name: lda_gibbs}' >run.yaml
+check 'another model' refuses 1 'which model banana has not'
+finish
