@@ -18,52 +18,34 @@
  *     p~ <- exp(-q eps / (2 Q)) p~
  *     q, ln s and theta as in the first line
  *
- * As printed (Roychowdhury & Parthasarathy 2017, Alg. 5, indices repaired) the flow is that of
- * sampler/nose_poincare.h with noisy U and g, and frictions B = b M on p and A on q; s, q, p and an
- * exact H_0 are set anew for each iteration, without which it is no sampler at all. Noise then
- * leaves the shell on which theta follows exp(-U).
+ * The printed form is in sgnphmc_printed.c.
  */
-#include "base/memory.h"
-#include "sampler/nose_poincare.h"
-#include "sampler/thermostat.h"
+#include "sampler/sgnphmc.h"
 
 #include <math.h>
 
 extern const em_sampler_ops em_sgnphmc;
 
-typedef struct sgnphmc_options {
-    em_stochastic_options stochastic;
-    double diffusion, thermostat_mass, thermostat_diffusion;
-    bool learn_thermostat_mass, paper;
-} sgnphmc_options;
-
 static const em_field fields[] = {
     EM_STOCHASTIC_FIELDS("0.01"),
     EM_REAL(
-        sgnphmc_options, diffusion, .maximum = 1e9, .fallback = "1",
+        em_sgnphmc_options, diffusion, .maximum = 1e9, .fallback = "1",
         .doc =
             "injected noise a, per unit of time; paper: the friction b, eps/2 v for noise V = v M"),
-    EM_REAL(sgnphmc_options, thermostat_mass, .minimum = 1e-300, .maximum = 1e300,
+    EM_REAL(em_sgnphmc_options, thermostat_mass, .minimum = 1e-300, .maximum = 1e300,
             .fallback = "auto", .word = "auto",
             .doc = "Q, in squared units of time; auto: the dimension"),
     EM_BOOL(
-        sgnphmc_options, learn_thermostat_mass, .fallback = "false",
+        em_sgnphmc_options, learn_thermostat_mass, .fallback = "false",
         .doc =
             "M-steps set Q to the variance of q, which is Q already but for chance and step size"),
-    EM_REAL(sgnphmc_options, thermostat_diffusion, .maximum = 1e9, .fallback = "0",
+    EM_REAL(em_sgnphmc_options, thermostat_diffusion, .maximum = 1e9, .fallback = "0",
             .doc = "noise A of the thermostat; above 0 it no longer absorbs minibatch noise"),
-    EM_BOOL(sgnphmc_options, paper, .fallback = "false",
+    EM_BOOL(em_sgnphmc_options, paper, .fallback = "false",
             .doc = "the printed system, whose noise leaves the shell that holds the posterior: at "
                    "step size 0.1 and V = 2 M the covariance of theta is off by 6 %, that of p by "
                    "22 % (else below 1 %)"),
     {0}};
-
-typedef struct sgnphmc_sampler {
-    em_thermostat thermostat;
-    const sgnphmc_options *options;
-    double Q;
-    em_nose_poincare *flow; /* paper only */
-} sgnphmc_sampler;
 
 enum { LN_S, FRICTION, N_EXTRA }; /* extra numbers of a chain; paper: s itself */
 
@@ -74,20 +56,19 @@ static int64_t n_extra(const void *options, int64_t dim)
     return N_EXTRA;
 }
 
-static double first_mass(const sgnphmc_options *options, int64_t dim)
+static double first_mass(const em_sgnphmc_options *options, int64_t dim)
 {
     return isnan(options->thermostat_mass) ? (double)dim : options->thermostat_mass;
 }
 
 static double thermostat_mass(const void *untyped, int64_t dim)
 {
-    const sgnphmc_options *options = untyped;
+    const em_sgnphmc_options *options = untyped;
 
     return options->learn_thermostat_mass ? first_mass(options, dim) : NAN;
 }
 
-/* Q of chain c */
-static double mass_of(const sgnphmc_sampler *s, const em_step_context *context, int64_t c)
+double em_sgnphmc_mass_of(const em_sgnphmc_sampler *s, const em_step_context *context, int64_t c)
 {
     return context->thermostat_mass ? context->thermostat_mass[c] : s->Q;
 }
@@ -95,12 +76,12 @@ static double mass_of(const sgnphmc_sampler *s, const em_step_context *context, 
 /* q / Q ~ N(a, 1 / Q), s = 1 */
 static void draw(em_thermostat *self, const em_step_context *context, em_block *block, int64_t c)
 {
-    const sgnphmc_sampler *s = (const sgnphmc_sampler *)self;
+    const em_sgnphmc_sampler *s = (const em_sgnphmc_sampler *)self;
     double *extra = block->extra + c * N_EXTRA;
 
     extra[LN_S] = 0;
-    extra[FRICTION] = s->options->diffusion +
-                      em_stochastic_normal(context, block, c, 0) / sqrt(mass_of(s, context, c));
+    extra[FRICTION] = s->options->diffusion + em_stochastic_normal(context, block, c, 0) /
+                                                  sqrt(em_sgnphmc_mass_of(s, context, c));
 }
 
 static double friction(const em_block *block, int64_t c)
@@ -111,29 +92,25 @@ static double friction(const em_block *block, int64_t c)
 static void destroy(em_sampler *base)
 {
     if (base)
-        em_nose_poincare_destroy(&((sgnphmc_sampler *)base)->flow);
+        em_sgnphmc_destroy_printed((em_sgnphmc_sampler *)base);
     em_thermostat_destroy(base);
 }
 
 static em_status create(const void *untyped, int64_t n_chain, int64_t dim, em_sampler **out)
 {
-    const sgnphmc_options *options = untyped;
+    const em_sgnphmc_options *options = untyped;
     const double Q = first_mass(options, dim);
     em_thermostat *self = NULL;
     em_status status =
-        em_thermostat_create(&em_sgnphmc, options, sizeof(sgnphmc_sampler), n_chain, dim, &self);
-    sgnphmc_sampler *s = (sgnphmc_sampler *)self;
+        em_thermostat_create(&em_sgnphmc, options, sizeof(em_sgnphmc_sampler), n_chain, dim, &self);
+    em_sgnphmc_sampler *s = (em_sgnphmc_sampler *)self;
 
     *out = NULL;
     if (!status && options->paper)
-        status = em_nose_poincare_create(n_chain, dim, Q, &s->flow);
+        status = em_sgnphmc_create_printed(s, options, n_chain, dim, Q);
     if (status) {
         destroy((em_sampler *)s);
         return status;
-    }
-    if (options->paper) {
-        s->flow->friction = options->diffusion;
-        s->flow->q_friction = options->thermostat_diffusion;
     }
     self->draw = draw;
     self->friction = friction;
@@ -144,20 +121,20 @@ static em_status create(const void *untyped, int64_t n_chain, int64_t dim, em_sa
 }
 
 /* theta, q / Q and ln s, half a step */
-static void drift(sgnphmc_sampler *s, const em_step_context *context, em_block *block)
+static void drift(em_sgnphmc_sampler *s, const em_step_context *context, em_block *block)
 {
     const double *pWp = em_thermostat_drift(&s->thermostat, context, block, 0.5);
 
     for (int64_t c = 0; c < block->n_chain; c++) {
         const double h = context->step_size[c] / 2;
         double *extra = block->extra + c * N_EXTRA;
-        extra[FRICTION] += h * (pWp[c] - (double)block->dim) / mass_of(s, context, c);
+        extra[FRICTION] += h * (pWp[c] - (double)block->dim) / em_sgnphmc_mass_of(s, context, c);
         extra[LN_S] += h * extra[FRICTION];
     }
 }
 
 /* xi - a <- exp(-A eps / Q) (xi - a) + N(0, (1 - exp(-2 A eps / Q)) / Q), where xi = q / Q */
-static double diffuse(const sgnphmc_options *options, double eps, double Q, double xi, double z)
+static double diffuse(const em_sgnphmc_options *options, double eps, double Q, double xi, double z)
 {
     const double a = options->diffusion, rate = options->thermostat_diffusion * eps / Q;
 
@@ -175,7 +152,7 @@ static void kick(int64_t n, double eps, double a, double before, double after, c
         p[i] = damp_after * (damp * p[i] + eps * g[i] + scale * noise.scale[i] * noise.value[i]);
 }
 
-static void kicks(sgnphmc_sampler *s, const em_step_context *context, em_block *block, int64_t k)
+static void kicks(em_sgnphmc_sampler *s, const em_step_context *context, em_block *block, int64_t k)
 {
     em_thermostat *t = &s->thermostat;
     const int64_t n = block->stride;
@@ -188,14 +165,15 @@ static void kicks(sgnphmc_sampler *s, const em_step_context *context, em_block *
         double *xi = &block->extra[c * N_EXTRA + FRICTION];
         const double before = *xi;
         if (s->options->thermostat_diffusion > 0)
-            *xi = diffuse(s->options, eps, mass_of(s, context, c), *xi,
+            *xi = diffuse(s->options, eps, em_sgnphmc_mass_of(s, context, c), *xi,
                           em_stochastic_normal(context, block, c, (uint64_t)k + 1));
         kick(n, eps, s->options->diffusion, before, *xi, block->gradient + c * n, noise,
              block->momentum + c * n);
     }
 }
 
-static em_status step_canonical(sgnphmc_sampler *s, const em_step_context *context, em_block *block)
+static em_status step_canonical(em_sgnphmc_sampler *s, const em_step_context *context,
+                                em_block *block)
 {
     em_thermostat *t = &s->thermostat;
     em_status status = EM_OK;
@@ -213,44 +191,12 @@ static em_status step_canonical(sgnphmc_sampler *s, const em_step_context *conte
     return status;
 }
 
-/* Evaluation k of an iteration, at where the flow is. */
-static em_status evaluate(sgnphmc_sampler *s, const em_step_context *context, const em_block *block,
-                          int64_t k)
-{
-    em_nose_poincare *flow = s->flow;
-    const em_stochastic_options *options = s->thermostat.options;
-
-    return em_stochastic_evaluate(options, context, block, options->leapfrog_steps + 1, k, 0,
-                                  block->n_chain, flow->theta, flow->log_density, flow->gradient);
-}
-
-static em_status step_printed(sgnphmc_sampler *s, const em_step_context *context, em_block *block)
-{
-    const int64_t n_step = s->thermostat.options->leapfrog_steps;
-    em_nose_poincare *flow = s->flow;
-    em_status status = em_block_evaluate(context->posterior, block);
-
-    if (status)
-        return status;
-    for (int64_t c = 0; c < block->n_chain; c++)
-        flow->Q[c] = mass_of(s, context, c);
-    em_nose_poincare_start(flow, context, block);
-    status = evaluate(s, context, block, 0);
-    for (int64_t k = 1; !status && k <= n_step; k++) {
-        em_nose_poincare_advance(flow, context);
-        status = evaluate(s, context, block, k);
-        em_nose_poincare_finish(flow, context);
-    }
-    if (!status)
-        em_nose_poincare_store(flow, context, n_step, block);
-    return status;
-}
-
 static em_status step(em_sampler *base, const em_step_context *context, em_block *block)
 {
-    sgnphmc_sampler *s = (sgnphmc_sampler *)base;
+    em_sgnphmc_sampler *s = (em_sgnphmc_sampler *)base;
 
-    return s->options->paper ? step_printed(s, context, block) : step_canonical(s, context, block);
+    return s->options->paper ? em_sgnphmc_step_printed(s, context, block)
+                             : step_canonical(s, context, block);
 }
 
 static double thermostat(const em_step_context *context, const em_block *block, int64_t c)
@@ -262,7 +208,7 @@ const em_sampler_ops em_sgnphmc = {
     .name = "sgnphmc",
     .doc = "stochastic gradient Nose-Poincare HMC, canonical form",
     .source = "Roychowdhury & Parthasarathy 2017, Alg. 5, corrected",
-    .options_size = sizeof(sgnphmc_options),
+    .options_size = sizeof(em_sgnphmc_options),
     .fields = fields,
     .stats = em_thermostat_stats,
     .create = create,

@@ -1,0 +1,28 @@
+/* What the forms of the stochastic gradient Nose-Hoover thermostat share: sgnht.c, sgnht_printed.c.
+ */
+#ifndef EM_SAMPLER_SGNHT_H
+#define EM_SAMPLER_SGNHT_H
+
+#include "sampler/thermostat.h"
+
+typedef struct em_sgnht_options {
+    em_stochastic_options stochastic;
+    int integrator;
+    double diffusion, thermostat_mass;
+    bool paper;
+} em_sgnht_options;
+
+typedef struct em_sgnht_sampler {
+    em_thermostat thermostat;
+    const em_sgnht_options *options;
+    double mu;
+} em_sgnht_sampler;
+
+/* theta and xi move for a fraction of the step size (A of sgnht.c). Local. */
+void em_sgnht_drift(em_sgnht_sampler *s, const em_step_context *context, em_block *block,
+                    double fraction);
+
+/* em_sampler_ops.step of `paper: true`. */
+em_status em_sgnht_step_printed(em_sampler *base, const em_step_context *context, em_block *block);
+
+#endif
