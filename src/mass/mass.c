@@ -92,7 +92,16 @@ em_status em_mass_matrix(const em_mass *mass, em_map map, em_structure structure
     return EM_OK;
 }
 
-/* Runs of chains that share one mass take one product. */
+/* The end of the run of chains from `first` that share one mass: they take one product. */
+static int64_t run_end(const em_mass *const *mass, int64_t n_chain, int64_t first)
+{
+    int64_t last = first + 1;
+
+    while (last < n_chain && mass[last] == mass[first])
+        last++;
+    return last;
+}
+
 void em_mass_map(const em_mass *const *mass, em_map map, int64_t n_chain, const double *x,
                  double *panel)
 {
@@ -100,8 +109,7 @@ void em_mass_map(const em_mass *const *mass, em_map map, int64_t n_chain, const 
         const em_mass *m = mass[first];
         const int64_t row = first * m->stride;
 
-        for (last = first + 1; last < n_chain && mass[last] == m;)
-            last++;
+        last = run_end(mass, n_chain, first);
         if (!m->scale[map])
             m->ops->map(m, map, last - first, x + row, panel + row);
     }
@@ -114,15 +122,26 @@ em_product em_mass_product(const em_mass *mass, em_map map, const double *x, con
     return (em_product){mass->ones, panel};
 }
 
+static void scale_rows(int64_t n, int64_t stride, const double *restrict scale,
+                       const double *restrict x, double *restrict out)
+{
+    for (int64_t c = 0; c < n; c++)
+        for (int64_t i = 0; i < stride; i++)
+            out[c * stride + i] = scale[i] * x[c * stride + i];
+}
+
 void em_mass_apply(const em_mass *const *mass, em_map map, int64_t n_chain, const double *x,
                    double *out)
 {
-    em_mass_map(mass, map, n_chain, x, out);
-    for (int64_t c = 0; c < n_chain; c++) {
-        const double *scale = mass[c]->scale[map];
-        const int64_t stride = mass[c]->stride;
-        for (int64_t i = 0; scale && i < stride; i++)
-            out[c * stride + i] = scale[i] * x[c * stride + i];
+    for (int64_t first = 0, last; first < n_chain; first = last) {
+        const em_mass *m = mass[first];
+        const int64_t row = first * m->stride;
+
+        last = run_end(mass, n_chain, first);
+        if (m->scale[map])
+            scale_rows(last - first, m->stride, m->scale[map], x + row, out + row);
+        else
+            m->ops->map(m, map, last - first, x + row, out + row);
     }
 }
 

@@ -84,9 +84,9 @@ static int64_t warm_up(int64_t n_chain, uint64_t seed, int64_t *iteration, doubl
     em_adapt *adapt = NULL;
     double a[DIM * DIM];
     int64_t n_window = 0;
-    const em_model_context context = {1, 0, 1, false};
 
     require(em_config_parse("bench.yaml", TARGET "sampler: {name: hmc}\n", 0, NULL, &config));
+    const em_model_context context = {1, 0, 1, false, config->model, 0, n_chain};
     config->mass.s_count = 200;
     config->mass.init_buffer = config->mass.term_buffer = warmup / 16;
     require(em_grid_create(n_chain, 1, &grid));

@@ -31,10 +31,9 @@ typedef struct bench {
 
 static void open_bench(const char *yaml, int64_t n_chain, em_structure structure, bench *b)
 {
-    const em_model_context context = {1, 0, 1, false};
-
     memset(b, 0, sizeof *b);
     require(em_config_parse("bench.yaml", yaml, 0, NULL, &b->config));
+    const em_model_context context = {1, 0, 1, false, b->config->model, 0, n_chain};
     require(b->config->model->create(b->config->model_options, &context, &b->model));
     require(em_posterior_create(b->model, grid, n_chain, &b->posterior));
     require(em_block_create(0, n_chain, b->model->dim, 0, &b->block));
