@@ -145,7 +145,7 @@ Name: emass
 Description: MPI-parallel Bayesian sampling, for programs and for models in plug-ins
 Version: $(VERSION)
 Cflags: -I$${includedir} $(filter -I% -D%,$(MPI_FLAGS))
-Libs: -L$${libdir} $(if $(filter /usr /usr/local,$(PREFIX)),,-Wl$(,)-rpath$(,)$${libdir}) -lemass $(filter -L% -l% -Wl%,$(MPI_FLAGS))
+Libs: -L$${libdir} $(if $(filter /usr,$(PREFIX)),,-Wl$(,)-rpath$(,)$${libdir}) -lemass $(filter -L% -l% -Wl%,$(MPI_FLAGS))
 Libs.private: $(LIBS) -lpthread
 endef
 export PC
