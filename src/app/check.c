@@ -80,7 +80,7 @@ static void print_plan(const checker *check, const em_plan *plan)
     printf("# iterations %lld of warmup, then %lld draws of %lld iterations\n",
            (long long)plan->warmup, (long long)plan->n_draw, (long long)plan->thin);
     printf("# memory     %.3g MB of draws per rank in buffers, %.3g MB watched for convergence\n",
-           draw * (double)(most * plan->flush_every) / 1e6, watched_bytes(check, most, plan) / 1e6);
+           draw * (double)(most * plan->buffer) / 1e6, watched_bytes(check, most, plan) / 1e6);
     if (plan->watch.width < plan->width.posterior || plan->watch.every > 1)
         printf("# watched    the first %lld of %lld numbers, of 1 in %lld draws\n",
                (long long)plan->watch.width, (long long)plan->width.posterior,

@@ -149,21 +149,23 @@ static em_tempo tempo_now(const em_engine *engine)
         .over = elapsed > engine->config->stop.max_time ||
                 (engine->place && job_seconds_left() < 10 + 3 * engine->longest_checkpoint),
         .checkpoint = engine->place &&
-                      now - engine->last_checkpoint > engine->config->output.checkpoint_every};
+                      now - engine->last_checkpoint > engine->config->output.checkpoint_every,
+        .write = now - engine->last_write > 1};
 }
 
 /* The tempo goes with the agreement at the end of a segment, as one word: every other collective
  * costs a turn of all ranks where they are more than there are processors. */
 static void tell_tempo(em_tempo tempo)
 {
-    em_world_tell((int)(tempo.pace << 2 | tempo.over << 1 | tempo.checkpoint));
+    em_world_tell((int)(tempo.pace << 3 | tempo.write << 2 | tempo.over << 1 | tempo.checkpoint));
 }
 
 static em_tempo told_tempo(void)
 {
     const int word = em_world_told();
 
-    return (em_tempo){word >> 2, word >> 1 & 1, word & 1};
+    return (em_tempo){
+        .pace = word >> 3, .write = word >> 2 & 1, .over = word >> 1 & 1, .checkpoint = word & 1};
 }
 
 static em_status stop_early(em_engine *engine, const char *why)
@@ -190,11 +192,28 @@ static em_status run_segment(em_engine *engine, int64_t end)
     return em_agree(status);
 }
 
+/* Writes the draws, unless few are waiting, and not for long. At the end of warmup they go to
+ * another group. Collective. */
+static em_status write_draws(em_engine *engine, bool due)
+{
+    const em_plan *plan = &engine->plan;
+    const int64_t stored = em_plan_stored(plan, engine->done);
+    em_status status;
+
+    if (!due && engine->done != plan->warmup && engine->done != plan->total && !engine->ended &&
+        !em_plan_must_write(plan, stored - engine->n_written))
+        return EM_OK;
+    status = em_recorder_flush(engine->recorder);
+    engine->last_write = em_clock();
+    engine->n_written = engine->done == plan->warmup ? 0 : stored;
+    return status;
+}
+
 /* What is due at a planned stop: write, check, tell. Collective. */
 static em_status pause_at(em_engine *engine)
 {
     const double start = em_clock();
-    em_status status = em_recorder_flush(engine->recorder);
+    em_status status = write_draws(engine, told_tempo().write);
 
     if (engine->done == engine->plan.warmup) /* steps are too long there, on purpose */
         engine->model->rejections = (em_rejections){.count = 0};
@@ -486,7 +505,7 @@ static em_status set_up(em_engine *engine)
     if (!status)
         status = begin(engine, standing);
     engine->first_done = engine->done;
-    engine->started = engine->last_checkpoint = em_clock();
+    engine->started = engine->last_checkpoint = engine->last_write = em_clock();
     return status;
 }
 

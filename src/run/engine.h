@@ -17,6 +17,7 @@ typedef struct em_tempo {
     int64_t pace;    /* iterations in about a second: longer segments would be deaf to signals */
     bool over;       /* the time limit is near */
     bool checkpoint; /* the last one is old */
+    bool write;      /* the last time draws were written is a second ago, or more */
 } em_tempo;
 
 /* Everything a run holds on one rank. */
@@ -46,6 +47,8 @@ struct em_engine {
     em_tempo tempo;
     em_status failure;                                   /* that ended it; EM_OK: none */
     double started, last_checkpoint, longest_checkpoint; /* clock, clock, seconds */
+    double last_write;                                   /* clock */
+    int64_t n_written; /* stored draws of the phase at the last planned write; or fewer */
 };
 
 /* Reads the data, fixes the plan and what is stored of a draw, and the time that the output will

@@ -62,7 +62,9 @@ const em_field em_output_fields[] = {
     EM_TEXTS(em_output_options, variables, .fallback = "[]",
              .doc = "variables to store, * and ? as in file names; none named: all"),
     EM_INT(em_output_options, flush_every, .minimum = 1, .maximum = 1e6, .fallback = "100",
-           .doc = "draws per write", .may_change = true),
+           .doc =
+               "draws between chances to write; small ones are written together, in a second or so",
+           .may_change = true),
     EM_DURATION(em_output_options, checkpoint_every, .maximum = INFINITY, .fallback = "10m",
                 .doc = "time between checkpoints", .may_change = true),
     {0}};

@@ -25,7 +25,7 @@ static em_status add_phase(em_output *output, const char *name, const em_draw_gr
     em_status status;
 
     out->width = group->width;
-    status = em_agree(em_allocate(output->n_local_chain * output->plan->flush_every * out->width,
+    status = em_agree(em_allocate(output->n_local_chain * output->plan->buffer * out->width,
                                   sizeof(double), &out->buffer));
     return status ? status
                   : em_writer_add_draws(output->writer, name, group->n_variable, group->variable,
@@ -199,7 +199,7 @@ static em_status output_take(void *state, const em_stored_draw *draw)
         output->in_warmup = draw->in_warmup;
         output->first = draw->index;
     }
-    const int64_t row = chain * output->plan->flush_every + draw->index - output->first;
+    const int64_t row = chain * output->plan->buffer + draw->index - output->first;
     for (int64_t i = 0; i < output->layout->n_group; i++) {
         const em_file_group *to = &phase(output)[i];
         memcpy(to->buffer + row * to->width, draw->group[i], (size_t)to->width * sizeof(double));
@@ -211,7 +211,7 @@ static em_status output_take(void *state, const em_stored_draw *draw)
 /* The writer wants the draws of a chain right behind those of the one before. */
 static void close_ranks(const em_output *output, int64_t count, const em_file_group *draws)
 {
-    const int64_t every = output->plan->flush_every;
+    const int64_t every = output->plan->buffer;
 
     for (int64_t c = 1; c < output->n_local_chain && count < every; c++)
         memmove(draws->buffer + c * count * draws->width, draws->buffer + c * every * draws->width,

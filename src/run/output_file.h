@@ -9,7 +9,7 @@
 typedef struct em_file_group {
     int group; /* of the writer */
     int64_t width;
-    double *buffer; /* [n_local_chain][flush_every][width] */
+    double *buffer; /* [n_local_chain][plan->buffer][width] */
 } em_file_group;
 
 struct em_output {

@@ -50,6 +50,17 @@ static em_status check_size(const em_config *config, int64_t warmup, int64_t wid
                                     (long long)width, bytes);
 }
 
+/*
+ * A write is collective and takes its time whatever its size: small draws wait for one another, up
+ * to 8 MB for all chains of the run.
+ */
+static int64_t plan_buffer(int64_t n_chain, int64_t flush_every, int64_t width)
+{
+    enum { MOST_DRAWS = 1000, MOST_WAITING = 1 << 20 };
+
+    return most(flush_every, least(MOST_DRAWS, MOST_WAITING / (n_chain * width)));
+}
+
 em_status em_plan_create(const em_config *config, em_width width, em_plan *plan)
 {
     const em_run_options *run = &config->run;
@@ -63,6 +74,7 @@ em_status em_plan_create(const em_config *config, em_width width, em_plan *plan)
         .n_draw = run->draws,
         .n_warmup_draw = config->output.save_warmup ? warmup / run->thin : 0,
         .flush_every = config->output.flush_every,
+        .buffer = plan_buffer(run->chains, config->output.flush_every, width.all),
         .chunk = most(config->output.flush_every, LONG_CHUNK),
         .check_every = config->stop.check_every,
         .has_stop_rule = !isnan(config->stop.r_hat) || !isnan(config->stop.ess),
@@ -91,6 +103,11 @@ int64_t em_plan_next_stop(const em_plan *plan, int64_t done)
     return least(plan->total,
                  least(next_multiple(plan->warmup, plan->flush_every * plan->thin, done),
                        next_multiple(plan->warmup, plan->check_every * plan->thin, done)));
+}
+
+bool em_plan_must_write(const em_plan *plan, int64_t waiting)
+{
+    return waiting + plan->flush_every > plan->buffer;
 }
 
 int64_t em_plan_stored(const em_plan *plan, int64_t done)

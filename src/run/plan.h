@@ -23,7 +23,8 @@ typedef struct em_plan {
     int64_t warmup, total;         /* iterations: of warmup (at most, until it ends), in all */
     int64_t thin;                  /* iterations per stored draw */
     int64_t n_draw, n_warmup_draw; /* stored draws of a chain; n_warmup_draw 0 unless saved */
-    int64_t flush_every;           /* stored draws per write */
+    int64_t flush_every;           /* stored draws between chances to write */
+    int64_t buffer;                /* stored draws of a chain that wait to be written, at most */
     int64_t chunk;                 /* stored draws of a chain that lie together in the file */
     int64_t check_every;           /* draws between checks of convergence */
     bool has_stop_rule;
@@ -40,6 +41,9 @@ void em_plan_end_warmup(em_plan *plan, int64_t done);
 /* Iterations done at the next point after `done` where the ranks must meet for writing or checking:
  * the end of warmup, a full buffer, a check, the end. */
 int64_t em_plan_next_stop(const em_plan *plan, int64_t done);
+
+/* Whether the `waiting` draws of a chain leave no room for those up to the next chance to write. */
+bool em_plan_must_write(const em_plan *plan, int64_t waiting);
 
 /* Stored draws of the current phase after `done` iterations: of warmup while done <= warmup. */
 int64_t em_plan_stored(const em_plan *plan, int64_t done);

@@ -53,6 +53,25 @@ START_TEST(the_memory_of_all_chains_is_bounded)
 }
 END_TEST
 
+/* Every hundredth draw is a chance to write: small ones wait for up to 1000, large ones do not. */
+START_TEST(small_draws_are_written_together)
+{
+    em_plan plan;
+
+    ck_assert_int_eq(plan_of(8, 4000, 20, &plan), EM_OK);
+    ck_assert_int_eq(plan.buffer, 1000);
+    ck_assert(!em_plan_must_write(&plan, 900));
+    ck_assert(em_plan_must_write(&plan, 1000));
+    ck_assert_int_eq(plan_of(8, 4000, 500, &plan), EM_OK);
+    ck_assert_int_eq(plan.buffer, 262);
+    ck_assert(!em_plan_must_write(&plan, 100));
+    ck_assert(em_plan_must_write(&plan, 200)); /* the next hundred would not fit */
+    ck_assert_int_eq(plan_of(1000, 4000, 100000, &plan), EM_OK);
+    ck_assert_int_eq(plan.buffer, plan.flush_every);
+    ck_assert(em_plan_must_write(&plan, plan.flush_every));
+}
+END_TEST
+
 START_TEST(what_no_file_can_hold_is_refused)
 {
     em_plan plan;
@@ -69,6 +88,7 @@ int main(void)
 
     tcase_add_test(tests, usual_runs_are_watched_as_a_whole);
     tcase_add_test(tests, the_memory_of_all_chains_is_bounded);
+    tcase_add_test(tests, small_draws_are_written_together);
     tcase_add_test(tests, what_no_file_can_hold_is_refused);
     tcase_set_timeout(tests, 100);
     suite_add_tcase(suite, tests);
