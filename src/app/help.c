@@ -18,6 +18,7 @@ const char em_help[] =
     "  summary FILE.h5       means, quantiles, effective sample sizes and R-hat of a file\n"
     "  check CONFIG.yaml     read config and data, print the plan, test the gradient; no sampling\n"
     "  list [WHAT [NAME]]    models, samplers, mass estimators, and every option\n"
+    "  topics FILE.h5        what the topics of a run are about; mixtures of new documents\n"
     "  verify FILE.h5        run a stretch of a file again on other ranks, and compare bit for "
     "bit\n"
     "  convert IN OUT.h5     a table in the form that ranks read fastest\n"
@@ -137,4 +138,23 @@ const char em_help_convert[] =
     "\n"
     "example:\n"
     "  emass convert flights.csv.gz flights.h5\n"
+    "\n" EXIT_STATUS;
+
+const char em_help_topics[] =
+    "usage: emass topics FILE.h5 [--words N] [--folder DIR] [--documents FILE]\n"
+    "\n"
+    "A line for each topic of a run of model lda, the largest first: its share of the tokens, its\n"
+    "coherence (NPMI of its words over the documents of the run's corpus), how many chains found\n"
+    "it, and its most probable words; and the perplexity of the test documents. Topics of the\n"
+    "chains are matched before they are averaged.\n"
+    "\n"
+    "options:\n"
+    "  --words N               words of a topic (default 10)\n"
+    "  --documents FILE        instead, the mixture of topics of each document of a corpus of the\n"
+    "                          same words, comma-separated\n"
+    "  --folder DIR            where relative paths of the config start (default the current "
+    "folder)\n"
+    "\n"
+    "example:\n"
+    "  emass topics news.h5 --documents new.ldac > mixtures.csv\n"
     "\n" EXIT_STATUS;

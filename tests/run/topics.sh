@@ -105,6 +105,39 @@ summary_has() { "$emass" summary whole.h5 | grep -q "$1"; }
 check 'the summary has the perplexity' summary_has '^perplexity  *[12][0-9]'
 check 'and topics in the order of their sizes' summary_has '^topic_share\[4\]'
 check 'phi is stored on request' summary_has '^phi\[0,word0\]'
+
+tells_topics() {
+    "$emass" topics whole.h5 --words 12 >topics.txt && [ "$(grep -c ' 2/2 ' topics.txt)" = 5 ] &&
+        ! grep ' - ' topics.txt && grep -q '^Held-out perplexity of each chain.* [12][0-9]' topics.txt &&
+        awk '/ 2\/2 / {
+            delete n
+            for (i = 5; i <= NF; i++) n[int(substr($i, 5) / 12)]++
+            most = 0
+            for (block in n) if (n[block] > most) most = n[block]
+            if (most < 11) bad++
+        } END { exit bad > 0 }' topics.txt
+}
+mixes() { # two topics a document, about seven to three: mixtures sum to one, and few topics hold most
+    "$emass" topics whole.h5 --documents test.ldac >mixtures.csv && awk -F, 'NR > 1 {
+        sum = top = second = 0
+        for (i = 2; i <= NF; i++) {
+            sum += $i
+            if ($i > top) { second = top; top = $i } else if ($i > second) second = $i
+        }
+        if (NF != 6 || sum < 0.999 || sum > 1.001) bad++
+        held += top + second
+    } END { exit bad || NR != 61 || held / 60 < 0.8 }' mixtures.csv
+}
+no_topics() { # one line, status 2
+    local status=0
+    "$emass" run other.yaml --quiet --output other.h5 --overwrite &&
+        { "$emass" topics other.h5 2>said.txt || status=$?; } && [ "$status" = 2 ] &&
+        grep -q 'found no averages/phi' said.txt
+}
+printf '%s\n' 'model: {name: banana}' 'run: {chains: 1, warmup: 20, draws: 10}' >other.yaml
+check 'a line for each topic, found by both chains' tells_topics
+check 'mixtures of new documents' mixes
+check 'a file without topics' no_topics
 check 'verified on other ranks' limited "$emass" verify whole.h5 --ranks 2
 check 'checked' limited "$emass" check run.yaml
 

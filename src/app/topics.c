@@ -1,0 +1,505 @@
+#include "app/topics.h"
+
+#include "base/memory.h"
+#include "data/corpus.h"
+#include "io/reader.h"
+#include "math/assignment.h"
+#include "math/tokens.h"
+#include "model/lda_held_out.h"
+#include "par/world.h"
+#include "run/config.h"
+
+#include <math.h>
+#include <popt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Topics of two chains are one where their laws of words overlap by more than this: sum_v
+ * sqrt(p_v q_v), which is 1 for equal ones. */
+#define LEAST_OVERLAP 0.7
+
+enum { MOST_TOP = 50, EM_STEPS = 100 };
+
+typedef struct topics {
+    char *path, *folder, *documents;
+    long n_top;
+    int64_t n_chain, n_topic, n_word;
+    char **word;        /* [n_word] */
+    double *phi;        /* [n_chain][n_topic][n_word] */
+    double *share;      /* [n_chain][n_topic] */
+    double *perplexity; /* [n_chain]; NULL: none */
+    double *mean;       /* [n_topic][n_word] over the chains that have the topic */
+    double *mean_share; /* [n_topic] */
+    int64_t *n_found;   /* [n_topic] chains that have it, the first one included */
+    int64_t *order;     /* [n_topic] the largest first */
+    int32_t *top;       /* [n_topic][n_top] words, the most probable first */
+    double *coherence;  /* [n_topic]; NULL: not known */
+} topics;
+
+/* ---------------------------------------------------------------- command line */
+
+static em_status parse(int argc, const char **argv, topics *t)
+{
+    char *folder = NULL, *documents = NULL;
+    const struct poptOption options[] = {
+        {"words", 0, POPT_ARG_LONG, &t->n_top, 0, "words of a topic", "N"},
+        {"documents", 0, POPT_ARG_STRING, &documents, 0, "new documents", "FILE"},
+        {"folder", 0, POPT_ARG_STRING, &folder, 0, "folder of the config", "DIR"},
+        POPT_TABLEEND};
+    poptContext context = poptGetContext("emass topics", argc, argv, options, 0);
+    const int option = poptGetNextOpt(context);
+    const char *path = option < -1 ? NULL : poptGetArg(context);
+    em_status status = EM_OK;
+
+    if (option < -1)
+        status = em_fail(EM_EUSAGE, "topics: %s: %s (see emass topics --help)",
+                         poptBadOption(context, POPT_BADOPTION_NOALIAS), poptStrerror(option));
+    else if (!path || poptPeekArg(context))
+        status = em_fail(EM_EUSAGE, "topics: expected one file (see emass topics --help)");
+    else if (t->n_top < 2 || t->n_top > MOST_TOP)
+        status =
+            em_fail(EM_EUSAGE, "topics: --words: found %ld, expected 2 to %d", t->n_top, MOST_TOP);
+    if (!status)
+        status = em_copy_text(path, &t->path);
+    if (!status)
+        status = em_copy_text(folder ? folder : ".", &t->folder);
+    if (!status && documents)
+        status = em_copy_text(documents, &t->documents);
+    poptFreeContext(context);
+    free(folder);
+    free(documents);
+    return status;
+}
+
+/* ---------------------------------------------------------------- the file */
+
+/* Number of a variable; -1: there is none. */
+static int64_t find(em_reader *reader, const char *name)
+{
+    for (int64_t i = 0; i < em_reader_n_variable(reader); i++)
+        if (strcmp(em_reader_variable_at(reader, i)->name, name) == 0)
+            return i;
+    return -1;
+}
+
+static em_status read_averages(em_reader *reader, int64_t i, int64_t n_chain, double **out)
+{
+    const int64_t size = em_reader_variable_at(reader, i)->size;
+    em_status status = em_allocate(n_chain * size, sizeof **out, out);
+
+    return status ? status : em_reader_draws(reader, i, 0, n_chain, 0, 1, *out);
+}
+
+/* Of phi[3,word], what is behind the comma. */
+static em_status copy_word(const char *label, char **out)
+{
+    const char *comma = strchr(label, ',');
+    em_status status = em_copy_text(comma ? comma + 1 : label, out);
+
+    if (!status && comma)
+        (*out)[strlen(*out) - 1] = '\0';
+    return status;
+}
+
+static em_status read_topics(topics *t, em_reader *reader)
+{
+    const int64_t phi = find(reader, "phi"), share = find(reader, "topic_share");
+    const int64_t perplexity = find(reader, "perplexity");
+    em_status status;
+
+    if (phi < 0 || share < 0 || em_reader_variable_at(reader, phi)->n_axes != 2 ||
+        em_reader_n_draw(reader) < 1)
+        return em_fail(EM_EDATA,
+                       "%s: found no topics in averages, expected a finished run of a "
+                       "topic model",
+                       t->path);
+    const em_reader_variable *variable = em_reader_variable_at(reader, phi);
+    t->n_chain = em_reader_n_chain(reader);
+    t->n_topic = variable->shape[0];
+    t->n_word = variable->shape[1];
+    if (em_reader_variable_at(reader, share)->size != t->n_topic)
+        return em_fail(EM_EDATA, "%s: found %lld topic_share, expected %lld", t->path,
+                       (long long)em_reader_variable_at(reader, share)->size,
+                       (long long)t->n_topic);
+    status = em_allocate(t->n_word, sizeof *t->word, &t->word);
+    for (int64_t v = 0; !status && v < t->n_word; v++)
+        status = copy_word(variable->label[v], &t->word[v]);
+    if (!status)
+        status = read_averages(reader, phi, t->n_chain, &t->phi);
+    if (!status)
+        status = read_averages(reader, share, t->n_chain, &t->share);
+    if (!status && perplexity >= 0)
+        status = read_averages(reader, perplexity, t->n_chain, &t->perplexity);
+    return status;
+}
+
+static em_status read_file(topics *t)
+{
+    em_reader *reader = NULL;
+    em_status status = em_reader_open(t->path, NULL, &reader);
+
+    if (!status && !em_reader_has(reader, "averages", "phi"))
+        status = em_fail(EM_EDATA,
+                         "%s: found no averages/phi, expected the output of a finished "
+                         "run of a topic model",
+                         t->path);
+    em_reader_close(&reader);
+    if (!status)
+        status = em_reader_open(t->path, "averages", &reader);
+    if (!status)
+        status = read_topics(t, reader);
+    em_reader_close(&reader);
+    return status;
+}
+
+/* ---------------------------------------------------------------- topics of all chains */
+
+static double overlap(int64_t n, const double *p, const double *q)
+{
+    double sum = 0;
+
+    for (int64_t v = 0; v < n; v++)
+        sum += sqrt(p[v] * q[v]);
+    return sum;
+}
+
+/* Adds the topics of chain c to those of the first one that they are. */
+static em_status match_chain(topics *t, int64_t c, double *cost, int64_t *mate)
+{
+    const int64_t n = t->n_topic, size = n * t->n_word;
+    em_status status;
+
+    for (int64_t a = 0; a < n; a++)
+        for (int64_t b = 0; b < n; b++)
+            cost[a * n + b] =
+                -overlap(t->n_word, t->phi + a * t->n_word, t->phi + c * size + b * t->n_word);
+    status = em_assign(n, cost, mate);
+    for (int64_t a = 0; !status && a < n; a++) {
+        const int64_t b = mate[a];
+        if (-cost[a * n + b] < LEAST_OVERLAP)
+            continue;
+        t->n_found[a]++;
+        t->mean_share[a] += t->share[c * n + b];
+        for (int64_t v = 0; v < t->n_word; v++)
+            t->mean[a * t->n_word + v] += t->phi[c * size + b * t->n_word + v];
+    }
+    return status;
+}
+
+static em_status match_chains(topics *t)
+{
+    const int64_t n = t->n_topic, size = n * t->n_word;
+    double *cost = NULL;
+    int64_t *mate = NULL;
+    em_status status = em_allocate(size, sizeof(double), &t->mean);
+
+    if (!status)
+        status = em_allocate(n, sizeof(double), &t->mean_share);
+    if (!status)
+        status = em_allocate(n, sizeof *t->n_found, &t->n_found);
+    if (!status)
+        status = em_allocate(n * n, sizeof *cost, &cost);
+    if (!status)
+        status = em_allocate(n, sizeof *mate, &mate);
+    if (!status) {
+        memcpy(t->mean, t->phi, (size_t)size * sizeof(double));
+        memcpy(t->mean_share, t->share, (size_t)n * sizeof(double));
+        for (int64_t k = 0; k < n; k++)
+            t->n_found[k] = 1;
+    }
+    for (int64_t c = 1; !status && c < t->n_chain; c++)
+        status = match_chain(t, c, cost, mate);
+    for (int64_t k = 0; !status && k < n; k++) {
+        t->mean_share[k] /= (double)t->n_found[k];
+        for (int64_t v = 0; v < t->n_word; v++)
+            t->mean[k * t->n_word + v] /= (double)t->n_found[k];
+    }
+    em_release(&cost);
+    em_release(&mate);
+    return status;
+}
+
+/* ---------------------------------------------------------------- the largest ones */
+
+/* The `n` largest of x[size], by insertion: n is small. */
+static void largest(int64_t size, const double *x, long n, int32_t *out)
+{
+    long held = 0;
+
+    for (int64_t v = 0; v < size; v++) {
+        long at = held;
+        if (held == n && !(x[v] > x[out[n - 1]]))
+            continue;
+        if (held == n)
+            at = n - 1;
+        else
+            held++;
+        for (; at > 0 && x[v] > x[out[at - 1]]; at--)
+            out[at] = out[at - 1];
+        out[at] = (int32_t)v;
+    }
+}
+
+static em_status rank_topics(topics *t)
+{
+    em_status status = em_allocate(t->n_topic, sizeof *t->order, &t->order);
+
+    if (t->n_top > t->n_word)
+        t->n_top = (long)t->n_word;
+    if (!status)
+        status = em_allocate(t->n_topic * t->n_top, sizeof *t->top, &t->top);
+    for (int64_t k = 0; !status && k < t->n_topic; k++) {
+        int64_t at = k;
+        for (; at > 0 && t->mean_share[k] > t->mean_share[t->order[at - 1]]; at--)
+            t->order[at] = t->order[at - 1];
+        t->order[at] = k;
+        largest(t->n_word, t->mean + k * t->n_word, t->n_top, t->top + k * t->n_top);
+    }
+    return status;
+}
+
+/* ---------------------------------------------------------------- coherence */
+
+/* Documents with each of the words of a topic, and with each two. */
+typedef struct pairs {
+    int64_t single[MOST_TOP], both[MOST_TOP][MOST_TOP];
+} pairs;
+
+/* Mean of log(p_ij / p_i p_j) / -log p_ij over pairs of words; -1 for two that never meet. */
+static double npmi(const pairs *of, long n_top, int64_t n_document)
+{
+    double sum = 0;
+    int64_t n = 0;
+
+    for (long i = 1; i < n_top; i++)
+        for (long j = 0; j < i; j++) {
+            const double both = (double)of->both[i][j] / (double)n_document;
+            const double apart =
+                (double)of->single[i] * (double)of->single[j] / pow((double)n_document, 2);
+            n++;
+            sum += both > 0 && both < 1 ? log(both / apart) / -log(both) : both > 0 ? 1 : -1;
+        }
+    return sum / (double)n;
+}
+
+static void count_document(const topics *t, const int64_t *seen, int64_t d, pairs *of)
+{
+    for (int64_t k = 0; k < t->n_topic; k++)
+        for (long i = 0; i < t->n_top; i++) {
+            if (seen[t->top[k * t->n_top + i]] != d)
+                continue;
+            of[k].single[i]++;
+            for (long j = 0; j < i; j++)
+                of[k].both[i][j] += seen[t->top[k * t->n_top + j]] == d;
+        }
+}
+
+static em_status measure_coherence(topics *t, const em_corpus *corpus)
+{
+    pairs *of = NULL;
+    int64_t *seen = NULL; /* [n_word] the last document that has it, from 1 */
+    em_status status = em_allocate(t->n_topic, sizeof *of, &of);
+
+    if (!status)
+        status = em_allocate(t->n_word, sizeof *seen, &seen);
+    if (!status)
+        status = em_allocate(t->n_topic, sizeof(double), &t->coherence);
+    for (int64_t d = 0; !status && d < corpus->n_local; d++) {
+        for (int64_t i = corpus->start[d]; i < corpus->start[d + 1]; i++)
+            seen[corpus->word[i]] = d + 1;
+        count_document(t, seen, d + 1, of);
+    }
+    for (int64_t k = 0; !status && k < t->n_topic; k++)
+        t->coherence[k] = npmi(&of[k], t->n_top, corpus->n_document);
+    em_release(&of);
+    em_release(&seen);
+    return status;
+}
+
+/* The corpus that the run was of, as the config in the file names it. */
+static em_status read_own_corpus(const topics *t, em_corpus **out)
+{
+    em_reader *reader = NULL;
+    em_config *config = NULL;
+    char *text = NULL, *path = NULL;
+    em_status status = em_reader_open(t->path, NULL, &reader);
+
+    if (!status)
+        status = em_format_text(&path, "%s/config of %s", t->folder, t->path);
+    if (!status && !em_reader_text(reader, "config", &text))
+        status = em_fail(EM_EDATA, "%s: no config in it: expected a file of emass", t->path);
+    if (!status)
+        status = em_config_parse(path, text, 0, NULL, &config);
+    if (!status)
+        status = em_corpus_read(config->model_options, t->n_word, 0, 1, out);
+    em_config_destroy(&config);
+    em_release(&text);
+    em_release(&path);
+    em_reader_close(&reader);
+    return status;
+}
+
+/* What is missing without the corpus is no failure. */
+static em_status find_coherence(topics *t)
+{
+    em_corpus *corpus = NULL;
+    em_status status = read_own_corpus(t, &corpus);
+
+    if (status == EM_EDATA || status == EM_ECONFIG) {
+        em_say("note: coherence needs the corpus of the run: %s (--folder DIR: where relative "
+               "paths start)",
+               em_error_text());
+        return EM_OK;
+    }
+    if (!status)
+        status = measure_coherence(t, corpus);
+    em_corpus_destroy(&corpus);
+    return status;
+}
+
+/* ---------------------------------------------------------------- what is printed */
+
+static void print_topic(const topics *t, int64_t k)
+{
+    char found[48], coherence[16] = "-";
+
+    snprintf(found, sizeof found, "%lld/%lld", (long long)t->n_found[k], (long long)t->n_chain);
+    if (t->coherence)
+        snprintf(coherence, sizeof coherence, "%.3f", t->coherence[k]);
+    printf("%5lld  %6.4f  %6s  %6s ", (long long)k, t->mean_share[k], coherence, found);
+    for (long i = 0; i < t->n_top; i++)
+        printf(" %s", t->word[t->top[k * t->n_top + i]]);
+    printf("\n");
+}
+
+static void print_table(const topics *t)
+{
+    int64_t lost = 0;
+
+    printf("%lld topics of %lld words, %lld chain%s\n", (long long)t->n_topic, (long long)t->n_word,
+           (long long)t->n_chain, t->n_chain == 1 ? "" : "s");
+    printf("topic   share    npmi  chains  words\n");
+    for (int64_t i = 0; i < t->n_topic; i++) {
+        print_topic(t, t->order[i]);
+        lost += t->n_found[t->order[i]] < t->n_chain;
+    }
+    printf("Topics are numbered as in the first chain; those of the others are matched to them by "
+           "the best\nassignment and averaged where their laws of words overlap by %g or more.",
+           LEAST_OVERLAP);
+    if (lost > 0)
+        printf(" %lld of %lld were not\nfound by all chains.", (long long)lost,
+               (long long)t->n_topic);
+    printf("\n");
+    if (!t->perplexity)
+        return;
+    printf("Held-out perplexity of each chain, probabilities averaged over its draws:");
+    for (int64_t c = 0; c < t->n_chain; c++)
+        printf(" %.1f", t->perplexity[c]);
+    printf("\n(%s).\n", EM_HELD_OUT_DOC);
+}
+
+/* ---------------------------------------------------------------- new documents */
+
+/* Rows of the document's words, and how often they stand in it. */
+static void gather(const topics *t, const em_corpus *corpus, int64_t d, int64_t stride, float *rows,
+                   float *count)
+{
+    for (int64_t i = corpus->start[d]; i < corpus->start[d + 1]; i++) {
+        const int64_t at = i - corpus->start[d];
+        count[at] = (float)corpus->count[i];
+        for (int64_t k = 0; k < t->n_topic; k++)
+            rows[at * stride + k] = (float)fmax(t->mean[k * t->n_word + corpus->word[i]], 1e-12);
+    }
+}
+
+static void print_mixture(const topics *t, int64_t d, const float *mixture)
+{
+    double sum = 0;
+
+    for (int64_t k = 0; k < t->n_topic; k++)
+        sum += mixture[k];
+    printf("%lld", (long long)d);
+    for (int64_t k = 0; k < t->n_topic; k++)
+        printf(",%.6g", mixture[k] / sum);
+    printf("\n");
+}
+
+static em_status print_mixtures(const topics *t, const em_corpus *corpus)
+{
+    const int64_t stride = em_topic_stride(t->n_topic);
+    int64_t widest = 0;
+    float *rows = NULL, *count = NULL, *mixture = NULL;
+    em_status status;
+
+    for (int64_t d = 0; d < corpus->n_local; d++)
+        widest = (int64_t)fmax((double)widest, (double)(corpus->start[d + 1] - corpus->start[d]));
+    status = em_allocate(widest * stride, sizeof *rows, &rows);
+    if (!status)
+        status = em_allocate(widest, sizeof *count, &count);
+    if (!status)
+        status = em_allocate(2 * stride, sizeof *mixture, &mixture);
+    if (!status) {
+        printf("document");
+        for (int64_t k = 0; k < t->n_topic; k++)
+            printf(",topic%lld", (long long)k);
+        printf("\n");
+    }
+    for (int64_t d = 0; !status && d < corpus->n_local; d++) {
+        gather(t, corpus, d, stride, rows, count);
+        em_token_kernels_best()->fold_in(corpus->start[d + 1] - corpus->start[d], rows, count,
+                                         t->n_topic, stride, 0.1F, EM_STEPS, mixture);
+        print_mixture(t, d, mixture);
+    }
+    em_release(&rows);
+    em_release(&count);
+    em_release(&mixture);
+    return status;
+}
+
+static em_status mix_documents(const topics *t)
+{
+    const em_corpus_options options = {.data = t->documents};
+    em_corpus *corpus = NULL;
+    em_status status = em_corpus_read(&options, t->n_word, 0, 1, &corpus);
+
+    if (!status && em_world_rank() == 0)
+        status = print_mixtures(t, corpus);
+    em_corpus_destroy(&corpus);
+    return status;
+}
+
+/* ---------------------------------------------------------------- the command */
+
+static void release(topics *t)
+{
+    for (int64_t v = 0; t->word && v < t->n_word; v++)
+        em_release(&t->word[v]);
+    void *const array[] = {&t->word,       &t->phi,     &t->share,    &t->perplexity, &t->mean,
+                           &t->mean_share, &t->n_found, &t->order,    &t->top,        &t->coherence,
+                           &t->path,       &t->folder,  &t->documents};
+    for (size_t i = 0; i < sizeof array / sizeof *array; i++)
+        em_release(array[i]);
+}
+
+em_status em_topics_command(int argc, const char **argv)
+{
+    topics t = {.n_top = 10};
+    em_status status = parse(argc, argv, &t);
+
+    if (!status)
+        status = read_file(&t);
+    if (!status)
+        status = match_chains(&t);
+    if (!status && t.documents) {
+        status = mix_documents(&t);
+    } else if (!status) {
+        status = rank_topics(&t);
+        if (!status)
+            status = find_coherence(&t);
+        if (!status && em_world_rank() == 0)
+            print_table(&t);
+    }
+    release(&t);
+    return status;
+}
