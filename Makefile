@@ -7,6 +7,7 @@
 #   make stanli     the interpreter of Stan programs, beside the installed emass (PREFIX)
 #   make data       public data sets for jobs/                    make plots   figures of demo.h5
 #   make papers     the papers' experiments, paper's numbers beside ours (resumable, 5 minutes)
+#   make bench-topics TRAIN=... TEST=...   perplexity against CPU seconds beside tomotopy (from PyPI)
 #   make bench-posteriordb   ESS per gradient beside Stan's NUTS and nutpie (from PyPI), 20 minutes
 # MODE=release|debug|asan; V=1 shows commands. Lasting overrides go into config.mk, which git ignores.
 -include config.mk
@@ -51,7 +52,7 @@ PROGRAM := $(B)/emass
 TESTS   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/unit/*.c tests/mpi/*.c tests/stat/*.c))
 BENCHES := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench/*.c))
 
-.PHONY: all demo check check-built check-slow bench bench-posteriordb lint format install deps data stanli plots papers clean tests
+.PHONY: all demo check check-built check-slow bench bench-posteriordb bench-topics lint format install deps data stanli plots papers clean tests
 all: $(PROGRAM) $(LIBRARY) $(SHARED)
 
 # Files that change only when what they hold does: another flag rebuilds all, a deleted source the library.
@@ -120,6 +121,14 @@ bench-posteriordb: all build/bench/venv/ready
 	$(Q)EMASS_STANLI=$$(echo build/bench/venv/lib/python3*/site-packages/stanli/_bin/libstanli.so) \
 	    build/bench/venv/bin/python tests/bench/posteriordb.py $(PROGRAM) --json build/bench/posteriordb.json \
 	    --markdown build/bench/posteriordb.md --picture build/bench/posteriordb.svg
+
+bench-topics: all build/bench/topics-venv/ready
+	$(Q)build/bench/topics-venv/bin/python tests/bench/topics.py $(PROGRAM) $(TRAIN) $(TEST)
+
+build/bench/topics-venv/ready: tests/bench/topics-requirements.txt
+	$(Q)python3 -m venv build/bench/topics-venv
+	$(Q)build/bench/topics-venv/bin/pip install --quiet --retries 10 --timeout 60 --disable-pip-version-check -r $<
+	$(Q)touch $@
 
 build/bench/venv/ready: tests/bench/requirements.txt
 	$(Q)python3 -m venv build/bench/venv
