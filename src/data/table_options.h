@@ -38,9 +38,10 @@ extern const char *const em_table_format_names[], *const em_table_header_names[]
 
 /* The rows of those options for a field table; `data_fallback` NULL: the file must be given. */
 #define EM_TABLE_FIELDS(data_fallback)                                                             \
-    EM_PATH(em_table_options, data, .fallback = (data_fallback),                                   \
-            .doc =                                                                                 \
-                "table: CSV, TSV, spaces or LIBSVM, plain or .gz, or HDF5 as file.h5:/dataset"),   \
+    EM_PATH(                                                                                       \
+        em_table_options, data, .fallback = (data_fallback),                                       \
+        .doc =                                                                                     \
+            "table: CSV, TSV, spaces or LIBSVM, plain, .gz or .xz, or HDF5 as file.h5:/dataset"),  \
         EM_CHOICE(em_table_options, format, .fallback = "auto", .choices = em_table_format_names,  \
                   .doc = "of a text file: libsvm, or what separates the columns; auto: by the "    \
                          "first line"),                                                            \

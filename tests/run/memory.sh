@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# What a table takes: with shards each rank has its part of it, while it is read too; ranks that hold
+# the same rows on one node have one copy. Of CSV, .gz, LIBSVM and HDF5.
+# shellcheck source=tests/run/lib.sh disable=SC2317
+. "$(dirname "$0")/lib.sh"
+cd "$scratch" || exit 1
+
+if [ ! -r /proc/self/smaps_rollup ]; then
+    skip 'memory' 'no /proc/self/smaps_rollup'
+    finish
+fi
+
+# So many times 50000 rows, 4.4 MB as doubles; the small one is what a rank takes anyhow.
+copies=${EMASS_TABLE_COPIES:-4}
+table=$((4400 * copies))
+awk 'BEGIN { srand(1); for (i = 0; i < 50000; i++) { s = ""; for (j = 0; j < 10; j++) s = s int(100 * rand()) ","; print s i % 2 } }' >part.csv
+for _ in $(seq "$copies"); do cat part.csv; done >large.csv
+head -n 100 part.csv >small.csv
+gzip -1 -k large.csv
+"$emass" convert large.csv large.h5 >/dev/null
+for size in small large; do
+    awk -F, '{ s = $11; for (j = 1; j <= 10; j++) s = s " " j ":" 1 + $j; print s }' "$size.csv" >"$size.svm"
+done
+cat >run.yaml <<'YAML'
+model: {name: logistic, data: "${TABLE}"}
+sampler: {name: hmc, step_size: 0.0001, leapfrog_steps: 1}
+mass: {estimator: none}
+run: {chains: 4, warmup: 1, draws: 1}
+YAML
+cat >peak.py <<'PYTHON'
+import resource, subprocess, sys
+code = subprocess.call(sys.argv[2:])
+open(sys.argv[1], "a").write("%d\n" % resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+sys.exit(code)
+PYTHON
+
+peak() { # TABLE SHARDS: of the rank with the highest, in kB
+    rm -f peaks
+    TABLE=$1 limited mpirun -n "$2" python3 peak.py peaks "$emass" run run.yaml --quiet --overwrite \
+        --output peak.h5 --set run.chains=1 --set run.shards="$2" >&2 && sort -n peaks | tail -n 1
+}
+
+falls() { # LARGE SMALL: what the table adds, on 4 shards, to that on one
+    local small one four
+    small=$(peak "$2" 4) && one=$(peak "$1" 1) && four=$(peak "$1" 4) || return 1
+    echo "$1: $one kB on one rank, $four kB on four, $small kB without it"
+    [ $((one - small)) -gt "$table" ] && [ $((100 * (four - small))) -lt $((35 * (one - small))) ]
+}
+check 'CSV: a quarter of the memory on four shards' falls large.csv small.csv
+check '.gz: a quarter' falls large.csv.gz small.csv
+check 'LIBSVM: a quarter' falls large.svm small.svm
+check 'HDF5: a quarter' falls large.h5 small.csv
+
+# Each page counted once, however many ranks see it.
+used() { # FILE: by the ranks that write it, in kB
+    local sum=0 rank
+    for rank in $(ranks_of "$1"); do
+        sum=$((sum + $(awk '/^Pss:/ { print $2 }' "/proc/$rank/smaps_rollup" 2>/dev/null) + 0))
+    done
+    echo "$sum"
+}
+together() { # TABLE: the most that four ranks take, each with all of it
+    local output=$scratch/together.h5 most=0 now
+    TABLE=$1 limited mpirun -n 4 "$emass" run "$scratch/run.yaml" --quiet --overwrite \
+        --output "$output" --set run.draws=60 >&2 &
+    while kill -0 $! 2>/dev/null; do
+        now=$(used "$output")
+        [ "$now" -le "$most" ] || most=$now
+        sleep 0.1
+    done
+    echo "$most"
+}
+one_copy() { # and for a moment the parts that were read, together another; it would be five
+    local small large
+    small=$(together small.csv) && large=$(together large.csv)
+    echo "four ranks: $large kB, $small kB without the table"
+    [ $((large - small)) -gt $((9 * table / 10)) ] && [ $((large - small)) -lt $((3 * table)) ]
+}
+check 'one copy for four ranks of a node' one_copy
+finish
