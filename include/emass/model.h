@@ -140,6 +140,13 @@ static inline em_draw em_query_draw(const em_query *query, int64_t c)
                      EM_DRAW_EVALUATION};
 }
 
+/* Parameters that belong together, which a config may give a sampler of their own: theta[first ..
+ * first + count). */
+typedef struct em_parameters {
+    const char *name;
+    int64_t first, count;
+} em_parameters;
+
 /* Sums over the shards of the data, for what a model does on all of them at the same time. */
 typedef struct em_shards {
     void *context;
@@ -161,6 +168,7 @@ typedef struct em_update {
     int64_t number; /* of the update, from 0: it counts the random numbers (em_update_draw) */
     bool warmup;    /* what is learned may change */
     const em_shards *shards;
+    const em_parameters *block; /* what alone is to be moved; NULL: all */
 } em_update;
 
 /* The random numbers of chain c of the panel. */
@@ -192,6 +200,8 @@ typedef struct em_model {
     bool estimates; /* its density is an estimate, from random numbers (em_query_draw): not for
                        kernels that need an exact one */
     const char *const *unconstrained_name; /* [dim], owned by the model; NULL: 0, 1, ... */
+    int64_t n_block;                       /* 0: no names for parts of the parameters */
+    const em_parameters *block;  /* [n_block] owned by the model: all parameters, in their order */
     em_share rows;               /* the observations; total 0: there are none, nor a likelihood */
     int64_t n_piece, piece_size; /* of the summary; 0: none */
     int64_t n_variable;          /* what is reported of a draw */

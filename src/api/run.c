@@ -93,14 +93,13 @@ static em_status check_sink(const em_sink *sink, bool *given)
     return EM_OK;
 }
 
-static void warn(const em_config *config)
+static void warn(const em_kernel_options *kernel)
 {
-    const em_sampler_options *options = config->sampler_options;
+    const em_sampler_options *options = kernel->options;
 
-    if (options->minibatch != INT64_MIN && !config->sampler->minibatches &&
-        !config->sampler->by_model)
+    if (options->minibatch != INT64_MIN && !kernel->ops->minibatches && !kernel->ops->by_model)
         em_say("warning: sampler.minibatch does not apply to %s, which uses all observations",
-               config->sampler->name);
+               kernel->ops->name);
 }
 
 static em_status parse(const request *r, em_config **out)
@@ -111,8 +110,8 @@ static em_status parse(const request *r, em_config **out)
                                              (const char *const *)r->override, out);
 
     status = em_agree(status);
-    if (!status)
-        warn(*out);
+    for (int i = 0; !status && i < (*out)->n_kernel; i++)
+        warn(&(*out)->kernel[i]);
     return status;
 }
 

@@ -70,6 +70,10 @@ static void print_plan(const checker *check, const em_plan *plan)
            "draw\n",
            config->model->name, (long long)check->model->dim, (long long)check->model->rows.total,
            (long long)plan->width.all);
+    for (int64_t b = 0; b < check->model->n_block; b++)
+        printf("# block      %s: parameters %lld .. %lld\n", check->model->block[b].name,
+               (long long)check->model->block[b].first,
+               (long long)(check->model->block[b].first + check->model->block[b].count - 1));
     if (config->model->describe)
         config->model->describe(check->model, stdout);
     for (int64_t g = 0; g < n_group; g++)

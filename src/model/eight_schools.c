@@ -44,6 +44,7 @@ typedef struct eight_schools {
     em_model model;
     em_variable variable[6];
     em_datum datum[2];
+    em_parameters block[2];
     const double *y, *sigma;
     bool log_likelihood, posterior_predictive; /* reported */
     int64_t n_school;
@@ -79,6 +80,8 @@ static void describe(eight_schools *self, const eight_schools_options *options)
         self->variable[self->model.n_variable] = school[2];
         self->variable[self->model.n_variable++].group = EM_POSTERIOR_PREDICTIVE;
     }
+    self->block[0] = (em_parameters){"hyper", 0, THETA_TILDE};
+    self->block[1] = (em_parameters){"effects", THETA_TILDE, self->n_school};
     self->datum[0] = (em_datum){"observed_data", school[2], options->y.value};
     self->datum[1] = (em_datum){"constant_data", school[3], options->sigma.value};
 }
@@ -107,6 +110,8 @@ static em_status create(const void *untyped, const em_model_context *context, em
     self->model =
         (em_model){.ops = &em_model_eight_schools,
                    .dim = THETA_TILDE + n,
+                   .n_block = 2,
+                   .block = self->block,
                    .rows = em_deal_rows(n, n, context->shard, context->n_shard),
                    .variable = self->variable,
                    .n_datum = 2,

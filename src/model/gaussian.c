@@ -14,6 +14,7 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <xxhash.h>
 
@@ -24,6 +25,7 @@ typedef struct gaussian_options {
     double condition;
     bool rotation;
     char *mean, *precision, *covariance;
+    int64_t blocks;
     double gradient_noise;
 } gaussian_options;
 
@@ -41,6 +43,9 @@ static const em_field fields[] = {
             .doc = "file of a symmetric positive definite matrix"),
     EM_PATH(gaussian_options, covariance, .fallback = "",
             .doc = "the same, of its inverse; not both"),
+    EM_INT(gaussian_options, blocks, .minimum = 1, .maximum = 100, .fallback = "1",
+           .doc = "blocks block_1, block_2, ... that the parameters are divided into, for samplers "
+                  "of their own"),
     EM_GRADIENT_NOISE_FIELD(gaussian_options),
     {0}};
 
@@ -59,6 +64,8 @@ typedef struct gaussian {
     bool diagonal;               /* generated without rotation: only the diagonal is kept */
     double *precision;           /* [dim][stride], or [stride] */
     double *deviation, *product; /* work space, [PANEL][stride] */
+    em_parameters *block;        /* [model.n_block] */
+    char *names;                 /* of them, NAME bytes each */
     double *stored;              /* the precision without padding, [dim][dim], or NULL */
     em_artificial_noise noise;
 } gaussian;
@@ -240,8 +247,33 @@ static void destroy(em_model *model)
     em_release(&self->deviation);
     em_release(&self->product);
     em_release(&self->stored);
+    em_release(&self->block);
+    em_release(&self->names);
     em_artificial_noise_destroy(&self->noise);
     em_release(&self);
+}
+
+/* As equal as may be, the first ones longer. */
+static em_status name_blocks(gaussian *self, int64_t n)
+{
+    enum { NAME = 32 };
+    const int64_t dim = self->model.dim;
+    em_status status;
+
+    if (n > dim)
+        return em_fail(EM_ECONFIG, "model: found %lld blocks, expected at most %lld, the dimension",
+                       (long long)n, (long long)dim);
+    status = em_allocate(n, sizeof *self->block, &self->block);
+    if (!status)
+        status = em_allocate(n * NAME, 1, &self->names);
+    for (int64_t b = 0, first = 0; !status && b < n; first += self->block[b++].count) {
+        snprintf(self->names + b * NAME, NAME, "block_%lld", (long long)b + 1);
+        self->block[b] =
+            (em_parameters){self->names + b * NAME, first, dim / n + (b < dim % n ? 1 : 0)};
+    }
+    self->model.n_block = n;
+    self->model.block = self->block;
+    return status;
 }
 
 static int64_t choose_dim(const gaussian_options *options, const em_table *table)
@@ -271,6 +303,8 @@ static em_status fill(gaussian *self, const gaussian_options *options, const em_
     if (!status)
         status = em_artificial_noise_create(options->gradient_noise, context, &self->model,
                                             &self->noise);
+    if (!status)
+        status = name_blocks(self, options->blocks);
     if (!status)
         describe(self);
     return status;

@@ -48,6 +48,8 @@ typedef struct normal_wishart {
     double n, mean, squares; /* of all x: their number, and sum_i (x_i - mean)^2 */
 } normal_wishart;
 
+static const em_parameters blocks[] = {{"mu", MU, 1}, {"tau", ETA, 1}};
+
 static em_status generate(int64_t n, uint64_t seed, em_table **table)
 {
     const em_stream stream = {seed, EM_ALL_CHAINS, 0, EM_RNG_DATA};
@@ -151,6 +153,8 @@ static em_status create(const void *untyped, const em_model_context *context, em
     }
     self->model = (em_model){.ops = &em_model_normal_wishart,
                              .dim = DIM,
+                             .n_block = 2,
+                             .block = blocks,
                              .rows = rows,
                              .n_piece = 2,
                              .piece_size = EM_LANES,

@@ -76,6 +76,20 @@ static em_status prepare_design(em_regression *self, const em_table *table,
     return status ? status : em_allocate_doubles(self->design->n_column, &self->row);
 }
 
+static void name_blocks(em_regression *self)
+{
+    const int64_t n_column = self->design->n_column;
+
+    self->block[self->model.n_block++] = (em_parameters){"beta", 0, n_column};
+    for (int k = 0; k < self->n_shape; k++)
+        if (isnan(self->shape[k].value)) {
+            self->block[self->model.n_block] =
+                (em_parameters){self->shape[k].name, n_column + self->model.n_block - 1, 1};
+            self->model.n_block++;
+        }
+    self->model.block = self->block;
+}
+
 em_status em_regression_create(em_regression *self, const em_table *table,
                                const em_regression_options *options,
                                const em_model_context *context, const em_regression_plan *plan)
@@ -105,6 +119,7 @@ em_status em_regression_create(em_regression *self, const em_table *table,
                              .variable = self->variable,
                              .data_hash = self->design->hash};
     add_variables(self);
+    name_blocks(self);
     return EM_OK;
 }
 

@@ -69,6 +69,7 @@ typedef struct em_regression {
     int n_shape, n_unknown;
     em_shape shape[EM_GLM_SHAPES];
     em_variable variable[1 + EM_GLM_SHAPES + 2];
+    em_parameters block[1 + EM_GLM_SHAPES]; /* beta, and every unknown shape */
     bool predicts;
     double *row;           /* [n_column] of the design, for the metric */
     double *eta, *density; /* [n_row] of a report; NULL: reports are of the parameters alone */

@@ -52,6 +52,8 @@ static void destroy(em_model *model)
     em_release(&self->datum);
     em_release(&self->name_text);
     em_release(&self->unconstrained_name);
+    em_release(&self->block);
+    em_release(&self->block_names);
     em_release(&self->gradient);
     em_release(&self->flat);
     em_release(&self);

@@ -29,6 +29,8 @@ typedef struct em_stan {
     em_stan_variables *variables;
     char *name_text; /* of the unconstrained parameters, one after the other */
     const char **unconstrained_name;
+    em_parameters *block; /* [model.n_block] one for each parameter of the program */
+    char *block_names;
     int64_t n_parameter, n_transformed; /* numbers of a draw; the rest is generated */
     double *gradient;                   /* [dim] of one chain */
     double *flat;                       /* [variables->n_element] a draw as the library orders it */

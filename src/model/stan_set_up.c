@@ -201,6 +201,35 @@ static em_status describe_draws(em_stan *self, const em_stan_options *options)
     return status ? status : em_allocate(n, sizeof(double), &self->flat);
 }
 
+/* theta.1 and theta.2, which follow each other, are the block theta. Local. */
+static em_status name_blocks(em_stan *self)
+{
+    const int64_t dim = self->model.dim;
+    em_status status = em_allocate(dim, sizeof *self->block, &self->block);
+    int64_t bytes = 0, n = 0;
+
+    for (int64_t i = 0; i < dim; i++)
+        bytes += (int64_t)strlen(self->unconstrained_name[i]) + 1;
+    if (!status)
+        status = em_allocate(bytes, 1, &self->block_names);
+    char *next = self->block_names;
+    for (int64_t i = 0; !status && i < dim; i++) {
+        const char *name = self->unconstrained_name[i];
+        const size_t length = strcspn(name, ".:");
+        if (n > 0 && strlen(self->block[n - 1].name) == length &&
+            strncmp(self->block[n - 1].name, name, length) == 0) {
+            self->block[n - 1].count++;
+            continue;
+        }
+        memcpy(next, name, length);
+        self->block[n++] = (em_parameters){next, i, 1};
+        next += length + 1;
+    }
+    self->model.n_block = n;
+    self->model.block = self->block;
+    return status;
+}
+
 /* Splits "mu,theta.1,theta.2" into the names of the unconstrained parameters. Local. */
 static em_status name_parameters(em_stan *self)
 {
@@ -219,7 +248,7 @@ static em_status name_parameters(em_stan *self)
         status = em_fail(EM_EDATA, "%s: found other names than %lld for unconstrained parameters",
                          self->name, (long long)dim);
     self->model.unconstrained_name = self->unconstrained_name;
-    return status;
+    return status ? status : name_blocks(self);
 }
 
 /* The data that are kept, for the file. Arrays without an element, or named as a coordinate of

@@ -29,6 +29,12 @@ struct em_posterior {
     /* Where minibatches are summed part by part: their rows in the order of the parts, and how many
      * rows are in the parts up to each. */
     int64_t *grouped, *end;
+    /* Of a part of the parameters, else NULL: */
+    em_posterior *whole;
+    const em_parameters *block;
+    const double *held; /* [n_chain][stride] where the chains stand, from first_chain on */
+    int64_t first_chain;
+    double *theta, *gradient; /* [n_chain][stride] what is asked of the whole, and its answer */
 };
 
 /* ---------------------------------------------------------------- sums over parts and shards */
@@ -182,8 +188,75 @@ void em_posterior_destroy(em_posterior **posterior)
         em_release(&(*posterior)->taken);
         em_release(&(*posterior)->grouped);
         em_release(&(*posterior)->end);
+        em_release(&(*posterior)->theta);
+        em_release(&(*posterior)->gradient);
     }
     em_release(posterior);
+}
+
+em_status em_posterior_create_part(em_posterior *whole, const em_parameters *block, int64_t n_chain,
+                                   int64_t first_chain, const double *theta, em_posterior **out)
+{
+    const int64_t panel = n_chain * em_stride(whole->model->dim);
+    em_posterior *part = NULL;
+    em_status status = em_allocate(1, sizeof *part, &part);
+
+    *out = NULL;
+    if (!status)
+        status = em_allocate(panel, sizeof(double), &part->theta);
+    if (!status)
+        status = em_allocate(panel, sizeof(double), &part->gradient);
+    if (status) {
+        em_posterior_destroy(&part);
+        return status;
+    }
+    part->model = whole->model;
+    part->grid = whole->grid;
+    part->whole = whole;
+    part->block = block;
+    part->first_chain = first_chain;
+    part->held = theta;
+    *out = part;
+    return EM_OK;
+}
+
+/* Rows [n][stride] of the block's parameters among all others, as their chains hold them. */
+static void widen(const em_posterior *part, int64_t n, int64_t stride, const int64_t *chain,
+                  const double *theta)
+{
+    const int64_t wide = em_stride(part->model->dim);
+
+    for (int64_t c = 0; c < n; c++) {
+        double *row = part->theta + c * wide;
+        memcpy(row, part->held + (chain[c] - part->first_chain) * wide, (size_t)wide * sizeof *row);
+        memcpy(row + part->block->first, theta + c * stride,
+               (size_t)part->block->count * sizeof *row);
+    }
+}
+
+/* The block's columns of all parameters, into rows [n][stride] whose padding is 0. */
+static void narrow(const em_posterior *part, int64_t n, const double *wide, int64_t stride,
+                   double *out)
+{
+    const int64_t count = part->block->count, width = em_stride(part->model->dim);
+
+    for (int64_t c = 0; c < n; c++) {
+        memcpy(out + c * stride, wide + c * width + part->block->first,
+               (size_t)count * sizeof *out);
+        memset(out + c * stride + count, 0, (size_t)(stride - count) * sizeof *out);
+    }
+}
+
+/* What is asked of the whole for a question about the part. */
+static em_query widen_query(const em_posterior *part, const em_query *query)
+{
+    em_query wide = *query;
+
+    widen(part, query->n_chain, query->stride, query->chain, query->theta);
+    wide.stride = em_stride(part->model->dim);
+    wide.theta = part->theta;
+    wide.gradient = part->gradient;
+    return wide;
 }
 
 bool em_model_has_likelihood(const em_model *model)
@@ -269,6 +342,12 @@ static em_status evaluate(em_posterior *posterior, const em_query *query)
 
 em_status em_posterior_evaluate(em_posterior *posterior, const em_query *query)
 {
+    if (posterior->whole) {
+        const em_query wide = widen_query(posterior, query);
+        const em_status status = em_posterior_evaluate(posterior->whole, &wide);
+        narrow(posterior, query->n_chain, posterior->gradient, query->stride, query->gradient);
+        return status;
+    }
     if (posterior->model->estimates)
         return em_fail(EM_ECONFIG, "model %s estimates its density, of which an exact one is asked",
                        posterior->model->ops->name);
@@ -416,6 +495,12 @@ em_status em_posterior_estimate(em_posterior *posterior, const em_minibatch *min
     const int64_t n = posterior->model->rows.total;
     em_status status;
 
+    if (posterior->whole) {
+        const em_query wide = widen_query(posterior, query);
+        status = em_posterior_estimate(posterior->whole, minibatch, &wide);
+        narrow(posterior, query->n_chain, posterior->gradient, query->stride, query->gradient);
+        return status;
+    }
     if (minibatch->size >= n || !em_model_has_likelihood(posterior->model))
         return evaluate(posterior, query);
     status = add_prior(posterior, query);
@@ -446,6 +531,15 @@ em_status em_posterior_update(em_posterior *posterior, const em_update *update)
     em_update asked = *update;
     em_status status = EM_OK;
 
+    if (posterior->whole) {
+        widen(posterior, update->n_chain, update->stride, update->chain, update->theta);
+        asked.stride = em_stride(posterior->model->dim);
+        asked.theta = posterior->theta;
+        asked.block = posterior->block;
+        status = em_posterior_update(posterior->whole, &asked);
+        narrow(posterior, update->n_chain, posterior->theta, update->stride, update->theta);
+        return status;
+    }
     asked.shards = &shards;
     if (em_fault("model"))
         status =
@@ -507,6 +601,9 @@ em_status em_posterior_metric(em_posterior *posterior, const double *theta, doub
     const int64_t n = model->dim, square = n * n, cube = derivative ? n * square : 0;
     em_status status;
 
+    if (posterior->whole)
+        return em_fail(EM_ECONFIG, "the metric of model %s is asked of a block of its parameters",
+                       model->ops->name);
     if (!model->ops->add_metric)
         return em_fail(EM_ECONFIG, "model %s has no metric, which Riemannian samplers need",
                        model->ops->name);

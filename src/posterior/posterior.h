@@ -24,6 +24,15 @@ em_status em_posterior_create(em_model *model, const em_grid *grid, int64_t n_ch
 void em_posterior_destroy(em_posterior **posterior);
 
 /*
+ * The same density as one of theta[first .. first + count) alone, for a kernel that moves a block
+ * of the parameters: the others are held where they stand in `theta` [n_chain][em_stride(dim)],
+ * whose first row is of chain number first_chain. `whole`, `block` and `theta` outlive it. It has
+ * no metric. Local.
+ */
+em_status em_posterior_create_part(em_posterior *whole, const em_parameters *block, int64_t n_chain,
+                                   int64_t first_chain, const double *theta, em_posterior **out);
+
+/*
  * From now on minibatches are summed part by part too, so that their sums have the same bits on any
  * number of shards; otherwise only their rows are the same, and sums differ by rounding. Local.
  * Errors: EM_EMEMORY.

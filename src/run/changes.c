@@ -87,15 +87,17 @@ static em_status compare_option(const comparison *c, const em_section *section,
 
 /* ---------------------------------------------------------------- sections */
 
-static bool is_chosen(const em_yaml *yaml, const em_section *section)
+/* Whether the section has this text there. */
+static bool says(const em_yaml *yaml, const em_section *section, const char *option,
+                 const char *text)
 {
     char key[64];
     const em_yaml_entry *entry;
 
-    snprintf(key, sizeof key, "%s.name", section->name);
+    snprintf(key, sizeof key, "%s.%s", section->name, option);
     entry = em_yaml_find(yaml, key);
     return entry && entry->value.kind == EM_VALUE_SCALAR &&
-           strcmp(entry->value.text.value[0], section->chosen) == 0;
+           strcmp(entry->value.text.value[0], text) == 0;
 }
 
 /* Options that this version does not have. */
@@ -110,6 +112,7 @@ static void note_unknown(const comparison *c, const em_section *section)
             entry->value.kind == EM_VALUE_MAPPING)
             continue;
         if (!(section->chosen && strcmp(option, "name") == 0) &&
+            !(section->block && strcmp(option, "block") == 0) &&
             !em_field_find(section->fields, option))
             note(c, section->name, option);
     }
@@ -119,10 +122,12 @@ static em_status compare_section(const comparison *c, const em_section *section)
 {
     em_status status = EM_OK;
 
-    if (section->chosen && !is_chosen(c->old, section)) {
+    if (section->chosen && !says(c->old, section, "name", section->chosen)) {
         note(c, section->name, "name");
         return EM_OK;
     }
+    if (section->block && !says(c->old, section, "block", section->block))
+        note(c, section->name, "block");
     note_unknown(c, section);
     for (const em_field *field = section->fields; !status && field && field->name; field++)
         status = compare_option(c, section, field);
@@ -131,12 +136,16 @@ static em_status compare_section(const comparison *c, const em_section *section)
 
 static em_status compare_all(const comparison *c, const em_config *config)
 {
-    em_section section[EM_N_SECTION];
+    em_section section[EM_MOST_SECTIONS];
+    const int n = em_config_sections(config, section);
+    char next[32];
     em_status status = EM_OK;
 
-    em_config_sections(config, section);
-    for (int i = 0; !status && i < EM_N_SECTION; i++)
+    for (int i = 0; !status && i < n; i++)
         status = compare_section(c, &section[i]);
+    snprintf(next, sizeof next, "sampler[%d]", config->n_kernel);
+    if (em_yaml_find(c->old, next))
+        note(c, next, "name");
     return status;
 }
 

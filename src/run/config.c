@@ -17,6 +17,7 @@
 /* A section of the config: the options of its table, or of the variant that its `name` chooses. */
 typedef struct config_section {
     const char *name;
+    const char *kind;          /* what its variants are: model, sampler */
     em_variant_list *variants; /* NULL: the section has no `name` */
     const char *fallback;      /* the variant where none is named; NULL: one must be */
     const em_field *fields;    /* of the variant once it is chosen */
@@ -24,13 +25,27 @@ typedef struct config_section {
     const char *chosen;        /* name of the variant; NULL: none yet, or no variants */
 } config_section;
 
-enum { MODEL, SAMPLER, MASS, RUN, STOP, OUTPUT, N_SECTION };
+enum { MODEL, SAMPLER }; /* the first sections; as many samplers as there are kernels */
 
 typedef struct parse {
     em_config *config;
     em_yaml *yaml;
-    config_section section[N_SECTION];
+    bool is_list; /* `sampler` is one, of mappings */
+    int n_section;
+    config_section section[EM_MOST_SECTIONS];
 } parse;
+
+/* A sampler of the list. */
+static bool is_element(const parse *p, const config_section *section)
+{
+    return p->is_list && section->kind && strcmp(section->kind, "sampler") == 0;
+}
+
+/* Sections of samplers in a list. */
+static const char *const kernel_names[EM_MOST_KERNELS] = {
+    "sampler[0]",  "sampler[1]",  "sampler[2]",  "sampler[3]", "sampler[4]",  "sampler[5]",
+    "sampler[6]",  "sampler[7]",  "sampler[8]",  "sampler[9]", "sampler[10]", "sampler[11]",
+    "sampler[12]", "sampler[13]", "sampler[14]", "sampler[15]"};
 
 /* A dotted path. */
 typedef struct dotted {
@@ -49,7 +64,7 @@ static dotted join(const char *section, const char *option)
 
 static config_section *find_section(parse *p, const char *name, size_t length)
 {
-    for (int i = 0; i < N_SECTION; i++)
+    for (int i = 0; i < p->n_section; i++)
         if (strncmp(p->section[i].name, name, length) == 0 && !p->section[i].name[length])
             return &p->section[i];
     return NULL;
@@ -97,7 +112,7 @@ static bool is_group(const config_section *section, const char *option)
 /* The section where an option of exactly this name is known. */
 static const config_section *find_elsewhere(const parse *p, const char *option)
 {
-    for (int i = 0; i < N_SECTION; i++)
+    for (int i = 0; i < p->n_section; i++)
         if (find_field(&p->section[i], option))
             return &p->section[i];
     return NULL;
@@ -117,11 +132,15 @@ static em_status unknown_key(const em_yaml_entry *entry, const char *meant, cons
 static em_status unknown_section(const parse *p, const em_yaml_entry *entry)
 {
     const config_section *other = find_elsewhere(p, entry->key);
+    const bool is_sampler = p->is_list && strncmp(entry->key, "sampler", 7) == 0;
     em_nearest nearest = em_nearest_start(entry->key);
 
+    if (is_sampler)
+        return em_fail(EM_ECONFIG, "%s: %s: sampler is a list: expected sampler[0] to sampler[%d]",
+                       entry->place, em_excerpt_of(entry->key).text, p->config->n_kernel - 1);
     if (other)
         return unknown_key(entry, join(other->name, entry->key).text, "");
-    for (int i = 0; i < N_SECTION; i++)
+    for (int i = 0; i < p->n_section; i++)
         em_nearest_offer(&nearest, p->section[i].name);
     return unknown_key(entry, nearest.name, ", expected model, sampler, mass, run, stop or output");
 }
@@ -167,6 +186,8 @@ static em_status check_key(parse *p, const em_yaml_entry *entry)
     const config_section *section = find_section(p, entry->key, length);
     const em_field *field;
 
+    if (!section && p->is_list && strcmp(entry->key, "sampler") == 0)
+        return EM_OK;
     if (!section)
         return unknown_section(p, entry);
     if (!is_option || is_group(section, option)) {
@@ -176,6 +197,8 @@ static em_status check_key(parse *p, const em_yaml_entry *entry)
                        entry->place, entry->key);
     }
     if (section->variants && strcmp(option, "name") == 0)
+        return EM_OK;
+    if (is_element(p, section) && strcmp(option, "block") == 0)
         return EM_OK;
     field = find_field(section, option);
     if (!field)
@@ -208,12 +231,12 @@ static em_status unknown_variant(const config_section *section, const em_yaml_en
         em_nearest_offer(&nearest, variant.name);
     if (!is_text)
         return em_fail(EM_ECONFIG, "%s: %s: expected a name (see emass list %ss)", entry->place,
-                       entry->key, section->name);
+                       entry->key, section->kind);
     if (nearest.name)
         return em_fail(EM_ECONFIG, "%s: unknown %s '%s'; did you mean %s?", entry->place,
-                       section->name, em_excerpt_of(found).text, nearest.name);
+                       section->kind, em_excerpt_of(found).text, nearest.name);
     return em_fail(EM_ECONFIG, "%s: unknown %s '%s' (see emass list %ss)", entry->place,
-                   section->name, em_excerpt_of(found).text, section->name);
+                   section->kind, em_excerpt_of(found).text, section->kind);
 }
 
 /* Chooses the variant and allocates its options; *index is its place in the list, unless a name is
@@ -292,18 +315,48 @@ static em_status choose_model(parse *p)
     return status;
 }
 
-static em_status choose_model_and_sampler(parse *p)
+/* The parameters that a sampler of a list is of. */
+static em_status read_block(parse *p, const config_section *section, em_kernel_options *kernel)
+{
+    const em_yaml_entry *parent = em_yaml_find(p->yaml, section->name);
+    const em_yaml_entry *block = em_yaml_find(p->yaml, join(section->name, "block").text);
+    em_status status;
+
+    if (!block)
+        return em_fail(EM_ECONFIG, "%s: %s.block is missing: which parameters it moves",
+                       parent->place, section->name);
+    if (block->value.kind != EM_VALUE_SCALAR)
+        return em_fail(EM_ECONFIG, "%s: %s: expected the name of a block of the model's parameters",
+                       block->place, block->key);
+    status = em_copy_text(block->value.text.value[0], &kernel->block);
+    return status ? status : em_copy_text(block->place, &kernel->place);
+}
+
+static em_status choose_kernel(parse *p, int i)
+{
+    em_kernel_options *kernel = &p->config->kernel[i];
+    config_section *section = &p->section[SAMPLER + i];
+    int sampler = 0;
+    em_status status;
+
+    if (!p->is_list)
+        section->fallback =
+            p->config->model->sampler ? p->config->model->sampler : em_default_sampler;
+    status = choose(p, section, &sampler);
+    kernel->ops = em_samplers[sampler];
+    kernel->options = section->options;
+    return status || !p->is_list ? status : read_block(p, section, kernel);
+}
+
+static em_status choose_model_and_samplers(parse *p)
 {
     em_config *config = p->config;
-    int sampler = 0;
     em_status status = choose_model(p);
 
-    if (!status && config->model->sampler)
-        p->section[SAMPLER].fallback = config->model->sampler;
-    if (!status)
-        status = choose(p, &p->section[SAMPLER], &sampler);
-    config->sampler = em_samplers[sampler];
-    config->sampler_options = p->section[SAMPLER].options;
+    for (int i = 0; !status && i < config->n_kernel; i++)
+        status = choose_kernel(p, i);
+    config->sampler = config->kernel[0].ops;
+    config->sampler_options = config->kernel[0].options;
     return status;
 }
 
@@ -318,11 +371,14 @@ static em_status missing(const parse *p, const config_section *section, const ch
                    section->name, option, hint);
 }
 
-static em_status require_name(const parse *p)
+static em_status require_names(const parse *p)
 {
-    return p->section[MODEL].chosen
-               ? EM_OK
-               : missing(p, &p->section[MODEL], "name", " (see emass list models)");
+    if (!p->section[MODEL].chosen)
+        return missing(p, &p->section[MODEL], "name", " (see emass list models)");
+    for (int i = 0; i < p->config->n_kernel; i++)
+        if (!p->section[SAMPLER + i].chosen)
+            return missing(p, &p->section[SAMPLER + i], "name", " (see emass list samplers)");
+    return EM_OK;
 }
 
 /* Puts the place and the key of an option in front of the message, where `status` is of its value.
@@ -376,34 +432,53 @@ static em_status read_sections(parse *p)
 {
     em_status status = EM_OK;
 
-    for (int i = 0; !status && i < N_SECTION; i++)
+    for (int i = 0; !status && i < p->n_section; i++)
         status = read_section(p, &p->section[i]);
     return status ? status : name_output(p->config);
+}
+
+/* A step size that is to be adapted needs a sampler and a warmup for it. */
+static em_status check_step_size(const parse *p, int i)
+{
+    const em_kernel_options *kernel = &p->config->kernel[i];
+    const dotted key = join(p->section[SAMPLER + i].name, "step_size");
+
+    if (!isnan(((const em_sampler_options *)kernel->options)->step_size))
+        return EM_OK;
+    if (p->config->run.warmup == 0 && !p->config->mass.from)
+        return em_fail(EM_ECONFIG,
+                       "%s: run.warmup is 0, which leaves no iteration to adapt %s in, expected a "
+                       "number for it or some warmup",
+                       em_yaml_find(p->yaml, "run.warmup")->place, key.text);
+    if (!kernel->ops->probe)
+        return em_fail(EM_ECONFIG, "%s: %s: found adapt, expected a number: %s cannot adapt it",
+                       em_yaml_find(p->yaml, key.text)->place, key.text, kernel->ops->name);
+    return EM_OK;
 }
 
 /* What the tables cannot say, because it takes two options. */
 static em_status check_together(const parse *p)
 {
     const em_run_options *run = &p->config->run;
-    const em_sampler_options *sampler = p->config->sampler_options;
     const double warmup = run->warmup == INT64_MIN ? 1000 : (double)run->warmup;
     const double iterations = warmup + (double)run->draws * (double)run->thin;
-    const bool adapts = isnan(sampler->step_size);
+    em_status status = EM_OK;
 
     if (iterations >= 0x1p40) /* the counter of math/rng.h */
         return em_fail(EM_ECONFIG,
                        "%s: run.warmup + run.draws x run.thin is %.0f iterations, expected less "
                        "than 2^40",
                        em_yaml_find(p->yaml, "run.draws")->place, iterations);
-    if (adapts && run->warmup == 0 && !p->config->mass.from)
-        return em_fail(EM_ECONFIG,
-                       "%s: run.warmup is 0, which leaves no iteration to adapt sampler.step_size "
-                       "in, expected a number for it or some warmup",
-                       em_yaml_find(p->yaml, "run.warmup")->place);
-    if (adapts && !p->config->sampler->probe)
-        return em_fail(EM_ECONFIG,
-                       "%s: sampler.step_size: found adapt, expected a number: %s cannot adapt it",
-                       em_yaml_find(p->yaml, "sampler.step_size")->place, p->config->sampler->name);
+    for (int i = 0; !status && i < p->config->n_kernel; i++)
+        status = check_step_size(p, i);
+    if (status)
+        return status;
+    if (p->is_list && p->config->mass.from)
+        return em_fail(
+            EM_ECONFIG,
+            "%s: mass.from: found a file beside a list of samplers, expected one sampler "
+            "of all parameters",
+            em_yaml_find(p->yaml, "mass.from")->place);
     if (p->config->mass.from_positions && !p->config->mass.from)
         return em_fail(EM_ECONFIG,
                        "%s: mass.from_positions: found true without mass.from, expected the file "
@@ -415,14 +490,15 @@ static em_status check_together(const parse *p)
 /* ---- the full config ---- */
 
 /* The key of a field, `kappa: k0:` on two lines where it is the first of its group. */
-static void write_key(const em_field *field, const em_field *previous, FILE *out)
+static void write_key(const char *indent, const em_field *field, const em_field *previous,
+                      FILE *out)
 {
     const char *dot = strchr(field->name, '.');
     const size_t group = dot ? (size_t)(dot + 1 - field->name) : 0;
 
     if (dot && (!previous || strncmp(previous->name, field->name, group) != 0))
-        fprintf(out, "  %.*s:\n", (int)group - 1, field->name);
-    fprintf(out, "%s%s: ", dot ? "    " : "  ", field->name + group);
+        fprintf(out, "%s%.*s:\n", indent, (int)group - 1, field->name);
+    fprintf(out, "%s%s%s: ", indent, dot ? "  " : "", field->name + group);
 }
 
 static bool is_listed(const char *const *list, const char *name)
@@ -432,24 +508,50 @@ static bool is_listed(const char *const *list, const char *name)
     return *list != NULL;
 }
 
-static void write_section(const config_section *section, const char *const *left_out, FILE *out)
+static const em_field block_field =
+    EM_TEXT(em_kernel_options, block, .doc = "parameters of the model that the sampler moves");
+
+/* A sampler of a list begins with its block. */
+static void write_head(const parse *p, const config_section *section, FILE *out)
 {
-    fprintf(out, "%s:\n", section->name);
-    if (section->chosen)
-        fprintf(out, "  name: %s\n", section->chosen);
+    const ptrdiff_t i = section - &p->section[SAMPLER];
+
+    if (!is_element(p, section)) {
+        fprintf(out, "%s:\n", section->name);
+        if (section->chosen)
+            fprintf(out, "  name: %s\n", section->chosen);
+        return;
+    }
+    fprintf(out, "%s  - block: ", i == 0 ? "sampler:\n" : "");
+    em_field_write(&block_field, &p->config->kernel[i], out);
+    fprintf(out, "\n    name: %s\n", section->chosen);
+}
+
+static void write_section(const parse *p, const config_section *section,
+                          const char *const *left_out, FILE *out)
+{
+    write_head(p, section, out);
     for (const em_field *field = section->fields; field && field->name; field++) {
         if (left_out && is_listed(left_out, field->name))
             continue;
-        write_key(field, field > section->fields ? field - 1 : NULL, out);
+        write_key(is_element(p, section) ? "    " : "  ", field,
+                  field > section->fields ? field - 1 : NULL, out);
         em_field_write(field, section->options, out);
         fputc('\n', out);
     }
 }
 
+bool em_config_takes_minibatches(const em_config *config)
+{
+    for (int i = 0; i < config->n_kernel; i++)
+        if (em_takes_minibatches(config->kernel[i].ops, config->kernel[i].options))
+            return true;
+    return false;
+}
+
 bool em_config_shards_matter(const em_config *config)
 {
-    return em_takes_minibatches(config->sampler, config->sampler_options) &&
-           config->run.minibatch_sums == EM_MINIBATCH_FAST;
+    return em_config_takes_minibatches(config) && config->run.minibatch_sums == EM_MINIBATCH_FAST;
 }
 
 /* Paths stand in it as they were written, so that it does not depend on the machine. What is stored
@@ -468,8 +570,8 @@ static em_status write_full(const parse *p, bool is_stored, char **full)
 
     if (!out)
         return em_fail(EM_EMEMORY, "out of memory while writing the config");
-    for (int i = 0; i < N_SECTION; i++)
-        write_section(&p->section[i], left_out, out);
+    for (int i = 0; i < p->n_section; i++)
+        write_section(p, &p->section[i], left_out, out);
     if (fclose(out) == 0)
         status = em_copy_text(text, full);
     else
@@ -539,16 +641,51 @@ static em_status read_text(parse *p, const char *text, int n_override, const cha
     return status;
 }
 
+static void add_section(parse *p, config_section section)
+{
+    p->section[p->n_section++] = section;
+}
+
+/* The sections of a config, which has one sampler or a list of them. */
+static em_status lay_sections(parse *p)
+{
+    em_config *config = p->config;
+    int n = 0;
+
+    while (n < EM_MOST_KERNELS && em_yaml_find(p->yaml, kernel_names[n]))
+        n++;
+    if (n == EM_MOST_KERNELS && em_yaml_find(p->yaml, "sampler[16]"))
+        return em_fail(EM_ECONFIG, "%s: more than %d samplers",
+                       em_yaml_find(p->yaml, "sampler[16]")->place, EM_MOST_KERNELS);
+    p->is_list = n > 0;
+    config->n_kernel = p->is_list ? n : 1;
+    add_section(p,
+                (config_section){.name = "model", .kind = "model", .variants = em_model_variant});
+    for (int i = 0; i < config->n_kernel; i++)
+        add_section(p, (config_section){.name = p->is_list ? kernel_names[i] : "sampler",
+                                        .kind = "sampler",
+                                        .variants = em_sampler_variant});
+    add_section(
+        p, (config_section){.name = "mass", .fields = em_mass_fields, .options = &config->mass});
+    add_section(p,
+                (config_section){.name = "run", .fields = em_run_fields, .options = &config->run});
+    add_section(
+        p, (config_section){.name = "stop", .fields = em_stop_fields, .options = &config->stop});
+    add_section(p, (config_section){
+                       .name = "output", .fields = em_output_fields, .options = &config->output});
+    return EM_OK;
+}
+
 static em_status understand(parse *p)
 {
     em_status status;
 
-    if ((status = choose_model_and_sampler(p)) || (status = check_keys(p)) ||
-        (status = require_name(p)) || (status = read_sections(p)) || (status = check_together(p)) ||
-        (status = write_full(p, false, &p->config->full)) ||
+    if ((status = lay_sections(p)) || (status = choose_model_and_samplers(p)) ||
+        (status = check_keys(p)) || (status = require_names(p)) || (status = read_sections(p)) ||
+        (status = check_together(p)) || (status = write_full(p, false, &p->config->full)) ||
         (status = write_full(p, true, &p->config->stored)))
         return status;
-    for (int i = 0; !status && i < N_SECTION; i++)
+    for (int i = 0; !status && i < p->n_section; i++)
         status = expand_paths(p, &p->section[i]);
     return status;
 }
@@ -563,17 +700,8 @@ static em_status parse_config(const char *path, const char *text, int n_override
     *out = config;
     if (!status)
         status = em_copy_text(path, &config->path);
-    if (!status) {
-        const config_section section[N_SECTION] = {
-            [MODEL] = {.name = "model", .variants = em_model_variant},
-            [SAMPLER] = {"sampler", em_sampler_variant, em_default_sampler, NULL, NULL, NULL},
-            [MASS] = {"mass", NULL, NULL, em_mass_fields, &config->mass, NULL},
-            [RUN] = {"run", NULL, NULL, em_run_fields, &config->run, NULL},
-            [STOP] = {"stop", NULL, NULL, em_stop_fields, &config->stop, NULL},
-            [OUTPUT] = {"output", NULL, NULL, em_output_fields, &config->output, NULL}};
-        memcpy(p.section, section, sizeof section);
+    if (!status)
         status = read_text(&p, text, n_override, override);
-    }
     if (!status)
         status = understand(&p);
     em_yaml_destroy(&p.yaml);
@@ -600,30 +728,47 @@ void em_config_destroy(em_config **config)
         return;
     if (c->model_options)
         em_field_release(c->model->fields, c->model_options);
-    if (c->sampler_options)
-        em_field_release(c->sampler->fields, c->sampler_options);
+    for (int i = 0; i < c->n_kernel; i++) {
+        if (c->kernel[i].options)
+            em_field_release(c->kernel[i].ops->fields, c->kernel[i].options);
+        em_release(&c->kernel[i].options);
+        em_release(&c->kernel[i].block);
+        em_release(&c->kernel[i].place);
+    }
     em_field_release(em_mass_fields, &c->mass);
     em_field_release(em_run_fields, &c->run);
     em_field_release(em_stop_fields, &c->stop);
     em_field_release(em_output_fields, &c->output);
     em_release(&c->model_options);
     em_plugin_close(&c->plugin);
-    em_release(&c->sampler_options);
     em_release(&c->path);
     em_release(&c->full);
     em_release(&c->stored);
     em_release(config);
 }
 
-void em_config_sections(const em_config *config, em_section section[EM_N_SECTION])
+int em_config_sections(const em_config *config, em_section section[EM_MOST_SECTIONS])
 {
-    const em_section all[EM_N_SECTION] = {
-        {"model", config->model->name, config->model->fields, config->model_options},
-        {"sampler", config->sampler->name, config->sampler->fields, config->sampler_options},
-        {"mass", NULL, em_mass_fields, &config->mass},
-        {"run", NULL, em_run_fields, &config->run},
-        {"stop", NULL, em_stop_fields, &config->stop},
-        {"output", NULL, em_output_fields, &config->output}};
+    const em_section last[] = {
+        {.name = "mass", .fields = em_mass_fields, .options = &config->mass},
+        {.name = "run", .fields = em_run_fields, .options = &config->run},
+        {.name = "stop", .fields = em_stop_fields, .options = &config->stop},
+        {.name = "output", .fields = em_output_fields, .options = &config->output}};
+    int n = 0;
 
-    memcpy(section, all, sizeof all);
+    section[n++] = (em_section){.name = "model",
+                                .chosen = config->model->name,
+                                .fields = config->model->fields,
+                                .options = config->model_options};
+    for (int i = 0; i < config->n_kernel; i++) {
+        const em_kernel_options *kernel = &config->kernel[i];
+        section[n++] = (em_section){.name = kernel->block ? kernel_names[i] : "sampler",
+                                    .chosen = kernel->ops->name,
+                                    .block = kernel->block,
+                                    .fields = kernel->ops->fields,
+                                    .options = kernel->options};
+    }
+    for (size_t i = 0; i < sizeof last / sizeof *last; i++)
+        section[n++] = last[i];
+    return n;
 }

@@ -33,6 +33,15 @@ typedef struct em_output_options {
     double checkpoint_every; /* seconds */
 } em_output_options;
 
+enum { EM_MOST_KERNELS = 16 };
+
+/* A sampler of the config: of all parameters, or of a block of them. */
+typedef struct em_kernel_options {
+    char *block, *place; /* NULL: all; where the config says so */
+    const em_sampler_ops *ops;
+    void *options; /* begins with em_sampler_options */
+} em_kernel_options;
+
 typedef struct em_config {
     char *path; /* as given */
     char *full; /* YAML with every default filled in, in a fixed order; parses to the same config */
@@ -41,8 +50,10 @@ typedef struct em_config {
     em_plugin *plugin; /* that the model is in; NULL: a model of ours */
     const em_model_ops *model;
     void *model_options;
-    const em_sampler_ops *sampler;
-    void *sampler_options; /* begins with em_sampler_options */
+    int n_kernel; /* they take turns within an iteration */
+    em_kernel_options kernel[EM_MOST_KERNELS];
+    const em_sampler_ops *sampler; /* the first one's */
+    void *sampler_options;         /* likewise */
     em_mass_options mass;
     em_run_options run;
     em_stop_options stop;
@@ -68,13 +79,18 @@ void em_config_destroy(em_config **config);
 /* A section of a config as it was understood. */
 typedef struct em_section {
     const char *name, *chosen; /* chosen: the model or sampler, else NULL */
+    const char *block;         /* of a sampler, or NULL */
     const em_field *fields;    /* may be NULL */
     const void *options;
 } em_section;
 
-enum { EM_N_SECTION = 6 };
+enum { EM_MOST_SECTIONS = 5 + EM_MOST_KERNELS };
 
-void em_config_sections(const em_config *config, em_section section[EM_N_SECTION]); /* Local. */
+/* Returns how many. Local. */
+int em_config_sections(const em_config *config, em_section section[EM_MOST_SECTIONS]);
+
+/* Whether a sampler of the config takes minibatches. Local. */
+bool em_config_takes_minibatches(const em_config *config);
 
 /* Whether draws depend on run.shards: only the sums of minibatches may, by rounding. Local. */
 bool em_config_shards_matter(const em_config *config);

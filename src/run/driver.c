@@ -6,6 +6,7 @@
 #include "math/linalg.h"
 #include "par/world.h"
 #include "run/engine.h"
+#include "run/kernel.h"
 #include "run/recorder.h"
 #include "run/same.h"
 
@@ -24,27 +25,15 @@ static int64_t least(int64_t a, int64_t b)
 
 static em_status step(em_engine *engine, int64_t iteration)
 {
-    const em_step_context context = {.posterior = engine->posterior,
-                                     .thermostat_mass = em_adapt_thermostat_mass(engine->adapt),
-                                     .mass = em_adapt_mass(engine->adapt),
-                                     .step_size = em_adapt_step_size(engine->adapt),
-                                     .seed = (uint64_t)engine->config->run.seed,
-                                     .iteration = iteration,
-                                     .warmup = iteration < engine->plan.warmup,
-                                     .trajectory = em_adapt_trajectory(engine->adapt, iteration),
-                                     .noise = em_adapt_noise(engine->adapt)};
-    em_status status = engine->sampler->ops->step(engine->sampler, &context, engine->block);
+    em_status status = em_kernels_step(engine, iteration);
 
     if (status < 0)
         return status;
-    if (iteration < engine->plan.warmup)
-        status = em_adapt_observe(engine->adapt, engine->posterior, engine->block, iteration);
-    else
+    if (iteration >= engine->plan.warmup)
         em_tally_take(engine->tally, engine->block,
                       (iteration + 1 - engine->plan.warmup) % engine->plan.thin == 0);
-    if (status >= 0)
-        status = em_recorder_take(engine->recorder, engine->block, iteration, engine->monitor,
-                                  engine->unreported);
+    status = em_recorder_take(engine->recorder, engine->block, engine->kernel_block, iteration,
+                              engine->monitor, engine->unreported);
     return status < 0 ? status : EM_OK;
 }
 
@@ -227,27 +216,26 @@ static em_status pause_at(em_engine *engine)
 }
 
 /* A meeting of the chains, at which warmup may end: *ended. Collective. */
-static em_status meet(em_engine *engine, bool *ended)
+static em_status meet(em_engine *engine, int64_t from, bool *ended)
 {
-    em_status status = em_adapt_meet(engine->adapt, engine->sampler, engine->posterior,
-                                     engine->block, engine->done);
+    em_status status = em_kernels_meet(engine, from, ended);
 
-    *ended = !status && em_adapt_warmup(engine->adapt) == engine->done;
     if (*ended)
         em_plan_end_warmup(&engine->plan, engine->done);
     return status;
 }
 
-/* What is due after a segment that ended at `end`: nothing, or a meeting, a planned stop. */
-static em_status meet_and_pause(em_engine *engine, int64_t end, int64_t meeting, int64_t stop)
+/* What is due after a segment that began at `from`: nothing, or a meeting, a planned stop. */
+static em_status meet_and_pause(em_engine *engine, int64_t from, int64_t meeting, int64_t stop)
 {
+    const int64_t end = engine->done;
     bool ended = false;
     em_status status = EM_OK;
 
     if (engine->order.watchful && (end == meeting || end == stop))
         status = em_same_chains(engine);
     if (!status && end == meeting && end <= engine->plan.warmup)
-        status = meet(engine, &ended);
+        status = meet(engine, from, &ended);
     if (!status && (ended || end == stop))
         status = pause_at(engine);
     return status;
@@ -266,14 +254,14 @@ static em_status sample(em_engine *engine, int64_t most)
     while (!status && engine->done < most && engine->done < plan->total && !engine->ended) {
         const int64_t stop = em_plan_next_stop(plan, engine->done);
         const int64_t meeting =
-            engine->done < plan->warmup ? em_adapt_next_meeting(engine->adapt, engine->done) : stop;
+            engine->done < plan->warmup ? em_kernels_next_meeting(engine, engine->done) : stop;
         const int64_t near = least(most, meeting < stop ? meeting : stop);
-        const int64_t end = least(near, engine->done + engine->tempo.pace);
+        const int64_t end = least(near, engine->done + engine->tempo.pace), from = engine->done;
 
         status = run_segment(engine, end);
         const bool interrupted = em_world_interrupted();
         if (!status)
-            status = meet_and_pause(engine, end, meeting, stop);
+            status = meet_and_pause(engine, from, meeting, stop);
         if (status || engine->ended || engine->done == plan->total)
             break;
         engine->tempo = told_tempo();
@@ -333,10 +321,10 @@ static void word_verdict(em_engine *engine, int64_t n_draw)
 }
 
 /* With exact gradients momenta are N(0, M) whatever M is: says so when the samples show it. */
-static void note_momenta(em_engine *engine)
+static void note_momenta(em_engine *engine, const em_kernel *kernel)
 {
-    const int64_t n = em_adapt_n_m_step(engine->adapt);
-    const em_m_step *record = em_adapt_m_steps(engine->adapt, 0);
+    const int64_t n = em_adapt_n_m_step(kernel->adapt);
+    const em_m_step *record = em_adapt_m_steps(kernel->adapt, 0);
     int64_t by_chance = 0;
 
     for (int64_t i = 0; i < n; i++)
@@ -351,10 +339,10 @@ static void note_momenta(em_engine *engine)
 }
 
 /* Says so when minibatches bring more noise than a kernel can leave out of its own. Collective. */
-static void note_noise(em_engine *engine)
+static void note_noise(em_engine *engine, const em_kernel *kernel)
 {
-    const em_sampler_ops *ops = engine->sampler->ops;
-    double share = ops->noise_share ? ops->noise_share(engine->sampler) : 0;
+    const em_sampler_ops *ops = kernel->sampler->ops;
+    double share = ops->noise_share ? ops->noise_share(kernel->sampler) : 0;
 
     em_grid_maximum(engine->grid, 1, &share);
     if (share > 1)
@@ -379,6 +367,25 @@ static em_status find_faults(em_engine *engine)
     return status;
 }
 
+/* What the samplers took and found. Collective. */
+static void note_kernels(em_engine *engine)
+{
+    em_report *report = &engine->report;
+    double exchange, m_step;
+
+    report->seconds.exchange = report->seconds.m_step = 0;
+    for (int i = 0; i < engine->n_kernel; i++) {
+        const em_kernel *kernel = &engine->kernel[i];
+        note_momenta(engine, kernel);
+        note_noise(engine, kernel);
+        em_adapt_seconds(kernel->adapt, &exchange, &m_step);
+        report->seconds.exchange += exchange;
+        report->seconds.m_step += m_step;
+    }
+    if (engine->n_kernel == 1)
+        em_adapt_describe(engine->kernel[0].adapt, sizeof report->learned, report->learned);
+}
+
 /* What there is to say of the run as a whole. Collective. */
 static em_status conclude(em_engine *engine)
 {
@@ -393,12 +400,9 @@ static em_status conclude(em_engine *engine)
         status = count_rejections(engine);
     snprintf(report->failure, sizeof report->failure, "%s", em_recorder_failure(engine->recorder));
     word_verdict(engine, em_plan_stored(&engine->plan, engine->done));
-    em_adapt_describe(engine->adapt, sizeof report->learned, report->learned);
-    note_momenta(engine);
-    note_noise(engine);
+    note_kernels(engine);
     report->evaluations = em_posterior_evaluations(engine->posterior);
     report->seconds.checkpoint = engine->longest_checkpoint;
-    em_adapt_seconds(engine->adapt, &report->seconds.exchange, &report->seconds.m_step);
     return status;
 }
 
@@ -427,7 +431,7 @@ static em_status write_output(em_engine *engine)
     em_sink sink;
     em_status status =
         em_output_create(engine->config, engine->place->output, engine->grid, engine->model,
-                         &engine->plan, engine->adapt, &engine->created, &engine->output);
+                         &engine->plan, engine->adapts, &engine->created, &engine->output);
 
     if (status)
         return status;

@@ -20,6 +20,17 @@ typedef struct em_tempo {
     bool write;      /* the last time draws were written is a second ago, or more */
 } em_tempo;
 
+/* A sampler at work, and what it learns: on all parameters, or on a block of them. */
+typedef struct em_kernel {
+    const em_kernel_options *options;
+    const em_parameters *parameters; /* NULL: all */
+    em_posterior *posterior;         /* of those, all others held */
+    em_sampler *sampler;
+    em_block *block;
+    em_adapt *adapt;
+    uint64_t seed; /* no two kernels share a random number */
+} em_kernel;
+
 /* Everything a run holds on one rank. */
 struct em_engine {
     const em_config *config;
@@ -29,9 +40,11 @@ struct em_engine {
     em_grid *grid;
     em_model *model;
     em_posterior *posterior;
-    em_sampler *sampler;
-    em_block *block;
-    em_adapt *adapt;
+    em_kernel kernel[EM_MOST_KERNELS]; /* they take turns; one alone has all that is the engine's */
+    int n_kernel;
+    const em_block *kernel_block[EM_MOST_KERNELS];
+    const em_adapt *adapts[EM_MOST_KERNELS];
+    em_block *block; /* where the chains stand, in all parameters */
     em_monitor *monitor;
     em_recorder *recorder;
     em_output *output; /* NULL: no file is written */
@@ -55,7 +68,7 @@ struct em_engine {
  * name. Collective. Errors, agreed: EM_EDATA, EM_ECONFIG, EM_EUSAGE. */
 em_status em_engine_load(em_engine *engine);
 
-/* Target, chains, sampler, adaptation and monitor, without positions yet. Collective. */
+/* Target, chains, samplers, adaptation and monitor, without positions yet. Collective. */
 em_status em_engine_create_chains(em_engine *engine);
 void em_engine_destroy_chains(em_engine *engine); /* Collective. */
 

@@ -1,8 +1,13 @@
 #include "run/fits.h"
 
-em_status em_sampler_fits(const em_config *config, const em_model *model)
+#include "base/text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static em_status fits(const em_kernel_options *kernel, const em_model *model)
 {
-    const em_sampler_ops *sampler = config->sampler;
+    const em_sampler_ops *sampler = kernel->ops;
     const char *name = model->ops->name;
 
     if (sampler->by_model && !model->ops->update)
@@ -19,5 +24,72 @@ em_status em_sampler_fits(const em_config *config, const em_model *model)
                        "sampler %s needs an exact density, but model %s estimates it by random "
                        "numbers: expected a sampler that takes minibatches (emass list samplers)",
                        sampler->name, name);
+    if (kernel->block && sampler->wants_metric && sampler->wants_metric(kernel->options))
+        return em_fail(EM_ECONFIG,
+                       "%s: sampler %s wants a metric of all parameters: expected it without a "
+                       "block, or another sampler",
+                       kernel->place, sampler->name);
     return EM_OK;
+}
+
+const em_parameters *em_sampler_parameters(const em_config *config, const em_model *model, int i)
+{
+    for (int64_t b = 0; config->kernel[i].block && b < model->n_block; b++)
+        if (strcmp(model->block[b].name, config->kernel[i].block) == 0)
+            return &model->block[b];
+    return NULL;
+}
+
+/* The names of the model's blocks: "mu, tau". */
+static void list_blocks(const em_model *model, size_t bytes, char *out)
+{
+    size_t used = 0;
+
+    out[0] = '\0';
+    for (int64_t b = 0; b < model->n_block && used < bytes; b++)
+        used += (size_t)snprintf(out + used, bytes - used, "%s%s", b > 0 ? ", " : "",
+                                 model->block[b].name);
+}
+
+static em_status check_block(const em_config *config, const em_model *model, int i)
+{
+    const em_kernel_options *kernel = &config->kernel[i];
+    char names[512];
+
+    list_blocks(model, sizeof names, names);
+    if (!em_sampler_parameters(config, model, i))
+        return em_fail(EM_ECONFIG, "%s: block: found '%s', expected one of model %s: %s",
+                       kernel->place, em_excerpt_of(kernel->block).text, model->ops->name,
+                       model->n_block > 0 ? names : "it names none");
+    for (int k = 0; k < i; k++)
+        if (strcmp(config->kernel[k].block, kernel->block) == 0)
+            return em_fail(EM_ECONFIG, "%s: block: found '%s' again, expected each block once",
+                           kernel->place, em_excerpt_of(kernel->block).text);
+    return EM_OK;
+}
+
+/* Every block of the model has a sampler. */
+static em_status check_cover(const em_config *config, const em_model *model)
+{
+    for (int64_t b = 0; b < model->n_block; b++) {
+        bool found = false;
+        for (int i = 0; i < config->n_kernel; i++)
+            found |= strcmp(model->block[b].name, config->kernel[i].block) == 0;
+        if (!found)
+            return em_fail(EM_ECONFIG, "%s: no sampler for block %s of model %s", config->path,
+                           model->block[b].name, model->ops->name);
+    }
+    return EM_OK;
+}
+
+em_status em_sampler_fits(const em_config *config, const em_model *model)
+{
+    em_status status = EM_OK;
+
+    for (int i = 0; !status && i < config->n_kernel; i++) {
+        status = fits(&config->kernel[i], model);
+        if (!status && config->kernel[i].block)
+            status = check_block(config, model, i);
+    }
+    return status || !config->kernel[0].block ? status : check_cover(config, model);
 }

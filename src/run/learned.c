@@ -5,7 +5,21 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
+
+/* "mass_adaptation", or "mass_adaptation_topics". */
+typedef struct block_name {
+    char text[256];
+} block_name;
+
+static block_name name_of_block(const char *what, const char *block)
+{
+    block_name name;
+
+    snprintf(name.text, sizeof name.text, "%s%s%s", what, block ? "_" : "", block ? block : "");
+    return name;
+}
 
 /* Rows of numbers, one per M-step, of each pool of the run: [n_pool][n_m_step], on every rank. */
 static em_status gather_m_steps(const em_output *output, const em_adapt *adapt, size_t member,
@@ -29,7 +43,7 @@ static em_status gather_m_steps(const em_output *output, const em_adapt *adapt, 
     return status;
 }
 
-static em_status put_m_steps(em_output *output, const em_adapt *adapt)
+static em_status put_m_steps(em_output *output, const em_adapt *adapt, const char *group)
 {
     static const struct {
         const char *name;
@@ -63,7 +77,7 @@ static em_status put_m_steps(em_output *output, const em_adapt *adapt)
         variable.storage = columns[i].storage;
         status = gather_m_steps(output, adapt, columns[i].member, value);
         if (!status)
-            status = em_writer_put_array(output->writer, "mass_adaptation", &variable, value);
+            status = em_writer_put_array(output->writer, group, &variable, value);
     }
     em_release(&value);
     return status;
@@ -106,7 +120,7 @@ static em_status gather_masses(const em_output *output, const em_adapt *adapt,
 
 /* One of the arrays that a mass consists of, for each pool; `value` [n_pool][size] is overwritten.
  */
-static em_status put_array(em_output *output, int64_t n_pool, int64_t size,
+static em_status put_array(em_output *output, const char *group, int64_t n_pool, int64_t size,
                            const em_mass_array *array, const double *number, double *value)
 {
     em_variable variable = {.name = array->name};
@@ -122,11 +136,11 @@ static em_status put_array(em_output *output, int64_t n_pool, int64_t size,
     }
     for (int64_t i = 0; i < n_pool; i++)
         memcpy(value + i * count, number + i * size + array->first, (size_t)count * sizeof *value);
-    return em_writer_put_array(output->writer, "mass_adaptation", &variable, value);
+    return em_writer_put_array(output->writer, group, &variable, value);
 }
 
 /* The sizes of blocks; what they leave over is a diagonal. */
-static em_status put_block_sizes(em_output *output, const em_mass_form *form)
+static em_status put_block_sizes(em_output *output, const em_mass_form *form, const char *group)
 {
     const em_part *last = &form->part[form->n_part - 1];
     const bool left_over = last->structure == EM_MASS_DIAG && last->count > 1;
@@ -139,13 +153,13 @@ static em_status put_block_sizes(em_output *output, const em_mass_form *form)
     for (int64_t i = 0; !status && i < n; i++)
         size[i] = (double)form->part[i].count;
     if (!status)
-        status = em_writer_put_array(output->writer, "mass_adaptation", &variable, size);
+        status = em_writer_put_array(output->writer, group, &variable, size);
     em_release(&size);
     return status;
 }
 
 /* The final inverse mass of each pool. */
-static em_status put_mass(em_output *output, const em_adapt *adapt)
+static em_status put_mass(em_output *output, const em_adapt *adapt, const char *group)
 {
     const em_mass_form form = stored_form(output, adapt);
     const int64_t size = form.ops->size(&form), n_pool = em_adapt_n_pool(adapt);
@@ -157,15 +171,15 @@ static em_status put_mass(em_output *output, const em_adapt *adapt)
     if (!status)
         status = gather_masses(output, adapt, &form, number);
     for (int i = 0; !status && i < n_array; i++)
-        status = put_array(output, n_pool, size, &array[i], number, number + n_pool * size);
+        status = put_array(output, group, n_pool, size, &array[i], number, number + n_pool * size);
     if (!status && form.n_part > 0)
-        status = put_block_sizes(output, &form);
+        status = put_block_sizes(output, &form, group);
     em_release(&number);
     return status;
 }
 
 /* The step size of each chain. */
-static em_status put_step_size(em_output *output, const em_adapt *adapt)
+static em_status put_step_size(em_output *output, const em_adapt *adapt, const char *group)
 {
     const int64_t n_chain = em_grid_n_chain(output->grid);
     const em_variable step = {
@@ -176,13 +190,14 @@ static em_status put_step_size(em_output *output, const em_adapt *adapt)
     if (!status)
         status = em_grid_gather_chains(output->grid, 1, em_adapt_step_size(adapt), all);
     if (!status)
-        status = em_writer_put_array(output->writer, "mass_adaptation", &step, all);
+        status = em_writer_put_array(output->writer, group, &step, all);
     em_release(&all);
     return status;
 }
 
 /* The stages of warmup, by their names: when each ended and what it ended with. */
-static em_status put_stages(em_output *output, const em_adapt *adapt)
+static em_status put_stages(em_output *output, const em_adapt *adapt, const char *group,
+                            const char *block)
 {
     static const struct {
         const char *name;
@@ -213,26 +228,29 @@ static em_status put_stages(em_output *output, const em_adapt *adapt)
         variable.storage = columns[k].storage;
         for (int64_t i = 0; i < n; i++)
             memcpy(&value[i], (const char *)&record[i] + columns[k].member, sizeof *value);
-        status = em_writer_put_array(output->writer, "mass_adaptation", &variable, value);
+        status = em_writer_put_array(output->writer, group, &variable, value);
     }
     const em_trajectory drawn = em_adapt_trajectory(adapt, INT64_C(1) << 40);
     const double trajectory[] = {drawn.time, drawn.jitter};
     variable = (em_variable){.name = "trajectory", .n_axes = 1, .shape = {2}, .axis = {"of_time"}};
     if (!status && drawn.kind == EM_TRAJECTORY_TIME)
-        status = em_writer_put_array(output->writer, "mass_adaptation", &variable, trajectory);
+        status = em_writer_put_array(output->writer, group, &variable, trajectory);
     em_adapt_describe(adapt, sizeof text, text);
     if (!status)
-        status = em_writer_put_int(output->writer, "rescued_chains", em_adapt_n_rescued(adapt));
-    return status ? status : em_writer_put_text(output->writer, "warmup", text);
+        status = em_writer_put_int(output->writer, name_of_block("rescued_chains", block).text,
+                                   em_adapt_n_rescued(adapt));
+    return status ? status
+                  : em_writer_put_text(output->writer, name_of_block("warmup", block).text, text);
 }
 
-em_status em_output_put_learned(em_output *output, const em_adapt *adapt)
+em_status em_output_put_learned(em_output *output, const em_adapt *adapt, const char *block)
 {
-    em_status status = put_m_steps(output, adapt);
+    const block_name group = name_of_block("mass_adaptation", block);
+    em_status status = put_m_steps(output, adapt, group.text);
 
     if (!status)
-        status = put_stages(output, adapt);
+        status = put_stages(output, adapt, group.text, block);
     if (!status)
-        status = put_mass(output, adapt);
-    return status ? status : put_step_size(output, adapt);
+        status = put_mass(output, adapt, group.text);
+    return status ? status : put_step_size(output, adapt, group.text);
 }

@@ -81,16 +81,32 @@ static em_status put_hash(em_writer *writer, const char *name, uint64_t hash)
     return em_writer_put_text(writer, name, text);
 }
 
+/* "hmc", or "topics: sgrld, network: msgnht". */
+static void name_samplers(const em_config *config, size_t bytes, char *out)
+{
+    size_t used = 0;
+
+    for (int i = 0; i < config->n_kernel && used < bytes; i++) {
+        const em_kernel_options *kernel = &config->kernel[i];
+        used += (size_t)snprintf(out + used, bytes - used, "%s%s%s%s", i > 0 ? ", " : "",
+                                 kernel->block ? kernel->block : "", kernel->block ? ": " : "",
+                                 kernel->ops->name);
+    }
+}
+
 static em_status put_attributes(em_output *output)
 {
     em_writer *writer = output->writer;
     const em_config *config = output->config;
+    char samplers[1024];
+
+    name_samplers(config, sizeof samplers, samplers);
     const struct {
         const char *name, *text;
     } texts[] = {{"inference_library", "emass"},     {"inference_library_version", EM_VERSION},
                  {"creation_library", "emass"},      {"creation_library_version", EM_VERSION},
                  {"creation_library_language", "C"}, {"git_commit", EM_COMMIT},
-                 {"model", config->model->name},     {"sampler", config->sampler->name},
+                 {"model", config->model->name},     {"sampler", samplers},
                  {"config", config->stored}};
     em_status status = EM_OK;
 
@@ -147,7 +163,7 @@ static em_status output_begin(void *state, const em_layout *layout)
 }
 
 em_status em_output_create(const em_config *config, const char *path, const em_grid *grid,
-                           em_model *model, const em_plan *plan, const em_adapt *adapt,
+                           em_model *model, const em_plan *plan, const em_adapt *const *adapts,
                            const em_created *created, em_output **out)
 {
     em_output *output = NULL;
@@ -160,7 +176,7 @@ em_status em_output_create(const em_config *config, const char *path, const em_g
                               .grid = grid,
                               .model = model,
                               .plan = plan,
-                              .adapt = adapt,
+                              .adapts = adapts,
                               .created = *created};
     return status;
 }
@@ -312,6 +328,15 @@ static em_status put_averages(em_output *output)
     return status;
 }
 
+static em_status put_learned(em_output *output)
+{
+    em_status status = EM_OK;
+
+    for (int i = 0; !status && i < output->config->n_kernel; i++)
+        status = em_output_put_learned(output, output->adapts[i], output->config->kernel[i].block);
+    return status;
+}
+
 static em_status output_finish(void *state, const em_report *report)
 {
     em_output *output = state;
@@ -328,7 +353,7 @@ static em_status output_finish(void *state, const em_report *report)
     if (!status)
         status = put_averages(output);
     if (!status)
-        status = em_output_put_learned(output, output->adapt);
+        status = put_learned(output);
     if (!status)
         status = put_verdict(output->writer, report);
     if (!status)

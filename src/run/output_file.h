@@ -18,7 +18,7 @@ struct em_output {
     const em_grid *grid;
     em_model *model;
     const em_plan *plan;
-    const em_adapt *adapt;
+    const em_adapt *const *adapts; /* [config->n_kernel] */
     em_created created;
     em_writer *writer;
     const em_layout *layout;
@@ -36,8 +36,9 @@ typedef struct em_group_name {
 /* Where the draws of warmup of a group stand. Local. */
 em_group_name em_warmup_group(const char *name);
 
-/* Writes the M-steps, the final inverse mass and the step sizes: mass_adaptation. Collective.
+/* Writes the M-steps, the final inverse mass and the step sizes of a sampler of all parameters
+ * (block NULL), or of a block, into a group of its own: mass_adaptation_<block>. Collective.
  * Errors, agreed: EM_EIO, EM_EMEMORY. */
-em_status em_output_put_learned(em_output *output, const em_adapt *adapt);
+em_status em_output_put_learned(em_output *output, const em_adapt *adapt, const char *block);
 
 #endif

@@ -151,11 +151,11 @@ static em_status check_input(em_place *place, const char *key, const char *input
 
 static em_status check_inputs(em_place *place, const em_config *config)
 {
-    em_section section[EM_N_SECTION];
+    em_section section[EM_MOST_SECTIONS];
+    const int n = em_config_sections(config, section);
     em_status status = check_input(place, "its config", config->path);
 
-    em_config_sections(config, section);
-    for (int i = 0; i < EM_N_SECTION; i++)
+    for (int i = 0; i < n; i++)
         for (const em_field *f = section[i].fields; !status && f && f->name; f++) {
             const char *const *path =
                 (const char *const *)((const char *)section[i].options + f->offset);

@@ -64,9 +64,11 @@ static int64_t plan_buffer(int64_t n_chain, int64_t flush_every, int64_t width)
 em_status em_plan_create(const em_config *config, em_width width, em_plan *plan)
 {
     const em_run_options *run = &config->run;
-    const int64_t warmup =
-        em_adapt_most_warmup(&config->mass, config->sampler, config->sampler_options, run->warmup);
+    int64_t warmup = 0;
 
+    for (int i = 0; i < config->n_kernel; i++)
+        warmup = most(warmup, em_adapt_most_warmup(&config->mass, config->kernel[i].ops,
+                                                   config->kernel[i].options, run->warmup));
     *plan = (em_plan){
         .warmup = warmup,
         .total = warmup + run->draws * run->thin,

@@ -1,6 +1,7 @@
 #include "run/recorder.h"
 
 #include "base/memory.h"
+#include "base/part_visitor.h"
 #include "base/text.h"
 #include "par/world.h"
 
@@ -25,6 +26,13 @@ typedef struct stored_variable {
     int64_t first, size;
 } stored_variable;
 
+/* A statistic that is stored, and of which sampler it is. */
+typedef struct stat_column {
+    char *name; /* owned */
+    em_stat stat;
+    int kernel; /* -1: of the iteration as a whole */
+} stat_column;
+
 typedef struct outlet {
     em_sink sink;
     bool agreed; /* its statuses are */
@@ -40,7 +48,9 @@ struct em_recorder {
     double *reported; /* [n_reported] all variables of one draw */
     int64_t n_stored;
     stored_variable *stored; /* [n_stored] */
-    em_variable *series;     /* those of all groups */
+    int64_t n_stat;
+    stat_column *column; /* [n_stat] */
+    em_variable *series; /* those of all groups */
     em_layout layout;
     em_draw_group group[N_KIND];
     double *value[N_KIND];       /* of each kind, a draw of its group; NULL: not stored */
@@ -164,14 +174,40 @@ static int64_t report_series(const em_recorder *recorder, int kind, em_variable 
     return n;
 }
 
-static int64_t stat_series(const em_sampler_ops *sampler, em_variable *series)
+static int64_t stat_series(const em_recorder *recorder, em_variable *series)
 {
-    int64_t n = 0;
+    for (int64_t i = 0; i < recorder->n_stat; i++)
+        series[i] = (em_variable){.name = recorder->column[i].name,
+                                  .storage = stat_storage(recorder->column[i].stat)};
+    return recorder->n_stat;
+}
 
-    for (; sampler->stats[n] != EM_STAT_COUNT; n++)
-        series[n] = (em_variable){.name = em_stat_name[sampler->stats[n]],
-                                  .storage = stat_storage(sampler->stats[n])};
-    return n;
+static em_status add_column(em_recorder *recorder, const char *block, em_stat stat, int kernel)
+{
+    stat_column *column = &recorder->column[recorder->n_stat++];
+
+    *column = (stat_column){.stat = stat, .kernel = kernel};
+    return em_format_text(&column->name, "%s%s%s", block ? block : "", block ? "." : "",
+                          em_stat_name[stat]);
+}
+
+/* The statistics of one sampler have ArviZ's names; those of several begin with their blocks, and
+ * lp and diverging are of them all together too. */
+static em_status lay_columns(em_recorder *recorder)
+{
+    const em_config *config = recorder->config;
+    const bool several = config->kernel[0].block != NULL;
+    em_status status = em_allocate((config->n_kernel + 1) * EM_STAT_COUNT, sizeof *recorder->column,
+                                   &recorder->column);
+
+    if (!status && several)
+        status = add_column(recorder, NULL, EM_STAT_LP, -1);
+    if (!status && several)
+        status = add_column(recorder, NULL, EM_STAT_DIVERGING, -1);
+    for (int i = 0; !status && i < config->n_kernel; i++)
+        for (const em_stat *s = config->kernel[i].ops->stats; !status && *s != EM_STAT_COUNT; s++)
+            status = add_column(recorder, config->kernel[i].block, *s, i);
+    return status;
 }
 
 static int64_t unconstrained_series(const em_recorder *recorder, em_variable *series)
@@ -192,13 +228,13 @@ static em_status lay_out(em_recorder *recorder)
     em_variable *series;
     int kinds[N_KIND];
     int64_t width = 0;
-    em_status status = em_allocate(recorder->n_stored + EM_STAT_COUNT + 1, sizeof *recorder->series,
-                                   &recorder->series);
+    em_status status = em_allocate(recorder->n_stored + recorder->n_stat + 1,
+                                   sizeof *recorder->series, &recorder->series);
 
     series = recorder->series;
     for (int kind = 0; !status && kind < N_KIND; kind++) {
         em_draw_group *group = &recorder->group[layout->n_group];
-        const int64_t n = kind == STATS           ? stat_series(recorder->config->sampler, series)
+        const int64_t n = kind == STATS           ? stat_series(recorder, series)
                           : kind == UNCONSTRAINED ? unconstrained_series(recorder, series)
                                                   : report_series(recorder, kind, series);
         if (n == 0 && kind != STATS)
@@ -241,6 +277,8 @@ em_status em_recorder_create(const em_config *config, const em_grid *grid, em_mo
         status = select_variables(recorder);
     }
     if (!status)
+        status = lay_columns(recorder);
+    if (!status)
         status = lay_out(recorder);
     if (status)
         em_recorder_destroy(&recorder);
@@ -253,6 +291,9 @@ void em_recorder_destroy(em_recorder **recorder)
     if (*recorder) {
         em_release(&(*recorder)->reported);
         em_release(&(*recorder)->stored);
+        for (int64_t i = 0; i < (*recorder)->n_stat; i++)
+            em_release(&(*recorder)->column[i].name);
+        em_release(&(*recorder)->column);
         em_release(&(*recorder)->series);
         em_release(&(*recorder)->values);
     }
@@ -292,11 +333,13 @@ static em_status take_report(em_recorder *recorder, const em_draw *draw, const d
     return status;
 }
 
-static void take_stats(const em_sampler_ops *sampler, const em_block *block, int64_t chain,
-                       double *to)
+static void take_stats(const em_recorder *recorder, const em_block *block,
+                       const em_block *const *kernels, int64_t chain, double *to)
 {
-    for (int64_t i = 0; sampler->stats[i] != EM_STAT_COUNT; i++)
-        to[i] = block->stat[sampler->stats[i]][chain];
+    for (int64_t i = 0; i < recorder->n_stat; i++) {
+        const stat_column *column = &recorder->column[i];
+        to[i] = (column->kernel < 0 ? block : kernels[column->kernel])->stat[column->stat][chain];
+    }
 }
 
 static em_status hand_over(const em_recorder *recorder, const em_stored_draw *draw)
@@ -310,8 +353,9 @@ static em_status hand_over(const em_recorder *recorder, const em_stored_draw *dr
     return status < 0 ? status : EM_OK;
 }
 
-em_status em_recorder_take(em_recorder *recorder, const em_block *block, int64_t iteration,
-                           em_monitor *monitor, double *unreported)
+em_status em_recorder_take(em_recorder *recorder, const em_block *block,
+                           const em_block *const *kernels, int64_t iteration, em_monitor *monitor,
+                           double *unreported)
 {
     const em_plan *plan = recorder->plan;
     const bool in_warmup = iteration < plan->warmup;
@@ -327,7 +371,7 @@ em_status em_recorder_take(em_recorder *recorder, const em_block *block, int64_t
         status = take_report(recorder, &draw, theta);
         if (status < 0)
             return status;
-        take_stats(recorder->config->sampler, block, c, recorder->value[STATS]);
+        take_stats(recorder, block, kernels, c, recorder->value[STATS]);
         if (recorder->value[UNCONSTRAINED])
             memcpy(recorder->value[UNCONSTRAINED], theta, (size_t)block->dim * sizeof(double));
         if (!in_warmup) {
@@ -375,42 +419,17 @@ em_status em_recorder_flush(em_recorder *recorder)
     return status;
 }
 
-typedef struct own_name {
-    char text[128];
-} own_name;
-
 /* A sink's arrays have names of their own. */
-static own_name name_of_sink(const char *name)
-{
-    own_name own;
-
-    snprintf(own.text, sizeof own.text, "sink.%s", name);
-    return own;
-}
-
-static em_status visit_chains(void *context, const char *name, int64_t n, double *x)
-{
-    const em_visitor *visitor = context;
-
-    return visitor->chains(visitor->context, name_of_sink(name).text, n, x);
-}
-
-static em_status visit_shared(void *context, const char *name, int64_t n, double *x)
-{
-    const em_visitor *visitor = context;
-
-    return visitor->shared(visitor->context, name_of_sink(name).text, n, x);
-}
-
 em_status em_recorder_visit(em_recorder *recorder, const em_visitor *visitor)
 {
-    const em_visitor own = {(void *)visitor, visitor->restores, visit_chains, visit_shared};
+    em_part_visitor part;
+    const em_visitor *own = em_part_visitor_start(&part, visitor, "sink.");
     em_status status = EM_OK;
 
     for (int i = 0; !status && i < recorder->n_outlet; i++) {
         const em_sink *sink = &recorder->outlet[i].sink;
         if (sink->visit)
-            status = agreed(&recorder->outlet[i], sink->visit(sink->state, &own));
+            status = agreed(&recorder->outlet[i], sink->visit(sink->state, own));
     }
     return status;
 }

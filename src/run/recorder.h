@@ -28,11 +28,13 @@ const em_layout *em_recorder_layout(const em_recorder *recorder);
  * statuses are. Local. */
 void em_recorder_add(em_recorder *recorder, const em_sink *sink, bool agreed);
 
-/* Takes what iteration `iteration` (from 0) left in the block: where it is a stored one, to the
- * sinks and, in sampling, to the monitor; counts in unreported[n_local_chain] the draws of sampling
- * whose report failed recoverably. Local. Errors: what the model's report or a sink fails with. */
-em_status em_recorder_take(em_recorder *recorder, const em_block *block, int64_t iteration,
-                           em_monitor *monitor, double *unreported);
+/* Takes what iteration `iteration` (from 0) left in the block, and in those of its samplers: where
+ * it is a stored one, to the sinks and, in sampling, to the monitor; counts in
+ * unreported[n_local_chain] the draws of sampling whose report failed recoverably. Local. Errors:
+ * what the model's report or a sink fails with. */
+em_status em_recorder_take(em_recorder *recorder, const em_block *block,
+                           const em_block *const *kernels, int64_t iteration, em_monitor *monitor,
+                           double *unreported);
 
 /* The other calls to the sinks. Collective. Errors, agreed: what a sink fails with. */
 em_status em_recorder_begin(em_recorder *recorder); /* those whose statuses are not agreed */

@@ -2,25 +2,11 @@
 #include "base/part_visitor.h"
 #include "par/world.h"
 #include "run/engine.h"
+#include "run/kernel.h"
 #include "run/same.h"
 
 #include <math.h>
 #include <stdio.h>
-
-static em_status visit_block(em_block *block, const em_visitor *visitor)
-{
-    em_status status = visitor->chains(visitor->context, "theta", block->stride, block->theta);
-
-    if (!status)
-        status = visitor->chains(visitor->context, "momentum", block->stride, block->momentum);
-    if (!status)
-        status = visitor->chains(visitor->context, "gradient", block->stride, block->gradient);
-    if (!status)
-        status = visitor->chains(visitor->context, "log_density", 1, block->log_density);
-    if (!status && block->n_extra > 0)
-        status = visitor->chains(visitor->context, "extra", block->n_extra, block->extra);
-    return status;
-}
 
 /* A longer run than the one that was saved forgets that the stop rule had ended that. */
 static em_status visit_position(em_engine *engine, const em_visitor *visitor)
@@ -53,15 +39,13 @@ static em_status visit_engine(void *state, const em_visitor *visitor)
     em_status status = visit_position(engine, visitor);
 
     if (!status)
-        status = visit_block(engine->block, visitor);
-    if (!status)
         status = em_tally_visit(engine->tally, visitor);
     if (!status)
         status = visitor->chains(visitor->context, "unreported", 1, engine->unreported);
     if (!status)
         status = em_recorder_visit(engine->recorder, visitor);
     if (!status)
-        status = em_adapt_visit(engine->adapt, engine->done, visitor);
+        status = em_kernels_visit(engine, visitor);
     return status ? status : visit_model(engine->model, visitor);
 }
 

@@ -5,6 +5,7 @@
 #include "run/engine.h"
 #include "run/fits.h"
 #include "run/initial.h"
+#include "run/kernel.h"
 #include "run/same.h"
 
 #include <math.h>
@@ -14,28 +15,26 @@
 enum { MOST_START_TRIES = 100 };
 
 /* A minibatch of more observations than there are is all of them. */
-static void warn_of_minibatch(const em_engine *engine)
+static void warn_of_minibatch(const em_engine *engine, const em_kernel_options *kernel)
 {
-    const em_config *config = engine->config;
-    const em_sampler_options *options = config->sampler_options;
+    const em_sampler_options *options = kernel->options;
     const int64_t total = engine->model->rows.total;
 
-    if (em_takes_minibatches(config->sampler, options) && options->minibatch > total)
+    if (em_takes_minibatches(kernel->ops, options) && options->minibatch > total)
         em_say("warning: sampler.minibatch is %lld, but model %s has %lld observations: every "
                "gradient uses all of them",
-               (long long)options->minibatch, config->model->name, (long long)total);
+               (long long)options->minibatch, engine->model->ops->name, (long long)total);
 }
 
 em_status em_engine_load(em_engine *engine)
 {
-    const em_model_context context = {
-        (uint64_t)engine->config->run.seed,
-        em_grid_shard(engine->grid),
-        em_grid_n_shard(engine->grid),
-        em_takes_minibatches(engine->config->sampler, engine->config->sampler_options),
-        engine->config->model,
-        em_grid_first_chain(engine->grid),
-        em_grid_n_local_chain(engine->grid)};
+    const em_model_context context = {(uint64_t)engine->config->run.seed,
+                                      em_grid_shard(engine->grid),
+                                      em_grid_n_shard(engine->grid),
+                                      em_config_takes_minibatches(engine->config),
+                                      engine->config->model,
+                                      em_grid_first_chain(engine->grid),
+                                      em_grid_n_local_chain(engine->grid)};
     em_width width = {0, 0};
     em_status status = engine->place ? em_created_read(&engine->created) : EM_OK;
 
@@ -58,13 +57,23 @@ em_status em_engine_load(em_engine *engine)
         status = em_same_data(engine->model);
     if (!status)
         status = em_agree(em_model_summarise(engine->model, engine->grid));
-    if (!status)
-        warn_of_minibatch(engine);
+    for (int i = 0; !status && i < engine->config->n_kernel; i++)
+        warn_of_minibatch(engine, &engine->config->kernel[i]);
     return status;
 }
 
-/* The adaptation engine, from the identity or from what an earlier run has learned. Collective. */
-static em_status create_adaptation(em_engine *engine)
+/* The adaptation engine of a sampler. Collective. */
+static em_status create_adaptation(em_engine *engine, em_kernel *kernel)
+{
+    const em_kernel_options *options = kernel->options;
+
+    return em_adapt_create(&engine->mass, options->ops, options->options, engine->grid,
+                           kernel->block->dim, engine->config->run.warmup, kernel->seed,
+                           &kernel->adapt);
+}
+
+/* From the identity, or from what an earlier run has learned. Collective. */
+static em_status create_adaptations(em_engine *engine)
 {
     const em_config *config = engine->config;
     const bool earlier = config->mass.from != NULL;
@@ -78,41 +87,39 @@ static em_status create_adaptation(em_engine *engine)
         engine->mass.structure = initial.structure;
         engine->mass.blocks = initial.blocks;
     }
-    if (!status)
-        status = em_adapt_create(&engine->mass, config->sampler, config->sampler_options,
-                                 engine->grid, engine->model->dim, config->run.warmup,
-                                 (uint64_t)config->run.seed, &engine->adapt);
+    for (int i = 0; !status && i < engine->n_kernel; i++)
+        status = create_adaptation(engine, &engine->kernel[i]);
     if (!status && earlier)
-        status = em_agree(em_adapt_begin_with(engine->adapt, initial.mass, initial.step_size,
-                                              initial.time, initial.jitter));
+        status = em_agree(em_adapt_begin_with(engine->kernel[0].adapt, initial.mass,
+                                              initial.step_size, initial.time, initial.jitter));
     engine->mass.blocks = config->mass.blocks;
     em_initial_release(&initial);
+    for (int i = 0; i < engine->n_kernel; i++) {
+        engine->kernel_block[i] = engine->kernel[i].block;
+        engine->adapts[i] = engine->kernel[i].adapt;
+    }
     return status;
 }
 
 em_status em_engine_create_chains(em_engine *engine)
 {
     const em_config *config = engine->config;
-    const int64_t n_chain = em_grid_n_local_chain(engine->grid), dim = engine->model->dim;
-    const int64_t n_extra =
-        config->sampler->n_extra ? config->sampler->n_extra(config->sampler_options, dim) : 0;
+    const int64_t n_chain = em_grid_n_local_chain(engine->grid);
     em_status status =
         em_posterior_create(engine->model, engine->grid, n_chain, &engine->posterior);
 
     if (!status && config->run.minibatch_sums == EM_MINIBATCH_BY_PARTS)
         status = em_posterior_sum_by_parts(engine->posterior);
     if (!status)
-        status = em_block_create(em_grid_first_chain(engine->grid), n_chain, dim, n_extra,
-                                 &engine->block);
+        status = em_kernels_create(engine);
     if (!status)
-        status = config->sampler->create(config->sampler_options, n_chain, dim, &engine->sampler);
-    if (!status)
-        status = em_tally_create(config->sampler, n_chain, &engine->tally);
+        status = em_tally_create(engine->n_kernel == 1 ? config->sampler : NULL, n_chain,
+                                 &engine->tally);
     if (!status)
         status = em_allocate(n_chain, sizeof(double), &engine->unreported);
     status = em_agree(status);
     if (!status)
-        status = create_adaptation(engine);
+        status = create_adaptations(engine);
     if (!status)
         status =
             em_monitor_create(engine->grid, &config->stop, &engine->plan.watch, &engine->monitor);
@@ -175,7 +182,7 @@ static em_status look(em_engine *engine, em_tries *tries, uint64_t attempt)
         const bool usable = is_usable(block, c);
         if (tries->left[c] == 0)
             continue;
-        em_adapt_count_gradients(engine->adapt, c, 1);
+        em_adapt_count_gradients(engine->kernel[0].adapt, c, 1);
         if (usable)
             take_best(tries, block, c);
         if (usable && tries->left[c] < 0)
@@ -195,18 +202,29 @@ static em_status look(em_engine *engine, em_tries *tries, uint64_t attempt)
 /* Evaluations of minibatches where chains begin have numbers beyond those of iterations. */
 static const int64_t start_evaluations = INT64_C(1) << 39;
 
-/* The density where the block stands, as the sampler is going to ask for it. */
+/* The sampler that asks most of a start: an exact density before an estimate before nothing. */
+static const em_kernel *most_exacting(const em_engine *engine)
+{
+    const em_kernel *most = &engine->kernel[0];
+
+    for (int i = 0; i < engine->n_kernel; i++)
+        if (em_kernel_is_exact(&engine->kernel[i]) || most->options->ops->by_model)
+            most = &engine->kernel[i];
+    return most;
+}
+
+/* The density where the block stands, as the samplers are going to ask for it. */
 static em_status evaluate_start(em_engine *engine, uint64_t attempt)
 {
-    const em_config *config = engine->config;
-    const em_sampler_options *options = config->sampler_options;
+    const em_kernel *kernel = most_exacting(engine);
+    const em_sampler_options *options = kernel->options->options;
     em_query query = em_block_query(engine->block);
 
-    if (!engine->model->estimates && !em_takes_minibatches(config->sampler, options))
+    if (!engine->model->estimates && em_kernel_is_exact(kernel))
         return em_posterior_evaluate(engine->posterior, &query);
     const em_minibatch minibatch = {
         options->minibatch == INT64_MIN ? INT64_MAX : options->minibatch, options->replacement};
-    query.seed = (uint64_t)config->run.seed;
+    query.seed = (uint64_t)engine->config->run.seed;
     query.evaluation = start_evaluations + (int64_t)attempt;
     return em_posterior_estimate(engine->posterior, &minibatch, &query);
 }
@@ -244,7 +262,9 @@ em_status em_engine_start_chains(em_engine *engine)
     const em_mass_options *mass = &engine->config->mass;
     const bool placed = mass->from && mass->from_positions;
     const bool keeps = engine->model->ops->visit != NULL; /* what belongs to the last try */
-    em_tries tries = {.n_point = placed || keeps ? 1 : em_adapt_n_start(engine->adapt), .lost = -1};
+    const bool is_one = placed || keeps || engine->n_kernel > 1;
+    em_tries tries = {.n_point = is_one ? 1 : em_adapt_n_start(engine->kernel[0].adapt),
+                      .lost = -1};
     em_status status = em_block_create(em_grid_first_chain(engine->grid), block->n_chain,
                                        block->dim, 0, &tries.best);
 
@@ -257,23 +277,18 @@ em_status em_engine_start_chains(em_engine *engine)
     if (!status && placed)
         status = em_initial_positions(mass->from, em_grid_first_chain(engine->grid), block->n_chain,
                                       block->dim, block->stride, block->theta);
-    if (!status && !engine->sampler->ops->by_model)
+    if (!status && !most_exacting(engine)->options->ops->by_model)
         status = try_points(engine, &tries);
     em_block_destroy(&tries.best);
     em_release(&tries.left);
     status = em_agree(status);
-    return status ? status
-                  : em_adapt_start(engine->adapt, engine->sampler, engine->posterior, block);
+    return status ? status : em_kernels_start(engine);
 }
 
 void em_engine_destroy_chains(em_engine *engine)
 {
     em_monitor_destroy(&engine->monitor);
-    em_adapt_destroy(&engine->adapt);
-    if (engine->sampler)
-        engine->sampler->ops->destroy(engine->sampler);
-    engine->sampler = NULL;
-    em_block_destroy(&engine->block);
+    em_kernels_destroy(engine);
     em_tally_destroy(&engine->tally);
     em_release(&engine->unreported);
     em_posterior_destroy(&engine->posterior);

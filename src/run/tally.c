@@ -27,7 +27,8 @@ struct em_tally {
 
 static bool has_stat(const em_sampler_ops *sampler, em_stat wanted)
 {
-    for (const em_stat *stat = sampler->stats; *stat != EM_STAT_COUNT; stat++)
+    for (const em_stat *stat = sampler ? sampler->stats : NULL; stat && *stat != EM_STAT_COUNT;
+         stat++)
         if (*stat == wanted)
             return true;
     return false;

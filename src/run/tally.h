@@ -20,7 +20,8 @@ typedef struct em_findings {
     em_apart apart;                 /* count 0: no chain is */
 } em_findings;
 
-/* Local. Errors: EM_EMEMORY. */
+/* `sampler` NULL: several take turns, which have no energy or acceptance in common. Local. Errors:
+ * EM_EMEMORY. */
 em_status em_tally_create(const em_sampler_ops *sampler, int64_t n_local_chain, em_tally **out);
 void em_tally_destroy(em_tally **tally);
 

@@ -204,17 +204,41 @@ static em_status read_element(parse *p, const yaml_event_t *event, em_value *val
                   : append_text(&value->text, capacity, (const char *)event->data.scalar.value);
 }
 
-static em_status read_list(parse *p, em_value *value)
+static em_status read_node(parse *p, const yaml_event_t *event, const char *key, size_t line,
+                           int depth);
+
+/* Mapping number `i` of a list. */
+static em_status read_numbered(parse *p, const yaml_event_t *event, const char *path, int64_t i,
+                               int depth)
+{
+    char *key = NULL;
+    em_status status = em_format_text(&key, "%s[%lld]", path, (long long)i);
+
+    if (!status)
+        status = read_node(p, event, key, event->start_mark.line, depth + 1);
+    em_release(&key);
+    return status;
+}
+
+/* Of text, or at the root of mappings. */
+static em_status read_list(parse *p, const char *path, int depth, em_value *value)
 {
     int64_t capacity = 0;
     bool ended = false;
     em_status status = EM_OK;
 
     value->kind = EM_VALUE_LIST;
-    while (!status && !ended) {
+    for (int64_t i = 0; !status && !ended; i++) {
         yaml_event_t event;
         status = next_event(p, &event);
-        if (!status)
+        if (!status && event.type == YAML_MAPPING_START_EVENT && depth == 1 &&
+            value->text.count == 0) {
+            value->kind = EM_VALUE_MAPPING;
+            status = read_numbered(p, &event, path, i, depth);
+        } else if (!status && value->kind == EM_VALUE_MAPPING && event.type == YAML_SCALAR_EVENT)
+            status = em_fail(EM_ECONFIG, "%s: found text in a list of mappings",
+                             place_of(p, event.start_mark.line).text);
+        else if (!status)
             status = read_element(p, &event, value, &capacity, &ended);
         yaml_event_delete(&event);
     }
@@ -305,9 +329,6 @@ static em_status read_data(parse *p, const yaml_event_t *event, em_value *value)
 
 /* ---- nodes ---- */
 
-static em_status read_node(parse *p, const yaml_event_t *event, const char *key, size_t line,
-                           int depth);
-
 /* The value of a key of a mapping whose own path is `path`. */
 static em_status read_pair(parse *p, const yaml_event_t *name, const char *path, int depth)
 {
@@ -378,7 +399,7 @@ static em_status read_node(parse *p, const yaml_event_t *event, const char *key,
         return read_mapping(p, key, depth);
     }
     return event->type == YAML_SCALAR_EVENT ? read_scalar(p, event, &entry->value)
-                                            : read_list(p, &entry->value);
+                                            : read_list(p, key, depth, &entry->value);
 }
 
 /* ---- documents ---- */

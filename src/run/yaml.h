@@ -1,7 +1,8 @@
 /*
  * YAML as a flat list: every value under the path of its keys, "mass.kappa.k0", with the place it
- * was written at. Keys with dots in them are paths too. Anchors, aliases, lists in lists, and text
- * of several lines are refused. All Local.
+ * was written at. Keys with dots in them are paths too, and those of a mapping in a list that
+ * stands under `sampler` begin with "sampler[0]", "sampler[1]", ... Anchors, aliases, lists in
+ * lists, and text of several lines are refused. All Local.
  */
 #ifndef EM_RUN_YAML_H
 #define EM_RUN_YAML_H

@@ -22,6 +22,12 @@ typedef struct em_metric_options {
     double scale, shift; /* of EM_METRIC_DENSITY: D and C */
 } em_metric_options;
 
+/* em_sampler_ops.wants_metric of kernels with such options. */
+static inline bool em_metric_is_of_model(const em_metric_options *options)
+{
+    return options->kind == EM_METRIC_DENSITY || options->kind == EM_METRIC_FISHER;
+}
+
 /* The rows of those options, which are `member` of `type`. */
 #define EM_METRIC_FIELDS(type, member)                                                             \
     {"metric",                                                                                     \

@@ -228,6 +228,12 @@ static em_status probe(em_sampler *base, const em_step_context *context, const e
     return status;
 }
 
+static bool wants_metric(const void *options)
+{
+    (void)options;
+    return true;
+}
+
 const em_sampler_ops em_rhmc = {
     .name = "rhmc",
     .doc = "Riemannian HMC: the model's metric as a mass that depends on position",
@@ -238,5 +244,6 @@ const em_sampler_ops em_rhmc = {
     .create = create,
     .destroy = destroy,
     .step = step,
+    .wants_metric = wants_metric,
     .probe = probe,
 };

@@ -173,6 +173,8 @@ typedef struct em_sampler_ops {
     bool minibatches; /* gradients are of `minibatch` observations; false: always of all */
     bool by_model;    /* the model moves itself: no density, mass, or step size is used */
     bool uses_noise;  /* wants context->noise */
+    /* Whether it wants the model's metric, or the density of all data for one; NULL: no. Local. */
+    bool (*wants_metric)(const void *options);
     /* Numbers per chain in block->extra; NULL: none. Local. */
     int64_t (*n_extra)(const void *options, int64_t dim);
     /* Draws what a chain carries besides its position (momenta, thermostats) from its stationary

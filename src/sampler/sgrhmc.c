@@ -151,6 +151,11 @@ static em_status refresh(em_sampler *base, const em_step_context *context, em_bl
     return update_baths(s, context);
 }
 
+static bool wants_metric(const void *options)
+{
+    return em_metric_is_of_model(&((const sgrhmc_options *)options)->metric);
+}
+
 const em_sampler_ops em_sgrhmc = {
     .name = "sgrhmc",
     .doc = "stochastic gradient Riemannian HMC, with a choice of metrics",
@@ -162,6 +167,7 @@ const em_sampler_ops em_sgrhmc = {
     .destroy = destroy,
     .step = step,
     .minibatches = true,
+    .wants_metric = wants_metric,
     .uses_noise = true,
     .refresh = refresh,
     .noise_share = em_langevin_noise_share,

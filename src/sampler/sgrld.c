@@ -126,6 +126,11 @@ static em_status step(em_sampler *base, const em_step_context *context, em_block
     return status < 0 ? status : EM_OK;
 }
 
+static bool wants_metric(const void *options)
+{
+    return em_metric_is_of_model(&((const sgrld_options *)options)->metric);
+}
+
 const em_sampler_ops em_sgrld = {
     .name = "sgrld",
     .doc = "stochastic gradient Riemannian Langevin dynamics, with a choice of metrics",
@@ -137,4 +142,5 @@ const em_sampler_ops em_sgrld = {
     .destroy = destroy,
     .step = step,
     .minibatches = true,
+    .wants_metric = wants_metric,
 };

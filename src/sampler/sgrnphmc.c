@@ -255,6 +255,12 @@ static em_status step(em_sampler *base, const em_step_context *context, em_block
     return status;
 }
 
+static bool wants_metric(const void *options)
+{
+    (void)options;
+    return true;
+}
+
 const em_sampler_ops em_sgrnphmc = {
     .name = "sgrnphmc",
     .doc = "stochastic gradient Riemannian Nose-Poincare HMC, canonical form",
@@ -265,6 +271,7 @@ const em_sampler_ops em_sgrnphmc = {
     .create = create,
     .destroy = destroy,
     .step = step,
+    .wants_metric = wants_metric,
     .minibatches = true,
     .n_extra = n_extra,
     .refresh = refresh,

@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# A sampler for each block of the parameters: the same bytes on any ranks and shards, exact resume,
+# statistics and masses of their own, and one line for what cannot be.
+# shellcheck source=tests/run/lib.sh disable=SC2317
+. "$(dirname "$0")/lib.sh"
+cd "$scratch" || exit 1
+export SOURCE_DATE_EPOCH=0
+
+awk 'BEGIN { srand(4); for (i = 0; i < 1500; i++) { a = rand(); b = rand(); print a "," b "," a - b + rand() } }' >t.csv
+# A kernel with minibatches and one without, coefficients and the scale of the noise.
+cat >two.yaml <<'YAML'
+model: {name: linear, data: t.csv, sigma: unknown}
+sampler:
+  - {block: beta, name: sghmc, minibatch: 100, step_size: 0.01, leapfrog_steps: 3}
+  - {block: sigma, name: nuts, max_treedepth: 4}
+run: {chains: 3, warmup: 60, draws: 150, minibatch_sums: by_parts}
+YAML
+
+whole() {
+    limited "$emass" run two.yaml --quiet --output one.h5
+}
+check 'two samplers on two blocks' whole
+same() { # RANKS SHARDS
+    limited mpirun -n "$1" "$emass" run two.yaml --quiet --overwrite --output "$1.$2.h5" \
+        --set "run.shards=$2" && cmp one.h5 "$1.$2.h5"
+}
+check 'the same bytes on 3 ranks' same 3 1
+check 'on 2 shards' same 2 2
+resumed() {
+    limited mpirun -n 2 "$emass" run two.yaml --quiet --output part.h5 --set run.draws=70 &&
+        limited mpirun -n 3 "$emass" run two.yaml --quiet --output part.h5 --resume &&
+        for group in posterior sample_stats; do
+            "$emass" summary one.h5 --group "$group" --csv >one.csv
+            "$emass" summary part.h5 --group "$group" --csv >part.csv
+            cmp one.csv part.csv && [ -s one.csv ] || return
+        done
+}
+check '70 draws and 80 more are 150' resumed
+learned() { # every sampler has its statistics, its mass and its step size
+    h5dump -n one.h5 >names && for name in beta.step_size sigma.acceptance_rate lp diverging; do
+        grep -q "/sample_stats/$name$" names || return
+    done && for block in beta sigma; do
+        grep -q "/mass_adaptation_$block/inv_mass$" names || return
+    done && h5dump -a /sampler one.h5 | grep -q 'beta: sghmc, sigma: nuts'
+}
+check 'each has its statistics and its mass' learned
+stored() { # the stored config is one that parses, and says the same
+    "$emass" verify one.h5 --ranks 2 --draws 50
+}
+check 'verify finds it again' stored
+other_step() {
+    "$emass" run two.yaml --quiet --overwrite --output other.h5 --set 'sampler[0].step_size=0.005' &&
+        h5dump -d /sample_stats/beta.step_size -s 0,0 -c 1,1 other.h5 | grep -q 0.005
+}
+check 'an option of one of them by its number' other_step
+
+refused() { # WHAT PATTERN [SETTING...]: status 2, one line that matches, of check and of run
+    local what=$1 pattern=$2 command
+    shift 2
+    for command in check run; do
+        limited "$emass" $command bad.yaml "$@" >/dev/null 2>said
+        if [ $? != 2 ] || [ "$(wc -l <said)" != 1 ] || ! grep -q -- "$pattern" said || [ -e bad.h5 ]; then
+            not_ok "$what"
+            cat said >&2
+            return
+        fi
+    done
+    ok "$what"
+}
+samplers() { # LINE...: a config with these samplers
+    printf '%s\n' 'model: {name: eight_schools}' 'sampler:' "$@" 'run: {warmup: 20, draws: 20}' >bad.yaml
+}
+samplers '  - {block: hyper, name: nuts}' '  - {block: effect, name: nuts}'
+refused 'a block that the model has not' "bad.yaml:4: block: found 'effect'.*hyper, effects"
+samplers '  - {block: hyper, name: nuts}'
+refused 'a block without a sampler' 'no sampler for block effects'
+samplers '  - {block: hyper, name: nuts}' '  - {block: hyper, name: hmc}' '  - {block: effects, name: hmc}'
+refused 'a block with two' "bad.yaml:4: block: found 'hyper' again"
+samplers '  - {block: hyper, name: nuts}' '  - {name: hmc}'
+refused 'a sampler without a block' 'bad.yaml:4: sampler\[1\].block is missing'
+samplers '  - {block: hyper}' '  - {block: effects, name: hmc}'
+refused 'a block without a name of a sampler' 'sampler\[0\].name is missing'
+samplers '  - {block: hyper, name: rhmc}' '  - {block: effects, name: hmc}'
+refused 'a sampler that wants the whole metric' 'bad.yaml:3: sampler rhmc wants a metric'
+samplers '  - {block: hyper, name: gibbs}' '  - {block: effects, name: hmc}'
+refused 'an update that the model has not' 'an update of its own, which model eight_schools has not'
+samplers '  - {block: hyper, name: nuts}' '  - {block: effects, name: hmc, step_sise: 1}'
+refused 'a misspelt option' 'bad.yaml:4: unknown key sampler\[1\].step_sise; did you mean step_size'
+samplers '  - {block: hyper, name: nuts}' '  - {block: effects, name: hmc}'
+refused 'an option of a sampler without a number' 'sampler is a list: expected sampler\[0\] to sampler\[1\]' \
+    --set sampler.step_size=1
+refused 'a mass of an earlier run' 'mass.from: found a file beside a list' --set mass.from=one.h5
+samplers '  - {block: hyper, name: nuts}' '  - hmc'
+refused 'text among the samplers' 'bad.yaml:4: found text in a list of mappings'
+changed() { # another sampler on resume is another config
+    cp one.h5 again.h5 && cp one.h5.checkpoint again.h5.checkpoint &&
+        ! "$emass" run two.yaml --quiet --resume --output again.h5 --set 'sampler[1].name=hmc' 2>said &&
+        grep -q 'another config: sampler\[1\].name differ' said
+}
+check 'what changes on resume is named' changed
+finish
