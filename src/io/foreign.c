@@ -50,10 +50,10 @@ em_status em_foreign_open(const char *path, em_foreign *file)
     access = H5Pcreate(H5P_FILE_ACCESS);
     H5Pset_file_locking(access, false, true); /* a reader's could make a writer of the file fail */
     file->file = H5Fopen(path, H5F_ACC_RDONLY, access);
+    const int code = em_h5_message(reason, sizeof reason); /* the next call of HDF5 forgets it */
     em_h5_close(&access);
     if (file->file >= 0)
         return measure(path, &file->bytes);
-    const int code = em_h5_message(reason, sizeof reason);
     return em_fail(leads_nowhere(code) ? EM_EDATA : EM_EIO, "%s: expected an HDF5 file: %s", path,
                    reason);
 }

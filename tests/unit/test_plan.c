@@ -14,7 +14,7 @@ static em_status plan_of(int64_t chains, int64_t draws, int64_t width, em_plan *
              (long long)chains, (long long)draws);
     ck_assert_msg(em_config_parse("test.yaml", text, 0, NULL, &config) == EM_OK, "%s",
                   em_error_text());
-    const em_status status = em_plan_create(config, (em_width){width, width}, plan);
+    const em_status status = em_plan_create(config, (em_width){width, width, width}, plan);
     em_config_destroy(&config);
     return status;
 }
