@@ -177,9 +177,10 @@ static uint64_t hash_row(const em_table *table, int64_t i, uint64_t seed)
 {
     const int64_t first = table->column ? table->start[i] : i * table->n_column;
     const int64_t n = table->column ? table->start[i + 1] - first : table->n_column;
-    uint64_t hash = XXH64(table->value + first, (size_t)n * sizeof *table->value, seed);
+    const double *value = n > 0 ? table->value + first : NULL; /* no column but the response */
+    uint64_t hash = XXH64(value, (size_t)n * sizeof *value, seed);
 
-    if (table->column)
+    if (table->column && n > 0)
         hash = XXH64(table->column + first, (size_t)n * sizeof *table->column, hash);
     if (table->response)
         hash = XXH64(table->response + i, sizeof *table->response, hash);

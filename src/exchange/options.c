@@ -20,7 +20,7 @@ const em_field em_mass_fields[] = {
                      "low_rank for hmc and nuts, else diag"),
     EM_REALS(em_mass_options, blocks, .fallback = "",
              .doc = "block_diagonal: how many parameters each block has, in their order; those "
-                    "left over are alone"),
+                    "left over are alone; none: the blocks that the model names"),
     EM_CHOICE(em_mass_options, share, .fallback = "all", .choices = shares,
               .doc = "all: E-step samples pooled over all chains; none: every chain adapts alone"),
     EM_INT(em_mass_options, s_count, .minimum = 2, .maximum = 1e12, .fallback = "100",

@@ -72,16 +72,37 @@ static em_status create_adaptation(em_engine *engine, em_kernel *kernel)
                            &kernel->adapt);
 }
 
+/* The sizes of the blocks of a mass: those that the config lists or, where it lists none, those of
+ * the model's own blocks. `own` is freed by em_release. */
+static em_status choose_blocks(em_engine *engine, double **own)
+{
+    const em_mass_options *mass = &engine->config->mass;
+    const em_model *model = engine->model;
+    em_reals *blocks = &engine->mass.blocks;
+
+    if (mass->structure != EM_STRUCTURE_BLOCK_DIAGONAL || mass->blocks.count > 0 ||
+        model->n_block < 2 || engine->n_kernel > 1)
+        return EM_OK;
+    const em_status status = em_allocate(model->n_block, sizeof **own, own);
+    blocks->value = *own;
+    for (int64_t i = 0; !status && i < model->n_block; i++)
+        if (model->block[i].count > 0)
+            blocks->value[blocks->count++] = (double)model->block[i].count;
+    return status;
+}
+
 /* From the identity, or from what an earlier run has learned. Collective. */
 static em_status create_adaptations(em_engine *engine)
 {
     const em_config *config = engine->config;
     const bool earlier = config->mass.from != NULL;
     em_initial initial = {.mass = NULL};
-    em_status status = EM_OK;
+    double *own = NULL;
+    em_status status;
 
     engine->mass = config->mass;
-    if (earlier)
+    status = em_agree(choose_blocks(engine, &own));
+    if (!status && earlier)
         status = em_initial_load(config->mass.from, engine->model->dim, &initial);
     if (!status && earlier) {
         engine->mass.structure = initial.structure;
@@ -93,6 +114,7 @@ static em_status create_adaptations(em_engine *engine)
         status = em_agree(em_adapt_begin_with(engine->kernel[0].adapt, initial.mass,
                                               initial.step_size, initial.time, initial.jitter));
     engine->mass.blocks = config->mass.blocks;
+    em_release(&own);
     em_initial_release(&initial);
     for (int i = 0; i < engine->n_kernel; i++) {
         engine->kernel_block[i] = engine->kernel[i].block;

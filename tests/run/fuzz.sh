@@ -21,6 +21,7 @@ plant() {
         number=$((number + 1))
         printf '%b' "$options$table" >"$scratch/seeds/table$number"
     done
+    printf '%b' '\1\1a2,0\n40\n4' >"$scratch/seeds/response" # and no other column
     { printf '%b' "$options" && printf '1,2,0\n3,4,1\n' | gzip -n; } >"$scratch/seeds/gzip"
 }
 

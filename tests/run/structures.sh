@@ -77,6 +77,9 @@ check 'blocks: the same bytes on 1 4 ranks' same "${blocks[@]}"
 check 'their numbers and sizes are in the file' has a.h5 'inv_mass_blocks_dim_0 = 510' \
     'int64 inv_mass_block_size('
 cp a.h5 blocks.h5
+check 'those of the model, where none are listed' same --set mass.structure=block_diagonal \
+    --set model.blocks=3
+check 'of 14, 13 and 13 parameters' has a.h5 'inv_mass_blocks_dim_0 = 534'
 check 'low rank by windows of a fixed length' same "${low_rank[@]}" "${leaps[@]}"
 check 'each chain for itself' same "${low_rank[@]}" "${leaps[@]}" --set mass.share=none
 check 'more chains than samples are kept of' same "${low_rank[@]}" --set run.chains=230 \
