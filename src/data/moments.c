@@ -53,7 +53,7 @@ static void sums_finish(int64_t n, exact_sums *sums, double *out)
     for (int64_t j = 0; j < n; j++) {
         __int128 sum = 0;
         for (int k = LIMBS; k-- > 0;)
-            sum = (sum << LIMB_BITS) + sums->limb[j * LIMBS + k];
+            sum = sum * ((__int128)1 << LIMB_BITS) + sums->limb[j * LIMBS + k];
         out[j] = sums->scale[j] > 0 ? (double)sum / sums->scale[j] : 0;
         sums->sum[j] = 0;
     }

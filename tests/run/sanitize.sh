@@ -51,16 +51,23 @@ for unit in "${units[@]##*/}"; do check "unit/$unit, and no leak" unit_passes "$
 export ASAN_OPTIONS=detect_leaks=0
 cd "$scratch" || exit 1
 awk 'BEGIN { srand(1); for (i = 0; i < 60; i++) print rand(), rand(), i % 2 }' >table
+printf '2 0:3 1:1\n2 1:2 2:4\n' >corpus.ldac
 short=(--quiet --overwrite --output out.h5)
 for sampler in $(names samplers); do
-    config 'logistic, data: table' "$sampler" >"$sampler.yaml"
+    case $sampler in
+    *gibbs) config 'lda, topics: 2, data: corpus.ldac' "$sampler" ;; # by the model's own update
+    *) config 'logistic, data: table' "$sampler" ;;
+    esac >"$sampler.yaml"
     check "sampler $sampler" clean 0 "$emass" run "$sampler.yaml" "${short[@]}"
 done
 for model in $(names models); do
-    config "$model" hmc >model.yaml
-    [ "$model" != linear ] || config 'linear, data: table' hmc >model.yaml
     expected=0
-    [ "$model" != stan ] || expected=2 # it has no program
+    case $model in
+    linear | poisson | negative_binomial) config "$model, data: table" hmc ;;
+    lda) config 'lda, topics: 2, data: corpus.ldac' lda_gibbs ;;
+    stan) config stan hmc && expected=2 ;; # it has no program
+    *) config "$model" hmc ;;
+    esac >model.yaml
     check "model $model" clean $expected "$emass" run model.yaml "${short[@]}"
 done
 check "two ranks, warmup saved" clean 0 mpirun -n 2 "$emass" run hmc.yaml "${short[@]}" \

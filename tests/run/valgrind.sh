@@ -24,6 +24,14 @@ cat >mpi.supp <<'SUPP'
    ...
    fun:*mpi_finalize
 }
+{
+   the loader notes that an object stays
+   Memcheck:Leak
+   ...
+   fun:resize_scopes
+   ...
+   fun:em_keep_loaded
+}
 SUPP
 suppressions=(--suppressions=mpi.supp)
 [ ! -r /usr/share/openmpi/openmpi-valgrind.supp ] ||
