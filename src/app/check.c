@@ -1,5 +1,6 @@
 #include "app/check.h"
 
+#include "app/arguments.h"
 #include "app/run.h"
 #include "base/memory.h"
 #include "math/rng.h"
@@ -297,14 +298,10 @@ static em_status parse_command(int argc, const char **argv, char **path, em_text
         status = em_copy_text(value, &overrides->value[overrides->count++]);
         free(value);
     }
-    if (!status && option < -1)
-        status = em_fail(EM_EUSAGE, "check: %s: %s (see emass check --help)",
-                         poptBadOption(context, POPT_BADOPTION_NOALIAS), poptStrerror(option));
-    const char *config = status ? NULL : poptGetArg(context);
-    if (!status && (!config || poptPeekArg(context)))
-        status = em_fail(EM_EUSAGE, "check: expected one config file (see emass check --help)");
     if (!status)
-        status = em_copy_text(config, path);
+        status = em_arguments_check(context, "check", option);
+    if (!status)
+        status = em_arguments_only(context, "check", "one config file", path);
     poptFreeContext(context);
     return status;
 }

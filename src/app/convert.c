@@ -1,5 +1,6 @@
 #include "app/convert.h"
 
+#include "app/arguments.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -67,11 +68,8 @@ static em_status parse_command(int argc, const char **argv, conversion *c)
         POPT_TABLEEND};
     poptContext context = poptGetContext("emass convert", argc, argv, options, 0);
     const int option = poptGetNextOpt(context);
-    em_status status = EM_OK;
+    em_status status = em_arguments_check(context, "convert", option);
 
-    if (option < -1)
-        status = em_fail(EM_EUSAGE, "convert: %s: %s (see emass convert --help)",
-                         poptBadOption(context, POPT_BADOPTION_NOALIAS), poptStrerror(option));
     if (!status)
         status = parse_choice("format", format, em_table_format_names, &c->options.format);
     if (!status)

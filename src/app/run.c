@@ -1,5 +1,6 @@
 #include "app/run.h"
 
+#include "app/arguments.h"
 #include "app/signals.h"
 #include "app/summary.h"
 #include "base/memory.h"
@@ -98,9 +99,8 @@ static em_status parse_command(int argc, const char **argv, run_command *command
         status = take_option(command, option, value);
         free(value);
     }
-    if (!status && option < -1)
-        status = em_fail(EM_EUSAGE, "run: %s: %s (see emass run --help)",
-                         poptBadOption(context, POPT_BADOPTION_NOALIAS), poptStrerror(option));
+    if (!status)
+        status = em_arguments_check(context, "run", option);
     const char *config = status ? NULL : poptGetArg(context);
     if (!status && !config)
         status = em_fail(EM_EUSAGE, "run: expected a config file (see emass run --help)");

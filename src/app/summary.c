@@ -1,6 +1,7 @@
 #include "app/summary.h"
 
 #include "app/advice.h"
+#include "app/arguments.h"
 #include "app/table.h"
 #include "base/memory.h"
 #include "diag/apart.h"
@@ -423,12 +424,10 @@ static void release_arguments(arguments *a)
 
 static em_status parse(poptContext popt, arguments *a, em_summary_options *options)
 {
-    int code = poptGetNextOpt(popt);
-    em_status status;
+    em_status status = em_arguments_check(popt, "summary", poptGetNextOpt(popt));
 
-    if (code < -1)
-        return em_fail(EM_EUSAGE, "summary: %s: %s (see emass summary --help)",
-                       poptBadOption(popt, POPT_BADOPTION_NOALIAS), poptStrerror(code));
+    if (status)
+        return status;
     *options = em_summary_defaults(poptGetArg(popt));
     if (!options->path || poptPeekArg(popt))
         return em_fail(EM_EUSAGE, "summary: expected one file (see emass summary --help)");

@@ -1,5 +1,6 @@
 #include "app/topics.h"
 
+#include "app/arguments.h"
 #include "base/memory.h"
 #include "data/corpus.h"
 #include "io/reader.h"
@@ -49,19 +50,13 @@ static em_status parse(int argc, const char **argv, topics *t)
         POPT_TABLEEND};
     poptContext context = poptGetContext("emass topics", argc, argv, options, 0);
     const int option = poptGetNextOpt(context);
-    const char *path = option < -1 ? NULL : poptGetArg(context);
-    em_status status = EM_OK;
+    em_status status = em_arguments_check(context, "topics", option);
 
-    if (option < -1)
-        status = em_fail(EM_EUSAGE, "topics: %s: %s (see emass topics --help)",
-                         poptBadOption(context, POPT_BADOPTION_NOALIAS), poptStrerror(option));
-    else if (!path || poptPeekArg(context))
-        status = em_fail(EM_EUSAGE, "topics: expected one file (see emass topics --help)");
-    else if (t->n_top < 2 || t->n_top > MOST_TOP)
+    if (!status)
+        status = em_arguments_only(context, "topics", "one file", &t->path);
+    if (!status && (t->n_top < 2 || t->n_top > MOST_TOP))
         status =
             em_fail(EM_EUSAGE, "topics: --words: found %ld, expected 2 to %d", t->n_top, MOST_TOP);
-    if (!status)
-        status = em_copy_text(path, &t->path);
     if (!status)
         status = em_copy_text(folder ? folder : ".", &t->folder);
     if (!status && documents)

@@ -1,5 +1,6 @@
 #include "app/verify.h"
 
+#include "app/arguments.h"
 #include "base/memory.h"
 #include "io/reader.h"
 #include "par/world.h"
@@ -28,19 +29,13 @@ static em_status parse(int argc, const char **argv, verify_command *command)
         POPT_TABLEEND};
     poptContext context = poptGetContext("emass verify", argc, argv, options, 0);
     const int option = poptGetNextOpt(context);
-    const char *path = option < -1 ? NULL : poptGetArg(context);
-    em_status status = EM_OK;
+    em_status status = em_arguments_check(context, "verify", option);
 
-    if (option < -1)
-        status = em_fail(EM_EUSAGE, "verify: %s: %s (see emass verify --help)",
-                         poptBadOption(context, POPT_BADOPTION_NOALIAS), poptStrerror(option));
-    else if (!path || poptPeekArg(context))
-        status = em_fail(EM_EUSAGE, "verify: expected one file (see emass verify --help)");
-    else if (command->draws < 1)
+    if (!status)
+        status = em_arguments_only(context, "verify", "one file", &command->path);
+    if (!status && command->draws < 1)
         status =
             em_fail(EM_EUSAGE, "verify: --draws: found %ld, expected at least 1", command->draws);
-    if (!status)
-        status = em_copy_text(path, &command->path);
     if (!status)
         status = em_copy_text(folder ? folder : ".", &command->folder);
     poptFreeContext(context);
