@@ -11,6 +11,11 @@ static const char *const shares[] = {"all", "none", NULL};
 static const char *const rules[] = {"fixed", "interval", NULL};
 
 const em_field em_mass_fields[] = {
+    EM_PATH(em_mass_options, from, .fallback = "",
+            .doc = "begin with the mass and the step size of an earlier run of the same model: its "
+                   ".h5 file"),
+    EM_BOOL(em_mass_options, from_positions, .fallback = "false",
+            .doc = "and with its last positions (it needs output.save_unconstrained)"),
     EM_CHOICE(
         em_mass_options, estimator, .fallback = "fisher", .choices = estimators,
         .doc =
@@ -57,9 +62,7 @@ const em_field em_mass_fields[] = {
     EM_BOOL(em_mass_options, rescue, .fallback = "true",
             .doc = "while chains arrive, one that others left behind goes on from where one of "
                    "them is (hmc, nuts)"),
-    EM_PATH(em_mass_options, from, .fallback = "",
-            .doc = "begin with the mass and the step size of an earlier run of the same model: its "
-                   ".h5 file"),
-    EM_BOOL(em_mass_options, from_positions, .fallback = "false",
-            .doc = "and with its last positions (it needs output.save_unconstrained)"),
     {0}};
+
+/* All but the first two rows, which are of the run as a whole. */
+const em_field *const em_block_mass_fields = em_mass_fields + 2;

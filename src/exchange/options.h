@@ -35,6 +35,7 @@ enum em_structure_choice {
 enum em_share_choice { EM_SHARE_ALL, EM_SHARE_NONE };
 enum em_s_count_choice { EM_S_COUNT_FIXED, EM_S_COUNT_INTERVAL };
 
-extern const em_field em_mass_fields[]; /* exchange/options.c */
+extern const em_field em_mass_fields[];            /* exchange/options.c */
+extern const em_field *const em_block_mass_fields; /* what a sampler of a list may have otherwise */
 
 #endif

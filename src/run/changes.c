@@ -50,12 +50,27 @@ static em_status write_canonical(const em_field *field, const em_value *value, c
     return status;
 }
 
+/* The key of an option: in its section or, where that does not say it, in the one it inherits from.
+ */
+static em_status find_key(const em_yaml *yaml, const em_section *section, const em_field *field,
+                          char **key, bool *inherited)
+{
+    em_status status = em_format_text(key, "%s.%s", section->name, field->name);
+
+    *inherited = !status && section->inherits && !em_yaml_find(yaml, *key);
+    if (*inherited) {
+        em_release(key);
+        status = em_format_text(key, "%s.%s", section->inherits, field->name);
+    }
+    return status;
+}
+
 /* The same of what stands in a config, or of the default. */
-static em_status get_canonical(em_yaml *yaml, const char *section, const em_field *field,
-                               char **text)
+static em_status get_canonical(em_yaml *yaml, const em_section *section, const em_field *field,
+                               char **text, bool *inherited)
 {
     char *key = NULL;
-    em_status status = em_format_text(&key, "%s.%s", section, field->name);
+    em_status status = find_key(yaml, section, field, &key, inherited);
 
     *text = NULL;
     if (!status && !em_yaml_find(yaml, key) && field->fallback)
@@ -70,11 +85,13 @@ static em_status compare_option(const comparison *c, const em_section *section,
                                 const em_field *field)
 {
     char *old = NULL, *new = NULL;
-    em_status status = get_canonical(c->old, section->name, field, &old);
+    bool old_inherits = false, new_inherits = false;
+    em_status status = get_canonical(c->old, section, field, &old, &old_inherits);
 
     if (!status)
-        status = get_canonical(c->new, section->name, field, &new);
-    if (!status && !(old && new &&strcmp(old, new) == 0)) {
+        status = get_canonical(c->new, section, field, &new, &new_inherits);
+    const bool is_of_other = old_inherits && new_inherits; /* whose comparison says it */
+    if (!status && !is_of_other && !(old && new &&strcmp(old, new) == 0)) {
         if (!field->may_change)
             note(c, section->name, field->name);
         if (strcmp(section->name, "stop") == 0 && strcmp(field->name, "max_time") != 0)
@@ -110,6 +127,8 @@ static void note_unknown(const comparison *c, const em_section *section)
         const char *option = entry->key + length + 1;
         if (strncmp(entry->key, section->name, length) != 0 || entry->key[length] != '.' ||
             entry->value.kind == EM_VALUE_MAPPING)
+            continue;
+        if (section->block && strncmp(option, "mass.", strlen("mass.")) == 0) /* its own section */
             continue;
         if (!(section->chosen && strcmp(option, "name") == 0) &&
             !(section->block && strcmp(option, "block") == 0) &&

@@ -23,6 +23,7 @@ typedef struct config_section {
     const em_field *fields;    /* of the variant once it is chosen */
     void *options;             /* likewise */
     const char *chosen;        /* name of the variant; NULL: none yet, or no variants */
+    const char *inherits;      /* the section whose options stand for those not given; or NULL */
 } config_section;
 
 enum { MODEL, SAMPLER }; /* the first sections; as many samplers as there are kernels */
@@ -30,8 +31,8 @@ enum { MODEL, SAMPLER }; /* the first sections; as many samplers as there are ke
 typedef struct parse {
     em_config *config;
     em_yaml *yaml;
-    bool is_list; /* `sampler` is one, of mappings */
-    int n_section;
+    bool is_list;           /* `sampler` is one, of mappings */
+    int n_section, n_outer; /* of a list come last: the masses of its samplers */
     config_section section[EM_MOST_SECTIONS];
 } parse;
 
@@ -46,6 +47,13 @@ static const char *const kernel_names[EM_MOST_KERNELS] = {
     "sampler[0]",  "sampler[1]",  "sampler[2]",  "sampler[3]", "sampler[4]",  "sampler[5]",
     "sampler[6]",  "sampler[7]",  "sampler[8]",  "sampler[9]", "sampler[10]", "sampler[11]",
     "sampler[12]", "sampler[13]", "sampler[14]", "sampler[15]"};
+
+/* The sections of their masses. */
+static const char *const kernel_masses[EM_MOST_KERNELS] = {
+    "sampler[0].mass",  "sampler[1].mass",  "sampler[2].mass",  "sampler[3].mass",
+    "sampler[4].mass",  "sampler[5].mass",  "sampler[6].mass",  "sampler[7].mass",
+    "sampler[8].mass",  "sampler[9].mass",  "sampler[10].mass", "sampler[11].mass",
+    "sampler[12].mass", "sampler[13].mass", "sampler[14].mass", "sampler[15].mass"};
 
 /* A dotted path. */
 typedef struct dotted {
@@ -62,12 +70,19 @@ static dotted join(const char *section, const char *option)
 
 /* ---- which keys there are ---- */
 
-static config_section *find_section(parse *p, const char *name, size_t length)
+/* The innermost section that the key is of, or is. */
+static const config_section *find_section(const parse *p, const char *key)
 {
-    for (int i = 0; i < p->n_section; i++)
-        if (strncmp(p->section[i].name, name, length) == 0 && !p->section[i].name[length])
-            return &p->section[i];
-    return NULL;
+    const config_section *found = NULL;
+
+    for (int i = 0; i < p->n_section; i++) {
+        const config_section *section = &p->section[i];
+        const size_t length = strlen(section->name);
+        if (strncmp(section->name, key, length) == 0 && (key[length] == '.' || !key[length]) &&
+            (!found || length > strlen(found->name)))
+            found = section;
+    }
+    return found;
 }
 
 /* The i-th table whose options may stand in the section: the chosen variant's, or all variants'. */
@@ -168,6 +183,8 @@ static em_status unknown_option(const parse *p, const config_section *section,
 
     if (status)
         return status;
+    if (find_section(p, option))
+        return unknown_key(entry, option, "");
     if (other)
         return unknown_key(entry, join(other->name, option).text, "");
     for (int i = 0; table_of(section, i, &table); i++)
@@ -180,16 +197,16 @@ static em_status unknown_option(const parse *p, const config_section *section,
 
 static em_status check_key(parse *p, const em_yaml_entry *entry)
 {
-    const size_t length = strcspn(entry->key, ".");
-    const bool is_option = entry->key[length] == '.';
-    const char *option = entry->key + length + is_option;
-    const config_section *section = find_section(p, entry->key, length);
+    const config_section *section = find_section(p, entry->key);
     const em_field *field;
 
     if (!section && p->is_list && strcmp(entry->key, "sampler") == 0)
         return EM_OK;
     if (!section)
         return unknown_section(p, entry);
+    const size_t length = strlen(section->name);
+    const bool is_option = entry->key[length] == '.';
+    const char *option = entry->key + length + is_option;
     if (!is_option || is_group(section, option)) {
         if (entry->value.kind == EM_VALUE_MAPPING || entry->value.kind == EM_VALUE_NULL)
             return EM_OK;
@@ -394,23 +411,36 @@ static em_status say_where(const parse *p, const config_section *section, const 
                    em_error_text());
 }
 
-/* Reads every option of a section; those not given are first put there with their defaults. */
+/* One that is not given is first put there with its default. */
+static em_status read_option(parse *p, const config_section *section, const em_field *field)
+{
+    const dotted key = join(section->name, field->name);
+    em_status status = EM_OK;
+
+    if (!em_yaml_find(p->yaml, key.text)) {
+        if (!field->fallback)
+            return missing(p, section, field->name, "");
+        status = em_yaml_put(p->yaml, "default", key.text, field->fallback);
+    }
+    return status ? status
+                  : say_where(p, section, field,
+                              em_field_read(field, &em_yaml_find(p->yaml, key.text)->value,
+                                            section->options));
+}
+
+/* Reads every option of a section; one that is not given may stand in another section. */
 static em_status read_section(parse *p, const config_section *section)
 {
     em_status status = EM_OK;
 
     for (const em_field *field = section->fields; !status && field && field->name; field++) {
-        const dotted key = join(section->name, field->name);
-
-        if (!em_yaml_find(p->yaml, key.text)) {
-            if (!field->fallback)
-                return missing(p, section, field->name, "");
-            status = em_yaml_put(p->yaml, "default", key.text, field->fallback);
-        }
-        if (!status)
-            status = say_where(
-                p, section, field,
-                em_field_read(field, &em_yaml_find(p->yaml, key.text)->value, section->options));
+        const bool is_given = em_yaml_find(p->yaml, join(section->name, field->name).text);
+        if (section->inherits && !is_given)
+            status = em_field_read(
+                field, &em_yaml_find(p->yaml, join(section->inherits, field->name).text)->value,
+                section->options);
+        else
+            status = read_option(p, section, field);
     }
     return status;
 }
@@ -530,14 +560,34 @@ static void write_head(const parse *p, const config_section *section, FILE *out)
 static void write_section(const parse *p, const config_section *section,
                           const char *const *left_out, FILE *out)
 {
+    const em_field *previous = NULL;
+
     write_head(p, section, out);
     for (const em_field *field = section->fields; field && field->name; field++) {
         if (left_out && is_listed(left_out, field->name))
             continue;
-        write_key(is_element(p, section) ? "    " : "  ", field,
-                  field > section->fields ? field - 1 : NULL, out);
+        write_key(is_element(p, section) ? "    " : "  ", field, previous, out);
         em_field_write(field, section->options, out);
         fputc('\n', out);
+        previous = field;
+    }
+}
+
+/* What the mass of a sampler of a list has otherwise than the section `mass`. */
+static void write_own_mass(const parse *p, int i, FILE *out)
+{
+    const config_section *section = &p->section[p->n_outer + i];
+    const em_field *previous = NULL;
+
+    for (const em_field *field = section->fields; field->name; field++) {
+        if (!em_yaml_find(p->yaml, join(section->name, field->name).text))
+            continue;
+        if (!previous)
+            fprintf(out, "    mass:\n");
+        write_key("      ", field, previous, out);
+        em_field_write(field, section->options, out);
+        fputc('\n', out);
+        previous = field;
     }
 }
 
@@ -570,8 +620,11 @@ static em_status write_full(const parse *p, bool is_stored, char **full)
 
     if (!out)
         return em_fail(EM_EMEMORY, "out of memory while writing the config");
-    for (int i = 0; i < p->n_section; i++)
+    for (int i = 0; i < p->n_outer; i++) {
         write_section(p, &p->section[i], left_out, out);
+        if (is_element(p, &p->section[i]))
+            write_own_mass(p, i - SAMPLER, out);
+    }
     if (fclose(out) == 0)
         status = em_copy_text(text, full);
     else
@@ -673,6 +726,15 @@ static em_status lay_sections(parse *p)
         p, (config_section){.name = "stop", .fields = em_stop_fields, .options = &config->stop});
     add_section(p, (config_section){
                        .name = "output", .fields = em_output_fields, .options = &config->output});
+    p->n_outer = p->n_section;
+    for (int i = 0; i < config->n_kernel; i++) {
+        config->kernel[i].mass = p->is_list ? &config->kernel[i].own_mass : &config->mass;
+        if (p->is_list)
+            add_section(p, (config_section){.name = kernel_masses[i],
+                                            .fields = em_block_mass_fields,
+                                            .options = &config->kernel[i].own_mass,
+                                            .inherits = "mass"});
+    }
     return EM_OK;
 }
 
@@ -731,6 +793,7 @@ void em_config_destroy(em_config **config)
     for (int i = 0; i < c->n_kernel; i++) {
         if (c->kernel[i].options)
             em_field_release(c->kernel[i].ops->fields, c->kernel[i].options);
+        em_field_release(em_block_mass_fields, &c->kernel[i].own_mass);
         em_release(&c->kernel[i].options);
         em_release(&c->kernel[i].block);
         em_release(&c->kernel[i].place);
@@ -767,6 +830,11 @@ int em_config_sections(const em_config *config, em_section section[EM_MOST_SECTI
                                     .block = kernel->block,
                                     .fields = kernel->ops->fields,
                                     .options = kernel->options};
+        if (kernel->block)
+            section[n++] = (em_section){.name = kernel_masses[i],
+                                        .inherits = "mass",
+                                        .fields = em_block_mass_fields,
+                                        .options = &kernel->own_mass};
     }
     for (size_t i = 0; i < sizeof last / sizeof *last; i++)
         section[n++] = last[i];

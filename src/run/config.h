@@ -39,7 +39,9 @@ enum { EM_MOST_KERNELS = 16 };
 typedef struct em_kernel_options {
     char *block, *place; /* NULL: all; where the config says so */
     const em_sampler_ops *ops;
-    void *options; /* begins with em_sampler_options */
+    void *options;               /* begins with em_sampler_options */
+    const em_mass_options *mass; /* the config's or, in a list, own_mass */
+    em_mass_options own_mass;    /* the config's, but for what the sampler's own section says */
 } em_kernel_options;
 
 typedef struct em_config {
@@ -80,11 +82,12 @@ void em_config_destroy(em_config **config);
 typedef struct em_section {
     const char *name, *chosen; /* chosen: the model or sampler, else NULL */
     const char *block;         /* of a sampler, or NULL */
+    const char *inherits;      /* the section that has what is not said in this one; or NULL */
     const em_field *fields;    /* may be NULL */
     const void *options;
 } em_section;
 
-enum { EM_MOST_SECTIONS = 5 + EM_MOST_KERNELS };
+enum { EM_MOST_SECTIONS = 5 + 2 * EM_MOST_KERNELS };
 
 /* Returns how many. Local. */
 int em_config_sections(const em_config *config, em_section section[EM_MOST_SECTIONS]);

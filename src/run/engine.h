@@ -28,15 +28,15 @@ typedef struct em_kernel {
     em_sampler *sampler;
     em_block *block;
     em_adapt *adapt;
-    uint64_t seed; /* no two kernels share a random number */
+    uint64_t seed;        /* no two kernels share a random number */
+    em_mass_options mass; /* those of the config; the structure of an earlier run's mass */
 } em_kernel;
 
 /* Everything a run holds on one rank. */
 struct em_engine {
     const em_config *config;
     em_order order;
-    em_place *place;      /* NULL: no file is written */
-    em_mass_options mass; /* those of the config; the structure of an earlier run's mass */
+    em_place *place; /* NULL: no file is written */
     em_grid *grid;
     em_model *model;
     em_posterior *posterior;

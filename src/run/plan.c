@@ -67,7 +67,7 @@ em_status em_plan_create(const em_config *config, em_width width, em_plan *plan)
     int64_t warmup = 0;
 
     for (int i = 0; i < config->n_kernel; i++)
-        warmup = most(warmup, em_adapt_most_warmup(&config->mass, config->kernel[i].ops,
+        warmup = most(warmup, em_adapt_most_warmup(config->kernel[i].mass, config->kernel[i].ops,
                                                    config->kernel[i].options, run->warmup));
     *plan = (em_plan){
         .warmup = warmup,

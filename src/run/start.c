@@ -66,10 +66,13 @@ em_status em_engine_load(em_engine *engine)
 static em_status create_adaptation(em_engine *engine, em_kernel *kernel)
 {
     const em_kernel_options *options = kernel->options;
+    const em_status status = em_adapt_create(
+        &kernel->mass, options->ops, options->options, engine->grid, kernel->block->dim,
+        engine->config->run.warmup, kernel->seed, &kernel->adapt);
 
-    return em_adapt_create(&engine->mass, options->ops, options->options, engine->grid,
-                           kernel->block->dim, engine->config->run.warmup, kernel->seed,
-                           &kernel->adapt);
+    return status == EM_ECONFIG && options->place
+               ? em_fail(status, "%s: %s", options->place, em_error_text())
+               : status;
 }
 
 /* The sizes of the blocks of a mass: those that the config lists or, where it lists none, those of
@@ -78,7 +81,7 @@ static em_status choose_blocks(em_engine *engine, double **own)
 {
     const em_mass_options *mass = &engine->config->mass;
     const em_model *model = engine->model;
-    em_reals *blocks = &engine->mass.blocks;
+    em_reals *blocks = &engine->kernel[0].mass.blocks;
 
     if (mass->structure != EM_STRUCTURE_BLOCK_DIAGONAL || mass->blocks.count > 0 ||
         model->n_block < 2 || engine->n_kernel > 1)
@@ -100,20 +103,21 @@ static em_status create_adaptations(em_engine *engine)
     double *own = NULL;
     em_status status;
 
-    engine->mass = config->mass;
+    for (int i = 0; i < engine->n_kernel; i++)
+        engine->kernel[i].mass = *config->kernel[i].mass;
     status = em_agree(choose_blocks(engine, &own));
     if (!status && earlier)
         status = em_initial_load(config->mass.from, engine->model->dim, &initial);
     if (!status && earlier) {
-        engine->mass.structure = initial.structure;
-        engine->mass.blocks = initial.blocks;
+        engine->kernel[0].mass.structure = initial.structure;
+        engine->kernel[0].mass.blocks = initial.blocks;
     }
     for (int i = 0; !status && i < engine->n_kernel; i++)
         status = create_adaptation(engine, &engine->kernel[i]);
     if (!status && earlier)
         status = em_agree(em_adapt_begin_with(engine->kernel[0].adapt, initial.mass,
                                               initial.step_size, initial.time, initial.jitter));
-    engine->mass.blocks = config->mass.blocks;
+    engine->kernel[0].mass.blocks = config->kernel[0].mass->blocks;
     em_release(&own);
     em_initial_release(&initial);
     for (int i = 0; i < engine->n_kernel; i++) {

@@ -54,6 +54,47 @@ other_step() {
 }
 check 'an option of one of them by its number' other_step
 
+# A mass of its own: what it does not say is that of the section.
+cat >own.yaml <<'YAML'
+model: {name: linear, data: t.csv, sigma: unknown}
+sampler:
+  - {block: beta, name: hmc, leapfrog_steps: 3, mass: {estimator: none}}
+  - {block: sigma, name: hmc, leapfrog_steps: 2, mass: {estimator: variance, kappa: {eta: 1}}}
+mass: {s_count: 40, structure: diag}
+run: {chains: 3, warmup: 60, draws: 60}
+YAML
+own_mass() { # the first keeps the identity without an M-step, the second learns one of its own
+    limited "$emass" run own.yaml --quiet --output own.h5 &&
+        limited mpirun -n 2 "$emass" run own.yaml --quiet --output two.h5 && cmp own.h5 two.h5 &&
+        h5dump -d /mass_adaptation_beta/inv_mass -y -w 100 own.h5 | grep -q '^ *1, 1, 1$' &&
+        h5dump -n own.h5 >names && ! grep -q /mass_adaptation_beta/S_count names &&
+        grep -q /mass_adaptation_sigma/S_count names &&
+        h5dump -d /mass_adaptation_sigma/S_count -s 0 -c 1 own.h5 | grep -q ': 40$'
+}
+check 'a mass of its own' own_mass
+own_resumed() {
+    limited mpirun -n 2 "$emass" run own.yaml --quiet --output half.h5 --set run.draws=20 &&
+        limited mpirun -n 3 "$emass" run own.yaml --quiet --output half.h5 --resume &&
+        "$emass" summary own.h5 --csv >one.csv && "$emass" summary half.h5 --csv >half.csv &&
+        cmp one.csv half.csv && "$emass" verify own.h5 --ranks 2 --draws 50
+}
+check 'resumed, and found again by verify' own_resumed
+own_printed() { # what is printed is a config that says the same
+    "$emass" check own.yaml | sed '/^# plan$/,$d' >full.yaml &&
+        grep -A4 '^    mass:' full.yaml | grep -q '^        eta: 1$' &&
+        limited "$emass" run full.yaml --quiet --output full.h5 --set model.data=t.csv &&
+        cmp own.h5 full.h5
+}
+check 'check prints it' own_printed
+own_changed() { # of one sampler, or of all that do not say otherwise
+    ! "$emass" run own.yaml --quiet --resume --output half.h5 --set 'sampler[0].mass.estimator=fisher' 2>said &&
+        grep -q 'another config: sampler\[0\].mass.estimator differ' said &&
+        ! "$emass" run own.yaml --quiet --resume --output half.h5 --set mass.s_count=50 2>said &&
+        grep -q 'another config: mass.s_count differ' said &&
+        "$emass" run own.yaml --quiet --resume --output half.h5 --set 'sampler[1].mass.s_count=40'
+}
+check 'what changes of it on resume is named' own_changed
+
 refused() { # WHAT PATTERN [SETTING...]: status 2, one line that matches, of check and of run
     local what=$1 pattern=$2 command
     shift 2
@@ -90,6 +131,18 @@ samplers '  - {block: hyper, name: nuts}' '  - {block: effects, name: hmc}'
 refused 'an option of a sampler without a number' 'sampler is a list: expected sampler\[0\] to sampler\[1\]' \
     --set sampler.step_size=1
 refused 'a mass of an earlier run' 'mass.from: found a file beside a list' --set mass.from=one.h5
+samplers '  - {block: hyper, name: nuts, mass: {estimater: none}}' '  - {block: effects, name: hmc}'
+refused 'a misspelt option of a mass' 'bad.yaml:3: unknown key sampler\[0\].mass.estimater; did you mean estimator'
+samplers '  - {block: hyper, name: nuts, mass: none}' '  - {block: effects, name: hmc}'
+refused 'a mass that is no mapping' 'bad.yaml:3: sampler\[0\].mass: found a value, expected a mapping'
+samplers '  - {block: hyper, name: nuts, mass: {from: one.h5}}' '  - {block: effects, name: hmc}'
+refused 'an earlier run of one of them' 'unknown key sampler\[0\].mass.from; did you mean mass.from'
+samplers '  - {block: hyper, name: nuts, mass: {estimator: noise}}' '  - {block: effects, name: hmc}'
+cannot_learn() { # known only where the chains are made
+    limited "$emass" run bad.yaml 2>said
+    [ $? = 2 ] && [ ! -e bad.h5 ] && grep -q 'bad.yaml:3: mass.estimator is noise but sampler nuts' said
+}
+check 'what the sampler cannot learn by' cannot_learn
 samplers '  - {block: hyper, name: nuts}' '  - hmc'
 refused 'text among the samplers' 'bad.yaml:4: found text in a list of mappings'
 changed() { # another sampler on resume is another config
