@@ -127,15 +127,54 @@ static inline int64_t em_chains_per_pool(const em_adapt *adapt)
  * and the kernel allow. Local. Errors: EM_ECONFIG, EM_EMEMORY. */
 em_status em_choose_form(em_adapt *adapt, const em_sampler_ops *sampler);
 
+/* The pool of a chain of this rank. Local. */
+static inline em_pool *em_pool_of(const em_adapt *adapt, int64_t chain)
+{
+    return &adapt->pools[adapt->shares ? 0 : chain];
+}
+
 /* The accumulators of a chain of this rank in a segment. Local. */
 static inline double *em_accumulators(const em_adapt *adapt, int64_t chain, int64_t segment)
 {
     return adapt->accumulator + (chain * adapt->n_segment + segment) * adapt->n_accumulator;
 }
 
+/* Where the sums of a thermostat are among the accumulators of a chain. Local. */
+static inline int64_t em_thermostat_sums(const em_adapt *adapt)
+{
+    return adapt->n_accumulator - 2;
+}
+
+/* After a search dual averaging is drawn to longer steps; on a course to less longer ones. Local.
+ */
+static inline double em_restart_factor(const em_adapt *adapt)
+{
+    return adapt->course.runs ? 2 : 10;
+}
+
+/* Gives every chain the mass and step size of its pool. Local. */
+void em_publish_to_chains(em_adapt *adapt);
+
+/* What a sampler is told when it is asked for more than a step, after `done` iterations. Local. */
+em_step_context em_adapt_context(const em_adapt *adapt, em_posterior *posterior, int64_t done);
+
+/* Iterations until the chains of a pool have s_count samples together. Local. */
+int64_t em_e_step_length(const em_adapt *adapt);
+
 /* Adds to chain `chain` of this rank what the E-step collects; `subsample`: for the S_count rule
  * too. Local. */
 void em_collect(em_adapt *adapt, const em_block *block, int64_t chain, bool subsample);
+
+/* Searches a step size for each pool from the present one on, and starts dual averaging there.
+ * Collective. Errors: those of the sampler, agreed. */
+em_status em_search_step_size(em_adapt *adapt, em_sampler *sampler, em_posterior *posterior,
+                              const em_block *block, int64_t done);
+
+/* One update of each pool, at its mean acceptance since the last meeting. Collective. Errors:
+ * EM_EMEMORY, agreed. */
+em_status em_update_step_size(em_adapt *adapt);
+
+/* ---------------------------------------------------------------- on a course */
 
 /* Whether the adaptation of these options goes on a course, and which trajectories it ends with. */
 bool em_course_runs(const em_mass_options *options, const em_sampler_ops *sampler,
@@ -148,16 +187,40 @@ void em_course_destroy(em_course *course);
  * agreed. */
 em_status em_course_begin(em_adapt *adapt, const em_block *block);
 
+/* Iterations of tune and of each climb after which the autocorrelation is looked at; whether it is
+ * in this stage; whether trajectories of one length may turn out not to fit in it. Local. */
+int64_t em_first_lag(const em_course *course);
+bool em_stage_is_measured(const em_course *course);
+bool em_stage_is_tried(const em_course *course);
+
+/* The step size that a stage ends with: the averaged one. Local. */
+double em_final_step_size(const em_adapt *adapt);
+
+void em_enter_stage(em_course *course, em_stage_id stage, int64_t done); /* Local. */
+
+/* Notes what was learned in the stage that ends. Collective. Errors: agreed. */
+em_status em_record_stage(em_adapt *adapt, em_stage_end why, int64_t done);
+
+/* The mass from the sums over the later half of the window that ends, and a step size for it.
+ * Collective. Errors: agreed. */
+em_status em_learn_from_half(em_adapt *adapt, int64_t done);
+
+/* Forgets the segments that windows to come do not look back on. Local. */
+void em_drop_segments(em_adapt *adapt);
+
+/* Moves chains that are flagged to where others stand, from rows `stretch` of all chains.
+ * Collective. Errors: EM_EMEMORY, agreed. */
+em_status em_rescue(em_adapt *adapt, em_block *block, const em_stretch *stretch, int64_t done);
+
+/* What is decided when a window of `arrive`, or another stage, has ended. Collective. Errors:
+ * agreed. */
+em_status em_end_window(em_adapt *adapt, em_block *block, int64_t done);
+em_status em_end_stage(em_adapt *adapt, int64_t done);
+
 /* See em_adapt_observe, em_adapt_next_meeting, em_adapt_meet, em_adapt_visit. */
 void em_course_observe(em_adapt *adapt, const em_block *block, int64_t iteration);
 int64_t em_course_next_meeting(const em_course *course);
 em_status em_course_meet(em_adapt *adapt, em_block *block, int64_t done);
 em_status em_course_visit(em_adapt *adapt, const em_visitor *visitor);
-
-/* Where the sums of a thermostat are among the accumulators of a chain. Local. */
-int64_t em_thermostat_sums(const em_adapt *adapt);
-
-/* Gives every chain the mass and step size of its pool. Local. */
-void em_publish_to_chains(em_adapt *adapt);
 
 #endif
