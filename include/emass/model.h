@@ -62,7 +62,8 @@ typedef enum em_draw_purpose {
     EM_DRAW_REPORT,
     EM_DRAW_EVALUATION,
     EM_DRAW_UPDATE,
-    EM_DRAW_START
+    EM_DRAW_START,
+    EM_DRAW_PREDICTION
 } em_draw_purpose;
 
 /* What a model's random numbers are counted by (emass/random.h). */
@@ -70,7 +71,8 @@ typedef struct em_draw {
     uint64_t seed;     /* of the run */
     int64_t chain;     /* from 0 */
     int64_t iteration; /* of a report: from 0, those of warmup are counted too; else the number of
-                          the evaluation, of the update, or of the try where to start */
+                          the evaluation, of the update, of the try where to start, or of the stored
+                          draw that is predicted from */
     em_draw_purpose purpose;
 } em_draw;
 
@@ -177,6 +179,17 @@ static inline em_draw em_update_draw(const em_update *update, int64_t c)
     return (em_draw){update->seed, update->chain[c], update->number, EM_DRAW_UPDATE};
 }
 
+/* What a finished run has left in its file. Both lend what they find until the model is destroyed;
+ * where there is none of that name, *count is 0 and the array NULL. Local. Errors: EM_EDATA. */
+typedef struct em_fitted {
+    void *context;
+    /* An array of constant_data, which the model of the run stored (em_model.datum). */
+    em_status (*numbers)(void *context, const char *name, int64_t *count, const double **value);
+    /* The labels of an axis of the posterior, or of an array of constant_data, as they may be
+     * printed and cut to 255 bytes. */
+    em_status (*labels)(void *context, const char *axis, int64_t *count, const char *const **label);
+} em_fitted;
+
 /* What a model is created from, besides its options. Rows of the data are dealt to shards. */
 typedef struct em_model_context {
     uint64_t seed;                  /* of the run; for models that generate their data */
@@ -184,6 +197,7 @@ typedef struct em_model_context {
     bool minibatches;               /* likelihoods of listed observations will be asked for */
     const struct em_model_ops *ops; /* the table that the model is made from */
     int64_t first_chain, n_chain;   /* numbers of the chains of this rank */
+    const em_fitted *fitted;        /* NULL, unless the model is to predict: see em_model_ops */
 } em_model_context;
 
 /* Evaluations that a model could not do, for a position where the density is not defined: how many,
@@ -280,6 +294,17 @@ typedef struct em_model_ops {
      */
     em_status (*add_metric)(em_model *model, bool prior, const em_rows *rows, const double *theta,
                             double *metric, double *derivative);
+    /*
+     * For emass predict. The model is then created from the options of the run, `data` replaced by
+     * the path of what is new, with context->fitted: what it learned of the data of the run (means,
+     * levels) it takes from there, and of its variables those of EM_POSTERIOR are what it wants of
+     * a draw, and those of EM_PREDICTIONS what it makes of it; no density is asked for. predict is
+     * given the numbers of the first as the file has them, one variable after the other, and writes
+     * those of the others, likewise. Counts random numbers by `draw`, and may fail, as report does.
+     * Local.
+     */
+    em_status (*predict)(em_model *model, const em_draw *draw, const double *posterior,
+                         double *out);
     /*
      * INSTEAD, for a density that knows its options alone, on parameters without bounds: `dim` of
      * them, reported as they are as `variable` [n_variable] (NULL: one array `theta`), and one of

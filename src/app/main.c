@@ -4,6 +4,7 @@
 #include "app/help.h"
 #include "app/launch.h"
 #include "app/list.h"
+#include "app/predict.h"
 #include "app/run.h"
 #include "app/signals.h"
 #include "app/summary.h"
@@ -29,7 +30,7 @@ static const struct {
     {"run", em_run_command, em_help_run},          {"summary", em_summary_command, em_help_summary},
     {"check", em_check_command, em_help_check},    {"list", em_list_command, em_help_list},
     {"verify", em_verify_command, em_help_verify}, {"convert", em_convert_command, em_help_convert},
-    {"topics", em_topics_command, em_help_topics},
+    {"topics", em_topics_command, em_help_topics}, {"predict", em_predict_command, em_help_predict},
 };
 
 enum { N_COMMAND = sizeof commands / sizeof *commands };
@@ -79,8 +80,8 @@ static em_status run_command(int argc, const char **argv)
 static em_status run_program(int argc, const char **argv)
 {
     if (argc < 2)
-        return em_fail(EM_EUSAGE, "expected a command: run, summary, check, list, verify, convert "
-                                  "or topics (see emass --help)");
+        return em_fail(EM_EUSAGE, "expected a command: run, summary, check, list, verify, convert, "
+                                  "predict or topics (see emass --help)");
     if (strcmp(argv[1], "--help") == 0)
         return print(em_help);
     if (strcmp(argv[1], "--version") == 0)

@@ -8,7 +8,7 @@
 #include "math/tokens.h"
 #include "model/lda_held_out.h"
 #include "par/world.h"
-#include "run/config.h"
+#include "run/stored.h"
 
 #include <math.h>
 #include <popt.h>
@@ -315,23 +315,12 @@ static em_status measure_coherence(topics *t, const em_corpus *corpus)
 /* The corpus that the run was of, as the config in the file names it. */
 static em_status read_own_corpus(const topics *t, em_corpus **out)
 {
-    em_reader *reader = NULL;
     em_config *config = NULL;
-    char *text = NULL, *path = NULL;
-    em_status status = em_reader_open(t->path, NULL, &reader);
+    em_status status = em_stored_config(t->path, t->folder, 0, NULL, &config);
 
-    if (!status)
-        status = em_format_text(&path, "%s/config of %s", t->folder, t->path);
-    if (!status && !em_reader_text(reader, "config", &text))
-        status = em_fail(EM_EDATA, "%s: no config in it: expected a file of emass", t->path);
-    if (!status)
-        status = em_config_parse(path, text, 0, NULL, &config);
     if (!status)
         status = em_corpus_read(config->model_options, t->n_word, 0, 1, out);
     em_config_destroy(&config);
-    em_release(&text);
-    em_release(&path);
-    em_reader_close(&reader);
     return status;
 }
 

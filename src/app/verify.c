@@ -6,6 +6,7 @@
 #include "par/world.h"
 #include "run/driver.h"
 #include "run/place.h"
+#include "run/stored.h"
 
 #include <popt.h>
 #include <stdio.h>
@@ -49,13 +50,9 @@ static em_status parse(int argc, const char **argv, verify_command *command)
 static em_status load(const verify_command *command, em_reader *reader, const char *output,
                       em_config **out)
 {
-    char *text = NULL, *path = NULL, *file = NULL, *draws = NULL;
-    em_status status = em_format_text(&path, "%s/config of %s", command->folder, command->path);
+    char *file = NULL, *draws = NULL;
+    em_status status = em_format_text(&file, "output.file=%s", output);
 
-    if (!status && !em_reader_text(reader, "config", &text))
-        status = em_fail(EM_EDATA, "%s: no config in it: expected a file of emass", command->path);
-    if (!status)
-        status = em_format_text(&file, "output.file=%s", output);
     if (!status)
         status = em_format_text(&draws, "run.draws=%lld",
                                 (long long)(em_reader_n_draw(reader) < command->draws
@@ -64,10 +61,8 @@ static em_status load(const verify_command *command, em_reader *reader, const ch
     if (!status) {
         const char *const overrides[] = {file, draws, "stop.r_hat=none", "stop.ess=none",
                                          "stop.max_time=none"};
-        status = em_config_parse(path, text, 5, overrides, out);
+        status = em_stored_config(command->path, command->folder, 5, overrides, out);
     }
-    em_release(&text);
-    em_release(&path);
     em_release(&file);
     em_release(&draws);
     return status;

@@ -165,7 +165,8 @@ static em_status name_columns(em_table *table)
 {
     em_status status;
 
-    if (table->name)
+    table->is_named = table->name != NULL;
+    if (table->is_named)
         return EM_OK;
     status = em_allocate(table->n_column, sizeof *table->name, &table->name);
     for (int64_t j = 0; !status && j < table->n_column; j++)

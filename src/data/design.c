@@ -11,11 +11,6 @@
 #include <math.h>
 #include <string.h>
 
-/* What is done to the columns; all [n_column]. */
-typedef struct scaling {
-    double *centre, *scale;
-} scaling;
-
 static void warn_constant(const em_table *table, const em_moments *moments)
 {
     int64_t count = 0, first = 0;
@@ -34,25 +29,43 @@ static void warn_constant(const em_table *table, const em_moments *moments)
 }
 
 /* Collective. */
-static em_status find_scaling(const em_table *table, bool standardise, scaling *out)
+static em_status find_scaling(const em_table *table, double *centre, double *scale)
 {
     em_moments moments;
-    em_status status = em_moments_find(table, standardise, &moments);
+    em_status status = em_moments_find(table, centre != NULL, &moments);
 
-    if (!status)
-        status = em_allocate(table->n_column, sizeof *out->centre, &out->centre);
-    if (!status)
-        status = em_allocate(table->n_column, sizeof *out->scale, &out->scale);
-    status = em_agree_first(status, 0);
-    for (int64_t j = 0; !status && j < table->n_column; j++) {
-        const bool constant = em_moments_constant(table, &moments, j);
-        out->centre[j] = standardise ? moments.mean[j] : 0;
-        out->scale[j] = standardise && !constant ? moments.sd[j] : 1;
+    for (int64_t j = 0; !status && centre && j < table->n_column; j++) {
+        centre[j] = moments.mean[j];
+        scale[j] = em_moments_constant(table, &moments, j) ? 1 : moments.sd[j];
     }
     if (!status)
         warn_constant(table, &moments);
     em_moments_release(&moments);
     return status;
+}
+
+/* Finds what is done to the columns, or takes what is given. Collective. */
+static em_status scale_columns(const em_table *table, const em_table_options *options,
+                               const em_scaling *given, em_design *design)
+{
+    const int64_t first = options->intercept, n = table->n_column;
+    em_status status = EM_OK;
+
+    if (!options->standardise)
+        return given ? EM_OK : find_scaling(table, NULL, NULL);
+    status = em_allocate(design->n_column, sizeof *design->centre, &design->centre);
+    if (!status)
+        status = em_allocate(design->n_column, sizeof *design->scale, &design->scale);
+    status = em_agree_first(status, 0);
+    if (status)
+        return status;
+    if (first)
+        design->scale[0] = 1;
+    if (!given)
+        return find_scaling(table, design->centre + first, design->scale + first);
+    memcpy(design->centre + first, given->centre, (size_t)n * sizeof *given->centre);
+    memcpy(design->scale + first, given->scale, (size_t)n * sizeof *given->scale);
+    return EM_OK;
 }
 
 static em_status copy_names(const em_table *table, bool intercept, em_design *design)
@@ -76,7 +89,6 @@ static bool stays_sparse(const em_table *table, bool standardise)
 /* A design that is being filled with the rows of its shard. */
 typedef struct filling {
     em_design *design;
-    scaling scaling;
     bool intercept;
     int64_t n_left; /* columns of the table */
     /* Of sparse rows, whose entries are not known before the last one is there. */
@@ -88,7 +100,11 @@ typedef struct filling {
 
 static void put(const filling *f, double *row, int64_t j, double value)
 {
-    row[(f->intercept + j) * EM_TILE_ROWS] = (value - f->scaling.centre[j]) / f->scaling.scale[j];
+    const em_design *design = f->design;
+    const int64_t to = f->intercept + j;
+
+    row[to * EM_TILE_ROWS] =
+        design->centre ? (value - design->centre[to]) / design->scale[to] : value;
 }
 
 /* Into tiles, column by column. */
@@ -211,10 +227,11 @@ static em_status share(const filling *f)
     return status;
 }
 
-static em_status prepare(const em_table *table, const em_table_options *options, filling *f)
+static em_status prepare(const em_table *table, const em_table_options *options,
+                         const em_scaling *scaling, filling *f)
 {
     em_design *design = f->design;
-    em_status status = find_scaling(table, options->standardise, &f->scaling);
+    em_status status = scale_columns(table, options, scaling, design);
 
     if (status)
         return status;
@@ -226,18 +243,17 @@ static em_status prepare(const em_table *table, const em_table_options *options,
 }
 
 /* Collective. */
-static em_status fill(const em_table *table, const em_table_options *options, em_design *design)
+static em_status fill(const em_table *table, const em_table_options *options,
+                      const em_scaling *scaling, em_design *design)
 {
     filling f = {.design = design, .intercept = options->intercept, .n_left = table->n_column};
     const bool writes = em_holders_writes(design->holders);
-    em_status status = prepare(table, options, &f);
+    em_status status = prepare(table, options, scaling, &f);
 
     if (!status)
         status = em_hand_out(table, design->rows.first, writes ? design->rows.count : 0, take, &f);
     if (!status)
         status = em_agree_first(share(&f), 0);
-    em_release(&f.scaling.centre);
-    em_release(&f.scaling.scale);
     em_release(&f.start);
     em_release(&f.column);
     em_release(&f.value);
@@ -260,6 +276,13 @@ static int64_t tile_of(const em_table *table, bool standardise)
 em_status em_design_create(const em_table *table, const em_table_options *options, int64_t shard,
                            int64_t n_shard, em_design **out)
 {
+    return em_design_create_as(table, options, NULL, shard, n_shard, out);
+}
+
+em_status em_design_create_as(const em_table *table, const em_table_options *options,
+                              const em_scaling *scaling, int64_t shard, int64_t n_shard,
+                              em_design **out)
+{
     em_status status;
 
     *out = NULL;
@@ -277,7 +300,7 @@ em_status em_design_create(const em_table *table, const em_table_options *option
         status = em_holders_create(shard, &(*out)->holders);
     }
     if (!status)
-        status = fill(table, options, *out);
+        status = fill(table, options, scaling, *out);
     if (status)
         em_design_destroy(out);
     return status;
@@ -333,6 +356,8 @@ void em_design_destroy(em_design **out)
     for (int64_t j = 0; design->name && j < design->n_column; j++)
         em_release(&design->name[j]);
     em_release(&design->name);
+    em_release(&design->centre);
+    em_release(&design->scale);
     em_holders_release(&design->response);
     em_holders_release(&design->offset);
     em_holders_release(&design->dense.tile);

@@ -10,11 +10,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* What is done to the features: less `centre`, divided by `scale`; both [n_column of the table]. */
+typedef struct em_scaling {
+    const double *centre, *scale;
+} em_scaling;
+
 /* Row i of sparse data has the entries start[i] <= k < start[i + 1]: value[k] in column[k]. */
 typedef struct em_design {
     em_share rows;
     int64_t n_row, n_column; /* of this shard; the intercept, where there is one, is column 0 */
     char **name;             /* [n_column] */
+    double *centre, *scale;  /* [n_column] of what is standardised, 0 and 1 of an intercept; NULL */
     double *response;        /* [n_row] */
     double *offset;          /* [n_row + 1], the logarithms of the exposures, then 0; NULL: none */
     uint64_t hash;           /* of the whole table */
@@ -42,6 +48,12 @@ typedef struct em_design {
  */
 em_status em_design_create(const em_table *table, const em_table_options *options, int64_t shard,
                            int64_t n_shard, em_design **out);
+
+/* The same with the scaling that an earlier design of the same columns had, where the options ask
+ * for one. */
+em_status em_design_create_as(const em_table *table, const em_table_options *options,
+                              const em_scaling *scaling, int64_t shard, int64_t n_shard,
+                              em_design **out);
 void em_design_destroy(em_design **design); /* NULL-safe. Local. */
 
 /* Stores what is not sparse row by row too, each beside its response, for those who ask for single

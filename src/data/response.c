@@ -108,6 +108,17 @@ static em_status take_columns(em_table *table, const em_table_options *options)
     return status;
 }
 
+em_status em_table_take_exposure(em_table *table, const em_table_options *options)
+{
+    int64_t exposure;
+    em_status status;
+
+    if (!options->exposure)
+        return EM_OK;
+    status = find_column(table, "exposure", options->exposure, &exposure);
+    return status ? status : take_column(table, exposure, &table->exposure);
+}
+
 em_status em_table_take_response(em_table *table, const em_table_options *options)
 {
     em_status status;

@@ -30,6 +30,7 @@ typedef struct em_table {
     uint64_t hash; /* of names and numbers, whatever file they are from and whoever read them */
     int64_t n_column;
     char **name; /* [n_column]; x1, x2, ... where the file names none */
+    bool is_named;
     int64_t n_run;
     em_run *run; /* [n_run] the whole, in the order of the rows */
     /* What this rank holds. */
@@ -80,6 +81,18 @@ double em_table_number(const em_table *table, int64_t row, const double *column)
  * many features remain as they say. Collective. Errors, agreed: EM_EDATA, EM_EMEMORY.
  */
 em_status em_table_take_response(em_table *table, const em_table_options *options);
+
+/* The exposure alone, where the options have one. Collective. Errors, agreed: likewise. */
+em_status em_table_take_exposure(em_table *table, const em_table_options *options);
+
+/*
+ * Makes the columns those that a table before had, `name` [n_column] as they may be printed, in
+ * that order; others are left out, and the exposure is apart. A file that names no columns may have
+ * as many, in that order. The response becomes 0 in all rows: it need not be there. Collective.
+ * Errors, agreed: EM_EDATA, EM_EMEMORY.
+ */
+em_status em_table_arrange(em_table *table, const em_table_options *options, int64_t n_column,
+                           const char *const *name);
 
 /*
  * Turns the response into 0 and 1: `positive`, which some rows must have and some not, becomes 1,

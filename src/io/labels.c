@@ -154,6 +154,21 @@ static em_status axis_labels(em_foreign *file, hid_t dataset, unsigned axis, int
     return status;
 }
 
+em_status em_labels_of(em_foreign *file, hid_t scale, int64_t n, char ***out)
+{
+    label_text *text = NULL;
+    em_status status = em_allocate(n, sizeof *text, &text);
+
+    if (!status)
+        status = em_allocate(n, sizeof **out, out);
+    if (!status && n > 0)
+        status = scale_labels(file, scale, n, text);
+    for (int64_t i = 0; !status && i < n; i++)
+        status = em_copy_text(text[i], &(*out)[i]);
+    em_release(&text);
+    return status;
+}
+
 /* ---------------------------------------------------------------- names of elements */
 
 /* Element k from the labels of its axes. */

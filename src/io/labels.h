@@ -19,4 +19,9 @@ em_status em_scale_of(const em_foreign *file, hid_t dataset, unsigned axis, hid_
  */
 em_status em_label_elements(em_foreign *file, hid_t dataset, em_reader_variable *variable);
 
+/* The texts of a coordinate, `scale`, a dataset of one axis (or two, of characters), as they may be
+ * printed; numbers where it has no texts. Each is freed by em_release, and so are they. Errors:
+ * likewise. */
+em_status em_labels_of(em_foreign *file, hid_t scale, int64_t n, char ***label);
+
 #endif

@@ -562,3 +562,43 @@ em_status em_read_array(const char *path, const char *name, int64_t *count, doub
     em_h5_close(&file.file);
     return status;
 }
+
+static em_status read_labels(em_foreign *file, const char *name, hid_t *id, int64_t *count,
+                             char ***label)
+{
+    hsize_t extent[H5S_MAX_RANK] = {0};
+    hid_t space = H5I_INVALID_HID;
+    int rank = 0;
+    em_status status = em_foreign_object(file, name, id);
+
+    if (!status && *id >= 0 && H5Iget_type(*id) == H5I_DATASET) {
+        space = H5Dget_space(*id);
+        rank = H5Sget_simple_extent_dims(space, extent, NULL);
+        em_h5_close(&space);
+    }
+    if (!status && (rank < 1 || rank > 2))
+        status = em_fail(EM_EDATA, "%s: found no coordinate %s, expected a file of emass",
+                         file->path, name);
+    if (!status)
+        status = em_foreign_claim(file, *id, (double)extent[0], (double)extent[0]);
+    *count = status ? 0 : (int64_t)extent[0];
+    return status ? status : em_labels_of(file, *id, *count, label);
+}
+
+em_status em_read_labels(const char *path, const char *name, int64_t *count, char ***label)
+{
+    hid_t id = H5I_INVALID_HID;
+    em_foreign file;
+    em_status status = em_foreign_open(path, &file);
+
+    *label = NULL;
+    if (!status)
+        status = read_labels(&file, name, &id, count, label);
+    for (int64_t i = 0; status && *label && i < *count; i++)
+        em_release(&(*label)[i]);
+    if (status)
+        em_release(label);
+    em_h5_close(&id);
+    em_h5_close(&file.file);
+    return status;
+}

@@ -58,6 +58,11 @@ bool em_reader_real(em_reader *reader, const char *name, double *value);
  * Local. Errors: EM_EDATA, also where they are many more than are stored; EM_EIO, EM_EMEMORY. */
 em_status em_read_array(const char *path, const char *name, int64_t *count, double **value);
 
+/* The labels of the coordinate "group/axis", as they may be printed and cut to 255 bytes, freshly
+ * allocated, each of them too (em_release), and how many. Local. Errors: EM_EDATA, where there is
+ * no such coordinate too; EM_EIO, EM_EMEMORY. */
+em_status em_read_labels(const char *path, const char *name, int64_t *count, char ***label);
+
 /* True when <group>/<name> exists in the file. */
 bool em_reader_has(em_reader *reader, const char *group, const char *name);
 

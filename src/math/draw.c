@@ -8,7 +8,8 @@ void em_draw_uniforms(const em_draw *draw, uint64_t first, int64_t n, double *ou
     static const em_purpose purpose[] = {[EM_DRAW_REPORT] = EM_RNG_REPORT,
                                          [EM_DRAW_EVALUATION] = EM_RNG_EVALUATION,
                                          [EM_DRAW_UPDATE] = EM_RNG_UPDATE,
-                                         [EM_DRAW_START] = EM_RNG_START};
+                                         [EM_DRAW_START] = EM_RNG_START,
+                                         [EM_DRAW_PREDICTION] = EM_RNG_PREDICTION};
     const em_stream stream = {draw->seed, (uint64_t)draw->chain, (uint64_t)draw->iteration,
                               purpose[draw->purpose]};
 

@@ -8,10 +8,8 @@ static em_status load(em_regression *self, const em_regression_options *options,
                       const em_model_context *context, const em_regression_plan *plan)
 {
     em_table *table = NULL;
-    em_status status = em_table_read(&options->table, &table);
+    em_status status = em_regression_read(&options->table, context, &table);
 
-    if (!status)
-        status = em_table_take_response(table, &options->table);
     if (!status)
         status = em_table_check_counts(table);
     if (!status)

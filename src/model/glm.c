@@ -335,7 +335,9 @@ static void predict(em_glm *glm, const batch *b, const em_query *one)
     take_observations(glm, b, 1);
 }
 
-void em_glm_each(em_glm *glm, em_glm_link *link, const double *theta, double *eta, double *density)
+/* A density is found where there is a link. */
+static void go_over(em_glm *glm, em_glm_link *link, const double *theta, double *eta,
+                    double *density)
 {
     const int64_t n = glm->design->n_row;
     const em_query one = {.n_chain = 1, .theta = theta};
@@ -347,7 +349,19 @@ void em_glm_each(em_glm *glm, em_glm_link *link, const double *theta, double *et
         const batch b = {NULL, i, n - i < EM_TILE_ROWS ? n - i : EM_TILE_ROWS};
         predict(glm, &b, &one);
         memcpy(eta + i, glm->eta, (size_t)b.count * sizeof *eta);
+        if (!link)
+            continue;
         apply_link(glm, link, 1);
         memcpy(density + i, glm->density, (size_t)b.count * sizeof *density);
     }
+}
+
+void em_glm_each(em_glm *glm, em_glm_link *link, const double *theta, double *eta, double *density)
+{
+    go_over(glm, link, theta, eta, density);
+}
+
+void em_glm_predict(em_glm *glm, const double *theta, double *eta)
+{
+    go_over(glm, NULL, theta, eta, NULL);
 }

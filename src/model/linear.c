@@ -93,8 +93,14 @@ static em_information normal_information(double eta, const double *shape)
     return (em_information){.eta = precision, .by_shape = -2 * precision, .shape = 2};
 }
 
+static double mean(double eta)
+{
+    return eta;
+}
+
 static const em_family normal_family = {.link = normal,
                                         .constant = normal_constant,
+                                        .mean = mean,
                                         .draw = normal_draw,
                                         .information = normal_information};
 
@@ -171,6 +177,7 @@ static em_information student_t_information(double eta, const double *shape)
 
 static const em_family student_t_family = {.link = student_t,
                                            .constant = student_t_constant,
+                                           .mean = mean,
                                            .draw = student_t_draw,
                                            .information = student_t_information};
 
@@ -360,10 +367,8 @@ static em_status load(linear *self, const linear_options *options, const em_mode
     const em_table_options *data = &options->regression.table;
     const em_regression_plan plan = plan_of(options);
     em_table *table = NULL;
-    em_status status = em_table_read(data, &table);
+    em_status status = em_regression_read(data, context, &table);
 
-    if (!status)
-        status = em_table_take_response(table, data);
     if (!status)
         status = em_regression_create(&self->base, table, &options->regression, context, &plan);
     em_table_destroy(&table);
@@ -432,7 +437,7 @@ static em_status create(const void *untyped, const em_model_context *context, em
     }
     status = load(self, options, context);
     if (!status)
-        status = prepare(self, options, context->minibatches);
+        status = context->fitted ? EM_OK : prepare(self, options, context->minibatches);
     if (status) {
         destroy(&self->base.model);
         return status;
@@ -452,6 +457,7 @@ const em_model_ops em_model_linear = {
     .destroy = destroy,
     .add_prior = em_regression_add_prior,
     .report = em_regression_report,
+    .predict = em_regression_predict,
     .add_likelihood = add_likelihood,
     .add_summary = add_summary,
     .take_summary = take_summary,

@@ -100,10 +100,15 @@ static double constant(double y, const double *shape)
     return 0;
 }
 
+static double mean(double eta)
+{
+    return 1 / (1 + exp(-eta));
+}
+
 static em_status draw(em_variate *v, double eta, const double *shape, double *y)
 {
     (void)shape;
-    *y = em_variate_uniform(v) < 1 / (1 + exp(-eta));
+    *y = em_variate_uniform(v) < mean(eta);
     return EM_OK;
 }
 
@@ -120,6 +125,7 @@ static em_information information(double eta, const double *shape)
 static const em_family family = {.link = bernoulli,
                                  .storage = EM_STORE_INT,
                                  .constant = constant,
+                                 .mean = mean,
                                  .draw = draw,
                                  .information = information};
 
@@ -129,12 +135,16 @@ static em_status load(em_regression *self, const logistic_options *options,
     const em_table_options *data = &options->regression.table;
     const em_regression_plan plan = {.family = &family, .unit = 1};
     em_table *table = NULL;
-    em_status status =
-        data->data ? em_table_read(data, &table) : generate(options, context->seed, &table);
+    em_status status;
 
-    if (!status)
-        status = em_table_take_response(table, data);
-    if (!status)
+    if (data->data) {
+        status = em_regression_read(data, context, &table);
+    } else {
+        status = generate(options, context->seed, &table);
+        if (!status)
+            status = em_table_take_response(table, data);
+    }
+    if (!status && !context->fitted)
         status = em_table_binary_response(table, options->positive);
     if (!status)
         status = em_regression_create(self, table, &options->regression, context, &plan);
@@ -188,5 +198,6 @@ const em_model_ops em_model_logistic = {
     .destroy = em_regression_destroy,
     .add_prior = em_regression_add_prior,
     .report = em_regression_report,
+    .predict = em_regression_predict,
     .add_likelihood = em_regression_add_likelihood,
     .add_metric = em_regression_add_metric};

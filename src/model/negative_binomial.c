@@ -92,6 +92,7 @@ static em_information information(double eta, const double *shape)
 static const em_family family = {.link = negative_binomial,
                                  .storage = EM_STORE_INT,
                                  .constant = constant,
+                                 .mean = exp,
                                  .draw = draw,
                                  .information = information};
 
@@ -125,5 +126,6 @@ const em_model_ops em_model_negative_binomial = {
     .destroy = em_regression_destroy,
     .add_prior = em_regression_add_prior,
     .report = em_regression_report,
+    .predict = em_regression_predict,
     .add_likelihood = em_regression_add_likelihood,
     .add_metric = em_regression_add_metric};

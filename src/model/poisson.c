@@ -49,6 +49,7 @@ static em_information information(double eta, const double *shape)
 static const em_family family = {.link = poisson,
                                  .storage = EM_STORE_INT,
                                  .constant = constant,
+                                 .mean = exp,
                                  .draw = draw,
                                  .information = information};
 
@@ -68,5 +69,6 @@ const em_model_ops em_model_poisson = {
     .destroy = em_regression_destroy,
     .add_prior = em_regression_add_prior,
     .report = em_regression_report,
+    .predict = em_regression_predict,
     .add_likelihood = em_regression_add_likelihood,
     .add_metric = em_regression_add_metric};

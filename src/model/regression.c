@@ -1,6 +1,7 @@
 #include "model/regression.h"
 
 #include "base/memory.h"
+#include "par/message.h"
 
 #include <math.h>
 #include <string.h>
@@ -13,10 +14,10 @@ static void add_variable(em_regression *self, em_variable variable)
 }
 
 /* Of each observation of all shards. */
-static em_variable per_observation(const em_regression *self, em_storage storage,
+static em_variable per_observation(const em_regression *self, const char *name, em_storage storage,
                                    em_report_group group)
 {
-    return (em_variable){.name = "y",
+    return (em_variable){.name = name,
                          .storage = storage,
                          .group = group,
                          .dealt = true,
@@ -25,22 +26,45 @@ static em_variable per_observation(const em_regression *self, em_storage storage
                          .axis = {"observation"}};
 }
 
+static em_variable per_coefficient(const em_regression *self, const char *name)
+{
+    return (em_variable){.name = name,
+                         .n_axes = 1,
+                         .shape = {self->design->n_column},
+                         .axis = {"coefficient"},
+                         .label = {(const char *const *)self->design->name}};
+}
+
 static void add_variables(em_regression *self)
 {
-    const em_design *design = self->design;
+    const em_storage storage = self->family->storage;
 
-    add_variable(self, (em_variable){.name = "beta",
-                                     .n_axes = 1,
-                                     .shape = {design->n_column},
-                                     .axis = {"coefficient"},
-                                     .label = {(const char *const *)design->name}});
+    add_variable(self, per_coefficient(self, "beta"));
     for (int k = 0; k < self->n_shape; k++)
         if (isnan(self->shape[k].value))
             add_variable(self, (em_variable){.name = self->shape[k].name});
     if (self->constant)
-        add_variable(self, per_observation(self, EM_STORE_REAL, EM_LOG_LIKELIHOOD));
+        add_variable(self, per_observation(self, "y", EM_STORE_REAL, EM_LOG_LIKELIHOOD));
     if (self->predicts)
-        add_variable(self, per_observation(self, self->family->storage, EM_POSTERIOR_PREDICTIVE));
+        add_variable(self, per_observation(self, "y", storage, EM_POSTERIOR_PREDICTIVE));
+    if (!self->theta)
+        return;
+    add_variable(self, per_observation(self, "y", storage, EM_PREDICTIONS));
+    add_variable(self, per_observation(self, "mu", EM_STORE_REAL, EM_PREDICTIONS));
+}
+
+/* What standardised columns were: emass predict asks for it. */
+static void add_scaling(em_regression *self)
+{
+    static const char group[] = "constant_data";
+    const em_design *design = self->design;
+
+    if (!design->centre)
+        return;
+    self->datum[0] = (em_datum){group, per_coefficient(self, "feature_mean"), design->centre};
+    self->datum[1] = (em_datum){group, per_coefficient(self, "feature_sd"), design->scale};
+    self->model.datum = self->datum;
+    self->model.n_datum = 2;
 }
 
 static em_status prepare_reports(em_regression *self, const em_regression_options *options,
@@ -62,18 +86,91 @@ static em_status prepare_reports(em_regression *self, const em_regression_option
     return status;
 }
 
+em_status em_regression_read(const em_table_options *options, const em_model_context *context,
+                             em_table **out)
+{
+    const em_fitted *fitted = context->fitted;
+    const char *const *label = NULL;
+    int64_t n = 0;
+    em_table_options as = *options;
+    em_status status = EM_OK;
+
+    *out = NULL;
+    if (!fitted) {
+        status = em_table_read(options, out);
+        return status ? status : em_table_take_response(*out, options);
+    }
+    status = em_agree_first(fitted->labels(fitted->context, "coefficient", &n, &label), 0);
+    if (!status && n < 1 + options->intercept)
+        status = em_fail(EM_EDATA, "found %lld coefficients of the run, expected features",
+                         (long long)n);
+    as.columns = n - options->intercept;
+    if (!status)
+        status = em_table_read(&as, out);
+    return status ? status : em_table_arrange(*out, &as, as.columns, label + as.intercept);
+}
+
+/* One of two arrays of the run, of as many numbers as there are coefficients. */
+static em_status find_fitted(const em_fitted *fitted, const char *name, int64_t n_column,
+                             const double **value)
+{
+    int64_t n = 0;
+    em_status status = fitted->numbers(fitted->context, name, &n, value);
+
+    if (!status && n != n_column)
+        status = em_fail(EM_EDATA, "found %lld numbers of constant_data/%s, expected %lld",
+                         (long long)n, name, (long long)n_column);
+    return status;
+}
+
+static em_status create_fitted_design(em_regression *self, const em_table *table,
+                                      const em_table_options *options,
+                                      const em_model_context *context)
+{
+    const int64_t n = table->n_column + options->intercept;
+    em_scaling scaling = {NULL, NULL};
+    em_status status = EM_OK;
+
+    if (options->standardise) {
+        status = find_fitted(context->fitted, "feature_mean", n, &scaling.centre);
+        if (!status)
+            status = find_fitted(context->fitted, "feature_sd", n, &scaling.scale);
+        scaling.centre += options->intercept;
+        scaling.scale += options->intercept;
+        status = em_agree_first(status, 0);
+    }
+    return status ? status
+                  : em_design_create_as(table, options, &scaling, context->shard, context->n_shard,
+                                        &self->design);
+}
+
+static em_status create_design(em_regression *self, const em_table *table,
+                               const em_table_options *options, const em_model_context *context)
+{
+    return context->fitted
+               ? create_fitted_design(self, table, options, context)
+               : em_design_create(table, options, context->shard, context->n_shard, &self->design);
+}
+
 static em_status prepare_design(em_regression *self, const em_table *table,
                                 const em_regression_options *options,
                                 const em_model_context *context)
 {
-    em_status status =
-        em_design_create(table, &options->table, context->shard, context->n_shard, &self->design);
+    em_status status = create_design(self, table, &options->table, context);
 
     if (!status && self->unit != 1)
         em_design_scale(self->design, 1 / self->unit);
     if (!status && context->minibatches)
         status = em_design_store_rows(self->design);
     return status ? status : em_allocate_doubles(self->design->n_column, &self->row);
+}
+
+static em_status prepare_predictions(em_regression *self)
+{
+    em_status status =
+        em_allocate(self->design->n_column + self->n_shape, sizeof(double), &self->theta);
+
+    return status ? status : em_allocate_doubles(self->design->n_row, &self->eta);
 }
 
 static void name_blocks(em_regression *self)
@@ -110,7 +207,8 @@ em_status em_regression_create(em_regression *self, const em_table *table,
     if (!status)
         status = em_glm_create(self->design, self->n_shape, shape, &self->glm);
     if (!status)
-        status = prepare_reports(self, options, shape);
+        status =
+            context->fitted ? prepare_predictions(self) : prepare_reports(self, options, shape);
     if (status)
         return status;
     self->model = (em_model){.ops = context->ops,
@@ -119,6 +217,7 @@ em_status em_regression_create(em_regression *self, const em_table *table,
                              .variable = self->variable,
                              .data_hash = self->design->hash};
     add_variables(self);
+    add_scaling(self);
     name_blocks(self);
     return EM_OK;
 }
@@ -127,6 +226,7 @@ void em_regression_release(em_regression *self)
 {
     em_glm_destroy(&self->glm);
     em_design_destroy(&self->design);
+    em_release(&self->theta);
     em_release(&self->row);
     em_release(&self->eta);
     em_release(&self->density);
@@ -346,4 +446,21 @@ em_status em_regression_report(em_model *model, const em_draw *draw, const doubl
         out += total;
     }
     return self->predicts ? report_predictive(self, draw, shape, out) : EM_OK;
+}
+
+em_status em_regression_predict(em_model *model, const em_draw *draw, const double *posterior,
+                                double *out)
+{
+    const em_regression *self = (const em_regression *)model;
+    const int64_t n = self->design->n_column;
+    double shape[EM_GLM_SHAPES], *mean = clear(self, out + self->design->rows.total);
+
+    memcpy(self->theta, posterior, (size_t)n * sizeof *posterior);
+    for (int64_t k = n; k < model->dim; k++)
+        self->theta[k] = log(posterior[k]);
+    em_glm_shape(self->glm, self->theta, shape);
+    em_glm_predict(self->glm, self->theta, self->eta);
+    for (int64_t i = 0; i < self->design->n_row; i++)
+        mean[i] = self->family->mean(self->eta[i]) * self->unit;
+    return report_predictive(self, draw, shape, out);
 }

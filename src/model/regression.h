@@ -53,6 +53,7 @@ typedef struct em_family {
     em_storage storage; /* of a response */
     /* The terms of log p(y | eta, shape) that the link leaves out; unknown shapes are NaN. */
     double (*constant)(double y, const double *shape);
+    double (*mean)(double eta); /* of a response, where there is one */
     /* A response: recoverable, with a message, where it is too large to be drawn. */
     em_status (*draw)(em_variate *v, double eta, const double *shape, double *y);
     /* NULL: not known. */
@@ -69,8 +70,10 @@ typedef struct em_regression {
     int n_shape, n_unknown;
     em_shape shape[EM_GLM_SHAPES];
     em_variable variable[1 + EM_GLM_SHAPES + 2];
+    em_datum datum[2];
     em_parameters block[1 + EM_GLM_SHAPES]; /* beta, and every unknown shape */
     bool predicts;
+    double *theta;         /* [dim] of a draw to predict from; NULL: the model is to be sampled */
     double *row;           /* [n_column] of the design, for the metric */
     double *eta, *density; /* [n_row] of a report; NULL: reports are of the parameters alone */
     double *constant;      /* [n_row] of log likelihoods; NULL: not reported */
@@ -83,6 +86,11 @@ typedef struct em_regression_plan {
     int n_shape;
     em_shape shape[EM_GLM_SHAPES];
 } em_regression_plan;
+
+/* Reads the table and takes its response; of a model that is to predict it arranges the columns as
+ * the run had them, and the response is 0. Collective. Errors, agreed: EM_EDATA, EM_EMEMORY. */
+em_status em_regression_read(const em_table_options *options, const em_model_context *context,
+                             em_table **out);
 
 /* Sets up `self`, all of it zero before, from a table whose response has been taken and checked.
  * After an error em_regression_release is due. Local. Errors: those of em_design_create. */
@@ -99,6 +107,8 @@ em_status em_regression_add_metric(em_model *model, bool prior, const em_rows *r
                                    const double *theta, double *metric, double *derivative);
 em_status em_regression_report(em_model *model, const em_draw *draw, const double *theta,
                                double *out);
+em_status em_regression_predict(em_model *model, const em_draw *draw, const double *posterior,
+                                double *out);
 
 /* Half Student-t with 3 degrees of freedom and this scale, for em_shape. Local. */
 double em_half_student_t_prior(double scale, double x, double *slope);

@@ -80,6 +80,8 @@ check "resumed" clean 75 "$emass" run hmc.yaml --output long.h5 --resume --set r
     --max-time 1
 check "check" clean 0 mpirun -n 2 "$emass" check hmc.yaml
 check "summary" clean 0 mpirun -n 2 "$emass" summary out.h5 --sort r_hat --csv
+"$emass" run hmc.yaml "${short[@]}" --set model.standardise=true --output fitted.h5 >said 2>&1
+check "predict" clean 0 mpirun -n 2 "$emass" predict fitted.h5 --data table --output new.h5
 check "list" clean 0 "$emass" list
 
 # ---- bad input ----
@@ -89,5 +91,6 @@ printf '1,2,0\n3,1\n' >ragged
 check "a ragged table" clean 2 mpirun -n 2 "$emass" run hmc.yaml --set model.data=ragged
 check "not HDF5" clean 2 "$emass" summary table
 head -c 5000 out.h5 >cut.h5
+check "predictions of a ragged table" clean 2 "$emass" predict fitted.h5 --data ragged --output no.h5
 check "a truncated file" clean 2 mpirun -n 2 "$emass" summary cut.h5
 finish
