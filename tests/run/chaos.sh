@@ -15,7 +15,16 @@ sampler: {name: hmc}
 run: {chains: 5, warmup: 300, draws: 300}
 output: {flush_every: 20, checkpoint_every: 0.2, save_warmup: true}
 YAML
-settings=(
+awk 'BEGIN { srand(4); for (i = 0; i < 1500; i++) { a = rand(); b = rand(); print a "," b "," a - b + rand() } }' >t.csv
+cat >blocks.yaml <<'YAML'
+model: {name: linear, data: t.csv, sigma: unknown}
+sampler:
+  - {block: beta, name: sghmc, minibatch: 100, step_size: 0.01, leapfrog_steps: 3}
+  - {block: sigma, name: nuts, max_treedepth: 4}
+run: {chains: 5, warmup: 300, draws: 900, minibatch_sums: by_parts}
+output: {flush_every: 20, checkpoint_every: 0.2, save_warmup: true}
+YAML
+settings=( # [CONFIG] SETTING...
     'mass.estimator=fisher mass.structure=dense'
     'sampler.leapfrog_steps=5 mass.estimator=momentum mass.s_count_rule=interval'
     'sampler.name=nuts'
@@ -28,6 +37,7 @@ settings=(
     'run.thin=2 run.draws=150 sampler.leapfrog_steps=5 sampler.adapt_every=7'
     'sampler.name=sghmc sampler.step_size=1e-3 sampler.minibatch=900 run.minibatch_sums=by_parts
         mass.estimator=noise'
+    'blocks.yaml'
 )
 
 has_lock() {
@@ -54,16 +64,19 @@ disturb() {
     esac 2>/dev/null
 }
 
-survives() { # SETTING...
-    local options=() setting status=1 ranks shards try job start=$EPOCHREALTIME milliseconds
+survives() { # SEED [CONFIG] SETTING...
+    local options=(--set "run.seed=$1") config=run.yaml setting status=1 ranks shards try job
+    local start=$EPOCHREALTIME milliseconds
+    shift
+    [[ $1 != *.yaml ]] || { config=$1 && shift; }
     for setting in "$@"; do options+=(--set "$setting"); done
     rm -f ./*.h5*
-    limited mpirun -n 2 "$emass" run run.yaml --output reference.h5 --quiet "${options[@]}" || return 1
+    limited mpirun -n 2 "$emass" run "$config" --output reference.h5 --quiet "${options[@]}" || return 1
     milliseconds=$(((${EPOCHREALTIME/./} - ${start/./}) / 1000 + 1))
     for try in $(seq 40); do
         shards=$((1 + RANDOM % 3))
         ranks=$((shards * (1 + RANDOM % (4 / shards))))
-        limited mpirun -n "$ranks" "$emass" run run.yaml --output "$scratch/out.h5" --quiet --resume \
+        limited mpirun -n "$ranks" "$emass" run "$config" --output "$scratch/out.h5" --quiet --resume \
             "${options[@]}" --set "run.shards=$shards" >"log$try" 2>&1 &
         job=$! # before disturb starts processes of its own
         [ "$try" -ge 20 ] || disturb
@@ -80,8 +93,8 @@ command -v pgrep >/dev/null || { skip 'runs killed at random' 'pgrep (procps) is
 disturbances=0
 for k in $(seq "${EMASS_CHAOS:-5}"); do
     # shellcheck disable=SC2086 # several settings
-    check "run $k: ${settings[(k - 1) % ${#settings[@]}]}" survives run.seed=$k \
+    check "run $k: ${settings[(k - 1) % ${#settings[@]}]}" survives $k \
         ${settings[(k - 1) % ${#settings[@]}]}
 done
-check 'they were disturbed' test $disturbances -gt 0
+check "they were disturbed $disturbances times" test $disturbances -gt 0
 finish
