@@ -2,10 +2,10 @@
 
 #include "base/memory.h"
 #include "data/array.h"
+#include "par/grid.h"
 #include "par/message.h"
 #include "par/world.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -69,28 +69,13 @@ em_status em_table_push_sparse(em_table *table, int32_t column, double value)
     return em_table_push(table, value);
 }
 
-/* The line that a held row is on, or would be on as the next one. */
-static int64_t line_of(const em_table *table, int64_t held)
-{
-    int64_t low = 0, high = table->n_break;
-
-    while (high - low > 1) {
-        const int64_t middle = (low + high) / 2;
-        if (table->line[middle].held <= held)
-            low = middle;
-        else
-            high = middle;
-    }
-    return high == 0 ? -1 : table->line[low].line + held - table->line[low].held;
-}
-
 /* Rows more, whose numbers are there. */
 static em_status end_rows(em_table *table, int64_t line, int64_t count)
 {
     const int64_t n = table->n_row;
     em_status status = EM_OK;
 
-    if (line_of(table, n) != line) {
+    if (em_table_line_of(table, n) != line) {
         status = em_array_reserve(&table->line, &table->break_capacity, table->n_break,
                                   table->n_break + 1, sizeof *table->line);
         if (!status)
@@ -217,49 +202,29 @@ em_status em_table_finish(em_table *table)
     return status;
 }
 
-/* Where this rank holds a row of the table; -1: another does. */
-static int64_t held_of(const em_table *table, int64_t row)
+em_status em_table_generate(const char *name, int64_t n_row, int64_t n_column, const double *value,
+                            em_table **out)
 {
-    for (int64_t r = 0; r < table->n_run; r++) {
-        const em_run *run = &table->run[r];
-        if (run->rank == em_world_rank() && run->row <= row && row < run->row + run->count)
-            return run->held + row - run->row;
+    const int64_t first = em_deal_first(n_row, em_world_size(), em_world_rank());
+    const int64_t end = em_deal_first(n_row, em_world_size(), em_world_rank() + 1);
+    em_status status = em_table_create(name, out);
+
+    if (!status) {
+        (*out)->n_column = n_column;
+        status = em_table_begin_run(*out, em_world_rank());
     }
-    return -1;
-}
-
-int64_t em_table_row(const em_table *table, int64_t i)
-{
-    for (int64_t r = 0; r < table->n_run; r++) {
-        const em_run *run = &table->run[r];
-        if (run->rank == em_world_rank() && run->held <= i && i < run->held + run->count)
-            return run->row + i - run->held;
+    if (!status)
+        status = em_array_reserve(&(*out)->value, &(*out)->value_capacity, 0,
+                                  (end - first) * n_column, sizeof *value);
+    if (!status && end > first) {
+        memcpy((*out)->value, value + first * n_column,
+               (size_t)((end - first) * n_column) * sizeof *value);
+        status = em_table_end_rows(*out, first + 1, end - first);
     }
-    return -1;
-}
-
-int64_t em_table_first_row(const em_table *table, int64_t held)
-{
-    double row = held < 0 ? INFINITY : (double)em_table_row(table, held); /* below 2^53 */
-
-    em_world_smallest(1, &row);
-    return isinf(row) ? -1 : (int64_t)row;
-}
-
-int64_t em_table_line(const em_table *table, int64_t row)
-{
-    const int64_t held = held_of(table, row);
-    int64_t line = held < 0 ? 0 : line_of(table, held);
-
-    em_world_sum(1, &line);
-    return line;
-}
-
-double em_table_number(const em_table *table, int64_t row, const double *column)
-{
-    const int64_t held = held_of(table, row);
-    double number = held < 0 ? -INFINITY : column[held];
-
-    em_world_largest(1, &number);
-    return number;
+    status = em_agree_first(status, 0);
+    if (!status)
+        status = em_table_finish(*out);
+    if (status)
+        em_table_destroy(out);
+    return status;
 }

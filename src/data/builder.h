@@ -15,6 +15,9 @@ em_status em_table_make_labelled(em_table *table);
  * EM_EMEMORY. */
 em_status em_table_begin_run(em_table *table, int64_t order);
 
+/* The line that a held row is on, or would be on as the next one. Local. */
+int64_t em_table_line_of(const em_table *table, int64_t held);
+
 /* Appends an entry to the row being read, and ends it. Local. Errors: EM_EMEMORY. */
 em_status em_table_push(em_table *table, double value);
 em_status em_table_push_sparse(em_table *table, int32_t column, double value);

@@ -1,385 +1,18 @@
-#include "run/config.h"
+#include "run/config_parse.h"
 
 #include "base/field.h"
 #include "base/locale.h"
 #include "base/memory.h"
-#include "base/nearest.h"
 #include "base/text.h"
 #include "model/list.h"
-#include "run/catalogue.h"
 #include "run/path.h"
-#include "run/yaml.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
-
-/* A section of the config: the options of its table, or of the variant that its `name` chooses. */
-typedef struct config_section {
-    const char *name;
-    const char *kind;          /* what its variants are: model, sampler */
-    em_variant_list *variants; /* NULL: the section has no `name` */
-    const char *fallback;      /* the variant where none is named; NULL: one must be */
-    const em_field *fields;    /* of the variant once it is chosen */
-    void *options;             /* likewise */
-    const char *chosen;        /* name of the variant; NULL: none yet, or no variants */
-    const char *inherits;      /* the section whose options stand for those not given; or NULL */
-} config_section;
-
-enum { MODEL, SAMPLER }; /* the first sections; as many samplers as there are kernels */
-
-typedef struct parse {
-    em_config *config;
-    em_yaml *yaml;
-    bool is_list;           /* `sampler` is one, of mappings */
-    int n_section, n_outer; /* of a list come last: the masses of its samplers */
-    config_section section[EM_MOST_SECTIONS];
-} parse;
-
-/* A sampler of the list. */
-static bool is_element(const parse *p, const config_section *section)
-{
-    return p->is_list && section->kind && strcmp(section->kind, "sampler") == 0;
-}
-
-/* Sections of samplers in a list. */
-static const char *const kernel_names[EM_MOST_KERNELS] = {
-    "sampler[0]",  "sampler[1]",  "sampler[2]",  "sampler[3]", "sampler[4]",  "sampler[5]",
-    "sampler[6]",  "sampler[7]",  "sampler[8]",  "sampler[9]", "sampler[10]", "sampler[11]",
-    "sampler[12]", "sampler[13]", "sampler[14]", "sampler[15]"};
-
-/* The sections of their masses. */
-static const char *const kernel_masses[EM_MOST_KERNELS] = {
-    "sampler[0].mass",  "sampler[1].mass",  "sampler[2].mass",  "sampler[3].mass",
-    "sampler[4].mass",  "sampler[5].mass",  "sampler[6].mass",  "sampler[7].mass",
-    "sampler[8].mass",  "sampler[9].mass",  "sampler[10].mass", "sampler[11].mass",
-    "sampler[12].mass", "sampler[13].mass", "sampler[14].mass", "sampler[15].mass"};
-
-/* A dotted path. */
-typedef struct dotted {
-    char text[256];
-} dotted;
-
-static dotted join(const char *section, const char *option)
-{
-    dotted joined;
-
-    snprintf(joined.text, sizeof joined.text, "%s.%s", section, option);
-    return joined;
-}
-
-/* ---- which keys there are ---- */
-
-/* The innermost section that the key is of, or is. */
-static const config_section *find_section(const parse *p, const char *key)
-{
-    const config_section *found = NULL;
-
-    for (int i = 0; i < p->n_section; i++) {
-        const config_section *section = &p->section[i];
-        const size_t length = strlen(section->name);
-        if (strncmp(section->name, key, length) == 0 && (key[length] == '.' || !key[length]) &&
-            (!found || length > strlen(found->name)))
-            found = section;
-    }
-    return found;
-}
-
-/* The i-th table whose options may stand in the section: the chosen variant's, or all variants'. */
-static bool table_of(const config_section *section, int i, const em_field **table)
-{
-    em_variant variant;
-
-    if (!section->variants || section->chosen) {
-        *table = section->fields;
-        return i == 0;
-    }
-    if (!section->variants(i, &variant))
-        return false;
-    *table = variant.fields;
-    return true;
-}
-
-static const em_field *find_field(const config_section *section, const char *option)
-{
-    const em_field *table, *field = NULL;
-
-    for (int i = 0; !field && table_of(section, i, &table); i++)
-        field = em_field_find(table, option);
-    return field;
-}
-
-/* True for `kappa`, where there is an option kappa.k0. */
-static bool is_group(const config_section *section, const char *option)
-{
-    const size_t length = strlen(option);
-    const em_field *table;
-
-    for (int i = 0; table_of(section, i, &table); i++)
-        for (const em_field *field = table; field && field->name; field++)
-            if (strncmp(field->name, option, length) == 0 && field->name[length] == '.')
-                return true;
-    return false;
-}
-
-/* ---- unknown keys ---- */
-
-/* The section where an option of exactly this name is known. */
-static const config_section *find_elsewhere(const parse *p, const char *option)
-{
-    for (int i = 0; i < p->n_section; i++)
-        if (find_field(&p->section[i], option))
-            return &p->section[i];
-    return NULL;
-}
-
-/* `meant`: what to suggest; NULL: nothing is near, and `otherwise` ends the message. */
-static em_status unknown_key(const em_yaml_entry *entry, const char *meant, const char *otherwise)
-{
-    const em_excerpt key = em_excerpt_of(entry->key);
-
-    if (meant)
-        return em_fail(EM_ECONFIG, "%s: unknown key %s; did you mean %s?", entry->place, key.text,
-                       meant);
-    return em_fail(EM_ECONFIG, "%s: unknown key %s%s", entry->place, key.text, otherwise);
-}
-
-static em_status unknown_section(const parse *p, const em_yaml_entry *entry)
-{
-    const config_section *other = find_elsewhere(p, entry->key);
-    const bool is_sampler = p->is_list && strncmp(entry->key, "sampler", 7) == 0;
-    em_nearest nearest = em_nearest_start(entry->key);
-
-    if (is_sampler)
-        return em_fail(EM_ECONFIG, "%s: %s: sampler is a list: expected sampler[0] to sampler[%d]",
-                       entry->place, em_excerpt_of(entry->key).text, p->config->n_kernel - 1);
-    if (other)
-        return unknown_key(entry, join(other->name, entry->key).text, "");
-    for (int i = 0; i < p->n_section; i++)
-        em_nearest_offer(&nearest, p->section[i].name);
-    return unknown_key(entry, nearest.name, ", expected model, sampler, mass, run, stop or output");
-}
-
-/* An option that another variant of the section has, but not the chosen one. */
-static em_status option_of_other(const config_section *section, const em_yaml_entry *entry,
-                                 const char *option)
-{
-    em_variant variant;
-
-    for (int i = 0; section->chosen && section->variants(i, &variant); i++)
-        if (em_field_find(variant.fields, option))
-            return em_fail(EM_ECONFIG, "%s: %s is not an option of %s, but of %s", entry->place,
-                           entry->key, section->chosen, variant.name);
-    return EM_OK;
-}
-
-static em_status unknown_option(const parse *p, const config_section *section,
-                                const em_yaml_entry *entry, const char *option)
-{
-    const config_section *other = find_elsewhere(p, option);
-    em_nearest nearest = em_nearest_start(option);
-    const em_field *table;
-    em_status status = option_of_other(section, entry, option);
-
-    if (status)
-        return status;
-    if (find_section(p, option))
-        return unknown_key(entry, option, "");
-    if (other)
-        return unknown_key(entry, join(other->name, option).text, "");
-    for (int i = 0; table_of(section, i, &table); i++)
-        for (const em_field *field = table; field && field->name; field++)
-            em_nearest_offer(&nearest, field->name);
-    if (section->variants)
-        em_nearest_offer(&nearest, "name");
-    return unknown_key(entry, nearest.name, " (see emass list)");
-}
-
-static em_status check_key(parse *p, const em_yaml_entry *entry)
-{
-    const config_section *section = find_section(p, entry->key);
-    const em_field *field;
-
-    if (!section && p->is_list && strcmp(entry->key, "sampler") == 0)
-        return EM_OK;
-    if (!section)
-        return unknown_section(p, entry);
-    const size_t length = strlen(section->name);
-    const bool is_option = entry->key[length] == '.';
-    const char *option = entry->key + length + is_option;
-    if (!is_option || is_group(section, option)) {
-        if (entry->value.kind == EM_VALUE_MAPPING || entry->value.kind == EM_VALUE_NULL)
-            return EM_OK;
-        return em_fail(EM_ECONFIG, "%s: %s: found a value, expected a mapping of options",
-                       entry->place, entry->key);
-    }
-    if (section->variants && strcmp(option, "name") == 0)
-        return EM_OK;
-    if (is_element(p, section) && strcmp(option, "block") == 0)
-        return EM_OK;
-    field = find_field(section, option);
-    if (!field)
-        return unknown_option(p, section, entry, option);
-    if (entry->value.kind == EM_VALUE_MAPPING && field->type != EM_FIELD_DATA)
-        return em_fail(EM_ECONFIG, "%s: %s: found a mapping, expected a value", entry->place,
-                       entry->key);
-    return EM_OK;
-}
-
-static em_status check_keys(parse *p)
-{
-    em_status status = EM_OK;
-
-    for (int64_t i = 0; !status && i < p->yaml->count; i++)
-        status = check_key(p, &p->yaml->entry[i]);
-    return status;
-}
-
-/* ---- the variant that a section's name chooses ---- */
-
-static em_status unknown_variant(const config_section *section, const em_yaml_entry *entry)
-{
-    const bool is_text = entry->value.kind == EM_VALUE_SCALAR;
-    const char *found = is_text ? entry->value.text.value[0] : "";
-    em_nearest nearest = em_nearest_start(found);
-    em_variant variant;
-
-    for (int i = 0; section->variants(i, &variant); i++)
-        em_nearest_offer(&nearest, variant.name);
-    if (!is_text)
-        return em_fail(EM_ECONFIG, "%s: %s: expected a name (see emass list %ss)", entry->place,
-                       entry->key, section->kind);
-    if (nearest.name)
-        return em_fail(EM_ECONFIG, "%s: unknown %s '%s'; did you mean %s?", entry->place,
-                       section->kind, em_excerpt_of(found).text, nearest.name);
-    return em_fail(EM_ECONFIG, "%s: unknown %s '%s' (see emass list %ss)", entry->place,
-                   section->kind, em_excerpt_of(found).text, section->kind);
-}
-
-/* Chooses the variant and allocates its options; *index is its place in the list, unless a name is
- * missing, which is for require_name to say, after misspelt keys. */
-static em_status choose(parse *p, config_section *section, int *index)
-{
-    const em_yaml_entry *entry = em_yaml_find(p->yaml, join(section->name, "name").text);
-    const bool is_text = entry && entry->value.kind == EM_VALUE_SCALAR;
-    const char *name = is_text ? entry->value.text.value[0] : entry ? NULL : section->fallback;
-    em_variant variant;
-
-    if (!entry && !name)
-        return EM_OK;
-    for (int i = 0; name && section->variants(i, &variant); i++)
-        if (strcmp(variant.name, name) == 0) {
-            *index = i;
-            section->chosen = variant.name;
-            section->fields = variant.fields;
-            return em_allocate(1, variant.options_size, &section->options);
-        }
-    return unknown_variant(section, entry);
-}
-
-/* The library where the model's name is none of ours; NULL: none is given, or it is an option. */
-static const em_yaml_entry *find_library(const parse *p)
-{
-    const em_yaml_entry *name = em_yaml_find(p->yaml, "model.name");
-    const em_yaml_entry *library = em_yaml_find(p->yaml, "model.library");
-    const char *wanted =
-        name && name->value.kind == EM_VALUE_SCALAR ? name->value.text.value[0] : "";
-    em_variant variant;
-
-    for (int i = 0; em_model_variant(i, &variant); i++)
-        if (strcmp(variant.name, wanted) == 0)
-            return NULL;
-    return library && library->value.kind == EM_VALUE_SCALAR ? library : NULL;
-}
-
-/* A model that is in a plug-in. */
-static em_status choose_plugin(parse *p, const em_yaml_entry *library)
-{
-    const em_yaml_entry *name = em_yaml_find(p->yaml, "model.name");
-    config_section *section = &p->section[MODEL];
-    char *path = NULL;
-    em_status status = em_copy_text(library->value.text.value[0], &path);
-
-    if (!status)
-        status = em_expand_path(p->config->path, &path);
-    if (!status)
-        status = em_plugin_open(path, &p->config->plugin);
-    em_release(&path);
-    if (status == EM_ECONFIG)
-        return em_fail(status, "%s: %s: %s", library->place, library->key, em_error_text());
-    if (status)
-        return status;
-    p->config->model = em_plugin_model(p->config->plugin);
-    section->chosen = p->config->model->name;
-    section->fields = p->config->model->fields;
-    if (name && (name->value.kind != EM_VALUE_SCALAR ||
-                 strcmp(name->value.text.value[0], section->chosen) != 0))
-        return em_fail(EM_ECONFIG, "%s: %s: expected %s, the model that is in %s", name->place,
-                       name->key, section->chosen,
-                       em_excerpt_of(library->value.text.value[0]).text);
-    return em_allocate(1, p->config->model->options_size, &section->options);
-}
-
-static em_status choose_model(parse *p)
-{
-    const em_yaml_entry *library = find_library(p);
-    int model = 0;
-    em_status status = library ? choose_plugin(p, library) : choose(p, &p->section[MODEL], &model);
-
-    if (!library)
-        p->config->model = em_model_at(model);
-    p->config->model_options = p->section[MODEL].options;
-    return status;
-}
-
-/* The parameters that a sampler of a list is of. */
-static em_status read_block(parse *p, const config_section *section, em_kernel_options *kernel)
-{
-    const em_yaml_entry *parent = em_yaml_find(p->yaml, section->name);
-    const em_yaml_entry *block = em_yaml_find(p->yaml, join(section->name, "block").text);
-    em_status status;
-
-    if (!block)
-        return em_fail(EM_ECONFIG, "%s: %s.block is missing: which parameters it moves",
-                       parent->place, section->name);
-    if (block->value.kind != EM_VALUE_SCALAR)
-        return em_fail(EM_ECONFIG, "%s: %s: expected the name of a block of the model's parameters",
-                       block->place, block->key);
-    status = em_copy_text(block->value.text.value[0], &kernel->block);
-    return status ? status : em_copy_text(block->place, &kernel->place);
-}
-
-static em_status choose_kernel(parse *p, int i)
-{
-    em_kernel_options *kernel = &p->config->kernel[i];
-    config_section *section = &p->section[SAMPLER + i];
-    int sampler = 0;
-    em_status status;
-
-    if (!p->is_list)
-        section->fallback =
-            p->config->model->sampler ? p->config->model->sampler : em_default_sampler;
-    status = choose(p, section, &sampler);
-    kernel->ops = em_samplers[sampler];
-    kernel->options = section->options;
-    return status || !p->is_list ? status : read_block(p, section, kernel);
-}
-
-static em_status choose_model_and_samplers(parse *p)
-{
-    em_config *config = p->config;
-    em_status status = choose_model(p);
-
-    for (int i = 0; !status && i < config->n_kernel; i++)
-        status = choose_kernel(p, i);
-    config->sampler = config->kernel[0].ops;
-    config->sampler_options = config->kernel[0].options;
-    return status;
-}
 
 /* ---- values ---- */
 
-static em_status missing(const parse *p, const config_section *section, const char *option,
+static em_status missing(const em_parse *p, const em_config_section *section, const char *option,
                          const char *hint)
 {
     const em_yaml_entry *parent = em_yaml_find(p->yaml, section->name);
@@ -388,22 +21,23 @@ static em_status missing(const parse *p, const config_section *section, const ch
                    section->name, option, hint);
 }
 
-static em_status require_names(const parse *p)
+static em_status require_names(const em_parse *p)
 {
-    if (!p->section[MODEL].chosen)
-        return missing(p, &p->section[MODEL], "name", " (see emass list models)");
+    if (!p->section[EM_SECTION_MODEL].chosen)
+        return missing(p, &p->section[EM_SECTION_MODEL], "name", " (see emass list models)");
     for (int i = 0; i < p->config->n_kernel; i++)
-        if (!p->section[SAMPLER + i].chosen)
-            return missing(p, &p->section[SAMPLER + i], "name", " (see emass list samplers)");
+        if (!p->section[EM_SECTION_SAMPLER + i].chosen)
+            return missing(p, &p->section[EM_SECTION_SAMPLER + i], "name",
+                           " (see emass list samplers)");
     return EM_OK;
 }
 
 /* Puts the place and the key of an option in front of the message, where `status` is of its value.
  */
-static em_status say_where(const parse *p, const config_section *section, const em_field *field,
-                           em_status status)
+static em_status say_where(const em_parse *p, const em_config_section *section,
+                           const em_field *field, em_status status)
 {
-    const dotted key = join(section->name, field->name);
+    const em_key key = em_join_key(section->name, field->name);
 
     if (status != EM_ECONFIG)
         return status;
@@ -412,9 +46,9 @@ static em_status say_where(const parse *p, const config_section *section, const 
 }
 
 /* One that is not given is first put there with its default. */
-static em_status read_option(parse *p, const config_section *section, const em_field *field)
+static em_status read_option(em_parse *p, const em_config_section *section, const em_field *field)
 {
-    const dotted key = join(section->name, field->name);
+    const em_key key = em_join_key(section->name, field->name);
     em_status status = EM_OK;
 
     if (!em_yaml_find(p->yaml, key.text)) {
@@ -429,15 +63,16 @@ static em_status read_option(parse *p, const config_section *section, const em_f
 }
 
 /* Reads every option of a section; one that is not given may stand in another section. */
-static em_status read_section(parse *p, const config_section *section)
+static em_status read_section(em_parse *p, const em_config_section *section)
 {
     em_status status = EM_OK;
 
     for (const em_field *field = section->fields; !status && field && field->name; field++) {
-        const bool is_given = em_yaml_find(p->yaml, join(section->name, field->name).text);
+        const bool is_given = em_yaml_find(p->yaml, em_join_key(section->name, field->name).text);
         if (section->inherits && !is_given)
             status = em_field_read(
-                field, &em_yaml_find(p->yaml, join(section->inherits, field->name).text)->value,
+                field,
+                &em_yaml_find(p->yaml, em_join_key(section->inherits, field->name).text)->value,
                 section->options);
         else
             status = read_option(p, section, field);
@@ -458,7 +93,7 @@ static em_status name_output(em_config *config)
     return em_format_text(&config->output.file, "%.*s.h5", (int)length, base);
 }
 
-static em_status read_sections(parse *p)
+static em_status read_sections(em_parse *p)
 {
     em_status status = EM_OK;
 
@@ -468,10 +103,10 @@ static em_status read_sections(parse *p)
 }
 
 /* A step size that is to be adapted needs a sampler and a warmup for it. */
-static em_status check_step_size(const parse *p, int i)
+static em_status check_step_size(const em_parse *p, int i)
 {
     const em_kernel_options *kernel = &p->config->kernel[i];
-    const dotted key = join(p->section[SAMPLER + i].name, "step_size");
+    const em_key key = em_join_key(p->section[EM_SECTION_SAMPLER + i].name, "step_size");
 
     if (!isnan(((const em_sampler_options *)kernel->options)->step_size))
         return EM_OK;
@@ -487,7 +122,7 @@ static em_status check_step_size(const parse *p, int i)
 }
 
 /* What the tables cannot say, because it takes two options. */
-static em_status check_together(const parse *p)
+static em_status check_together(const em_parse *p)
 {
     const em_run_options *run = &p->config->run;
     const double warmup = run->warmup == INT64_MIN ? 1000 : (double)run->warmup;
@@ -517,123 +152,7 @@ static em_status check_together(const parse *p)
     return EM_OK;
 }
 
-/* ---- the full config ---- */
-
-/* The key of a field, `kappa: k0:` on two lines where it is the first of its group. */
-static void write_key(const char *indent, const em_field *field, const em_field *previous,
-                      FILE *out)
-{
-    const char *dot = strchr(field->name, '.');
-    const size_t group = dot ? (size_t)(dot + 1 - field->name) : 0;
-
-    if (dot && (!previous || strncmp(previous->name, field->name, group) != 0))
-        fprintf(out, "%s%.*s:\n", indent, (int)group - 1, field->name);
-    fprintf(out, "%s%s%s: ", indent, dot ? "  " : "", field->name + group);
-}
-
-static bool is_listed(const char *const *list, const char *name)
-{
-    while (*list && strcmp(*list, name) != 0)
-        list++;
-    return *list != NULL;
-}
-
-static const em_field block_field =
-    EM_TEXT(em_kernel_options, block, .doc = "parameters of the model that the sampler moves");
-
-/* A sampler of a list begins with its block. */
-static void write_head(const parse *p, const config_section *section, FILE *out)
-{
-    const ptrdiff_t i = section - &p->section[SAMPLER];
-
-    if (!is_element(p, section)) {
-        fprintf(out, "%s:\n", section->name);
-        if (section->chosen)
-            fprintf(out, "  name: %s\n", section->chosen);
-        return;
-    }
-    fprintf(out, "%s  - block: ", i == 0 ? "sampler:\n" : "");
-    em_field_write(&block_field, &p->config->kernel[i], out);
-    fprintf(out, "\n    name: %s\n", section->chosen);
-}
-
-static void write_section(const parse *p, const config_section *section,
-                          const char *const *left_out, FILE *out)
-{
-    const em_field *previous = NULL;
-
-    write_head(p, section, out);
-    for (const em_field *field = section->fields; field && field->name; field++) {
-        if (left_out && is_listed(left_out, field->name))
-            continue;
-        write_key(is_element(p, section) ? "    " : "  ", field, previous, out);
-        em_field_write(field, section->options, out);
-        fputc('\n', out);
-        previous = field;
-    }
-}
-
-/* What the mass of a sampler of a list has otherwise than the section `mass`. */
-static void write_own_mass(const parse *p, int i, FILE *out)
-{
-    const config_section *section = &p->section[p->n_outer + i];
-    const em_field *previous = NULL;
-
-    for (const em_field *field = section->fields; field->name; field++) {
-        if (!em_yaml_find(p->yaml, join(section->name, field->name).text))
-            continue;
-        if (!previous)
-            fprintf(out, "    mass:\n");
-        write_key("      ", field, previous, out);
-        em_field_write(field, section->options, out);
-        fputc('\n', out);
-        previous = field;
-    }
-}
-
-bool em_config_takes_minibatches(const em_config *config)
-{
-    for (int i = 0; i < config->n_kernel; i++)
-        if (em_takes_minibatches(config->kernel[i].ops, config->kernel[i].options))
-            return true;
-    return false;
-}
-
-bool em_config_shards_matter(const em_config *config)
-{
-    return em_config_takes_minibatches(config) && config->run.minibatch_sums == EM_MINIBATCH_FAST;
-}
-
-/* Paths stand in it as they were written, so that it does not depend on the machine. What is stored
- * depends neither on where the file is put, nor on the shards where the draws do not. */
-static em_status write_full(const parse *p, bool is_stored, char **full)
-{
-    static const char *const both[] = {"file", "shards", NULL};
-    static const char *const file[] = {"file", NULL};
-    const char *const *left_out = !is_stored                           ? NULL
-                                  : em_config_shards_matter(p->config) ? file
-                                                                       : both;
-    size_t length;
-    char *text = NULL;
-    FILE *out = open_memstream(&text, &length);
-    em_status status;
-
-    if (!out)
-        return em_fail(EM_EMEMORY, "out of memory while writing the config");
-    for (int i = 0; i < p->n_outer; i++) {
-        write_section(p, &p->section[i], left_out, out);
-        if (is_element(p, &p->section[i]))
-            write_own_mass(p, i - SAMPLER, out);
-    }
-    if (fclose(out) == 0)
-        status = em_copy_text(text, full);
-    else
-        status = em_fail(EM_EMEMORY, "out of memory while writing the config");
-    free(text);
-    return status;
-}
-
-static em_status expand_paths(const parse *p, const config_section *section)
+static em_status expand_paths(const em_parse *p, const em_config_section *section)
 {
     em_status status = EM_OK;
 
@@ -685,7 +204,8 @@ bool em_config_is_data(const char *key)
     return false;
 }
 
-static em_status read_text(parse *p, const char *text, int n_override, const char *const *override)
+static em_status read_text(em_parse *p, const char *text, int n_override,
+                           const char *const *override)
 {
     em_status status = em_yaml_parse(p->config->path, text, em_config_is_data, &p->yaml);
 
@@ -694,58 +214,15 @@ static em_status read_text(parse *p, const char *text, int n_override, const cha
     return status;
 }
 
-static void add_section(parse *p, config_section section)
-{
-    p->section[p->n_section++] = section;
-}
-
-/* The sections of a config, which has one sampler or a list of them. */
-static em_status lay_sections(parse *p)
-{
-    em_config *config = p->config;
-    int n = 0;
-
-    while (n < EM_MOST_KERNELS && em_yaml_find(p->yaml, kernel_names[n]))
-        n++;
-    if (n == EM_MOST_KERNELS && em_yaml_find(p->yaml, "sampler[16]"))
-        return em_fail(EM_ECONFIG, "%s: more than %d samplers",
-                       em_yaml_find(p->yaml, "sampler[16]")->place, EM_MOST_KERNELS);
-    p->is_list = n > 0;
-    config->n_kernel = p->is_list ? n : 1;
-    add_section(p,
-                (config_section){.name = "model", .kind = "model", .variants = em_model_variant});
-    for (int i = 0; i < config->n_kernel; i++)
-        add_section(p, (config_section){.name = p->is_list ? kernel_names[i] : "sampler",
-                                        .kind = "sampler",
-                                        .variants = em_sampler_variant});
-    add_section(
-        p, (config_section){.name = "mass", .fields = em_mass_fields, .options = &config->mass});
-    add_section(p,
-                (config_section){.name = "run", .fields = em_run_fields, .options = &config->run});
-    add_section(
-        p, (config_section){.name = "stop", .fields = em_stop_fields, .options = &config->stop});
-    add_section(p, (config_section){
-                       .name = "output", .fields = em_output_fields, .options = &config->output});
-    p->n_outer = p->n_section;
-    for (int i = 0; i < config->n_kernel; i++) {
-        config->kernel[i].mass = p->is_list ? &config->kernel[i].own_mass : &config->mass;
-        if (p->is_list)
-            add_section(p, (config_section){.name = kernel_masses[i],
-                                            .fields = em_block_mass_fields,
-                                            .options = &config->kernel[i].own_mass,
-                                            .inherits = "mass"});
-    }
-    return EM_OK;
-}
-
-static em_status understand(parse *p)
+static em_status understand(em_parse *p)
 {
     em_status status;
 
-    if ((status = lay_sections(p)) || (status = choose_model_and_samplers(p)) ||
-        (status = check_keys(p)) || (status = require_names(p)) || (status = read_sections(p)) ||
-        (status = check_together(p)) || (status = write_full(p, false, &p->config->full)) ||
-        (status = write_full(p, true, &p->config->stored)))
+    if ((status = em_config_lay_sections(p)) || (status = em_config_choose(p)) ||
+        (status = em_config_check_keys(p)) || (status = require_names(p)) ||
+        (status = read_sections(p)) || (status = check_together(p)) ||
+        (status = em_config_write(p, false, &p->config->full)) ||
+        (status = em_config_write(p, true, &p->config->stored)))
         return status;
     for (int i = 0; !status && i < p->n_section; i++)
         status = expand_paths(p, &p->section[i]);
@@ -757,7 +234,7 @@ static em_status parse_config(const char *path, const char *text, int n_override
 {
     em_config *config;
     em_status status = em_allocate(1, sizeof *config, &config);
-    parse p = {.config = config};
+    em_parse p = {.config = config};
 
     *out = config;
     if (!status)
@@ -808,35 +285,4 @@ void em_config_destroy(em_config **config)
     em_release(&c->full);
     em_release(&c->stored);
     em_release(config);
-}
-
-int em_config_sections(const em_config *config, em_section section[EM_MOST_SECTIONS])
-{
-    const em_section last[] = {
-        {.name = "mass", .fields = em_mass_fields, .options = &config->mass},
-        {.name = "run", .fields = em_run_fields, .options = &config->run},
-        {.name = "stop", .fields = em_stop_fields, .options = &config->stop},
-        {.name = "output", .fields = em_output_fields, .options = &config->output}};
-    int n = 0;
-
-    section[n++] = (em_section){.name = "model",
-                                .chosen = config->model->name,
-                                .fields = config->model->fields,
-                                .options = config->model_options};
-    for (int i = 0; i < config->n_kernel; i++) {
-        const em_kernel_options *kernel = &config->kernel[i];
-        section[n++] = (em_section){.name = kernel->block ? kernel_names[i] : "sampler",
-                                    .chosen = kernel->ops->name,
-                                    .block = kernel->block,
-                                    .fields = kernel->ops->fields,
-                                    .options = kernel->options};
-        if (kernel->block)
-            section[n++] = (em_section){.name = kernel_masses[i],
-                                        .inherits = "mass",
-                                        .fields = em_block_mass_fields,
-                                        .options = &kernel->own_mass};
-    }
-    for (size_t i = 0; i < sizeof last / sizeof *last; i++)
-        section[n++] = last[i];
-    return n;
 }

@@ -76,6 +76,29 @@ void em_engine_destroy_chains(em_engine *engine); /* Collective. */
  * the positions of an earlier run. Collective. Errors, agreed: EM_EMODEL. */
 em_status em_engine_start_chains(em_engine *engine);
 
+/* What rank 0's clock says after a segment; it goes with the agreement at the segment's end, as one
+ * word: every other collective costs a turn of all ranks where they are more than there are
+ * processors. Local. */
+em_tempo em_tempo_now(const em_engine *engine); /* rank 0's counts */
+void em_tempo_tell(em_tempo tempo);
+em_tempo em_tempo_told(void);
+
+/* The sum over all chains of a count, which is of the chains of this rank. Collective. Errors:
+ * EM_EMEMORY, agreed. */
+em_status em_count_chains(const em_engine *engine, const double *of_chain, int64_t *out);
+
+/* Looks at the draws after `done` iterations: convergence, divergences, the stop rule. Collective.
+ * Errors: agreed. */
+em_status em_engine_check(em_engine *engine, int64_t done, bool thorough);
+
+/* The same at all numbers of all draws, but that the stop rule, which a longer run goes on with,
+ * counts planned checks only. Collective. */
+em_status em_engine_check_all(em_engine *engine);
+
+/* The verdict, and what else is to be said of the run as a whole, into its report. Collective.
+ * Errors: agreed. */
+em_status em_engine_conclude(em_engine *engine);
+
 /* Makes the output anew, empty, at its place, where one is asked for; on failure there is none.
  * Collective. */
 em_status em_engine_make_output(em_engine *engine);

@@ -1,0 +1,157 @@
+/* What there is to say of a run at its end. */
+#include "base/memory.h"
+#include "diag/limits.h"
+#include "par/world.h"
+#include "run/engine.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The model's own count of this rank, which is added as if it were that of its first chain. */
+static em_status count_rejections(em_engine *engine)
+{
+    em_rejections *total = &engine->report.rejections;
+    double *of_chain = NULL;
+    em_status status = em_agree(em_allocate(engine->block->n_chain, sizeof *of_chain, &of_chain));
+
+    *total = engine->model->rejections;
+    if (!status) {
+        of_chain[0] = (double)total->count;
+        status = em_count_chains(engine, of_chain, &total->count);
+    }
+    em_release(&of_chain);
+    return status;
+}
+
+static const char *plural(int64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+/* A number and the limit it is held to: "worst R-hat 1.003 (limit 1.01)". */
+static void append_number(char *text, size_t bytes, const char *what, const char *format,
+                          double value, double limit)
+{
+    const size_t length = strlen(text);
+    char number[32];
+
+    snprintf(number, sizeof number, format, value);
+    snprintf(text + length, bytes - length, "%s %s (limit %g)", what,
+             isnan(value) ? "undefined" : number, limit);
+}
+
+/* One definition of convergence (diag/limits.h): R-hat and ESS, as every progress line has them; no
+ * divergence, no chain that stood still; and, of samplers that have an energy, E-BFMI. */
+static void word_verdict(em_engine *engine, int64_t n_draw)
+{
+    em_report *report = &engine->report;
+    const em_stop_options *stop = &engine->config->stop;
+    const int64_t n_chain = em_grid_n_chain(engine->grid);
+    const char *why = n_draw == engine->plan.n_draw ? "as planned" : "by the stop rule";
+    char *text = report->verdict;
+    const size_t bytes = sizeof report->verdict;
+
+    report->converged = report->convergence.met && report->divergences == 0 &&
+                        !(report->e_bfmi < EM_E_BFMI_LIMIT) && engine->findings.n_still == 0;
+    snprintf(text, bytes, "%s", report->converged ? "converged" : "not converged");
+    append_number(text, bytes, ": worst R-hat", "%.3f", report->convergence.r_hat,
+                  em_monitor_r_hat_limit(stop));
+    append_number(text, bytes, ", smallest ESS", "%.0f", report->convergence.ess,
+                  em_monitor_ess_limit(stop, n_chain));
+    if (!isnan(report->e_bfmi))
+        append_number(text, bytes, ", smallest E-BFMI", "%.2f", report->e_bfmi, EM_E_BFMI_LIMIT);
+    snprintf(text + strlen(text), bytes - strlen(text), ", %lld divergence%s%s",
+             (long long)report->divergences, plural(report->divergences),
+             report->divergences ? " (limit 0)" : "");
+    em_findings_append(&engine->findings, bytes, text);
+    snprintf(text + strlen(text), bytes - strlen(text), "; %lld chain%s x %lld draw%s, ended %s",
+             (long long)n_chain, plural(n_chain), (long long)n_draw, plural(n_draw), why);
+}
+
+/* With exact gradients momenta are N(0, M) whatever M is: says so when the samples show it. */
+static void note_momenta(em_engine *engine, const em_kernel *kernel)
+{
+    const int64_t n = em_adapt_n_m_step(kernel->adapt);
+    const em_m_step *record = em_adapt_m_steps(kernel->adapt, 0);
+    int64_t by_chance = 0;
+
+    for (int64_t i = 0; i < n; i++)
+        by_chance += record[i].trace_deviation < 1 && record[i].diagonal_deviation < 1;
+    if (n > 0 && (double)by_chance >= 0.9 * (double)n)
+        snprintf(
+            engine->report.note, sizeof engine->report.note,
+            "in %lld of %lld M-steps the momenta were what the current mass predicts, to within "
+            "chance: they carry no information about the mass, and nothing was learned; "
+            "mass.estimator: fisher learns it from draws and gradients",
+            (long long)by_chance, (long long)n);
+}
+
+/* Says so when minibatches bring more noise than a kernel can leave out of its own. Collective. */
+static void note_noise(em_engine *engine, const em_kernel *kernel)
+{
+    const em_sampler_ops *ops = kernel->sampler->ops;
+    double share = ops->noise_share ? ops->noise_share(kernel->sampler) : 0;
+
+    em_grid_maximum(engine->grid, 1, &share);
+    if (share > 1)
+        snprintf(engine->report.note, sizeof engine->report.note,
+                 "minibatches bring up to %.3g times the noise that sampler %s may have in some "
+                 "direction, so that draws are too wide there: expected at most 1; lower "
+                 "sampler.step_size, or raise sampler.minibatch%s",
+                 share, ops->name, strcmp(ops->name, "sghmc") == 0 ? " or the friction" : "");
+}
+
+/* What the tally says; and where chains do not agree, whether that is the fault of a few.
+ * Collective. */
+static em_status find_faults(em_engine *engine)
+{
+    const em_convergence *convergence = &engine->report.convergence;
+    em_status status = em_tally_find(engine->tally, engine->grid, &engine->findings);
+
+    engine->report.e_bfmi = engine->findings.e_bfmi;
+    if (!status && convergence->r_hat > em_monitor_r_hat_limit(&engine->config->stop))
+        status =
+            em_monitor_find_apart(engine->monitor, convergence->n_draw, &engine->findings.apart);
+    return status;
+}
+
+/* What the samplers took and found. Collective. */
+static void note_kernels(em_engine *engine)
+{
+    em_report *report = &engine->report;
+    double exchange, m_step;
+
+    report->seconds.exchange = report->seconds.m_step = 0;
+    for (int i = 0; i < engine->n_kernel; i++) {
+        const em_kernel *kernel = &engine->kernel[i];
+        note_momenta(engine, kernel);
+        note_noise(engine, kernel);
+        em_adapt_seconds(kernel->adapt, &exchange, &m_step);
+        report->seconds.exchange += exchange;
+        report->seconds.m_step += m_step;
+    }
+    if (engine->n_kernel == 1)
+        em_adapt_describe(engine->kernel[0].adapt, sizeof report->learned, report->learned);
+}
+
+/* What there is to say of the run as a whole. Collective. */
+em_status em_engine_conclude(em_engine *engine)
+{
+    em_report *report = &engine->report;
+    em_status status =
+        em_engine_check_all(engine); /* a finished run that was resumed has not been checked */
+
+    if (!status)
+        status = find_faults(engine);
+    if (!status)
+        status = em_count_chains(engine, engine->unreported, &report->unreported);
+    if (!status)
+        status = count_rejections(engine);
+    snprintf(report->failure, sizeof report->failure, "%s", em_recorder_failure(engine->recorder));
+    word_verdict(engine, em_plan_stored(&engine->plan, engine->done));
+    note_kernels(engine);
+    report->evaluations = em_posterior_evaluations(engine->posterior);
+    report->seconds.checkpoint = engine->longest_checkpoint;
+    return status;
+}
