@@ -1,5 +1,6 @@
 #include "base/text.h"
 
+#include "base/escape.h"
 #include "base/file.h"
 #include "base/memory.h"
 
@@ -7,7 +8,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -68,121 +68,32 @@ em_status em_read_text_file(const char *path, int64_t max_bytes, char **text)
 
 /* ---------------------------------------------------------------- characters */
 
-int em_utf8_decode(const char *text, uint32_t *code)
-{
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    const unsigned char *byte = (const unsigned char *)text;
-    const int n = byte[0] < 0x80             ? 1
-                  : (byte[0] & 0xe0) == 0xc0 ? 2
-                  : (byte[0] & 0xf0) == 0xe0 ? 3
-                  : (byte[0] & 0xf8) == 0xf0 ? 4
-                                             : 0;
-
-    *code = n == 1 ? byte[0] : byte[0] & (0xffu >> (n + 1));
-    for (int i = 1; i < n; i++) {
-        if ((byte[i] & 0xc0) != 0x80) /* the end of the text among them */
-            return 0;
-        *code = *code << 6 | (byte[i] & 0x3f);
-    }
-    return n > 0 && *code >= least[n] && *code <= 0x10ffff && *code - 0xd800 >= 0x800 ? n : 0;
-}
-
-/* Controls, what changes the direction of text or breaks a line, and what shows nothing at all but
- * for the joiners, which scripts need. */
-static bool is_printable(uint32_t code)
-{
-    static const uint32_t range[][2] = {{0, 0x1f},        {0x7f, 0x9f},      {0xad, 0xad},
-                                        {0x61c, 0x61c},   {0x200b, 0x200b},  {0x200e, 0x200f},
-                                        {0x2028, 0x202e}, {0x2060, 0x206f},  {0xfeff, 0xfeff},
-                                        {0xfff9, 0xfffb}, {0xe0000, 0xe007f}};
-
-    for (size_t i = 0; i < sizeof range / sizeof *range; i++)
-        if (code - range[i][0] <= range[i][1] - range[i][0])
-            return false;
-    return true;
-}
-
 static bool is_any(uint32_t code)
 {
     (void)code;
     return true;
 }
 
-enum { LONGEST_ESCAPE = 10 };
-
-/* The character at `text` as it is or escaped; returns how many bytes it has there. */
-static int escape_one(const char *text, bool (*keeps)(uint32_t), char out[LONGEST_ESCAPE + 1])
-{
-    static const char *const known[] = {['\t'] = "\\t", ['\n'] = "\\n", ['\r'] = "\\r"};
-    uint32_t code;
-    const int n = em_utf8_decode(text, &code);
-
-    if (n == 0)
-        sprintf(out, "\\x%02x", (unsigned)(unsigned char)*text);
-    else if (keeps(code))
-        sprintf(out, "%.*s", n, text);
-    else if (code < sizeof known / sizeof *known && known[code])
-        strcpy(out, known[code]);
-    else
-        sprintf(out, code < 0x80 ? "\\x%02x" : code < 0x10000 ? "\\u%04x" : "\\U%08x", code);
-    return n ? n : 1;
-}
-
-static size_t escape(const char *text, bool (*keeps)(uint32_t), char *out, size_t bytes)
-{
-    const char *next = text;
-    size_t length = 0;
-
-    while (*next) {
-        char one[LONGEST_ESCAPE + 1];
-        const int n = escape_one(next, keeps, one);
-
-        if (length + strlen(one) >= bytes)
-            break;
-        strcpy(out + length, one);
-        length += strlen(one);
-        next += n;
-    }
-    out[length] = '\0';
-    return (size_t)(next - text);
-}
-
 static em_status escape_all(const char *text, bool (*keeps)(uint32_t), char **out)
 {
-    char one[LONGEST_ESCAPE + 1];
+    char one[EM_LONGEST_ESCAPE + 1];
     size_t bytes = 1;
     em_status status;
 
     for (const char *next = text; *next; bytes += strlen(one))
-        next += escape_one(next, keeps, one);
+        next += em_escape_one(next, keeps, one);
     status = em_allocate((int64_t)bytes, 1, out);
     if (!status)
-        escape(text, keeps, *out, bytes);
+        em_escape(text, keeps, *out, bytes);
     return status;
-}
-
-size_t em_text_escape(const char *text, char *out, size_t bytes)
-{
-    return escape(text, is_printable, out, bytes);
 }
 
 em_status em_text_printable(const char *text, char **out)
 {
-    return escape_all(text, is_printable, out);
+    return escape_all(text, em_is_printable, out);
 }
 
 em_status em_text_valid(const char *text, char **out)
 {
     return escape_all(text, is_any, out);
-}
-
-em_excerpt em_excerpt_of(const char *text)
-{
-    enum { LONGEST = 64 };
-    em_excerpt excerpt;
-    const size_t taken = em_text_escape(text, excerpt.text, LONGEST + 1);
-
-    if (text[taken])
-        strcat(excerpt.text, "...");
-    return excerpt;
 }

@@ -13,7 +13,6 @@
 #include "base/memory.h"
 #include "mass/estimator.h"
 #include "mass/moments.h"
-#include "math/linalg.h"
 
 #include <math.h>
 
@@ -56,52 +55,6 @@ static em_status estimate_diag(int64_t dim, const double *accumulator, double *i
         inverse[i] = diagonal_element(inverse[i], variance_g[i]);
     em_release(&variance_g);
     return em_all_finite(dim, inverse) ? EM_OK : EM_NONFINITE;
-}
-
-/* f(S) for the symmetric S = vectors^T diag(value) vectors: f is power of the eigenvalues. */
-static em_status power(int64_t dim, const double *vectors, const double *value, double exponent,
-                       double *scratch, double *out)
-{
-    for (int64_t i = 0; i < dim; i++)
-        scratch[i] = pow(value[i], exponent);
-    return em_spectral(dim, vectors, dim, scratch, out);
-}
-
-static bool all_positive(int64_t n, const double *x)
-{
-    for (int64_t i = 0; i < n; i++)
-        if (!(x[i] > 0) || !isfinite(x[i]))
-            return false;
-    return true;
-}
-
-em_status em_fisher_mean(int64_t n, const double *cx, double *cg, double *work, double *out)
-{
-    double *root = work, *inverse_root = root + n * n, *a = inverse_root + n * n, *b = a + n * n;
-    double *value = b + n * n, *scratch = value + n;
-    em_status status = em_eigen(n, cg, n, value);
-
-    if (status || !all_positive(n, value))
-        return status ? status : EM_NONFINITE;
-    status = power(n, cg, value, 0.5, scratch, root);
-    if (!status)
-        status = power(n, cg, value, -0.5, scratch, inverse_root);
-    if (status)
-        return status;
-    em_multiply(n, root, cx, n, a);
-    em_multiply(n, a, root, n, b);
-    status = em_eigen(n, b, n, value);
-    if (status || !all_positive(n, value))
-        return status ? status : EM_NONFINITE;
-    status = power(n, b, value, 0.5, scratch, a);
-    if (status)
-        return status;
-    em_multiply(n, inverse_root, a, n, root);
-    em_multiply(n, root, inverse_root, n, a);
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t j = 0; j < n; j++)
-            out[i * n + j] = 0.5 * (a[i * n + j] + a[j * n + i]);
-    return EM_OK;
 }
 
 /* Scales both covariances so that their diagonals agree, and regularises them there. */

@@ -83,16 +83,6 @@ static em_status create(const void *untyped, int64_t n_chain, int64_t dim, em_sa
     return EM_OK;
 }
 
-/* A, for a fraction of eps */
-void em_sgnht_drift(em_sgnht_sampler *s, const em_step_context *context, em_block *block,
-                    double fraction)
-{
-    const double *pWp = em_thermostat_drift(&s->thermostat, context, block, fraction);
-
-    for (int64_t c = 0; c < block->n_chain; c++)
-        block->extra[c] += fraction * context->step_size[c] * (pWp[c] - (double)block->dim) / s->mu;
-}
-
 /* B O B; the noise is N(0, M) */
 static void kick_split(int64_t n, double eps, double a, double xi, const double *g,
                        em_product noise, double *restrict p)

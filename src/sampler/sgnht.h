@@ -19,8 +19,14 @@ typedef struct em_sgnht_sampler {
 } em_sgnht_sampler;
 
 /* theta and xi move for a fraction of the step size (A of sgnht.c). Local. */
-void em_sgnht_drift(em_sgnht_sampler *s, const em_step_context *context, em_block *block,
-                    double fraction);
+static inline void em_sgnht_drift(em_sgnht_sampler *s, const em_step_context *context,
+                                  em_block *block, double fraction)
+{
+    const double *pWp = em_thermostat_drift(&s->thermostat, context, block, fraction);
+
+    for (int64_t c = 0; c < block->n_chain; c++)
+        block->extra[c] += fraction * context->step_size[c] * (pWp[c] - (double)block->dim) / s->mu;
+}
 
 /* em_sampler_ops.step of `paper: true`. */
 em_status em_sgnht_step_printed(em_sampler *base, const em_step_context *context, em_block *block);

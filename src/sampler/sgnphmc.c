@@ -68,11 +68,6 @@ static double thermostat_mass(const void *untyped, int64_t dim)
     return options->learn_thermostat_mass ? first_mass(options, dim) : NAN;
 }
 
-double em_sgnphmc_mass_of(const em_sgnphmc_sampler *s, const em_step_context *context, int64_t c)
-{
-    return context->thermostat_mass ? context->thermostat_mass[c] : s->Q;
-}
-
 /* q / Q ~ N(a, 1 / Q), s = 1 */
 static void draw(em_thermostat *self, const em_step_context *context, em_block *block, int64_t c)
 {

@@ -19,7 +19,11 @@ typedef struct em_sgnphmc_sampler {
 } em_sgnphmc_sampler;
 
 /* Q of chain c. Local. */
-double em_sgnphmc_mass_of(const em_sgnphmc_sampler *s, const em_step_context *context, int64_t c);
+static inline double em_sgnphmc_mass_of(const em_sgnphmc_sampler *s, const em_step_context *context,
+                                        int64_t c)
+{
+    return context->thermostat_mass ? context->thermostat_mass[c] : s->Q;
+}
 
 /* The printed form, `paper: true`: s->flow, and an iteration. Local. Errors: EM_EMEMORY; those of
  * the posterior. */

@@ -1,6 +1,6 @@
 /*
- * A plug-in that reads a table: y ~ normal(beta_0 + beta_1 x, sigma), with two blocks of parameters,
- * the log likelihood of each observation, and each drawn anew.
+ * A plug-in that reads a table: y ~ normal(beta_0 + beta_1 x, sigma), with two blocks of
+ * parameters, the log likelihood of each observation, and each drawn anew.
  *
  *     cc -shared -fPIC line.c $(pkg-config --cflags emass) -lm -o line.so
  *
@@ -29,8 +29,8 @@ static const em_field fields[] = {
 enum { COEFFICIENTS, NOISE, N_BLOCK };
 enum { BETA, SIGMA, LOG_LIKELIHOOD, PREDICTED, N_VARIABLE };
 
-static const em_parameters blocks[N_BLOCK] = {[COEFFICIENTS] = {"coefficients", 0, 2},
-                                              [NOISE] = {"noise", 2, 1}};
+static const em_parameters blocks[N_BLOCK] = {
+    [COEFFICIENTS] = {"coefficients", 0, 2}, [NOISE] = {"noise", 2, 1}};
 static const char *const coefficients[] = {"intercept", "slope"};
 
 typedef struct line {
