@@ -94,31 +94,24 @@ static void skip_to(const char **text, const char *mark)
 static em_status translation_failed(const char *path, const char *message)
 {
     static const char ruler[] = "   ---------------------------------------------";
-    char file[256] = "", kind[64] = "", place[64] = "";
+    char file[256] = "", kind[64] = "", text[2048];
     long line = 0, column = 0;
-    const char *rest = message, *reason;
+    const char *rest = message;
 
+    em_stan_one_line(message, text, sizeof text);
     if (sscanf(message, "%63[^'\n] '%255[^']', line %ld, column %ld", kind, file, &line, &column) !=
         4)
-        return em_fail(EM_EDATA, "%s: %s", path, message);
+        return em_fail(EM_EDATA, "%s: %s", path, text);
     skip_to(&rest, ruler);
     skip_to(&rest, ruler);
     skip_to(&rest, "\n");
-    reason = rest + strspn(rest, " \n");
+    rest += strspn(rest, " \n");
+    if (*rest)
+        em_stan_one_line(rest, text, sizeof text);
     if (strlen(kind) > 4 && strcmp(kind + strlen(kind) - 4, " in ") == 0)
         kind[strlen(kind) - 4] = '\0';
-    snprintf(place, sizeof place, "%ld:%ld", line, column + 1);
-    return em_fail(EM_EDATA, "%s:%s: %s: %s", strcmp(file, "string") == 0 ? path : file, place,
-                   kind, *reason ? reason : message);
-}
-
-static em_status fail_in_one_line(const char *path, const char *message)
-{
-    char text[2048];
-    const em_status status = translation_failed(path, message);
-
-    em_stan_one_line(em_error_text(), text, sizeof text);
-    return em_fail(status, "%s", text);
+    return em_fail(EM_EDATA, "%s:%ld:%ld: %s: %s", strcmp(file, "string") == 0 ? path : file, line,
+                   column + 1, kind, text);
 }
 
 static em_status translate(const em_stan_library *library, const char *path, const char *program,
@@ -133,7 +126,7 @@ static em_status translate(const em_stan_library *library, const char *path, con
         const char *const folders[] = {folder};
         text = library->translate(program, folders, 1, 0, error, sizeof error);
         error[sizeof error - 1] = '\0';
-        status = text ? em_copy_text(text, translated) : fail_in_one_line(path, error);
+        status = text ? em_copy_text(text, translated) : translation_failed(path, error);
     }
     if (text)
         library->free_text(text);

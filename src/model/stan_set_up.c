@@ -5,6 +5,7 @@
 #include "model/stan_columns.h"
 #include "model/stan_model.h"
 #include "model/stan_program.h"
+#include "model/stan_shape.h"
 #include "par/world.h"
 
 #include <fnmatch.h>
@@ -342,6 +343,9 @@ em_status em_stan_set_up(em_stan *self, const em_stan_options *options,
         status = read_program(self, options, &translated, &simpler);
     if (!status)
         status = read_values(options->data, "model.data", &self->data);
+    if (!status)
+        status = em_agree(em_stan_check_shapes(source_of(options->data, "model.data"),
+                                               self->declared, self->data));
     if (!status)
         status = read_init(self, options->init);
     if (!status) {

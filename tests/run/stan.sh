@@ -132,6 +132,8 @@ program 'a syntax error' 2 '^emass: p.stan:2:14: Syntax error: .*Expected ";"' \
     'data { int N;\n vector[N] y }\n'
 program 'a name that is not declared' 2 'p.stan:2:[0-9]+: Semantic error: Identifier "z" not in scope' \
     "${x}model { x ~ normal(z, 1); }"
+program 'no such distribution' 2 'p.stan:2:[0-9]+: .*looking for distribution "nrmal"' \
+    "${x}model { x ~ nrmal(0, 1); }"
 program 'an error in an included file' 2 'part.stan:2:9: Semantic error: Identifier "b"' \
     "#include part.stan\n$x"
 program 'an included file that is not there' 2 "p.stan:1:1: .*nothere.stan" "#include nothere.stan\n$x"
@@ -150,7 +152,9 @@ check 'program: no file' refused 2 'cannot read none.stan' --set model.program=n
 check 'program: a folder' refused 2 'cannot read' --set model.program=.
 
 data 'a missing variable' 'd.json: no y in it, which good.stan declares as vector\[N\] y' '{"N": 3}'
-data 'a wrong shape' 'd.json: .*variable name=y.*declared=\(3\).*found=\(2\)' '{"N": 3, "y": [1, 2]}'
+data 'a wrong length' 'd.json: found y of shape \(2\), expected \(3\): vector\[N\] y' '{"N": 3, "y": [1, 2]}'
+data 'a list of lists for a vector' 'found y of shape \(1, 3\), expected \(3\)' '{"N": 3, "y": [[1, 2, 3]]}'
+data 'a number for a vector' 'found y of shape \(\), expected \(1\)' '{"N": 1, "y": 2}'
 data 'no integer for int' 'd.json: int variable.*name=N' '{"N": 2.5, "y": [1, 2]}'
 data 'out of bounds' 'good.stan with d.json: ' '{"N": -1, "y": []}'
 data 'text for a number' 'd.json:2: found .*expected a number' '{"N": 1,\n "y": ["one"]}'

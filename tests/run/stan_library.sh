@@ -83,6 +83,9 @@ check 'names that make no array' refused 'wrong.so: the elements of L make no ar
 check 'no Stan model' refused 'no version of BridgeStan' --set model.library="$(
     ldconfig -p | sed -n 's/.*libz.so.1 .*=> //p' | head -n 1)"
 check 'no shared object' refused 'run.yaml: cannot be loaded' --set model.library=run.yaml
+head -c 9000 model.so >cut.so
+check 'a library that was cut short' refused 'cut.so: found 9000 bytes, expected [0-9]*: it has been cut' \
+    --set model.library=cut.so
 check 'a FIFO' refused 'fifo.so: found a FIFO, expected a regular file' --set model.library=fifo.so
 check 'no such file' refused 'none.so: could not open' --set model.library=none.so
 check 'data that the model refuses' refused 's is not positive' --set model.data=bad.json

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "model/stan_columns.h"
 #include "model/stan_model.h"
+#include "model/stan_shape.h"
 #include "run/config.h"
 #include "tap.h"
 
@@ -285,6 +286,57 @@ START_TEST(cut_programs_are_read)
 }
 END_TEST
 
+/* ---- shapes ---- */
+
+/* Data of x, and whether a program that declares x so takes them. */
+static const struct {
+    const char *declared, *x;
+    bool fits;
+} shapes[] = {{"vector[N] x", "[1, 2, 3]", true},
+              {"vector<lower=0, upper=(3 > 2 ? 5 : 1)>[N] x", "[1, 2, 3]", true},
+              {"vector[N] x", "[[1, 2, 3]]", false},
+              {"vector[N] x", "[1, 2]", false},
+              {"vector[N] x", "3", false},
+              {"real x", "3", true},
+              {"real x", "[3]", false},
+              {"array[2, N] int x", "[[1, 2, 3], [4, 5, 6]]", true},
+              {"array[N, 2] int x", "[[1, 2, 3], [4, 5, 6]]", false},
+              {"array[2] vector[N] x", "[[1, 2, 3], [4, 5, 6]]", true},
+              {"matrix[N - 1, 2 * N - 3 + 0] x", "[[1, 2, 3], [4, 5, 6]]", true},
+              {"matrix[N - 1, 2 * N - 4] x", "[[1, 2, 3], [4, 5, 6]]", false},
+              {"matrix[N * 2 - 4, N] x", "[[1, 2, 3], [4, 5, 6]]", true},
+              {"matrix[(N - 1), max(N, 1)] x", "[[1, 2, 3], [4, 5, 6]]", true},
+              {"matrix[(N - 1), 4] x", "[[1, 2, 3], [4, 5, 6]]", false},
+              {"matrix[N / 2, 2 + M] x", "[[1, 2, 3], [4, 5, 6]]", true},
+              {"array[K[1]] real x", "[1]", true},
+              {"array[K[1]] real x", "1", false},
+              {"cov_matrix[2] x", "[[1, 0], [0, 1]]", true},
+              {"array[1] cov_matrix[2] x", "[[1, 0], [0, 1]]", false},
+              {"cholesky_factor_cov[2] x", "[[1, 0], [0, 1]]", true},
+              {"cholesky_factor_cov[2, 1] x", "[[1], [0]]", true},
+              {"matrix[0, N] x", "[]", true},
+              {"array[N] complex x", "[[1, 0], [0, 1], [1, 1]]", true},
+              {"tuple(int, array[3] real) x", "[1, 2]", true},
+              {"row_vector[ x", "[1]", true},
+              {"array[", "[1]", true}};
+
+START_TEST(shapes_are_compared)
+{
+    char program[256], json[256];
+    em_stan_declared *declared;
+    em_stan_data *data;
+
+    snprintf(program, sizeof program, "data { int N; array[2] int K; %s; }", shapes[_i].declared);
+    snprintf(json, sizeof json, "{\"N\": 3, \"K\": [1, 2], \"x\": %s}", shapes[_i].x);
+    ck_assert_int_eq(em_stan_declared_read(program, &declared), EM_OK);
+    ck_assert_int_eq(em_stan_data_read("d.json", json, &data), EM_OK);
+    ck_assert_int_eq(em_stan_check_shapes("d.json", declared, data),
+                     shapes[_i].fits ? EM_OK : EM_EDATA);
+    em_stan_declared_destroy(&declared);
+    em_stan_data_destroy(&data);
+}
+END_TEST
+
 /* ---- columns of tables, and data in configs ---- */
 
 static char folder[] = "/tmp/emass-stan-XXXXXX";
@@ -443,6 +495,7 @@ int main(void)
     tcase_add_test(texts, declarations_are_found);
     tcase_add_test(texts, generated_quantities_are_taken_out);
     tcase_add_test(texts, cut_programs_are_read);
+    tcase_add_loop_test(texts, shapes_are_compared, 0, (int)(sizeof shapes / sizeof *shapes));
     tcase_add_test(texts, configs_hold_data);
     tcase_add_test(texts, paths_of_data_are_paths);
     tcase_add_loop_test(texts, other_data_in_configs_are_refused, 0, N(bad_configs));

@@ -1,0 +1,17 @@
+/* Whether data have the shapes that a Stan program declares. */
+#ifndef EM_MODEL_STAN_SHAPE_H
+#define EM_MODEL_STAN_SHAPE_H
+
+#include "model/stan_data.h"
+#include "model/stan_declared.h"
+
+/*
+ * Compares every array of numbers with its declaration: how many axes it has, and their lengths as
+ * far as they are sums, differences and products of numbers and of other data. What only the
+ * program can know, and an array without elements, passes. `path` is what messages name. Local.
+ * Errors: EM_EDATA.
+ */
+em_status em_stan_check_shapes(const char *path, const em_stan_declared *declared,
+                               const em_stan_data *data);
+
+#endif
