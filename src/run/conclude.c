@@ -116,6 +116,23 @@ static em_status find_faults(em_engine *engine)
     return status;
 }
 
+/* What warmup took and found, of each sampler: "topics: warmup ...; weights: warmup ...". Local. */
+static void describe_kernels(em_engine *engine)
+{
+    char *out = engine->report.learned, text[sizeof engine->report.learned];
+    const size_t bytes = sizeof engine->report.learned;
+
+    out[0] = '\0';
+    for (int i = 0; i < engine->n_kernel; i++) {
+        const char *block = engine->kernel[i].options->block;
+        const size_t used = strlen(out);
+        em_adapt_describe(engine->kernel[i].adapt, sizeof text, text);
+        if (text[0])
+            snprintf(out + used, bytes - used, "%s%s%s%s", used > 0 ? "; " : "", block ? block : "",
+                     block ? ": " : "", text);
+    }
+}
+
 /* What the samplers took and found. Collective. */
 static void note_kernels(em_engine *engine)
 {
@@ -131,8 +148,7 @@ static void note_kernels(em_engine *engine)
         report->seconds.exchange += exchange;
         report->seconds.m_step += m_step;
     }
-    if (engine->n_kernel == 1)
-        em_adapt_describe(engine->kernel[0].adapt, sizeof report->learned, report->learned);
+    describe_kernels(engine);
 }
 
 /* What there is to say of the run as a whole. Collective. */

@@ -138,12 +138,6 @@ static em_status check_together(const em_parse *p)
         status = check_step_size(p, i);
     if (status)
         return status;
-    if (p->is_list && p->config->mass.from)
-        return em_fail(
-            EM_ECONFIG,
-            "%s: mass.from: found a file beside a list of samplers, expected one sampler "
-            "of all parameters",
-            em_yaml_find(p->yaml, "mass.from")->place);
     if (p->config->mass.from_positions && !p->config->mass.from)
         return em_fail(EM_ECONFIG,
                        "%s: mass.from_positions: found true without mass.from, expected the file "

@@ -16,63 +16,71 @@ typedef struct em_found {
     double *number;
 } em_found;
 
-/* Whether the file has an array of the group mass_adaptation. */
-static bool has(const char *path, const char *name)
+/* Where an earlier run has left what a sampler of it learned: "mass_adaptation", or
+ * "mass_adaptation_topics". */
+typedef struct source {
+    const char *path;
+    char group[256];
+} source;
+
+/* Whether the group has an array of that name. */
+static bool has(const source *from, const char *name)
 {
     em_reader *reader = NULL;
-    const bool found = !em_reader_open(path, "posterior", &reader) &&
-                       em_reader_has(reader, "mass_adaptation", name);
+    const bool found = !em_reader_open(from->path, "posterior", &reader) &&
+                       em_reader_has(reader, from->group, name);
 
     em_reader_close(&reader);
     return found;
 }
 
-/* An array of the group mass_adaptation, of `expected` numbers, or (0) of *count. */
-static em_status read_numbers(const char *path, const char *name, int64_t expected, int64_t *count,
-                              double **out)
+/* An array of the group, of `expected` numbers, or (0) of *count. */
+static em_status read_numbers(const source *from, const char *name, int64_t expected,
+                              int64_t *count, double **out)
 {
-    char where[128];
+    char where[320];
     em_status status;
 
-    snprintf(where, sizeof where, "mass_adaptation/%s", name);
-    status = em_read_array(path, where, count, out);
+    snprintf(where, sizeof where, "%s/%s", from->group, name);
+    status = em_read_array(from->path, where, count, out);
     if (!status && expected > 0 && *count != expected)
         status = em_fail(EM_EDATA,
                          "%s: found %s of %lld numbers, expected %lld, shared by all "
                          "chains",
-                         path, name, (long long)*count, (long long)expected);
+                         from->path, name, (long long)*count, (long long)expected);
     return status;
 }
 
-static em_status read_array_mass(const char *path, int64_t dim, em_found *out)
+static em_status read_array_mass(const source *from, int64_t dim, em_found *out)
 {
     int64_t count = 0;
-    em_status status = read_numbers(path, "inv_mass", 0, &count, &out->number);
+    em_status status = read_numbers(from, "inv_mass", 0, &count, &out->number);
 
     if (!status && count != dim && count != dim * dim)
-        status = em_fail(EM_EDATA,
-                         "%s: found an inverse mass of %lld numbers, expected %lld or %lld x %lld, "
-                         "shared by all chains",
-                         path, (long long)count, (long long)dim, (long long)dim, (long long)dim);
+        status =
+            em_fail(EM_EDATA,
+                    "%s: found an inverse mass of %lld numbers, expected %lld or %lld x %lld, "
+                    "shared by all chains",
+                    from->path, (long long)count, (long long)dim, (long long)dim, (long long)dim);
     out->structure = count == dim ? EM_STRUCTURE_DIAG : EM_STRUCTURE_DENSE;
     return status;
 }
 
 /* Scales, and where there are directions, values and directions. */
-static em_status read_low_rank(const char *path, int64_t dim, em_found *out)
+static em_status read_low_rank(const source *from, int64_t dim, em_found *out)
 {
     double *part[3] = {NULL, NULL, NULL};
     int64_t count[3] = {0, 0, 0};
-    em_status status = read_numbers(path, "inv_mass_scale", dim, &count[0], &part[0]);
+    em_status status = read_numbers(from, "inv_mass_scale", dim, &count[0], &part[0]);
 
-    if (!status && has(path, "inv_mass_value")) {
-        status = read_numbers(path, "inv_mass_value", 0, &count[1], &part[1]);
+    if (!status && has(from, "inv_mass_value")) {
+        status = read_numbers(from, "inv_mass_value", 0, &count[1], &part[1]);
         if (!status && count[1] > EM_MASS_MOST_RANK)
             status =
                 em_fail(EM_EDATA, "%s: found an inverse mass of rank %lld, expected at most %d",
-                        path, (long long)count[1], EM_MASS_MOST_RANK);
+                        from->path, (long long)count[1], EM_MASS_MOST_RANK);
         if (!status)
-            status = read_numbers(path, "inv_mass_direction", count[1] * dim, &count[2], &part[2]);
+            status = read_numbers(from, "inv_mass_direction", count[1] * dim, &count[2], &part[2]);
     }
     if (!status)
         status = em_allocate(count[0] + count[1] + count[2], sizeof *out->number, &out->number);
@@ -87,13 +95,13 @@ static em_status read_low_rank(const char *path, int64_t dim, em_found *out)
 }
 
 /* The sizes of blocks, and the array of each. */
-static em_status read_blocks(const char *path, int64_t dim, em_found *out)
+static em_status read_blocks(const source *from, int64_t dim, em_found *out)
 {
     em_mass_form form = {.dim = dim};
     em_part *part = NULL;
     int64_t count = 0;
     em_status status =
-        read_numbers(path, "inv_mass_block_size", 0, &out->blocks.count, &out->blocks.value);
+        read_numbers(from, "inv_mass_block_size", 0, &out->blocks.count, &out->blocks.value);
 
     if (!status)
         status = em_mass_parts(dim, out->blocks.count, out->blocks.value, &form.n_part, &part);
@@ -101,22 +109,22 @@ static em_status read_blocks(const char *path, int64_t dim, em_found *out)
         status = em_fail(EM_EDATA,
                          "%s: found an inverse mass of %lld blocks, expected one of "
                          "dimension %lld",
-                         path, (long long)out->blocks.count, (long long)dim);
+                         from->path, (long long)out->blocks.count, (long long)dim);
     form.part = part;
     if (!status)
-        status = read_numbers(path, "inv_mass_blocks", em_mass_block_diagonal.size(&form), &count,
+        status = read_numbers(from, "inv_mass_blocks", em_mass_block_diagonal.size(&form), &count,
                               &out->number);
     em_release(&part);
     out->structure = EM_STRUCTURE_BLOCK_DIAGONAL;
     return status;
 }
 
-static em_status read_mass(const char *path, int64_t dim, em_found *out)
+static em_status read_mass(const source *from, int64_t dim, em_found *out)
 {
-    if (has(path, "inv_mass_scale"))
-        return read_low_rank(path, dim, out);
-    return has(path, "inv_mass_blocks") ? read_blocks(path, dim, out)
-                                        : read_array_mass(path, dim, out);
+    if (has(from, "inv_mass_scale"))
+        return read_low_rank(from, dim, out);
+    return has(from, "inv_mass_blocks") ? read_blocks(from, dim, out)
+                                        : read_array_mass(from, dim, out);
 }
 
 /* An array of rank 0, to all. Collective. */
@@ -160,50 +168,54 @@ static em_status share_mass(const char *path, int64_t dim, em_found *found, em_i
     return em_agree(status);
 }
 
-static em_status read_step_size(const char *path, em_initial *out)
+static em_status read_step_size(const source *from, em_initial *out)
 {
     double *step = NULL, sum = 0;
     int64_t count = 0;
-    em_status status = em_read_array(path, "mass_adaptation/step_size", &count, &step);
+    em_status status = read_numbers(from, "step_size", 0, &count, &step);
 
     for (int64_t i = 0; !status && i < count; i++)
         sum += step[i];
     out->step_size = sum / (double)count;
     if (!status && !(out->step_size > 0 && isfinite(out->step_size)))
-        status = em_fail(EM_EDATA, "%s: found a step size of %g", path, out->step_size);
+        status = em_fail(EM_EDATA, "%s: found a step size of %g", from->path, out->step_size);
     em_release(&step);
     return status;
 }
 
 /* Kernels whose trajectories have no time leave none. */
-static em_status read_trajectory(const char *path, em_initial *out)
+static em_status read_trajectory(const source *from, em_initial *out)
 {
     double *x = NULL;
     int64_t count = 0;
-    const bool found = has(path, "trajectory");
-    em_status status = found ? read_numbers(path, "trajectory", 0, &count, &x) : EM_OK;
+    const bool found = has(from, "trajectory");
+    em_status status = found ? read_numbers(from, "trajectory", 0, &count, &x) : EM_OK;
 
     if (found && !status && !(count == 2 && x[0] > 0 && x[1] >= 0 && x[1] <= 1))
         status = em_fail(EM_EDATA, "%s: found a trajectory of %lld numbers, expected time, jitter",
-                         path, (long long)count);
+                         from->path, (long long)count);
     out->time = found && !status ? x[0] : NAN;
     out->jitter = found && !status ? x[1] : NAN;
     em_release(&x);
     return status;
 }
 
-em_status em_initial_load(const char *path, int64_t dim, em_initial *out)
+em_status em_initial_load(const char *path, const char *block, int64_t dim, em_initial *out)
 {
+    source from = {.path = path};
     em_found found = {.number = NULL};
     em_status status = EM_OK;
 
+    snprintf(from.group, sizeof from.group, "mass_adaptation%s%s", block ? "_" : "",
+             block ? block : "");
+
     *out = (em_initial){.mass = NULL};
     if (em_world_rank() == 0) {
-        status = read_mass(path, dim, &found);
+        status = read_mass(&from, dim, &found);
         if (!status)
-            status = read_step_size(path, out);
+            status = read_step_size(&from, out);
         if (!status)
-            status = read_trajectory(path, out);
+            status = read_trajectory(&from, out);
     }
     status = em_agree(status);
     if (!status) {

@@ -13,10 +13,11 @@ typedef struct em_initial {
     double time, jitter; /* of trajectories; NaN: it says nothing of them */
 } em_initial;
 
-/* Reads the final mass and the mean step size of the file. Collective. Errors, agreed: EM_EDATA
- * when the file is not one of emass, or of another dimension, or its chains shared no mass, or that
- * is no inverse mass. */
-em_status em_initial_load(const char *path, int64_t dim, em_initial *out);
+/* Reads the final mass and the mean step size of the file: of its only sampler, or (not NULL) of
+ * the one on `block`. Collective. Errors, agreed: EM_EDATA when the file is not one of emass, has
+ * no such sampler, or one of another dimension, or its chains shared no mass, or that is no inverse
+ * mass. */
+em_status em_initial_load(const char *path, const char *block, int64_t dim, em_initial *out);
 void em_initial_release(em_initial *initial);
 
 /*

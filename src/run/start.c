@@ -62,26 +62,13 @@ em_status em_engine_load(em_engine *engine)
     return status;
 }
 
-/* The adaptation engine of a sampler. Collective. */
-static em_status create_adaptation(em_engine *engine, em_kernel *kernel)
-{
-    const em_kernel_options *options = kernel->options;
-    const em_status status = em_adapt_create(
-        &kernel->mass, options->ops, options->options, engine->grid, kernel->block->dim,
-        engine->config->run.warmup, kernel->seed, &kernel->adapt);
-
-    return status == EM_ECONFIG && options->place
-               ? em_fail(status, "%s: %s", options->place, em_error_text())
-               : status;
-}
-
 /* The sizes of the blocks of a mass: those that the config lists or, where it lists none, those of
  * the model's own blocks. `own` is freed by em_release. */
-static em_status choose_blocks(em_engine *engine, double **own)
+static em_status choose_blocks(const em_engine *engine, em_kernel *kernel, double **own)
 {
-    const em_mass_options *mass = &engine->config->mass;
+    const em_mass_options *mass = kernel->options->mass;
     const em_model *model = engine->model;
-    em_reals *blocks = &engine->kernel[0].mass.blocks;
+    em_reals *blocks = &kernel->mass.blocks;
 
     if (mass->structure != EM_STRUCTURE_BLOCK_DIAGONAL || mass->blocks.count > 0 ||
         model->n_block < 2 || engine->n_kernel > 1)
@@ -94,32 +81,52 @@ static em_status choose_blocks(em_engine *engine, double **own)
     return status;
 }
 
-/* From the identity, or from what an earlier run has learned. Collective. */
-static em_status create_adaptations(em_engine *engine)
+static em_status create_adaptation(em_engine *engine, em_kernel *kernel)
 {
-    const em_config *config = engine->config;
-    const bool earlier = config->mass.from != NULL;
+    const em_kernel_options *options = kernel->options;
+    const em_status status = em_adapt_create(
+        &kernel->mass, options->ops, options->options, engine->grid, kernel->block->dim,
+        engine->config->run.warmup, kernel->seed, &kernel->adapt);
+
+    return status == EM_ECONFIG && options->place
+               ? em_fail(status, "%s: %s", options->place, em_error_text())
+               : status;
+}
+
+/* The adaptation engine of a sampler: from the identity, or from what that of an earlier run has
+ * learned. Collective. */
+static em_status begin_adaptation(em_engine *engine, em_kernel *kernel)
+{
+    const char *earlier = engine->config->mass.from;
     em_initial initial = {.mass = NULL};
     double *own = NULL;
     em_status status;
 
-    for (int i = 0; i < engine->n_kernel; i++)
-        engine->kernel[i].mass = *config->kernel[i].mass;
-    status = em_agree(choose_blocks(engine, &own));
+    kernel->mass = *kernel->options->mass;
+    status = em_agree(choose_blocks(engine, kernel, &own));
     if (!status && earlier)
-        status = em_initial_load(config->mass.from, engine->model->dim, &initial);
+        status = em_initial_load(earlier, kernel->options->block, kernel->block->dim, &initial);
     if (!status && earlier) {
-        engine->kernel[0].mass.structure = initial.structure;
-        engine->kernel[0].mass.blocks = initial.blocks;
+        kernel->mass.structure = initial.structure;
+        kernel->mass.blocks = initial.blocks;
     }
-    for (int i = 0; !status && i < engine->n_kernel; i++)
-        status = create_adaptation(engine, &engine->kernel[i]);
+    if (!status)
+        status = create_adaptation(engine, kernel);
     if (!status && earlier)
-        status = em_agree(em_adapt_begin_with(engine->kernel[0].adapt, initial.mass,
-                                              initial.step_size, initial.time, initial.jitter));
-    engine->kernel[0].mass.blocks = config->kernel[0].mass->blocks;
+        status = em_agree(em_adapt_begin_with(kernel->adapt, initial.mass, initial.step_size,
+                                              initial.time, initial.jitter));
+    kernel->mass.blocks = kernel->options->mass->blocks;
     em_release(&own);
     em_initial_release(&initial);
+    return status;
+}
+
+static em_status create_adaptations(em_engine *engine)
+{
+    em_status status = EM_OK;
+
+    for (int i = 0; !status && i < engine->n_kernel; i++)
+        status = begin_adaptation(engine, &engine->kernel[i]);
     for (int i = 0; i < engine->n_kernel; i++) {
         engine->kernel_block[i] = engine->kernel[i].block;
         engine->adapts[i] = engine->kernel[i].adapt;

@@ -54,6 +54,24 @@ other_step() {
 }
 check 'an option of one of them by its number' other_step
 
+# What an earlier run has learned, each sampler from its own: no warmup is needed then.
+goes_on_from() {
+    limited "$emass" run two.yaml --quiet --output from.h5 --set mass.from=one.h5 --set run.warmup=0 --set run.draws=20 &&
+        limited mpirun -n 3 "$emass" run two.yaml --quiet --output from3.h5 --set mass.from=one.h5 \
+            --set run.warmup=0 --set run.draws=20 && cmp from.h5 from3.h5 || return
+    for name in mass_adaptation_beta/inv_mass mass_adaptation_sigma/inv_mass mass_adaptation_sigma/step_size; do
+        h5diff one.h5 from.h5 "/$name" "/$name" || return
+    done
+}
+check 'a run begins with what each sampler of another has learned' goes_on_from
+told() { # what warmup took, of each sampler that has stages
+    limited "$emass" run bad.yaml --output told.h5 >said && cat said &&
+        grep -q '^hyper: warmup [0-9]* iterations.*; effects: warmup [0-9]* iterations' said
+}
+printf '%s\n' 'model: {name: eight_schools}' 'sampler:' '  - {block: hyper, name: nuts}' \
+    '  - {block: effects, name: hmc}' 'run: {warmup: 60, draws: 20}' >bad.yaml
+check 'what each has learned is said' told
+
 # A mass of its own: what it does not say is that of the section.
 cat >own.yaml <<'YAML'
 model: {name: linear, data: t.csv, sigma: unknown}
@@ -130,7 +148,11 @@ refused 'a misspelt option' 'bad.yaml:4: unknown key sampler\[1\].step_sise; did
 samplers '  - {block: hyper, name: nuts}' '  - {block: effects, name: hmc}'
 refused 'an option of a sampler without a number' 'sampler is a list: expected sampler\[0\] to sampler\[1\]' \
     --set sampler.step_size=1
-refused 'a mass of an earlier run' 'mass.from: found a file beside a list' --set mass.from=one.h5
+other_blocks() { # a file of other samplers has nothing for these
+    ! limited "$emass" run bad.yaml --set mass.from=one.h5 2>said && [ ! -e bad.h5 ] && cat said &&
+        grep -q 'one.h5: .*mass_adaptation_hyper' said
+}
+check 'an earlier run of other blocks' other_blocks
 samplers '  - {block: hyper, name: nuts, mass: {estimater: none}}' '  - {block: effects, name: hmc}'
 refused 'a misspelt option of a mass' 'bad.yaml:3: unknown key sampler\[0\].mass.estimater; did you mean estimator'
 samplers '  - {block: hyper, name: nuts, mass: none}' '  - {block: effects, name: hmc}'
