@@ -5,15 +5,58 @@
 #include "model/density.h"
 #include "version.h"
 
+#include <sched.h>
+#include <stdatomic.h>
 #include <string.h>
 
-em_entry em_context_enter(const em_context *context)
+/* The thread that is in a call, by the address of its depth; NULL: none. */
+static _Atomic(const int *) inside;
+static _Thread_local int depth;
+
+static bool take_turn(void)
+{
+    const int *nobody = NULL;
+
+    if (depth == 0 && !atomic_compare_exchange_strong(&inside, &nobody, &depth))
+        return false;
+    depth++;
+    return true;
+}
+
+static void end_turn(void)
+{
+    if (--depth == 0)
+        atomic_store(&inside, NULL);
+}
+
+static em_entry enter(const em_context *context)
 {
     return (em_entry){.world = em_world_enter(context->world),
                       .registry = em_registry_enter(&context->registry),
                       .locale = em_locale_enter(),
                       .printing = em_h5_silence(),
                       .blas_threads = em_linalg_use_threads(1)};
+}
+
+static em_status refuse(void)
+{
+    return em_fail(EM_EUSAGE, "another thread of this process is in a call of emass: expected one "
+                              "at a time");
+}
+
+em_status em_context_enter(const em_context *context, em_entry *entry)
+{
+    if (!take_turn())
+        return refuse();
+    *entry = enter(context);
+    return EM_OK;
+}
+
+void em_context_enter_later(const em_context *context, em_entry *entry)
+{
+    while (!take_turn())
+        sched_yield();
+    *entry = enter(context);
 }
 
 void em_context_leave(em_entry *entry)
@@ -23,6 +66,7 @@ void em_context_leave(em_entry *entry)
     em_locale_leave(&entry->locale);
     em_registry_enter(entry->registry);
     em_world_enter(entry->world);
+    end_turn();
 }
 
 static em_status check_ranks(MPI_Comm ranks)
@@ -39,15 +83,12 @@ static em_status check_ranks(MPI_Comm ranks)
     return EM_OK;
 }
 
-em_status em_context_create(MPI_Comm ranks, const em_context_options *options, em_context **out)
+static em_status create(MPI_Comm ranks, const em_context_options *options, em_context **out)
 {
     const em_context_options none = {.message = NULL}, *given = options ? options : &none;
     em_context *context = NULL;
-    em_status status = check_ranks(ranks), made;
+    em_status status, made;
 
-    *out = NULL;
-    if (status)
-        return status;
     made = em_allocate(1, sizeof *context, &context);
     em_world *world = NULL;
     status = em_world_create(
@@ -65,6 +106,20 @@ em_status em_context_create(MPI_Comm ranks, const em_context_options *options, e
     context->world = world;
     *out = context;
     return EM_OK;
+}
+
+em_status em_context_create(MPI_Comm ranks, const em_context_options *options, em_context **out)
+{
+    em_status status = check_ranks(ranks);
+
+    *out = NULL;
+    if (!status && !take_turn())
+        status = refuse();
+    if (status)
+        return status;
+    status = create(ranks, options, out);
+    end_turn();
+    return status;
 }
 
 void em_context_destroy(em_context **out)
@@ -116,10 +171,13 @@ static em_status append(em_context *context, em_model_ops *model)
 
 em_status em_context_add_model(em_context *context, const em_model_ops *ops, const void *state)
 {
-    em_entry entry = em_context_enter(context);
+    em_entry entry;
     em_model_ops *model = NULL;
-    em_status status = em_allocate(1, sizeof *model, &model);
+    em_status status = em_context_enter(context, &entry);
 
+    if (status)
+        return status;
+    status = em_allocate(1, sizeof *model, &model);
     if (!status) {
         *model = *ops;
         model->state = state;

@@ -23,9 +23,15 @@ typedef struct em_entry {
     int blas_threads;
 } em_entry;
 
-/* From here to em_context_leave the calling thread is in the context. Calls may be nested. Local.
+/*
+ * From here to em_context_leave the calling thread is in the context. Calls may be nested, but not
+ * mixed with those of another thread: what is set for a call is the process's. Local. Errors:
+ * EM_EUSAGE, another thread is in a call; then nothing is to be left.
  */
-em_entry em_context_enter(const em_context *context);
+em_status em_context_enter(const em_context *context, em_entry *entry);
 void em_context_leave(em_entry *entry);
+
+/* The same, once the other thread has left. Local. */
+void em_context_enter_later(const em_context *context, em_entry *entry);
 
 #endif

@@ -139,10 +139,14 @@ static em_status create(const em_run_request *given, em_run *run)
 
 em_status em_run_create(em_context *context, const em_run_request *given, em_run **out)
 {
-    em_entry entry = em_context_enter(context);
+    em_entry entry;
     em_run *run = NULL;
-    em_status status = em_agree(em_allocate(1, sizeof *run, &run));
+    em_status status = em_context_enter(context, &entry);
 
+    *out = NULL;
+    if (status)
+        return status;
+    status = em_agree(em_allocate(1, sizeof *run, &run));
     if (!status) {
         run->context = context;
         status = create(given, run);
@@ -156,9 +160,11 @@ em_status em_run_create(em_context *context, const em_run_request *given, em_run
 
 em_status em_run_advance(em_run *run, int64_t iterations)
 {
-    em_entry entry = em_context_enter(run->context);
-    em_status status;
+    em_entry entry;
+    em_status status = em_context_enter(run->context, &entry);
 
+    if (status)
+        return status;
     em_broadcast(&iterations, sizeof iterations);
     status = em_engine_advance(run->engine, iterations);
     em_context_leave(&entry);
@@ -167,9 +173,12 @@ em_status em_run_advance(em_run *run, int64_t iterations)
 
 em_status em_run_save(em_run *run)
 {
-    em_entry entry = em_context_enter(run->context);
-    const em_status status = em_engine_save(run->engine);
+    em_entry entry;
+    em_status status = em_context_enter(run->context, &entry);
 
+    if (status)
+        return status;
+    status = em_engine_save(run->engine);
     em_context_leave(&entry);
     return status;
 }
@@ -196,7 +205,7 @@ void em_run_destroy(em_run **out)
 
     if (!run)
         return;
-    entry = em_context_enter(run->context);
+    em_context_enter_later(run->context, &entry);
     em_engine_destroy(&run->engine);
     em_config_destroy(&run->config);
     em_context_leave(&entry);

@@ -78,6 +78,76 @@ without_loss() {
 }
 right_alone() { [ "$(grep -c '^half 0 seed' out.txt)" = 2 ]; }
 
+# One thread calls while another one is in a call, by way of a sink; and later, when it is not.
+cat >threads.c <<'C'
+#include <emass/emass.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+static em_context *context[2];
+static em_status status;
+static char said[256];
+
+static void *sample(void *unused)
+{
+    em_run *run = NULL;
+
+    status = em_run_create(
+        context[1], &(em_run_request){.config = "model: {name: eight_schools}\nrun: {draws: 20}\n"}, &run);
+    if (!status)
+        status = em_run_advance(run, INT64_MAX);
+    snprintf(said, sizeof said, "%s", em_error_text()); /* of this thread */
+    em_run_destroy(&run);
+    return unused;
+}
+
+static em_status by_thread(void)
+{
+    pthread_t thread;
+
+    return pthread_create(&thread, NULL, sample, NULL) || pthread_join(thread, NULL)
+               ? em_fail(EM_EINTERNAL, "no thread")
+               : EM_OK;
+}
+
+static em_status take(void *state, const em_stored_draw *draw)
+{
+    int *n = state;
+
+    (void)draw;
+    return (*n)++ == 0 ? by_thread() : EM_OK;
+}
+
+int main(int argc, char **argv)
+{
+    int provided, n = 0;
+    em_run *run = NULL;
+
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &provided);
+    if (em_context_create(MPI_COMM_WORLD, NULL, &context[0]) ||
+        em_context_create(MPI_COMM_WORLD, NULL, &context[1]))
+        return 1;
+    if (em_run_create(context[0],
+                      &(em_run_request){.config = "model: {name: eight_schools}\nrun: {draws: 20}\n",
+                                        .sink = {.state = &n, .take = take}},
+                      &run) ||
+        em_run_advance(run, INT64_MAX))
+        return 2;
+    if (n != 80 || status != EM_EUSAGE || !strstr(said, "another thread"))
+        return 3;
+    em_run_destroy(&run);
+    if (by_thread() || status)
+        return 4;
+    em_context_destroy(&context[0]);
+    em_context_destroy(&context[1]);
+    MPI_Finalize();
+    puts("each in its turn");
+    return 0;
+}
+C
+in_turns() { builds threads cc && limited ./threads | grep -qx 'each in its turn'; }
+
 check 'a program with its own density builds' builds halves cc
 check 'on 4 ranks its halves have each their own law, twice' halves 4
 check 'on 3 ranks, of which one half is one' halves 3
@@ -85,6 +155,7 @@ check 'a program that writes a file builds with mpicc' builds file mpicc
 check 'it writes its file' into_file
 check 'it is the file that emass run writes' same_file
 check 'killed, it goes on' goes_on
+check 'a second thread is refused while one is in a call, and served after it' in_turns
 check 'the library shows what its headers declare' symbols
 check 'its headers stand alone' alone
 if have valgrind; then
