@@ -20,7 +20,7 @@ void em_spread(em_structure from, em_structure to, int64_t dim, const double *x,
 
 /* ---- the frame ---- */
 
-static void frame_diag(int64_t dim, const double *A, const double *V, double *y, double *value)
+static void bath_frame_diag(int64_t dim, const double *A, const double *V, double *y, double *value)
 {
     for (int64_t i = 0; i < dim; i++) {
         y[i] = sqrt(A[i]);
@@ -28,7 +28,7 @@ static void frame_diag(int64_t dim, const double *A, const double *V, double *y,
     }
 }
 
-static void transpose(int64_t n, const double *a, double *out)
+static void bath_transpose(int64_t n, const double *a, double *out)
 {
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j < n; j++)
@@ -39,8 +39,8 @@ static void transpose(int64_t n, const double *a, double *out)
  * With A = R R^T and R^-1 V R^-T = sum_k v_k e_k e_k^T: y_k = R e_k. `work` has room for three
  * matrices.
  */
-static em_status frame_dense(int64_t n, const double *A, const double *V, double *y, double *value,
-                             double *work)
+static em_status bath_frame_dense(int64_t n, const double *A, const double *V, double *y,
+                                  double *value, double *work)
 {
     double *root = work, *inverse = root + n * n, *scratch = inverse + n * n;
     em_status status;
@@ -49,7 +49,7 @@ static em_status frame_dense(int64_t n, const double *A, const double *V, double
     memset(value, 0, (size_t)n * sizeof *value);
     status = em_cholesky(n, root, n);
     if (status || !V) {
-        transpose(n, root, y);
+        bath_transpose(n, root, y);
         return status;
     }
     memcpy(inverse, root, (size_t)(n * n) * sizeof *inverse);
@@ -57,15 +57,15 @@ static em_status frame_dense(int64_t n, const double *A, const double *V, double
     if (status)
         return status;
     em_multiply(n, inverse, V, n, y);
-    transpose(n, inverse, scratch);
+    bath_transpose(n, inverse, scratch);
     em_multiply(n, y, scratch, n, inverse);
     status = em_eigen(n, inverse, n, value);
-    transpose(n, root, scratch);
+    bath_transpose(n, root, scratch);
     em_multiply(n, inverse, scratch, n, y);
     return status;
 }
 
-static bool all_positive(int64_t n, const double *x)
+static bool bath_all_positive(int64_t n, const double *x)
 {
     for (int64_t i = 0; i < n; i++)
         if (!(x[i] > 0 && isfinite(x[i])))
@@ -80,12 +80,12 @@ em_status em_frame(em_structure structure, int64_t dim, const double *A, const d
     em_status status;
 
     if (structure == EM_MASS_DIAG) {
-        frame_diag(dim, A, V, y, value);
-        return all_positive(dim, A) ? EM_OK : EM_NONFINITE;
+        bath_frame_diag(dim, A, V, y, value);
+        return bath_all_positive(dim, A) ? EM_OK : EM_NONFINITE;
     }
     status = em_allocate_doubles(3 * dim * dim, &work);
     if (!status)
-        status = frame_dense(dim, A, V, y, value, work);
+        status = bath_frame_dense(dim, A, V, y, value, work);
     em_release(&work);
     return status;
 }
@@ -93,7 +93,7 @@ em_status em_frame(em_structure structure, int64_t dim, const double *A, const d
 /* ---- one bath ---- */
 
 /* A copy with padded rows. */
-static em_status pad(em_structure structure, int64_t dim, const double *x, double **out)
+static em_status bath_pad(em_structure structure, int64_t dim, const double *x, double **out)
 {
     const int64_t stride = em_stride(dim), n_row = structure == EM_MASS_DENSE ? dim : 1;
     em_status status = em_allocate(n_row * stride, sizeof(double), out);
@@ -117,9 +117,9 @@ em_status em_bath_create(em_structure structure, int64_t dim, const double *A, c
     if (!status)
         status = em_frame(structure, dim, A, V, y, y + size);
     if (!status)
-        status = pad(structure, dim, y, &bath->basis);
+        status = bath_pad(structure, dim, y, &bath->basis);
     if (!status && V)
-        status = pad(EM_MASS_DIAG, dim, y + size, &bath->value);
+        status = bath_pad(EM_MASS_DIAG, dim, y + size, &bath->value);
     em_release(&y);
     if (status) {
         em_bath_destroy(&bath);
@@ -169,10 +169,10 @@ em_status em_bath_of_mass(const em_mass *mass, const em_noise *noise, em_bath **
 em_status em_bath_set_decay(em_bath *bath, em_structure structure, const double *decay)
 {
     bath->decay_structure = structure;
-    return pad(structure, bath->dim, decay, &bath->decay);
+    return bath_pad(structure, bath->dim, decay, &bath->decay);
 }
 
-static double factor(double b, double value)
+static double bath_factor(double b, double value)
 {
     return sqrt(fmax(0, 1 - b * value));
 }
@@ -180,7 +180,7 @@ static double factor(double b, double value)
 void em_bath_fix(em_bath *bath, double b)
 {
     for (int64_t k = 0; bath->value && k < bath->dim; k++) {
-        const double f = factor(b, bath->value[k]);
+        const double f = bath_factor(b, bath->value[k]);
         if (bath->structure == EM_MASS_DIAG)
             bath->basis[k] *= f;
         else
@@ -192,8 +192,8 @@ void em_bath_fix(em_bath *bath, double b)
 }
 
 /* out[c] = x[c] times a diagonal or a matrix. */
-static void apply(em_structure structure, int64_t dim, const double *matrix, int64_t n_chain,
-                  const double *x, double *out)
+static void bath_apply(em_structure structure, int64_t dim, const double *matrix, int64_t n_chain,
+                       const double *x, double *out)
 {
     const int64_t stride = em_stride(dim);
 
@@ -207,7 +207,7 @@ static void apply(em_structure structure, int64_t dim, const double *matrix, int
 }
 
 /* The end of the run of chains from `first` that share a bath. */
-static int64_t run_end(em_bath *const *bath, int64_t n_chain, int64_t first)
+static int64_t bath_run_end(em_bath *const *bath, int64_t n_chain, int64_t first)
 {
     int64_t last = first + 1;
 
@@ -223,11 +223,11 @@ void em_bath_noise(em_bath *const *bath, int64_t n_chain, double b, const double
 
     for (int64_t c = 0; c < n_chain; c++)
         for (int64_t k = 0; bath[c]->value && k < bath[c]->dim; k++)
-            z[c * stride + k] *= factor(b * eps[c], bath[c]->value[k]);
+            z[c * stride + k] *= bath_factor(b * eps[c], bath[c]->value[k]);
     for (int64_t first = 0, last; first < n_chain; first = last) {
-        last = run_end(bath, n_chain, first);
-        apply(bath[first]->structure, bath[first]->dim, bath[first]->basis, last - first,
-              z + first * stride, out + first * stride);
+        last = bath_run_end(bath, n_chain, first);
+        bath_apply(bath[first]->structure, bath[first]->dim, bath[first]->basis, last - first,
+                   z + first * stride, out + first * stride);
     }
 }
 
@@ -245,9 +245,9 @@ void em_bath_decay(em_bath *const *bath, int64_t n_chain, const double *x, doubl
     const int64_t stride = bath[0]->stride;
 
     for (int64_t first = 0, last; first < n_chain; first = last) {
-        last = run_end(bath, n_chain, first);
-        apply(bath[first]->decay_structure, bath[first]->dim, bath[first]->decay, last - first,
-              x + first * stride, out + first * stride);
+        last = bath_run_end(bath, n_chain, first);
+        bath_apply(bath[first]->decay_structure, bath[first]->dim, bath[first]->decay, last - first,
+                   x + first * stride, out + first * stride);
     }
 }
 
@@ -262,7 +262,7 @@ em_status em_baths_create(int64_t n_chain, em_baths *out)
     return status ? status : em_allocate(n_chain, sizeof *out->key, &out->key);
 }
 
-static void clear(em_baths *baths)
+static void bath_clear(em_baths *baths)
 {
     for (int64_t c = 0; baths->bath && c < baths->n_chain; c++) {
         if (c + 1 == baths->n_chain || baths->bath[c] != baths->bath[c + 1])
@@ -273,12 +273,12 @@ static void clear(em_baths *baths)
 
 void em_baths_destroy(em_baths *baths)
 {
-    clear(baths);
+    bath_clear(baths);
     em_release(&baths->bath);
     em_release(&baths->key);
 }
 
-static em_bath_key key_of(const em_step_context *context, bool corrects, int64_t c)
+static em_bath_key bath_key_of(const em_step_context *context, bool corrects, int64_t c)
 {
     const em_noise *noise = corrects && context->noise ? context->noise[c] : NULL;
 
@@ -286,17 +286,17 @@ static em_bath_key key_of(const em_step_context *context, bool corrects, int64_t
                          noise ? noise->version : 0, context->step_size[c]};
 }
 
-static bool same_key(const em_bath_key *a, const em_bath_key *b)
+static bool bath_same_key(const em_bath_key *a, const em_bath_key *b)
 {
     return a->mass_version == b->mass_version && !a->noise == !b->noise &&
            a->noise_version == b->noise_version && a->step_size == b->step_size;
 }
 
-static bool up_to_date(const em_baths *baths, const em_step_context *context, bool corrects)
+static bool bath_up_to_date(const em_baths *baths, const em_step_context *context, bool corrects)
 {
     for (int64_t c = 0; c < baths->n_chain; c++) {
-        const em_bath_key key = key_of(context, corrects, c);
-        if (!baths->bath[c] || !same_key(&key, &baths->key[c]))
+        const em_bath_key key = bath_key_of(context, corrects, c);
+        if (!baths->bath[c] || !bath_same_key(&key, &baths->key[c]))
             return false;
     }
     return true;
@@ -307,12 +307,12 @@ em_status em_baths_update(em_baths *baths, const em_step_context *context, bool 
 {
     em_status status = EM_OK;
 
-    if (up_to_date(baths, context, corrects))
+    if (bath_up_to_date(baths, context, corrects))
         return EM_OK;
-    clear(baths);
+    bath_clear(baths);
     for (int64_t c = 0; !status && c < baths->n_chain; c++) {
-        baths->key[c] = key_of(context, corrects, c);
-        if (c > 0 && same_key(&baths->key[c], &baths->key[c - 1]))
+        baths->key[c] = bath_key_of(context, corrects, c);
+        if (c > 0 && bath_same_key(&baths->key[c], &baths->key[c - 1]))
             baths->bath[c] = baths->bath[c - 1];
         else
             status = make(self, &baths->key[c], &baths->bath[c]);

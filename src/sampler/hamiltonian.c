@@ -39,7 +39,7 @@ void em_points_release(em_points *points)
     em_release(&points->theta);
 }
 
-static void copy_row(int64_t stride, const double *from, double *to)
+static void hamiltonian_copy_row(int64_t stride, const double *from, double *to)
 {
     memcpy(to, from, (size_t)stride * sizeof *to);
 }
@@ -48,11 +48,11 @@ void em_points_copy(const em_points *source, int64_t from, em_points *posterior,
 {
     const int64_t stride = source->stride, i = from * stride, k = to * stride;
 
-    copy_row(stride, source->theta + i, posterior->theta + k);
-    copy_row(stride, source->momentum + i, posterior->momentum + k);
-    copy_row(stride, source->velocity + i, posterior->velocity + k);
-    copy_row(stride, source->gradient + i, posterior->gradient + k);
-    copy_row(stride, source->acceleration + i, posterior->acceleration + k);
+    hamiltonian_copy_row(stride, source->theta + i, posterior->theta + k);
+    hamiltonian_copy_row(stride, source->momentum + i, posterior->momentum + k);
+    hamiltonian_copy_row(stride, source->velocity + i, posterior->velocity + k);
+    hamiltonian_copy_row(stride, source->gradient + i, posterior->gradient + k);
+    hamiltonian_copy_row(stride, source->acceleration + i, posterior->acceleration + k);
     posterior->chain[to] = source->chain[from];
     posterior->log_density[to] = source->log_density[from];
 }
@@ -135,7 +135,7 @@ typedef double lanes __attribute__((vector_size(64), may_alias));
 
 #define LANES(row, i) (*(const lanes *)((row) + (i)))
 
-static inline double total(const lanes *x)
+static inline double hamiltonian_total(const lanes *x)
 {
     return (((*x)[0] + (*x)[4]) + ((*x)[2] + (*x)[6])) +
            (((*x)[1] + (*x)[5]) + ((*x)[3] + (*x)[7]));
@@ -147,7 +147,7 @@ CLONED static double twice_kinetic(int64_t stride, const double *p, const double
 
     for (int64_t i = 0; i < stride; i += 8)
         sum += LANES(p, i) * LANES(v, i);
-    return total(&sum);
+    return hamiltonian_total(&sum);
 }
 
 double em_hamiltonian_energy(const em_points *points, int64_t row)
@@ -186,7 +186,7 @@ CLONED static bool go_along(int64_t stride, const double *v, const double *w, co
         along_v += LANES(v, i) * sum;
         along_w += LANES(w, i) * sum;
     }
-    return total(&along_v) > 0 && total(&along_w) > 0;
+    return hamiltonian_total(&along_v) > 0 && hamiltonian_total(&along_w) > 0;
 }
 
 bool em_pieces_turn(int64_t stride, const em_piece *a, int far_a, const em_piece *b, int far_b)
@@ -206,8 +206,8 @@ void em_hamiltonian_move(const em_points *points, int64_t row, em_block *block, 
 {
     const int64_t stride = block->stride;
 
-    copy_row(stride, points->theta + row * stride, block->theta + c * stride);
-    copy_row(stride, points->momentum + row * stride, block->momentum + c * stride);
-    copy_row(stride, points->gradient + row * stride, block->gradient + c * stride);
+    hamiltonian_copy_row(stride, points->theta + row * stride, block->theta + c * stride);
+    hamiltonian_copy_row(stride, points->momentum + row * stride, block->momentum + c * stride);
+    hamiltonian_copy_row(stride, points->gradient + row * stride, block->gradient + c * stride);
     block->log_density[c] = points->log_density[row];
 }

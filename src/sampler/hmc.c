@@ -71,7 +71,7 @@ typedef struct hmc_sampler {
     em_sampler *arrival; /* NUTS; NULL: the number of steps is given */
 } hmc_sampler;
 
-static bool has_time(const hmc_options *options)
+static bool hmc_has_time(const hmc_options *options)
 {
     return options->leapfrog_steps == INT64_MIN;
 }
@@ -108,7 +108,7 @@ static em_status hmc_create(const void *options, int64_t n_chain, int64_t dim, e
     if (!status) {
         s->base.ops = &em_hmc;
         s->options = options;
-        if (has_time(s->options)) {
+        if (hmc_has_time(s->options)) {
             s->arrival_options = (em_nuts_options){s->options->common, s->options->max_treedepth};
             status = em_nuts.create(&s->arrival_options, n_chain, dim, &s->arrival);
         }
@@ -121,8 +121,8 @@ static em_status hmc_create(const void *options, int64_t n_chain, int64_t dim, e
 }
 
 /* n_step leapfrog steps from where the chains stand, with fresh momenta. */
-static em_status trajectory(hmc_sampler *s, const em_step_context *context, const em_block *block,
-                            int64_t n_step)
+static em_status hmc_trajectory(hmc_sampler *s, const em_step_context *context,
+                                const em_block *block, int64_t n_step)
 {
     const int64_t n = block->n_chain;
     em_status status = EM_OK;
@@ -137,7 +137,7 @@ static em_status trajectory(hmc_sampler *s, const em_step_context *context, cons
 }
 
 /* Metropolis-Hastings for one chain. */
-static void resolve(hmc_sampler *s, const em_step_context *context, em_block *block, int64_t c)
+static void hmc_resolve(hmc_sampler *s, const em_step_context *context, em_block *block, int64_t c)
 {
     const em_stream stream = {context->seed, (uint64_t)block->chain[c],
                               (uint64_t)context->iteration, EM_RNG_ACCEPT};
@@ -156,7 +156,7 @@ static void resolve(hmc_sampler *s, const em_step_context *context, em_block *bl
     block->stat[EM_STAT_ENERGY_ERROR][c] = error;
 }
 
-static int64_t draw_length(const hmc_options *options, const em_step_context *context)
+static int64_t hmc_draw_length(const hmc_options *options, const em_step_context *context)
 {
     const em_stream stream = {context->seed, EM_ALL_CHAINS, (uint64_t)context->iteration,
                               EM_RNG_TRAJECTORY};
@@ -167,7 +167,7 @@ static int64_t draw_length(const hmc_options *options, const em_step_context *co
 }
 
 /* Element n of the base-2 Halton sequence: the bits of n, mirrored at the point. */
-static double halton(int64_t n)
+static double hmc_halton(int64_t n)
 {
     double x = 0, weight = 0.5;
 
@@ -178,25 +178,25 @@ static double halton(int64_t n)
 
 /* The number of steps of all chains, and the size of each into s->step. A time is divided by the
  * step size of the first chain: chains whose trajectories have a time share theirs. */
-static int64_t plan_steps(hmc_sampler *s, const em_step_context *context, int64_t n_chain)
+static int64_t hmc_plan_steps(hmc_sampler *s, const em_step_context *context, int64_t n_chain)
 {
     const em_trajectory *t = &context->trajectory;
-    const bool timed = has_time(s->options);
+    const bool timed = hmc_has_time(s->options);
     int64_t n_step = 1;
     double longest = INFINITY;
 
     if (timed) {
-        const double time = t->time * (1 - t->jitter + 2 * t->jitter * halton(t->number));
+        const double time = t->time * (1 - t->jitter + 2 * t->jitter * hmc_halton(t->number));
         n_step = (int64_t)fmin(fmax(ceil(time / context->step_size[0] - 1e-9), 1), MOST_STEPS);
         longest = time / (double)n_step;
     } else
-        n_step = draw_length(s->options, context);
+        n_step = hmc_draw_length(s->options, context);
     for (int64_t c = 0; c < n_chain; c++)
         s->step[c] = fmin(context->step_size[c], longest);
     return n_step;
 }
 
-static em_status by_u_turn(hmc_sampler *s, const em_step_context *context, em_block *block)
+static em_status hmc_by_u_turn(hmc_sampler *s, const em_step_context *context, em_block *block)
 {
     em_status status = em_nuts.step(s->arrival, context, block);
 
@@ -212,11 +212,11 @@ static em_status hmc_step(em_sampler *base, const em_step_context *context, em_b
     em_status status;
 
     if (s->arrival && context->trajectory.kind != EM_TRAJECTORY_TIME)
-        return by_u_turn(s, context, block);
-    const int64_t n_step = plan_steps(s, context, block->n_chain);
-    status = trajectory(s, context, block, n_step);
+        return hmc_by_u_turn(s, context, block);
+    const int64_t n_step = hmc_plan_steps(s, context, block->n_chain);
+    status = hmc_trajectory(s, context, block, n_step);
     for (int64_t c = 0; !status && c < block->n_chain; c++) {
-        resolve(s, context, block, c);
+        hmc_resolve(s, context, block, c);
         block->stat[EM_STAT_STEP_SIZE][c] = s->step[c];
         block->stat[EM_STAT_TREE_DEPTH][c] = block->stat[EM_STAT_REACHED_MAX_TREEDEPTH][c] = 0;
         block->n_step[c] = block->stat[EM_STAT_N_STEPS][c] = (double)n_step;
@@ -225,11 +225,11 @@ static em_status hmc_step(em_sampler *base, const em_step_context *context, em_b
     return status;
 }
 
-static em_trajectory hmc_trajectory(const void *options)
+static em_trajectory hmc_kind_of_trajectory(const void *options)
 {
     const hmc_options *o = options;
 
-    if (!has_time(o))
+    if (!hmc_has_time(o))
         return (em_trajectory){.kind = EM_TRAJECTORY_OPTIONS};
     return (em_trajectory){.kind = EM_TRAJECTORY_TIME, .time = o->time, .jitter = 0.2};
 }
@@ -250,6 +250,6 @@ const em_sampler_ops em_hmc = {
     .create = hmc_create,
     .destroy = hmc_destroy,
     .step = hmc_step,
-    .trajectory = hmc_trajectory,
+    .trajectory = hmc_kind_of_trajectory,
     .probe = hmc_probe,
 };

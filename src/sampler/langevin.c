@@ -67,7 +67,7 @@ void em_langevin_begin(em_langevin *s, const em_step_context *context, const em_
 }
 
 /* Without an early exit, so that the loop is vectorised. */
-static bool is_finite(int64_t n, const double *x)
+static bool langevin_is_finite(int64_t n, const double *x)
 {
     int64_t wrong = 0;
 
@@ -83,7 +83,7 @@ void em_langevin_end(em_langevin *s, const em_step_context *context, em_block *b
     for (int64_t c = 0; c < block->n_chain; c++) {
         const int64_t row = c * block->stride;
         const bool diverging =
-            !is_finite(block->dim, block->theta + row) || !isfinite(block->log_density[c]);
+            !langevin_is_finite(block->dim, block->theta + row) || !isfinite(block->log_density[c]);
         if (diverging) {
             memcpy(block->theta + row, s->theta_before + row, bytes);
             memcpy(block->momentum + row, s->momentum_before + row, bytes);

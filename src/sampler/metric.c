@@ -62,7 +62,7 @@ void em_metric_destroy(em_metric **metric)
 }
 
 /* Room for a root of this structure, which for one metric seldom changes. */
-static em_status prepare(em_metric *m, em_structure structure)
+static em_status metric_prepare(em_metric *m, em_structure structure)
 {
     const int64_t n = m->dim;
     const bool dense = structure == EM_MASS_DENSE;
@@ -93,13 +93,13 @@ typedef struct place {
 } place;
 
 /* A is the Cholesky factor of W. */
-static em_status place_mass(em_metric *m, const place *at)
+static em_status metric_place_mass(em_metric *m, const place *at)
 {
     em_status status;
 
     if (m->placed && m->version == at->mass->version)
         return EM_OK;
-    status = prepare(m, at->mass->ops->structure);
+    status = metric_prepare(m, at->mass->ops->structure);
     if (!status)
         status = em_mass_matrix(at->mass, EM_MAP_VELOCITY, m->structure, m->root);
     if (status)
@@ -115,9 +115,9 @@ static em_status place_mass(em_metric *m, const place *at)
 }
 
 /* a_i = sqrt(theta_i); a chain may begin below zero */
-static em_status place_expanded_mean(em_metric *m, const place *at)
+static em_status metric_place_expanded_mean(em_metric *m, const place *at)
 {
-    const em_status status = prepare(m, EM_MASS_DIAG);
+    const em_status status = metric_prepare(m, EM_MASS_DIAG);
     const int64_t n = status ? 0 : m->dim;
     double *restrict a = m->root, *restrict divergence = m->divergence;
 
@@ -131,12 +131,12 @@ static em_status place_expanded_mean(em_metric *m, const place *at)
 }
 
 /* a_i = sqrt(D) |U + C|^1/4, with dU / dtheta_i = -gradient_i */
-static em_status place_density(em_metric *m, const place *at)
+static em_status metric_place_density(em_metric *m, const place *at)
 {
     const double x = m->shift - at->log_density;
     const double a = sqrt(m->scale * sqrt(fabs(x))), change = -a / (4 * x);
     const double factor = m->of == EM_DIVERGENCE_OF_ROOT ? change : 2 * a * change;
-    em_status status = prepare(m, EM_MASS_DIAG);
+    em_status status = metric_prepare(m, EM_MASS_DIAG);
 
     for (int64_t i = 0; !status && i < m->dim; i++) {
         m->root[i] = a;
@@ -146,7 +146,7 @@ static em_status place_density(em_metric *m, const place *at)
 }
 
 /* The divergence of G^-1 is -G^-1 sum_j dG_j G^-1 e_j. */
-static void diverge_inverse(em_metric *m)
+static void metric_diverge_inverse(em_metric *m)
 {
     const int64_t n = m->dim;
     double *column = m->scratch, *sum = column + n, *part = sum + n;
@@ -167,7 +167,7 @@ static void diverge_inverse(em_metric *m)
  * half the diagonal; so dA_j = -A low(A^T dG_j A)^T, and the divergence of the root is
  * -sum_j sum_k A_jk low(A^T dG_j A)_ik.
  */
-static void diverge_root(em_metric *m)
+static void metric_diverge_root(em_metric *m)
 {
     const int64_t n = m->dim;
     double *GA = m->scratch;
@@ -185,10 +185,10 @@ static void diverge_root(em_metric *m)
     }
 }
 
-static em_status place_fisher(em_metric *m, const place *at)
+static em_status metric_place_fisher(em_metric *m, const place *at)
 {
     const int64_t n = m->dim;
-    em_status status = prepare(m, EM_MASS_DENSE);
+    em_status status = metric_prepare(m, EM_MASS_DENSE);
 
     if (!status)
         status = em_posterior_metric(at->posterior, at->theta, m->scratch, m->derivative);
@@ -202,9 +202,9 @@ static em_status place_fisher(em_metric *m, const place *at)
         for (int64_t j = 0; j < n; j++)
             m->root[i * n + j] = m->scratch[j * n + i];
     if (m->of == EM_DIVERGENCE_OF_ROOT)
-        diverge_root(m);
+        metric_diverge_root(m);
     else
-        diverge_inverse(m);
+        metric_diverge_inverse(m);
     return EM_OK;
 }
 
@@ -229,10 +229,10 @@ em_status em_metric_place(em_metric *metric, const em_step_context *context, con
                           int64_t c)
 {
     static em_status (*const kinds[])(em_metric *, const place *) = {
-        [EM_METRIC_MASS] = place_mass,
-        [EM_METRIC_EXPANDED_MEAN] = place_expanded_mean,
-        [EM_METRIC_DENSITY] = place_density,
-        [EM_METRIC_FISHER] = place_fisher};
+        [EM_METRIC_MASS] = metric_place_mass,
+        [EM_METRIC_EXPANDED_MEAN] = metric_place_expanded_mean,
+        [EM_METRIC_DENSITY] = metric_place_density,
+        [EM_METRIC_FISHER] = metric_place_fisher};
     const int64_t row = c * block->stride;
     place at = {context->posterior, context->mass[c], block->theta + row, NULL, NAN};
 

@@ -53,14 +53,15 @@ typedef struct msgnht_sampler {
 } msgnht_sampler;
 
 /* Rows of xi are padded with zeros, so that they line up with the panels. */
-static int64_t n_extra(const void *options, int64_t dim)
+static int64_t msgnht_n_extra(const void *options, int64_t dim)
 {
     (void)options;
     return em_stride(dim);
 }
 
 /* xi ~ N(a, I) */
-static void draw(em_thermostat *self, const em_step_context *context, em_block *block, int64_t c)
+static void msgnht_draw(em_thermostat *self, const em_step_context *context, em_block *block,
+                        int64_t c)
 {
     const msgnht_sampler *s = (const msgnht_sampler *)self;
     const em_stream stream = {context->seed, (uint64_t)block->chain[c],
@@ -74,7 +75,7 @@ static void draw(em_thermostat *self, const em_step_context *context, em_block *
 }
 
 /* The mean over directions. */
-static double friction(const em_block *block, int64_t c)
+static double msgnht_friction(const em_block *block, int64_t c)
 {
     const double *xi = block->extra + c * block->n_extra;
     double sum = 0;
@@ -84,14 +85,14 @@ static double friction(const em_block *block, int64_t c)
     return sum / (double)block->dim;
 }
 
-static void destroy(em_sampler *base)
+static void msgnht_destroy(em_sampler *base)
 {
     if (base)
         em_release(&((msgnht_sampler *)base)->r);
     em_thermostat_destroy(base);
 }
 
-static em_status create(const void *options, int64_t n_chain, int64_t dim, em_sampler **out)
+static em_status msgnht_create(const void *options, int64_t n_chain, int64_t dim, em_sampler **out)
 {
     em_thermostat *self = NULL;
     em_status status =
@@ -102,19 +103,19 @@ static em_status create(const void *options, int64_t n_chain, int64_t dim, em_sa
     if (!status)
         status = em_allocate(n_chain * em_stride(dim), sizeof(double), &s->r);
     if (status) {
-        destroy((em_sampler *)s);
+        msgnht_destroy((em_sampler *)s);
         return status;
     }
-    self->draw = draw;
-    self->friction = friction;
+    self->draw = msgnht_draw;
+    self->friction = msgnht_friction;
     s->options = options;
     *out = &self->base;
     return EM_OK;
 }
 
 /* A, for a fraction of eps */
-static void drift(msgnht_sampler *s, const em_step_context *context, em_block *block,
-                  double fraction)
+static void msgnht_drift(msgnht_sampler *s, const em_step_context *context, em_block *block,
+                         double fraction)
 {
     em_mass_map(context->mass, EM_MAP_UNWHITEN, block->n_chain, s->r, s->thermostat.work);
     for (int64_t c = 0; c < block->n_chain; c++) {
@@ -132,8 +133,8 @@ static void drift(msgnht_sampler *s, const em_step_context *context, em_block *b
 }
 
 /* B O B; g is the whitened gradient. */
-static void kick_split(int64_t n, double eps, double a, const double *xi, em_product g,
-                       const double *z, double *restrict r)
+static void msgnht_kick_split(int64_t n, double eps, double a, const double *xi, em_product g,
+                              const double *z, double *restrict r)
 {
     enum { TILE = 512 }; /* exponentials stay in the first cache */
     const double scale = sqrt(2 * a * eps);
@@ -151,8 +152,8 @@ static void kick_split(int64_t n, double eps, double a, const double *xi, em_pro
     }
 }
 
-static void kick_euler(int64_t n, double eps, double a, const double *xi, em_product g,
-                       const double *z, double *restrict r)
+static void msgnht_kick_euler(int64_t n, double eps, double a, const double *xi, em_product g,
+                              const double *z, double *restrict r)
 {
     const double scale = sqrt(2 * a * eps);
 
@@ -160,7 +161,7 @@ static void kick_euler(int64_t n, double eps, double a, const double *xi, em_pro
         r[i] += eps * g.scale[i] * g.value[i] - eps * xi[i] * r[i] + scale * z[i];
 }
 
-static void kick(msgnht_sampler *s, const em_step_context *context, em_block *block)
+static void msgnht_kick(msgnht_sampler *s, const em_step_context *context, em_block *block)
 {
     em_thermostat *t = &s->thermostat;
     const int64_t n = block->stride;
@@ -169,14 +170,14 @@ static void kick(msgnht_sampler *s, const em_step_context *context, em_block *bl
     for (int64_t c = 0; c < block->n_chain; c++) {
         const em_product g = em_mass_product(context->mass[c], EM_MAP_WHITEN,
                                              block->gradient + c * n, t->work + c * n);
-        (s->options->integrator == EULER ? kick_euler : kick_split)(
+        (s->options->integrator == EULER ? msgnht_kick_euler : msgnht_kick_split)(
             n, context->step_size[c], s->options->diffusion, block->extra + c * n, g,
             t->normals + c * n, s->r + c * n);
     }
 }
 
 /* sum r^2 */
-static void take_temperature(msgnht_sampler *s, const em_block *block)
+static void msgnht_take_temperature(msgnht_sampler *s, const em_block *block)
 {
     for (int64_t c = 0; c < block->n_chain; c++) {
         s->thermostat.product[c] = 0;
@@ -185,7 +186,7 @@ static void take_temperature(msgnht_sampler *s, const em_block *block)
     }
 }
 
-static void whiten(msgnht_sampler *s, const em_step_context *context, const em_block *block)
+static void msgnht_whiten(msgnht_sampler *s, const em_step_context *context, const em_block *block)
 {
     em_mass_map(context->mass, EM_MAP_WHITEN, block->n_chain, block->momentum, s->thermostat.work);
     for (int64_t c = 0; c < block->n_chain; c++) {
@@ -197,24 +198,24 @@ static void whiten(msgnht_sampler *s, const em_step_context *context, const em_b
     }
 }
 
-static em_status step(em_sampler *base, const em_step_context *context, em_block *block)
+static em_status msgnht_step(em_sampler *base, const em_step_context *context, em_block *block)
 {
     msgnht_sampler *s = (msgnht_sampler *)base;
     const bool splits = s->options->integrator == SPLITTING;
     em_status status = EM_OK;
 
     em_thermostat_begin(&s->thermostat, block);
-    whiten(s, context, block);
+    msgnht_whiten(s, context, block);
     for (int64_t k = 0; !status && k < s->thermostat.options->leapfrog_steps; k++) {
         if (splits)
-            drift(s, context, block, 0.5);
+            msgnht_drift(s, context, block, 0.5);
         em_thermostat_normals(&s->thermostat, context, block, k);
         status = em_thermostat_gradient(&s->thermostat, context, block, k);
-        kick(s, context, block);
-        drift(s, context, block, splits ? 0.5 : 1);
+        msgnht_kick(s, context, block);
+        msgnht_drift(s, context, block, splits ? 0.5 : 1);
     }
     em_mass_momentum(context->mass, block->n_chain, s->r, block->momentum);
-    take_temperature(s, block);
+    msgnht_take_temperature(s, block);
     if (!status)
         em_thermostat_end(&s->thermostat, context, block);
     return status;
@@ -227,10 +228,10 @@ const em_sampler_ops em_msgnht = {
     .options_size = sizeof(msgnht_options),
     .fields = fields,
     .stats = em_thermostat_stats,
-    .create = create,
-    .destroy = destroy,
-    .step = step,
+    .create = msgnht_create,
+    .destroy = msgnht_destroy,
+    .step = msgnht_step,
     .minibatches = true,
-    .n_extra = n_extra,
+    .n_extra = msgnht_n_extra,
     .refresh = em_thermostat_refresh,
 };

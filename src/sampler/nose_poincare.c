@@ -49,7 +49,7 @@ void em_nose_poincare_destroy(em_nose_poincare **flow)
 }
 
 /* W p and p^T W p / 2 */
-static void kinetic(em_nose_poincare *f, const em_step_context *context)
+static void nose_poincare_kinetic(em_nose_poincare *f, const em_step_context *context)
 {
     em_mass_velocity(context->mass, f->n_chain, f->momentum, f->velocity);
     em_kinetic_energy(f->n_chain, f->dim, f->stride, f->momentum, f->velocity, f->kinetic);
@@ -65,7 +65,7 @@ void em_nose_poincare_start(em_nose_poincare *f, const em_step_context *context,
     memcpy(f->log_density, block->log_density, (size_t)f->n_chain * sizeof(double));
     em_stochastic_normals(context, block, EM_RNG_MOMENTUM, context->iteration, f->velocity);
     em_mass_momentum(context->mass, f->n_chain, f->velocity, f->momentum);
-    kinetic(f, context);
+    nose_poincare_kinetic(f, context);
     for (int64_t c = 0; c < f->n_chain; c++) {
         f->s[c] = 1;
         f->q[c] = sqrt(f->Q[c]) * em_stochastic_normal(context, block, c, 0);
@@ -74,7 +74,7 @@ void em_nose_poincare_start(em_nose_poincare *f, const em_step_context *context,
 }
 
 /* The force on q but for its own terms: p^T W p / (2 s^2) - U - D (1 + ln s) + H_0 */
-static double force(const em_nose_poincare *f, int64_t c)
+static double nose_poincare_force(const em_nose_poincare *f, int64_t c)
 {
     const double s = f->s[c];
 
@@ -82,7 +82,7 @@ static double force(const em_nose_poincare *f, int64_t c)
 }
 
 /* p_1/2 = p + eps/2 (s g - b / sqrt(s) p_1/2) */
-static void first_kick(em_nose_poincare *f, const em_step_context *context)
+static void nose_poincare_first_kick(em_nose_poincare *f, const em_step_context *context)
 {
     for (int64_t c = 0; c < f->n_chain; c++) {
         const double h = context->step_size[c] / 2, s = f->s[c];
@@ -95,11 +95,11 @@ static void first_kick(em_nose_poincare *f, const em_step_context *context)
 
 /* q_1/2 = q + eps/2 (force - q_1/2^2 / (2 Q) - A s q_1/2 / Q): the root that is q at eps = 0, NaN
  * where there is none. */
-static double half_thermostat(const em_nose_poincare *f, double h, int64_t c)
+static double nose_poincare_half_thermostat(const em_nose_poincare *f, double h, int64_t c)
 {
     const double Q = f->Q[c];
     const double b = 1 + h * f->q_friction * f->s[c] / Q;
-    const double minus_c = f->q[c] + h * force(f, c);
+    const double minus_c = f->q[c] + h * nose_poincare_force(f, c);
 
     return 2 * minus_c / (b + sqrt(b * b + 2 * h * minus_c / Q));
 }
@@ -118,13 +118,13 @@ em_query em_nose_poincare_query(const em_nose_poincare *flow, const int64_t *cha
  * / s + 1 / s') W p_1/2 */
 void em_nose_poincare_advance(em_nose_poincare *f, const em_step_context *context)
 {
-    first_kick(f, context);
-    kinetic(f, context);
+    nose_poincare_first_kick(f, context);
+    nose_poincare_kinetic(f, context);
     for (int64_t c = 0; c < f->n_chain; c++) {
         const double h = context->step_size[c] / 2, before = f->s[c];
         const double *v = f->velocity + c * f->stride;
         double *theta = f->theta + c * f->stride;
-        f->q[c] = half_thermostat(f, h, c);
+        f->q[c] = nose_poincare_half_thermostat(f, h, c);
         const double ratio = h * f->q[c] / f->Q[c];
         f->s[c] = fabs(ratio) < 1 ? before * (1 + ratio) / (1 - ratio) : NAN;
         for (int64_t i = 0; i < f->dim; i++)
@@ -140,7 +140,7 @@ void em_nose_poincare_finish(em_nose_poincare *f, const em_step_context *context
         const double h = context->step_size[c] / 2, s = f->s[c], q = f->q[c], Q = f->Q[c];
         const double *g = f->gradient + c * f->stride;
         double *p = f->momentum + c * f->stride;
-        f->q[c] += h * (force(f, c) - q * q / (2 * Q) - f->q_friction * s * q / Q);
+        f->q[c] += h * (nose_poincare_force(f, c) - q * q / (2 * Q) - f->q_friction * s * q / Q);
         for (int64_t i = 0; i < f->stride; i++)
             p[i] += h * (s * g[i] - f->friction / sqrt(s) * p[i]);
     }
@@ -148,7 +148,7 @@ void em_nose_poincare_finish(em_nose_poincare *f, const em_step_context *context
 
 void em_nose_poincare_energy(em_nose_poincare *f, const em_step_context *context, double *energy)
 {
-    kinetic(f, context);
+    nose_poincare_kinetic(f, context);
     for (int64_t c = 0; c < f->n_chain; c++) {
         const double s = f->s[c], q = f->q[c], Q = f->Q[c];
         energy[c] = s * (f->kinetic[c] / (s * s) - f->log_density[c] + q * q / (2 * Q) +
@@ -156,7 +156,7 @@ void em_nose_poincare_energy(em_nose_poincare *f, const em_step_context *context
     }
 }
 
-static void store_state(const em_nose_poincare *f, em_block *block, int64_t c)
+static void nose_poincare_store_state(const em_nose_poincare *f, em_block *block, int64_t c)
 {
     const int64_t row = c * f->stride;
     const size_t bytes = (size_t)f->stride * sizeof(double);
@@ -170,7 +170,7 @@ static void store_state(const em_nose_poincare *f, em_block *block, int64_t c)
     block->extra[c * block->n_extra + 1] = f->q[c] / f->Q[c];
 }
 
-static bool is_finite(const em_nose_poincare *f, int64_t c)
+static bool nose_poincare_is_finite(const em_nose_poincare *f, int64_t c)
 {
     const int64_t row = c * f->stride;
 
@@ -186,9 +186,9 @@ void em_nose_poincare_store(em_nose_poincare *f, const em_step_context *context,
 
     em_nose_poincare_energy(f, context, stat[EM_STAT_ENERGY_ERROR]);
     for (int64_t c = 0; c < f->n_chain; c++) {
-        const bool diverging = !is_finite(f, c);
+        const bool diverging = !nose_poincare_is_finite(f, c);
         if (!diverging)
-            store_state(f, block, c);
+            nose_poincare_store_state(f, block, c);
         stat[EM_STAT_LP][c] = block->log_density[c];
         stat[EM_STAT_STEP_SIZE][c] = context->step_size[c];
         block->n_step[c] = stat[EM_STAT_N_STEPS][c] = (double)n_step;

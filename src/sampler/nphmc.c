@@ -37,14 +37,14 @@ typedef struct nphmc_sampler {
     em_nose_poincare *flow;
 } nphmc_sampler;
 
-static int64_t n_extra(const void *options, int64_t dim)
+static int64_t nphmc_n_extra(const void *options, int64_t dim)
 {
     (void)options;
     (void)dim;
     return 2; /* s and q as the trajectory left them */
 }
 
-static void destroy(em_sampler *base)
+static void nphmc_destroy(em_sampler *base)
 {
     nphmc_sampler *s = (nphmc_sampler *)base;
 
@@ -53,7 +53,7 @@ static void destroy(em_sampler *base)
     em_release(&s);
 }
 
-static em_status create(const void *untyped, int64_t n_chain, int64_t dim, em_sampler **out)
+static em_status nphmc_create(const void *untyped, int64_t n_chain, int64_t dim, em_sampler **out)
 {
     const nphmc_options *options = untyped;
     const double auto_mass = (double)dim, Q = options->thermostat_mass;
@@ -64,7 +64,7 @@ static em_status create(const void *untyped, int64_t n_chain, int64_t dim, em_sa
     if (!status)
         status = em_nose_poincare_create(n_chain, dim, isnan(Q) ? auto_mass : Q, &s->flow);
     if (status) {
-        destroy((em_sampler *)s);
+        nphmc_destroy((em_sampler *)s);
         return status;
     }
     s->base.ops = &em_nphmc;
@@ -73,7 +73,7 @@ static em_status create(const void *untyped, int64_t n_chain, int64_t dim, em_sa
     return EM_OK;
 }
 
-static em_status step(em_sampler *base, const em_step_context *context, em_block *block)
+static em_status nphmc_step(em_sampler *base, const em_step_context *context, em_block *block)
 {
     const nphmc_sampler *s = (const nphmc_sampler *)base;
     em_nose_poincare *flow = s->flow;
@@ -99,8 +99,8 @@ const em_sampler_ops em_nphmc = {
     .options_size = sizeof(nphmc_options),
     .fields = fields,
     .stats = em_nose_poincare_stats,
-    .create = create,
-    .destroy = destroy,
-    .step = step,
-    .n_extra = n_extra,
+    .create = nphmc_create,
+    .destroy = nphmc_destroy,
+    .step = nphmc_step,
+    .n_extra = nphmc_n_extra,
 };

@@ -46,7 +46,7 @@ void em_recipe_destroy(em_recipe_stepper **stepper)
 }
 
 /* Gamma by central differences of D + Q; leaves other matrices in D and Q. */
-static void difference(em_recipe_stepper *s, const double *z)
+static void recipe_difference(em_recipe_stepper *s, const double *z)
 {
     const em_recipe *recipe = s->recipe;
     const int64_t n = recipe->dim;
@@ -65,7 +65,7 @@ static void difference(em_recipe_stepper *s, const double *z)
 }
 
 /* 2 eps D - eps^2 K V K^T, with K = D + Q in place of Q */
-static void set_covariance(em_recipe_stepper *s, double eps)
+static void recipe_set_covariance(em_recipe_stepper *s, double eps)
 {
     const int64_t n = s->recipe->dim;
     const double *V = s->recipe->V, *K = s->Q;
@@ -86,7 +86,7 @@ static void set_covariance(em_recipe_stepper *s, double eps)
 }
 
 /* Turns rows and columns p and q of the symmetric S so that S_pq = 0, and the vectors with them. */
-static void rotate(int64_t n, int64_t p, int64_t q, double *S, double *vectors)
+static void recipe_rotate(int64_t n, int64_t p, int64_t q, double *S, double *vectors)
 {
     const double angle = 0.5 * atan2(2 * S[p * n + q], S[q * n + q] - S[p * n + p]);
     const double c = cos(angle), s = sin(angle);
@@ -107,7 +107,7 @@ static void rotate(int64_t n, int64_t p, int64_t q, double *S, double *vectors)
 }
 
 /* The sum of squares off the diagonal, relative to that of all. */
-static double off_diagonal(int64_t n, const double *S)
+static double recipe_off_diagonal(int64_t n, const double *S)
 {
     double off = 0, all = 0;
 
@@ -122,17 +122,17 @@ static double off_diagonal(int64_t n, const double *S)
 
 /* noise = root of the covariance times the normals, by Jacobi's method: these matrices are small,
  * change with every step, and a step allocates nothing, which LAPACK's would. */
-static void inject(em_recipe_stepper *s, const double *normals)
+static void recipe_inject(em_recipe_stepper *s, const double *normals)
 {
     const int64_t n = s->recipe->dim;
 
     memset(s->vectors, 0, (size_t)(n * n) * sizeof(double));
     for (int64_t i = 0; i < n; i++)
         s->vectors[i * n + i] = 1;
-    for (int sweep = 0; sweep < 30 && off_diagonal(n, s->covariance) > 1e-30; sweep++)
+    for (int sweep = 0; sweep < 30 && recipe_off_diagonal(n, s->covariance) > 1e-30; sweep++)
         for (int64_t p = 0; p < n; p++)
             for (int64_t q = p + 1; q < n; q++)
-                rotate(n, p, q, s->covariance, s->vectors);
+                recipe_rotate(n, p, q, s->covariance, s->vectors);
     memset(s->noise, 0, (size_t)n * sizeof(double));
     for (int64_t k = 0; k < n; k++) {
         const double root = sqrt(fmax(0, s->covariance[k * n + k]));
@@ -152,12 +152,12 @@ em_status em_recipe_step(em_recipe_stepper *s, double eps, const double *normals
     if (recipe->divergence)
         recipe->divergence(recipe->user, z, s->gamma);
     else
-        difference(s, z);
+        recipe_difference(s, z);
     recipe->matrices(recipe->user, z, s->D, s->Q);
     for (int64_t i = 0; i < n * n; i++)
         s->Q[i] += s->D[i];
-    set_covariance(s, eps);
-    inject(s, normals);
+    recipe_set_covariance(s, eps);
+    recipe_inject(s, normals);
     for (int64_t i = 0; i < n; i++) {
         double drift = s->gamma[i];
         for (int64_t j = 0; j < n; j++)

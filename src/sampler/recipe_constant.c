@@ -55,7 +55,7 @@ typedef struct recipe_sampler {
 
 /* ---- options ---- */
 
-static bool is_mirrored(const em_reals *matrix, int64_t n, double sign)
+static bool recipe_constant_is_mirrored(const em_reals *matrix, int64_t n, double sign)
 {
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j <= i; j++)
@@ -64,7 +64,7 @@ static bool is_mirrored(const em_reals *matrix, int64_t n, double sign)
     return true;
 }
 
-static em_status check_semidefinite(const em_reals *D, int64_t n)
+static em_status recipe_constant_check_semidefinite(const em_reals *D, int64_t n)
 {
     double *work, *value;
     em_status status = em_allocate_doubles(n * n + n, &work);
@@ -82,7 +82,8 @@ static em_status check_semidefinite(const em_reals *D, int64_t n)
 }
 
 /* The order of D and Q: dim or 2 dim. */
-static em_status find_order(const recipe_options *options, int64_t dim, int64_t *order)
+static em_status recipe_constant_find_order(const recipe_options *options, int64_t dim,
+                                            int64_t *order)
 {
     const em_reals *D = &options->D, *Q = &options->Q;
     const int64_t count = D->count > 0 ? D->count : Q->count;
@@ -95,17 +96,17 @@ static em_status find_order(const recipe_options *options, int64_t dim, int64_t 
     if (Q->count > 0 && Q->count != count)
         return em_fail(EM_ECONFIG, "sampler.Q: found %lld numbers, expected %lld as in D",
                        (long long)Q->count, (long long)count);
-    if (D->count > 0 && !is_mirrored(D, *order, 1))
+    if (D->count > 0 && !recipe_constant_is_mirrored(D, *order, 1))
         return em_fail(EM_ECONFIG, "sampler.D: expected a symmetric matrix");
-    if (Q->count > 0 && !is_mirrored(Q, *order, -1))
+    if (Q->count > 0 && !recipe_constant_is_mirrored(Q, *order, -1))
         return em_fail(EM_ECONFIG, "sampler.Q: expected a skew-symmetric matrix");
-    return D->count > 0 ? check_semidefinite(D, *order) : EM_OK;
+    return D->count > 0 ? recipe_constant_check_semidefinite(D, *order) : EM_OK;
 }
 
 /* ---- what the stepper asks for ---- */
 
 /* (-g, W p) */
-static em_status slope(void *user, const double *z, double *out)
+static em_status recipe_constant_slope(void *user, const double *z, double *out)
 {
     const recipe_sampler *s = user;
     const int64_t dim = s->mass->dim;
@@ -118,7 +119,7 @@ static em_status slope(void *user, const double *z, double *out)
 }
 
 /* The mass of the chain that is being moved. */
-static em_status set_mass(recipe_sampler *s, const em_mass *mass)
+static em_status recipe_constant_set_mass(recipe_sampler *s, const em_mass *mass)
 {
     em_status status = EM_OK;
 
@@ -131,7 +132,7 @@ static em_status set_mass(recipe_sampler *s, const em_mass *mass)
 }
 
 /* D = (0 0; 0 M), Q = (0 -I; I 0) */
-static void set_sghmc(int64_t dim, const double *M, double *D, double *Q)
+static void recipe_constant_set_sghmc(int64_t dim, const double *M, double *D, double *Q)
 {
     const int64_t n = 2 * dim;
 
@@ -142,7 +143,7 @@ static void set_sghmc(int64_t dim, const double *M, double *D, double *Q)
     }
 }
 
-static void matrices(void *user, const double *z, double *D, double *Q)
+static void recipe_constant_matrices(void *user, const double *z, double *D, double *Q)
 {
     const recipe_sampler *s = user;
     const recipe_options *options = s->options;
@@ -156,11 +157,11 @@ static void matrices(void *user, const double *z, double *D, double *Q)
     if (options->Q.count > 0)
         memcpy(Q, options->Q.value, bytes);
     if (options->D.count == 0 && options->Q.count == 0)
-        set_sghmc(s->mass->dim, s->M, D, Q);
+        recipe_constant_set_sghmc(s->mass->dim, s->M, D, Q);
 }
 
 /* Constant matrices have none. */
-static void divergence(void *user, const double *z, double *gamma)
+static void recipe_constant_divergence(void *user, const double *z, double *gamma)
 {
     (void)z;
     memset(gamma, 0, (size_t)((recipe_sampler *)user)->recipe.dim * sizeof *gamma);
@@ -168,7 +169,7 @@ static void divergence(void *user, const double *z, double *gamma)
 
 /* ---- the sampler ---- */
 
-static void destroy(em_sampler *base)
+static void recipe_constant_destroy(em_sampler *base)
 {
     recipe_sampler *s = (recipe_sampler *)base;
 
@@ -179,11 +180,12 @@ static void destroy(em_sampler *base)
     em_langevin_destroy(base);
 }
 
-static em_status create(const void *options, int64_t n_chain, int64_t dim, em_sampler **out)
+static em_status recipe_constant_create(const void *options, int64_t n_chain, int64_t dim,
+                                        em_sampler **out)
 {
     em_langevin *base = NULL;
     int64_t order;
-    em_status status = find_order(options, dim, &order);
+    em_status status = recipe_constant_find_order(options, dim, &order);
 
     *out = NULL;
     if (!status)
@@ -194,16 +196,16 @@ static em_status create(const void *options, int64_t n_chain, int64_t dim, em_sa
         s->options = options;
         s->recipe = (em_recipe){.dim = order,
                                 .user = s,
-                                .slope = slope,
-                                .matrices = matrices,
-                                .divergence = divergence};
+                                .slope = recipe_constant_slope,
+                                .matrices = recipe_constant_matrices,
+                                .divergence = recipe_constant_divergence};
         status = em_recipe_create(&s->recipe, &s->stepper);
     }
     if (!status)
         status = em_allocate(em_stride(order) + order + order * order + dim * dim, sizeof(double),
                              &s->normals);
     if (status) {
-        destroy((em_sampler *)s);
+        recipe_constant_destroy((em_sampler *)s);
         return status;
     }
     s->z = s->normals + em_stride(order);
@@ -214,7 +216,7 @@ static em_status create(const void *options, int64_t n_chain, int64_t dim, em_sa
 }
 
 /* V in the block of theta; the rest of it is zero. */
-static void set_noise(recipe_sampler *s, const em_noise *noise)
+static void recipe_constant_set_noise(recipe_sampler *s, const em_noise *noise)
 {
     const int64_t n = s->recipe.dim;
 
@@ -227,20 +229,21 @@ static void set_noise(recipe_sampler *s, const em_noise *noise)
 }
 
 /* Inner step k of chain c, from its gradient and velocity. */
-static em_status move(recipe_sampler *s, const em_step_context *context, em_block *block, int64_t c,
-                      int64_t k)
+static em_status recipe_constant_move(recipe_sampler *s, const em_step_context *context,
+                                      em_block *block, int64_t c, int64_t k)
 {
     const int64_t row = c * block->stride, dim = block->dim, rest = s->recipe.dim - dim;
     const em_stream stream = {
         context->seed, (uint64_t)block->chain[c],
         (uint64_t)(context->iteration * s->options->stochastic.leapfrog_steps + k), EM_RNG_NOISE};
-    em_status status = set_mass(s, context->mass[c]);
+    em_status status = recipe_constant_set_mass(s, context->mass[c]);
 
     if (status)
         return status;
     s->gradient = block->gradient + row;
     s->velocity = s->langevin.velocity + row;
-    set_noise(s, s->options->correct_noise && context->noise ? context->noise[c] : NULL);
+    recipe_constant_set_noise(s, s->options->correct_noise && context->noise ? context->noise[c]
+                                                                             : NULL);
     em_normals(&stream, s->recipe.dim, s->normals);
     memcpy(s->z, block->theta + row, (size_t)dim * sizeof *s->z);
     memcpy(s->z + dim, block->momentum + row, (size_t)rest * sizeof *s->z);
@@ -250,7 +253,8 @@ static em_status move(recipe_sampler *s, const em_step_context *context, em_bloc
     return status;
 }
 
-static em_status step(em_sampler *base, const em_step_context *context, em_block *block)
+static em_status recipe_constant_step(em_sampler *base, const em_step_context *context,
+                                      em_block *block)
 {
     recipe_sampler *self = (recipe_sampler *)base;
     em_langevin *s = &self->langevin;
@@ -261,13 +265,14 @@ static em_status step(em_sampler *base, const em_step_context *context, em_block
         status = em_langevin_gradient(s, context, block, k);
         em_mass_velocity(context->mass, block->n_chain, block->momentum, s->velocity);
         for (int64_t c = 0; !status && c < block->n_chain; c++)
-            status = move(self, context, block, c, k);
+            status = recipe_constant_move(self, context, block, c, k);
     }
     em_langevin_end(s, context, block);
     return status;
 }
 
-static em_status refresh(em_sampler *base, const em_step_context *context, em_block *block)
+static em_status recipe_constant_refresh(em_sampler *base, const em_step_context *context,
+                                         em_block *block)
 {
     if (((recipe_sampler *)base)->recipe.dim > block->dim)
         em_langevin_refresh((em_langevin *)base, context, block);
@@ -281,10 +286,10 @@ const em_sampler_ops em_recipe_constant = {
     .options_size = sizeof(recipe_options),
     .fields = fields,
     .stats = em_stochastic_stats,
-    .create = create,
-    .destroy = destroy,
-    .step = step,
+    .create = recipe_constant_create,
+    .destroy = recipe_constant_destroy,
+    .step = recipe_constant_step,
     .minibatches = true,
     .uses_noise = true,
-    .refresh = refresh,
+    .refresh = recipe_constant_refresh,
 };

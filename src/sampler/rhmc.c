@@ -62,7 +62,7 @@ typedef struct rhmc_sampler {
     em_query here; /* asks where the trajectory stands */
 } rhmc_sampler;
 
-static void destroy(em_sampler *base)
+static void rhmc_destroy(em_sampler *base)
 {
     rhmc_sampler *s = (rhmc_sampler *)base;
 
@@ -73,7 +73,7 @@ static void destroy(em_sampler *base)
     em_release(&s);
 }
 
-static em_status create(const void *untyped, int64_t n_chain, int64_t dim, em_sampler **out)
+static em_status rhmc_create(const void *untyped, int64_t n_chain, int64_t dim, em_sampler **out)
 {
     const rhmc_options *options = untyped;
     const int64_t stride = em_stride(dim);
@@ -87,7 +87,7 @@ static em_status create(const void *untyped, int64_t n_chain, int64_t dim, em_sa
     if (!status)
         status = em_allocate((n_chain + 3) * stride, sizeof(double), &s->fresh);
     if (status) {
-        destroy((em_sampler *)s);
+        rhmc_destroy((em_sampler *)s);
         return status;
     }
     s->base.ops = &em_rhmc;
@@ -99,7 +99,7 @@ static em_status create(const void *untyped, int64_t n_chain, int64_t dim, em_sa
     return EM_OK;
 }
 
-static double energy(const rhmc_sampler *s)
+static double rhmc_energy(const rhmc_sampler *s)
 {
     return -s->log_density + s->riemann->half_log_determinant +
            em_riemann_kinetic(s->riemann, s->momentum);
@@ -108,8 +108,8 @@ static double energy(const rhmc_sampler *s)
 /* Puts chain c at the start of a trajectory: p ~ N(0, G), with normals that are in `fresh`. Where G
  * is not positive definite there is no such momentum, and the energy is that of position alone: the
  * factor at hand is of another place, or of another chain. */
-static em_status start(rhmc_sampler *s, const em_step_context *context, const em_block *block,
-                       int64_t c)
+static em_status rhmc_start(rhmc_sampler *s, const em_step_context *context, const em_block *block,
+                            int64_t c)
 {
     const int64_t row = c * block->stride;
     const size_t bytes = (size_t)block->stride * sizeof(double);
@@ -128,14 +128,14 @@ static em_status start(rhmc_sampler *s, const em_step_context *context, const em
     s->initial_energy = -s->log_density;
     if (!status) {
         em_riemann_add_noise(s->riemann, 1, s->fresh + row, s->momentum);
-        s->initial_energy = energy(s);
+        s->initial_energy = rhmc_energy(s);
     }
     memcpy(s->fresh + row, s->momentum, bytes);
     return status;
 }
 
 /* One generalised leapfrog step. */
-static em_status leap(rhmc_sampler *s, const em_step_context *context, double eps)
+static em_status rhmc_leap(rhmc_sampler *s, const em_step_context *context, double eps)
 {
     em_status status =
         em_riemann_advance(s->riemann, context->posterior, eps, s->gradient, s->theta, s->momentum);
@@ -149,22 +149,22 @@ static em_status leap(rhmc_sampler *s, const em_step_context *context, double ep
 }
 
 /* H_L - H_0 of a trajectory of chain c; plus infinity where it is not finite or not solved. */
-static em_status trajectory(rhmc_sampler *s, const em_step_context *context, const em_block *block,
-                            int64_t c, int64_t n_step, double *error)
+static em_status rhmc_trajectory(rhmc_sampler *s, const em_step_context *context,
+                                 const em_block *block, int64_t c, int64_t n_step, double *error)
 {
-    em_status status = start(s, context, block, c);
+    em_status status = rhmc_start(s, context, block, c);
 
     for (int64_t k = 0; !status && k < n_step; k++)
-        status = leap(s, context, context->step_size[c]);
-    *error = status ? INFINITY : energy(s) - s->initial_energy;
+        status = rhmc_leap(s, context, context->step_size[c]);
+    *error = status ? INFINITY : rhmc_energy(s) - s->initial_energy;
     if (!isfinite(*error))
         *error = INFINITY;
     return status < 0 ? status : EM_OK;
 }
 
 /* Metropolis-Hastings for one chain. */
-static void resolve(rhmc_sampler *s, const em_step_context *context, em_block *block, int64_t c,
-                    double error)
+static void rhmc_resolve(rhmc_sampler *s, const em_step_context *context, em_block *block,
+                         int64_t c, double error)
 {
     const em_stream stream = {context->seed, (uint64_t)block->chain[c],
                               (uint64_t)context->iteration, EM_RNG_ACCEPT};
@@ -185,7 +185,7 @@ static void resolve(rhmc_sampler *s, const em_step_context *context, em_block *b
     block->stat[EM_STAT_ENERGY_ERROR][c] = error;
 }
 
-static int64_t draw_length(const rhmc_options *options, const em_step_context *context)
+static int64_t rhmc_draw_length(const rhmc_options *options, const em_step_context *context)
 {
     const em_stream stream = {context->seed, EM_ALL_CHAINS, (uint64_t)context->iteration,
                               EM_RNG_TRAJECTORY};
@@ -195,17 +195,17 @@ static int64_t draw_length(const rhmc_options *options, const em_step_context *c
     return 1 + (int64_t)em_uniform_below(&stream, 0, (uint64_t)(2 * options->leapfrog_steps - 1));
 }
 
-static em_status step(em_sampler *base, const em_step_context *context, em_block *block)
+static em_status rhmc_step(em_sampler *base, const em_step_context *context, em_block *block)
 {
     rhmc_sampler *s = (rhmc_sampler *)base;
-    const int64_t n_step = draw_length(s->options, context);
+    const int64_t n_step = rhmc_draw_length(s->options, context);
     em_status status = EM_OK;
     double error;
 
     em_stochastic_normals(context, block, EM_RNG_MOMENTUM, context->iteration, s->fresh);
     for (int64_t c = 0; !status && c < block->n_chain; c++) {
-        status = trajectory(s, context, block, c, n_step, &error);
-        resolve(s, context, block, c, error);
+        status = rhmc_trajectory(s, context, block, c, n_step, &error);
+        rhmc_resolve(s, context, block, c, error);
         block->stat[EM_STAT_STEP_SIZE][c] = context->step_size[c];
         block->n_step[c] = block->stat[EM_STAT_N_STEPS][c] = (double)n_step;
         block->stat[EM_STAT_INT_TIME][c] = (double)n_step * context->step_size[c];
@@ -213,8 +213,8 @@ static em_status step(em_sampler *base, const em_step_context *context, em_block
     return status;
 }
 
-static em_status probe(em_sampler *base, const em_step_context *context, const em_block *block,
-                       double *acceptance)
+static em_status rhmc_probe(em_sampler *base, const em_step_context *context, const em_block *block,
+                            double *acceptance)
 {
     rhmc_sampler *s = (rhmc_sampler *)base;
     em_status status = EM_OK;
@@ -222,13 +222,13 @@ static em_status probe(em_sampler *base, const em_step_context *context, const e
 
     em_stochastic_normals(context, block, EM_RNG_MOMENTUM, context->iteration, s->fresh);
     for (int64_t c = 0; !status && c < block->n_chain; c++) {
-        status = trajectory(s, context, block, c, 1, &error);
+        status = rhmc_trajectory(s, context, block, c, 1, &error);
         acceptance[c] = fmin(1, exp(-error));
     }
     return status;
 }
 
-static bool wants_metric(const void *options)
+static bool rhmc_wants_metric(const void *options)
 {
     (void)options;
     return true;
@@ -241,9 +241,9 @@ const em_sampler_ops em_rhmc = {
     .options_size = sizeof(rhmc_options),
     .fields = fields,
     .stats = stats,
-    .create = create,
-    .destroy = destroy,
-    .step = step,
-    .wants_metric = wants_metric,
-    .probe = probe,
+    .create = rhmc_create,
+    .destroy = rhmc_destroy,
+    .step = rhmc_step,
+    .wants_metric = rhmc_wants_metric,
+    .probe = rhmc_probe,
 };

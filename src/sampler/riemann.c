@@ -50,7 +50,7 @@ void em_riemann_destroy(em_riemann **riemann)
 
 /* ---- the metric ---- */
 
-static double dot(int64_t n, const double *x, const double *y)
+static double riemann_dot(int64_t n, const double *x, const double *y)
 {
     double sum = 0;
 
@@ -59,7 +59,7 @@ static double dot(int64_t n, const double *x, const double *y)
     return sum;
 }
 
-static void keep_diagonal(int64_t n, double *matrix)
+static void riemann_keep_diagonal(int64_t n, double *matrix)
 {
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j < n; j++)
@@ -67,7 +67,8 @@ static void keep_diagonal(int64_t n, double *matrix)
 }
 
 /* G^-1, and with `whole` also its factor and derivatives. */
-static em_status evaluate(em_riemann *r, em_posterior *posterior, const double *theta, bool whole)
+static em_status riemann_evaluate(em_riemann *r, em_posterior *posterior, const double *theta,
+                                  bool whole)
 {
     const int64_t n = r->dim;
     em_status status =
@@ -77,9 +78,9 @@ static em_status evaluate(em_riemann *r, em_posterior *posterior, const double *
         return status;
     for (int64_t k = 0; r->diagonal && k < n; k++)
         if (whole)
-            keep_diagonal(n, r->derivative + k * n * n);
+            riemann_keep_diagonal(n, r->derivative + k * n * n);
     if (r->diagonal)
-        keep_diagonal(n, r->inverse);
+        riemann_keep_diagonal(n, r->inverse);
     if (whole)
         memcpy(r->factor, r->inverse, (size_t)(n * n) * sizeof *r->factor);
     return em_invert_spd(n, r->inverse, n);
@@ -88,7 +89,7 @@ static em_status evaluate(em_riemann *r, em_posterior *posterior, const double *
 em_status em_riemann_place(em_riemann *r, em_posterior *posterior, const double *theta)
 {
     const int64_t n = r->dim;
-    em_status status = evaluate(r, posterior, theta, true);
+    em_status status = riemann_evaluate(r, posterior, theta, true);
 
     if (!status)
         status = em_cholesky(n, r->factor, n);
@@ -97,7 +98,7 @@ em_status em_riemann_place(em_riemann *r, em_posterior *posterior, const double 
     r->half_log_determinant = 0;
     for (int64_t k = 0; k < n; k++) {
         r->half_log_determinant += log(r->factor[k * n + k]);
-        r->half_trace[k] = dot(n * n, r->inverse, r->derivative + k * n * n) / 2;
+        r->half_trace[k] = riemann_dot(n * n, r->inverse, r->derivative + k * n * n) / 2;
     }
     return EM_OK;
 }
@@ -105,40 +106,41 @@ em_status em_riemann_place(em_riemann *r, em_posterior *posterior, const double 
 void em_riemann_add_noise(const em_riemann *r, double scale, const double *z, double *p)
 {
     for (int64_t i = 0; i < r->dim; i++)
-        p[i] += scale * dot(i + 1, r->factor + i * r->dim, z);
+        p[i] += scale * riemann_dot(i + 1, r->factor + i * r->dim, z);
 }
 
 /* v = G^-1 p */
-static void velocity(em_riemann *r, const double *p)
+static void riemann_velocity(em_riemann *r, const double *p)
 {
     for (int64_t i = 0; i < r->dim; i++)
-        r->velocity[i] = dot(r->dim, r->inverse + i * r->dim, p);
+        r->velocity[i] = riemann_dot(r->dim, r->inverse + i * r->dim, p);
 }
 
 double em_riemann_kinetic(em_riemann *r, const double *p)
 {
-    velocity(r, p);
-    return dot(r->dim, p, r->velocity) / 2;
+    riemann_velocity(r, p);
+    return riemann_dot(r->dim, p, r->velocity) / 2;
 }
 
 /* ---- the integrator ---- */
 
 /* next = start - eps/2 dH/dtheta(theta, p) */
-static void kick(em_riemann *r, double eps, const double *g, const double *p)
+static void riemann_kick(em_riemann *r, double eps, const double *g, const double *p)
 {
     const int64_t n = r->dim;
 
-    velocity(r, p);
+    riemann_velocity(r, p);
     for (int64_t k = 0; k < n; k++) {
         double curvature = 0;
         for (int64_t i = 0; i < n; i++)
-            curvature += r->velocity[i] * dot(n, r->derivative + (k * n + i) * n, r->velocity);
+            curvature +=
+                r->velocity[i] * riemann_dot(n, r->derivative + (k * n + i) * n, r->velocity);
         r->next[k] = r->start[k] + eps / 2 * (g[k] - r->half_trace[k] + curvature / 2);
     }
 }
 
 /* x = next; how far it moved. NaN where it is not finite. */
-static double take(em_riemann *r, double *x)
+static double riemann_take(em_riemann *r, double *x)
 {
     double moved = 0;
 
@@ -150,49 +152,49 @@ static double take(em_riemann *r, double *x)
     return moved;
 }
 
-static bool goes_on(const em_riemann *r, int64_t round, double moved)
+static bool riemann_goes_on(const em_riemann *r, int64_t round, double moved)
 {
     if (r->rounds != INT64_MIN)
         return round < r->rounds;
     return round < MOST_ROUNDS && !(moved < tolerance);
 }
 
-static em_status verdict(const em_riemann *r, double moved)
+static em_status riemann_verdict(const em_riemann *r, double moved)
 {
     return moved < (r->rounds == INT64_MIN ? tolerance : INFINITY) ? EM_OK : EM_NONFINITE;
 }
 
-static em_status solve_momentum(em_riemann *r, double eps, const double *g, double *p)
+static em_status riemann_solve_momentum(em_riemann *r, double eps, const double *g, double *p)
 {
     double moved = INFINITY;
 
     memcpy(r->start, p, (size_t)r->dim * sizeof *p);
-    for (int64_t round = 0; goes_on(r, round, moved); round++) {
-        kick(r, eps, g, p);
-        moved = take(r, p);
+    for (int64_t round = 0; riemann_goes_on(r, round, moved); round++) {
+        riemann_kick(r, eps, g, p);
+        moved = riemann_take(r, p);
     }
-    return verdict(r, moved);
+    return riemann_verdict(r, moved);
 }
 
 /* The first round finds the metric at theta, where it is placed. */
-static em_status solve_position(em_riemann *r, em_posterior *posterior, double eps, const double *p,
-                                double *theta)
+static em_status riemann_solve_position(em_riemann *r, em_posterior *posterior, double eps,
+                                        const double *p, double *theta)
 {
     double moved = INFINITY;
     em_status status = EM_OK;
 
-    velocity(r, p);
+    riemann_velocity(r, p);
     for (int64_t i = 0; i < r->dim; i++)
         r->start[i] = theta[i] + eps / 2 * r->velocity[i];
-    for (int64_t round = 0; !status && goes_on(r, round, moved); round++) {
+    for (int64_t round = 0; !status && riemann_goes_on(r, round, moved); round++) {
         if (round > 0)
-            status = evaluate(r, posterior, theta, false);
-        velocity(r, p);
+            status = riemann_evaluate(r, posterior, theta, false);
+        riemann_velocity(r, p);
         for (int64_t i = 0; i < r->dim; i++)
             r->next[i] = r->start[i] + eps / 2 * r->velocity[i];
-        moved = take(r, theta);
+        moved = riemann_take(r, theta);
     }
-    return status ? status : verdict(r, moved);
+    return status ? status : riemann_verdict(r, moved);
 }
 
 em_status em_riemann_advance(em_riemann *r, em_posterior *posterior, double eps, const double *g,
@@ -201,13 +203,13 @@ em_status em_riemann_advance(em_riemann *r, em_posterior *posterior, double eps,
     em_status status;
 
     memcpy(r->before, theta, (size_t)r->dim * sizeof *theta);
-    status = solve_momentum(r, eps, g, p);
+    status = riemann_solve_momentum(r, eps, g, p);
     if (!status)
-        status = solve_position(r, posterior, eps, p, theta);
+        status = riemann_solve_position(r, posterior, eps, p, theta);
     return status ? status : em_riemann_place(r, posterior, theta);
 }
 
-static bool same(int64_t n, const double *x, const double *y)
+static bool riemann_same(int64_t n, const double *x, const double *y)
 {
     for (int64_t i = 0; i < n; i++)
         if (!(fabs(x[i] - y[i]) < return_tolerance))
@@ -220,23 +222,23 @@ static bool same(int64_t n, const double *x, const double *y)
  * from the other end too: p_1/2 from p, then where it began. The first momentum follows from these
  * two without a solve.
  */
-static em_status see_way_back(em_riemann *r, em_posterior *posterior, double eps, const double *g,
-                              const double *theta, const double *p)
+static em_status riemann_see_way_back(em_riemann *r, em_posterior *posterior, double eps,
+                                      const double *g, const double *theta, const double *p)
 {
     const size_t vector = (size_t)r->dim * sizeof *p, matrix = (size_t)r->dim * vector;
     em_status status;
 
     memcpy(r->back, p, vector);
-    status = solve_momentum(r, -eps, g, r->back);
-    if (!status && !same(r->dim, r->back, r->half))
+    status = riemann_solve_momentum(r, -eps, g, r->back);
+    if (!status && !riemann_same(r->dim, r->back, r->half))
         status = EM_NONFINITE;
     if (status)
         return status;
     memcpy(r->there, r->inverse, matrix);
     memcpy(r->back, theta, vector);
-    status = solve_position(r, posterior, -eps, r->half, r->back);
+    status = riemann_solve_position(r, posterior, -eps, r->half, r->back);
     memcpy(r->inverse, r->there, matrix);
-    if (!status && !same(r->dim, r->back, r->before))
+    if (!status && !riemann_same(r->dim, r->back, r->before))
         status = EM_NONFINITE;
     return status;
 }
@@ -248,7 +250,7 @@ em_status em_riemann_finish(em_riemann *r, em_posterior *posterior, double eps, 
 
     memcpy(r->half, p, vector);
     memcpy(r->start, p, vector);
-    kick(r, eps, g, p);
-    take(r, p);
-    return r->rounds == INT64_MIN ? see_way_back(r, posterior, eps, g, theta, p) : EM_OK;
+    riemann_kick(r, eps, g, p);
+    riemann_take(r, p);
+    return r->rounds == INT64_MIN ? riemann_see_way_back(r, posterior, eps, g, theta, p) : EM_OK;
 }

@@ -12,13 +12,13 @@ extern const em_sampler_ops em_sgd;
 
 static const em_field fields[] = {EM_STOCHASTIC_FIELDS("0.001"), {0}};
 
-static em_status create(const void *options, int64_t n_chain, int64_t dim, em_sampler **out)
+static em_status sgd_create(const void *options, int64_t n_chain, int64_t dim, em_sampler **out)
 {
     return em_langevin_create(&em_sgd, options, sizeof(em_langevin), n_chain, dim,
                               (em_langevin **)out);
 }
 
-static em_status step(em_sampler *base, const em_step_context *context, em_block *block)
+static em_status sgd_step(em_sampler *base, const em_step_context *context, em_block *block)
 {
     em_langevin *s = (em_langevin *)base;
     em_status status = EM_OK;
@@ -41,8 +41,8 @@ const em_sampler_ops em_sgd = {
     .options_size = sizeof(em_stochastic_options),
     .fields = fields,
     .stats = em_stochastic_stats,
-    .create = create,
+    .create = sgd_create,
     .destroy = em_langevin_destroy,
-    .step = step,
+    .step = sgd_step,
     .minibatches = true,
 };

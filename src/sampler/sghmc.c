@@ -66,12 +66,12 @@ typedef struct sghmc_sampler {
 } sghmc_sampler;
 
 /* The structure of C. */
-static em_structure friction_structure(const em_reals *C, int64_t dim)
+static em_structure sghmc_friction_structure(const em_reals *C, int64_t dim)
 {
     return C->count == dim * dim && dim > 1 ? EM_MASS_DENSE : EM_MASS_DIAG;
 }
 
-static em_status check_options(const sghmc_options *options, int64_t dim)
+static em_status sghmc_check_options(const sghmc_options *options, int64_t dim)
 {
     const int64_t count = options->friction_matrix.count;
 
@@ -85,11 +85,11 @@ static em_status check_options(const sghmc_options *options, int64_t dim)
     return EM_OK;
 }
 
-static em_status create(const void *untyped, int64_t n_chain, int64_t dim, em_sampler **out)
+static em_status sghmc_create(const void *untyped, int64_t n_chain, int64_t dim, em_sampler **out)
 {
     const sghmc_options *options = untyped;
     em_langevin *s = NULL;
-    em_status status = check_options(options, dim);
+    em_status status = sghmc_check_options(options, dim);
 
     *out = NULL;
     if (!status)
@@ -107,7 +107,7 @@ static em_status create(const void *untyped, int64_t n_chain, int64_t dim, em_sa
 /* ---- the heat bath: E and the noise, for one mass, V and step size ---- */
 
 /* What a component of rate r = eigenvalue of C W keeps when E is applied. */
-static double keep(int integrator, double eps, double rate)
+static double sghmc_keep(int integrator, double eps, double rate)
 {
     switch (integrator) {
     case EULER:
@@ -129,7 +129,7 @@ typedef struct ingredients {
     double *rate, *factor; /* [dim] */
 } ingredients;
 
-static em_status allocate_ingredients(em_structure structure, int64_t dim, ingredients *a)
+static em_status sghmc_allocate_ingredients(em_structure structure, int64_t dim, ingredients *a)
 {
     double **const array[] = {&a->W,     &a->M, &a->C, &a->V, &a->A,
                               &a->decay, &a->y, &a->X, &a->Y, &a->scratch};
@@ -148,7 +148,7 @@ static em_status allocate_ingredients(em_structure structure, int64_t dim, ingre
     return EM_OK;
 }
 
-static void set_friction(const sghmc_options *options, ingredients *a)
+static void sghmc_set_friction(const sghmc_options *options, ingredients *a)
 {
     const em_reals *C = &options->friction_matrix;
     const int64_t size = em_mass_size(a->structure, a->dim);
@@ -157,13 +157,13 @@ static void set_friction(const sghmc_options *options, ingredients *a)
         for (int64_t i = 0; i < a->dim; i++)
             a->C[a->structure == EM_MASS_DENSE ? i * (a->dim + 1) : i] = C->value[0];
     else if (C->count > 1)
-        em_spread(friction_structure(C, a->dim), a->structure, a->dim, C->value, a->C);
+        em_spread(sghmc_friction_structure(C, a->dim), a->structure, a->dim, C->value, a->C);
     else
         for (int64_t i = 0; i < size; i++)
             a->C[i] = options->friction * a->M[i];
 }
 
-static em_status gather(const sghmc_options *options, const em_bath_key *key, ingredients *a)
+static em_status sghmc_gather(const sghmc_options *options, const em_bath_key *key, ingredients *a)
 {
     const int64_t dim = a->dim;
     em_status status;
@@ -171,7 +171,7 @@ static em_status gather(const sghmc_options *options, const em_bath_key *key, in
     status = em_mass_matrix(key->mass, EM_MAP_VELOCITY, a->structure, a->W);
     if (!status)
         status = em_mass_matrix(key->mass, EM_MAP_SOLVE, a->structure, a->M);
-    set_friction(options, a);
+    sghmc_set_friction(options, a);
     if (key->noise)
         em_spread(key->noise->structure, a->structure, dim, key->noise->covariance, a->V);
     else
@@ -180,7 +180,7 @@ static em_status gather(const sghmc_options *options, const em_bath_key *key, in
 }
 
 /* euler, splitting: A = 2 eps C, and eps^2 V comes from the gradient. */
-static void noise_of_friction(double eps, ingredients *a)
+static void sghmc_noise_of_friction(double eps, ingredients *a)
 {
     for (int64_t i = 0; i < em_mass_size(a->structure, a->dim); i++) {
         a->A[i] = 2 * eps * a->C[i];
@@ -189,12 +189,12 @@ static void noise_of_friction(double eps, ingredients *a)
     }
 }
 
-static void mix_diag(int integrator, double eps, ingredients *a)
+static void sghmc_mix_diag(int integrator, double eps, ingredients *a)
 {
     if (integrator != ABOBA)
-        noise_of_friction(eps, a);
+        sghmc_noise_of_friction(eps, a);
     for (int64_t i = 0; i < a->dim; i++) {
-        const double e = keep(integrator, eps, a->C[i] * a->W[i]), k = eps / 2 * (1 + e);
+        const double e = sghmc_keep(integrator, eps, a->C[i] * a->W[i]), k = eps / 2 * (1 + e);
         a->decay[i] = e;
         if (integrator == ABOBA) {
             a->A[i] = a->M[i] * (1 - e * e);
@@ -205,7 +205,7 @@ static void mix_diag(int integrator, double eps, ingredients *a)
 }
 
 /* V <- K V K^T with K = X W, X = sum_k eps/2 (1 + keep_k) y_k y_k^T. */
-static em_status noise_of_kick(double eps, ingredients *a)
+static em_status sghmc_noise_of_kick(double eps, ingredients *a)
 {
     const int64_t n = a->dim;
     em_status status;
@@ -221,74 +221,75 @@ static em_status noise_of_kick(double eps, ingredients *a)
 }
 
 /* In the frame of M and C, E M = sum_k keep_k y_k y_k^T; decay is the transpose of E. */
-static em_status mix_dense(int integrator, double eps, ingredients *a)
+static em_status sghmc_mix_dense(int integrator, double eps, ingredients *a)
 {
     const int64_t n = a->dim;
     em_status status = em_frame(EM_MASS_DENSE, n, a->M, a->C, a->y, a->rate);
 
     for (int64_t k = 0; k < n; k++)
-        a->factor[k] = keep(integrator, eps, a->rate[k]);
+        a->factor[k] = sghmc_keep(integrator, eps, a->rate[k]);
     if (!status)
         status = em_spectral(n, a->y, n, a->factor, a->X);
     em_multiply(n, a->W, a->X, n, a->decay);
     if (integrator != ABOBA) {
-        noise_of_friction(eps, a);
+        sghmc_noise_of_friction(eps, a);
         return status;
     }
     for (int64_t k = 0; k < n; k++)
         a->rate[k] = 1 - a->factor[k] * a->factor[k];
     if (!status)
         status = em_spectral(n, a->y, n, a->rate, a->A);
-    return status || !a->V ? status : noise_of_kick(eps, a);
+    return status || !a->V ? status : sghmc_noise_of_kick(eps, a);
 }
 
 /* E is a multiple of the identity where C is one of M: then it is kept as a diagonal. */
-static em_status set_decay(const sghmc_sampler *s, double eps, ingredients *a, em_bath *bath)
+static em_status sghmc_set_decay(const sghmc_sampler *s, double eps, ingredients *a, em_bath *bath)
 {
     if (s->options->friction_matrix.count > 0)
         return em_bath_set_decay(bath, a->structure, a->decay);
     for (int64_t i = 0; i < a->dim; i++)
-        a->factor[i] = keep(s->integrator, eps, s->options->friction);
+        a->factor[i] = sghmc_keep(s->integrator, eps, s->options->friction);
     return em_bath_set_decay(bath, EM_MASS_DIAG, a->factor);
 }
 
-static em_status make_bath(const void *self, const em_bath_key *key, em_bath **out)
+static em_status sghmc_make_bath(const void *self, const em_bath_key *key, em_bath **out)
 {
     const sghmc_sampler *s = self;
     const int64_t dim = key->mass->dim;
     const bool dense = key->mass->ops->structure == EM_MASS_DENSE ||
                        (key->noise && key->noise->structure == EM_MASS_DENSE) ||
-                       friction_structure(&s->options->friction_matrix, dim) == EM_MASS_DENSE;
+                       sghmc_friction_structure(&s->options->friction_matrix, dim) == EM_MASS_DENSE;
     ingredients a;
     double *memory;
-    em_status status = allocate_ingredients(dense ? EM_MASS_DENSE : EM_MASS_DIAG, dim, &a);
+    em_status status = sghmc_allocate_ingredients(dense ? EM_MASS_DENSE : EM_MASS_DIAG, dim, &a);
 
     memory = a.W;
     if (!status)
-        status = gather(s->options, key, &a);
+        status = sghmc_gather(s->options, key, &a);
     if (!status && dense)
-        status = mix_dense(s->integrator, key->step_size, &a);
+        status = sghmc_mix_dense(s->integrator, key->step_size, &a);
     else if (!status)
-        mix_diag(s->integrator, key->step_size, &a);
+        sghmc_mix_diag(s->integrator, key->step_size, &a);
     if (!status)
         status = em_bath_create(a.structure, dim, a.A, a.V, out);
     if (!status)
-        status = set_decay(s, key->step_size, &a, *out);
+        status = sghmc_set_decay(s, key->step_size, &a, *out);
     if (!status)
         em_bath_fix(*out, 1);
     em_release(&memory);
     return status;
 }
 
-static em_status update_baths(sghmc_sampler *s, const em_step_context *context)
+static em_status sghmc_update_baths(sghmc_sampler *s, const em_step_context *context)
 {
-    return em_baths_update(&s->langevin.baths, context, s->options->correct_noise, make_bath, s);
+    return em_baths_update(&s->langevin.baths, context, s->options->correct_noise, sghmc_make_bath,
+                           s);
 }
 
 /* ---- the step ---- */
 
 /* p <- E p */
-static void decay(em_langevin *s, em_block *block)
+static void sghmc_decay(em_langevin *s, em_block *block)
 {
     const int64_t panel = block->n_chain * block->stride;
 
@@ -297,7 +298,8 @@ static void decay(em_langevin *s, em_block *block)
 }
 
 /* p <- p + N(0, .) */
-static void agitate(em_langevin *s, const em_step_context *context, em_block *block, int64_t k)
+static void sghmc_agitate(em_langevin *s, const em_step_context *context, em_block *block,
+                          int64_t k)
 {
     em_langevin_normals(s, context, block, k);
     em_bath_noise(s->baths.bath, block->n_chain, 1, s->eps, s->normals, s->noise);
@@ -306,59 +308,61 @@ static void agitate(em_langevin *s, const em_step_context *context, em_block *bl
 }
 
 /* p <- p + fraction eps g */
-static void kick(em_langevin *s, em_block *block, double fraction)
+static void sghmc_kick(em_langevin *s, em_block *block, double fraction)
 {
     em_langevin_add(s, block, fraction, block->gradient, block->momentum);
 }
 
-static em_status euler(em_langevin *s, const em_step_context *context, em_block *block, int64_t k)
+static em_status sghmc_euler(em_langevin *s, const em_step_context *context, em_block *block,
+                             int64_t k)
 {
     em_status status = em_langevin_gradient(s, context, block, k);
 
-    decay(s, block);
-    kick(s, block, 1);
-    agitate(s, context, block, k);
+    sghmc_decay(s, block);
+    sghmc_kick(s, block, 1);
+    sghmc_agitate(s, context, block, k);
     em_langevin_drift(s, context, block, 1);
     return status;
 }
 
-static em_status splitting(em_langevin *s, const em_step_context *context, em_block *block,
-                           int64_t k)
+static em_status sghmc_splitting(em_langevin *s, const em_step_context *context, em_block *block,
+                                 int64_t k)
 {
     em_status status;
 
     em_langevin_drift(s, context, block, 0.5);
     status = em_langevin_gradient(s, context, block, k);
-    decay(s, block);
-    kick(s, block, 1);
-    agitate(s, context, block, k);
-    decay(s, block);
+    sghmc_decay(s, block);
+    sghmc_kick(s, block, 1);
+    sghmc_agitate(s, context, block, k);
+    sghmc_decay(s, block);
     em_langevin_drift(s, context, block, 0.5);
     return status;
 }
 
-static em_status aboba(em_langevin *s, const em_step_context *context, em_block *block, int64_t k)
+static em_status sghmc_aboba(em_langevin *s, const em_step_context *context, em_block *block,
+                             int64_t k)
 {
     em_status status;
 
     em_langevin_drift(s, context, block, 0.5);
     status = em_langevin_gradient(s, context, block, k);
-    kick(s, block, 0.5);
-    decay(s, block);
-    agitate(s, context, block, k);
-    kick(s, block, 0.5);
+    sghmc_kick(s, block, 0.5);
+    sghmc_decay(s, block);
+    sghmc_agitate(s, context, block, k);
+    sghmc_kick(s, block, 0.5);
     em_langevin_drift(s, context, block, 0.5);
     return status;
 }
 
-static em_status step(em_sampler *base, const em_step_context *context, em_block *block)
+static em_status sghmc_step(em_sampler *base, const em_step_context *context, em_block *block)
 {
     static em_status (*const inner[])(em_langevin *, const em_step_context *, em_block *,
                                       int64_t) = {
-        [EULER] = euler, [SPLITTING] = splitting, [ABOBA] = aboba};
+        [EULER] = sghmc_euler, [SPLITTING] = sghmc_splitting, [ABOBA] = sghmc_aboba};
     sghmc_sampler *self = (sghmc_sampler *)base;
     em_langevin *s = &self->langevin;
-    em_status status = update_baths(self, context);
+    em_status status = sghmc_update_baths(self, context);
 
     em_langevin_begin(s, context, block, 1);
     if (self->refreshes)
@@ -369,10 +373,10 @@ static em_status step(em_sampler *base, const em_step_context *context, em_block
     return status;
 }
 
-static em_status refresh(em_sampler *base, const em_step_context *context, em_block *block)
+static em_status sghmc_refresh(em_sampler *base, const em_step_context *context, em_block *block)
 {
     em_langevin_refresh((em_langevin *)base, context, block);
-    return update_baths((sghmc_sampler *)base, context);
+    return sghmc_update_baths((sghmc_sampler *)base, context);
 }
 
 const em_sampler_ops em_sghmc = {
@@ -383,11 +387,11 @@ const em_sampler_ops em_sghmc = {
     .options_size = sizeof(sghmc_options),
     .fields = fields,
     .stats = em_stochastic_stats,
-    .create = create,
+    .create = sghmc_create,
     .destroy = em_langevin_destroy,
-    .step = step,
+    .step = sghmc_step,
     .minibatches = true,
     .uses_noise = true,
-    .refresh = refresh,
+    .refresh = sghmc_refresh,
     .noise_share = em_langevin_noise_share,
 };

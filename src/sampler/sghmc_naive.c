@@ -49,14 +49,15 @@ typedef struct naive_sampler {
     double *kinetic, *initial; /* [n_chain] */
 } naive_sampler;
 
-static void destroy(em_sampler *base)
+static void sghmc_naive_destroy(em_sampler *base)
 {
     if (base)
         em_release(&((naive_sampler *)base)->gradient_before);
     em_langevin_destroy(base);
 }
 
-static em_status create(const void *options, int64_t n_chain, int64_t dim, em_sampler **out)
+static em_status sghmc_naive_create(const void *options, int64_t n_chain, int64_t dim,
+                                    em_sampler **out)
 {
     const int64_t panel = n_chain * em_stride(dim);
     em_langevin *base;
@@ -68,7 +69,7 @@ static em_status create(const void *options, int64_t n_chain, int64_t dim, em_sa
     if (!status)
         status = em_allocate(panel + 2 * n_chain, sizeof(double), &s->gradient_before);
     if (status) {
-        destroy((em_sampler *)s);
+        sghmc_naive_destroy((em_sampler *)s);
         return status;
     }
     s->options = options;
@@ -78,7 +79,7 @@ static em_status create(const void *options, int64_t n_chain, int64_t dim, em_sa
     return EM_OK;
 }
 
-static int64_t draw_length(const naive_options *options, const em_step_context *context)
+static int64_t sghmc_naive_draw_length(const naive_options *options, const em_step_context *context)
 {
     const em_stream stream = {context->seed, EM_ALL_CHAINS, (uint64_t)context->iteration,
                               EM_RNG_TRAJECTORY};
@@ -89,8 +90,8 @@ static int64_t draw_length(const naive_options *options, const em_step_context *
 }
 
 /* The k-th gradient of the iteration, of at most 2 leapfrog_steps. */
-static em_status gradient(const naive_sampler *s, const em_step_context *context, em_block *block,
-                          int64_t k)
+static em_status sghmc_naive_gradient(const naive_sampler *s, const em_step_context *context,
+                                      em_block *block, int64_t k)
 {
     const em_stochastic_options *options = &s->options->stochastic;
 
@@ -99,12 +100,13 @@ static em_status gradient(const naive_sampler *s, const em_step_context *context
                                   block->gradient);
 }
 
-static void kick(naive_sampler *s, em_block *block, double fraction)
+static void sghmc_naive_kick(naive_sampler *s, em_block *block, double fraction)
 {
     em_langevin_add(&s->langevin, block, fraction, block->gradient, block->momentum);
 }
 
-static void kinetic_energy(naive_sampler *s, const em_step_context *context, const em_block *block)
+static void sghmc_naive_kinetic_energy(naive_sampler *s, const em_step_context *context,
+                                       const em_block *block)
 {
     em_mass_velocity(context->mass, block->n_chain, block->momentum, s->langevin.velocity);
     em_kinetic_energy(block->n_chain, block->dim, block->stride, block->momentum,
@@ -112,7 +114,7 @@ static void kinetic_energy(naive_sampler *s, const em_step_context *context, con
 }
 
 /* H_0, from the log density of all data, or else of the first minibatch. */
-static void mark_energy(naive_sampler *s, const em_block *block)
+static void sghmc_naive_mark_energy(naive_sampler *s, const em_block *block)
 {
     const double *log_density =
         s->options->metropolis ? s->langevin.log_density_before : block->log_density;
@@ -121,26 +123,26 @@ static void mark_energy(naive_sampler *s, const em_block *block)
         s->initial[c] = s->kinetic[c] - log_density[c];
 }
 
-static em_status trajectory(naive_sampler *s, const em_step_context *context, em_block *block,
-                            int64_t n_step)
+static em_status sghmc_naive_trajectory(naive_sampler *s, const em_step_context *context,
+                                        em_block *block, int64_t n_step)
 {
-    em_status status = gradient(s, context, block, 0);
+    em_status status = sghmc_naive_gradient(s, context, block, 0);
 
-    mark_energy(s, block);
-    kick(s, block, 0.5);
+    sghmc_naive_mark_energy(s, block);
+    sghmc_naive_kick(s, block, 0.5);
     for (int64_t k = 1; !status && k <= n_step; k++) {
         em_langevin_drift(&s->langevin, context, block, 1);
-        status = gradient(s, context, block, k);
-        kick(s, block, k < n_step ? 1 : 0.5);
+        status = sghmc_naive_gradient(s, context, block, k);
+        sghmc_naive_kick(s, block, k < n_step ? 1 : 0.5);
     }
     if (!status && s->options->metropolis)
         status = em_block_evaluate(context->posterior, block);
-    kinetic_energy(s, context, block);
+    sghmc_naive_kinetic_energy(s, context, block);
     return status;
 }
 
-static bool accepts(const naive_sampler *s, const em_step_context *context, const em_block *block,
-                    int64_t c, double error)
+static bool sghmc_naive_accepts(const naive_sampler *s, const em_step_context *context,
+                                const em_block *block, int64_t c, double error)
 {
     const em_stream stream = {context->seed, (uint64_t)block->chain[c],
                               (uint64_t)context->iteration, EM_RNG_ACCEPT};
@@ -149,7 +151,7 @@ static bool accepts(const naive_sampler *s, const em_step_context *context, cons
 }
 
 /* Back to where the trajectory of one chain began, with its fresh momentum. */
-static void put_back(const naive_sampler *s, em_block *block, int64_t c)
+static void sghmc_naive_put_back(const naive_sampler *s, em_block *block, int64_t c)
 {
     const int64_t row = c * block->stride;
     const size_t bytes = (size_t)block->stride * sizeof(double);
@@ -160,16 +162,16 @@ static void put_back(const naive_sampler *s, em_block *block, int64_t c)
     block->log_density[c] = s->langevin.log_density_before[c];
 }
 
-static void resolve(const naive_sampler *s, const em_step_context *context, em_block *block,
-                    int64_t c)
+static void sghmc_naive_resolve(const naive_sampler *s, const em_step_context *context,
+                                em_block *block, int64_t c)
 {
     const double difference = s->kinetic[c] - block->log_density[c] - s->initial[c];
     const double error = isfinite(difference) ? difference : INFINITY;
-    const bool accept = accepts(s, context, block, c, error);
+    const bool accept = sghmc_naive_accepts(s, context, block, c, error);
     const bool metropolis = s->options->metropolis;
 
     if (!accept)
-        put_back(s, block, c);
+        sghmc_naive_put_back(s, block, c);
     em_stochastic_report(&s->options->stochastic, context, block, c,
                          metropolis ? !(error < divergence_limit) : !accept);
     block->acceptance[c] = block->stat[EM_STAT_ACCEPTANCE_RATE][c] =
@@ -178,20 +180,20 @@ static void resolve(const naive_sampler *s, const em_step_context *context, em_b
     block->stat[EM_STAT_ENERGY_ERROR][c] = error;
 }
 
-static em_status step(em_sampler *base, const em_step_context *context, em_block *block)
+static em_status sghmc_naive_step(em_sampler *base, const em_step_context *context, em_block *block)
 {
     naive_sampler *s = (naive_sampler *)base;
-    const int64_t n_step = draw_length(s->options, context);
+    const int64_t n_step = sghmc_naive_draw_length(s->options, context);
     em_status status;
 
     em_langevin_refresh(&s->langevin, context, block);
     em_langevin_begin(&s->langevin, context, block, 1);
     memcpy(s->gradient_before, block->gradient,
            (size_t)(block->n_chain * block->stride) * sizeof(double));
-    kinetic_energy(s, context, block);
-    status = trajectory(s, context, block, n_step);
+    sghmc_naive_kinetic_energy(s, context, block);
+    status = sghmc_naive_trajectory(s, context, block, n_step);
     for (int64_t c = 0; !status && c < block->n_chain; c++) {
-        resolve(s, context, block, c);
+        sghmc_naive_resolve(s, context, block, c);
         block->n_step[c] = block->stat[EM_STAT_N_STEPS][c] = (double)n_step;
     }
     return status;
@@ -205,8 +207,8 @@ const em_sampler_ops em_sghmc_naive = {
     .options_size = sizeof(naive_options),
     .fields = fields,
     .stats = stats,
-    .create = create,
-    .destroy = destroy,
-    .step = step,
+    .create = sghmc_naive_create,
+    .destroy = sghmc_naive_destroy,
+    .step = sghmc_naive_step,
     .minibatches = true,
 };

@@ -39,7 +39,7 @@ typedef struct sgld_sampler {
     const sgld_options *options;
 } sgld_sampler;
 
-static em_status create(const void *options, int64_t n_chain, int64_t dim, em_sampler **out)
+static em_status sgld_create(const void *options, int64_t n_chain, int64_t dim, em_sampler **out)
 {
     em_langevin *s;
     em_status status =
@@ -51,24 +51,25 @@ static em_status create(const void *options, int64_t n_chain, int64_t dim, em_sa
     return status;
 }
 
-static em_status make_bath(const void *self, const em_bath_key *key, em_bath **out)
+static em_status sgld_make_bath(const void *self, const em_bath_key *key, em_bath **out)
 {
     (void)self;
     return em_bath_of_mass(key->mass, key->noise, out);
 }
 
-static em_status update_baths(sgld_sampler *s, const em_step_context *context)
+static em_status sgld_update_baths(sgld_sampler *s, const em_step_context *context)
 {
-    return em_baths_update(&s->langevin.baths, context, s->options->correct_noise, make_bath, NULL);
+    return em_baths_update(&s->langevin.baths, context, s->options->correct_noise, sgld_make_bath,
+                           NULL);
 }
 
-static double decay(const sgld_options *options, int64_t iteration)
+static double sgld_decay(const sgld_options *options, int64_t iteration)
 {
     return pow(1 + (double)iteration / options->decay_scale, -options->decay_power);
 }
 
 /* eps g + N(0, 2 eps (M - eps/2 V)), into s->noise */
-static void impulse(em_langevin *s, const em_block *block)
+static void sgld_impulse(em_langevin *s, const em_block *block)
 {
     em_bath_noise(s->baths.bath, block->n_chain, 0.5, s->eps, s->normals, s->noise);
     for (int64_t c = 0; c < block->n_chain; c++) {
@@ -78,17 +79,17 @@ static void impulse(em_langevin *s, const em_block *block)
     }
 }
 
-static em_status step(em_sampler *base, const em_step_context *context, em_block *block)
+static em_status sgld_step(em_sampler *base, const em_step_context *context, em_block *block)
 {
     sgld_sampler *self = (sgld_sampler *)base;
     em_langevin *s = &self->langevin;
-    em_status status = update_baths(self, context);
+    em_status status = sgld_update_baths(self, context);
 
-    em_langevin_begin(s, context, block, decay(self->options, context->iteration));
+    em_langevin_begin(s, context, block, sgld_decay(self->options, context->iteration));
     for (int64_t k = 0; !status && k < s->options->leapfrog_steps; k++) {
         status = em_langevin_gradient(s, context, block, k);
         em_langevin_normals(s, context, block, k);
-        impulse(s, block);
+        sgld_impulse(s, block);
         em_mass_velocity(context->mass, block->n_chain, s->noise, s->velocity);
         for (int64_t i = 0; i < block->n_chain * block->stride; i++)
             block->theta[i] += s->velocity[i];
@@ -97,10 +98,10 @@ static em_status step(em_sampler *base, const em_step_context *context, em_block
     return status;
 }
 
-static em_status refresh(em_sampler *base, const em_step_context *context, em_block *block)
+static em_status sgld_refresh(em_sampler *base, const em_step_context *context, em_block *block)
 {
     (void)block;
-    return update_baths((sgld_sampler *)base, context);
+    return sgld_update_baths((sgld_sampler *)base, context);
 }
 
 const em_sampler_ops em_sgld = {
@@ -110,11 +111,11 @@ const em_sampler_ops em_sgld = {
     .options_size = sizeof(sgld_options),
     .fields = fields,
     .stats = em_stochastic_stats,
-    .create = create,
+    .create = sgld_create,
     .destroy = em_langevin_destroy,
-    .step = step,
+    .step = sgld_step,
     .minibatches = true,
     .uses_noise = true,
-    .refresh = refresh,
+    .refresh = sgld_refresh,
     .noise_share = em_langevin_noise_share,
 };

@@ -45,7 +45,8 @@ static const em_field fields[] = {
     {0}};
 
 /* xi ~ N(a, 1 / mu) */
-static void draw(em_thermostat *self, const em_step_context *context, em_block *block, int64_t c)
+static void sgnht_draw(em_thermostat *self, const em_step_context *context, em_block *block,
+                       int64_t c)
 {
     const em_sgnht_sampler *s = (const em_sgnht_sampler *)self;
 
@@ -53,19 +54,19 @@ static void draw(em_thermostat *self, const em_step_context *context, em_block *
         s->options->diffusion + em_stochastic_normal(context, block, c, 0) / sqrt(s->mu);
 }
 
-static double friction(const em_block *block, int64_t c)
+static double sgnht_friction(const em_block *block, int64_t c)
 {
     return block->extra[c];
 }
 
-static int64_t n_extra(const void *options, int64_t dim)
+static int64_t sgnht_n_extra(const void *options, int64_t dim)
 {
     (void)options;
     (void)dim;
     return 1; /* xi */
 }
 
-static em_status create(const void *untyped, int64_t n_chain, int64_t dim, em_sampler **out)
+static em_status sgnht_create(const void *untyped, int64_t n_chain, int64_t dim, em_sampler **out)
 {
     const em_sgnht_options *options = untyped;
     em_thermostat *self = NULL;
@@ -76,16 +77,16 @@ static em_status create(const void *untyped, int64_t n_chain, int64_t dim, em_sa
     if (status)
         return status;
     em_sgnht_sampler *s = (em_sgnht_sampler *)self;
-    self->draw = draw;
-    self->friction = friction;
+    self->draw = sgnht_draw;
+    self->friction = sgnht_friction;
     s->options = options;
     s->mu = isnan(options->thermostat_mass) ? (double)dim : options->thermostat_mass;
     return EM_OK;
 }
 
 /* B O B; the noise is N(0, M) */
-static void kick_split(int64_t n, double eps, double a, double xi, const double *g,
-                       em_product noise, double *restrict p)
+static void sgnht_kick_split(int64_t n, double eps, double a, double xi, const double *g,
+                             em_product noise, double *restrict p)
 {
     const double damp = exp(-xi * eps / 2), scale = sqrt(2 * a * eps);
 
@@ -93,8 +94,8 @@ static void kick_split(int64_t n, double eps, double a, double xi, const double 
         p[i] = damp * (damp * p[i] + eps * g[i] + scale * noise.scale[i] * noise.value[i]);
 }
 
-static void kick_euler(int64_t n, double eps, double a, double xi, const double *g,
-                       em_product noise, double *restrict p)
+static void sgnht_kick_euler(int64_t n, double eps, double a, double xi, const double *g,
+                             em_product noise, double *restrict p)
 {
     const double scale = sqrt(2 * a * eps);
 
@@ -102,7 +103,7 @@ static void kick_euler(int64_t n, double eps, double a, double xi, const double 
         p[i] += eps * g[i] - eps * xi * p[i] + scale * noise.scale[i] * noise.value[i];
 }
 
-static void kick(em_sgnht_sampler *s, const em_step_context *context, em_block *block)
+static void sgnht_kick(em_sgnht_sampler *s, const em_step_context *context, em_block *block)
 {
     em_thermostat *t = &s->thermostat;
     const em_sgnht_options *options = s->options;
@@ -115,13 +116,13 @@ static void kick(em_sgnht_sampler *s, const em_step_context *context, em_block *
         const em_product noise = em_mass_product(context->mass[c], EM_MAP_MOMENTUM, z, work);
         double *p = block->momentum + c * n;
         if (options->integrator == EULER)
-            kick_euler(n, eps, a, xi, g, noise, p);
+            sgnht_kick_euler(n, eps, a, xi, g, noise, p);
         else
-            kick_split(n, eps, a, xi, g, noise, p);
+            sgnht_kick_split(n, eps, a, xi, g, noise, p);
     }
 }
 
-static em_status step(em_sampler *base, const em_step_context *context, em_block *block)
+static em_status sgnht_step(em_sampler *base, const em_step_context *context, em_block *block)
 {
     em_sgnht_sampler *s = (em_sgnht_sampler *)base;
     const bool splits = s->options->integrator == SPLITTING;
@@ -135,7 +136,7 @@ static em_status step(em_sampler *base, const em_step_context *context, em_block
             em_sgnht_drift(s, context, block, 0.5);
         em_thermostat_normals(&s->thermostat, context, block, k);
         status = em_thermostat_gradient(&s->thermostat, context, block, k);
-        kick(s, context, block);
+        sgnht_kick(s, context, block);
         em_sgnht_drift(s, context, block, splits ? 0.5 : 1);
     }
     if (!status)
@@ -150,10 +151,10 @@ const em_sampler_ops em_sgnht = {
     .options_size = sizeof(em_sgnht_options),
     .fields = fields,
     .stats = em_thermostat_stats,
-    .create = create,
+    .create = sgnht_create,
     .destroy = em_thermostat_destroy,
-    .step = step,
+    .step = sgnht_step,
     .minibatches = true,
-    .n_extra = n_extra,
+    .n_extra = sgnht_n_extra,
     .refresh = em_thermostat_refresh,
 };

@@ -49,27 +49,28 @@ static const em_field fields[] = {
 
 enum { LN_S, FRICTION, N_EXTRA }; /* extra numbers of a chain; paper: s itself */
 
-static int64_t n_extra(const void *options, int64_t dim)
+static int64_t sgnphmc_n_extra(const void *options, int64_t dim)
 {
     (void)options;
     (void)dim;
     return N_EXTRA;
 }
 
-static double first_mass(const em_sgnphmc_options *options, int64_t dim)
+static double sgnphmc_first_mass(const em_sgnphmc_options *options, int64_t dim)
 {
     return isnan(options->thermostat_mass) ? (double)dim : options->thermostat_mass;
 }
 
-static double thermostat_mass(const void *untyped, int64_t dim)
+static double sgnphmc_thermostat_mass(const void *untyped, int64_t dim)
 {
     const em_sgnphmc_options *options = untyped;
 
-    return options->learn_thermostat_mass ? first_mass(options, dim) : NAN;
+    return options->learn_thermostat_mass ? sgnphmc_first_mass(options, dim) : NAN;
 }
 
 /* q / Q ~ N(a, 1 / Q), s = 1 */
-static void draw(em_thermostat *self, const em_step_context *context, em_block *block, int64_t c)
+static void sgnphmc_draw(em_thermostat *self, const em_step_context *context, em_block *block,
+                         int64_t c)
 {
     const em_sgnphmc_sampler *s = (const em_sgnphmc_sampler *)self;
     double *extra = block->extra + c * N_EXTRA;
@@ -79,22 +80,22 @@ static void draw(em_thermostat *self, const em_step_context *context, em_block *
                                                   sqrt(em_sgnphmc_mass_of(s, context, c));
 }
 
-static double friction(const em_block *block, int64_t c)
+static double sgnphmc_friction(const em_block *block, int64_t c)
 {
     return block->extra[c * N_EXTRA + FRICTION];
 }
 
-static void destroy(em_sampler *base)
+static void sgnphmc_destroy(em_sampler *base)
 {
     if (base)
         em_sgnphmc_destroy_printed((em_sgnphmc_sampler *)base);
     em_thermostat_destroy(base);
 }
 
-static em_status create(const void *untyped, int64_t n_chain, int64_t dim, em_sampler **out)
+static em_status sgnphmc_create(const void *untyped, int64_t n_chain, int64_t dim, em_sampler **out)
 {
     const em_sgnphmc_options *options = untyped;
-    const double Q = first_mass(options, dim);
+    const double Q = sgnphmc_first_mass(options, dim);
     em_thermostat *self = NULL;
     em_status status =
         em_thermostat_create(&em_sgnphmc, options, sizeof(em_sgnphmc_sampler), n_chain, dim, &self);
@@ -104,11 +105,11 @@ static em_status create(const void *untyped, int64_t n_chain, int64_t dim, em_sa
     if (!status && options->paper)
         status = em_sgnphmc_create_printed(s, options, n_chain, dim, Q);
     if (status) {
-        destroy((em_sampler *)s);
+        sgnphmc_destroy((em_sampler *)s);
         return status;
     }
-    self->draw = draw;
-    self->friction = friction;
+    self->draw = sgnphmc_draw;
+    self->friction = sgnphmc_friction;
     s->options = options;
     s->Q = Q;
     *out = &self->base;
@@ -116,7 +117,7 @@ static em_status create(const void *untyped, int64_t n_chain, int64_t dim, em_sa
 }
 
 /* theta, q / Q and ln s, half a step */
-static void drift(em_sgnphmc_sampler *s, const em_step_context *context, em_block *block)
+static void sgnphmc_drift(em_sgnphmc_sampler *s, const em_step_context *context, em_block *block)
 {
     const double *pWp = em_thermostat_drift(&s->thermostat, context, block, 0.5);
 
@@ -129,7 +130,8 @@ static void drift(em_sgnphmc_sampler *s, const em_step_context *context, em_bloc
 }
 
 /* xi - a <- exp(-A eps / Q) (xi - a) + N(0, (1 - exp(-2 A eps / Q)) / Q), where xi = q / Q */
-static double diffuse(const em_sgnphmc_options *options, double eps, double Q, double xi, double z)
+static double sgnphmc_diffuse(const em_sgnphmc_options *options, double eps, double Q, double xi,
+                              double z)
 {
     const double a = options->diffusion, rate = options->thermostat_diffusion * eps / Q;
 
@@ -137,8 +139,8 @@ static double diffuse(const em_sgnphmc_options *options, double eps, double Q, d
 }
 
 /* Friction, gradient and noise, friction for one chain; the noise is N(0, M). */
-static void kick(int64_t n, double eps, double a, double before, double after, const double *g,
-                 em_product noise, double *restrict p)
+static void sgnphmc_kick(int64_t n, double eps, double a, double before, double after,
+                         const double *g, em_product noise, double *restrict p)
 {
     const double damp = exp(-before * eps / 2), damp_after = exp(-after * eps / 2);
     const double scale = sqrt(2 * a * eps);
@@ -147,7 +149,8 @@ static void kick(int64_t n, double eps, double a, double before, double after, c
         p[i] = damp_after * (damp * p[i] + eps * g[i] + scale * noise.scale[i] * noise.value[i]);
 }
 
-static void kicks(em_sgnphmc_sampler *s, const em_step_context *context, em_block *block, int64_t k)
+static void sgnphmc_kicks(em_sgnphmc_sampler *s, const em_step_context *context, em_block *block,
+                          int64_t k)
 {
     em_thermostat *t = &s->thermostat;
     const int64_t n = block->stride;
@@ -160,43 +163,43 @@ static void kicks(em_sgnphmc_sampler *s, const em_step_context *context, em_bloc
         double *xi = &block->extra[c * N_EXTRA + FRICTION];
         const double before = *xi;
         if (s->options->thermostat_diffusion > 0)
-            *xi = diffuse(s->options, eps, em_sgnphmc_mass_of(s, context, c), *xi,
-                          em_stochastic_normal(context, block, c, (uint64_t)k + 1));
-        kick(n, eps, s->options->diffusion, before, *xi, block->gradient + c * n, noise,
-             block->momentum + c * n);
+            *xi = sgnphmc_diffuse(s->options, eps, em_sgnphmc_mass_of(s, context, c), *xi,
+                                  em_stochastic_normal(context, block, c, (uint64_t)k + 1));
+        sgnphmc_kick(n, eps, s->options->diffusion, before, *xi, block->gradient + c * n, noise,
+                     block->momentum + c * n);
     }
 }
 
-static em_status step_canonical(em_sgnphmc_sampler *s, const em_step_context *context,
-                                em_block *block)
+static em_status sgnphmc_step_canonical(em_sgnphmc_sampler *s, const em_step_context *context,
+                                        em_block *block)
 {
     em_thermostat *t = &s->thermostat;
     em_status status = EM_OK;
 
     em_thermostat_begin(t, block);
     for (int64_t k = 0; !status && k < t->options->leapfrog_steps; k++) {
-        drift(s, context, block);
+        sgnphmc_drift(s, context, block);
         em_thermostat_normals(t, context, block, k);
         status = em_thermostat_gradient(t, context, block, k);
-        kicks(s, context, block, k);
-        drift(s, context, block);
+        sgnphmc_kicks(s, context, block, k);
+        sgnphmc_drift(s, context, block);
     }
     if (!status)
         em_thermostat_end(t, context, block);
     return status;
 }
 
-static em_status step(em_sampler *base, const em_step_context *context, em_block *block)
+static em_status sgnphmc_step(em_sampler *base, const em_step_context *context, em_block *block)
 {
     em_sgnphmc_sampler *s = (em_sgnphmc_sampler *)base;
 
     return s->options->paper ? em_sgnphmc_step_printed(s, context, block)
-                             : step_canonical(s, context, block);
+                             : sgnphmc_step_canonical(s, context, block);
 }
 
-static double thermostat(const em_step_context *context, const em_block *block, int64_t c)
+static double sgnphmc_thermostat(const em_step_context *context, const em_block *block, int64_t c)
 {
-    return context->thermostat_mass[c] * friction(block, c);
+    return context->thermostat_mass[c] * sgnphmc_friction(block, c);
 }
 
 const em_sampler_ops em_sgnphmc = {
@@ -206,12 +209,12 @@ const em_sampler_ops em_sgnphmc = {
     .options_size = sizeof(em_sgnphmc_options),
     .fields = fields,
     .stats = em_thermostat_stats,
-    .create = create,
-    .destroy = destroy,
-    .step = step,
+    .create = sgnphmc_create,
+    .destroy = sgnphmc_destroy,
+    .step = sgnphmc_step,
     .minibatches = true,
-    .n_extra = n_extra,
+    .n_extra = sgnphmc_n_extra,
     .refresh = em_thermostat_refresh,
-    .thermostat_mass = thermostat_mass,
-    .thermostat = thermostat,
+    .thermostat_mass = sgnphmc_thermostat_mass,
+    .thermostat = sgnphmc_thermostat,
 };

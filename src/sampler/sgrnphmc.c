@@ -59,14 +59,14 @@ typedef struct sgrnphmc_sampler {
     double log_density, q;
 } sgrnphmc_sampler;
 
-static int64_t n_extra(const void *options, int64_t dim)
+static int64_t sgrnphmc_n_extra(const void *options, int64_t dim)
 {
     (void)options;
     (void)dim;
     return 1; /* q */
 }
 
-static void destroy(em_sampler *base)
+static void sgrnphmc_destroy(em_sampler *base)
 {
     sgrnphmc_sampler *s = (sgrnphmc_sampler *)base;
 
@@ -77,7 +77,8 @@ static void destroy(em_sampler *base)
     em_release(&s);
 }
 
-static em_status create(const void *untyped, int64_t n_chain, int64_t dim, em_sampler **out)
+static em_status sgrnphmc_create(const void *untyped, int64_t n_chain, int64_t dim,
+                                 em_sampler **out)
 {
     (void)n_chain; /* chains move one after the other */
     const sgrnphmc_options *options = untyped;
@@ -92,7 +93,7 @@ static em_status create(const void *untyped, int64_t n_chain, int64_t dim, em_sa
     if (!status)
         status = em_allocate(4 * stride, sizeof(double), &s->normals);
     if (status) {
-        destroy((em_sampler *)s);
+        sgrnphmc_destroy((em_sampler *)s);
         return status;
     }
     s->base.ops = &em_sgrnphmc;
@@ -105,8 +106,9 @@ static em_status create(const void *untyped, int64_t n_chain, int64_t dim, em_sa
     return EM_OK;
 }
 
-static const double *normals(sgrnphmc_sampler *s, const em_step_context *context,
-                             const em_block *block, int64_t c, em_purpose purpose, int64_t number)
+static const double *sgrnphmc_normals(sgrnphmc_sampler *s, const em_step_context *context,
+                                      const em_block *block, int64_t c, em_purpose purpose,
+                                      int64_t number)
 {
     const em_stream stream = {context->seed, (uint64_t)block->chain[c], (uint64_t)number, purpose};
 
@@ -115,8 +117,8 @@ static const double *normals(sgrnphmc_sampler *s, const em_step_context *context
 }
 
 /* p~ ~ N(0, G), q ~ N(a Q, Q). Where there is no metric, the chain will not move anyway. */
-static em_status draw(sgrnphmc_sampler *s, const em_step_context *context, em_block *block,
-                      int64_t c)
+static em_status sgrnphmc_draw(sgrnphmc_sampler *s, const em_step_context *context, em_block *block,
+                               int64_t c)
 {
     double *p = block->momentum + c * block->stride;
     em_status status =
@@ -124,31 +126,32 @@ static em_status draw(sgrnphmc_sampler *s, const em_step_context *context, em_bl
 
     memset(p, 0, (size_t)block->stride * sizeof *p);
     if (!status)
-        em_riemann_add_noise(s->riemann, 1,
-                             normals(s, context, block, c, EM_RNG_MOMENTUM, context->iteration), p);
+        em_riemann_add_noise(
+            s->riemann, 1,
+            sgrnphmc_normals(s, context, block, c, EM_RNG_MOMENTUM, context->iteration), p);
     block->extra[c] =
         s->options->diffusion * s->Q + sqrt(s->Q) * em_stochastic_normal(context, block, c, 0);
     return status < 0 ? status : EM_OK;
 }
 
 /* Nothing here depends on the learned mass. */
-static em_status refresh(em_sampler *base, const em_step_context *context, em_block *block)
+static em_status sgrnphmc_refresh(em_sampler *base, const em_step_context *context, em_block *block)
 {
     em_status status = EM_OK;
 
     for (int64_t c = 0; !status && context->iteration == 0 && c < block->n_chain; c++)
-        status = draw((sgrnphmc_sampler *)base, context, block, c);
+        status = sgrnphmc_draw((sgrnphmc_sampler *)base, context, block, c);
     return status;
 }
 
 /* q <- q + eps/2 (p~^T G^-1 p~ - D) */
-static void drive(sgrnphmc_sampler *s, double eps)
+static void sgrnphmc_drive(sgrnphmc_sampler *s, double eps)
 {
     s->q += eps / 2 * (2 * em_riemann_kinetic(s->riemann, s->momentum) - (double)s->riemann->dim);
 }
 
 /* p~ <- exp(-q eps / (2 Q)) p~ */
-static void damp(sgrnphmc_sampler *s, double eps)
+static void sgrnphmc_damp(sgrnphmc_sampler *s, double eps)
 {
     const double factor = exp(-s->q * eps / (2 * s->Q));
 
@@ -157,8 +160,8 @@ static void damp(sgrnphmc_sampler *s, double eps)
 }
 
 /* The generalised leapfrog with the minibatch of inner step k. */
-static em_status leap(sgrnphmc_sampler *s, const em_step_context *context, const em_block *block,
-                      int64_t c, int64_t k)
+static em_status sgrnphmc_leap(sgrnphmc_sampler *s, const em_step_context *context,
+                               const em_block *block, int64_t c, int64_t k)
 {
     const double eps = context->step_size[c];
     const em_stochastic_options *options = &s->options->stochastic;
@@ -174,26 +177,27 @@ static em_status leap(sgrnphmc_sampler *s, const em_step_context *context, const
     return status;
 }
 
-static em_status inner_step(sgrnphmc_sampler *s, const em_step_context *context,
-                            const em_block *block, int64_t c, int64_t k)
+static em_status sgrnphmc_inner_step(sgrnphmc_sampler *s, const em_step_context *context,
+                                     const em_block *block, int64_t c, int64_t k)
 {
     const double eps = context->step_size[c], scale = sqrt(s->options->diffusion * eps);
     const int64_t number = 2 * (context->iteration * s->options->stochastic.leapfrog_steps + k);
     em_status status;
 
-    drive(s, eps);
-    damp(s, eps);
-    em_riemann_add_noise(s->riemann, scale, normals(s, context, block, c, EM_RNG_NOISE, number),
+    sgrnphmc_drive(s, eps);
+    sgrnphmc_damp(s, eps);
+    em_riemann_add_noise(s->riemann, scale,
+                         sgrnphmc_normals(s, context, block, c, EM_RNG_NOISE, number), s->momentum);
+    status = sgrnphmc_leap(s, context, block, c, k);
+    em_riemann_add_noise(s->riemann, scale,
+                         sgrnphmc_normals(s, context, block, c, EM_RNG_NOISE, number + 1),
                          s->momentum);
-    status = leap(s, context, block, c, k);
-    em_riemann_add_noise(s->riemann, scale, normals(s, context, block, c, EM_RNG_NOISE, number + 1),
-                         s->momentum);
-    damp(s, eps);
-    drive(s, eps);
+    sgrnphmc_damp(s, eps);
+    sgrnphmc_drive(s, eps);
     return status;
 }
 
-static void load(sgrnphmc_sampler *s, const em_block *block, int64_t c)
+static void sgrnphmc_load(sgrnphmc_sampler *s, const em_block *block, int64_t c)
 {
     const size_t bytes = (size_t)block->stride * sizeof(double);
 
@@ -204,7 +208,7 @@ static void load(sgrnphmc_sampler *s, const em_block *block, int64_t c)
     s->q = block->extra[c];
 }
 
-static void store(const sgrnphmc_sampler *s, em_block *block, int64_t c)
+static void sgrnphmc_store(const sgrnphmc_sampler *s, em_block *block, int64_t c)
 {
     const size_t bytes = (size_t)block->stride * sizeof(double);
 
@@ -215,7 +219,7 @@ static void store(const sgrnphmc_sampler *s, em_block *block, int64_t c)
     block->extra[c] = s->q;
 }
 
-static bool is_finite(const sgrnphmc_sampler *s)
+static bool sgrnphmc_is_finite(const sgrnphmc_sampler *s)
 {
     const int64_t n = s->riemann->dim;
 
@@ -224,38 +228,38 @@ static bool is_finite(const sgrnphmc_sampler *s)
 }
 
 /* An iteration of one chain, which stays where it was if it diverges. */
-static em_status advance(sgrnphmc_sampler *s, const em_step_context *context, em_block *block,
-                         int64_t c)
+static em_status sgrnphmc_advance(sgrnphmc_sampler *s, const em_step_context *context,
+                                  em_block *block, int64_t c)
 {
     const em_stochastic_options *options = &s->options->stochastic;
     em_status status;
 
-    load(s, block, c);
+    sgrnphmc_load(s, block, c);
     status = em_riemann_place(s->riemann, context->posterior, s->theta);
     for (int64_t k = 0; !status && k < options->leapfrog_steps; k++)
-        status = inner_step(s, context, block, c, k);
+        status = sgrnphmc_inner_step(s, context, block, c, k);
     if (status < 0)
         return status;
-    const bool diverging = status || !is_finite(s);
+    const bool diverging = status || !sgrnphmc_is_finite(s);
     if (diverging)
-        status = draw(s, context, block, c);
+        status = sgrnphmc_draw(s, context, block, c);
     else
-        store(s, block, c);
+        sgrnphmc_store(s, block, c);
     em_stochastic_report(options, context, block, c, diverging);
     block->stat[EM_STAT_THERMOSTAT][c] = block->extra[c] / s->Q;
     return status;
 }
 
-static em_status step(em_sampler *base, const em_step_context *context, em_block *block)
+static em_status sgrnphmc_step(em_sampler *base, const em_step_context *context, em_block *block)
 {
     em_status status = EM_OK;
 
     for (int64_t c = 0; !status && c < block->n_chain; c++)
-        status = advance((sgrnphmc_sampler *)base, context, block, c);
+        status = sgrnphmc_advance((sgrnphmc_sampler *)base, context, block, c);
     return status;
 }
 
-static bool wants_metric(const void *options)
+static bool sgrnphmc_wants_metric(const void *options)
 {
     (void)options;
     return true;
@@ -268,11 +272,11 @@ const em_sampler_ops em_sgrnphmc = {
     .options_size = sizeof(sgrnphmc_options),
     .fields = fields,
     .stats = em_thermostat_stats,
-    .create = create,
-    .destroy = destroy,
-    .step = step,
-    .wants_metric = wants_metric,
+    .create = sgrnphmc_create,
+    .destroy = sgrnphmc_destroy,
+    .step = sgrnphmc_step,
+    .wants_metric = sgrnphmc_wants_metric,
     .minibatches = true,
-    .n_extra = n_extra,
-    .refresh = refresh,
+    .n_extra = sgrnphmc_n_extra,
+    .refresh = sgrnphmc_refresh,
 };

@@ -41,8 +41,8 @@ void em_thermostat_destroy(em_sampler *sampler)
 }
 
 /* p ~ N(0, M) */
-static void draw_momentum(em_thermostat *self, const em_step_context *context, em_block *block,
-                          int64_t c)
+static void thermostat_draw_momentum(em_thermostat *self, const em_step_context *context,
+                                     em_block *block, int64_t c)
 {
     const int64_t row = c * block->stride;
     const em_stream stream = {context->seed, (uint64_t)block->chain[c],
@@ -58,7 +58,7 @@ em_status em_thermostat_refresh(em_sampler *sampler, const em_step_context *cont
     em_thermostat *self = (em_thermostat *)sampler;
 
     for (int64_t c = 0; c < block->n_chain; c++) {
-        draw_momentum(self, context, block, c);
+        thermostat_draw_momentum(self, context, block, c);
         if (context->iteration == 0)
             self->draw(self, context, block, c);
     }
@@ -89,7 +89,8 @@ void em_thermostat_normals(em_thermostat *self, const em_step_context *context,
 }
 
 /* theta <- theta + h v and p . v, summed in eight lanes */
-static double drift(int64_t n, double h, em_product v, const double *p, double *restrict theta)
+static double thermostat_drift(int64_t n, double h, em_product v, const double *p,
+                               double *restrict theta)
 {
     double sum[EM_LANES] = {0};
 
@@ -112,7 +113,8 @@ const double *em_thermostat_drift(em_thermostat *self, const em_step_context *co
         const double *p = block->momentum + c * n;
         const em_product v =
             em_mass_product(context->mass[c], EM_MAP_VELOCITY, p, self->work + c * n);
-        self->product[c] = drift(n, fraction * context->step_size[c], v, p, block->theta + c * n);
+        self->product[c] =
+            thermostat_drift(n, fraction * context->step_size[c], v, p, block->theta + c * n);
     }
     return self->product;
 }
@@ -130,7 +132,7 @@ void em_thermostat_end(em_thermostat *self, const em_step_context *context, em_b
             memcpy(block->theta + row, self->start + row,
                    (size_t)block->stride * sizeof *block->theta);
             block->log_density[c] = self->start_density[c];
-            draw_momentum(self, context, block, c);
+            thermostat_draw_momentum(self, context, block, c);
             self->draw(self, context, block, c);
         }
         em_stochastic_report(self->options, context, block, c, diverging);
