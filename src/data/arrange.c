@@ -45,11 +45,29 @@ static em_status match(const em_table *table, int64_t n, const char *const *name
         return EM_OK;
     if (table->is_named || table->n_column != n)
         return em_fail(EM_EDATA,
-                       "%s:1: found no column '%s' among %lld, expected the %lld features of the "
-                       "run",
-                       table->path, name[missing], (long long)table->n_column, (long long)n);
+                       "%s:1: found no column '%s', expected those of the %lld features of the run",
+                       table->path, name[missing], (long long)n);
     for (int64_t j = 0; j < n; j++)
         from[j] = j;
+    return EM_OK;
+}
+
+/* The texts of column from[j] become those of column j. */
+static em_status move_texts(em_table *table, int64_t n, const int64_t *from)
+{
+    em_levels *text = NULL;
+    em_status status = table->text ? em_allocate(n, sizeof *text, &text) : EM_OK;
+
+    if (status || !table->text)
+        return status;
+    for (int64_t j = 0; j < n; j++) {
+        text[j] = table->text[from[j]];
+        table->text[from[j]] = (em_levels){0};
+    }
+    for (int64_t j = 0; j < table->n_column; j++)
+        em_levels_release(&table->text[j]);
+    em_release(&table->text);
+    table->text = text;
     return EM_OK;
 }
 
@@ -85,6 +103,8 @@ static em_status arrange_dense(em_table *table, int64_t n, const char *const *na
     for (int64_t i = 0; !status && i < table->n_row; i++)
         for (int64_t j = 0; j < n; j++)
             value[i * n + j] = table->value[i * n_old + from[j]];
+    if (!status)
+        status = move_texts(table, n, from);
     if (!status) {
         em_release(&table->value);
         table->value = value;

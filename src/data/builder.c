@@ -1,6 +1,7 @@
 #include "data/builder.h"
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "data/array.h"
 #include "par/grid.h"
 #include "par/message.h"
@@ -110,6 +111,24 @@ em_status em_table_end_row_labelled(em_table *table, int64_t line, double label)
     return em_table_end_row(table, line);
 }
 
+void em_table_drop_row(em_table *table)
+{
+    table->n_value = table->column ? table->start[table->n_row] : table->n_row * table->n_column;
+    table->n_dropped++;
+}
+
+em_status em_table_push_text(em_table *table, int64_t column, const char *text)
+{
+    int64_t code;
+    em_status status = EM_OK;
+
+    if (!table->text)
+        status = em_allocate(table->n_column, sizeof *table->text, &table->text);
+    if (!status)
+        status = em_levels_add(&table->text[column], text, &code);
+    return status ? status : em_table_push(table, em_level_value(code));
+}
+
 em_status em_table_end_rows(em_table *table, int64_t line, int64_t count)
 {
     table->n_value += count * table->n_column;
@@ -146,12 +165,11 @@ static em_status number_rows(em_table *table)
     return EM_OK;
 }
 
-static em_status name_columns(em_table *table)
+em_status em_table_name_columns(em_table *table)
 {
     em_status status;
 
-    table->is_named = table->name != NULL;
-    if (table->is_named)
+    if (table->name)
         return EM_OK;
     status = em_allocate(table->n_column, sizeof *table->name, &table->name);
     for (int64_t j = 0; !status && j < table->n_column; j++)
@@ -187,16 +205,61 @@ static void hash_table(em_table *table)
     table->hash = XXH64(about, sizeof about, 0);
     for (int64_t j = 0; j < table->n_column; j++)
         table->hash = XXH64(table->name[j], strlen(table->name[j]) + 1, table->hash);
+    for (int64_t j = 0; table->text && j < table->n_column; j++)
+        for (int64_t i = 0; i < table->text[j].count; i++)
+            table->hash =
+                XXH64(table->text[j].text[i], strlen(table->text[j].text[i]) + 1, table->hash);
+}
+
+/* Texts are numbered in their order among those of all ranks. */
+static em_status merge_texts(em_table *table, int64_t j)
+{
+    int64_t count, *map = NULL;
+    em_status status = em_levels_merge(&table->text[j], &count, &map);
+
+    if (!status && count > EM_MOST_LEVELS)
+        status = em_fail(EM_EDATA,
+                         "%s:1: found more than %d different texts in column %s, expected a few "
+                         "categories",
+                         table->path, EM_MOST_LEVELS, em_excerpt_of(table->name[j]).text);
+    for (int64_t i = 0; !status && i < table->n_row; i++) {
+        double *value = &table->value[i * table->n_column + j];
+        const int64_t code = em_level_code(*value);
+        if (code >= 0)
+            *value = em_level_value(map[code]);
+    }
+    em_release(&map);
+    return status;
+}
+
+/* What one rank found, all make ready for. Collective. */
+static em_status finish_texts(em_table *table)
+{
+    int64_t any = table->text != NULL;
+    em_status status = EM_OK;
+
+    em_world_sum(1, &any);
+    if (any == 0)
+        return EM_OK;
+    if (!table->text)
+        status = em_allocate(table->n_column, sizeof *table->text, &table->text);
+    status = em_agree_first(status, 0);
+    for (int64_t j = 0; !status && j < table->n_column; j++)
+        status = merge_texts(table, j);
+    return status;
 }
 
 em_status em_table_finish(em_table *table)
 {
     em_status status = number_rows(table);
 
+    if (!status)
+        status = finish_texts(table);
+    em_world_sum(1, &table->n_dropped);
     table->total_entries = table->n_value;
     em_world_sum(1, &table->total_entries);
     if (!status)
-        status = em_agree_first(name_columns(table), 0);
+        status = em_agree_first(em_table_name_columns(table), 0);
     if (!status)
         hash_table(table);
     return status;

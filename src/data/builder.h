@@ -28,6 +28,15 @@ em_status em_table_end_row_labelled(em_table *table, int64_t line, double label)
  * that are there. Local. Errors: EM_EMEMORY. */
 em_status em_table_end_rows(em_table *table, int64_t line, int64_t count);
 
+/* Names columns that have no name x1, x2, ... Local. Errors: EM_EMEMORY. */
+em_status em_table_name_columns(em_table *table);
+
+/* Takes back the numbers of the row being read, which counts as dropped. Local. */
+void em_table_drop_row(em_table *table);
+
+/* The text stands for itself in a column. Local. Errors: EM_EMEMORY. */
+em_status em_table_push_text(em_table *table, int64_t column, const char *text);
+
 /* All rows are read: numbers them over all ranks, names the columns that have no name, and finds
  * what is said of the whole. Collective. Errors, agreed: EM_EMEMORY. */
 em_status em_table_finish(em_table *table);

@@ -82,6 +82,9 @@ static em_status parse_header(const em_lines *lines, const char *delimiter, char
 
     while (!status && line) {
         status = next_field(lines, delimiter, &line, &field);
+        if (!status && !*field)
+            status = em_fail(EM_EDATA, "%s:%lld: found no name for column %lld, expected one",
+                             lines->path, (long long)lines->number, (long long)table->n_column + 1);
         if (!status)
             status = em_array_reserve(&table->name, &capacity, table->n_column, table->n_column + 1,
                                       sizeof *table->name);
@@ -90,6 +93,7 @@ static em_status parse_header(const em_lines *lines, const char *delimiter, char
         if (!status)
             table->n_column++;
     }
+    table->is_named = true;
     return status;
 }
 
@@ -133,38 +137,86 @@ em_status em_delimited_begin(const em_lines *lines, const char *line, em_table_f
 }
 
 /* Says what is wrong with a field that is not a number. */
-static em_status fail_field(const em_lines *lines, const em_table *table, int64_t k,
+static em_status fail_field(const em_lines *lines, const em_table *table, int64_t to, int64_t k,
                             const char *field)
 {
     double value;
     char what[96];
 
-    if (table->name && k < table->n_column)
-        snprintf(what, sizeof what, "column %s", em_excerpt_of(table->name[k]).text);
+    if (table->is_named && to < table->n_column)
+        snprintf(what, sizeof what, "column %s", em_excerpt_of(table->name[to]).text);
     else
         snprintf(what, sizeof what, "column %lld", (long long)k + 1);
     return em_lines_number(lines, field, what, &value);
 }
 
-em_status em_delimited_row(const em_lines *lines, char *line, em_table_format format,
+static em_status fail_level(const em_lines *lines, const em_table *table, int64_t to,
+                            const char *field, const char *expected)
+{
+    return em_fail(EM_EDATA, "%s:%lld: found '%s' for column %s, expected %s", lines->path,
+                   (long long)lines->number, em_excerpt_of(field).text,
+                   em_excerpt_of(table->name[to]).text, expected);
+}
+
+/* A category, or a label: it will be printed, and stand in the file. */
+static em_status push_level(const em_lines *lines, const char *field, int64_t to, em_table *table)
+{
+    char printable[2 * EM_LEVEL_BYTES];
+
+    if (strlen(field) >= EM_LEVEL_BYTES)
+        return fail_level(lines, table, to, field, "a shorter text");
+    em_text_escape(field, printable, sizeof printable);
+    if (strcmp(field, printable) != 0)
+        return fail_level(lines, table, to, field, "text that can be printed");
+    return em_table_push_text(table, to, field);
+}
+
+/* Field k of a row, into column `to`; *missing: it says that it is, and the row is to be dropped.
+ */
+static em_status take_field(const em_lines *lines, const em_delimited *form, const char *field,
+                            int64_t k, int64_t to, em_table *table, bool *missing)
+{
+    const em_choice *choice = form->choice;
+    const bool chosen = choice && k < choice->n_column;
+    double value;
+
+    if (chosen && choice->use[k] == EM_USE_NOT)
+        return EM_OK;
+    if (em_lines_token(lines, field, &value) == EM_TOKEN_NUMBER)
+        return em_table_push(table, value);
+    if (chosen && choice->drops && em_is_missing(field)) {
+        *missing = true;
+        return EM_OK;
+    }
+    if (chosen && choice->use[k] == EM_USE_LEVEL)
+        return em_is_missing(field) ? fail_level(lines, table, to, field,
+                                                 "a category (na: drop leaves such rows out)")
+                                    : push_level(lines, field, to, table);
+    return fail_field(lines, table, to, k, field);
+}
+
+em_status em_delimited_row(const em_lines *lines, char *line, const em_delimited *form,
                            em_table *table)
 {
-    const char *delimiter = delimiters[format];
-    int64_t n_field = 0;
+    const char *delimiter = delimiters[form->format];
+    const em_choice *choice = form->choice;
+    int64_t n_field = 0, to = 0;
+    bool missing = false;
     em_status status = EM_OK;
     char *field;
-    double value;
 
     for (; !status && line; n_field++) {
         status = next_field(lines, delimiter, &line, &field);
-        if (!status && em_lines_token(lines, field, &value) != EM_TOKEN_NUMBER)
-            status = fail_field(lines, table, n_field, field);
-        if (!status)
-            status = em_table_push(table, value);
+        if (!status && !missing)
+            status = take_field(lines, form, field, n_field, to, table, &missing);
+        to += !choice || (n_field < choice->n_column && choice->use[n_field] != EM_USE_NOT);
     }
-    if (!status && n_field != table->n_column)
+    if (!status && n_field != form->n_column)
         status = em_fail(EM_EDATA, "%s:%lld: found %lld columns, expected %lld as in the first row",
                          lines->path, (long long)lines->number, (long long)n_field,
-                         (long long)table->n_column);
-    return status ? status : em_table_end_row(table, lines->number);
+                         (long long)form->n_column);
+    if (status || !missing)
+        return status ? status : em_table_end_row(table, lines->number);
+    em_table_drop_row(table);
+    return EM_OK;
 }

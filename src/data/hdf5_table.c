@@ -17,6 +17,7 @@ typedef struct slab {
     const em_numbers *numbers;
     em_numbers_form form;
     em_table *table;
+    bool chosen;      /* what is not finite is looked at once the columns are chosen */
     int64_t row, end; /* rows row .. end - 1 are still to be read */
     int64_t *start, *column;
     double *response;
@@ -25,7 +26,7 @@ typedef struct slab {
 
 static em_status check_finite(const slab *s, int64_t row, int64_t column, double value)
 {
-    return isfinite(value)
+    return isfinite(value) || s->chosen
                ? EM_OK
                : em_fail(EM_EDATA, "%s:%lld: found %g for column %lld, expected a finite number",
                          s->table->path, (long long)row + 1, value, (long long)column + 1);
@@ -35,7 +36,7 @@ static em_status check_rows(const slab *s, int64_t count, const double *value)
 {
     em_status status = EM_OK;
 
-    for (int64_t i = 0; !status && i < count * s->form.n_column; i++)
+    for (int64_t i = 0; !status && !s->chosen && i < count * s->form.n_column; i++)
         if (!isfinite(value[i]))
             status = check_finite(s, s->row + i / s->form.n_column, i % s->form.n_column, value[i]);
     return status;
@@ -169,10 +170,11 @@ static em_status prepare(slab *s)
     return status;
 }
 
-em_status em_read_hdf5(const char *path, const char *colon, em_table *table, uint64_t *hash)
+em_status em_read_hdf5(const char *path, const char *colon, bool chosen, em_table *table,
+                       uint64_t *hash)
 {
     em_numbers *numbers = NULL;
-    slab s = {.table = table};
+    slab s = {.table = table, .chosen = chosen};
     em_status status =
         em_agree_first(em_numbers_open(path, colon ? colon + 1 : EM_NUMBERS_PLACE, &numbers), 0);
 
@@ -185,6 +187,7 @@ em_status em_read_hdf5(const char *path, const char *colon, em_table *table, uin
         status = prepare(&s);
         if (!status)
             status = em_numbers_names(numbers, &table->name);
+        table->is_named = table->name != NULL;
         status = em_agree_first(status, 0);
     }
     if (!status)

@@ -2,27 +2,24 @@
 #include "data/table.h"
 
 #include "base/memory.h"
+#include "base/text.h"
+#include "data/choice.h"
 #include "par/message.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* The column with this name, or this number from 1. */
 static em_status find_column(const em_table *table, const char *what, const char *name,
                              int64_t *column)
 {
-    char *end;
-    long long number;
+    em_status status = em_choice_find(table, name, column);
 
-    for (*column = 0; *column < table->n_column; ++*column)
-        if (strcmp(table->name[*column], name) == 0)
-            return EM_OK;
-    number = strtoll(name, &end, 10);
-    *column = number - 1;
-    if (end != name && *end == '\0' && number >= 1 && number <= table->n_column)
-        return EM_OK;
+    if (status || *column >= 0)
+        return status;
     return em_fail(EM_EDATA,
                    "%s:1: found no %s column '%s', expected one of %s, ..., %s or a number "
                    "from 1 to %lld",
@@ -77,6 +74,15 @@ static em_status take_column(em_table *table, int64_t at, double **out)
         return status;
     (table->column ? split_sparse : split_dense)(table, at, *out);
     em_release(&table->name[at]);
+    if (table->text) {
+        em_levels_release(&table->text[at]);
+        memmove(&table->text[at], &table->text[at + 1],
+                (size_t)(n_left - at) * sizeof *table->text);
+        table->text[n_left] = (em_levels){0};
+    }
+    if (table->factor)
+        memmove(&table->factor[at], &table->factor[at + 1],
+                (size_t)(n_left - at) * sizeof *table->factor);
     memmove(&table->name[at], &table->name[at + 1], (size_t)(n_left - at) * sizeof *table->name);
     table->n_column = n_left;
     table->total_entries = table->n_value;
@@ -85,21 +91,37 @@ static em_status take_column(em_table *table, int64_t at, double **out)
 }
 
 /* The response is the last column that is left, where no other is named. */
-static em_status take_columns(em_table *table, const em_table_options *options)
+static em_status find_apart(const em_table *table, const em_table_options *options,
+                            int64_t *response, int64_t *exposure)
 {
-    int64_t exposure = -1, response = table->n_column - 1;
     em_status status = EM_OK;
 
+    *exposure = table->is_chosen ? table->exposure_at : -1;
+    *response = table->is_chosen ? table->response_at : table->n_column - 1;
+    if (table->is_chosen)
+        return EM_OK;
     if (options->exposure)
-        status = find_column(table, "exposure", options->exposure, &exposure);
-    response -= exposure == response;
-    if (!status && !table->response && options->response)
-        status = find_column(table, "response", options->response, &response);
+        status = find_column(table, "exposure", options->exposure, exposure);
+    *response -= *exposure == *response;
+    return status || table->response || !options->response
+               ? status
+               : find_column(table, "response", options->response, response);
+}
+
+static em_status take_columns(em_table *table, const em_table_options *options)
+{
+    int64_t exposure, response;
+    em_status status = find_apart(table, options, &response, &exposure);
+
     if (!status && !table->response && (response == exposure || response < 0))
         return em_fail(EM_EDATA,
                        "%s:1: found one column for the response and the exposure, expected two",
                        table->path);
     if (!status && !table->response) {
+        if (table->text) {
+            table->label = table->text[response];
+            table->text[response] = (em_levels){0};
+        }
         status = take_column(table, response, &table->response);
         exposure -= exposure > response;
     }
@@ -110,12 +132,13 @@ static em_status take_columns(em_table *table, const em_table_options *options)
 
 em_status em_table_take_exposure(em_table *table, const em_table_options *options)
 {
-    int64_t exposure;
-    em_status status;
+    int64_t exposure = table->exposure_at;
+    em_status status = EM_OK;
 
     if (!options->exposure)
         return EM_OK;
-    status = find_column(table, "exposure", options->exposure, &exposure);
+    if (!table->is_chosen)
+        status = find_column(table, "exposure", options->exposure, &exposure);
     return status ? status : take_column(table, exposure, &table->exposure);
 }
 
@@ -129,7 +152,7 @@ em_status em_table_take_response(em_table *table, const em_table_options *option
                        "the label",
                        table->path, options->response);
     status = take_columns(table, options);
-    if (!status && options->columns >= 0 && options->columns != table->n_column)
+    if (!status && options->columns > 0 && options->columns != table->n_column)
         status = em_fail(EM_EDATA, "%s:1: found %lld features, expected columns: %lld", table->path,
                          (long long)table->n_column, (long long)options->columns);
     return status;
@@ -263,4 +286,88 @@ em_status em_table_binary_response(em_table *table, double positive)
     for (int64_t i = 0; i < table->n_row; i++)
         table->response[i] = table->response[i] == positive;
     return EM_OK;
+}
+
+/* ---------------------------------------------------------------- labels that are text */
+
+/* Two words that say which is which, and the code of the second. */
+static bool find_yes(const em_levels *label, int64_t *code)
+{
+    static const char *const pair[][2] = {{"no", "yes"}, {"n", "y"}, {"false", "true"}};
+
+    for (size_t k = 0; k < sizeof pair / sizeof *pair && label->count == 2; k++)
+        for (*code = 0; *code < 2; ++*code)
+            if (strcasecmp(label->text[*code], pair[k][1]) == 0 &&
+                strcasecmp(label->text[1 - *code], pair[k][0]) == 0)
+                return true;
+    return false;
+}
+
+static em_status fail_texts(const em_table *table, const char *expected)
+{
+    char text[512] = "";
+
+    for (int64_t i = 0; i < table->label.count && i < MAX_LABELS; i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", i ? ", " : "",
+                 em_excerpt_of(table->label.text[i]).text);
+    return em_fail(EM_EDATA, "%s:1: found labels %s%s, expected %s", table->path, text,
+                   table->label.count > MAX_LABELS ? ", ..." : "", expected);
+}
+
+/* How many responses are numbers, and how many the text of that code. Collective. */
+static void count_texts(const em_table *table, int64_t code, int64_t count[2])
+{
+    count[0] = count[1] = 0;
+    for (int64_t i = 0; i < table->n_row; i++) {
+        count[0] += em_level_code(table->response[i]) < 0;
+        count[1] += em_level_code(table->response[i]) == code;
+    }
+    em_world_sum(2, count);
+}
+
+/* Whether the whole of a text is a number. */
+static bool is_number(const char *text, double *number)
+{
+    char *end;
+
+    *number = strtod(text, &end);
+    return end > text && !*end && isfinite(*number);
+}
+
+/* Some responses are text. Collective. */
+static em_status text_response(em_table *table, const char *positive)
+{
+    const em_levels *label = &table->label;
+    int64_t code = 0, count[2];
+    double number = NAN;
+
+    while (positive && code < label->count && strcmp(label->text[code], positive) != 0)
+        code++;
+    if (positive && code == label->count && !is_number(positive, &number))
+        return fail_texts(table, "`positive` to be one of them");
+    if (!positive && !find_yes(label, &code))
+        return fail_texts(table, "no and yes, unless `positive` names the one that is 1");
+    count_texts(table, code, count);
+    if (!positive && count[0] > 0)
+        return fail_texts(table,
+                          "no numbers beside them, unless `positive` names the one that is 1");
+    for (int64_t i = 0; i < table->n_row; i++)
+        table->response[i] = isnan(number) ? em_level_code(table->response[i]) == code
+                                           : table->response[i] == number;
+    count[1] = count_label(table, 1);
+    return count[1] > 0 && count[1] < table->total
+               ? EM_OK
+               : fail_texts(table, "`positive` in some rows and others in some");
+}
+
+em_status em_table_label_response(em_table *table, const char *positive)
+{
+    double number = NAN;
+
+    if (table->label.count > 0)
+        return text_response(table, positive);
+    if (positive && !is_number(positive, &number))
+        return em_fail(EM_EDATA, "%s:1: found numbers as labels, expected '%s' (positive) too",
+                       table->path, em_excerpt_of(positive).text);
+    return em_table_binary_response(table, number);
 }

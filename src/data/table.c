@@ -14,6 +14,11 @@ void em_table_destroy(em_table **out)
         return;
     for (int64_t i = 0; table->name && i < table->n_column; i++)
         em_release(&table->name[i]);
+    for (int64_t i = 0; table->text && i < table->n_column; i++)
+        em_levels_release(&table->text[i]);
+    em_release(&table->text);
+    em_release(&table->factor);
+    em_levels_release(&table->label);
     em_release(&table->name);
     em_release(&table->path);
     em_release(&table->run);

@@ -6,6 +6,7 @@
 #ifndef EM_DATA_TABLE_H
 #define EM_DATA_TABLE_H
 
+#include "data/levels.h"
 #include "data/table_options.h"
 #include "emass/status.h"
 
@@ -31,6 +32,14 @@ typedef struct em_table {
     int64_t n_column;
     char **name; /* [n_column]; x1, x2, ... where the file names none */
     bool is_named;
+    bool
+        is_chosen; /* columns were: then the next two say which of those left are apart; -1: none */
+    int64_t response_at, exposure_at;
+    const char *
+        *factor;     /* [n_column] of one its reference level, or ""; NULL: none, of all or one */
+    em_levels *text; /* [n_column] texts among the numbers (data/levels.h); NULL: there are none */
+    em_levels label; /* those of the response */
+    int64_t n_dropped; /* rows that were left out for missing values, here; once finished, of all */
     int64_t n_run;
     em_run *run; /* [n_run] the whole, in the order of the rows */
     /* What this rank holds. */
@@ -100,5 +109,9 @@ em_status em_table_arrange(em_table *table, const em_table_options *options, int
  * listing the values found.
  */
 em_status em_table_binary_response(em_table *table, double positive);
+
+/* The same where labels may be text: `positive` is one, or a number, or NULL, and then labels may
+ * also be no and yes, or false and true. */
+em_status em_table_label_response(em_table *table, const char *positive);
 
 #endif

@@ -8,6 +8,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { EM_FITTED_BYTES = 256 };
+
+/* The columns that the features of an earlier table were made of, by their names as they may be
+ * printed, in their order. */
+typedef struct em_fitted_columns {
+    int64_t n;
+    const char *const *name; /* [n] */
+    const bool *is_factor;   /* [n] */
+} em_fitted_columns;
+
 /* First member of such a model's own options. */
 typedef struct em_table_options {
     char *data;       /* the file; NULL: none given */
@@ -15,9 +25,16 @@ typedef struct em_table_options {
     int header;       /* em_table_header */
     char *response;   /* name or 1-based number of a column; NULL: the last one */
     char *exposure;   /* name or number of a column that is none of the features; NULL: none */
-    int64_t columns;  /* features there must be; INT64_MIN: as many as there are */
+    em_texts chosen;  /* columns that are features, or are not: -name; of LIBSVM, how many */
+    em_texts factors; /* those that have categories: name, name=reference level */
+    char *formula;    /* in place of these and the response; NULL: none */
+    int na;           /* em_table_na */
     bool intercept;   /* a column of ones, first */
     bool standardise; /* features to mean 0 and standard deviation 1 */
+    /* What is no option of a config, but said by a model or a command. */
+    int64_t columns;                 /* features there must be; below 1: as many as there are */
+    bool labelled;                   /* the response may be text */
+    const em_fitted_columns *fitted; /* that are read anew; NULL: as the options have it */
 } em_table_options;
 
 /* A wild index in a LIBSVM file must not become a vector that fills the memory. */
@@ -34,7 +51,11 @@ typedef enum em_table_format {
 
 typedef enum em_table_header { EM_HEADER_AUTO, EM_HEADER_YES, EM_HEADER_NO } em_table_header;
 
-extern const char *const em_table_format_names[], *const em_table_header_names[]; /* table.c */
+/* What is done about missing values. */
+typedef enum em_table_na { EM_NA_ERROR, EM_NA_DROP } em_table_na;
+
+extern const char *const em_table_format_names[], *const em_table_header_names[],
+                                                      *const em_table_na_names[]; /* text.c */
 
 /* The rows of those options for a field table; `data_fallback` NULL: the file must be given. */
 #define EM_TABLE_FIELDS(data_fallback)                                                             \
@@ -51,10 +72,19 @@ extern const char *const em_table_format_names[], *const em_table_header_names[]
         EM_TEXT(em_table_options, response, .fallback = "",                                        \
                 .doc = "column to be explained, by name or number from 1; absent: the last "       \
                        "(LIBSVM: the label)"),                                                     \
-        EM_INT(                                                                                    \
-            em_table_options, columns, .maximum = 2147483646, .fallback = "auto", .word = "auto",  \
-            .doc = "number of features, where a LIBSVM file may lack the last; auto: as found, "   \
-                   "to 1000000"),                                                                  \
+        EM_ROW_AS("columns", em_table_options, chosen, EM_FIELD_TEXTS, em_texts, .fallback = "[]", \
+                  .doc = "features, by name or number from 1, or with a minus what is none: "      \
+                         "[age, sex], [-id]; of LIBSVM how many there are"),                       \
+        EM_TEXTS(em_table_options, factors, .fallback = "[]",                                      \
+                 .doc = "features of categories: name, or name=level for the reference level; a "  \
+                        "coefficient for each other level"),                                       \
+        EM_TEXT(em_table_options, formula, .fallback = "",                                         \
+                .doc = "in place of response and columns: disease ~ age + sex * factor(cp) - 1; "  \
+                       "a dot is all other columns"),                                              \
+        EM_CHOICE(em_table_options, na, .fallback = "error", .choices = em_table_na_names,         \
+                  .doc =                                                                           \
+                      "missing values (nothing, NA, NaN, ?, ...) in what is used: an error, or "   \
+                      "such rows are left out"),                                                   \
         EM_BOOL(em_table_options, intercept, .fallback = "true",                                   \
                 .doc = "adds a coefficient for a column of ones, before the others"),              \
         EM_BOOL(em_table_options, standardise, .fallback = "false",                                \

@@ -9,6 +9,7 @@
 const char *const em_table_format_names[] = {"auto", "libsvm", "comma", "semicolon",
                                              "tab",  "space",  NULL};
 const char *const em_table_header_names[] = {"auto", "yes", "no", NULL};
+const char *const em_table_na_names[] = {"error", "drop", NULL};
 
 /* True when the second word of the line is like 12:... */
 static bool looks_like_libsvm(const char *line)
@@ -44,10 +45,32 @@ static em_table_format detect_format(const char *line)
 /* A table that is being read. */
 typedef struct reading {
     em_table *table;
-    em_table_format format;
+    em_delimited form;
     int64_t limit; /* of LIBSVM's indices */
     bool has_header;
 } reading;
+
+/* The columns that are used alone stay, in their order. */
+static em_status choose(const em_table_options *options, reading *r)
+{
+    em_table *table = r->table;
+    int64_t to = 0;
+    em_status status = EM_OK;
+
+    r->form.n_column = table->n_column;
+    status = em_table_name_columns(table);
+    if (!status)
+        status = em_choice_make(options, table, &r->form.choice);
+    if (status || !r->form.choice)
+        return status;
+    for (int64_t j = 0; j < table->n_column; j++)
+        if (r->form.choice->use[j] == EM_USE_NOT)
+            em_release(&table->name[j]);
+        else
+            table->name[to++] = table->name[j];
+    table->n_column = to;
+    return em_choice_mark(r->form.choice, table);
+}
 
 static em_status begin(const em_table_options *options, const em_feed_head *head, reading *r)
 {
@@ -57,11 +80,11 @@ static em_status begin(const em_table_options *options, const em_feed_head *head
     if (!head->line)
         return em_fail(EM_EDATA, "%s:1: found an empty file, expected rows of numbers",
                        options->data);
-    r->format = (em_table_format)options->format;
-    if (r->format == EM_TABLE_AUTO)
-        r->format = detect_format(head->line);
-    r->limit = options->columns >= 0 ? options->columns : EM_TABLE_AUTO_COLUMNS;
-    if (r->format == EM_TABLE_LIBSVM) {
+    r->form.format = (em_table_format)options->format;
+    if (r->form.format == EM_TABLE_AUTO)
+        r->form.format = detect_format(head->line);
+    r->limit = em_choice_count(options) > 0 ? em_choice_count(options) : EM_TABLE_AUTO_COLUMNS;
+    if (r->form.format == EM_TABLE_LIBSVM) {
         status = em_table_make_sparse(r->table);
         return status ? status : em_table_make_labelled(r->table);
     }
@@ -69,10 +92,10 @@ static em_status begin(const em_table_options *options, const em_feed_head *head
     if (status)
         return status;
     place->number = head->number;
-    status = em_delimited_begin(place, head->line, r->format, (em_table_header)options->header,
+    status = em_delimited_begin(place, head->line, r->form.format, (em_table_header)options->header,
                                 r->table, &r->has_header);
     em_lines_close(&place);
-    return status;
+    return status ? status : choose(options, r);
 }
 
 static em_status read_run(em_lines *lines, reading *r)
@@ -81,8 +104,9 @@ static em_status read_run(em_lines *lines, reading *r)
     em_status status = em_lines_next(lines, &line);
 
     while (!status && line) {
-        status = r->format == EM_TABLE_LIBSVM ? em_libsvm_row(lines, line, r->limit, r->table)
-                                              : em_delimited_row(lines, line, r->format, r->table);
+        status = r->form.format == EM_TABLE_LIBSVM
+                     ? em_libsvm_row(lines, line, r->limit, r->table)
+                     : em_delimited_row(lines, line, &r->form, r->table);
         if (!status)
             status = em_lines_next(lines, &line);
     }
@@ -123,20 +147,26 @@ static em_status read_rows(const em_table_options *options, const em_feed_head *
 static em_status read_after(const em_table_options *options, const em_feed_head *head, reading *r)
 {
     em_status status = em_agree_first(begin(options, head, r), 0);
-    int64_t rows;
+    int64_t rows[2];
 
     if (!status)
         status = read_rows(options, head, r);
     if (status)
         return status;
-    if (r->format == EM_TABLE_LIBSVM) {
+    if (r->form.format == EM_TABLE_LIBSVM) {
         double columns = (double)r->table->n_column;
         em_world_largest(1, &columns);
-        r->table->n_column = options->columns >= 0 ? options->columns : (int64_t)columns;
+        r->table->n_column =
+            em_choice_count(options) > 0 ? em_choice_count(options) : (int64_t)columns;
     }
-    rows = r->table->n_row;
-    em_world_sum(1, &rows);
-    if (rows == 0)
+    rows[0] = r->table->n_row;
+    rows[1] = r->table->n_dropped;
+    em_world_sum(2, rows);
+    if (rows[0] == 0 && rows[1] > 0)
+        return em_fail(EM_EDATA,
+                       "%s:%lld: found a missing value in each of %lld rows, expected one without",
+                       options->data, (long long)head->number, (long long)rows[1]);
+    if (rows[0] == 0)
         return em_fail(EM_EDATA, "%s:%lld: found a header alone, expected rows of numbers",
                        options->data, (long long)head->number);
     return EM_OK;
@@ -150,6 +180,7 @@ em_status em_read_text(const em_table_options *options, em_table *table)
 
     if (!status)
         status = read_after(options, &head, &r);
+    em_choice_destroy(&r.form.choice);
     em_release(&head.line);
     return status;
 }

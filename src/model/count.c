@@ -8,7 +8,7 @@ static em_status load(em_regression *self, const em_regression_options *options,
                       const em_model_context *context, const em_regression_plan *plan)
 {
     em_table *table = NULL;
-    em_status status = em_regression_read(&options->table, context, &table);
+    em_status status = em_features_read(&options->table, context->fitted, &table, &self->features);
 
     if (!status)
         status = em_table_check_counts(table);

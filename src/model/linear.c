@@ -367,7 +367,7 @@ static em_status load(linear *self, const linear_options *options, const em_mode
     const em_table_options *data = &options->regression.table;
     const em_regression_plan plan = plan_of(options);
     em_table *table = NULL;
-    em_status status = em_regression_read(data, context, &table);
+    em_status status = em_features_read(data, context->fitted, &table, &self->base.features);
 
     if (!status)
         status = em_regression_create(&self->base, table, &options->regression, context, &plan);

@@ -11,6 +11,7 @@
 #include "par/message.h"
 
 #include <math.h>
+#include <string.h>
 
 extern const em_model_ops em_model_logistic; /* at the end */
 
@@ -21,15 +22,16 @@ enum { DEFAULT_N = 2000 };
 
 typedef struct logistic_options {
     em_regression_options regression;
-    double positive;
+    char *positive; /* NULL: auto */
     int64_t n;
     int labels;
 } logistic_options;
 
 static const em_field fields[] = {
     EM_TABLE_FIELDS(""),
-    EM_REAL(logistic_options, positive, .fallback = "auto", .word = "auto",
-            .doc = "label that counts as 1, any other as 0; auto: labels are 0 and 1, or -1 and 1"),
+    EM_TEXT(logistic_options, positive, .fallback = "",
+            .doc = "label that counts as 1, any other as 0; absent: labels are 0 and 1, -1 and 1, "
+                   "no and yes, or false and true"),
     EM_REGRESSION_FIELDS,
     EM_INT(logistic_options, n, .minimum = 1, .maximum = 1e12, .fallback = "auto", .word = "auto",
            .doc = "without data: points to generate, from normals around (1, -1) and (-1, 1); "
@@ -129,23 +131,32 @@ static const em_family family = {.link = bernoulli,
                                  .draw = draw,
                                  .information = information};
 
+/* "auto" too, for files of earlier versions. */
+static const char *positive_of(const logistic_options *options)
+{
+    const char *positive = options->positive;
+
+    return positive && strcmp(positive, "auto") == 0 ? NULL : positive;
+}
+
 static em_status load(em_regression *self, const logistic_options *options,
                       const em_model_context *context)
 {
-    const em_table_options *data = &options->regression.table;
+    em_table_options data = options->regression.table;
     const em_regression_plan plan = {.family = &family, .unit = 1};
     em_table *table = NULL;
     em_status status;
 
-    if (data->data) {
-        status = em_regression_read(data, context, &table);
+    data.labelled = true;
+    if (data.data) {
+        status = em_features_read(&data, context->fitted, &table, &self->features);
     } else {
         status = generate(options, context->seed, &table);
         if (!status)
-            status = em_table_take_response(table, data);
+            status = em_table_take_response(table, &data);
     }
     if (!status && !context->fitted)
-        status = em_table_binary_response(table, options->positive);
+        status = em_table_label_response(table, positive_of(options));
     if (!status)
         status = em_regression_create(self, table, &options->regression, context, &plan);
     em_table_destroy(&table);

@@ -35,6 +35,21 @@ static em_variable per_coefficient(const em_regression *self, const char *name)
                          .label = {(const char *const *)self->design->name}};
 }
 
+/* Of features that are not standardised; an intercept they always have, whatever the means were
+ * moved into it. A function of beta: it is not watched. */
+static em_variable original_coefficients(const em_regression *self)
+{
+    const int64_t n = self->design->n_column;
+    const bool same = n == self->n_original;
+
+    return (em_variable){.name = "beta_original",
+                         .n_axes = 1,
+                         .shape = {self->n_original},
+                         .axis = {same ? "coefficient" : "coefficient_original"},
+                         .label = {self->original},
+                         .unwatched = true};
+}
+
 static void add_variables(em_regression *self)
 {
     const em_storage storage = self->family->storage;
@@ -43,6 +58,8 @@ static void add_variables(em_regression *self)
     for (int k = 0; k < self->n_shape; k++)
         if (isnan(self->shape[k].value))
             add_variable(self, (em_variable){.name = self->shape[k].name});
+    if (self->original)
+        add_variable(self, original_coefficients(self));
     if (self->constant)
         add_variable(self, per_observation(self, "y", EM_STORE_REAL, EM_LOG_LIKELIHOOD));
     if (self->predicts)
@@ -53,18 +70,21 @@ static void add_variables(em_regression *self)
     add_variable(self, per_observation(self, "mu", EM_STORE_REAL, EM_PREDICTIONS));
 }
 
-/* What standardised columns were: emass predict asks for it. */
-static void add_scaling(em_regression *self)
+/* How features were coded, and what standardised columns were: emass predict asks for it. */
+static void add_data(em_regression *self)
 {
     static const char group[] = "constant_data";
     const em_design *design = self->design;
+    em_datum *to = self->datum;
 
-    if (!design->centre)
-        return;
-    self->datum[0] = (em_datum){group, per_coefficient(self, "feature_mean"), design->centre};
-    self->datum[1] = (em_datum){group, per_coefficient(self, "feature_sd"), design->scale};
+    if (design->centre) {
+        *to++ = (em_datum){group, per_coefficient(self, "feature_mean"), design->centre};
+        *to++ = (em_datum){group, per_coefficient(self, "feature_sd"), design->scale};
+    }
+    if (self->features)
+        to += em_features_data(self->features, to);
     self->model.datum = self->datum;
-    self->model.n_datum = 2;
+    self->model.n_datum = to - self->datum;
 }
 
 static em_status prepare_reports(em_regression *self, const em_regression_options *options,
@@ -84,30 +104,6 @@ static em_status prepare_reports(em_regression *self, const em_regression_option
     for (int64_t i = 0; !status && self->constant && i < design->n_row; i++)
         self->constant[i] = self->family->constant(design->response[i], shape) - log(self->unit);
     return status;
-}
-
-em_status em_regression_read(const em_table_options *options, const em_model_context *context,
-                             em_table **out)
-{
-    const em_fitted *fitted = context->fitted;
-    const char *const *label = NULL;
-    int64_t n = 0;
-    em_table_options as = *options;
-    em_status status = EM_OK;
-
-    *out = NULL;
-    if (!fitted) {
-        status = em_table_read(options, out);
-        return status ? status : em_table_take_response(*out, options);
-    }
-    status = em_agree_first(fitted->labels(fitted->context, "coefficient", &n, &label), 0);
-    if (!status && n < 1 + options->intercept)
-        status = em_fail(EM_EDATA, "found %lld coefficients of the run, expected features",
-                         (long long)n);
-    as.columns = n - options->intercept;
-    if (!status)
-        status = em_table_read(&as, out);
-    return status ? status : em_table_arrange(*out, &as, as.columns, label + as.intercept);
 }
 
 /* One of two arrays of the run, of as many numbers as there are coefficients. */
@@ -156,13 +152,34 @@ static em_status prepare_design(em_regression *self, const em_table *table,
                                 const em_regression_options *options,
                                 const em_model_context *context)
 {
-    em_status status = create_design(self, table, &options->table, context);
+    em_table_options as = options->table;
+    em_status status;
+
+    as.intercept = self->features ? self->features->intercept : as.intercept;
+    status = create_design(self, table, &as, context);
 
     if (!status && self->unit != 1)
         em_design_scale(self->design, 1 / self->unit);
     if (!status && context->minibatches)
         status = em_design_store_rows(self->design);
     return status ? status : em_allocate_doubles(self->design->n_column, &self->row);
+}
+
+/* The names of the coefficients on the original scale, of which the first is the intercept. */
+static em_status prepare_original(em_regression *self, bool intercept)
+{
+    const em_design *design = self->design;
+    em_status status;
+
+    if (!design->centre)
+        return EM_OK;
+    self->n_original = design->n_column + !intercept;
+    status = em_allocate(self->n_original, sizeof *self->original, &self->original);
+    if (!status && !intercept)
+        self->original[0] = "intercept";
+    for (int64_t j = 0; !status && j < design->n_column; j++)
+        self->original[j + !intercept] = design->name[j];
+    return status;
 }
 
 static em_status prepare_predictions(em_regression *self)
@@ -206,6 +223,9 @@ em_status em_regression_create(em_regression *self, const em_table *table,
     status = prepare_design(self, table, options, context);
     if (!status)
         status = em_glm_create(self->design, self->n_shape, shape, &self->glm);
+    if (!status && !context->fitted)
+        status = prepare_original(self, self->features ? self->features->intercept
+                                                       : options->table.intercept);
     if (!status)
         status =
             context->fitted ? prepare_predictions(self) : prepare_reports(self, options, shape);
@@ -217,7 +237,7 @@ em_status em_regression_create(em_regression *self, const em_table *table,
                              .variable = self->variable,
                              .data_hash = self->design->hash};
     add_variables(self);
-    add_scaling(self);
+    add_data(self);
     name_blocks(self);
     return EM_OK;
 }
@@ -226,6 +246,8 @@ void em_regression_release(em_regression *self)
 {
     em_glm_destroy(&self->glm);
     em_design_destroy(&self->design);
+    em_features_destroy(&self->features);
+    em_release(&self->original);
     em_release(&self->theta);
     em_release(&self->row);
     em_release(&self->eta);
@@ -426,6 +448,20 @@ static em_status report_predictive(const em_regression *self, const em_draw *dra
     return status;
 }
 
+/* x_j beta_j / sd_j less mean_j beta_j / sd_j, which goes into the intercept. */
+static void report_original(const em_regression *self, const double *beta, double *out)
+{
+    const em_design *design = self->design;
+    const int64_t shift = self->n_original - design->n_column;
+
+    out[0] = 0;
+    for (int64_t j = 0; j < design->n_column; j++) {
+        out[j + shift] = beta[j] / design->scale[j];
+        if (j + shift > 0)
+            out[0] -= out[j + shift] * design->centre[j];
+    }
+}
+
 em_status em_regression_report(em_model *model, const em_draw *draw, const double *theta,
                                double *out)
 {
@@ -436,9 +472,13 @@ em_status em_regression_report(em_model *model, const em_draw *draw, const doubl
     memcpy(out, theta, (size_t)n * sizeof *out);
     for (int64_t k = n; k < model->dim; k++)
         out[k] = exp(theta[k]);
+    out += model->dim;
+    if (self->original) {
+        report_original(self, theta, out);
+        out += self->n_original;
+    }
     if (!self->eta)
         return EM_OK;
-    out += model->dim;
     em_glm_shape(self->glm, theta, shape);
     em_glm_each(self->glm, self->family->link, theta, self->eta, self->density);
     if (self->constant) {

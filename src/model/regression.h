@@ -6,7 +6,7 @@
 #ifndef EM_MODEL_REGRESSION_H
 #define EM_MODEL_REGRESSION_H
 
-#include "data/table.h"
+#include "data/features.h"
 #include "emass/model.h"
 #include "model/glm.h"
 #include "model/variate.h"
@@ -69,9 +69,12 @@ typedef struct em_regression {
     double unit, prior_variance;
     int n_shape, n_unknown;
     em_shape shape[EM_GLM_SHAPES];
-    em_variable variable[1 + EM_GLM_SHAPES + 2];
-    em_datum datum[2];
+    em_variable variable[2 + EM_GLM_SHAPES + 2];
+    em_datum datum[2 + EM_FEATURES_ARRAYS];
+    em_features *features;
     em_parameters block[1 + EM_GLM_SHAPES]; /* beta, and every unknown shape */
+    const char **original; /* [n_original] coefficients of what is standardised; NULL */
+    int64_t n_original;
     bool predicts;
     double *theta;         /* [dim] of a draw to predict from; NULL: the model is to be sampled */
     double *row;           /* [n_column] of the design, for the metric */
@@ -87,13 +90,9 @@ typedef struct em_regression_plan {
     em_shape shape[EM_GLM_SHAPES];
 } em_regression_plan;
 
-/* Reads the table and takes its response; of a model that is to predict it arranges the columns as
- * the run had them, and the response is 0. Collective. Errors, agreed: EM_EDATA, EM_EMEMORY. */
-em_status em_regression_read(const em_table_options *options, const em_model_context *context,
-                             em_table **out);
-
-/* Sets up `self`, all of it zero before, from a table whose response has been taken and checked.
- * After an error em_regression_release is due. Local. Errors: those of em_design_create. */
+/* Sets up `self`, all of it zero before but for the features, if it has any, from their table,
+ * whose response has been checked. After an error em_regression_release is due. Local. Errors:
+ * those of em_design_create. */
 em_status em_regression_create(em_regression *self, const em_table *table,
                                const em_regression_options *options,
                                const em_model_context *context, const em_regression_plan *plan);

@@ -21,7 +21,8 @@ static em_table_options options_of(const uint8_t *option, const char *path, char
                               .format = option[FORMAT] % (EM_TABLE_SPACE + 1),
                               .header = option[HEADER] % (EM_HEADER_NO + 1),
                               .response = named ? response : NULL,
-                              .columns = option[COLUMNS] % 64,
+                              .na = option[HEADER] / 16 % 2,
+                              .columns = 1 + option[COLUMNS] % 63,
                               .intercept = option[DESIGN] & 1,
                               .standardise = option[DESIGN] & 2};
 }

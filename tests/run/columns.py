@@ -1,0 +1,235 @@
+#!/usr/bin/env python3
+"""A table of one's own: columns to use and to leave out, factors, formulas, labels that are text,
+missing values, and both scales. Designs are those of R's model.matrix, draw for draw, where R is
+there; the same bytes from a plain, a packed and an HDF5 table, on any number of ranks. What is wrong
+is one line.  TAP; $1: the build."""
+import gzip
+import os
+import shutil
+import tempfile
+
+import lib
+from lib import report, skip
+
+lib.needs_packages("columns, factors and formulas")
+
+import h5py
+import numpy as np
+
+ENVIRONMENT = dict(os.environ, SOURCE_DATE_EPOCH="0")
+LEVELS = {"pain": ["none", "mild", "typical, or \"so\"", "\u00e9t\u00e9"], "sex": ["male", "female"], "group": [3, 10, -1]}
+
+
+def emass(*command, ranks=1):
+    launcher = ["mpirun", "-n", ranks] if ranks > 1 else []
+    return lib.limited(*launcher, lib.EMASS, *command, env=ENVIRONMENT)
+
+
+def quote(value):
+    text = str(value)
+    return '"' + text.replace('"', '""') + '"' if "," in text or '"' in text else text
+
+
+def make_table(n, missing=()):
+    random = np.random.default_rng(1)
+    rows = []
+    for i in range(n):
+        row = {"id": f"p{i}", "age": round(random.normal(50, 9), 1), "vessels": int(random.integers(0, 4)),
+               **{name: levels[random.integers(len(levels))] for name, levels in LEVELS.items()}}
+        row["outcome"] = "sick" if random.random() < 1 / (1 + np.exp(-(row["age"] - 50) / 9)) else "well"
+        row["ill"] = int(row["outcome"] == "sick")
+        rows.append(row)
+    for i, (name, value) in enumerate(missing):
+        rows[7 * i + 3][name] = value
+    return rows
+
+
+def write(path, rows):
+    text = "\n".join([",".join(rows[0])] + [",".join(map(quote, row.values())) for row in rows]) + "\n"
+    open(path, "w", encoding="utf-8").write(text)
+    gzip.open(path + ".gz", "wb").write(text.encode())
+
+
+def run(output, options, ranks=1, data="t.csv", model="logistic"):
+    with open("run.yaml", "w", encoding="utf-8") as file:
+        print(f"model: {{name: {model}, data: '{data}', {options}}}", file=file)
+        print("sampler: {name: hmc, leapfrog_steps: 3, step_size: 0.02}\nmass: {estimator: none}\n"
+              "run: {chains: 3, warmup: 4, draws: 6, seed: 5, init_radius: 0.1}", file=file)
+    return emass("run", "run.yaml", "--quiet", "--overwrite", "--output", output, ranks=ranks)
+
+
+def fitted(output, options, **more):
+    done = run(output, options, **more)
+    report(done.returncode == 0, f"runs: {options}", done.stderr)
+    return h5py.File(output) if done.returncode == 0 else None
+
+
+def text(dataset):
+    return [b"".join(row).decode() for row in dataset[:]]
+
+
+def with_r():
+    """Each formula as R reads it, its matrix as a plain table."""
+    formulas = {"age + sex * vessels": "sex", "pain + sex": "pain, sex", "pain * sex - 1": "pain, sex",
+                "age:pain + pain": "pain", "sex:pain": "pain, sex", "pain:sex + sex + age:vessels": "pain, sex",
+                "0 + age + pain:sex": "pain, sex", "age * pain * sex": "pain, sex", "factor(group) * age": "",
+                "(age)": None, "factor(group):sex:vessels + age - 1": "sex", "-1 + sex + pain:age": "pain, sex",
+                "1": "", ". - id - outcome - group": "pain, sex"}
+    formulas = {f: factors for f, factors in formulas.items() if factors is not None}
+    if not shutil.which("Rscript"):
+        skip("designs as R has them", "no R")
+        return
+    with open("matrix.R", "w") as file:
+        print("""options(digits = 17); Sys.setlocale("LC_COLLATE", "C")
+t <- read.csv("t.csv", check.names = FALSE, encoding = "UTF-8", stringsAsFactors = TRUE)
+for (n in c("pain", "sex")) t[[n]] <- factor(t[[n]], levels = sort(levels(t[[n]]), method = "radix"))
+formulas <- readLines("formulas.txt")
+for (i in seq_along(formulas)) {
+    x <- model.matrix(as.formula(paste("ill ~", formulas[i])), t)
+    write.table(cbind(x, t$ill), paste0("matrix", i, ".csv"), sep = ",", row.names = FALSE, col.names = FALSE)
+}""", file=file)
+    open("formulas.txt", "w").write("\n".join(formulas) + "\n")
+    done = lib.limited("Rscript", "--vanilla", "matrix.R", env=dict(os.environ, LC_ALL="C.UTF-8"))
+    if done.returncode:
+        report(False, "R makes matrices", done.stderr)
+        return
+    for i, (formula, factors) in enumerate(formulas.items()):
+        ours = run("ours.h5", f"formula: 'ill ~ {formula}', factors: [{factors}]")
+        theirs = run("theirs.h5", "intercept: false, header: no", data=f"matrix{i + 1}.csv")
+        same = ours.returncode == theirs.returncode == 0
+        with h5py.File("ours.h5") as a, h5py.File("theirs.h5") as b:
+            a, b = a["posterior/beta"][:], b["posterior/beta"][:]
+            same = same and a.shape == b.shape and np.array_equal(a, b)
+        report(same, f"the draws on R's matrix of {formula}", ours.stderr, theirs.stderr, a.shape, b.shape)
+
+
+def scales():
+    """Treatment coding and both scales, by hand."""
+    rows = make_table(300)
+    options = "columns: [-id, -outcome, -ill], response: outcome, positive: sick, factors: [pain=mild, sex, group], standardise: true"
+    with fitted("scales.h5", options.replace(", -outcome", "")) as file:
+        names = text(file["posterior/coefficient"])
+        expected = ["intercept", "age", "vessels", "pain[none]", 'pain[typical, or "so"]', "pain[\u00e9t\u00e9]", "sex[male]",
+                    "group[3]", "group[10]"]
+        report(names == expected, "names of coefficients, levels in their order", names)
+        design = np.array([[1, r["age"], r["vessels"]] +
+                           [float(r[e.split("[")[0]] == type(r[e.split("[")[0]])(e.split("[", 1)[1][:-1])) for e in expected[3:]]
+                           for r in rows])
+        mean, sd = design.mean(0), design.std(0, ddof=1)
+        mean[0], sd[0] = 0, 1
+        stored = file["constant_data/feature_mean"][:], file["constant_data/feature_sd"][:]
+        report(np.allclose(stored[0], mean, rtol=1e-12) and np.allclose(stored[1], sd, rtol=1e-12), "means and sds are stored")
+        beta, original = file["posterior/beta"][:], file["posterior/beta_original"][:]
+        report(np.allclose(beta @ ((design - mean) / sd).T, original @ design.T, rtol=1e-9, atol=1e-9),
+               "coefficients on both scales say the same")
+        report(text(file["constant_data/feature"]) == ["age", "vessels", "pain", "sex", "group"] and
+               text(file["constant_data/level"])[0] == "pain[mild]" and list(file["constant_data/n_level"][:]) == [0, 0, 4, 2, 3],
+               "levels are stored")
+    new = [{name: row[name] for name in ("sex", "pain", "id", "group", "vessels", "age")} for row in rows[:40]]
+    write("new.csv", new)
+    done = emass("predict", "scales.h5", "--data", "new.csv", "--overwrite", ranks=2)
+    with h5py.File("scales.predictions.h5") as file:
+        report(done.returncode == 0 and np.allclose(file["predictions/mu"][:], 1 / (1 + np.exp(-(original @ design[:40].T))), rtol=1e-9),
+               "predictions of new rows, coded and scaled as those were", done.stderr)
+    with fitted("without.h5", "columns: [age, vessels], response: ill, standardise: true, intercept: false") as file:
+        report(text(file["posterior/coefficient_original"]) == ["intercept", "age", "vessels"] and
+               np.allclose(file["posterior/beta"][:] @ ((design - mean) / sd)[:, 1:3].T,
+                           file["posterior/beta_original"][:] @ design[:, :3].T, rtol=1e-9, atol=1e-9),
+               "both scales without an intercept")
+
+
+def readers():
+    """The same bytes from each reader and on any ranks; dropped rows are those of complete cases."""
+    missing = [("age", ""), ("sex", "NA"), ("pain", "?"), ("vessels", "nan"), ("outcome", "N/A"), ("id", "")]
+    write("na.csv", make_table(300, missing))
+    options = "columns: [age, sex, pain, vessels], response: outcome, positive: sick, factors: [sex, pain=none], na: drop"
+    done = run("plain.h5", options, data="na.csv")
+    report("5 of 300 rows" in done.stderr, "rows with a missing value are counted", done.stderr)
+    contents = set()
+    for ranks, data in (1, "na.csv"), (2, "na.csv"), (3, "na.csv.gz"), (4, "na.csv"):
+        run("any.h5", options, ranks, data)
+        with h5py.File("any.h5") as file:
+            contents.add((file["posterior/beta"][:].tobytes(), file.attrs["data_hash"], tuple(text(file["posterior/coefficient"]))))
+    report(len(contents) == 1, "the same draws and hash, plain on 1, 2 and 4 ranks, packed on 3")
+    complete = [row for row in make_table(300, missing) if all(row[n] not in ("", "NA", "?", "nan", "N/A")
+                                                                for n in ("age", "sex", "pain", "vessels", "outcome"))]
+    write("complete.csv", complete)
+    run("any.h5", options, data="complete.csv")
+    with h5py.File("any.h5") as a, h5py.File("plain.h5") as b:
+        report(a.attrs["data_hash"] == b.attrs["data_hash"] and np.array_equal(a["posterior/beta"][:], b["posterior/beta"][:]),
+               "which are the draws of complete rows")
+    with h5py.File("numbers.h5", "w") as file:
+        rows = make_table(300)
+        data = np.array([[r["age"], r["group"], r["vessels"], r["ill"]] for r in rows])
+        file["t"] = data
+        data[5, 2] = np.nan
+        file["missing"] = data
+    np.savetxt("numbers.csv", np.where(np.isnan(data), 0, data)[np.arange(300) != 5], delimiter=",", fmt="%.17g")
+    options = "columns: [1, 2], factors: [2=10]"
+    with fitted("hdf5.h5", options, data="numbers.h5:/t", ranks=3) as file:
+        report(text(file["posterior/coefficient"]) == ["intercept", "x1", "x2[-1]", "x2[3]"], "HDF5: columns and factors by number")
+    run("hdf5.h5", options.replace("1, 2", "-3") + ", na: drop", data="numbers.h5:/missing", ranks=2)
+    with h5py.File("hdf5.h5") as file:
+        whole = file["posterior/beta"][:]
+    run("hdf5.h5", options, data="numbers.h5:/t")
+    with h5py.File("hdf5.h5") as file:
+        report(np.array_equal(file["posterior/beta"][:], whole), "what is left out may be missing")
+    run("drops.h5", "na: drop, factors: [2]", data="numbers.h5:/missing", ranks=2)
+    run("text.h5", "factors: [2]", data="numbers.csv")
+    with h5py.File("drops.h5") as a, h5py.File("text.h5") as b:
+        report(np.array_equal(a["posterior/beta"][:], b["posterior/beta"][:]), "HDF5: rows with NaN are left out")
+    with open("t.svm", "w") as file:
+        for i in range(60):
+            print(i % 2, "1:0.5 2:1 4:2" if i % 3 else "3:1", file=file)
+    with fitted("svm.h5", "columns: [-x2, -4]", data="t.svm", ranks=2) as file:
+        report(text(file["posterior/coefficient"]) == ["intercept", "x1", "x3"], "LIBSVM: columns left out")
+    with fitted("svm.h5", "columns: 6", data="t.svm") as file:
+        report(len(file["posterior/coefficient"]) == 7, "LIBSVM: how many columns there are")
+    for model, options in ("linear", "response: age"), ("poisson", "response: vessels, exposure: age"), ("negative_binomial", "response: vessels"):
+        with fitted("glm.h5", options + ", columns: [sex, group], factors: [sex, group]", model=model) as file:
+            report(text(file["posterior/coefficient"])[1:] == ["sex[male]", "group[3]", "group[10]"], f"{model}: factors")
+
+
+def refuses():
+    write("labels.csv", [{"x": i, "f": "one", "y": "yes" if i % 3 else "No"} for i in range(20)])
+    with fitted("yes.h5", "columns: [x]", data="labels.csv") as file:
+        report(file is not None, "no and yes are labels")
+    open("unnamed.csv", "w").write('"",x,y\n1,2,0\n2,3,1\n')
+    open("twice.csv", "w").write("x,x,y\n1,2,0\n2,3,1\n")
+    open("gaps.csv", "w").write("x,y\n,0\nNA,1\n")
+    cases = [("unnamed.csv", "na: drop", "unnamed.csv:1: found no name for column 1"),
+             ("twice.csv", "columns: [x]", "two columns called 'x'"),
+             ("gaps.csv", "na: drop", "a missing value in each of 2 rows"),
+             ("gaps.csv", "columns: [x]", "gaps.csv:2: found nothing for column x"),
+             ("t.csv", "columns: [agee], response: ill", "found no column 'agee'"),
+             ("t.csv", "columns: [age, -sex], response: ill", "to use, or to leave out"),
+             ("t.csv", "columns: [age, ill], response: ill", "expected no response there"),
+             ("t.csv", "columns: [age, sex], response: ill", "t.csv:2: found "),
+             ("t.csv", "columns: [age], response: ill, factors: [sex]", "expected one of the features"),
+             ("t.csv", "columns: [age, sex], response: ill, factors: [sex=other]", "found no level 'other' of factor sex"),
+             ("labels.csv", "columns: [x, f], factors: [f]", "found one level of factor f"),
+             ("t.csv", "columns: [age], response: outcome", "found labels sick, well"),
+             ("t.csv", "columns: [age], response: outcome, positive: ill", "found labels sick, well"),
+             ("t.csv", "columns: [age], response: ill, positive: sick", "found numbers as labels"),
+             ("t.svm", "factors: [x1]", "sparse data"), ("t.svm", "formula: 'label ~ x1'", "sparse data"),
+             ("t.csv", "formula: 'ill ~ age', response: ill", "model.response too"),
+             ("t.csv", "formula: 'ill ~ age', columns: [age]", "model.columns too"),
+             ("t.csv", "formula: 'ill ~ age +'", "found the end at character 12"),
+             ("t.csv", "formula: 'ill ~ age age'", "found 'age' at character 11"),
+             ("t.csv", "formula: 'ill + age'", "expected '~'"), ("t.csv", "formula: 'ill ~ ill'", "'ill' among the terms"),
+             ("t.csv", "formula: 'ill ~ age:vessels:group:sex:pain'", "at most four"),
+             ("t.csv", "formula: 'ill ~ aeg'", "found 'aeg' at character 7")]
+    for data, options, message in cases:
+        done = run("bad.h5", options, data=data, ranks=2 if len(options) % 5 == 0 else 1)
+        report(done.returncode == 2 and done.stderr.count("emass: ") == 1 and message in done.stderr and not os.path.exists("bad.h5"),
+               f"{data}, {options}: one line", done.returncode, done.stderr)
+
+
+with tempfile.TemporaryDirectory() as folder:
+    os.chdir(folder)
+    write("t.csv", make_table(300))
+    with_r()
+    scales()
+    readers()
+    refuses()
+lib.finish()
