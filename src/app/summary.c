@@ -29,12 +29,14 @@ typedef struct summary {
     em_reader *reader;
     int64_t n_element;
     element *element;
-    int64_t first, end; /* this rank's share of the elements */
-    double *value;      /* [end - first][n_value], on rank 0 [n_element][n_value] */
-    int64_t n_value;    /* the columns, and after them what only the advice reads */
-    int64_t ess_square; /* a column; -1: it is not asked for */
-    double *square;     /* [n_chain][n_draw] */
-    double *scratch;    /* [3 n_chain] */
+    int64_t first, end;    /* this rank's share of the elements */
+    double *value;         /* [end - first][n_value], on rank 0 [n_element][n_value] */
+    int64_t n_value;       /* the columns, and after them what only the advice reads */
+    int64_t ess_square;    /* a column; -1: it is not asked for */
+    int64_t n_superchain;  /* 0: there are none */
+    int64_t plain, nested; /* columns of R-hat; nested -1: there is none */
+    double *square;        /* [n_chain][n_draw] */
+    double *scratch;       /* [3 n_chain] */
     em_table table;
     em_advice_columns column;
     int64_t sort; /* the column to sort by; -1: none */
@@ -132,7 +134,10 @@ static em_status add_columns(summary *s)
 {
     const em_reals *percentile = &s->options->percentile;
     const bool squares = s->options->squares;
-    const int64_t n_column = 6 + percentile->count + squares, ess_bulk = 3 + percentile->count;
+    const bool nested = s->n_superchain > 0;
+    const int64_t ess_bulk = 3 + percentile->count;
+    const int64_t n_column = 6 + percentile->count + squares + nested;
+    const int64_t r_hat = n_column - 1 - nested;
     char name[32];
     em_status status;
 
@@ -148,18 +153,21 @@ static em_status add_columns(summary *s)
     }
     s->ess_square = squares ? ess_bulk + 1 : -1;
     s->column = (em_advice_columns){.ess_bulk = ess_bulk,
-                                    .ess_tail = n_column - 2,
-                                    .r_hat = n_column - 1,
+                                    .ess_tail = r_hat - 1,
+                                    .r_hat = n_column - 1, /* the nested one, where there is one */
                                     .n_nonfinite = n_column,
                                     .n_apart = n_column + 1,
                                     .apart = n_column + 2,
                                     .distance = n_column + 3};
+    s->nested = nested ? n_column - 1 : -1;
+    s->plain = r_hat;
     s->n_value = n_column + 4;
     if ((status = add_column(s, EM_DIGITS_WHOLE, "ess_bulk")) ||
         (squares && (status = add_column(s, EM_DIGITS_WHOLE, "ess_square"))) ||
         (status = add_column(s, EM_DIGITS_WHOLE, "ess_tail")))
         return status;
-    return add_column(s, EM_DIGITS_THOUSANDTHS, "r_hat");
+    status = add_column(s, EM_DIGITS_THOUSANDTHS, "r_hat");
+    return status || !nested ? status : add_column(s, EM_DIGITS_THOUSANDTHS, "r_hat_nested");
 }
 
 static em_status find_sort_column(summary *s)
@@ -173,9 +181,20 @@ static em_status find_sort_column(summary *s)
     if (name && s->sort < 0)
         return em_fail(EM_EUSAGE,
                        "--sort %s: no such column; expected mean, mcse_mean, sd, a percentile "
-                       "such as 50%%, ess_bulk, ess_tail, r_hat or (with --ess) ess_square",
+                       "such as 50%%, ess_bulk, ess_tail, r_hat, (with --ess) ess_square "
+                       "or, of superchains, r_hat_nested",
                        name);
     return EM_OK;
+}
+
+/* Those that the file says there are, if its chains can be. */
+static void find_superchains(summary *s)
+{
+    int64_t n;
+
+    if (em_reader_int(s->reader, "superchains", &n) && n > 1 &&
+        em_reader_n_chain(s->reader) % n == 0)
+        s->n_superchain = n;
 }
 
 static em_status prepare(summary *s)
@@ -184,8 +203,10 @@ static em_status prepare(summary *s)
     int64_t n_rank = em_world_size(), rank = em_world_rank();
     em_status status;
 
-    if ((status = add_columns(s)) || (status = find_sort_column(s)) ||
-        (status = em_reader_open(options->path, options->group, &s->reader)))
+    if ((status = em_reader_open(options->path, options->group, &s->reader)))
+        return status;
+    find_superchains(s);
+    if ((status = add_columns(s)) || (status = find_sort_column(s)))
         return status;
     if (em_reader_n_draw(s->reader) < 1 || em_reader_n_chain(s->reader) < 1)
         return em_fail(EM_EDATA, "%s: group %s has no draws", options->path, options->group);
@@ -237,7 +258,9 @@ static em_status summarise(const summary *s, em_diag *diag, const double *draws,
     value[2] = d.sd;
     value[s->column.ess_bulk] = d.ess_bulk;
     value[s->column.ess_tail] = d.ess_tail;
-    value[s->column.r_hat] = d.r_hat;
+    value[s->plain] = d.r_hat;
+    if (s->nested >= 0)
+        value[s->nested] = em_nested_r_hat(s->n_superchain, n_chain, n_draw, draws);
     const em_apart apart = em_find_apart(n_chain, n_draw, draws, s->scratch);
     value[s->column.n_nonfinite] = (double)n_nonfinite;
     value[s->column.n_apart] = (double)apart.count;

@@ -338,6 +338,52 @@ em_status em_diagnose(em_diag *diag, int64_t n_chain, int64_t n_draw, const doub
     return EM_OK;
 }
 
+static bool is_usable(int64_t n, const double *x)
+{
+    bool differs = false;
+
+    for (int64_t i = 0; i < n; i++) {
+        if (!isfinite(x[i]))
+            return false;
+        differs |= x[i] != x[0];
+    }
+    return differs;
+}
+
+/* The mean of a superchain; what varies within it, the means of its chains and their draws, is
+ * added to *within. */
+static double superchain(int64_t n_chain, int64_t n_draw, const double *draws, double *within)
+{
+    double mean = 0, square = 0, variance = 0;
+
+    for (int64_t m = 0; m < n_chain; m++) { /* Welford's, one chain after the other */
+        const double own = mean_of(n_draw, draws + m * n_draw), change = own - mean;
+        mean += change / (double)(m + 1);
+        square += change * (own - mean);
+        if (n_draw > 1)
+            variance += variance_of(n_draw, draws + m * n_draw, own);
+    }
+    *within += (n_chain > 1 ? square / (double)(n_chain - 1) : 0) + variance / (double)n_chain;
+    return mean;
+}
+
+double em_nested_r_hat(int64_t n_superchain, int64_t n_chain, int64_t n_draw, const double *draws)
+{
+    const int64_t each = n_superchain > 0 ? n_chain / n_superchain : 0;
+    double within = 0, mean = 0, square = 0;
+
+    if (n_superchain < 2 || each < 1 || each * n_superchain != n_chain || n_draw < 1 ||
+        !is_usable(n_chain * n_draw, draws))
+        return NAN;
+    for (int64_t k = 0; k < n_superchain; k++) {
+        const double own = superchain(each, n_draw, draws + k * each * n_draw, &within);
+        const double change = own - mean;
+        mean += change / (double)(k + 1);
+        square += change * (own - mean);
+    }
+    return sqrt(1 + square / (double)(n_superchain - 1) / (within / (double)n_superchain));
+}
+
 em_status em_quantiles(em_diag *diag, int64_t n, const double *draws, int64_t n_probability,
                        const double *probability, double *out)
 {

@@ -44,6 +44,16 @@ em_status em_diagnose(em_diag *diag, int64_t n_chain, int64_t n_draw, const doub
 em_status em_diagnose_convergence(em_diag *diag, int64_t n_chain, int64_t n_draw,
                                   const double *draws, em_diagnosis *out);
 
+/*
+ * Nested R-hat of Margossian, Hoffman, Sountsov, Riou-Durand, Vehtari and Gelman (2024), "Nested
+ * R-hat: assessing the convergence of Markov chain Monte Carlo when running many short chains", as
+ * R posterior's rhat_nested: of `n_superchain` superchains of n_chain / n_superchain chains each,
+ * one after the other. sqrt(1 + B / W), B the variance of the superchains' means, W the mean over
+ * superchains of the variance between their chains' means and of the variance within their chains.
+ * NaN for one superchain, for draws that are not finite, and where all draws are equal.
+ */
+double em_nested_r_hat(int64_t n_superchain, int64_t n_chain, int64_t n_draw, const double *draws);
+
 /* Quantiles, type 7 (linear interpolation), of all draws together; probability in [0, 1].
  * `out` may alias `probability`. Errors: EM_EMEMORY. */
 em_status em_quantiles(em_diag *diag, int64_t n, const double *draws, int64_t n_probability,

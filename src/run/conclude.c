@@ -48,6 +48,7 @@ static void word_verdict(em_engine *engine, int64_t n_draw)
     em_report *report = &engine->report;
     const em_stop_options *stop = &engine->config->stop;
     const int64_t n_chain = em_grid_n_chain(engine->grid);
+    const em_starts starts = em_monitor_starts(&engine->config->run);
     const char *why = n_draw == engine->plan.n_draw ? "as planned" : "by the stop rule";
     char *text = report->verdict;
     const size_t bytes = sizeof report->verdict;
@@ -55,10 +56,10 @@ static void word_verdict(em_engine *engine, int64_t n_draw)
     report->converged = report->convergence.met && report->divergences == 0 &&
                         !(report->e_bfmi < EM_E_BFMI_LIMIT) && engine->findings.n_still == 0;
     snprintf(text, bytes, "%s", report->converged ? "converged" : "not converged");
-    append_number(text, bytes, ": worst R-hat", "%.3f", report->convergence.r_hat,
-                  em_monitor_r_hat_limit(stop));
+    append_number(text, bytes, starts.n_superchain > 0 ? ": worst nested R-hat" : ": worst R-hat",
+                  "%.3f", report->convergence.r_hat, em_monitor_r_hat_limit(stop));
     append_number(text, bytes, ", smallest ESS", "%.0f", report->convergence.ess,
-                  em_monitor_ess_limit(stop, n_chain));
+                  em_monitor_ess_limit(stop, starts));
     if (!isnan(report->e_bfmi))
         append_number(text, bytes, ", smallest E-BFMI", "%.2f", report->e_bfmi, EM_E_BFMI_LIMIT);
     snprintf(text + strlen(text), bytes - strlen(text), ", %lld divergence%s%s",

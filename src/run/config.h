@@ -14,7 +14,7 @@
 enum { EM_MINIBATCH_FAST, EM_MINIBATCH_BY_PARTS };
 
 typedef struct em_run_options {
-    int64_t chains, shards, warmup, draws, thin, seed;
+    int64_t chains, superchains, shards, warmup, draws, thin, seed; /* superchains below 1: none */
     double init_radius;
     int minibatch_sums;
 } em_run_options;

@@ -55,7 +55,8 @@ const em_report *em_engine_report(em_engine *engine)
     report->total = engine->ended ? done : engine->plan.total;
     report->n_draw = done > report->warmup ? em_plan_stored(&engine->plan, done) : 0;
     report->r_hat_limit = em_monitor_r_hat_limit(&engine->config->stop);
-    report->ess_limit = em_monitor_ess_limit(&engine->config->stop, report->n_chain);
+    report->ess_limit =
+        em_monitor_ess_limit(&engine->config->stop, em_monitor_starts(&engine->config->run));
     if (!report->finished && engine->started > 0)
         report->seconds.total = em_clock() - engine->started;
     return report;

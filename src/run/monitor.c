@@ -14,7 +14,7 @@ struct em_monitor {
     em_diag *diag;
     em_watch watch;
     int64_t first, width; /* the numbers that this shard has of those watched */
-    int64_t n_local_chain;
+    int64_t n_local_chain, n_superchain;
     int64_t times_met; /* in a row */
     int64_t suspect;   /* the number that missed the thresholds last time, on this rank */
     double *history;   /* [n_local_chain][watch.n_row][width] */
@@ -28,13 +28,21 @@ double em_monitor_r_hat_limit(const em_stop_options *stop)
     return isnan(stop->r_hat) ? EM_R_HAT_LIMIT : stop->r_hat;
 }
 
-double em_monitor_ess_limit(const em_stop_options *stop, int64_t n_chain)
+em_starts em_monitor_starts(const em_run_options *run)
 {
-    return isnan(stop->ess) ? EM_ESS_LIMIT_PER_CHAIN * (double)n_chain : stop->ess;
+    return (em_starts){run->chains, run->superchains > 0 ? run->superchains : 0};
+}
+
+/* 100 for each start: what is asked of a chain of its own, superchains have together. */
+double em_monitor_ess_limit(const em_stop_options *stop, em_starts starts)
+{
+    const int64_t n = starts.n_superchain > 0 ? starts.n_superchain : starts.n_chain;
+
+    return isnan(stop->ess) ? EM_ESS_LIMIT_PER_CHAIN * (double)n : stop->ess;
 }
 
 em_status em_monitor_create(const em_grid *grid, const em_stop_options *stop, const em_watch *watch,
-                            em_monitor **out)
+                            int64_t n_superchain, em_monitor **out)
 {
     const int64_t n_shard = em_grid_n_shard(grid), shard = em_grid_shard(grid);
     em_monitor *monitor = NULL;
@@ -44,6 +52,7 @@ em_status em_monitor_create(const em_grid *grid, const em_stop_options *stop, co
     if (!status) {
         monitor->grid = grid;
         monitor->stop = stop;
+        monitor->n_superchain = n_superchain;
         monitor->watch = *watch;
         monitor->first = em_deal_first(watch->width, n_shard, shard);
         monitor->width = em_deal_first(watch->width, n_shard, shard + 1) - monitor->first;
@@ -109,6 +118,8 @@ static em_status worsen(em_monitor *monitor, int64_t n_row, const double *draws,
     status = em_diagnose_convergence(monitor->diag, n_chain, n_row, draws, &diagnosis);
     if (status)
         return status;
+    if (monitor->n_superchain > 0)
+        diagnosis.r_hat = em_nested_r_hat(monitor->n_superchain, n_chain, n_row, draws);
     const double ess = fmin(diagnosis.ess_bulk, diagnosis.ess_tail);
     worst[0] = fmax(worst[0], isnan(diagnosis.r_hat) ? INFINITY : diagnosis.r_hat);
     worst[1] = fmax(worst[1], isnan(ess) ? 0 : -ess);
@@ -117,8 +128,10 @@ static em_status worsen(em_monitor *monitor, int64_t n_row, const double *draws,
 
 static bool meets(const em_monitor *monitor, const double worst[2])
 {
+    const em_starts starts = {em_grid_n_chain(monitor->grid), monitor->n_superchain};
+
     return worst[0] <= em_monitor_r_hat_limit(monitor->stop) &&
-           -worst[1] >= em_monitor_ess_limit(monitor->stop, em_grid_n_chain(monitor->grid));
+           -worst[1] >= em_monitor_ess_limit(monitor->stop, starts);
 }
 
 /* Numbers of this shard that are looked at together: from `first` on, `n_column` of them. */

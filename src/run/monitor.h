@@ -13,12 +13,20 @@
 
 typedef struct em_monitor em_monitor;
 
+/* Where the chains of a run start: at a point of their own each, or in superchains of as many. */
+typedef struct em_starts {
+    int64_t n_chain, n_superchain; /* 0: none */
+} em_starts;
+
+em_starts em_monitor_starts(const em_run_options *run); /* Local. */
+
 /*
  * Watches what `watch` says; the shards of a group share the numbers out. Memory is taken up as
- * draws come. `grid` and `stop` outlive it. Collective. Errors: EM_EMEMORY, agreed.
+ * draws come. Of superchains, where n_superchain > 0, R-hat is the nested one. `grid` and `stop`
+ * outlive it. Collective. Errors: EM_EMEMORY, agreed.
  */
 em_status em_monitor_create(const em_grid *grid, const em_stop_options *stop, const em_watch *watch,
-                            em_monitor **out);
+                            int64_t n_superchain, em_monitor **out);
 void em_monitor_destroy(em_monitor **monitor);
 
 /* Keeps draw `draw` of local chain `chain` if it is one of those; `value` has the full width.
@@ -44,6 +52,6 @@ void em_monitor_set_times_met(em_monitor *monitor, int64_t times);
 
 /* The thresholds in force: those of the stop rule, or of diag/limits.h. Local. */
 double em_monitor_r_hat_limit(const em_stop_options *stop);
-double em_monitor_ess_limit(const em_stop_options *stop, int64_t n_chain);
+double em_monitor_ess_limit(const em_stop_options *stop, em_starts starts);
 
 #endif

@@ -9,6 +9,10 @@ static const char *const minibatch_sums[] = {"fast", "by_parts", NULL};
 const em_field em_run_fields[] = {
     EM_INT(em_run_options, chains, .minimum = 1, .maximum = 1e6, .fallback = "4",
            .doc = "chains, dealt to the ranks (or groups of ranks)"),
+    EM_INT(em_run_options, superchains, .minimum = 2, .maximum = 1e6, .fallback = "none",
+           .word = "none",
+           .doc = "of as many chains each, which start at one point: nested R-hat then judges many "
+                  "short chains, in place of R-hat; none: each chain has a start of its own"),
     EM_INT(em_run_options, shards, .minimum = 1, .maximum = 1e6, .fallback = "1",
            .doc = "ranks that share the data of one chain, each holding a part of it; the draws "
                   "are the same on any number of them, but for rounding with fast minibatch_sums"),

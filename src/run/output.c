@@ -116,6 +116,8 @@ static em_status put_attributes(em_output *output)
         status = em_writer_put_int(writer, "seed", config->run.seed);
     if (!status && !(output->created.reproducible && !em_config_shards_matter(config)))
         status = em_writer_put_int(writer, "shards", config->run.shards);
+    if (!status && config->run.superchains > 0)
+        status = em_writer_put_int(writer, "superchains", config->run.superchains);
     if (!status)
         status = em_writer_put_int(writer, "tuning_steps", output->plan->warmup);
     if (!status)

@@ -66,6 +66,10 @@ em_status em_plan_create(const em_config *config, em_width width, em_plan *plan)
     const em_run_options *run = &config->run;
     int64_t warmup = 0;
 
+    if (run->superchains > 0 && run->chains % run->superchains != 0)
+        return em_fail(EM_ECONFIG,
+                       "%s: run.superchains: found %lld, expected a divisor of the %lld chains",
+                       config->path, (long long)run->superchains, (long long)run->chains);
     for (int i = 0; i < config->n_kernel; i++)
         warmup = most(warmup, em_adapt_most_warmup(config->kernel[i].mass, config->kernel[i].ops,
                                                    config->kernel[i].options, run->warmup));

@@ -154,9 +154,18 @@ em_status em_engine_create_chains(em_engine *engine)
     if (!status)
         status = create_adaptations(engine);
     if (!status)
-        status =
-            em_monitor_create(engine->grid, &config->stop, &engine->plan.watch, &engine->monitor);
+        status = em_monitor_create(engine->grid, &config->stop, &engine->plan.watch,
+                                   em_monitor_starts(&config->run).n_superchain, &engine->monitor);
     return status;
+}
+
+/* The first chain of a superchain, whose start all of them have. */
+static int64_t leader(const em_engine *engine, int64_t chain)
+{
+    const em_starts starts = em_monitor_starts(&engine->config->run);
+    const int64_t each = starts.n_superchain > 0 ? starts.n_chain / starts.n_superchain : 1;
+
+    return chain - chain % each;
 }
 
 /* A uniform position in [-radius, radius]^dim, unless the model has one; each try has numbers of
@@ -165,14 +174,15 @@ static em_status place(const em_engine *engine, int64_t c, uint64_t attempt)
 {
     const em_model_ops *ops = engine->model->ops;
     const double radius = engine->config->run.init_radius;
-    const em_stream stream = {(uint64_t)engine->config->run.seed, (uint64_t)engine->block->chain[c],
-                              attempt, EM_RNG_INIT};
+    const int64_t chain = leader(engine, engine->block->chain[c]);
+    const em_stream stream = {(uint64_t)engine->config->run.seed, (uint64_t)chain, attempt,
+                              EM_RNG_INIT};
     double *theta = engine->block->theta + c * engine->block->stride;
 
     em_uniforms(&stream, 0, engine->block->dim, theta);
     for (int64_t i = 0; i < engine->block->dim; i++)
         theta[i] = radius * (2 * theta[i] - 1);
-    const em_draw draw = {stream.seed, engine->block->chain[c], (int64_t)attempt, EM_DRAW_START};
+    const em_draw draw = {stream.seed, chain, (int64_t)attempt, EM_DRAW_START};
     return ops->place ? ops->place(engine->model, &draw, theta) : EM_OK;
 }
 
@@ -295,7 +305,8 @@ em_status em_engine_start_chains(em_engine *engine)
     const em_mass_options *mass = &engine->config->mass;
     const bool placed = mass->from && mass->from_positions;
     const bool keeps = engine->model->ops->visit != NULL; /* what belongs to the last try */
-    const bool is_one = placed || keeps || engine->n_kernel > 1;
+    const bool together = em_monitor_starts(&engine->config->run).n_superchain > 0;
+    const bool is_one = placed || keeps || together || engine->n_kernel > 1;
     em_tries tries = {.n_point = is_one ? 1 : em_adapt_n_start(engine->kernel[0].adapt),
                       .lost = -1};
     em_status status = em_block_create(em_grid_first_chain(engine->grid), block->n_chain,

@@ -62,7 +62,7 @@ static double monitored(int64_t n_shard, em_watch watch)
     em_convergence convergence;
 
     assert_everywhere(em_grid_create(N_CHAIN, n_shard, &grid) == EM_OK, "a grid");
-    assert_everywhere(em_monitor_create(grid, &stop, &watch, &monitor) == EM_OK, "a monitor");
+    assert_everywhere(em_monitor_create(grid, &stop, &watch, 0, &monitor) == EM_OK, "a monitor");
     for (int64_t c = 0; c < em_grid_n_local_chain(grid); c++)
         for (int64_t d = 0; d < N_DRAW; d++) {
             double value[WIDTH];
