@@ -61,7 +61,11 @@ static inline em_status parse_value(const char *text, em_value *value)
 static inline em_status set_option(const em_field *field, const char *text, void *options)
 {
     em_value value;
-    em_status status = parse_value(text, &value);
+    em_status status;
+
+    if (field->type == EM_FIELD_JSON)
+        return em_copy_text(text, (char **)((char *)options + field->offset));
+    status = parse_value(text, &value);
 
     if (!status)
         status = em_field_read(field, &value, options);

@@ -21,7 +21,9 @@ typedef enum em_field_type {
                           a brace; in that, what names columns (table.csv:age) is a path too */
     EM_FIELD_CHOICE,   /* int, the index into `choices` */
     EM_FIELD_REALS,    /* em_reals, owned: a list of numbers */
-    EM_FIELD_TEXTS     /* em_texts, owned: a list of strings */
+    EM_FIELD_TEXTS,    /* em_texts, owned: a list of strings */
+    EM_FIELD_JSON /* char *, owned: whatever stands there, in one line of JSON, for the model to
+                     read: a list of mappings, ... */
 } em_field_type;
 
 typedef struct em_reals {
@@ -77,6 +79,7 @@ typedef struct em_field {
 #define EM_TEXT(options, member, ...)   EM_ROW(options, member, EM_FIELD_TEXT, char *, __VA_ARGS__)
 #define EM_PATH(options, member, ...)   EM_ROW(options, member, EM_FIELD_PATH, char *, __VA_ARGS__)
 #define EM_DATA(options, member, ...)   EM_ROW(options, member, EM_FIELD_DATA, char *, __VA_ARGS__)
+#define EM_JSON(options, member, ...)   EM_ROW(options, member, EM_FIELD_JSON, char *, __VA_ARGS__)
 #define EM_CHOICE(options, member, ...) EM_ROW(options, member, EM_FIELD_CHOICE, int, __VA_ARGS__)
 #define EM_REALS(options, member, ...)                                                             \
     EM_ROW(options, member, EM_FIELD_REALS, em_reals, __VA_ARGS__)

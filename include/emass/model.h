@@ -198,6 +198,8 @@ typedef struct em_model_context {
     const struct em_model_ops *ops; /* the table that the model is made from */
     int64_t first_chain, n_chain;   /* numbers of the chains of this rank */
     const em_fitted *fitted;        /* NULL, unless the model is to predict: see em_model_ops */
+    bool exact; /* gradients are going to be compared with differences (emass check): a model that
+                   may be imprecise on request is not */
 } em_model_context;
 
 /* Evaluations that a model could not do, for a position where the density is not defined: how many,
@@ -224,6 +226,9 @@ typedef struct em_model {
     const em_datum *datum;      /* [n_datum], owned by the model */
     int64_t n_average;          /* what is averaged over the draws of a chain, if anything */
     const em_variable *average; /* [n_average], owned by the model */
+    int64_t n_pooled;           /* what is said of those averages over all chains, if anything */
+    const em_variable *pooled;  /* [n_pooled], owned by the model */
+    const char *update_of;      /* the one block that the model's update is of; NULL: all */
     uint64_t data_hash;         /* of the data read or generated; 0: none */
     em_rejections rejections;   /* kept by models that reject with a reason; said at the end */
 } em_model;
@@ -270,9 +275,15 @@ typedef struct em_model_ops {
      * at the same time and must agree on theta. Collective over them. Errors: EM_EMODEL.
      */
     em_status (*update)(em_model *model, const em_update *update);
+    /* A stored draw of sampling, whose report has just been written, goes into the averages of its
+     * chain. Local. */
+    void (*average)(em_model *model, const em_draw *draw, const double *theta);
     /* Writes the averages of a chain over its draws of sampling so far, as report does variables.
      * Local. */
     void (*report_averages)(em_model *model, int64_t chain, double *out);
+    /* Writes the pooled variables, given the mean over all chains of what report_averages wrote.
+     * Local. */
+    void (*report_pooled)(em_model *model, const double *mean, double *out);
     /* Says what a model found, for emass check: lines that begin with "# ". Local. */
     void (*describe)(const em_model *model, FILE *out);
     /* Adds the log likelihood of the rows asked for: of a model with a summary all, of others one

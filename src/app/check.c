@@ -19,8 +19,12 @@
 enum { N_POINT = 5, MOST_TRIES = 100, MOST_DIRECTIONS = 200 };
 
 /* Central differences over a span h err by O(h^2 f''') and O(ulp f / h); h = 1e-5 of the scale
- * keeps both near 1e-9 of the gradient. */
-static const double span = 1e-5, tolerance = 1e-5;
+ * keeps both near 1e-9 of the gradient. Where the slope jumps within the span (a ReLU at 0) they
+ * err by O(h), and narrower ones are tried. */
+static const double span = 1e-5, narrowest = 1e-8, tolerance = 1e-5;
+
+/* Seconds that the comparison may take, where densities of many observations take long. */
+static const double most_seconds = 10;
 
 typedef struct checker {
     const em_config *config;
@@ -28,6 +32,7 @@ typedef struct checker {
     em_model *model;
     em_posterior *posterior;
     bool is_wrong;                              /* the gradient, somewhere */
+    int64_t most;                               /* directions at a point */
     double *theta, *gradient, *moved, *scratch; /* [stride] each */
 } checker;
 
@@ -111,13 +116,16 @@ static em_status density(checker *check, em_wanted wanted, const double *theta, 
     return em_posterior_evaluate(check->posterior, &query);
 }
 
-/* |analytic - numeric| / (1 + |numeric|) of one component. */
-static em_status component_error(checker *check, int64_t i, double *error)
+/* |analytic - numeric| / (1 + |numeric|) of one component, over a span; *right: as near as it can
+ * be.
+ */
+static em_status difference(checker *check, int64_t i, double width, double *error, bool *right)
 {
-    const double scale = span * fmax(1, fabs(check->theta[i]));
+    const double scale = width * fmax(1, fabs(check->theta[i]));
     double up = 0, down = 0;
     em_status status;
 
+    *right = true;
     for (int64_t k = 0; k < check->model->dim; k++)
         check->moved[k] = check->theta[k];
     check->moved[i] = check->theta[i] + scale;
@@ -132,27 +140,64 @@ static em_status component_error(checker *check, int64_t i, double *error)
     /* The difference cannot be better than the rounding of the densities. */
     const double rounding = 1e-14 * (fabs(up) + fabs(down)) / scale / (1 + fabs(numeric));
     *error = fabs(check->gradient[i] - numeric) / (1 + fabs(numeric));
-    check->is_wrong |= !(*error < tolerance + rounding);
+    *right = *error < tolerance + rounding;
     return status;
+}
+
+static em_status component_error(checker *check, int64_t i, double *error)
+{
+    bool right = false;
+    em_status status = EM_OK;
+
+    for (double width = span; !status && !right && width >= narrowest; width /= 10) {
+        double narrower = 0;
+        status = difference(check, i, width, &narrower, &right);
+        *error = width == span || narrower < *error ? narrower : *error;
+    }
+    check->is_wrong |= !right;
+    return status;
+}
+
+/* Where a chain may begin: where the model has it, or a random point. */
+static em_status place(checker *check, uint64_t point)
+{
+    const em_stream stream = {(uint64_t)check->config->run.seed, point, 0, EM_RNG_INIT};
+    const em_draw draw = {stream.seed, 0, (int64_t)point, EM_DRAW_START};
+    const double radius = check->config->run.init_radius;
+
+    em_uniforms(&stream, 0, check->model->dim, check->theta);
+    for (int64_t i = 0; i < check->model->dim; i++)
+        check->theta[i] = radius * (2 * check->theta[i] - 1);
+    return check->model->ops->place ? check->model->ops->place(check->model, &draw, check->theta)
+                                    : EM_OK;
+}
+
+/* How many directions there is time for, of a density that takes so long. Collective: shards
+ * evaluate together. */
+static void plan_directions(checker *check, double seconds)
+{
+    const double most = most_seconds / N_POINT / (2 * seconds);
+
+    check->most = most > MOST_DIRECTIONS ? MOST_DIRECTIONS : most > 1 ? (int64_t)most : 1;
+    em_broadcast(&check->most, sizeof check->most);
 }
 
 /* At a random point; not where the density is not finite, as chains do not start there. */
 static em_status check_point(checker *check, uint64_t point, double *worst, int64_t *where,
                              int *n_point)
 {
-    const em_stream stream = {(uint64_t)check->config->run.seed, point, 0, EM_RNG_INIT};
     const int64_t dim = check->model->dim;
-    const int64_t every = (dim + MOST_DIRECTIONS - 1) / MOST_DIRECTIONS;
+    const double start = em_clock();
     double value = 0;
-    em_status status;
+    em_status status = place(check, point);
 
-    em_uniforms(&stream, 0, dim, check->theta);
-    for (int64_t i = 0; i < dim; i++)
-        check->theta[i] = check->config->run.init_radius * (2 * check->theta[i] - 1);
-    status = density(check, EM_WANT_BOTH, check->theta, check->gradient, &value);
+    if (!status)
+        status = density(check, EM_WANT_BOTH, check->theta, check->gradient, &value);
     if (status || !isfinite(value))
         return status;
+    plan_directions(check, em_clock() - start);
     ++*n_point;
+    const int64_t every = (dim + check->most - 1) / check->most;
     for (int64_t i = 0; !status && i < dim; i += every) {
         double error = 0;
         status = component_error(check, i, &error);
@@ -230,8 +275,11 @@ static em_status load(checker *check, em_plan *plan)
                                       false,
                                       config->model,
                                       0,
-                                      1};
-    status = config->model->create(config->model_options, &context, &check->model);
+                                      1,
+                                      NULL,
+                                      true};
+    status = em_config_say_where(
+        config, config->model->create(config->model_options, &context, &check->model));
     if (!status)
         status = em_sampler_fits(config, check->model);
     if (!status)

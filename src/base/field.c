@@ -94,6 +94,7 @@ void em_field_write_expected(const em_field *field, FILE *out)
         [EM_FIELD_DATA] = "a path or a mapping",
         [EM_FIELD_REALS] = "a list of numbers",
         [EM_FIELD_TEXTS] = "a list of texts",
+        [EM_FIELD_JSON] = "a value, a list or a mapping",
     };
 
     if (field->type == EM_FIELD_CHOICE)
@@ -215,7 +216,7 @@ static bool read_bool(const char *text, bool *out)
 static bool is_text(const em_field *field)
 {
     return field->type == EM_FIELD_TEXT || field->type == EM_FIELD_PATH ||
-           field->type == EM_FIELD_DATA;
+           field->type == EM_FIELD_DATA || field->type == EM_FIELD_JSON;
 }
 
 static em_status set_absent(const em_field *field, void *options)
@@ -282,6 +283,28 @@ static em_status read_texts(const em_texts *text, em_texts *out)
     return status;
 }
 
+/* A scalar as it is in JSON: a number as it was written, where JSON writes it so too; else text. */
+static em_status read_json(const em_value *value, char **out)
+{
+    const char *text = value->text.value[0];
+    const size_t length = em_json_number(text, NULL);
+    char *written = NULL;
+    size_t bytes;
+    FILE *quoted;
+    em_status status;
+
+    if (value->kind == EM_VALUE_MAPPING || (length > 0 && !text[length]))
+        return em_copy_text(text, out);
+    quoted = open_memstream(&written, &bytes);
+    if (quoted)
+        em_json_write_string(text, quoted);
+    status = quoted && fclose(quoted) == 0
+                 ? em_copy_text(written, out)
+                 : em_fail(EM_EMEMORY, "out of memory while reading YAML");
+    free(written);
+    return status;
+}
+
 em_status em_field_read(const em_field *field, const em_value *value, void *options)
 {
     const member slot = member_of(field, options);
@@ -291,6 +314,8 @@ em_status em_field_read(const em_field *field, const em_value *value, void *opti
         return set_absent(field, options);
     if (value->kind == EM_VALUE_NULL)
         return mismatch(field, NULL, "nothing");
+    if (field->type == EM_FIELD_JSON && value->kind != EM_VALUE_LIST)
+        return read_json(value, slot.text);
     if (field->type == EM_FIELD_DATA && value->kind == EM_VALUE_MAPPING)
         return em_copy_text(value->text.value[0], slot.text);
     if (value->kind == EM_VALUE_MAPPING)
@@ -372,6 +397,7 @@ static bool is_absent(const em_field *field, const member slot)
     case EM_FIELD_TEXT:
     case EM_FIELD_PATH:
     case EM_FIELD_DATA:
+    case EM_FIELD_JSON:
         return !*slot.text;
     case EM_FIELD_CHOICE:
         return *slot.choice < 0;
@@ -408,7 +434,10 @@ void em_field_write(const em_field *field, const void *options, FILE *out)
     case EM_FIELD_PATH:
         write_text(*slot.text, out);
         break;
-    case EM_FIELD_DATA: /* JSON is YAML */
+    case EM_FIELD_JSON: /* JSON is YAML */
+        fputs(*slot.text, out);
+        break;
+    case EM_FIELD_DATA:
         if (**slot.text == '{')
             fputs(*slot.text, out);
         else

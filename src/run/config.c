@@ -184,18 +184,39 @@ static em_status apply_override(em_yaml *yaml, const char *override)
     return status;
 }
 
-bool em_config_is_data(const char *key)
+em_yaml_data em_config_is_data(const char *key)
 {
     static const char section[] = "model.";
+    em_yaml_data data = EM_YAML_NO_DATA;
     em_variant variant;
 
     for (int i = 0; strncmp(key, section, strlen(section)) == 0 && em_model_variant(i, &variant);
          i++) {
         const em_field *field = em_field_find(variant.fields, key + strlen(section));
+        if (field && field->type == EM_FIELD_JSON)
+            return EM_YAML_ALL_IS_DATA;
         if (field && field->type == EM_FIELD_DATA)
-            return true;
+            data = EM_YAML_MAPPING_IS_DATA;
     }
-    return false;
+    return data;
+}
+
+em_status em_config_say_where(const em_config *config, em_status status)
+{
+    char message[2048];
+    size_t length;
+
+    if (status != EM_ECONFIG)
+        return status;
+    snprintf(message, sizeof message, "%s", em_error_text());
+    length = strcspn(message, ":");
+    for (int64_t i = 0; i < config->yaml->count; i++) {
+        const em_yaml_entry *entry = &config->yaml->entry[i];
+        if (strncmp(entry->key, message, length) == 0 && !entry->key[length] &&
+            strcmp(entry->place, "default") != 0)
+            return em_fail(status, "%s: %s", entry->place, message);
+    }
+    return status;
 }
 
 static em_status read_text(em_parse *p, const char *text, int n_override,
@@ -237,7 +258,8 @@ static em_status parse_config(const char *path, const char *text, int n_override
         status = read_text(&p, text, n_override, override);
     if (!status)
         status = understand(&p);
-    em_yaml_destroy(&p.yaml);
+    if (config)
+        config->yaml = p.yaml;
     if (status)
         em_config_destroy(out);
     return status;
@@ -275,6 +297,7 @@ void em_config_destroy(em_config **config)
     em_field_release(em_output_fields, &c->output);
     em_release(&c->model_options);
     em_plugin_close(&c->plugin);
+    em_yaml_destroy(&c->yaml);
     em_release(&c->path);
     em_release(&c->full);
     em_release(&c->stored);

@@ -6,6 +6,7 @@
 #include "emass/status.h"
 #include "exchange/options.h"
 #include "model/plugin.h"
+#include "run/yaml.h"
 #include "sampler/sampler.h"
 
 #include <stdbool.h>
@@ -47,8 +48,9 @@ typedef struct em_kernel_options {
 typedef struct em_config {
     char *path; /* as given */
     char *full; /* YAML with every default filled in, in a fixed order; parses to the same config */
-    char *stored; /* what the file keeps of it: without output.file, and without run.shards where
-                     draws do not depend on it */
+    char *stored;  /* what the file keeps of it: without output.file, and without run.shards where
+                      draws do not depend on it */
+    em_yaml *yaml; /* as it was read: what says where */
     em_plugin *plugin; /* that the model is in; NULL: a model of ours */
     const em_model_ops *model;
     void *model_options;
@@ -64,9 +66,9 @@ typedef struct em_config {
 
 extern const em_field em_run_fields[], em_stop_fields[], em_output_fields[];
 
-/* Whether the key is an option, as model.data, that takes a mapping as one value; of any model.
- * Local. */
-bool em_config_is_data(const char *key);
+/* Whether the key is an option, as model.data, that takes a mapping, or a list too, as one value;
+ * of any model. Local. */
+em_yaml_data em_config_is_data(const char *key);
 
 /*
  * Parses `text`, the content of the file `path` (which is used for messages and for the folder of
@@ -77,6 +79,10 @@ bool em_config_is_data(const char *key);
 em_status em_config_parse(const char *path, const char *text, int n_override,
                           const char *const *override, em_config **out);
 void em_config_destroy(em_config **config);
+
+/* Puts the place of an option of the model in front of the error message, where that begins with
+ * its key ("model.layers[1]: found ...") and the config has it; returns `status`. Local. */
+em_status em_config_say_where(const em_config *config, em_status status);
 
 /* A section of a config as it was understood. */
 typedef struct em_section {

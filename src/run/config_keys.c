@@ -132,6 +132,15 @@ static em_status unknown_option(const em_parse *p, const em_config_section *sect
 
 /* ---- every key ---- */
 
+/* "model.layers[1]", which says where the element of a list is. */
+static bool is_element_of_data(const em_yaml_entry *entry)
+{
+    char key[256];
+
+    snprintf(key, sizeof key, "%.*s", (int)strcspn(entry->key, "["), entry->key);
+    return strchr(entry->key, '[') && em_config_is_data(key) == EM_YAML_ALL_IS_DATA;
+}
+
 static em_status check_key(em_parse *p, const em_yaml_entry *entry)
 {
     const em_config_section *section = find_section(p, entry->key);
@@ -155,9 +164,12 @@ static em_status check_key(em_parse *p, const em_yaml_entry *entry)
     if (em_is_element(p, section) && strcmp(option, "block") == 0)
         return EM_OK;
     field = em_find_option(section, option);
+    if (!field && is_element_of_data(entry))
+        return EM_OK;
     if (!field)
         return unknown_option(p, section, entry, option);
-    if (entry->value.kind == EM_VALUE_MAPPING && field->type != EM_FIELD_DATA)
+    if (entry->value.kind == EM_VALUE_MAPPING && field->type != EM_FIELD_DATA &&
+        field->type != EM_FIELD_JSON)
         return em_fail(EM_ECONFIG, "%s: %s: found a mapping, expected a value", entry->place,
                        entry->key);
     return EM_OK;

@@ -15,6 +15,13 @@ static em_status fits(const em_kernel_options *kernel, const em_model *model)
                        "sampler %s asks the model for an update of its own, which model %s has "
                        "not: expected another sampler",
                        sampler->name, name);
+    if (sampler->by_model && model->update_of &&
+        !(kernel->block && strcmp(kernel->block, model->update_of) == 0))
+        return em_fail(EM_ECONFIG,
+                       "%s%ssampler %s asks model %s for an update of its own, which it has of %s "
+                       "alone: expected another sampler",
+                       kernel->place ? kernel->place : "", kernel->place ? ": " : "", sampler->name,
+                       name, model->update_of);
     if (!sampler->by_model && !model->ops->add_prior)
         return em_fail(EM_ECONFIG,
                        "sampler %s needs a density, which model %s has not: expected sampler gibbs",

@@ -164,7 +164,7 @@ static em_status output_begin(void *state, const em_layout *layout)
     return status;
 }
 
-em_status em_output_create(const em_config *config, const char *path, const em_grid *grid,
+em_status em_output_create(const em_config *config, const char *path, em_grid *grid,
                            em_model *model, const em_plan *plan, const em_adapt *const *adapts,
                            const em_created *created, em_output **out)
 {
@@ -313,6 +313,37 @@ static em_status truncate_draws(em_output *output, const em_file_group *groups, 
     return status;
 }
 
+/* What the model says of its averages over all chains, in a group of their own. Collective. */
+static em_status put_pooled(em_output *output, const double *value)
+{
+    const em_model *model = output->model;
+    const int64_t width = output->averages.width;
+    double *mean = NULL, *out = NULL;
+    int64_t n = 0;
+    em_status status;
+
+    for (int64_t i = 0; i < model->n_pooled; i++)
+        n += em_variable_size(&model->pooled[i]);
+    status = em_allocate(width, sizeof *mean, &mean);
+    if (!status)
+        status = em_allocate(n, sizeof *out, &out);
+    status = em_agree(status);
+    if (!status)
+        status = em_grid_sum_chains(output->grid, width, value, mean);
+    for (int64_t i = 0; !status && i < width; i++)
+        mean[i] /= (double)em_grid_n_chain(output->grid);
+    if (!status)
+        model->ops->report_pooled(output->model, mean, out);
+    n = 0;
+    for (int64_t i = 0; !status && i < model->n_pooled; i++) {
+        status = em_writer_put_array(output->writer, "predictions", &model->pooled[i], out + n);
+        n += em_variable_size(&model->pooled[i]);
+    }
+    em_release(&mean);
+    em_release(&out);
+    return status;
+}
+
 static em_status put_averages(em_output *output)
 {
     const int64_t width = output->averages.width, first = output->layout->first_chain;
@@ -326,6 +357,8 @@ static em_status put_averages(em_output *output)
         output->model->ops->report_averages(output->model, first + c, value + c * width);
     if (!status)
         status = em_writer_put_draws(output->writer, output->averages.group, 0, 1, value);
+    if (!status && output->model->n_pooled > 0)
+        status = put_pooled(output, value);
     em_release(&value);
     return status;
 }

@@ -16,7 +16,7 @@ typedef struct em_output em_output;
 /* A file that is not there yet; `adapts` have what is written of warmup at the end, one for each
  * sampler of the config, and `plan` what is known so far. All outlive it. Collective. Errors:
  * EM_EMEMORY. */
-em_status em_output_create(const em_config *config, const char *path, const em_grid *grid,
+em_status em_output_create(const em_config *config, const char *path, em_grid *grid,
                            em_model *model, const em_plan *plan, const em_adapt *const *adapts,
                            const em_created *created, em_output **out);
 

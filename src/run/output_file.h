@@ -15,7 +15,7 @@ typedef struct em_file_group {
 struct em_output {
     const em_config *config;
     const char *path;
-    const em_grid *grid;
+    em_grid *grid;
     em_model *model;
     const em_plan *plan;
     const em_adapt *const *adapts; /* [config->n_kernel] */

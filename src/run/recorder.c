@@ -377,6 +377,8 @@ em_status em_recorder_take(em_recorder *recorder, const em_block *block,
         if (!in_warmup) {
             unreported[c] += status > 0;
             em_monitor_keep(monitor, c, index, recorder->value[EM_POSTERIOR]);
+            if (recorder->model->ops->average)
+                recorder->model->ops->average(recorder->model, &draw, theta);
         }
         status = hand_over(recorder,
                            &(em_stored_draw){chain, index, iteration, in_warmup, recorder->given});

@@ -15,7 +15,8 @@ typedef struct parse {
     const char *path, *place; /* of a file; or a fixed place, with `path` NULL */
     const char *text;
     em_yaml *yaml;
-    bool replaces; /* else a key that is there already is an error */
+    bool replaces;    /* else a key that is there already is an error */
+    const char *list; /* the key of a list that is data, while it is read; NULL: none */
 } parse;
 
 /* Where a line is, as messages name it. */
@@ -264,6 +265,21 @@ static em_status write_scalar(const parse *p, const yaml_event_t *event, FILE *o
 
 static em_status write_data(parse *p, const yaml_event_t *event, int depth, FILE *out);
 
+/* Where element number `i` of the list is. */
+static em_status note_element(parse *p, const yaml_event_t *event, int64_t i)
+{
+    em_yaml_entry *entry;
+    char *key = NULL;
+    em_status status = em_format_text(&key, "%s[%lld]", p->list, (long long)i);
+
+    if (!status)
+        status = new_entry(p, key, event->start_mark.line, &entry);
+    if (!status)
+        entry->value.kind = EM_VALUE_MAPPING;
+    em_release(&key);
+    return status;
+}
+
 /* What stands between the brackets of a list or a mapping, to its end. */
 static em_status write_inside(parse *p, bool is_mapping, int depth, FILE *out)
 {
@@ -275,6 +291,8 @@ static em_status write_inside(parse *p, bool is_mapping, int depth, FILE *out)
         yaml_event_t event;
         status = next_event(p, &event);
         ended = event.type == YAML_SEQUENCE_END_EVENT || event.type == YAML_MAPPING_END_EVENT;
+        if (!status && p->list && depth == 1 && !ended)
+            status = note_element(p, &event, n);
         if (!status && is_key && !ended && event.type != YAML_SCALAR_EVENT)
             status = em_fail(EM_ECONFIG, "%s: found a key that is not a name",
                              place_of(p, event.start_mark.line).text);
@@ -309,14 +327,19 @@ static em_status write_data(parse *p, const yaml_event_t *event, int depth, FILE
     return status;
 }
 
-/* The whole of a mapping as one value. */
-static em_status read_data(parse *p, const yaml_event_t *event, em_value *value)
+/* The whole of a mapping or a list as one value. */
+static em_status read_data(parse *p, const yaml_event_t *event, const char *key, em_value *value)
 {
     char *text = NULL;
     size_t length;
     FILE *out = open_memstream(&text, &length);
-    em_status status = out ? write_data(p, event, 0, out) : EM_OK;
+    em_status status = EM_OK;
     int64_t capacity = 0;
+
+    p->list = event->type == YAML_SEQUENCE_START_EVENT ? key : NULL;
+    if (out)
+        status = write_data(p, event, 0, out);
+    p->list = NULL;
 
     if (!out || fclose(out) != 0)
         status = em_fail(EM_EMEMORY, "out of memory while reading YAML");
@@ -391,8 +414,10 @@ static em_status read_node(parse *p, const yaml_event_t *event, const char *key,
                        place_of(p, event->start_mark.line).text);
     if (status)
         return status;
-    if (is_mapping && entry && p->yaml->is_data(key))
-        return read_data(p, event, &entry->value);
+    const em_yaml_data data = entry ? p->yaml->is_data(key) : EM_YAML_NO_DATA;
+    if ((is_mapping && data != EM_YAML_NO_DATA) ||
+        (event->type == YAML_SEQUENCE_START_EVENT && data == EM_YAML_ALL_IS_DATA))
+        return read_data(p, event, key, &entry->value);
     if (is_mapping) {
         if (entry)
             entry->value.kind = EM_VALUE_MAPPING;

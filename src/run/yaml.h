@@ -18,9 +18,15 @@ typedef struct em_yaml_entry {
     em_value value; /* a mapping comes before its entries */
 } em_yaml_entry;
 
-/* Whether what stands under a key is data: a mapping there, or lists in lists, is one value, JSON.
- */
-typedef bool em_yaml_is_data(const char *key);
+/* What of that which stands under a key is data, one value in JSON, with all that is in it:
+ * nothing, a mapping, or a list too, whose elements then have entries "key[0]", "key[1]", ... that
+ * say where they are, mappings without keys. */
+typedef enum em_yaml_data {
+    EM_YAML_NO_DATA,
+    EM_YAML_MAPPING_IS_DATA,
+    EM_YAML_ALL_IS_DATA
+} em_yaml_data;
+typedef em_yaml_data em_yaml_is_data(const char *key);
 
 enum { EM_YAML_MAX_ENTRIES = 1000, EM_YAML_MAX_DEPTH = 8 };
 

@@ -65,6 +65,7 @@ for model in $(names models); do
     case $model in
     linear | poisson | negative_binomial) config "$model, data: table" hmc ;;
     lda) config 'lda, topics: 2, data: corpus.ldac' lda_gibbs ;;
+    network) config 'network, data: table, test: table, layers: [{dense: 3}]' hmc ;;
     stan) config stan hmc && expected=2 ;; # it has no program
     *) config "$model" hmc ;;
     esac >model.yaml

@@ -1,0 +1,291 @@
+#include "data/examples.h"
+
+#include "base/memory.h"
+#include "data/idx.h"
+#include "data/same_file.h"
+#include "emass/data.h"
+#include "par/holders.h"
+#include "par/message.h"
+#include "par/world.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Labels of more classes than bytes have would be a response that is no label. */
+enum { MOST_CLASSES = 10000 };
+
+/* What names of files of images and labels have in them. */
+static const char images_mark[] = "images-idx", labels_mark[] = "labels-idx";
+
+/* ---------------------------------------------------------------- finding the files, by rank 0 */
+
+static bool is_folder(const char *path)
+{
+    struct stat found;
+
+    return stat(path, &found) == 0 && S_ISDIR(found.st_mode);
+}
+
+static bool is_there(const char *path)
+{
+    return access(path, F_OK) == 0;
+}
+
+/* The one file of a folder whose name has the mark. */
+static em_status find_marked(const char *folder, const char *mark, char **out)
+{
+    DIR *listing = opendir(folder);
+    int64_t n = 0;
+    em_status status = EM_OK;
+
+    for (const struct dirent *entry; !status && listing && (entry = readdir(listing));)
+        if (strstr(entry->d_name, mark) && n++ == 0)
+            status = em_format_text(out, "%s/%s", folder, entry->d_name);
+    if (listing)
+        closedir(listing);
+    if (!status && n != 1)
+        status = em_fail(EM_EDATA,
+                         "%s: found %" PRId64 " files with %s in their names, expected one; of "
+                         "several one is chosen by what its name begins with (%s/train)",
+                         folder, n, mark, folder);
+    return status;
+}
+
+/* PATH-images-idx3-ubyte, packed or not; NULL: there is none. */
+static em_status find_begun(const char *path, const char *rest, char **out)
+{
+    static const char *const packed[] = {"", ".gz"};
+    em_status status = EM_OK;
+
+    for (int i = 0; !status && !*out && i < 2; i++) {
+        status = em_format_text(out, "%s-%s-ubyte%s", path, rest, packed[i]);
+        if (!status && !is_there(*out))
+            em_release(out);
+    }
+    return status;
+}
+
+/* The labels of train-images-idx3-ubyte.gz are in train-labels-idx1-ubyte, or that with .gz. */
+static em_status find_beside(const char *images, char **out)
+{
+    const char *mark = strstr(images, images_mark);
+    char *start = NULL;
+    em_status status = EM_OK;
+
+    if (mark && mark > images)
+        status = em_format_text(&start, "%.*s", (int)(mark - 1 - images), images);
+    if (!status && start)
+        status = find_begun(start, "labels-idx1", out);
+    em_release(&start);
+    if (!status && !*out)
+        status = em_fail(EM_EDATA,
+                         "%s: found images without labels, expected their file beside it, named "
+                         "alike (x-images-idx3-ubyte, x-labels-idx1-ubyte), or model.labels",
+                         images);
+    return status;
+}
+
+static em_status find_labels(const em_examples_source *source, const char *images, char **out)
+{
+    return source->labels ? em_copy_text(source->labels, out) : find_beside(images, out);
+}
+
+/* *images NULL: it is a table. */
+static em_status find_files(const em_examples_source *source, char **images, char **labels)
+{
+    em_status status = EM_OK;
+
+    if (is_folder(source->path)) {
+        status = find_marked(source->path, images_mark, images);
+        return status ? status : find_marked(source->path, labels_mark, labels);
+    }
+    if (is_there(source->path) && em_idx_is(source->path))
+        status = em_copy_text(source->path, images);
+    else if (!is_there(source->path))
+        status = find_begun(source->path, "images-idx3", images);
+    return status || !*images ? status : find_labels(source, *images, labels);
+}
+
+/* Collective. */
+static em_status choose_files(const em_examples_source *source, char **images, char **labels)
+{
+    em_status status = em_world_rank() == 0 ? find_files(source, images, labels) : EM_OK;
+
+    status = em_agree(status);
+    bool is_table = !*images;
+    em_broadcast(&is_table, sizeof is_table);
+    if (!status && !is_table)
+        status = em_broadcast_text(images);
+    if (!status && !is_table)
+        status = em_broadcast_text(labels);
+    if (!status && is_table && source->labels)
+        status = em_fail(EM_EDATA,
+                         "%s: found a table and model.labels, expected images, or the response "
+                         "among the columns",
+                         source->path);
+    return status;
+}
+
+/* ---------------------------------------------------------------- images */
+
+/* Reads a file into memory that the ranks of a node share. Collective. */
+static em_status read_shared(em_examples *e, const char *path, int n_axis, em_idx_shape *shape,
+                             uint64_t *hash, uint8_t **out)
+{
+    const bool writes = em_holders_writes(e->holders);
+    em_idx *idx = NULL;
+    em_status status = em_same_file(path, (int64_t)strlen(path));
+
+    if (status)
+        return status;
+    status = em_idx_open(path, &idx);
+    if (!status) {
+        *shape = *em_idx_shape_of(idx);
+        if (shape->n_axis != n_axis)
+            status =
+                em_fail(EM_EDATA, "%s: found an array of %d axes, expected %d: %s", path,
+                        shape->n_axis, n_axis, n_axis == 3 ? "images, rows, columns" : "labels");
+    }
+    status = em_agree_first(status, 0);
+    if (!status)
+        status = em_agree_first(em_holders_allocate(e->holders, shape->size, 1, out), 0);
+    if (!status && writes)
+        status = em_idx_read(idx, *out, hash);
+    if (*out)
+        em_holders_publish(e->holders, *out);
+    em_idx_close(&idx);
+    status = em_agree_first(status, 0);
+    em_broadcast(hash, sizeof *hash); /* rank 0 writes, and em_same_file has seen the others */
+    return status;
+}
+
+static em_status read_images(em_examples *e, const char *images, const char *labels)
+{
+    em_idx_shape shape = {0}, of_labels = {0};
+    uint8_t *byte = NULL, *label = NULL;
+    uint64_t hash[2] = {0, 0};
+    em_status status = read_shared(e, images, 3, &shape, &hash[0], &byte);
+
+    e->byte = byte;
+    if (!status)
+        status = read_shared(e, labels, 1, &of_labels, &hash[1], &label);
+    e->label = label;
+    if (!status && of_labels.length[0] != shape.length[0])
+        status = em_fail(EM_EDATA,
+                         "%s: found %" PRId64 " labels, expected %" PRId64 ", one for each image "
+                         "of %s",
+                         labels, of_labels.length[0], shape.length[0], images);
+    if (status)
+        return status;
+    e->images = true;
+    e->count = shape.length[0];
+    e->shape[0] = shape.length[1];
+    e->shape[1] = shape.length[2];
+    e->n_input = e->shape[0] * e->shape[1];
+    e->hash = hash[0] ^ (hash[1] << 1 | hash[1] >> 63);
+    return em_agree_first(em_copy_text(labels, &e->path), 0);
+}
+
+/* ---------------------------------------------------------------- tables */
+
+static em_status find_response(em_examples *e, const char *response)
+{
+    const em_data *t = e->table;
+    char *end;
+
+    e->response_at = response ? em_data_column(t, response) : t->n_column - 1;
+    if (e->response_at < 0) {
+        const long long number = strtoll(response, &end, 10);
+        if (end != response && *end == '\0' && number >= 1 && number <= t->n_column)
+            e->response_at = number - 1;
+    }
+    if (e->response_at < 0)
+        return em_fail(EM_EDATA,
+                       "%s:1: found no response column '%s', expected one of %s, ..., %s or a "
+                       "number from 1 to %" PRId64,
+                       e->path, response, t->name[0], t->name[t->n_column - 1], t->n_column);
+    return EM_OK;
+}
+
+static em_status read_table(em_examples *e, const em_examples_source *source)
+{
+    em_status status = em_data_read_all(source->path, &e->table);
+
+    if (!status)
+        status = em_agree_first(em_copy_text(source->path, &e->path), 0);
+    if (!status)
+        status = find_response(e, source->response);
+    if (!status && e->table->n_column < 2)
+        status =
+            em_fail(EM_EDATA, "%s:1: found one column, expected inputs and a response", e->path);
+    if (status)
+        return status;
+    e->count = e->table->rows.total;
+    e->n_input = e->shape[0] = e->table->n_column - 1;
+    e->shape[1] = 1;
+    e->value = e->table->value;
+    e->hash = e->table->hash + (uint64_t)e->response_at;
+    return EM_OK;
+}
+
+/* ---------------------------------------------------------------- all of it */
+
+em_status em_examples_read(const em_examples_source *source, em_examples **out)
+{
+    char *images = NULL, *labels = NULL;
+    em_status status = em_agree_first(em_allocate(1, sizeof **out, out), 0);
+
+    if (!status)
+        status = em_holders_create(0, &(*out)->holders);
+    if (!status)
+        status = choose_files(source, &images, &labels);
+    if (!status)
+        status = images ? read_images(*out, images, labels) : read_table(*out, source);
+    em_release(&images);
+    em_release(&labels);
+    if (status)
+        em_examples_destroy(out);
+    return status;
+}
+
+void em_examples_destroy(em_examples **examples)
+{
+    em_examples *e = *examples;
+
+    if (!e)
+        return;
+    em_holders_release(&e->byte);
+    em_holders_release(&e->label);
+    em_holders_destroy(&e->holders);
+    em_data_destroy(&e->table);
+    em_release(&e->path);
+    em_release(examples);
+}
+
+double em_examples_response(const em_examples *e, int64_t i)
+{
+    return e->images ? e->label[i] : e->value[i * (e->n_input + 1) + e->response_at];
+}
+
+em_status em_examples_classes(const em_examples *e, int64_t n_class, int64_t *out)
+{
+    const int64_t most = n_class > 0 ? n_class : MOST_CLASSES;
+    int64_t largest = 0;
+
+    for (int64_t i = 0; i < e->count; i++) {
+        const double label = em_examples_response(e, i);
+        if (!(label >= 0 && label < (double)most && label == floor(label)))
+            return em_fail(EM_EDATA,
+                           "%s: found label %g of observation %" PRId64
+                           ", expected an integer from 0 to %" PRId64,
+                           e->path, label, i + 1, most - 1);
+        largest = (int64_t)label > largest ? (int64_t)label : largest;
+    }
+    *out = n_class > 0 ? n_class : largest + 1;
+    return EM_OK;
+}

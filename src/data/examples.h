@@ -1,0 +1,52 @@
+/*
+ * Observations for models that look at single ones: inputs and a response each, all of them on
+ * every rank, of which those of a node have one copy. Images and labels in IDX stay bytes; tables
+ * are what emass/data.h reads.
+ */
+#ifndef EM_DATA_EXAMPLES_H
+#define EM_DATA_EXAMPLES_H
+
+#include "emass/status.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Where they are. Messages name these as options of a model. */
+typedef struct em_examples_source {
+    const char
+        *path; /* a table; images, a folder with one file of images and one of labels, or what
+                  the names of both begin with ("train" of train-images-idx3-ubyte.gz) */
+    const char *labels; /* of images that stand in one file; NULL: beside it, named alike */
+    const char
+        *response; /* of a table: name of a column, or its number from 1; NULL: the last one */
+} em_examples_source;
+
+typedef struct em_examples {
+    char *path; /* that messages about observations name */
+    int64_t count, n_input;
+    bool images;         /* of bytes, in rows and columns: */
+    int64_t shape[2];    /* of an image; of a table n_input, 1 */
+    uint64_t hash;       /* of all files */
+    const uint8_t *byte; /* of images: [count][n_input] */
+    const double *value; /* of tables: [count][n_input + 1], the response among them, at: */
+    int64_t response_at;
+    const uint8_t *label;  /* of images: [count] */
+    struct em_data *table; /* NULL: images */
+    struct em_holders *holders;
+} em_examples;
+
+/* Collective. Errors, agreed: EM_EDATA, naming the file, and the observation where it is one;
+ * EM_EMEMORY. */
+em_status em_examples_read(const em_examples_source *source, em_examples **out);
+void em_examples_destroy(em_examples **examples); /* NULL-safe. Local. */
+
+/* The response of observation i. Local. */
+double em_examples_response(const em_examples *examples, int64_t i);
+
+/*
+ * How many classes the responses are of: `n_class`, or, where that is 0, as many as the largest
+ * label says. Local. Errors: EM_EDATA, the first label that is none of 0, 1, ..., n_class - 1.
+ */
+em_status em_examples_classes(const em_examples *examples, int64_t n_class, int64_t *out);
+
+#endif

@@ -1,0 +1,38 @@
+/*
+ * IDX files, as MNIST comes in: an array of unsigned bytes behind a header (0, 0, 8, the number of
+ * axes, then the length of each as a big-endian word of 32 bits), plain or gzipped. All Local.
+ */
+#ifndef EM_DATA_IDX_H
+#define EM_DATA_IDX_H
+
+#include "emass/status.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { EM_IDX_AXES = 4 };
+
+typedef struct em_idx em_idx;
+
+/* What the header says. */
+typedef struct em_idx_shape {
+    int n_axis;
+    int64_t length[EM_IDX_AXES]; /* along each axis, at least 1 */
+    int64_t size;                /* their product */
+} em_idx_shape;
+
+/* Whether a file begins as those do: unpacks its first bytes. */
+bool em_idx_is(const char *path);
+
+/* Opens a file and reads its header; `path` is borrowed until em_idx_close. Errors: EM_EDATA,
+ * EM_EMEMORY. The site "data" of base/fault.h fails here. */
+em_status em_idx_open(const char *path, em_idx **out);
+void em_idx_close(em_idx **idx); /* NULL-safe. */
+
+const em_idx_shape *em_idx_shape_of(const em_idx *idx);
+
+/* Reads the array, of as many bytes as the shape has, behind which the file must end; *hash is that
+ * of all that the file has. Once. Errors: EM_EDATA. */
+em_status em_idx_read(em_idx *idx, uint8_t *out, uint64_t *hash);
+
+#endif

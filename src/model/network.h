@@ -1,0 +1,100 @@
+/* The model `network` in its parts: network.c sets it up, network_density.c is its posterior,
+ * network_report.c what comes out. */
+#ifndef EM_MODEL_NETWORK_H
+#define EM_MODEL_NETWORK_H
+
+#include "data/examples.h"
+#include "emass/model.h"
+#include "model/network_layers.h"
+#include "model/network_pass.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum em_network_output { EM_OUTPUT_SOFTMAX, EM_OUTPUT_NORMAL } em_network_output;
+
+typedef struct em_network_options {
+    char *data, *labels, *test, *test_labels, *response;
+    int output, activation, precision, blocks;
+    int64_t classes, probes, scored;
+    char *layers, *prior_scale;
+    double input_scale, sigma, sigma_scale;
+    bool standardise, store_weights;
+} em_network_options;
+
+/* Averages over the draws of a chain, for every test observation: of the probabilities of classes;
+ * or, of a normal output, of these. */
+enum { EM_MEAN, EM_SQUARE, EM_VARIANCE, EM_DENSITY, EM_N_MOMENT };
+
+typedef struct em_network_chain {
+    int64_t n_average;
+    double *average; /* [n_test][n_moment] */
+} em_network_chain;
+
+enum { EM_NETWORK_VARIABLES = 12, EM_NETWORK_AVERAGES = 6, EM_NETWORK_POOLED = 12 };
+
+typedef struct em_network {
+    em_model model;
+    const em_network_options *options;
+    em_examples *train, *test; /* test NULL: none */
+    em_inputs train_inputs, test_inputs;
+    double *centre, *factor; /* [n_input] */
+    em_network_output output;
+    em_layers layers;
+    int64_t n_output, n_moment;
+    /* Parameters: the weights, then log sigma, then the log precisions of the layers' weights. */
+    int64_t sigma_at, scale_at, n_scale; /* -1: sigma is known, the prior is */
+    double sigma;                        /* where it is known */
+    double precision;                    /* of the weights' prior, likewise */
+    double gamma[2];                     /* shape and rate of the precisions' prior */
+    int n_weighted;                      /* layers with weights, and their numbers: */
+    int weighted[EM_MOST_LAYERS];
+    const em_pass_ops *pass_ops;
+    em_pass *pass;
+    int64_t batch;              /* observations at a time */
+    int64_t *row;               /* [batch] */
+    double *out;                /* [batch][n_output], padded */
+    double *response, *density; /* [batch] */
+    double *label;              /* [n_test] responses of the test observations */
+    double *predicted;          /* [n_test][n_moment] those of the last report */
+    int64_t n_scored, n_probe;
+    int64_t *scored,
+        *probe; /* training observations that are scored; test observations that are shown */
+    int64_t first_chain, n_chain;
+    em_network_chain *chain; /* [n_chain] */
+    double *rows;            /* [n_chain][n_test n_moment + 1], of a visit */
+    em_parameters block[EM_MOST_LAYERS + 3];
+    const char *layer_name[EM_MOST_LAYERS];
+    em_variable variable[EM_NETWORK_VARIABLES], average[EM_NETWORK_AVERAGES],
+        pooled[EM_NETWORK_POOLED];
+    em_datum datum[1];
+} em_network;
+
+/* network_density.c: functions of em_model_ops. */
+em_status em_network_add_prior(em_model *model, const em_query *query);
+em_status em_network_add_likelihood(em_model *model, const em_query *query);
+em_status em_network_update(em_model *model, const em_update *update);
+double em_network_log_prior(const em_network *self, const double *theta);
+double em_network_sigma(const em_network *self, const double *theta);
+
+/*
+ * Turns the outputs of n observations, in self->out, into what is known of their responses in
+ * self->response: `density` [n] their log densities, and what is left in self->out are
+ * probabilities of classes, or the means. Local.
+ */
+void em_network_predict(em_network *self, int64_t n, double sigma, double *density);
+
+/* Sends n of the listed observations through the network, weights as of pass_ops->begin: then
+ * self->out and self->response are theirs. Local. */
+void em_network_forward(em_network *self, const em_inputs *inputs, int64_t n, const int64_t *row);
+
+/* network_report.c: sets up what is reported, and functions of em_model_ops. Errors: EM_EMEMORY. */
+em_status em_network_prepare_reports(em_network *self);
+void em_network_release_reports(em_network *self);
+em_status em_network_report(em_model *model, const em_draw *draw, const double *theta, double *out);
+void em_network_average(em_model *model, const em_draw *draw, const double *theta);
+void em_network_report_averages(em_model *model, int64_t chain, double *out);
+void em_network_report_pooled(em_model *model, const double *mean, double *out);
+em_status em_network_visit(em_model *model, const em_visitor *visitor);
+
+#endif

@@ -1,0 +1,228 @@
+/*
+ * The posterior of a network (EQUATIONS 25): with f(x; theta) what comes out of it,
+ *     log p = sum_i log p(y_i | f(x_i)) - sum_l precision_l |theta_l|^2 / 2,
+ * and p(y | f) = softmax(f)_y, or N(f, sigma^2), whose derivatives by f are [k = y] - softmax(f)_k
+ * and (y - f) / sigma^2. The precisions are known, or t_l = log precision_l has a prior: with
+ * precision ~ Gamma(a, rate b), log p(theta_l, t_l) = n_l t_l / 2 - e^t_l |theta_l|^2 / 2 + a t_l -
+ * b e^t_l.
+ */
+#include "base/memory.h"
+#include "math/rng.h"
+#include "math/vector.h"
+#include "model/network.h"
+#include "model/regression.h"
+
+#include <math.h>
+#include <string.h>
+
+#ifdef __x86_64__
+#define CLONED __attribute__((target_clones("default", "avx2", "avx512f")))
+#else
+#define CLONED
+#endif
+
+typedef double lanes __attribute__((vector_size(EM_LANES * sizeof(double)), aligned(8), may_alias));
+
+/* ---------------------------------------------------------------- the prior */
+
+/* |x|^2, in one fixed order; gradient [n] -= precision x where it is not NULL. */
+CLONED static double add_normal(int64_t n, double precision, const double *x, double *gradient)
+{
+    lanes sum = {0};
+    double rest = 0;
+    int64_t i = 0;
+
+    for (; i + EM_LANES <= n; i += EM_LANES)
+        sum += *(const lanes *)(x + i) * *(const lanes *)(x + i);
+    for (; i < n; i++)
+        rest += x[i] * x[i];
+    for (i = 0; gradient && i < n; i++)
+        gradient[i] -= precision * x[i];
+    return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7])) + rest;
+}
+
+/* A layer's weights, and the log of their precision where that is a parameter. */
+static double add_layer(const em_network *self, int i, const double *theta, double *gradient)
+{
+    const em_layer *layer = &self->layers.layer[self->weighted[i]];
+    const double t = self->scale_at < 0 ? 0 : theta[self->scale_at + i];
+    const double precision = self->scale_at < 0 ? self->precision : exp(t);
+    const double square = add_normal(layer->n_weight, precision, theta + layer->first,
+                                     gradient ? gradient + layer->first : NULL);
+    const double shape = 0.5 * (double)layer->n_weight + self->gamma[0];
+
+    if (self->scale_at < 0)
+        return -0.5 * precision * square;
+    if (gradient)
+        gradient[self->scale_at + i] += shape - precision * (0.5 * square + self->gamma[1]);
+    return shape * t - precision * (0.5 * square + self->gamma[1]);
+}
+
+static double add_prior_of_chain(const em_network *self, const double *theta, double *gradient)
+{
+    double sum = 0, slope;
+
+    for (int i = 0; i < self->n_weighted; i++)
+        sum += add_layer(self, i, theta, gradient);
+    if (self->sigma_at < 0)
+        return sum;
+    sum += em_half_student_t_prior(self->options->sigma_scale, exp(theta[self->sigma_at]), &slope) +
+           theta[self->sigma_at];
+    if (gradient)
+        gradient[self->sigma_at] += slope + 1;
+    return sum;
+}
+
+double em_network_log_prior(const em_network *self, const double *theta)
+{
+    return add_prior_of_chain(self, theta, NULL);
+}
+
+em_status em_network_add_prior(em_model *model, const em_query *query)
+{
+    for (int64_t c = 0; c < query->n_chain; c++)
+        query->log_density[c] +=
+            add_prior_of_chain((const em_network *)model, query->theta + c * query->stride,
+                               query->gradient + c * query->stride);
+    return EM_OK;
+}
+
+/* ---------------------------------------------------------------- the likelihood */
+
+double em_network_sigma(const em_network *self, const double *theta)
+{
+    return self->sigma_at < 0 ? self->sigma : exp(theta[self->sigma_at]);
+}
+
+/* out [n][n_class] become exp(out - the largest of the row), and their sums the row's scale. */
+static void softmax(em_network *self, int64_t n, double *density)
+{
+    const int64_t k = self->n_output;
+    double *out = self->out;
+
+    for (int64_t i = 0; i < n; i++, out += k) {
+        double largest = out[0];
+        for (int64_t j = 1; j < k; j++)
+            largest = out[j] > largest ? out[j] : largest;
+        for (int64_t j = 0; j < k; j++)
+            out[j] -= largest;
+        density[i] = out[(int64_t)self->response[i]];
+    }
+    for (int64_t i = n * k; i < em_stride(n * k); i++)
+        self->out[i] = 0;
+    em_exp(em_stride(n * k), self->out, self->out);
+    out = self->out;
+    for (int64_t i = 0; i < n; i++, out += k) {
+        double sum = 0;
+        for (int64_t j = 0; j < k; j++)
+            sum += out[j];
+        for (int64_t j = 0; j < k; j++)
+            out[j] /= sum;
+        density[i] -= log(sum);
+    }
+}
+
+void em_network_predict(em_network *self, int64_t n, double sigma, double *density)
+{
+    if (self->output == EM_OUTPUT_SOFTMAX) {
+        softmax(self, n, density);
+        return;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        const double z = (self->response[i] - self->out[i]) / sigma;
+        density[i] = -0.5 * z * z - log(sigma);
+    }
+}
+
+/* What is in self->out becomes the derivative of the log densities by the outputs; returns that of
+ * their sum by log sigma. */
+static double take_slopes(em_network *self, int64_t n, double sigma)
+{
+    double by_log_sigma = 0;
+
+    for (int64_t i = 0; i < n && self->output == EM_OUTPUT_SOFTMAX; i++) {
+        double *out = self->out + i * self->n_output;
+        for (int64_t j = 0; j < self->n_output; j++)
+            out[j] = -out[j];
+        out[(int64_t)self->response[i]] += 1;
+    }
+    for (int64_t i = 0; i < n && self->output == EM_OUTPUT_NORMAL; i++) {
+        const double z = (self->response[i] - self->out[i]) / sigma;
+        self->out[i] = z / sigma;
+        by_log_sigma += z * z - 1;
+    }
+    return by_log_sigma;
+}
+
+void em_network_forward(em_network *self, const em_inputs *inputs, int64_t n, const int64_t *row)
+{
+    self->pass_ops->forward(self->pass, inputs, n, row, self->out);
+    for (int64_t i = 0; i < n; i++)
+        self->response[i] = em_examples_response(inputs->examples, row[i]);
+}
+
+/* Of about as many observations at a time as fit, in as few and as equal steps as can be. */
+static int64_t steps_of(const em_network *self, int64_t count)
+{
+    const int64_t n_step = (count + self->batch - 1) / self->batch;
+
+    return n_step > 0 ? (count + n_step - 1) / n_step : 1;
+}
+
+static void add_likelihood_of_chain(em_network *self, const em_query *one)
+{
+    const int64_t count = one->rows.count, most = steps_of(self, count);
+    const double sigma = em_network_sigma(self, one->theta);
+    double *density = self->density;
+
+    self->pass_ops->begin(self->pass, one->theta);
+    for (int64_t first = 0; first < count; first += most) {
+        const int64_t n = count - first < most ? count - first : most;
+        for (int64_t i = 0; i < n; i++)
+            self->row[i] = self->model.rows.first + em_row(&one->rows, first + i);
+        em_network_forward(self, &self->train_inputs, n, self->row);
+        em_network_predict(self, n, sigma, density);
+        for (int64_t i = 0; i < n; i++)
+            *one->log_density += density[i];
+        if (one->wanted == EM_WANT_LOG_DENSITY)
+            continue;
+        const double by_log_sigma = take_slopes(self, n, sigma);
+        if (self->sigma_at >= 0)
+            one->gradient[self->sigma_at] += by_log_sigma;
+        self->pass_ops->backward(self->pass, n, self->out);
+    }
+    self->pass_ops->end(self->pass, one->gradient);
+}
+
+em_status em_network_add_likelihood(em_model *model, const em_query *query)
+{
+    for (int64_t c = 0; c < query->n_chain; c++) {
+        const em_query one = em_query_panel(query, c, 1);
+        add_likelihood_of_chain((em_network *)model, &one);
+    }
+    return EM_OK;
+}
+
+/* ---------------------------------------------------------------- precisions, by Gibbs */
+
+/* Given a layer's weights its precision is Gamma(a + n / 2, b + |theta|^2 / 2). */
+em_status em_network_update(em_model *model, const em_update *update)
+{
+    const em_network *self = (const em_network *)model;
+    _Alignas(EM_ALIGNMENT) double gamma[EM_MOST_LAYERS] = {0}, square[EM_MOST_LAYERS];
+
+    for (int64_t c = 0; c < update->n_chain; c++) {
+        double *theta = update->theta + c * update->stride;
+        const em_stream stream = {update->seed, (uint64_t)update->chain[c],
+                                  (uint64_t)update->number, EM_RNG_UPDATE};
+        for (int i = 0; i < self->n_scale; i++) {
+            const em_layer *layer = &self->layers.layer[self->weighted[i]];
+            gamma[i] = self->gamma[0] + 0.5 * (double)layer->n_weight;
+            square[i] = add_normal(layer->n_weight, 0, theta + layer->first, NULL);
+        }
+        em_gammas(&stream, 0, self->n_scale, gamma, gamma);
+        for (int i = 0; i < self->n_scale; i++)
+            theta[self->scale_at + i] = log(gamma[i] / (self->gamma[1] + 0.5 * square[i]));
+    }
+    return EM_OK;
+}

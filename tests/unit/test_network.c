@@ -1,0 +1,317 @@
+/*
+ * Networks: gradients against central differences, both precisions, layers that fit and layers that
+ * do not, a chain's numbers alone, and scores of predictions. (tests/run/network.py has a reference
+ * in numpy.)
+ */
+#include "base/memory.h"
+#include "math/rng.h"
+#include "model/network.h"
+#include "model/network_score.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "model_setup.h"
+#include "tap.h"
+
+enum { N = 300, SIDE = 6, N_CLASS = 3 };
+static char folder[32], train[64], labels[64], table[64];
+
+static void write_idx(const char *path, const uint8_t *head, size_t n_head, const uint8_t *body,
+                      size_t n_body)
+{
+    FILE *file = fopen(path, "wb");
+
+    ck_assert_ptr_nonnull(file);
+    fwrite(head, 1, n_head, file);
+    fwrite(body, 1, n_body, file);
+    fclose(file);
+}
+
+/* Images whose rows are brighter where the label says, and a sine. */
+static void set_up(void)
+{
+    static const uint8_t of_images[] = {0, 0, 8, 3,    0, 0, N >> 8, N & 255,
+                                        0, 0, 0, SIDE, 0, 0, 0,      SIDE};
+    static const uint8_t of_labels[] = {0, 0, 8, 1, 0, 0, N >> 8, N & 255};
+    static uint8_t image[N * SIDE * SIDE], label[N];
+    const em_stream stream = {1, 0, 0, EM_RNG_TEST};
+    FILE *file;
+
+    strcpy(folder, "/tmp/emass-network-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(train, sizeof train, "%s/a-images-idx3-ubyte", folder);
+    snprintf(labels, sizeof labels, "%s/a-labels-idx1-ubyte", folder);
+    snprintf(table, sizeof table, "%s/table.csv", folder);
+    for (int i = 0; i < N; i++) {
+        label[i] = (uint8_t)em_uniform_below(&stream, (uint64_t)i, N_CLASS);
+        for (int k = 0; k < SIDE * SIDE; k++)
+            image[i * SIDE * SIDE + k] =
+                (uint8_t)(em_uniform_below(&stream, (uint64_t)(N + i * SIDE * SIDE + k), 100) +
+                          (k / (2 * SIDE) == label[i] ? 120 : 0));
+    }
+    write_idx(train, of_images, sizeof of_images, image, sizeof image);
+    write_idx(labels, of_labels, sizeof of_labels, label, sizeof label);
+    file = fopen(table, "w");
+    fputs("x,z,y\n", file);
+    for (int i = 0; i < N; i++)
+        fprintf(file, "%g,%d,%g\n", -2 + 4. * i / N, i % 7, sin(8. * i / N));
+    fclose(file);
+}
+
+static void tear_down(void)
+{
+    unlink(train);
+    unlink(labels);
+    unlink(table);
+    rmdir(folder);
+}
+
+/* A panel of chains that begin where the model has them. */
+typedef struct panel {
+    int64_t n, stride;
+    int64_t chain[4];
+    double *theta, *gradient, value[4];
+} panel;
+
+static panel make_panel(const setup *s, int64_t n)
+{
+    panel p = {.n = n, .stride = em_stride(s->model->dim)};
+
+    ck_assert_int_eq(em_allocate(n * p.stride, sizeof(double), &p.theta), EM_OK);
+    ck_assert_int_eq(em_allocate(n * p.stride, sizeof(double), &p.gradient), EM_OK);
+    for (int64_t c = 0; c < n; c++) {
+        const em_draw draw = {1, 7 - c, 0, EM_DRAW_START};
+        p.chain[c] = 0;
+        ck_assert_int_eq(s->ops->place(s->model, &draw, p.theta + c * p.stride), EM_OK);
+        for (int64_t i = s->model->dim - 8 < 0 ? 0 : s->model->dim - 8; i < s->model->dim; i++)
+            p.theta[c * p.stride + i] += 0.1; /* biases and scales that are not 0 */
+    }
+    return p;
+}
+
+static void free_panel(panel *p)
+{
+    em_release(&p->theta);
+    em_release(&p->gradient);
+}
+
+static void evaluate(const setup *s, panel *p, em_wanted wanted, em_rows rows)
+{
+    const em_query query = {.n_chain = p->n,
+                            .stride = p->stride,
+                            .chain = p->chain,
+                            .theta = p->theta,
+                            .log_density = p->value,
+                            .gradient = p->gradient,
+                            .wanted = wanted,
+                            .rows = rows};
+
+    memset(p->value, 0, sizeof p->value);
+    memset(p->gradient, 0, (size_t)(p->n * p->stride) * sizeof(double));
+    ck_assert_int_eq(s->ops->add_prior(s->model, &query), EM_OK);
+    ck_assert_int_eq(s->ops->add_likelihood(s->model, &query), EM_OK);
+}
+
+static const struct {
+    const char *layers, *activation, *output, *prior;
+} nets[] = {
+    {"[]", "relu", "softmax", "1"},
+    {"[{\"dense\": 5}]", "sigmoid", "softmax", "0.5"},
+    {"[{\"dense\": 7}, {\"dense\": 4, \"activation\": \"tanh\"}]", "sigmoid", "normal", "1"},
+    {"[{\"dense\": 7}, {\"dense\": 6}]", "relu", "softmax", "{\"gamma\": [2, 3]}"},
+    {"[{\"convolution\": 4, \"kernel\": 3}, {\"pool\": 2}, {\"dense\": 5}]", "relu", "softmax",
+     "1"},
+    {"[{\"convolution\": 2, \"kernel\": 3, \"padding\": \"same\"}, {\"pool\": 3}, "
+     "{\"convolution\": 3, "
+     "\"kernel\": 2, \"padding\": \"valid\"}]",
+     "tanh", "normal", "{\"gamma\": [1, 1]}"},
+    {"[{\"pool\": 2}, {\"convolution\": 3, \"kernel\": 3, \"padding\": \"same\"}, "
+     "{\"convolution\": 2, "
+     "\"kernel\": 1}]",
+     "sigmoid", "softmax", "1"},
+};
+
+static void make(int i, const char *precision, setup *s)
+{
+    const setting settings[] = {{"data", train},
+                                {"test", train},
+                                {"layers", nets[i].layers},
+                                {"activation", nets[i].activation},
+                                {"output", nets[i].output},
+                                {"prior_scale", nets[i].prior},
+                                {"precision", precision},
+                                {NULL, NULL}};
+
+    ck_assert_msg(try_setup("network", settings, 0, 1, s) == EM_OK, "%s", em_error_text());
+}
+
+START_TEST(gradients_are_those_of_the_density)
+{
+    const double h = 1e-6;
+    setup s;
+
+    make(_i, "double", &s);
+    panel p = make_panel(&s, 1), moved = make_panel(&s, 1);
+    const em_rows rows = all_rows(s.model);
+    evaluate(&s, &p, EM_WANT_BOTH, rows);
+    for (int64_t i = 0; i < s.model->dim; i++) {
+        double up, down;
+        memcpy(moved.theta, p.theta, (size_t)p.stride * sizeof(double));
+        moved.theta[i] = p.theta[i] + h;
+        evaluate(&s, &moved, EM_WANT_LOG_DENSITY, rows);
+        up = moved.value[0];
+        moved.theta[i] = p.theta[i] - h;
+        evaluate(&s, &moved, EM_WANT_LOG_DENSITY, rows);
+        down = moved.value[0];
+        const double numeric = (up - down) / (2 * h);
+        /* A ReLU that turns within h, one of N observations, errs by a share of h. */
+        ck_assert_msg(fabs(numeric - p.gradient[i]) < 2e-5 * (1 + fabs(numeric)),
+                      "net %d, %s, parameter %ld: %g, expected %g", _i, nets[_i].layers, (long)i,
+                      p.gradient[i], numeric);
+    }
+    free_panel(&p);
+    free_panel(&moved);
+    teardown(&s);
+}
+END_TEST
+
+START_TEST(single_precision_is_near)
+{
+    double error = 0, size = 0;
+    setup wide, narrow;
+
+    make(_i, "double", &wide);
+    make(_i, "single", &narrow);
+    panel p = make_panel(&wide, 1), q = make_panel(&narrow, 1);
+    evaluate(&wide, &p, EM_WANT_BOTH, all_rows(wide.model));
+    evaluate(&narrow, &q, EM_WANT_BOTH, all_rows(narrow.model));
+    for (int64_t i = 0; i < wide.model->dim; i++) {
+        error += (p.gradient[i] - q.gradient[i]) * (p.gradient[i] - q.gradient[i]);
+        size += p.gradient[i] * p.gradient[i];
+    }
+    ck_assert_double_lt(sqrt(error / size), 1e-4);
+    ck_assert_double_gt(error, 0); /* it is another one */
+    ck_assert_double_lt(fabs(p.value[0] - q.value[0]), 1e-5 * fabs(p.value[0]));
+    free_panel(&p);
+    free_panel(&q);
+    teardown(&wide);
+    teardown(&narrow);
+}
+END_TEST
+
+/* Nor on the rows that come before. */
+START_TEST(a_chain_does_not_depend_on_its_companions)
+{
+    static const int64_t index[] = {5, 250, 17, 17, 299, 0, 64};
+    const em_rows listed = {.count = sizeof index / sizeof *index, .index = index};
+    setup s;
+
+    make(_i, "single", &s);
+    panel all = make_panel(&s, 4), one = make_panel(&s, 1);
+    evaluate(&s, &all, EM_WANT_BOTH, all_rows(s.model));
+    evaluate(&s, &all, EM_WANT_BOTH, listed);
+    for (int64_t c = 0; c < all.n; c++) {
+        memcpy(one.theta, all.theta + c * all.stride, (size_t)all.stride * sizeof(double));
+        evaluate(&s, &one, EM_WANT_BOTH, listed);
+        ck_assert_double_eq(one.value[0], all.value[c]);
+        ck_assert_mem_eq(one.gradient, all.gradient + c * all.stride,
+                         (size_t)s.model->dim * sizeof(double));
+    }
+    free_panel(&all);
+    free_panel(&one);
+    teardown(&s);
+}
+END_TEST
+
+static const struct {
+    const char *layers, *why;
+} unfit[] = {
+    {"[{\"dense\": 0}]", "model.layers[0]: found dense: 0"},
+    {"[{\"dense\": 1.5}]", "an integer"},
+    {"[{\"dense\": 5}, {\"pool\": 2}]", "model.layers[1]: found numbers without rows"},
+    {"[{\"convolution\": 4, \"kernel\": 3}, {\"pool\": 3}]",
+     "model.layers[1]: found a pool of 3 on 4 x 4 pixels"},
+    {"[{\"convolution\": 4, \"kernel\": 7}]", "found a kernel of 7 on 6 x 6 pixels"},
+    {"[{\"convolution\": 4}]", "a convolution without kernel"},
+    {"[{\"convolution\": 4, \"kernel\": 4, \"padding\": \"same\"}]", "even kernel"},
+    {"[{\"convolution\": 4, \"kernel\": 3, \"padding\": \"full\"}]", "padding valid or same"},
+    {"[{\"dense\": 4, \"kernel\": 3}]", "of a convolution alone"},
+    {"[{\"dense\": 4, \"pool\": 3}]", "several of them"},
+    {"[{}]", "none of them"},
+    {"[{\"dens\": 4}]", "did you mean dense?"},
+    {"[{\"dense\": 4, \"activation\": \"selu\"}]", "activation relu, sigmoid or tanh"},
+    {"[4]", "a mapping"},
+    {"{\"dense\": 4}", "a list of layers"},
+    {"[{\"dense\": 1000000}, {\"dense\": 1000000}]", "more than 2^31"},
+};
+
+START_TEST(layers_that_do_not_fit)
+{
+    const setting settings[] = {{"data", train}, {"layers", unfit[_i].layers}, {NULL, NULL}};
+    setup s;
+
+    ck_assert_int_eq(try_setup("network", settings, 0, 1, &s), EM_ECONFIG);
+    ck_assert_msg(strstr(em_error_text(), unfit[_i].why), "%s", em_error_text());
+    teardown(&s);
+}
+END_TEST
+
+START_TEST(tables_are_read_too)
+{
+    const setting settings[] = {{"data", table},
+                                {"test", table},
+                                {"output", "normal"},
+                                {"layers", "[{\"dense\": 3}]"},
+                                {"standardise", "true"},
+                                {"response", "z"},
+                                {NULL, NULL}};
+    setup s;
+
+    ck_assert_msg(try_setup("network", settings, 0, 1, &s) == EM_OK, "%s", em_error_text());
+    const em_network *net = (const em_network *)s.model;
+    ck_assert_int_eq(net->train->n_input, 2);
+    ck_assert_int_eq(s.model->dim, 2 * 3 + 3 + 3 + 1 + 1);
+    ck_assert_double_eq(em_examples_response(net->train, 8), 1);
+    ck_assert_double_eq_tol(net->centre[0], -2 + 4. * (N - 1) / 2 / N, 1e-5);
+    teardown(&s);
+}
+END_TEST
+
+/* Three observations of two classes, by hand. */
+START_TEST(scores_of_predictions)
+{
+    static const double p[] = {0.9, 0.1, 0.6, 0.4, 0.2, 0.8}, label[] = {0, 1, 1};
+    const em_score all = em_score_all(3, 2, p, label), one = em_score_class(3, 2, p, label, 1);
+
+    ck_assert_double_eq_tol(all.accuracy, 2. / 3, 1e-15);
+    ck_assert_double_eq_tol(all.nll, -log(0.9 * 0.4 * 0.8) / 3, 1e-15);
+    ck_assert_double_eq_tol(all.brier, (0.02 + 0.72 + 0.08) / 3, 1e-15);
+    ck_assert_double_eq_tol(all.ece, (0.1 + 0.6 + 0.2) / 3, 1e-15);
+    ck_assert_double_eq_tol(one.accuracy, 0.5, 1e-15);
+    ck_assert_double_eq_tol(one.nll, -log(0.4 * 0.8) / 2, 1e-15);
+    ck_assert_double_eq_tol(one.ece, (0.1 + 0.6 + 0.2) / 3, 1e-15);
+    ck_assert(isnan(em_score_class(2, 2, p, label + 1, 0).nll));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("network");
+    TCase *tests = tcase_create("network");
+    const int n_net = (int)(sizeof nets / sizeof *nets);
+
+    tcase_add_checked_fixture(tests, set_up, tear_down);
+    tcase_add_loop_test(tests, gradients_are_those_of_the_density, 0, n_net);
+    tcase_add_loop_test(tests, single_precision_is_near, 0, n_net);
+    tcase_add_loop_test(tests, a_chain_does_not_depend_on_its_companions, 0, n_net);
+    tcase_add_loop_test(tests, layers_that_do_not_fit, 0, (int)(sizeof unfit / sizeof *unfit));
+    tcase_add_test(tests, tables_are_read_too);
+    tcase_add_test(tests, scores_of_predictions);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite, CK_FORK);
+}
