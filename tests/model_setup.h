@@ -97,7 +97,7 @@ static inline em_rows all_rows(const em_model *model)
 static inline void teardown(setup *s)
 {
     if (s->model)
-        s->ops->destroy(s->model);
+        s->model->ops->destroy(s->model);
     em_field_release(s->ops->fields, s->options);
     free(s->options);
     *s = (setup){NULL, NULL, NULL};

@@ -120,6 +120,7 @@ typedef struct em_query {
     uint64_t seed;
     int64_t stream; /* added to the chain's number */
     int64_t evaluation;
+    const struct em_parameters *block; /* whose gradient alone is wanted; NULL: all */
 } em_query;
 
 /* The chains from `first` on, `most` of them at most. */
@@ -147,6 +148,7 @@ static inline em_draw em_query_draw(const em_query *query, int64_t c)
 typedef struct em_parameters {
     const char *name;
     int64_t first, count;
+    bool positive; /* they live above zero, where only some samplers keep them */
 } em_parameters;
 
 /* Sums over the shards of the data, for what a model does on all of them at the same time. */
@@ -284,11 +286,25 @@ typedef struct em_model_ops {
     /* Writes the pooled variables, given the mean over all chains of what report_averages wrote.
      * Local. */
     void (*report_pooled)(em_model *model, const double *mean, double *out);
+    /*
+     * Looks at where an iteration has left a panel of chains, for what the model keeps of it beside
+     * them (averages, scores): theta and log_density are read alone, `number` is that of the
+     * iteration. Collective over the ranks of a group. Errors: EM_EMODEL.
+     */
+    em_status (*watch)(em_model *model, const em_update *after);
     /* Says what a model found, for emass check: lines that begin with "# ". Local. */
     void (*describe)(const em_model *model, FILE *out);
     /* Adds the log likelihood of the rows asked for: of a model with a summary all, of others one
      * part; or those listed. Local. */
     em_status (*add_likelihood)(em_model *model, const em_query *query);
+    /*
+     * For a likelihood that depends on counts over the rows asked for: add_likelihood adds integers
+     * alone to gradient and log_density (whose sums, below 2^53, have the same bits however rows
+     * are dealt and added), and this makes the log likelihood and its gradient of their sums, which
+     * stand in their places. Shards of such a model need not hold whole parts. Local.
+     */
+    void (*finish_likelihood)(em_model *model, const em_query *sums);
+    bool counts; /* all its likelihoods are such: nothing depends on the number of shards */
     /*
      * For models whose likelihood of all observations depends on a few sums over them, the summary:
      * n_piece pieces of piece_size numbers, asked for once, one after the other. add_summary adds

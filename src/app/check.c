@@ -80,8 +80,8 @@ static void print_plan(const checker *check, const em_plan *plan)
         printf("# block      %s: parameters %lld .. %lld\n", check->model->block[b].name,
                (long long)check->model->block[b].first,
                (long long)(check->model->block[b].first + check->model->block[b].count - 1));
-    if (config->model->describe)
-        config->model->describe(check->model, stdout);
+    if (check->model->ops->describe)
+        check->model->ops->describe(check->model, stdout);
     for (int64_t g = 0; g < n_group; g++)
         printf("# rank %-5lld chains %lld .. %lld\n", (long long)(g * em_grid_n_shard(check->grid)),
                (long long)em_deal_first(config->run.chains, n_group, g),
@@ -327,7 +327,7 @@ static em_status check_config(const em_config *config)
     em_release(&check.theta);
     em_posterior_destroy(&check.posterior);
     if (check.model)
-        config->model->destroy(check.model);
+        check.model->ops->destroy(check.model);
     em_grid_destroy(&check.grid);
     return status;
 }

@@ -31,6 +31,7 @@ typedef struct em_simd {
     void (*item_bits)(em_philox start, int64_t n, const uint64_t *block, uint32_t *out);
     void (*logistic)(int64_t n, const double *a, double *softplus, double *sigmoid);
     void (*exp)(int64_t n, const double *x, double *out);
+    void (*log)(int64_t n, const double *x, double *out);
     void (*log1p)(int64_t n, const double *x, double *out);
     void (*log_rising)(int64_t n, const double *y, double phi, double *value, double *slope);
     void (*panel_product)(int64_t n_chain, int64_t n, int64_t m, const double *A, int64_t lda,

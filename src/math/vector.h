@@ -14,6 +14,9 @@ void em_logistic(int64_t n, const double *a, double *softplus, double *sigmoid);
 /* out[i] = exp(x[i]); the same conditions. Local. */
 void em_exp(int64_t n, const double *x, double *out);
 
+/* out[i] = log(x[i]); the same conditions. Local. */
+void em_log(int64_t n, const double *x, double *out);
+
 /* out[i] = log(1 + x[i]) for x[i] >= 0; the same conditions. Local. */
 void em_log1p(int64_t n, const double *x, double *out);
 

@@ -80,8 +80,8 @@ static void describe(eight_schools *self, const eight_schools_options *options)
         self->variable[self->model.n_variable] = school[2];
         self->variable[self->model.n_variable++].group = EM_POSTERIOR_PREDICTIVE;
     }
-    self->block[0] = (em_parameters){"hyper", 0, THETA_TILDE};
-    self->block[1] = (em_parameters){"effects", THETA_TILDE, self->n_school};
+    self->block[0] = (em_parameters){"hyper", 0, THETA_TILDE, false};
+    self->block[1] = (em_parameters){"effects", THETA_TILDE, self->n_school, false};
     self->datum[0] = (em_datum){"observed_data", school[2], options->y.value};
     self->datum[1] = (em_datum){"constant_data", school[3], options->sigma.value};
 }

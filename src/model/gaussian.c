@@ -269,7 +269,7 @@ static em_status name_blocks(gaussian *self, int64_t n)
     for (int64_t b = 0, first = 0; !status && b < n; first += self->block[b++].count) {
         snprintf(self->names + b * NAME, NAME, "block_%lld", (long long)b + 1);
         self->block[b] =
-            (em_parameters){self->names + b * NAME, first, dim / n + (b < dim % n ? 1 : 0)};
+            (em_parameters){self->names + b * NAME, first, dim / n + (b < dim % n ? 1 : 0), false};
     }
     self->model.n_block = n;
     self->model.block = self->block;

@@ -13,6 +13,7 @@
 #include "data/corpus.h"
 #include "emass/model.h"
 #include "math/tokens.h"
+#include "model/lda_expanded.h"
 #include "model/lda_held_out.h"
 #include "model/lda_tokens.h"
 #include "model/lda_topics.h"
@@ -35,6 +36,7 @@ typedef struct lda_options {
     int64_t topics, test_every;
     double alpha, beta;
     bool store_phi;
+    em_lda_expanded_options expanded;
 } lda_options;
 
 /* Topics of the tokens of this shard, and what follows from those of all shards. */
@@ -94,6 +96,7 @@ static const em_field fields[] = {
      "iterations from score to score of the test documents"},
     {"store_phi", EM_FIELD_BOOL, AT(store_phi), 0, 0, "false", NULL, NULL,
      "store phi of every draw, and not its average alone"},
+    EM_LDA_EXPANDED_FIELDS(lda_options, expanded),
     {0}};
 #undef AT
 
@@ -271,11 +274,30 @@ static em_status set_up(lda *self)
     return status ? status : create_chains(self);
 }
 
-static em_status create(const void *options, const em_model_context *context, em_model **out)
+static em_status create_expanded(const lda_options *options, const em_model_context *context,
+                                 em_model **out)
 {
-    lda *self;
-    em_status status = em_allocate(1, sizeof *self, &self);
+    const em_lda_expanded_setup setup = {.corpus = &options->corpus,
+                                         .own = &options->expanded,
+                                         .test = options->test,
+                                         .topics = options->topics,
+                                         .test_every = options->test_every,
+                                         .alpha = options->alpha,
+                                         .beta = options->beta,
+                                         .store_phi = options->store_phi};
 
+    return em_lda_expanded_create(&setup, context, out);
+}
+
+static em_status create(const void *untyped, const em_model_context *context, em_model **out)
+{
+    const lda_options *options = untyped;
+    lda *self;
+    em_status status;
+
+    if (options->expanded.parameters != EM_LDA_COLLAPSED)
+        return create_expanded(options, context, out);
+    status = em_allocate(1, sizeof *self, &self);
     if (status)
         return status;
     self->model.ops = &em_model_lda;
@@ -642,8 +664,9 @@ static em_status visit(em_model *model, const em_visitor *visitor)
 
 const em_model_ops em_model_lda = {
     .name = "lda",
-    .doc = "latent Dirichlet allocation: topics of a corpus, for sampler lda_gibbs",
+    .doc = "latent Dirichlet allocation: topics of a corpus, by Gibbs or stochastic gradients",
     .sampler = "lda_gibbs",
+    .counts = true,
     .source = "Blei, Ng & Jordan 2003; sampled as in Magnusson et al. 2018",
     .options_size = sizeof(lda_options),
     .fields = fields,

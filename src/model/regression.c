@@ -194,11 +194,11 @@ static void name_blocks(em_regression *self)
 {
     const int64_t n_column = self->design->n_column;
 
-    self->block[self->model.n_block++] = (em_parameters){"beta", 0, n_column};
+    self->block[self->model.n_block++] = (em_parameters){"beta", 0, n_column, false};
     for (int k = 0; k < self->n_shape; k++)
         if (isnan(self->shape[k].value)) {
             self->block[self->model.n_block] =
-                (em_parameters){self->shape[k].name, n_column + self->model.n_block - 1, 1};
+                (em_parameters){self->shape[k].name, n_column + self->model.n_block - 1, 1, false};
             self->model.n_block++;
         }
     self->model.block = self->block;

@@ -223,7 +223,7 @@ static em_status name_blocks(em_stan *self)
             continue;
         }
         memcpy(next, name, length);
-        self->block[n++] = (em_parameters){next, i, 1};
+        self->block[n++] = (em_parameters){next, i, 1, false};
         next += length + 1;
     }
     self->model.n_block = n;

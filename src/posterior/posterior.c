@@ -126,7 +126,7 @@ static em_status check_share(const em_model *model)
     const em_share *own = &model->rows;
     const int64_t most = EM_BINNED_TERMS / 2 * own->part;
 
-    if (own->total == 0 ||
+    if (own->total == 0 || model->ops->finish_likelihood ||
         (own->part > 0 && own->total <= most && own->first >= 0 && own->count >= 0 &&
          own->first + own->count <= own->total && (own->count == 0 || own->first % own->part == 0)))
         return EM_OK;
@@ -256,6 +256,7 @@ static em_query widen_query(const em_posterior *part, const em_query *query)
     wide.stride = em_stride(part->model->dim);
     wide.theta = part->theta;
     wide.gradient = part->gradient;
+    wide.block = part->block;
     return wide;
 }
 
@@ -321,6 +322,35 @@ static em_status add_whole(em_posterior *posterior, const em_query *query)
     return status < 0 ? status : EM_OK;
 }
 
+/* The likelihood made of the counts of all shards, which failed together or not. */
+static em_status end_counts(const em_posterior *posterior, em_status status, const em_query *of)
+{
+    double *sum = posterior->likelihood.part;
+    const int64_t size = of->n_chain * (of->stride + 1);
+
+    sum[size] = status < 0;
+    em_grid_sum_shards(posterior->grid, size + 1, sum);
+    if (sum[size] != 0)
+        return em_grid_share_failure(posterior->grid, status);
+    if (posterior->model->ops->finish_likelihood)
+        posterior->model->ops->finish_likelihood(posterior->model, of);
+    return EM_OK;
+}
+
+/* Of all rows, for a model whose likelihood depends on counts. */
+static em_status sum_all_counts(em_posterior *posterior, em_status status, const em_query *query)
+{
+    const int64_t n = query->n_chain * query->stride, size = n + query->n_chain;
+    double *sum = posterior->likelihood.part;
+    em_query all = into(query, sum, sum + n);
+
+    memset(sum, 0, (size_t)size * sizeof *sum);
+    all.rows = (em_rows){.count = posterior->model->rows.count};
+    if (status >= 0)
+        status = posterior->model->ops->add_likelihood(posterior->model, &all);
+    return end_counts(posterior, status, &all);
+}
+
 /* Prior and likelihood of all rows. */
 static em_status evaluate(em_posterior *posterior, const em_query *query)
 {
@@ -331,6 +361,12 @@ static em_status evaluate(em_posterior *posterior, const em_query *query)
         return status < 0 ? status : EM_OK;
     if (model->n_piece > 0)
         return status < 0 ? status : add_whole(posterior, query);
+    if (model->ops->finish_likelihood) {
+        status = sum_all_counts(posterior, status, query);
+        if (!status)
+            add_sums(posterior, 1, query);
+        return status;
+    }
     const bool is_one = is_one_part(posterior);
     const sums s = sums_begin(&posterior->likelihood, query->n_chain * (query->stride + 1), is_one);
     status = add_parts(posterior, status, query, &s);
@@ -405,7 +441,7 @@ static int64_t choose(em_posterior *posterior, const em_minibatch *minibatch, co
 }
 
 /* The minibatches of all chains at once: fast, but added in an order that depends on the number of
- * shards. */
+ * shards, where they are not counts. */
 static em_status sum_chosen(em_posterior *posterior, em_status status,
                             const em_minibatch *minibatch, const em_query *query)
 {
@@ -422,9 +458,7 @@ static em_status sum_chosen(em_posterior *posterior, em_status status,
         if (one.rows.count > 0)
             status = model->ops->add_likelihood(model, &one);
     }
-    sum[size] = status < 0;
-    em_grid_sum_shards(posterior->grid, size + 1, sum);
-    return sum[size] != 0 ? em_grid_share_failure(posterior->grid, status) : EM_OK;
+    return end_counts(posterior, status, &all);
 }
 
 /* Puts the chosen rows into the order of the parts; within a part they keep theirs, which is the
@@ -481,8 +515,11 @@ static em_status sum_chosen_parts(em_posterior *posterior, em_status status,
 em_status em_posterior_sum_by_parts(em_posterior *posterior)
 {
     const em_share *own = &posterior->model->rows;
-    em_status status =
-        em_allocate(em_integers_room(own->total), sizeof(int64_t), &posterior->grouped);
+    em_status status;
+
+    if (posterior->model->ops->finish_likelihood)
+        return EM_OK;
+    status = em_allocate(em_integers_room(own->total), sizeof(int64_t), &posterior->grouped);
 
     if (!status)
         status = em_allocate(own->count / own->part + 2, sizeof(int64_t), &posterior->end);
@@ -548,6 +585,18 @@ em_status em_posterior_update(em_posterior *posterior, const em_update *update)
     if (!status)
         status = posterior->model->ops->update(posterior->model, &asked);
     return sum_over_shards(shards.context, status, 0, NULL);
+}
+
+em_status em_posterior_watch(em_posterior *posterior, const em_update *after)
+{
+    const em_shards shards = {(void *)posterior->grid, sum_over_shards};
+    em_update asked = *after;
+
+    if (!posterior->model->ops->watch)
+        return EM_OK;
+    asked.shards = &shards;
+    return sum_over_shards(shards.context, posterior->model->ops->watch(posterior->model, &asked),
+                           0, NULL);
 }
 
 /* ---------------------------------------------------------------- the metric */

@@ -72,6 +72,10 @@ em_status em_posterior_estimate(em_posterior *posterior, const em_minibatch *min
  */
 em_status em_posterior_update(em_posterior *posterior, const em_update *update);
 
+/* The model's look at where an iteration has left a panel of chains; nothing for models that keep
+ * nothing. As em_posterior_update. */
+em_status em_posterior_watch(em_posterior *posterior, const em_update *after);
+
 /*
  * The model's metric at theta [dim]: metric [dim][dim] symmetric, and derivative [dim][dim][dim],
  * whose matrix k is dG / dtheta_k; NULL: not wanted. Collective over the ranks of a group (Local

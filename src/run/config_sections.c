@@ -116,5 +116,6 @@ bool em_config_takes_minibatches(const em_config *config)
 
 bool em_config_shards_matter(const em_config *config)
 {
-    return em_config_takes_minibatches(config) && config->run.minibatch_sums == EM_MINIBATCH_FAST;
+    return !config->model->counts && em_config_takes_minibatches(config) &&
+           config->run.minibatch_sums == EM_MINIBATCH_FAST;
 }

@@ -286,7 +286,7 @@ void em_engine_destroy(em_engine **out)
     em_recorder_destroy(&engine->recorder);
     em_engine_destroy_chains(engine);
     if (engine->model)
-        engine->config->model->destroy(engine->model);
+        engine->model->ops->destroy(engine->model);
     em_grid_destroy(&engine->grid);
     em_release(out);
 }

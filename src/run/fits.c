@@ -5,6 +5,30 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Of the parameters that a sampler moves, the first ones that live above zero; NULL: none. */
+static const em_parameters *positive_of(const em_kernel_options *kernel, const em_model *model)
+{
+    for (int64_t b = 0; b < model->n_block; b++)
+        if (model->block[b].positive &&
+            (!kernel->block || strcmp(model->block[b].name, kernel->block) == 0))
+            return &model->block[b];
+    return NULL;
+}
+
+static em_status check_positive(const em_kernel_options *kernel, const em_model *model)
+{
+    const em_sampler_ops *sampler = kernel->ops;
+    const em_parameters *positive = positive_of(kernel, model);
+
+    if (!positive || sampler->by_model ||
+        (sampler->keeps_positive && sampler->keeps_positive(kernel->options)))
+        return EM_OK;
+    return em_fail(EM_ECONFIG,
+                   "sampler %s does not keep %s of model %s above zero: expected sgrld or sgrhmc "
+                   "with metric: expanded_mean",
+                   sampler->name, positive->name, model->ops->name);
+}
+
 static em_status fits(const em_kernel_options *kernel, const em_model *model)
 {
     const em_sampler_ops *sampler = kernel->ops;
@@ -36,7 +60,7 @@ static em_status fits(const em_kernel_options *kernel, const em_model *model)
                        "%s: sampler %s wants a metric of all parameters: expected it without a "
                        "block, or another sampler",
                        kernel->place, sampler->name);
-    return EM_OK;
+    return check_positive(kernel, model);
 }
 
 const em_parameters *em_sampler_parameters(const em_config *config, const em_model *model, int i)

@@ -179,6 +179,22 @@ static void gather_statistics(em_engine *engine)
     }
 }
 
+/* What the model keeps of an iteration. */
+static em_status watch(const em_engine *engine, int64_t iteration)
+{
+    const em_block *block = engine->block;
+    const em_update after = {.n_chain = block->n_chain,
+                             .stride = block->stride,
+                             .chain = block->chain,
+                             .theta = block->theta,
+                             .log_density = block->log_density,
+                             .seed = (uint64_t)engine->config->run.seed,
+                             .number = iteration,
+                             .warmup = iteration < engine->plan.warmup};
+
+    return em_posterior_watch(engine->posterior, &after);
+}
+
 em_status em_kernels_step(em_engine *engine, int64_t iteration)
 {
     em_status status = EM_OK;
@@ -188,7 +204,7 @@ em_status em_kernels_step(em_engine *engine, int64_t iteration)
         give_back(engine, &engine->kernel[i]);
     }
     gather_statistics(engine);
-    return status;
+    return status ? status : watch(engine, iteration);
 }
 
 /* ---------------------------------------------------------------- meetings */

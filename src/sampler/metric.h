@@ -28,6 +28,12 @@ static inline bool em_metric_is_of_model(const em_metric_options *options)
     return options->kind == EM_METRIC_DENSITY || options->kind == EM_METRIC_FISHER;
 }
 
+/* em_sampler_ops.keeps_positive likewise. */
+static inline bool em_metric_reflects(const em_metric_options *options)
+{
+    return options->kind == EM_METRIC_EXPANDED_MEAN;
+}
+
 /* The rows of those options, which are `member` of `type`. */
 #define EM_METRIC_FIELDS(type, member)                                                             \
     {"metric",                                                                                     \

@@ -175,6 +175,8 @@ typedef struct em_sampler_ops {
     bool uses_noise;  /* wants context->noise */
     /* Whether it wants the model's metric, or the density of all data for one; NULL: no. Local. */
     bool (*wants_metric)(const void *options);
+    /* Whether it keeps parameters above zero that begin there; NULL: no. Local. */
+    bool (*keeps_positive)(const void *options);
     /* Numbers per chain in block->extra; NULL: none. Local. */
     int64_t (*n_extra)(const void *options, int64_t dim);
     /* Draws what a chain carries besides its position (momenta, thermostats) from its stationary

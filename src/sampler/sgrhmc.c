@@ -156,6 +156,11 @@ static bool wants_metric(const void *options)
     return em_metric_is_of_model(&((const sgrhmc_options *)options)->metric);
 }
 
+static bool keeps_positive(const void *options)
+{
+    return em_metric_reflects(&((const sgrhmc_options *)options)->metric);
+}
+
 const em_sampler_ops em_sgrhmc = {
     .name = "sgrhmc",
     .doc = "stochastic gradient Riemannian HMC, with a choice of metrics",
@@ -168,6 +173,7 @@ const em_sampler_ops em_sgrhmc = {
     .step = step,
     .minibatches = true,
     .wants_metric = wants_metric,
+    .keeps_positive = keeps_positive,
     .uses_noise = true,
     .refresh = refresh,
     .noise_share = em_langevin_noise_share,

@@ -131,6 +131,11 @@ static bool wants_metric(const void *options)
     return em_metric_is_of_model(&((const sgrld_options *)options)->metric);
 }
 
+static bool keeps_positive(const void *options)
+{
+    return em_metric_reflects(&((const sgrld_options *)options)->metric);
+}
+
 const em_sampler_ops em_sgrld = {
     .name = "sgrld",
     .doc = "stochastic gradient Riemannian Langevin dynamics, with a choice of metrics",
@@ -143,4 +148,5 @@ const em_sampler_ops em_sgrld = {
     .step = step,
     .minibatches = true,
     .wants_metric = wants_metric,
+    .keeps_positive = keeps_positive,
 };

@@ -82,6 +82,21 @@ START_TEST(log1p_is_accurate)
 }
 END_TEST
 
+START_TEST(log_is_accurate)
+{
+    const em_simd *simd = em_simds[_i];
+
+    if (!em_simd_runs(simd))
+        return;
+    fill();
+    for (int i = 0; i < N; i++)
+        a[i] = isnormal(a[i]) ? fabs(a[i]) : 1;
+    simd->log(N, a, softplus);
+    for (int i = 0; i < N; i++)
+        near(softplus[i], logl(a[i]), 3, a[i]);
+}
+END_TEST
+
 /* For counts y a sum over k < y of log(1 + k / phi), whose slope is that of -k / (phi + k). */
 START_TEST(log_rising_is_accurate)
 {
@@ -187,6 +202,7 @@ int main(void)
     tcase_add_loop_test(all, logistic_is_accurate, 0, n_simd);
     tcase_add_loop_test(all, exp_is_accurate, 0, n_simd);
     tcase_add_loop_test(all, log1p_is_accurate, 0, n_simd);
+    tcase_add_loop_test(all, log_is_accurate, 0, n_simd);
     tcase_add_loop_test(all, log_rising_is_accurate, 0, n_simd);
     tcase_add_test(all, log_rising_of_a_half);
     tcase_add_test(all, nan_stays_in_its_place);
