@@ -6,6 +6,7 @@
 #   make install    into PREFIX                                   make deps    what the build needs
 #   make stanli     the interpreter of Stan programs, beside the installed emass (PREFIX)
 #   make data       public data sets for jobs/                    make plots   figures of demo.h5
+#   make help       this text
 #   make papers     the papers' experiments, paper's numbers beside ours (resumable, 5 minutes)
 #   make bench-topics TRAIN=... TEST=...   perplexity against CPU seconds beside tomotopy (from PyPI)
 #   make bench-posteriordb   ESS per gradient beside Stan's NUTS and nutpie (from PyPI), 20 minutes
@@ -52,7 +53,7 @@ PROGRAM := $(B)/emass
 TESTS   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/unit/*.c tests/mpi/*.c tests/stat/*.c))
 BENCHES := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench/*.c))
 
-.PHONY: all demo check check-built check-slow bench bench-posteriordb bench-topics lint format install deps data stanli plots papers clean tests
+.PHONY: all help demo check check-built check-slow bench bench-posteriordb bench-topics lint format install deps data stanli plots papers clean tests
 all: $(PROGRAM) $(LIBRARY) $(SHARED)
 
 # Files that change only when what they hold does: another flag rebuilds all, a deleted source the library.
@@ -92,6 +93,9 @@ $(B)/tests/%: $(B)/tests/%.o $(LIBRARY)
 
 .SECONDARY: $(TESTS:=.o) $(BENCHES:=.o)
 tests: $(TESTS) $(BENCHES)
+
+help:
+	@sed -n '1,/^[^#]/ s/^# \{0,1\}//p' Makefile
 
 deps:
 	$(Q).ci/install-deps $(if $(filter check,$(MAKECMDGOALS)),check,build)

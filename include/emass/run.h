@@ -33,7 +33,8 @@ typedef struct em_run_request {
     const char *const *override; /* [n_override] "key.path=value", in place of what the text says */
     em_run_mode mode;
     em_sink sink; /* the draws of this rank's chains go there too, whatever the mode */
-    /* Told at planned points, and at the end, how far the run is; NULL: nobody is. Local. */
+    /* Told how far the run is: about every second where an iteration takes no longer, whenever
+       chains meet, at planned points and at the end; NULL: nobody is. Local. */
     void (*progress)(void *to, const em_report *report);
     void *progress_to;
 } em_run_request;

@@ -1,5 +1,11 @@
 #include "app/help.h"
 
+#include "base/terminal.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
 #define EXIT_STATUS                                                                                \
     "Exit status: 0 done; 1 failed while running; 2 usage, config or data error, nothing was\n"    \
     "written; 75 stopped by a signal or the time limit after a valid checkpoint: submit the "      \
@@ -182,3 +188,51 @@ const char em_help_predict[] =
     "  emass predict heart.h5 --data patients.csv\n"
     "  emass summary heart.predictions.h5 --group predictions --var mu\n"
     "\n" EXIT_STATUS;
+
+/* Whether `next` goes on with the sentence of the line before it, which is the last one of what
+ * began at `start`: both at the margin, which titles are not; or an option's, far from it. */
+static bool continues(const char *start, const char *line, const char *next)
+{
+    enum { FAR = 8 };
+    const size_t indent = strspn(next, " "), length = strcspn(line, "\n");
+
+    if (*next == '\n' || *next == '\0' || length == 0)
+        return false;
+    return indent >= FAR ? *start == ' ' : indent == 0 && *start != ' ' && line[length - 1] != ':';
+}
+
+/* Every sentence in one line. */
+static void join_lines(const char *text, FILE *out)
+{
+    const char *start = text, *next;
+
+    for (const char *line = text; *line; line = next) {
+        const size_t length = strcspn(line, "\n");
+
+        next = line + length + (line[length] == '\n');
+        fwrite(line, 1, length, out);
+        if (continues(start, line, next)) {
+            fputc(' ', out);
+            next += strspn(next, " ");
+        } else {
+            fputc('\n', out);
+            start = next;
+        }
+    }
+}
+
+em_status em_help_print(const char *text)
+{
+    enum { WIDEST = 100 };
+    em_prose prose;
+    em_status status = em_prose_begin(stdout, &prose);
+
+    if (status)
+        return status;
+    if (em_terminal_columns(stdout) > 0)
+        join_lines(text, prose.words);
+    else
+        fputs(text, prose.words);
+    em_prose_end(&prose, WIDEST);
+    return EM_OK;
+}

@@ -1,6 +1,8 @@
 #include "app/launch.h"
 
+#include "base/launcher.h"
 #include "base/memory.h"
+#include "base/terminal.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -52,17 +54,6 @@ static em_status read_ranks(const char *command, const char *text, long *ranks)
         return EM_OK;
     return em_fail(EM_EUSAGE, "%s: --ranks: found '%s', expected a number from 1 to %d", command,
                    em_excerpt_of(text).text, MOST_RANKS);
-}
-
-/* Whether a launcher has started this process as one rank of several. */
-static bool is_rank(void)
-{
-    static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"};
-
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        if (getenv(sizes[i]) && atoi(getenv(sizes[i])) > 1)
-            return true;
-    return false;
 }
 
 /* ---------------------------------------------------------------- the launcher */
@@ -228,6 +219,22 @@ static em_status start_and_watch(char **command, int *status)
                   : EM_OK;
 }
 
+static bool is_quiet(int argc, char **argv)
+{
+    for (int i = 2; i < argc; i++)
+        if (strcmp(argv[i], "--quiet") == 0 || strcmp(argv[i], "--progress=none") == 0 ||
+            (strcmp(argv[i], "none") == 0 && strcmp(argv[i - 1], "--progress") == 0))
+            return true;
+    return false;
+}
+
+/* Ranks may need a second to start, in which a person wonders. */
+static void say_that_it_starts(int argc, char **argv, long ranks, const char *launcher)
+{
+    if (em_terminal_columns(stderr) > 0 && !is_quiet(argc, argv))
+        fprintf(stderr, "emass: %ld ranks, started by %s\n", ranks, launcher);
+}
+
 static em_status launch(int argc, char **argv, long ranks, int *code)
 {
     launch_line l = {.words = NULL};
@@ -236,6 +243,7 @@ static em_status launch(int argc, char **argv, long ranks, int *code)
 
     if (!status) {
         prepare_environment(ranks);
+        say_that_it_starts(argc, argv, ranks, l.argv[0]);
         status = start_and_watch(l.argv, &result);
     }
     if (!status && WIFSIGNALED(result))
@@ -258,7 +266,7 @@ em_status em_launch(int *argc, char **argv, bool *launched, int *code)
     if (status || !text)
         return status;
     status = read_ranks(argv[1], text, &ranks);
-    if (!status && is_rank())
+    if (!status && em_launched_ranks() > 1)
         status = em_fail(EM_EUSAGE,
                          "%s: --ranks starts the ranks itself: leave it out under mpirun or srun",
                          argv[1]);

@@ -2,6 +2,7 @@
 
 #include "base/field.h"
 #include "base/nearest.h"
+#include "base/terminal.h"
 #include "exchange/options.h"
 #include "model/plugin.h"
 #include "par/world.h"
@@ -30,59 +31,80 @@ static const list_topic topics[] = {
 
 enum { N_TOPIC = sizeof topics / sizeof *topics };
 
-static void print_default(const em_field *field)
+static void print_default(const em_field *field, FILE *out)
 {
     if (!field->fallback)
-        printf("; must be given");
+        fprintf(out, "; must be given");
     else if (!*field->fallback)
-        printf("; default: none");
+        fprintf(out, "; default: none");
     else
-        printf("; default %s", field->fallback);
-    printf("%s\n", field->may_change ? "; may change on --resume" : "");
+        fprintf(out, "; default %s", field->fallback);
+    fprintf(out, "%s\n", field->may_change ? "; may change on --resume" : "");
 }
 
-static void print_fields(const em_field *table)
+static void print_fields(const em_field *table, FILE *out)
 {
     for (const em_field *field = table; field && field->name; field++) {
-        printf("  %-18s ", field->name);
-        em_field_write_expected(field, stdout);
-        print_default(field);
-        printf("  %-18s %s\n", "", field->doc);
+        fprintf(out, "  %-18s ", field->name);
+        em_field_write_expected(field, out);
+        print_default(field, out);
+        fprintf(out, "  %-18s %s\n", "", field->doc);
     }
 }
 
-static void print_overview(const list_topic *topic)
+static void print_overview(const list_topic *topic, FILE *out)
 {
     em_variant variant;
 
     for (int i = 0; topic->variants && topic->variants(i, &variant); i++)
-        printf("  %-18s %s\n", variant.name, variant.doc);
+        fprintf(out, "  %-18s %s\n", variant.name, variant.doc);
 }
 
-static void print_topic(const list_topic *topic)
+static void print_topic(const list_topic *topic, FILE *out)
 {
-    printf("%s:\n", topic->title);
-    print_overview(topic);
+    fprintf(out, "%s:\n", topic->title);
+    print_overview(topic, out);
     if (topic->variants && topic->fields)
-        printf("\noptions of %s:\n", topic->name);
-    print_fields(topic->fields);
+        fprintf(out, "\noptions of %s:\n", topic->name);
+    print_fields(topic->fields, out);
 }
 
-static void print_all(void)
+static void print_all(FILE *out)
 {
     for (int i = 0; i < N_TOPIC; i++)
         if (topics[i].variants) {
-            printf("%s (emass list %s NAME for the options):\n", topics[i].title, topics[i].name);
-            print_overview(&topics[i]);
-            printf("\n");
+            fprintf(out, "%s (emass list %s NAME for the options):\n", topics[i].title,
+                    topics[i].name);
+            print_overview(&topics[i], out);
+            fprintf(out, "\n");
         }
-    printf("options of the other sections: emass list run, emass list stop, emass list output\n");
+    fprintf(out,
+            "options of the other sections: emass list run, emass list stop, emass list output\n");
 }
 
-static void print_variant(const em_variant *variant)
+static void print_variant(const em_variant *variant, FILE *out)
 {
-    printf("%s: %s\nsource: %s\n\noptions:\n", variant->name, variant->doc, variant->source);
-    print_fields(variant->fields);
+    fprintf(out, "%s: %s\nsource: %s\n\noptions:\n", variant->name, variant->doc, variant->source);
+    print_fields(variant->fields, out);
+}
+
+/* One of a topic, or else all of the topic, or else of all topics: in lines that fit a terminal. */
+static em_status print(const list_topic *topic, const em_variant *variant)
+{
+    enum { WIDEST = 120 };
+    em_prose prose;
+    em_status status = em_prose_begin(stdout, &prose);
+
+    if (status)
+        return status;
+    if (variant)
+        print_variant(variant, prose.words);
+    else if (topic)
+        print_topic(topic, prose.words);
+    else
+        print_all(prose.words);
+    em_prose_end(&prose, WIDEST);
+    return EM_OK;
 }
 
 static em_status unknown(const char *what, const em_nearest *nearest, const char *command)
@@ -135,9 +157,9 @@ static em_status list_plugin(const char *path)
 
     if (!status && em_world_rank() == 0) {
         const em_model_ops *ops = em_plugin_model(plugin);
-        print_variant(&(em_variant){ops->name, ops->doc ? ops->doc : "",
-                                    ops->source ? ops->source : "", ops->options_size,
-                                    ops->fields});
+        status = print(NULL, &(em_variant){ops->name, ops->doc ? ops->doc : "",
+                                           ops->source ? ops->source : "", ops->options_size,
+                                           ops->fields});
     }
     em_plugin_close(&plugin);
     return status;
@@ -161,11 +183,5 @@ em_status em_list_command(int argc, const char **argv)
         status = find_variant(topic, argv[2], &variant);
     if (status || em_world_rank() != 0)
         return status;
-    if (argc > 2)
-        print_variant(&variant);
-    else if (argc > 1)
-        print_topic(topic);
-    else
-        print_all();
-    return EM_OK;
+    return print(topic, argc > 2 ? &variant : NULL);
 }

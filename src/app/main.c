@@ -37,9 +37,7 @@ enum { N_COMMAND = sizeof commands / sizeof *commands };
 
 static em_status print(const char *text)
 {
-    if (em_world_rank() == 0)
-        fputs(text, stdout);
-    return EM_OK;
+    return em_world_rank() == 0 ? em_help_print(text) : EM_OK;
 }
 
 static em_status print_version(void)

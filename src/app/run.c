@@ -5,6 +5,7 @@
 #include "app/summary.h"
 #include "base/memory.h"
 #include "base/progress.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "emass/emass.h"
 #include "par/world.h"
@@ -13,6 +14,7 @@
 #include <popt.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { MOST_OVERRIDES = 256, MOST_CONFIG_BYTES = 1 << 20 };
 
@@ -124,6 +126,20 @@ static void release_command(run_command *command)
 
 /* ---------------------------------------------------------------- the run */
 
+/* Who hears what a run has to say. */
+typedef struct audience {
+    FILE *stream;
+    em_progress *progress; /* shown on the same stream; NULL: none */
+} audience;
+
+static void print_message(void *to, const char *text)
+{
+    const audience *listener = to;
+
+    em_progress_give_way(listener->progress);
+    fprintf(listener->stream, "emass: %s\n", text);
+}
+
 static void show_progress(void *progress, const em_report *report)
 {
     const bool sampling = report->done > report->warmup;
@@ -140,12 +156,33 @@ static void show_progress(void *progress, const em_report *report)
                                    .seconds_left = (double)(report->total - report->done) / rate});
 }
 
+static void print_filled(const char *text)
+{
+    em_terminal_fill(stdout, em_terminal_columns(stdout), text);
+    putchar('\n');
+}
+
+/* Its first words, up to the colon, in colour where there are colours. */
+static void print_verdict(const em_report *report)
+{
+    const int first = (int)strcspn(report->verdict, ":");
+    const bool colours = em_terminal_colours(stdout);
+    char text[sizeof report->verdict + 32];
+
+    snprintf(text, sizeof text, "%s%.*s%s%s",
+             !colours            ? ""
+             : report->converged ? EM_COLOUR_GOOD
+                                 : EM_COLOUR_BAD,
+             first, report->verdict, colours ? EM_COLOUR_END : "", report->verdict + first);
+    print_filled(text);
+}
+
 /* What the table does not say. Rank 0. */
 static void print_outcome(const em_report *report)
 {
-    printf("%s\n", report->verdict);
+    print_verdict(report);
     if (report->learned[0])
-        printf("%s\n", report->learned);
+        print_filled(report->learned);
     if (report->unreported > 0)
         fprintf(stderr,
                 "emass: warning: %lld draws could not be reported in full: what is missing is NaN "
@@ -201,7 +238,8 @@ static em_status tell(const run_command *command, em_run *run)
     return status;
 }
 
-static em_status run(const run_command *command, em_context *context, const char *config)
+static em_status run(const run_command *command, em_context *context, const char *config,
+                     audience *listener)
 {
     em_progress *progress = NULL;
     em_run *made = NULL;
@@ -209,10 +247,12 @@ static em_status run(const run_command *command, em_context *context, const char
 
     if (em_world_rank() == 0)
         status = em_progress_create(command->quiet ? EM_PROGRESS_NONE : command->progress, stderr,
-                                    &progress);
+                                    "starting", &progress);
+    listener->progress = progress;
     status = em_agree(status);
     if (!status)
         status = sample(command, context, config, progress, &made);
+    listener->progress = NULL;
     em_progress_destroy(&progress);
     if (!status)
         status = tell(command, made);
@@ -222,14 +262,10 @@ static em_status run(const run_command *command, em_context *context, const char
 
 /* ---------------------------------------------------------------- the command */
 
-static void print_message(void *stream, const char *text)
-{
-    fprintf(stream, "emass: %s\n", text);
-}
-
 em_status em_run_command(int argc, const char **argv)
 {
-    const em_context_options options = {print_message, stderr, .may_abort = true};
+    audience listener = {stderr, NULL};
+    const em_context_options options = {print_message, &listener, .may_abort = true};
     em_context *context = NULL;
     run_command command = {0};
     char *config = NULL;
@@ -241,7 +277,7 @@ em_status em_run_command(int argc, const char **argv)
         status = em_context_create(MPI_COMM_WORLD, &options, &context);
     if (!status) {
         em_signals_hand_on(context);
-        status = run(&command, context, config);
+        status = run(&command, context, config, &listener);
         em_signals_hand_on(NULL);
     }
     em_context_destroy(&context);

@@ -4,8 +4,10 @@
 #include "app/arguments.h"
 #include "app/table.h"
 #include "base/memory.h"
+#include "base/terminal.h"
 #include "diag/apart.h"
 #include "diag/diag.h"
+#include "diag/limits.h"
 #include "io/reader.h"
 #include "par/grid.h"
 #include "par/mpi_world.h"
@@ -167,7 +169,10 @@ static em_status add_columns(summary *s)
         (status = add_column(s, EM_DIGITS_WHOLE, "ess_tail")))
         return status;
     status = add_column(s, EM_DIGITS_THOUSANDTHS, "r_hat");
-    return status || !nested ? status : add_column(s, EM_DIGITS_THOUSANDTHS, "r_hat_nested");
+    if (status)
+        return status;
+    s->table.column[s->column.r_hat].most = EM_R_HAT_LIMIT;
+    return nested ? add_column(s, EM_DIGITS_THOUSANDTHS, "r_hat_nested") : EM_OK;
 }
 
 static em_status find_sort_column(summary *s)
@@ -352,6 +357,18 @@ static em_status fill_table(summary *s)
     return EM_OK;
 }
 
+/* In lines that fit a terminal. Local. */
+static em_status advise(summary *s, const char *stats, FILE *out)
+{
+    em_prose prose;
+    em_status status = em_prose_begin(out, &prose);
+
+    if (!status)
+        status = em_advise(s->reader, s->options->path, stats, &s->table, &s->column, prose.words);
+    em_prose_end(&prose, INT_MAX);
+    return status;
+}
+
 /* Rank 0 alone. */
 static em_status print(summary *s, FILE *out)
 {
@@ -371,8 +388,7 @@ static em_status print(summary *s, FILE *out)
         fputc('\n', out);
         em_table_print(&s->table, out);
     }
-    return em_advise(s->reader, s->options->path, stats, &s->table, &s->column,
-                     s->options->csv ? stderr : out);
+    return advise(s, stats, s->options->csv ? stderr : out);
 }
 
 static void release(summary *s)

@@ -1,12 +1,10 @@
 #include "app/table.h"
 
-#include "base/text.h"
+#include "base/terminal.h"
 
-#include <locale.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <wchar.h>
 
 enum { CELL = 32 };
 
@@ -34,22 +32,6 @@ static void format_cell(em_digits digits, double x, char text[CELL])
         four_digits(x, text);
 }
 
-/* How many columns of a terminal UTF-8 text takes: wide characters two, combining ones none. */
-static int shown(const char *text)
-{
-    int columns = 0;
-
-    while (*text) {
-        uint32_t code;
-        const int bytes = em_utf8_decode(text, &code);
-        const int width = bytes ? wcwidth((wchar_t)code) : 1;
-
-        columns += width < 0 ? 1 : width;
-        text += bytes ? bytes : 1;
-    }
-    return columns;
-}
-
 static int larger(int a, int b)
 {
     return a > b ? a : b;
@@ -60,13 +42,13 @@ static int name_width(const em_table *table)
     int width = 0;
 
     for (int64_t i = 0; i < table->n_row; i++)
-        width = larger(width, shown(table->row[i].name));
+        width = larger(width, em_terminal_width(table->row[i].name));
     return width;
 }
 
 static int column_width(const em_table *table, int64_t j)
 {
-    int width = shown(table->column[j].name);
+    int width = em_terminal_width(table->column[j].name);
     char text[CELL];
 
     for (int64_t i = 0; i < table->n_row; i++) {
@@ -76,37 +58,67 @@ static int column_width(const em_table *table, int64_t j)
     return width;
 }
 
-static void print_aligned(em_table *table, FILE *out)
+/* How a table is shown. */
+typedef struct view {
+    int name_width, columns; /* of the terminal; 0: none, and all goes side by side */
+    bool colours;
+} view;
+
+/* Where the columns end that fit beside each other from `first` on; at least one does. */
+static int64_t fitting(const em_table *table, view look, int64_t first)
 {
-    int width = name_width(table);
+    int64_t end = first;
+    int width = look.name_width;
+
+    while (end < table->n_column) {
+        width += 2 + table->column[end].width;
+        if (look.columns > 0 && width > look.columns && end > first)
+            break;
+        end++;
+    }
+    return end;
+}
+
+static void print_cell(const em_column *column, double x, view look, FILE *out)
+{
+    const bool warns = look.colours && column->most > 0 && x > column->most;
     char text[CELL];
 
-    fprintf(out, "%*s", width, "");
-    for (int64_t j = 0; j < table->n_column; j++) {
-        table->column[j].width = column_width(table, j);
+    format_cell(column->digits, x, text);
+    fprintf(out, "  %s%*s%s", warns ? EM_COLOUR_BAD : "", column->width, text,
+            warns ? EM_COLOUR_END : "");
+}
+
+/* Columns `first` to `end`. */
+static void print_panel(const em_table *table, view look, int64_t first, int64_t end, FILE *out)
+{
+    fprintf(out, "%s%*s", look.colours ? EM_COLOUR_TITLE : "", look.name_width, "");
+    for (int64_t j = first; j < end; j++)
         fprintf(out, "  %*s", table->column[j].width, table->column[j].name);
-    }
-    fputc('\n', out);
+    fprintf(out, "%s\n", look.colours ? EM_COLOUR_END : "");
     for (int64_t i = 0; i < table->n_row; i++) {
-        fprintf(out, "%s%*s", table->row[i].name, width - shown(table->row[i].name), "");
-        for (int64_t j = 0; j < table->n_column; j++) {
-            format_cell(table->column[j].digits, table->row[i].value[j], text);
-            fprintf(out, "  %*s", table->column[j].width, text);
-        }
+        const em_row *row = &table->row[i];
+
+        fprintf(out, "%s%*s", row->name, look.name_width - em_terminal_width(row->name), "");
+        for (int64_t j = first; j < end; j++)
+            print_cell(&table->column[j], row->value[j], look, out);
         fputc('\n', out);
     }
 }
 
-/* The width of characters is asked of a locale that knows them, whatever the host's is. */
 void em_table_print(em_table *table, FILE *out)
 {
-    locale_t unicode = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
-    locale_t before = uselocale(unicode);
+    const view look = {name_width(table), em_terminal_columns(out), em_terminal_colours(out)};
+    int64_t end;
 
-    print_aligned(table, out);
-    uselocale(before);
-    if (unicode)
-        freelocale(unicode);
+    for (int64_t j = 0; j < table->n_column; j++)
+        table->column[j].width = column_width(table, j);
+    for (int64_t first = 0; first < table->n_column; first = end) {
+        end = fitting(table, look, first);
+        if (first > 0)
+            fputc('\n', out);
+        print_panel(table, look, first, end, out);
+    }
 }
 
 static void print_quoted(const char *text, FILE *out)

@@ -12,6 +12,8 @@ typedef enum em_digits { EM_DIGITS_FOUR, EM_DIGITS_WHOLE, EM_DIGITS_THOUSANDTHS 
 typedef struct em_column {
     char *name; /* UTF-8 */
     em_digits digits;
+    double
+        most;  /* larger numbers are shown in a warning colour, where there are colours; 0: none */
     int width; /* set by em_table_print */
 } em_column;
 
@@ -26,7 +28,8 @@ typedef struct em_table {
     em_column *column;
 } em_table;
 
-/* Aligned columns. */
+/* Aligned columns. On a terminal that is too narrow for all of them, as many as fit, and below them
+ * the others, with the names of the rows again. */
 void em_table_print(em_table *table, FILE *out);
 
 /* Comma-separated (RFC 4180, but lines end with \n), 17 digits, rows named in the column `name`. */

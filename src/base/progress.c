@@ -2,14 +2,15 @@
 
 #include "base/memory.h"
 #include "base/nearest.h"
+#include "base/terminal.h"
 
 #include <math.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <time.h>
-#include <unistd.h>
 
 /* A line being put together; what does not fit is cut off. */
 typedef struct text_line {
@@ -20,11 +21,28 @@ typedef struct text_line {
 struct em_progress {
     em_progress_mode mode; /* never AUTO */
     FILE *stream;
-    bool shown;       /* something was */
-    double last_time; /* of the last record shown */
+    pthread_t watch;
+    pthread_mutex_t lock; /* over what follows, and the stream */
+    pthread_cond_t wake;
+    bool watched, ending;
+    bool told, shown, there; /* a record was told; something was shown; and is on the screen */
+    em_progress_record last; /* told */
+    double last_news, last_shown;
 };
 
-static const double seconds_between[] = {[EM_PROGRESS_BAR] = 0.1, [EM_PROGRESS_LOG] = 5};
+/* Seconds between records shown, until the first line where no record comes, between its repeats.
+ */
+static const struct {
+    double records, first, repeats;
+} pace[] = {[EM_PROGRESS_BAR] = {0.1, 0.5, 2}, [EM_PROGRESS_LOG] = {5, 1, 5}};
+
+static double now(void)
+{
+    struct timespec clock;
+
+    clock_gettime(CLOCK_MONOTONIC, &clock);
+    return (double)clock.tv_sec + 1e-9 * (double)clock.tv_nsec;
+}
 
 em_status em_progress_mode_of(const char *name, em_progress_mode *mode)
 {
@@ -40,17 +58,6 @@ em_status em_progress_mode_of(const char *name, em_progress_mode *mode)
     return em_fail(EM_EUSAGE, "--progress: found '%s', expected auto, bar, log or none%s%s%s", name,
                    nearest.name ? "; did you mean " : "", nearest.name ? nearest.name : "",
                    nearest.name ? "?" : "");
-}
-
-em_status em_progress_create(em_progress_mode mode, FILE *stream, em_progress **out)
-{
-    em_status status = em_allocate(1, sizeof **out, out);
-
-    if (mode == EM_PROGRESS_AUTO)
-        mode = isatty(fileno(stream)) ? EM_PROGRESS_BAR : EM_PROGRESS_LOG;
-    if (!status)
-        **out = (em_progress){.mode = mode, .stream = stream};
-    return status;
 }
 
 static void append(text_line *line, const char *format, ...) EM_PRINTF(2, 3);
@@ -85,7 +92,8 @@ static text_line details_of(const em_progress_record *record)
         append(&details, "  R-hat %.3f", record->r_hat);
     if (!isnan(record->ess))
         append(&details, "  ESS %.0f", record->ess);
-    append(&details, "  divergences %lld", (long long)record->divergences);
+    if (record->total > 0)
+        append(&details, "  divergences %lld", (long long)record->divergences);
     if (isfinite(record->draws_per_second))
         append(&details, "  %.3g draws/s", record->draws_per_second);
     if (isfinite(record->seconds_left) && record->iteration < record->total)
@@ -93,86 +101,210 @@ static text_line details_of(const em_progress_record *record)
     return details;
 }
 
-static text_line position_of(const em_progress_record *record)
+/* `age`: seconds since the record came; NaN: it is new. */
+static text_line position_of(const em_progress_record *record, double age)
 {
     text_line position = {0};
 
-    append(&position, "%s %lld/%lld", record->phase, (long long)record->iteration,
-           (long long)record->total);
+    append(&position, "%s", record->phase);
+    if (record->total > 0)
+        append(&position, " %lld/%lld", (long long)record->iteration, (long long)record->total);
+    if (!isnan(age))
+        append(&position, record->total > 0 ? " (%.0f s ago)" : " (%.0f s)", floor(age));
     return position;
 }
 
-static void show_log_line(FILE *stream, const em_progress_record *record)
+static void show_log_line(FILE *stream, const em_progress_record *record, double age)
 {
-    const time_t now = time(NULL);
+    const time_t clock = time(NULL);
     struct tm local;
     char date[32];
 
-    strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S", localtime_r(&now, &local));
-    fprintf(stream, "%s %s%s\n", date, position_of(record).text, details_of(record).text);
-}
-
-static int terminal_width(FILE *stream)
-{
-    struct winsize size;
-
-    if (ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
-        return size.ws_col;
-    return 80;
+    strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S", localtime_r(&clock, &local));
+    fprintf(stream, "%s %s%s\n", date, position_of(record, age).text, details_of(record).text);
 }
 
 /* "  [=====>      ]" in `width` columns; nothing where that would be too short to read. */
 static void append_bar(text_line *line, const em_progress_record *record, int width)
 {
     const int inside = width - 4;
-    const double done = (double)record->iteration / (double)(record->total > 0 ? record->total : 1);
-    const int filled = (int)(fmin(fmax(done, 0), 1) * inside);
+    double done;
+    int filled;
 
-    if (inside < 8)
+    if (inside < 8 || record->total == 0)
         return;
+    done = (double)record->iteration / (double)record->total;
+    filled = (int)(fmin(fmax(done, 0), 1) * inside);
     append(line, "  [");
     for (int i = 0; i < inside; i++)
         append(line, "%c", i < filled ? '=' : i == filled ? '>' : ' ');
     append(line, "]");
 }
 
-/* Draws over the last line, padded to its width; the last column stays free, or the line would
- * wrap. */
-static void show_bar(FILE *stream, const em_progress_record *record)
+/* The last column stays free, or the line would wrap. */
+static int line_width(FILE *stream)
 {
-    const int width = terminal_width(stream) - 1;
+    const int columns = em_terminal_columns(stream);
+
+    return (columns > 0 ? columns : 80) - 1;
+}
+
+static bool is_last(const em_progress_record *record)
+{
+    return record->total > 0 && record->iteration >= record->total;
+}
+
+/* Draws over the last line, padded to its width. The last one ends with its line at once: what the
+ * program prints next may come to the terminal by another way, and earlier. */
+static void show_bar(FILE *stream, const em_progress_record *record, double age)
+{
+    const int width = line_width(stream);
     const text_line details = details_of(record);
-    text_line line = position_of(record);
+    text_line line = position_of(record, age);
 
     append_bar(&line, record, width - (int)(line.length + details.length));
     append(&line, "%s", details.text);
-    fprintf(stream, "\r%-*.*s", width, width, line.text);
+    fprintf(stream, "\r%-*.*s%s", width, width, line.text, is_last(record) ? "\n" : "");
+}
+
+/* With the lock. */
+static void show(em_progress *progress, double age)
+{
+    if (progress->mode == EM_PROGRESS_BAR)
+        show_bar(progress->stream, &progress->last, age);
+    else
+        show_log_line(progress->stream, &progress->last, age);
+    fflush(progress->stream);
+    progress->shown = true;
+    progress->there = !is_last(&progress->last);
+    progress->last_shown = now();
+}
+
+/* ---------------------------------------------------------------- when nothing is told */
+
+/* The clock at which the last record has to be shown again. */
+static double next_repeat(const em_progress *progress)
+{
+    return progress->shown
+               ? fmax(progress->last_shown, progress->last_news) + pace[progress->mode].repeats
+               : progress->last_news + pace[progress->mode].first;
+}
+
+static void *watch(void *given)
+{
+    em_progress *progress = given;
+
+    pthread_mutex_lock(&progress->lock);
+    while (!progress->ending) {
+        const double next = next_repeat(progress);
+        const struct timespec deadline = {(time_t)next, (long)(1e9 * (next - floor(next)))};
+
+        if (now() >= next)
+            show(progress, now() - progress->last_news);
+        else
+            pthread_cond_timedwait(&progress->wake, &progress->lock, &deadline);
+    }
+    pthread_mutex_unlock(&progress->lock);
+    return NULL;
+}
+
+/* Signals are for the thread that samples. */
+static em_status start_watch(em_progress *progress)
+{
+    pthread_condattr_t monotonic;
+    sigset_t all, before;
+    int error;
+
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&progress->wake, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    error = pthread_create(&progress->watch, NULL, watch, progress);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    progress->watched = error == 0;
+    return error ? em_fail(EM_EMEMORY, "cannot start a thread: %s", strerror(error)) : EM_OK;
+}
+
+static void end_watch(em_progress *progress)
+{
+    pthread_mutex_lock(&progress->lock);
+    progress->ending = true;
+    pthread_cond_signal(&progress->wake);
+    pthread_mutex_unlock(&progress->lock);
+    pthread_join(progress->watch, NULL);
+    pthread_cond_destroy(&progress->wake);
+}
+
+/* ---------------------------------------------------------------- telling */
+
+em_status em_progress_create(em_progress_mode mode, FILE *stream, const char *starting,
+                             em_progress **out)
+{
+    em_status status = em_allocate(1, sizeof **out, out);
+
+    if (status)
+        return status;
+    if (mode == EM_PROGRESS_AUTO)
+        mode = em_terminal_columns(stream) > 0 ? EM_PROGRESS_BAR : EM_PROGRESS_LOG;
+    **out = (em_progress){.mode = mode,
+                          .stream = stream,
+                          .last = {.phase = starting,
+                                   .r_hat = NAN,
+                                   .ess = NAN,
+                                   .draws_per_second = NAN,
+                                   .seconds_left = NAN},
+                          .last_news = now()};
+    pthread_mutex_init(&(*out)->lock, NULL);
+    if (mode != EM_PROGRESS_NONE && starting)
+        status = start_watch(*out);
+    if (status)
+        em_release(out);
+    return status;
+}
+
+static void take(em_progress *progress, const em_progress_record *record)
+{
+    const bool recent = now() - progress->last_shown < pace[progress->mode].records;
+
+    progress->last = *record;
+    progress->last_news = now();
+    if (!progress->told || is_last(record) || !recent)
+        show(progress, NAN);
+    progress->told = true;
 }
 
 void em_progress_tell(em_progress *progress, const em_progress_record *record)
 {
-    struct timespec clock;
-    double now;
-
     if (!progress || progress->mode == EM_PROGRESS_NONE)
         return;
-    clock_gettime(CLOCK_MONOTONIC, &clock);
-    now = (double)clock.tv_sec + 1e-9 * (double)clock.tv_nsec;
-    if (progress->shown && record->iteration < record->total &&
-        now - progress->last_time < seconds_between[progress->mode])
-        return;
-    if (progress->mode == EM_PROGRESS_BAR)
-        show_bar(progress->stream, record);
-    else
-        show_log_line(progress->stream, record);
-    fflush(progress->stream);
-    progress->shown = true;
-    progress->last_time = now;
+    pthread_mutex_lock(&progress->lock);
+    take(progress, record);
+    pthread_mutex_unlock(&progress->lock);
 }
 
-void em_progress_destroy(em_progress **progress)
+void em_progress_give_way(em_progress *progress)
 {
-    if (*progress && (*progress)->mode == EM_PROGRESS_BAR && (*progress)->shown)
-        fputc('\n', (*progress)->stream);
-    em_release(progress);
+    if (!progress || progress->mode != EM_PROGRESS_BAR)
+        return;
+    pthread_mutex_lock(&progress->lock);
+    if (progress->there)
+        fprintf(progress->stream, "\r%*s\r", line_width(progress->stream), "");
+    progress->there = false;
+    pthread_mutex_unlock(&progress->lock);
+}
+
+void em_progress_destroy(em_progress **out)
+{
+    em_progress *progress = *out;
+
+    if (!progress)
+        return;
+    if (progress->watched)
+        end_watch(progress);
+    if (progress->mode == EM_PROGRESS_BAR && progress->there)
+        fputc('\n', progress->stream);
+    pthread_mutex_destroy(&progress->lock);
+    em_release(out);
 }

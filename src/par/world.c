@@ -1,5 +1,6 @@
 #include "par/mpi_world.h"
 
+#include "base/launcher.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "par/loaded.h"
@@ -94,17 +95,6 @@ MPI_Comm em_world_node(void)
 
 /* ---------------------------------------------------------------- a program of our own */
 
-static int launched_ranks(void)
-{
-    /* Set per process by mpirun (Open MPI), Hydra and PMI launchers, and srun; not by sbatch. */
-    static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"};
-
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (getenv(names[i]))
-            return atoi(getenv(names[i]));
-    return 1;
-}
-
 /*
  * What Open MPI must be told before it starts; what the user has set stands. A rank that waits lets
  * others run: it costs nothing where there are none, and where there are - ranks, or anything else
@@ -133,11 +123,11 @@ em_status em_world_start(int *argc, char ***argv)
     MPI_Init(argc, argv);
     status = em_world_create(MPI_COMM_WORLD, &options, &world);
     em_world_enter(world);
-    if (!status && world->size == 1 && launched_ranks() > 1)
+    if (!status && world->size == 1 && em_launched_ranks() > 1)
         return em_fail(EM_EUSAGE,
                        "the launcher started %d ranks but MPI sees one: the MPI of the launcher is "
                        "not the one emass is linked with (see emass --version)",
-                       launched_ranks());
+                       em_launched_ranks());
     return status;
 }
 

@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Texts that identify what a checkpoint is of. */
 static em_status check_origin(const em_config *config, em_archive *archive, const char *path,
@@ -102,6 +103,10 @@ em_status em_checkpoint_restore(const em_place *place, const em_config *config, 
         if (i == 0)
             snprintf(reason, sizeof reason, "%s", em_error_text());
     }
+    if (access(place->checkpoint, F_OK) != 0 && access(place->previous, F_OK) != 0)
+        snprintf(reason, sizeof reason,
+                 "%s: there is none; that of a finished run is left with output.keep_checkpoint",
+                 place->checkpoint);
     em_fail(EM_EDATA, "%s", reason);
     return EM_OK;
 }

@@ -32,6 +32,7 @@ typedef struct em_output_options {
     em_texts variables; /* empty: all */
     int64_t flush_every;
     double checkpoint_every; /* seconds */
+    bool keep_checkpoint;    /* of a run that has finished */
 } em_output_options;
 
 enum { EM_MOST_KERNELS = 16 };

@@ -92,7 +92,6 @@ static em_status pause_at(em_engine *engine)
         status = em_engine_check(engine, engine->done, false);
     if (!status && (engine->done == engine->plan.total || engine->ended))
         status = em_engine_check_all(engine);
-    tell(engine);
     return status;
 }
 
@@ -124,8 +123,8 @@ static em_status meet_and_pause(em_engine *engine, int64_t from, int64_t meeting
 
 /*
  * Segments between meetings, up to `most` iterations: within one, ranks do not wait for each other.
- * They end where chains meet to adapt, at planned stops, and about every second; only the first two
- * change what is drawn.
+ * They end where chains meet to adapt, at planned stops, and about every second, which is when the
+ * listener is told; only the first two change what is drawn.
  */
 static em_status sample(em_engine *engine, int64_t most)
 {
@@ -143,6 +142,8 @@ static em_status sample(em_engine *engine, int64_t most)
         const bool interrupted = em_world_interrupted();
         if (!status)
             status = meet_and_pause(engine, from, meeting, stop);
+        if (!status)
+            tell(engine);
         if (status || engine->ended || engine->done == plan->total)
             break;
         engine->tempo = em_tempo_told();
@@ -156,8 +157,19 @@ static em_status sample(em_engine *engine, int64_t most)
 
 /* ---------------------------------------------------------------- the end */
 
-/* The last checkpoint lets a finished run be extended; and until the file is complete its draws
- * stand beside it, because HDF5 may lose a file whose metadata was half written. */
+/* What stands beside a file that is complete: nothing, but for a checkpoint that is to be kept.
+ * Collective. */
+static em_status clear_up(em_engine *engine)
+{
+    em_status status = em_place_forget_draws(engine->place);
+
+    if (!status && !engine->config->output.keep_checkpoint)
+        status = em_place_forget_checkpoints(engine->place);
+    return status;
+}
+
+/* Until the file is complete a checkpoint and its draws stand beside it, because HDF5 may lose a
+ * file whose metadata was half written. */
 static em_status finish(em_engine *engine)
 {
     em_status status = em_engine_conclude(engine);
@@ -169,7 +181,7 @@ static em_status finish(em_engine *engine)
     if (!status)
         status = em_recorder_finish(engine->recorder, em_engine_report(engine));
     if (!status && engine->place)
-        status = em_place_forget_draws(engine->place);
+        status = clear_up(engine);
     em_engine_report(engine);
     engine->report.finished = !status;
     return status;
@@ -210,7 +222,7 @@ static em_status take_place(em_engine *engine, em_standing *standing)
         status = em_checkpoint_look(engine->config, engine->place, engine->order.mode, standing);
     engine->report.was_finished = engine->report.finished = *standing == EM_STANDS_FINISHED;
     if (!status && engine->report.was_finished)
-        status = em_place_forget_draws(engine->place);
+        status = clear_up(engine);
     return status;
 }
 

@@ -464,6 +464,18 @@ em_status em_place_forget_draws(const em_place *place)
     return em_agree(em_world_rank() == 0 ? take_away(place->draws) : EM_OK);
 }
 
+em_status em_place_forget_checkpoints(const em_place *place)
+{
+    em_status status = EM_OK;
+
+    if (em_world_rank() == 0) {
+        status = take_away(place->previous);
+        if (!status)
+            status = take_away(place->checkpoint);
+    }
+    return em_agree(status);
+}
+
 em_status em_place_turn_checkpoint(const em_place *place)
 {
     em_status status = EM_OK;

@@ -70,6 +70,9 @@ em_status em_place_set_aside(const em_place *place);
 em_status em_place_copy_draws(const em_place *place);
 em_status em_place_forget_draws(const em_place *place);
 
+/* Removes the checkpoints, of a run that has finished. Errors: EM_EIO. */
+em_status em_place_forget_checkpoints(const em_place *place);
+
 /* Has the checkpoint just written take its place, the old one becoming the one before. Errors:
  * EM_EIO. */
 em_status em_place_turn_checkpoint(const em_place *place);

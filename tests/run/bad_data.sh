@@ -26,7 +26,7 @@ refuses() { # RANKS CONFIG WHERE WHAT...: "table" WHERE, and WHAT in the message
     text=$(grep '^emass: ' err.txt)
     echo "status $status, message: $(cat err.txt)"
     [ "$status" = 2 ] && [ ! -s out.txt ] && [ "$(wc -l <<<"$text")" = 1 ] || return 1
-    [ "$ranks" != 1 ] || [ "$(wc -l <err.txt)" = 1 ] || return 1
+    [ "$ranks" != 1 ] || [ "$(messages err.txt | wc -l)" = 1 ] || return 1
     rm out.txt err.txt
     [ "$(ls)" = "$before" ] || return 1
     for piece in "table$where" expected "$@"; do

@@ -14,6 +14,7 @@ sampler:
   - {block: beta, name: sghmc, minibatch: 100, step_size: 0.01, leapfrog_steps: 3}
   - {block: sigma, name: nuts, max_treedepth: 4}
 run: {chains: 3, warmup: 60, draws: 150, minibatch_sums: by_parts}
+output: {keep_checkpoint: true}
 YAML
 
 whole() {

@@ -13,6 +13,7 @@ cat >run.yaml <<'YAML'
 model: {name: logistic, data: data.csv}
 sampler: {name: hmc, leapfrog_steps: 3}
 run: {chains: 3, warmup: 40, draws: 60}
+output: {keep_checkpoint: true}
 YAML
 
 # "section.option value may|not" of what a list says, with a value that is not the default.

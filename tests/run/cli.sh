@@ -25,7 +25,7 @@ call() { # COMMAND...
     timeout -k 10 "${EMASS_LIMIT:-900}" "$@" >"$work/.out" 2>"$work/.err" </dev/null
     status=$?
     out=$(cat "$work/.out")
-    err=$(cat "$work/.err")
+    err=$(grep -vE '^[0-9-]{10} [0-9:]{8} starting' "$work/.err") # progress, where that takes long
 }
 
 # A failure is one line of emass's on standard error, nothing on standard output, and no file more.

@@ -30,7 +30,7 @@ refuses() { # KIND ARGUMENT...: status 2, soon, in one line that names the kind
     shift
     limited "$emass" "$@" >out 2>err || status=$?
     cat err
-    [ "$status" = 2 ] && [ ! -s out ] && [ "$(wc -l <err)" = 1 ] && grep -q "thing.*found a $kind" err
+    [ "$status" = 2 ] && [ ! -s out ] && [ "$(messages err | wc -l)" = 1 ] && grep -q "thing.*found a $kind" err
 }
 
 input() { # KIND ARGUMENT...
@@ -125,7 +125,7 @@ linked_output() { # what the link leads to is written, and the link stays
     local status=0
     rm -rf thing* && mkdir thing.folder
     ln -s thing.folder/real.h5 thing.h5
-    limited "$emass" run plain.yaml --output thing.h5 --quiet || status=1
+    limited "$emass" run plain.yaml --output thing.h5 --quiet --set output.keep_checkpoint=true || status=1
     [ "$(readlink thing.h5)" = thing.folder/real.h5 ] && [ -f thing.folder/real.h5.checkpoint ] || status=1
     limited "$emass" run plain.yaml --output thing.h5 --quiet --resume 2>&1 | grep -q 'nothing to do' || status=1
     limited "$emass" run plain.yaml --output thing.h5 --quiet --overwrite || status=1

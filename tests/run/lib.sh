@@ -67,6 +67,10 @@ within() { # SECONDS COMMAND...
     return 1
 }
 
+messages() { # FILE: what a run said, without the progress of one that needs long to start
+    grep -vE '^[0-9-]{10} [0-9:]{8} starting' "$1" || true
+}
+
 wait_for() { # FILE: until there is something in it
     for _ in $(seq $((10 * EMASS_LIMIT))); do
         [ ! -s "$1" ] || return 0

@@ -129,6 +129,7 @@ check 'a model with an update builds' build mixture -DSCALE=1 '-DFAILS(n)=EM_OK'
 cat >mixture.yaml <<'YAML'
 model: {name: mixture, library: mixture.so}
 run: {chains: 3, warmup: 100, draws: 4000}
+output: {keep_checkpoint: true}
 YAML
 
 # The exact mean of w, by summing over its values.
@@ -248,6 +249,7 @@ cat >noisy.yaml <<'YAML'
 model: {name: noisy, library: noisy.so}
 sampler: {step_size: 0.05, leapfrog_steps: 3}
 run: {chains: 3, warmup: 20, draws: 200}
+output: {keep_checkpoint: true}
 YAML
 estimates() {
     limited "$emass" run noisy.yaml --quiet --output n1.h5 &&

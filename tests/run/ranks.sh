@@ -23,7 +23,7 @@ is_refused() { # STATUS WHAT ARGUMENT...: in one line, and no file is written
     limited "$emass" "$@" >refused.out 2>refused.err
     local got=$?
     cat refused.err
-    [ "$got" = "$status" ] && [ ! -s refused.out ] && [ "$(wc -l <refused.err)" = 1 ] &&
+    [ "$got" = "$status" ] && [ ! -s refused.out ] && [ "$(messages refused.err | wc -l)" = 1 ] &&
         grep -F -- "$what" refused.err || return 1
     rm refused.out refused.err
     [ "$(ls)" = "$before" ]
@@ -39,7 +39,7 @@ stops_on() { # SIGNAL NAME: sent to the one process that the user knows
     wait "$pid"
     local status=$?
     cat "$2.err"
-    [ "$status" = 75 ] && [ "$(wc -l <"$2.err")" = 1 ] && grep 'stopped by a signal' "$2.err" &&
+    [ "$status" = 75 ] && [ "$(messages "$2.err" | wc -l)" = 1 ] && grep 'stopped by a signal' "$2.err" &&
         [ -s "$2.h5.checkpoint" ] && ! pgrep -f "$scratch.*$2.h5"
 }
 

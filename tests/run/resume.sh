@@ -11,7 +11,7 @@ cat >small.yaml <<'YAML'
 model: {name: logistic, n: 100, intercept: false}
 sampler: {name: hmc, leapfrog_steps: 5, adapt_every: 10}
 run: {chains: 4, warmup: 60, draws: 120}
-output: {flush_every: 20, checkpoint_every: 0}
+output: {keep_checkpoint: true, flush_every: 20, checkpoint_every: 0}
 YAML
 sed 's/n: 100,/n: 40000,/; s/draws: 120/draws: 400/; s/every: 0}/every: 0.1}/' small.yaml >long.yaml
 config=long.yaml

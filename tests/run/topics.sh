@@ -32,7 +32,7 @@ model:
    alpha: learned, beta: learned, store_phi: true}
 sampler: {name: lda_gibbs}
 run: {chains: 2, warmup: 40, draws: 60}
-output: {flush_every: 20}
+output: {flush_every: 20, keep_checkpoint: true}
 YAML
 
 go() { # RANKS SHARDS FILE ARGUMENT...

@@ -227,7 +227,8 @@ START_TEST(full_config_has_a_fixed_order)
                                           "  consecutive: 2\n  max_time: none\noutput:\n"
                                           "  file: a.h5\n  save_warmup: false\n"
                                           "  save_unconstrained: false\n  variables: []\n"
-                                          "  flush_every: 100\n  checkpoint_every: 10m\n"));
+                                          "  flush_every: 100\n  checkpoint_every: 10m\n"
+                                          "  keep_checkpoint: false\n"));
     em_config_destroy(&c);
     em_config_destroy(&d);
 }

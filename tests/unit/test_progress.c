@@ -4,8 +4,10 @@
 #include <check.h>
 #include <math.h>
 #include <regex.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static const em_progress_record halfway = {.iteration = 400,
                                            .total = 1000,
@@ -23,7 +25,7 @@ static const char *tell(em_progress_mode mode, int n, const em_progress_record *
     FILE *stream = fmemopen(memset(text, 0, sizeof text), sizeof text, "w");
     em_progress *progress;
 
-    ck_assert_int_eq(em_progress_create(mode, stream, &progress), EM_OK);
+    ck_assert_int_eq(em_progress_create(mode, stream, NULL, &progress), EM_OK);
     for (int i = 0; i < n; i++)
         em_progress_tell(progress, &record[i]);
     em_progress_destroy(&progress);
@@ -123,6 +125,37 @@ START_TEST(bar_grows)
 }
 END_TEST
 
+/* What stands in `text` within a minute, while nothing is told. */
+static bool comes(const char *text, const char *wanted)
+{
+    const struct timespec pause = {0, 50000000};
+
+    for (int i = 0; i < 1200 && !strstr(text, wanted); i++)
+        nanosleep(&pause, NULL);
+    return strstr(text, wanted) != NULL;
+}
+
+/* A person sees that something happens, and for how long nothing has. */
+START_TEST(silence_is_broken)
+{
+    static char text[4096];
+    FILE *stream = fmemopen(memset(text, 0, sizeof text), sizeof text, "w");
+    em_progress *progress;
+
+    ck_assert_int_eq(em_progress_create(EM_PROGRESS_BAR, stream, "starting", &progress), EM_OK);
+    ck_assert_str_eq(text, "");
+    ck_assert(comes(text, "\rstarting (0 s)"));
+    em_progress_tell(progress, &halfway);
+    ck_assert(comes(text, "\rsampling 400/1000  R-hat"));
+    ck_assert(comes(text, "\rsampling 400/1000 (2 s ago)"));
+    em_progress_give_way(progress);
+    fflush(stream);
+    ck_assert_int_eq(text[strlen(text) - 1], '\r');
+    em_progress_destroy(&progress);
+    fclose(stream);
+}
+END_TEST
+
 START_TEST(none_is_silent)
 {
     const char *text = tell(EM_PROGRESS_NONE, 1, &halfway);
@@ -158,6 +191,7 @@ int main(void)
     tcase_add_test(tests, log_has_first_and_last_only_when_fast);
     tcase_add_test(tests, bar_is_one_line_of_the_terminal);
     tcase_add_test(tests, bar_grows);
+    tcase_add_test(tests, silence_is_broken);
     tcase_add_test(tests, none_is_silent);
     tcase_add_test(tests, modes_have_names);
     suite_add_tcase(suite, tests);

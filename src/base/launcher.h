@@ -1,0 +1,9 @@
+/* What the environment says of who started this process. All Local. */
+#ifndef EM_BASE_LAUNCHER_H
+#define EM_BASE_LAUNCHER_H
+
+/* The number of ranks that a launcher (mpirun, a PMI launcher, srun) says it started; 0: none did.
+ */
+int em_launched_ranks(void);
+
+#endif

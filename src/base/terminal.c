@@ -1,0 +1,179 @@
+#include "base/terminal.h"
+
+#include "base/launcher.h"
+#include "base/text.h"
+
+#include <fcntl.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+#include <wchar.h>
+
+/* Opened anew, by the name that the launcher's stream has on this node; below 0: there is none. A
+ * terminal that is no more hangs nobody up. */
+static int open_launchers(int descriptor)
+{
+    char path[64];
+
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)getppid(), descriptor);
+    return open(path, O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+}
+
+static int columns_of(int descriptor)
+{
+    enum { USUAL = 80 };
+    struct winsize size;
+
+    if (!isatty(descriptor))
+        return 0;
+    return ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : USUAL;
+}
+
+int em_terminal_columns(FILE *stream)
+{
+    const int descriptor = fileno(stream);
+    const bool standard = descriptor == STDOUT_FILENO || descriptor == STDERR_FILENO;
+    int launchers, columns;
+
+    if (descriptor < 0 || !standard || em_launched_ranks() == 0)
+        return descriptor < 0 ? 0 : columns_of(descriptor);
+    launchers = open_launchers(descriptor);
+    if (launchers < 0)
+        return 0;
+    columns = columns_of(launchers);
+    close(launchers);
+    return columns;
+}
+
+bool em_terminal_colours(FILE *stream)
+{
+    const char *none = getenv("NO_COLOR"), *kind = getenv("TERM");
+
+    return em_terminal_columns(stream) > 0 && !(none && *none) && kind && *kind &&
+           strcmp(kind, "dumb") != 0;
+}
+
+/* ---------------------------------------------------------------- text */
+
+/* Colours, as of terminal.h, take no room. */
+static size_t colour_length(const char *text)
+{
+    return text[0] == '\033' ? strcspn(text, "m") + 1 : 0;
+}
+
+static int width_of(const char *text, const char *end)
+{
+    int columns = 0;
+
+    while (text < end) {
+        uint32_t code;
+        text += colour_length(text);
+        if (text >= end)
+            break;
+        const int bytes = em_utf8_decode(text, &code);
+        const int width = bytes ? wcwidth((wchar_t)code) : 1;
+
+        columns += width < 0 ? 1 : width;
+        text += bytes ? bytes : 1;
+    }
+    return columns;
+}
+
+static bool is_plain(const char *text, const char *end)
+{
+    while (text < end && *text >= ' ' && *text <= '~')
+        text++;
+    return text == end;
+}
+
+/* The width of characters is asked of a locale that knows them, whatever the host's is. */
+static int width_between(const char *text, const char *end)
+{
+    if (is_plain(text, end))
+        return (int)(end - text);
+
+    locale_t unicode = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+    locale_t before = uselocale(unicode);
+    const int columns = width_of(text, end);
+
+    uselocale(before);
+    if (unicode)
+        freelocale(unicode);
+    return columns;
+}
+
+int em_terminal_width(const char *text)
+{
+    return width_between(text, text + strlen(text));
+}
+
+/* Where the lines after a broken one begin. */
+static int hanging(const char *line, const char *end, int columns)
+{
+    const int indent = (int)strspn(line, " ");
+    int hang = indent == 0 || indent > 8 ? indent : indent + 2;
+
+    for (const char *c = line + indent; c + 2 < end && c - line < columns / 2; c++)
+        if (c[0] == ' ' && c[1] == ' ' && c[2] != ' ')
+            hang = (int)(c + 2 - line);
+    return hang < columns / 2 ? hang : columns / 2;
+}
+
+/* One line, without its end. */
+static void fill_line(FILE *stream, int columns, const char *line, const char *end)
+{
+    const int hang = hanging(line, end, columns);
+    const char *word = line;
+    int at = 0;
+
+    while (word < end) {
+        const char *text = word + strspn(word, " "), *next = text + strcspn(text, " \n");
+        const int blanks = (int)(text - word), width = width_between(text, next);
+
+        if (at > hang && at + blanks + width > columns) {
+            fprintf(stream, "\n%*s", hang, "");
+            at = hang;
+        } else {
+            fprintf(stream, "%*s", blanks, "");
+            at += blanks;
+        }
+        fwrite(text, 1, (size_t)(next - text), stream);
+        at += width;
+        word = next;
+    }
+}
+
+void em_terminal_fill(FILE *stream, int columns, const char *text)
+{
+    if (columns <= 0) {
+        fputs(text, stream);
+        return;
+    }
+    while (*text) {
+        const char *end = text + strcspn(text, "\n");
+
+        fill_line(stream, columns, text, end);
+        if (*end)
+            fputc('\n', stream);
+        text = *end ? end + 1 : end;
+    }
+}
+
+em_status em_prose_begin(FILE *stream, em_prose *prose)
+{
+    *prose = (em_prose){.stream = stream};
+    prose->words = open_memstream(&prose->text, &prose->size);
+    return prose->words ? EM_OK : em_fail(EM_EMEMORY, "out of memory");
+}
+
+void em_prose_end(em_prose *prose, int widest)
+{
+    const int columns = em_terminal_columns(prose->stream);
+
+    if (prose->words && fclose(prose->words) == 0)
+        em_terminal_fill(prose->stream, columns < widest ? columns : widest, prose->text);
+    free(prose->text);
+    *prose = (em_prose){.words = NULL};
+}

@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""What a person at a terminal sees: help, lists and tables that fit it, a bar, colours, and what
+Ctrl-C leaves; and what a pipe gets instead. TAP; $1: the build."""
+import fcntl
+import os
+import pty
+import re
+import signal
+import struct
+import subprocess
+import tempfile
+import termios
+import time
+
+from lib import EMASS, LIMIT, finish, limited, report
+
+WIDTHS = (60, 80, 132, 200)
+COLOUR = re.compile("\033\\[[0-9;]*m")
+COLUMNS = "mean mcse_mean sd 5% 50% 95% ess_bulk ess_tail r_hat".split()
+CONFIG = """\
+model: {name: eight_schools}
+run: {chains: 4, draws: 100}
+output: {file: run.h5}
+"""
+ENDLESS = """\
+model: {name: gaussian, dim: 5}
+sampler: {name: hmc, leapfrog_steps: 20000}
+run: {chains: 4, warmup: 100, draws: 200000}
+output: {file: long.h5}
+"""
+
+
+def at_terminal(columns, *command, until=None, **environment):
+    """Exit status of the command and what it prints on a terminal; when that matches `until`, a
+    Ctrl-C is typed."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.environ.update({"TERM": "xterm"} | environment)
+        fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+        os.execvp(command[0], list(map(str, command)))
+    text = b""
+    signal.alarm(int(LIMIT))  # which ends this test
+    try:
+        while piece := os.read(terminal, 65536):
+            text += piece
+            if until and re.search(until, text.decode(errors="replace")):
+                os.write(terminal, b"\x03")
+                until = None
+    except OSError:
+        pass  # the other end is closed
+    signal.alarm(0)
+    os.close(terminal)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), text.decode().replace("\r\n", "\n")
+
+
+def widest(text):
+    return max(map(len, COLOUR.sub("", text).splitlines()))
+
+
+def check_help():
+    asked = [["--help"], ["run", "--help"], ["list"], ["list", "run"], ["list", "samplers", "hmc"]]
+    for words in asked:
+        plain = limited(EMASS, *words).stdout
+        shown = {columns: at_terminal(columns, EMASS, *words)[1] for columns in WIDTHS}
+        long = [columns for columns, text in shown.items() if widest(text) > columns]
+        # All words are there, in their order, however they are broken into lines.
+        lost = [columns for columns, text in shown.items() if text.split() != plain.split()]
+        report(not long and not lost and widest(shown[200]) <= 120,
+               f"emass {' '.join(words)} fits terminals", long, lost)
+
+
+def check_table():
+    made = limited(EMASS, "run", "run.yaml", "--quiet")
+    plain = limited(EMASS, "summary", "run.h5").stdout
+    report(made.returncode == 0 and "\033" not in plain and "r_hat" in plain, "a table in a pipe is plain",
+           made.stderr)
+    for columns in WIDTHS:
+        _, text = at_terminal(columns, EMASS, "summary", "run.h5")
+        bare = COLOUR.sub("", text)
+        heads = [line.split() for line in bare.splitlines() if line.startswith("  ") and line.strip()]
+        names = [line.split()[0] for line in bare.splitlines() if line.startswith("theta[Choate]")]
+        report(widest(text) <= columns and sum(heads, []) == COLUMNS and len(names) == len(heads),
+               f"on {columns} columns all numbers are shown, in {len(heads)} panels", text)
+    _, text = at_terminal(60, EMASS, "summary", "run.h5")
+    report("\033[1m" in text, "titles are bold on a terminal")
+    for name, value in (("NO_COLOR", "1"), ("TERM", "dumb")):
+        _, text = at_terminal(60, EMASS, "summary", "run.h5", **{name: value})
+        report("\033" not in text and "r_hat" in text, f"no colours with {name}={value}")
+
+
+def check_progress():
+    for name, launch in (("one rank", [EMASS, "run"]), ("--ranks 2", [EMASS, "run", "--ranks", "2"]),
+                         ("mpirun", ["mpirun", "-q", "-n", "2", EMASS, "run"])):
+        status, text = at_terminal(100, *launch, "run.yaml", "--overwrite")
+        bars = [piece for piece in text.split("\r") if "[=" in piece]
+        report(status == 0 and bars and "converged" in text and "\033[1" in text and widest(bars[-1].split("\n")[0]) <= 100,
+               f"a bar and a verdict in colour, {name}", status, text)
+    logged = limited(EMASS, "run", "run.yaml", "--overwrite", "--ranks", "2")
+    report("\r" not in logged.stderr and re.search(r"^20..-..-.. ..:..:.. sampling", logged.stderr, re.M)
+           and "\033" not in logged.stderr + logged.stdout, "dated lines in a log, without colours", logged.stderr)
+    _, text = at_terminal(80, "sh", "-c", f"mpirun -q -n 2 {EMASS} run run.yaml --overwrite > out.txt; cat -v out.txt")
+    report("^[" not in text and "converged" in text, "none in a file that mpirun's ranks write to", text)
+
+
+def check_interrupts():
+    """Exit status 75, whoever got the signal."""
+    for name, launch in (("one rank", []), ("--ranks 2", ["--ranks", "2"])):
+        status, text = at_terminal(80, EMASS, "run", *launch, "long.yaml", "--overwrite", until=r"[1-9]/")
+        report(status == 75 and "with a checkpoint" in text, f"Ctrl-C, {name}", status, text)
+    for rank in 0, 1:
+        if os.path.exists("long.h5.checkpoint"):
+            os.remove("long.h5.checkpoint")
+        ids = ["sh", "-c", 'echo $$ > id.$OMPI_COMM_WORLD_RANK; exec "$@"', "sh"]
+        with subprocess.Popen(["timeout", "-k", "10", LIMIT, "mpirun", "-n", "2", *ids, EMASS, "run", "long.yaml",
+                               "--overwrite"], stderr=subprocess.PIPE, text=True) as run:
+            for line in run.stderr:
+                if re.search("[1-9]/", line):
+                    break
+            with open(f"id.{rank}") as file:
+                os.kill(int(file.read()), signal.SIGINT)
+            rest = run.stderr.read()
+        report(run.returncode == 75 and "with a checkpoint" in rest and os.path.exists("long.h5.checkpoint"),
+               f"an interrupt of rank {rank} of two", run.returncode, rest)
+
+
+def beside():
+    return sorted(name for name in os.listdir() if name.startswith("run.h5"))
+
+
+def check_leftovers():
+    limited(EMASS, "run", "run.yaml", "--overwrite", "--quiet", "--set", "output.keep_checkpoint=true")
+    report(beside() == ["run.h5", "run.h5.checkpoint"], "a checkpoint stays where it is asked for", beside())
+    again = limited(EMASS, "run", "run.yaml", "--resume")
+    report(beside() == ["run.h5"] and "nothing to do" in again.stderr, "and goes where it is not", beside())
+    longer = limited(EMASS, "run", "run.yaml", "--resume", "--quiet", "--set", "run.draws=150")
+    report("starting anew" in longer.stderr and "output.keep_checkpoint" in longer.stderr
+           and longer.returncode == 0 and beside() == ["run.h5"], "more draws are then drawn anew, which is said",
+           longer.stderr)
+
+
+with tempfile.TemporaryDirectory(prefix="emass-terminal-") as work:
+    os.chdir(work)
+    for file, text in (("run.yaml", CONFIG), ("long.yaml", ENDLESS)):
+        with open(file, "w") as out:
+            out.write(text)
+    check_help()
+    check_table()
+    check_progress()
+    check_interrupts()
+    check_leftovers()
+finish()
