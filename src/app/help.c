@@ -22,6 +22,7 @@ const char em_help[] =
     "commands:\n"
     "  run CONFIG.yaml       sample, and write the draws to one HDF5 file that ArviZ opens\n"
     "  summary FILE.h5       means, quantiles, effective sample sizes and R-hat of a file\n"
+    "  report FILE.h5        one HTML page: verdict, table, figures, what to do next\n"
     "  check CONFIG.yaml     read config and data, print the plan, test the gradient; no sampling\n"
     "  list [WHAT [NAME]]    models, samplers, mass estimators, and every option\n"
     "  topics FILE.h5        what the topics of a run are about; mixtures of new documents\n"
@@ -83,6 +84,26 @@ const char em_help_summary[] =
     "\n"
     "example:\n"
     "  emass summary heart.h5 --var 'beta*' --sort r_hat\n"
+    "\n" EXIT_STATUS;
+
+const char em_help_report[] =
+    "usage: emass report FILE.h5 [OPTION...]\n"
+    "\n"
+    "Writes one HTML page that needs nothing else, for somebody who was not there: what was run, "
+    "the\n"
+    "verdict and what to do next, the table, intervals, chains and their ranks, pairs with "
+    "divergent\n"
+    "transitions marked, energy, what the mass learned, step size and acceptance, time, and the\n"
+    "config. Reads any file in ArviZ's schema. A page that is there is written anew; nothing else "
+    "is.\n"
+    "\n"
+    "options:\n"
+    "  --output FILE           the page (default: FILE.html in place of FILE.h5)\n"
+    "  --var GLOB              only these variables or elements, such as 'beta*'; may be repeated\n"
+    "  --figures DIR           each figure as an SVG file in this folder too\n"
+    "\n"
+    "example:\n"
+    "  emass report heart.h5 --figures figures\n"
     "\n" EXIT_STATUS;
 
 const char em_help_check[] =

@@ -6,28 +6,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CELL = 32 };
-
 /* Four significant digits, without an exponent where that is readable. */
-static void four_digits(double x, char text[CELL])
+static void four_digits(double x, char text[EM_TABLE_CELL])
 {
     double size = fabs(x);
     int decimals = size > 0 ? 3 - (int)floor(log10(size)) : 3;
 
     if (size > 0 && (size < 1e-4 || size >= 1e6))
-        snprintf(text, CELL, "%.3e", x);
+        snprintf(text, EM_TABLE_CELL, "%.3e", x);
     else
-        snprintf(text, CELL, "%.*f", decimals > 0 ? decimals : 0, x + 0.0); /* no -0 */
+        snprintf(text, EM_TABLE_CELL, "%.*f", decimals > 0 ? decimals : 0, x + 0.0); /* no -0 */
 }
 
-static void format_cell(em_digits digits, double x, char text[CELL])
+void em_table_cell(const em_column *column, double x, char text[EM_TABLE_CELL])
 {
+    const em_digits digits = column->digits;
+
     if (!isfinite(x))
-        snprintf(text, CELL, isnan(x) ? "nan" : x > 0 ? "inf" : "-inf");
+        snprintf(text, EM_TABLE_CELL, isnan(x) ? "nan" : x > 0 ? "inf" : "-inf");
     else if (digits == EM_DIGITS_WHOLE)
-        snprintf(text, CELL, "%.0f", x);
+        snprintf(text, EM_TABLE_CELL, "%.0f", x);
     else if (digits == EM_DIGITS_THOUSANDTHS && x < 1e6)
-        snprintf(text, CELL, "%.3f", x);
+        snprintf(text, EM_TABLE_CELL, "%.3f", x);
     else
         four_digits(x, text);
 }
@@ -49,10 +49,10 @@ static int name_width(const em_table *table)
 static int column_width(const em_table *table, int64_t j)
 {
     int width = em_terminal_width(table->column[j].name);
-    char text[CELL];
+    char text[EM_TABLE_CELL];
 
     for (int64_t i = 0; i < table->n_row; i++) {
-        format_cell(table->column[j].digits, table->row[i].value[j], text);
+        em_table_cell(&table->column[j], table->row[i].value[j], text);
         width = larger(width, (int)strlen(text));
     }
     return width;
@@ -82,9 +82,9 @@ static int64_t fitting(const em_table *table, view look, int64_t first)
 static void print_cell(const em_column *column, double x, view look, FILE *out)
 {
     const bool warns = look.colours && column->most > 0 && x > column->most;
-    char text[CELL];
+    char text[EM_TABLE_CELL];
 
-    format_cell(column->digits, x, text);
+    em_table_cell(column, x, text);
     fprintf(out, "  %s%*s%s", warns ? EM_COLOUR_BAD : "", column->width, text,
             warns ? EM_COLOUR_END : "");
 }

@@ -28,6 +28,10 @@ typedef struct em_table {
     em_column *column;
 } em_table;
 
+/* A number as its column shows it to people. */
+enum { EM_TABLE_CELL = 32 };
+void em_table_cell(const em_column *column, double x, char text[EM_TABLE_CELL]);
+
 /* Aligned columns. On a terminal that is too narrow for all of them, as many as fit, and below them
  * the others, with the names of the rows again. */
 void em_table_print(em_table *table, FILE *out);

@@ -1,0 +1,281 @@
+#include "app/report_data.h"
+
+#include "base/memory.h"
+#include "diag/apart.h"
+#include "diag/diag.h"
+#include "diag/limits.h"
+
+#include <fnmatch.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *name;
+    em_digits digits;
+} columns[EM_N_SHOWN] = {[EM_AT_MEAN] = {"mean", EM_DIGITS_FOUR},
+                         [EM_AT_MCSE] = {"mcse_mean", EM_DIGITS_FOUR},
+                         [EM_AT_SD] = {"sd", EM_DIGITS_FOUR},
+                         [EM_AT_Q5] = {"5%", EM_DIGITS_FOUR},
+                         [EM_AT_Q50] = {"50%", EM_DIGITS_FOUR},
+                         [EM_AT_Q95] = {"95%", EM_DIGITS_FOUR},
+                         [EM_AT_ESS_BULK] = {"ess_bulk", EM_DIGITS_WHOLE},
+                         [EM_AT_ESS_TAIL] = {"ess_tail", EM_DIGITS_WHOLE},
+                         [EM_AT_R_HAT] = {"r_hat", EM_DIGITS_THOUSANDTHS}};
+
+/* ---------------------------------------------------------------- which elements */
+
+static bool matches(const char *pattern, const char *variable, const char *label)
+{
+    /* The brackets of theta[2] would be a set of characters to a glob. */
+    return strcmp(pattern, label) == 0 || fnmatch(pattern, variable, 0) == 0 ||
+           fnmatch(pattern, label, 0) == 0;
+}
+
+static bool is_wanted(const char *const *pattern, const char *variable, const char *label)
+{
+    for (const char *const *p = pattern; p && *p; p++)
+        if (matches(*p, variable, label))
+            return true;
+    return !pattern;
+}
+
+static em_status select_elements(em_report_data *data, const char *const *pattern)
+{
+    int64_t total = 0;
+    em_status status;
+
+    for (int64_t i = 0; i < em_reader_n_variable(data->draws); i++)
+        total += em_reader_variable_at(data->draws, i)->size;
+    if ((status = em_allocate(total, sizeof *data->element, &data->element)))
+        return status;
+    for (int64_t i = 0; i < em_reader_n_variable(data->draws); i++) {
+        const em_reader_variable *v = em_reader_variable_at(data->draws, i);
+
+        for (int64_t k = 0; k < v->size; k++)
+            if (is_wanted(pattern, v->name, v->label[k]))
+                data->element[data->n_element++] = (em_report_element){i, k, v->label[k], NULL};
+    }
+    if (data->n_element == 0)
+        return em_fail(EM_EUSAGE, "%s: --var %s: no such variable or element in group posterior",
+                       data->path, pattern ? pattern[0] : "");
+    return EM_OK;
+}
+
+/* ---------------------------------------------------------------- their numbers */
+
+static em_status numbers(const em_report_data *data, em_diag *diag, const double *draws,
+                         double *scratch, double *value)
+{
+    static const int at[] = {EM_AT_Q5, EM_AT_Q25, EM_AT_Q50, EM_AT_Q75, EM_AT_Q95};
+    const int64_t n = data->n_chain * data->n_draw;
+    double quantile[] = {0.05, 0.25, 0.5, 0.75, 0.95};
+    em_diagnosis d;
+    em_status status;
+
+    if ((status = em_diagnose(diag, data->n_chain, data->n_draw, draws, &d)) ||
+        (status = em_quantiles(diag, n, draws, 5, quantile, quantile)))
+        return status;
+    value[EM_AT_MEAN] = d.mean;
+    value[EM_AT_MCSE] = d.mcse_mean;
+    value[EM_AT_SD] = d.sd;
+    value[EM_AT_ESS_BULK] = d.ess_bulk;
+    value[EM_AT_ESS_TAIL] = d.ess_tail;
+    value[EM_AT_R_HAT] = d.r_hat;
+    for (int i = 0; i < 5; i++)
+        value[at[i]] = quantile[i];
+    for (int64_t i = 0; i < n; i++)
+        value[EM_AT_NONFINITE] += !isfinite(draws[i]);
+    const em_apart apart = em_find_apart(data->n_chain, data->n_draw, draws, scratch);
+    value[EM_AT_N_APART] = (double)apart.count;
+    value[EM_AT_APART] = (double)apart.chain;
+    value[EM_AT_DISTANCE] = apart.distance;
+    return EM_OK;
+}
+
+em_status em_report_draws(const em_report_data *data, int64_t element, double **out)
+{
+    const em_report_element *e = &data->element[element];
+    em_status status = em_allocate_doubles(data->n_chain * data->n_draw, out);
+
+    return status ? status : em_reader_elements(data->draws, e->variable, e->index, 1, *out);
+}
+
+static em_status find_numbers(em_report_data *data)
+{
+    double *scratch = NULL, *draws = NULL;
+    em_diag *diag = NULL;
+    em_status status =
+        em_allocate(data->n_element * EM_N_NUMBER, sizeof *data->value, &data->value);
+
+    if (!status)
+        status = em_allocate_doubles(3 * data->n_chain, &scratch);
+    if (!status)
+        status = em_allocate_doubles(data->n_chain * data->n_draw, &draws);
+    if (!status)
+        status = em_diag_create(&diag);
+    for (int64_t i = 0; !status && i < data->n_element; i++) {
+        em_report_element *e = &data->element[i];
+        double *value = data->value + i * EM_N_NUMBER;
+
+        e->value = value;
+        status = em_reader_elements(data->draws, e->variable, e->index, 1, draws);
+        if (!status)
+            status = numbers(data, diag, draws, scratch, value);
+    }
+    em_diag_destroy(&diag);
+    em_release(&draws);
+    em_release(&scratch);
+    return status;
+}
+
+static em_status make_table(em_report_data *data)
+{
+    em_status status = em_allocate(EM_N_SHOWN, sizeof *data->table.column, &data->table.column);
+
+    if (!status)
+        status = em_allocate(data->n_element, sizeof *data->table.row, &data->table.row);
+    if (status)
+        return status;
+    for (int j = 0; !status && j < EM_N_SHOWN; j++) {
+        data->table.column[j].digits = columns[j].digits;
+        status = em_copy_text(columns[j].name, &data->table.column[j].name);
+    }
+    data->table.column[EM_AT_R_HAT].most = EM_R_HAT_LIMIT;
+    data->table.n_column = EM_N_SHOWN;
+    for (int64_t i = 0; i < data->n_element; i++)
+        data->table.row[i] = (em_row){data->element[i].name, data->element[i].value};
+    data->table.n_row = data->n_element;
+    return status;
+}
+
+/* How badly an element mixes; what has no R-hat, constants, comes last. */
+static double badness(const double *value)
+{
+    return isnan(value[EM_AT_R_HAT]) ? -1 : value[EM_AT_R_HAT];
+}
+
+static int compare_worst(const void *left, const void *right, void *given)
+{
+    const em_report_data *data = given;
+    const int64_t i = *(const int64_t *)left, k = *(const int64_t *)right;
+    const double *a = data->element[i].value, *b = data->element[k].value;
+
+    if (badness(a) < badness(b) || badness(a) > badness(b))
+        return badness(a) < badness(b) ? 1 : -1;
+    return (i > k) - (i < k);
+}
+
+static em_status find_worst(em_report_data *data)
+{
+    em_status status = em_allocate(data->n_element, sizeof *data->worst, &data->worst);
+
+    if (status)
+        return status;
+    for (int64_t i = 0; i < data->n_element; i++)
+        data->worst[i] = i;
+    qsort_r(data->worst, (size_t)data->n_element, sizeof *data->worst, compare_worst, data);
+    return EM_OK;
+}
+
+/* ---------------------------------------------------------------- statistics */
+
+static bool is_called(const char *name, const char *wanted)
+{
+    const char *dot = strrchr(name, '.');
+
+    return strcmp(name, wanted) == 0 || (dot && strcmp(dot + 1, wanted) == 0);
+}
+
+em_status em_report_statistic(em_reader *stats, const char *name, double **out)
+{
+    em_status status;
+
+    *out = NULL;
+    for (int64_t i = 0; stats && i < em_reader_n_variable(stats); i++) {
+        const em_reader_variable *v = em_reader_variable_at(stats, i);
+
+        if (v->size != 1 || !is_called(v->name, name))
+            continue;
+        status = em_allocate_doubles(em_reader_n_chain(stats) * em_reader_n_draw(stats), out);
+        return status ? status : em_reader_elements(stats, i, 0, 1, *out);
+    }
+    return EM_OK;
+}
+
+/* A group that need not be there. */
+static em_status open_statistics(em_report_data *data, const char *group, em_reader **out)
+{
+    static const char *const any[] = {"lp", "energy", "step_size", "diverging", "acceptance_rate"};
+    em_status status = EM_OK;
+
+    for (size_t i = 0; i < sizeof any / sizeof *any && !*out && !status; i++)
+        if (em_reader_has(data->draws, group, any[i]))
+            status = em_reader_open(data->path, group, out);
+    return status;
+}
+
+em_status em_report_advice(em_report_data *data, char **out)
+{
+    static const em_advice_columns at = {.ess_bulk = EM_AT_ESS_BULK,
+                                         .ess_tail = EM_AT_ESS_TAIL,
+                                         .r_hat = EM_AT_R_HAT,
+                                         .n_nonfinite = EM_AT_NONFINITE,
+                                         .n_apart = EM_AT_N_APART,
+                                         .apart = EM_AT_APART,
+                                         .distance = EM_AT_DISTANCE};
+    char *text = NULL;
+    size_t size = 0;
+    FILE *words = open_memstream(&text, &size);
+    em_status status = words ? EM_OK : em_fail(EM_EMEMORY, "out of memory");
+
+    *out = NULL;
+    if (!status)
+        status = em_advise(data->draws, data->path, data->stats ? "sample_stats" : NULL,
+                           &data->table, &at, words);
+    if (words)
+        fclose(words);
+    if (!status)
+        status = em_copy_text(text ? text : "", out);
+    free(text);
+    return status;
+}
+
+/* ---------------------------------------------------------------- all of it */
+
+em_status em_report_read(const char *path, const char *const *pattern, em_report_data *data)
+{
+    em_status status;
+
+    *data = (em_report_data){.path = path};
+    if ((status = em_reader_open(path, "posterior", &data->draws)))
+        return status;
+    data->n_chain = em_reader_n_chain(data->draws);
+    data->n_draw = em_reader_n_draw(data->draws);
+    if (data->n_chain < 1 || data->n_draw < 1)
+        return em_fail(EM_EDATA, "%s: group posterior has no draws", path);
+    if ((status = select_elements(data, pattern)) || (status = find_numbers(data)) ||
+        (status = make_table(data)) || (status = find_worst(data)) ||
+        (status = open_statistics(data, "sample_stats", &data->stats)) ||
+        (status = open_statistics(data, "warmup_sample_stats", &data->warmup)))
+        return status;
+    if (data->stats && (em_reader_n_chain(data->stats) != data->n_chain ||
+                        em_reader_n_draw(data->stats) != data->n_draw))
+        return EM_OK; /* of other draws: those of the figures are not known to diverge */
+    return em_report_statistic(data->stats, "diverging", &data->diverging);
+}
+
+void em_report_release(em_report_data *data)
+{
+    em_reader_close(&data->draws);
+    em_reader_close(&data->stats);
+    em_reader_close(&data->warmup);
+    for (int64_t j = 0; j < data->table.n_column; j++)
+        em_release(&data->table.column[j].name);
+    em_release(&data->table.column);
+    em_release(&data->table.row);
+    em_release(&data->element);
+    em_release(&data->worst);
+    em_release(&data->value);
+    em_release(&data->diverging);
+}

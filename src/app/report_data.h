@@ -1,0 +1,68 @@
+/* What a report shows, read from a file of draws: the numbers of a summary, and what the figures
+ * need. All Local. */
+#ifndef EM_APP_REPORT_DATA_H
+#define EM_APP_REPORT_DATA_H
+
+#include "app/advice.h"
+#include "app/table.h"
+#include "emass/status.h"
+#include "io/reader.h"
+
+/* The numbers of an element: those of the table, those that the advice reads, and the quartiles. */
+enum {
+    EM_AT_MEAN,
+    EM_AT_MCSE,
+    EM_AT_SD,
+    EM_AT_Q5,
+    EM_AT_Q50,
+    EM_AT_Q95,
+    EM_AT_ESS_BULK,
+    EM_AT_ESS_TAIL,
+    EM_AT_R_HAT,
+    EM_N_SHOWN, /* so many are columns */
+    EM_AT_NONFINITE = EM_N_SHOWN,
+    EM_AT_N_APART,
+    EM_AT_APART,
+    EM_AT_DISTANCE,
+    EM_AT_Q25,
+    EM_AT_Q75,
+    EM_N_NUMBER
+};
+
+typedef struct em_report_element {
+    int64_t variable, index;
+    const char *name;    /* borrowed */
+    const double *value; /* [EM_N_NUMBER], borrowed */
+} em_report_element;
+
+typedef struct em_report_data {
+    const char *path;
+    em_reader *draws;
+    em_reader *stats, *warmup; /* of sampling and of warmup; NULL: none */
+    int64_t n_chain, n_draw;
+    int64_t n_element;
+    em_report_element *element; /* as they are stored */
+    int64_t *worst;             /* [n_element] their numbers, those that mix worst first */
+    double *value;
+    em_table table;    /* of all of them */
+    double *diverging; /* [n_chain][n_draw]; NULL: not known */
+} em_report_data;
+
+/* `pattern`: the elements wanted, to a NULL; NULL: all. Errors: EM_EDATA, EM_EIO, EM_EMEMORY;
+ * EM_EUSAGE where a pattern matches nothing. */
+em_status em_report_read(const char *path, const char *const *pattern, em_report_data *data);
+void em_report_release(em_report_data *data);
+
+/* All draws of an element, [n_chain][n_draw]; freed by em_release. */
+em_status em_report_draws(const em_report_data *data, int64_t element, double **out);
+
+/*
+ * A statistic of all iterations, [n_chain][n_draw]; NULL where there is none of that name, alone or
+ * after the name of a block and a dot. Freed by em_release.
+ */
+em_status em_report_statistic(em_reader *stats, const char *name, double **out);
+
+/* The sentences of the summary, a line each; freed by em_release. */
+em_status em_report_advice(em_report_data *data, char **out);
+
+#endif

@@ -1,0 +1,686 @@
+/* What is drawn is bounded: so many rows, chains and points, whatever the size of the run. */
+#include "app/report_figures.h"
+
+#include "app/svg.h"
+#include "base/memory.h"
+#include "diag/diag.h"
+#include "diag/rank.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MOST_ROWS = 60,    /* of the forest */
+    MOST_OF_ONE = 25,  /* of a variable */
+    MOST_LINES = 8,    /* chains with a line */
+    MOST_POINTS = 500, /* of a line */
+    MOST_DOTS = 1500,  /* of a scatter */
+    MOST_PAIRS = 4,    /* variables */
+    MOST_BINS = 200
+};
+
+static const char *const line_class[MOST_LINES] = {"thin c0", "thin c1", "thin c2", "thin c3",
+                                                   "thin c4", "thin c5", "thin c6", "thin c7"};
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* ---------------------------------------------------------------- forest */
+
+enum { ROW = 18, FOREST_WIDTH = 560 };
+
+/* How many of the elements from `first` on are of its variable. */
+static int64_t count_of_variable(const em_report_data *data, int64_t first)
+{
+    int64_t n = 1;
+
+    while (first + n < data->n_element &&
+           data->element[first + n].variable == data->element[first].variable)
+        n++;
+    return n;
+}
+
+/* Rows that the forest has, and its panels, each of one variable. */
+static void measure_forest(const em_report_data *data, int64_t *n_row, int64_t *n_panel)
+{
+    int64_t n;
+
+    *n_row = *n_panel = 0;
+    for (int64_t i = 0; i < data->n_element && *n_row < MOST_ROWS; i += n) {
+        n = count_of_variable(data, i);
+        *n_row += smaller(smaller(n, MOST_OF_ONE), MOST_ROWS - *n_row);
+        ++*n_panel;
+    }
+}
+
+/* As many characters of a name as there is room for. */
+enum { NAME_BYTES = 256 };
+static void cut_name(const char *name, size_t most, char out[NAME_BYTES])
+{
+    size_t n = 0, characters = 0;
+
+    while (name[n] && n < NAME_BYTES - 8 && characters < most) {
+        n++;
+        while (((unsigned char)name[n] & 0xC0) == 0x80)
+            n++;
+        characters++;
+    }
+    snprintf(out, NAME_BYTES, "%.*s%s", (int)n, name, name[n] ? "\u2026" : "");
+}
+
+/* Of the forest's names, at the width of a letter. */
+static double name_width(const em_report_data *data, int64_t n_row)
+{
+    enum { LETTER = 7, MOST = 300 };
+    size_t longest = 0;
+
+    for (int64_t i = 0; i < data->n_element && i < n_row; i++)
+        if (strlen(data->element[i].name) > longest)
+            longest = strlen(data->element[i].name);
+    return fmin((double)longest * LETTER, MOST) + 20;
+}
+
+static void draw_interval(const em_axes *axes, const em_report_element *e, double y)
+{
+    const double *v = e->value, wide[] = {v[EM_AT_Q5], v[EM_AT_Q95]},
+                 half[] = {v[EM_AT_Q25], v[EM_AT_Q75]}, at[] = {y, y};
+    char name[NAME_BYTES];
+
+    em_axes_line(axes, "line c0", 2, wide, at);
+    em_axes_line(axes, "thick c0", 2, half, at);
+    em_axes_dots(axes, "mark ink", 1, &v[EM_AT_Q50], at);
+    cut_name(e->name, 40, name);
+    em_svg_text(axes->out, axes->left - 8,
+                axes->top + axes->height * (1 - (y - axes->y.low) / (axes->y.high - axes->y.low)) +
+                    4,
+                "end", "", name);
+}
+
+/* The elements of one variable on an axis of their own; returns its height. */
+static double draw_panel(const em_report_data *data, int64_t first, int64_t n, double left,
+                         double top, FILE *out)
+{
+    em_range range = em_no_range;
+    const double height = (double)(n * ROW);
+
+    for (int64_t i = first; i < first + n; i++) {
+        range = em_range_over(range, 1, &data->element[i].value[EM_AT_Q5]);
+        range = em_range_over(range, 1, &data->element[i].value[EM_AT_Q95]);
+    }
+    const em_axes axes = {.out = out,
+                          .left = left,
+                          .top = top,
+                          .width = FOREST_WIDTH - left - 14,
+                          .height = height,
+                          .x = em_range_padded(range),
+                          .y = {0, (double)n},
+                          .no_y_ticks = true};
+    em_axes_draw(&axes, NULL, NULL);
+    for (int64_t i = 0; i < n; i++)
+        draw_interval(&axes, &data->element[first + i], (double)(n - i) - 0.5);
+    return height;
+}
+
+static em_status draw_forest(const em_report_data *data, int k, FILE *out)
+{
+    int64_t n_row, n_panel, left, n;
+    double top = 10;
+    char rest[96];
+
+    (void)k;
+    measure_forest(data, &n_row, &n_panel);
+    const double names = name_width(data, n_row);
+    em_svg_begin(out, FOREST_WIDTH,
+                 (double)(n_row * ROW + n_panel * 34) + (n_row < data->n_element ? 26 : 4),
+                 "Intervals of the parameters");
+    left = n_row;
+    for (int64_t i = 0; i < data->n_element && left > 0; i += n) {
+        const int64_t shown = smaller(smaller(n = count_of_variable(data, i), MOST_OF_ONE), left);
+        top += draw_panel(data, i, shown, names, top, out) + 34;
+        left -= shown;
+    }
+    if (n_row < data->n_element) {
+        snprintf(rest, sizeof rest, "and %lld more, which the table or emass summary has",
+                 (long long)(data->n_element - n_row));
+        em_svg_text(out, names, top + 4, "start", "soft", rest);
+    }
+    em_svg_end(out);
+    return EM_OK;
+}
+
+/* ---------------------------------------------------------------- traces and ranks */
+
+/* The chains whose lines are drawn: all of few, and of many those whose means are farthest out. */
+static int64_t choose_chains(const em_report_data *data, const double *draws, int64_t *chain)
+{
+    double farthest[MOST_LINES], mean = 0;
+    int64_t n = 0;
+
+    for (int64_t i = 0; i < data->n_chain * data->n_draw; i++)
+        mean += draws[i] / (double)(data->n_chain * data->n_draw);
+    for (int64_t c = 0; c < data->n_chain; c++) {
+        double distance = 0;
+        for (int64_t i = 0; i < data->n_draw; i++)
+            distance += (draws[c * data->n_draw + i] - mean) / (double)data->n_draw;
+        distance = isfinite(distance) ? fabs(distance) : INFINITY;
+        int64_t at = n < MOST_LINES ? n++ : MOST_LINES;
+        for (; at > 0 && farthest[at - 1] < distance && data->n_chain > MOST_LINES; at--)
+            if (at < MOST_LINES) {
+                farthest[at] = farthest[at - 1];
+                chain[at] = chain[at - 1];
+            }
+        if (at < MOST_LINES) {
+            farthest[at] = distance;
+            chain[at] = c;
+        }
+    }
+    return n;
+}
+
+static void draw_trace(const em_axes *axes, const em_report_data *data, const double *draws,
+                       int64_t n_chosen, const int64_t *chosen)
+{
+    const int64_t step = (data->n_draw + MOST_POINTS - 1) / MOST_POINTS;
+    double x[MOST_POINTS], y[MOST_POINTS];
+
+    em_axes_draw(axes, "draw", NULL);
+    for (int64_t i = 0; i < n_chosen; i++) {
+        int64_t n = 0;
+        for (int64_t k = 0; k < data->n_draw; k += step) {
+            x[n] = (double)k;
+            y[n++] = draws[chosen[i] * data->n_draw + k];
+        }
+        em_axes_line(axes, line_class[i], n, x, y);
+    }
+}
+
+/* Of each chain, how many draws are in each bin of the ranks of all: [n_chain][n_bin]. */
+static em_status count_ranks(const em_report_data *data, const double *draws, int64_t n_bin,
+                             double *count)
+{
+    const int64_t n = data->n_chain * data->n_draw;
+    em_sorted *sorted = NULL, *scratch = NULL;
+    em_status status = em_allocate(n, sizeof *sorted, &sorted);
+
+    if (!status)
+        status = em_allocate(n, sizeof *scratch, &scratch);
+    if (!status) {
+        em_sort(n, draws, sorted, scratch);
+        for (int64_t rank = 0; rank < n; rank++)
+            count[sorted[rank].index / data->n_draw * n_bin + rank * n_bin / n]++;
+    }
+    em_release(&sorted);
+    em_release(&scratch);
+    return status;
+}
+
+static bool has_nan(int64_t n, const double *x)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (isnan(x[i]))
+            return true;
+    return false;
+}
+
+static em_status draw_ranks(const em_report_data *data, const double *draws, int64_t n_chosen,
+                            const int64_t *chosen, FILE *out)
+{
+    const int64_t n_bin = data->n_draw / 25 < 5 ? 5 : smaller(data->n_draw / 25, 20);
+    const double expected = (double)data->n_draw / (double)n_bin;
+    const double spread = 2 * sqrt(expected * (1 - 1 / (double)n_bin));
+    const double ends[] = {0, 1}, low[] = {expected - spread, expected - spread},
+                 high[] = {expected + spread, expected + spread};
+    em_range range = {0, expected + 2 * spread};
+    double *count = NULL;
+    em_status status = em_allocate(data->n_chain * n_bin, sizeof *count, &count);
+
+    if (!status && !has_nan(data->n_chain * data->n_draw, draws))
+        status = count_ranks(data, draws, n_bin, count);
+    for (int64_t i = 0; !status && i < n_chosen; i++)
+        range = em_range_over(range, n_bin, count + chosen[i] * n_bin);
+    const em_axes axes = {.out = out,
+                          .left = 400,
+                          .top = 28,
+                          .width = 150,
+                          .height = 110,
+                          .x = {0, 1},
+                          .y = {0, range.high * 1.05},
+                          .no_x_ticks = true,
+                          .no_y_ticks = true};
+    em_axes_draw(&axes, "rank among all draws", NULL);
+    em_axes_band(&axes, "band c7", 2, ends, low, high);
+    for (int64_t i = 0; !status && i < n_chosen; i++)
+        em_axes_steps(&axes, line_class[i], n_bin, (em_range){0, 1}, count + chosen[i] * n_bin);
+    em_release(&count);
+    return status;
+}
+
+static em_status draw_chains(const em_report_data *data, int k, FILE *out)
+{
+    int64_t chosen[MOST_LINES] = {0};
+    double *draws = NULL;
+    char title[160], name[NAME_BYTES];
+    em_status status;
+
+    if (k >= data->n_element)
+        return EM_OK;
+    const em_report_element *e = &data->element[data->worst[k]];
+    if ((status = em_report_draws(data, data->worst[k], &draws)))
+        return status;
+    const int64_t n_chosen = choose_chains(data, draws, chosen);
+    em_range range = em_no_range;
+    for (int64_t i = 0; i < n_chosen; i++)
+        range = em_range_over(range, data->n_draw, draws + chosen[i] * data->n_draw);
+    const em_axes trace = {.out = out,
+                           .left = 56,
+                           .top = 28,
+                           .width = 320,
+                           .height = 110,
+                           .x = {0, fmax((double)data->n_draw - 1, 1)},
+                           .y = em_range_padded(range)};
+    cut_name(e->name, 40, name);
+    snprintf(title, sizeof title, "R-hat %.3f, bulk ESS %.0f, tail ESS %.0f", e->value[EM_AT_R_HAT],
+             e->value[EM_AT_ESS_BULK], e->value[EM_AT_ESS_TAIL]);
+    em_svg_begin(out, 560, 172, e->name);
+    em_svg_text(out, 56, 15, "start", "head", name);
+    em_svg_text(out, 550, 15, "end", "soft", title);
+    draw_trace(&trace, data, draws, n_chosen, chosen);
+    status = draw_ranks(data, draws, n_chosen, chosen, out);
+    em_svg_end(out);
+    em_release(&draws);
+    return status;
+}
+
+/* ---------------------------------------------------------------- pairs */
+
+/* What is marked: every `step`-th draw, or those that diverged, but for what is too many. */
+static int64_t pick(const em_report_data *data, bool diverged, int64_t *index)
+{
+    const int64_t n = data->n_chain * data->n_draw, step = (n + MOST_DOTS - 1) / MOST_DOTS;
+    int64_t count = 0;
+
+    for (int64_t i = 0; i < n && count < MOST_DOTS; i++)
+        if (diverged ? data->diverging && data->diverging[i] != 0 : i % step == 0)
+            index[count++] = i;
+    return count;
+}
+
+static void draw_dots(const em_axes *axes, const char *class, int64_t n, const int64_t *index,
+                      const double *x, const double *y)
+{
+    double px[MOST_DOTS], py[MOST_DOTS];
+
+    for (int64_t i = 0; i < n; i++) {
+        px[i] = x[index[i]];
+        py[i] = y[index[i]];
+    }
+    em_axes_dots(axes, class, n, px, py);
+}
+
+static em_status draw_pair_panels(const em_report_data *data, int64_t n_shown, double **draws,
+                                  const em_range *range, FILE *out)
+{
+    const double side = (560.0 - 70) / (double)(n_shown - 1), gap = 14;
+    int64_t some[MOST_DOTS], bad[MOST_DOTS];
+    const int64_t n_some = pick(data, false, some), n_bad = pick(data, true, bad);
+    char name[NAME_BYTES];
+
+    for (int64_t row = 1; row < n_shown; row++)
+        for (int64_t column = 0; column < row; column++) {
+            const em_axes axes = {.out = out,
+                                  .left = 60 + side * (double)column,
+                                  .top = 24 + side * (double)(row - 1),
+                                  .width = side - gap,
+                                  .height = side - gap - 12,
+                                  .x = range[column],
+                                  .y = range[row],
+                                  .no_x_ticks = row<n_shown - 1, .no_y_ticks = column> 0};
+            em_axes_draw(&axes, NULL, NULL);
+            draw_dots(&axes, "dot c0", n_some, some, draws[column], draws[row]);
+            draw_dots(&axes, "mark bad", n_bad, bad, draws[column], draws[row]);
+            if (column == 0) {
+                cut_name(data->element[data->worst[row]].name, 40, name);
+                em_svg_text(out, axes.left, axes.top - 5, "start", "head", name);
+            }
+            if (row == n_shown - 1) {
+                cut_name(data->element[data->worst[column]].name, 40, name);
+                em_svg_text(out, axes.left + axes.width / 2,
+                            axes.top + axes.height + 31 + 15 * (double)(column % 2), "middle",
+                            "head", name);
+            }
+        }
+    return EM_OK;
+}
+
+static em_status draw_pairs(const em_report_data *data, int k, FILE *out)
+{
+    const int64_t n_shown = smaller(data->n_element, MOST_PAIRS);
+    double *draws[MOST_PAIRS] = {NULL};
+    em_range range[MOST_PAIRS];
+    em_status status = EM_OK;
+
+    (void)k;
+    if (n_shown < 2)
+        return EM_OK;
+    for (int64_t i = 0; !status && i < n_shown; i++) {
+        status = em_report_draws(data, data->worst[i], &draws[i]);
+        if (!status)
+            range[i] =
+                em_range_padded(em_range_over(em_no_range, data->n_chain * data->n_draw, draws[i]));
+    }
+    if (!status) {
+        em_svg_begin(out, 560, n_shown > 2 ? 552 : 537, "Pairs of the parameters that mix worst");
+        status = draw_pair_panels(data, n_shown, draws, range, out);
+        em_svg_end(out);
+    }
+    for (int64_t i = 0; i < n_shown; i++)
+        em_release(&draws[i]);
+    return status;
+}
+
+/* ---------------------------------------------------------------- energy */
+
+enum { ENERGY_BINS = 40 };
+
+/* Counts of E less its chain's mean, and of the changes of E from draw to draw, as densities. */
+static void count_energies(const em_report_data *data, const double *energy, em_range range,
+                           double marginal[ENERGY_BINS], double transition[ENERGY_BINS])
+{
+    const double bins = ENERGY_BINS / (range.high - range.low);
+
+    for (int64_t c = 0; c < data->n_chain; c++) {
+        const double *e = energy + c * data->n_draw;
+        double mean = 0;
+        for (int64_t i = 0; i < data->n_draw; i++)
+            mean += e[i] / (double)data->n_draw;
+        for (int64_t i = 0; i < data->n_draw; i++) {
+            const double at = (e[i] - mean - range.low) * bins;
+            const double jump = i > 0 ? (e[i] - e[i - 1] - range.low) * bins : NAN;
+            if (at >= 0 && at < ENERGY_BINS)
+                marginal[(int)at] += 1;
+            if (jump >= 0 && jump < ENERGY_BINS)
+                transition[(int)jump] += 1;
+        }
+    }
+}
+
+/* How far from their means energies are, over all chains: the range of the figure. */
+static double energy_spread(const em_report_data *data, const double *energy)
+{
+    double sum = 0;
+
+    for (int64_t c = 0; c < data->n_chain; c++) {
+        const double *e = energy + c * data->n_draw;
+        double mean = 0;
+        for (int64_t i = 0; i < data->n_draw; i++)
+            mean += e[i] / (double)data->n_draw;
+        for (int64_t i = 0; i < data->n_draw; i++)
+            sum += (e[i] - mean) * (e[i] - mean) / (double)(data->n_chain * data->n_draw);
+    }
+    return sqrt(sum);
+}
+
+static em_status draw_energy(const em_report_data *data, int k, FILE *out)
+{
+    double marginal[ENERGY_BINS] = {0}, transition[ENERGY_BINS] = {0}, lowest = INFINITY;
+    double *energy = NULL;
+    char text[96];
+    em_status status = em_report_statistic(data->stats, "energy", &energy);
+
+    (void)k;
+    if (status || !energy)
+        return status;
+    for (int64_t c = 0; c < data->n_chain; c++)
+        lowest = fmin(lowest, em_ebfmi(data->n_draw, energy + c * data->n_draw));
+    const double spread = energy_spread(data, energy);
+    const em_range range = {-4 * spread, 4 * spread};
+    if (spread > 0 && isfinite(spread)) {
+        count_energies(data, energy, range, marginal, transition);
+        const em_range y = em_range_over(em_range_over((em_range){0, 0}, ENERGY_BINS, marginal),
+                                         ENERGY_BINS, transition);
+        const em_axes axes = {.out = out,
+                              .left = 20,
+                              .top = 40,
+                              .width = 528,
+                              .height = 150,
+                              .x = range,
+                              .y = {0, y.high * 1.05},
+                              .no_y_ticks = true};
+        snprintf(text, sizeof text, "smallest E-BFMI %.2f (expected: more than 0.3)", lowest);
+        em_svg_begin(out, 560, 226, "Energy");
+        em_svg_text(out, 548, 15, "end", "soft", text);
+        em_axes_draw(&axes, "energy, less the mean of its chain", NULL);
+        em_axes_steps(&axes, "line c0", ENERGY_BINS, range, marginal);
+        em_axes_steps(&axes, "line c1 dash", ENERGY_BINS, range, transition);
+        fputs("<path class=\"line c0\" d=\"M20 30h24\"/><path class=\"line c1 dash\" d=\"M190 "
+              "30h24\"/>",
+              out);
+        em_svg_text(out, 50, 34, "start", "", "energy of draws");
+        em_svg_text(out, 220, 34, "start", "", "its change from draw to draw");
+        em_svg_end(out);
+    }
+    em_release(&energy);
+    return status;
+}
+
+/* ---------------------------------------------------------------- what warmup learned */
+
+/* A dataset of the group of M-steps; NULL where there is none. */
+static em_status read_m_steps(const em_report_data *data, const char *name, int64_t *n,
+                              double **out)
+{
+    char path[64];
+
+    *out = NULL;
+    if (!em_reader_has(data->draws, "mass_adaptation", name))
+        return EM_OK;
+    snprintf(path, sizeof path, "mass_adaptation/%s", name);
+    return em_read_array(data->path, path, n, out);
+}
+
+/* Curves of log10 eigenvalues; a chain that has a mass of its own begins anew. */
+static void draw_eigenvalues(const em_axes *axes, const char *class, int64_t n,
+                             const double *iteration, const double *y)
+{
+    for (int64_t first = 0, end; first < n; first = end) {
+        for (end = first + 1; end < n && iteration[end] > iteration[end - 1];)
+            end++;
+        em_axes_line(axes, class, end - first, iteration + first, y + first);
+        em_axes_dots(axes, strstr(class, "c0") ? "mark c0" : "mark c1", end - first,
+                     iteration + first, y + first);
+    }
+}
+
+static void draw_mass_curves(int64_t n, const double *iteration, double *smallest, double *largest,
+                             FILE *out)
+{
+    const double last = n > 0 ? largest[n - 1] / smallest[n - 1] : NAN;
+    em_range y = em_no_range;
+    char text[96];
+
+    for (int64_t i = 0; i < n; i++) {
+        smallest[i] = log10(smallest[i]);
+        largest[i] = log10(largest[i]);
+    }
+    y = em_range_over(em_range_over(y, n, smallest), n, largest);
+    const em_axes axes = {.out = out,
+                          .left = 56,
+                          .top = 40,
+                          .width = 492,
+                          .height = 150,
+                          .x = em_range_padded(em_range_over(em_no_range, n, iteration)),
+                          .y = {floor(y.low - 0.05), ceil(y.high + 0.05)},
+                          .log_y = true};
+    snprintf(text, sizeof text, "condition number at the end %.3g", last);
+    em_svg_begin(out, 560, 226, "Inverse mass by iteration");
+    em_svg_text(out, 548, 15, "end", "soft", text);
+    em_axes_draw(&axes, "iteration of warmup", NULL);
+    draw_eigenvalues(&axes, "line c0", n, iteration, largest);
+    draw_eigenvalues(&axes, "line c1 dash", n, iteration, smallest);
+    fputs(
+        "<path class=\"line c0\" d=\"M56 30h24\"/><path class=\"line c1 dash\" d=\"M230 30h24\"/>",
+        out);
+    em_svg_text(out, 86, 34, "start", "", "largest eigenvalue");
+    em_svg_text(out, 260, 34, "start", "", "smallest eigenvalue");
+    em_svg_end(out);
+}
+
+static em_status draw_mass(const em_report_data *data, int k, FILE *out)
+{
+    double *iteration = NULL, *smallest = NULL, *largest = NULL;
+    int64_t n = 0, n_smallest = 0, n_largest = 0;
+    em_status status = read_m_steps(data, "iteration", &n, &iteration);
+
+    (void)k;
+    if (!status)
+        status = read_m_steps(data, "smallest_eigenvalue", &n_smallest, &smallest);
+    if (!status)
+        status = read_m_steps(data, "largest_eigenvalue", &n_largest, &largest);
+    if (!status && iteration && smallest && largest && n > 0 && n == n_smallest && n == n_largest)
+        draw_mass_curves(n, iteration, smallest, largest, out);
+    em_release(&iteration);
+    em_release(&smallest);
+    em_release(&largest);
+    return status;
+}
+
+/* ---------------------------------------------------------------- step size and acceptance */
+
+/* Means over chains and stretches of iterations, and the range of the chains; counted from the
+ * first of warmup. */
+typedef struct course {
+    int64_t n;
+    double x[2 * MOST_BINS], mean[2 * MOST_BINS], low[2 * MOST_BINS], high[2 * MOST_BINS];
+} course;
+
+static void add_to_course(course *c, int64_t n_chain, int64_t n_draw, const double *value,
+                          double from, double stride)
+{
+    const int64_t width = (n_draw + MOST_BINS - 1) / MOST_BINS;
+
+    for (int64_t first = 0; first < n_draw; first += width) {
+        const int64_t end = smaller(first + width, n_draw), at = c->n++;
+        double sum = 0;
+
+        c->low[at] = INFINITY;
+        c->high[at] = -INFINITY;
+        for (int64_t k = 0; k < n_chain; k++) {
+            double of_chain = 0;
+            for (int64_t i = first; i < end; i++)
+                of_chain += value[k * n_draw + i] / (double)(end - first);
+            sum += of_chain / (double)n_chain;
+            c->low[at] = fmin(c->low[at], of_chain);
+            c->high[at] = fmax(c->high[at], of_chain);
+        }
+        c->x[at] = from + stride * (double)(first + end) / 2;
+        c->mean[at] = sum;
+    }
+}
+
+/* Of warmup, where its statistics are stored, and of the draws. */
+static em_status read_course(const em_report_data *data, const char *name, int64_t warmup,
+                             course *c)
+{
+    double *value = NULL;
+    em_status status = em_report_statistic(data->warmup, name, &value);
+
+    c->n = 0;
+    if (!status && value && warmup > 0)
+        add_to_course(c, em_reader_n_chain(data->warmup), em_reader_n_draw(data->warmup), value, 0,
+                      (double)warmup / (double)em_reader_n_draw(data->warmup));
+    em_release(&value);
+    if (!status)
+        status = em_report_statistic(data->stats, name, &value);
+    if (!status && value)
+        add_to_course(c, em_reader_n_chain(data->stats), em_reader_n_draw(data->stats), value,
+                      (double)warmup, 1);
+    em_release(&value);
+    return status;
+}
+
+static void draw_course(const course *c, const char *label, double top, em_range y, bool log,
+                        double warmup, FILE *out)
+{
+    const em_axes axes = {.out = out,
+                          .left = 56,
+                          .top = top,
+                          .width = 492,
+                          .height = 90,
+                          .x = {0, c->x[c->n - 1] * 1.01 + 1},
+                          .y = y,
+                          .log_y = log};
+    const double end[] = {warmup, warmup}, rim[] = {y.low, y.high};
+
+    em_axes_draw(&axes, "iteration", label);
+    em_axes_band(&axes, "band c0", c->n, c->x, c->low, c->high);
+    em_axes_line(&axes, "line c0", c->n, c->x, c->mean);
+    if (warmup > 0)
+        em_axes_line(&axes, "line c7 dash", 2, end, rim);
+}
+
+static em_status draw_steps(const em_report_data *data, int k, FILE *out)
+{
+    int64_t warmup = 0;
+    course *step = NULL, *accepted = NULL;
+    em_status status = em_allocate(1, sizeof *step, &step);
+
+    (void)k;
+    em_reader_int(data->draws, "tuning_steps", &warmup);
+    if (!status)
+        status = em_allocate(1, sizeof *accepted, &accepted);
+    if (!status)
+        status = read_course(data, "step_size", warmup, step);
+    if (!status)
+        status = read_course(data, "acceptance_rate", warmup, accepted);
+    if (!status && step->n > 0 && accepted->n > 0) {
+        for (int64_t i = 0; i < step->n; i++) {
+            step->mean[i] = log10(step->mean[i]);
+            step->low[i] = log10(step->low[i]);
+            step->high[i] = log10(step->high[i]);
+        }
+        const em_range y =
+            em_range_over(em_range_over(em_no_range, step->n, step->low), step->n, step->high);
+        em_svg_begin(out, 560, 300, "Step size and acceptance by iteration");
+        draw_course(step, "step size", 24, (em_range){floor(y.low), ceil(y.high + 1e-9)}, true,
+                    (double)warmup, out);
+        draw_course(accepted, "acceptance rate", 172, (em_range){0, 1}, false, (double)warmup, out);
+        em_svg_end(out);
+    }
+    em_release(&step);
+    em_release(&accepted);
+    return status;
+}
+
+const em_figure em_figures[] = {
+    {"chains", "Chains, those of the parameters that mix worst",
+     "Left, the draws of each chain: all well, they look alike, like grass. Right, how the draws "
+     "of "
+     "each chain are spread over the ranks of all: all well, the lines stay in the grey band, "
+     "which "
+     "chance leaves one time in twenty. Of more than eight chains, the eight whose means are "
+     "farthest out.",
+     EM_REPORT_TRACES, draw_chains},
+    {"forest", "Intervals",
+     "Median (dot), 50 % (thick) and 90 % (thin) of all draws; each variable has an axis of its "
+     "own.",
+     1, draw_forest},
+    {"pairs", "Pairs",
+     "Draws of the parameters that mix worst, two by two; large marks are divergent transitions, "
+     "which gather where the posterior bends more sharply than the steps follow.",
+     1, draw_pairs},
+    {"energy", "Energy",
+     "All well, the dashed curve is about as wide as the other: each momentum then reaches all "
+     "energies. A narrow one means slow exploration of the tails (E-BFMI).",
+     1, draw_energy},
+    {"mass", "What the mass learned",
+     "Largest and smallest eigenvalue of the inverse mass after each M-step; their ratio is the "
+     "condition number. All well, they come to rest before warmup ends.",
+     1, draw_mass},
+    {"steps", "Step size and acceptance",
+     "Means over the chains, and their range; the dashed line is the end of warmup, of which "
+     "statistics are stored with output.save_warmup: true only.",
+     1, draw_steps},
+    {NULL}};

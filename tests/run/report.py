@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+"""`emass report`: a page that is whole, needs nothing else, lets no name out of its quotes, says what
+the file says, and is bounded; figures that are XML. TAP; $1: the build."""
+import html.parser
+import os
+import re
+import tempfile
+import xml.etree.ElementTree
+
+from lib import EMASS, finish, limited, report
+
+VOID = {"meta", "br"}
+EVIL = "<img src=x onerror=alert(1)>"
+SECTIONS = ["next", "table", "chains", "forest", "pairs", "energy", "mass", "steps", "cost", "config"]
+CONFIGS = {
+    "schools": "model: {name: eight_schools}\nrun: {chains: 3, draws: 150}\noutput: {save_warmup: true}\n",
+    "wild": "model: {name: eight_schools}\nsampler: {name: nuts, step_size: 1.2, max_treedepth: 2}\n"
+            "mass: {estimator: none}\nrun: {chains: 9, warmup: 0, draws: 60}\n",
+    "evil": "model: {name: linear, data: evil.csv}\nrun: {chains: 2, draws: 40}\n",
+    "chains": "model: {name: gaussian, dim: 2}\nrun: {chains: 1000, warmup: 5, draws: 20}\n"
+              "sampler: {leapfrog_steps: 2, step_size: 0.5}\n",
+    "wide": "model: {name: gaussian, dim: 10000}\nrun: {chains: 2, warmup: 5, draws: 12}\n"
+            "sampler: {leapfrog_steps: 2, step_size: 0.5}\nmass: {estimator: none, structure: diag}\n",
+    "one": "model: {name: gaussian, dim: 1}\nrun: {chains: 1, warmup: 5, draws: 1}\n"
+           "sampler: {leapfrog_steps: 2, step_size: 0.5}\n",
+}
+
+
+class Page(html.parser.HTMLParser):
+    """Tags that are closed in their order, and what they say."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.ids, self.links, self.text, self.wrong = [], [], [], [], "", ""
+        self.feed(text)
+        self.wrong = self.wrong or " ".join(self.open)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.ids += [value for name, value in attrs if name == "id"]
+        self.links += [(name, value) for name, value in attrs if name in ("src", "href") or name.startswith("on")]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            self.wrong = self.wrong or f"</{tag}>"
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def make(name):
+    with open(f"{name}.yaml", "w") as file:
+        file.write(CONFIGS[name])
+    ran = limited(EMASS, "run", f"{name}.yaml", "--quiet")
+    made = limited(EMASS, "report", f"{name}.h5")
+    if ran.returncode or made.returncode:
+        report(False, name, ran.stderr, made.stderr)
+        finish()
+    with open(f"{name}.html") as file:
+        text = file.read()
+    page = Page(text)
+    report(not page.wrong and not page.links and not {"script", "img", "link", "iframe"} & set(page.tags)
+           and "default-src 'none'" in text, f"{name}: a whole page that loads nothing", page.wrong, page.links)
+    report(not re.search(r'd="[^"]*(nan|inf)', text), f"{name}: no figure has what is no number")
+    return text, page
+
+
+def check_schools():
+    text, page = make("schools")
+    report([name for name in page.ids if name in SECTIONS] == SECTIONS, "all sections, in their order", page.ids)
+    lines = limited(EMASS, "summary", "schools.h5", "--csv").stdout.splitlines()[1:]
+    rows = re.findall(r"<tr><th scope=\"row\">(.*?)</th>(.*?)</tr>", text)
+    means = [float(re.findall(r"<td[^>]*>(.*?)</td>", cells)[0]) for _, cells in rows]
+    theirs = [float(re.sub('^"[^"]*"|^[^,]*', "", line).split(",")[1]) for line in lines]
+    report(len(rows) == len(lines) and all(abs(a - b) <= 1e-3 * max(abs(b), 0.1) for a, b in zip(means, theirs)),
+           "the table is that of emass summary", means, theirs)
+    said = limited("ncdump", "-h", "schools.h5").stdout
+    verdict = re.search(r':verdict = "[a-z ]*: (.*?)"', said)
+    report(not verdict or verdict[1] in page.text, "the verdict is that of the file")
+    report("Mt. Hermon" in page.text and "St. Paul&#39;s" in text, "labels, escaped")
+
+    made = limited(EMASS, "report", "schools.h5", "--var", "mu", "--var", "tau", "--figures", ".")
+    with open("schools.html") as file:
+        chosen = Page(file.read())
+    report(made.returncode == 0 and "theta" not in chosen.text.split("The run, to be")[0], "chosen variables", made.stderr)
+    figures = sorted(name for name in os.listdir() if name.endswith(".svg"))
+    parsed = [xml.etree.ElementTree.parse(name).getroot().tag for name in figures]
+    report(figures == ["chains-1.svg", "chains-2.svg", "energy.svg", "forest.svg", "mass.svg", "pairs.svg", "steps.svg"]
+           and set(parsed) == {"{http://www.w3.org/2000/svg}svg"}, "figures as files", figures)
+
+
+def check_wild():
+    text, page = make("wild")
+    marks = re.findall(r'class="mark bad" d="([^"]*)"', text)
+    divergent = re.search(r"Divergences: (\d+) of", page.text)
+    report("not converged" in page.text and divergent and any(mark.count("M") == int(divergent[1]) for mark in marks),
+           "divergent transitions are counted and marked", divergent, [mark.count("M") for mark in marks])
+    report(len(set(re.findall(r'class="thin (c\d)"', text))) == 8, "eight of nine chains have a line")
+
+
+def check_evil():
+    with open("evil.csv", "w") as file:
+        file.write(f'"{EVIL}","a""b&c",y\n' + "".join(f"{i % 7},{i % 5},{i % 3}\n" for i in range(40)))
+    text, page = make("evil")
+    report(EVIL not in text and f"beta[{EVIL}]" in page.text and 'a"b&c' in page.text, "names are text, whatever is in them")
+
+
+def check_bounds():
+    for name, most in (("chains", 600_000), ("wide", 400_000), ("one", 100_000)):
+        text, page = make(name)
+        report(len(text) < most, f"{name}: less than {most} bytes", len(text))
+        if name != "wide":
+            continue
+        report(text.count('<th scope="row">') == 300 and "10000" in page.text, "wide: the rows that mix worst")
+
+
+def check_refusals():
+    with open("mine.html", "w") as file:
+        file.write("<!doctype html>mine")
+    for what, *words in (("no report of emass", "schools.h5", "--output", "mine.html"), ("no such variable", "schools.h5", "--var", "x"),
+                         ("cannot be written", "schools.h5", "--output", "none/x.html"), ("missing.h5", "missing.h5"),
+                         ("expected an HDF5 file", "evil.csv"), ("expected one file",)):
+        refused = limited(EMASS, "report", *words)
+        report(refused.returncode == 2 and what in refused.stderr and len(refused.stderr.splitlines()) == 1
+               and not refused.stdout, f"refused: {what}", refused.stderr)
+    with open("mine.html") as file:
+        report(file.read() == "<!doctype html>mine", "what is somebody's stays")
+    report(not [name for name in os.listdir() if name.endswith(".new")], "nothing is left behind")
+
+
+def check_foreign():
+    try:
+        import arviz
+        import numpy
+    except ImportError:
+        return
+    draws = numpy.random.default_rng(1).normal(size=(4, 300, 2))
+    arviz.from_dict(posterior={"x": draws}).to_netcdf("theirs.nc")
+    made = limited(EMASS, "report", "theirs.nc", "--output", "theirs.html")
+    with open("theirs.html") as file:
+        page = Page(file.read())
+    report(made.returncode == 0 and "nothing stands against" in page.text and not page.wrong, "a file of ArviZ's", made.stderr)
+
+
+with tempfile.TemporaryDirectory(prefix="emass-report-") as work:
+    os.chdir(work)
+    check_schools()
+    check_wild()
+    check_evil()
+    check_bounds()
+    check_refusals()
+    check_foreign()
+finish()
