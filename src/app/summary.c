@@ -168,11 +168,11 @@ static em_status add_columns(summary *s)
         (squares && (status = add_column(s, EM_DIGITS_WHOLE, "ess_square"))) ||
         (status = add_column(s, EM_DIGITS_WHOLE, "ess_tail")))
         return status;
-    status = add_column(s, EM_DIGITS_THOUSANDTHS, "r_hat");
-    if (status)
+    if ((status = add_column(s, EM_DIGITS_THOUSANDTHS, "r_hat")) ||
+        (nested && (status = add_column(s, EM_DIGITS_THOUSANDTHS, "r_hat_nested"))))
         return status;
     s->table.column[s->column.r_hat].most = EM_R_HAT_LIMIT;
-    return nested ? add_column(s, EM_DIGITS_THOUSANDTHS, "r_hat_nested") : EM_OK;
+    return EM_OK;
 }
 
 static em_status find_sort_column(summary *s)
