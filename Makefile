@@ -8,6 +8,7 @@
 #   make data       public data sets for jobs/                    make plots   figures of demo.h5
 #   make help       this text
 #   make papers     the papers' experiments, paper's numbers beside ours (resumable, 5 minutes)
+#   make papers-topics   those of topic models, into the same page
 #   make bench-topics TRAIN=... TEST=...   perplexity against CPU seconds beside tomotopy (from PyPI)
 #   make bench-posteriordb   ESS per gradient beside Stan's NUTS and nutpie (from PyPI), 20 minutes
 # MODE=release|debug|asan; V=1 shows commands. Lasting overrides go into config.mk, which git ignores.
@@ -53,7 +54,7 @@ PROGRAM := $(B)/emass
 TESTS   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/unit/*.c tests/mpi/*.c tests/stat/*.c))
 BENCHES := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench/*.c))
 
-.PHONY: all help demo check check-built check-slow bench bench-posteriordb bench-topics lint format install deps data stanli plots papers clean tests
+.PHONY: all help demo check check-built check-slow bench bench-posteriordb bench-topics lint format install deps data stanli plots papers papers-topics clean tests
 all: $(PROGRAM) $(LIBRARY) $(SHARED)
 
 # Files that change only when what they hold does: another flag rebuilds all, a deleted source the library.
@@ -185,6 +186,9 @@ data:
 
 plots: analysis/venv/ready
 	$(Q)analysis/venv/bin/python analysis/plot.py demo.h5
+
+papers-topics: all analysis/venv/ready
+	$(Q)analysis/venv/bin/python analysis/papers.py $(B) --folder build/papers --topics
 
 papers: all analysis/venv/ready
 	$(Q)analysis/venv/bin/python analysis/papers.py $(B) --folder build/papers

@@ -16,6 +16,8 @@ import papers_000
 import papers_002
 import papers_003
 import papers_004
+import papers_topics
+from papers_corpora import make_corpora
 from papers_data import make_tables
 from papers_page import Page
 from papers_runs import Results, execute, read_runs
@@ -43,6 +45,7 @@ def main():
         metavar="N",
         help="runs of an N-th of the length: a test, not a result",
     )
+    parser.add_argument("--topics", action="store_true", help="the topic models, and they alone")
     parser.add_argument("--no-run", action="store_true", help="only write up what is there")
     args = parser.parse_args()
     folder = (args.folder or args.build / "papers").resolve()
@@ -50,18 +53,22 @@ def main():
 
     make_tables(folder)
     runs = read_runs(folder, args.only, args.shorten)
+    topics = read_runs(folder, args.only, args.shorten, "topics")
+    asked, others = (topics, runs) if args.topics else (runs, topics)
     if args.no_run:
-        for run in runs:
-            run.why = "" if run.file.exists() else "not run"
-    else:
-        execute(runs, (args.build / "emass").resolve(), folder, os.cpu_count())
+        others, asked = runs + topics, []
+    for run in others:
+        run.why = "" if run.file.exists() else "needs to be run"
+    if args.topics:
+        make_corpora(folder)
+    execute(asked, (args.build / "emass").resolve(), folder, os.cpu_count())
 
     page = Page("The papers' experiments, run again", folder)
     page.say(INTRODUCTION)
     if args.shorten > 1:
         page.say(f"Shortened {args.shorten} times: a test of this page, not a result.")
-    for paper in (papers_000, papers_002, papers_003, papers_004):
-        paper.write(page, Results(runs, folder))
+    for paper in (papers_000, papers_002, papers_003, papers_004, papers_topics):
+        paper.write(page, Results(runs + topics, folder))
     page.write("papers")
     print(folder / "papers.md")
     failed = [run for run in runs if run.why and not run.why.startswith("needs ")]

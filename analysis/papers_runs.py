@@ -36,10 +36,10 @@ class Run:
         return "" if Path(path).exists() else f"needs {path}"
 
 
-def read_runs(folder, only, shorten):
-    """The table, or what of it matches one of the patterns; `shorten` divides warmup and draws."""
+def read_runs(folder, only, shorten, table="runs"):
+    """A table, or what of it matches one of the patterns; `shorten` divides warmup and draws."""
     runs = []
-    for line in (JOBS / "runs").read_text().splitlines():
+    for line in (JOBS / table).read_text().splitlines():
         words = line.split("#")[0].split()
         if words and (not only or any(fnmatch(words[0], pattern) for pattern in only)):
             name, config, *settings = words

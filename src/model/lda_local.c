@@ -77,8 +77,8 @@ static void find_capacities(em_local *local)
         entries = n > entries ? n : entries;
         items = padded(length) / 4 > items ? padded(length) / 4 : items;
     }
-    local->token_capacity = BLOCK_TOKENS + tokens;
-    local->entry_capacity = BLOCK_TOKENS + entries;
+    local->token_capacity = tokens + BLOCK_TOKENS;
+    local->entry_capacity = entries + BLOCK_TOKENS;
     local->run_capacity =
         corpus->n_word < local->entry_capacity ? corpus->n_word : local->entry_capacity;
     local->item_capacity = (BLOCK_TOKENS / 4 + local->n_document + items + 7) / 8 * 8;

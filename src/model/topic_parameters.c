@@ -133,7 +133,7 @@ static void add_gamma(em_topic_parameters *topics, const double *theta, double *
     const double a = topics->shape_of_mean - 1;
     double logs = 0, sum = 0;
 
-    for (int64_t i = 0; i < topics->n; i++)
+    for (int64_t i = 0; gradient && i < topics->n; i++)
         gradient[i] += a / above_zero(theta[i]) - 1;
     if (!log_density)
         return;
@@ -155,9 +155,10 @@ static void add_normal(const em_topic_parameters *topics, const double *theta, d
 
     for (int64_t i = 0; i < topics->n; i++) {
         const double x = theta[i] - topics->mean;
-        gradient[i] -= precision * x;
         sum += x * x;
     }
+    for (int64_t i = 0; gradient && i < topics->n; i++)
+        gradient[i] -= precision * (theta[i] - topics->mean);
     if (log_density)
         *log_density -= precision * sum / 2;
 }

@@ -38,8 +38,7 @@ void em_topic_parameters_place(const em_topic_parameters *topics, const em_draw 
  * words. */
 bool em_topic_parameters_phi(em_topic_parameters *topics, const double *theta, float *phi);
 
-/* Adds the log prior to *log_density, where that is not NULL, and its gradient. theta is 64-byte
- * aligned. */
+/* Adds the log prior to *log_density and its gradient, where these are not NULL. */
 void em_topic_parameters_add_prior(em_topic_parameters *topics, const double *theta,
                                    double *log_density, double *gradient);
 

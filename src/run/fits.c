@@ -5,28 +5,48 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of the parameters that a sampler moves, the first ones that live above zero; NULL: none. */
-static const em_parameters *positive_of(const em_kernel_options *kernel, const em_model *model)
+/* Of the parameters that a sampler moves, the first ones that live above zero, or that need not;
+ * NULL: none. */
+static const em_parameters *moved(const em_kernel_options *kernel, const em_model *model,
+                                  bool positive)
 {
     for (int64_t b = 0; b < model->n_block; b++)
-        if (model->block[b].positive &&
+        if (model->block[b].positive == positive &&
             (!kernel->block || strcmp(model->block[b].name, kernel->block) == 0))
             return &model->block[b];
     return NULL;
 }
 
+static bool has_positive(const em_model *model)
+{
+    for (int64_t b = 0; b < model->n_block; b++)
+        if (model->block[b].positive)
+            return true;
+    return false;
+}
+
 static em_status check_positive(const em_kernel_options *kernel, const em_model *model)
 {
     const em_sampler_ops *sampler = kernel->ops;
-    const em_parameters *positive = positive_of(kernel, model);
+    const bool keeps = sampler->keeps_positive && sampler->keeps_positive(kernel->options);
+    const em_parameters *positive = moved(kernel, model, true);
+    const em_parameters *free = moved(kernel, model, false);
 
-    if (!positive || sampler->by_model ||
-        (sampler->keeps_positive && sampler->keeps_positive(kernel->options)))
+    if (sampler->by_model || !has_positive(model))
         return EM_OK;
-    return em_fail(EM_ECONFIG,
-                   "sampler %s does not keep %s of model %s above zero: expected sgrld or sgrhmc "
-                   "with metric: expanded_mean",
-                   sampler->name, positive->name, model->ops->name);
+    if (positive && !keeps)
+        return em_fail(EM_ECONFIG,
+                       "sampler %s does not keep %s of model %s above zero: expected sgrld or "
+                       "sgrhmc with metric: expanded_mean%s",
+                       sampler->name, positive->name, model->ops->name,
+                       free && !kernel->block ? ", for that block alone" : "");
+    if (free && keeps)
+        return em_fail(EM_ECONFIG,
+                       "sampler %s with metric: expanded_mean keeps %s of model %s above zero, "
+                       "which need not be there: expected a list of samplers, with another one "
+                       "for that block",
+                       sampler->name, free->name, model->ops->name);
+    return EM_OK;
 }
 
 static em_status fits(const em_kernel_options *kernel, const em_model *model)

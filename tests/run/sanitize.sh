@@ -60,17 +60,21 @@ for sampler in $(names samplers); do
     esac >"$sampler.yaml"
     check "sampler $sampler" clean 0 "$emass" run "$sampler.yaml" "${short[@]}"
 done
+config 'lda, topics: 2, data: corpus.ldac, parameters: expanded_mean' \
+    'sgrld, metric: expanded_mean' >mean.yaml
 for model in $(names models); do
     expected=0
     case $model in
     linear | poisson | negative_binomial) config "$model, data: table" hmc ;;
     lda) config 'lda, topics: 2, data: corpus.ldac' lda_gibbs ;;
     network) config 'network, data: table, test: table, layers: [{dense: 3}]' hmc ;;
+    pfa) config 'pfa, topics: 2, data: corpus.ldac' msgnht ;;
     stan) config stan hmc && expected=2 ;; # it has no program
     *) config "$model" hmc ;;
     esac >model.yaml
     check "model $model" clean $expected "$emass" run model.yaml "${short[@]}"
 done
+check "expanded parameters" clean 0 "$emass" run mean.yaml "${short[@]}"
 check "two ranks, warmup saved" clean 0 mpirun -n 2 "$emass" run hmc.yaml "${short[@]}" \
     --set output.save_warmup=true --set output.save_unconstrained=true
 check "two shards" clean 0 mpirun -n 2 "$emass" run sgld.yaml "${short[@]}" --set run.shards=2 \

@@ -38,6 +38,18 @@ mass: {estimator: none}
 run: {chains: 2, warmup: 200, draws: 50}
 YAML
 
+cat >pfa.yaml <<YAML
+model: {name: pfa, data: train.ldac, vocabulary: words, test: test.ldac, test_every: 50, topics: 4,
+  parameters: expanded_mean, beta: 0.5, local_discard: 3, local_sweeps: 2}
+sampler:
+  - {block: phi, name: sgrld, metric: expanded_mean, minibatch: 20, step_size: 0.01, leapfrog_steps: 2}
+  - {block: E, name: sgnht, minibatch: 20, step_size: 0.02, leapfrog_steps: 2, mass: {estimator: none}}
+  - {block: T, name: sghmc, minibatch: 30, step_size: 0.02, leapfrog_steps: 2, friction: 5}
+  - {block: hyper, name: sgnphmc, minibatch: 20, step_size: 0.02, leapfrog_steps: 2}
+mass: {estimator: momentum, s_count: 40}
+run: {chains: 2, warmup: 200, draws: 50}
+YAML
+
 go() { # MODEL RANKS SHARDS FILE ARGUMENT...
     local model=$1 n=$2 shards=$3 file=$4
     shift 4
@@ -58,7 +70,7 @@ stopped_in_warmup() {
     go natural 2 2 parts.h5 --max-time 0 || status=$?
     [ "$status" = 75 ] && go natural 2 1 parts.h5 && cmp natural.h5 parts.h5
 }
-for model in mean natural; do
+for model in mean natural pfa; do
     check "$model: a run on one rank" go $model 1 1 $model.h5
     check "$model: the same bytes on 2 groups of 2 shards" same $model 4 2
     check "$model: the same bytes on 3 shards" same $model 3 3
@@ -79,6 +91,7 @@ learns() { # MODEL
 }
 check 'mean: the topics that were put in are found' learns mean
 check 'natural: the topics that were put in are found' learns natural
+check 'pfa: the topics that were put in are found' learns pfa
 
 refuses() { # MODEL WHAT ARGUMENT...
     local status=0 model=$1 what=$2
@@ -94,6 +107,8 @@ check 'a sampler that leaves the simplex' refuses mean 'does not keep phi of mod
     --set sampler.metric=mass
 check 'an exact sampler' refuses exact 'needs an exact density'
 check 'a sampler by the model' refuses gibbs 'asks the model for an update'
+check 'expanded mean for more than phi' refuses pfa 'which need not be there' \
+    --set 'sampler[1].name=sgrld' --set 'sampler[1].metric=expanded_mean'
 check 'alpha to be learned' refuses natural 'model.alpha: found learned' --set model.alpha=learned
 check 'a corpus that is not there' refuses mean missing: --set model.data=missing
 finish

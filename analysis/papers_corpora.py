@@ -1,0 +1,55 @@
+"""Corpora of the papers' topic models, cut from those of EMASS_DATA: which documents learn and test."""
+
+import gzip
+import lzma
+import os
+from pathlib import Path
+
+import numpy as np
+
+ICML_TEST = 5  # every fifth abstract
+WIKI_LONG, WIKI_TRAIN, WIKI_TEST = 20, 10000, 500  # words of an article, and articles
+NEWS_TEST = 500
+
+
+def lines(path):
+    opener = {".gz": gzip.open, ".xz": lzma.open}[path.suffix]
+    with opener(path, "rt") as file:
+        return file.readlines()
+
+
+def length(line):
+    return sum(int(entry.split(":")[1]) for entry in line.split()[1:])
+
+
+def write(path, documents):
+    path.write_text("".join(documents))
+
+
+def make_corpora(folder):
+    """Chosen by numbers of their own, so that they are the same each time."""
+    data = Path(os.environ.get("EMASS_DATA", "/nowhere"))
+    icml = data / "icml_abstracts/icml1918.ldac.gz"
+    wiki = data / "wikipedia/wiki7702.ldac.xz"
+    news = data / "20news/dpfa2000.test.ldac.gz"
+    if icml.exists() and not (folder / "icml.test.ldac").exists():
+        train, test = split(lines(icml), ICML_TEST)
+        write(folder / "icml.train.ldac", train)
+        write(folder / "icml.test.ldac", test)
+    if wiki.exists() and not (folder / "wiki.test.ldac").exists():
+        long = [line for line in lines(wiki) if length(line) >= WIKI_LONG]
+        chosen = np.random.default_rng(2).permutation(len(long))[: WIKI_TRAIN + WIKI_TEST]
+        write(folder / "wiki.train.ldac", [long[i] for i in chosen[:WIKI_TRAIN]])
+        write(folder / "wiki.test.ldac", [long[i] for i in chosen[WIKI_TRAIN:]])
+    if news.exists() and not (folder / "news.test.ldac").exists():
+        chosen = lines(news)
+        order = np.random.default_rng(0).permutation(len(chosen))[:NEWS_TEST]
+        write(folder / "news.test.ldac", [chosen[i] for i in order])
+
+
+def split(documents, share):
+    """One in `share`, at random, for a test."""
+    order = np.random.default_rng(4).permutation(len(documents))
+    test = set(order[: len(documents) // share].tolist())
+    train = [line for i, line in enumerate(documents) if i not in test]
+    return train, [line for i, line in enumerate(documents) if i in test]

@@ -1,0 +1,492 @@
+/*
+ * Poisson factor analysis with a gamma process (EQUATIONS 23). Counts of word v in document j are
+ *
+ *     x_vj ~ Poisson(sum_k phi_vk theta_kj),  theta_kj ~ Gamma(r_k, scale p_j / (1 - p_j)),
+ *     p_j ~ Beta(a0, b0),  r a gamma process (model/gamma_process.h)
+ *
+ * with phi as parameters (model/topic_parameters.h). A document's theta and p are integrated out:
+ * given how many of its words n_kj each topic has,
+ *
+ *     p(n_j | r) ~ B(a0 + n_j, b0 + R) / B(a0, b0) prod_k Gamma(r_k + n_kj) / Gamma(r_k),
+ *
+ * R = sum_k r_k, so that the topics of its words have the law of model/lda_local.h with prior r,
+ * and for each document
+ *
+ *     d / dr_k = psi(r_k + n_kj) - psi(r_k) + psi(b0 + R) - psi(a0 + n_j + b0 + R).
+ *
+ * Four blocks of parameters, each of which may have a sampler of its own: phi, E, T and hyper
+ * (alpha, gamma, c), the last three as logarithms.
+ */
+#include "base/memory.h"
+#include "math/digamma.h"
+#include "math/tokens.h"
+#include "model/gamma_process.h"
+#include "model/lda_local.h"
+#include "model/topic_parameters.h"
+#include "model/topic_record.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern const em_model_ops em_model_pfa;
+
+typedef struct pfa_options {
+    em_corpus_options corpus;
+    char *test;
+    int64_t topics, rounds, test_every;
+    int parameters;
+    double beta, prior_mean, prior_sd, a0, b0, hyper_shape, hyper_rate;
+    bool store_phi;
+    em_local_options local;
+} pfa_options;
+
+static const char *const forms[] = {"expanded_natural", "expanded_mean", NULL};
+
+static const em_field fields[] = {
+    EM_CORPUS_FIELDS(pfa_options),
+    EM_INT(pfa_options, topics, .minimum = 2, .maximum = EM_MOST_TOPICS,
+           .doc = "number of topics: atoms of the gamma process"),
+    EM_CHOICE(pfa_options, parameters, .fallback = "expanded_natural", .choices = forms,
+              .doc =
+                  "of phi: expanded_mean for a block of sgrld or sgrhmc, expanded_natural for the "
+                  "other samplers with minibatches"),
+    EM_REAL(pfa_options, beta, .minimum = 1e-6, .maximum = 1e3, .fallback = "0.05",
+            .doc = "of the prior of topics' laws of words, of expanded_mean"),
+    EM_REAL(pfa_options, prior_mean, .minimum = -1e3, .maximum = 1e3, .fallback = "0.1",
+            .doc = "of the normal prior of expanded_natural, which has no beta"),
+    EM_REAL(pfa_options, prior_sd, .minimum = 1e-6, .maximum = 1e6, .fallback = "1",
+            .doc = "standard deviation of the same"),
+    EM_INT(pfa_options, rounds, .minimum = 1, .maximum = 1e6, .fallback = "1",
+           .doc = "rounds of the gamma process, to which the topics are dealt evenly"),
+    EM_REAL(pfa_options, a0, .minimum = 1e-6, .maximum = 1e6, .fallback = "1",
+            .doc = "of the Beta(a0, b0) prior of documents' p"),
+    EM_REAL(pfa_options, b0, .minimum = 1e-6, .maximum = 1e6, .fallback = "1", .doc = "the same"),
+    EM_REAL(pfa_options, hyper_shape, .minimum = 1e-6, .maximum = 1e6, .fallback = "1",
+            .doc = "of the gamma priors of alpha, gamma and c"),
+    EM_REAL(pfa_options, hyper_rate, .minimum = 1e-6, .maximum = 1e6, .fallback = "1",
+            .doc = "the same"),
+    EM_PATH(pfa_options, test, .fallback = "",
+            .doc = "corpus of the same words to be scored, and not trained on; absent: none"),
+    EM_INT(pfa_options, test_every, .minimum = 1, .maximum = 1e9, .fallback = "10",
+           .doc = "iterations from score to score of the test documents"),
+    EM_BOOL(pfa_options, store_phi, .fallback = "false",
+            .doc = "store phi of every draw, and not its average alone"),
+    EM_LOCAL_FIELDS(pfa_options, local),
+    {0}};
+
+enum { PHI, E, T, HYPER, N_BLOCK };
+enum { N_OWN = 2 }; /* variables of its own: weight, and hyper in front of it */
+
+typedef struct pfa {
+    em_model model;
+    const pfa_options *options;
+    em_corpus *corpus;
+    em_held_out *held_out; /* NULL: none */
+    em_local *local;
+    em_topic_parameters topics;
+    em_gamma_process process;
+    em_topic_record *record;
+    int64_t first_chain, n_chain;
+    em_parameters block[N_BLOCK];
+    em_variable variable[N_OWN + EM_TOPIC_VARIABLES], average[EM_TOPIC_AVERAGES];
+    double *r, *slope; /* [n_topic] room */
+    float *phi;        /* [n_word][stride] room */
+    double *count;     /* [n_chain][n_topic] tokens of the last evaluation in each topic */
+    double *density;   /* [n_chain] log likelihood a token of the last evaluation */
+    uint16_t *topic;   /* [n_chain][n_token] of warm starts; NULL: none */
+} pfa;
+
+static void destroy(em_model *model)
+{
+    pfa *self = (pfa *)model;
+
+    em_topic_record_destroy(&self->record);
+    em_topic_parameters_destroy(&self->topics);
+    em_local_destroy(&self->local);
+    em_held_out_destroy(&self->held_out);
+    em_corpus_destroy(&self->corpus);
+    void *const array[] = {&self->r,     &self->slope,   &self->phi,
+                           &self->count, &self->density, &self->topic};
+    for (size_t i = 0; i < sizeof array / sizeof *array; i++)
+        em_release(array[i]);
+    em_release(&self);
+}
+
+static int64_t local_chain(const pfa *self, int64_t chain)
+{
+    return chain - self->first_chain;
+}
+
+static uint16_t *warm_topics(const pfa *self, int64_t chain)
+{
+    return self->topic ? self->topic + local_chain(self, chain) * em_local_n_token(self->local)
+                       : NULL;
+}
+
+/* Whether the gradient by these parameters is wanted. */
+static bool is_wanted(const em_query *query, const em_parameters *block)
+{
+    return !query->block || query->block->first == block->first;
+}
+
+/* ---------------------------------------------------------------- the density */
+
+/* A block that moves alone asks for no prior of phi unless it is phi. */
+static em_status add_prior(em_model *model, const em_query *query)
+{
+    pfa *self = (pfa *)model;
+
+    for (int64_t c = 0; c < query->n_chain; c++) {
+        const double *theta = query->theta + c * query->stride;
+        double *gradient = query->gradient + c * query->stride;
+        if (is_wanted(query, &self->block[PHI]))
+            em_topic_parameters_add_prior(&self->topics, theta, &query->log_density[c], gradient);
+        em_gamma_process_add_prior(&self->process, theta + self->topics.n, &query->log_density[c],
+                                   gradient + self->topics.n);
+    }
+    return EM_OK;
+}
+
+static double in_units(double x)
+{
+    return (double)llround(x / EM_LOCAL_UNIT);
+}
+
+/* What the lengths of documents say of R, of `keep` sweeps that all say the same: their density,
+ * beside that of the topics given them, and its derivative by every r_k. */
+static void add_lengths(const pfa *self, const em_rows *rows, double *density, double *slope)
+{
+    const double a0 = self->options->a0, b0 = self->options->b0;
+    double R = 0, none, sum = 0, derivative = 0;
+
+    for (int64_t k = 0; k < self->process.n; k++)
+        R += self->r[k];
+    none = lgamma(a0 + b0) - lgamma(a0) - lgamma(b0) + lgamma(b0 + R) - lgamma(R);
+    for (int64_t i = 0; i < rows->count; i++) {
+        const double n = (double)em_local_length(self->local, em_row(rows, i));
+        sum += in_units(none + lgamma(R + n) + lgamma(a0 + n) - lgamma(a0 + n + b0 + R));
+        derivative += in_units(em_digamma(b0 + R) - em_digamma(a0 + n + b0 + R));
+    }
+    *density += sum * (double)self->options->local.keep;
+    *slope += derivative;
+}
+
+/* Counts of tokens where phi's gradient will be; sums of the slopes where that of E will be, and of
+ * the lengths where that of T will be; densities in units. */
+static em_status add_likelihood(em_model *model, const em_query *query)
+{
+    pfa *self = (pfa *)model;
+    const em_parameters *block = self->block;
+
+    if (query->block && query->block->first == block[HYPER].first)
+        return EM_OK;
+    for (int64_t c = 0; c < query->n_chain; c++) {
+        const double *theta = query->theta + c * query->stride;
+        double *gradient = query->gradient + c * query->stride;
+        const em_local_query local = {.draw = em_query_draw(query, c),
+                                      .rows = query->rows,
+                                      .alpha = self->r,
+                                      .phi = self->phi,
+                                      .topic = warm_topics(self, query->chain[c])};
+        const em_local_sums sums = {.count = gradient,
+                                    .slope = gradient + block[E].first,
+                                    .density = &query->log_density[c]};
+        if (em_topic_parameters_phi(&self->topics, theta, self->phi) &&
+            em_gamma_process_weights(&self->process, theta + block[E].first, self->r)) {
+            em_local_sample(self->local, &local, &sums);
+            add_lengths(self, &query->rows, &query->log_density[c], &gradient[block[T].first]);
+        } else {
+            query->log_density[c] = NAN;
+        }
+    }
+    return EM_OK;
+}
+
+/* The sums that stand in the places of E and T become derivatives by r, and then by these. */
+static void finish_weights(pfa *self, const double *theta, double *gradient)
+{
+    const int64_t n = self->process.n;
+    const double sweeps = (double)self->options->local.keep;
+    double *own = gradient + self->block[E].first;
+
+    em_gamma_process_weights(&self->process, theta + self->block[E].first, self->r);
+    for (int64_t k = 0; k < n; k++)
+        self->slope[k] = EM_LOCAL_UNIT * (own[k] / (sweeps * self->r[k]) + own[n]);
+    memset(own, 0, (size_t)(n + 1) * sizeof *own);
+    em_gamma_process_add_slope(&self->process, theta + self->block[E].first, self->slope, own);
+}
+
+static void finish_chain(pfa *self, int64_t chain, const double *theta, double *density,
+                         double *gradient)
+{
+    const int64_t n = self->process.n;
+    const double sweeps = (double)self->options->local.keep;
+    double *count = self->count + local_chain(self, chain) * n, all = 0;
+
+    *density *= EM_LOCAL_UNIT / sweeps;
+    *density += em_topic_parameters_finish(&self->topics, theta, sweeps, gradient);
+    finish_weights(self, theta, gradient);
+    memcpy(count, self->topics.count, (size_t)n * sizeof *count);
+    for (int64_t k = 0; k < n; k++)
+        all += count[k];
+    if (all > 0)
+        self->density[local_chain(self, chain)] = *density / all;
+}
+
+static void finish_likelihood(em_model *model, const em_query *sums)
+{
+    pfa *self = (pfa *)model;
+
+    if (sums->block && sums->block->first == self->block[HYPER].first)
+        return;
+    for (int64_t c = 0; c < sums->n_chain; c++)
+        if (!isnan(sums->log_density[c]))
+            finish_chain(self, sums->chain[c], sums->theta + c * sums->stride,
+                         &sums->log_density[c], sums->gradient + c * sums->stride);
+}
+
+/* ---------------------------------------------------------------- chains */
+
+static em_status place(em_model *model, const em_draw *draw, double *theta)
+{
+    const pfa *self = (const pfa *)model;
+
+    em_topic_parameters_place(&self->topics, draw, theta);
+    em_gamma_process_place(&self->process, draw, (uint64_t)self->topics.n, theta + self->topics.n);
+    if (self->topic)
+        em_local_start(self->local, warm_topics(self, draw->chain));
+    return EM_OK;
+}
+
+/* The likelihood is that of all tokens, were they as those of the last evaluation. */
+static double log_density_of(pfa *self, int64_t chain, const double *theta)
+{
+    double density = self->density[local_chain(self, chain)] * (double)self->corpus->n_token;
+
+    em_topic_parameters_add_prior(&self->topics, theta, &density, NULL);
+    em_gamma_process_add_prior(&self->process, theta + self->topics.n, &density, self->slope);
+    return density;
+}
+
+static em_status watch(em_model *model, const em_update *after)
+{
+    pfa *self = (pfa *)model;
+    const int64_t n = self->process.n;
+    const bool wants_phi = em_topic_record_wants_phi(self->record, after);
+    em_status status = EM_OK;
+
+    for (int64_t c = 0; !status && c < after->n_chain; c++) {
+        const double *theta = after->theta + c * after->stride;
+        const int64_t chain = after->chain[c];
+        const em_topic_look look = {.chain = chain,
+                                    .log_density = log_density_of(self, chain, theta),
+                                    .phi = self->phi,
+                                    .count = self->count + local_chain(self, chain) * n,
+                                    .alpha = self->r,
+                                    .beta = self->options->beta};
+        em_gamma_process_weights(&self->process, theta + self->topics.n, self->r);
+        if (wants_phi)
+            em_topic_parameters_phi(&self->topics, theta, self->phi);
+        status = em_topic_record_take(self->record, after, &look);
+    }
+    return status;
+}
+
+static int descending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+
+    return (x < y) - (x > y);
+}
+
+/* Hyperparameters, and weights in the order of their sizes, which is one for all chains. */
+static em_status report(em_model *model, const em_draw *draw, const double *theta, double *out)
+{
+    pfa *self = (pfa *)model;
+    const double *hyper = theta + self->block[HYPER].first;
+
+    for (int i = 0; i < EM_GAMMA_HYPER; i++)
+        *out++ = exp(hyper[i]);
+    em_gamma_process_weights(&self->process, theta + self->topics.n, out);
+    qsort(out, (size_t)self->process.n, sizeof *out, descending);
+    if (self->options->store_phi)
+        em_topic_parameters_phi(&self->topics, theta, self->phi);
+    em_topic_record_report(self->record, draw->chain, self->phi, out + self->process.n);
+    return EM_OK;
+}
+
+static void report_averages(em_model *model, int64_t chain, double *out)
+{
+    em_topic_record_report_averages(((const pfa *)model)->record, chain, out);
+}
+
+static em_status visit(em_model *model, const em_visitor *visitor)
+{
+    pfa *self = (pfa *)model;
+    em_status status = em_topic_record_visit(self->record, visitor);
+
+    if (!status)
+        status = visitor->chains(visitor->context, "count", self->process.n, self->count);
+    if (!status)
+        status = visitor->chains(visitor->context, "density", 1, self->density);
+    if (!status && self->topic)
+        status =
+            visitor->dealt(visitor->context, "local", EM_NUMBER_UINT16, self->corpus->n_token,
+                           self->corpus->first_token, em_local_n_token(self->local), self->topic);
+    return status;
+}
+
+static void describe(const em_model *model, FILE *out)
+{
+    const pfa *self = (const pfa *)model;
+
+    fprintf(out,
+            "# %" PRId64 " documents of %" PRId64 " tokens, %" PRId64 " words; this shard has "
+            "%" PRId64 " documents of %" PRId64 " tokens\n",
+            self->corpus->n_document, self->corpus->n_token, self->corpus->n_word,
+            self->corpus->n_local, em_local_n_token(self->local));
+    if (self->held_out)
+        fprintf(out, "# %" PRId64 " test documents, %" PRId64 " tokens scored (%s)\n",
+                self->held_out->n_document, self->held_out->n_token, EM_HELD_OUT_DOC);
+}
+
+/* ---------------------------------------------------------------- set up */
+
+static void set_model(pfa *self)
+{
+    static const char *const hyper[] = {"alpha", "gamma", "c"};
+    const em_corpus *corpus = self->corpus;
+    const int64_t n = self->topics.n, n_topic = self->process.n;
+    em_model *model = &self->model;
+
+    self->block[PHI] = (em_parameters){"phi", 0, n, self->topics.form == EM_TOPICS_MEAN};
+    self->block[E] = (em_parameters){"E", n, n_topic, false};
+    self->block[T] = (em_parameters){"T", n + n_topic, n_topic, false};
+    self->block[HYPER] = (em_parameters){"hyper", n + 2 * n_topic, EM_GAMMA_HYPER, false};
+    model->dim = n + em_gamma_process_size(&self->process);
+    model->estimates = true;
+    model->n_block = N_BLOCK;
+    model->block = self->block;
+    model->rows = (em_share){corpus->n_document, 1, corpus->first_document, corpus->n_local};
+    self->variable[model->n_variable++] = (em_variable){.name = "hyper",
+                                                        .n_axes = 1,
+                                                        .shape = {EM_GAMMA_HYPER},
+                                                        .axis = {"hyperparameter"},
+                                                        .label = {hyper}};
+    self->variable[model->n_variable++] =
+        (em_variable){.name = "weight", .n_axes = 1, .shape = {n_topic}, .axis = {"rank"}};
+    em_topic_record_declare(self->record, model, self->variable, self->average);
+}
+
+static em_status make_room(pfa *self)
+{
+    const em_lda_shape *shape = &self->topics.shape;
+    const struct {
+        void *array;
+        int64_t count;
+        size_t size;
+    } room[] = {
+        {&self->r, shape->n_topic, sizeof(double)},
+        {&self->slope, em_gamma_process_size(&self->process), sizeof(double)},
+        {&self->phi, shape->n_word * shape->stride, sizeof(float)},
+        {&self->count, self->n_chain * shape->n_topic, sizeof(double)},
+        {&self->density, self->n_chain, sizeof(double)},
+    };
+    em_status status = EM_OK;
+
+    for (size_t i = 0; !status && i < sizeof room / sizeof *room; i++)
+        status = em_allocate(room[i].count, room[i].size, room[i].array);
+    if (!status && self->options->local.warm_start)
+        status = em_allocate(self->n_chain * em_local_n_token(self->local), sizeof *self->topic,
+                             &self->topic);
+    return status;
+}
+
+static em_status read_data(pfa *self, const em_model_context *context)
+{
+    const pfa_options *options = self->options;
+    const em_corpus_options test = {.data = options->test, .format = options->corpus.format};
+    em_status status =
+        em_corpus_read(&options->corpus, 0, context->shard, context->n_shard, &self->corpus);
+
+    if (status)
+        return status;
+    self->topics.shape =
+        (em_lda_shape){self->corpus->n_word, options->topics, em_topic_stride(options->topics)};
+    self->model.data_hash = self->corpus->hash;
+    return options->test ? em_topic_record_read_test(&test, &self->topics.shape, context,
+                                                     &self->model.data_hash, &self->held_out)
+                         : EM_OK;
+}
+
+static em_status set_up(pfa *self, const em_model_context *context)
+{
+    const pfa_options *options = self->options;
+    em_status status = read_data(self, context);
+
+    if (status)
+        return status;
+    self->topics.form = options->parameters == 0 ? EM_TOPICS_NATURAL : EM_TOPICS_MEAN;
+    self->topics.shape_of_mean = options->beta;
+    self->topics.mean = options->prior_mean;
+    self->topics.sd = options->prior_sd;
+    self->process = (em_gamma_process){options->topics, options->rounds, options->hyper_shape,
+                                       options->hyper_rate};
+    status = em_topic_parameters_create(&self->topics);
+    if (!status)
+        status = em_local_create(self->corpus, options->topics, &options->local, &self->local);
+    if (!status)
+        status = make_room(self);
+    const em_topic_record_options record = {.shape = self->topics.shape,
+                                            .first_chain = self->first_chain,
+                                            .n_chain = self->n_chain,
+                                            .test_every = options->test_every,
+                                            .store_phi = options->store_phi};
+    if (!status)
+        status = em_topic_record_create(&record, self->corpus, self->held_out, &self->record);
+    if (!status)
+        set_model(self);
+    return status;
+}
+
+static em_status create(const void *options, const em_model_context *context, em_model **out)
+{
+    pfa *self;
+    em_status status = em_allocate(1, sizeof *self, &self);
+
+    if (status)
+        return status;
+    self->model.ops = &em_model_pfa;
+    self->options = options;
+    self->first_chain = context->first_chain;
+    self->n_chain = context->n_chain;
+    status = set_up(self, context);
+    if (status)
+        destroy(&self->model);
+    else
+        *out = &self->model;
+    return status;
+}
+
+const em_model_ops em_model_pfa = {
+    .name = "pfa",
+    .doc = "Poisson factor analysis with a gamma process: topics of a corpus, and how many",
+    .source = "Zhou & Carin 2015; Roychowdhury & Parthasarathy 2017, 4.3",
+    .options_size = sizeof(pfa_options),
+    .fields = fields,
+    .sampler = "msgnht",
+    .counts = true,
+    .create = create,
+    .destroy = destroy,
+    .add_prior = add_prior,
+    .report = report,
+    .place = place,
+    .visit = visit,
+    .watch = watch,
+    .report_averages = report_averages,
+    .describe = describe,
+    .add_likelihood = add_likelihood,
+    .finish_likelihood = finish_likelihood,
+};
