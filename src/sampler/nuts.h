@@ -2,9 +2,7 @@
 #ifndef EM_SAMPLER_NUTS_H
 #define EM_SAMPLER_NUTS_H
 
-#include "sampler/hamiltonian.h"
-
-enum { EM_NUTS_MOST_DEPTH = 24 };
+#include "sampler/trees.h"
 
 typedef struct em_nuts_options {
     em_sampler_options common;
@@ -14,7 +12,7 @@ typedef struct em_nuts_options {
 /* The row of max_treedepth, which is `member` of `type`. */
 #define EM_NUTS_FIELD(type, member)                                                                \
     {                                                                                              \
-        "max_treedepth", EM_FIELD_INT, offsetof(type, member), 1, EM_NUTS_MOST_DEPTH, "10", NULL,  \
+        "max_treedepth", EM_FIELD_INT, offsetof(type, member), 1, EM_TREES_MOST_DEPTH, "10", NULL, \
             NULL, "doublings of a tree: it has at most 2^max_treedepth - 1 leapfrog steps"         \
     }
 
