@@ -61,7 +61,7 @@ const em_field em_mass_fields[] = {
               .doc = "interval rule: S_count grows by S_count / s_i"),
     EM_BOOL(em_mass_options, rescue, .fallback = "true",
             .doc = "while chains arrive, one that others left behind goes on from where one of "
-                   "them is (hmc, nuts)"),
+                   "them is (hmc, nuts, walnuts)"),
     {0}};
 
 /* All but the first two rows, which are of the run as a whole. */

@@ -6,7 +6,7 @@
 
 For every NAME.stan with NAME.json and NAME.ref.json in EMASS_DATA/posteriordb, 4 chains each:
 
-    hmc, nuts     `emass run` with nothing but the model, and with sampler nuts
+    hmc, nuts     `emass run` with nothing but the model, and with sampler nuts (or walnuts, on request)
     diag, dense   Stan's NUTS as stanli runs it with its defaults, 1000 + 1000 iterations, by metric
     short         Stan's NUTS, dense_e, with as many iterations of warmup as hmc took
     nutpie        with its defaults, on the gradients of stanli
@@ -31,6 +31,7 @@ import h5py
 import numpy as np
 
 N_CHAIN = 4
+OURS = ("hmc", "nuts", "walnuts")
 
 
 # ---- running ----
@@ -197,7 +198,7 @@ def write_table(results, samplers, out):
     of means without warmup; the largest z and R-hat of ours."""
     ratios = {title: [of[ours][key] / max(of[rival][key] for rival in rivals) for of in results.values()]
               for title, ours, key, rivals in RATIOS if {ours, *rivals} <= set(samplers)}
-    ours = [s for s in samplers if s in ("hmc", "nuts")]
+    ours = [s for s in samplers if s in OURS]
     line(["posterior", *(TITLES.get(s, s) for s in samplers), *ratios, "z", "R-hat"], out)
     line(["---"] + ["--:"] * (len(samplers) + len(ratios) + 2), out)
     for i, (name, of) in enumerate(results.items()):
@@ -243,7 +244,7 @@ def parse(arguments):
 
 
 def run_one(options, sampler, posterior, seed):
-    if sampler in ("hmc", "nuts"):
+    if sampler in OURS:
         return run_emass(options.emass, sampler, posterior, seed)
     if sampler == "nutpie":
         return run_nutpie(posterior, seed)

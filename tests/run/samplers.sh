@@ -31,7 +31,7 @@ same() { # SETTING...
 # What a sampler needs beyond the defaults: gradients of minibatches, or a metric of the model.
 settings_of() { # SAMPLER
     case $1 in
-    hmc | nuts) echo sampler.step_size=adapt run.warmup=auto ;;
+    hmc | nuts | walnuts) echo sampler.step_size=adapt run.warmup=auto ;;
     rhmc | nphmc) ;;
     *) echo sampler.minibatch=30 ;;
     esac

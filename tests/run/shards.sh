@@ -94,7 +94,7 @@ same() { # SHARDS SETTING...
 
 takes_minibatches() { # SAMPLER
     case $1 in
-    hmc | rhmc | nphmc | nuts) false ;;
+    hmc | rhmc | nphmc | nuts | walnuts) false ;;
     esac
 }
 gradients_of() { # SAMPLER ROWS: settings
