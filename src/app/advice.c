@@ -157,7 +157,7 @@ static em_status advise_on_flag(em_reader *stats, const char *name, const char *
     for (int64_t i = 0; !status && flag && i < n; i++)
         count += flag[i] != 0;
     if (count)
-        fprintf(out, "%s: %lld of %lld draws (%.2g %%). %s\n", title, (long long)count,
+        fprintf(out, "%s: %lld of %lld draws (%.3g %%). %s\n", title, (long long)count,
                 (long long)n, 100.0 * (double)count / (double)n, advice);
     em_release(&flag);
     return status;
@@ -184,6 +184,20 @@ static em_status advise_on_energy(em_reader *stats, FILE *out)
     return status;
 }
 
+/* Where nothing is accepted or rejected, a step that is too large goes to infinity at last. */
+static em_status advise_on_divergences(em_reader *stats, const char *group, FILE *out)
+{
+    const bool accepts = em_reader_has(stats, group, "acceptance_rate");
+
+    return advise_on_flag(stats, "diverging", "Divergences",
+                          accepts ? "The integrator fails where the posterior bends sharply, and "
+                                    "misses that part: raise target_accept, reparameterise, or "
+                                    "take sampler walnuts."
+                                  : "The step size is too large, and nothing rejects what it leads "
+                                    "to: give sampler.step_size a tenth of it, or less.",
+                          out);
+}
+
 static em_status advise_on_statistics(const char *path, const char *group, FILE *out)
 {
     em_reader *stats;
@@ -191,10 +205,7 @@ static em_status advise_on_statistics(const char *path, const char *group, FILE 
 
     if (status)
         return status;
-    if (!(status = advise_on_flag(stats, "diverging", "Divergences",
-                                  "The integrator fails where the posterior bends sharply, and "
-                                  "misses that part: raise target_accept, or reparameterise.",
-                                  out)) &&
+    if (!(status = advise_on_divergences(stats, group, out)) &&
         !(status = advise_on_flag(stats, "reached_max_treedepth", "Saturated tree depth",
                                   "Trajectories were cut short, which costs time: warm up longer, "
                                   "or allow deeper trees.",

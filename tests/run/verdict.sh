@@ -46,6 +46,11 @@ divergences() {
         grep '^Divergences: ' wild.out
 }
 
+runs_away() { # a step without acceptance has another cause, and another cure
+    run away g.yaml --set 'sampler={name: sghmc, step_size: 50}' --set run.draws=50 || return 1
+    grep 'Divergences: .* (100 %). .*give sampler.step_size a tenth' away.out
+}
+
 limits() { # 100 per chain, or those of the stop rule: in the verdict and in the advice
     run many g.yaml --set run.chains=16 --set run.draws=60 || return 1
     verdict_of many | grep 'ESS [0-9]* (limit 1600)' && grep 'ESS below 1600:' many.out || return 1
@@ -77,6 +82,7 @@ energy() { # is the same as from the file, on any number of ranks, and after a r
 check 'progress and verdict agree' plain
 check 'too few draws' few_draws
 check 'divergences are not converged' divergences
+check 'a step size that is too large' runs_away
 check 'one limit' limits
 check 'one chain, one draw' one
 check 'chains that do not move' stuck
