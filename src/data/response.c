@@ -291,14 +291,14 @@ em_status em_table_binary_response(em_table *table, double positive)
 /* ---------------------------------------------------------------- labels that are text */
 
 /* Two words that say which is which, and the code of the second. */
-static bool find_yes(const em_levels *label, int64_t *code)
+static bool find_yes(const em_levels *levels, int64_t *code)
 {
     static const char *const pair[][2] = {{"no", "yes"}, {"n", "y"}, {"false", "true"}};
 
-    for (size_t k = 0; k < sizeof pair / sizeof *pair && label->count == 2; k++)
+    for (size_t k = 0; k < sizeof pair / sizeof *pair && levels->count == 2; k++)
         for (*code = 0; *code < 2; ++*code)
-            if (strcasecmp(label->text[*code], pair[k][1]) == 0 &&
-                strcasecmp(label->text[1 - *code], pair[k][0]) == 0)
+            if (strcasecmp(levels->text[*code], pair[k][1]) == 0 &&
+                strcasecmp(levels->text[1 - *code], pair[k][0]) == 0)
                 return true;
     return false;
 }
@@ -337,15 +337,15 @@ static bool is_number(const char *text, double *number)
 /* Some responses are text. Collective. */
 static em_status text_response(em_table *table, const char *positive)
 {
-    const em_levels *label = &table->label;
+    const em_levels *levels = &table->label;
     int64_t code = 0, count[2];
     double number = NAN;
 
-    while (positive && code < label->count && strcmp(label->text[code], positive) != 0)
+    while (positive && code < levels->count && strcmp(levels->text[code], positive) != 0)
         code++;
-    if (positive && code == label->count && !is_number(positive, &number))
+    if (positive && code == levels->count && !is_number(positive, &number))
         return fail_texts(table, "`positive` to be one of them");
-    if (!positive && !find_yes(label, &code))
+    if (!positive && !find_yes(levels, &code))
         return fail_texts(table, "no and yes, unless `positive` names the one that is 1");
     count_texts(table, code, count);
     if (!positive && count[0] > 0)
