@@ -136,63 +136,78 @@ em_status em_delimited_begin(const em_lines *lines, const char *line, em_table_f
     return status;
 }
 
+/* Where a field is, for messages: a column of that name, or of that number. */
+typedef struct field_place {
+    int64_t number, to; /* in the file, from 0; in the table */
+} field_place;
+
+static void say_column(const em_table *table, const field_place *place, char what[96])
+{
+    if (table->is_named && place->to < table->n_column)
+        snprintf(what, 96, "column %s", em_excerpt_of(table->name[place->to]).text);
+    else
+        snprintf(what, 96, "column %lld", (long long)place->number + 1);
+}
+
 /* Says what is wrong with a field that is not a number. */
-static em_status fail_field(const em_lines *lines, const em_table *table, int64_t to, int64_t k,
+static em_status fail_field(const em_lines *lines, const em_table *table, const field_place *place,
                             const char *field)
 {
     double value;
     char what[96];
 
-    if (table->is_named && to < table->n_column)
-        snprintf(what, sizeof what, "column %s", em_excerpt_of(table->name[to]).text);
-    else
-        snprintf(what, sizeof what, "column %lld", (long long)k + 1);
+    say_column(table, place, what);
     return em_lines_number(lines, field, what, &value);
 }
 
-static em_status fail_level(const em_lines *lines, const em_table *table, int64_t to,
+static em_status fail_level(const em_lines *lines, const em_table *table, const field_place *place,
                             const char *field, const char *expected)
 {
-    return em_fail(EM_EDATA, "%s:%lld: found '%s' for column %s, expected %s", lines->path,
-                   (long long)lines->number, em_excerpt_of(field).text,
-                   em_excerpt_of(table->name[to]).text, expected);
+    const char *quote = *field ? "'" : "";
+    char what[96];
+
+    say_column(table, place, what);
+    return em_fail(EM_EDATA, "%s:%lld: found %s%s%s for %s, expected %s", lines->path,
+                   (long long)lines->number, quote, *field ? em_excerpt_of(field).text : "nothing",
+                   quote, what, expected);
 }
 
 /* A category, or a label: it will be printed, and stand in the file. */
-static em_status push_level(const em_lines *lines, const char *field, int64_t to, em_table *table)
+static em_status push_level(const em_lines *lines, const char *field, const field_place *place,
+                            em_table *table)
 {
     char printable[2 * EM_LEVEL_BYTES];
 
     if (strlen(field) >= EM_LEVEL_BYTES)
-        return fail_level(lines, table, to, field, "a shorter text");
+        return fail_level(lines, table, place, field, "a shorter text");
     em_text_escape(field, printable, sizeof printable);
     if (strcmp(field, printable) != 0)
-        return fail_level(lines, table, to, field, "text that can be printed");
-    return em_table_push_text(table, to, field);
+        return fail_level(lines, table, place, field, "text that can be printed");
+    return em_table_push_text(table, place->to, field);
 }
 
-/* Field k of a row, into column `to`; *missing: it says that it is, and the row is to be dropped.
- */
+/* A field of a row; *missing: it says that it is, and the row is to be dropped. */
 static em_status take_field(const em_lines *lines, const em_delimited *form, const char *field,
-                            int64_t k, int64_t to, em_table *table, bool *missing)
+                            const field_place *place, em_table *table, bool *missing)
 {
     const em_choice *choice = form->choice;
-    const bool chosen = choice && k < choice->n_column;
+    const em_use use =
+        !choice || place->number >= choice->n_column ? EM_USE_NUMBER : choice->use[place->number];
     double value;
 
-    if (chosen && choice->use[k] == EM_USE_NOT)
+    if (use == EM_USE_NOT)
         return EM_OK;
     if (em_lines_token(lines, field, &value) == EM_TOKEN_NUMBER)
         return em_table_push(table, value);
-    if (chosen && choice->drops && em_is_missing(field)) {
+    if (choice && choice->drops && em_is_missing(field)) {
         *missing = true;
         return EM_OK;
     }
-    if (chosen && choice->use[k] == EM_USE_LEVEL)
-        return em_is_missing(field) ? fail_level(lines, table, to, field,
-                                                 "a category (na: drop leaves such rows out)")
-                                    : push_level(lines, field, to, table);
-    return fail_field(lines, table, to, k, field);
+    if (use == EM_USE_NUMBER)
+        return fail_field(lines, table, place, field);
+    return em_is_missing(field) ? fail_level(lines, table, place, field,
+                                             "a number or text (na: drop leaves such rows out)")
+                                : push_level(lines, field, place, table);
 }
 
 em_status em_delimited_row(const em_lines *lines, char *line, const em_delimited *form,
@@ -208,7 +223,7 @@ em_status em_delimited_row(const em_lines *lines, char *line, const em_delimited
     for (; !status && line; n_field++) {
         status = next_field(lines, delimiter, &line, &field);
         if (!status && !missing)
-            status = take_field(lines, form, field, n_field, to, table, &missing);
+            status = take_field(lines, form, field, &(field_place){n_field, to}, table, &missing);
         to += !choice || (n_field < choice->n_column && choice->use[n_field] != EM_USE_NOT);
     }
     if (!status && n_field != form->n_column)
