@@ -224,6 +224,7 @@ typedef struct kernel {
 static const kernel kernels[] = {
     {"name: hmc", 0, 6, {0.3, 0.3, 0.6}, 0, HALF_NOISE, NULL},
     {"name: nuts", 0, 0, {0.3, 0.3, 0.6}, 0, HALF_NOISE, NULL},
+    {"name: walnuts, max_error: 0.3", 0, 0, {0.6, 0.6, 1}, 0, HALF_NOISE, NULL},
     {"name: rhmc", 0, 4, {0.15, 0.1, 0.2}, 0, NO_GAMMA, NULL},
     {"name: nphmc", 2, 6, {0.1, 0.1, 0.1}, 0, HALF_NOISE, NULL},
     {"name: sgld, correct_noise: true", 1, 5, {0.01, 0.01, 0.1}, 4, HALF_NOISE, NULL},
