@@ -387,6 +387,8 @@ int main(void)
     tcase_add_loop_test(distribution, tails_are_normal, 0, N_SEED);
     tcase_add_loop_test(distribution, uniforms_are_uniform, 0, N_SEED);
     tcase_add_loop_test(distribution, integers_are_unbiased, 0, 3 * N_SEED);
+    tcase_set_tags(streams, "law");
+    tcase_set_tags(distribution, "law");
     tcase_set_timeout(generator, 60);
     tcase_set_timeout(streams, 60);
     tcase_set_timeout(distribution, 60);
