@@ -10,6 +10,7 @@
 #   make papers     the papers' experiments, paper's numbers beside ours (resumable, 5 minutes)
 #   make papers-topics   those of topic models, into the same page
 #   make bench-topics TRAIN=... TEST=...   perplexity against CPU seconds beside tomotopy (from PyPI)
+#   make bench-network   steps a second of networks on MNIST beside JAX (from PyPI)
 #   make bench-posteriordb   ESS per gradient beside Stan's NUTS and nutpie (from PyPI), 20 minutes
 # MODE=release|debug|asan; V=1 shows commands. Lasting overrides go into config.mk, which git ignores.
 -include config.mk
@@ -55,7 +56,7 @@ PROGRAM := $(B)/emass
 TESTS   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/unit/*.c tests/mpi/*.c tests/stat/*.c))
 BENCHES := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench/*.c))
 
-.PHONY: all help demo check check-built check-slow bench bench-posteriordb bench-topics lint format install deps data stanli plots papers papers-topics clean tests
+.PHONY: all help demo check check-built check-slow bench bench-posteriordb bench-topics bench-network lint format install deps data stanli plots papers papers-topics clean tests
 all: $(PROGRAM) $(LIBRARY) $(SHARED)
 
 # Files that change only when what they hold does: another flag rebuilds all, a deleted source the library.
@@ -130,6 +131,14 @@ bench-posteriordb: all build/bench/venv/ready
 
 bench-topics: all build/bench/topics-venv/ready
 	$(Q)build/bench/topics-venv/bin/python tests/bench/topics.py $(PROGRAM) $(TRAIN) $(TEST)
+
+bench-network: all build/bench/network-venv/ready
+	$(Q)build/bench/network-venv/bin/python tests/bench/network.py $(PROGRAM)
+
+build/bench/network-venv/ready: tests/bench/network-requirements.txt
+	$(Q)python3 -m venv build/bench/network-venv
+	$(Q)build/bench/network-venv/bin/pip install --quiet --retries 10 --timeout 60 --disable-pip-version-check -r $<
+	$(Q)touch $@
 
 build/bench/topics-venv/ready: tests/bench/topics-requirements.txt
 	$(Q)python3 -m venv build/bench/topics-venv

@@ -92,6 +92,8 @@ static em_status find_beside(const char *images, char **out)
 
 static em_status find_labels(const em_examples_source *source, const char *images, char **out)
 {
+    if (source->unlabelled)
+        return EM_OK;
     return source->labels ? em_copy_text(source->labels, out) : find_beside(images, out);
 }
 
@@ -102,7 +104,8 @@ static em_status find_files(const em_examples_source *source, char **images, cha
 
     if (is_folder(source->path)) {
         status = find_marked(source->path, images_mark, images);
-        return status ? status : find_marked(source->path, labels_mark, labels);
+        return status || source->unlabelled ? status
+                                            : find_marked(source->path, labels_mark, labels);
     }
     if (is_there(source->path) && em_idx_is(source->path))
         status = em_copy_text(source->path, images);
@@ -121,9 +124,9 @@ static em_status choose_files(const em_examples_source *source, char **images, c
     em_broadcast(&is_table, sizeof is_table);
     if (!status && !is_table)
         status = em_broadcast_text(images);
-    if (!status && !is_table)
+    if (!status && !is_table && !source->unlabelled)
         status = em_broadcast_text(labels);
-    if (!status && is_table && source->labels)
+    if (!status && is_table && source->labels && !source->unlabelled)
         status = em_fail(EM_EDATA,
                          "%s: found a table and model.labels, expected images, or the response "
                          "among the columns",
@@ -172,10 +175,10 @@ static em_status read_images(em_examples *e, const char *images, const char *lab
     em_status status = read_shared(e, images, 3, &shape, &hash[0], &byte);
 
     e->byte = byte;
-    if (!status)
+    if (!status && labels)
         status = read_shared(e, labels, 1, &of_labels, &hash[1], &label);
     e->label = label;
-    if (!status && of_labels.length[0] != shape.length[0])
+    if (!status && labels && of_labels.length[0] != shape.length[0])
         status = em_fail(EM_EDATA,
                          "%s: found %" PRId64 " labels, expected %" PRId64 ", one for each image "
                          "of %s",
@@ -188,7 +191,7 @@ static em_status read_images(em_examples *e, const char *images, const char *lab
     e->shape[1] = shape.length[2];
     e->n_input = e->shape[0] * e->shape[1];
     e->hash = hash[0] ^ (hash[1] << 1 | hash[1] >> 63);
-    return em_agree_first(em_copy_text(labels, &e->path), 0);
+    return em_agree_first(em_copy_text(labels ? labels : images, &e->path), 0);
 }
 
 /* ---------------------------------------------------------------- tables */
@@ -212,25 +215,52 @@ static em_status find_response(em_examples *e, const char *response)
     return EM_OK;
 }
 
+/* All columns but the response. */
+static void take_others(em_examples *e)
+{
+    for (int64_t j = 0; j < e->n_input; j++)
+        e->column[j] = j + (j >= e->response_at);
+}
+
+static em_status find_inputs(em_examples *e, const em_examples_source *source)
+{
+    for (int64_t j = 0; j < e->n_input; j++) {
+        e->column[j] = em_data_column(e->table, source->input[j]);
+        if (e->column[j] < 0)
+            return em_fail(EM_EDATA, "%s:1: found no column '%s', expected it, as the run had",
+                           e->path, source->input[j]);
+    }
+    return EM_OK;
+}
+
 static em_status read_table(em_examples *e, const em_examples_source *source)
 {
     em_status status = em_data_read_all(source->path, &e->table);
 
     if (!status)
         status = em_agree_first(em_copy_text(source->path, &e->path), 0);
-    if (!status)
-        status = find_response(e, source->response);
-    if (!status && e->table->n_column < 2)
-        status =
-            em_fail(EM_EDATA, "%s:1: found one column, expected inputs and a response", e->path);
     if (status)
         return status;
+    e->response_at = -1;
+    if (!source->input)
+        status = find_response(e, source->response);
+    if (!status && !source->input && e->table->n_column < 2)
+        status =
+            em_fail(EM_EDATA, "%s:1: found one column, expected inputs and a response", e->path);
+    e->n_column = e->table->n_column;
+    e->n_input = source->input ? source->n_input : e->n_column - 1;
+    if (!status)
+        status = em_agree_first(em_allocate(e->n_input, sizeof *e->column, &e->column), 0);
+    if (!status && source->input)
+        status = find_inputs(e, source);
+    else if (!status)
+        take_others(e);
     e->count = e->table->rows.total;
-    e->n_input = e->shape[0] = e->table->n_column - 1;
+    e->shape[0] = e->n_input;
     e->shape[1] = 1;
     e->value = e->table->value;
     e->hash = e->table->hash + (uint64_t)e->response_at;
-    return EM_OK;
+    return status;
 }
 
 /* ---------------------------------------------------------------- all of it */
@@ -263,13 +293,16 @@ void em_examples_destroy(em_examples **examples)
     em_holders_release(&e->label);
     em_holders_destroy(&e->holders);
     em_data_destroy(&e->table);
+    em_release(&e->column);
     em_release(&e->path);
     em_release(examples);
 }
 
 double em_examples_response(const em_examples *e, int64_t i)
 {
-    return e->images ? e->label[i] : e->value[i * (e->n_input + 1) + e->response_at];
+    if (e->images)
+        return e->label ? e->label[i] : 0;
+    return e->response_at < 0 ? 0 : e->value[i * e->n_column + e->response_at];
 }
 
 em_status em_examples_classes(const em_examples *e, int64_t n_class, int64_t *out)

@@ -19,19 +19,25 @@ typedef struct em_examples_source {
     const char *labels; /* of images that stand in one file; NULL: beside it, named alike */
     const char
         *response; /* of a table: name of a column, or its number from 1; NULL: the last one */
+    /* To be predicted: there need be no labels, and of a table the inputs are the columns of these
+     * names; NULL: all but the response. */
+    bool unlabelled;
+    int64_t n_input;
+    const char *const *input;
 } em_examples_source;
 
 typedef struct em_examples {
     char *path; /* that messages about observations name */
     int64_t count, n_input;
-    bool images;         /* of bytes, in rows and columns: */
-    int64_t shape[2];    /* of an image; of a table n_input, 1 */
-    uint64_t hash;       /* of all files */
-    const uint8_t *byte; /* of images: [count][n_input] */
-    const double *value; /* of tables: [count][n_input + 1], the response among them, at: */
-    int64_t response_at;
-    const uint8_t *label;  /* of images: [count] */
-    struct em_data *table; /* NULL: images */
+    bool images;               /* of bytes, in rows and columns: */
+    int64_t shape[2];          /* of an image; of a table n_input, 1 */
+    uint64_t hash;             /* of all files */
+    const uint8_t *byte;       /* of images: [count][n_input] */
+    const double *value;       /* of tables: [count][n_column], the inputs in the columns: */
+    int64_t n_column, *column; /* [n_input] */
+    int64_t response_at;       /* -1: none */
+    const uint8_t *label;      /* of images: [count] */
+    struct em_data *table;     /* NULL: images */
     struct em_holders *holders;
 } em_examples;
 
@@ -40,7 +46,7 @@ typedef struct em_examples {
 em_status em_examples_read(const em_examples_source *source, em_examples **out);
 void em_examples_destroy(em_examples **examples); /* NULL-safe. Local. */
 
-/* The response of observation i. Local. */
+/* The response of observation i; 0 where there are none. Local. */
 double em_examples_response(const em_examples *examples, int64_t i);
 
 /*

@@ -77,7 +77,7 @@ static const em_field fields[] = {
            .doc = "training observations, evenly spaced, that the training score of a draw is of"),
     EM_BOOL(em_network_options, store_weights, .fallback = "false",
             .doc = "store the parameters of every draw, in 32 bits (run.thin says of how many "
-                   "iterations)"),
+                   "iterations), which emass predict needs"),
     {0}};
 
 /* ---------------------------------------------------------------- options */
@@ -141,19 +141,40 @@ static void find_moments(em_network *self)
     const int64_t n = e->n_input;
 
     for (int64_t j = 0; j < n; j++) {
-        const int64_t column = j + (j >= e->response_at);
         double mean = 0, square = 0;
         for (int64_t i = 0; i < e->count; i++) {
-            const double delta = e->value[i * (n + 1) + column] - mean;
+            const double delta = e->value[i * e->n_column + e->column[j]] - mean;
             mean += delta / (double)(i + 1);
-            square += delta * (e->value[i * (n + 1) + column] - mean);
+            square += delta * (e->value[i * e->n_column + e->column[j]] - mean);
         }
         self->centre[j] = mean;
         self->factor[j] = square > 0 ? sqrt((double)(e->count - 1) / square) : 1;
     }
 }
 
-static em_status prepare_inputs(em_network *self)
+/* What the run learned of its inputs. */
+static em_status take_fitted(em_network *self, const em_fitted *fitted)
+{
+    double *const to[] = {self->centre, self->factor};
+    static const char *const name[] = {"input_centre", "input_factor"};
+    em_status status = EM_OK;
+
+    for (int i = 0; !status && i < 2; i++) {
+        const double *value = NULL;
+        int64_t n = 0;
+        status = fitted->numbers(fitted->context, name[i], &n, &value);
+        if (!status && n != self->train->n_input)
+            return em_fail(EM_EDATA,
+                           "%s: found observations of %" PRId64 " inputs, expected %" PRId64
+                           ", as the run had",
+                           self->train->path, self->train->n_input, n);
+        if (!status)
+            memcpy(to[i], value, (size_t)n * sizeof *value);
+    }
+    return status;
+}
+
+static em_status prepare_inputs(em_network *self, const em_fitted *fitted)
 {
     const em_examples *e = self->train;
     const double scale = self->options->input_scale;
@@ -168,11 +189,13 @@ static em_status prepare_inputs(em_network *self)
                                    "model.input_scale");
     for (int64_t j = 0; j < e->n_input; j++)
         self->factor[j] = 1 / (!isnan(scale) ? scale : e->images ? 255 : 1);
-    if (self->options->standardise)
+    if (fitted)
+        status = take_fitted(self, fitted);
+    else if (self->options->standardise)
         find_moments(self);
     self->train_inputs = (em_inputs){self->train, self->centre, self->factor};
     self->test_inputs = (em_inputs){self->test, self->centre, self->factor};
-    return EM_OK;
+    return status;
 }
 
 static em_status check_test(const em_network *self)
@@ -188,6 +211,26 @@ static em_status check_test(const em_network *self)
                    test->path, test->shape[0], test->shape[1], test->images ? " of an image" : "",
                    train->shape[0], train->shape[1], train->images ? " of an image" : "",
                    train->path);
+}
+
+/* Of what is to be predicted. Collective. */
+static em_status read_new(em_network *self, const em_fitted *fitted)
+{
+    em_examples_source source = {.path = self->options->data, .unlabelled = true};
+    const double *n_output = NULL;
+    int64_t n = 0;
+    em_status status = fitted->numbers(fitted->context, "n_output", &n, &n_output);
+
+    if (!status)
+        status = fitted->labels(fitted->context, "input", &source.n_input, &source.input);
+    status = em_agree_first(status, 0);
+    if (status)
+        return status;
+    self->n_output = (int64_t)n_output[0];
+    status = em_examples_read(&source, &self->train);
+    if (!status)
+        status = prepare_inputs(self, fitted);
+    return em_agree_first(status, 0);
 }
 
 /* Collective. */
@@ -212,7 +255,7 @@ static em_status read_data(em_network *self)
         status = o->test ? em_examples_classes(self->test, self->n_output, &n_class) : EM_OK;
     }
     if (!status)
-        status = prepare_inputs(self);
+        status = prepare_inputs(self, NULL);
     return em_agree_first(status, 0);
 }
 
@@ -293,6 +336,10 @@ static em_status prepare_network(em_network *self, const em_model_context *conte
     self->model.rows = em_deal_rows(e->count, EM_TILE_ROWS, context->shard, context->n_shard);
     self->model.data_hash = e->hash ^ (self->test ? self->test->hash << 7 : 0);
     status = prepare_pass(self, context->exact);
+    if (!status && context->fitted) {
+        em_network_prepare_predictions(self);
+        return EM_OK;
+    }
     return status ? status : em_network_prepare_reports(self);
 }
 
@@ -334,7 +381,7 @@ static em_status create(const void *options, const em_model_context *context, em
     self->output = (em_network_output)self->options->output;
     self->first_chain = context->first_chain;
     self->n_chain = context->n_chain;
-    status = read_data(self);
+    status = context->fitted ? read_new(self, context->fitted) : read_data(self);
     if (!status)
         status = prepare_network(self, context);
     if (status)
@@ -441,4 +488,5 @@ const em_model_ops em_model_network = {
     .report_averages = em_network_report_averages,
     .report_pooled = em_network_report_pooled,
     .visit = em_network_visit,
+    .predict = em_network_predict_new,
     .describe = describe};

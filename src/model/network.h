@@ -67,7 +67,9 @@ typedef struct em_network {
     const char *layer_name[EM_MOST_LAYERS];
     em_variable variable[EM_NETWORK_VARIABLES], average[EM_NETWORK_AVERAGES],
         pooled[EM_NETWORK_POOLED];
-    em_datum datum[1];
+    em_datum datum[4];
+    double n_output_kept; /* as a datum */
+    char **input_name;    /* [n_input] */
 } em_network;
 
 /* network_density.c: functions of em_model_ops. */
@@ -90,6 +92,9 @@ void em_network_forward(em_network *self, const em_inputs *inputs, int64_t n, co
 
 /* network_report.c: sets up what is reported, and functions of em_model_ops. Errors: EM_EMEMORY. */
 em_status em_network_prepare_reports(em_network *self);
+void em_network_prepare_predictions(em_network *self);
+em_status em_network_predict_new(em_model *model, const em_draw *draw, const double *posterior,
+                                 double *out);
 void em_network_release_reports(em_network *self);
 em_status em_network_report(em_model *model, const em_draw *draw, const double *theta, double *out);
 void em_network_average(em_model *model, const em_draw *draw, const double *theta);

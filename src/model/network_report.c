@@ -4,9 +4,12 @@
  * the function at some inputs.
  */
 #include "base/memory.h"
+#include "emass/data.h"
+#include "emass/random.h"
 #include "model/network.h"
 #include "model/network_score.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -155,6 +158,36 @@ static em_status prepare_chains(em_network *self)
     return status ? status : em_allocate(self->n_chain * (n + 1), sizeof *self->rows, &self->rows);
 }
 
+static void keep_datum(em_network *self, em_variable variable, const double *value)
+{
+    self->datum[self->model.n_datum++] = (em_datum){"constant_data", variable, value};
+    self->model.datum = self->datum;
+}
+
+/* What predictions of new data need: of the inputs, and how many outputs there are. */
+static em_status keep_fitted(em_network *self)
+{
+    const em_examples *e = self->train;
+    em_status status = em_allocate(e->n_input, sizeof *self->input_name, &self->input_name);
+
+    for (int64_t j = 0; !status && j < e->n_input; j++)
+        status = e->images ? em_format_text(&self->input_name[j], "%" PRId64, j)
+                           : em_copy_text(e->table->name[e->column[j]], &self->input_name[j]);
+    if (status)
+        return status;
+    em_variable input = {.name = "input_centre",
+                         .n_axes = 1,
+                         .shape = {e->n_input},
+                         .axis = {"input"},
+                         .label = {(const char *const *)self->input_name}};
+    keep_datum(self, input, self->centre);
+    input.name = "input_factor";
+    keep_datum(self, input, self->factor);
+    self->n_output_kept = (double)self->n_output;
+    keep_datum(self, (em_variable){.name = "n_output"}, &self->n_output_kept);
+    return EM_OK;
+}
+
 static em_status prepare_test(em_network *self)
 {
     const int64_t n = self->test->count;
@@ -167,10 +200,7 @@ static em_status prepare_test(em_network *self)
         status = choose_rows(n, self->options->probes, &self->n_probe, &self->probe);
     for (int64_t i = 0; !status && i < n; i++)
         self->label[i] = em_examples_response(self->test, i);
-    self->datum[0] =
-        (em_datum){"constant_data", of_test(self, "test_response", EM_STORE_REAL), self->label};
-    self->model.datum = self->datum;
-    self->model.n_datum = 1;
+    keep_datum(self, of_test(self, "test_response", EM_STORE_REAL), self->label);
     return status ? status : prepare_chains(self);
 }
 
@@ -181,6 +211,8 @@ em_status em_network_prepare_reports(em_network *self)
     const int64_t scored = self->options->scored > least ? self->options->scored : least;
     em_status status = choose_rows(total, scored, &self->n_scored, &self->scored);
 
+    if (!status)
+        status = keep_fitted(self);
     if (!status && self->test)
         status = prepare_test(self);
     if (!status) {
@@ -195,6 +227,9 @@ void em_network_release_reports(em_network *self)
     for (int64_t c = 0; self->chain && c < self->n_chain; c++)
         em_release(&self->chain[c].average);
     em_release(&self->chain);
+    for (int64_t j = 0; self->input_name && j < self->train->n_input; j++)
+        em_release(&self->input_name[j]);
+    em_release(&self->input_name);
     em_release(&self->rows);
     em_release(&self->label);
     em_release(&self->predicted);
@@ -400,4 +435,56 @@ em_status em_network_visit(em_model *model, const em_visitor *visitor)
         memcpy(self->chain[c].average, row + 1, (size_t)n * sizeof *row);
     }
     return status;
+}
+
+/* ---------------------------------------------------------------- new data */
+
+/* What is wanted of a draw, and what is made of it: probabilities of the classes, or the mean and a
+ * response drawn. */
+void em_network_prepare_predictions(em_network *self)
+{
+    const bool softmax = self->output == EM_OUTPUT_SOFTMAX;
+    const int64_t total = self->train->count;
+    em_variable made = of_class(self, softmax ? "probability" : "mu",
+                                softmax ? EM_STORE_SINGLE : EM_STORE_REAL, "observation", total);
+
+    report(self,
+           (em_variable){
+               .name = "weights", .n_axes = 1, .shape = {self->model.dim}, .axis = {"weight"}});
+    made.group = EM_PREDICTIONS;
+    made.dealt = true;
+    report(self, made);
+    made.name = "y";
+    if (!softmax)
+        report(self, made);
+    self->model.variable = self->variable;
+}
+
+em_status em_network_predict_new(em_model *model, const em_draw *draw, const double *posterior,
+                                 double *out)
+{
+    em_network *self = (em_network *)model;
+    const em_share *own = &model->rows;
+    const int64_t width = self->n_output, n_all = own->total * width;
+    const int64_t n_written = self->output == EM_OUTPUT_SOFTMAX ? n_all : 2 * n_all;
+    const double sigma = em_network_sigma(self, posterior);
+
+    for (int64_t i = 0; i < n_written; i++)
+        out[i] = -0.0;
+    self->pass_ops->begin(self->pass, posterior);
+    for (int64_t first = own->first; first < own->first + own->count; first += self->batch) {
+        const int64_t left = own->first + own->count - first;
+        const int64_t n = left < self->batch ? left : self->batch;
+        for (int64_t i = 0; i < n; i++)
+            self->row[i] = first + i;
+        em_network_forward(self, &self->train_inputs, n, self->row);
+        em_network_predict(self, n, sigma, self->density);
+        memcpy(out + first * width, self->out, (size_t)(n * width) * sizeof *out);
+        if (self->output == EM_OUTPUT_SOFTMAX)
+            continue;
+        em_draw_normals(draw, (uint64_t)first, n, out + n_all + first);
+        for (int64_t i = 0; i < n; i++)
+            out[n_all + first + i] = self->out[i] + sigma * out[n_all + first + i];
+    }
+    return EM_OK;
 }
