@@ -119,3 +119,20 @@ bool em_config_shards_matter(const em_config *config)
     return !config->model->counts && em_config_takes_minibatches(config) &&
            config->run.minibatch_sums == EM_MINIBATCH_FAST;
 }
+
+em_yaml_data em_config_is_data(const char *key)
+{
+    static const char section[] = "model.";
+    em_yaml_data data = EM_YAML_NO_DATA;
+    em_variant variant;
+
+    for (int i = 0; strncmp(key, section, strlen(section)) == 0 && em_model_variant(i, &variant);
+         i++) {
+        const em_field *field = em_field_find(variant.fields, key + strlen(section));
+        if (field && field->type == EM_FIELD_JSON)
+            return EM_YAML_ALL_IS_DATA;
+        if (field && field->type == EM_FIELD_DATA)
+            data = EM_YAML_MAPPING_IS_DATA;
+    }
+    return data;
+}
