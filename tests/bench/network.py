@@ -131,7 +131,7 @@ def config(layers, n_chain, data):
     listed = ", ".join(names[kind].format(n) for kind, n in layers)
     return (f"model: {{name: network, data: {data}/train, layers: [{listed}], precision: single, scored: 1}}\n"
             f"sampler: {{name: sghmc, integrator: euler, step_size: {STEP_SIZE}, friction: {FRICTION}, "
-            f"minibatch: {BATCH}, replacement: true}}\n"
+            f"minibatch: {BATCH}, leapfrog_steps: 1, replacement: true}}\n"
             f"mass: {{estimator: none}}\nrun: {{chains: {n_chain}, warmup: 0, draws: 2, thin: 1}}\n")
 
 
