@@ -1,0 +1,34 @@
+# Draws of a file of emass, or of any in ArviZ's schema, for R's posterior and bayesplot:
+#     source("analysis/read_draws.R")
+#     draws <- read_draws("demo.h5")
+#     posterior::summarise_draws(draws)
+#     bayesplot::mcmc_trace(draws, pars = c("mu", "tau"))
+# group: "posterior", "sample_stats", "warmup_posterior", ... Needs ncdf4 and posterior.
+read_draws <- function(path, group = "posterior") {
+  file <- ncdf4::nc_open(path)
+  on.exit(ncdf4::nc_close(file))
+  inside <- function(name) startsWith(name, paste0(group, "/"))
+  is_drawn <- function(variable) {
+    dims <- basename(vapply(variable$dim, `[[`, "", "name"))
+    length(dims) >= 2 && identical(tail(dims, 2), c("draw", "chain")) # the other way round in R
+  }
+  labels <- function(dim) { # text where there is some, else what the axis counts
+    name <- paste0(group, "/", basename(dim$name))
+    if (name %in% names(file$var)) ncdf4::ncvar_get(file, name) else dim$vals
+  }
+  read <- function(variable) {
+    values <- ncdf4::ncvar_get(file, variable$name, collapse_degen = FALSE)
+    n <- length(dim(values))
+    axes <- rev(variable$dim[seq_len(n - 2)])
+    values <- aperm(values, c(n - 1, n, rev(seq_len(n - 2))))
+    index <- expand.grid(lapply(axes, labels), stringsAsFactors = FALSE)
+    name <- basename(variable$name)
+    if (length(axes)) name <- paste0(name, "[", do.call(paste, c(unname(index), sep = ",")), "]")
+    array(values, c(dim(values)[1:2], length(name)), list(NULL, NULL, name))
+  }
+  found <- Filter(function(variable) inside(variable$name) && is_drawn(variable), file$var)
+  arrays <- lapply(unname(found), read)
+  names <- unlist(lapply(arrays, function(a) dimnames(a)[[3]]))
+  all <- array(unlist(arrays), c(dim(arrays[[1]])[1:2], length(names)), list(NULL, NULL, names))
+  posterior::as_draws_array(all)
+}

@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""The Python package of analysis/: it runs the program, opens what it wrote, tells errors and stops.
+TAP; $1: the build."""
+import gzip
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+
+import lib
+from lib import report
+
+lib.needs_packages("the Python package")
+warnings.simplefilter("ignore")
+os.environ["EMASS"] = lib.EMASS
+sys.path.insert(0, os.path.join(lib.ROOT, "analysis"))
+
+import numpy as np  # noqa: E402
+
+import emass  # noqa: E402
+
+SCHOOLS = {"model": {"name": "eight_schools"}, "run": {"chains": 3, "draws": 100}}
+
+
+def raises(kind, text, call):
+    try:
+        call()
+    except kind as error:
+        return text in str(error)
+    return False
+
+
+def check_runs():
+    data = emass.run(SCHOOLS, ranks=2, settings={"run.seed": 4}, progress=False)
+    report(data.posterior.theta.shape == (3, 100, 8) and data.posterior.attrs is not None
+           and list(data.posterior.school.values)[-1] == "Mt. Hermon", "a dict, and InferenceData of it")
+    report(os.listdir() == [], "nothing is left behind", os.listdir())
+    with open("schools.yaml", "w") as file:
+        file.write("model: {name: eight_schools}\nrun: {chains: 3, draws: 100, seed: 4}\n")
+    again = emass.run("schools.yaml", ranks=1, output="schools.h5", progress=False)
+    report(np.array_equal(again.posterior.theta, data.posterior.theta) and os.path.exists("schools.h5"),
+           "a file, on other ranks: the same draws")
+    table = emass.summary("schools.h5", ["mu", "theta*"], percentiles=(10, 90))
+    report(list(table.columns) == ["mean", "mcse_mean", "sd", "10%", "90%", "ess_bulk", "ess_tail", "r_hat"]
+           and len(table) == 17 and abs(table.loc["mu", "mean"] - float(again.posterior.mu.mean())) < 1e-12,
+           "a summary of a file", table)
+    of_data = emass.summary(data, ["mu", "theta*"], percentiles=(10, 90))
+    report(np.allclose(of_data, table, rtol=1e-12, equal_nan=True), "and of draws in memory")
+    page = emass.report("schools.h5")
+    report(page.name == "schools.html" and "eight_schools" in page.read_text(), "a report")
+
+
+def check_arrays():
+    """Data of one's own by file, from the current folder; arrays in the config."""
+    np.savetxt("t.csv", np.c_[np.arange(30.0), np.arange(30) % 2], "%g", ",", header="x,y", comments="")
+    config = {"model": {"name": "logistic", "data": "t.csv"}, "run": {"chains": np.int64(2), "draws": 50}}
+    data = emass.run(config, ranks=1, progress=False)
+    report(data.posterior.beta.sizes["chain"] == 2, "a table in the current folder")
+    config = {"model": {"name": "eight_schools", "y": np.arange(8.0), "sigma": np.full(8, 10.0)}, "run": {"draws": 20}}
+    report(np.array_equal(emass.run(config, ranks=1, progress=False).observed_data.y, np.arange(8)), "arrays")
+
+
+def check_errors():
+    wrong = {"model": {"name": "eight_schols"}}
+    report(raises(emass.Error, "did you mean eight_schools?", lambda: emass.run(wrong, ranks=1, progress=False)),
+           "an error is what emass says")
+    report(raises(emass.Error, "exists: give", lambda: emass.run(
+        "schools.yaml", ranks=1, output="schools.h5", progress=False)),
+           "an output that is there is not replaced")
+    long = {"model": {"name": "gaussian", "dim": 5}, "sampler": {"leapfrog_steps": 20000}, "run": {"draws": 200000}}
+    report(raises(emass.Stopped, "with a checkpoint", lambda: emass.run(
+        long, output="long.h5", settings={"stop.max_time": "0s"}, progress=False)), "the time limit is a stop")
+    program = ("import emass, sys\ntry: emass.run(%r, ranks=1, output='cut.h5')\n"
+               "except emass.Stopped as stop: print('stopped', stop.status)" % long)
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          env=dict(os.environ, PYTHONPATH=os.path.join(lib.ROOT, "analysis"))) as child:
+        first = child.stderr.readline()
+        while "/" not in first:
+            first = child.stderr.readline()
+        time.sleep(0.1)
+        child.send_signal(2)
+        said = child.stdout.read()
+    report("warmup" in first and "stopped 75" in said and os.path.exists("cut.h5.checkpoint"),
+           "progress is shown, an interrupt leaves a checkpoint", first, said)
+
+
+def check_topics():
+    random = np.random.default_rng(1)
+    with gzip.open("c.ldac.gz", "wt") as file:
+        for d in range(40):
+            words = sorted(random.choice(10, 6, replace=False) + 10 * (d % 2))
+            file.write("6 " + " ".join(f"{w}:1" for w in words) + "\n")
+    with open("words.txt", "w") as file:
+        file.write("\n".join(f"w{i}" for i in range(20)) + "\n")
+    emass.run({"model": {"name": "lda", "data": "c.ldac.gz", "vocabulary": "words.txt", "topics": 2},
+               "run": {"chains": 2, "warmup": 50, "draws": 20}}, ranks=1, output="c.h5", progress=False)
+    table = emass.topics("c.h5", words=4)
+    report(len(table) == 2 and abs(table.share.sum() - 1) < 1e-3 and all(len(words) == 4 for words in table.words),
+           "topics", table)
+
+
+def check_installs(folder):
+    """As pip does it; what builds packages comes from PyPI."""
+    source = os.path.join(folder, "source")
+    shutil.copytree(os.path.join(lib.ROOT, "analysis"), source, ignore=shutil.ignore_patterns("venv", "build", "__pycache__"))
+    done = lib.limited(sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--disable-pip-version-check", "--target",
+                       os.path.join(folder, "into"), source)
+    if done.returncode and "setuptools" in done.stderr:
+        lib.skip("pip install ./analysis", "no setuptools to be had")
+        return
+    into = os.listdir(os.path.join(folder, "into")) if done.returncode == 0 else done.stderr
+    report("emass" in into and "py.typed" in os.listdir(os.path.join(folder, "into", "emass")), "pip install ./analysis", into)
+
+
+with tempfile.TemporaryDirectory(prefix="emass-python-") as work:
+    os.mkdir(os.path.join(work, "here"))
+    os.chdir(os.path.join(work, "here"))
+    check_runs()
+    check_arrays()
+    check_errors()
+    check_topics()
+    check_installs(work)
+lib.finish()
