@@ -22,9 +22,31 @@ from papers_data import make_tables
 from papers_page import Page
 from papers_runs import Results, execute, read_runs
 
-INTRODUCTION = """
-Every number of ours is computed from the files of draws that `emass` wrote when this page was made;
-the papers' own numbers are copied from their text. Each run is a line of `jobs/papers/runs`."""
+SHOWS = """
+This page shows each table and figure of the papers that has numbers or curves to compare with, run
+again: the paper's numbers beside ours. Ours are computed from the files of draws that `emass` wrote
+when this page was made; the papers' are copied from their text. Each run is a line of
+`jobs/papers/runs`; `as printed` has the algorithm of the paper, the others the correct one."""
+
+LEAVES_OUT = """
+Left out: experiments with topic models and neural networks, unless a section below has them; those
+whose data are not public; and runs whose data are not here, which are named next. Times are of this
+machine, the papers' of theirs: ratios within a column can be compared, columns cannot; all are of
+one chain on one core, and mean little where something else was running."""
+
+
+def say_missing(page, runs):
+    """The data that runs wait for, on the page and to whoever made it."""
+    missing = {}
+    for run in runs:
+        if run.why.startswith("needs "):
+            missing.setdefault(run.why.removeprefix("needs "), []).append(run.name)
+    if not missing:
+        page.say("All data were there.")
+    for path, names in sorted(missing.items()):
+        said = f"{len(names)} runs are left out for want of {path}, from {names[0]} to {names[-1]}"
+        page.say(f"{said}: `make data` fetches what is public, EMASS_DATA names the folder of the rest.")
+        print(f"papers.py: {said} (make data, or EMASS_DATA)", file=sys.stderr)
 
 
 def main():
@@ -64,9 +86,12 @@ def main():
     execute(asked, (args.build / "emass").resolve(), folder, os.cpu_count())
 
     page = Page("The papers' experiments, run again", folder)
-    page.say(INTRODUCTION)
+    page.say(SHOWS)
+    page.say(LEAVES_OUT)
+    say_missing(page, [run for run in runs + topics if run.why != "needs to be run"])
     if args.shorten > 1:
         page.say(f"Shortened {args.shorten} times: a test of this page, not a result.")
+    page.contents()
     for paper in (papers_000, papers_002, papers_003, papers_004, papers_topics):
         paper.write(page, Results(runs + topics, folder))
     page.write("papers")

@@ -105,19 +105,11 @@ def compare(page, results, prefix, paper, load, truth, symbols):
     a, b = symbols
     header = [
         "sampler",
-        f"paper RMSE {a}",
-        b,
-        f"as printed: RMSE {a}",
-        b,
-        f"sd {a}",
-        b,
-        f"correct: RMSE {a}",
-        b,
-        f"sd {a}",
-        b,
-        f"bias {a}",
-        b,
-        "ESS",
+        f"paper: RMSE {a}",
+        f"paper: {b}",
+        *[f"as printed: {name}" for name in (f"RMSE {a}", b, f"sd {a}", b)],
+        *[f"correct: {name}" for name in (f"RMSE {a}", b, f"sd {a}", b, f"bias {a}", b)],
+        "correct: ESS",
     ]
     rows = []
     for sampler in SAMPLERS:
@@ -222,7 +214,7 @@ def write_table_3(page, results):
             name = f"000/time/{data}/{sampler.lower()}"
             row += [paper, results.milliseconds(name) if results.has(name) else None]
         rows.append(row)
-    page.table(["sampler", *[w for data in sets for w in (f"{data}: paper", "ours")]], rows)
+    page.table(["sampler", *[w for data in sets for w in (f"{data}: paper", f"{data}: ours")]], rows)
     ratio = [
         results.milliseconds(f"000/time/{data}/rhmc") / results.milliseconds(f"000/time/{data}/hmc")
         for data in sets

@@ -9,24 +9,24 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 import numpy as np  # noqa: E402
 
-STYLE = {
-    "font.size": 8,
-    "axes.titlesize": 9,
-    "axes.titlelocation": "left",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "legend.frameon": False,
-    "figure.constrained_layout.use": True,
-}
+from style import STYLE  # noqa: E402
 
 HEAD = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>{title}</title>
+<meta name="viewport" content="width=device-width,initial-scale=1">
 <style>
-body {{ font: 15px/1.5 sans-serif; max-width: 60em; margin: 2em auto; padding: 0 1em; color: #222 }}
+:root {{ color-scheme: light dark; --page: #fff; --text: #222; --line: #ddd; --soft: #666 }}
+@media (prefers-color-scheme: dark) {{
+  :root {{ --page: #14181d; --text: #e6e9ed; --line: #3a424c; --soft: #a0a8b2 }} }}
+body {{ font: 15px/1.5 sans-serif; max-width: 60em; margin: 2em auto; padding: 0 1em;
+  color: var(--text); background: var(--page) }}
+.table {{ overflow-x: auto }}
 table {{ border-collapse: collapse; margin: 1em 0; font-size: 13px }}
-th, td {{ padding: .2em .7em; text-align: right; border-bottom: 1px solid #ddd }}
+th, td {{ padding: .2em .7em; text-align: right; border-bottom: 1px solid var(--line) }}
 th:first-child, td:first-child {{ text-align: left }}
-img {{ max-width: 100% }}
+tr.groups th {{ text-align: center; color: var(--soft) }}
+img {{ max-width: 100%; background: #fff }}
+nav li {{ margin: 0 }}
 </style>
 """
 
@@ -34,12 +34,21 @@ img {{ max-width: 100% }}
 class Page:
     def __init__(self, title, folder):
         self.title, self.folder = title, folder
-        self.markdown, self.html = [], [HEAD.format(title=html.escape(title))]
+        self.markdown, self.html = [], []
+        self.begin = {}  # of the contents, in each
+        self.headings = []  # below the title: level, words
         self.heading(title, 1)
 
     def heading(self, words, level=2):
         self.markdown.append("#" * level + " " + words)
-        self.html.append(f"<h{level}>{inline(words)}</h{level}>")
+        self.html.append(f'<h{level} id="{anchor(words)}">{inline(words)}</h{level}>')
+        if level > 1:
+            self.headings.append((level, words))
+
+    def contents(self):
+        """Here stand links to all headings that follow."""
+        self.begin = {"markdown": len(self.markdown), "html": len(self.html)}
+        self.headings = []
 
     def say(self, words):
         words = " ".join(words.split())
@@ -47,12 +56,17 @@ class Page:
         self.html.append(f"<p>{inline(words)}</p>")
 
     def table(self, header, rows):
+        """A column is named "group: name" where some belong together."""
         rows = [[show(cell) for cell in row] for row in rows]
         lines = [header, ["---"] + ["---:"] * (len(header) - 1), *rows]
         self.markdown.append("\n".join("| " + " | ".join(line) + " |" for line in lines))
-        cells = ["".join(f"<th>{inline(cell)}</th>" for cell in header)]
+        groups = grouped(header)
+        cells = ["".join(f"<th>{inline(name)}</th>" for _, names in groups for name in names)]
         cells += ["".join(f"<td>{inline(cell)}</td>" for cell in row) for row in rows]
-        self.html.append("<table>" + "".join(f"<tr>{line}</tr>\n" for line in cells) + "</table>")
+        top = "".join(f'<th colspan="{len(names)}">{inline(group)}</th>' for group, names in groups)
+        above = f'<tr class="groups">{top}</tr>\n' if any(group for group, _ in groups) else ""
+        body = "".join(f"<tr>{line}</tr>\n" for line in cells)
+        self.html.append(f'<div class="table"><table>{above}{body}</table></div>')
 
     def figure(self, name, figure, caption):
         figure.savefig(self.folder / f"{name}.png", dpi=130)
@@ -64,8 +78,33 @@ class Page:
         )
 
     def write(self, name):
-        (self.folder / f"{name}.md").write_text("\n\n".join(self.markdown) + "\n")
-        (self.folder / f"{name}.html").write_text("\n".join(self.html) + "</html>\n")
+        markdown, page = list(self.markdown), list(self.html)
+        if self.begin:
+            lines = [("  " * (level - 2), words, anchor(words)) for level, words in self.headings]
+            markdown.insert(self.begin["markdown"], "\n".join(f"{indent}- [{words}](#{to})" for indent, words, to in lines))
+            items = "".join(f'<li style="margin-left:{len(indent)}em"><a href="#{to}">{inline(words)}</a></li>\n'
+                            for indent, words, to in lines)
+            page.insert(self.begin["html"], f"<nav><ul>\n{items}</ul></nav>")
+        (self.folder / f"{name}.md").write_text("\n\n".join(markdown) + "\n")
+        head = HEAD.format(title=html.escape(self.title))
+        (self.folder / f"{name}.html").write_text(head + "\n".join(page) + "</html>\n")
+
+
+def anchor(words):
+    """As GitHub makes them of headings."""
+    return re.sub(r"[^\w -]", "", words.lower()).replace(" ", "-")
+
+
+def grouped(header):
+    """[(group, names)] of columns next to each other that are called "group: name"."""
+    groups = []
+    for cell in header:
+        group, name = cell.split(": ", 1) if ": " in cell else ("", cell)
+        if groups and groups[-1][0] == group:
+            groups[-1][1].append(name)
+        else:
+            groups.append((group, [name]))
+    return groups
 
 
 def inline(words):

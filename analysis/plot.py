@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draws one figure of a file of draws: traces, ranks, intervals, and what the mass learned.
 
-    analysis/plot.py FILE.h5 [-o OUT.png] [--var NAME]...
+    analysis/plot.py FILE.h5 [-o OUT.png|.pdf|.svg] [--var NAME]...
 
 Without --var the traces and ranks are those of the parameters that mix worst. Any file in ArviZ's
 InferenceData schema will do; the panels of the M-steps need emass's group `mass_adaptation`.
@@ -21,26 +21,11 @@ import arviz as az  # noqa: E402
 import matplotlib.pyplot as plt  # noqa: E402
 import numpy as np  # noqa: E402
 
+from style import INK, SOFT, STYLE  # noqa: E402
+
 ROWS = 6  # parameters with a trace
 INTERVALS = 40  # parameters in the interval plot
 POINTS = 1000  # of a chain in a trace
-INK, SOFT = "#222222", "#8a8a8a"
-
-STYLE = {
-    "font.size": 8,
-    "axes.titlesize": 9,
-    "axes.titlelocation": "left",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.edgecolor": SOFT,
-    "text.color": INK,
-    "axes.labelcolor": INK,
-    "xtick.color": SOFT,
-    "ytick.color": SOFT,
-    "xtick.labelcolor": INK,
-    "ytick.labelcolor": INK,
-    "legend.frameon": False,
-}
 
 
 def elements(posterior, globs):
@@ -155,7 +140,7 @@ def figure(data, globs, title):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("file", type=Path)
-    parser.add_argument("-o", "--output", type=Path, help="default: FILE.png")
+    parser.add_argument("-o", "--output", type=Path, help="of the kind its name ends with, .png, .pdf or .svg; default: FILE.png")
     parser.add_argument("--var", action="append", default=[], metavar="NAME",
                         help="a variable, an element such as 'theta[0]', or a pattern; repeatable")
     args = parser.parse_args()
