@@ -24,6 +24,8 @@ struct em_writer {
     int32_t n_dimension;
     em_group group[MAX_GROUPS];
     em_draws *draws[MAX_GROUPS]; /* NULL: a group of arrays */
+    int n_signature;
+    const em_text_attribute *signature; /* borrowed: what every group is signed with */
 };
 
 /*
@@ -144,6 +146,26 @@ em_status em_writer_create(const em_grid *grid, const char *path, bool overwrite
     return status;
 }
 
+/* All of them, also where one failed, as all ranks have to. Collective. */
+static em_status put_signature(const em_writer *writer, hid_t object)
+{
+    em_status status = EM_OK;
+
+    for (int i = 0; i < writer->n_signature; i++) {
+        const em_text_attribute *a = &writer->signature[i];
+        const em_status one = em_attribute_write_text(object, a->name, a->text);
+        status = status ? status : one;
+    }
+    return em_agree(status);
+}
+
+em_status em_writer_sign(em_writer *writer, int n, const em_text_attribute *text)
+{
+    writer->n_signature = n;
+    writer->signature = text;
+    return put_signature(writer, writer->file);
+}
+
 /* The index of the group of this name, made if it is not there yet. Collective. */
 static em_status get_group(em_writer *writer, const char *name, int *index)
 {
@@ -152,8 +174,9 @@ static em_status get_group(em_writer *writer, const char *name, int *index)
             return EM_OK;
     if (writer->n_group == MAX_GROUPS)
         return em_fail(EM_EINTERNAL, "%s: more than %d groups", writer->path, MAX_GROUPS);
-    return em_group_create(writer->file, name, &writer->n_dimension,
-                           &writer->group[writer->n_group++]);
+    em_group *group = &writer->group[writer->n_group++];
+    const em_status status = em_group_create(writer->file, name, &writer->n_dimension, group);
+    return status ? status : put_signature(writer, group->id);
 }
 
 em_status em_writer_add_draws(em_writer *writer, const char *name, int64_t n_series,

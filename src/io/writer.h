@@ -53,6 +53,17 @@ em_status em_writer_truncate(em_writer *writer, int group, int64_t n_draw);
 em_status em_writer_put_array(em_writer *writer, const char *group, const em_variable *variable,
                               const double *value);
 
+/* A text by its name. */
+typedef struct em_text_attribute {
+    const char *name, *text;
+} em_text_attribute;
+
+/*
+ * Signs the file: texts that the root has and every group made from now on, where ArviZ puts them
+ * too. `text` [n] is borrowed until the writer is closed. (same) Errors: EM_EIO.
+ */
+em_status em_writer_sign(em_writer *writer, int n, const em_text_attribute *text);
+
 /* Attributes of the root; written again, they replace the old value (same length classes only for
  * text: keep it short or write it once). (same) Errors: EM_EIO. */
 em_status em_writer_put_text(em_writer *writer, const char *name, const char *text);

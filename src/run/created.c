@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "par/world.h"
+#include "version.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -45,4 +46,14 @@ em_status em_created_read(em_created *out)
     if (!status)
         em_broadcast(out, sizeof *out);
     return status;
+}
+
+em_signature em_created_signature(const em_created *created)
+{
+    return (em_signature){{{"inference_library", "emass"},
+                           {"inference_library_version", EM_VERSION},
+                           {"creation_library", "emass"},
+                           {"creation_library_version", EM_VERSION},
+                           {"creation_library_language", "C"},
+                           {"created_at", created->text}}};
 }

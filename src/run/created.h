@@ -4,12 +4,22 @@
 
 #include "emass/status.h"
 
+#include "io/writer.h"
+
 #include <stdbool.h>
 
 typedef struct em_created {
     bool reproducible; /* SOURCE_DATE_EPOCH is set: what changes from run to run is left out */
     char text[32];     /* UTC, such as 2024-05-01T12:00:00Z */
 } em_created;
+
+/* What a file and each of its groups says of who made it, and when: as ArviZ does. */
+typedef struct em_signature {
+    em_text_attribute text[6];
+} em_signature;
+
+/* `created` is borrowed for as long as the signature is used. Local. */
+em_signature em_created_signature(const em_created *created);
 
 /*
  * Now, or the time that SOURCE_DATE_EPOCH gives in seconds since 1970. Rank 0 alone reads the clock

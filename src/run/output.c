@@ -101,14 +101,14 @@ static em_status put_attributes(em_output *output)
     char samplers[1024];
 
     name_samplers(config, sizeof samplers, samplers);
+    output->signature = em_created_signature(&output->created);
     const struct {
         const char *name, *text;
-    } texts[] = {{"inference_library", "emass"},     {"inference_library_version", EM_VERSION},
-                 {"creation_library", "emass"},      {"creation_library_version", EM_VERSION},
-                 {"creation_library_language", "C"}, {"git_commit", EM_COMMIT},
-                 {"model", config->model->name},     {"sampler", samplers},
+    } texts[] = {{"git_commit", EM_COMMIT},
+                 {"model", config->model->name},
+                 {"sampler", samplers},
                  {"config", config->stored}};
-    em_status status = EM_OK;
+    em_status status = em_writer_sign(writer, 6, output->signature.text);
 
     for (size_t i = 0; !status && i < sizeof texts / sizeof *texts; i++)
         status = em_writer_put_text(writer, texts[i].name, texts[i].text);
@@ -124,9 +124,7 @@ static em_status put_attributes(em_output *output)
         status = em_writer_put_int(writer, "planned_draws", config->run.draws);
     if (!status)
         status = put_hash(writer, "model_hash", model_hash(output->model));
-    if (!status)
-        status = put_hash(writer, "data_hash", output->model->data_hash);
-    return status ? status : em_writer_put_text(writer, "created_at", output->created.text);
+    return status ? status : put_hash(writer, "data_hash", output->model->data_hash);
 }
 
 static em_status create_file(em_output *output)

@@ -20,6 +20,7 @@ struct em_output {
     const em_plan *plan;
     const em_adapt *const *adapts; /* [config->n_kernel] */
     em_created created;
+    em_signature signature;
     em_writer *writer;
     const em_layout *layout;
     int64_t n_local_chain;

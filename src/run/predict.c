@@ -37,6 +37,8 @@ typedef struct predicting {
     em_model *model;
     em_reader *reader;
     em_writer *writer;
+    em_created created;
+    em_signature signature;
     char *part; /* the output while it is written */
     int group;
     int64_t n_wanted, n_series;
@@ -234,20 +236,17 @@ static em_status put_attributes(predicting *p)
 {
     const struct {
         const char *name, *text;
-    } texts[] = {{"inference_library", "emass"},     {"inference_library_version", EM_VERSION},
-                 {"creation_library", "emass"},      {"creation_library_version", EM_VERSION},
-                 {"creation_library_language", "C"}, {"git_commit", EM_COMMIT},
-                 {"model", p->config->model->name}};
-    em_created created;
-    em_status status = em_created_read(&created);
+    } texts[] = {{"git_commit", EM_COMMIT}, {"model", p->config->model->name}};
+    em_status status = em_created_read(&p->created);
 
+    p->signature = em_created_signature(&p->created);
+    if (!status)
+        status = em_writer_sign(p->writer, 6, p->signature.text);
     for (size_t i = 0; !status && i < sizeof texts / sizeof *texts; i++)
         status = em_writer_put_text(p->writer, texts[i].name, texts[i].text);
     if (!status)
         status = copy_texts(p);
-    if (!status)
-        status = em_writer_put_int(p->writer, "seed", p->config->run.seed);
-    return status ? status : em_writer_put_text(p->writer, "created_at", created.text);
+    return status ? status : em_writer_put_int(p->writer, "seed", p->config->run.seed);
 }
 
 static em_status create_file(predicting *p)
