@@ -165,6 +165,11 @@ int64_t em_local_n_token(const em_local *local)
     return local->first[local->corpus->n_local];
 }
 
+int64_t em_local_most_documents(const em_local *local)
+{
+    return local->n_document;
+}
+
 int64_t em_local_length(const em_local *local, int64_t d)
 {
     return local->first[d + 1] - local->first[d];
@@ -264,15 +269,20 @@ static uint16_t *kept(const em_local *local, uint16_t *topic, int64_t token)
     return topic + local->first[local->document[i]] + (local->slot[token] - local->base[i]);
 }
 
+static void count_tokens(em_local *local, int64_t n)
+{
+    memset(local->tokens, 0, (size_t)(n * local->stride) * sizeof *local->tokens);
+    for (int64_t t = 0; t < local->n_token; t++)
+        local->tokens[local->token_document[t] * local->stride + local->topic[t]] += 1;
+}
+
 static void begin(em_local *local, const em_local_query *query, int64_t n)
 {
     sort_entries(local, n);
     lay_tokens(local);
     for (int64_t t = 0; t < local->n_token; t++)
         local->topic[t] = query->topic ? *kept(local, query->topic, t) : (uint16_t)local->n_topic;
-    memset(local->tokens, 0, (size_t)(n * local->stride) * sizeof *local->tokens);
-    for (int64_t t = 0; t < local->n_token; t++)
-        local->tokens[local->token_document[t] * local->stride + local->topic[t]] += 1;
+    count_tokens(local, n);
     memset(local->count, 0, (size_t)(local->n_run * local->stride) * sizeof *local->count);
 }
 
@@ -325,9 +335,46 @@ static void sweep(em_local *local, const em_local_query *query, bool counts)
         run.topic = local->topic + first;
         run.phi = query->phi + local->run_word[r] * local->stride;
         run.count = counts ? local->count + r * local->stride : local->forgotten;
-        for (int64_t k = 0; k < local->n_topic; k++)
+        for (int64_t k = 0; query->alpha && k < local->n_topic; k++)
             local->prior[k] = (float)query->alpha[k] * run.phi[k];
         kernels->dense(&run);
+    }
+}
+
+/* ---------------------------------------------------------------- priors of each document's own */
+
+static em_local_document document_at(const em_local *local, int64_t place, uint64_t key,
+                                     int64_t sweep)
+{
+    return (em_local_document){.place = place,
+                               .number = local->corpus->first_document + local->document[place],
+                               .length = em_local_length(local, local->document[place]),
+                               .sweep = sweep,
+                               .key = key,
+                               .tokens = local->tokens + place * local->stride};
+}
+
+/* The prior stands among the tokens of a document while they are drawn, and not beside them. */
+static void begin_each(em_local *local, const em_local_each *each, int64_t n, uint64_t key,
+                       int64_t number)
+{
+    memset(local->prior, 0, (size_t)local->stride * sizeof *local->prior);
+    for (int64_t i = 0; i < n; i++) {
+        const em_local_document document = document_at(local, i, key, number);
+        float *tokens = local->tokens + i * local->stride;
+        each->before(each->self, &document, local->room);
+        for (int64_t k = 0; k < local->n_topic; k++)
+            tokens[k] += local->room[k];
+    }
+}
+
+static void end_each(em_local *local, const em_local_each *each, int64_t n, uint64_t key,
+                     int64_t number)
+{
+    count_tokens(local, n);
+    for (int64_t i = 0; number >= local->options->discard && i < n; i++) {
+        const em_local_document document = document_at(local, i, key, number);
+        each->after(each->self, &document);
     }
 }
 
@@ -414,12 +461,18 @@ static void sample_block(em_local *local, const em_local_query *query, uint64_t 
 
     begin(local, query, n);
     for (int64_t s = 0; s < options->discard + options->keep; s++) {
+        const bool counts = s >= options->discard;
         draw_bits(local, key, &query->draw, n, s);
-        sweep(local, query, s >= options->discard);
-        if (s >= options->discard)
+        if (query->each)
+            begin_each(local, query->each, n, key, s);
+        sweep(local, query, counts);
+        if (query->each)
+            end_each(local, query->each, n, key, s);
+        else if (counts)
             add_documents(local, n, sums);
     }
-    add_lengths(local, query->alpha, n, sums);
+    if (query->alpha)
+        add_lengths(local, query->alpha, n, sums);
     add_counts(local, sums);
     for (int64_t t = 0; query->topic && t < local->n_token; t++)
         *kept(local, query->topic, t) = local->topic[t];
@@ -430,7 +483,8 @@ void em_local_sample(em_local *local, const em_local_query *query, const em_loca
     const uint64_t key = key_of(&query->draw);
     int64_t n;
 
-    fill_table(local, query->alpha);
+    if (query->alpha)
+        fill_table(local, query->alpha);
     for (int64_t k = 0; k < query->rows.count; k += n) {
         n = take_documents(local, &query->rows, k);
         sample_block(local, query, key, n, sums);

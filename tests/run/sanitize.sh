@@ -69,7 +69,7 @@ for model in $(names models); do
     linear | poisson | negative_binomial) config "$model, data: table" hmc ;;
     lda) config 'lda, topics: 2, data: corpus.ldac' lda_gibbs ;;
     network) config 'network, data: table, test: table, layers: [{dense: 3}]' hmc ;;
-    pfa) config 'pfa, topics: 2, data: corpus.ldac' msgnht ;;
+    pfa | dpfa) config "$model, topics: 2, data: corpus.ldac" msgnht ;;
     stan) config stan hmc && expected=2 ;; # it has no program
     *) config "$model" hmc ;;
     esac >model.yaml

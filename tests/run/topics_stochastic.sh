@@ -50,6 +50,17 @@ mass: {estimator: momentum, s_count: 40}
 run: {chains: 2, warmup: 200, draws: 50}
 YAML
 
+cat >dpfa.yaml <<YAML
+model: {name: dpfa, data: train.ldac, vocabulary: words, test: test.ldac, test_every: 50, topics: 4, layers: [3, 2],
+  parameters: expanded_mean, beta: 0.5, local_discard: 3, local_sweeps: 2, warm_start: true}
+sampler:
+  - {block: phi, name: sgrld, metric: expanded_mean, minibatch: 20, step_size: 0.01, leapfrog_steps: 2}
+  - {block: r, name: sgnht, minibatch: 20, step_size: 0.02, leapfrog_steps: 2}
+  - {block: network, name: msgnht, minibatch: 20, step_size: 0.02, leapfrog_steps: 2}
+mass: {estimator: none}
+run: {chains: 2, warmup: 200, draws: 50}
+YAML
+
 go() { # MODEL RANKS SHARDS FILE ARGUMENT...
     local model=$1 n=$2 shards=$3 file=$4
     shift 4
@@ -70,7 +81,7 @@ stopped_in_warmup() {
     go natural 2 2 parts.h5 --max-time 0 || status=$?
     [ "$status" = 75 ] && go natural 2 1 parts.h5 && cmp natural.h5 parts.h5
 }
-for model in mean natural pfa; do
+for model in mean natural pfa dpfa; do
     check "$model: a run on one rank" go $model 1 1 $model.h5
     check "$model: the same bytes on 2 groups of 2 shards" same $model 4 2
     check "$model: the same bytes on 3 shards" same $model 3 3
@@ -92,6 +103,7 @@ learns() { # MODEL
 check 'mean: the topics that were put in are found' learns mean
 check 'natural: the topics that were put in are found' learns natural
 check 'pfa: the topics that were put in are found' learns pfa
+check 'dpfa: the topics that were put in are found' learns dpfa
 
 refuses() { # MODEL WHAT ARGUMENT...
     local status=0 model=$1 what=$2

@@ -1,0 +1,600 @@
+/*
+ * Deep Poisson factor analysis (EQUATIONS 24): the topics that a document may have are the lowest
+ * layer of a sigmoid belief network (model/belief_network.h). Counts of word v in document j are
+ *
+ *     x_vj ~ Poisson(sum_k phi_vk psi_kj h_kj),  psi_kj ~ Gamma(r_k, scale p_j / (1 - p_j)),
+ *     p_j ~ Beta(a0, b0),  r_k ~ Gamma(shape, rate),  h_j ~ the network
+ *
+ * with phi as parameters (model/topic_parameters.h). For every gradient h, p and the topics of a
+ * document's words are drawn by Gibbs, psi integrated out: topics with prior r_k h_k
+ * (model/lda_local.h); p given h and the document's length; h_k is 1 where topic k has words, else
+ * with odds of the network times (1 - p)^r_k; then the layers above. Given those, with p integrated
+ * out too and R = sum_k r_k h_k,
+ *
+ *     d / dr_k = h_k [psi(r_k + n_kj) - psi(r_k) + psi(b0 + R) - psi(a0 + n_j + b0 + R)].
+ *
+ * Three blocks of parameters, each of which may have a sampler of its own: phi, r (as logarithms)
+ * and network.
+ */
+#include "base/memory.h"
+#include "emass/random.h"
+#include "math/digamma.h"
+#include "math/rng.h"
+#include "math/tokens.h"
+#include "model/belief_network.h"
+#include "model/lda_local.h"
+#include "model/topic_parameters.h"
+#include "model/topic_record.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern const em_model_ops em_model_dpfa;
+
+/* So that every topic can be drawn: what is added to r. */
+#define LEAST_WEIGHT 1e-4
+
+/* Of log r and of the network, where chains begin. */
+#define START_SPREAD 0.1
+
+typedef struct dpfa_options {
+    em_corpus_options corpus;
+    char *test;
+    int64_t topics, test_every;
+    int parameters;
+    double beta, prior_mean, prior_sd, a0, b0, shape, rate, weight_sd;
+    em_reals layers;
+    bool store_phi;
+    em_local_options local;
+} dpfa_options;
+
+static const char *const forms[] = {"expanded_natural", "expanded_mean", NULL};
+
+static const em_field fields[] = {
+    EM_CORPUS_FIELDS(dpfa_options),
+    EM_INT(dpfa_options, topics, .minimum = 2, .maximum = EM_MOST_TOPICS,
+           .doc = "number of topics: units of the lowest layer"),
+    EM_CHOICE(dpfa_options, parameters, .fallback = "expanded_natural", .choices = forms,
+              .doc =
+                  "of phi: expanded_mean for a block of sgrld or sgrhmc, expanded_natural for the "
+                  "other samplers with minibatches"),
+    EM_REAL(dpfa_options, beta, .minimum = 1e-6, .maximum = 1e3, .fallback = "0.05",
+            .doc = "of the prior of topics' laws of words, of expanded_mean"),
+    EM_REAL(dpfa_options, prior_mean, .minimum = -1e3, .maximum = 1e3, .fallback = "0.1",
+            .doc = "of the normal prior of expanded_natural, which has no beta"),
+    EM_REAL(dpfa_options, prior_sd, .minimum = 1e-6, .maximum = 1e6, .fallback = "1",
+            .doc = "standard deviation of the same"),
+    EM_REALS(dpfa_options, layers, .minimum = 1, .maximum = 65536, .fallback = "",
+             .doc = "units of each layer of the network above the topics; absent: none"),
+    EM_REAL(dpfa_options, weight_sd, .minimum = 1e-6, .maximum = 1e6, .fallback = "1",
+            .doc = "standard deviation of the normal prior of the network's parameters"),
+    EM_REAL(dpfa_options, a0, .minimum = 1e-6, .maximum = 1e6, .fallback = "1",
+            .doc = "of the Beta(a0, b0) prior of documents' p"),
+    EM_REAL(dpfa_options, b0, .minimum = 1e-6, .maximum = 1e6, .fallback = "1", .doc = "the same"),
+    EM_REAL(dpfa_options, shape, .minimum = 1e-6, .maximum = 1e6, .fallback = "1",
+            .doc = "of the gamma prior of r"),
+    EM_REAL(dpfa_options, rate, .minimum = 1e-6, .maximum = 1e6, .fallback = "1",
+            .doc = "the same"),
+    EM_PATH(dpfa_options, test, .fallback = "",
+            .doc = "corpus of the same words to be scored, and not trained on; absent: none"),
+    EM_INT(dpfa_options, test_every, .minimum = 1, .maximum = 1e9, .fallback = "10",
+           .doc = "iterations from score to score of the test documents"),
+    EM_BOOL(dpfa_options, store_phi, .fallback = "false",
+            .doc = "store phi of every draw, and not its average alone"),
+    EM_LOCAL_FIELDS(dpfa_options, local),
+    {0}};
+
+enum { PHI, R, NETWORK, N_BLOCK };
+enum { N_OWN = 1 }; /* variables of its own: weight */
+
+typedef struct dpfa {
+    em_model model;
+    const dpfa_options *options;
+    em_corpus *corpus;
+    em_held_out *held_out; /* NULL: none */
+    em_local *local;
+    em_topic_parameters topics;
+    em_belief_network network;
+    em_topic_record *record;
+    int64_t first_chain, n_chain;
+    em_parameters block[N_BLOCK];
+    em_variable variable[N_OWN + EM_TOPIC_VARIABLES], average[EM_TOPIC_AVERAGES];
+    double *r, *logit; /* [n_topic] room */
+    uint8_t *unit;     /* [documents at work][n_unit] */
+    float *phi;        /* [n_word][stride] room */
+    double *count;     /* [n_chain][n_topic] tokens of the last evaluation in each topic */
+    double *density;   /* [n_chain] log likelihood a token of the last evaluation */
+    uint16_t *topic;   /* [n_chain][n_token] of warm starts; NULL: none */
+} dpfa;
+
+static void destroy(em_model *model)
+{
+    dpfa *self = (dpfa *)model;
+
+    em_topic_record_destroy(&self->record);
+    em_topic_parameters_destroy(&self->topics);
+    em_belief_network_destroy(&self->network);
+    em_local_destroy(&self->local);
+    em_held_out_destroy(&self->held_out);
+    em_corpus_destroy(&self->corpus);
+    void *const array[] = {&self->r,     &self->logit,   &self->unit, &self->phi,
+                           &self->count, &self->density, &self->topic};
+    for (size_t i = 0; i < sizeof array / sizeof *array; i++)
+        em_release(array[i]);
+    em_release(&self);
+}
+
+static int64_t local_chain(const dpfa *self, int64_t chain)
+{
+    return chain - self->first_chain;
+}
+
+static uint16_t *warm_topics(const dpfa *self, int64_t chain)
+{
+    return self->topic ? self->topic + local_chain(self, chain) * em_local_n_token(self->local)
+                       : NULL;
+}
+
+/* Whether the gradient by these parameters is wanted. */
+static bool is_wanted(const em_query *query, const em_parameters *block)
+{
+    return !query->block || query->block->first == block->first;
+}
+
+/* ---------------------------------------------------------------- the density */
+
+/* A block that moves alone asks for no prior of phi unless it is phi. */
+static em_status add_prior(em_model *model, const em_query *query)
+{
+    dpfa *self = (dpfa *)model;
+    const em_parameters *r = &self->block[R], *network = &self->block[NETWORK];
+    const double shape = self->options->shape, rate = self->options->rate;
+
+    for (int64_t c = 0; c < query->n_chain; c++) {
+        const double *theta = query->theta + c * query->stride;
+        double *gradient = query->gradient + c * query->stride, *density = &query->log_density[c];
+        if (is_wanted(query, &self->block[PHI]))
+            em_topic_parameters_add_prior(&self->topics, theta, density, gradient);
+        for (int64_t k = r->first; k < r->first + r->count; k++) {
+            gradient[k] += shape - rate * exp(theta[k]);
+            *density += shape * theta[k] - rate * exp(theta[k]);
+        }
+        em_belief_network_add_prior(&self->network, theta + network->first, density,
+                                    gradient + network->first);
+    }
+    return EM_OK;
+}
+
+/* ---- what is kept of a document during its sweeps ---- */
+
+/* The chain at work. */
+typedef struct work {
+    dpfa *self;
+    const double *network; /* its parameters */
+    double *slope;         /* [n_topic] sums of derivatives by log r, in units */
+    double *network_slope; /* of the network's, likewise */
+    double *density;       /* likewise */
+} work;
+
+static bool has_weights(const dpfa *self, const double *theta)
+{
+    bool finite = true;
+
+    for (int64_t k = 0; k < self->block[R].count; k++) {
+        self->r[k] = exp(theta[self->block[R].first + k]) + LEAST_WEIGHT;
+        finite &= isfinite(self->r[k]) != 0;
+    }
+    for (int64_t i = 0; i < self->block[NETWORK].count; i++)
+        finite &= isfinite(theta[self->block[NETWORK].first + i]) != 0;
+    return finite;
+}
+
+static double active_weight(const dpfa *self, const uint8_t *unit)
+{
+    double sum = 0;
+
+    for (int64_t k = 0; k < self->topics.shape.n_topic; k++)
+        sum += unit[k] ? self->r[k] : 0;
+    return sum;
+}
+
+static em_stream stream_of(const em_local_document *document, em_purpose purpose)
+{
+    return (em_stream){document->key, (uint64_t)document->number & 0xffffffff,
+                       (uint64_t)document->sweep, purpose};
+}
+
+/* log(1 - p) of p ~ Beta(a0 + n, b0 + R) */
+static double draw_rest(const dpfa *self, const em_local_document *document, double active)
+{
+    const em_stream stream = stream_of(document, EM_RNG_TOPICS);
+    _Alignas(EM_ALIGNMENT) double gamma[EM_LANES] = {self->options->a0 + (double)document->length,
+                                                     self->options->b0 + active};
+
+    em_gammas(&stream, 0, 2, gamma, gamma);
+    gamma[1] = fmax(gamma[1], 1e-300);
+    return log(gamma[1] / (gamma[0] + gamma[1]));
+}
+
+/* Units of the lowest layer whose topics have words are 1. */
+static void draw_lowest(dpfa *self, const double *network, const em_local_document *document,
+                        uint8_t *unit)
+{
+    const em_stream stream = stream_of(document, EM_RNG_EVALUATION);
+    const double rest = draw_rest(self, document, active_weight(self, unit));
+
+    em_belief_network_logits(&self->network, network, unit, self->logit);
+    for (int64_t k = 0; k < self->topics.shape.n_topic; k++) {
+        const double u = em_uniform(&stream, (uint64_t)k);
+        unit[k] =
+            document->tokens[k] > 0 || log(u) - log1p(-u) < self->logit[k] + self->r[k] * rest;
+    }
+}
+
+static void before(void *untyped, const em_local_document *document, float *prior)
+{
+    const work *at = untyped;
+    dpfa *self = at->self;
+    const int64_t n_topic = self->topics.shape.n_topic, n_unit = self->network.n_unit;
+    const em_stream stream = stream_of(document, EM_RNG_EVALUATION);
+    uint8_t *unit = self->unit + document->place * n_unit;
+
+    if (document->sweep == 0) {
+        for (int64_t i = 0; i < n_unit; i++)
+            unit[i] = i < n_topic || em_uniform(&stream, (uint64_t)i) < 0.5;
+    } else {
+        draw_lowest(self, at->network, document, unit);
+        em_belief_network_sweep(&self->network, at->network, &stream, 0, unit);
+    }
+    for (int64_t k = 0; k < n_topic; k++)
+        prior[k] = unit[k] ? (float)self->r[k] : 0;
+}
+
+static void after(void *untyped, const em_local_document *document)
+{
+    const work *at = untyped;
+    dpfa *self = at->self;
+    const double a0 = self->options->a0, b0 = self->options->b0, n = (double)document->length;
+    const uint8_t *unit = self->unit + document->place * self->network.n_unit;
+    const double active = active_weight(self, unit), sum = a0 + n + b0 + active;
+    const double length_slope = em_digamma(b0 + active) - em_digamma(sum);
+    double density = lgamma(a0 + b0) - lgamma(a0) - lgamma(b0) + lgamma(a0 + n) +
+                     lgamma(b0 + active) - lgamma(sum);
+
+    for (int64_t k = 0; k < self->topics.shape.n_topic; k++) {
+        const double r = self->r[k], tokens = (double)document->tokens[k];
+        double slope = length_slope;
+        if (!unit[k])
+            continue;
+        if (tokens > 0) {
+            slope += em_digamma(r + tokens) - em_digamma(r);
+            density += lgamma(r + tokens) - lgamma(r);
+        }
+        at->slope[k] += rint(r * slope / EM_LOCAL_UNIT);
+    }
+    *at->density += rint(density / EM_LOCAL_UNIT);
+    *at->density +=
+        em_belief_network_add(&self->network, at->network, unit, EM_LOCAL_UNIT, at->network_slope);
+}
+
+/* Counts of tokens where phi's gradient will be; sums of derivatives where the others will be. */
+static em_status add_likelihood(em_model *model, const em_query *query)
+{
+    dpfa *self = (dpfa *)model;
+
+    for (int64_t c = 0; c < query->n_chain; c++) {
+        const double *theta = query->theta + c * query->stride;
+        double *gradient = query->gradient + c * query->stride;
+        work at = {self, theta + self->block[NETWORK].first, gradient + self->block[R].first,
+                   gradient + self->block[NETWORK].first, &query->log_density[c]};
+        const em_local_each each = {&at, before, after};
+        const em_local_query local = {.draw = em_query_draw(query, c),
+                                      .rows = query->rows,
+                                      .each = &each,
+                                      .phi = self->phi,
+                                      .topic = warm_topics(self, query->chain[c])};
+        const em_local_sums sums = {.count = gradient, .density = &query->log_density[c]};
+        if (em_topic_parameters_phi(&self->topics, theta, self->phi) && has_weights(self, theta))
+            em_local_sample(self->local, &local, &sums);
+        else
+            query->log_density[c] = NAN;
+    }
+    return EM_OK;
+}
+
+static void finish_chain(dpfa *self, int64_t chain, const double *theta, double *density,
+                         double *gradient)
+{
+    const int64_t n = self->topics.shape.n_topic;
+    const double sweeps = (double)self->options->local.keep;
+    double *count = self->count + local_chain(self, chain) * n, all = 0;
+
+    *density *= EM_LOCAL_UNIT / sweeps;
+    *density += em_topic_parameters_finish(&self->topics, theta, sweeps, gradient);
+    for (int64_t i = self->block[R].first; i < self->model.dim; i++)
+        gradient[i] *= EM_LOCAL_UNIT / sweeps;
+    for (int64_t i = self->block[R].first; i < self->block[NETWORK].first; i++)
+        gradient[i] *= exp(theta[i]) / (exp(theta[i]) + LEAST_WEIGHT);
+    memcpy(count, self->topics.count, (size_t)n * sizeof *count);
+    for (int64_t k = 0; k < n; k++)
+        all += count[k];
+    if (all > 0)
+        self->density[local_chain(self, chain)] = *density / all;
+}
+
+static void finish_likelihood(em_model *model, const em_query *sums)
+{
+    dpfa *self = (dpfa *)model;
+
+    for (int64_t c = 0; c < sums->n_chain; c++)
+        if (!isnan(sums->log_density[c]))
+            finish_chain(self, sums->chain[c], sums->theta + c * sums->stride,
+                         &sums->log_density[c], sums->gradient + c * sums->stride);
+}
+
+/* ---------------------------------------------------------------- chains */
+
+static em_status place(em_model *model, const em_draw *draw, double *theta)
+{
+    const dpfa *self = (const dpfa *)model;
+    const int64_t first = self->block[R].first;
+
+    em_topic_parameters_place(&self->topics, draw, theta);
+    em_draw_normals(draw, (uint64_t)first, self->model.dim - first, theta + first);
+    for (int64_t i = first; i < self->model.dim; i++)
+        theta[i] *= START_SPREAD;
+    if (self->topic)
+        em_local_start(self->local, warm_topics(self, draw->chain));
+    return EM_OK;
+}
+
+/* The likelihood is that of all tokens, were they as those of the last evaluation. */
+static double log_density_of(dpfa *self, int64_t chain, const double *theta)
+{
+    double density = self->density[local_chain(self, chain)] * (double)self->corpus->n_token;
+
+    em_topic_parameters_add_prior(&self->topics, theta, &density, NULL);
+    for (int64_t k = self->block[R].first; k < self->block[NETWORK].first; k++)
+        density += self->options->shape * theta[k] - self->options->rate * exp(theta[k]);
+    for (int64_t i = self->block[NETWORK].first; i < self->model.dim; i++)
+        density -= theta[i] * theta[i] / (2 * self->network.sd * self->network.sd);
+    return density;
+}
+
+static em_status watch(em_model *model, const em_update *after)
+{
+    dpfa *self = (dpfa *)model;
+    const int64_t n = self->topics.shape.n_topic;
+    const bool wants_phi = em_topic_record_wants_phi(self->record, after);
+    em_status status = EM_OK;
+
+    for (int64_t c = 0; !status && c < after->n_chain; c++) {
+        const double *theta = after->theta + c * after->stride;
+        const int64_t chain = after->chain[c];
+        const em_topic_look look = {.chain = chain,
+                                    .log_density = log_density_of(self, chain, theta),
+                                    .phi = self->phi,
+                                    .count = self->count + local_chain(self, chain) * n,
+                                    .alpha = self->r,
+                                    .beta = self->options->beta};
+        has_weights(self, theta);
+        if (wants_phi)
+            em_topic_parameters_phi(&self->topics, theta, self->phi);
+        status = em_topic_record_take(self->record, after, &look);
+    }
+    return status;
+}
+
+static int descending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+
+    return (x < y) - (x > y);
+}
+
+/* Weights in the order of their sizes, which is one for all chains. */
+static em_status report(em_model *model, const em_draw *draw, const double *theta, double *out)
+{
+    dpfa *self = (dpfa *)model;
+    const int64_t n = self->topics.shape.n_topic;
+
+    has_weights(self, theta);
+    memcpy(out, self->r, (size_t)n * sizeof *out);
+    qsort(out, (size_t)n, sizeof *out, descending);
+    if (self->options->store_phi)
+        em_topic_parameters_phi(&self->topics, theta, self->phi);
+    em_topic_record_report(self->record, draw->chain, self->phi, out + self->topics.shape.n_topic);
+    return EM_OK;
+}
+
+static void report_averages(em_model *model, int64_t chain, double *out)
+{
+    em_topic_record_report_averages(((const dpfa *)model)->record, chain, out);
+}
+
+static em_status visit(em_model *model, const em_visitor *visitor)
+{
+    dpfa *self = (dpfa *)model;
+    em_status status = em_topic_record_visit(self->record, visitor);
+
+    if (!status)
+        status =
+            visitor->chains(visitor->context, "count", self->topics.shape.n_topic, self->count);
+    if (!status)
+        status = visitor->chains(visitor->context, "density", 1, self->density);
+    if (!status && self->topic)
+        status =
+            visitor->dealt(visitor->context, "local", EM_NUMBER_UINT16, self->corpus->n_token,
+                           self->corpus->first_token, em_local_n_token(self->local), self->topic);
+    return status;
+}
+
+static void describe(const em_model *model, FILE *out)
+{
+    const dpfa *self = (const dpfa *)model;
+
+    fprintf(out,
+            "# %" PRId64 " documents of %" PRId64 " tokens, %" PRId64 " words; this shard has "
+            "%" PRId64 " documents of %" PRId64 " tokens\n",
+            self->corpus->n_document, self->corpus->n_token, self->corpus->n_word,
+            self->corpus->n_local, em_local_n_token(self->local));
+    if (self->held_out)
+        fprintf(out, "# %" PRId64 " test documents, %" PRId64 " tokens scored (%s)\n",
+                self->held_out->n_document, self->held_out->n_token, EM_HELD_OUT_DOC);
+}
+
+/* ---------------------------------------------------------------- set up */
+
+static void set_model(dpfa *self)
+{
+    const em_corpus *corpus = self->corpus;
+    const int64_t n = self->topics.n, n_topic = self->topics.shape.n_topic;
+    em_model *model = &self->model;
+
+    self->block[PHI] = (em_parameters){"phi", 0, n, self->topics.form == EM_TOPICS_MEAN};
+    self->block[R] = (em_parameters){"r", n, n_topic, false};
+    self->block[NETWORK] =
+        (em_parameters){"network", n + n_topic, self->network.n_parameter, false};
+    model->dim = n + n_topic + self->network.n_parameter;
+    model->estimates = true;
+    model->n_block = N_BLOCK;
+    model->block = self->block;
+    model->rows = (em_share){corpus->n_document, 1, corpus->first_document, corpus->n_local};
+    self->variable[model->n_variable++] =
+        (em_variable){.name = "weight", .n_axes = 1, .shape = {n_topic}, .axis = {"rank"}};
+    em_topic_record_declare(self->record, model, self->variable, self->average);
+}
+
+static em_status make_room(dpfa *self)
+{
+    const em_lda_shape *shape = &self->topics.shape;
+    const struct {
+        void *array;
+        int64_t count;
+        size_t size;
+    } room[] = {
+        {&self->r, shape->n_topic, sizeof(double)},
+        {&self->logit, shape->n_topic, sizeof(double)},
+        {&self->unit, em_local_most_documents(self->local) * self->network.n_unit, 1},
+        {&self->phi, shape->n_word * shape->stride, sizeof(float)},
+        {&self->count, self->n_chain * shape->n_topic, sizeof(double)},
+        {&self->density, self->n_chain, sizeof(double)},
+    };
+    em_status status = EM_OK;
+
+    for (size_t i = 0; !status && i < sizeof room / sizeof *room; i++)
+        status = em_allocate(room[i].count, room[i].size, room[i].array);
+    if (!status && self->options->local.warm_start)
+        status = em_allocate(self->n_chain * em_local_n_token(self->local), sizeof *self->topic,
+                             &self->topic);
+    return status;
+}
+
+static em_status read_data(dpfa *self, const em_model_context *context)
+{
+    const dpfa_options *options = self->options;
+    const em_corpus_options test = {.data = options->test, .format = options->corpus.format};
+    em_status status =
+        em_corpus_read(&options->corpus, 0, context->shard, context->n_shard, &self->corpus);
+
+    if (status)
+        return status;
+    self->topics.shape =
+        (em_lda_shape){self->corpus->n_word, options->topics, em_topic_stride(options->topics)};
+    self->model.data_hash = self->corpus->hash;
+    return options->test ? em_topic_record_read_test(&test, &self->topics.shape, context,
+                                                     &self->model.data_hash, &self->held_out)
+                         : EM_OK;
+}
+
+static em_status set_network(dpfa *self)
+{
+    const em_reals *layers = &self->options->layers;
+    em_belief_network *network = &self->network;
+
+    if (layers->count > EM_MOST_LAYERS - 1)
+        return em_fail(EM_ECONFIG, "model.layers: found %lld, expected at most %d",
+                       (long long)layers->count, EM_MOST_LAYERS - 1);
+    network->size[network->n_layer++] = self->options->topics;
+    for (int64_t i = 0; i < layers->count; i++) {
+        const int64_t n = (int64_t)layers->value[i];
+        if ((double)n != layers->value[i])
+            return em_fail(EM_ECONFIG, "model.layers: found %g, expected integers",
+                           layers->value[i]);
+        network->size[network->n_layer++] = n;
+    }
+    network->sd = self->options->weight_sd;
+    return em_belief_network_create(network);
+}
+
+static em_status set_up(dpfa *self, const em_model_context *context)
+{
+    const dpfa_options *options = self->options;
+    em_status status = read_data(self, context);
+
+    if (status)
+        return status;
+    self->topics.form = options->parameters == 0 ? EM_TOPICS_NATURAL : EM_TOPICS_MEAN;
+    self->topics.shape_of_mean = options->beta;
+    self->topics.mean = options->prior_mean;
+    self->topics.sd = options->prior_sd;
+    status = set_network(self);
+    if (!status)
+        status = em_topic_parameters_create(&self->topics);
+    if (!status)
+        status = em_local_create(self->corpus, options->topics, &options->local, &self->local);
+    if (!status)
+        status = make_room(self);
+    const em_topic_record_options record = {.shape = self->topics.shape,
+                                            .first_chain = self->first_chain,
+                                            .n_chain = self->n_chain,
+                                            .test_every = options->test_every,
+                                            .store_phi = options->store_phi};
+    if (!status)
+        status = em_topic_record_create(&record, self->corpus, self->held_out, &self->record);
+    if (!status)
+        set_model(self);
+    return status;
+}
+
+static em_status create(const void *options, const em_model_context *context, em_model **out)
+{
+    dpfa *self;
+    em_status status = em_allocate(1, sizeof *self, &self);
+
+    if (status)
+        return status;
+    self->model.ops = &em_model_dpfa;
+    self->options = options;
+    self->first_chain = context->first_chain;
+    self->n_chain = context->n_chain;
+    status = set_up(self, context);
+    if (status)
+        destroy(&self->model);
+    else
+        *out = &self->model;
+    return status;
+}
+
+const em_model_ops em_model_dpfa = {
+    .name = "dpfa",
+    .doc = "deep Poisson factor analysis: topics under a sigmoid belief network",
+    .source = "Gan et al. 2015; Li et al. 2016, G",
+    .options_size = sizeof(dpfa_options),
+    .fields = fields,
+    .sampler = "msgnht",
+    .counts = true,
+    .create = create,
+    .destroy = destroy,
+    .add_prior = add_prior,
+    .report = report,
+    .place = place,
+    .visit = visit,
+    .watch = watch,
+    .report_averages = report_averages,
+    .describe = describe,
+    .add_likelihood = add_likelihood,
+    .finish_likelihood = finish_likelihood,
+};
