@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "data/corpus_table.h"
 #include "data/hand_out.h"
 #include "data/moments.h"
 #include "io/numbers.h"
@@ -23,24 +24,46 @@ enum { MOST_SHOWN = 40 }; /* columns of the summary */
 
 typedef struct conversion {
     em_table_options options; /* .data: what is read */
-    char *output, *part;      /* part: the output while it is written */
+    em_corpus_options corpus; /* the same, of a corpus */
+    bool is_corpus;
+    char *output, *part; /* part: the output while it is written */
     int overwrite;
     em_numbers_writer *writer; /* of rank 0 */
-    int64_t n_entry;           /* written so far */
+    int64_t n_row, n_entry;    /* written so far */
 } conversion;
 
 /* ---------------------------------------------------------------- the command line */
 
+static int find_choice(const char *text, const char *const *choices)
+{
+    for (int i = 0; text && choices[i]; i++)
+        if (strcmp(choices[i], text) == 0)
+            return i;
+    return -1;
+}
+
 static em_status parse_choice(const char *what, const char *text, const char *const *choices,
                               int *out)
 {
-    for (*out = 0; text && choices[*out]; ++*out)
-        if (strcmp(choices[*out], text) == 0)
-            return EM_OK;
-    *out = 0;
-    return text ? em_fail(EM_EUSAGE, "convert: found --%s=%s (see emass convert --help)", what,
-                          em_excerpt_of(text).text)
-                : EM_OK;
+    const int found = find_choice(text, choices);
+
+    *out = found < 0 ? 0 : found;
+    return text && found < 0
+               ? em_fail(EM_EUSAGE, "convert: found --%s=%s (see emass convert --help)", what,
+                         em_excerpt_of(text).text)
+               : EM_OK;
+}
+
+/* What has a corpus's format, or a vocabulary, is a corpus. */
+static em_status take_format(const char *format, const char *vocabulary, conversion *c)
+{
+    em_status status;
+
+    c->is_corpus = vocabulary || find_choice(format, em_corpus_format_names) > EM_CORPUS_AUTO;
+    if (!c->is_corpus)
+        return parse_choice("format", format, em_table_format_names, &c->options.format);
+    status = parse_choice("format", format, em_corpus_format_names, &c->corpus.format);
+    return status || !vocabulary ? status : em_copy_text(vocabulary, &c->corpus.vocabulary);
 }
 
 static em_status take_paths(poptContext context, conversion *c)
@@ -51,6 +74,7 @@ static em_status take_paths(poptContext context, conversion *c)
     if (!output || poptPeekArg(context))
         return em_fail(EM_EUSAGE, "convert: expected IN OUT.h5 (see emass convert --help)");
     status = em_copy_text(input, &c->options.data);
+    c->corpus.data = c->options.data;
     if (!status)
         status = em_copy_text(output, &c->output);
     return status ? status : em_format_text(&c->part, "%s.part", output);
@@ -58,10 +82,11 @@ static em_status take_paths(poptContext context, conversion *c)
 
 static em_status parse_command(int argc, const char **argv, conversion *c)
 {
-    char *format = NULL, *header = NULL;
+    char *format = NULL, *header = NULL, *vocabulary = NULL;
     long long columns = -1;
     const struct poptOption options[] = {
         {"format", 0, POPT_ARG_STRING, &format, 0, "of a text file", "FORMAT"},
+        {"vocabulary", 0, POPT_ARG_STRING, &vocabulary, 0, "words of a corpus", "FILE"},
         {"header", 0, POPT_ARG_STRING, &header, 0, "whether the first line names", "HEADER"},
         {"columns", 0, POPT_ARG_LONGLONG, &columns, 0, "features of a LIBSVM file", "N"},
         {"overwrite", 0, POPT_ARG_NONE, &c->overwrite, 0, "replace an output", NULL},
@@ -71,7 +96,7 @@ static em_status parse_command(int argc, const char **argv, conversion *c)
     em_status status = em_arguments_check(context, "convert", option);
 
     if (!status)
-        status = parse_choice("format", format, em_table_format_names, &c->options.format);
+        status = take_format(format, vocabulary, c);
     if (!status)
         status = parse_choice("header", header, em_table_header_names, &c->options.header);
     c->options.columns = columns < 0 ? INT64_MIN : columns;
@@ -79,6 +104,7 @@ static em_status parse_command(int argc, const char **argv, conversion *c)
         status = take_paths(context, c);
     free(format);
     free(header);
+    free(vocabulary);
     poptFreeContext(context);
     return status;
 }
@@ -187,6 +213,79 @@ static em_status write_table(const em_table *table, conversion *c)
     return em_agree_first(writes ? finish(c, status) : status, 0);
 }
 
+/* ---------------------------------------------------------------- corpora */
+
+/* What a first pass finds. */
+typedef struct counts {
+    int64_t n_row, n_entry, n_token, n_empty;
+    uint64_t hash;
+} counts;
+
+static em_status count_documents(void *to, const em_table *table)
+{
+    counts *n = to;
+
+    n->hash += em_table_hash_rows(table, 0, table->n_row, n->n_row);
+    n->n_row += table->n_row;
+    n->n_entry += table->n_value;
+    n->n_token += em_corpus_tokens(table, 0, table->n_row);
+    for (int64_t i = 0; i < table->n_row; i++)
+        n->n_empty += table->start[i] == table->start[i + 1];
+    return EM_OK;
+}
+
+static em_status write_documents(void *to, const em_table *table)
+{
+    conversion *c = to;
+    const em_piece piece = {.row = c->n_row,
+                            .count = table->n_row,
+                            .value = table->value,
+                            .start = table->start,
+                            .column = table->column};
+
+    c->n_row += table->n_row;
+    return take(c, &piece);
+}
+
+static void print_corpus(const em_table *table, const counts *n, const conversion *c)
+{
+    printf("# read       %s\n", c->options.data);
+    printf("# documents  %lld, %lld of them empty\n", (long long)n->n_row, (long long)n->n_empty);
+    printf("# words      %lld\n", (long long)table->n_column);
+    printf("# tokens     %lld, %lld entries\n", (long long)n->n_token, (long long)n->n_entry);
+    printf("# hash       %016llx\n", (unsigned long long)table->hash);
+    printf("# written    %s:%s\n", c->output, EM_NUMBERS_PLACE);
+}
+
+/* Rank 0: two passes over the text, neither of which holds more than some documents. */
+static em_status convert_corpus(conversion *c)
+{
+    counts n = {0};
+    em_table *table = NULL, *again = NULL;
+    em_world *world;
+    em_status status = em_corpus_scan(&c->corpus, count_documents, &n, &table);
+
+    if (status)
+        return status;
+    table->total = n.n_row;
+    table->total_entries = n.n_entry;
+    world = em_world_enter(NULL);
+    em_table_hash(table, n.hash);
+    em_world_enter(world);
+    status = create(table, c);
+    if (!status)
+        status = em_corpus_scan(&c->corpus, write_documents, c, &again);
+    if (!status && (c->n_row != n.n_row || c->n_entry != n.n_entry))
+        status = em_fail(EM_EDATA, "%s: found another file than a moment ago, expected the same",
+                         c->options.data);
+    status = finish(c, status);
+    if (!status)
+        print_corpus(table, &n, c);
+    em_table_destroy(&again);
+    em_table_destroy(&table);
+    return status;
+}
+
 /* ---------------------------------------------------------------- what was found */
 
 static void print_columns(const em_table *table, const em_moments *m)
@@ -220,7 +319,7 @@ static void print_summary(const em_table *table, const em_moments *m, const conv
     print_columns(table, m);
 }
 
-static em_status convert(conversion *c)
+static em_status convert_table(conversion *c)
 {
     em_table *table;
     em_moments moments = {0};
@@ -245,9 +344,12 @@ em_status em_convert_command(int argc, const char **argv)
 
     if (!status)
         status = em_agree_first(em_world_rank() == 0 ? look_at_output(&c) : EM_OK, 0);
-    if (!status)
-        status = convert(&c);
+    if (!status && c.is_corpus)
+        status = em_agree_first(em_world_rank() == 0 ? convert_corpus(&c) : EM_OK, 0);
+    else if (!status)
+        status = convert_table(&c);
     em_release(&c.options.data);
+    em_release(&c.corpus.vocabulary);
     em_release(&c.output);
     em_release(&c.part);
     return status;

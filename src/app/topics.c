@@ -319,7 +319,7 @@ static em_status read_own_corpus(const topics *t, em_corpus **out)
     em_status status = em_stored_config(t->path, t->folder, 0, NULL, &config);
 
     if (!status)
-        status = em_corpus_read(config->model_options, t->n_word, 0, 1, out);
+        status = em_corpus_read(config->model_options, t->n_word, 0, 0, 1, out);
     em_config_destroy(&config);
     return status;
 }
@@ -445,7 +445,7 @@ static em_status mix_documents(const topics *t)
 {
     const em_corpus_options options = {.data = t->documents};
     em_corpus *corpus = NULL;
-    em_status status = em_corpus_read(&options, t->n_word, 0, 1, &corpus);
+    em_status status = em_corpus_read(&options, t->n_word, 0, 0, 1, &corpus);
 
     if (!status && em_world_rank() == 0)
         status = print_mixtures(t, corpus);

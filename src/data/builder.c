@@ -135,6 +135,11 @@ em_status em_table_end_rows(em_table *table, int64_t line, int64_t count)
     return end_rows(table, line, count);
 }
 
+void em_table_clear(em_table *table)
+{
+    table->n_row = table->n_value = table->n_break = table->n_run = 0;
+}
+
 /* ---------------------------------------------------------------- the whole */
 
 static int compare_orders(const void *a, const void *b)
@@ -169,7 +174,7 @@ em_status em_table_name_columns(em_table *table)
 {
     em_status status;
 
-    if (table->name)
+    if (table->name || table->unnamed)
         return EM_OK;
     status = em_allocate(table->n_column, sizeof *table->name, &table->name);
     for (int64_t j = 0; !status && j < table->n_column; j++)
@@ -191,19 +196,23 @@ static uint64_t hash_row(const em_table *table, int64_t i, uint64_t seed)
     return hash;
 }
 
-/* A sum of what the number of each row makes of it: whoever holds it, it adds the same. */
-static void hash_table(em_table *table)
+uint64_t em_table_hash_rows(const em_table *table, int64_t held, int64_t count, int64_t row)
 {
-    int64_t about[3] = {0, table->total, table->n_column};
     uint64_t sum = 0;
 
-    for (int64_t r = 0; r < table->n_run; r++)
-        for (int64_t i = 0; table->run[r].rank == em_world_rank() && i < table->run[r].count; i++)
-            sum += hash_row(table, table->run[r].held + i, (uint64_t)(table->run[r].row + i));
+    for (int64_t i = 0; i < count; i++)
+        sum += hash_row(table, held + i, (uint64_t)(row + i));
+    return sum;
+}
+
+void em_table_hash(em_table *table, uint64_t sum)
+{
+    int64_t about[3] = {0, table->total, table->n_column};
+
     memcpy(about, &sum, sizeof sum);
     em_world_sum(1, about);
     table->hash = XXH64(about, sizeof about, 0);
-    for (int64_t j = 0; j < table->n_column; j++)
+    for (int64_t j = 0; table->name && j < table->n_column; j++)
         table->hash = XXH64(table->name[j], strlen(table->name[j]) + 1, table->hash);
     for (int64_t j = 0; table->text && j < table->n_column; j++)
         for (int64_t i = 0; i < table->text[j].count; i++)
@@ -249,6 +258,17 @@ static em_status finish_texts(em_table *table)
     return status;
 }
 
+static uint64_t hash_runs(const em_table *table)
+{
+    uint64_t sum = 0;
+
+    for (int64_t r = 0; r < table->n_run; r++)
+        if (table->run[r].rank == em_world_rank())
+            sum += em_table_hash_rows(table, table->run[r].held, table->run[r].count,
+                                      table->run[r].row);
+    return sum;
+}
+
 em_status em_table_finish(em_table *table)
 {
     em_status status = number_rows(table);
@@ -261,7 +281,7 @@ em_status em_table_finish(em_table *table)
     if (!status)
         status = em_agree_first(em_table_name_columns(table), 0);
     if (!status)
-        hash_table(table);
+        em_table_hash(table, hash_runs(table));
     return status;
 }
 

@@ -41,4 +41,24 @@ em_status em_table_push_text(em_table *table, int64_t column, const char *text);
  * what is said of the whole. Collective. Errors, agreed: EM_EMEMORY. */
 em_status em_table_finish(em_table *table);
 
+/* What held rows, which are the rows from `row` on of the whole, add to the hash: a sum of what the
+ * number of each row makes of it, whoever holds it. Local. */
+uint64_t em_table_hash_rows(const em_table *table, int64_t held, int64_t count, int64_t row);
+
+/* Sets the hash of a table of `total` rows from such a sum over this rank's. Collective. */
+void em_table_hash(em_table *table, uint64_t sum);
+
+/* Lets the rows go, and keeps the room for others. Local. */
+void em_table_clear(em_table *table);
+
+/* What held rows, which are the rows from `row` on of the whole, add to the hash: a sum of what the
+ * number of each row makes of it, whoever holds it. Local. */
+uint64_t em_table_hash_rows(const em_table *table, int64_t held, int64_t count, int64_t row);
+
+/* Sets the hash of a table of `total` rows from the sum over those of this rank. Collective. */
+void em_table_hash(em_table *table, uint64_t sum);
+
+/* Lets the rows go, and keeps the room for others. Local. */
+void em_table_clear(em_table *table);
+
 #endif

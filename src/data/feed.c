@@ -23,6 +23,7 @@ typedef struct notice {
 struct em_feed {
     em_lines *lines;  /* of this rank */
     em_lines *packed; /* the whole file, where this rank unpacks and deals it */
+    em_feed_key *key; /* NULL: lines are dealt one by one */
     bool plain, ended;
     int64_t n_block; /* dealt so far */
 };
@@ -90,17 +91,60 @@ static em_status file_length(const char *path, int64_t *length)
     return status;
 }
 
-/* Two passes over the range: messages name lines, whose numbers take the newlines before. */
-static em_status open_range(const char *path, int64_t offset, int64_t number, em_feed *feed)
+/* Moves `first` on to where a line of another key begins than the one before has. What cannot be
+ * read there is left to whoever will read it. */
+static em_status move_to_key(const char *path, em_feed_key *key, int64_t *first)
+{
+    em_lines *lines;
+    char *line = NULL;
+    int64_t at = *first, last = 0;
+    em_status status = em_lines_open_range(path, *first, INT64_MAX, 0, &lines);
+
+    if (status)
+        return status;
+    status = em_lines_next(lines, &line);
+    do {
+        at = em_lines_offset(lines);
+        last = !status && line ? key(line) : 0;
+        if (!status && line)
+            status = em_lines_next(lines, &line);
+    } while (!status && line && key(line) == last);
+    em_lines_close(&lines);
+    *first = at;
+    return status == EM_EMEMORY ? status : EM_OK;
+}
+
+/* The range of this rank, and that of the next one, which ends it. */
+static em_status find_range(const char *path, int64_t offset, em_feed_key *key, int64_t *first,
+                            int64_t *limit)
 {
     const int64_t size = em_world_size(), rank = em_world_rank();
-    int64_t length = 0, first, limit, newlines = 0;
+    int64_t length = 0, n, *all = NULL;
     em_status status = file_length(path, &length);
     const int64_t each = (length - offset) / size, rest = (length - offset) % size;
 
-    first = offset + rank * each + (rank < rest ? rank : rest);
-    limit = first + each + (rank < rest);
-    if (!status && size > 1)
+    *first = offset + rank * each + (rank < rest ? rank : rest);
+    *limit = *first + each + (rank < rest);
+    if (!key || size == 1)
+        return status;
+    if (!status && rank > 0)
+        status = move_to_key(path, key, first);
+    status = em_agree_first(status, 0);
+    if (!status)
+        status = em_world_gather(1, sizeof *first, first, &n, &all, NULL);
+    if (!status)
+        *limit = rank + 1 < size ? all[rank + 1] : length;
+    em_release(&all);
+    return status;
+}
+
+/* Two passes over the range: messages name lines, whose numbers take the newlines before. */
+static em_status open_range(const char *path, int64_t offset, int64_t number, em_feed *feed)
+{
+    int64_t first, limit, newlines = 0;
+    em_status status = find_range(path, offset, feed->key, &first, &limit);
+
+    if (!status && em_world_size() > 1)
         status = em_lines_count(path, first, limit, &newlines);
     status = em_agree_first(status, 0);
     if (status)
@@ -123,6 +167,44 @@ static em_status open_packed(const char *path, int64_t offset, em_feed *feed)
         status = em_lines_next(feed->packed, &line);
     }
     return em_agree_first(status, 0);
+}
+
+/* What is at the end of a block goes into the next one, where its lines may be of the key of those
+ * that follow. */
+static int64_t end_of_keys(em_feed_key *key, const char *block, int64_t length)
+{
+    const char *at = block + length;
+    int64_t last = -1;
+
+    for (int64_t next; at > block; last = next < 0 ? last : next) {
+        const char *newline = memrchr(block, '\n', (size_t)(at - 1 - block));
+        const char *line = newline ? newline + 1 : block;
+        next = key(line);
+        if (next >= 0 && last >= 0 && next != last)
+            break;
+        at = line;
+    }
+    return at - block;
+}
+
+/* Whole lines, at least `least` bytes of them, and no key is cut. */
+static em_status next_block(em_feed *feed, int64_t least, const char **block, int64_t *length)
+{
+    em_lines *lines = feed->packed;
+    int64_t before = -1, end = 0;
+    em_status status = em_lines_next_block(lines, least, block, length);
+
+    while (!status && feed->key && !em_lines_are_over(lines) && *length > before) {
+        end = end_of_keys(feed->key, *block, *length);
+        em_lines_give_back(lines, *length - end);
+        if (end > 0) {
+            *length = end;
+            break;
+        }
+        before = *length;
+        status = em_lines_next_block(lines, 2 * before, block, length);
+    }
+    return status;
 }
 
 static int64_t block_size(int64_t n_block)
@@ -148,8 +230,8 @@ static em_status deal(em_feed *feed, int64_t *order)
         const char *block;
         char *room;
         int64_t length = 0;
-        em_status status = em_lines_next_block(
-            feed->packed, block_size(feed->n_block++ / em_world_size()), &block, &length);
+        em_status status =
+            next_block(feed, block_size(feed->n_block++ / em_world_size()), &block, &length);
 
         if (status || length == 0) {
             deal_the_end(feed);
@@ -189,7 +271,8 @@ static em_status receive(em_feed *feed, int64_t *order)
 
 /* ---------------------------------------------------------------- both */
 
-em_status em_feed_open(const char *path, const em_feed_head *head, bool after_head, em_feed **out)
+em_status em_feed_open(const char *path, const em_feed_head *head, bool after_head,
+                       em_feed_key *key, em_feed **out)
 {
     const int64_t offset = after_head ? head->offset : 0, number = after_head ? head->number : 0;
     em_status status = em_agree_first(em_allocate(1, sizeof **out, out), 0);
@@ -199,6 +282,7 @@ em_status em_feed_open(const char *path, const em_feed_head *head, bool after_he
         return status;
     }
     (*out)->plain = head->plain;
+    (*out)->key = key;
     status = head->plain ? open_range(path, offset, number, *out) : open_packed(path, offset, *out);
     (*out)->ended = status < 0; /* nobody deals */
     if (status)

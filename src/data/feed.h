@@ -21,11 +21,16 @@ typedef struct em_feed_head {
 /* Collective. Errors, agreed: EM_EDATA, EM_EMEMORY. */
 em_status em_feed_look(const char *path, em_feed_head *head);
 
+/* What lines that belong together have in common: neighbours of one key stay with one rank. The
+ * line ends with a newline or a zero; -1: a blank one. Local. */
+typedef int64_t em_feed_key(const char *line);
+
 /*
  * Begins with the line at byte `offset` of the content, after line `number`: those that `head` has,
- * or 0 and 0. Collective. Errors, agreed: as em_lines_open.
+ * or 0 and 0. `key` NULL: every line is for itself. Collective. Errors, agreed: as em_lines_open.
  */
-em_status em_feed_open(const char *path, const em_feed_head *head, bool after_head, em_feed **out);
+em_status em_feed_open(const char *path, const em_feed_head *head, bool after_head,
+                       em_feed_key *key, em_feed **out);
 
 /*
  * The next run of lines of this rank, which em_lines_next then hands out: *lines, NULL when there

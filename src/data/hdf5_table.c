@@ -12,9 +12,9 @@
 
 enum { SLAB_NUMBERS = 1 << 17 }; /* 1 MiB at a time */
 
-/* The rows of this rank, and where it stands among them. */
+/* Rows being read, and where among them. */
 typedef struct slab {
-    const em_numbers *numbers;
+    em_numbers *numbers;
     em_numbers_form form;
     em_table *table;
     bool chosen;      /* what is not finite is looked at once the columns are chosen */
@@ -128,15 +128,20 @@ static em_status read_response(const slab *s, int64_t count, double *response)
     return status;
 }
 
+/* So many rows at a time. */
+static int64_t step_of(const em_numbers_form *form)
+{
+    const int64_t width = form->n_entry >= 0 ? form->n_entry / form->n_row + 1 : form->n_column;
+
+    return width < SLAB_NUMBERS ? SLAB_NUMBERS / width : 1;
+}
+
 static em_status read_slabs(slab *s)
 {
     const bool sparse = s->form.n_entry >= 0;
-    const int64_t width = sparse ? s->form.n_entry / s->form.n_row + 1 : s->form.n_column;
-    const int64_t step = width < SLAB_NUMBERS ? SLAB_NUMBERS / width : 1;
-    em_status status = em_allocate(step + 1, sizeof *s->start, &s->start);
+    const int64_t step = step_of(&s->form);
+    em_status status = EM_OK;
 
-    if (!status)
-        status = em_allocate_doubles(step, &s->response);
     while (!status && s->row < s->end) {
         const int64_t count = s->end - s->row < step ? s->end - s->row : step;
         if (s->form.labelled)
@@ -146,10 +151,26 @@ static em_status read_slabs(slab *s)
             status = sparse ? read_sparse(s, count) : read_dense(s, count);
         s->row += count;
     }
+    return status;
+}
+
+static em_status open_slab(const char *path, const char *place, slab *s)
+{
+    em_status status = em_numbers_open(path, place, &s->numbers);
+
+    if (status)
+        return status;
+    s->form = em_numbers_form_of(s->numbers);
+    status = em_allocate(step_of(&s->form) + 1, sizeof *s->start, &s->start);
+    return status ? status : em_allocate_doubles(step_of(&s->form), &s->response);
+}
+
+static void close_slab(slab *s)
+{
+    em_numbers_close(&s->numbers);
     em_release(&s->start);
     em_release(&s->column);
     em_release(&s->response);
-    return status;
 }
 
 static em_status prepare(slab *s)
@@ -162,36 +183,72 @@ static em_status prepare(slab *s)
     if (!status && s->form.n_entry >= 0)
         status = em_table_make_sparse(table);
     if (!status && s->form.labelled)
-        status = em_array_reserve(&table->response, &table->response_capacity, 0, n + 1,
-                                  sizeof *table->response);
+        status = em_array_reserve(&table->response, &table->response_capacity, table->n_row,
+                                  table->n_row + n + 1, sizeof *table->response);
     if (!status && s->form.n_entry < 0)
-        status = em_array_reserve(&table->value, &table->value_capacity, 0, n * table->n_column,
-                                  sizeof *table->value);
+        status = em_array_reserve(&table->value, &table->value_capacity, table->n_value,
+                                  table->n_value + n * table->n_column, sizeof *table->value);
     return status;
 }
 
 em_status em_read_hdf5(const char *path, const char *colon, bool chosen, em_table *table,
                        uint64_t *hash)
 {
-    em_numbers *numbers = NULL;
     slab s = {.table = table, .chosen = chosen};
-    em_status status =
-        em_agree_first(em_numbers_open(path, colon ? colon + 1 : EM_NUMBERS_PLACE, &numbers), 0);
+    em_status status = em_agree_first(open_slab(path, colon ? colon + 1 : EM_NUMBERS_PLACE, &s), 0);
 
     if (!status) {
-        s.numbers = numbers;
-        s.form = em_numbers_form_of(numbers);
         s.row = em_deal_first(s.form.n_row, em_world_size(), em_world_rank());
         s.end = em_deal_first(s.form.n_row, em_world_size(), em_world_rank() + 1);
         *hash = s.form.hashed ? s.form.hash : 0;
         status = prepare(&s);
         if (!status)
-            status = em_numbers_names(numbers, &table->name);
+            status = em_numbers_names(s.numbers, &table->name);
         table->is_named = table->name != NULL;
         status = em_agree_first(status, 0);
     }
     if (!status)
         status = em_agree_first(read_slabs(&s), s.row);
-    em_numbers_close(&numbers);
+    close_slab(&s);
     return status;
+}
+
+/* ---------------------------------------------------------------- some rows at a time */
+
+struct em_rows_source {
+    slab slab;
+};
+
+em_status em_rows_source_open(const char *path, em_rows_source **out)
+{
+    em_status status = em_allocate(1, sizeof **out, out);
+
+    if (!status)
+        status = open_slab(path, EM_NUMBERS_PLACE, &(*out)->slab);
+    if (status)
+        em_rows_source_close(out);
+    return status;
+}
+
+void em_rows_source_close(em_rows_source **source)
+{
+    if (*source)
+        close_slab(&(*source)->slab);
+    em_release(source);
+}
+
+const em_numbers *em_rows_source_numbers(const em_rows_source *source)
+{
+    return source->slab.numbers;
+}
+
+em_status em_rows_source_read(em_rows_source *source, int64_t first, int64_t count, em_table *table)
+{
+    slab *s = &source->slab;
+
+    s->table = table;
+    s->row = first;
+    s->end = first + count;
+    em_status status = prepare(s);
+    return status ? status : read_slabs(s);
 }

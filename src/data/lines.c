@@ -328,6 +328,17 @@ em_status em_lines_next_block(em_lines *lines, int64_t least, const char **block
     return EM_OK;
 }
 
+void em_lines_give_back(em_lines *lines, int64_t length)
+{
+    lines->begin -= length;
+    lines->number -= count_newlines(lines->buffer + lines->begin, length);
+}
+
+bool em_lines_are_over(const em_lines *lines)
+{
+    return lines->ended && lines->begin == lines->end;
+}
+
 int64_t em_lines_offset(const em_lines *lines)
 {
     return lines->position - (lines->end - lines->begin);

@@ -56,6 +56,12 @@ em_status em_lines_block(em_lines *lines, int64_t length, int64_t number, char *
  */
 em_status em_lines_next_block(em_lines *lines, int64_t least, const char **block, int64_t *length);
 
+/* The last `length` bytes of the block that was handed out last, whole lines, are to come again. */
+void em_lines_give_back(em_lines *lines, int64_t length);
+
+/* Whether all there is has been handed out. */
+bool em_lines_are_over(const em_lines *lines);
+
 /* Where in what is read (decompressed) the next line begins. */
 int64_t em_lines_offset(const em_lines *lines);
 

@@ -60,6 +60,8 @@ static em_status fill(const em_table_options *options, const char *colon, em_tab
     status = *is_whole ? em_read_hdf5(options->data, colon, chooses(options), table, &hash)
                        : em_read_text(options, table);
     *is_whole |= table->column != NULL;
+    if (table->column && !table->name)
+        hash = 0; /* of a corpus, whose words have no names */
     if (!status)
         status = em_table_finish(table);
     if (!status && hash != 0 && hash != table->hash)

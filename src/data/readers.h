@@ -5,6 +5,7 @@
 #include "data/builder.h"
 #include "data/choice.h"
 #include "data/lines.h"
+#include "io/numbers.h"
 
 /*
  * What the first line of columns between delimiters says: their number and, where it is a header,
@@ -35,5 +36,18 @@ em_status em_libsvm_row(const em_lines *lines, char *line, int64_t limit, em_tab
 em_status em_read_text(const em_table_options *options, em_table *table);
 em_status em_read_hdf5(const char *path, const char *colon, bool chosen, em_table *table,
                        uint64_t *hash);
+
+/* Rows of a table that emass convert wrote, read when they are asked for. */
+typedef struct em_rows_source em_rows_source;
+
+/* `path` is borrowed. Local. Errors: as em_numbers_open. */
+em_status em_rows_source_open(const char *path, em_rows_source **out);
+void em_rows_source_close(em_rows_source **source); /* NULL-safe. Local. */
+const em_numbers *em_rows_source_numbers(const em_rows_source *source);
+
+/* Appends the rows first .. first + count - 1, checked, to those of a table. Local. Errors:
+ * EM_EDATA, EM_EIO, EM_EMEMORY. */
+em_status em_rows_source_read(em_rows_source *source, int64_t first, int64_t count,
+                              em_table *table);
 
 #endif

@@ -30,7 +30,8 @@ typedef struct em_table {
     int64_t total, total_entries; /* rows and numbers of the whole, the response not counted */
     uint64_t hash; /* of names and numbers, whatever file they are from and whoever read them */
     int64_t n_column;
-    char **name; /* [n_column]; x1, x2, ... where the file names none */
+    bool unnamed; /* columns stay without names where the file names none */
+    char **name;  /* [n_column]; x1, x2, ... where the file names none; NULL: unnamed */
     bool is_named;
     bool
         is_chosen; /* columns were: then the next two say which of those left are apart; -1: none */

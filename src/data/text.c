@@ -134,7 +134,7 @@ static em_status read_rows(const em_table_options *options, const em_feed_head *
 {
     em_feed *feed;
     int64_t line;
-    em_status status = em_feed_open(options->data, head, r->has_header, &feed);
+    em_status status = em_feed_open(options->data, head, r->has_header, NULL, &feed);
 
     if (status)
         return status;

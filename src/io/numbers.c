@@ -24,6 +24,7 @@ struct em_numbers {
     em_foreign file;
     em_numbers_form form;
     hid_t part[EM_N_NUMBERS_PART], name;
+    int descriptor; /* for advice; -1: none */
 };
 
 bool em_numbers_is_hdf5(const char *path)
@@ -122,21 +123,36 @@ static em_status open_value(em_numbers *n, hid_t group, hsize_t shape[2])
                               shape);
 }
 
-/* The attribute is text, sixteen hexadecimal digits. */
-static em_status get_hash(em_numbers *n, hid_t group)
+/* An attribute that is a text of sixteen hexadecimal digits. */
+static bool get_digits(hid_t group, const char *name, uint64_t *value)
 {
     hid_t attribute =
-        H5Aexists(group, "hash") > 0 ? H5Aopen(group, "hash", H5P_DEFAULT) : H5I_INVALID_HID;
+        H5Aexists(group, name) > 0 ? H5Aopen(group, name, H5P_DEFAULT) : H5I_INVALID_HID;
     hid_t type = attribute >= 0 ? H5Aget_type(attribute) : H5I_INVALID_HID;
     char text[64] = "";
+    bool is = false;
 
     if (type >= 0 && H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) == 0 &&
         H5Tget_size(type) == 17 && H5Aget_storage_size(attribute) == 17)
-        n->form.hashed = H5Aread(attribute, type, text) >= 0;
+        is = H5Aread(attribute, type, text) >= 0;
     text[16] = '\0';
-    n->form.hash = strtoull(text, NULL, 16);
+    *value = strtoull(text, NULL, 16);
     em_h5_close(&type);
     em_h5_close(&attribute);
+    return is;
+}
+
+/* Of a sparse table whose columns have no names. */
+static em_status get_columns(em_numbers *n, hid_t group)
+{
+    uint64_t columns;
+
+    if (!get_digits(group, "columns", &columns) || columns > INT32_MAX)
+        return em_fail(EM_EDATA,
+                       "%s: found a sparse table without `name`, expected it, or how many columns "
+                       "there are",
+                       n->path);
+    n->form.n_column = (int64_t)columns;
     return EM_OK;
 }
 
@@ -161,14 +177,15 @@ static em_status open_group(em_numbers *n, hid_t group)
                                 .n_column = names >= 0 ? names : (int64_t)shape[1],
                                 .n_entry = sparse ? (int64_t)shape[0] : -1,
                                 .labelled = response >= 0};
-    if (sparse && names < 0)
-        return em_fail(EM_EDATA, "%s: found a sparse table without `name`, expected it", n->path);
-    status = expect(n, "`name`", n->form.n_column, sparse ? names : (int64_t)shape[1]);
+    status = sparse && names < 0
+                 ? get_columns(n, group)
+                 : expect(n, "`name`", n->form.n_column, sparse ? names : (int64_t)shape[1]);
     if (!status && sparse)
         status = expect(n, "`column`", column, n->form.n_entry);
     if (!status && response >= 0)
         status = expect(n, "`response`", response, n->form.n_row);
-    return status ? status : get_hash(n, group);
+    n->form.hashed = get_digits(group, "hash", &n->form.hash);
+    return status;
 }
 
 static em_status open_dataset(em_numbers *n, hid_t dataset)
@@ -214,8 +231,11 @@ em_status em_numbers_open(const char *path, const char *place, em_numbers **out)
         n->part[i] = H5I_INVALID_HID;
     status = em_format_text(&n->file_path, "%.*s",
                             (int)(colon ? (size_t)(colon - path) : strlen(path)), path);
+    n->descriptor = -1;
     if (!status)
         status = em_foreign_open(n->file_path, &n->file);
+    if (!status)
+        n->descriptor = open(n->file_path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (!status)
         status = open_object(n, place);
     if (!status && (n->form.n_row < 1 || n->form.n_column < 1))
@@ -235,6 +255,8 @@ void em_numbers_close(em_numbers **out)
         em_h5_close(&n->part[i]);
     em_h5_close(&n->name);
     em_h5_close(&n->file.file);
+    if (n->descriptor >= 0)
+        close(n->descriptor);
     em_release(&n->file_path);
     em_release(out);
 }
@@ -246,7 +268,7 @@ em_numbers_form em_numbers_form_of(const em_numbers *n)
 
 /* ---------------------------------------------------------------- reading */
 
-em_status em_numbers_names(em_numbers *n, char ***name)
+em_status em_numbers_names(const em_numbers *n, char ***name)
 {
     char *text = NULL, one[WIDEST_NAME + 1];
     em_status status = EM_OK;
@@ -308,6 +330,18 @@ em_status em_numbers_read(const em_numbers *n, em_numbers_part part, int64_t fir
     em_h5_close(&space);
     em_h5_close(&memory);
     return status;
+}
+
+void em_numbers_ahead(const em_numbers *n, em_numbers_part part, int64_t first, int64_t count)
+{
+    const haddr_t offset = n->part[part] >= 0 ? H5Dget_offset(n->part[part]) : HADDR_UNDEF;
+
+    if (n->descriptor < 0 || offset == HADDR_UNDEF || count <= 0)
+        return;
+    hid_t type = H5Dget_type(n->part[part]);
+    const int64_t size = (int64_t)H5Tget_size(type);
+    em_h5_close(&type);
+    posix_fadvise(n->descriptor, (off_t)offset + first * size, count * size, POSIX_FADV_WILLNEED);
 }
 
 /* ---------------------------------------------------------------- writing */
@@ -405,14 +439,20 @@ static em_status write_names(const em_numbers_form *form, char *const *name, hid
     return status;
 }
 
+static em_status write_digits(hid_t group, const char *name, uint64_t value)
+{
+    char text[17];
+
+    snprintf(text, sizeof text, "%016" PRIx64, value);
+    return em_attribute_write_text(group, name, text);
+}
+
 static em_status write_about(const em_numbers_form *form, const char *source, em_numbers_writer *w)
 {
-    char hash[17];
     em_status status = em_attribute_write_text(w->file, "creation_library", "emass");
 
-    snprintf(hash, sizeof hash, "%016" PRIx64, form->hash);
     if (!status)
-        status = em_attribute_write_text(w->group, "hash", hash);
+        status = write_digits(w->group, "hash", form->hash);
     return status ? status : em_attribute_write_text(w->group, "source", source);
 }
 
@@ -442,7 +482,8 @@ em_status em_numbers_create(const char *path, const em_numbers_form *form, char 
     if (!status)
         status = write_about(form, source, w);
     if (!status)
-        status = write_names(form, name, w->group);
+        status = name ? write_names(form, name, w->group)
+                      : write_digits(w->group, "columns", (uint64_t)form->n_column);
     return status ? status : create_parts(form, w);
 }
 

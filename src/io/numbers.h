@@ -4,7 +4,7 @@
  *     value [row][column]      or, where most numbers are 0,
  *     start [row + 1], column [entry], value [entry]: row i has the entries from start[i] on;
  *     response [row]           where it is apart;
- *     name [column]            text of fixed length;
+ *     name [column]            text of fixed length; or the attribute `columns`, their number;
  * and the attribute `hash`. The files are of unknown origin (io/foreign.h). All Local.
  */
 #ifndef EM_IO_NUMBERS_H
@@ -51,12 +51,17 @@ em_numbers_form em_numbers_form_of(const em_numbers *numbers);
 
 /* The names of the columns, name[n_column] and each of its texts freed by em_release; NULL: there
  * are none. Errors: EM_EDATA, EM_EMEMORY. */
-em_status em_numbers_names(em_numbers *numbers, char ***name);
+em_status em_numbers_names(const em_numbers *numbers, char ***name);
 
 /* The rows (entries) first .. first + count - 1 of a part, as int64_t (START, COLUMN) or double.
  * Errors: EM_EDATA, EM_EIO. */
 em_status em_numbers_read(const em_numbers *numbers, em_numbers_part part, int64_t first,
                           int64_t count, void *out);
+
+/* Says that these rows (entries) of a part will be read soon: where the file keeps them as they
+ * are, the system begins to. */
+void em_numbers_ahead(const em_numbers *numbers, em_numbers_part part, int64_t first,
+                      int64_t count);
 
 /* ---------------------------------------------------------------- writing */
 
@@ -67,7 +72,8 @@ bool em_numbers_is_ours(const char *path);
 
 /*
  * Makes a new file with one table of that form at EM_NUMBERS_PLACE, which says what it was made
- * from. Errors: EM_EIO, EM_EDATA, EM_EMEMORY; em_numbers_finish all the same.
+ * from; `name` NULL: a sparse one whose columns have none. Errors: EM_EIO, EM_EDATA, EM_EMEMORY;
+ * em_numbers_finish all the same.
  */
 em_status em_numbers_create(const char *path, const em_numbers_form *form, char *const *name,
                             const char *source, em_numbers_writer **out);

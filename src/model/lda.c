@@ -17,6 +17,7 @@
 #include "model/lda_held_out.h"
 #include "model/lda_tokens.h"
 #include "model/lda_topics.h"
+#include "par/message.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -32,7 +33,7 @@ enum { LEVEL_ITERATIONS = 3, LEARN_EVERY = 5 };
 
 typedef struct lda_options {
     em_corpus_options corpus;
-    char *test;
+    char *test, *scratch;
     int64_t topics, test_every;
     double alpha, beta;
     bool store_phi;
@@ -41,10 +42,10 @@ typedef struct lda_options {
 
 /* Topics of the tokens of this shard, and what follows from those of all shards. */
 typedef struct lda_chain {
-    bool counted;    /* count holds those of the topics */
-    uint16_t *topic; /* [n_token] */
-    int32_t *count;  /* [n_word][stride] tokens of all shards */
-    float *phi;      /* [n_word][stride] as last drawn */
+    bool counted; /* count holds those of the topics */
+    em_token_topics topic;
+    int32_t *count; /* [n_word][stride] tokens of all shards */
+    float *phi;     /* [n_word][stride] as last drawn */
     /* Of the last iteration. */
     double log_density, perplexity;
     double *share; /* [n_topic] of the tokens */
@@ -58,6 +59,9 @@ typedef struct lda_chain {
 } lda_chain;
 
 enum { MOST_VARIABLES = 4, MOST_AVERAGES = 5 };
+
+/* Topics go into a checkpoint in pieces of so many tokens of the corpus. */
+enum { PIECE_TOKENS = 1 << 22 };
 
 /* Numbers of a chain in a checkpoint, before its shares. */
 enum { DENSITY, SCORE, N_AVERAGE, N_SCORED, AVERAGED, N_HEAD };
@@ -79,7 +83,7 @@ typedef struct lda {
     int64_t *wide;     /* [n_word][stride] counts, while shards are summed */
     float *phi;        /* [n_word][stride] a mean */
     double *rows;      /* [n_chain][...] and */
-    uint16_t *ordered; /* [n_chain][n_token] for visits, which must not fail on one rank alone */
+    uint16_t *ordered; /* [n_chain][tokens of a piece] for visits */
 } lda;
 
 #define AT(member) offsetof(lda_options, member)
@@ -94,6 +98,9 @@ static const em_field fields[] = {
      "corpus of the same words to be scored, and not trained on; absent: none"},
     {"test_every", EM_FIELD_INT, AT(test_every), 1, 1e9, "10", NULL, NULL,
      "iterations from score to score of the test documents"},
+    {"scratch", EM_FIELD_PATH, AT(scratch), 0, 0, "", NULL, NULL,
+     "folder for the topics of the tokens of a streamed corpus, on a disk of this node; absent: "
+     "TMPDIR, or /tmp"},
     {"store_phi", EM_FIELD_BOOL, AT(store_phi), 0, 0, "false", NULL, NULL,
      "store phi of every draw, and not its average alone"},
     EM_LDA_EXPANDED_FIELDS(lda_options, expanded),
@@ -104,7 +111,7 @@ static const em_field fields[] = {
 
 static void destroy_chain(lda_chain *chain)
 {
-    em_release(&chain->topic);
+    em_tokens_release_chain(&chain->topic);
     em_release(&chain->count);
     em_release(&chain->phi);
     em_release(&chain->share);
@@ -141,7 +148,7 @@ static em_status read_test(lda *self)
     const em_corpus_options options = {.data = self->options->test,
                                        .format = self->options->corpus.format};
     em_corpus *test = NULL;
-    em_status status = em_corpus_read(&options, self->corpus->n_word, 0, 1, &test);
+    em_status status = em_corpus_read(&options, self->corpus->n_word, 0, 0, 1, &test);
 
     if (!status)
         status =
@@ -194,6 +201,12 @@ static void set_variables(lda *self)
     model->average = average;
 }
 
+/* A shard's tokens of a piece of the corpus. */
+static int64_t most_of_piece(const em_tokens *tokens)
+{
+    return tokens->n_token < PIECE_TOKENS ? tokens->n_token : PIECE_TOKENS;
+}
+
 static em_status make_room(lda *self)
 {
     const int64_t n_topic = self->shape.n_topic, n = self->shape.n_word * self->shape.stride;
@@ -214,7 +227,7 @@ static em_status make_room(lda *self)
                 {&self->wide, self->n_shard > 1 ? n : 0, sizeof(int64_t)},
                 {&self->phi, n, sizeof(float)},
                 {&self->rows, self->n_chain * widest, sizeof(double)},
-                {&self->ordered, self->n_chain * self->tokens->n_token, sizeof(uint16_t)}};
+                {&self->ordered, self->n_chain * most_of_piece(self->tokens), sizeof(uint16_t)}};
     for (size_t i = 0; !status && i < sizeof room / sizeof *room; i++)
         status = em_allocate(room[i].count, room[i].size, room[i].array);
     return status;
@@ -223,7 +236,7 @@ static em_status make_room(lda *self)
 static em_status create_chain(const lda *self, lda_chain *chain)
 {
     const int64_t n = self->shape.n_word * self->shape.stride, n_topic = self->shape.n_topic;
-    em_status status = em_allocate(self->tokens->n_token, sizeof *chain->topic, &chain->topic);
+    em_status status = em_tokens_add_chain(self->tokens, &chain->topic);
 
     chain->perplexity = chain->averaged_perplexity = NAN;
     if (!status)
@@ -252,11 +265,19 @@ static em_status create_chains(lda *self)
     return status;
 }
 
+/* NULL: everything is held in memory. */
+static const char *scratch_of(const lda_options *options)
+{
+    const char *folder = options->scratch ? options->scratch : getenv("TMPDIR");
+
+    return !options->corpus.stream ? NULL : folder && *folder ? folder : "/tmp";
+}
+
 static em_status set_up(lda *self)
 {
     const lda_options *options = self->options;
     em_status status =
-        em_corpus_read(&options->corpus, 0, self->shard, self->n_shard, &self->corpus);
+        em_corpus_read(&options->corpus, 0, 0, self->shard, self->n_shard, &self->corpus);
 
     if (status)
         return status;
@@ -264,9 +285,12 @@ static em_status set_up(lda *self)
         (em_lda_shape){self->corpus->n_word, options->topics, em_topic_stride(options->topics)};
     self->model.dim = options->topics + 1;
     self->model.data_hash = self->corpus->hash;
-    status = em_tokens_create(self->corpus, options->topics, -1, &self->tokens);
-    if (!status && options->test)
+    if (options->test)
         status = read_test(self);
+    if (!status)
+        status =
+            em_tokens_create(self->corpus, options->topics, -1, scratch_of(options), &self->tokens);
+    em_corpus_drop_documents(self->corpus);
     if (!status)
         status = make_room(self);
     if (!status)
@@ -345,9 +369,8 @@ static em_status place(em_model *model, const em_draw *draw, double *theta)
     for (int64_t k = 0; k < self->shape.n_topic; k++)
         theta[k] = log(isnan(options->alpha) ? 0.1 : options->alpha);
     theta[self->shape.n_topic] = log(isnan(options->beta) ? 0.01 : options->beta);
-    em_tokens_start(self->tokens, draw->seed, draw->chain, chain->topic);
     chain->counted = false;
-    return EM_OK;
+    return em_tokens_start(self->tokens, draw->seed, draw->chain, &chain->topic);
 }
 
 static double hyperparameters(lda *self, const double *theta)
@@ -446,15 +469,15 @@ static em_status take_state(lda *self, const em_update *with, double beta, lda_c
     return scores ? score(self, with, chain) : EM_OK;
 }
 
-/* Counts of all shards. */
-static em_status sum_counts(lda *self, const em_update *with, lda_chain *chain)
+/* Counts of all shards; `own` is how this one has fared. */
+static em_status sum_counts(lda *self, const em_update *with, em_status own, lda_chain *chain)
 {
     const int64_t n = self->n_shard > 1 ? self->shape.n_word * self->shape.stride : 0;
     em_status status;
 
     for (int64_t i = 0; i < n; i++)
         self->wide[i] = chain->count[i];
-    status = with->shards->sum(with->shards->context, EM_OK, n, self->wide);
+    status = with->shards->sum(with->shards->context, own, n, self->wide);
     for (int64_t i = 0; i < n; i++)
         chain->count[i] = (int32_t)self->wide[i];
     return status;
@@ -476,8 +499,8 @@ static em_status draw_topics(lda *self, const em_update *with, int64_t number, d
 
     em_lda_draw_phi(&self->shape, with->seed, number, with->number, beta, chain->count, self->room,
                     self->total, chain->phi);
-    em_tokens_sweep(self->tokens, &sweep, chain->topic);
-    status = sum_counts(self, with, chain);
+    status = em_tokens_sweep(self->tokens, &sweep, &chain->topic);
+    status = sum_counts(self, with, status, chain);
     if (!status)
         status = with->shards->sum(with->shards->context, EM_OK,
                                    EM_LDA_SLOPES + self->shape.n_topic, self->sums);
@@ -491,8 +514,8 @@ static em_status update_chain(lda *self, const em_update *with, int64_t number, 
     em_status status = EM_OK;
 
     if (!chain->counted) {
-        em_tokens_count(self->tokens, chain->topic, chain->count);
-        status = sum_counts(self, with, chain);
+        status = em_tokens_count(self->tokens, &chain->topic, chain->count);
+        status = sum_counts(self, with, status, chain);
     }
     if (!status)
         status = draw_topics(self, with, number, beta);
@@ -602,21 +625,62 @@ static em_status visit_state(lda *self, const em_visitor *visitor)
     return status;
 }
 
+/* The piece's tokens that this shard has: those from *first of them on, and *count. */
+static void own_of_piece(const em_tokens *tokens, int64_t piece, int64_t total, int64_t *first,
+                         int64_t *count)
+{
+    const int64_t begin = piece * PIECE_TOKENS, own_end = tokens->first_token + tokens->n_token;
+    const int64_t from = tokens->first_token > begin ? tokens->first_token : begin;
+    const int64_t end = own_end < begin + total ? own_end : begin + total;
+
+    *count = end > from ? end - from : 0;
+    *first = *count > 0 ? from - begin : 0;
+}
+
+static em_status copy_piece(lda *self, bool restores, int64_t first, int64_t count)
+{
+    em_status status = EM_OK;
+
+    for (int64_t c = 0; !status && count > 0 && c < self->n_chain; c++) {
+        uint16_t *ordered = self->ordered + c * count;
+        status = restores
+                     ? em_tokens_restore(self->tokens, ordered, first, count, &self->chain[c].topic)
+                     : em_tokens_save(self->tokens, &self->chain[c].topic, first, count, ordered);
+    }
+    return status;
+}
+
+static em_status visit_piece(lda *self, const em_visitor *visitor, int64_t piece)
+{
+    const em_tokens *tokens = self->tokens;
+    const int64_t left = tokens->n_all - piece * PIECE_TOKENS;
+    const int64_t total = left < PIECE_TOKENS ? left : PIECE_TOKENS;
+    int64_t first, count;
+    char name[40];
+    em_status status = EM_OK;
+
+    own_of_piece(tokens, piece, total, &first, &count);
+    const int64_t local = piece * PIECE_TOKENS + first - tokens->first_token;
+    snprintf(name, sizeof name, piece ? "topics_%" PRId64 : "topics", piece);
+    if (!visitor->restores)
+        status = em_agree_first(copy_piece(self, false, local, count), 0);
+    if (!status)
+        status = visitor->dealt(visitor->context, name, EM_NUMBER_UINT16, total, first, count,
+                                self->ordered);
+    if (!status && visitor->restores)
+        status = em_agree_first(copy_piece(self, true, local, count), 0);
+    return status;
+}
+
 /* Topics in the order of the corpus; counts follow from them. */
 static em_status visit_topics(lda *self, const em_visitor *visitor)
 {
-    const em_tokens *tokens = self->tokens;
-    const int64_t n = tokens->n_token;
-    em_status status;
+    em_status status = EM_OK;
 
-    for (int64_t c = 0; c < self->n_chain && !visitor->restores; c++)
-        em_tokens_save(self->tokens, self->chain[c].topic, self->ordered + c * n);
-    status = visitor->dealt(visitor->context, "topics", EM_NUMBER_UINT16, tokens->n_all,
-                            tokens->first_token, n, self->ordered);
-    for (int64_t c = 0; !status && visitor->restores && c < self->n_chain; c++) {
-        em_tokens_restore(self->tokens, self->ordered + c * n, self->chain[c].topic);
+    for (int64_t piece = 0; !status && piece * PIECE_TOKENS < self->tokens->n_all; piece++)
+        status = visit_piece(self, visitor, piece);
+    for (int64_t c = 0; visitor->restores && c < self->n_chain; c++)
         self->chain[c].counted = false;
-    }
     return status;
 }
 

@@ -73,8 +73,9 @@ static em_status add_prior(em_model *model, const em_query *query)
 static em_status add_likelihood(em_model *model, const em_query *query)
 {
     expanded *self = (expanded *)model;
+    em_status status = EM_OK;
 
-    for (int64_t c = 0; c < query->n_chain; c++) {
+    for (int64_t c = 0; !status && c < query->n_chain; c++) {
         const em_local_query local = {.draw = em_query_draw(query, c),
                                       .rows = query->rows,
                                       .alpha = self->alpha,
@@ -83,11 +84,11 @@ static em_status add_likelihood(em_model *model, const em_query *query)
         const em_local_sums sums = {.count = query->gradient + c * query->stride,
                                     .density = &query->log_density[c]};
         if (em_topic_parameters_phi(&self->topics, query->theta + c * query->stride, self->phi))
-            em_local_sample(self->local, &local, &sums);
+            status = em_local_sample(self->local, &local, &sums);
         else
             query->log_density[c] = NAN;
     }
-    return EM_OK;
+    return status;
 }
 
 static void finish_likelihood(em_model *model, const em_query *sums)
@@ -247,7 +248,7 @@ static em_status read_data(expanded *self, const em_model_context *context)
     const em_lda_expanded_setup *options = &self->options;
     const em_corpus_options test = {.data = options->test, .format = options->corpus->format};
     em_status status =
-        em_corpus_read(options->corpus, 0, context->shard, context->n_shard, &self->corpus);
+        em_corpus_read(options->corpus, 0, 0, context->shard, context->n_shard, &self->corpus);
 
     if (status)
         return status;

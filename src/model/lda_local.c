@@ -14,16 +14,19 @@ enum { BLOCK_BYTES = 1 << 19, BLOCK_TOKENS = 1 << 17 };
 /* What a topic adds for a document that has it n times is looked up where n is small. */
 enum { TABLE = 64 };
 
+enum { FETCHED = 1024 }; /* documents at a time */
+
 typedef struct term {
     int64_t density, slope;
 } term;
 
 struct em_local {
-    const em_corpus *corpus;
+    em_corpus *corpus;
     const em_local_options *options;
     int64_t n_topic, stride;
-    int64_t *first;     /* [n_local + 1] tokens of this shard before each document */
-    int64_t n_document; /* of a block, at most */
+    int64_t most_entries; /* of a document */
+    int64_t *first;       /* [n_local + 1] tokens of this shard before each document */
+    int64_t n_document;   /* of a block, at most */
     /* A block: its documents, and their tokens word by word. */
     int64_t *document, *base; /* [n_document]; base: of its slots */
     int32_t *entries;         /* [n_word + 1] of each word, then where they end */
@@ -52,33 +55,47 @@ static int64_t padded(int64_t length)
     return (length + 3) / 4 * 4;
 }
 
-static void measure(em_local *local)
+static int64_t tokens_of(em_document of)
 {
-    const em_corpus *corpus = local->corpus;
+    int64_t length = 0;
 
-    for (int64_t d = 0; d < corpus->n_local; d++) {
-        int64_t length = 0;
-        for (int64_t k = corpus->start[d]; k < corpus->start[d + 1]; k++)
-            length += corpus->count[k];
-        local->first[d + 1] = local->first[d] + length;
+    for (int64_t k = 0; k < of.n; k++)
+        length += of.count[k];
+    return length;
+}
+
+/* Passes over the corpus once, some documents at a time. */
+static em_status measure(em_local *local)
+{
+    em_corpus *corpus = local->corpus;
+    em_status status = EM_OK;
+
+    for (int64_t d = 0; !status && d < corpus->n_local; d += FETCHED) {
+        const int64_t left = corpus->n_local - d;
+        const em_rows rows = {.first = d, .count = left < FETCHED ? left : FETCHED};
+        status = em_corpus_fetch(corpus, &rows);
+        for (int64_t k = 0; !status && k < rows.count; k++) {
+            const em_document of = em_corpus_fetched(corpus, k);
+            local->first[d + k + 1] = local->first[d + k] + tokens_of(of);
+            local->most_entries = of.n > local->most_entries ? of.n : local->most_entries;
+        }
     }
+    return status;
 }
 
 /* Room for the largest block: as many documents as fit, and one more document of any length. */
 static void find_capacities(em_local *local)
 {
     const em_corpus *corpus = local->corpus;
-    int64_t tokens = 0, entries = 0, items = 0;
+    int64_t tokens = 0, items = 0;
 
     for (int64_t d = 0; d < corpus->n_local; d++) {
         const int64_t length = em_local_length(local, d);
-        const int64_t n = corpus->start[d + 1] - corpus->start[d];
         tokens = length > tokens ? length : tokens;
-        entries = n > entries ? n : entries;
         items = padded(length) / 4 > items ? padded(length) / 4 : items;
     }
     local->token_capacity = tokens + BLOCK_TOKENS;
-    local->entry_capacity = entries + BLOCK_TOKENS;
+    local->entry_capacity = local->most_entries + BLOCK_TOKENS;
     local->run_capacity =
         corpus->n_word < local->entry_capacity ? corpus->n_word : local->entry_capacity;
     local->item_capacity = (BLOCK_TOKENS / 4 + local->n_document + items + 7) / 8 * 8;
@@ -117,7 +134,7 @@ static em_status make_room(em_local *local)
     return status;
 }
 
-em_status em_local_create(const em_corpus *corpus, int64_t n_topic, const em_local_options *options,
+em_status em_local_create(em_corpus *corpus, int64_t n_topic, const em_local_options *options,
                           em_local **out)
 {
     em_local *local;
@@ -132,8 +149,9 @@ em_status em_local_create(const em_corpus *corpus, int64_t n_topic, const em_loc
     local->stride = em_topic_stride(n_topic);
     local->n_document = BLOCK_BYTES / (local->stride * (int64_t)sizeof(float)) + 1;
     status = em_allocate(corpus->n_local + 1, sizeof *local->first, &local->first);
+    if (!status)
+        status = measure(local);
     if (!status) {
-        measure(local);
         find_capacities(local);
         status = make_room(local);
     }
@@ -207,21 +225,22 @@ static void sort_entries(em_local *local, int64_t n)
     int32_t sum = 0;
 
     memset(local->entries, 0, (size_t)(corpus->n_word + 1) * sizeof *local->entries);
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t k = corpus->start[local->document[i]];
-             k < corpus->start[local->document[i] + 1]; k++)
-            local->entries[corpus->word[k] + 1]++;
+    for (int64_t i = 0; i < n; i++) {
+        const em_document of = em_corpus_fetched(corpus, i);
+        for (int64_t k = 0; k < of.n; k++)
+            local->entries[of.word[k] + 1]++;
+    }
     for (int64_t v = 0; v <= corpus->n_word; v++)
         sum = local->entries[v] += sum;
     for (int64_t i = 0; i < n; i++) {
+        const em_document of = em_corpus_fetched(corpus, i);
         uint32_t slot = (uint32_t)local->base[i];
-        for (int64_t k = corpus->start[local->document[i]];
-             k < corpus->start[local->document[i] + 1]; k++) {
-            const int32_t at = local->entries[corpus->word[k]]++;
-            local->entry_count[at] = corpus->count[k];
+        for (int64_t k = 0; k < of.n; k++) {
+            const int32_t at = local->entries[of.word[k]]++;
+            local->entry_count[at] = of.count[k];
             local->entry_document[at] = (uint16_t)i;
             local->entry_slot[at] = slot;
-            slot += (uint32_t)corpus->count[k];
+            slot += (uint32_t)of.count[k];
         }
     }
 }
@@ -478,15 +497,20 @@ static void sample_block(em_local *local, const em_local_query *query, uint64_t 
         *kept(local, query->topic, t) = local->topic[t];
 }
 
-void em_local_sample(em_local *local, const em_local_query *query, const em_local_sums *sums)
+em_status em_local_sample(em_local *local, const em_local_query *query, const em_local_sums *sums)
 {
     const uint64_t key = key_of(&query->draw);
+    em_status status = EM_OK;
     int64_t n;
 
     if (query->alpha)
         fill_table(local, query->alpha);
-    for (int64_t k = 0; k < query->rows.count; k += n) {
+    for (int64_t k = 0; !status && k < query->rows.count; k += n) {
         n = take_documents(local, &query->rows, k);
-        sample_block(local, query, key, n, sums);
+        const em_rows block = {.count = n, .index = local->document};
+        status = em_corpus_fetch(local->corpus, &block);
+        if (!status)
+            sample_block(local, query, key, n, sums);
     }
+    return status;
 }

@@ -39,8 +39,8 @@ typedef struct em_local_options {
 
 typedef struct em_local em_local;
 
-/* `corpus` outlives it; `options` too. Errors: EM_EMEMORY. */
-em_status em_local_create(const em_corpus *corpus, int64_t n_topic, const em_local_options *options,
+/* `corpus` outlives it; `options` too. Errors: EM_EMEMORY, and those of em_corpus_fetch. */
+em_status em_local_create(em_corpus *corpus, int64_t n_topic, const em_local_options *options,
                           em_local **out);
 void em_local_destroy(em_local **local); /* NULL-safe. */
 
@@ -86,7 +86,8 @@ typedef struct em_local_sums {
     double *count, *slope, *density; /* slope may be NULL: not wanted */
 } em_local_sums;
 
-void em_local_sample(em_local *local, const em_local_query *query, const em_local_sums *sums);
+/* Errors: those of em_corpus_fetch. */
+em_status em_local_sample(em_local *local, const em_local_query *query, const em_local_sums *sums);
 
 /* Documents that are worked on together, at most. */
 int64_t em_local_most_documents(const em_local *local);

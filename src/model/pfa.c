@@ -179,10 +179,11 @@ static em_status add_likelihood(em_model *model, const em_query *query)
 {
     pfa *self = (pfa *)model;
     const em_parameters *block = self->block;
+    em_status status = EM_OK;
 
     if (query->block && query->block->first == block[HYPER].first)
         return EM_OK;
-    for (int64_t c = 0; c < query->n_chain; c++) {
+    for (int64_t c = 0; !status && c < query->n_chain; c++) {
         const double *theta = query->theta + c * query->stride;
         double *gradient = query->gradient + c * query->stride;
         const em_local_query local = {.draw = em_query_draw(query, c),
@@ -195,13 +196,13 @@ static em_status add_likelihood(em_model *model, const em_query *query)
                                     .density = &query->log_density[c]};
         if (em_topic_parameters_phi(&self->topics, theta, self->phi) &&
             em_gamma_process_weights(&self->process, theta + block[E].first, self->r)) {
-            em_local_sample(self->local, &local, &sums);
+            status = em_local_sample(self->local, &local, &sums);
             add_lengths(self, &query->rows, &query->log_density[c], &gradient[block[T].first]);
         } else {
             query->log_density[c] = NAN;
         }
     }
-    return EM_OK;
+    return status;
 }
 
 /* The sums that stand in the places of E and T become derivatives by r, and then by these. */
@@ -409,7 +410,7 @@ static em_status read_data(pfa *self, const em_model_context *context)
     const pfa_options *options = self->options;
     const em_corpus_options test = {.data = options->test, .format = options->corpus.format};
     em_status status =
-        em_corpus_read(&options->corpus, 0, context->shard, context->n_shard, &self->corpus);
+        em_corpus_read(&options->corpus, 0, 0, context->shard, context->n_shard, &self->corpus);
 
     if (status)
         return status;

@@ -248,7 +248,7 @@ em_status em_topic_record_read_test(const em_corpus_options *options, const em_l
                                     em_held_out **out)
 {
     em_corpus *test = NULL;
-    em_status status = em_corpus_read(options, shape->n_word, 0, 1, &test);
+    em_status status = em_corpus_read(options, shape->n_word, 0, 0, 1, &test);
 
     if (!status)
         status = em_held_out_create(test, shape, context->shard, context->n_shard, out);

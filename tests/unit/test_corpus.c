@@ -61,7 +61,7 @@ static em_corpus *read_shard(bool vocabulary, int64_t shard, int64_t n_shard)
     const em_corpus_options options = {.data = path, .vocabulary = vocabulary ? words : NULL};
     em_corpus *corpus = NULL;
 
-    ck_assert_msg(em_corpus_read(&options, 0, shard, n_shard, &corpus) == EM_OK, "%s",
+    ck_assert_msg(em_corpus_read(&options, 0, 0, shard, n_shard, &corpus) == EM_OK, "%s",
                   em_error_text());
     return corpus;
 }
@@ -173,9 +173,10 @@ static const bad bads[] = {
     {"1 0:1 1:1\n", ":1:", "2 entries", "expected 1"},
     {"1 0:1\n1 0", ":2:", "'0'", "id:count"},
     {"2\n", ":1:", "end of the file", "number of words"},
-    {"2\n5\n3\n1 1 1\n", ":4:", "end of the file", "header says: 3"},
-    {"2\n6\n1\n1 1 1\n", ":2:", "6 words", "at most the 5"},
-    {"2\n5\n1\n1 1 1\n2 1 1\n", ":5:", "more than the 1 entries", "end of the file"},
+    {"2\n5\n3\n1 1 1\n", ":4:", "end of the file after 1 entries", "3 as the header says"},
+    {"2\n6\n1\n1 1 1\n", ":2:", "6 words", "at most 5 (the words of the vocabulary)"},
+    {"2\n5\n1\n1 1 1\n2 1 1\n", ":5:", "more lines after 1 entries", "1 as the header says"},
+    {"9999\n5\n1\n1 1 1\n", ":3:", "1 entries of 9999 documents", "one of each 1000"},
     {"2\n5\n2\n2 1 1\n1 1 1\n", ":5:", "document 1 after 2", "in order"},
     {"2\n5\n1\n3 1 1\n", ":4:", "'3'", "1 to 2 (the documents that the header says)"},
     {"2\n3\n1\n1 4 1\n", ":4:", "'4'", "1 to 3 (the words that the header says)"},
@@ -195,7 +196,7 @@ START_TEST(bad_corpora)
     write_bytes(words, list, strlen(list));
     write_bytes(path, b->text, strlen(b->text));
     for (int64_t shard = 0; shard < 2; shard++) {
-        ck_assert_int_eq(em_corpus_read(&options, 0, shard, 2, &corpus), EM_EDATA);
+        ck_assert_int_eq(em_corpus_read(&options, 0, 0, shard, 2, &corpus), EM_EDATA);
         ck_assert_ptr_null(corpus);
         const char *text = em_error_text(), *rest = strstr(text, b->where);
         ck_assert_msg(strncmp(text, path, strlen(path)) == 0 && rest && strstr(rest, b->found) &&
@@ -218,12 +219,12 @@ START_TEST(packed_files_cut_short)
         length = fread(bytes, 1, sizeof bytes, file);
         fclose(file);
         write_bytes(path, bytes, length - 9);
-        ck_assert_int_eq(em_corpus_read(&options, 0, 0, 1, &corpus), EM_EDATA);
+        ck_assert_int_eq(em_corpus_read(&options, 0, 0, 0, 1, &corpus), EM_EDATA);
         ck_assert_ptr_nonnull(strstr(em_error_text(), xz ? "damaged xz" : "damaged gzip"));
     }
     bytes[20] ^= 0x55;
     write_bytes(path, bytes, length);
-    ck_assert_int_eq(em_corpus_read(&options, 0, 0, 1, &corpus), EM_EDATA);
+    ck_assert_int_eq(em_corpus_read(&options, 0, 0, 0, 1, &corpus), EM_EDATA);
 }
 END_TEST
 
@@ -238,7 +239,8 @@ START_TEST(real_corpora)
     ck_assert_int_eq(em_format_text(&options.data, "%s/20news/nvdm2000.train.ldac.gz", data), 0);
     ck_assert_int_eq(em_format_text(&options.vocabulary, "%s/20news/nvdm2000.vocab", data), 0);
     if (access(options.data, R_OK) == 0) {
-        ck_assert_msg(em_corpus_read(&options, 0, 1, 3, &corpus) == EM_OK, "%s", em_error_text());
+        ck_assert_msg(em_corpus_read(&options, 0, 0, 1, 3, &corpus) == EM_OK, "%s",
+                      em_error_text());
         ck_assert_int_eq(corpus->n_document, 11314);
         ck_assert_int_eq(corpus->n_token, 1138254);
         ck_assert_int_eq(corpus->n_word, 2000);

@@ -140,19 +140,21 @@ static void release_corpus(em_corpus *corpus)
 typedef struct hand {
     em_tokens *tokens;
     em_lda_shape shape;
-    uint16_t *topic;
+    em_token_topics topics;
+    uint16_t *topic; /* the same */
     int32_t *count;
     float *phi;
     double *room, *alpha;
     int64_t *total, *sums;
 } hand;
 
-static void make_hand(const em_corpus *corpus, int64_t n_topic, int sparse, hand *h)
+static void make_hand(em_corpus *corpus, int64_t n_topic, int sparse, hand *h)
 {
-    ck_assert_int_eq(em_tokens_create(corpus, n_topic, sparse, &h->tokens), EM_OK);
+    ck_assert_int_eq(em_tokens_create(corpus, n_topic, sparse, NULL, &h->tokens), EM_OK);
     const int64_t stride = h->tokens->stride, n = corpus->n_word * stride;
     h->shape = (em_lda_shape){corpus->n_word, n_topic, stride};
-    ck_assert_int_eq(em_allocate(h->tokens->n_token, sizeof *h->topic, &h->topic), EM_OK);
+    ck_assert_int_eq(em_tokens_add_chain(h->tokens, &h->topics), EM_OK);
+    h->topic = h->topics.held;
     ck_assert_int_eq(em_allocate(n, sizeof *h->count, &h->count), EM_OK);
     ck_assert_int_eq(em_allocate(n, sizeof *h->phi, &h->phi), EM_OK);
     ck_assert_int_eq(em_allocate(stride, sizeof *h->room, &h->room), EM_OK);
@@ -166,7 +168,7 @@ static void make_hand(const em_corpus *corpus, int64_t n_topic, int sparse, hand
 static void release_hand(hand *h)
 {
     em_tokens_destroy(&h->tokens);
-    em_release(&h->topic);
+    em_tokens_release_chain(&h->topics);
     em_release(&h->count);
     em_release(&h->phi);
     em_release(&h->room);
@@ -298,20 +300,21 @@ START_TEST(shards_draw_the_same_topics)
                 for (int64_t k = 0; k < N_TOPIC; k++)
                     h.phi[v * ROW + k] = (float)(1 + (v * k) % 7) / 7;
             em_sweep sweep = sweep_of(&h, 3, 0);
-            em_tokens_start(h.tokens, 3, 0, h.topic);
+            ck_assert_int_eq(em_tokens_start(h.tokens, 3, 0, &h.topics), EM_OK);
             for (sweep.iteration = 0; sweep.iteration < 4; sweep.iteration++) {
                 sweep.level = sweep.iteration < 2 ? 0 : h.tokens->n_level - 1;
                 sweep.sums = sweep.iteration == 3 ? h.sums : NULL;
-                em_tokens_sweep(h.tokens, &sweep, h.topic);
+                em_tokens_sweep(h.tokens, &sweep, &h.topics);
             }
             for (int i = 0; i < V * ROW; i++)
                 count[which][i] += h.count[i];
             memset(h.count, 0, sizeof count[0]);
-            em_tokens_count(h.tokens, h.topic, h.count);
+            em_tokens_count(h.tokens, &h.topics, h.count);
             for (int i = 0; i < V * ROW; i++)
                 counted[which][i] += h.count[i];
             ck_assert_int_le(h.tokens->n_all, MOST_TOKENS);
-            em_tokens_save(h.tokens, h.topic, ordered[which] + h.tokens->first_token);
+            em_tokens_save(h.tokens, &h.topics, 0, h.tokens->n_token,
+                           ordered[which] + h.tokens->first_token);
             for (int i = 0; i < N_TOPIC + EM_LDA_SLOPES; i++)
                 sums[which][i] += h.sums[i];
             release_hand(&h);
@@ -342,11 +345,12 @@ START_TEST(saved_topics_go_to_other_shards)
             uint16_t *first = ordered[0] + h.tokens->first_token;
             ck_assert_int_le(h.tokens->n_all, MOST_TOKENS);
             if (n_shard == 1) {
-                em_tokens_start(h.tokens, 9, 0, h.topic);
-                em_tokens_save(h.tokens, h.topic, first);
+                ck_assert_int_eq(em_tokens_start(h.tokens, 9, 0, &h.topics), EM_OK);
+                em_tokens_save(h.tokens, &h.topics, 0, h.tokens->n_token, first);
             } else {
-                em_tokens_restore(h.tokens, first, h.topic);
-                em_tokens_save(h.tokens, h.topic, ordered[1] + h.tokens->first_token);
+                em_tokens_restore(h.tokens, first, 0, h.tokens->n_token, &h.topics);
+                em_tokens_save(h.tokens, &h.topics, 0, h.tokens->n_token,
+                               ordered[1] + h.tokens->first_token);
             }
             release_hand(&h);
             release_corpus(&corpus);
@@ -373,15 +377,19 @@ static void make_small(em_corpus *corpus)
     corpus->n_local = SMALL_D;
 }
 
-/* The word of each token. */
-static void words_of(const em_tokens *tokens, int *word)
-{
-    const em_token_block *block = tokens->block;
+/* The document of each token, and its word. */
+static int document_of[SMALL_TOKENS];
 
-    ck_assert_int_eq(tokens->n_block, 1);
-    for (int64_t r = 0; r < block->n_run; r++)
-        for (int64_t i = tokens->run_start[r]; i < tokens->run_start[r + 1]; i++)
-            word[i] = tokens->run_word[r];
+static void words_of(const hand *h, int *word)
+{
+    ck_assert_int_eq(h->tokens->n_block, 1);
+    em_block_view view;
+    ck_assert_int_eq(em_block_open(h->tokens, 0, &h->topics, &view), EM_OK);
+    for (int64_t r = 0; r < view.block->n_run; r++)
+        for (int64_t i = view.run_start[r]; i < view.run_start[r + 1]; i++) {
+            word[i] = view.run_word[r];
+            document_of[i] = view.document[i];
+        }
 }
 
 /* log p(z, w) with phi fixed (the documents' weights integrated out), or with both integrated. */
@@ -391,7 +399,7 @@ static double log_joint(const hand *h, const int *word, double beta, int z)
 
     for (int i = 0; i < SMALL_TOKENS; i++) {
         const int k = z >> i & 1;
-        document[h->tokens->document[i]][k]++;
+        document[document_of[i]][k]++;
         topic[k][word[i]]++;
         if (beta == 0)
             sum += log(h->phi[word[i] * h->shape.stride + k]);
@@ -445,8 +453,8 @@ static double worst_deviation(hand *h, double beta, int variant, const double *e
     em_sweep sweep = sweep_of(h, 1, 0);
 
     memset(mean, 0, sizeof mean);
-    em_tokens_start(h->tokens, 1, 0, h->topic);
-    em_tokens_count(h->tokens, h->topic, h->count);
+    em_tokens_start(h->tokens, 1, 0, &h->topics);
+    em_tokens_count(h->tokens, &h->topics, h->count);
     if (variant == OTHER_ALPHA)
         h->alpha[0] *= 1.3;
     for (int64_t i = -100; i < BATCHES * PER_BATCH; i++) {
@@ -456,7 +464,7 @@ static double worst_deviation(hand *h, double beta, int variant, const double *e
         else if (beta > 0)
             em_lda_draw_phi(&h->shape, 1, 0, sweep.iteration, beta, h->count, h->room, h->total,
                             h->phi);
-        em_tokens_sweep(h->tokens, &sweep, h->topic);
+        em_tokens_sweep(h->tokens, &sweep, &h->topics);
         int z = 0;
         for (int t = 0; t < SMALL_TOKENS; t++)
             z |= h->topic[t] << t;
@@ -484,7 +492,7 @@ static double deviation_of(double beta, int variant, int sparse)
 
     make_small(&corpus);
     make_hand(&corpus, SMALL_K, sparse, &h);
-    words_of(h.tokens, word);
+    words_of(&h, word);
     for (int v = 0; v < SMALL_V; v++)
         for (int k = 0; k < SMALL_K; k++)
             h.phi[v * h.shape.stride + k] = (float)(1 + v * (1 - k)) / (float)(k ? 3 : 6);
@@ -516,16 +524,17 @@ enum { K = 4, DOCUMENTS = 200 };
 /* The sums of lda_tokens.h from the topics of all tokens. */
 static void sums_of(const hand *h, int64_t *sums)
 {
-    const em_tokens *tokens = h->tokens;
+    em_tokens *tokens = h->tokens;
+    em_block_view view;
     static double n[DOCUMENTS][K];
     double all = 0, density = 0, total_slope = 0, slope[K] = {0};
 
     memset(n, 0, sizeof n);
-    for (int64_t b = 0; b < tokens->n_block; b++)
-        for (int64_t i = 0; i < tokens->block[b].n_token; i++) {
-            const int64_t t = tokens->block[b].first_token + i;
-            n[tokens->block[b].first_document + tokens->document[t]][h->topic[t]]++;
-        }
+    for (int64_t b = 0; b < tokens->n_block; b++) {
+        ck_assert_int_eq(em_block_open(tokens, b, &h->topics, &view), EM_OK);
+        for (int64_t i = 0; i < view.block->n_token; i++)
+            n[view.block->first_document + view.document[i]][view.topic[i]]++;
+    }
     for (int k = 0; k < K; k++)
         all += h->alpha[k];
     for (int d = 0; d < DOCUMENTS; d++) {
@@ -557,8 +566,8 @@ START_TEST(hyperparameters_climb_to_the_top)
         h.phi[i] = i % h.shape.stride < K ? (float)(1 + i * i % 13) : 0;
     em_sweep sweep = sweep_of(&h, 1, 0);
     sweep.sums = h.sums;
-    em_tokens_start(h.tokens, 1, 0, h.topic);
-    em_tokens_sweep(h.tokens, &sweep, h.topic);
+    ck_assert_int_eq(em_tokens_start(h.tokens, 1, 0, &h.topics), EM_OK);
+    em_tokens_sweep(h.tokens, &sweep, &h.topics);
     sums_of(&h, direct);
     for (int i = 0; i < EM_LDA_SLOPES + K; i++) /* each term is rounded */
         ck_assert_int_le(llabs(h.sums[i] - direct[i]), DOCUMENTS * (K + 1));
