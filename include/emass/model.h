@@ -280,6 +280,9 @@ typedef struct em_model_ops {
     /* A stored draw of sampling, whose report has just been written, goes into the averages of its
      * chain. Local. */
     void (*average)(em_model *model, const em_draw *draw, const double *theta);
+    /* Before averages are reported at the end of a run: what is of all chains together. Collective
+     * over all ranks of the run. Errors, agreed: EM_EMEMORY. */
+    em_status (*pool_averages)(em_model *model);
     /* Writes the averages of a chain over its draws of sampling so far, as report does variables.
      * Local. */
     void (*report_averages)(em_model *model, int64_t chain, double *out);

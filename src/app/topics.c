@@ -1,12 +1,14 @@
 #include "app/topics.h"
 
 #include "app/arguments.h"
+#include "app/topics_page.h"
 #include "base/memory.h"
 #include "data/corpus.h"
 #include "io/reader.h"
 #include "math/assignment.h"
 #include "math/tokens.h"
 #include "model/lda_held_out.h"
+#include "par/message.h"
 #include "par/world.h"
 #include "run/stored.h"
 
@@ -16,36 +18,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Topics of two chains are one where their laws of words overlap by more than this: sum_v
- * sqrt(p_v q_v), which is 1 for equal ones. */
-#define LEAST_OVERLAP 0.7
-
 enum { MOST_TOP = 50, EM_STEPS = 100 };
-
-typedef struct topics {
-    char *path, *folder, *documents;
-    long n_top;
-    int64_t n_chain, n_topic, n_word;
-    char **word;        /* [n_word] */
-    double *phi;        /* [n_chain][n_topic][n_word] */
-    double *share;      /* [n_chain][n_topic] */
-    double *perplexity; /* [n_chain]; NULL: none */
-    double *mean;       /* [n_topic][n_word] over the chains that have the topic */
-    double *mean_share; /* [n_topic] */
-    int64_t *n_found;   /* [n_topic] chains that have it, the first one included */
-    int64_t *order;     /* [n_topic] the largest first */
-    int32_t *top;       /* [n_topic][n_top] words, the most probable first */
-    double *coherence;  /* [n_topic]; NULL: not known */
-} topics;
 
 /* ---------------------------------------------------------------- command line */
 
-static em_status parse(int argc, const char **argv, topics *t)
+static em_status parse(int argc, const char **argv, em_topics *t)
 {
-    char *folder = NULL, *documents = NULL;
+    char *folder = NULL, *documents = NULL, *html = NULL;
     const struct poptOption options[] = {
         {"words", 0, POPT_ARG_LONG, &t->n_top, 0, "words of a topic", "N"},
         {"documents", 0, POPT_ARG_STRING, &documents, 0, "new documents", "FILE"},
+        {"html", 0, POPT_ARG_STRING, &html, 0, "a page", "FILE"},
         {"folder", 0, POPT_ARG_STRING, &folder, 0, "folder of the config", "DIR"},
         POPT_TABLEEND};
     poptContext context = poptGetContext("emass topics", argc, argv, options, 0);
@@ -61,9 +44,12 @@ static em_status parse(int argc, const char **argv, topics *t)
         status = em_copy_text(folder ? folder : ".", &t->folder);
     if (!status && documents)
         status = em_copy_text(documents, &t->documents);
+    if (!status && html)
+        status = em_copy_text(html, &t->html);
     poptFreeContext(context);
     free(folder);
     free(documents);
+    free(html);
     return status;
 }
 
@@ -97,10 +83,11 @@ static em_status copy_word(const char *label, char **out)
     return status;
 }
 
-static em_status read_topics(topics *t, em_reader *reader)
+static em_status read_topics(em_topics *t, em_reader *reader)
 {
     const int64_t phi = find(reader, "phi"), share = find(reader, "topic_share");
     const int64_t perplexity = find(reader, "perplexity");
+    const int64_t pooled = find(reader, "perplexity_of_all_chains");
     em_status status;
 
     if (phi < 0 || share < 0 || em_reader_variable_at(reader, phi)->n_axes != 2 ||
@@ -126,14 +113,34 @@ static em_status read_topics(topics *t, em_reader *reader)
         status = read_averages(reader, share, t->n_chain, &t->share);
     if (!status && perplexity >= 0)
         status = read_averages(reader, perplexity, t->n_chain, &t->perplexity);
+    if (!status && pooled >= 0)
+        status = read_averages(reader, pooled, t->n_chain, &t->pooled);
     return status;
 }
 
-static em_status read_file(topics *t)
+/* Whether the config in the file names tokens to be scored. */
+static bool scores_given_tokens(em_reader *reader)
+{
+    static const char name[] = "test_scored: ";
+    char *text = NULL;
+    const char *at;
+    bool given = false;
+
+    if (em_reader_text(reader, "config", &text)) {
+        at = strstr(text, name);
+        given = at && strncmp(at + sizeof name - 1, "null", 4) != 0;
+    }
+    em_release(&text);
+    return given;
+}
+
+static em_status read_file(em_topics *t)
 {
     em_reader *reader = NULL;
     em_status status = em_reader_open(t->path, NULL, &reader);
 
+    if (!status)
+        t->score_doc = scores_given_tokens(reader) ? EM_HELD_OUT_GIVEN_DOC : EM_HELD_OUT_DOC;
     if (!status && !em_reader_has(reader, "averages", "phi"))
         status = em_fail(EM_EDATA,
                          "%s: found no averages/phi, expected the output of a finished "
@@ -150,29 +157,20 @@ static em_status read_file(topics *t)
 
 /* ---------------------------------------------------------------- topics of all chains */
 
-static double overlap(int64_t n, const double *p, const double *q)
-{
-    double sum = 0;
-
-    for (int64_t v = 0; v < n; v++)
-        sum += sqrt(p[v] * q[v]);
-    return sum;
-}
-
 /* Adds the topics of chain c to those of the first one that they are. */
-static em_status match_chain(topics *t, int64_t c, double *cost, int64_t *mate)
+static em_status match_chain(em_topics *t, int64_t c, double *cost, int64_t *mate)
 {
     const int64_t n = t->n_topic, size = n * t->n_word;
     em_status status;
 
     for (int64_t a = 0; a < n; a++)
         for (int64_t b = 0; b < n; b++)
-            cost[a * n + b] =
-                -overlap(t->n_word, t->phi + a * t->n_word, t->phi + c * size + b * t->n_word);
+            cost[a * n + b] = -em_topic_overlap(t->n_word, t->phi + a * t->n_word,
+                                                t->phi + c * size + b * t->n_word);
     status = em_assign(n, cost, mate);
     for (int64_t a = 0; !status && a < n; a++) {
         const int64_t b = mate[a];
-        if (-cost[a * n + b] < LEAST_OVERLAP)
+        if (-cost[a * n + b] < EM_LEAST_OVERLAP)
             continue;
         t->n_found[a]++;
         t->mean_share[a] += t->share[c * n + b];
@@ -182,7 +180,7 @@ static em_status match_chain(topics *t, int64_t c, double *cost, int64_t *mate)
     return status;
 }
 
-static em_status match_chains(topics *t)
+static em_status match_chains(em_topics *t)
 {
     const int64_t n = t->n_topic, size = n * t->n_word;
     double *cost = NULL;
@@ -236,7 +234,7 @@ static void largest(int64_t size, const double *x, long n, int32_t *out)
     }
 }
 
-static em_status rank_topics(topics *t)
+static em_status rank_topics(em_topics *t)
 {
     em_status status = em_allocate(t->n_topic, sizeof *t->order, &t->order);
 
@@ -278,7 +276,7 @@ static double npmi(const pairs *of, long n_top, int64_t n_document)
     return sum / (double)n;
 }
 
-static void count_document(const topics *t, const int64_t *seen, int64_t d, pairs *of)
+static void count_document(const em_topics *t, const int64_t *seen, int64_t d, pairs *of)
 {
     for (int64_t k = 0; k < t->n_topic; k++)
         for (long i = 0; i < t->n_top; i++) {
@@ -290,7 +288,7 @@ static void count_document(const topics *t, const int64_t *seen, int64_t d, pair
         }
 }
 
-static em_status measure_coherence(topics *t, const em_corpus *corpus)
+static em_status measure_coherence(em_topics *t, const em_corpus *corpus)
 {
     pairs *of = NULL;
     int64_t *seen = NULL; /* [n_word] the last document that has it, from 1 */
@@ -313,7 +311,7 @@ static em_status measure_coherence(topics *t, const em_corpus *corpus)
 }
 
 /* The corpus that the run was of, as the config in the file names it. */
-static em_status read_own_corpus(const topics *t, em_corpus **out)
+static em_status read_own_corpus(const em_topics *t, em_corpus **out)
 {
     em_config *config = NULL;
     em_status status = em_stored_config(t->path, t->folder, 0, NULL, &config);
@@ -325,7 +323,7 @@ static em_status read_own_corpus(const topics *t, em_corpus **out)
 }
 
 /* What is missing without the corpus is no failure. */
-static em_status find_coherence(topics *t)
+static em_status find_coherence(em_topics *t)
 {
     em_corpus *corpus = NULL;
     em_status status = read_own_corpus(t, &corpus);
@@ -344,7 +342,7 @@ static em_status find_coherence(topics *t)
 
 /* ---------------------------------------------------------------- what is printed */
 
-static void print_topic(const topics *t, int64_t k)
+static void print_topic(const em_topics *t, int64_t k)
 {
     char found[48], coherence[16] = "-";
 
@@ -357,7 +355,7 @@ static void print_topic(const topics *t, int64_t k)
     printf("\n");
 }
 
-static void print_table(const topics *t)
+static void print_table(const em_topics *t)
 {
     int64_t lost = 0;
 
@@ -370,7 +368,7 @@ static void print_table(const topics *t)
     }
     printf("Topics are numbered as in the first chain; those of the others are matched to them by "
            "the best\nassignment and averaged where their laws of words overlap by %g or more.",
-           LEAST_OVERLAP);
+           EM_LEAST_OVERLAP);
     if (lost > 0)
         printf(" %lld of %lld were not\nfound by all chains.", (long long)lost,
                (long long)t->n_topic);
@@ -380,14 +378,16 @@ static void print_table(const topics *t)
     printf("Held-out perplexity of each chain, probabilities averaged over its draws:");
     for (int64_t c = 0; c < t->n_chain; c++)
         printf(" %.1f", t->perplexity[c]);
-    printf("\n(%s).\n", EM_HELD_OUT_DOC);
+    if (t->pooled && t->n_chain > 1)
+        printf("\nover all chains too: %.1f", t->pooled[0]);
+    printf("\n(%s).\n", t->score_doc);
 }
 
 /* ---------------------------------------------------------------- new documents */
 
 /* Rows of the document's words, and how often they stand in it. */
-static void gather(const topics *t, const em_corpus *corpus, int64_t d, int64_t stride, float *rows,
-                   float *count)
+static void gather(const em_topics *t, const em_corpus *corpus, int64_t d, int64_t stride,
+                   float *rows, float *count)
 {
     for (int64_t i = corpus->start[d]; i < corpus->start[d + 1]; i++) {
         const int64_t at = i - corpus->start[d];
@@ -397,7 +397,7 @@ static void gather(const topics *t, const em_corpus *corpus, int64_t d, int64_t 
     }
 }
 
-static void print_mixture(const topics *t, int64_t d, const float *mixture)
+static void print_mixture(const em_topics *t, int64_t d, const float *mixture)
 {
     double sum = 0;
 
@@ -409,7 +409,7 @@ static void print_mixture(const topics *t, int64_t d, const float *mixture)
     printf("\n");
 }
 
-static em_status print_mixtures(const topics *t, const em_corpus *corpus)
+static em_status print_mixtures(const em_topics *t, const em_corpus *corpus)
 {
     const int64_t stride = em_topic_stride(t->n_topic);
     int64_t widest = 0;
@@ -441,7 +441,7 @@ static em_status print_mixtures(const topics *t, const em_corpus *corpus)
     return status;
 }
 
-static em_status mix_documents(const topics *t)
+static em_status mix_documents(const em_topics *t)
 {
     const em_corpus_options options = {.data = t->documents};
     em_corpus *corpus = NULL;
@@ -455,20 +455,21 @@ static em_status mix_documents(const topics *t)
 
 /* ---------------------------------------------------------------- the command */
 
-static void release(topics *t)
+static void release(em_topics *t)
 {
     for (int64_t v = 0; t->word && v < t->n_word; v++)
         em_release(&t->word[v]);
-    void *const array[] = {&t->word,       &t->phi,     &t->share,    &t->perplexity, &t->mean,
-                           &t->mean_share, &t->n_found, &t->order,    &t->top,        &t->coherence,
-                           &t->path,       &t->folder,  &t->documents};
+    void *const array[] = {&t->word,      &t->phi,        &t->share,   &t->perplexity,
+                           &t->mean,      &t->mean_share, &t->n_found, &t->order,
+                           &t->top,       &t->coherence,  &t->path,    &t->folder,
+                           &t->documents, &t->html,       &t->pooled};
     for (size_t i = 0; i < sizeof array / sizeof *array; i++)
         em_release(array[i]);
 }
 
 em_status em_topics_command(int argc, const char **argv)
 {
-    topics t = {.n_top = 10};
+    em_topics t = {.n_top = 10};
     em_status status = parse(argc, argv, &t);
 
     if (!status)
@@ -481,8 +482,10 @@ em_status em_topics_command(int argc, const char **argv)
         status = rank_topics(&t);
         if (!status)
             status = find_coherence(&t);
-        if (!status && em_world_rank() == 0)
+        if (!status && em_world_rank() == 0 && !t.html)
             print_table(&t);
+        if (!status && t.html)
+            status = em_agree_first(em_world_rank() == 0 ? em_topics_write_page(&t) : EM_OK, 0);
     }
     release(&t);
     return status;

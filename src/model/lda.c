@@ -33,7 +33,7 @@ enum { LEVEL_ITERATIONS = 3, LEARN_EVERY = 5 };
 
 typedef struct lda_options {
     em_corpus_options corpus;
-    char *test, *scratch;
+    char *test, *test_scored, *scratch;
     int64_t topics, test_every;
     double alpha, beta;
     bool store_phi;
@@ -58,7 +58,7 @@ typedef struct lda_chain {
     float *mean;         /* [n_word][stride] of phi, given the topics of tokens */
 } lda_chain;
 
-enum { MOST_VARIABLES = 4, MOST_AVERAGES = 5 };
+enum { MOST_VARIABLES = 4, MOST_AVERAGES = 6 };
 
 /* Topics go into a checkpoint in pieces of so many tokens of the corpus. */
 enum { PIECE_TOKENS = 1 << 22 };
@@ -76,6 +76,8 @@ typedef struct lda {
     int64_t shard, n_shard;
     int64_t first_chain, n_chain;
     lda_chain *chain; /* [n_chain] */
+    double pooled_perplexity;
+    double **probability; /* [n_chain] of each */
     em_variable variable[MOST_VARIABLES], average[MOST_AVERAGES];
     /* Room to work in. */
     double *room, *alpha;
@@ -96,6 +98,9 @@ static const em_field fields[] = {
      "of the prior of topics' laws of words; learned: in warmup"},
     {"test", EM_FIELD_PATH, AT(test), 0, 0, "", NULL, NULL,
      "corpus of the same words to be scored, and not trained on; absent: none"},
+    {"test_scored", EM_FIELD_PATH, AT(test_scored), 0, 0, "", NULL, NULL,
+     "corpus of the same documents as test, whose tokens are scored, while all of test is folded "
+     "in; absent: test is split"},
     {"test_every", EM_FIELD_INT, AT(test_every), 1, 1e9, "10", NULL, NULL,
      "iterations from score to score of the test documents"},
     {"scratch", EM_FIELD_PATH, AT(scratch), 0, 0, "", NULL, NULL,
@@ -139,28 +144,51 @@ static void destroy(em_model *model)
     em_release(&self->phi);
     em_release(&self->rows);
     em_release(&self->ordered);
+    em_release(&self->probability);
     em_release(&self);
+}
+
+/* Collective: all of a corpus of the words known. */
+static em_status read_other(const lda *self, char *path, em_corpus **out)
+{
+    const em_corpus_options options = {.data = path, .format = self->options->corpus.format};
+
+    return em_corpus_read(&options, self->corpus->n_word, 0, 0, 1, out);
+}
+
+static em_status check_test(const lda_options *options, const em_corpus *test,
+                            const em_corpus *scored)
+{
+    return scored && scored->n_document != test->n_document
+               ? em_fail(EM_EDATA,
+                         "%s:1: found %" PRId64 " documents, expected the %" PRId64 " of %s",
+                         options->test_scored, scored->n_document, test->n_document, options->test)
+               : EM_OK;
 }
 
 /* Every shard keeps all test documents and scores those that are dealt to it. */
 static em_status read_test(lda *self)
 {
-    const em_corpus_options options = {.data = self->options->test,
-                                       .format = self->options->corpus.format};
-    em_corpus *test = NULL;
-    em_status status = em_corpus_read(&options, self->corpus->n_word, 0, 0, 1, &test);
+    const lda_options *options = self->options;
+    em_corpus *test = NULL, *scored = NULL;
+    em_status status = read_other(self, options->test, &test);
 
+    if (!status && options->test_scored)
+        status = read_other(self, options->test_scored, &scored);
     if (!status)
-        status =
-            em_held_out_create(test, &self->shape, self->shard, self->n_shard, &self->held_out);
+        status = check_test(options, test, scored);
+    if (!status)
+        status = em_held_out_create(test, scored, &self->shape, self->shard, self->n_shard,
+                                    &self->held_out);
     if (!status && self->held_out->n_token == 0)
         status = em_fail(EM_EDATA,
                          "%s:1: found %" PRId64 " words, of which none is scored, "
                          "expected more",
-                         self->options->test, test->n_token);
+                         options->test, test->n_token);
     if (!status)
-        self->model.data_hash ^= test->hash;
+        self->model.data_hash ^= test->hash ^ (scored ? scored->hash * 3 : 0);
     em_corpus_destroy(&test);
+    em_corpus_destroy(&scored);
     return status;
 }
 
@@ -195,8 +223,10 @@ static void set_variables(lda *self)
     average[model->n_average++] = by_topic(self, "topic_share", "topic");
     average[model->n_average++] = by_topic(self, "alpha", "topic");
     average[model->n_average++] = (em_variable){.name = "beta"};
-    if (self->held_out)
+    if (self->held_out) {
         average[model->n_average++] = (em_variable){.name = "perplexity"};
+        average[model->n_average++] = (em_variable){.name = "perplexity_of_all_chains"};
+    }
     model->variable = variable;
     model->average = average;
 }
@@ -227,6 +257,7 @@ static em_status make_room(lda *self)
                 {&self->wide, self->n_shard > 1 ? n : 0, sizeof(int64_t)},
                 {&self->phi, n, sizeof(float)},
                 {&self->rows, self->n_chain * widest, sizeof(double)},
+                {&self->probability, self->n_chain, sizeof(double *)},
                 {&self->ordered, self->n_chain * most_of_piece(self->tokens), sizeof(uint16_t)}};
     for (size_t i = 0; !status && i < sizeof room / sizeof *room; i++)
         status = em_allocate(room[i].count, room[i].size, room[i].array);
@@ -349,7 +380,8 @@ static void describe(const em_model *model, FILE *out)
             self->tokens->n_document, self->tokens->n_token);
     if (self->held_out)
         fprintf(out, "# %" PRId64 " test documents, %" PRId64 " tokens scored (%s)\n",
-                self->held_out->n_document, self->held_out->n_token, EM_HELD_OUT_DOC);
+                self->held_out->n_document, self->held_out->n_token,
+                self->options->test_scored ? EM_HELD_OUT_GIVEN_DOC : EM_HELD_OUT_DOC);
 }
 
 /* ---------------------------------------------------------------- an iteration */
@@ -578,8 +610,23 @@ static void report_averages(em_model *model, int64_t number, double *out)
     memcpy(out, chain->mean_share, (size_t)n_topic * sizeof *out);
     memcpy(out + n_topic, chain->hyper, (size_t)(n_topic + 1) * sizeof *out);
     out += 2 * n_topic + 1;
-    if (self->held_out)
-        *out = chain->averaged_perplexity;
+    if (self->held_out) {
+        *out++ = chain->averaged_perplexity;
+        *out = self->pooled_perplexity;
+    }
+}
+
+static em_status pool_averages(em_model *model)
+{
+    lda *self = (lda *)model;
+
+    self->pooled_perplexity = NAN;
+    for (int64_t c = 0; c < self->n_chain; c++)
+        self->probability[c] = self->chain[c].probability;
+    return self->held_out && self->chain->n_scored > 0
+               ? em_held_out_pool(self->held_out, self->n_chain, self->probability,
+                                  &self->pooled_perplexity)
+               : EM_OK;
 }
 
 /* ---------------------------------------------------------------- checkpoints */
@@ -741,4 +788,5 @@ const em_model_ops em_model_lda = {
     .describe = describe,
     .update = update,
     .visit = visit,
+    .pool_averages = pool_averages,
     .report_averages = report_averages};

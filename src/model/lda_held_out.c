@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "math/rng.h"
 #include "math/tokens.h"
+#include "par/message.h"
 
 #include <math.h>
 #include <string.h>
@@ -20,34 +21,51 @@ static bool is_scored(int64_t document, int64_t token)
     return em_uniform_below(&stream, (uint64_t)token, SCORED) == 0;
 }
 
-/* The two parts of document d. Returns how many different words are folded in. */
-static int64_t split(em_held_out *h, const em_corpus *corpus, int64_t d)
+static void add_fold(em_held_out *h, int64_t d, int32_t word, int32_t count)
 {
-    int64_t fold = h->fold_start[d], score = h->score_start[d], token = 0;
+    const int64_t at = h->fold_start[d + 1]++;
 
-    for (int64_t k = corpus->start[d]; k < corpus->start[d + 1]; k++) {
-        int32_t scored = 0;
-        for (int32_t j = 0; j < corpus->count[k]; j++)
-            scored += is_scored(corpus->first_document + d, token++);
-        if (scored < corpus->count[k]) {
-            h->fold_word[fold] = corpus->word[k];
-            h->fold_count[fold++] = (float)(corpus->count[k] - scored);
-        }
-        if (scored > 0) {
-            h->score_word[score] = corpus->word[k];
-            h->score_count[score++] = (float)scored;
-        }
-        h->n_token += scored;
-    }
-    h->fold_start[d + 1] = fold;
-    h->score_start[d + 1] = score;
-    return fold - h->fold_start[d];
+    h->fold_word[at] = word;
+    h->fold_count[at] = (float)count;
 }
 
-em_status em_held_out_create(const em_corpus *corpus, const em_lda_shape *shape, int64_t shard,
-                             int64_t n_shard, em_held_out **out)
+static void add_score(em_held_out *h, int64_t d, int32_t word, int32_t count)
+{
+    const int64_t at = h->score_start[d + 1]++;
+
+    h->score_word[at] = word;
+    h->score_count[at] = (float)count;
+    h->n_token += count;
+}
+
+/* The two parts of document d. Returns how many different words are folded in. */
+static int64_t split(em_held_out *h, const em_corpus *corpus, const em_corpus *given, int64_t d)
+{
+    int64_t token = 0;
+
+    h->fold_start[d + 1] = h->fold_start[d];
+    h->score_start[d + 1] = h->score_start[d];
+    for (int64_t k = corpus->start[d]; k < corpus->start[d + 1]; k++) {
+        const int32_t count = corpus->count[k];
+        int32_t scored = 0;
+        for (int32_t j = 0; !given && j < count; j++)
+            scored += is_scored(corpus->first_document + d, token++);
+        if (scored < count)
+            add_fold(h, d, corpus->word[k], count - scored);
+        if (scored > 0)
+            add_score(h, d, corpus->word[k], scored);
+    }
+    for (int64_t k = given ? given->start[d] : 0; given && k < given->start[d + 1]; k++)
+        add_score(h, d, given->word[k], given->count[k]);
+    return h->fold_start[d + 1] - h->fold_start[d];
+}
+
+em_status em_held_out_create(const em_corpus *corpus, const em_corpus *scored,
+                             const em_lda_shape *shape, int64_t shard, int64_t n_shard,
+                             em_held_out **out)
 {
     const int64_t n = corpus->n_local, n_entry = corpus->start[n];
+    const int64_t n_score = scored ? scored->start[n] : n_entry;
     int64_t widest = 0;
     em_held_out *h;
     em_status status = em_allocate(1, sizeof *h, out);
@@ -56,18 +74,19 @@ em_status em_held_out_create(const em_corpus *corpus, const em_lda_shape *shape,
         return status;
     h = *out;
     h->n_document = n;
+    h->is_first = shard == 0;
     const struct {
         void *array;
         int64_t count;
         size_t size;
     } room[] = {{&h->fold_start, n + 1, 8},         {&h->score_start, n + 1, 8},
-                {&h->fold_word, n_entry, 4},        {&h->score_word, n_entry, 4},
-                {&h->fold_count, n_entry, 4},       {&h->score_count, n_entry, 4},
+                {&h->fold_word, n_entry, 4},        {&h->score_word, n_score, 4},
+                {&h->fold_count, n_entry, 4},       {&h->score_count, n_score, 4},
                 {&h->mixture, 2 * shape->stride, 4}};
     for (size_t i = 0; !status && i < sizeof room / sizeof *room; i++)
         status = em_allocate(room[i].count, room[i].size, room[i].array);
     for (int64_t d = 0; !status && d < n; d++) {
-        const int64_t words = split(h, corpus, d);
+        const int64_t words = split(h, corpus, scored, d);
         widest = words > widest ? words : widest;
     }
     if (!status) {
@@ -147,6 +166,33 @@ int64_t em_held_out_score(const em_held_out *h, const em_lda_shape *shape, const
         }
     }
     return sum;
+}
+
+/* Sums of probabilities in units of 2^-48: of up to 2^15 chains. */
+#define POOL_UNIT 0x1p-48
+
+em_status em_held_out_pool(const em_held_out *h, int64_t n_chain, double *const *probability,
+                           double *perplexity)
+{
+    int64_t *sum = NULL; /* [n_score] and how many chains, counted by their first shards */
+    double total = 0;
+    em_status status = em_agree_first(em_allocate(h->n_score + 1, sizeof *sum, &sum), 0);
+
+    if (status) {
+        em_release(&sum);
+        return status;
+    }
+    for (int64_t c = 0; c < n_chain; c++)
+        for (int64_t i = 0; i < h->n_own; i++)
+            sum[h->first_score + i] += (int64_t)(probability[c][i] / POOL_UNIT);
+    sum[h->n_score] = h->is_first ? n_chain : 0;
+    em_world_sum(h->n_score + 1, sum);
+    for (int64_t i = 0; i < h->n_score; i++)
+        total +=
+            h->score_count[i] * log(fmax((double)sum[i], 1) * POOL_UNIT / (double)sum[h->n_score]);
+    *perplexity = exp(-total / (double)h->n_token);
+    em_release(&sum);
+    return EM_OK;
 }
 
 double em_held_out_perplexity(const em_held_out *h, int64_t sum)

@@ -251,7 +251,7 @@ em_status em_topic_record_read_test(const em_corpus_options *options, const em_l
     em_status status = em_corpus_read(options, shape->n_word, 0, 0, 1, &test);
 
     if (!status)
-        status = em_held_out_create(test, shape, context->shard, context->n_shard, out);
+        status = em_held_out_create(test, NULL, shape, context->shard, context->n_shard, out);
     if (!status && (*out)->n_token == 0)
         status = em_fail(EM_EDATA,
                          "%s:1: found %" PRId64 " words, of which none is scored, expected more",

@@ -351,6 +351,8 @@ static em_status put_averages(em_output *output)
     if (output->averages.group < 0)
         return EM_OK;
     status = em_agree(em_allocate(output->n_local_chain * width, sizeof *value, &value));
+    if (!status && output->model->ops->pool_averages)
+        status = output->model->ops->pool_averages(output->model);
     for (int64_t c = 0; !status && c < output->n_local_chain; c++)
         output->model->ops->report_averages(output->model, first + c, value + c * width);
     if (!status)

@@ -3,6 +3,7 @@
 # that were put in are found, and bad corpora are refused with one line.
 # shellcheck source=tests/run/lib.sh disable=SC2317
 . "$(dirname "$0")/lib.sh"
+top=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$scratch" || exit 1
 export SOURCE_DATE_EPOCH=0
 
@@ -128,6 +129,31 @@ mixes() { # two topics a document, about seven to three: mixtures sum to one, an
         held += top + second
     } END { exit bad || NR != 61 || held / 60 < 0.8 }' mixtures.csv
 }
+page() { # all topics, both traces, and nothing from elsewhere; only a page of the kind is replaced
+    local status=0
+    "$emass" topics whole.h5 --html page.html >said.txt && [ ! -s said.txt ] &&
+        [ "$(grep -c '<tr id="t[0-4]">' page.html)" = 5 ] && [ "$(grep -c '<polyline' page.html)" = 4 ] &&
+        grep -q 'prefers-color-scheme:dark' page.html && ! grep -Eq 'https?:|src=|<script' page.html &&
+        "$emass" topics whole.h5 --html page.html || return 1
+    echo mine >other.html
+    "$emass" topics whole.h5 --html other.html 2>said.txt || status=$?
+    [ "$status" = 2 ] && grep -q 'no page of topics' said.txt && [ "$(cat other.html)" = mine ]
+}
+pooled() { # averaged over chains too: no worse than the worse of the two
+    "$emass" topics whole.h5 | awk '/^Held-out/ { a = $(NF - 1); b = $NF } /^over all chains/ { c = $NF }
+        END { exit !(c > 10 && c <= (a > b ? a : b)) }'
+}
+# Half of each test document's words are given as those to be scored.
+given() { # and the definition that is printed says so
+    awk '{ n = int((NF - 1) / 2); line = n; for (i = 2; i <= n + 1; i++) line = line " " $i; print line }' test.ldac >fold.ldac
+    awk '{ n = int((NF - 1) / 2); line = NF - 1 - n; for (i = n + 2; i <= NF; i++) line = line " " $i; print line }' test.ldac >score.ldac
+    limited mpirun -n 2 "$emass" run run.yaml --quiet --output given.h5 --overwrite --set run.shards=2 \
+        --set model.test=fold.ldac --set model.test_scored=score.ldac --set run.draws=7 \
+        --set run.warmup=20 && "$emass" summary given.h5 | grep -q '^perplexity  *[1-9][0-9]' &&
+        "$emass" topics given.h5 | grep -q 'the tokens given for it are scored' &&
+        "$emass" check run.yaml --set model.test=fold.ldac --set model.test_scored=score.ldac |
+        grep -q "$(awk '{ for (i = 2; i <= NF; i++) { split($i, p, ":"); n += p[2] } } END { print n }' score.ldac) tokens scored"
+}
 no_topics() { # one line, status 2
     local status=0
     "$emass" run other.yaml --quiet --output other.h5 --overwrite &&
@@ -137,6 +163,21 @@ no_topics() { # one line, status 2
 printf '%s\n' 'model: {name: banana}' 'run: {chains: 1, warmup: 20, draws: 10}' >other.yaml
 check 'a line for each topic, found by both chains' tells_topics
 check 'mixtures of new documents' mixes
+# The README's lines for Python: a table of ten words for each of the five topics.
+snippet() {
+    { echo 'import pandas, xarray' && sed -n '/^phi = xarray/,/^print(pandas/p' "$top/README.md" |
+        sed 's/run\.h5/whole.h5/'; } >snippet.py &&
+        "$top/analysis/venv/bin/python" snippet.py >table.txt && [ "$(grep -c 'word[0-9]' table.txt)" -ge 5 ] &&
+        grep -q '^4  *word' table.txt
+}
+if "$top/analysis/venv/bin/python" -c 'import pandas, xarray' 2>said.txt; then
+    check 'the top words in pandas, as the README says' snippet
+else
+    skip 'the top words in pandas' 'no pandas or xarray in analysis/venv'
+fi
+check 'a page of its own' page
+check 'a score averaged over chains' pooled
+check 'tokens to be scored are given' given
 check 'a file without topics' no_topics
 check 'verified on other ranks' limited "$emass" verify whole.h5 --ranks 2
 check 'checked' limited "$emass" check run.yaml
@@ -158,6 +199,9 @@ word's id, an integer from 0 to 59 (the words of the vocabulary)" --set model.da
 check 'the same on three shards' refuses 3 bad.ldac:1: --set model.data=bad.ldac --set run.shards=3
 check 'a test corpus of other words' refuses 2 bad.ldac:1: --set model.test=bad.ldac
 check 'a corpus cut short' refuses 2 short.docword:4: --set model.data=short.docword
+head -n 9 test.ldac >nine.ldac
+check 'other documents to be scored' refuses 1 'found 9 documents, expected the 60 of test.ldac' \
+    --set model.test_scored=nine.ldac
 check 'a corpus that is not there' refuses 2 missing: --set model.data=missing
 check 'another sampler' refuses 2 'needs a density, which model lda has not' --set sampler.name=hmc
 printf '%s\n' 'model: {name: banana}' 'sampler: {name: lda_gibbs}' >run.yaml
