@@ -1,5 +1,8 @@
 """Held-out perplexity against CPU seconds: lda by lda_gibbs beside tomotopy, one thread each.
 
+Sweeps of one run are not alike (warmup begins with few documents): the seconds of each point are
+measured, by runs that end there.
+
 Both are scored from their laws of words alone, on the same fifth of the tokens of the same test
 documents, by the same definition (src/model/lda_held_out.h). The seconds are of sampling: reading
 and scoring are left out.
@@ -87,16 +90,21 @@ output: {{save_warmup: true, checkpoint_every: 1d}}""", file=file)
 
 
 def ours(options, folder):
-    """(seconds, perplexity) along a run that is timed without test documents."""
-    start = run(options, folder, "store_phi: false", 1)[1]
-    n, seconds = 50, 0.0
-    while seconds < options.seconds:
-        n = int(n * min(8, 1.1 * options.seconds / seconds)) if seconds else n
-        seconds = run(options, folder, "store_phi: false", n)[1] - start
-    out, _ = run(options, folder, f"test: {options.test}, test_every: 5", n)
+    """(seconds, perplexity) along a run: the seconds are those of runs that end after so many
+    sweeps and score nothing, less those of one that makes a single sweep (which is read too)."""
+    def used(n):
+        return min(run(options, folder, "store_phi: false", n)[1] for _ in range(2))
+
+    start, sweeps, taken = used(1), [0], [0.0]
+    while taken[-1] < options.seconds:
+        sweeps.append(max(5, round(1.3 * sweeps[-1] / 5) * 5, sweeps[-1] + 5))
+        taken.append(max(taken[-1] + 1e-3, used(sweeps[-1]) - start))
+    out, _ = run(options, folder, f"test: {options.test}, test_every: 5", sweeps[-1])
     with h5py.File(out) as file:
         trace = file["warmup_posterior/perplexity"][0]
-    return [(seconds * (i + 1) / n, trace[i]) for i in range(4, len(trace), 5)], n / seconds
+    curve = [(np.interp(i + 1, sweeps, taken), trace[i]) for i in range(4, len(trace), 5)]
+    late = len(sweeps) // 2
+    return curve, (sweeps[-1] - sweeps[late]) / (taken[-1] - taken[late])
 
 
 def theirs(options, parts):
