@@ -66,8 +66,8 @@ goes_on_from() {
 }
 check 'a run begins with what each sampler of another has learned' goes_on_from
 told() { # what warmup took, of each sampler that has stages
-    limited "$emass" run bad.yaml --output told.h5 >said && cat said &&
-        grep -q '^hyper: warmup [0-9]* iterations.*; effects: warmup [0-9]* iterations' said
+    limited "$emass" run bad.yaml --output told.h5 >told.txt &&
+        grep -q '^hyper: warmup [0-9]* iterations.*; effects: warmup [0-9]* iterations' told.txt
 }
 printf '%s\n' 'model: {name: eight_schools}' 'sampler:' '  - {block: hyper, name: nuts}' \
     '  - {block: effects, name: hmc}' 'run: {warmup: 60, draws: 20}' >bad.yaml
@@ -150,8 +150,8 @@ samplers '  - {block: hyper, name: nuts}' '  - {block: effects, name: hmc}'
 refused 'an option of a sampler without a number' 'sampler is a list: expected sampler\[0\] to sampler\[1\]' \
     --set sampler.step_size=1
 other_blocks() { # a file of other samplers has nothing for these
-    ! limited "$emass" run bad.yaml --set mass.from=one.h5 2>said && [ ! -e bad.h5 ] && cat said &&
-        grep -q 'one.h5: .*mass_adaptation_hyper' said
+    ! limited "$emass" run bad.yaml --set mass.from=one.h5 2>why.txt && [ ! -e bad.h5 ] && cat why.txt &&
+        grep -q 'one.h5: .*mass_adaptation_hyper' why.txt
 }
 check 'an earlier run of other blocks' other_blocks
 samplers '  - {block: hyper, name: nuts, mass: {estimater: none}}' '  - {block: effects, name: hmc}'

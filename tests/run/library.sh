@@ -168,7 +168,10 @@ check 'a program can be linked statically' statically
 # ---- pages and completion ----
 
 commands() { "$emass" --help | sed -n '/^commands:/,/^$/s/^  \([a-z]*\) .*/\1/p'; }
-options() { "$emass" "$1" --help | sed '/^Exit status/,$d' | grep -o -- '--[a-z][a-z-]*' | sort -u; }
+# What its own options are: examples name other commands.
+options() {
+    "$emass" "$1" --help | sed '/^Exit status/,$d' | grep -v '^ *emass ' | grep -o -- '--[a-z][a-z-]*' | sort -u
+}
 
 page() { # FILE: groff has nothing to say of it
     [ -s "$1" ] && ! groff -man -ww -Tutf8 -z "$1" 2>&1 | grep .
