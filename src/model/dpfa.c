@@ -283,8 +283,9 @@ static void after(void *untyped, const em_local_document *document)
 static em_status add_likelihood(em_model *model, const em_query *query)
 {
     dpfa *self = (dpfa *)model;
+    em_status status = EM_OK;
 
-    for (int64_t c = 0; c < query->n_chain; c++) {
+    for (int64_t c = 0; !status && c < query->n_chain; c++) {
         const double *theta = query->theta + c * query->stride;
         double *gradient = query->gradient + c * query->stride;
         work at = {self, theta + self->block[NETWORK].first, gradient + self->block[R].first,
@@ -297,11 +298,11 @@ static em_status add_likelihood(em_model *model, const em_query *query)
                                       .topic = warm_topics(self, query->chain[c])};
         const em_local_sums sums = {.count = gradient, .density = &query->log_density[c]};
         if (em_topic_parameters_phi(&self->topics, theta, self->phi) && has_weights(self, theta))
-            em_local_sample(self->local, &local, &sums);
+            status = em_local_sample(self->local, &local, &sums);
         else
             query->log_density[c] = NAN;
     }
-    return EM_OK;
+    return status;
 }
 
 static void finish_chain(dpfa *self, int64_t chain, const double *theta, double *density,
@@ -497,7 +498,7 @@ static em_status read_data(dpfa *self, const em_model_context *context)
     const dpfa_options *options = self->options;
     const em_corpus_options test = {.data = options->test, .format = options->corpus.format};
     em_status status =
-        em_corpus_read(&options->corpus, 0, context->shard, context->n_shard, &self->corpus);
+        em_corpus_read(&options->corpus, 0, 0, context->shard, context->n_shard, &self->corpus);
 
     if (status)
         return status;
