@@ -1,4 +1,4 @@
-"""Topic models of papers 000 (Table 4, Fig. 1), 002 (Fig. 3) and 004 (Table 1, Fig. 3)."""
+"""Topic models of papers 000 (Table 4, Fig. 1), 002 (Fig. 3) and 004 (Table 1, Figs. 3, 5)."""
 
 import numpy as np
 
@@ -35,6 +35,7 @@ def write(page, results):
     write_pfa(page, results)
     write_online(page, results)
     write_icml(page, results)
+    write_deep(page, results)
 
 
 def averaged(results, name):
@@ -132,3 +133,35 @@ def write_icml(page, results):
     page.say("""Medians of three chains; a dash: all of them diverged. 300 + 700 iterations of one
         step each, minibatches of 5, diffusion and friction 0.75; 766 abstracts, which is not the
         paper's matrix (765), split four to one at random.""")
+
+
+# ---- deep Poisson factor analysis ----
+
+
+def write_deep(page, results):
+    page.heading("004, Fig. 5: deep Poisson factor analysis of Wikipedia", 3)
+    curves = {}
+    for h in ("1e-4", "1e-5"):
+        for integrator, label in (("s", "mSGNHT-S"), ("e", "mSGNHT-E")):
+            name = f"004/deep/msgnht-{integrator}/{h}"
+            if results.has(name):
+                curves[f"{label}, h = {h}"] = (
+                    results.draws(name, "perplexity", "warmup_posterior")[0],
+                    100 * 3,
+                )
+    if results.has("002/topics/sgrld"):
+        curve = results.draws("002/topics/sgrld", "perplexity", "warmup_posterior")
+        curves["LDA, SGRLD"] = (np.median(curve, axis=0), 50)
+    if len(curves) < 2:
+        return page.say("Not run.")
+    figure, axes = panels(1, 1, 5, 3)
+    rows = []
+    for label, (curve, documents) in curves.items():
+        axes[0, 0].plot(documents * np.arange(1, len(curve) + 1), curve, lw=1, label=label)
+        rows.append([label, documents * len(curve), float(curve[-1])])
+    axes[0, 0].set(xlabel="documents seen", ylabel="perplexity of a draw")
+    axes[0, 0].legend()
+    page.figure("004_fig5", figure, "Each of the three blocks has minibatches of its own.")
+    page.table(["method", "documents seen", "perplexity"], rows)
+    page.say("""10,000 articles seen three to six times, where the paper has ten million seen once:
+        the beginning of its curves at best.""")

@@ -233,9 +233,9 @@ START_TEST(gradients_by_enumeration)
     exact_gradient(&t, somewhere, exact);
     exact_gradient(&twin, somewhere, wrong);
     ck_assert_int_eq(em_posterior_create(s.model, grid, 1, &posterior), EM_OK);
-    ck_assert_double_le(worst_z(posterior, 4, somewhere, exact, 4000), BOUND);
-    ck_assert_double_le(worst_z(posterior, 2, somewhere, exact, 4000), BOUND);
-    ck_assert_double_gt(worst_z(posterior, 4, somewhere, wrong, 4000), BOUND);
+    ck_assert_double_le(worst_z(posterior, 4, somewhere, exact, 2000), BOUND);
+    ck_assert_double_le(worst_z(posterior, 2, somewhere, exact, 2000), BOUND);
+    ck_assert_double_gt(worst_z(posterior, 4, somewhere, wrong, 2000), BOUND);
     em_posterior_destroy(&posterior);
     teardown(&s);
 }
@@ -413,8 +413,8 @@ static double joint_z(double b0, int n, uint64_t seed)
 
 START_TEST(joint)
 {
-    ck_assert_double_le(joint_z(4, 2000, 5), BOUND);
-    ck_assert_double_gt(joint_z(1.5, 1000, 6), BOUND);
+    ck_assert_double_le(joint_z(4, 700, 5), BOUND);
+    ck_assert_double_gt(joint_z(1.5, 700, 6), BOUND);
 }
 END_TEST
 
