@@ -51,9 +51,9 @@
  * - MPI is started and ended by the program: contexts are made after MPI_Init and destroyed before
  *   MPI_Finalize. An error within MPI itself ends the program, as MPI has it.
  * - There may be several contexts, of overlapping communicators too, and several runs in each, one
- *   after the other or in turns, nested too (a model or sink that runs something of its own), by any
- *   thread that MPI lets call it. A call that is made while another thread of the process is in one
- *   fails at once with EM_EUSAGE, on this rank alone; em_run_destroy waits for the other's end.
+ *   after the other or in turns, nested too (a model or sink that runs something of its own), by
+ * any thread that MPI lets call it. A call that is made while another thread of the process is in
+ * one fails at once with EM_EUSAGE, on this rank alone; em_run_destroy waits for the other's end.
  * - The program may want to ignore SIGXFSZ, so that a limit on file sizes is an error of the run
  *   and not its own end. With Open MPI, files are written faster where its environment has
  *   OMPI_MCA_fbtl_posix_write_datasieving=0: without it every rank writes its own part.

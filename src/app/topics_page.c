@@ -282,7 +282,9 @@ em_status em_topics_write_page(const em_topics *t)
         status = em_fail(EM_EUSAGE, "%s: cannot be written: %s", part, strerror(errno));
     if (!status)
         status = put_page(out, t);
-    if (out && ((ferror(out) != 0) | (fclose(out) != 0)) && !status)
+    if (!status && (fflush(out) != 0 || ferror(out) != 0))
+        status = em_fail(EM_EIO, "%s: cannot be written: %s", part, strerror(errno));
+    if (out && fclose(out) != 0 && !status)
         status = em_fail(EM_EIO, "%s: cannot be written: %s", part, strerror(errno));
     if (!status && rename(part, t->html) != 0)
         status = em_fail(EM_EIO, "%s: cannot be renamed to %s: %s", part, t->html, strerror(errno));

@@ -12,7 +12,8 @@ typedef struct em_order {
     em_run_mode mode;
     bool watchful;       /* the ranks of a group are compared whenever chains meet */
     const em_sink *sink; /* draws go there too, and has to be given on all ranks; NULL: nowhere */
-    /* Told about every second, at planned points and at the end how far the run is; NULL: nobody. */
+    /* Told about every second, at planned points and at the end how far the run is; NULL: nobody.
+     */
     void (*progress)(void *to, const em_report *report);
     void *progress_to;
 } em_order;

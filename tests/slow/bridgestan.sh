@@ -16,6 +16,7 @@ model: {name: stan, library: "${LIBRARY}", data: "${POSTERIOR}.json"}
 run: {chains: 4, draws: 500}
 output: {flush_every: 20, checkpoint_every: 0.05}
 YAML
+# shellcheck disable=SC2016 # emass reads these
 sed 's/library: "${LIBRARY}"/program: "${POSTERIOR}.stan"/' run.yaml >interpreted.yaml
 
 sample() { # RANKS OUT ARGUMENT...
@@ -34,9 +35,9 @@ same_on_any_ranks() {
 # Stopped at every meeting and gone on with; of what was done, no number is another.
 piecemeal() {
     local status=75 times=0
-    while [ "$status" = 75 ] && [ $times -lt 40 ]; do
+    while [ "$status" = 75 ] && [ "$times" -lt 40 ]; do
         status=0
-        sample $((1 + times % 3)) cut.h5 --resume --max-time 0 2>/dev/null || status=$?
+        sample "$((1 + times % 3))" cut.h5 --resume --max-time 0 2>/dev/null || status=$?
         times=$((times + 1))
     done
     sample 2 cut.h5 --resume --max-time 1h && h5diff 1.h5 cut.h5 /posterior /posterior
