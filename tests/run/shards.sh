@@ -106,8 +106,8 @@ samplers=$("$emass" list samplers | awk 'NR > 1 && /^  [a-z]/ && $1 !~ /gibbs/ {
 config 'name: logistic, n: 700, intercept: false'
 for sampler in $samplers; do
     # shellcheck disable=SC2046 # words
-    check "$sampler: one file on 1, 2 and 3 shards" \
-        same '2 3' sampler.name="$sampler" $(gradients_of "$sampler" 30)
+    check "$sampler: one file on 1 and 3 shards" \
+        same 3 sampler.name="$sampler" $(gradients_of "$sampler" 30)
 done
 check 'chains in groups of shards' same '2 4' run.chains=5
 check 'learned step size and mass' same '2 3' sampler.step_size=adapt run.warmup=200
