@@ -45,7 +45,7 @@ typedef struct dpfa_options {
     int64_t topics, test_every;
     int parameters;
     double beta, prior_mean, prior_sd, a0, b0, shape, rate, weight_sd;
-    em_reals layers;
+    em_reals hidden;
     bool store_phi;
     em_local_options local;
 } dpfa_options;
@@ -66,7 +66,7 @@ static const em_field fields[] = {
             .doc = "of the normal prior of expanded_natural, which has no beta"),
     EM_REAL(dpfa_options, prior_sd, .minimum = 1e-6, .maximum = 1e6, .fallback = "1",
             .doc = "standard deviation of the same"),
-    EM_REALS(dpfa_options, layers, .minimum = 1, .maximum = 65536, .fallback = "",
+    EM_REALS(dpfa_options, hidden, .minimum = 1, .maximum = 65536, .fallback = "",
              .doc = "units of each layer of the network above the topics; absent: none"),
     EM_REAL(dpfa_options, weight_sd, .minimum = 1e-6, .maximum = 1e6, .fallback = "1",
             .doc = "standard deviation of the normal prior of the network's parameters"),
@@ -512,18 +512,18 @@ static em_status read_data(dpfa *self, const em_model_context *context)
 
 static em_status set_network(dpfa *self)
 {
-    const em_reals *layers = &self->options->layers;
+    const em_reals *hidden = &self->options->hidden;
     em_belief_network *network = &self->network;
 
-    if (layers->count > EM_MOST_LAYERS - 1)
-        return em_fail(EM_ECONFIG, "model.layers: found %lld, expected at most %d",
-                       (long long)layers->count, EM_MOST_LAYERS - 1);
+    if (hidden->count > EM_MOST_LAYERS - 1)
+        return em_fail(EM_ECONFIG, "model.hidden: found %lld, expected at most %d",
+                       (long long)hidden->count, EM_MOST_LAYERS - 1);
     network->size[network->n_layer++] = self->options->topics;
-    for (int64_t i = 0; i < layers->count; i++) {
-        const int64_t n = (int64_t)layers->value[i];
-        if ((double)n != layers->value[i])
-            return em_fail(EM_ECONFIG, "model.layers: found %g, expected integers",
-                           layers->value[i]);
+    for (int64_t i = 0; i < hidden->count; i++) {
+        const int64_t n = (int64_t)hidden->value[i];
+        if ((double)n != hidden->value[i])
+            return em_fail(EM_ECONFIG, "model.hidden: found %g, expected integers",
+                           hidden->value[i]);
         network->size[network->n_layer++] = n;
     }
     network->sd = self->options->weight_sd;

@@ -95,7 +95,7 @@ model:
 sampler: {{name: hmc}}
 run: {{chains: 4, warmup: 500, draws: 2000}}
 """, folder, seed)
-        names = [n for n in rows if n.startswith("beta")]
+        names = [n for n in rows if n.startswith("beta[")]
         intercept = next(n for n in names if "intercept" in n)
         names = [intercept] + [n for n in names if n != intercept]
         z = worst(rows, names, *reference)
@@ -117,7 +117,7 @@ model: {{name: linear, data: {path}, sigma: 0.7, prior_scale: 3}}
 sampler: {{name: hmc}}
 run: {{chains: 4, warmup: 500, draws: 2000}}
 """, folder, seed)
-        names = [n for n in rows if n.startswith("beta")]
+        names = [n for n in rows if n.startswith("beta[")]
         intercept = next(n for n in names if "intercept" in n)
         names = [intercept] + [n for n in names if n != intercept]
         z = worst(rows, names, mean, np.sqrt(np.diag(covariance)))

@@ -51,7 +51,7 @@ run: {chains: 2, warmup: 200, draws: 50}
 YAML
 
 cat >dpfa.yaml <<YAML
-model: {name: dpfa, data: train.ldac, vocabulary: words, test: test.ldac, test_every: 50, topics: 4, layers: [3, 2],
+model: {name: dpfa, data: train.ldac, vocabulary: words, test: test.ldac, test_every: 50, topics: 4, hidden: [3, 2],
   parameters: expanded_mean, beta: 0.5, local_discard: 3, local_sweeps: 2, warm_start: true}
 sampler:
   - {block: phi, name: sgrld, metric: expanded_mean, minibatch: 20, step_size: 0.01, leapfrog_steps: 2}

@@ -55,7 +55,7 @@ static void open_dpfa(bool natural, const char *discard, const char *keep, setup
     const setting settings[] = {{"data", path},
                                 {"vocabulary", vocabulary},
                                 {"topics", "2"},
-                                {"layers", "[2]"},
+                                {"hidden", "[2]"},
                                 {"weight_sd", "0.8"},
                                 {"beta", "0.4"},
                                 {"prior_sd", "0.7"},

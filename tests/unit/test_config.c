@@ -185,6 +185,23 @@ START_TEST(tables_are_sound)
 }
 END_TEST
 
+/* A text is parsed before its model is known: a list that is data to one model is to all. */
+START_TEST(lists_are_data_to_all_models_or_none)
+{
+    em_variant variant;
+
+    for (int i = 0; em_model_variant(i, &variant); i++)
+        for (const em_field *field = variant.fields; field && field->name; field++) {
+            char key[128];
+
+            snprintf(key, sizeof key, "model.%s", field->name);
+            ck_assert_msg((field->type != EM_FIELD_REALS && field->type != EM_FIELD_TEXTS) ||
+                              em_config_is_data(key) != EM_YAML_ALL_IS_DATA,
+                          "%s of %s", key, variant.name);
+        }
+}
+END_TEST
+
 /* ---- the full config ---- */
 
 static void check_full(const char *path, const char *text, int n_override,
@@ -709,6 +726,7 @@ int main(void)
     tcase_add_test(valid, needs_no_sampler);
     tcase_add_test(valid, passes_over_a_byte_order_mark);
     tcase_add_test(valid, tables_are_sound);
+    tcase_add_test(valid, lists_are_data_to_all_models_or_none);
     tcase_add_test(valid, full_config_parses_to_itself);
     tcase_add_test(valid, full_config_has_a_fixed_order);
     tcase_add_test(valid, numbers_come_back_bit_for_bit);
