@@ -24,9 +24,14 @@ void em_fault_start(int rank)
     fault.countdown = *end == ':' ? strtol(end + 1, NULL, 10) : 1;
 }
 
+long em_fault_passage(const char *site)
+{
+    return strcmp(site, fault.site) == 0 ? fault.countdown : 0;
+}
+
 bool em_fault(const char *site)
 {
-    return fault.countdown > 0 && strcmp(site, fault.site) == 0 && --fault.countdown == 0;
+    return em_fault_passage(site) > 0 && --fault.countdown == 0;
 }
 
 em_status em_fault_file(const char *site, const char *path)

@@ -17,7 +17,8 @@
  * and, passed by rank 0 alone:
  *
  *   hdf5-reserve                     room on the disk, for outputs and checkpoints
- *   checkpoint-seal                  the trailer of a checkpoint
+ *   time-limit                       the limit is reached at the n-th iteration of the run,
+ * whenever that is: no failure checkpoint-seal                  the trailer of a checkpoint
  *   file-rename, -copy, -remove      checkpoints, and draws set aside
  *   file-create                      an empty output
  *   lock-create, -write, -refused    the hold on an output; refused: no locks there, no failure
@@ -36,7 +37,10 @@ void em_fault_start(int rank);
 /* True when the site is to fail now. Local. */
 bool em_fault(const char *site);
 
-/* The same for what is done to a file. Local. Errors: EM_EIO. */
+/* The number of the passage at which the site is to fail; 0 when it never does. Local. */
+long em_fault_passage(const char *site);
+
+/* The same as em_fault for what is done to a file. Local. Errors: EM_EIO. */
 em_status em_fault_file(const char *site, const char *path);
 
 #endif

@@ -1,4 +1,5 @@
 /* What rank 0's clock says. */
+#include "base/fault.h"
 #include "par/world.h"
 #include "run/engine.h"
 
@@ -23,9 +24,13 @@ em_tempo em_tempo_now(const em_engine *engine)
     const double per_iteration =
         engine->report.seconds.sampling / (double)(engine->done - engine->first_done);
 
+    const int64_t a_second = per_iteration < 1e-6 ? 1000000 : (int64_t)(1 / per_iteration) + 1;
+    const int64_t fault = em_fault_passage("time-limit");
+
     return (em_tempo){
-        .pace = per_iteration < 1e-6 ? 1000000 : (int64_t)(1 / per_iteration) + 1,
-        .over = elapsed > engine->config->stop.max_time ||
+        .pace = fault > engine->done && fault - engine->done < a_second ? fault - engine->done
+                                                                        : a_second,
+        .over = elapsed > engine->config->stop.max_time || (fault > 0 && engine->done >= fault) ||
                 (engine->place && job_seconds_left() < 10 + 3 * engine->longest_checkpoint),
         .checkpoint = engine->place &&
                       now - engine->last_checkpoint > engine->config->output.checkpoint_every,

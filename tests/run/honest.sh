@@ -82,14 +82,13 @@ verdict() { # PATTERN SENTENCE CONFIG ARGUMENT...
     says "^(not )?converged: .*$1" "${@:3}" && grep -E "^$2" one.said && limited "$emass" summary one.h5 | grep -E "^$2"
 }
 
-# Interrupted at the start and, with luck, in one stage after another; gone on with elsewhere.
+# Interrupted in one stage after another, and gone on with elsewhere.
 piecemeal() {
-    local status limit
+    local iteration warmup
     go 1 whole funnel.yaml "$@" && rm -f parts.h5* || return 1
-    for limit in 0 0.01 0.02 0.03 0.04; do
-        status=0
-        limited "$emass" run funnel.yaml --output parts.h5 --quiet --resume --max-time "$limit" "$@" || status=$?
-        [ "$status" = 75 ] || return 1
+    warmup=$(sed -nE 's/^warmup ([0-9]+) iterations.*/\1/p' whole.said)
+    for iteration in 1 40 $((warmup / 4)) $((warmup / 2)) $((warmup - 9)) $((warmup + 9)); do
+        stopped_at "$iteration" 1 funnel.yaml --output parts.h5 --resume "$@" || return 1
     done
     limited mpirun -n 2 "$emass" run funnel.yaml --output parts.h5 --quiet --resume "$@" && cmp whole.h5 parts.h5
 }

@@ -67,6 +67,14 @@ within() { # SECONDS COMMAND...
     return 1
 }
 
+# A run that is stopped at that iteration, as by its time limit, on a machine of any speed.
+stopped_at() { # ITERATION RANKS ARGUMENT...
+    local status=0
+    EMASS_FAULT=time-limit:0:$1 limited mpirun -n "$2" "$emass" run --quiet "${@:3}" 2>"$scratch/why" || status=$?
+    cat "$scratch/why"
+    [ "$status" = 75 ] && grep -q "the time limit after $1 of" "$scratch/why"
+}
+
 messages() { # FILE: what a run said, without the progress of one that needs long to start
     grep -vE '^[0-9-]{10} [0-9:]{8} starting' "$1" || true
 }

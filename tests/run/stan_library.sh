@@ -59,12 +59,7 @@ says_what_failed() {
 same_bytes() { runs 2 two.h5 && runs 3 three.h5 && cmp one.h5 two.h5 && cmp one.h5 three.h5; }
 
 goes_on() {
-    local status=0
-    limited mpirun -n 2 "$emass" run run.yaml --output cut.h5 --quiet --set run.draws=20000 \
-        --max-time 0.02 2>words || status=$?
-    cat words
-    [ "$status" = 75 ] && runs 3 cut.h5 --resume --quiet --set run.draws=20000 &&
-        runs 1 whole.h5 --quiet --set run.draws=20000 && cmp cut.h5 whole.h5
+    stopped_at 300 2 run.yaml --output cut.h5 && runs 3 cut.h5 --resume --quiet && cmp cut.h5 one.h5
 }
 
 check 'a library samples; matrices, tuples and complex numbers have their shapes' samples
@@ -83,8 +78,8 @@ check 'names that make no array' refused 'wrong.so: the elements of L make no ar
 check 'no Stan model' refused 'no version of BridgeStan' --set model.library="$(
     ldconfig -p | sed -n 's/.*libz.so.1 .*=> //p' | head -n 1)"
 check 'no shared object' refused 'run.yaml: cannot be loaded' --set model.library=run.yaml
-head -c 9000 model.so >cut.so
-check 'a library that was cut short' refused 'cut.so: found 9000 bytes, expected [0-9]*: it has been cut' \
+head -c 2000 model.so >cut.so
+check 'a library that was cut short' refused 'cut.so: found [0-9]+ bytes, expected [0-9]+: it has been cut' \
     --set model.library=cut.so
 check 'a FIFO' refused 'fifo.so: found a FIFO, expected a regular file' --set model.library=fifo.so
 check 'no such file' refused 'none.so: could not open' --set model.library=none.so

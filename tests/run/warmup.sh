@@ -27,17 +27,15 @@ same() { # ARGUMENT...
     done
 }
 
-# Stopped again and again by the time limit, ever later, and gone on with on other ranks.
+# Stopped again and again, from the start to the last of the draws, and gone on with on other ranks.
 piecemeal() { # ARGUMENT...
-    local status times=0 limit
-    set -- --set model='{name: logistic, n: 40000, intercept: false}' "$@"
+    local times=0 iteration warmup
     rm -f parts.h5* whole.h5*
     go 1 whole.h5 "$@" || return 1
-    for limit in 0 0.005 0.01 0.015 0.02 0.025 0.03; do
-        status=0
-        go $((1 + times % 3)) parts.h5 --resume --max-time "$limit" "$@" 2>why || status=$?
-        grep stopped why
-        [ "$status" = 75 ] || return 1 # they are a seventh of what the run takes
+    "$emass" run run.yaml --progress none --output said.h5 --overwrite "$@" >said
+    warmup=$(sed -nE 's/^warmup ([0-9]+) iterations.*/\1/p' said)
+    for iteration in 1 4 12 27 $((warmup / 2)) $((warmup - 2)) "$warmup" $((warmup + 31)); do
+        stopped_at "$iteration" $((1 + times % 3)) run.yaml --output parts.h5 --resume "$@" || return 1
         times=$((times + 1))
     done
     go 2 parts.h5 --resume "$@" && cmp whole.h5 parts.h5
