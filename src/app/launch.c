@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -277,6 +278,18 @@ em_status em_launch(int *argc, char **argv, bool *launched, int *code)
 }
 
 /* ---------------------------------------------------------------- limits */
+
+void em_start_without_threads(char **argv)
+{
+    static const char variable[] = "OPENBLAS_NUM_THREADS";
+    char program[PATH_MAX];
+    const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+
+    if (getenv(variable) || length <= 0 || setenv(variable, "1", 1) != 0)
+        return;
+    program[length] = '\0';
+    execv(program, argv); /* should that fail, this process does as well */
+}
 
 em_status em_check_limits(void)
 {

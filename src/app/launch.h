@@ -16,6 +16,13 @@
  */
 em_status em_launch(int *argc, char **argv, bool *launched, int *code);
 
+/*
+ * Starts the program anew with OPENBLAS_NUM_THREADS=1 where the variable is not set. Ranks are the
+ * parallelism: OpenBLAS, as it is loaded, starts a thread for each core in every rank, with 128 MB
+ * of address space each, and where a limit leaves no room for them the process never ends. Local.
+ */
+void em_start_without_threads(char **argv);
+
 /* Refuses limits (ulimit -n, -v) in which MPI would fail in many lines, or hang. Local. Errors:
  * EM_EUSAGE. */
 em_status em_check_limits(void);

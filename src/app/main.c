@@ -101,8 +101,10 @@ int main(int argc, char **argv)
 {
     bool launched = false;
     int code = 0;
-    em_status status = em_check_limits();
+    em_status status;
 
+    em_start_without_threads(argv);
+    status = em_check_limits();
     if (!status)
         status = em_launch(&argc, argv, &launched, &code);
     if (launched || status) {

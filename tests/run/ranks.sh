@@ -86,11 +86,34 @@ dies_with_its_user() { # killed, it takes its ranks along
     return 1
 }
 
-refuses_under() { # FLAG LIMIT WHAT
+refuses_under() { # FLAG LIMIT WHAT: as users start it, who do not know of OpenBLAS's threads
     # shellcheck disable=SC3045 # bash's ulimit
-    (ulimit "$1" "$2" && is_refused 2 "$3" run g.yaml --output under.h5)
+    (unset OPENBLAS_NUM_THREADS && ulimit "$1" "$2" && is_refused 2 "$3" run g.yaml --output under.h5)
 }
 
+# Of OpenBLAS's threads, one for each core, none is left.
+alone() {
+    local pid threads
+    env -u OPENBLAS_NUM_THREADS "$emass" "${long[@]}" --output alone.h5 &
+    pid=$!
+    wait_for alone.h5 || return 1
+    threads=$(grep -l '^State' "/proc/$pid/task"/*/status | wc -l)
+    kill -9 "$pid"
+    wait "$pid"
+    rm -f alone.h5*
+    OPENBLAS_NUM_THREADS=1 "$emass" "${long[@]}" --output alone.h5 &
+    pid=$!
+    wait_for alone.h5 || return 1
+    echo "$threads"
+    [ "$threads" = "$(grep -l '^State' "/proc/$pid/task"/*/status | wc -l)" ]
+    local status=$?
+    kill -9 "$pid"
+    wait "$pid"
+    rm -f alone.h5*
+    return "$status"
+}
+
+check 'no threads but its own' alone
 for ranks in 1 2 4; do
     check "on $ranks ranks" runs_on "$ranks"
 done
