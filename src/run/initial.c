@@ -168,15 +168,16 @@ static em_status share_mass(const char *path, int64_t dim, em_found *found, em_i
     return em_agree(status);
 }
 
+/* The mean of all chains' step sizes; to the last bit theirs, where they have the same. */
 static em_status read_step_size(const source *from, em_initial *out)
 {
-    double *step = NULL, sum = 0;
+    double *step = NULL;
     int64_t count = 0;
     em_status status = read_numbers(from, "step_size", 0, &count, &step);
 
+    out->step_size = 0;
     for (int64_t i = 0; !status && i < count; i++)
-        sum += step[i];
-    out->step_size = sum / (double)count;
+        out->step_size += (step[i] - out->step_size) / (double)(i + 1);
     if (!status && !(out->step_size > 0 && isfinite(out->step_size)))
         status = em_fail(EM_EDATA, "%s: found a step size of %g", from->path, out->step_size);
     em_release(&step);
