@@ -26,8 +26,7 @@ void em_posterior_destroy(em_posterior **posterior);
 /*
  * The same density as one of theta[first .. first + count) alone, for a kernel that moves a block
  * of the parameters: the others are held where they stand in `theta` [n_chain][em_stride(dim)],
- * whose first row is of chain number first_chain. `whole`, `block` and `theta` outlive it. It has
- * no metric. Local.
+ * whose first row is of chain number first_chain. `whole`, `block` and `theta` outlive it. Local.
  */
 em_status em_posterior_create_part(em_posterior *whole, const em_parameters *block, int64_t n_chain,
                                    int64_t first_chain, const double *theta, em_posterior **out);
@@ -77,12 +76,14 @@ em_status em_posterior_update(em_posterior *posterior, const em_update *update);
 em_status em_posterior_watch(em_posterior *posterior, const em_update *after);
 
 /*
- * The model's metric at theta [dim]: metric [dim][dim] symmetric, and derivative [dim][dim][dim],
- * whose matrix k is dG / dtheta_k; NULL: not wanted. Collective over the ranks of a group (Local
- * for one shard). Errors: EM_EMODEL; EM_ECONFIG when the model has no metric.
+ * The model's metric where chain `chain` might stand, at theta [dim]: metric [dim][dim] symmetric,
+ * and derivative [dim][dim][dim], whose matrix k is dG / dtheta_k; NULL: not wanted. That of a
+ * block of the parameters is its part of the whole one, which is found. Collective over the ranks
+ * of a group (Local for one shard), which fail together. Errors: EM_EMODEL, EM_EMEMORY; EM_ECONFIG
+ * when the model has no metric.
  */
-em_status em_posterior_metric(em_posterior *posterior, const double *theta, double *metric,
-                              double *derivative);
+em_status em_posterior_metric(em_posterior *posterior, int64_t chain, const double *theta,
+                              double *metric, double *derivative);
 
 const em_model *em_posterior_model(const em_posterior *posterior); /* Local. */
 

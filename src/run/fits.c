@@ -25,10 +25,15 @@ static bool has_positive(const em_model *model)
     return false;
 }
 
+static em_metric_kind metric_of(const em_kernel_options *kernel)
+{
+    return kernel->ops->metric ? kernel->ops->metric(kernel->options) : EM_METRIC_MASS;
+}
+
 static em_status check_positive(const em_kernel_options *kernel, const em_model *model)
 {
     const em_sampler_ops *sampler = kernel->ops;
-    const bool keeps = sampler->keeps_positive && sampler->keeps_positive(kernel->options);
+    const bool keeps = metric_of(kernel) == EM_METRIC_EXPANDED_MEAN;
     const em_parameters *positive = moved(kernel, model, true);
     const em_parameters *free = moved(kernel, model, false);
 
@@ -75,11 +80,11 @@ static em_status fits(const em_kernel_options *kernel, const em_model *model)
                        "sampler %s needs an exact density, but model %s estimates it by random "
                        "numbers: expected a sampler that takes minibatches (emass list samplers)",
                        sampler->name, name);
-    if (kernel->block && sampler->wants_metric && sampler->wants_metric(kernel->options))
+    if (metric_of(kernel) == EM_METRIC_DENSITY && model->estimates)
         return em_fail(EM_ECONFIG,
-                       "%s: sampler %s wants a metric of all parameters: expected it without a "
-                       "block, or another sampler",
-                       kernel->place, sampler->name);
+                       "sampler %s with metric: density needs an exact density, but model %s "
+                       "estimates it by random numbers: expected another metric",
+                       sampler->name, name);
     return check_positive(kernel, model);
 }
 

@@ -115,6 +115,27 @@ static em_status look_again(const em_kernel *kernel)
                                            : EM_OK;
 }
 
+/* Whether there is a metric for a sampler that moves by the model's, which that says where a chain
+ * stands. Local, but for the target. */
+static em_status look_at_metric(const em_kernel *kernel)
+{
+    const em_kernel_options *options = kernel->options;
+    const em_block *block = kernel->block;
+    double *metric = NULL;
+    em_status status;
+
+    if (!options->ops->metric || options->ops->metric(options->options) != EM_METRIC_FISHER)
+        return EM_OK;
+    status = em_allocate(block->dim * block->dim, sizeof *metric, &metric);
+    if (!status)
+        status =
+            em_posterior_metric(kernel->posterior, block->chain[0], block->theta, metric, NULL);
+    em_release(&metric);
+    return status == EM_ECONFIG && options->place
+               ? em_fail(status, "%s: %s", options->place, em_error_text())
+               : status;
+}
+
 em_status em_kernels_start(em_engine *engine)
 {
     const size_t n = (size_t)engine->block->n_chain * sizeof(double);
@@ -127,7 +148,10 @@ em_status em_kernels_start(em_engine *engine)
             copy_part(kernel, engine->block->gradient, kernel->block->gradient, false);
             memcpy(kernel->block->log_density, engine->block->log_density, n);
         }
-        status = em_adapt_start(kernel->adapt, kernel->sampler, kernel->posterior, kernel->block);
+        status = em_agree(look_at_metric(kernel));
+        if (!status)
+            status =
+                em_adapt_start(kernel->adapt, kernel->sampler, kernel->posterior, kernel->block);
     }
     return status;
 }

@@ -48,17 +48,7 @@ static const em_field fields[] = {
     {0}};
 
 /* The depth of trees is 0 where there are none. */
-static const em_stat stats[] = {EM_STAT_LP,
-                                EM_STAT_ACCEPTANCE_RATE,
-                                EM_STAT_STEP_SIZE,
-                                EM_STAT_TREE_DEPTH,
-                                EM_STAT_N_STEPS,
-                                EM_STAT_DIVERGING,
-                                EM_STAT_REACHED_MAX_TREEDEPTH,
-                                EM_STAT_ENERGY,
-                                EM_STAT_ENERGY_ERROR,
-                                EM_STAT_INT_TIME,
-                                EM_STAT_COUNT};
+static const em_stat stats[] = {EM_TREE_STATS, EM_STAT_INT_TIME, EM_STAT_COUNT};
 
 typedef struct hmc_sampler {
     em_sampler base;

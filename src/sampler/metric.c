@@ -87,6 +87,7 @@ static em_status metric_prepare(em_metric *m, em_structure structure)
 /* One chain, and what is known of the density there, of all data. */
 typedef struct place {
     em_posterior *posterior;
+    int64_t chain;
     const em_mass *mass;
     const double *theta, *gradient;
     double log_density;
@@ -191,7 +192,8 @@ static em_status metric_place_fisher(em_metric *m, const place *at)
     em_status status = metric_prepare(m, EM_MASS_DENSE);
 
     if (!status)
-        status = em_posterior_metric(at->posterior, at->theta, m->scratch, m->derivative);
+        status =
+            em_posterior_metric(at->posterior, at->chain, at->theta, m->scratch, m->derivative);
     if (!status)
         status = em_cholesky(n, m->scratch, n);
     if (!status)
@@ -234,7 +236,11 @@ em_status em_metric_place(em_metric *metric, const em_step_context *context, con
         [EM_METRIC_DENSITY] = metric_place_density,
         [EM_METRIC_FISHER] = metric_place_fisher};
     const int64_t row = c * block->stride;
-    place at = {context->posterior, context->mass[c], block->theta + row, NULL, NAN};
+    place at = {.posterior = context->posterior,
+                .chain = block->chain[c],
+                .mass = context->mass[c],
+                .theta = block->theta + row,
+                .log_density = NAN};
 
     if (metric->kind == EM_METRIC_DENSITY) {
         at.gradient = metric->gradient + row;

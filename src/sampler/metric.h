@@ -8,52 +8,25 @@
 
 #include "sampler/sampler.h"
 
-typedef enum em_metric_kind {
-    EM_METRIC_MASS,          /* G = M, constant */
-    EM_METRIC_EXPANDED_MEAN, /* G^-1 = diag(theta), for theta > 0: the simplex */
-    EM_METRIC_DENSITY,       /* G^-1 = scale sqrt(|U + shift|), U = -log p */
-    EM_METRIC_FISHER         /* the model's */
-} em_metric_kind;
-
 extern const char *const em_metric_names[];
 
 typedef struct em_metric_options {
-    int kind;
+    int kind;            /* em_metric_kind */
     double scale, shift; /* of EM_METRIC_DENSITY: D and C */
 } em_metric_options;
 
-/* em_sampler_ops.wants_metric of kernels with such options. */
-static inline bool em_metric_is_of_model(const em_metric_options *options)
-{
-    return options->kind == EM_METRIC_DENSITY || options->kind == EM_METRIC_FISHER;
-}
-
-/* em_sampler_ops.keeps_positive likewise. */
-static inline bool em_metric_reflects(const em_metric_options *options)
-{
-    return options->kind == EM_METRIC_EXPANDED_MEAN;
-}
-
 /* The rows of those options, which are `member` of `type`. */
 #define EM_METRIC_FIELDS(type, member)                                                             \
-    {"metric",                                                                                     \
-     EM_FIELD_CHOICE,                                                                              \
-     offsetof(type, member.kind),                                                                  \
-     0,                                                                                            \
-     0,                                                                                            \
-     "mass",                                                                                       \
-     em_metric_names,                                                                              \
-     NULL,                                                                                         \
-     "the learned mass, diag(1 / theta), 1 / (D sqrt(|C - log p|)), or the model's Fisher "        \
-     "metric"},                                                                                    \
-        {"metric_scale", EM_FIELD_REAL, offsetof(type, member.scale), 1e-300, 1e300, "1.5",        \
-         NULL,           NULL,          "D of the metric density"},                                \
-    {                                                                                              \
-        "metric_shift", EM_FIELD_REAL, offsetof(type, member.shift), -1e300, 1e300, "1.5", NULL,   \
-            NULL,                                                                                  \
-            "C of the metric density; C - log p must stay away from zero, where the metric is "    \
-            "singular"                                                                             \
-    }
+    EM_ROW_AS("metric", type, member.kind, EM_FIELD_CHOICE, int, .fallback = "mass",               \
+              .choices = em_metric_names,                                                          \
+              .doc = "the learned mass, diag(1 / theta), 1 / (D sqrt(|C - log p|)), or the "       \
+                     "model's Fisher metric"),                                                     \
+        EM_ROW_AS("metric_scale", type, member.scale, EM_FIELD_REAL, double, .minimum = 1e-300,    \
+                  .maximum = 1e300, .fallback = "1.5", .doc = "D of the metric density"),          \
+        EM_ROW_AS("metric_shift", type, member.shift, EM_FIELD_REAL, double, .minimum = -1e300,    \
+                  .maximum = 1e300, .fallback = "1.5",                                             \
+                  .doc = "C of the metric density; C - log p must stay away from zero, where the " \
+                         "metric is singular")
 
 /* What the drift of a kernel takes from the change of the metric. */
 typedef enum em_divergence {

@@ -11,10 +11,9 @@ typedef struct em_nuts_options {
 
 /* The row of max_treedepth, which is `member` of `type`. */
 #define EM_NUTS_FIELD(type, member)                                                                \
-    {                                                                                              \
-        "max_treedepth", EM_FIELD_INT, offsetof(type, member), 1, EM_TREES_MOST_DEPTH, "10", NULL, \
-            NULL, "doublings of a tree: it has at most 2^max_treedepth - 1 leapfrog steps"         \
-    }
+    EM_ROW_AS("max_treedepth", type, member, EM_FIELD_INT, int64_t, .minimum = 1,                  \
+              .maximum = EM_TREES_MOST_DEPTH, .fallback = "10",                                    \
+              .doc = "doublings of a tree: it has at most 2^max_treedepth - 1 leapfrog steps")
 
 extern const em_sampler_ops em_nuts;
 

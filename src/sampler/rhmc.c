@@ -23,30 +23,21 @@ static const double divergence_limit = 1000;
 
 extern const em_sampler_ops em_rhmc;
 
-enum metric { FULL, DIAGONAL };
-static const char *const metrics[] = {"full", "diagonal", NULL};
-
 typedef struct rhmc_options {
     em_sampler_options common;
     int64_t leapfrog_steps;
     bool jitter;
-    int metric;
-    int64_t fixed_point;
+    em_riemann_options riemann;
 } rhmc_options;
 
-#define AT(member) offsetof(rhmc_options, member)
 static const em_field fields[] = {
     EM_SAMPLER_FIELDS_FROM("adapt", "0.95"),
-    {"leapfrog_steps", EM_FIELD_INT, AT(leapfrog_steps), 1, 1e6, "10", NULL, NULL,
-     "mean number of leapfrog steps of a trajectory"},
-    {"jitter", EM_FIELD_BOOL, AT(jitter), 0, 0, "true", NULL, NULL,
-     "draw the number of steps uniformly from 1 to 2 leapfrog_steps - 1"},
-    {"metric", EM_FIELD_CHOICE, AT(metric), 0, 0, "full", metrics, NULL,
-     "the model's metric, or its diagonal"},
-    {"fixed_point", EM_FIELD_INT, AT(fixed_point), 1, 1000, "converge", NULL, "converge",
-     "rounds of the implicit solves: to convergence, or the papers' 1 to 3, which bias (one round "
-     "by 5 % of a variance at step size 0.6)"},
-    {NULL, EM_FIELD_BOOL, 0, 0, 0, NULL, NULL, NULL, NULL}};
+    EM_INT(rhmc_options, leapfrog_steps, .minimum = 1, .maximum = 1e6, .fallback = "10",
+           .doc = "mean number of leapfrog steps of a trajectory"),
+    EM_BOOL(rhmc_options, jitter, .fallback = "true",
+            .doc = "draw the number of steps uniformly from 1 to 2 leapfrog_steps - 1"),
+    EM_RIEMANN_FIELDS(rhmc_options, riemann),
+    {0}};
 
 static const em_stat stats[] = {EM_STAT_LP,           EM_STAT_ACCEPTANCE_RATE, EM_STAT_STEP_SIZE,
                                 EM_STAT_N_STEPS,      EM_STAT_DIVERGING,       EM_STAT_ENERGY,
@@ -82,8 +73,7 @@ static em_status rhmc_create(const void *untyped, int64_t n_chain, int64_t dim, 
 
     *out = NULL;
     if (!status)
-        status =
-            em_riemann_create(dim, options->metric == DIAGONAL, options->fixed_point, &s->riemann);
+        status = em_riemann_create(dim, &options->riemann, &s->riemann);
     if (!status)
         status = em_allocate((n_chain + 3) * stride, sizeof(double), &s->fresh);
     if (status) {
@@ -113,7 +103,8 @@ static em_status rhmc_start(rhmc_sampler *s, const em_step_context *context, con
 {
     const int64_t row = c * block->stride;
     const size_t bytes = (size_t)block->stride * sizeof(double);
-    em_status status = em_riemann_place(s->riemann, context->posterior, block->theta + row);
+    em_status status =
+        em_riemann_place(s->riemann, context->posterior, block->chain[c], block->theta + row);
 
     s->here = (em_query){.n_chain = 1,
                          .stride = block->stride,
@@ -137,14 +128,12 @@ static em_status rhmc_start(rhmc_sampler *s, const em_step_context *context, con
 /* One generalised leapfrog step. */
 static em_status rhmc_leap(rhmc_sampler *s, const em_step_context *context, double eps)
 {
-    em_status status =
-        em_riemann_advance(s->riemann, context->posterior, eps, s->gradient, s->theta, s->momentum);
+    em_status status = em_riemann_advance(s->riemann, eps, s->gradient, s->theta, s->momentum);
 
     if (!status)
         status = em_posterior_evaluate(context->posterior, &s->here);
     if (!status)
-        status = em_riemann_finish(s->riemann, context->posterior, eps, s->gradient, s->theta,
-                                   s->momentum);
+        status = em_riemann_finish(s->riemann, eps, s->gradient, s->theta, s->momentum);
     return status;
 }
 
@@ -228,10 +217,10 @@ static em_status rhmc_probe(em_sampler *base, const em_step_context *context, co
     return status;
 }
 
-static bool rhmc_wants_metric(const void *options)
+static em_metric_kind rhmc_metric(const void *options)
 {
     (void)options;
-    return true;
+    return EM_METRIC_FISHER;
 }
 
 const em_sampler_ops em_rhmc = {
@@ -244,6 +233,6 @@ const em_sampler_ops em_rhmc = {
     .create = rhmc_create,
     .destroy = rhmc_destroy,
     .step = rhmc_step,
-    .wants_metric = rhmc_wants_metric,
+    .metric = rhmc_metric,
     .probe = rhmc_probe,
 };

@@ -10,7 +10,9 @@
 static const double tolerance = 1e-10, return_tolerance = 1e-7;
 enum { MOST_ROUNDS = 20 };
 
-em_status em_riemann_create(int64_t dim, bool diagonal, int64_t rounds, em_riemann **out)
+const char *const em_riemann_metrics[] = {"full", "diagonal", NULL};
+
+em_status em_riemann_create(int64_t dim, const em_riemann_options *options, em_riemann **out)
 {
     const int64_t square = dim * dim;
     em_riemann *r = NULL;
@@ -21,7 +23,9 @@ em_status em_riemann_create(int64_t dim, bool diagonal, int64_t rounds, em_riema
         status = em_metric_check_dim(dim);
     if (status)
         return status;
-    *r = (em_riemann){.dim = dim, .diagonal = diagonal, .rounds = rounds};
+    *r = (em_riemann){.dim = dim,
+                      .diagonal = options->metric == EM_RIEMANN_DIAGONAL,
+                      .rounds = options->fixed_point};
     double **const arrays[] = {&r->inverse,  &r->factor, &r->derivative, &r->half_trace,
                                &r->velocity, &r->start,  &r->next,       &r->there,
                                &r->before,   &r->half,   &r->back};
@@ -67,12 +71,11 @@ static void riemann_keep_diagonal(int64_t n, double *matrix)
 }
 
 /* G^-1, and with `whole` also its factor and derivatives. */
-static em_status riemann_evaluate(em_riemann *r, em_posterior *posterior, const double *theta,
-                                  bool whole)
+static em_status riemann_evaluate(em_riemann *r, const double *theta, bool whole)
 {
     const int64_t n = r->dim;
-    em_status status =
-        em_posterior_metric(posterior, theta, r->inverse, whole ? r->derivative : NULL);
+    em_status status = em_posterior_metric(r->posterior, r->chain, theta, r->inverse,
+                                           whole ? r->derivative : NULL);
 
     if (status)
         return status;
@@ -86,10 +89,10 @@ static em_status riemann_evaluate(em_riemann *r, em_posterior *posterior, const 
     return em_invert_spd(n, r->inverse, n);
 }
 
-em_status em_riemann_place(em_riemann *r, em_posterior *posterior, const double *theta)
+static em_status riemann_place(em_riemann *r, const double *theta)
 {
     const int64_t n = r->dim;
-    em_status status = riemann_evaluate(r, posterior, theta, true);
+    em_status status = riemann_evaluate(r, theta, true);
 
     if (!status)
         status = em_cholesky(n, r->factor, n);
@@ -101,6 +104,14 @@ em_status em_riemann_place(em_riemann *r, em_posterior *posterior, const double 
         r->half_trace[k] = riemann_dot(n * n, r->inverse, r->derivative + k * n * n) / 2;
     }
     return EM_OK;
+}
+
+em_status em_riemann_place(em_riemann *r, em_posterior *posterior, int64_t chain,
+                           const double *theta)
+{
+    r->posterior = posterior;
+    r->chain = chain;
+    return riemann_place(r, theta);
 }
 
 void em_riemann_add_noise(const em_riemann *r, double scale, const double *z, double *p)
@@ -177,8 +188,7 @@ static em_status riemann_solve_momentum(em_riemann *r, double eps, const double 
 }
 
 /* The first round finds the metric at theta, where it is placed. */
-static em_status riemann_solve_position(em_riemann *r, em_posterior *posterior, double eps,
-                                        const double *p, double *theta)
+static em_status riemann_solve_position(em_riemann *r, double eps, const double *p, double *theta)
 {
     double moved = INFINITY;
     em_status status = EM_OK;
@@ -188,7 +198,7 @@ static em_status riemann_solve_position(em_riemann *r, em_posterior *posterior, 
         r->start[i] = theta[i] + eps / 2 * r->velocity[i];
     for (int64_t round = 0; !status && riemann_goes_on(r, round, moved); round++) {
         if (round > 0)
-            status = riemann_evaluate(r, posterior, theta, false);
+            status = riemann_evaluate(r, theta, false);
         riemann_velocity(r, p);
         for (int64_t i = 0; i < r->dim; i++)
             r->next[i] = r->start[i] + eps / 2 * r->velocity[i];
@@ -197,16 +207,15 @@ static em_status riemann_solve_position(em_riemann *r, em_posterior *posterior, 
     return status ? status : riemann_verdict(r, moved);
 }
 
-em_status em_riemann_advance(em_riemann *r, em_posterior *posterior, double eps, const double *g,
-                             double *theta, double *p)
+em_status em_riemann_advance(em_riemann *r, double eps, const double *g, double *theta, double *p)
 {
     em_status status;
 
     memcpy(r->before, theta, (size_t)r->dim * sizeof *theta);
     status = riemann_solve_momentum(r, eps, g, p);
     if (!status)
-        status = riemann_solve_position(r, posterior, eps, p, theta);
-    return status ? status : em_riemann_place(r, posterior, theta);
+        status = riemann_solve_position(r, eps, p, theta);
+    return status ? status : riemann_place(r, theta);
 }
 
 static bool riemann_same(int64_t n, const double *x, const double *y)
@@ -222,8 +231,8 @@ static bool riemann_same(int64_t n, const double *x, const double *y)
  * from the other end too: p_1/2 from p, then where it began. The first momentum follows from these
  * two without a solve.
  */
-static em_status riemann_see_way_back(em_riemann *r, em_posterior *posterior, double eps,
-                                      const double *g, const double *theta, const double *p)
+static em_status riemann_see_way_back(em_riemann *r, double eps, const double *g,
+                                      const double *theta, const double *p)
 {
     const size_t vector = (size_t)r->dim * sizeof *p, matrix = (size_t)r->dim * vector;
     em_status status;
@@ -236,15 +245,15 @@ static em_status riemann_see_way_back(em_riemann *r, em_posterior *posterior, do
         return status;
     memcpy(r->there, r->inverse, matrix);
     memcpy(r->back, theta, vector);
-    status = riemann_solve_position(r, posterior, -eps, r->half, r->back);
+    status = riemann_solve_position(r, -eps, r->half, r->back);
     memcpy(r->inverse, r->there, matrix);
     if (!status && !riemann_same(r->dim, r->back, r->before))
         status = EM_NONFINITE;
     return status;
 }
 
-em_status em_riemann_finish(em_riemann *r, em_posterior *posterior, double eps, const double *g,
-                            const double *theta, double *p)
+em_status em_riemann_finish(em_riemann *r, double eps, const double *g, const double *theta,
+                            double *p)
 {
     const size_t vector = (size_t)r->dim * sizeof *p;
 
@@ -252,5 +261,5 @@ em_status em_riemann_finish(em_riemann *r, em_posterior *posterior, double eps, 
     memcpy(r->start, p, vector);
     riemann_kick(r, eps, g, p);
     riemann_take(r, p);
-    return r->rounds == INT64_MIN ? riemann_see_way_back(r, posterior, eps, g, theta, p) : EM_OK;
+    return r->rounds == INT64_MIN ? riemann_see_way_back(r, eps, g, theta, p) : EM_OK;
 }

@@ -113,46 +113,29 @@ typedef struct em_sampler_options {
 #define EM_SAMPLER_FIELDS                          EM_SAMPLER_FIELDS_FROM("adapt", "0.8")
 #define EM_SAMPLER_FIELDS_FROM(first_step, accept) EM_SAMPLER_FIELDS_WITH(first_step, accept, "1")
 #define EM_SAMPLER_FIELDS_WITH(first_step, accept, every)                                          \
-    {"step_size",                                                                                  \
-     EM_FIELD_REAL,                                                                                \
-     offsetof(em_sampler_options, step_size),                                                      \
-     1e-300,                                                                                       \
-     1e300,                                                                                        \
-     first_step,                                                                                   \
-     NULL,                                                                                         \
-     "adapt",                                                                                      \
-     "step size of the integrator, or adapt (dual averaging in warmup)"},                          \
-        {"adapt_every",                                                                            \
-         EM_FIELD_INT,                                                                             \
-         offsetof(em_sampler_options, adapt_every),                                                \
-         1,                                                                                        \
-         1e6,                                                                                      \
-         every,                                                                                    \
-         NULL,                                                                                     \
-         NULL,                                                                                     \
-         "iterations between meetings of the chains in warmup; hmc and nuts begin with 1"},        \
-        {"target_accept",                                                                          \
-         EM_FIELD_REAL,                                                                            \
-         offsetof(em_sampler_options, target_accept),                                              \
-         0.01,                                                                                     \
-         0.999,                                                                                    \
-         accept,                                                                                   \
-         NULL,                                                                                     \
-         NULL,                                                                                     \
-         "mean acceptance rate that an adapted step size aims at"},                                \
-        {"minibatch",                                                                              \
-         EM_FIELD_INT,                                                                             \
-         offsetof(em_sampler_options, minibatch),                                                  \
-         1,                                                                                        \
-         1e15,                                                                                     \
-         "all",                                                                                    \
-         NULL,                                                                                     \
-         "all",                                                                                    \
-         "observations per gradient evaluation (stochastic samplers), or all"},                    \
-    {                                                                                              \
-        "replacement", EM_FIELD_BOOL, offsetof(em_sampler_options, replacement), 0, 0, "false",    \
-            NULL, NULL, "draw minibatches with replacement"                                        \
-    }
+    EM_REAL(em_sampler_options, step_size, .minimum = 1e-300, .maximum = 1e300,                    \
+            .fallback = first_step, .word = "adapt",                                               \
+            .doc = "step size of the integrator, or adapt (dual averaging in warmup)"),            \
+        EM_INT(                                                                                    \
+            em_sampler_options, adapt_every, .minimum = 1, .maximum = 1e6, .fallback = every,      \
+            .doc =                                                                                 \
+                "iterations between meetings of the chains in warmup; hmc and nuts begin with 1"), \
+        EM_REAL(em_sampler_options, target_accept, .minimum = 0.01, .maximum = 0.999,              \
+                .fallback = accept,                                                                \
+                .doc = "mean acceptance rate that an adapted step size aims at"),                  \
+        EM_INT(em_sampler_options, minibatch, .minimum = 1, .maximum = 1e15, .fallback = "all",    \
+               .word = "all",                                                                      \
+               .doc = "observations per gradient evaluation (stochastic samplers), or all"),       \
+        EM_BOOL(em_sampler_options, replacement, .fallback = "false",                              \
+                .doc = "draw minibatches with replacement")
+
+/* What kernels take for the mass. */
+typedef enum em_metric_kind {
+    EM_METRIC_MASS,          /* M: what is learned, and constant */
+    EM_METRIC_EXPANDED_MEAN, /* G^-1 = diag(theta), for theta > 0, which stays there: the simplex */
+    EM_METRIC_DENSITY,       /* G^-1 = scale sqrt(|U + shift|), U = -log p of all data */
+    EM_METRIC_FISHER         /* G(theta), the model's */
+} em_metric_kind;
 
 typedef struct em_sampler em_sampler;
 
@@ -173,10 +156,8 @@ typedef struct em_sampler_ops {
     bool minibatches; /* gradients are of `minibatch` observations; false: always of all */
     bool by_model;    /* the model moves itself: no density, mass, or step size is used */
     bool uses_noise;  /* wants context->noise */
-    /* Whether it wants the model's metric, or the density of all data for one; NULL: no. Local. */
-    bool (*wants_metric)(const void *options);
-    /* Whether it keeps parameters above zero that begin there; NULL: no. Local. */
-    bool (*keeps_positive)(const void *options);
+    /* The metric that it moves by; NULL: the mass. Local. */
+    em_metric_kind (*metric)(const void *options);
     /* Numbers per chain in block->extra; NULL: none. Local. */
     int64_t (*n_extra)(const void *options, int64_t dim);
     /* Draws what a chain carries besides its position (momenta, thermostats) from its stationary

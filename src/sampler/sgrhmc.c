@@ -30,16 +30,16 @@ typedef struct sgrhmc_options {
     bool correct_noise, naive;
 } sgrhmc_options;
 
-#define AT(member) offsetof(sgrhmc_options, member)
 static const em_field fields[] = {
     EM_STOCHASTIC_FIELDS("0.01"),
     EM_METRIC_FIELDS(sgrhmc_options, metric),
-    {"correct_noise", EM_FIELD_BOOL, AT(correct_noise), 0, 0, "true", NULL, NULL,
-     "leave out of the injected noise what minibatches bring, as estimated in warmup"},
-    {"naive", EM_FIELD_BOOL, AT(naive), 0, 0, "false", NULL, NULL,
-     "leave out the correction for the change of the metric: WRONG at every step size (by 16 % of "
-     "the variance in EQUATIONS 8), to show why it is there"},
-    {NULL, EM_FIELD_BOOL, 0, 0, 0, NULL, NULL, NULL, NULL}};
+    EM_BOOL(sgrhmc_options, correct_noise, .fallback = "true",
+            .doc =
+                "leave out of the injected noise what minibatches bring, as estimated in warmup"),
+    EM_BOOL(sgrhmc_options, naive, .fallback = "false",
+            .doc = "leave out the correction for the change of the metric: WRONG at every step "
+                   "size (by 16 % of the variance in EQUATIONS 8), to show why it is there"),
+    {0}};
 
 typedef struct sgrhmc_sampler {
     em_langevin langevin;
@@ -47,14 +47,14 @@ typedef struct sgrhmc_sampler {
     em_metric *metric;
 } sgrhmc_sampler;
 
-static void destroy(em_sampler *base)
+static void sgrhmc_destroy(em_sampler *base)
 {
     if (base)
         em_metric_destroy(&((sgrhmc_sampler *)base)->metric);
     em_langevin_destroy(base);
 }
 
-static em_status create(const void *untyped, int64_t n_chain, int64_t dim, em_sampler **out)
+static em_status sgrhmc_create(const void *untyped, int64_t n_chain, int64_t dim, em_sampler **out)
 {
     const sgrhmc_options *options = untyped;
     em_langevin *base = NULL;
@@ -67,7 +67,7 @@ static em_status create(const void *untyped, int64_t n_chain, int64_t dim, em_sa
         status =
             em_metric_create(&options->metric, EM_DIVERGENCE_OF_ROOT, n_chain, dim, &s->metric);
     if (status) {
-        destroy((em_sampler *)s);
+        sgrhmc_destroy((em_sampler *)s);
         return status;
     }
     s->options = options;
@@ -76,7 +76,7 @@ static em_status create(const void *untyped, int64_t n_chain, int64_t dim, em_sa
 }
 
 /* N(0, I - b V), whatever the mass. */
-static em_status make_bath(const void *self, const em_bath_key *key, em_bath **out)
+static em_status sgrhmc_make_bath(const void *self, const em_bath_key *key, em_bath **out)
 {
     em_mass *identity = NULL;
     em_status status = em_mass_identity(EM_MASS_DIAG, key->mass->dim, &identity);
@@ -88,13 +88,14 @@ static em_status make_bath(const void *self, const em_bath_key *key, em_bath **o
     return status;
 }
 
-static em_status update_baths(sgrhmc_sampler *s, const em_step_context *context)
+static em_status sgrhmc_update_baths(sgrhmc_sampler *s, const em_step_context *context)
 {
-    return em_baths_update(&s->langevin.baths, context, s->options->correct_noise, make_bath, NULL);
+    return em_baths_update(&s->langevin.baths, context, s->options->correct_noise, sgrhmc_make_bath,
+                           NULL);
 }
 
 /* One inner step of chain c, from its gradient and noise N(0, I - eps/2 V). */
-static void move(sgrhmc_sampler *self, em_block *block, int64_t c)
+static void sgrhmc_move(sgrhmc_sampler *self, em_block *block, int64_t c)
 {
     em_langevin *s = &self->langevin;
     const em_metric *metric = self->metric;
@@ -116,12 +117,12 @@ static void move(sgrhmc_sampler *self, em_block *block, int64_t c)
     em_metric_reflect(metric, theta, r);
 }
 
-static em_status step(em_sampler *base, const em_step_context *context, em_block *block)
+static em_status sgrhmc_step(em_sampler *base, const em_step_context *context, em_block *block)
 {
     sgrhmc_sampler *self = (sgrhmc_sampler *)base;
     em_langevin *s = &self->langevin;
     const bool is_whole = s->options->common.minibatch == INT64_MIN;
-    em_status status = update_baths(self, context);
+    em_status status = sgrhmc_update_baths(self, context);
 
     em_langevin_begin(s, context, block, 1);
     for (int64_t k = 0; status >= 0 && k < s->options->leapfrog_steps; k++) {
@@ -135,7 +136,7 @@ static em_status step(em_sampler *base, const em_step_context *context, em_block
             if (status > 0)
                 em_langevin_lose(block, c);
             else if (!status)
-                move(self, block, c);
+                sgrhmc_move(self, block, c);
         }
     }
     em_langevin_end(s, context, block);
@@ -143,22 +144,17 @@ static em_status step(em_sampler *base, const em_step_context *context, em_block
 }
 
 /* r ~ N(0, I) */
-static em_status refresh(em_sampler *base, const em_step_context *context, em_block *block)
+static em_status sgrhmc_refresh(em_sampler *base, const em_step_context *context, em_block *block)
 {
     sgrhmc_sampler *s = (sgrhmc_sampler *)base;
 
     em_stochastic_normals(context, block, EM_RNG_MOMENTUM, context->iteration, block->momentum);
-    return update_baths(s, context);
+    return sgrhmc_update_baths(s, context);
 }
 
-static bool wants_metric(const void *options)
+static em_metric_kind sgrhmc_metric(const void *options)
 {
-    return em_metric_is_of_model(&((const sgrhmc_options *)options)->metric);
-}
-
-static bool keeps_positive(const void *options)
-{
-    return em_metric_reflects(&((const sgrhmc_options *)options)->metric);
+    return (em_metric_kind)((const sgrhmc_options *)options)->metric.kind;
 }
 
 const em_sampler_ops em_sgrhmc = {
@@ -168,13 +164,12 @@ const em_sampler_ops em_sgrhmc = {
     .options_size = sizeof(sgrhmc_options),
     .fields = fields,
     .stats = em_stochastic_stats,
-    .create = create,
-    .destroy = destroy,
-    .step = step,
+    .create = sgrhmc_create,
+    .destroy = sgrhmc_destroy,
+    .step = sgrhmc_step,
     .minibatches = true,
-    .wants_metric = wants_metric,
-    .keeps_positive = keeps_positive,
+    .metric = sgrhmc_metric,
     .uses_noise = true,
-    .refresh = refresh,
+    .refresh = sgrhmc_refresh,
     .noise_share = em_langevin_noise_share,
 };

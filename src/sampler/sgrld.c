@@ -26,24 +26,21 @@ typedef struct sgrld_options {
 } sgrld_options;
 
 static const em_field fields[] = {
-    EM_STOCHASTIC_FIELDS("0.001"),
-    EM_METRIC_FIELDS(sgrld_options, metric),
-    {NULL, EM_FIELD_BOOL, 0, 0, 0, NULL, NULL, NULL, NULL},
-};
+    EM_STOCHASTIC_FIELDS("0.001"), EM_METRIC_FIELDS(sgrld_options, metric), {0}};
 
 typedef struct sgrld_sampler {
     em_langevin langevin;
     em_metric *metric;
 } sgrld_sampler;
 
-static void destroy(em_sampler *base)
+static void sgrld_destroy(em_sampler *base)
 {
     if (base)
         em_metric_destroy(&((sgrld_sampler *)base)->metric);
     em_langevin_destroy(base);
 }
 
-static em_status create(const void *untyped, int64_t n_chain, int64_t dim, em_sampler **out)
+static em_status sgrld_create(const void *untyped, int64_t n_chain, int64_t dim, em_sampler **out)
 {
     const sgrld_options *options = untyped;
     em_langevin *s = NULL;
@@ -54,7 +51,7 @@ static em_status create(const void *untyped, int64_t n_chain, int64_t dim, em_sa
         status = em_metric_create(&options->metric, EM_DIVERGENCE_OF_INVERSE, n_chain, dim,
                                   &((sgrld_sampler *)s)->metric);
     if (status) {
-        destroy((em_sampler *)s);
+        sgrld_destroy((em_sampler *)s);
         s = NULL;
     }
     *out = (em_sampler *)s;
@@ -62,8 +59,8 @@ static em_status create(const void *untyped, int64_t n_chain, int64_t dim, em_sa
 }
 
 /* theta <- theta + A (eps A^T g + root z) + eps Gamma, for a diagonal A */
-static void move_diag(int64_t n, double eps, const double *A, const double *g, const double *z,
-                      const double *divergence, double *restrict theta)
+static void sgrld_move_diag(int64_t n, double eps, const double *A, const double *g,
+                            const double *z, const double *divergence, double *restrict theta)
 {
     const double root = sqrt(2 * eps);
 
@@ -72,8 +69,8 @@ static void move_diag(int64_t n, double eps, const double *A, const double *g, c
 }
 
 /* The same for a dense one, with room for A^T g and the drift. */
-static void move_dense(const em_metric *metric, double eps, const double *g, const double *z,
-                       double *Ag, double *drift, double *theta)
+static void sgrld_move_dense(const em_metric *metric, double eps, const double *g, const double *z,
+                             double *Ag, double *drift, double *theta)
 {
     const double root = sqrt(2 * eps);
 
@@ -86,7 +83,7 @@ static void move_dense(const em_metric *metric, double eps, const double *g, con
 }
 
 /* One inner step of chain c, from its gradient and normals. */
-static void move(sgrld_sampler *self, em_block *block, int64_t c)
+static void sgrld_move(sgrld_sampler *self, em_block *block, int64_t c)
 {
     em_langevin *s = &self->langevin;
     const em_metric *metric = self->metric;
@@ -95,13 +92,13 @@ static void move(sgrld_sampler *self, em_block *block, int64_t c)
     double *theta = block->theta + row;
 
     if (metric->structure == EM_MASS_DIAG)
-        move_diag(block->dim, s->eps[c], metric->root, g, z, metric->divergence, theta);
+        sgrld_move_diag(block->dim, s->eps[c], metric->root, g, z, metric->divergence, theta);
     else
-        move_dense(metric, s->eps[c], g, z, s->noise + row, s->velocity + row, theta);
+        sgrld_move_dense(metric, s->eps[c], g, z, s->noise + row, s->velocity + row, theta);
     em_metric_reflect(metric, theta, NULL);
 }
 
-static em_status step(em_sampler *base, const em_step_context *context, em_block *block)
+static em_status sgrld_step(em_sampler *base, const em_step_context *context, em_block *block)
 {
     sgrld_sampler *self = (sgrld_sampler *)base;
     em_langevin *s = &self->langevin;
@@ -119,21 +116,16 @@ static em_status step(em_sampler *base, const em_step_context *context, em_block
             if (status > 0)
                 em_langevin_lose(block, c);
             else if (!status)
-                move(self, block, c);
+                sgrld_move(self, block, c);
         }
     }
     em_langevin_end(s, context, block);
     return status < 0 ? status : EM_OK;
 }
 
-static bool wants_metric(const void *options)
+static em_metric_kind sgrld_metric(const void *options)
 {
-    return em_metric_is_of_model(&((const sgrld_options *)options)->metric);
-}
-
-static bool keeps_positive(const void *options)
-{
-    return em_metric_reflects(&((const sgrld_options *)options)->metric);
+    return (em_metric_kind)((const sgrld_options *)options)->metric.kind;
 }
 
 const em_sampler_ops em_sgrld = {
@@ -143,10 +135,9 @@ const em_sampler_ops em_sgrld = {
     .options_size = sizeof(sgrld_options),
     .fields = fields,
     .stats = em_stochastic_stats,
-    .create = create,
-    .destroy = destroy,
-    .step = step,
+    .create = sgrld_create,
+    .destroy = sgrld_destroy,
+    .step = sgrld_step,
     .minibatches = true,
-    .wants_metric = wants_metric,
-    .keeps_positive = keeps_positive,
+    .metric = sgrld_metric,
 };

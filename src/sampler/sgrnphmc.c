@@ -26,28 +26,21 @@
 
 extern const em_sampler_ops em_sgrnphmc;
 
-enum metric { FULL, DIAGONAL };
-static const char *const metrics[] = {"full", "diagonal", NULL};
-
 typedef struct sgrnphmc_options {
     em_stochastic_options stochastic;
     double diffusion, thermostat_mass;
-    int metric;
-    int64_t fixed_point;
+    em_riemann_options riemann;
 } sgrnphmc_options;
 
-#define AT(member) offsetof(sgrnphmc_options, member)
 static const em_field fields[] = {
     EM_STOCHASTIC_FIELDS("0.1"),
-    {"diffusion", EM_FIELD_REAL, AT(diffusion), 0, 1e9, "1", NULL, NULL,
-     "injected noise a, per unit of time"},
-    {"thermostat_mass", EM_FIELD_REAL, AT(thermostat_mass), 1e-300, 1e300, "auto", NULL, "auto",
-     "Q, in squared units of time; auto: the dimension"},
-    {"metric", EM_FIELD_CHOICE, AT(metric), 0, 0, "full", metrics, NULL,
-     "the model's metric, or its diagonal"},
-    {"fixed_point", EM_FIELD_INT, AT(fixed_point), 1, 1000, "converge", NULL, "converge",
-     "rounds of the implicit solves: to convergence, or so many"},
-    {NULL, EM_FIELD_BOOL, 0, 0, 0, NULL, NULL, NULL, NULL}};
+    EM_REAL(sgrnphmc_options, diffusion, .minimum = 0, .maximum = 1e9, .fallback = "1",
+            .doc = "injected noise a, per unit of time"),
+    EM_REAL(sgrnphmc_options, thermostat_mass, .minimum = 1e-300, .maximum = 1e300,
+            .fallback = "auto", .word = "auto",
+            .doc = "Q, in squared units of time; auto: the dimension"),
+    EM_RIEMANN_FIELDS(sgrnphmc_options, riemann),
+    {0}};
 
 typedef struct sgrnphmc_sampler {
     em_sampler base;
@@ -88,8 +81,7 @@ static em_status sgrnphmc_create(const void *untyped, int64_t n_chain, int64_t d
 
     *out = NULL;
     if (!status)
-        status =
-            em_riemann_create(dim, options->metric == DIAGONAL, options->fixed_point, &s->riemann);
+        status = em_riemann_create(dim, &options->riemann, &s->riemann);
     if (!status)
         status = em_allocate(4 * stride, sizeof(double), &s->normals);
     if (status) {
@@ -121,8 +113,8 @@ static em_status sgrnphmc_draw(sgrnphmc_sampler *s, const em_step_context *conte
                                int64_t c)
 {
     double *p = block->momentum + c * block->stride;
-    em_status status =
-        em_riemann_place(s->riemann, context->posterior, block->theta + c * block->stride);
+    em_status status = em_riemann_place(s->riemann, context->posterior, block->chain[c],
+                                        block->theta + c * block->stride);
 
     memset(p, 0, (size_t)block->stride * sizeof *p);
     if (!status)
@@ -165,15 +157,13 @@ static em_status sgrnphmc_leap(sgrnphmc_sampler *s, const em_step_context *conte
 {
     const double eps = context->step_size[c];
     const em_stochastic_options *options = &s->options->stochastic;
-    em_status status =
-        em_riemann_advance(s->riemann, context->posterior, eps, s->gradient, s->theta, s->momentum);
+    em_status status = em_riemann_advance(s->riemann, eps, s->gradient, s->theta, s->momentum);
 
     if (!status)
         status = em_stochastic_evaluate(options, context, block, options->leapfrog_steps, k, c, 1,
                                         s->theta, &s->log_density, s->gradient);
     if (!status)
-        status = em_riemann_finish(s->riemann, context->posterior, eps, s->gradient, s->theta,
-                                   s->momentum);
+        status = em_riemann_finish(s->riemann, eps, s->gradient, s->theta, s->momentum);
     return status;
 }
 
@@ -235,7 +225,7 @@ static em_status sgrnphmc_advance(sgrnphmc_sampler *s, const em_step_context *co
     em_status status;
 
     sgrnphmc_load(s, block, c);
-    status = em_riemann_place(s->riemann, context->posterior, s->theta);
+    status = em_riemann_place(s->riemann, context->posterior, block->chain[c], s->theta);
     for (int64_t k = 0; !status && k < options->leapfrog_steps; k++)
         status = sgrnphmc_inner_step(s, context, block, c, k);
     if (status < 0)
@@ -259,10 +249,10 @@ static em_status sgrnphmc_step(em_sampler *base, const em_step_context *context,
     return status;
 }
 
-static bool sgrnphmc_wants_metric(const void *options)
+static em_metric_kind sgrnphmc_metric(const void *options)
 {
     (void)options;
-    return true;
+    return EM_METRIC_FISHER;
 }
 
 const em_sampler_ops em_sgrnphmc = {
@@ -275,7 +265,7 @@ const em_sampler_ops em_sgrnphmc = {
     .create = sgrnphmc_create,
     .destroy = sgrnphmc_destroy,
     .step = sgrnphmc_step,
-    .wants_metric = sgrnphmc_wants_metric,
+    .metric = sgrnphmc_metric,
     .minibatches = true,
     .n_extra = sgrnphmc_n_extra,
     .refresh = sgrnphmc_refresh,

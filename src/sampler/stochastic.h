@@ -18,10 +18,8 @@ typedef struct em_stochastic_options {
 /* The rows of those options; such kernels accept every move, so that nothing adapts the step. */
 #define EM_STOCHASTIC_FIELDS(first_step)                                                           \
     EM_SAMPLER_FIELDS_FROM(first_step, "0.8"),                                                     \
-    {                                                                                              \
-        "leapfrog_steps", EM_FIELD_INT, offsetof(em_stochastic_options, leapfrog_steps), 1, 1e6,   \
-            "10", NULL, NULL, "inner steps of an iteration"                                        \
-    }
+        EM_INT(em_stochastic_options, leapfrog_steps, .minimum = 1, .maximum = 1e6,                \
+               .fallback = "10", .doc = "inner steps of an iteration")
 
 /*
  * The log density and its gradient for `n_chain` chains from `first` (counted within the block),

@@ -312,17 +312,7 @@ void em_trees_move_row(em_trees *trees, int64_t from, int64_t to)
 
 /* ---------------------------------------------------------------- draws */
 
-const em_stat em_tree_stats[] = {EM_STAT_LP,
-                                 EM_STAT_ACCEPTANCE_RATE,
-                                 EM_STAT_STEP_SIZE,
-                                 EM_STAT_TREE_DEPTH,
-                                 EM_STAT_N_STEPS,
-                                 EM_STAT_DIVERGING,
-                                 EM_STAT_REACHED_MAX_TREEDEPTH,
-                                 EM_STAT_ENERGY,
-                                 EM_STAT_ENERGY_ERROR,
-                                 EM_STAT_MAX_ENERGY_ERROR,
-                                 EM_STAT_COUNT};
+const em_stat em_tree_stats[] = {EM_TREE_STATS, EM_STAT_MAX_ENERGY_ERROR, EM_STAT_COUNT};
 
 static void harvest(const em_trees *trees, em_block *block, int64_t c)
 {

@@ -114,6 +114,32 @@ own_changed() { # of one sampler, or of all that do not say otherwise
 }
 check 'what changes of it on resume is named' own_changed
 
+# Kernels that move by the model's metric: each has its part of it, at where its chain stands.
+cat >metric.yaml <<'YAML'
+model: {name: linear, data: t.csv, sigma: unknown}
+sampler:
+  - {block: beta, name: rhmc, leapfrog_steps: 2}
+  - {block: sigma, name: sgrnphmc, step_size: 0.01, leapfrog_steps: 2}
+run: {chains: 3, warmup: 20, draws: 30}
+YAML
+by_metric() { # SETTING...: one rank, 2 shards of 4 ranks, and 2 ranks resumed on 3
+    local extra=()
+    for setting in "$@"; do extra+=(--set "$setting"); done
+    rm -f m*.h5*
+    limited "$emass" run metric.yaml --quiet --output m1.h5 "${extra[@]}" &&
+        limited mpirun -n 4 "$emass" run metric.yaml --quiet --output m4.h5 --set run.shards=2 \
+            "${extra[@]}" && cmp m1.h5 m4.h5 &&
+        limited mpirun -n 2 "$emass" run metric.yaml --quiet --output m2.h5 "${extra[@]}" \
+            --set run.draws=10 --set output.keep_checkpoint=true &&
+        limited mpirun -n 3 "$emass" run metric.yaml --quiet --output m2.h5 "${extra[@]}" \
+            --set output.keep_checkpoint=true --resume &&
+        "$emass" summary m1.h5 --csv >m1.csv && "$emass" summary m2.h5 --csv >m2.csv && cmp m1.csv m2.csv
+}
+check 'rhmc and sgrnphmc of a block each' by_metric
+others=('sampler[0].name=sgrld' 'sampler[1].name=sgrhmc')
+check 'sgrld and sgrhmc of a block each' by_metric "${others[@]}" 'sampler[0].metric=fisher' 'sampler[1].metric=fisher'
+check 'by the density' by_metric "${others[@]}" 'sampler[0].metric=density' 'sampler[1].metric=density'
+
 refused() { # WHAT PATTERN [SETTING...]: status 2, one line that matches, of check and of run
     local what=$1 pattern=$2 command
     shift 2
@@ -141,7 +167,6 @@ refused 'a sampler without a block' 'bad.yaml:4: sampler\[1\].block is missing'
 samplers '  - {block: hyper}' '  - {block: effects, name: hmc}'
 refused 'a block without a name of a sampler' 'sampler\[0\].name is missing'
 samplers '  - {block: hyper, name: rhmc}' '  - {block: effects, name: hmc}'
-refused 'a sampler that wants the whole metric' 'bad.yaml:3: sampler rhmc wants a metric'
 samplers '  - {block: hyper, name: gibbs}' '  - {block: effects, name: hmc}'
 refused 'an update that the model has not' 'an update of its own, which model eight_schools has not'
 samplers '  - {block: hyper, name: nuts}' '  - {block: effects, name: hmc, step_sise: 1}'

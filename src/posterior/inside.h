@@ -1,0 +1,80 @@
+/*
+ * Private to the room: the posterior from inside. posterior.c makes it; density.c answers for all
+ * observations, minibatch.c for some; block.c asks it for a block of the parameters; metric.c and
+ * transition.c ask the model for what it has besides a density; summary.c gives a model its sums.
+ */
+#ifndef EM_POSTERIOR_INSIDE_H
+#define EM_POSTERIOR_INSIDE_H
+
+#include "posterior/posterior.h"
+#include "posterior/sums.h"
+
+struct em_posterior {
+    em_model *model;
+    const em_grid *grid;
+    int64_t evaluations;
+    em_sums likelihood; /* room for [n_chain][stride] gradients, then [n_chain] values */
+    em_sums metric;     /* room for a metric and its derivative, since they were asked for */
+    int64_t *chosen;    /* [em_integers_room(rows.total)] a minibatch */
+    uint64_t *taken;    /* [rows.total / 64 + 1] bits: those already in it */
+    /* Where minibatches are summed part by part: their rows in the order of the parts, and how many
+     * rows are in the parts up to each. */
+    int64_t *grouped, *end;
+    /* Of a part of the parameters, else NULL: */
+    em_posterior *whole;
+    const em_parameters *block;
+    const double *held; /* [n_chain][stride] where the chains stand, from first_chain on */
+    int64_t first_chain;
+    double *theta, *gradient; /* [n_chain][stride] what is asked of the whole, and its answer */
+    double *all; /* [dim][dim] and [dim][dim][dim]: its metric, since it was asked for */
+};
+
+/* The part of this shard that begins at `first`. */
+static inline em_rows em_part_at(const em_share *share, int64_t first)
+{
+    const int64_t left = share->count - first;
+
+    return (em_rows){.count = left < share->part ? left : share->part, .first = first};
+}
+
+/* The same question, whose answer is added to gradients [n_chain][stride] and values [n_chain]. */
+static inline em_query em_query_into(const em_query *query, double *gradient, double *value)
+{
+    em_query other = *query;
+
+    other.gradient = gradient;
+    other.log_density = value;
+    return other;
+}
+
+/* ---- density.c: of all parameters ---- */
+
+/* Prior and likelihood of all rows. Collective over the ranks of a group. */
+em_status em_posterior_sum_all(em_posterior *posterior, const em_query *query);
+
+/* Begins an answer with the prior. Local. */
+em_status em_posterior_add_prior(em_posterior *posterior, const em_query *query);
+
+/* The likelihood made of the counts of all shards, which failed together or not. Collective over
+ * the ranks of a group. */
+em_status em_posterior_end_counts(const em_posterior *posterior, em_status status,
+                                  const em_query *of);
+
+/* Adds `scale` times the sums of the likelihood to an answer. Local. */
+void em_posterior_add_sums(const em_posterior *posterior, double scale, const em_query *query);
+
+/* ---- block.c: between a block and all parameters ---- */
+
+/* Rows [n][stride] of the block's parameters among all others, as their chains hold them, into
+ * part->theta. Local. */
+void em_part_widen(const em_posterior *part, int64_t n, int64_t stride, const int64_t *chain,
+                   const double *theta);
+
+/* The block's columns of all parameters, into rows [n][stride] whose padding is 0. Local. */
+void em_part_narrow(const em_posterior *part, int64_t n, const double *wide, int64_t stride,
+                    double *out);
+
+/* What is asked of the whole for a question about the part. Local. */
+em_query em_part_query(const em_posterior *part, const em_query *query);
+
+#endif

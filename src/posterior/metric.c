@@ -1,0 +1,112 @@
+/* The metric of the model. */
+#include "base/memory.h"
+#include "math/binned.h"
+#include "posterior/inside.h"
+
+#include <string.h>
+
+static void mirror(int64_t n, double *matrix)
+{
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < i; j++)
+            matrix[j * n + i] = matrix[i * n + j];
+}
+
+/* Of the observations of this shard, part by part; a summary answers once, on the first shard. */
+static em_status sum_metric(em_posterior *posterior, em_status status, const double *theta,
+                            double *derivative, const em_sums *s)
+{
+    em_model *model = posterior->model;
+    const bool is_whole = model->n_piece > 0, is_first = em_grid_shard(posterior->grid) == 0;
+    const int64_t count = is_whole ? is_first : model->rows.count;
+
+    for (int64_t first = 0; status >= 0 && first < count; first += model->rows.part) {
+        const em_rows rows = is_whole ? (em_rows){.all = true} : em_part_at(&model->rows, first);
+        status = model->ops->add_metric(model, false, &rows, theta, s->part, derivative);
+        em_binned_add(s->n, s->part, s->bins);
+    }
+    return em_sums_end(s, posterior->grid, status);
+}
+
+/* Room for the sums of the rows, once it is wanted. Collective over the ranks of a group. */
+static em_status make_room(em_posterior *posterior)
+{
+    const int64_t n = posterior->model->dim;
+
+    return posterior->metric.part
+               ? EM_OK
+               : em_grid_share_failure(posterior->grid,
+                                       em_sums_create(n * n + n * n * n, &posterior->metric));
+}
+
+/* Adds the metric of the observations to that of the prior. */
+static em_status add_metric_of_rows(em_posterior *posterior, em_status status, const double *theta,
+                                    double *metric, double *derivative)
+{
+    const int64_t n = posterior->model->dim, square = n * n, cube = derivative ? n * square : 0;
+
+    const em_status room = make_room(posterior);
+
+    if (room)
+        return room;
+    const em_sums s = em_sums_begin(&posterior->metric, square + cube, false);
+    status = sum_metric(posterior, status, theta, derivative ? s.part + square : NULL, &s);
+    for (int64_t i = 0; i < square; i++)
+        metric[i] += s.part[i];
+    for (int64_t i = 0; i < cube; i++)
+        derivative[i] += s.part[square + i];
+    return status;
+}
+
+/* Of a square of n rows that whose rows and columns are from..from + count - 1. */
+static void cut(int64_t n, const double *square, int64_t from, int64_t count, double *out)
+{
+    for (int64_t i = 0; i < count; i++)
+        memcpy(out + i * count, square + (from + i) * n + from, (size_t)count * sizeof *out);
+}
+
+/* That of a block is its part of the whole one, which is as positive definite; how it changes with
+ * the parameters that are held is not asked. */
+static em_status metric_of_block(em_posterior *part, int64_t chain, const double *theta,
+                                 double *metric, double *derivative)
+{
+    const int64_t n = part->model->dim, first = part->block->first, count = part->block->count;
+    em_status status = EM_OK;
+
+    if (!part->all)
+        status = em_grid_share_failure(part->grid,
+                                       em_allocate(n * n + n * n * n, sizeof(double), &part->all));
+    if (status)
+        return status;
+    double *slope = derivative ? part->all + n * n : NULL;
+    em_part_widen(part, 1, 0, &chain, theta);
+    status = em_posterior_metric(part->whole, chain, part->theta, part->all, slope);
+    cut(n, part->all, first, count, metric);
+    for (int64_t k = 0; derivative && k < count; k++)
+        cut(n, slope + (first + k) * n * n, first, count, derivative + k * count * count);
+    return status;
+}
+
+em_status em_posterior_metric(em_posterior *posterior, int64_t chain, const double *theta,
+                              double *metric, double *derivative)
+{
+    em_model *model = posterior->model;
+    const int64_t n = model->dim, square = n * n, cube = derivative ? n * square : 0;
+    em_status status;
+
+    if (posterior->whole)
+        return metric_of_block(posterior, chain, theta, metric, derivative);
+    if (!model->ops->add_metric)
+        return em_fail(EM_ECONFIG, "model %s has no metric, which Riemannian samplers need",
+                       model->ops->name);
+    memset(metric, 0, (size_t)square * sizeof *metric);
+    if (derivative)
+        memset(derivative, 0, (size_t)cube * sizeof *derivative);
+    status = model->ops->add_metric(model, true, NULL, theta, metric, derivative);
+    if (em_model_has_likelihood(model))
+        status = add_metric_of_rows(posterior, status, theta, metric, derivative);
+    mirror(n, metric);
+    for (int64_t k = 0; k < cube; k += square)
+        mirror(n, derivative + k);
+    return status < 0 ? status : EM_OK;
+}

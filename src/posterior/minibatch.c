@@ -1,0 +1,167 @@
+/* The density estimated from observations that are chosen afresh. */
+#include "base/memory.h"
+#include "math/binned.h"
+#include "math/rng.h"
+#include "posterior/inside.h"
+
+#include <string.h>
+
+/* A distinct one of 0 .. last for each of the `count` last numbers (Floyd's sampling): all subsets
+ * of that size are equally likely. */
+static void choose_distinct(em_posterior *posterior, const em_stream *stream, int64_t count,
+                            int64_t n)
+{
+    em_uniforms_below(stream, count, (uint64_t)(n - count) + 1, 1, posterior->chosen);
+    for (int64_t k = 0; k < count; k++) {
+        int64_t row = posterior->chosen[k];
+        if (posterior->taken[row / 64] >> (row % 64) & 1)
+            row = n - count + k;
+        posterior->taken[row / 64] |= UINT64_C(1) << (row % 64);
+        posterior->chosen[k] = row;
+    }
+    for (int64_t k = 0; k < count; k++)
+        posterior->taken[posterior->chosen[k] / 64] = 0;
+}
+
+/* Of the chosen rows those that this shard holds, by its own numbers; how many there are. */
+static int64_t keep_own(em_posterior *posterior, int64_t count)
+{
+    const em_share *own = &posterior->model->rows;
+    int64_t kept = 0;
+
+    for (int64_t k = 0; k < count; k++) {
+        posterior->chosen[kept] = posterior->chosen[k] - own->first;
+        kept += posterior->chosen[kept] >= 0 && posterior->chosen[kept] < own->count;
+    }
+    return kept;
+}
+
+/*
+ * The minibatch of chain c of the panel: rows of all data, chosen by the chain's own numbers, so
+ * that every shard knows the whole set, and it is the same however rows are dealt. Returns the
+ * number of its rows that are here.
+ */
+static int64_t choose(em_posterior *posterior, const em_minibatch *minibatch, const em_query *query,
+                      int64_t c)
+{
+    const int64_t n = posterior->model->rows.total, count = minibatch->size;
+    const em_draw draw = em_query_draw(query, c);
+    const em_stream stream = {draw.seed, (uint64_t)draw.chain, (uint64_t)draw.iteration,
+                              EM_RNG_MINIBATCH};
+
+    if (minibatch->replacement)
+        em_uniforms_below(&stream, count, (uint64_t)n, 0, posterior->chosen);
+    else
+        choose_distinct(posterior, &stream, count, n);
+    return em_grid_n_shard(posterior->grid) == 1 ? count : keep_own(posterior, count);
+}
+
+/* The minibatches of all chains at once: fast, but added in an order that depends on the number of
+ * shards, where they are not counts. */
+static em_status sum_chosen(em_posterior *posterior, em_status status,
+                            const em_minibatch *minibatch, const em_query *query)
+{
+    em_model *model = posterior->model;
+    const int64_t n = query->n_chain * query->stride, size = n + query->n_chain;
+    double *sum = posterior->likelihood.part;
+    const em_query all = em_query_into(query, sum, sum + n);
+
+    memset(sum, 0, (size_t)size * sizeof *sum);
+    for (int64_t c = 0; status >= 0 && c < query->n_chain; c++) {
+        em_query one = em_query_panel(&all, c, 1);
+        one.rows =
+            (em_rows){.count = choose(posterior, minibatch, query, c), .index = posterior->chosen};
+        if (one.rows.count > 0)
+            status = model->ops->add_likelihood(model, &one);
+    }
+    return em_posterior_end_counts(posterior, status, &all);
+}
+
+/* Puts the chosen rows into the order of the parts; within a part they keep theirs, which is the
+ * same on any number of shards. */
+static void group_by_part(em_posterior *posterior, int64_t count)
+{
+    const em_share *own = &posterior->model->rows;
+    const int64_t n_part = (own->count + own->part - 1) / own->part;
+    int64_t *end = posterior->end;
+
+    memset(end, 0, (size_t)(n_part + 1) * sizeof *end);
+    for (int64_t k = 0; k < count; k++)
+        end[posterior->chosen[k] / own->part + 1]++;
+    for (int64_t p = 1; p <= n_part; p++)
+        end[p] += end[p - 1]; /* so far, where the next part begins */
+    for (int64_t k = 0; k < count; k++)
+        posterior->grouped[end[posterior->chosen[k] / own->part]++] = posterior->chosen[k];
+}
+
+/* The minibatch of chain c of the panel, part by part. */
+static em_status add_chosen_parts(em_posterior *posterior, const em_minibatch *minibatch,
+                                  const em_query *query, int64_t c, const em_sums *s)
+{
+    em_model *model = posterior->model;
+    const int64_t n = query->n_chain * query->stride, row = c * query->stride;
+    const int64_t values = n + c / 8 * 8, count = choose(posterior, minibatch, query, c);
+    const em_query all = em_query_into(query, s->part, s->part + n);
+    em_query one = em_query_panel(&all, c, 1);
+    em_status status = EM_OK;
+
+    group_by_part(posterior, count);
+    for (int64_t first = 0, p = 0; status >= 0 && first < count; first = posterior->end[p++]) {
+        one.rows =
+            (em_rows){.count = posterior->end[p] - first, .index = posterior->grouped + first};
+        if (one.rows.count == 0)
+            continue;
+        status = model->ops->add_likelihood(model, &one);
+        em_binned_add(query->stride, s->part + row, s->bins + em_binned_size(row));
+        em_binned_add(8, s->part + values, s->bins + em_binned_size(values));
+    }
+    return status;
+}
+
+static em_status sum_chosen_parts(em_posterior *posterior, em_status status,
+                                  const em_minibatch *minibatch, const em_query *query)
+{
+    const em_sums s =
+        em_sums_begin(&posterior->likelihood, query->n_chain * (query->stride + 1), false);
+
+    for (int64_t c = 0; status >= 0 && c < query->n_chain; c++)
+        status = add_chosen_parts(posterior, minibatch, query, c, &s);
+    return em_sums_end(&s, posterior->grid, status);
+}
+
+em_status em_posterior_sum_by_parts(em_posterior *posterior)
+{
+    const em_share *own = &posterior->model->rows;
+    em_status status;
+
+    if (posterior->model->ops->finish_likelihood)
+        return EM_OK;
+    status = em_allocate(em_integers_room(own->total), sizeof(int64_t), &posterior->grouped);
+
+    if (!status)
+        status = em_allocate(own->count / own->part + 2, sizeof(int64_t), &posterior->end);
+    return status;
+}
+
+em_status em_posterior_estimate(em_posterior *posterior, const em_minibatch *minibatch,
+                                const em_query *query)
+{
+    const int64_t n = posterior->model->rows.total;
+    em_status status;
+
+    if (posterior->whole) {
+        const em_query wide = em_part_query(posterior, query);
+        status = em_posterior_estimate(posterior->whole, minibatch, &wide);
+        em_part_narrow(posterior, query->n_chain, posterior->gradient, query->stride,
+                       query->gradient);
+        return status;
+    }
+    if (minibatch->size >= n || !em_model_has_likelihood(posterior->model))
+        return em_posterior_sum_all(posterior, query);
+    status = em_posterior_add_prior(posterior, query);
+    status = posterior->grouped ? sum_chosen_parts(posterior, status, minibatch, query)
+                                : sum_chosen(posterior, status, minibatch, query);
+    if (!status)
+        em_posterior_add_sums(posterior, (double)n / (double)minibatch->size, query);
+    return status;
+}

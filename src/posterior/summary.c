@@ -1,0 +1,53 @@
+/* What a model keeps of all rows. */
+#include "math/binned.h"
+#include "posterior/inside.h"
+
+static em_status summarise_piece(em_model *model, const em_grid *grid, int64_t piece,
+                                 const em_sums *all)
+{
+    const em_sums s = em_sums_begin(all, model->piece_size, false);
+    em_status status;
+
+    for (int64_t first = 0; first < model->rows.count; first += model->rows.part) {
+        const em_rows rows = em_part_at(&model->rows, first);
+        model->ops->add_summary(model, piece, &rows, s.part);
+        em_binned_add(s.n, s.part, s.bins);
+    }
+    status = em_sums_end(&s, grid, EM_OK);
+    if (!status)
+        model->ops->take_summary(model, piece, s.part);
+    return status;
+}
+
+/* What a model of somebody else may have wrong. */
+static em_status check_share(const em_model *model)
+{
+    const em_share *own = &model->rows;
+    const int64_t most = EM_BINNED_TERMS / 2 * own->part;
+
+    if (own->total == 0 || model->ops->finish_likelihood ||
+        (own->part > 0 && own->total <= most && own->first >= 0 && own->count >= 0 &&
+         own->first + own->count <= own->total && (own->count == 0 || own->first % own->part == 0)))
+        return EM_OK;
+    return em_fail(
+        EM_EMODEL,
+        "model %s: a shard holds %lld observations from number %lld of %lld, in parts of "
+        "%lld: expected whole parts, %d at most",
+        model->ops->name, (long long)own->count, (long long)own->first, (long long)own->total,
+        (long long)own->part, EM_BINNED_TERMS / 2);
+}
+
+em_status em_model_summarise(em_model *model, const em_grid *grid)
+{
+    em_sums s = {0, NULL, NULL};
+    em_status status = check_share(model);
+
+    if (!status && model->n_piece > 0)
+        status = em_sums_create(model->piece_size, &s);
+    if (grid)
+        status = em_grid_share_failure(grid, status);
+    for (int64_t piece = 0; !status && piece < model->n_piece; piece++)
+        status = summarise_piece(model, grid, piece, &s);
+    em_sums_release(&s);
+    return status;
+}

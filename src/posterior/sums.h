@@ -1,0 +1,36 @@
+/*
+ * Private to the room: sums over the parts of the data, on all shards, that depend neither on their
+ * order nor on how they are dealt (math/binned.h). The last of the n numbers counts the shards that
+ * failed, so that one message carries both.
+ */
+#ifndef EM_POSTERIOR_SUMS_H
+#define EM_POSTERIOR_SUMS_H
+
+#include "emass/status.h"
+#include "par/grid.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct em_sums {
+    int64_t n;    /* a multiple of 8 */
+    double *part; /* [n] what one part adds; in the end the sums */
+    double *bins; /* [em_binned_size(n)] */
+} em_sums;
+
+/* Room for sums of n numbers. Local. Errors: EM_EMEMORY; release it all the same. */
+em_status em_sums_create(int64_t n, em_sums *out);
+void em_sums_release(em_sums *sums);
+
+/* The first n numbers of the room that `whole` has, cleared; no bins for the sum of one part.
+ * Local. */
+em_sums em_sums_begin(const em_sums *whole, int64_t n, bool is_one);
+
+/* Leaves the sums of all shards (grid NULL: of this one) in s->part; all of them fail when one has.
+ * Collective over the ranks of a group. */
+em_status em_sums_end(const em_sums *s, const em_grid *grid, em_status status);
+
+/* What em_sums_end leaves where all data are one part, on one rank. */
+em_status em_sums_of_one(const em_sums *s, em_status status);
+
+#endif

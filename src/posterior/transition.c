@@ -1,0 +1,53 @@
+/* The model's own transition, and its look at what others have done. */
+#include "base/fault.h"
+#include "base/memory.h"
+#include "posterior/inside.h"
+
+static em_status sum_over_shards(void *context, em_status own, int64_t n, int64_t *x)
+{
+    const em_grid *grid = context;
+    int64_t n_failed = own < 0;
+
+    em_grid_sum_integers(grid, 1, &n_failed);
+    if (n_failed > 0)
+        return em_grid_share_failure(grid, own);
+    em_grid_sum_integers(grid, n, x);
+    return EM_OK;
+}
+
+em_status em_posterior_update(em_posterior *posterior, const em_update *update)
+{
+    const em_shards shards = {(void *)posterior->grid, sum_over_shards};
+    em_update asked = *update;
+    em_status status = EM_OK;
+
+    if (posterior->whole) {
+        em_part_widen(posterior, update->n_chain, update->stride, update->chain, update->theta);
+        asked.stride = em_stride(posterior->model->dim);
+        asked.theta = posterior->theta;
+        asked.block = posterior->block;
+        status = em_posterior_update(posterior->whole, &asked);
+        em_part_narrow(posterior, update->n_chain, posterior->theta, update->stride, update->theta);
+        return status;
+    }
+    asked.shards = &shards;
+    if (em_fault("model"))
+        status =
+            shards.sum(shards.context,
+                       em_fail(EM_EMODEL, "model %s failed", posterior->model->ops->name), 0, NULL);
+    if (!status)
+        status = posterior->model->ops->update(posterior->model, &asked);
+    return sum_over_shards(shards.context, status, 0, NULL);
+}
+
+em_status em_posterior_watch(em_posterior *posterior, const em_update *after)
+{
+    const em_shards shards = {(void *)posterior->grid, sum_over_shards};
+    em_update asked = *after;
+
+    if (!posterior->model->ops->watch)
+        return EM_OK;
+    asked.shards = &shards;
+    return sum_over_shards(shards.context, posterior->model->ops->watch(posterior->model, &asked),
+                           0, NULL);
+}
