@@ -178,8 +178,10 @@ em_status em_changes_find(const em_config *config, const char *stored, em_change
 
     *out = (em_changes){.refused = NULL};
     if (!status)
-        status = em_yaml_parse("the config", config->stored, em_config_is_data, &c.new);
-    if (!status && em_yaml_parse("an old config", stored, em_config_is_data, &c.old) == EM_OK)
+        status =
+            em_yaml_parse("the config", config->stored, em_config_is_data, config->model, &c.new);
+    if (!status &&
+        em_yaml_parse("an old config", stored, em_config_is_data, config->model, &c.old) == EM_OK)
         status = compare_all(&c, config);
     else if (!status)
         fputs("all of an unreadable config", c.keys);

@@ -205,18 +205,33 @@ em_status em_config_say_where(const em_config *config, em_status status)
 static em_status read_text(em_parse *p, const char *text, int n_override,
                            const char *const *override)
 {
-    em_status status = em_yaml_parse(p->config->path, text, em_config_is_data, &p->yaml);
+    em_status status =
+        em_yaml_parse(p->config->path, text, em_config_is_data, p->config->model, &p->yaml);
 
     for (int i = 0; !status && i < n_override; i++)
         status = apply_override(p->yaml, override[i]);
     return status;
 }
 
+/* Twice, as what is in it depends on its model: a first look finds which one that is. */
+static em_status read_for_model(em_parse *p, const char *text, int n_override,
+                                const char *const *override)
+{
+    em_status status = read_text(p, text, n_override, override);
+
+    if (!status)
+        status = em_config_choose_model(p);
+    if (status || !p->section[EM_SECTION_MODEL].chosen)
+        return status;
+    em_yaml_destroy(&p->yaml);
+    return read_text(p, text, n_override, override);
+}
+
 static em_status understand(em_parse *p)
 {
     em_status status;
 
-    if ((status = em_config_lay_sections(p)) || (status = em_config_choose(p)) ||
+    if ((status = em_config_lay_sections(p)) || (status = em_config_choose_samplers(p)) ||
         (status = em_config_check_keys(p)) || (status = require_names(p)) ||
         (status = read_sections(p)) || (status = check_together(p)) ||
         (status = em_config_write(p, false, &p->config->full)) ||
@@ -238,7 +253,7 @@ static em_status parse_config(const char *path, const char *text, int n_override
     if (!status)
         status = em_copy_text(path, &config->path);
     if (!status)
-        status = read_text(&p, text, n_override, override);
+        status = read_for_model(&p, text, n_override, override);
     if (!status)
         status = understand(&p);
     if (config)

@@ -67,9 +67,9 @@ typedef struct em_config {
 
 extern const em_field em_run_fields[], em_stop_fields[], em_output_fields[];
 
-/* Whether the key is an option, as model.data, that takes a mapping, or a list too, as one value;
- * of any model. Local. */
-em_yaml_data em_config_is_data(const char *key);
+/* Whether the key is an option, as model.data, of the model `model` (em_model_ops) that takes a
+ * mapping, or a list too, as one value; NULL: the model is to be found first. Local. */
+em_yaml_data em_config_is_data(const void *model, const char *key);
 
 /*
  * Parses `text`, the content of the file `path` (which is used for messages and for the folder of

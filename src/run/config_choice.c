@@ -92,16 +92,18 @@ static em_status choose_plugin(em_parse *p, const em_yaml_entry *library)
     return em_allocate(1, p->config->model->options_size, &section->options);
 }
 
-static em_status choose_model(em_parse *p)
+em_status em_config_choose_model(em_parse *p)
 {
     const em_yaml_entry *library = find_library(p);
+    em_config_section *section = &p->section[p->n_section++];
     int model = 0;
-    em_status status =
-        library ? choose_plugin(p, library) : choose(p, &p->section[EM_SECTION_MODEL], &model);
+
+    *section = (em_config_section){.name = "model", .kind = "model", .variants = em_model_variant};
+    const em_status status = library ? choose_plugin(p, library) : choose(p, section, &model);
 
     if (!library)
         p->config->model = em_model_at(model);
-    p->config->model_options = p->section[EM_SECTION_MODEL].options;
+    p->config->model_options = section->options;
     return status;
 }
 
@@ -139,10 +141,10 @@ static em_status choose_kernel(em_parse *p, int i)
     return status || !p->is_list ? status : read_block(p, section, kernel);
 }
 
-em_status em_config_choose(em_parse *p)
+em_status em_config_choose_samplers(em_parse *p)
 {
     em_config *config = p->config;
-    em_status status = choose_model(p);
+    em_status status = EM_OK;
 
     for (int i = 0; !status && i < config->n_kernel; i++)
         status = choose_kernel(p, i);

@@ -133,12 +133,13 @@ static em_status unknown_option(const em_parse *p, const em_config_section *sect
 /* ---- every key ---- */
 
 /* "model.layers[1]", which says where the element of a list is. */
-static bool is_element_of_data(const em_yaml_entry *entry)
+static bool is_element_of_data(const em_parse *p, const em_yaml_entry *entry)
 {
     char key[256];
 
     snprintf(key, sizeof key, "%.*s", (int)strcspn(entry->key, "["), entry->key);
-    return strchr(entry->key, '[') && em_config_is_data(key) == EM_YAML_ALL_IS_DATA;
+    return strchr(entry->key, '[') &&
+           em_config_is_data(p->config->model, key) == EM_YAML_ALL_IS_DATA;
 }
 
 static em_status check_key(em_parse *p, const em_yaml_entry *entry)
@@ -164,7 +165,7 @@ static em_status check_key(em_parse *p, const em_yaml_entry *entry)
     if (em_is_element(p, section) && strcmp(option, "block") == 0)
         return EM_OK;
     field = em_find_option(section, option);
-    if (!field && is_element_of_data(entry))
+    if (!field && is_element_of_data(p, entry))
         return EM_OK;
     if (!field)
         return unknown_option(p, section, entry, option);

@@ -47,16 +47,21 @@ em_key em_join_key(const char *section, const char *option);
 /* Whether the section is of a sampler of the list. */
 bool em_is_element(const em_parse *p, const em_config_section *section);
 
-/* The sections that the config has: its samplers are counted. Errors: EM_ECONFIG: too many. */
+/* The section of the model, with the model that its name (or a library) chooses, and room for its
+ * options: of a config that was looked over. Errors: EM_ECONFIG, EM_EMEMORY; a missing name is for
+ * the caller to tell, after misspelt keys. */
+em_status em_config_choose_model(em_parse *p);
+
+/* The other sections that the config has: its samplers are counted. Errors: EM_ECONFIG: too many.
+ */
 em_status em_config_lay_sections(em_parse *p);
 
 /* Checks that every key is an option of its section. Errors: EM_ECONFIG, with what may have been
  * meant. */
 em_status em_config_check_keys(em_parse *p);
 
-/* The model and the samplers by their names, and room for their options. Errors: EM_ECONFIG,
- * EM_EMEMORY; a missing name is for the caller to tell, after misspelt keys. */
-em_status em_config_choose(em_parse *p);
+/* The samplers by their names likewise. */
+em_status em_config_choose_samplers(em_parse *p);
 
 /*
  * The config in full. Paths stand in it as they were written, so that it does not depend on the

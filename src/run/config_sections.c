@@ -49,8 +49,6 @@ em_status em_config_lay_sections(em_parse *p)
                        em_yaml_find(p->yaml, "sampler[16]")->place, EM_MOST_KERNELS);
     p->is_list = n > 0;
     config->n_kernel = p->is_list ? n : 1;
-    add_section(
-        p, (em_config_section){.name = "model", .kind = "model", .variants = em_model_variant});
     for (int i = 0; i < config->n_kernel; i++)
         add_section(p, (em_config_section){.name = p->is_list ? em_sampler_sections[i] : "sampler",
                                            .kind = "sampler",
@@ -120,19 +118,17 @@ bool em_config_shards_matter(const em_config *config)
            config->run.minibatch_sums == EM_MINIBATCH_FAST;
 }
 
-em_yaml_data em_config_is_data(const char *key)
+em_yaml_data em_config_is_data(const void *model, const char *key)
 {
     static const char section[] = "model.";
-    em_yaml_data data = EM_YAML_NO_DATA;
-    em_variant variant;
+    const em_model_ops *ops = model;
 
-    for (int i = 0; strncmp(key, section, strlen(section)) == 0 && em_model_variant(i, &variant);
-         i++) {
-        const em_field *field = em_field_find(variant.fields, key + strlen(section));
-        if (field && field->type == EM_FIELD_JSON)
-            return EM_YAML_ALL_IS_DATA;
-        if (field && field->type == EM_FIELD_DATA)
-            data = EM_YAML_MAPPING_IS_DATA;
-    }
-    return data;
+    if (strncmp(key, section, strlen(section)) != 0)
+        return EM_YAML_NO_DATA;
+    if (!ops)
+        return EM_YAML_LOOKED_OVER;
+    const em_field *field = em_field_find(ops->fields, key + strlen(section));
+    if (field && field->type == EM_FIELD_JSON)
+        return EM_YAML_ALL_IS_DATA;
+    return field && field->type == EM_FIELD_DATA ? EM_YAML_MAPPING_IS_DATA : EM_YAML_NO_DATA;
 }

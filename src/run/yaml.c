@@ -328,7 +328,8 @@ static em_status write_data(parse *p, const yaml_event_t *event, int depth, FILE
 }
 
 /* The whole of a mapping or a list as one value. */
-static em_status read_data(parse *p, const yaml_event_t *event, const char *key, em_value *value)
+static em_status read_data(parse *p, const yaml_event_t *event, const char *key, em_yaml_data data,
+                           em_value *value)
 {
     char *text = NULL;
     size_t length;
@@ -336,7 +337,7 @@ static em_status read_data(parse *p, const yaml_event_t *event, const char *key,
     em_status status = EM_OK;
     int64_t capacity = 0;
 
-    p->list = event->type == YAML_SEQUENCE_START_EVENT ? key : NULL;
+    p->list = event->type == YAML_SEQUENCE_START_EVENT && data == EM_YAML_ALL_IS_DATA ? key : NULL;
     if (out)
         status = write_data(p, event, 0, out);
     p->list = NULL;
@@ -414,10 +415,10 @@ static em_status read_node(parse *p, const yaml_event_t *event, const char *key,
                        place_of(p, event->start_mark.line).text);
     if (status)
         return status;
-    const em_yaml_data data = entry ? p->yaml->is_data(key) : EM_YAML_NO_DATA;
+    const em_yaml_data data = entry ? p->yaml->is_data(p->yaml->context, key) : EM_YAML_NO_DATA;
     if ((is_mapping && data != EM_YAML_NO_DATA) ||
-        (event->type == YAML_SEQUENCE_START_EVENT && data == EM_YAML_ALL_IS_DATA))
-        return read_data(p, event, key, &entry->value);
+        (event->type == YAML_SEQUENCE_START_EVENT && data >= EM_YAML_ALL_IS_DATA))
+        return read_data(p, event, key, data, &entry->value);
     if (is_mapping) {
         if (entry)
             entry->value.kind = EM_VALUE_MAPPING;
@@ -475,7 +476,8 @@ static em_status parse_text(parse *p, const char *key)
     return status;
 }
 
-em_status em_yaml_parse(const char *path, const char *text, em_yaml_is_data *is_data, em_yaml **out)
+em_status em_yaml_parse(const char *path, const char *text, em_yaml_is_data *is_data,
+                        const void *context, em_yaml **out)
 {
     static const char mark[] = "\xef\xbb\xbf"; /* of byte order, which some editors put first */
     const bool has_mark = strncmp(text, mark, strlen(mark)) == 0;
@@ -484,6 +486,7 @@ em_status em_yaml_parse(const char *path, const char *text, em_yaml_is_data *is_
 
     if (!status) {
         p.yaml->is_data = is_data;
+        p.yaml->context = context;
         status = parse_text(&p, "");
     }
     if (status)

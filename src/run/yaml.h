@@ -20,25 +20,29 @@ typedef struct em_yaml_entry {
 
 /* What of that which stands under a key is data, one value in JSON, with all that is in it:
  * nothing, a mapping, or a list too, whose elements then have entries "key[0]", "key[1]", ... that
- * say where they are, mappings without keys. */
+ * say where they are, mappings without keys; or, at a first look, either, and nothing of elements.
+ */
 typedef enum em_yaml_data {
     EM_YAML_NO_DATA,
     EM_YAML_MAPPING_IS_DATA,
-    EM_YAML_ALL_IS_DATA
+    EM_YAML_ALL_IS_DATA,
+    EM_YAML_LOOKED_OVER
 } em_yaml_data;
-typedef em_yaml_data em_yaml_is_data(const char *key);
+typedef em_yaml_data em_yaml_is_data(const void *context, const char *key);
 
 enum { EM_YAML_MAX_ENTRIES = 1000, EM_YAML_MAX_DEPTH = 8 };
 
 typedef struct em_yaml {
     em_yaml_is_data *is_data;
+    const void *context; /* of is_data */
     int64_t count;
     em_yaml_entry entry[EM_YAML_MAX_ENTRIES];
 } em_yaml;
 
-/* Parses the text of the file `path`. Errors: EM_ECONFIG, naming file and line; EM_EMEMORY. */
+/* Parses the text of the file `path`; `context` outlives what is parsed. Errors: EM_ECONFIG, naming
+ * file and line; EM_EMEMORY. */
 em_status em_yaml_parse(const char *path, const char *text, em_yaml_is_data *is_data,
-                        em_yaml **out);
+                        const void *context, em_yaml **out);
 void em_yaml_destroy(em_yaml **yaml);
 
 /* Puts the YAML value `text` under `key`, in place of one that is there; messages name `place`.
