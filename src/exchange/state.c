@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Numbers that each pool keeps about its step size. */
-enum { N_STEP_SIZE = 7 };
+enum { N_STEP_SIZE = 8 };
 
 /* Rows of numbers, one per pool: of the one that all chains share, or of each chain. */
 static em_status visit_pools(em_adapt *adapt, const em_visitor *visitor, const char *name,
@@ -42,9 +42,9 @@ static em_status visit_step_sizes(em_adapt *adapt, const em_visitor *visitor, do
     for (int64_t i = 0; i < adapt->n_pool; i++) {
         const em_pool *pool = &adapt->pools[i];
         const em_dual_averaging *averaging = &pool->averaging;
-        const double row[N] = {averaging->mu,        averaging->count, averaging->h_bar,
-                               averaging->log_bar,   pool->step_size,  (double)pool->n_published,
-                               pool->thermostat_mass};
+        const double row[N] = {averaging->first,          averaging->mu,        averaging->count,
+                               averaging->h_bar,          averaging->log_bar,   pool->step_size,
+                               (double)pool->n_published, pool->thermostat_mass};
         memcpy(rows + i * N, row, sizeof row);
     }
     status = visit_pools(adapt, visitor, "step_size", N, rows);
@@ -52,10 +52,10 @@ static em_status visit_step_sizes(em_adapt *adapt, const em_visitor *visitor, do
         em_pool *pool = &adapt->pools[i];
         const double *row = rows + i * N;
         pool->averaging =
-            (em_dual_averaging){pool->averaging.target, row[0], row[1], row[2], row[3]};
-        pool->step_size = row[4];
-        pool->n_published = (int64_t)row[5];
-        pool->thermostat_mass = row[6];
+            (em_dual_averaging){pool->averaging.target, row[0], row[1], row[2], row[3], row[4]};
+        pool->step_size = row[5];
+        pool->n_published = (int64_t)row[6];
+        pool->thermostat_mass = row[7];
     }
     return status;
 }
@@ -152,11 +152,11 @@ static void swap_trajectory(em_trajectory *t, double *x, bool out)
 
 static em_status visit_place(em_course *course, const em_visitor *visitor)
 {
-    enum { N_INTEGER = 10 + EM_MOST_SEGMENTS, N_REAL = 5 };
+    enum { N_INTEGER = 10 + EM_MOST_SEGMENTS, N_REAL = 6 };
     enum { REALS = N_INTEGER + 2 * N_TRAJECTORY, N = REALS + N_REAL };
     em_dual_averaging *averaging = &course->kept_averaging;
-    double *const reals[] = {&averaging->mu, &averaging->count, &averaging->h_bar,
-                             &averaging->log_bar, &course->kept_steps};
+    double *const reals[] = {&averaging->first, &averaging->mu,      &averaging->count,
+                             &averaging->h_bar, &averaging->log_bar, &course->kept_steps};
     double x[N];
     em_status status;
 

@@ -7,10 +7,11 @@ static const double gain = 0.05, delay = 10, decay = 0.75;
 
 void em_dual_averaging_start(em_dual_averaging *state, double step_size, double factor)
 {
+    state->first = step_size;
     state->mu = log(factor * step_size);
     state->count = 0;
     state->h_bar = 0;
-    state->log_bar = log(step_size);
+    state->log_bar = 0; /* the first update has all of the weight */
 }
 
 double em_dual_averaging_update(em_dual_averaging *state, double acceptance)
@@ -26,5 +27,5 @@ double em_dual_averaging_update(em_dual_averaging *state, double acceptance)
 
 double em_dual_averaging_final(const em_dual_averaging *state)
 {
-    return exp(state->log_bar);
+    return state->count > 0 ? exp(state->log_bar) : state->first;
 }

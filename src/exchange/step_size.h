@@ -4,6 +4,7 @@
 
 typedef struct em_dual_averaging {
     double target;  /* acceptance rate aimed at */
+    double first;   /* the step size it started from, and keeps until there is an update */
     double mu;      /* where log step sizes are drawn to: log(factor x the first) */
     double count;   /* updates so far */
     double h_bar;   /* average of (target - acceptance) */
@@ -17,7 +18,7 @@ void em_dual_averaging_start(em_dual_averaging *state, double step_size, double 
  * the step size to use next. */
 double em_dual_averaging_update(em_dual_averaging *state, double acceptance);
 
-/* The averaged step size, for use after adaptation. */
+/* The averaged step size, for use after adaptation; without an update the first one, to the bit. */
 double em_dual_averaging_final(const em_dual_averaging *state);
 
 #endif

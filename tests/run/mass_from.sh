@@ -35,8 +35,19 @@ refuses() { # TEXT ARGUMENT...
     [ "$status" = 2 ] && grep -qF -- "$text" <<<"$said" && [ ! -e none.h5 ]
 }
 
+# What was learned is taken as it is, to the bit, by any number of chains.
+is_the_same() {
+    limited "$emass" run run.yaml --quiet --output ten.h5 --set run.chains=10 --set run.draws=20 &&
+        limited mpirun -n 3 "$emass" run run.yaml --quiet --output same.h5 --set run.chains=10 \
+            --set run.draws=20 --set mass.from=ten.h5 --set run.warmup=0 &&
+        for name in inv_mass step_size; do
+            h5diff ten.h5 same.h5 "/mass_adaptation/$name" || return
+        done
+}
+
 check 'an earlier run' limited mpirun -n 2 "$emass" run run.yaml --quiet --output old.h5
 check 'mass, step size and positions are taken over' takes_over
+check 'they are what they were, to the bit' is_the_same
 check 'an earlier run of another dimension' refuses 'expected 7 or 7 x 7' --set mass.from=old.h5 \
     --set model.dim=7
 check 'no such file' refuses 'missing.h5' --set mass.from=missing.h5

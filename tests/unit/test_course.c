@@ -17,6 +17,38 @@ static em_course_plan auto_plan(void)
     return em_course_plan_create(INT64_MIN, &learned);
 }
 
+/* ---- step sizes ---- */
+
+/* What was learned earlier, or found at the end of a stage, is taken as it is. Its logarithm would
+ * not do: some numbers do not come back from it. */
+START_TEST(a_step_size_that_nothing_moved_is_what_it_was)
+{
+    em_dual_averaging averaging = {.target = 0.8};
+    int lost = 0;
+
+    for (int k = 1; k <= 1000; k++) {
+        const double step_size = k / 333.0;
+        em_dual_averaging_start(&averaging, step_size, 2);
+        ck_assert(em_dual_averaging_final(&averaging) == step_size);
+        lost += exp(log(step_size)) != step_size;
+    }
+    ck_assert_int_gt(lost, 0);
+}
+END_TEST
+
+/* Stan's: the first update forgets where it began, but for where it is drawn to. */
+START_TEST(a_step_size_follows_the_acceptance)
+{
+    em_dual_averaging averaging = {.target = 0.8};
+
+    em_dual_averaging_start(&averaging, 0.5, 10);
+    ck_assert_double_eq_tol(em_dual_averaging_update(&averaging, 0.8), 5, 1e-14);
+    ck_assert_double_eq_tol(em_dual_averaging_final(&averaging), 5, 1e-14);
+    ck_assert_double_lt(em_dual_averaging_update(&averaging, 0.1), 5);
+    ck_assert_double_lt(em_dual_averaging_final(&averaging), 5);
+}
+END_TEST
+
 /* ---- windows ---- */
 
 START_TEST(windows_are_those_of_the_recipe)
@@ -255,6 +287,8 @@ int main(void)
     Suite *suite = suite_create("course");
     TCase *all = tcase_create("all");
 
+    tcase_add_test(all, a_step_size_that_nothing_moved_is_what_it_was);
+    tcase_add_test(all, a_step_size_follows_the_acceptance);
     tcase_add_test(all, windows_are_those_of_the_recipe);
     tcase_add_loop_test(all, windows_look_back_on_whole_segments, 0, 2);
     tcase_add_test(all, a_given_warmup_is_kept);
