@@ -70,7 +70,8 @@ void em_adapt_count_gradients(em_adapt *adapt, int64_t chain, int64_t n);
 /*
  * Replaces the identity by a mass of the engine's form, the same on all ranks, and the first step
  * size, for every pool; a step size that is not adapted stays what the config says. `time` and
- * `jitter` of trajectories, where they are learned, begin likewise (NaN: nothing is known of them).
+ * `jitter` of trajectories, where they are learned, begin likewise (NaN: nothing is known of them;
+ * an infinite time: they end where they turn back).
  * Local. Errors: EM_EMEMORY.
  */
 em_status em_adapt_begin_with(em_adapt *adapt, const em_mass *mass, double step_size, double time,

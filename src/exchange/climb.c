@@ -4,6 +4,7 @@
 #include "exchange/ladder.h"
 #include "par/world.h"
 
+#include <math.h>
 #include <string.h>
 
 /* The autocorrelation of the stage, pooled. Collective. */
@@ -91,7 +92,7 @@ static void go_on_by_u_turn(em_adapt *adapt)
     em_course *course = &adapt->course;
     em_pool *pool = adapt->pools;
 
-    course->drawn = course->kept = (em_trajectory){.kind = EM_TRAJECTORY_U_TURN};
+    course->drawn = course->kept = em_course_of_time(INFINITY, 0);
     if (!adapt->adapts_step)
         return;
     pool->step_size = course->record[0].step_size;

@@ -68,6 +68,13 @@ int64_t em_course_meets_often(const em_course_plan *plan)
     return least(SHALLOW, plan->arrive);
 }
 
+em_trajectory em_course_of_time(double time, double jitter)
+{
+    return (em_trajectory){.kind = isinf(time) ? EM_TRAJECTORY_U_TURN : EM_TRAJECTORY_TIME,
+                           .time = time,
+                           .jitter = jitter};
+}
+
 bool em_course_longer(const em_course_plan *plan, const em_trajectory *drawn, int64_t done,
                       em_trajectory *out)
 {

@@ -70,6 +70,9 @@ int64_t em_course_depth(int64_t n);
  * or all of them may settle in a mode of low density. */
 int64_t em_course_meets_often(const em_course_plan *plan);
 
+/* Trajectories of a time that was learned; an infinite one: they end where they turn back. */
+em_trajectory em_course_of_time(double time, double jitter);
+
 /* Longer trajectories than `drawn` after a stage; false: there are none, or no time for them. */
 bool em_course_longer(const em_course_plan *plan, const em_trajectory *drawn, int64_t done,
                       em_trajectory *out);

@@ -237,10 +237,8 @@ em_status em_adapt_begin_with(em_adapt *adapt, const em_mass *mass, double step_
         }
     }
     adapt->has_step = true;
-    if (adapt->course.runs && adapt->course.plan.learned && !isnan(time)) {
-        adapt->course.drawn.time = time;
-        adapt->course.drawn.jitter = jitter;
-    }
+    if (adapt->course.runs && adapt->course.plan.learned && !isnan(time))
+        adapt->course.drawn = adapt->course.kept = em_course_of_time(time, jitter);
     em_publish_to_chains(adapt);
     return status;
 }

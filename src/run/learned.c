@@ -230,17 +230,24 @@ static em_status put_stages(em_output *output, const em_adapt *adapt, const char
             memcpy(&value[i], (const char *)&record[i] + columns[k].member, sizeof *value);
         status = em_writer_put_array(output->writer, group, &variable, value);
     }
-    const em_trajectory drawn = em_adapt_trajectory(adapt, INT64_C(1) << 40);
-    const double trajectory[] = {drawn.time, drawn.jitter};
-    variable = (em_variable){.name = "trajectory", .n_axes = 1, .shape = {2}, .axis = {"of_time"}};
-    if (!status && drawn.kind == EM_TRAJECTORY_TIME)
-        status = em_writer_put_array(output->writer, group, &variable, trajectory);
     em_adapt_describe(adapt, sizeof text, text);
     if (!status)
         status = em_writer_put_int(output->writer, name_of_block("rescued_chains", block).text,
                                    em_adapt_n_rescued(adapt));
     return status ? status
                   : em_writer_put_text(output->writer, name_of_block("warmup", block).text, text);
+}
+
+/* Time and jitter of trajectories that have one; infinite where they were to have one and end where
+ * they turn back. */
+static em_status put_trajectory(em_output *output, const em_adapt *adapt, const char *group)
+{
+    const em_trajectory drawn = em_adapt_trajectory(adapt, INT64_C(1) << 40);
+    const double value[] = {drawn.time, drawn.jitter};
+    const em_variable variable = {
+        .name = "trajectory", .n_axes = 1, .shape = {2}, .axis = {"of_time"}};
+
+    return drawn.time > 0 ? em_writer_put_array(output->writer, group, &variable, value) : EM_OK;
 }
 
 em_status em_output_put_learned(em_output *output, const em_adapt *adapt, const char *block)
@@ -250,6 +257,8 @@ em_status em_output_put_learned(em_output *output, const em_adapt *adapt, const 
 
     if (!status)
         status = put_stages(output, adapt, group.text, block);
+    if (!status)
+        status = put_trajectory(output, adapt, group.text);
     if (!status)
         status = put_mass(output, adapt, group.text);
     return status ? status : put_step_size(output, adapt, group.text);

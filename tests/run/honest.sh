@@ -97,7 +97,19 @@ few=(--chains 12 --set run.draws=60)
 check 'curvature that varies: nuts draws' says 'curvature varies, so that nuts draws' funnel.yaml "${few[@]}"
 check 'with warmup of given length' says 'curvature varies, so that nuts draws' funnel.yaml "${few[@]}" --set run.warmup=400
 check 'without room to tune again' says 'curvature varies, so that nuts draws' funnel.yaml "${few[@]}" --set run.warmup=200
-check 'interrupted and gone on with' piecemeal "${few[@]}"
+check 'interrupted and gone on with' piecemeal --chains 12 --set run.draws=1000
+
+# So it does in a run that begins with what that one has learned, without a warmup.
+goes_on() {
+    go 1 one funnel.yaml "${few[@]}" &&
+        go 1 three funnel.yaml "${few[@]}" --set mass.from=one.h5 --set run.warmup=0 || return
+    for name in inv_mass step_size trajectory; do
+        h5diff one.h5 three.h5 "/mass_adaptation/$name" || return
+    done
+    h5dump -d /sample_stats/n_steps -s 0,0 -c 1,60 -y -w 0 three.h5 | tr , '\n' | grep -E '^ *[0-9]+$' | sort -u >lengths
+    [ "$(wc -l <lengths)" -gt 3 ] # trajectories of a time have those of its jitter
+}
+check 'and after it' goes_on
 check 'a length that was asked for is kept' says '; T 2, ' funnel.yaml "${few[@]}" --set sampler.trajectory=2
 
 stuck=(--set sampler='{name: hmc, leapfrog_steps: 5, step_size: 0.4}' --set mass.estimator=none --set run.draws=300)

@@ -40,7 +40,7 @@ is_the_same() {
     limited "$emass" run run.yaml --quiet --output ten.h5 --set run.chains=10 --set run.draws=20 &&
         limited mpirun -n 3 "$emass" run run.yaml --quiet --output same.h5 --set run.chains=10 \
             --set run.draws=20 --set mass.from=ten.h5 --set run.warmup=0 &&
-        for name in inv_mass step_size; do
+        for name in inv_mass step_size trajectory; do
             h5diff ten.h5 same.h5 "/mass_adaptation/$name" || return
         done
 }
