@@ -86,9 +86,17 @@ void em_uniforms(const em_stream *stream, uint64_t first, int64_t n, double *out
         out[i] = em_uniform(stream, first + (uint64_t)i);
 }
 
+void em_normals_from(const em_stream *stream, int64_t first, int64_t n, double *out)
+{
+    em_philox start = start_of(stream, 0);
+
+    start.low += (uint64_t)first / 2;
+    em_simd_best()->normals(start, n, out);
+}
+
 void em_normals(const em_stream *stream, int64_t n, double *out)
 {
-    em_simd_best()->normals(start_of(stream, 0), n, out);
+    em_normals_from(stream, 0, n, out);
 }
 
 void em_gammas(const em_stream *stream, uint64_t first, int64_t n, const double *shape, double *out)

@@ -69,6 +69,11 @@ void em_uniforms(const em_stream *stream, uint64_t first, int64_t n, double *out
  * em_stride(n) doubles (the padding is overwritten). Local. */
 void em_normals(const em_stream *stream, int64_t n, double *out);
 
+/* The normals from number `first` on, a multiple of 16: out[i] is what em_normals writes to
+ * out[first
+ * + i]. Local. */
+void em_normals_from(const em_stream *stream, int64_t first, int64_t n, double *out);
+
 /* out[i] ~ Gamma(shape[i], 1) (Marsaglia and Tsang 2000), vectorised; 0 where the shape is not
  * above 0. out[i] depends on the stream, on first + i and on shape[i] alone; the same bits as for
  * normals. `shape` and `out`, which may be the same, are 64-byte aligned and have room for

@@ -1,6 +1,9 @@
 #include "math/simd.h"
 
+#include <link.h>
 #include <stddef.h>
+#include <string.h>
+#include <unistd.h>
 
 extern const em_simd em_simd_portable;
 
@@ -33,4 +36,42 @@ const em_simd *em_simd_best(void)
     while (!em_simd_runs(*simd))
         simd++;
     return *simd;
+}
+
+/* ---------------------------------------------------------------- constants */
+
+static void read_pages(const struct dl_phdr_info *object, size_t page)
+{
+    for (int i = 0; i < object->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
+        const volatile char *at = (const volatile char *)(object->dlpi_addr + segment->p_vaddr);
+        const size_t size = segment->p_memsz;
+        if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_R) || segment->p_flags & PF_W)
+            continue;
+        for (size_t k = 0; k < size; k += page)
+            (void)at[k];
+        (void)at[size - 1];
+    }
+}
+
+static int read_object(struct dl_phdr_info *object, size_t size, void *page)
+{
+    (void)size;
+    if (object->dlpi_name && strstr(object->dlpi_name, "sleef"))
+        read_pages(object, *(const size_t *)page);
+    return 0;
+}
+
+/*
+ * SLEEF's functions for AVX-512 read some constants under a mask that is empty but for arguments
+ * such as infinity. While the page of such a constant is not in memory, a read under an empty mask
+ * does not bring it there, and takes a hundred times as long, every time: a machine that has just
+ * started, where nothing has read that part of the file, spent half the time of a stochastic
+ * sampler so. Hence all pages of the library are read once, when this one is loaded.
+ */
+__attribute__((constructor)) static void bring_constants(void)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+    dl_iterate_phdr(read_object, &page);
 }

@@ -5,6 +5,8 @@
 
 #include <check.h>
 #include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,6 +56,38 @@ START_TEST(known_answers)
 }
 END_TEST
 
+/* ---- The library of vector functions ---- */
+
+/* KB of what cannot be written of it, and of that in memory, before tests are forked: a process
+ * that is forked maps files anew. */
+static long long library_size, library_resident;
+
+static void measure_library(void)
+{
+    FILE *maps = fopen("/proc/self/smaps", "r");
+    char line[512], access[8];
+    bool looks = false;
+
+    while (maps && fgets(line, sizeof line, maps)) {
+        long long kb;
+        if (sscanf(line, "%*x-%*x %7s", access) == 1)
+            looks = strstr(line, "libsleef") && access[0] == 'r' && access[1] != 'w';
+        else if (looks && sscanf(line, "Size: %lld", &kb) == 1)
+            library_size += kb;
+        else if (looks && sscanf(line, "Rss: %lld", &kb) == 1)
+            library_resident += kb;
+    }
+    if (maps)
+        fclose(maps);
+}
+
+/* See simd.c. */
+START_TEST(constants_are_in_memory)
+{
+    ck_assert_int_eq(library_resident, library_size);
+}
+END_TEST
+
 /* The plain Box-Muller, on the uniforms that the vector kernel should use: eight cosines, then the
  * eight sines of the same blocks. */
 START_TEST(normals_are_of_the_uniforms)
@@ -71,6 +105,18 @@ START_TEST(normals_are_of_the_uniforms)
         ck_assert_double_eq_tol(z[i], radius * (i % 16 < 8 ? cos(angle) : sin(angle)), 1e-14);
     }
     em_release(&z);
+}
+END_TEST
+
+START_TEST(normals_begin_anywhere)
+{
+    const em_stream stream = {.seed = 9, .chain = 1};
+    double *z = normals_of(stream, 100), *from = doubles(60);
+
+    em_normals_from(&stream, 48, 52, from);
+    ck_assert_mem_eq(from, z + 48, 52 * sizeof *z);
+    em_release(&z);
+    em_release(&from);
 }
 END_TEST
 
@@ -367,6 +413,7 @@ END_TEST
 
 int main(void)
 {
+    measure_library();
     Suite *suite = suite_create("rng");
     TCase *generator = tcase_create("generator"), *streams = tcase_create("streams"),
           *distribution = tcase_create("distributions");
@@ -378,6 +425,8 @@ int main(void)
     tcase_add_test(generator, normals_do_not_depend_on_n);
     tcase_add_test(generator, normals_leave_what_is_behind_their_padding);
     tcase_add_test(generator, instruction_sets_agree);
+    tcase_add_test(generator, constants_are_in_memory);
+    tcase_add_test(generator, normals_begin_anywhere);
     tcase_add_test(generator, uniforms_are_single_uniforms);
     tcase_add_test(generator, integers_are_single_integers);
     tcase_add_test(generator, kernels_decline_what_may_be_rejected);
