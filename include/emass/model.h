@@ -301,6 +301,13 @@ typedef struct em_model_ops {
      * part; or those listed. Local. */
     em_status (*add_likelihood)(em_model *model, const em_query *query);
     /*
+     * For a model of so many parameters that every pass over them counts: what a minibatch says of
+     * one chain, the prior and `scale` times the likelihood of the listed rows. Log density and
+     * gradient, padding too, are written, not added to, and are the numbers that add_prior and
+     * add_likelihood lead to. Asked where all rows are on one rank. Local.
+     */
+    em_status (*estimate)(em_model *model, const em_query *query, double scale);
+    /*
      * For a likelihood that depends on counts over the rows asked for: add_likelihood adds integers
      * alone to gradient and log_density (whose sums, below 2^53, have the same bits however rows
      * are dealt and added), and this makes the log likelihood and its gradient of their sums, which

@@ -66,7 +66,10 @@ static em_status create(const em_mass_form *form, const double *number, em_mass 
     em_status status = allocate(form->dim, &mass);
 
     *out = (em_mass *)mass;
+    if (!status)
+        mass->base.is_multiple = true;
     for (int64_t i = 0; !status && i < form->dim; i++) {
+        mass->base.is_multiple &= number[i] == number[0];
         if (!(number[i] > 0) || !isfinite(number[i])) {
             em_mass_destroy(out);
             return EM_NONFINITE;

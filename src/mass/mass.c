@@ -1,5 +1,6 @@
 #include "mass/mass.h"
 
+#include "base/clones.h"
 #include "base/memory.h"
 
 #include <string.h>
@@ -102,8 +103,20 @@ em_product em_mass_product(const em_mass *mass, em_map map, const double *x, con
     return (em_product){mass->ones, panel};
 }
 
-static void scale_rows(int64_t n, int64_t stride, const double *restrict scale,
-                       const double *restrict x, double *restrict out)
+/* Of a multiple of the identity all pieces are the first one, which stays in the cache; but for the
+ * last one, whose padding is 0. */
+em_mass em_mass_piece(const em_mass *mass, int64_t first, int64_t count)
+{
+    const int64_t from = mass->is_multiple && first + count < mass->dim ? 0 : first;
+    em_mass piece = {.ops = mass->ops, .dim = count, .stride = em_stride(count)};
+
+    for (int i = 0; i < EM_N_MAP; i++)
+        piece.scale[i] = mass->scale[i] + from;
+    return piece;
+}
+
+EM_CLONES static void scale_rows(int64_t n, int64_t stride, const double *restrict scale,
+                                 const double *restrict x, double *restrict out)
 {
     for (int64_t c = 0; c < n; c++)
         for (int64_t i = 0; i < stride; i++)

@@ -60,6 +60,7 @@ typedef struct em_mass {
     /* [stride] each, where the maps are products element by element; else NULL */
     const double *scale[EM_N_MAP];
     const double *ones; /* [stride]; NULL where there are scales */
+    bool is_multiple;   /* there are scales, and each of them is of one number */
 } em_mass;
 
 struct em_mass_ops {
@@ -123,6 +124,10 @@ int64_t em_mass_rank(const em_mass *mass);
 /* W (EM_MAP_VELOCITY) or M (EM_MAP_SOLVE) as an array; of a mass that is not diagonal
  * EM_MASS_DENSE. Errors: EM_NONFINITE, EM_EMEMORY. */
 em_status em_mass_matrix(const em_mass *mass, em_map map, em_structure structure, double *out);
+
+/* Columns first .. first + count - 1, whole lines but for the last ones, of a mass that has scales:
+ * what em_mass_apply, em_mass_map and em_mass_product take, and no more. It borrows them. */
+em_mass em_mass_piece(const em_mass *mass, int64_t first, int64_t count);
 
 /*
  * out[c] = the map of x[c] for a panel of chains, each with its own mass pointer (the same one

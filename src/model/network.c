@@ -481,6 +481,7 @@ const em_model_ops em_model_network = {
     .destroy = destroy,
     .add_prior = em_network_add_prior,
     .add_likelihood = em_network_add_likelihood,
+    .estimate = em_network_estimate,
     .update = em_network_update,
     .place = place,
     .report = em_network_report,

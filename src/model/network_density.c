@@ -6,6 +6,7 @@
  * precision ~ Gamma(a, rate b), log p(theta_l, t_l) = n_l t_l / 2 - e^t_l |theta_l|^2 / 2 + a t_l -
  * b e^t_l.
  */
+#include "base/clones.h"
 #include "base/memory.h"
 #include "math/rng.h"
 #include "math/vector.h"
@@ -15,62 +16,99 @@
 #include <math.h>
 #include <string.h>
 
-#ifdef __x86_64__
-#define CLONED __attribute__((target_clones("default", "avx2", "avx512f")))
-#else
-#define CLONED
-#endif
-
 typedef double lanes __attribute__((vector_size(EM_LANES * sizeof(double)), aligned(8), may_alias));
 
 /* ---------------------------------------------------------------- the prior */
 
-/* |x|^2, in one fixed order; gradient [n] -= precision x where it is not NULL. */
-CLONED static double add_normal(int64_t n, double precision, const double *x, double *gradient)
+/* A sum of squares in one fixed order, whatever the stretches: all but the last are whole lanes. */
+typedef struct squares {
+    double lane[EM_LANES], rest;
+} squares;
+
+EM_CLONES static void add_squares(int64_t n, const double *x, squares *to)
 {
-    lanes sum = {0};
-    double rest = 0;
+    lanes sum = *(const lanes *)to->lane;
     int64_t i = 0;
 
     for (; i + EM_LANES <= n; i += EM_LANES)
         sum += *(const lanes *)(x + i) * *(const lanes *)(x + i);
+    *(lanes *)to->lane = sum;
     for (; i < n; i++)
-        rest += x[i] * x[i];
-    for (i = 0; gradient && i < n; i++)
-        gradient[i] -= precision * x[i];
-    return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7])) + rest;
+        to->rest += x[i] * x[i];
 }
 
-/* A layer's weights, and the log of their precision where that is a parameter. */
-static double add_layer(const em_network *self, int i, const double *theta, double *gradient)
+static double sum_of(const squares *s)
+{
+    const double *sum = s->lane;
+
+    return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7])) +
+           s->rest;
+}
+
+static double square_of(int64_t n, const double *x)
+{
+    squares s = {.rest = 0};
+
+    add_squares(n, x, &s);
+    return sum_of(&s);
+}
+
+/* gradient -= precision x */
+EM_CLONES static void pull(int64_t n, double precision, const double *restrict x,
+                           double *restrict gradient)
+{
+    for (int64_t i = 0; i < n; i++)
+        gradient[i] -= precision * x[i];
+}
+
+static double precision_of(const em_network *self, int i, const double *theta)
+{
+    return self->scale_at < 0 ? self->precision : exp(theta[self->scale_at + i]);
+}
+
+/* The prior of a layer's weights, given |theta_l|^2, and of the log of their precision where that
+ * is a parameter, by which alone the gradient is taken. */
+static double add_layer(const em_network *self, int i, double square, const double *theta,
+                        double *gradient)
 {
     const em_layer *layer = &self->layers.layer[self->weighted[i]];
-    const double t = self->scale_at < 0 ? 0 : theta[self->scale_at + i];
-    const double precision = self->scale_at < 0 ? self->precision : exp(t);
-    const double square = add_normal(layer->n_weight, precision, theta + layer->first,
-                                     gradient ? gradient + layer->first : NULL);
+    const double precision = precision_of(self, i, theta);
     const double shape = 0.5 * (double)layer->n_weight + self->gamma[0];
 
     if (self->scale_at < 0)
         return -0.5 * precision * square;
     if (gradient)
         gradient[self->scale_at + i] += shape - precision * (0.5 * square + self->gamma[1]);
-    return shape * t - precision * (0.5 * square + self->gamma[1]);
+    return shape * theta[self->scale_at + i] - precision * (0.5 * square + self->gamma[1]);
+}
+
+/* The prior of sigma, where it is one. */
+static double add_sigma(const em_network *self, const double *theta, double *gradient)
+{
+    double slope;
+
+    if (self->sigma_at < 0)
+        return 0;
+    const double t = theta[self->sigma_at];
+    const double density = em_half_student_t_prior(self->options->sigma_scale, exp(t), &slope) + t;
+    if (gradient)
+        gradient[self->sigma_at] += slope + 1;
+    return density;
 }
 
 static double add_prior_of_chain(const em_network *self, const double *theta, double *gradient)
 {
-    double sum = 0, slope;
+    double sum = 0;
 
-    for (int i = 0; i < self->n_weighted; i++)
-        sum += add_layer(self, i, theta, gradient);
-    if (self->sigma_at < 0)
-        return sum;
-    sum += em_half_student_t_prior(self->options->sigma_scale, exp(theta[self->sigma_at]), &slope) +
-           theta[self->sigma_at];
-    if (gradient)
-        gradient[self->sigma_at] += slope + 1;
-    return sum;
+    for (int i = 0; i < self->n_weighted; i++) {
+        const em_layer *layer = &self->layers.layer[self->weighted[i]];
+        const double square = square_of(layer->n_weight, theta + layer->first);
+        sum += add_layer(self, i, square, theta, gradient);
+        if (gradient)
+            pull(layer->n_weight, precision_of(self, i, theta), theta + layer->first,
+                 gradient + layer->first);
+    }
+    return sum + add_sigma(self, theta, gradient);
 }
 
 double em_network_log_prior(const em_network *self, const double *theta)
@@ -169,36 +207,84 @@ static int64_t steps_of(const em_network *self, int64_t count)
     return n_step > 0 ? (count + n_step - 1) / n_step : 1;
 }
 
-static void add_likelihood_of_chain(em_network *self, const em_query *one)
+/* Of the rows, by weights that the pass has: their log likelihood, and its derivatives, those by
+ * weights in the pass. */
+static double pass_rows(em_network *self, const em_query *one, double *by_log_sigma)
 {
     const int64_t count = one->rows.count, most = steps_of(self, count);
     const double sigma = em_network_sigma(self, one->theta);
-    double *density = self->density;
+    double sum = 0;
 
-    self->pass_ops->begin(self->pass, one->theta);
+    *by_log_sigma = 0;
     for (int64_t first = 0; first < count; first += most) {
         const int64_t n = count - first < most ? count - first : most;
         for (int64_t i = 0; i < n; i++)
             self->row[i] = self->model.rows.first + em_row(&one->rows, first + i);
         em_network_forward(self, &self->train_inputs, n, self->row);
-        em_network_predict(self, n, sigma, density);
+        em_network_predict(self, n, sigma, self->density);
         for (int64_t i = 0; i < n; i++)
-            *one->log_density += density[i];
+            sum += self->density[i];
         if (one->wanted == EM_WANT_LOG_DENSITY)
             continue;
-        const double by_log_sigma = take_slopes(self, n, sigma);
-        if (self->sigma_at >= 0)
-            one->gradient[self->sigma_at] += by_log_sigma;
+        *by_log_sigma += take_slopes(self, n, sigma);
         self->pass_ops->backward(self->pass, n, self->out);
     }
-    self->pass_ops->end(self->pass, one->gradient);
+    return sum;
 }
 
 em_status em_network_add_likelihood(em_model *model, const em_query *query)
 {
+    em_network *self = (em_network *)model;
+
     for (int64_t c = 0; c < query->n_chain; c++) {
         const em_query one = em_query_panel(query, c, 1);
-        add_likelihood_of_chain((em_network *)model, &one);
+        double by_log_sigma;
+        self->pass_ops->begin(self->pass, 0, self->layers.n_weight, one.theta);
+        *one.log_density += pass_rows(self, &one, &by_log_sigma);
+        if (self->sigma_at >= 0)
+            one.gradient[self->sigma_at] += by_log_sigma;
+        self->pass_ops->end(self->pass, one.gradient);
+    }
+    return EM_OK;
+}
+
+/* A layer's weights go into the pass; returns their squares. A stretch of them is in the first
+ * cache when it is read again. */
+static double begin_layer(const em_network *self, const em_layer *layer, const double *theta)
+{
+    enum { STRETCH = 2048 };
+    squares s = {.rest = 0};
+
+    for (int64_t i = 0; i < layer->n_weight; i += STRETCH) {
+        const int64_t n = layer->n_weight - i < STRETCH ? layer->n_weight - i : STRETCH;
+        add_squares(n, theta + layer->first + i, &s);
+        self->pass_ops->begin(self->pass, layer->first + i, n, theta + layer->first + i);
+    }
+    return sum_of(&s);
+}
+
+/* Weights are read before and after the pass, and their gradient is written once. */
+em_status em_network_estimate(em_model *model, const em_query *query, double scale)
+{
+    em_network *self = (em_network *)model;
+    const double *theta = query->theta;
+    double *gradient = query->gradient, prior = 0, by_log_sigma;
+    const int64_t n_weight = self->layers.n_weight;
+
+    memset(gradient + n_weight, 0, (size_t)(query->stride - n_weight) * sizeof *gradient);
+    for (int i = 0; i < self->n_weighted; i++) {
+        const em_layer *layer = &self->layers.layer[self->weighted[i]];
+        prior += add_layer(self, i, begin_layer(self, layer, theta), theta, gradient);
+    }
+    prior += add_sigma(self, theta, gradient);
+    *query->log_density = prior + scale * pass_rows(self, query, &by_log_sigma);
+    if (self->sigma_at >= 0)
+        gradient[self->sigma_at] += scale * by_log_sigma;
+    for (int i = 0; i < self->n_weighted; i++) {
+        const em_layer *layer = &self->layers.layer[self->weighted[i]];
+        self->pass_ops->blend(self->pass, layer->first, layer->n_weight, scale,
+                              precision_of(self, i, theta), theta + layer->first,
+                              gradient + layer->first);
     }
     return EM_OK;
 }
@@ -218,7 +304,7 @@ em_status em_network_update(em_model *model, const em_update *update)
         for (int i = 0; i < self->n_scale; i++) {
             const em_layer *layer = &self->layers.layer[self->weighted[i]];
             gamma[i] = self->gamma[0] + 0.5 * (double)layer->n_weight;
-            square[i] = add_normal(layer->n_weight, 0, theta + layer->first, NULL);
+            square[i] = square_of(layer->n_weight, theta + layer->first);
         }
         em_gammas(&stream, 0, self->n_scale, gamma, gamma);
         for (int i = 0; i < self->n_scale; i++)

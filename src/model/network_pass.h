@@ -30,9 +30,9 @@ typedef struct em_pass_ops {
     void (*destroy)(em_pass **pass); /* NULL-safe. */
     /* Bytes that a pass takes. */
     double (*bytes)(const em_layers *layers, int64_t n_input, int64_t most);
-    /* The weights theta [n_weight] from here on; the gradient's sums are those of no observation.
-     */
-    void (*begin)(em_pass *pass, const double *theta);
+    /* From here on weights first .. first + n - 1 are theta [n]; of all of them, in any stretches,
+     * before a pass. The gradient's sums are those of no observation. */
+    void (*begin)(em_pass *pass, int64_t first, int64_t n, const double *theta);
     /* output [n][n_output] of observations row[0 .. n). */
     void (*forward)(em_pass *pass, const em_inputs *inputs, int64_t n, const int64_t *row,
                     double *output);
@@ -40,6 +40,10 @@ typedef struct em_pass_ops {
     void (*backward)(em_pass *pass, int64_t n, const double *slope);
     /* gradient [n_weight] += the sums. */
     void (*end)(em_pass *pass, double *gradient);
+    /* gradient [n] = scale times the sums of weights first .. first + n - 1, minus precision theta
+     * [n]. */
+    void (*blend)(const em_pass *pass, int64_t first, int64_t n, double scale, double precision,
+                  const double *theta, double *gradient);
 } em_pass_ops;
 
 extern const em_pass_ops em_pass_double, em_pass_single;

@@ -322,7 +322,7 @@ em_status em_network_report(em_model *model, const em_draw *draw, const double *
     tally test = {0}, train = {0};
 
     (void)draw;
-    self->pass_ops->begin(self->pass, theta);
+    self->pass_ops->begin(self->pass, 0, self->layers.n_weight, theta);
     if (self->n_scored > 0)
         train = score(self, &self->train_inputs, self->n_scored, self->scored, sigma, NULL);
     if (self->test)
@@ -471,7 +471,7 @@ em_status em_network_predict_new(em_model *model, const em_draw *draw, const dou
 
     for (int64_t i = 0; i < n_written; i++)
         out[i] = -0.0;
-    self->pass_ops->begin(self->pass, posterior);
+    self->pass_ops->begin(self->pass, 0, self->layers.n_weight, posterior);
     for (int64_t first = own->first; first < own->first + own->count; first += self->batch) {
         const int64_t left = own->first + own->count - first;
         const int64_t n = left < self->batch ? left : self->batch;

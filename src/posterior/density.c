@@ -10,11 +10,20 @@ bool em_model_has_likelihood(const em_model *model)
     return model->rows.total > 0 && model->ops->add_likelihood;
 }
 
-em_status em_posterior_add_prior(em_posterior *posterior, const em_query *query)
+em_status em_posterior_begin(em_posterior *posterior, int64_t n_chain)
 {
     if (em_fault("model"))
         return em_fail(EM_EMODEL, "model %s failed", posterior->model->ops->name);
-    posterior->evaluations += query->n_chain;
+    posterior->evaluations += n_chain;
+    return EM_OK;
+}
+
+em_status em_posterior_add_prior(em_posterior *posterior, const em_query *query)
+{
+    const em_status status = em_posterior_begin(posterior, query->n_chain);
+
+    if (status)
+        return status;
     memset(query->log_density, 0, (size_t)query->n_chain * sizeof(double));
     memset(query->gradient, 0, (size_t)(query->n_chain * query->stride) * sizeof(double));
     return posterior->model->ops->add_prior(posterior->model, query);

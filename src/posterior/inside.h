@@ -52,6 +52,9 @@ static inline em_query em_query_into(const em_query *query, double *gradient, do
 /* Prior and likelihood of all rows. Collective over the ranks of a group. */
 em_status em_posterior_sum_all(em_posterior *posterior, const em_query *query);
 
+/* Counts the evaluations of an answer. Local. Errors: EM_EMODEL, injected. */
+em_status em_posterior_begin(em_posterior *posterior, int64_t n_chain);
+
 /* Begins an answer with the prior. Local. */
 em_status em_posterior_add_prior(em_posterior *posterior, const em_query *query);
 

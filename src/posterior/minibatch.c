@@ -77,6 +77,22 @@ static em_status sum_chosen(em_posterior *posterior, em_status status,
     return em_posterior_end_counts(posterior, status, &all);
 }
 
+/* By a model that makes the whole estimate itself. */
+static em_status estimate_by_model(em_posterior *posterior, const em_minibatch *minibatch,
+                                   const em_query *query, double scale)
+{
+    em_model *model = posterior->model;
+    em_status status = em_posterior_begin(posterior, query->n_chain);
+
+    for (int64_t c = 0; status >= 0 && c < query->n_chain; c++) {
+        em_query one = em_query_panel(query, c, 1);
+        one.rows =
+            (em_rows){.count = choose(posterior, minibatch, query, c), .index = posterior->chosen};
+        status = model->ops->estimate(model, &one, scale);
+    }
+    return status < 0 ? status : EM_OK;
+}
+
 /* Puts the chosen rows into the order of the parts; within a part they keep theirs, which is the
  * same on any number of shards. */
 static void group_by_part(em_posterior *posterior, int64_t count)
@@ -147,6 +163,7 @@ em_status em_posterior_estimate(em_posterior *posterior, const em_minibatch *min
                                 const em_query *query)
 {
     const int64_t n = posterior->model->rows.total;
+    const double scale = (double)n / (double)minibatch->size;
     em_status status;
 
     if (posterior->whole) {
@@ -158,10 +175,13 @@ em_status em_posterior_estimate(em_posterior *posterior, const em_minibatch *min
     }
     if (minibatch->size >= n || !em_model_has_likelihood(posterior->model))
         return em_posterior_sum_all(posterior, query);
+    if (posterior->model->ops->estimate && !posterior->grouped &&
+        em_grid_n_shard(posterior->grid) == 1)
+        return estimate_by_model(posterior, minibatch, query, scale);
     status = em_posterior_add_prior(posterior, query);
     status = posterior->grouped ? sum_chosen_parts(posterior, status, minibatch, query)
                                 : sum_chosen(posterior, status, minibatch, query);
     if (!status)
-        em_posterior_add_sums(posterior, (double)n / (double)minibatch->size, query);
+        em_posterior_add_sums(posterior, scale, query);
     return status;
 }

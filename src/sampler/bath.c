@@ -1,5 +1,6 @@
 #include "sampler/bath.h"
 
+#include "base/clones.h"
 #include "base/memory.h"
 #include "math/linalg.h"
 #include "math/panel.h"
@@ -92,6 +93,14 @@ em_status em_frame(em_structure structure, int64_t dim, const double *A, const d
 
 /* ---- one bath ---- */
 
+static bool bath_is_constant(int64_t n, const double *x)
+{
+    for (int64_t i = 1; i < n; i++)
+        if (x[i] != x[0])
+            return false;
+    return true;
+}
+
 /* A copy with padded rows. */
 static em_status bath_pad(em_structure structure, int64_t dim, const double *x, double **out)
 {
@@ -130,6 +139,8 @@ em_status em_bath_create(em_structure structure, int64_t dim, const double *A, c
     bath->stride = em_stride(dim);
     for (int64_t k = 0; V && k < dim; k++)
         bath->share = fmax(bath->share, bath->value[k]);
+    bath->same_basis = structure == EM_MASS_DIAG && bath_is_constant(dim, bath->basis);
+    bath->same_value = V && bath_is_constant(dim, bath->value);
     *out = bath;
     return EM_OK;
 }
@@ -169,6 +180,7 @@ em_status em_bath_of_mass(const em_mass *mass, const em_noise *noise, em_bath **
 em_status em_bath_set_decay(em_bath *bath, em_structure structure, const double *decay)
 {
     bath->decay_structure = structure;
+    bath->same_decay = structure == EM_MASS_DIAG && bath_is_constant(bath->dim, decay);
     return bath_pad(structure, bath->dim, decay, &bath->decay);
 }
 
@@ -187,8 +199,41 @@ void em_bath_fix(em_bath *bath, double b)
             for (int64_t i = 0; i < bath->stride; i++)
                 bath->basis[k * bath->stride + i] *= f;
     }
+    bath->same_basis &= !bath->value || bath->same_value;
     em_release(&bath->value);
     bath->share *= b;
+}
+
+bool em_bath_is_diag(em_bath *const *bath, int64_t n_chain)
+{
+    for (int64_t c = 0; c < n_chain; c++)
+        if (bath[c] && (bath[c]->structure != EM_MASS_DIAG ||
+                        (bath[c]->decay && bath[c]->decay_structure != EM_MASS_DIAG)))
+            return false;
+    return true;
+}
+
+/* As em_mass_piece. */
+em_bath em_bath_piece(const em_bath *bath, int64_t first, int64_t count)
+{
+    const bool is_last = first + count == bath->dim;
+    em_bath piece = *bath;
+
+    piece.dim = count;
+    piece.stride = em_stride(count);
+    piece.basis += bath->same_basis && !is_last ? 0 : first;
+    if (bath->value)
+        piece.value += bath->same_value && !is_last ? 0 : first;
+    if (bath->decay)
+        piece.decay += bath->same_decay && !is_last ? 0 : first;
+    return piece;
+}
+
+EM_CLONES static void bath_scale(int64_t n, const double *restrict scale, const double *restrict x,
+                                 double *restrict out)
+{
+    for (int64_t i = 0; i < n; i++)
+        out[i] = scale[i] * x[i];
 }
 
 /* out[c] = x[c] times a diagonal or a matrix. */
@@ -202,8 +247,7 @@ static void bath_apply(em_structure structure, int64_t dim, const double *matrix
         return;
     }
     for (int64_t c = 0; c < n_chain; c++)
-        for (int64_t i = 0; i < stride; i++)
-            out[c * stride + i] = matrix[i] * x[c * stride + i];
+        bath_scale(stride, matrix, x + c * stride, out + c * stride);
 }
 
 /* The end of the run of chains from `first` that share a bath. */

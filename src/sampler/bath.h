@@ -20,6 +20,7 @@ typedef struct em_bath {
     double share;  /* largest v_k, or b v_k where b is fixed: V is too large where A < b V */
     em_structure decay_structure;
     double *decay; /* diag: E_ii [stride]; dense: the transpose of E [dim][stride]; NULL: none */
+    bool same_basis, same_value, same_decay; /* diag: of one number */
 } em_bath;
 
 /* An array of one structure as one of another: a diagonal spreads over a dense matrix. */
@@ -40,6 +41,13 @@ em_status em_bath_of_mass(const em_mass *mass, const em_noise *noise, em_bath **
 
 /* Gives the bath a decay: E_ii [dim], or the transpose of E [dim][dim]. Errors: EM_EMEMORY. */
 em_status em_bath_set_decay(em_bath *bath, em_structure structure, const double *decay);
+
+/* Whether baths work element by element; true where there are none. */
+bool em_bath_is_diag(em_bath *const *bath, int64_t n_chain);
+
+/* Columns first .. first + count - 1, whole lines but for the last ones, of a bath that is
+ * diagonal: for em_bath_noise and em_bath_decay. It borrows them. */
+em_bath em_bath_piece(const em_bath *bath, int64_t first, int64_t count);
 
 /* Makes N(0, A - b V) for this b the only law that the bath has. */
 void em_bath_fix(em_bath *bath, double b);

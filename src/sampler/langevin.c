@@ -1,5 +1,6 @@
 #include "sampler/langevin.h"
 
+#include "base/clones.h"
 #include "base/memory.h"
 
 #include <float.h>
@@ -16,7 +17,9 @@ em_status em_langevin_create(const em_sampler_ops *ops, const void *options, siz
     *out = NULL;
     if (status)
         return status;
-    status = em_allocate(5 * panel + 2 * n_chain, sizeof(double), &s->theta_before);
+    status = em_allocate(n_chain, sizeof *s->finite, &s->finite);
+    if (!status)
+        status = em_allocate(5 * panel + 2 * n_chain, sizeof(double), &s->theta_before);
     if (!status)
         status = em_baths_create(n_chain, &s->baths);
     if (status) {
@@ -41,6 +44,7 @@ void em_langevin_destroy(em_sampler *base)
 
     if (s) {
         em_release(&s->theta_before);
+        em_release(&s->finite);
         em_baths_destroy(&s->baths);
     }
     em_release(&s);
@@ -53,21 +57,34 @@ double em_langevin_noise_share(const em_sampler *sampler)
     return em_bath_share(s->baths.bath, s->baths.n_chain, 0.5, s->eps);
 }
 
-void em_langevin_begin(em_langevin *s, const em_step_context *context, const em_block *block,
+void em_langevin_start(em_langevin *s, const em_step_context *context, const em_block *block,
                        double scale)
 {
-    const size_t panel = (size_t)(block->n_chain * block->stride) * sizeof(double);
-
-    memcpy(s->theta_before, block->theta, panel);
-    memcpy(s->momentum_before, block->momentum, panel);
+    s->marked = s->looked = false;
     for (int64_t c = 0; c < block->n_chain; c++) {
         s->log_density_before[c] = block->log_density[c];
         s->eps[c] = scale * context->step_size[c];
     }
 }
 
+static void langevin_mark(em_langevin *s, const em_block *block)
+{
+    const size_t bytes = (size_t)(block->n_chain * block->stride) * sizeof(double);
+
+    memcpy(s->theta_before, block->theta, bytes);
+    memcpy(s->momentum_before, block->momentum, bytes);
+}
+
+void em_langevin_begin(em_langevin *s, const em_step_context *context, const em_block *block,
+                       double scale)
+{
+    em_langevin_start(s, context, block, scale);
+    langevin_mark(s, block);
+    s->marked = true;
+}
+
 /* Without an early exit, so that the loop is vectorised. */
-static bool langevin_is_finite(int64_t n, const double *x)
+EM_CLONES static bool langevin_is_finite(int64_t n, const double *x)
 {
     int64_t wrong = 0;
 
@@ -76,15 +93,57 @@ static bool langevin_is_finite(int64_t n, const double *x)
     return !wrong;
 }
 
+/* Its panels of the past begin where the piece does; the others are room to work in. */
+static void langevin_move_piece(const em_langevin *s, em_piece *piece, bool is_cut, int64_t k,
+                                em_langevin_part *part)
+{
+    em_langevin own = *s;
+    em_bath bath, *cut = &bath;
+
+    own.theta_before += piece->at;
+    own.momentum_before += piece->at;
+    own.eps += piece->chain;
+    own.baths.bath += piece->chain;
+    if (is_cut && own.baths.bath[0]) {
+        bath = em_bath_piece(own.baths.bath[0], piece->block.first, piece->block.dim);
+        own.baths.bath = &cut;
+    }
+    if (!s->marked)
+        langevin_mark(&own, &piece->block);
+    part(&own, &piece->context, &piece->block, k);
+    for (int64_t c = 0; c < piece->block.n_chain; c++)
+        s->finite[piece->chain + c] &=
+            langevin_is_finite(piece->block.dim, piece->block.theta + c * piece->block.stride);
+}
+
+void em_langevin_move(em_langevin *s, const em_step_context *context, em_block *block, int64_t k,
+                      em_langevin_part *part)
+{
+    const bool whole =
+        !em_is_elementwise(context, block) || !em_bath_is_diag(s->baths.bath, block->n_chain);
+    const em_pieces pieces = em_pieces_of(block, whole);
+    em_piece piece;
+
+    for (int64_t c = 0; c < block->n_chain; c++)
+        s->finite[c] = true;
+    for (int64_t c = 0; c < block->n_chain; c += pieces.rows)
+        for (int64_t first = 0; first < block->stride; first += pieces.columns) {
+            em_piece_at(&pieces, context, block, c, first, &piece);
+            langevin_move_piece(s, &piece, pieces.columns < block->stride, k, part);
+        }
+    s->marked = s->looked = true;
+}
+
 void em_langevin_end(em_langevin *s, const em_step_context *context, em_block *block)
 {
     const size_t bytes = (size_t)block->stride * sizeof(double);
 
     for (int64_t c = 0; c < block->n_chain; c++) {
         const int64_t row = c * block->stride;
-        const bool diverging =
-            !langevin_is_finite(block->dim, block->theta + row) || !isfinite(block->log_density[c]);
-        if (diverging) {
+        const bool is_finite =
+            s->looked ? s->finite[c] : langevin_is_finite(block->dim, block->theta + row);
+        const bool diverging = !is_finite || !isfinite(block->log_density[c]);
+        if (diverging && s->marked) {
             memcpy(block->theta + row, s->theta_before + row, bytes);
             memcpy(block->momentum + row, s->momentum_before + row, bytes);
             block->log_density[c] = s->log_density_before[c];
@@ -120,14 +179,25 @@ void em_langevin_refresh(em_langevin *s, const em_step_context *context, em_bloc
     em_mass_momentum(context->mass, block->n_chain, s->normals, block->momentum);
 }
 
+EM_CLONES void em_langevin_sum(int64_t n, const double *restrict from, double *restrict to)
+{
+    for (int64_t i = 0; i < n; i++)
+        to[i] += from[i];
+}
+
+EM_CLONES static void langevin_add(int64_t n, double eps, const double *restrict from,
+                                   double *restrict to)
+{
+    for (int64_t i = 0; i < n; i++)
+        to[i] += eps * from[i];
+}
+
 void em_langevin_add(const em_langevin *s, const em_block *block, double fraction,
                      const double *from, double *to)
 {
-    for (int64_t c = 0; c < block->n_chain; c++) {
-        const double eps = fraction * s->eps[c];
-        for (int64_t i = c * block->stride; i < (c + 1) * block->stride; i++)
-            to[i] += eps * from[i];
-    }
+    for (int64_t c = 0; c < block->n_chain; c++)
+        langevin_add(block->stride, fraction * s->eps[c], from + c * block->stride,
+                     to + c * block->stride);
 }
 
 void em_langevin_drift(em_langevin *s, const em_step_context *context, em_block *block,

@@ -6,6 +6,7 @@
 #define EM_SAMPLER_LANGEVIN_H
 
 #include "sampler/bath.h"
+#include "sampler/piece.h"
 #include "sampler/stochastic.h"
 
 /* First member of such a kernel; `options` begins with em_stochastic_options. */
@@ -17,7 +18,16 @@ typedef struct em_langevin {
     double *theta_before, *momentum_before;
     double *velocity, *noise, *normals;
     double *log_density_before, *eps; /* [n_chain]; eps: step sizes of this iteration */
+    /* Whether theta_before and momentum_before are of this iteration; whether em_langevin_move has
+     * found which positions are finite: */
+    bool marked, looked;
+    bool *finite; /* [n_chain] */
 } em_langevin;
+
+/* A part of a step that moves every number by itself: of a piece of the block, beside a kernel
+ * whose panels begin there. */
+typedef void em_langevin_part(em_langevin *s, const em_step_context *context, em_block *block,
+                              int64_t k);
 
 /* A kernel of `size` bytes, zeroed beyond its em_langevin. Errors: EM_EMEMORY. */
 em_status em_langevin_create(const em_sampler_ops *ops, const void *options, size_t size,
@@ -27,6 +37,15 @@ void em_langevin_destroy(em_sampler *sampler);
 /* Marks where the iteration begins; its step sizes are `scale` times those of the context. */
 void em_langevin_begin(em_langevin *s, const em_step_context *context, const em_block *block,
                        double scale);
+
+/* The same for a kernel that moves its block by em_langevin_move alone, which does the marking. */
+void em_langevin_start(em_langevin *s, const em_step_context *context, const em_block *block,
+                       double scale);
+
+/* Moves the block in inner step k: piece by piece where masses and baths are diagonal, so that its
+ * panels are read and written once. */
+void em_langevin_move(em_langevin *s, const em_step_context *context, em_block *block, int64_t k,
+                      em_langevin_part *part);
 
 /*
  * Puts every chain whose position or log density is not finite back to where the iteration began
@@ -53,6 +72,9 @@ void em_langevin_normals(em_langevin *s, const em_step_context *context, const e
 
 /* p ~ N(0, M) */
 void em_langevin_refresh(em_langevin *s, const em_step_context *context, em_block *block);
+
+/* to [n] <- to + from */
+void em_langevin_sum(int64_t n, const double *from, double *to);
 
 /* to <- to + fraction eps from, for panels of the block */
 void em_langevin_add(const em_langevin *s, const em_block *block, double fraction,

@@ -41,6 +41,7 @@ typedef struct em_block {
     int64_t n_chain;
     int64_t *chain; /* [n_chain] their numbers in the run, one after the other */
     int64_t dim, stride;
+    int64_t first;       /* 0; of a piece (sampler/piece.h): the column at which it begins */
     double *theta;       /* position, unconstrained */
     double *momentum;    /* as the iteration left it: what the E-step collects */
     double *gradient;    /* of the log density at theta */

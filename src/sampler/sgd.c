@@ -18,16 +18,22 @@ static em_status sgd_create(const void *options, int64_t n_chain, int64_t dim, e
                               (em_langevin **)out);
 }
 
+static void sgd_move(em_langevin *s, const em_step_context *context, em_block *block, int64_t k)
+{
+    (void)k;
+    em_mass_velocity(context->mass, block->n_chain, block->gradient, s->velocity);
+    em_langevin_add(s, block, 1, s->velocity, block->theta);
+}
+
 static em_status sgd_step(em_sampler *base, const em_step_context *context, em_block *block)
 {
     em_langevin *s = (em_langevin *)base;
     em_status status = EM_OK;
 
-    em_langevin_begin(s, context, block, 1);
+    em_langevin_start(s, context, block, 1);
     for (int64_t k = 0; !status && k < s->options->leapfrog_steps; k++) {
         status = em_langevin_gradient(s, context, block, k);
-        em_mass_velocity(context->mass, block->n_chain, block->gradient, s->velocity);
-        em_langevin_add(s, block, 1, s->velocity, block->theta);
+        em_langevin_move(s, context, block, k, sgd_move);
     }
     em_langevin_end(s, context, block);
     return status;

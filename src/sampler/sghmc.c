@@ -303,8 +303,7 @@ static void sghmc_agitate(em_langevin *s, const em_step_context *context, em_blo
 {
     em_langevin_normals(s, context, block, k);
     em_bath_noise(s->baths.bath, block->n_chain, 1, s->eps, s->normals, s->noise);
-    for (int64_t i = 0; i < block->n_chain * block->stride; i++)
-        block->momentum[i] += s->noise[i];
+    em_langevin_sum(block->n_chain * block->stride, s->noise, block->momentum);
 }
 
 /* p <- p + fraction eps g */
@@ -313,62 +312,62 @@ static void sghmc_kick(em_langevin *s, em_block *block, double fraction)
     em_langevin_add(s, block, fraction, block->gradient, block->momentum);
 }
 
-static em_status sghmc_euler(em_langevin *s, const em_step_context *context, em_block *block,
+static void sghmc_drift_half(em_langevin *s, const em_step_context *context, em_block *block,
                              int64_t k)
 {
-    em_status status = em_langevin_gradient(s, context, block, k);
+    (void)k;
+    em_langevin_drift(s, context, block, 0.5);
+}
 
+static void sghmc_euler(em_langevin *s, const em_step_context *context, em_block *block, int64_t k)
+{
     sghmc_decay(s, block);
     sghmc_kick(s, block, 1);
     sghmc_agitate(s, context, block, k);
     em_langevin_drift(s, context, block, 1);
-    return status;
 }
 
-static em_status sghmc_splitting(em_langevin *s, const em_step_context *context, em_block *block,
-                                 int64_t k)
+static void sghmc_splitting(em_langevin *s, const em_step_context *context, em_block *block,
+                            int64_t k)
 {
-    em_status status;
-
-    em_langevin_drift(s, context, block, 0.5);
-    status = em_langevin_gradient(s, context, block, k);
     sghmc_decay(s, block);
     sghmc_kick(s, block, 1);
     sghmc_agitate(s, context, block, k);
     sghmc_decay(s, block);
     em_langevin_drift(s, context, block, 0.5);
-    return status;
 }
 
-static em_status sghmc_aboba(em_langevin *s, const em_step_context *context, em_block *block,
-                             int64_t k)
+static void sghmc_aboba(em_langevin *s, const em_step_context *context, em_block *block, int64_t k)
 {
-    em_status status;
-
-    em_langevin_drift(s, context, block, 0.5);
-    status = em_langevin_gradient(s, context, block, k);
     sghmc_kick(s, block, 0.5);
     sghmc_decay(s, block);
     sghmc_agitate(s, context, block, k);
     sghmc_kick(s, block, 0.5);
     em_langevin_drift(s, context, block, 0.5);
-    return status;
 }
 
 static em_status sghmc_step(em_sampler *base, const em_step_context *context, em_block *block)
 {
-    static em_status (*const inner[])(em_langevin *, const em_step_context *, em_block *,
-                                      int64_t) = {
+    /* what comes before and after the gradient */
+    static em_langevin_part *const before[] = {
+        [EULER] = NULL, [SPLITTING] = sghmc_drift_half, [ABOBA] = sghmc_drift_half};
+    static em_langevin_part *const after[] = {
         [EULER] = sghmc_euler, [SPLITTING] = sghmc_splitting, [ABOBA] = sghmc_aboba};
     sghmc_sampler *self = (sghmc_sampler *)base;
     em_langevin *s = &self->langevin;
     em_status status = sghmc_update_baths(self, context);
 
-    em_langevin_begin(s, context, block, 1);
-    if (self->refreshes)
+    if (self->refreshes) {
+        em_langevin_begin(s, context, block, 1);
         em_langevin_refresh(s, context, block);
-    for (int64_t k = 0; !status && k < s->options->leapfrog_steps; k++)
-        status = inner[self->integrator](s, context, block, k);
+    } else
+        em_langevin_start(s, context, block, 1);
+    for (int64_t k = 0; !status && k < s->options->leapfrog_steps; k++) {
+        if (before[self->integrator])
+            em_langevin_move(s, context, block, k, before[self->integrator]);
+        status = em_langevin_gradient(s, context, block, k);
+        em_langevin_move(s, context, block, k, after[self->integrator]);
+    }
     em_langevin_end(s, context, block);
     return status;
 }

@@ -11,6 +11,7 @@
  * iteration t, that is (a (1 + t / b))^-c with a = step_size^(-1 / c): averages over the draws are
  * then to be weighted by the statistic step_size. Welling & Teh's epsilon is 2 eps.
  */
+#include "base/clones.h"
 #include "sampler/langevin.h"
 
 #include <math.h>
@@ -68,15 +69,27 @@ static double sgld_decay(const sgld_options *options, int64_t iteration)
     return pow(1 + (double)iteration / options->decay_scale, -options->decay_power);
 }
 
-/* eps g + N(0, 2 eps (M - eps/2 V)), into s->noise */
-static void sgld_impulse(em_langevin *s, const em_block *block)
+/* eps g + sqrt(2 eps) noise */
+EM_CLONES static void sgld_mix(int64_t n, double eps, const double *restrict gradient,
+                               double *restrict noise)
 {
+    const double root = sqrt(2 * eps);
+
+    for (int64_t i = 0; i < n; i++)
+        noise[i] = eps * gradient[i] + root * noise[i];
+}
+
+/* theta <- theta + W (eps g + N(0, 2 eps (M - eps/2 V))) */
+static void sgld_move(em_langevin *s, const em_step_context *context, em_block *block, int64_t k)
+{
+    const int64_t n = block->stride;
+
+    em_langevin_normals(s, context, block, k);
     em_bath_noise(s->baths.bath, block->n_chain, 0.5, s->eps, s->normals, s->noise);
-    for (int64_t c = 0; c < block->n_chain; c++) {
-        const double eps = s->eps[c], root = sqrt(2 * eps);
-        for (int64_t i = c * block->stride; i < (c + 1) * block->stride; i++)
-            s->noise[i] = eps * block->gradient[i] + root * s->noise[i];
-    }
+    for (int64_t c = 0; c < block->n_chain; c++)
+        sgld_mix(n, s->eps[c], block->gradient + c * n, s->noise + c * n);
+    em_mass_velocity(context->mass, block->n_chain, s->noise, s->velocity);
+    em_langevin_sum(block->n_chain * n, s->velocity, block->theta);
 }
 
 static em_status sgld_step(em_sampler *base, const em_step_context *context, em_block *block)
@@ -85,14 +98,10 @@ static em_status sgld_step(em_sampler *base, const em_step_context *context, em_
     em_langevin *s = &self->langevin;
     em_status status = sgld_update_baths(self, context);
 
-    em_langevin_begin(s, context, block, sgld_decay(self->options, context->iteration));
+    em_langevin_start(s, context, block, sgld_decay(self->options, context->iteration));
     for (int64_t k = 0; !status && k < s->options->leapfrog_steps; k++) {
         status = em_langevin_gradient(s, context, block, k);
-        em_langevin_normals(s, context, block, k);
-        sgld_impulse(s, block);
-        em_mass_velocity(context->mass, block->n_chain, s->noise, s->velocity);
-        for (int64_t i = 0; i < block->n_chain * block->stride; i++)
-            block->theta[i] += s->velocity[i];
+        em_langevin_move(s, context, block, k, sgld_move);
     }
     em_langevin_end(s, context, block);
     return status;

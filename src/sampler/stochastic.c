@@ -35,7 +35,7 @@ void em_stochastic_normals(const em_step_context *context, const em_block *block
         const em_stream stream = {context->seed, (uint64_t)block->chain[c], (uint64_t)number,
                                   purpose};
         double *row = z + c * block->stride;
-        em_normals(&stream, block->dim, row);
+        em_normals_from(&stream, block->first, block->dim, row);
         memset(row + block->dim, 0, (size_t)(block->stride - block->dim) * sizeof *row);
     }
 }

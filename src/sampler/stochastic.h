@@ -31,8 +31,8 @@ em_status em_stochastic_evaluate(const em_stochastic_options *options,
                                  int64_t per_iteration, int64_t k, int64_t first, int64_t n_chain,
                                  const double *theta, double *log_density, double *gradient);
 
-/* z[n_chain][stride]: standard normals for all chains of the block, padding zero; `number` counts
- * the panels of one purpose over the run. */
+/* z[n_chain][stride]: standard normals for all chains of the block or piece, padding zero; `number`
+ * counts the panels of one purpose over the run. */
 void em_stochastic_normals(const em_step_context *context, const em_block *block,
                            em_purpose purpose, int64_t number, double *z);
 

@@ -1,0 +1,38 @@
+/*
+ * A block in pieces, for kernels that move every number by itself: what they do in several loops
+ * over a piece stays in the first cache from one to the next. Whole rows of some chains, or columns
+ * of one; either way its numbers are one stretch of a panel. All Local.
+ */
+#ifndef EM_SAMPLER_PIECE_H
+#define EM_SAMPLER_PIECE_H
+
+#include "sampler/sampler.h"
+
+typedef struct em_pieces {
+    int64_t rows, columns; /* of a piece; a row that is cut has pieces of its own */
+} em_pieces;
+
+/* `whole`: all of the block is one piece. */
+em_pieces em_pieces_of(const em_block *block, bool whole);
+
+/* Whether the masses of all chains work element by element. */
+bool em_is_elementwise(const em_step_context *context, const em_block *block);
+
+/*
+ * The piece as a block of its own, beside what it needs of the context: columns from `first` on of
+ * the chains from `chain` on. It has theta, momentum, gradient and where a chain has as many extra
+ * numbers as a row those; nothing else of what a block has is to be touched. What begins at number
+ * `at` of a panel is the piece's. It points into itself: it is not to be copied.
+ */
+typedef struct em_piece {
+    em_block block;
+    em_step_context context;
+    int64_t chain, at;
+    em_mass head; /* of a mass, for a row that is cut */
+    const em_mass *mass;
+} em_piece;
+
+void em_piece_at(const em_pieces *pieces, const em_step_context *context, const em_block *block,
+                 int64_t chain, int64_t first, em_piece *out);
+
+#endif
