@@ -27,7 +27,8 @@ typedef enum em_purpose {
     EM_RNG_TOPICS,     /* topics' laws of words */
     EM_RNG_UPDATE,     /* what a model draws to move a chain */
     EM_RNG_START,      /* what a model draws where a chain begins */
-    EM_RNG_PREDICTION  /* what a model draws to predict */
+    EM_RNG_PREDICTION, /* what a model draws to predict */
+    EM_RNG_EPOCH       /* the order of observations in an epoch */
 } em_purpose;
 
 /* `chain` below 2^32, `iteration` below 2^40; a stream has 2^41 uniforms. */

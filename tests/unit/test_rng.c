@@ -1,6 +1,7 @@
 /* Random numbers: the generator itself, streams that do not meet, and their distributions. */
 #include "base/memory.h"
 #include "math/rng.h"
+#include "math/shuffle.h"
 #include "math/simd.h"
 
 #include <check.h>
@@ -411,6 +412,57 @@ START_TEST(integers_are_unbiased)
 }
 END_TEST
 
+/* ---- Shuffles ---- */
+
+START_TEST(shuffles_are_permutations)
+{
+    static const int64_t sizes[] = {1, 2, 3, 7, 8, 9, 1000, 4097, 60000};
+    const int64_t n = sizes[_i];
+    char *seen = calloc((size_t)n, 1);
+
+    for (uint64_t epoch = 0; epoch < 3; epoch++) {
+        const em_shuffle shuffle = em_shuffle_of(&(em_stream){1, 2, epoch, EM_RNG_EPOCH}, n);
+        for (int64_t i = 0; i < n; i++) {
+            const int64_t at = em_shuffle_at(&shuffle, i);
+            ck_assert(at >= 0 && at < n);
+            ck_assert_int_eq(seen[at]++, (int)epoch);
+        }
+    }
+    free(seen);
+}
+END_TEST
+
+/* chi^2 of the k! cells that shuffles of k numbers fall into, in its standard deviations. */
+static double shuffles_deviate(int64_t k, int64_t n_cell, int64_t n, uint64_t n_key)
+{
+    int64_t count[6 * 6 * 6 * 6 * 6] = {0};
+    double chi2 = 0;
+
+    for (int64_t t = 0; t < n; t++) {
+        const em_stream stream = {3, 0, (uint64_t)t % n_key, EM_RNG_EPOCH};
+        const em_shuffle shuffle = em_shuffle_of(&stream, k);
+        int64_t cell = 0;
+        for (int64_t i = 0; i + 1 < k; i++)
+            cell = cell * k + em_shuffle_at(&shuffle, i);
+        count[cell]++;
+    }
+    for (size_t i = 0; i < sizeof count / sizeof *count; i++)
+        chi2 += (double)(count[i] * count[i]);
+    chi2 = chi2 * (double)n_cell / (double)n - (double)n;
+    return (chi2 - (double)(n_cell - 1)) / sqrt(2.0 * (double)(n_cell - 1));
+}
+
+/* All permutations of 3 .. 6 numbers are equally likely; a tenth of the keys are not enough. */
+START_TEST(shuffles_are_uniform)
+{
+    static const int64_t factorial[] = {1, 1, 2, 6, 24, 120, 720};
+    const int64_t n = 100 * factorial[_i];
+
+    ck_assert_double_lt(fabs(shuffles_deviate(_i, factorial[_i], n, (uint64_t)n)), 4.5);
+    ck_assert_double_gt(shuffles_deviate(_i, factorial[_i], n, (uint64_t)n / 10), 4.5);
+}
+END_TEST
+
 int main(void)
 {
     measure_library();
@@ -437,6 +489,8 @@ int main(void)
     tcase_add_loop_test(distribution, uniforms_are_uniform, 0, N_SEED);
     tcase_add_loop_test(distribution, integers_are_unbiased, 0, 3 * N_SEED);
     tcase_set_tags(streams, "law");
+    tcase_add_loop_test(distribution, shuffles_are_permutations, 0, 9);
+    tcase_add_loop_test(distribution, shuffles_are_uniform, 3, 7);
     tcase_set_tags(distribution, "law");
     tcase_set_timeout(generator, 60);
     tcase_set_timeout(streams, 60);
