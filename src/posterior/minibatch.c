@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "math/binned.h"
 #include "math/rng.h"
+#include "math/shuffle.h"
 #include "posterior/inside.h"
 
 #include <string.h>
@@ -21,6 +22,30 @@ static void choose_distinct(em_posterior *posterior, const em_stream *stream, in
     }
     for (int64_t k = 0; k < count; k++)
         posterior->taken[posterior->chosen[k] / 64] = 0;
+}
+
+/* Observations of the minibatch with which number `evaluation` begins or goes on with an epoch. */
+static int64_t minibatch_count(const em_minibatch *minibatch, int64_t n, int64_t evaluation)
+{
+    const int64_t batches = em_minibatches_of_epoch(n, minibatch->size);
+
+    return minibatch->by_epoch && evaluation % batches == batches - 1
+               ? n - (batches - 1) * minibatch->size
+               : minibatch->size;
+}
+
+/* The next ones in the order of the epoch, which needs no memory of those before. */
+static void choose_next(em_posterior *posterior, const em_stream *stream, int64_t size,
+                        int64_t count, int64_t n)
+{
+    const int64_t batches = em_minibatches_of_epoch(n, size);
+    const int64_t epoch = (int64_t)stream->iteration / batches;
+    const int64_t first = (int64_t)stream->iteration % batches * size;
+    const em_shuffle shuffle =
+        em_shuffle_of(&(em_stream){stream->seed, stream->chain, (uint64_t)epoch, EM_RNG_EPOCH}, n);
+
+    for (int64_t k = 0; k < count; k++)
+        posterior->chosen[k] = em_shuffle_at(&shuffle, first + k);
 }
 
 /* Of the chosen rows those that this shard holds, by its own numbers; how many there are. */
@@ -44,12 +69,15 @@ static int64_t keep_own(em_posterior *posterior, int64_t count)
 static int64_t choose(em_posterior *posterior, const em_minibatch *minibatch, const em_query *query,
                       int64_t c)
 {
-    const int64_t n = posterior->model->rows.total, count = minibatch->size;
+    const int64_t n = posterior->model->rows.total;
+    const int64_t count = minibatch_count(minibatch, n, query->evaluation);
     const em_draw draw = em_query_draw(query, c);
     const em_stream stream = {draw.seed, (uint64_t)draw.chain, (uint64_t)draw.iteration,
                               EM_RNG_MINIBATCH};
 
-    if (minibatch->replacement)
+    if (minibatch->by_epoch)
+        choose_next(posterior, &stream, minibatch->size, count, n);
+    else if (minibatch->replacement)
         em_uniforms_below(&stream, count, (uint64_t)n, 0, posterior->chosen);
     else
         choose_distinct(posterior, &stream, count, n);
@@ -163,7 +191,8 @@ em_status em_posterior_estimate(em_posterior *posterior, const em_minibatch *min
                                 const em_query *query)
 {
     const int64_t n = posterior->model->rows.total;
-    const double scale = (double)n / (double)minibatch->size;
+    const int64_t count = minibatch_count(minibatch, n, query->evaluation);
+    const double scale = (double)n / (double)count;
     em_status status;
 
     if (posterior->whole) {

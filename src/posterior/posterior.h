@@ -55,7 +55,15 @@ em_status em_posterior_evaluate(em_posterior *posterior, const em_query *query);
 typedef struct em_minibatch {
     int64_t size;     /* observations per evaluation; at least all of them: the exact gradient */
     bool replacement; /* drawn with replacement, else distinct ones */
+    bool by_epoch;    /* evaluations go through all observations in turn, each once in an epoch, in
+                         an order of the chain's own that is shuffled anew for every epoch */
 } em_minibatch;
+
+/* How many evaluations an epoch has; the last one may have fewer observations. Local. */
+static inline int64_t em_minibatches_of_epoch(int64_t n_row, int64_t size)
+{
+    return n_row / size + (n_row % size > 0);
+}
 
 /*
  * The same from a minibatch: prior + (N/n) sum of the n chosen observations, an unbiased estimate

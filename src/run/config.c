@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "model/list.h"
 #include "run/path.h"
+#include "sampler/stochastic.h"
 
 #include <math.h>
 #include <string.h>
@@ -121,6 +122,19 @@ static em_status check_step_size(const em_parse *p, int i)
     return EM_OK;
 }
 
+/* What options of a stochastic kernel say together. */
+static em_status check_stochastic(const em_parse *p, int i)
+{
+    const em_kernel_options *kernel = &p->config->kernel[i];
+    const em_config_section *section = &p->section[EM_SECTION_SAMPLER + i];
+    const char *name = NULL;
+    em_status status = EM_OK;
+
+    if (kernel->ops->minibatches)
+        status = em_stochastic_check(kernel->options, &name);
+    return status ? say_where(p, section, em_field_find(section->fields, name), status) : EM_OK;
+}
+
 /* What the tables cannot say, because it takes two options. */
 static em_status check_together(const em_parse *p)
 {
@@ -136,6 +150,8 @@ static em_status check_together(const em_parse *p)
                        em_yaml_find(p->yaml, "run.draws")->place, iterations);
     for (int i = 0; !status && i < p->config->n_kernel; i++)
         status = check_step_size(p, i);
+    for (int i = 0; !status && i < p->config->n_kernel; i++)
+        status = check_stochastic(p, i);
     if (status)
         return status;
     if (p->config->mass.from_positions && !p->config->mass.from)

@@ -28,6 +28,7 @@ typedef struct em_kernel {
     em_sampler *sampler;
     em_block *block;
     em_adapt *adapt;
+    double *step_size;    /* [n_chain] of this iteration */
     uint64_t seed;        /* no two kernels share a random number */
     em_mass_options mass; /* those of the config; the structure of an earlier run's mass */
 } em_kernel;

@@ -4,6 +4,7 @@
 #include "base/part_visitor.h"
 #include "par/world.h"
 #include "run/fits.h"
+#include "sampler/stochastic.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -43,6 +44,8 @@ static em_status create_kernel(em_engine *engine, int i)
         status = em_block_create(first_chain, n_chain, dim, extra_of(options, dim), &kernel->block);
     else if (!status)
         kernel->block = engine->block;
+    if (!status)
+        status = em_allocate(n_chain, sizeof(double), &kernel->step_size);
     return status ? status : options->ops->create(options->options, n_chain, dim, &kernel->sampler);
 }
 
@@ -69,6 +72,7 @@ void em_kernels_destroy(em_engine *engine)
         em_adapt_destroy(&kernel->adapt);
         if (kernel->sampler)
             kernel->sampler->ops->destroy(kernel->sampler);
+        em_release(&kernel->step_size);
         if (kernel->parameters) {
             em_block_destroy(&kernel->block);
             em_posterior_destroy(&kernel->posterior);
@@ -165,13 +169,28 @@ static bool adapts(const em_kernel *kernel, int64_t done)
     return warmup < 0 || done < warmup;
 }
 
+/* The step sizes that adaptation gives, by the schedule of a stochastic kernel. */
+static const double *scheduled(const em_kernel *kernel, int64_t iteration)
+{
+    const em_kernel_options *options = kernel->options;
+    const int64_t n_row = em_posterior_model(kernel->posterior)->rows.total;
+    const double *given = em_adapt_step_size(kernel->adapt);
+
+    if (!options->ops->minibatches)
+        return given;
+    const double scale = em_stochastic_step_scale(options->options, n_row, iteration);
+    for (int64_t c = 0; c < kernel->block->n_chain; c++)
+        kernel->step_size[c] = scale * given[c];
+    return kernel->step_size;
+}
+
 static em_status step(const em_kernel *kernel, int64_t iteration, bool warmup)
 {
     const em_adapt *adapt = kernel->adapt;
     const em_step_context context = {.posterior = kernel->posterior,
                                      .thermostat_mass = em_adapt_thermostat_mass(adapt),
                                      .mass = em_adapt_mass(adapt),
-                                     .step_size = em_adapt_step_size(adapt),
+                                     .step_size = scheduled(kernel, iteration),
                                      .seed = kernel->seed,
                                      .iteration = iteration,
                                      .warmup = warmup,

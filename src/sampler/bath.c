@@ -322,12 +322,14 @@ void em_baths_destroy(em_baths *baths)
     em_release(&baths->key);
 }
 
-static em_bath_key bath_key_of(const em_step_context *context, bool corrects, int64_t c)
+static em_bath_key bath_key_of(const em_baths *baths, const em_step_context *context, bool corrects,
+                               int64_t c)
 {
     const em_noise *noise = corrects && context->noise ? context->noise[c] : NULL;
 
     return (em_bath_key){context->mass[c], noise, context->mass[c]->version,
-                         noise ? noise->version : 0, context->step_size[c]};
+                         noise ? noise->version : 0,
+                         baths->of_any_step ? 0 : context->step_size[c]};
 }
 
 static bool bath_same_key(const em_bath_key *a, const em_bath_key *b)
@@ -339,7 +341,7 @@ static bool bath_same_key(const em_bath_key *a, const em_bath_key *b)
 static bool bath_up_to_date(const em_baths *baths, const em_step_context *context, bool corrects)
 {
     for (int64_t c = 0; c < baths->n_chain; c++) {
-        const em_bath_key key = bath_key_of(context, corrects, c);
+        const em_bath_key key = bath_key_of(baths, context, corrects, c);
         if (!baths->bath[c] || !bath_same_key(&key, &baths->key[c]))
             return false;
     }
@@ -355,7 +357,7 @@ em_status em_baths_update(em_baths *baths, const em_step_context *context, bool 
         return EM_OK;
     bath_clear(baths);
     for (int64_t c = 0; !status && c < baths->n_chain; c++) {
-        baths->key[c] = bath_key_of(context, corrects, c);
+        baths->key[c] = bath_key_of(baths, context, corrects, c);
         if (c > 0 && bath_same_key(&baths->key[c], &baths->key[c - 1]))
             baths->bath[c] = baths->bath[c - 1];
         else

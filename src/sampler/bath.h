@@ -73,6 +73,8 @@ typedef struct em_bath_key {
 /* The baths of a block of chains; neighbours with the same key share one. */
 typedef struct em_baths {
     int64_t n_chain;
+    bool of_any_step; /* they are the same for all step sizes, which may then differ from one
+                         iteration to the next at no cost */
     em_bath **bath;   /* [n_chain] */
     em_bath_key *key; /* [n_chain] */
 } em_baths;

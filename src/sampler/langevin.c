@@ -57,13 +57,12 @@ double em_langevin_noise_share(const em_sampler *sampler)
     return em_bath_share(s->baths.bath, s->baths.n_chain, 0.5, s->eps);
 }
 
-void em_langevin_start(em_langevin *s, const em_step_context *context, const em_block *block,
-                       double scale)
+void em_langevin_start(em_langevin *s, const em_step_context *context, const em_block *block)
 {
     s->marked = s->looked = false;
     for (int64_t c = 0; c < block->n_chain; c++) {
         s->log_density_before[c] = block->log_density[c];
-        s->eps[c] = scale * context->step_size[c];
+        s->eps[c] = context->step_size[c];
     }
 }
 
@@ -75,10 +74,9 @@ static void langevin_mark(em_langevin *s, const em_block *block)
     memcpy(s->momentum_before, block->momentum, bytes);
 }
 
-void em_langevin_begin(em_langevin *s, const em_step_context *context, const em_block *block,
-                       double scale)
+void em_langevin_begin(em_langevin *s, const em_step_context *context, const em_block *block)
 {
-    em_langevin_start(s, context, block, scale);
+    em_langevin_start(s, context, block);
     langevin_mark(s, block);
     s->marked = true;
 }
@@ -149,7 +147,6 @@ void em_langevin_end(em_langevin *s, const em_step_context *context, em_block *b
             block->log_density[c] = s->log_density_before[c];
         }
         em_stochastic_report(s->options, context, block, c, diverging);
-        block->stat[EM_STAT_STEP_SIZE][c] = s->eps[c];
     }
 }
 

@@ -34,13 +34,11 @@ em_status em_langevin_create(const em_sampler_ops *ops, const void *options, siz
                              int64_t n_chain, int64_t dim, em_langevin **out);
 void em_langevin_destroy(em_sampler *sampler);
 
-/* Marks where the iteration begins; its step sizes are `scale` times those of the context. */
-void em_langevin_begin(em_langevin *s, const em_step_context *context, const em_block *block,
-                       double scale);
+/* Marks where the iteration begins, and with which step sizes. */
+void em_langevin_begin(em_langevin *s, const em_step_context *context, const em_block *block);
 
 /* The same for a kernel that moves its block by em_langevin_move alone, which does the marking. */
-void em_langevin_start(em_langevin *s, const em_step_context *context, const em_block *block,
-                       double scale);
+void em_langevin_start(em_langevin *s, const em_step_context *context, const em_block *block);
 
 /* Moves the block in inner step k: piece by piece where masses and baths are diagonal, so that its
  * panels are read and written once. */

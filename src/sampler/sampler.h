@@ -90,7 +90,7 @@ typedef struct em_trajectory {
 typedef struct em_step_context {
     em_posterior *posterior;
     const em_mass *const *mass; /* [n_chain] */
-    const double *step_size;    /* [n_chain] */
+    const double *step_size;    /* [n_chain] in this iteration */
     uint64_t seed;
     int64_t iteration;             /* from 0, warmup included */
     const em_noise *const *noise;  /* [n_chain]; NULL until there is an estimate */
@@ -154,7 +154,8 @@ typedef struct em_sampler_ops {
     /* One iteration of every chain of the block. Local (the target may sum over shards). */
     em_status (*step)(em_sampler *sampler, const em_step_context *context, em_block *block);
     /* OPTIONAL */
-    bool minibatches; /* gradients are of `minibatch` observations; false: always of all */
+    bool minibatches; /* gradients are of `minibatch` observations, and options begin with
+                         em_stochastic_options; false: always of all */
     bool by_model;    /* the model moves itself: no density, mass, or step size is used */
     bool uses_noise;  /* wants context->noise */
     /* The metric that it moves by; NULL: the mass. Local. */

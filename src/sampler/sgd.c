@@ -30,7 +30,7 @@ static em_status sgd_step(em_sampler *base, const em_step_context *context, em_b
     em_langevin *s = (em_langevin *)base;
     em_status status = EM_OK;
 
-    em_langevin_start(s, context, block, 1);
+    em_langevin_start(s, context, block);
     for (int64_t k = 0; !status && k < s->options->leapfrog_steps; k++) {
         status = em_langevin_gradient(s, context, block, k);
         em_langevin_move(s, context, block, k, sgd_move);

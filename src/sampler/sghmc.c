@@ -358,10 +358,10 @@ static em_status sghmc_step(em_sampler *base, const em_step_context *context, em
     em_status status = sghmc_update_baths(self, context);
 
     if (self->refreshes) {
-        em_langevin_begin(s, context, block, 1);
+        em_langevin_begin(s, context, block);
         em_langevin_refresh(s, context, block);
     } else
-        em_langevin_start(s, context, block, 1);
+        em_langevin_start(s, context, block);
     for (int64_t k = 0; !status && k < s->options->leapfrog_steps; k++) {
         if (before[self->integrator])
             em_langevin_move(s, context, block, k, before[self->integrator]);

@@ -56,13 +56,25 @@ static void sghmc_naive_destroy(em_sampler *base)
     em_langevin_destroy(base);
 }
 
+/* Those of a trajectory must be as likely in the reverse order, whatever came before. */
+static em_status sghmc_naive_check(const naive_options *options)
+{
+    return options->stochastic.minibatch_order == EM_MINIBATCH_DRAWN
+               ? EM_OK
+               : em_fail(EM_ECONFIG, "sampler.minibatch_order: found epoch, expected drawn: "
+                                     "sghmc_naive is exact with minibatches of their own alone");
+}
+
 static em_status sghmc_naive_create(const void *options, int64_t n_chain, int64_t dim,
                                     em_sampler **out)
 {
     const int64_t panel = n_chain * em_stride(dim);
-    em_langevin *base;
-    em_status status =
-        em_langevin_create(&em_sghmc_naive, options, sizeof(naive_sampler), n_chain, dim, &base);
+    em_langevin *base = NULL;
+    em_status status = sghmc_naive_check(options);
+
+    if (!status)
+        status = em_langevin_create(&em_sghmc_naive, options, sizeof(naive_sampler), n_chain, dim,
+                                    &base);
     naive_sampler *s = (naive_sampler *)base;
 
     *out = NULL;
@@ -187,7 +199,7 @@ static em_status sghmc_naive_step(em_sampler *base, const em_step_context *conte
     em_status status;
 
     em_langevin_refresh(&s->langevin, context, block);
-    em_langevin_begin(&s->langevin, context, block, 1);
+    em_langevin_begin(&s->langevin, context, block);
     memcpy(s->gradient_before, block->gradient,
            (size_t)(block->n_chain * block->stride) * sizeof(double));
     sghmc_naive_kinetic_energy(s, context, block);

@@ -7,9 +7,8 @@
  *            = theta + W (eps g(theta) + N(0, 2 eps (M - eps/2 V)))
  *
  * of order 1 in eps. V is the pooled estimate where `correct_noise` asks for it, else zero, which
- * leaves another bias of order 1. The steps may decrease, eps_t = step_size (1 + t / b)^-c in
- * iteration t, that is (a (1 + t / b))^-c with a = step_size^(-1 / c): averages over the draws are
- * then to be weighted by the statistic step_size. Welling & Teh's epsilon is 2 eps.
+ * leaves another bias of order 1. Where steps decrease, averages over the draws are to be weighted
+ * by the statistic step_size. Welling & Teh's epsilon is 2 eps.
  */
 #include "base/clones.h"
 #include "sampler/langevin.h"
@@ -20,16 +19,11 @@ extern const em_sampler_ops em_sgld;
 
 typedef struct sgld_options {
     em_stochastic_options stochastic;
-    double decay_scale, decay_power;
     bool correct_noise;
 } sgld_options;
 
 static const em_field fields[] = {
     EM_STOCHASTIC_FIELDS("0.001"),
-    EM_REAL(sgld_options, decay_power, .maximum = 1, .fallback = "0",
-            .doc = "c of step_size (1 + t / b)^-c, above 1/2 for convergence; 0: a constant step"),
-    EM_REAL(sgld_options, decay_scale, .minimum = 1e-300, .maximum = 1e300, .fallback = "1000",
-            .doc = "b of the decreasing steps, in iterations"),
     EM_BOOL(sgld_options, correct_noise, .fallback = "false",
             .doc =
                 "leave out of the injected noise what minibatches bring, as estimated in warmup"),
@@ -47,8 +41,10 @@ static em_status sgld_create(const void *options, int64_t n_chain, int64_t dim, 
         em_langevin_create(&em_sgld, options, sizeof(sgld_sampler), n_chain, dim, &s);
 
     *out = (em_sampler *)s;
-    if (!status)
+    if (!status) {
         ((sgld_sampler *)s)->options = options;
+        s->baths.of_any_step = true;
+    }
     return status;
 }
 
@@ -62,11 +58,6 @@ static em_status sgld_update_baths(sgld_sampler *s, const em_step_context *conte
 {
     return em_baths_update(&s->langevin.baths, context, s->options->correct_noise, sgld_make_bath,
                            NULL);
-}
-
-static double sgld_decay(const sgld_options *options, int64_t iteration)
-{
-    return pow(1 + (double)iteration / options->decay_scale, -options->decay_power);
 }
 
 /* eps g + sqrt(2 eps) noise */
@@ -98,7 +89,7 @@ static em_status sgld_step(em_sampler *base, const em_step_context *context, em_
     em_langevin *s = &self->langevin;
     em_status status = sgld_update_baths(self, context);
 
-    em_langevin_start(s, context, block, sgld_decay(self->options, context->iteration));
+    em_langevin_start(s, context, block);
     for (int64_t k = 0; !status && k < s->options->leapfrog_steps; k++) {
         status = em_langevin_gradient(s, context, block, k);
         em_langevin_move(s, context, block, k, sgld_move);

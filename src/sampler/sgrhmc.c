@@ -124,7 +124,7 @@ static em_status sgrhmc_step(em_sampler *base, const em_step_context *context, e
     const bool is_whole = s->options->common.minibatch == INT64_MIN;
     em_status status = sgrhmc_update_baths(self, context);
 
-    em_langevin_begin(s, context, block, 1);
+    em_langevin_begin(s, context, block);
     for (int64_t k = 0; status >= 0 && k < s->options->leapfrog_steps; k++) {
         status = em_langevin_gradient(s, context, block, k);
         if (!status)

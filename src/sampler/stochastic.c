@@ -3,10 +3,45 @@
 #include "mass/moments.h"
 #include "math/normal.h"
 
+#include <math.h>
 #include <string.h>
 
 const em_stat em_stochastic_stats[] = {EM_STAT_LP, EM_STAT_STEP_SIZE, EM_STAT_N_STEPS,
                                        EM_STAT_DIVERGING, EM_STAT_COUNT};
+
+const char *const em_minibatch_orders[] = {"drawn", "epoch", NULL};
+
+em_status em_stochastic_check(const em_stochastic_options *options, const char **name)
+{
+    const em_reals *at = &options->halve_at;
+
+    *name = "minibatch_order";
+    if (options->minibatch_order == EM_MINIBATCH_EPOCH && options->common.minibatch == INT64_MIN)
+        return em_fail(EM_ECONFIG, "found epoch without minibatch, expected the size of one");
+    if (options->minibatch_order == EM_MINIBATCH_EPOCH && options->common.replacement)
+        return em_fail(EM_ECONFIG, "found epoch with replacement: true, expected drawn");
+    *name = "halve_at";
+    for (int64_t i = 1; i < at->count; i++)
+        if (!(at->value[i - 1] < at->value[i]))
+            return em_fail(EM_ECONFIG, "found %g after %g, expected epochs that increase",
+                           at->value[i], at->value[i - 1]);
+    return EM_OK;
+}
+
+double em_stochastic_step_scale(const em_stochastic_options *options, int64_t n_row,
+                                int64_t iteration)
+{
+    const em_reals *at = &options->halve_at;
+    const int64_t size = options->common.minibatch;
+    const int64_t batches =
+        size == INT64_MIN || n_row <= size ? 1 : em_minibatches_of_epoch(n_row, size);
+    const double steps = (double)iteration * (double)options->leapfrog_steps;
+    int halved = 0;
+
+    while (halved < at->count && steps >= at->value[halved] * (double)batches)
+        halved++;
+    return ldexp(pow(1 + (double)iteration / options->decay_scale, -options->decay_power), -halved);
+}
 
 em_status em_stochastic_evaluate(const em_stochastic_options *options,
                                  const em_step_context *context, const em_block *block,
@@ -15,7 +50,8 @@ em_status em_stochastic_evaluate(const em_stochastic_options *options,
 {
     const em_minibatch minibatch = {
         .size = options->common.minibatch == INT64_MIN ? INT64_MAX : options->common.minibatch,
-        .replacement = options->common.replacement};
+        .replacement = options->common.replacement,
+        .by_epoch = options->minibatch_order == EM_MINIBATCH_EPOCH};
     const em_query query = {.n_chain = n_chain,
                             .stride = block->stride,
                             .chain = block->chain + first,

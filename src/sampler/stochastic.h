@@ -9,17 +9,44 @@
 #include "math/rng.h"
 #include "sampler/sampler.h"
 
-/* First member of the options of a stochastic kernel. */
+/* First member of the options of a stochastic kernel: one of those that take minibatches. */
 typedef struct em_stochastic_options {
     em_sampler_options common;
     int64_t leapfrog_steps;
+    int minibatch_order; /* EM_MINIBATCH_DRAWN or EM_MINIBATCH_EPOCH */
+    em_reals halve_at;
+    double decay_power, decay_scale;
 } em_stochastic_options;
+
+enum { EM_MINIBATCH_DRAWN, EM_MINIBATCH_EPOCH };
+extern const char *const em_minibatch_orders[];
 
 /* The rows of those options; such kernels accept every move, so that nothing adapts the step. */
 #define EM_STOCHASTIC_FIELDS(first_step)                                                           \
     EM_SAMPLER_FIELDS_FROM(first_step, "0.8"),                                                     \
         EM_INT(em_stochastic_options, leapfrog_steps, .minimum = 1, .maximum = 1e6,                \
-               .fallback = "10", .doc = "inner steps of an iteration")
+               .fallback = "10", .doc = "inner steps of an iteration"),                            \
+        EM_CHOICE(em_stochastic_options, minibatch_order, .choices = em_minibatch_orders,          \
+                  .fallback = "drawn",                                                             \
+                  .doc = "drawn: each minibatch by itself; epoch: all observations in turn, in "   \
+                         "an order that is shuffled anew for each pass over them"),                \
+        EM_REALS(em_stochastic_options, halve_at, .maximum = 1e15, .fallback = "",                 \
+                 .doc = "epochs at which step_size is halved, warmup counted: [20, 30]; an epoch " \
+                        "is as many inner steps as minibatches make up the data, or one without"), \
+        EM_REAL(em_stochastic_options, decay_power, .maximum = 1, .fallback = "0",                 \
+                .doc = "c of step_size (1 + t / b)^-c in iteration t, above 1/2 for convergence; " \
+                       "0: a constant step"),                                                      \
+        EM_REAL(em_stochastic_options, decay_scale, .minimum = 1e-300, .maximum = 1e300,           \
+                .fallback = "1000", .doc = "b of the decreasing steps, in iterations")
+
+/* What the rows of the options cannot say: em_fail with what was found and expected of the option
+ * *name. Local. Errors: EM_ECONFIG. */
+em_status em_stochastic_check(const em_stochastic_options *options, const char **name);
+
+/* What step_size is multiplied by in an iteration (from 0, warmup included), for `n_row`
+ * observations in all. Local. */
+double em_stochastic_step_scale(const em_stochastic_options *options, int64_t n_row,
+                                int64_t iteration);
 
 /*
  * The log density and its gradient for `n_chain` chains from `first` (counted within the block),

@@ -6,6 +6,7 @@
 #include "linear_law.h"
 #include "par/world.h"
 #include "sampler/metric.h"
+#include "sampler/stochastic.h"
 
 enum { DIM = 3, DRAWS = 4000 };
 
@@ -271,7 +272,26 @@ START_TEST(steps_allocate_nothing)
 }
 END_TEST
 
-/* ---- decreasing steps ---- */
+/* ---- steps by a schedule ---- */
+
+/* 24 rows in minibatches of 6 are 4 to an epoch, of 2 steps an iteration: epoch 1.5 begins with
+ * iteration 3, epoch 2 with 4. Of 5 rows each gradient is an epoch, and of 25 rows 5 gradients. */
+START_TEST(halves_at_epochs)
+{
+    static const char text[] = "name: sgld, step_size: 1, leapfrog_steps: 2, halve_at: [1.5, 2]";
+    static const double of_24[] = {1, 1, 1, 0.5, 0.25, 0.25}, of_5[] = {1, 0.25},
+                        of_25[] = {1, 1, 1, 1, 0.5, 0.25};
+    em_config *config;
+    const kernel_run run = configured(text, NULL, NULL, 1, &config);
+
+    for (int64_t t = 0; t < 6; t++) {
+        ck_assert_double_eq(em_stochastic_step_scale(run.options, 24, t), of_24[t]);
+        ck_assert_double_eq(em_stochastic_step_scale(run.options, 25, t), of_25[t]);
+        ck_assert_double_eq(em_stochastic_step_scale(run.options, 5, t), of_5[t > 0]);
+    }
+    em_config_destroy(&config);
+}
+END_TEST
 
 /*
  * SGLD with eps_t = step_size (1 + t / b)^-c on N(0, 1): the variance obeys s <- (1 - eps)^2 s + 2
@@ -307,6 +327,9 @@ START_TEST(decreasing_steps_have_their_law)
         bench_start(&b);
         for (int t = 0; t < T; t++) {
             const em_step_context context = bench_context(&b, t);
+            const double scale = em_stochastic_step_scale(run.options, 0, t);
+            for (int c = 0; c < N_CHAIN; c++)
+                b.step_size[c] = run.step_size * scale;
             run.ops->step(b.sampler, &context, b.block);
             for (int c = 0; c < N_CHAIN; c++) {
                 const double x = b.block->theta[c * b.block->stride];
@@ -772,6 +795,7 @@ int main(int argc, char **argv)
     tcase_add_test(law_case, twins_fail);
     tcase_add_test(law_case, bias_has_the_stated_order);
     tcase_add_loop_test(law_case, steps_allocate_nothing, 0, N_VARIANT);
+    tcase_add_test(law_case, halves_at_epochs);
     tcase_add_test(law_case, decreasing_steps_have_their_law);
     tcase_add_loop_test(law_case, curves_have_their_law, 0, N_CURVE);
     tcase_add_loop_test(law_case, riemannian_hmc_on_the_double_well, 0, 4);
