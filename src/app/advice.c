@@ -299,6 +299,18 @@ static bool has_statistics(em_reader *reader, const char *group)
                      em_reader_has(reader, group, "energy") || em_reader_has(reader, group, "lp"));
 }
 
+static void advise_on_optimiser(em_reader *reader, FILE *out)
+{
+    char *name = NULL;
+
+    if (em_reader_text(reader, "optimiser", &name))
+        fprintf(out,
+                "No sample: %s is an optimiser, so that these numbers are of points on its way and "
+                "not of the posterior; a sampler is wanted for that (emass list samplers).\n",
+                name);
+    em_release(&name);
+}
+
 em_status em_advise(em_reader *reader, const char *path, const char *stats, const em_table *table,
                     const em_advice_columns *columns, FILE *out)
 {
@@ -308,6 +320,7 @@ em_status em_advise(em_reader *reader, const char *path, const char *stats, cons
     if (em_reader_int(reader, "complete", &complete) && !complete)
         fprintf(out, "Incomplete: the run that wrote this file did not reach its end; emass run "
                      "--resume goes on from its last checkpoint.\n");
+    advise_on_optimiser(reader, out);
     advise_on_rescue(reader, out);
     if (has_statistics(reader, stats))
         status = advise_on_statistics(path, stats, out);

@@ -134,10 +134,13 @@ static void write_verdict(const em_report_data *data, const char *advice, FILE *
                            "the draws so far.");
     } else {
         const size_t first = strcspn(verdict, ":");
+        const size_t rest = first + (verdict[first] ? 2 : 0);
         fprintf(out, "<div class=\"verdict %s\"><b>%s ", knows && converged ? "good" : "wrong",
                 converged ? "\u2713" : "\u26a0");
-        fprintf(out, "%s</b><br>", converged ? "converged" : "not converged");
-        em_escape_html(out, verdict + first + (verdict[first] ? 2 : 0));
+        verdict[first] = '\0';
+        em_escape_html(out, verdict);
+        fputs("</b><br>", out);
+        em_escape_html(out, verdict + rest);
         fputs("</div>\n", out);
     }
     em_release(&verdict);

@@ -41,6 +41,15 @@ static void append_number(char *text, size_t bytes, const char *what, const char
              isnan(value) ? "undefined" : number, limit);
 }
 
+/* The first kernel that is no sampler. Local. */
+static const char *find_optimiser(const em_engine *engine)
+{
+    for (int i = 0; i < engine->n_kernel; i++)
+        if (engine->kernel[i].options->ops->optimises)
+            return engine->kernel[i].options->ops->name;
+    return NULL;
+}
+
 /* One definition of convergence (diag/limits.h): R-hat and ESS, as every progress line has them; no
  * divergence, no chain that stood still; and, of samplers that have an energy, E-BFMI. */
 static void word_verdict(em_engine *engine, int64_t n_draw)
@@ -53,9 +62,15 @@ static void word_verdict(em_engine *engine, int64_t n_draw)
     char *text = report->verdict;
     const size_t bytes = sizeof report->verdict;
 
+    report->optimiser = find_optimiser(engine);
     report->converged = report->convergence.met && report->divergences == 0 &&
-                        !(report->e_bfmi < EM_E_BFMI_LIMIT) && engine->findings.n_still == 0;
-    snprintf(text, bytes, "%s", report->converged ? "converged" : "not converged");
+                        !(report->e_bfmi < EM_E_BFMI_LIMIT) && engine->findings.n_still == 0 &&
+                        !report->optimiser;
+    if (report->optimiser)
+        snprintf(text, bytes, "no sample of the posterior, %s being an optimiser",
+                 report->optimiser);
+    else
+        snprintf(text, bytes, "%s", report->converged ? "converged" : "not converged");
     append_number(text, bytes, starts.n_superchain > 0 ? ": worst nested R-hat" : ": worst R-hat",
                   "%.3f", report->convergence.r_hat, em_monitor_r_hat_limit(stop));
     append_number(text, bytes, ", smallest ESS", "%.0f", report->convergence.ess,

@@ -283,6 +283,8 @@ static em_status put_verdict(em_writer *writer, const em_report *report)
 {
     em_status status = em_writer_put_text(writer, "verdict", report->verdict);
 
+    if (!status && report->optimiser)
+        status = em_writer_put_text(writer, "optimiser", report->optimiser);
     if (!status)
         status = em_writer_put_int(writer, "converged", report->converged);
     if (!status)

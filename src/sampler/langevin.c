@@ -45,9 +45,22 @@ void em_langevin_destroy(em_sampler *base)
     if (s) {
         em_release(&s->theta_before);
         em_release(&s->finite);
+        em_release(&s->extra_before);
         em_baths_destroy(&s->baths);
     }
     em_release(&s);
+}
+
+em_status em_langevin_keep_extra(em_langevin *s, int64_t n_chain, int64_t n_extra)
+{
+    return em_allocate(n_chain * n_extra, sizeof(double), &s->extra_before);
+}
+
+double em_langevin_observations(const em_step_context *context)
+{
+    const int64_t total = em_posterior_model(context->posterior)->rows.total;
+
+    return total > 0 ? (double)total : 1;
 }
 
 double em_langevin_noise_share(const em_sampler *sampler)
@@ -72,6 +85,9 @@ static void langevin_mark(em_langevin *s, const em_block *block)
 
     memcpy(s->theta_before, block->theta, bytes);
     memcpy(s->momentum_before, block->momentum, bytes);
+    if (s->extra_before)
+        memcpy(s->extra_before, block->extra,
+               (size_t)(block->n_chain * block->n_extra) * sizeof(double));
 }
 
 void em_langevin_begin(em_langevin *s, const em_step_context *context, const em_block *block)
@@ -145,6 +161,9 @@ void em_langevin_end(em_langevin *s, const em_step_context *context, em_block *b
             memcpy(block->theta + row, s->theta_before + row, bytes);
             memcpy(block->momentum + row, s->momentum_before + row, bytes);
             block->log_density[c] = s->log_density_before[c];
+            if (s->extra_before)
+                memcpy(block->extra + c * block->n_extra, s->extra_before + c * block->n_extra,
+                       (size_t)block->n_extra * sizeof(double));
         }
         em_stochastic_report(s->options, context, block, c, diverging);
     }

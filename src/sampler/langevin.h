@@ -22,6 +22,7 @@ typedef struct em_langevin {
      * found which positions are finite: */
     bool marked, looked;
     bool *finite; /* [n_chain] */
+    double *extra_before; /* [n_chain][block->n_extra]; NULL: chains carry nothing else */
 } em_langevin;
 
 /* A part of a step that moves every number by itself: of a piece of the block, beside a kernel
@@ -33,6 +34,13 @@ typedef void em_langevin_part(em_langevin *s, const em_step_context *context, em
 em_status em_langevin_create(const em_sampler_ops *ops, const void *options, size_t size,
                              int64_t n_chain, int64_t dim, em_langevin **out);
 void em_langevin_destroy(em_sampler *sampler);
+
+/* For kernels whose chains carry `n_extra` numbers that live on, and are put back with them.
+ * Errors: EM_EMEMORY. */
+em_status em_langevin_keep_extra(em_langevin *s, int64_t n_chain, int64_t n_extra);
+
+/* N, for kernels that follow mean gradients; 1 where the model has no observations. */
+double em_langevin_observations(const em_step_context *context);
 
 /* Marks where the iteration begins, and with which step sizes. */
 void em_langevin_begin(em_langevin *s, const em_step_context *context, const em_block *block);

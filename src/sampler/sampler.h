@@ -156,6 +156,7 @@ typedef struct em_sampler_ops {
     /* OPTIONAL */
     bool minibatches; /* gradients are of `minibatch` observations, and options begin with
                          em_stochastic_options; false: always of all */
+    bool optimises;   /* it is no sampler: its draws are not of the posterior */
     bool by_model;    /* the model moves itself: no density, mass, or step size is used */
     bool uses_noise;  /* wants context->noise */
     /* The metric that it moves by; NULL: the mass. Local. */

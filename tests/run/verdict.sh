@@ -51,6 +51,15 @@ runs_away() { # a step without acceptance has another cause, and another cure
     grep 'Divergences: .* (100 %). .*give sampler.step_size a tenth' away.out
 }
 
+optimiser() { # is no sampler, whatever R-hat says: in the verdict, the file, its summary and report
+    run search g.yaml --set 'sampler={name: adam, step_size: 0.1}' --set mass.estimator=none &&
+        grep '^no sample of the posterior, adam being an optimiser: worst R-hat' search.out &&
+        h5dump -a /converged search.h5 | grep '(0): 0$' && h5dump -a /optimiser search.h5 | grep '"adam"' &&
+        limited "$emass" summary search.h5 | grep '^No sample: adam is an optimiser' &&
+        limited "$emass" report search.h5 && grep '<b>. *no sample of the posterior' search.html &&
+        limited "$emass" list samplers | grep '^  adam .* not a sampler'
+}
+
 limits() { # 100 per chain, or those of the stop rule: in the verdict and in the advice
     run many g.yaml --set run.chains=16 --set run.draws=60 || return 1
     verdict_of many | grep 'ESS [0-9]* (limit 1600)' && grep 'ESS below 1600:' many.out || return 1
@@ -83,6 +92,7 @@ check 'progress and verdict agree' plain
 check 'too few draws' few_draws
 check 'divergences are not converged' divergences
 check 'a step size that is too large' runs_away
+check 'an optimiser is no sampler' optimiser
 check 'one limit' limits
 check 'one chain, one draw' one
 check 'chains that do not move' stuck
