@@ -19,8 +19,9 @@ static inline int64_t em_topic_stride(int64_t n_topic)
     return (n_topic + EM_TOPIC_LANES) / EM_TOPIC_LANES * EM_TOPIC_LANES;
 }
 
-/* The topics of one document that has few of them: entry i < n is topic[i], count[i] times;
- * up to the next multiple of 16 the padding topic, 0 times. */
+/* The topics of one document that has few of them: entry i < n is topic[i], count[i] times, which
+ * may be 0; up to the next multiple of 16 the padding topic, 0 times. Each topic stands there once,
+ * and there is room for one more than the document may have. */
 typedef struct em_topic_list {
     int32_t n;
     int32_t *topic;
@@ -57,6 +58,9 @@ typedef struct em_token_kernels {
     const char *name;
     void (*dense)(const em_token_run *run);
     void (*sparse)(const em_token_run *run);
+    /* Adds n tokens to the lists of their documents, but for those of no topic (n_topic). */
+    void (*count)(int64_t n, const uint16_t *document, const uint16_t *topic, int64_t n_topic,
+                  em_topic_list *list);
     /* Mixtures from phi alone, by `n_step` steps of EM: with N_k = n_d / K at first,
      *     g_vk ~ phi_vk (alpha + N_k),   N_k = sum_v x_v g_vk,
      * for a document of n different words, phi [n][stride] their rows and x [n] their counts.

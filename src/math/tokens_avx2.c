@@ -71,6 +71,15 @@ static inline unsigned where(const int32_t *key, int32_t k)
            (unsigned)_mm256_movemask_ps(equal(key + 8, k)) << 8;
 }
 
+static inline unsigned zeros(const float *p)
+{
+    const lanes a = load(p);
+    const __m256 zero = _mm256_setzero_ps();
+
+    return (unsigned)_mm256_movemask_ps(_mm256_cmp_ps(a.low, zero, _CMP_EQ_OQ)) |
+           (unsigned)_mm256_movemask_ps(_mm256_cmp_ps(a.high, zero, _CMP_EQ_OQ)) << 8;
+}
+
 static inline int count_up_to(lanes a, float t)
 {
     const __m256 limit = _mm256_set1_ps(t);

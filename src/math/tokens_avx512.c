@@ -24,6 +24,8 @@ typedef __m512 lanes;
 /* Bit l: whether key[l] is k. */
 #define where(key, k)                                                                              \
     ((unsigned)_mm512_cmpeq_epi32_mask(_mm512_load_si512(key), _mm512_set1_epi32(k)))
+/* Bit l: whether p[l] is 0. */
+#define zeros(p)          ((unsigned)_mm512_cmp_ps_mask(load(p), splat(0.0F), _CMP_EQ_OQ))
 #define count_up_to(a, t) __builtin_popcount(_mm512_cmp_ps_mask(a, splat(t), _CMP_LE_OQ))
 
 /* a_0, a_0 + a_1, ...: within fours, from four to four in each half, from half to half. */

@@ -64,6 +64,15 @@ static inline unsigned where(const int32_t *key, int32_t k)
     return bits;
 }
 
+static inline unsigned zeros(const float *p)
+{
+    unsigned bits = 0;
+
+    for (int l = 0; l < 16; l++)
+        bits |= (unsigned)(p[l] == 0) << l;
+    return bits;
+}
+
 static inline int count_up_to(lanes a, float t)
 {
     int n = 0;

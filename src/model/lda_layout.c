@@ -10,8 +10,14 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Counts of a block's documents stay in a second-level cache, beside the rows of words. */
-enum { BLOCK_BYTES = 1 << 19, BLOCK_TOKENS = 1 << 17, MOST_DOCUMENTS = 65536 };
+/* Counts of a block's documents stay in a second-level cache, beside the rows of words; lists have
+ * more room than they use. */
+enum {
+    BLOCK_BYTES = 1 << 19,
+    LIST_BYTES = 1 << 20,
+    BLOCK_TOKENS = 1 << 17,
+    MOST_DOCUMENTS = 65536
+};
 
 /* From so many topics on it pays to look at a document's own ones alone. */
 enum { SPARSE_TOPICS = 192 };
@@ -366,10 +372,10 @@ static em_status end_block(layout *l, filling *f)
     return status;
 }
 
-static bool is_full(const filling *f)
+static bool is_full(const em_tokens *tokens, const filling *f)
 {
-    return f->bytes > BLOCK_BYTES || f->block.n_token > BLOCK_TOKENS ||
-           f->block.n_document == MOST_DOCUMENTS;
+    return f->bytes > (tokens->sparse ? LIST_BYTES : BLOCK_BYTES) ||
+           f->block.n_token > BLOCK_TOKENS || f->block.n_document == MOST_DOCUMENTS;
 }
 
 static em_status make_place(filling *f, int64_t n_entry)
@@ -391,7 +397,7 @@ static em_status add_document(layout *l, int64_t number, em_document of)
     em_tokens *t = l->tokens;
     filling *f = &l->level[level_of(t, number)];
     int64_t length = 0;
-    em_status status = is_full(f) ? end_block(l, f) : EM_OK;
+    em_status status = is_full(t, f) ? end_block(l, f) : EM_OK;
 
     if (!status)
         status = make_place(f, of.n);

@@ -53,16 +53,19 @@ static void clear_lists(em_tokens *tokens, const em_token_block *block)
 static void count_sparse(em_tokens *tokens, const em_block_view *view)
 {
     clear_lists(tokens, view->block);
-    for (int64_t i = 0; i < view->block->n_token; i++) {
-        em_topic_list *list = &tokens->list[view->document[i]];
-        int32_t at = 0;
-        if (view->topic[i] == tokens->n_topic)
-            continue;
-        while (at < list->n && list->topic[at] != view->topic[i])
-            at++;
-        list->topic[at] = view->topic[i];
-        list->count[at] += 1;
-        list->n += at == list->n;
+    em_token_kernels_best()->count(view->block->n_token, view->document, view->topic,
+                                   tokens->n_topic, tokens->list);
+}
+
+/* Rows of words are seldom in the cache, and which topics of one are counted is by chance. */
+static void look_ahead(const em_tokens *tokens, const em_sweep *sweep, int32_t word)
+{
+    enum { LINE = 64 / sizeof(float) };
+    const int64_t row = word * tokens->stride;
+
+    for (int64_t k = 0; k < tokens->stride; k += LINE) {
+        __builtin_prefetch(sweep->count + row + k, 1);
+        __builtin_prefetch(sweep->phi + row + k, 0);
     }
 }
 
@@ -79,6 +82,8 @@ static void sweep_runs(em_tokens *tokens, const em_block_view *view, const em_sw
 
     for (int64_t r = 0; r < view->block->n_run; r++) {
         const int64_t row = view->run_word[r] * tokens->stride, first = view->run_start[r];
+        if (r + 1 < view->block->n_run)
+            look_ahead(tokens, sweep, view->run_word[r + 1]);
         run.n = view->run_start[r + 1] - first;
         run.document = view->document + first;
         run.slot = view->slot + first;
