@@ -9,7 +9,7 @@
 #   make help       this text
 #   make papers     the papers' experiments, paper's numbers beside ours (resumable, 5 minutes)
 #   make papers-topics   those of topic models, into the same page
-#   make bench-topics TRAIN=... TEST=...   perplexity against CPU seconds beside tomotopy (from PyPI)
+#   make bench-topics TRAIN=... TEST=...   perplexity against CPU seconds beside tomotopy and gensim (from PyPI)
 #   make bench-network   steps a second of networks on MNIST beside JAX (from PyPI)
 #   make bench-posteriordb   ESS per gradient beside Stan's NUTS and nutpie (from PyPI), 20 minutes
 # MODE=release|debug|asan; V=1 shows commands. Lasting overrides go into config.mk, which git ignores.
@@ -130,7 +130,8 @@ bench-posteriordb: all build/bench/venv/ready
 	    --markdown build/bench/posteriordb.md --picture build/bench/posteriordb.svg
 
 bench-topics: all build/bench/topics-venv/ready
-	$(Q)build/bench/topics-venv/bin/python tests/bench/topics.py $(PROGRAM) $(TRAIN) $(TEST)
+	$(Q)build/bench/topics-venv/bin/python tests/bench/topics.py $(PROGRAM) $(TRAIN) $(TEST) \
+	    --json build/bench/topics.json --picture build/bench/topics.svg
 
 bench-network: all build/bench/network-venv/ready
 	$(Q)build/bench/network-venv/bin/python tests/bench/network.py $(PROGRAM)

@@ -1,14 +1,15 @@
-"""Held-out perplexity against CPU seconds: lda by lda_gibbs beside tomotopy, one thread each.
+"""Held-out perplexity against CPU seconds of one thread: lda by lda_gibbs and by the stochastic
+gradients of sgrld, beside tomotopy (collapsed Gibbs) and gensim (online variational Bayes).
 
-Sweeps of one run are not alike (warmup begins with few documents): the seconds of each point are
-measured, by runs that end there.
-
-Both are scored from their laws of words alone, on the same fifth of the tokens of the same test
-documents, by the same definition (src/model/lda_held_out.h). The seconds are of sampling: reading
-and scoring are left out.
+All are scored from their laws of words alone, on the same fifth of the tokens of the same test
+documents, by the definition of src/model/lda_held_out.h. Seconds are of sampling: reading and
+scoring are left out. A point of ours is a run that ends there, of which the first half is warmup
+and phi is averaged over the other half; the peers' phi is of the state they are in.
 """
 import argparse
 import gzip
+import json
+import logging
 import lzma
 import os
 import resource
@@ -16,12 +17,25 @@ import subprocess
 import tempfile
 import time
 
+os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
+
+import gensim
 import h5py
 import numpy as np
 import tomotopy
 
 ALPHA, STEPS, SCORED = 0.1, 100, 5
 LOW = np.uint64(0xFFFFFFFF)
+GIBBS = ("alpha: learned, beta: learned", "{name: lda_gibbs}", 8)
+STOCHASTIC = (
+    "alpha: 0.1, beta: 0.01, parameters: expanded_mean, warm_start: true, local_discard: 0,"
+    " local_sweeps: 1",
+    "{name: sgrld, metric: expanded_mean, minibatch: 500, leapfrog_steps: 1, step_size: 0.05}",
+    64,
+)
+
+
+# ---- documents, and the score ----
 
 
 def lines(path):
@@ -51,89 +65,165 @@ def is_scored(document, n):
     return (words * np.uint64(SCORED)) >> np.uint64(32) == 0
 
 
-def split(documents):
-    for d, entries in enumerate(documents):
-        word = np.repeat([w for w, _ in entries], [c for _, c in entries]).astype(int)
+def split(documents, most):
+    """The parts of `most` documents, evenly chosen."""
+    documents = list(documents)
+    chosen = np.unique(np.linspace(0, len(documents) - 1, most).astype(int))
+    for d in map(int, chosen):
+        word = np.repeat([w for w, _ in documents[d]], [c for _, c in documents[d]]).astype(int)
         scored = is_scored(d, len(word))
         yield (*np.unique(word[~scored], return_counts=True),
                *np.unique(word[scored], return_counts=True))
 
 
 def perplexity(phi, parts):
-    phi, total, n = np.maximum(phi, 1e-12), 0.0, 0
+    phi, total, n = np.maximum(phi, 1e-12).T.astype(float).copy(), 0.0, 0
+    n_topic = phi.shape[1]
     for fold, fold_count, score, score_count in parts:
-        tokens, rows = fold_count.sum(), phi[:, fold]
-        mixture = np.full(len(phi), tokens / len(phi))
+        tokens, rows = fold_count.sum(), phi[fold]
+        weight = np.full(n_topic, ALPHA + tokens / n_topic)
         for _ in range(STEPS if tokens else 0):
-            share = rows * (ALPHA + mixture)[:, None]
-            mixture = (share / share.sum(axis=0)) @ fold_count
-        mixture = (ALPHA + mixture) / (len(phi) * ALPHA + tokens)
-        total += score_count @ np.log(mixture @ phi[:, score])
+            weight = ALPHA + weight * ((fold_count / (rows @ weight)) @ rows)
+        total += score_count @ np.log(phi[score] @ weight / weight.sum())
         n += score_count.sum()
-    return np.exp(-total / n)
+    return float(np.exp(-total / n))
 
 
-def run(options, folder, model, warmup):
-    """One run of one chain: its file, and the CPU seconds it took."""
+# ---- ours ----
+
+
+def run(options, folder, kind, iterations):
+    """One run of one chain: its phi, and the CPU seconds it took."""
+    model, sampler, _ = kind
     config, out = os.path.join(folder, "run.yaml"), os.path.join(folder, "run.h5")
     with open(config, "w") as file:
-        print(f"""model: {{name: lda, topics: {options.topics}, alpha: learned, beta: learned, data: {options.train}
-  , {model}}}
-sampler: {{name: lda_gibbs}}
-run: {{chains: 1, warmup: {warmup}, draws: 1}}
-output: {{save_warmup: true, checkpoint_every: 1d}}""", file=file)
+        print(f"""model: {{name: lda, topics: {options.topics}, data: {options.train}, {model}}}
+sampler: {sampler}
+mass: {{estimator: none}}
+run: {{chains: 1, warmup: {iterations // 2}, draws: {iterations - iterations // 2}}}
+output: {{checkpoint_every: 1d}}""", file=file)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([options.emass, "run", config, "--output", out, "--overwrite", "--quiet"],
                    check=True, stdout=subprocess.DEVNULL)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return out, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-
-def ours(options, folder):
-    """(seconds, perplexity) along a run: the seconds are those of runs that end after so many
-    sweeps and score nothing, less those of one that makes a single sweep (which is read too)."""
-    def used(n):
-        return min(run(options, folder, "store_phi: false", n)[1] for _ in range(2))
-
-    start, sweeps, taken = used(1), [0], [0.0]
-    while taken[-1] < options.seconds:
-        sweeps.append(max(5, round(1.3 * sweeps[-1] / 5) * 5, sweeps[-1] + 5))
-        taken.append(max(taken[-1] + 1e-3, used(sweeps[-1]) - start))
-    out, _ = run(options, folder, f"test: {options.test}, test_every: 5", sweeps[-1])
     with h5py.File(out) as file:
-        trace = file["warmup_posterior/perplexity"][0]
-    curve = [(np.interp(i + 1, sweeps, taken), trace[i]) for i in range(4, len(trace), 5)]
-    late = len(sweeps) // 2
-    return curve, (sweeps[-1] - sweeps[late]) / (taken[-1] - taken[late])
+        phi = file["averages/phi"][0, 0]
+    return phi, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def theirs(options, parts):
+def ours(options, folder, kind, parts):
+    """[(seconds, perplexity)], and iterations a second: seconds are those of a run less those of
+    one that makes a single iteration, of two the least."""
+    start = min(run(options, folder, kind, 1)[1] for _ in range(3))
+    n, curve, rates = kind[2], [], []
+    while not curve or curve[-1][0] < options.seconds:
+        tries = [run(options, folder, kind, n) for _ in range(1 if n > 8 * kind[2] else 2)]
+        seconds = max(min(used for _, used in tries) - start, 1e-3)
+        curve.append((seconds, perplexity(tries[0][0], parts)))
+        rates.append(n / seconds)
+        n = round(n * (1.6 if seconds < options.seconds / 1.6 else 1.1 * options.seconds / seconds))
+    return curve, rates[-1]
+
+
+# ---- theirs ----
+
+
+class Due:
+    """Scores a curve at seconds that grow by a factor."""
+
+    def __init__(self, options, parts):
+        self.most, self.parts = options.seconds, parts
+        self.used, self.due, self.curve = 0.0, 0.25, []
+
+    def is_over(self):
+        return self.used >= self.most
+
+    def spent(self, start, phi):
+        self.used += time.process_time() - start
+        if self.used >= self.due or self.is_over():
+            self.curve.append((self.used, perplexity(phi(), self.parts)))
+            self.due = max(1.6 * self.due, self.used)
+
+
+def by_tomotopy(options, train, parts, n_word):
     model = tomotopy.LDAModel(k=options.topics, alpha=0.1, eta=0.01, seed=1)
-    n_word = 0
-    for entries in lines(options.train):
-        n_word = max([n_word] + [w + 1 for w, _ in entries])
+    for entries in train:
         if entries:
             model.add_doc([str(w) for w, c in entries for _ in range(c)])
-    model.train(0)
+    model.train(0, workers=1)
     column = np.array([int(w) for w in model.used_vocabs])
-    n_word = max([n_word] + [1 + w.max() for p in parts for w in (p[0], p[2]) if len(w)])
-    used, sweeps, curve, due = 0.0, 0, [], 0.25
-    while used < options.seconds:
+
+    def phi():
+        out = np.zeros((options.topics, n_word))
+        out[:, column] = [model.get_topic_word_dist(k) for k in range(options.topics)]
+        return out
+
+    due, sweeps = Due(options, parts), 0
+    while not due.is_over():
         start = time.process_time()
         model.train(1, workers=1)
-        used += time.process_time() - start
         sweeps += 1
-        if used >= due or used >= options.seconds:
-            phi = np.zeros((options.topics, n_word))
-            phi[:, column] = [model.get_topic_word_dist(k) for k in range(options.topics)]
-            curve.append((used, perplexity(phi, parts)))
-            due = max(1.9 * due, used)
-    return curve, sweeps / used
+        due.spent(start, phi)
+    return due.curve, sweeps / due.used
+
+
+def by_gensim(options, train, parts, n_word):
+    logging.getLogger("gensim").setLevel(logging.ERROR)
+    train = [entries for entries in train if entries]
+    model = gensim.models.LdaModel(
+        num_topics=options.topics, id2word={v: str(v) for v in range(n_word)}, alpha=0.1, eta=0.01,
+        iterations=20, gamma_threshold=0.01, decay=0.5, offset=1, eval_every=None, random_state=1)
+    due, seen, chunk = Due(options, parts), 0, 500
+    order = np.random.default_rng(1).permutation(len(train))
+    while not due.is_over():
+        some = [train[i] for i in np.take(order, range(seen, seen + chunk), mode="wrap")]
+        start = time.process_time()
+        model.update(some, chunksize=chunk, passes=1)
+        seen += chunk
+        due.spent(start, model.get_topics)
+    return due.curve, seen / len(train) / due.used
+
+
+# ---- what comes out ----
 
 
 def at(curve, second):
-    """The first score from this second on: what had been reached by then is no better."""
-    return next((p for s, p in curve if s >= second), curve[-1][1])
+    """By then: between the points, straight over the logarithm of seconds."""
+    seconds, scores = zip(*curve)
+    if second < seconds[0]:
+        return None
+    return float(np.interp(np.log(second), np.log(seconds), scores))
+
+
+def draw(curves, title, path):
+    import matplotlib
+
+    matplotlib.use("Agg")
+    matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "topics"})
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(6, 3.6), layout="constrained")
+    for name, curve in curves.items():
+        axes.plot(*zip(*curve), marker=".", lw=1, label=name)
+    low = min(p for curve in curves.values() for _, p in curve)
+    axes.set(xscale="log", xlabel="CPU seconds of one thread", ylabel="held-out perplexity",
+             title=title, ylim=(0.98 * low, 1.35 * low))
+    axes.grid(alpha=0.3)
+    axes.legend()
+    figure.savefig(path, metadata={"Date": None} if path.endswith(".svg") else None)
+
+
+def table(curves, rates, tokens, seconds):
+    print("| seconds | " + " | ".join(curves) + " |")
+    print("| --: |" + " --: |" * len(curves))
+    second = 0.5
+    while second <= seconds:
+        scores = [at(curve, second) for curve in curves.values()]
+        print(f"| {second:g} | " + " | ".join(f"{s:.0f}" if s else "-" for s in scores) + " |")
+        second *= 2
+    best = [min(p for _, p in curve) for curve in curves.values()]
+    print("| best | " + " | ".join(f"{s:.0f}" for s in best) + " |")
+    print("| M tokens/s | " + " | ".join(f"{rates[name] * tokens:.1f}" for name in curves) + " |")
 
 
 def main():
@@ -143,20 +233,35 @@ def main():
     parser.add_argument("test")
     parser.add_argument("--topics", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--documents", type=int, default=2000, help="test documents that are scored")
+    parser.add_argument("--only", nargs="*", default=["lda_gibbs", "sgrld", "tomotopy", "gensim"])
+    parser.add_argument("--json")
+    parser.add_argument("--picture")
     options = parser.parse_args()
     options.train, options.test = os.path.abspath(options.train), os.path.abspath(options.test)
     options.emass = os.path.abspath(options.emass)
-    tokens = sum(c for entries in lines(options.train) for _, c in entries) / 1e6
+    train, test = list(lines(options.train)), list(lines(options.test))
+    tokens = sum(c for entries in train for _, c in entries) / 1e6
+    n_word = 1 + max(w for entries in train + test for w, _ in entries)
+    parts = list(split(test, options.documents))
+    curves, rates = {}, {}
     with tempfile.TemporaryDirectory() as folder:
-        mine, my_rate = ours(options, folder)
-    other, other_rate = theirs(options, list(split(lines(options.test))))
-    print(f"{options.topics} topics, {tokens:.2f} M tokens; perplexity after CPU seconds of one thread")
-    print("seconds    emass  tomotopy")
-    second = 0.5
-    while second <= options.seconds:
-        print(f"{second:7.2f}  {at(mine, second):7.1f}   {at(other, second):7.1f}")
-        second *= 2
-    print(f"M tokens/s {my_rate * tokens:6.1f}   {other_rate * tokens:7.1f}")
+        for name, kind in (("lda_gibbs", GIBBS), ("sgrld", STOCHASTIC)):
+            if name in options.only:
+                curves[name], rates[name] = ours(options, folder, kind, parts)
+    if "sgrld" in rates:
+        rates["sgrld"] *= 500 / len(train)
+    for name, peer in (("tomotopy", by_tomotopy), ("gensim", by_gensim)):
+        if name in options.only:
+            curves[name], rates[name] = peer(options, train, parts, n_word)
+    title = f"{options.topics} topics, {tokens:.2f} M tokens of {len(train)} documents"
+    print(f"{title}; {len(parts)} test documents scored; perplexity after CPU seconds of one thread")
+    table(curves, rates, tokens, options.seconds)
+    if options.json:
+        with open(options.json, "w") as file:
+            json.dump({"title": title, "curves": curves, "rates": rates}, file)
+    if options.picture:
+        draw(curves, title, options.picture)
 
 
 if __name__ == "__main__":
