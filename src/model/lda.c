@@ -515,7 +515,20 @@ static em_status sum_counts(lda *self, const em_update *with, em_status own, lda
     return status;
 }
 
-/* phi given all topics, then topics given phi. */
+/* phi given all topics. While warmup has few documents it is its mean, which is no draw but a
+ * sooner start: the noise of a draw from few tokens would be learned by those that come next. */
+static void find_phi(lda *self, const em_update *with, int64_t number, double beta)
+{
+    lda_chain *chain = chain_of(self, number);
+
+    if (level_at(self, with) < self->tokens->n_level - 1)
+        em_lda_mean_phi(&self->shape, beta, chain->count, self->total, chain->phi);
+    else
+        em_lda_draw_phi(&self->shape, with->seed, number, with->number, beta, chain->count,
+                        self->room, self->total, chain->phi);
+}
+
+/* phi, then topics given phi. */
 static em_status draw_topics(lda *self, const em_update *with, int64_t number, double beta)
 {
     lda_chain *chain = chain_of(self, number);
@@ -529,8 +542,7 @@ static em_status draw_topics(lda *self, const em_update *with, int64_t number, d
                             .sums = self->sums};
     em_status status;
 
-    em_lda_draw_phi(&self->shape, with->seed, number, with->number, beta, chain->count, self->room,
-                    self->total, chain->phi);
+    find_phi(self, with, number, beta);
     status = em_tokens_sweep(self->tokens, &sweep, &chain->topic);
     status = sum_counts(self, with, status, chain);
     if (!status)
