@@ -486,14 +486,34 @@ static void release_layout(layout *l)
     em_release(&l->start);
 }
 
+/* What is known beforehand: an array that grows is there twice for a moment. */
+static em_status reserve(layout *l, const em_corpus *corpus)
+{
+    em_tokens *t = l->tokens;
+    const int64_t n = corpus->n_local, most = BLOCK_TOKENS + BLOCK_TOKENS / 16;
+    const int64_t entries = corpus->n_token < most ? corpus->n_token : most;
+    em_status status = em_array_reserve(&t->number, &l->number_capacity, 0, n, sizeof *t->number);
+
+    if (!status)
+        status = em_array_reserve(&t->length, &l->length_capacity, 0, n, sizeof *t->length);
+    if (!status)
+        status = em_array_reserve(&t->first, &l->first_capacity, 0, n, sizeof *t->first);
+    for (int i = 0; !status && i < t->n_level; i++) {
+        filling *f = &l->level[i];
+        f->block.level = i;
+        status = em_array_reserve(&f->entry, &f->entry_capacity, 0, entries, sizeof *f->entry);
+    }
+    return status;
+}
+
 static em_status lay_out(em_tokens *t, em_corpus *corpus)
 {
     layout l = {.tokens = t};
     int64_t token = 0;
     em_status status = em_allocate(t->n_word + 1, sizeof *l.start, &l.start);
 
-    for (int i = 0; i < t->n_level; i++)
-        l.level[i].block.level = i;
+    if (!status)
+        status = reserve(&l, corpus);
     if (!status)
         status = add_documents(&l, corpus);
     if (!status && t->n_block > 0)
