@@ -48,10 +48,15 @@ typedef struct limits {
 
 static limits limits_of(em_reader *reader)
 {
-    limits found = {EM_R_HAT_LIMIT, EM_ESS_LIMIT_PER_CHAIN * (double)em_reader_n_chain(reader)};
+    limits found = {EM_R_HAT_LIMIT, 0};
 
     em_reader_real(reader, "r_hat_limit", &found.r_hat);
-    em_reader_real(reader, "ess_limit", &found.ess);
+    for (; reader; reader = em_reader_next(reader)) { /* of several, what they want together */
+        double ess = EM_ESS_LIMIT_PER_CHAIN * (double)em_reader_n_own_chain(reader);
+
+        em_reader_real(reader, "ess_limit", &ess);
+        found.ess += ess;
+    }
     return found;
 }
 
@@ -198,10 +203,10 @@ static em_status advise_on_divergences(em_reader *stats, const char *group, FILE
                           out);
 }
 
-static em_status advise_on_statistics(const char *path, const char *group, FILE *out)
+static em_status advise_on_statistics(const em_reader *reader, const char *group, FILE *out)
 {
     em_reader *stats;
-    em_status status = em_reader_open(path, group, &stats);
+    em_status status = em_reader_open_beside(reader, group, &stats);
 
     if (status)
         return status;
@@ -218,12 +223,12 @@ static em_status advise_on_statistics(const char *path, const char *group, FILE 
 }
 
 /* How much higher the mean log density of a chain is than that of the others; NaN: unknown. */
-static em_status density_above_others(const char *path, const char *group, int64_t chain,
+static em_status density_above_others(const em_reader *reader, const char *group, int64_t chain,
                                       double *out)
 {
     em_reader *stats = NULL;
     double *log_density = NULL, *mean = NULL;
-    em_status status = em_reader_open(path, group, &stats);
+    em_status status = em_reader_open_beside(reader, group, &stats);
 
     *out = NAN;
     if (!status)
@@ -243,8 +248,8 @@ static em_status density_above_others(const char *path, const char *group, int64
 }
 
 /* A few chains that are not where the others are, in a row whose R-hat says so too. */
-static em_status advise_on_apart(em_reader *reader, const char *path, const char *stats,
-                                 const em_table *table, const em_advice_columns *column, FILE *out)
+static em_status advise_on_apart(em_reader *reader, const char *stats, const em_table *table,
+                                 const em_advice_columns *column, FILE *out)
 {
     const double r_hat_limit = limits_of(reader).r_hat, lower = 10;
     const em_row *worst = NULL;
@@ -261,7 +266,7 @@ static em_status advise_on_apart(em_reader *reader, const char *path, const char
         return EM_OK;
     const int64_t chain = (int64_t)worst->value[column->apart];
     if (stats && em_reader_has(reader, stats, "lp"))
-        status = density_above_others(path, stats, chain, &above);
+        status = density_above_others(reader, stats, chain, &above);
     if (status)
         return status;
     fprintf(out,
@@ -282,9 +287,11 @@ static em_status advise_on_apart(em_reader *reader, const char *path, const char
 
 static void advise_on_rescue(em_reader *reader, FILE *out)
 {
-    int64_t count;
+    int64_t count = 0, one;
 
-    if (em_reader_int(reader, "rescued_chains", &count) && count > 0)
+    for (; reader; reader = em_reader_next(reader))
+        count += em_reader_int(reader, "rescued_chains", &one) ? one : 0;
+    if (count > 0)
         fprintf(out,
                 "Rescued: in warmup chains that others had left behind took the place of one "
                 "of them, %lld time%s. R-hat knows nothing of where they came from; if that "
@@ -311,20 +318,34 @@ static void advise_on_optimiser(em_reader *reader, FILE *out)
     em_release(&name);
 }
 
-em_status em_advise(em_reader *reader, const char *path, const char *stats, const em_table *table,
-                    const em_advice_columns *columns, FILE *out)
+/* The file that is not complete, or NULL. */
+static const em_reader *find_incomplete(em_reader *reader)
 {
-    em_status status = EM_OK;
     int64_t complete;
 
-    if (em_reader_int(reader, "complete", &complete) && !complete)
-        fprintf(out, "Incomplete: the run that wrote this file did not reach its end; emass run "
-                     "--resume goes on from its last checkpoint.\n");
+    for (; reader; reader = em_reader_next(reader))
+        if (em_reader_int(reader, "complete", &complete) && !complete)
+            return reader;
+    return NULL;
+}
+
+em_status em_advise(em_reader *reader, const char *stats, const em_table *table,
+                    const em_advice_columns *columns, FILE *out)
+{
+    const em_reader *incomplete = find_incomplete(reader);
+    const bool several = em_reader_next(reader) != NULL;
+    em_status status = EM_OK;
+
+    if (incomplete)
+        fprintf(out,
+                "Incomplete: the run that wrote %s did not reach its end; emass run --resume goes "
+                "on from its last checkpoint.\n",
+                several ? em_reader_path(incomplete) : "this file");
     advise_on_optimiser(reader, out);
     advise_on_rescue(reader, out);
     if (has_statistics(reader, stats))
-        status = advise_on_statistics(path, stats, out);
+        status = advise_on_statistics(reader, stats, out);
     if (!status)
         advise_on_rows(table, columns, limits_of(reader), out);
-    return status ? status : advise_on_apart(reader, path, stats, table, columns, out);
+    return status ? status : advise_on_apart(reader, stats, table, columns, out);
 }

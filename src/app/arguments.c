@@ -18,3 +18,19 @@ em_status em_arguments_only(poptContext context, const char *command, const char
         return em_fail(EM_EUSAGE, "%s: expected %s (see emass %s --help)", command, what, command);
     return em_copy_text(only, out);
 }
+
+em_status em_arguments_all(poptContext context, const char *command, const char *what,
+                           int64_t least, int64_t *n, const char ***out)
+{
+    const char **all = poptGetArgs(context);
+    em_status status;
+
+    for (*n = 0; all && all[*n];)
+        ++*n;
+    if (*n < least)
+        return em_fail(EM_EUSAGE, "%s: expected %s (see emass %s --help)", command, what, command);
+    status = em_allocate(*n, sizeof **out, out);
+    for (int64_t i = 0; !status && i < *n; i++)
+        (*out)[i] = all[i];
+    return status;
+}

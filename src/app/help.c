@@ -21,7 +21,7 @@ const char em_help[] =
     "\n"
     "commands:\n"
     "  run CONFIG.yaml       sample, and write the draws to one HDF5 file that ArviZ opens\n"
-    "  summary FILE.h5       means, quantiles, effective sample sizes and R-hat of a file\n"
+    "  summary FILE.h5 ...   means, quantiles, effective sample sizes and R-hat of files\n"
     "  report FILE.h5        one HTML page: verdict, table, figures, what to do next\n"
     "  check CONFIG.yaml     read config and data, print the plan, test the gradient; no sampling\n"
     "  list [WHAT [NAME]]    models, samplers, mass estimators, and every option\n"
@@ -29,6 +29,7 @@ const char em_help[] =
     "  predict FILE.h5       predictions for new data from the draws of a run\n"
     "  verify FILE.h5        run a stretch of a file again on other ranks, and compare bit for "
     "bit\n"
+    "  merge OUT.h5 A.h5 ... files of one model, as of a job array, into one\n"
     "  convert IN OUT.h5     a table in the form that ranks read fastest\n"
     "\n"
     "  COMMAND --help        more about a command\n"
@@ -67,12 +68,13 @@ const char em_help_run[] =
     "\n" EXIT_STATUS;
 
 const char em_help_summary[] =
-    "usage: emass summary FILE.h5 [OPTION...]\n"
+    "usage: emass summary FILE.h5 [FILE.h5 ...] [OPTION...]\n"
     "\n"
     "Prints mean, Monte Carlo standard error, standard deviation, percentiles, bulk and tail\n"
     "effective sample size and R-hat (Vehtari et al. 2021) of every variable, and what is wrong\n"
     "with the draws, if anything; of a run of superchains nested R-hat too. Reads any file in "
-    "ArviZ's schema.\n"
+    "ArviZ's schema. Of several files of one model, as of the jobs of an array, the chains are\n"
+    "numbered through: the table is that of the merged file (emass merge --help).\n"
     "\n"
     "options:\n"
     "  --group NAME            group of draws (default posterior)\n"
@@ -84,6 +86,7 @@ const char em_help_summary[] =
     "\n"
     "example:\n"
     "  emass summary heart.h5 --var 'beta*' --sort r_hat\n"
+    "  emass summary heart.seed*.h5\n"
     "\n" EXIT_STATUS;
 
 const char em_help_report[] =
@@ -146,6 +149,26 @@ const char em_help_verify[] =
     "\n"
     "example:\n"
     "  emass verify heart.h5 --ranks 3\n"
+    "\n" EXIT_STATUS;
+
+const char em_help_merge[] =
+    "usage: emass merge OUT.h5 A.h5 B.h5 [C.h5 ...] [--overwrite]\n"
+    "\n"
+    "Puts files of one model, as of the jobs of an array (jobs/slurm/array.sbatch), into one: the\n"
+    "chains of A come first, then those of B, numbered through, and whatever reads a file of a "
+    "run\n"
+    "reads it. Models, data and variables have to be the same, and so have the numbers of draws;\n"
+    "chains that are in two of the files, as of runs with one seed, are refused. Groups that only\n"
+    "some files have, and warmups of different lengths, are left out, with a warning. What was\n"
+    "learned of the mass gets an axis `run`; the group `runs` has the seeds. Needs little memory,\n"
+    "however long the files are; to look at R-hat alone emass summary A.h5 B.h5 needs no new "
+    "file.\n"
+    "\n"
+    "options:\n"
+    "  --overwrite             replace an output of emass that exists\n"
+    "\n"
+    "example:\n"
+    "  emass merge heart.h5 heart.seed*.h5\n"
     "\n" EXIT_STATUS;
 
 const char em_help_convert[] =

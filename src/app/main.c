@@ -4,6 +4,7 @@
 #include "app/help.h"
 #include "app/launch.h"
 #include "app/list.h"
+#include "app/merge.h"
 #include "app/predict.h"
 #include "app/report.h"
 #include "app/run.h"
@@ -32,7 +33,7 @@ static const struct {
     {"check", em_check_command, em_help_check},    {"list", em_list_command, em_help_list},
     {"verify", em_verify_command, em_help_verify}, {"convert", em_convert_command, em_help_convert},
     {"topics", em_topics_command, em_help_topics}, {"predict", em_predict_command, em_help_predict},
-    {"report", em_report_command, em_help_report},
+    {"report", em_report_command, em_help_report}, {"merge", em_merge_command, em_help_merge},
 };
 
 enum { N_COMMAND = sizeof commands / sizeof *commands };
@@ -80,8 +81,8 @@ static em_status run_command(int argc, const char **argv)
 static em_status run_program(int argc, const char **argv)
 {
     if (argc < 2)
-        return em_fail(EM_EUSAGE, "expected a command: run, summary, report, check, list, verify, "
-                                  "convert, predict or topics (see emass --help)");
+        return em_fail(EM_EUSAGE, "expected a command: run, summary, report, check, list, merge, "
+                                  "verify, convert, predict or topics (see emass --help)");
     if (strcmp(argv[1], "--help") == 0)
         return print(em_help);
     if (strcmp(argv[1], "--version") == 0)

@@ -231,8 +231,8 @@ em_status em_report_advice(em_report_data *data, char **out)
 
     *out = NULL;
     if (!status)
-        status = em_advise(data->draws, data->path, data->stats ? "sample_stats" : NULL,
-                           &data->table, &at, words);
+        status =
+            em_advise(data->draws, data->stats ? "sample_stats" : NULL, &data->table, &at, words);
     if (words)
         fclose(words);
     if (!status)

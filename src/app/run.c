@@ -231,7 +231,8 @@ static em_status tell(const run_command *command, em_run *run)
     }
     if (command->quiet)
         return EM_OK;
-    const em_summary_options summary = em_summary_defaults(em_run_file(run));
+    const char *const file = em_run_file(run);
+    const em_summary_options summary = em_summary_defaults(1, &file);
     status = em_summary_print(&summary, stdout);
     if (!status && em_world_rank() == 0)
         print_outcome(report);

@@ -44,11 +44,12 @@ typedef struct summary {
     int64_t sort; /* the column to sort by; -1: none */
 } summary;
 
-em_summary_options em_summary_defaults(const char *path)
+em_summary_options em_summary_defaults(int64_t n_path, const char *const *path)
 {
     static double percentile[] = {5, 50, 95};
 
-    return (em_summary_options){.path = path, .group = "posterior", .percentile = {3, percentile}};
+    return (em_summary_options){
+        .n_path = n_path, .path = path, .group = "posterior", .percentile = {3, percentile}};
 }
 
 /* The group of statistics that belongs to a group of draws; NULL: none. */
@@ -95,7 +96,7 @@ static em_status check_patterns(const summary *s)
             return em_fail(EM_EUSAGE,
                            "--var %s: no such variable or element in group %s of %s, which "
                            "begins with %s",
-                           *p, s->options->group, s->options->path,
+                           *p, s->options->group, s->options->path[0],
                            em_reader_variable_at(s->reader, 0)->name);
     }
     return EM_OK;
@@ -120,7 +121,7 @@ static em_status select_elements(summary *s)
     }
     if (s->n_element > INT_MAX) /* what MPI counts to */
         return em_fail(EM_EUSAGE, "%s has %lld elements, more than %d: choose some by --var",
-                       s->options->path, (long long)s->n_element, INT_MAX);
+                       s->options->path[0], (long long)s->n_element, INT_MAX);
     return EM_OK;
 }
 
@@ -192,14 +193,20 @@ static em_status find_sort_column(summary *s)
     return EM_OK;
 }
 
-/* Those that the file says there are, if its chains can be. */
+/* Those that the files say there are, if their chains can be: of several files, as many in each. */
 static void find_superchains(summary *s)
 {
-    int64_t n;
+    int64_t total = 0, size = 0, n;
 
-    if (em_reader_int(s->reader, "superchains", &n) && n > 1 &&
-        em_reader_n_chain(s->reader) % n == 0)
-        s->n_superchain = n;
+    for (em_reader *file = s->reader; file; file = em_reader_next(file)) {
+        const int64_t n_chain = em_reader_n_own_chain(file);
+        if (!em_reader_int(file, "superchains", &n) || n < 1 || n_chain % n != 0 ||
+            (size > 0 && n_chain / n != size))
+            return;
+        size = n_chain / n;
+        total += n;
+    }
+    s->n_superchain = total > 1 ? total : 0;
 }
 
 static em_status prepare(summary *s)
@@ -208,13 +215,13 @@ static em_status prepare(summary *s)
     int64_t n_rank = em_world_size(), rank = em_world_rank();
     em_status status;
 
-    if ((status = em_reader_open(options->path, options->group, &s->reader)))
+    if ((status = em_reader_open_all(options->n_path, options->path, options->group, &s->reader)))
         return status;
     find_superchains(s);
     if ((status = add_columns(s)) || (status = find_sort_column(s)))
         return status;
     if (em_reader_n_draw(s->reader) < 1 || em_reader_n_chain(s->reader) < 1)
-        return em_fail(EM_EDATA, "%s: group %s has no draws", options->path, options->group);
+        return em_fail(EM_EDATA, "%s: group %s has no draws", options->path[0], options->group);
     if ((status = select_elements(s)))
         return status;
     const int64_t n_chain = em_reader_n_chain(s->reader);
@@ -364,7 +371,7 @@ static em_status advise(summary *s, const char *stats, FILE *out)
     em_status status = em_prose_begin(out, &prose);
 
     if (!status)
-        status = em_advise(s->reader, s->options->path, stats, &s->table, &s->column, prose.words);
+        status = em_advise(s->reader, stats, &s->table, &s->column, prose.words);
     em_prose_end(&prose, INT_MAX);
     return status;
 }
@@ -385,6 +392,8 @@ static em_status print(summary *s, FILE *out)
                 n_chain == 1 ? "" : "s", (long long)n_draw, n_draw == 1 ? "" : "s");
         if (em_reader_n_planned(s->reader) > em_reader_n_draw(s->reader))
             fprintf(out, " so far, of %lld", (long long)em_reader_n_planned(s->reader));
+        if (s->options->n_path > 1)
+            fprintf(out, ", of %lld files", (long long)s->options->n_path);
         fputc('\n', out);
         em_table_print(&s->table, out);
     }
@@ -446,6 +455,7 @@ static em_status parse_percentiles(const char *text, em_reals *out)
 /* What the command line gave; text is owned, from malloc as popt does it. */
 typedef struct arguments {
     char *group, *percentiles, *sort, **pattern;
+    const char **path; /* borrowed, but for the list */
     int csv, squares;
     em_reals percentile;
 } arguments;
@@ -458,6 +468,7 @@ static void release_arguments(arguments *a)
     free(a->group);
     free(a->percentiles);
     free(a->sort);
+    em_release(&a->path);
     em_release(&a->percentile.value);
 }
 
@@ -467,9 +478,10 @@ static em_status parse(poptContext popt, arguments *a, em_summary_options *optio
 
     if (status)
         return status;
-    *options = em_summary_defaults(poptGetArg(popt));
-    if (!options->path || poptPeekArg(popt))
-        return em_fail(EM_EUSAGE, "summary: expected one file (see emass summary --help)");
+    int64_t n = 0;
+    if ((status = em_arguments_all(popt, "summary", "one file or more", 1, &n, &a->path)))
+        return status;
+    *options = em_summary_defaults(n, a->path);
     options->group = a->group ? a->group : options->group;
     options->pattern = (const char *const *)a->pattern;
     options->sort = a->sort;

@@ -1,4 +1,4 @@
-/* `emass summary`: the table of posterior means, quantiles and diagnostics of a file of draws. */
+/* `emass summary`: the table of posterior means, quantiles and diagnostics of files of draws. */
 #ifndef EM_APP_SUMMARY_H
 #define EM_APP_SUMMARY_H
 
@@ -9,7 +9,8 @@
 #include <stdio.h>
 
 typedef struct em_summary_options {
-    const char *path;
+    int64_t n_path;
+    const char *const *path; /* [n_path] files of one model, whose chains are numbered through */
     const char *group;
     const char *const *pattern; /* globs for names of variables or elements, ends with NULL; NULL:
                                    all */
@@ -19,11 +20,11 @@ typedef struct em_summary_options {
     bool csv;
 } em_summary_options;
 
-/* The options of `emass summary path`. Local. */
-em_summary_options em_summary_defaults(const char *path);
+/* The options of `emass summary path...`. Local. */
+em_summary_options em_summary_defaults(int64_t n_path, const char *const *path);
 
 /*
- * Reads the file on all ranks, each a share of the elements, and prints on rank 0: the table, and
+ * Reads the files on all ranks, each a share of the elements, and prints on rank 0: the table, and
  * under it one sentence for each problem found; with `csv` the sentences go to standard error.
  * Columns as the R package posterior and ArviZ define them (diag/diag.h). Options are the same on
  * all ranks. Collective. Errors, agreed: EM_EUSAGE, EM_EDATA, EM_EIO, EM_EMEMORY.

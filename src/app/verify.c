@@ -178,10 +178,15 @@ static em_status verify(const verify_command *command)
     em_reader *reader = NULL;
     em_config *config = NULL;
     char *output = NULL;
+    int64_t merged;
     em_status status = em_format_text(&output, "%s.verify", command->path);
 
     if (!status)
         status = em_reader_open(command->path, "posterior", &reader);
+    if (!status && em_reader_int(reader, "merged", &merged))
+        status = em_fail(
+            EM_EUSAGE, "%s: found a file of %lld runs, expected that of one: verify each by itself",
+            command->path, (long long)merged);
     if (!status)
         status = load(command, reader, output, &config);
     em_reader_close(&reader);

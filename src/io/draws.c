@@ -301,6 +301,22 @@ em_status em_draws_put(em_draws *draws, int64_t first, int64_t n, const double *
     return status;
 }
 
+em_status em_draws_put_chain(em_draws *draws, int64_t chain, int64_t first, int64_t n,
+                             const double *value)
+{
+    em_status status = em_agree(reserve_buffer(draws, n));
+
+    for (int64_t i = 0; !status && i < draws->n_series; i++) {
+        const series *put = &draws->series[i];
+        const void *packed =
+            chain < em_grid_n_local_chain(draws->grid) ? pack(draws, put, n, value) : draws->buffer;
+
+        status = put_part(draws, put, (part){chain, 1, first, n}, packed, "hdf5-write");
+        value += put->size;
+    }
+    return status;
+}
+
 void em_draws_keep(em_draws *draws, int64_t n_draw)
 {
     draws->n_kept = n_draw < draws->n_draw ? n_draw : draws->n_draw;

@@ -19,6 +19,10 @@ em_status em_draws_create(const em_grid *grid, em_group *group, int64_t n_series
 /* See em_writer_put_draws. Collective. Errors: EM_EIO, EM_EMEMORY, agreed. */
 em_status em_draws_put(em_draws *draws, int64_t first, int64_t n, const double *value);
 
+/* See em_writer_put_chain. Collective. Errors: EM_EIO, EM_EMEMORY, agreed. */
+em_status em_draws_put_chain(em_draws *draws, int64_t chain, int64_t first, int64_t n,
+                             const double *value);
+
 /* Only the first `n_draw` draws are to be kept, see em_draws_shrink. Local. */
 void em_draws_keep(em_draws *draws, int64_t n_draw);
 

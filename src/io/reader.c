@@ -109,6 +109,7 @@ void em_reader_close(em_reader **out)
 
     if (!reader)
         return;
+    em_reader_close(&reader->next);
     for (int64_t i = 0; i < reader->n_variable; i++) {
         em_reader_variable *variable = &reader->variable[i].variable;
         for (int64_t k = 0; variable->label && k < variable->size; k++)
@@ -124,9 +125,28 @@ void em_reader_close(em_reader **out)
     em_release(out);
 }
 
-int64_t em_reader_n_chain(const em_reader *reader)
+em_reader *em_reader_next(const em_reader *reader)
+{
+    return reader->next;
+}
+
+const char *em_reader_path(const em_reader *reader)
+{
+    return reader->path;
+}
+
+int64_t em_reader_n_own_chain(const em_reader *reader)
 {
     return reader->n_chain;
+}
+
+int64_t em_reader_n_chain(const em_reader *reader)
+{
+    int64_t n = 0;
+
+    for (; reader; reader = reader->next)
+        n += reader->n_chain;
+    return n;
 }
 
 int64_t em_reader_n_draw(const em_reader *reader)

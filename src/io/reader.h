@@ -31,6 +31,24 @@ typedef struct em_reader_variable {
 em_status em_reader_open(const char *path, const char *group, em_reader **out);
 void em_reader_close(em_reader **reader);
 
+/*
+ * The same of several files as one: chains are numbered through, in the order of the files, and the
+ * draws are those that all of them have. Variables, elements and attributes are those of the first.
+ * Errors: as there, and EM_EDATA where files do not go together: another model, data set, variable
+ * or number of draws, or chains that are in two of them.
+ */
+em_status em_reader_open_all(int64_t n, const char *const *path, const char *group,
+                             em_reader **out);
+
+/* Another group of the files of a reader. Errors: as there. */
+em_status em_reader_open_beside(const em_reader *reader, const char *group, em_reader **out);
+
+/* The files of a reader, one after the other: that of the next one, NULL after the last, borrowed;
+ * the path of one, and how many chains are in it. */
+em_reader *em_reader_next(const em_reader *reader);
+const char *em_reader_path(const em_reader *reader);
+int64_t em_reader_n_own_chain(const em_reader *reader);
+
 int64_t em_reader_n_chain(const em_reader *reader);
 /* The draws that there are: in a file of ours that is still being written, or was left by a killed
  * run, those that all chains have so far. */
@@ -49,7 +67,8 @@ em_status em_reader_elements(em_reader *reader, int64_t i, int64_t first, int64_
 em_status em_reader_draws(em_reader *reader, int64_t i, int64_t first_chain, int64_t n_chain,
                           int64_t first, int64_t n, double *out);
 
-/* Root attributes. False when absent or of another type. Text is released by em_release. */
+/* Root attributes, of the first file. False when absent or of another type. Text is released by
+ * em_release. */
 bool em_reader_text(em_reader *reader, const char *name, char **text);
 bool em_reader_int(em_reader *reader, const char *name, int64_t *value);
 bool em_reader_real(em_reader *reader, const char *name, double *value);

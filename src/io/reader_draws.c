@@ -69,18 +69,21 @@ static em_status read_box(const em_reader *reader, const em_shown *d, const box 
     return status;
 }
 
-em_status em_reader_elements(em_reader *reader, int64_t i, int64_t first, int64_t n, double *out)
+/* Of the chains of one file, which are those from `chain` on of out[n][n_chain][n_draw]. */
+static em_status read_elements(const em_reader *reader, int64_t i, int64_t first, int64_t n,
+                               int64_t chain, int64_t n_chain, double *out)
 {
     const em_shown *d = &reader->variable[i];
-    const int64_t n_row = reader->n_chain * reader->n_draw;
+    const int64_t n_row = reader->n_chain * reader->n_draw, stride = n_chain * reader->n_draw;
     double *rows = NULL;
     em_status status = em_allocate(n_row * n, sizeof *rows, &rows);
 
+    out += chain * reader->n_draw;
     for (int64_t done = 0; !status && done < n;) {
         const box b = box_at(&d->variable, first + done, n - done);
 
         status = read_box(reader, d, &b, rows);
-        for (int64_t k = 0; !status && k < b.size; k++, out += n_row)
+        for (int64_t k = 0; !status && k < b.size; k++, out += stride)
             for (int64_t r = 0; r < n_row; r++)
                 out[r] = rows[r * b.size + k];
         done += b.size;
@@ -89,8 +92,20 @@ em_status em_reader_elements(em_reader *reader, int64_t i, int64_t first, int64_
     return status;
 }
 
-em_status em_reader_draws(em_reader *reader, int64_t i, int64_t first_chain, int64_t n_chain,
-                          int64_t first, int64_t n, double *out)
+em_status em_reader_elements(em_reader *reader, int64_t i, int64_t first, int64_t n, double *out)
+{
+    const int64_t n_chain = em_reader_n_chain(reader);
+    int64_t chain = 0;
+    em_status status = EM_OK;
+
+    for (; !status && reader; chain += reader->n_chain, reader = reader->next)
+        status = read_elements(reader, i, first, n, chain, n_chain, out);
+    return status;
+}
+
+/* Of some chains of one file. */
+static em_status read_draws(const em_reader *reader, int64_t i, int64_t first_chain,
+                            int64_t n_chain, int64_t first, int64_t n, double *out)
 {
     const em_shown *d = &reader->variable[i];
     hsize_t start[EM_MOST_READER_AXES + 2] = {(hsize_t)first_chain, (hsize_t)first};
@@ -109,5 +124,25 @@ em_status em_reader_draws(em_reader *reader, int64_t i, int64_t first_chain, int
     status = em_reader_read(d->id, memory, space, out);
     em_h5_close(&space);
     em_h5_close(&memory);
+    return status;
+}
+
+em_status em_reader_draws(em_reader *reader, int64_t i, int64_t first_chain, int64_t n_chain,
+                          int64_t first, int64_t n, double *out)
+{
+    em_status status = EM_OK;
+
+    for (; !status && reader && n_chain > 0; reader = reader->next) {
+        const int64_t left = reader->n_chain - first_chain;
+        const int64_t here = left < n_chain ? left : n_chain;
+
+        if (here > 0) {
+            status = read_draws(reader, i, first_chain, here, first, n, out);
+            out += here * n * reader->variable[i].variable.size;
+            n_chain -= here;
+            first_chain += here;
+        }
+        first_chain -= reader->n_chain;
+    }
     return status;
 }

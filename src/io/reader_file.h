@@ -1,4 +1,4 @@
-/* Private to the reader: a file that is open, and its group. */
+/* Private to the reader: a file that is open, and its group; one of several perhaps. */
 #ifndef EM_IO_READER_FILE_H
 #define EM_IO_READER_FILE_H
 
@@ -20,6 +20,7 @@ struct em_reader {
     hid_t group;
     int64_t n_chain, n_draw, n_planned, n_variable;
     em_shown *variable;
+    em_reader *next; /* of the next file, whose chains come after those of this one */
 };
 
 /* The variables of the group. Local. Errors: EM_EDATA, EM_EMEMORY. */

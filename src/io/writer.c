@@ -197,6 +197,12 @@ em_status em_writer_put_draws(em_writer *writer, int group, int64_t first, int64
     return em_draws_put(writer->draws[group], first, n, value);
 }
 
+em_status em_writer_put_chain(em_writer *writer, int group, int64_t chain, int64_t first, int64_t n,
+                              const double *value)
+{
+    return em_draws_put_chain(writer->draws[group], chain, first, n, value);
+}
+
 em_status em_writer_truncate(em_writer *writer, int group, int64_t n_draw)
 {
     em_draws_keep(writer->draws[group], n_draw);

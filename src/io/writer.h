@@ -41,6 +41,12 @@ em_status em_writer_add_draws(em_writer *writer, const char *name, int64_t n_ser
 em_status em_writer_put_draws(em_writer *writer, int group, int64_t first, int64_t n,
                               const double *value);
 
+/* The same of one of this rank's chains, number `chain` of them, and of draws that were planned:
+ * `value` [n][width]; of no meaning on ranks that have no such chain, which call all the same.
+ * `chain`, `first`, `n`: (same). Errors: EM_EIO, EM_EMEMORY. */
+em_status em_writer_put_chain(em_writer *writer, int group, int64_t chain, int64_t first, int64_t n,
+                              const double *value);
+
 /* Has the group cut to `n_draw` draws (a run that ended early) when the file is complete. (same)
  * Local. */
 em_status em_writer_truncate(em_writer *writer, int group, int64_t n_draw);

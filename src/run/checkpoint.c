@@ -156,6 +156,11 @@ static em_status look_for_draws(const em_config *config, const em_place *place,
     bool new_rule, finished = false;
     em_status status = EM_OK;
 
+    if (output->merged)
+        return em_fail(EM_EUSAGE,
+                       "%s: found a file of several runs that emass merge made, expected that of "
+                       "one to go on with",
+                       place->output);
     if (output->readable)
         status = check_config(config, place->output, output, &new_rule);
     if (!status && output->readable && output->complete)

@@ -248,7 +248,7 @@ static bool is_torn_output(const em_place *place, const char *path, const struct
 /* The attributes by which an output of emass is known. */
 static bool read_attributes(em_reader *reader, em_found *out)
 {
-    int64_t complete = 0;
+    int64_t complete = 0, merged = 0;
     char *library = NULL;
     const bool ours =
         em_reader_text(reader, "inference_library", &library) && strcmp(library, "emass") == 0;
@@ -257,6 +257,7 @@ static bool read_attributes(em_reader *reader, em_found *out)
     if (!ours || !em_reader_int(reader, "complete", &complete))
         return false;
     out->complete = complete != 0;
+    out->merged = em_reader_int(reader, "merged", &merged);
     out->readable = em_reader_text(reader, "config", &out->config) &&
                     em_reader_text(reader, "data_hash", &out->data_hash) &&
                     em_reader_int(reader, "planned_draws", &out->planned_draws);

@@ -36,6 +36,7 @@ em_status em_place_check(const em_place *place);
 typedef struct em_found {
     bool exists, readable; /* readable: an output of emass, whole enough to be read */
     bool complete;
+    bool merged; /* of several runs, by emass merge */
     int64_t planned_draws;
     char *config, *data_hash; /* NULL where not readable; see em_found_release */
 } em_found;

@@ -1,6 +1,5 @@
 #include "run/predict.h"
 
-#include "base/file.h"
 #include "base/memory.h"
 #include "io/dataset.h"
 #include "io/reader.h"
@@ -9,13 +8,13 @@
 #include "par/world.h"
 #include "run/created.h"
 #include "run/stored.h"
+#include "run/whole.h"
 #include "version.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* Numbers that wait to be written, of all chains together, and draws that lie together in the
@@ -39,7 +38,7 @@ typedef struct predicting {
     em_writer *writer;
     em_created created;
     em_signature signature;
-    char *part; /* the output while it is written */
+    em_whole *whole; /* the output */
     int group;
     int64_t n_wanted, n_series;
     wanted *wanted;      /* [n_wanted] */
@@ -49,36 +48,6 @@ typedef struct predicting {
     double *posterior; /* [posterior_width] of one draw */
     double *value;     /* [n_local_chain][n_step][width] */
 } predicting;
-
-/* ---------------------------------------------------------------- the output */
-
-/* Rank 0. Nothing is touched that is no output of emass, nor what is being read. */
-static em_status look_at_output(const em_prediction *order)
-{
-    struct stat there, input;
-    em_reader *reader = NULL;
-    char *library = NULL;
-    bool ours;
-
-    if (lstat(order->output, &there) != 0)
-        return errno == ENOENT ? EM_OK
-                               : em_fail(EM_EUSAGE, "%s: cannot be written: %s", order->output,
-                                         strerror(errno));
-    if (!S_ISREG(there.st_mode))
-        return em_fail(EM_EUSAGE, "%s: found %s, expected no file or an output of emass",
-                       order->output, em_file_kind(there.st_mode));
-    if (!order->overwrite)
-        return em_fail(EM_EUSAGE, "%s exists: give --overwrite to replace it", order->output);
-    if (stat(order->path, &input) == 0 && input.st_ino == there.st_ino &&
-        input.st_dev == there.st_dev)
-        return em_fail(EM_EUSAGE, "%s is read and cannot be replaced meanwhile", order->output);
-    ours = em_reader_open(order->output, NULL, &reader) == EM_OK &&
-           em_reader_text(reader, "inference_library", &library) && strcmp(library, "emass") == 0;
-    em_reader_close(&reader);
-    em_release(&library);
-    return ours ? EM_OK
-                : em_fail(EM_EUSAGE, "%s is no output of emass: it is not replaced", order->output);
-}
 
 /* ---------------------------------------------------------------- the model */
 
@@ -251,13 +220,8 @@ static em_status put_attributes(predicting *p)
 
 static em_status create_file(predicting *p)
 {
-    em_status status;
+    em_status status = em_writer_create(p->grid, em_whole_part(p->whole), false, &p->writer);
 
-    if (em_world_rank() == 0)
-        unlink(p->part); /* of a command that was killed */
-    status = em_agree(EM_OK);
-    if (!status)
-        status = em_writer_create(p->grid, p->part, false, &p->writer);
     if (!status)
         status = put_attributes(p);
     return status ? status
@@ -329,30 +293,13 @@ static em_status open_run(predicting *p)
         status = em_fail(EM_EDATA, "%s: found no draws, expected those of a run", order->path);
     if (!status)
         status = load_config(p);
-    if (!status)
-        status = em_stored_create(order->path, &p->stored);
-    return status ? status : em_format_text(&p->part, "%s.part", order->output);
-}
-
-/* The file is whole, or there is none. */
-static em_status finish(predicting *p, em_status status)
-{
-    if (status) {
-        em_writer_discard(&p->writer);
-        return status;
-    }
-    status = em_writer_close(&p->writer, true);
-    if (em_world_rank() == 0 && status)
-        unlink(p->part);
-    else if (em_world_rank() == 0 && rename(p->part, p->order->output) != 0)
-        status = em_fail(EM_EIO, "%s: cannot be renamed to %s: %s", p->part, p->order->output,
-                         strerror(errno));
-    return em_agree(status);
+    return status ? status : em_stored_create(order->path, &p->stored);
 }
 
 static em_status predict(predicting *p)
 {
-    em_status status = em_agree_first(em_world_rank() == 0 ? look_at_output(p->order) : EM_OK, 0);
+    em_status status =
+        em_whole_take(p->order->output, p->order->overwrite, 1, &p->order->path, &p->whole);
 
     if (!status)
         status = em_agree(open_run(p));
@@ -363,10 +310,11 @@ static em_status predict(predicting *p)
     if (!status)
         status = make_room(p);
     status = em_agree(status);
-    if (status)
-        return status;
-    status = create_file(p);
-    return finish(p, status ? status : predict_all(p));
+    if (!status)
+        status = create_file(p);
+    if (!status)
+        status = predict_all(p);
+    return em_whole_finish(&p->whole, &p->writer, status);
 }
 
 em_status em_predict(em_prediction *order)
@@ -394,6 +342,5 @@ em_status em_predict(em_prediction *order)
     em_release(&p.series);
     em_release(&p.posterior);
     em_release(&p.value);
-    em_release(&p.part);
     return status;
 }
