@@ -30,6 +30,7 @@ const char em_help[] =
     "  verify FILE.h5        run a stretch of a file again on other ranks, and compare bit for "
     "bit\n"
     "  merge OUT.h5 A.h5 ... files of one model, as of a job array, into one\n"
+    "  diff A.h5 B.h5        which attributes, options and numbers differ, and where first\n"
     "  convert IN OUT.h5     a table in the form that ranks read fastest\n"
     "\n"
     "  COMMAND --help        more about a command\n"
@@ -169,6 +170,26 @@ const char em_help_merge[] =
     "\n"
     "example:\n"
     "  emass merge heart.h5 heart.seed*.h5\n"
+    "\n" EXIT_STATUS;
+
+const char em_help_diff[] =
+    "usage: emass diff A.h5 B.h5 [--all]\n"
+    "\n"
+    "Says what differs between two files, in a line each: attributes, options of the config, "
+    "groups\n"
+    "and variables that one of them alone has, and of every variable the first number that "
+    "differs\n"
+    "(of the first draw, of the first chain there), bit for bit, with both values, how many "
+    "doubles\n"
+    "lie between them (ulps), and how many numbers differ. Files of other lengths are compared as\n"
+    "far as both go. What changes from run to run (times, hosts, ranks) is passed over.\n"
+    "Exit status: 0 no difference; 1 the files differ; 2 one cannot be read.\n"
+    "\n"
+    "options:\n"
+    "  --all                   what changes from run to run too\n"
+    "\n"
+    "example:\n"
+    "  emass diff heart.h5 heart20.h5\n"
     "\n" EXIT_STATUS;
 
 const char em_help_convert[] =

@@ -1,6 +1,7 @@
 /* The program: starts MPI, hands over to a command, and reports its failure once. */
 #include "app/check.h"
 #include "app/convert.h"
+#include "app/diff.h"
 #include "app/help.h"
 #include "app/launch.h"
 #include "app/list.h"
@@ -29,11 +30,17 @@ static const struct {
     em_status (*run)(int argc, const char **argv); /* Collective; argv[0] is the name */
     const char *help;
 } commands[] = {
-    {"run", em_run_command, em_help_run},          {"summary", em_summary_command, em_help_summary},
-    {"check", em_check_command, em_help_check},    {"list", em_list_command, em_help_list},
-    {"verify", em_verify_command, em_help_verify}, {"convert", em_convert_command, em_help_convert},
-    {"topics", em_topics_command, em_help_topics}, {"predict", em_predict_command, em_help_predict},
-    {"report", em_report_command, em_help_report}, {"merge", em_merge_command, em_help_merge},
+    {"run", em_run_command, em_help_run},
+    {"summary", em_summary_command, em_help_summary},
+    {"report", em_report_command, em_help_report},
+    {"check", em_check_command, em_help_check},
+    {"list", em_list_command, em_help_list},
+    {"topics", em_topics_command, em_help_topics},
+    {"predict", em_predict_command, em_help_predict},
+    {"merge", em_merge_command, em_help_merge},
+    {"diff", em_diff_command, em_help_diff},
+    {"verify", em_verify_command, em_help_verify},
+    {"convert", em_convert_command, em_help_convert},
 };
 
 enum { N_COMMAND = sizeof commands / sizeof *commands };
@@ -82,7 +89,7 @@ static em_status run_program(int argc, const char **argv)
 {
     if (argc < 2)
         return em_fail(EM_EUSAGE, "expected a command: run, summary, report, check, list, merge, "
-                                  "verify, convert, predict or topics (see emass --help)");
+                                  "diff, verify, convert, predict or topics (see emass --help)");
     if (strcmp(argv[1], "--help") == 0)
         return print(em_help);
     if (strcmp(argv[1], "--version") == 0)
