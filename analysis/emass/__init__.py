@@ -28,7 +28,7 @@ import pandas as pd
 if TYPE_CHECKING:
     import arviz
 
-__all__ = ["Error", "Stopped", "program", "report", "run", "summary", "topics"]
+__all__ = ["Error", "Stopped", "merge", "program", "report", "run", "summary", "topics"]
 __version__ = "0.1.0"
 
 Config = Mapping[str, Any] | str | os.PathLike[str]
@@ -85,7 +85,7 @@ def run(
 
 
 def summary(
-    data: arviz.InferenceData | str | os.PathLike[str],
+    data: arviz.InferenceData | str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     var: str | Sequence[str] = (),
     *,
     group: str = "posterior",
@@ -93,13 +93,25 @@ def summary(
 ) -> pd.DataFrame:
     """Mean, its Monte Carlo standard error, sd, percentiles, ESS and R-hat, a row for each number.
 
-    data: draws, or a file of any program in ArviZ's schema. var: names or patterns.
+    data: draws, or a file of any program in ArviZ's schema, or several of one model, whose chains
+    are then numbered through. var: names or patterns.
     """
     words = ["--csv", "--group", group, "--percentiles", ",".join(f"{p:g}" for p in percentiles)]
     for name in [var] if isinstance(var, str) else var:
         words += ["--var", name]
-    with _on_disk(data) as file:
-        return pd.read_csv(io.StringIO(_ask("summary", file, *words)), index_col="name")
+    with contextlib.ExitStack() as stack:
+        files = data if isinstance(data, Sequence) and not isinstance(data, str) else [data]
+        paths = [stack.enter_context(_on_disk(file)) for file in files]
+        return pd.read_csv(io.StringIO(_ask("summary", *paths, *words)), index_col="name")
+
+
+def merge(
+    output: str | os.PathLike[str], files: Sequence[str | os.PathLike[str]], *, overwrite: bool = False
+) -> arviz.InferenceData:
+    """Puts files of one model, as of the jobs of an array, into one, their chains numbered through,
+    and returns its draws."""
+    _ask("merge", os.fspath(output), *map(os.fspath, files), *(["--overwrite"] if overwrite else []))
+    return _open(Path(output))
 
 
 def topics(file: str | os.PathLike[str], words: int = 10) -> pd.DataFrame:

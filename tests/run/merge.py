@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+"""emass merge, summary of several files, and diff: a run cut in two is what it was when put together
+again, down to R-hat; chains of an array are numbered through; the same bytes on any number of ranks;
+files that do not go together are refused; diff finds the number that was changed.  TAP; $1: the build."""
+import os
+import shutil
+import tempfile
+
+import lib
+from lib import report
+
+lib.needs_packages("merge and diff")
+
+import arviz
+import h5py
+import netCDF4
+import numpy as np
+import xarray
+
+RUN = """
+model: {name: logistic, data: table.csv, response: y, standardise: true, log_likelihood: true, posterior_predictive: true}
+sampler: {name: hmc, leapfrog_steps: 4, step_size: 0.1}
+run: {chains: 3, warmup: 40, draws: 60}
+output: {save_warmup: true, file: run.h5}
+"""
+
+
+def emass(*command, ranks=1, **options):
+    launcher = ["mpirun", "-n", ranks] if ranks > 1 else []
+    return lib.limited(*launcher, lib.EMASS, *command, env=dict(os.environ, SOURCE_DATE_EPOCH="0"), **options)
+
+
+def run(output, *more):
+    done = emass("run", "run.yaml", "--quiet", "--output", output, *more)
+    assert done.returncode == 0, done.stderr
+
+
+def groups(path):
+    with h5py.File(path) as file:
+        return list(file)
+
+
+def cut(path, chains, output):
+    """Some chains of a file, as another program would write them: with xarray."""
+    mode = "w"
+    for name in groups(path):
+        with xarray.open_dataset(path, group=name) as data:
+            data = data.isel(chain=chains) if "chain" in data.dims else data
+            data.to_netcdf(output, group=name, mode=mode)
+            mode = "a"
+
+
+def table(*files):
+    done = emass("summary", *files, "--csv")
+    return done.returncode, done.stdout
+
+
+def copy(path, change, of="s1.h5"):
+    shutil.copy(of, path)
+    with h5py.File(path, "r+") as file:
+        change(file)
+
+
+def refuses(what, text, *command, status=2):
+    before = sorted(os.listdir())
+    done = emass(*command)
+    lines = done.stderr.splitlines()
+    report(done.returncode == status and len(lines) == 1 and text in lines[0] and sorted(os.listdir()) == before,
+           what + " is refused in one line, and nothing is written", done.returncode, done.stderr)
+
+
+def pieces():
+    """R-hat and all else of the whole from its parts."""
+    run("whole.h5", "--chains", "8")
+    cut("whole.h5", slice(0, 4), "left.nc")
+    cut("whole.h5", slice(4, 8), "right.nc")
+    done = emass("merge", "both.h5", "left.nc", "right.nc")
+    report(done.returncode == 0, "the halves of a run are merged", done.stderr)
+    report(table("both.h5") == table("whole.h5") == table("left.nc", "right.nc"),
+           "R-hat, and the whole table, is that of the run: of the merged file and of both together")
+    same = True
+    for name in ["posterior", "sample_stats", "log_likelihood", "posterior_predictive", "warmup_posterior"]:
+        with xarray.open_dataset("whole.h5", group=name) as a, xarray.open_dataset("both.h5", group=name) as b:
+            same = same and a.equals(b)
+    report(same, "every number of every group of draws is where it was, with its labels")
+
+
+def seeds():
+    names = ["s1.h5", "s2.h5", "s3.h5"]
+    for seed, name in enumerate(names, 1):
+        run(name, "--seed", seed)
+    for ranks in (1, 3):
+        done = emass("merge", f"on{ranks}.h5", *names, ranks=ranks)
+        assert done.returncode == 0, done.stderr
+    with open("on1.h5", "rb") as a, open("on3.h5", "rb") as b:
+        report(a.read() == b.read(), "the same bytes on 1 and 3 ranks")
+    report(table("on1.h5") == table(*names), "the table of the files is that of the merged one")
+    data = arviz.from_netcdf("on1.h5")
+    posterior = data["posterior"]
+    report(dict(posterior.sizes)["chain"] == 9 and list(posterior.chain.values) == list(range(9)),
+           "arviz opens it, chains numbered through", posterior)
+    parts = [xarray.open_dataset(name, group="posterior") for name in names]
+    report(np.array_equal(posterior.beta.values, np.concatenate([p.beta.values for p in parts])),
+           "with the draws of the files, in their order")
+    with netCDF4.Dataset("on1.h5") as file:
+        report(file["runs/seed"][:].tolist() == [1, 2, 3] and
+               file["runs/run_of_chain"][:].tolist() == [0] * 3 + [1] * 3 + [2] * 3 and
+               file["sample_stats/diverging"].dtype == np.int8, "and says which chain is of which run")
+    steps = [xarray.open_dataset(name, group="mass_adaptation") for name in names]
+    merged = xarray.open_dataset("on1.h5", group="mass_adaptation")
+    report(all(np.array_equal(merged.inv_mass.isel(run=i), steps[i].inv_mass) for i in range(3)) and
+           np.array_equal(merged.step_size, np.concatenate([s.step_size for s in steps])),
+           "what was learned of the mass has an axis for the run", merged)
+    done = emass("predict", "on1.h5", "--data", "table.csv", "--output", "p.h5")
+    with xarray.open_dataset("p.h5", group="predictions") as p:
+        report(done.returncode == 0 and p.sizes["chain"] == 9, "predictions are made from all chains", done.stderr)
+    done = emass("report", "on1.h5", "--output", "on1.html")
+    report(done.returncode == 0, "and a report", done.stderr)
+
+
+def warmups():
+    run("longer.h5", "--seed", 7, "--set", "run.warmup=50")
+    done = emass("merge", "uneven.h5", "s1.h5", "longer.h5")
+    report(done.returncode == 0 and "warmup_posterior is left out" in done.stderr and
+           "warmup_posterior" not in groups("uneven.h5") and "posterior" in groups("uneven.h5"),
+           "warmups of different lengths are left out, and said to be", done.stderr)
+
+
+def refused():
+    run("short.h5", "--seed", 8, "--set", "run.draws=50")
+    copy("other.h5", lambda f: f.attrs.modify("data_hash", b"xxh64:0"))
+    copy("running.h5", lambda f: f.attrs.__setitem__("complete", np.int64(0)), "s2.h5")
+    with open("notes.txt", "w") as file:
+        print("not HDF5", file=file)
+    refuses("another number of draws", "50 draws of each chain, expected 60", "merge", "x.h5", "s1.h5", "short.h5")
+    refuses("the same in a summary", "50 draws of each chain, expected 60", "summary", "s1.h5", "short.h5")
+    refuses("other data", "data_hash", "merge", "x.h5", "s2.h5", "other.h5")
+    refuses("the same chains twice", "the same seed", "merge", "x.h5", "s1.h5", "s2.h5", "s1.h5")
+    refuses("a run that has not ended", "has not ended", "merge", "x.h5", "s1.h5", "running.h5")
+    refuses("what is no HDF5 file", "notes.txt: expected an HDF5 file", "merge", "x.h5", "s1.h5", "notes.txt")
+    refuses("an output that exists", "--overwrite", "merge", "on1.h5", "s1.h5", "s2.h5")
+    refuses("an output that is read", "s1.h5 is read", "merge", "s1.h5", "s1.h5", "s2.h5", "--overwrite")
+    refuses("an output of another program", "no output of emass", "merge", "notes.txt", "s1.h5", "s2.h5", "--overwrite")
+    refuses("one file", "two files or more", "merge", "x.h5", "s1.h5")
+    refuses("to go on with a merged file", "emass merge made", "run", "run.yaml", "--output", "on1.h5", "--resume")
+    refuses("to verify a merged file", "a file of 3 runs", "verify", "on1.h5")
+
+
+def diffs():
+    def nudge(file):
+        beta = file["posterior/beta"]
+        beta[1, 7, 2] = np.nextafter(beta[1, 7, 2], np.inf)
+        beta[0, 9, 0] += 1
+
+    shutil.copy("s1.h5", "same.h5")
+    done = emass("diff", "s1.h5", "same.h5")
+    report(done.returncode == 0 and "no difference in" in done.stdout, "diff: a copy does not differ", done.stdout)
+    copy("nudged.h5", nudge)
+    done = emass("diff", "s1.h5", "nudged.h5")
+    report(done.returncode == 1 and done.stdout.count("\n") == 1 and
+           "chain 1, draw 7: " in done.stdout and ", 1 ulp; 2 of " in done.stdout,
+           "diff: the first draw that differs, by 1 ulp, of two numbers", done.stdout, done.stderr)
+    done = emass("diff", "s1.h5", "s2.h5")
+    report(done.returncode == 1 and "attribute seed: 1 | 2\n" in done.stdout and
+           "config run.seed: 1 | 2\n" in done.stdout and "created_at" not in done.stdout,
+           "diff: attributes and options by name", done.stdout)
+    done = emass("diff", "s1.h5", "on1.h5")
+    report(done.returncode == 1 and "posterior: 3 chains x 60 draws | 9 chains x 60 draws\n" in done.stdout and
+           "group runs: in on1.h5 alone\n" in done.stdout and "posterior: beta" not in done.stdout,
+           "diff: files of other lengths are compared as far as both go", done.stdout)
+    refuses("diff: what is no HDF5 file", "notes.txt", "diff", "s1.h5", "notes.txt")
+
+
+with tempfile.TemporaryDirectory() as folder:
+    os.chdir(folder)
+    random = np.random.default_rng(1)
+    x = random.normal(size=(40, 2)).round(3)
+    y = (random.random(40) < 1 / (1 + np.exp(-x[:, 0]))).astype(int)
+    with open("table.csv", "w") as file:
+        print("a,b,y", *(f"{p},{q},{r}" for (p, q), r in zip(x, y)), sep="\n", file=file)
+    with open("run.yaml", "w") as file:
+        print(RUN, file=file)
+    pieces()
+    seeds()
+    warmups()
+    refused()
+    diffs()
+    os.chdir("/")
+lib.finish()
