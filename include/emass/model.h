@@ -63,7 +63,9 @@ typedef enum em_draw_purpose {
     EM_DRAW_EVALUATION,
     EM_DRAW_UPDATE,
     EM_DRAW_START,
-    EM_DRAW_PREDICTION
+    EM_DRAW_PREDICTION,
+    EM_DRAW_PRIOR,       /* a position from the prior */
+    EM_DRAW_PRIOR_REPORT /* the report of one */
 } em_draw_purpose;
 
 /* What a model's random numbers are counted by (emass/random.h). */
@@ -71,8 +73,8 @@ typedef struct em_draw {
     uint64_t seed;     /* of the run */
     int64_t chain;     /* from 0 */
     int64_t iteration; /* of a report: from 0, those of warmup are counted too; else the number of
-                          the evaluation, of the update, of the try where to start, or of the stored
-                          draw that is predicted from */
+                          the evaluation, of the update, of the try where to start, of the stored
+                          draw that is predicted from, or of the draw from the prior */
     em_draw_purpose purpose;
 } em_draw;
 
@@ -342,6 +344,13 @@ typedef struct em_model_ops {
      */
     em_status (*predict)(em_model *model, const em_draw *draw, const double *posterior,
                          double *out);
+    /*
+     * A position from the prior, theta [dim], for the groups prior and prior_predictive: the
+     * model's report of it follows. Counts random numbers by `draw`, and may fail, as report does.
+     * A model that has none may say why, in words that follow "model NAME". Local.
+     */
+    em_status (*draw_prior)(em_model *model, const em_draw *draw, double *theta);
+    const char *no_prior;
     /*
      * INSTEAD, for a density that knows its options alone, on parameters without bounds: `dim` of
      * them, reported as they are as `variable` [n_variable] (NULL: one array `theta`), and one of

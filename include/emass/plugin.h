@@ -17,7 +17,7 @@
 
 /* Of these headers. A plug-in that was built with another number, or with tables of another size,
  * is refused. */
-#define EMASS_PLUGIN_ABI 5
+#define EMASS_PLUGIN_ABI 6
 
 typedef struct em_plugin_table {
     int abi, ops_size, field_size;

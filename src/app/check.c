@@ -7,6 +7,7 @@
 #include "par/world.h"
 #include "posterior/posterior.h"
 #include "run/fits.h"
+#include "run/prior.h"
 #include "run/recorder.h"
 #include "run/same.h"
 
@@ -282,6 +283,8 @@ static em_status load(checker *check, em_plan *plan)
         config, config->model->create(config->model_options, &context, &check->model));
     if (!status)
         status = em_sampler_fits(config, check->model);
+    if (!status)
+        status = em_prior_fits(config, check->model);
     if (!status)
         status = em_recorder_width(config, check->model, &width);
     if (!status)

@@ -142,8 +142,9 @@ static em_status compare_group(const char *old_path, const char *new_path, const
 
 static em_status compare_files(const char *old_path, const char *new_path)
 {
-    static const char *const groups[] = {"posterior", "sample_stats", "log_likelihood",
-                                         "posterior_predictive", "predictions"};
+    static const char *const groups[] = {
+        "posterior",   "sample_stats", "log_likelihood",  "posterior_predictive",
+        "predictions", "prior",        "prior_predictive"};
     em_reader *reader = NULL;
     em_status status = em_reader_open(new_path, "posterior", &reader);
 

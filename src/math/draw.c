@@ -9,7 +9,9 @@ void em_draw_uniforms(const em_draw *draw, uint64_t first, int64_t n, double *ou
                                          [EM_DRAW_EVALUATION] = EM_RNG_EVALUATION,
                                          [EM_DRAW_UPDATE] = EM_RNG_UPDATE,
                                          [EM_DRAW_START] = EM_RNG_START,
-                                         [EM_DRAW_PREDICTION] = EM_RNG_PREDICTION};
+                                         [EM_DRAW_PREDICTION] = EM_RNG_PREDICTION,
+                                         [EM_DRAW_PRIOR] = EM_RNG_PRIOR,
+                                         [EM_DRAW_PRIOR_REPORT] = EM_RNG_PRIOR_REPORT};
     const em_stream stream = {draw->seed, (uint64_t)draw->chain, (uint64_t)draw->iteration,
                               purpose[draw->purpose]};
 

@@ -598,4 +598,4 @@ const em_model_ops em_model_dpfa = {
     .describe = describe,
     .add_likelihood = add_likelihood,
     .finish_likelihood = finish_likelihood,
-};
+    .no_prior = "is conditioned on the lengths of its documents, and draws none anew"};

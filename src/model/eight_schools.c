@@ -142,6 +142,17 @@ static em_status add_prior(em_model *model, const em_query *query)
     return EM_OK;
 }
 
+static em_status draw_prior(em_model *model, const em_draw *draw, double *theta)
+{
+    double u;
+
+    em_draw_normals(draw, 0, model->dim, theta);
+    em_draw_uniforms(draw, ETA, 1, &u);
+    theta[MU] *= prior_scale;
+    theta[ETA] = log(prior_scale * tan(M_PI / 2 * u));
+    return EM_OK;
+}
+
 static em_status add_likelihood(em_model *model, const em_query *query)
 {
     const eight_schools *self = (const eight_schools *)model;
@@ -206,4 +217,5 @@ const em_model_ops em_model_eight_schools = {
     .destroy = destroy,
     .add_prior = add_prior,
     .report = report,
-    .add_likelihood = add_likelihood};
+    .add_likelihood = add_likelihood,
+    .draw_prior = draw_prior};

@@ -391,4 +391,5 @@ const em_model_ops em_model_gaussian = {
     .destroy = destroy,
     .add_prior = add_prior,
     .add_likelihood = add_likelihood,
-    .report = report};
+    .report = report,
+    .no_prior = "is a density that is not made of a prior and a likelihood"};

@@ -801,4 +801,5 @@ const em_model_ops em_model_lda = {
     .update = update,
     .visit = visit,
     .pool_averages = pool_averages,
-    .report_averages = report_averages};
+    .report_averages = report_averages,
+    .no_prior = "is conditioned on the lengths of its documents, and draws none anew"};

@@ -349,11 +349,20 @@ static double gamma_prior(double rate, double x, double *slope)
     return log(x) - rate * x;
 }
 
+static double gamma_draw(em_variate *v, double rate)
+{
+    return em_variate_gamma(v, 2) / rate;
+}
+
 static em_regression_plan plan_of(const linear_options *options)
 {
-    const em_shape sigma = {"sigma", isnan(options->sigma) ? NAN : 1, em_half_student_t_prior,
-                            em_half_student_t_curvature, options->sigma_scale};
-    const em_shape nu = {"nu", options->nu, gamma_prior, NULL, 0.1};
+    const em_shape sigma = {"sigma",
+                            isnan(options->sigma) ? NAN : 1,
+                            em_half_student_t_prior,
+                            em_half_student_t_curvature,
+                            options->sigma_scale,
+                            em_half_student_t_draw};
+    const em_shape nu = {"nu", options->nu, gamma_prior, NULL, 0.1, gamma_draw};
     const bool is_normal = options->noise == NOISE_NORMAL;
 
     return (em_regression_plan){.family = is_normal ? &normal_family : &student_t_family,
@@ -458,6 +467,7 @@ const em_model_ops em_model_linear = {
     .add_prior = em_regression_add_prior,
     .report = em_regression_report,
     .predict = em_regression_predict,
+    .draw_prior = em_regression_draw_prior,
     .add_likelihood = add_likelihood,
     .add_summary = add_summary,
     .take_summary = take_summary,

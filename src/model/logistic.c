@@ -210,5 +210,6 @@ const em_model_ops em_model_logistic = {
     .add_prior = em_regression_add_prior,
     .report = em_regression_report,
     .predict = em_regression_predict,
+    .draw_prior = em_regression_draw_prior,
     .add_likelihood = em_regression_add_likelihood,
     .add_metric = em_regression_add_metric};

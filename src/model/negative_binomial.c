@@ -103,6 +103,11 @@ static double inverse_gamma_prior(double scale, double x, double *slope)
     return -1.4 * log(x) - scale / x;
 }
 
+static double inverse_gamma_draw(em_variate *v, double scale)
+{
+    return scale / em_variate_gamma(v, 0.4);
+}
+
 static em_status create(const void *untyped, const em_model_context *context, em_model **out)
 {
     const negative_binomial_options *options = untyped;
@@ -110,7 +115,7 @@ static em_status create(const void *untyped, const em_model_context *context, em
         .family = &family,
         .unit = 1,
         .n_shape = 1,
-        .shape = {{"phi", options->phi, inverse_gamma_prior, NULL, 0.3}}};
+        .shape = {{"phi", options->phi, inverse_gamma_prior, NULL, 0.3, inverse_gamma_draw}}};
 
     return em_create_count_model(&options->regression, context, &plan, out);
 }
@@ -127,5 +132,6 @@ const em_model_ops em_model_negative_binomial = {
     .add_prior = em_regression_add_prior,
     .report = em_regression_report,
     .predict = em_regression_predict,
+    .draw_prior = em_regression_draw_prior,
     .add_likelihood = em_regression_add_likelihood,
     .add_metric = em_regression_add_metric};

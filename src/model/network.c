@@ -490,4 +490,5 @@ const em_model_ops em_model_network = {
     .report_pooled = em_network_report_pooled,
     .visit = em_network_visit,
     .predict = em_network_predict_new,
-    .describe = describe};
+    .describe = describe,
+    .draw_prior = em_network_draw_prior};

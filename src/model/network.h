@@ -74,6 +74,7 @@ typedef struct em_network {
 
 /* network_density.c: functions of em_model_ops. */
 em_status em_network_add_prior(em_model *model, const em_query *query);
+em_status em_network_draw_prior(em_model *model, const em_draw *draw, double *theta);
 em_status em_network_add_likelihood(em_model *model, const em_query *query);
 em_status em_network_estimate(em_model *model, const em_query *query, double scale);
 em_status em_network_update(em_model *model, const em_update *update);

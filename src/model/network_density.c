@@ -8,6 +8,7 @@
  */
 #include "base/clones.h"
 #include "base/memory.h"
+#include "emass/random.h"
 #include "math/rng.h"
 #include "math/vector.h"
 #include "model/network.h"
@@ -94,6 +95,27 @@ static double add_sigma(const em_network *self, const double *theta, double *gra
     if (gradient)
         gradient[self->sigma_at] += slope + 1;
     return density;
+}
+
+em_status em_network_draw_prior(em_model *model, const em_draw *draw, double *theta)
+{
+    const em_network *self = (const em_network *)model;
+    em_variate v = {draw, (uint64_t)self->layers.n_weight};
+
+    em_draw_normals(draw, 0, self->layers.n_weight, theta);
+    for (int i = 0; i < self->n_weighted; i++) {
+        const em_layer *layer = &self->layers.layer[self->weighted[i]];
+        const double precision = self->scale_at < 0
+                                     ? self->precision
+                                     : em_variate_gamma(&v, self->gamma[0]) / self->gamma[1];
+        for (int64_t k = 0; k < layer->n_weight; k++)
+            theta[layer->first + k] /= sqrt(precision);
+        if (self->scale_at >= 0)
+            theta[self->scale_at + i] = log(precision);
+    }
+    if (self->sigma_at >= 0)
+        theta[self->sigma_at] = log(em_half_student_t_draw(&v, self->options->sigma_scale));
+    return EM_OK;
 }
 
 static double add_prior_of_chain(const em_network *self, const double *theta, double *gradient)

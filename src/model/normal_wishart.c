@@ -272,4 +272,5 @@ const em_model_ops em_model_normal_wishart = {
     .add_likelihood = add_likelihood,
     .add_summary = add_summary,
     .take_summary = take_summary,
-    .add_metric = add_metric};
+    .add_metric = add_metric,
+    .no_prior = "has a flat prior of mu, which is no distribution"};

@@ -130,6 +130,8 @@ static em_status create_banana(const void *options, const em_model_context *cont
     return create(&em_model_banana, banana, &pair, options, context, out);
 }
 
+static const char no_prior[] = "is a density that is not made of a prior and a likelihood";
+
 const em_model_ops em_model_double_well = {.name = "double_well",
                                            .doc = "two equal wells: U = theta^4 - 2 theta^2",
                                            .source = "Ma, Chen & Fox (2015), figure 2",
@@ -139,7 +141,8 @@ const em_model_ops em_model_double_well = {.name = "double_well",
                                            .destroy = destroy,
                                            .add_prior = add_prior,
                                            .add_likelihood = add_likelihood,
-                                           .report = report};
+                                           .report = report,
+                                           .no_prior = no_prior};
 
 const em_model_ops em_model_double_well_tilted = {
     .name = "double_well_tilted",
@@ -151,7 +154,8 @@ const em_model_ops em_model_double_well_tilted = {
     .destroy = destroy,
     .add_prior = add_prior,
     .add_likelihood = add_likelihood,
-    .report = report};
+    .report = report,
+    .no_prior = no_prior};
 
 const em_model_ops em_model_banana = {
     .name = "banana",
@@ -163,4 +167,5 @@ const em_model_ops em_model_banana = {
     .destroy = destroy,
     .add_prior = add_prior,
     .add_likelihood = add_likelihood,
-    .report = report};
+    .report = report,
+    .no_prior = no_prior};

@@ -1,6 +1,7 @@
 #include "model/regression.h"
 
 #include "base/memory.h"
+#include "emass/random.h"
 #include "par/message.h"
 
 #include <math.h>
@@ -412,6 +413,29 @@ em_status em_regression_add_metric(em_model *model, bool prior, const em_rows *r
         add_metric_of_row(self, i, theta, shape, metric, derivative);
     if (prior)
         add_metric_of_prior(self, unknown, theta, metric, derivative);
+    return EM_OK;
+}
+
+double em_half_student_t_draw(em_variate *v, double scale)
+{
+    const double z = em_variate_normal(v);
+
+    return scale * fabs(z) / sqrt(2 * em_variate_gamma(v, 1.5) / 3);
+}
+
+em_status em_regression_draw_prior(em_model *model, const em_draw *draw, double *theta)
+{
+    const em_regression *self = (const em_regression *)model;
+    const int64_t n = self->design->n_column;
+    em_variate v = {draw, (uint64_t)n};
+
+    em_draw_normals(draw, 0, n, theta);
+    for (int64_t j = 0; j < n; j++)
+        theta[j] *= sqrt(self->prior_variance);
+    theta += n;
+    for (int k = 0; k < self->n_shape; k++)
+        if (isnan(self->shape[k].value))
+            *theta++ = log(self->shape[k].draw(&v, self->shape[k].scale));
     return EM_OK;
 }
 

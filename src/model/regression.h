@@ -37,6 +37,7 @@ typedef struct em_shape {
     /* Minus its second derivative by log x, and the derivative of that; NULL: not known. */
     void (*curvature)(double scale, double x, double curvature[2]);
     double scale;
+    double (*draw)(em_variate *v, double scale); /* from that prior */
 } em_shape;
 
 /*
@@ -109,8 +110,11 @@ em_status em_regression_report(em_model *model, const em_draw *draw, const doubl
 em_status em_regression_predict(em_model *model, const em_draw *draw, const double *posterior,
                                 double *out);
 
+em_status em_regression_draw_prior(em_model *model, const em_draw *draw, double *theta);
+
 /* Half Student-t with 3 degrees of freedom and this scale, for em_shape. Local. */
 double em_half_student_t_prior(double scale, double x, double *slope);
 void em_half_student_t_curvature(double scale, double x, double curvature[2]);
+double em_half_student_t_draw(em_variate *v, double scale);
 
 #endif

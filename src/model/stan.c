@@ -275,4 +275,5 @@ const em_model_ops em_model_stan = {
     .add_prior = add_prior,
     .report = report,
     .place = place,
-    .describe = describe};
+    .describe = describe,
+    .no_prior = "is a program, whose density is not told apart into prior and likelihood"};

@@ -29,7 +29,8 @@ typedef struct em_stop_options {
 typedef struct em_output_options {
     char *file; /* relative to the current folder */
     bool save_warmup, save_unconstrained;
-    em_texts variables; /* empty: all */
+    int64_t prior_draws; /* of each chain */
+    em_texts variables;  /* empty: all */
     int64_t flush_every;
     double checkpoint_every; /* seconds */
     bool keep_checkpoint;    /* of a run that has finished */

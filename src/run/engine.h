@@ -104,6 +104,10 @@ em_status em_engine_conclude(em_engine *engine);
  * Collective. */
 em_status em_engine_make_output(em_engine *engine);
 
+/* Writes the draws from the prior into it, where they are asked for. Collective. Errors, agreed:
+ * EM_EIO, EM_EMEMORY, and fatal ones of the model. */
+em_status em_engine_put_prior(em_engine *engine);
+
 /* Restores the chains from a checkpoint, and the draws from the file that was there. *resumed
  * false: there is nothing to go on from, and why has been said. Collective. */
 em_status em_engine_resume(em_engine *engine, bool *resumed);

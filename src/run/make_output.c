@@ -15,7 +15,7 @@ static em_status write_output(em_engine *engine)
     status = sink.begin(sink.state, layout);
     if (!status)
         em_recorder_add(engine->recorder, &sink, true);
-    return status;
+    return status ? status : em_engine_put_prior(engine);
 }
 
 em_status em_engine_make_output(em_engine *engine)

@@ -63,6 +63,10 @@ const em_field em_output_fields[] = {
             .doc = "store the draws of warmup too"),
     EM_BOOL(em_output_options, save_unconstrained, .fallback = "false",
             .doc = "store the draws on the unconstrained scale too"),
+    EM_INT(em_output_options, prior_draws, .minimum = 0, .maximum = 1e9, .fallback = "0",
+           .doc =
+               "draws of each chain from the prior, in the group prior; what the model draws anew "
+               "of each (posterior_predictive) goes to prior_predictive"),
     EM_TEXTS(em_output_options, variables, .fallback = "[]",
              .doc = "variables to store, * and ? as in file names; none named: all"),
     EM_INT(em_output_options, flush_every, .minimum = 1, .maximum = 1e6, .fallback = "100",

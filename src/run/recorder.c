@@ -333,6 +333,27 @@ static em_status take_report(em_recorder *recorder, const em_draw *draw, const d
     return status;
 }
 
+em_status em_recorder_draw_prior(em_recorder *recorder, em_draw draw, double *theta, bool *failed)
+{
+    em_status status;
+
+    draw.purpose = EM_DRAW_PRIOR;
+    status = recorder->model->ops->draw_prior(recorder->model, &draw, theta);
+    if (status < 0)
+        return status;
+    draw.purpose = EM_DRAW_PRIOR_REPORT;
+    *failed = status > 0;
+    status = take_report(recorder, &draw, theta);
+    *failed = *failed || status > 0;
+    recorder->failure[0] = '\0'; /* those of sampling are said at its end */
+    return status < 0 ? status : EM_OK;
+}
+
+const double *em_recorder_values(const em_recorder *recorder, int64_t i)
+{
+    return recorder->given[i];
+}
+
 static void take_stats(const em_recorder *recorder, const em_block *block,
                        const em_block *const *kernels, int64_t chain, double *to)
 {

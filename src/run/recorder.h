@@ -36,6 +36,14 @@ em_status em_recorder_take(em_recorder *recorder, const em_block *block,
                            const em_block *const *kernels, int64_t iteration, em_monitor *monitor,
                            double *unreported);
 
+/* What a model reports of a draw from its prior, in the values of the layout's groups: posterior,
+ * posterior_predictive, which are those of the next report from then on. `draw` counts it; `theta`
+ * [dim] is work space. *failed: its report is not whole. Local. Errors: fatal ones of the model. */
+em_status em_recorder_draw_prior(em_recorder *recorder, em_draw draw, double *theta, bool *failed);
+
+/* The numbers of group `i` of the layout, of the last report. Local. */
+const double *em_recorder_values(const em_recorder *recorder, int64_t i);
+
 /* The other calls to the sinks. Collective. Errors, agreed: what a sink fails with. */
 em_status em_recorder_begin(em_recorder *recorder); /* those whose statuses are not agreed */
 em_status em_recorder_flush(em_recorder *recorder);

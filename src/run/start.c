@@ -6,6 +6,7 @@
 #include "run/fits.h"
 #include "run/initial.h"
 #include "run/kernel.h"
+#include "run/prior.h"
 #include "run/same.h"
 
 #include <math.h>
@@ -45,6 +46,8 @@ em_status em_engine_load(em_engine *engine)
         engine->config->model->create(engine->config->model_options, &context, &engine->model));
     if (!status)
         status = em_sampler_fits(engine->config, engine->model);
+    if (!status)
+        status = em_prior_fits(engine->config, engine->model);
     if (!status)
         status = em_recorder_width(engine->config, engine->model, &width);
     if (!status)
