@@ -411,6 +411,11 @@ static bool is_same_value(const em_value *a, const em_value *b)
     return true;
 }
 
+static bool is_read_by_key(const em_yaml_entry *entry)
+{
+    return entry->value.kind == EM_VALUE_MAPPING && entry->value.text.count == 0;
+}
+
 static void print_value(const em_value *value)
 {
     if (value->text.count == 1)
@@ -423,8 +428,7 @@ static void compare_keys(diff *d, const em_yaml *a, const em_yaml *b)
 {
     for (int64_t i = 0; i < a->count; i++) {
         const em_yaml_entry *one = &a->entry[i], *other = em_yaml_find(b, one->key);
-        if (one->value.kind == EM_VALUE_MAPPING ||
-            (other && is_same_value(&one->value, &other->value)))
+        if (is_read_by_key(one) || (other && is_same_value(&one->value, &other->value)))
             continue;
         if (!other) {
             say_alone(d, "config", one->key, 0);
@@ -438,8 +442,17 @@ static void compare_keys(diff *d, const em_yaml *a, const em_yaml *b)
         d->n_line++;
     }
     for (int64_t i = 0; i < b->count; i++)
-        if (b->entry[i].value.kind != EM_VALUE_MAPPING && !em_yaml_find(a, b->entry[i].key))
+        if (!is_read_by_key(&b->entry[i]) && !em_yaml_find(a, b->entry[i].key))
             say_alone(d, "config", b->entry[i].key, 1);
+}
+
+/* What stands under an option of a model is compared as one value, whatever model that is. */
+static em_yaml_data diff_is_data(const void *context, const char *key)
+{
+    static const char section[] = "model.";
+
+    (void)context;
+    return strncmp(key, section, strlen(section)) == 0 ? EM_YAML_ALL_IS_DATA : EM_YAML_NO_DATA;
 }
 
 /* Key by key, where both can be read. */
@@ -454,7 +467,7 @@ static em_status compare_configs(diff *d)
     if (!text[0] || !text[1] || strcmp(text[0]->text, text[1]->text) == 0)
         return EM_OK;
     for (int i = 0; !status && i < 2; i++)
-        status = em_yaml_parse(d->path[i], text[i]->text, em_config_is_data, &yaml[i]);
+        status = em_yaml_parse(d->path[i], text[i]->text, diff_is_data, NULL, &yaml[i]);
     if (!status)
         compare_keys(d, yaml[0], yaml[1]);
     em_yaml_destroy(&yaml[0]);
