@@ -18,7 +18,8 @@ const em_field em_run_fields[] = {
                   "are the same on any number of them, but for rounding with fast minibatch_sums"),
     EM_INT(em_run_options, warmup, .maximum = 1e9, .fallback = "auto", .word = "auto",
            .doc = "iterations of adaptation before the draws; auto: as many as hmc and nuts need, "
-                  "at most 950; 1000 for the others"),
+                  "at most 950; 1000 for the others; in a list of samplers each stops adapting "
+                  "after its own, and the draws begin after the longest"),
     EM_INT(em_run_options, draws, .minimum = 1, .maximum = 1e9, .fallback = "1000",
            .doc = "draws stored per chain", .may_change = true),
     EM_INT(em_run_options, thin, .minimum = 1, .maximum = 1e6, .fallback = "1",

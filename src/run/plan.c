@@ -61,6 +61,16 @@ static int64_t plan_buffer(int64_t n_chain, int64_t flush_every, int64_t width)
     return most(flush_every, least(MOST_DRAWS, MOST_WAITING / (n_chain * width)));
 }
 
+int64_t em_plan_sampler_warmup(const em_config *config, int i)
+{
+    bool waits = config->run.warmup == INT64_MIN && config->kernel[i].ops->by_model;
+
+    for (int k = 0; waits && k < config->n_kernel; k++)
+        if (!config->kernel[k].ops->by_model)
+            return 0;
+    return config->run.warmup;
+}
+
 em_status em_plan_create(const em_config *config, em_width width, em_plan *plan)
 {
     const em_run_options *run = &config->run;
@@ -72,7 +82,8 @@ em_status em_plan_create(const em_config *config, em_width width, em_plan *plan)
                        config->path, (long long)run->superchains, (long long)run->chains);
     for (int i = 0; i < config->n_kernel; i++)
         warmup = most(warmup, em_adapt_most_warmup(config->kernel[i].mass, config->kernel[i].ops,
-                                                   config->kernel[i].options, run->warmup));
+                                                   config->kernel[i].options,
+                                                   em_plan_sampler_warmup(config, i)));
     *plan = (em_plan){
         .warmup = warmup,
         .total = warmup + run->draws * run->thin,

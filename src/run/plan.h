@@ -32,6 +32,10 @@ typedef struct em_plan {
     em_watch watch;
 } em_plan;
 
+/* What sampler number i is told of run.warmup, where INT64_MIN is as long as it takes: one that
+ * learns nothing, as the model makes its moves, has none beside others, whose it waits for. */
+int64_t em_plan_sampler_warmup(const em_config *config, int i);
+
 /* Errors: EM_ECONFIG for a run whose draws no file can hold. */
 em_status em_plan_create(const em_config *config, em_width width, em_plan *plan);
 

@@ -91,7 +91,8 @@ static em_status create_adaptation(em_engine *engine, em_kernel *kernel)
     const em_kernel_options *options = kernel->options;
     const em_status status = em_adapt_create(
         &kernel->mass, options->ops, options->options, engine->grid, kernel->block->dim,
-        engine->config->run.warmup, kernel->seed, &kernel->adapt);
+        em_plan_sampler_warmup(engine->config, (int)(kernel - engine->kernel)), kernel->seed,
+        &kernel->adapt);
 
     return status == EM_ECONFIG && options->place
                ? em_fail(status, "%s: %s", options->place, em_error_text())

@@ -73,6 +73,39 @@ printf '%s\n' 'model: {name: eight_schools}' 'sampler:' '  - {block: hyper, name
     '  - {block: effects, name: hmc}' 'run: {warmup: 60, draws: 20}' >bad.yaml
 check 'what each has learned is said' told
 
+# run.warmup: auto. Each stops adapting after what it takes, and the draws begin after the longest.
+took() { # FILE BLOCK: iterations of a sampler's own warmup; of no BLOCK, those of the run
+    if [ -n "${2:-}" ]; then
+        h5dump -d "/mass_adaptation_$2/stage_iteration" -y -w 1 "$1" | tr -d ' ,' | grep -E '^[0-9]+$' | tail -n 1
+    else
+        h5dump -a tuning_steps "$1" | sed -nE 's/.*\(0\): ([0-9]+).*/\1/p'
+    fi
+}
+auto_of_two() { # both end by themselves
+    printf '%s\n' 'model: {name: eight_schools}' 'sampler:' '  - {block: hyper, name: nuts}' \
+        '  - {block: effects, name: hmc}' 'run: {draws: 20}' >auto.yaml
+    limited "$emass" run auto.yaml --quiet --output auto.h5 &&
+        limited mpirun -n 3 "$emass" run auto.yaml --quiet --output auto3.h5 && cmp auto.h5 auto3.h5 || return
+    local hyper effects
+    hyper=$(took auto.h5 hyper) && effects=$(took auto.h5 effects)
+    echo "$hyper, $effects, together $(took auto.h5)"
+    [ "$(took auto.h5)" = $((hyper > effects ? hyper : effects)) ]
+}
+check 'auto: the longest of two' auto_of_two
+auto_of_one() { # a kernel with minibatches takes 1000, nuts what it needs, wherever it is stopped
+    limited "$emass" run two.yaml --quiet --output auto1.h5 --set run.warmup=auto --set run.draws=20 || return
+    local limit n=0 status
+    for limit in 0 0.02 0.04 none; do
+        status=0
+        limited mpirun -n $((1 + n++ % 3)) "$emass" run two.yaml --quiet --output parts.h5 --resume --set run.warmup=auto \
+            --set run.draws=20 --set "stop.max_time=$limit" || status=$?
+        [ "$status" = 75 ] || [ "$status" = 0 ] || return
+    done
+    echo "$(took auto1.h5 sigma) of $(took auto1.h5)"
+    cmp auto1.h5 parts.h5 && [ "$(took auto1.h5)" = 1000 ] && [ "$(took auto1.h5 sigma)" -lt 1000 ]
+}
+check 'auto: 1000 of one without stages' auto_of_one
+
 # A mass of its own: what it does not say is that of the section.
 cat >own.yaml <<'YAML'
 model: {name: linear, data: t.csv, sigma: unknown}

@@ -53,6 +53,37 @@ START_TEST(the_memory_of_all_chains_is_bounded)
 }
 END_TEST
 
+static int64_t warmup_of(const char *samplers, const char *warmup, int i)
+{
+    char text[256];
+    em_config *config = NULL;
+    em_plan plan;
+
+    snprintf(text, sizeof text,
+             "model: {name: lda, data: x, topics: 2}\nsampler: %s\nrun: {warmup: %s}\n", samplers,
+             warmup);
+    ck_assert_msg(em_config_parse("test.yaml", text, 0, NULL, &config) == EM_OK, "%s",
+                  em_error_text());
+    ck_assert_int_eq(em_plan_create(config, (em_width){1, 1, 1}, &plan), EM_OK);
+    const int64_t found = i < 0 ? plan.warmup : em_plan_sampler_warmup(config, i);
+    em_config_destroy(&config);
+    return found;
+}
+
+/* A sampler that learns nothing waits for the others, unless there are none, or a number is given.
+ */
+START_TEST(gibbs_waits_for_the_others)
+{
+    static const char list[] = "[{block: a, name: nuts}, {block: b, name: gibbs}]";
+
+    ck_assert_int_eq(warmup_of(list, "auto", 0), INT64_MIN);
+    ck_assert_int_eq(warmup_of(list, "auto", 1), 0);
+    ck_assert_int_eq(warmup_of(list, "auto", -1), 800);
+    ck_assert_int_eq(warmup_of(list, "70", 1), 70);
+    ck_assert_int_eq(warmup_of("{name: gibbs}", "auto", -1), 1000);
+}
+END_TEST
+
 /* Every hundredth draw is a chance to write: small ones wait for up to 1000, large ones do not. */
 START_TEST(small_draws_are_written_together)
 {
@@ -88,6 +119,7 @@ int main(void)
 
     tcase_add_test(tests, usual_runs_are_watched_as_a_whole);
     tcase_add_test(tests, the_memory_of_all_chains_is_bounded);
+    tcase_add_test(tests, gibbs_waits_for_the_others);
     tcase_add_test(tests, small_draws_are_written_together);
     tcase_add_test(tests, what_no_file_can_hold_is_refused);
     tcase_set_timeout(tests, 100);
