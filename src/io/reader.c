@@ -140,15 +140,6 @@ int64_t em_reader_n_own_chain(const em_reader *reader)
     return reader->n_chain;
 }
 
-int64_t em_reader_n_chain(const em_reader *reader)
-{
-    int64_t n = 0;
-
-    for (; reader; reader = reader->next)
-        n += reader->n_chain;
-    return n;
-}
-
 int64_t em_reader_n_draw(const em_reader *reader)
 {
     return reader->n_draw;

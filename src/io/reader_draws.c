@@ -69,6 +69,15 @@ static em_status read_box(const em_reader *reader, const em_shown *d, const box 
     return status;
 }
 
+int64_t em_reader_n_chain(const em_reader *reader)
+{
+    int64_t n = 0;
+
+    for (; reader; reader = reader->next)
+        n += reader->n_chain;
+    return n;
+}
+
 /* Of the chains of one file, which are those from `chain` on of out[n][n_chain][n_draw]. */
 static em_status read_elements(const em_reader *reader, int64_t i, int64_t first, int64_t n,
                                int64_t chain, int64_t n_chain, double *out)
