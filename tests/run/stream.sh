@@ -32,10 +32,10 @@ sample() { # LIMIT FILE [SETTING]
 # What a run of a tiny corpus needs at least, to the next MB.
 measure() {
     local low=0 high=$limit middle
-    sample $limit tiny.h5 || return 1
+    sample "$limit" tiny.h5 || return 1
     while [ $((high - low)) -gt 1024 ]; do
         middle=$(((low + high) / 2))
-        if sample $middle tiny.h5 2>/dev/null; then high=$middle; else low=$middle; fi
+        if sample "$middle" tiny.h5 2>/dev/null; then high=$middle; else low=$middle; fi
     done
     limit=$high
 }
