@@ -21,7 +21,7 @@ typedef struct em_langevin {
     /* Whether theta_before and momentum_before are of this iteration; whether em_langevin_move has
      * found which positions are finite: */
     bool marked, looked;
-    bool *finite; /* [n_chain] */
+    bool *finite;         /* [n_chain] */
     double *extra_before; /* [n_chain][block->n_extra]; NULL: chains carry nothing else */
 } em_langevin;
 

@@ -11,7 +11,7 @@ cat >run.yaml <<'YAML'
 model: {name: logistic, n: 300, intercept: false}
 sampler: {name: sghmc, step_size: 0.02, minibatch: 7, minibatch_order: epoch, leapfrog_steps: 3, halve_at: [1, 2.5]}
 mass: {estimator: none}
-run: {chains: 2, warmup: 10, draws: 90, minibatch_sums: by_parts}
+run: {chains: 3, warmup: 10, draws: 90, minibatch_sums: by_parts}
 output: {keep_checkpoint: true, checkpoint_every: 0}
 YAML
 
