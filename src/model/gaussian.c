@@ -10,7 +10,9 @@
 #include "math/panel.h"
 #include "math/rng.h"
 #include "model/gradient_noise.h"
+#include "par/holders.h"
 #include "par/message.h"
+#include "par/world.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -62,7 +64,7 @@ typedef struct gaussian {
     int64_t stride;
     double *mean;                /* [dim] */
     bool diagonal;               /* generated without rotation: only the diagonal is kept */
-    double *precision;           /* [dim][stride], or [stride] */
+    double *precision;           /* [dim][stride], or [stride]; one for the ranks of a node */
     double *deviation, *product; /* work space, [PANEL][stride] */
     em_parameters *block;        /* [model.n_block] */
     char *names;                 /* of them, NAME bytes each */
@@ -70,13 +72,14 @@ typedef struct gaussian {
     em_artificial_noise noise;
 } gaussian;
 
-static em_status read_matrix(char *path, em_table **table)
+/* All of it on ranks that want it, and nothing on others. Collective. */
+static em_status read_matrix(char *path, bool wanted, em_table **table)
 {
     const em_table_options options = {.data = path, .columns = INT64_MIN};
     em_status status = em_table_read(&options, table);
 
     if (!status)
-        status = em_table_hold(*table, 0, (*table)->total);
+        status = em_table_hold(*table, 0, wanted ? (*table)->total : 0);
     if (status)
         em_table_destroy(table);
     return status;
@@ -91,22 +94,38 @@ static em_status check_shape(const em_table *table, int64_t n_row, int64_t n_col
                    (long long)n_column);
 }
 
-/* Up to what a text with seven digits would round off. Collective: all ranks have all rows. */
+/* The first column in which row i of a square is not what stands across the diagonal, up to what a
+ * text with seven digits would round off; -1: none. */
+static int64_t find_uneven(const double *a, int64_t n, int64_t i)
+{
+    for (int64_t j = 0; j < i; j++)
+        if (!(fabs(a[i * n + j] - a[j * n + i]) <= 1e-6 * sqrt(fabs(a[i * n + i] * a[j * n + j]))))
+            return j;
+    return -1;
+}
+
+/* Some ranks have all rows, the others none. Collective. Errors, agreed: EM_EDATA. */
 static em_status check_symmetric(const em_table *table)
 {
     const int64_t n = table->n_row;
     const double *a = table->value;
+    int64_t i = 0, j = -1;
+    em_status status = EM_OK;
 
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t j = 0; j < i; j++)
-            if (!(fabs(a[i * n + j] - a[j * n + i]) <=
-                  1e-6 * sqrt(fabs(a[i * n + i] * a[j * n + j]))))
-                return em_fail(EM_EDATA,
-                               "%s:%lld: found %g in column %lld and %g across the diagonal, "
-                               "expected a symmetric matrix",
-                               table->path, (long long)em_table_line(table, i), a[i * n + j],
-                               (long long)j + 1, a[j * n + i]);
-    return EM_OK;
+    for (; i < n && j < 0; i++)
+        j = find_uneven(a, n, i);
+    double first = j < 0 ? INFINITY : (double)(i - 1);
+    em_world_smallest(1, &first);
+    if (isinf(first))
+        return EM_OK;
+    const long long line = em_table_line(table, (int64_t)first);
+    i = (int64_t)first;
+    if (j >= 0)
+        status = em_fail(EM_EDATA,
+                         "%s:%lld: found %g in column %lld and %g across the diagonal, "
+                         "expected a symmetric matrix",
+                         table->path, line, a[i * n + j], (long long)j + 1, a[j * n + i]);
+    return em_agree_first(status, 0);
 }
 
 /* Copies a matrix, the mean of its two triangles, and sees that it is positive definite. */
@@ -132,17 +151,20 @@ static em_status copy_spd(const em_table *table, int64_t ld, double *to)
     return status;
 }
 
+/* Of the ranks that have the matrix, as they are those that write. Collective. Errors, agreed. */
 static em_status load_precision(gaussian *self, const em_table *table, bool is_covariance)
 {
-    em_status status = check_shape(table, self->model.dim, self->model.dim);
+    em_status status = em_agree_first(check_shape(table, self->model.dim, self->model.dim), 0);
 
     if (!status)
         status = check_symmetric(table);
-    if (!status)
+    if (status)
+        return status;
+    if (table->n_row > 0)
         status = copy_spd(table, self->stride, self->precision);
-    if (!status && is_covariance)
+    if (!status && is_covariance && table->n_row > 0)
         status = em_invert_spd(self->model.dim, self->precision, self->stride);
-    return status;
+    return em_agree_first(status, 0);
 }
 
 /* P <- H P H, H = I - 2 v v^T / v^T v, on the trailing coordinates first..n: the product of such
@@ -185,7 +207,7 @@ static void generate_precision(gaussian *self, const gaussian_options *options, 
 static em_status load_mean(gaussian *self, char *path)
 {
     em_table *table = NULL;
-    em_status status = path ? read_matrix(path, &table) : EM_OK;
+    em_status status = path ? read_matrix(path, true, &table) : EM_OK;
 
     if (!status && path)
         status = check_shape(table, self->model.dim, 1);
@@ -200,9 +222,6 @@ static em_status allocate(gaussian *self)
     const int64_t n = self->model.dim, stride = self->stride;
     em_status status = em_allocate(n, sizeof *self->mean, &self->mean);
 
-    if (!status)
-        status = em_allocate(self->diagonal ? stride : n * stride, sizeof *self->precision,
-                             &self->precision);
     if (!status)
         status = em_allocate(PANEL * stride, sizeof *self->deviation, &self->deviation);
     if (!status)
@@ -243,7 +262,7 @@ static void destroy(em_model *model)
     gaussian *self = (gaussian *)model;
 
     em_release(&self->mean);
-    em_release(&self->precision);
+    em_holders_release(&self->precision);
     em_release(&self->deviation);
     em_release(&self->product);
     em_release(&self->stored);
@@ -280,12 +299,29 @@ static int64_t choose_dim(const gaussian_options *options, const em_table *table
 {
     if (options->dim != INT64_MIN)
         return options->dim;
-    return table ? table->n_row : DEFAULT_DIM;
+    return table ? table->total : DEFAULT_DIM;
+}
+
+/* Read from `table`, NULL: generated, by one rank of each node. Collective. Errors, agreed. */
+static em_status make_precision(gaussian *self, const gaussian_options *options,
+                                const em_table *table, em_holders *holders, uint64_t seed)
+{
+    const int64_t n = self->diagonal ? 1 : self->model.dim;
+    em_status status = em_agree_first(
+        em_holders_allocate(holders, n * self->stride, sizeof(double), &self->precision), 0);
+
+    if (!status && table)
+        status = load_precision(self, table, options->covariance != NULL);
+    else if (!status && em_holders_writes(holders))
+        generate_precision(self, options, seed);
+    if (!status)
+        em_holders_publish(holders, self->precision);
+    return status;
 }
 
 /* `table` is the file of the precision or covariance, NULL: to be generated. */
 static em_status fill(gaussian *self, const gaussian_options *options, const em_table *table,
-                      const em_model_context *context)
+                      em_holders *holders, const em_model_context *context)
 {
     em_status status;
 
@@ -294,10 +330,8 @@ static em_status fill(gaussian *self, const gaussian_options *options, const em_
     self->stride = em_stride(self->model.dim);
     self->diagonal = !table && !options->rotation;
     status = em_agree_first(allocate(self), 0);
-    if (!status && table)
-        status = em_agree_first(load_precision(self, table, options->covariance != NULL), 0);
-    else if (!status)
-        generate_precision(self, options, context->seed);
+    if (!status)
+        status = make_precision(self, options, table, holders, context->seed);
     if (!status)
         status = load_mean(self, options->mean);
     if (!status)
@@ -314,6 +348,7 @@ static em_status create(const void *untyped, const em_model_context *context, em
 {
     const gaussian_options *options = untyped;
     char *path = options->precision ? options->precision : options->covariance;
+    em_holders *holders = NULL;
     em_table *table = NULL;
     gaussian *self = NULL;
     em_status status;
@@ -325,12 +360,15 @@ static em_status create(const void *untyped, const em_model_context *context, em
                        "model: found %s beside a file of the matrix, expected it without: it is of "
                        "a generated one",
                        options->rotation ? "rotation" : "condition");
-    status = path ? read_matrix(path, &table) : EM_OK;
+    status = em_holders_create(0, &holders);
+    if (!status && path)
+        status = read_matrix(path, em_holders_writes(holders), &table);
     if (!status)
         status = em_agree_first(em_allocate(1, sizeof *self, &self), 0);
     if (!status)
-        status = fill(self, options, table, context);
+        status = fill(self, options, table, holders, context);
     em_table_destroy(&table);
+    em_holders_destroy(&holders);
     if (!status)
         *out = &self->model;
     else if (self)
