@@ -3,6 +3,7 @@
 #include "app/arguments.h"
 #include "app/run.h"
 #include "base/memory.h"
+#include "exchange/adapt.h"
 #include "math/rng.h"
 #include "par/world.h"
 #include "posterior/posterior.h"
@@ -47,6 +48,32 @@ static double watched_bytes(const checker *check, int64_t most, const em_plan *p
     return (double)most * (double)plan->watch.n_row * (double)width * sizeof(double);
 }
 
+/* What learning takes on this rank, of all samplers. Collective. Errors: agreed. */
+static em_status adaptation_bytes(const checker *check, double *bytes)
+{
+    const em_config *config = check->config;
+    em_status status = EM_OK;
+
+    *bytes = 0;
+    for (int i = 0; !status && i < config->n_kernel; i++) {
+        const em_kernel_options *kernel = &config->kernel[i];
+        em_mass_options mass = *kernel->mass;
+        const em_parameters *moved = em_sampler_parameters(config, check->model, i);
+        em_adapt *adapt = NULL;
+        double *own = NULL;
+        status = em_agree(em_choose_blocks(config, check->model, &mass, &own));
+        if (!status)
+            status = em_adapt_create(&mass, kernel->ops, kernel->options, check->grid,
+                                     moved ? moved->count : check->model->dim, config->run.warmup,
+                                     0, &adapt);
+        if (!status)
+            *bytes += em_adapt_bytes(adapt);
+        em_adapt_destroy(&adapt);
+        em_release(&own);
+    }
+    return status;
+}
+
 static void print_shards(const checker *check)
 {
     const em_share *rows = &check->model->rows;
@@ -64,7 +91,7 @@ static void print_shards(const checker *check)
     printf("\n");
 }
 
-static void print_plan(const checker *check, const em_plan *plan)
+static void print_plan(const checker *check, const em_plan *plan, double learning)
 {
     const em_config *config = check->config;
     const int64_t n_group = em_grid_n_group(check->grid);
@@ -90,8 +117,11 @@ static void print_plan(const checker *check, const em_plan *plan)
     print_shards(check);
     printf("# iterations %lld of warmup, then %lld draws of %lld iterations\n",
            (long long)plan->warmup, (long long)plan->n_draw, (long long)plan->thin);
-    printf("# memory     %.3g MB of draws per rank in buffers, %.3g MB watched for convergence\n",
-           draw * (double)(most * plan->buffer) / 1e6, watched_bytes(check, most, plan) / 1e6);
+    printf("# memory     %.3g MB of draws per rank in buffers, %.3g MB watched for convergence, "
+           "%.3g MB "
+           "to learn the mass\n",
+           draw * (double)(most * plan->buffer) / 1e6, watched_bytes(check, most, plan) / 1e6,
+           learning / 1e6);
     if (plan->watch.width < plan->width.posterior || plan->watch.every > 1)
         printf("# watched    the first %lld of %lld numbers, of 1 in %lld draws\n",
                (long long)plan->watch.width, (long long)plan->width.posterior,
@@ -315,10 +345,13 @@ static em_status check_config(const em_config *config)
 {
     checker check = {.config = config};
     em_plan plan;
+    double learning = 0;
     em_status status = load(&check, &plan);
 
+    if (!status)
+        status = adaptation_bytes(&check, &learning);
     if (!status && em_world_rank() == 0)
-        print_plan(&check, &plan);
+        print_plan(&check, &plan, learning);
     if (!status && has_exact_density(check.model))
         status = check_gradient(&check);
     else if (!status && em_world_rank() == 0)

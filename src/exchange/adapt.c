@@ -29,11 +29,11 @@ em_status em_adapt_start(em_adapt *adapt, em_sampler *sampler, em_posterior *pos
     em_status status = EM_OK;
 
     if (adapt->shares) {
-        for (int64_t c = 0; c < block->n_chain; c++)
-            memcpy(adapt->accumulator + c * adapt->dim, block->theta + c * block->stride,
-                   (size_t)adapt->dim * sizeof(double));
-        status =
-            em_grid_sum_chains(adapt->grid, adapt->dim, adapt->accumulator, adapt->pools[0].centre);
+        status = em_grid_begin_sum(adapt->grid, adapt->dim);
+        for (int64_t c = 0; !status && c < block->n_chain; c++)
+            em_grid_add_to_sum(adapt->grid, adapt->dim, block->theta + c * block->stride);
+        if (!status)
+            em_grid_end_sum(adapt->grid, adapt->dim, adapt->pools[0].centre);
         for (int64_t i = 0; i < adapt->dim; i++)
             adapt->pools[0].centre[i] /= (double)em_grid_n_chain(adapt->grid);
     } else {
@@ -41,9 +41,6 @@ em_status em_adapt_start(em_adapt *adapt, em_sampler *sampler, em_posterior *pos
             memcpy(adapt->pools[c].centre, block->theta + c * block->stride,
                    (size_t)adapt->dim * sizeof(double));
     }
-    memset(adapt->accumulator, 0,
-           (size_t)(adapt->n_local_chain * adapt->n_segment * adapt->n_accumulator) *
-               sizeof(double));
     adapt->e_step_from = adapt->schedule.first;
     if (!status && adapt->course.runs && em_learns(adapt) && !adapt->has_step)
         status = em_course_begin(adapt, block);

@@ -127,6 +127,9 @@ int64_t em_adapt_n_rescued(const em_adapt *adapt);
  * arrived at 90; T 2, 3 steps"; "" where it has no stages. Local. */
 void em_adapt_describe(const em_adapt *adapt, size_t bytes, char *out);
 
+/* About the memory that it takes on this rank. Local. */
+double em_adapt_bytes(const em_adapt *adapt);
+
 /* Seconds spent in meetings so far: waiting and sums, M-steps. Local. */
 void em_adapt_seconds(const em_adapt *adapt, double *exchange, double *m_step);
 

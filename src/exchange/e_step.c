@@ -21,28 +21,38 @@ static void collect_thermostat(em_adapt *adapt, const em_block *block, int64_t c
     sums[1] += q * q;
 }
 
+void em_add_sample(const em_adapt *adapt, int64_t chain, const em_observation *sample,
+                   double *accumulator)
+{
+    const double *centre = em_pool_of(adapt, chain)->centre;
+    double *position = accumulator + adapt->n_estimator;
+    em_observation centred = *sample;
+
+    for (int64_t i = 0; i < adapt->dim; i++) {
+        adapt->sample[i] = sample->theta[i] - centre[i];
+        position[i] += adapt->sample[i];
+    }
+    centred.theta = adapt->sample;
+    em_estimator_observe(adapt->estimator, &adapt->form, &centred, accumulator);
+}
+
 void em_collect(em_adapt *adapt, const em_block *block, int64_t chain, bool subsample)
 {
-    const double *theta = block->theta + chain * block->stride;
-    const em_observation sample = {adapt->sample, block->gradient + chain * block->stride,
-                                   block->momentum + chain * block->stride,
-                                   adapt->noise ? em_gradient_noise_last(adapt->noise, chain)
-                                                : NULL};
+    const em_observation sample = {
+        block->theta + chain * block->stride, block->gradient + chain * block->stride,
+        block->momentum + chain * block->stride,
+        adapt->noise ? em_gradient_noise_last(adapt->noise, chain) : NULL};
     double *accumulator = em_accumulators(adapt, chain, adapt->course.segment);
-    double *position = accumulator + adapt->n_estimator;
 
     if (!em_all_finite(adapt->dim, sample.gradient) ||
         (sample.noise && !em_all_finite(adapt->dim, sample.noise)))
         return;
-    for (int64_t i = 0; i < adapt->dim; i++) {
-        adapt->sample[i] = theta[i] - em_pool_of(adapt, chain)->centre[i];
-        position[i] += adapt->sample[i];
-    }
-    em_estimator_observe(adapt->estimator, &adapt->form, &sample, accumulator);
+    em_add_sample(adapt, chain, &sample, accumulator);
     if (adapt->thermostat)
         collect_thermostat(adapt, block, chain);
     if (subsample) {
-        double *velocity = adapt->sample + adapt->stride;
+        double *velocity = adapt->sample + adapt->stride,
+               *position = accumulator + adapt->n_estimator;
         em_mass_velocity(&adapt->chain_mass[chain], 1, sample.momentum, velocity);
         em_interval_observe(adapt->dim, sample.momentum, velocity, position + adapt->dim);
     }

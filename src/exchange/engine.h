@@ -79,10 +79,11 @@ struct em_adapt {
     /* E-step: per chain the estimator's accumulators, the sum of positions from the centre, those
      * of the S_count rule, and the sums of q and q^2 of a thermostat. */
     int64_t n_estimator, n_accumulator;
-    int64_t n_segment;   /* EM_MOST_SEGMENTS on a course, else 1 */
+    int64_t n_segment;   /* EM_MOST_SEGMENTS on a course, else 1; 0: see keeps_draws */
     double *accumulator; /* [n_local_chain][n_segment][n_accumulator] */
     double *pooled;      /* [n_accumulator] */
-    em_window window;    /* draws and gradients themselves, where the mass is of low rank */
+    em_window window;    /* draws and gradients themselves, where the mass is of low rank, or */
+    bool keeps_draws;    /* the sums of a window's half are made from them when it ends */
     double *acceptance;  /* [n_local_chain] sum since the last meeting */
     int64_t n_since;     /* iterations since the last meeting */
     double *sample;      /* [2][stride]: a centred position, a velocity */
@@ -106,11 +107,10 @@ struct em_adapt {
 em_status em_take_m_step(em_adapt *adapt, int64_t done, bool *refused);
 
 /*
- * The M-step of the pool that all chains share, from accumulators [n_local_chain][n_accumulator],
- * up to its record; *refused: they did not allow an estimate, and the mass is kept. Collective.
- * Errors: as above.
+ * The M-step of the pool that all chains share, from adapt->pooled, up to its record; *refused:
+ * that did not allow an estimate, and the mass is kept. Collective. Errors: as above.
  */
-em_status em_pooled_m_step(em_adapt *adapt, const double *accumulator, int64_t done, bool *refused);
+em_status em_pooled_m_step(em_adapt *adapt, int64_t done, bool *refused);
 
 /* Whether there are M-steps that learn a mass. Local. */
 static inline bool em_learns(const em_adapt *adapt)
@@ -160,6 +160,10 @@ em_step_context em_adapt_context(const em_adapt *adapt, em_posterior *posterior,
 
 /* Iterations until the chains of a pool have s_count samples together. Local. */
 int64_t em_e_step_length(const em_adapt *adapt);
+
+/* Adds a sample of chain `chain` of this rank, a position as it is, to its accumulators. Local. */
+void em_add_sample(const em_adapt *adapt, int64_t chain, const em_observation *sample,
+                   double *accumulator);
 
 /* Adds to chain `chain` of this rank what the E-step collects; `subsample`: for the S_count rule
  * too. Local. */

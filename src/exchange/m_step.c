@@ -134,7 +134,7 @@ static void apply_interval_rule(em_adapt *adapt)
 
 /* Rank 0 computes and the others are told, so that a cluster of unlike processors agrees on every
  * bit. */
-em_status em_pooled_m_step(em_adapt *adapt, const double *accumulator, int64_t done, bool *refused)
+em_status em_pooled_m_step(em_adapt *adapt, int64_t done, bool *refused)
 {
     struct {
         em_status status;
@@ -142,10 +142,9 @@ em_status em_pooled_m_step(em_adapt *adapt, const double *accumulator, int64_t d
     } result = {0};
     em_pool *pool = adapt->pools;
     em_samples samples = {0, NULL};
-    em_status status =
-        em_grid_sum_chains(adapt->grid, adapt->n_accumulator, accumulator, adapt->pooled);
+    em_status status = EM_OK;
 
-    if (!status && adapt->window.n_slot > 0)
+    if (adapt->form.most_rank > 0)
         status = em_window_gather(&adapt->window, adapt->grid,
                                   adapt->course.runs ? adapt->course.flagged : NULL, &samples);
     if (!status && em_world_rank() == 0)
@@ -168,8 +167,11 @@ em_status em_pooled_m_step(em_adapt *adapt, const double *accumulator, int64_t d
 /* The M-step of all chains together. Collective. */
 static em_status shared_m_step(em_adapt *adapt, int64_t done, bool *refused)
 {
-    const em_status status = em_pooled_m_step(adapt, adapt->accumulator, done, refused);
+    em_status status =
+        em_grid_sum_chains(adapt->grid, adapt->n_accumulator, adapt->accumulator, adapt->pooled);
 
+    if (!status)
+        status = em_pooled_m_step(adapt, done, refused);
     if (!status && !*refused)
         apply_interval_rule(adapt);
     if (!status)

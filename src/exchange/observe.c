@@ -10,7 +10,7 @@ static void observe_arrival(em_adapt *adapt, const em_block *block, int64_t iter
         course->segment_from[++course->segment] = iteration;
     for (int64_t c = 0; c < block->n_chain; c++) {
         course->history[c * course->plan.arrive + iteration] = block->log_density[c];
-        if (em_learns(adapt))
+        if (em_learns(adapt) && !adapt->keeps_draws)
             em_collect(adapt, block, c, false);
     }
     em_window_take(&adapt->window, block, iteration);

@@ -99,12 +99,24 @@ static em_status check_trajectory(const em_adapt *adapt, const em_sampler_ops *s
                    adapt->estimator->name, sampler->name);
 }
 
+/* Draws that a matrix is estimated from, at most: its error is then small beside what is wrong with
+ * any one matrix where curvature varies. */
+static int64_t most_draws(int64_t dim)
+{
+    const int64_t least = 4000, each = 20;
+
+    return each * dim > least ? each * dim : least;
+}
+
 /* Samples of the first E-step. */
 static em_status create_window(em_adapt *adapt)
 {
     const em_schedule *schedule = &adapt->schedule;
-    const em_status status = em_window_create(em_chains_per_pool(adapt), adapt->n_local_chain,
-                                              adapt->dim, &adapt->window);
+    const int64_t arrive = adapt->course.plan.arrive;
+    const em_status status = em_window_create(
+        em_chains_per_pool(adapt), adapt->n_local_chain, adapt->dim,
+        adapt->keeps_draws ? arrive - em_course_later_half(arrive) : INT64_MAX,
+        adapt->keeps_draws ? most_draws(adapt->dim) : em_window_span(adapt->dim), &adapt->window);
 
     if (status)
         return status;
@@ -150,13 +162,17 @@ static em_status set_up(em_adapt *adapt, const em_sampler_ops *sampler, int64_t 
             : (adapt->schedule.last - adapt->schedule.first) / em_e_step_length(adapt) + 1;
     if (!status && adapt->course.runs)
         status = em_course_create(adapt, &drawn, config_warmup);
+    adapt->keeps_draws = em_learns(adapt) && adapt->course.runs && adapt->form.most_rank == 0 &&
+                         adapt->form.ops->structure == EM_MASS_DENSE;
+    if (adapt->keeps_draws)
+        adapt->n_segment = 0;
     if (!status)
         status = create_noise(adapt, sampler);
     if (!status)
         status = create_pools(adapt, sampler);
     if (!status)
         status = allocate_work(adapt);
-    if (!status && em_learns(adapt) && adapt->form.ops == &em_mass_low_rank)
+    if (!status && em_learns(adapt) && (adapt->form.most_rank > 0 || adapt->keeps_draws))
         status = create_window(adapt);
     if (!status)
         em_publish_to_chains(adapt);

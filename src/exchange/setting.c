@@ -109,6 +109,21 @@ const em_m_step *em_adapt_m_steps(const em_adapt *adapt, int64_t local_pool)
     return adapt->pools[local_pool].m_step;
 }
 
+/* What grows with chains or faster than the dimension: what is collected, exact sums of that, and
+ * the maps of each mass. */
+double em_adapt_bytes(const em_adapt *adapt)
+{
+    enum { MAPS = 4, SUM = 1 + 4 };
+    const double sums = (double)adapt->n_accumulator;
+    const double each = (double)adapt->n_segment * sums +
+                        (double)(adapt->window.n_slot * 2 * adapt->dim) +
+                        (double)(adapt->course.runs ? adapt->course.plan.arrive : 0);
+    const double mass = (double)adapt->form.ops->size(&adapt->form);
+
+    return sizeof(double) *
+           ((double)adapt->n_local_chain * each + SUM * sums + MAPS * (double)adapt->n_pool * mass);
+}
+
 void em_adapt_seconds(const em_adapt *adapt, double *exchange, double *m_steps)
 {
     *exchange = adapt->exchange_seconds;

@@ -242,7 +242,7 @@ em_status em_adapt_visit(em_adapt *adapt, int64_t done, const em_visitor *visito
         status = em_course_visit(adapt, visitor);
     const bool collects =
         adapt->course.runs ? adapt->course.stage == EM_STAGE_ARRIVE : done < adapt->schedule.last;
-    if (!status && collects)
+    if (!status && collects && !adapt->keeps_draws)
         status = visitor->chains(visitor->context, "accumulator",
                                  adapt->n_segment * adapt->n_accumulator, adapt->accumulator);
     if (!status && collects)

@@ -7,18 +7,17 @@
 #include <math.h>
 #include <string.h>
 
-/* Samples that an estimate is made of, at most: 200, or as many as 128 MB hold; work grows with
- * their cube. */
-static int64_t most_samples(int64_t dim)
+int64_t em_window_span(int64_t dim)
 {
     const int64_t fit = (INT64_C(1) << 23) / dim;
 
     return fit > 200 ? 200 : fit < 20 ? 20 : fit;
 }
 
-em_status em_window_create(int64_t chains_per_pool, int64_t n_chain, int64_t dim, em_window *out)
+em_status em_window_create(int64_t chains_per_pool, int64_t n_chain, int64_t dim, int64_t longest,
+                           int64_t most, em_window *out)
 {
-    const int64_t most = most_samples(dim), n_slot = most / chains_per_pool;
+    const int64_t each = most / chains_per_pool, n_slot = each < longest ? each : longest;
     em_status status;
 
     *out = (em_window){.dim = dim,
@@ -89,6 +88,16 @@ void em_window_forget(em_window *window, int64_t chain)
 {
     for (int64_t slot = 0; slot < window->n_slot; slot++)
         row_of(window, chain, slot)[0] = NAN;
+}
+
+const double *em_window_sample(const em_window *window, const em_grid *grid, int64_t chain,
+                               int64_t slot)
+{
+    const double *row = row_of(window, chain - em_grid_first_chain(grid), slot);
+
+    return chain % window->skip == 0 && is_wanted(window, window->iteration[slot]) && !isnan(row[0])
+               ? row
+               : NULL;
 }
 
 /* Columns first .. first + count - 1 of a slot's rows of all chains, into out [n_chain][count]. */

@@ -181,29 +181,49 @@ static em_status reserve(em_grid *grid, int64_t n)
     return status;
 }
 
-/* Columns first .. first + n_column of the n that rows have. */
-static void sum_columns(em_grid *grid, int64_t n, int64_t first, int64_t n_column, const double *x,
-                        double *sum)
+em_status em_grid_begin_sum(em_grid *grid, int64_t n)
 {
-    memset(grid->sums, 0, (size_t)n_column * sizeof *grid->sums);
-    for (int64_t c = 0; c < grid->n_local_chain; c++)
-        for (int64_t i = 0; i < n_column; i++) {
-            const em_exact_sum term = em_exact_of(x[c * n + first + i]);
-            em_exact_add(&term, &grid->sums[i]);
-        }
-    if (grid->n_group > 1)
-        MPI_Allreduce(MPI_IN_PLACE, grid->sums, (int)n_column, grid->exact_sum, grid->add,
-                      grid->peers);
-    for (int64_t i = 0; i < n_column; i++)
-        sum[first + i] = em_exact_value(&grid->sums[i]);
+    const em_status status = reserve(grid, n);
+
+    if (!status)
+        memset(grid->sums, 0, (size_t)n * sizeof *grid->sums);
+    return status;
 }
 
+void em_grid_add_to_sum(em_grid *grid, int64_t n, const double *x)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const em_exact_sum term = em_exact_of(x[i]);
+        em_exact_add(&term, &grid->sums[i]);
+    }
+}
+
+void em_grid_end_sum(em_grid *grid, int64_t n, double *sum)
+{
+    for (int64_t i = 0; grid->n_group > 1 && i < n; i += SUMS_PIECE)
+        MPI_Allreduce(MPI_IN_PLACE, grid->sums + i, (int)(n - i < SUMS_PIECE ? n - i : SUMS_PIECE),
+                      grid->exact_sum, grid->add, grid->peers);
+    for (int64_t i = 0; i < n; i++)
+        sum[i] = em_exact_value(&grid->sums[i]);
+    if (grid->capacity > SUMS_PIECE) {
+        em_release(&grid->sums);
+        grid->capacity = 0;
+    }
+}
+
+/* In pieces of columns, so that the work space is small. */
 em_status em_grid_sum_chains(em_grid *grid, int64_t n, const double *x, double *sum)
 {
-    em_status status = reserve(grid, n < SUMS_PIECE ? n : SUMS_PIECE);
+    em_status status = EM_OK;
 
-    for (int64_t first = 0; !status && first < n; first += SUMS_PIECE)
-        sum_columns(grid, n, first, n - first < SUMS_PIECE ? n - first : SUMS_PIECE, x, sum);
+    for (int64_t first = 0; !status && first < n; first += SUMS_PIECE) {
+        const int64_t n_column = n - first < SUMS_PIECE ? n - first : SUMS_PIECE;
+        status = em_grid_begin_sum(grid, n_column);
+        for (int64_t c = 0; !status && c < grid->n_local_chain; c++)
+            em_grid_add_to_sum(grid, n_column, x + c * n + first);
+        if (!status)
+            em_grid_end_sum(grid, n_column, sum + first);
+    }
     return status;
 }
 

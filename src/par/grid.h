@@ -39,6 +39,15 @@ int64_t em_grid_shard(const em_grid *grid);         /* of this rank. Local. */
  */
 em_status em_grid_sum_chains(em_grid *grid, int64_t n, const double *x, double *sum);
 
+/*
+ * The same of rows that are never there all at once: between the two a rank adds those of its
+ * chains, `x` [n] of one after another, and has no other sums over chains done. Begin and end are
+ * collective. Errors of begin: EM_EMEMORY, agreed.
+ */
+em_status em_grid_begin_sum(em_grid *grid, int64_t n);
+void em_grid_add_to_sum(em_grid *grid, int64_t n, const double *x); /* Local. */
+void em_grid_end_sum(em_grid *grid, int64_t n, double *sum);
+
 /* out[n_chain][n] = the rows x[n_local_chain][n] of all chains, in chain order, on every rank.
  * Collective over the peer ranks. Errors: EM_EMEMORY, agreed. */
 em_status em_grid_gather_chains(const em_grid *grid, int64_t n, const double *x, double *out);

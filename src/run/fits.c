@@ -1,5 +1,6 @@
 #include "run/fits.h"
 
+#include "base/memory.h"
 #include "base/text.h"
 
 #include <stdio.h>
@@ -148,4 +149,20 @@ em_status em_sampler_fits(const em_config *config, const em_model *model)
             status = check_block(config, model, i);
     }
     return status || !config->kernel[0].block ? status : check_cover(config, model);
+}
+
+em_status em_choose_blocks(const em_config *config, const em_model *model, em_mass_options *mass,
+                           double **own)
+{
+    em_reals *blocks = &mass->blocks;
+
+    if (mass->structure != EM_STRUCTURE_BLOCK_DIAGONAL || blocks->count > 0 || model->n_block < 2 ||
+        config->n_kernel > 1)
+        return EM_OK;
+    const em_status status = em_allocate(model->n_block, sizeof **own, own);
+    blocks->value = *own;
+    for (int64_t i = 0; !status && i < model->n_block; i++)
+        if (model->block[i].count > 0)
+            blocks->value[blocks->count++] = (double)model->block[i].count;
+    return status;
 }

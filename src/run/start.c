@@ -67,25 +67,6 @@ em_status em_engine_load(em_engine *engine)
     return status;
 }
 
-/* The sizes of the blocks of a mass: those that the config lists or, where it lists none, those of
- * the model's own blocks. `own` is freed by em_release. */
-static em_status choose_blocks(const em_engine *engine, em_kernel *kernel, double **own)
-{
-    const em_mass_options *mass = kernel->options->mass;
-    const em_model *model = engine->model;
-    em_reals *blocks = &kernel->mass.blocks;
-
-    if (mass->structure != EM_STRUCTURE_BLOCK_DIAGONAL || mass->blocks.count > 0 ||
-        model->n_block < 2 || engine->n_kernel > 1)
-        return EM_OK;
-    const em_status status = em_allocate(model->n_block, sizeof **own, own);
-    blocks->value = *own;
-    for (int64_t i = 0; !status && i < model->n_block; i++)
-        if (model->block[i].count > 0)
-            blocks->value[blocks->count++] = (double)model->block[i].count;
-    return status;
-}
-
 static em_status create_adaptation(em_engine *engine, em_kernel *kernel)
 {
     const em_kernel_options *options = kernel->options;
@@ -109,7 +90,7 @@ static em_status begin_adaptation(em_engine *engine, em_kernel *kernel)
     em_status status;
 
     kernel->mass = *kernel->options->mass;
-    status = em_agree(choose_blocks(engine, kernel, &own));
+    status = em_agree(em_choose_blocks(engine->config, engine->model, &kernel->mass, &own));
     if (!status && earlier)
         status = em_initial_load(earlier, kernel->options->block, kernel->block->dim, &initial);
     if (!status && earlier) {

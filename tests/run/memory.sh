@@ -40,6 +40,28 @@ peak() { # TABLE SHARDS: of the rank with the highest, in kB
         --output peak.h5 --set run.chains=1 --set run.shards="$2" >&2 && sort -n peaks | tail -n 1
 }
 
+# Chains of dimension 200 whose mass is a matrix: what it is learned from are some draws of each, not
+# sums of products, of which each chain would have 4 times 300 kB.
+cat >many.yaml <<'YAML'
+model: {name: gaussian, dim: 200}
+run: {chains: 300, warmup: 20, draws: 1}
+YAML
+dense() {
+    local few many
+    rm -f peaks
+    for chains in 8 300; do
+        limited python3 peak.py peaks "$emass" run many.yaml --quiet --overwrite --output many.h5 --chains "$chains" || return
+    done
+    few=$(head -n 1 peaks) many=$(tail -n 1 peaks)
+    echo "$few kB of 8 chains, $many kB of 300"
+    [ $((many - few)) -lt $((292 * 1000)) ]
+}
+check 'a chain with a dense mass of 200 x 200: below 1 MB' dense
+told() { # by check, what learning takes
+    "$emass" check many.yaml --set run.chains=1000 | grep -E ', [1-4][0-9]([.][0-9])? MB to learn the mass$'
+}
+check 'check tells of it' told
+
 falls() { # LARGE SMALL: what the table adds, on 4 shards, to that on one
     local small one four
     small=$(peak "$2" 4) && one=$(peak "$1" 1) && four=$(peak "$1" 4) || return 1
