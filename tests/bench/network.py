@@ -1,19 +1,26 @@
 #!/usr/bin/env python3
-"""SGHMC steps a second of networks on MNIST, beside JAX, in turns on one core.
+"""SGHMC steps of networks on MNIST a second, beside JAX, in turns on one core; and on two ranks.
 
-    tests/bench/network.py EMASS [--seconds 4] [--rounds 3] [--only NAME]...
+    tests/bench/network.py EMASS [--seconds 2] [--rounds 3] [--only NAME]... [--json FILE]
 
 A step is one of SGHMC (Euler) on a minibatch of 100 in single precision, of every chain: a gradient, the
 noise of every weight, and the update. JAX is what a user would write instead: the gradient by jax.grad,
-chains by vmap, a hundred steps in one jitted scan, the minibatch gathered and the noise drawn within it.
-JSON lines: steps of the block of chains a second, the medians over rounds taken in turns, their ratio, and
-the share that emass has of the sgemm that numpy does on that core (products alone are counted).
+chains by vmap, 25 steps in one jitted scan, the minibatch gathered and the noise drawn within it.
+
+Seconds are those of the processor, of the user and the system, so that others on the machine count for
+little; each round takes all programs in turn, and what is said is the median over rounds: steps of the
+block of chains a second, ratios within a round, and the share that emass has of the sgemm that numpy does
+on that core (products alone are counted). All take the kernels that they choose for the processor: an
+OPENBLAS_CORETYPE of the environment, which may halve the speed of products, is put aside. Two ranks are
+timed by the clock, which only an idle machine answers for, and by the processor. A table; --json writes
+its rows as JSON lines.
 """
 import argparse
 import gzip
 import json
 import os
 import pathlib
+import resource
 import statistics
 import subprocess
 import sys
@@ -22,18 +29,30 @@ import time
 
 os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
+os.environ.pop("OPENBLAS_CORETYPE", None)
 os.environ["OMP_NUM_THREADS"] = "1"
-if hasattr(os, "sched_setaffinity"):
-    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+CORES = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else {0}
+CORE = max(CORES)
+
+
+def pin(core):
+    """This process to one core; None: to all it may have."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, CORES if core is None else {core})
+
+
+pin(CORE)
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-BATCH, STEP_SIZE, FRICTION = 100, 1e-5, 10
+BATCH, STEP_SIZE, FRICTION, SCAN = 100, 1e-5, 10, 25
 LENET = [("conv", 32), ("pool", 2), ("conv", 64), ("pool", 2), ("dense", 200), ("dense", 200)]
 CASES = {"784-100-100-10": ([("dense", 100)] * 2, 1), "784-100-100-10, 8 chains": ([("dense", 100)] * 2, 8),
          "784-400-400-10": ([("dense", 400)] * 2, 1), "LeNet": (LENET, 1)}
+TWO_RANKS = [("784-100-100-10, 8 chains", "784-100-100-10, 8 chains, 4 a rank", []),
+             ("784-400-400-10", "784-400-400-10, 1 chain, 2 shards", ["run.shards=2"])]
 
 
 def shapes(layers):
@@ -74,7 +93,7 @@ def forward(found, theta, x):
 
 
 def jax_steps(found, n_chain, images, labels):
-    """A function of the state that does 100 steps, and the state."""
+    """A function of the state that does SCAN steps, and the state."""
     n = len(images)
     convolves = found[0][0] == "conv"
     data = jnp.asarray(images[..., None] if convolves else images.reshape(n, -1))
@@ -99,8 +118,8 @@ def jax_steps(found, n_chain, images, labels):
         theta = jax.tree_util.tree_map(lambda t, p: t + STEP_SIZE * p, theta, momentum)
         return (theta, momentum), None
 
-    def hundred(state, key):
-        return jax.lax.scan(step, state, jax.random.split(key, 100))[0]
+    def scan(state, key):
+        return jax.lax.scan(step, state, jax.random.split(key, SCAN))[0]
 
     def start(key):
         theta = [None if s is None else
@@ -110,18 +129,17 @@ def jax_steps(found, n_chain, images, labels):
 
     keys = jax.random.split(jax.random.PRNGKey(0), n_chain)
     state = jax.vmap(start)(keys)
-    many = jax.jit(jax.vmap(hundred))
+    many = jax.jit(jax.vmap(scan))
     return lambda s: many(s, keys), state
 
 
 def time_jax(run, state, seconds):
     """Steps a second, once compiled."""
-    state = jax.block_until_ready(run(state))
-    start, n = time.perf_counter(), 0
-    while n == 0 or time.perf_counter() - start < seconds:
+    start, n = time.process_time(), 0
+    while n == 0 or time.process_time() - start < seconds:
         state = jax.block_until_ready(run(state))
-        n += 100
-    return n / (time.perf_counter() - start)
+        n += SCAN
+    return n / (time.process_time() - start)
 
 
 # ---- emass ----
@@ -135,21 +153,33 @@ def config(layers, n_chain, data):
             f"mass: {{estimator: none}}\nrun: {{chains: {n_chain}, warmup: 0, draws: 2, thin: 1}}\n")
 
 
-def emass_seconds(emass, path, thin):
-    start = time.perf_counter()
-    subprocess.run([emass, "run", path, "--quiet", "--overwrite", "--set", f"run.thin={thin}"], check=True,
-                   cwd=os.path.dirname(path), stdout=subprocess.DEVNULL)
-    return time.perf_counter() - start
+class Emass:
+    """Runs of one config, from which steps a second are what more steps take more."""
 
+    def __init__(self, program, path, seconds, ranks=None, settings=()):
+        self.command = [program, "run", path, "--quiet", "--overwrite"]
+        self.command += ["--ranks", str(ranks)] if ranks else []
+        self.command += [a for setting in settings for a in ("--set", setting)]
+        self.folder, self.core = os.path.dirname(path), None if ranks else CORE
+        self.thin = 20
+        short = self.run(1)
+        while (took := self.run(self.thin)[0] - short[0]) < seconds / 2:
+            self.thin = int(self.thin * min(10, 1.2 * seconds / max(took, seconds / 20)))
 
-def time_emass(emass, path, seconds):
-    """Steps a second: what more steps take more."""
-    thin, short = 50, emass_seconds(emass, path, 1)
-    while True:
-        took = emass_seconds(emass, path, thin) - short
-        if took > seconds / 2:
-            return 2 * (thin - 1) / took
-        thin = int(thin * min(10, 1.2 * seconds / max(took, seconds / 20)))
+    def run(self, thin):
+        """Seconds of the processor, and by the clock."""
+        before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+        pin(self.core)
+        subprocess.run([*self.command, "--set", f"run.thin={thin}"], check=True, cwd=self.folder,
+                       stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL, timeout=300)
+        pin(CORE)
+        clock, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, clock
+
+    def rates(self):
+        """Steps a second of the processor, and by the clock."""
+        short, long = self.run(1), self.run(self.thin)
+        return [2 * (self.thin - 1) / max(b - a, 1e-9) for a, b in zip(short, long)]
 
 
 # ---- all of it ----
@@ -165,40 +195,69 @@ def time_product():
     a = np.random.default_rng(0).random((1024, 1024), np.float32)
     best = 0
     for _ in range(8):
-        start = time.perf_counter()
+        start = time.process_time()
         a @ a
-        best = max(best, 2 * 1024**3 / (time.perf_counter() - start) / 1e9)
+        best = max(best, 2 * 1024**3 / (time.process_time() - start) / 1e9)
     return best
+
+
+def beside_jax(name, options, path, peak, images, labels):
+    """A row: emass beside JAX."""
+    layers, n_chain = CASES[name]
+    found, work = shapes(layers)
+    run, state = jax_steps(found, n_chain, images, labels)
+    state = jax.block_until_ready(run(state))
+    emass = Emass(options.emass, path, options.seconds)
+    rounds = [(time_jax(run, state, options.seconds), emass.rates()[0]) for _ in range(options.rounds)]
+    theirs, ours = (statistics.median(r[i] for r in rounds) for i in (0, 1))
+    return {"network": name, "MFLOP a chain": round(2e-6 * BATCH * work, 1), "JAX": round(theirs, 1),
+            "emass": round(ours, 1), "emass / JAX": round(statistics.median(r[1] / r[0] for r in rounds), 2),
+            "share of sgemm": round(ours * n_chain * BATCH * 2 * work / 1e9 / peak, 3)}
+
+
+def two_ranks(name, options, path, settings):
+    """A row: two ranks beside one."""
+    one = Emass(options.emass, path, options.seconds, ranks=1)
+    two = Emass(options.emass, path, options.seconds, ranks=2, settings=settings)
+    rounds = [(one.rates(), two.rates()) for _ in range(options.rounds)]
+    return {"network": name, "two ranks / one, by the clock":
+            round(statistics.median(b[1] / a[1] for a, b in rounds), 2), "two ranks / one, of the processor":
+            round(statistics.median(b[0] / a[0] for a, b in rounds), 2)}
+
+
+def print_rows(rows, to):
+    """As a table, each as soon as it is there; and as JSON lines."""
+    for i, row in enumerate(rows):
+        if i == 0:
+            print("| " + " | ".join(row) + " |\n|" + " --- |" * len(row))
+        print("| " + " | ".join(str(value) for value in row.values()) + " |", flush=True)
+        if to:
+            print(json.dumps(row), file=to, flush=True)
+    print(flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("emass")
-    parser.add_argument("--seconds", type=float, default=4)
+    parser.add_argument("emass", type=os.path.abspath)
+    parser.add_argument("--seconds", type=float, default=2)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", action="append")
+    parser.add_argument("--json", type=argparse.FileType("w"))
     options = parser.parse_args()
     data = pathlib.Path(os.environ.get("EMASS_DATA", "data")).resolve() / "mnist"
     images, labels = (read(data / f"train-{kind}-ubyte.gz") for kind in ("images-idx3", "labels-idx1"))
     peak = time_product()
-    print(json.dumps({"bench": "network", "sgemm_gflops": round(peak, 1), "jax": jax.__version__}))
-    for name, (layers, n_chain) in CASES.items():
-        if options.only and name not in options.only:
-            continue
-        found, work = shapes(layers)
-        run, state = jax_steps(found, n_chain, images, labels)
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "network.yaml")
-            pathlib.Path(path).write_text(config(layers, n_chain, data))
-            rounds = [(time_jax(run, state, options.seconds),
-                       time_emass(os.path.abspath(options.emass), path, options.seconds))
-                      for _ in range(options.rounds)]
-        theirs, ours = (statistics.median(r[i] for r in rounds) for i in (0, 1))
-        ratio = statistics.median(r[1] / r[0] for r in rounds)
-        share = ours * n_chain * BATCH * 2 * work / 1e9 / peak
-        print(json.dumps({"bench": "network", "case": name, "mflop_per_chain_step": round(2e-6 * BATCH * work, 1),
-                          "jax_steps_per_s": round(theirs, 1), "emass_steps_per_s": round(ours, 1),
-                          "ratio": round(ratio, 2), "share_of_sgemm": round(share, 3)}), flush=True)
+    print(f"JAX {jax.__version__}; sgemm {peak:.0f} GFLOP/s of a second of the processor\n", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        paths = {}
+        for name, (layers, n_chain) in CASES.items():
+            paths[name] = os.path.join(folder, f"{len(paths)}.yaml")
+            pathlib.Path(paths[name]).write_text(config(layers, n_chain, data))
+        print_rows((beside_jax(name, options, path, peak, images, labels) for name, path in paths.items()
+                    if not options.only or name in options.only), options.json)
+        if len(CORES) > 1 and (not options.only or "ranks" in options.only):
+            print_rows((two_ranks(label, options, paths[name], settings) for name, label, settings in TWO_RANKS),
+                       options.json)
 
 
 if __name__ == "__main__":
