@@ -9,6 +9,7 @@
 #   make help       this text
 #   make papers     the papers' experiments, paper's numbers beside ours (resumable, 5 minutes)
 #   make papers-topics   those of topic models, into the same page
+#   make papers-networks   those of networks, into the same page (hours; LIMIT=10m: what a run may take)
 #   make bench-topics TRAIN=... TEST=...   perplexity against CPU seconds beside tomotopy and gensim (from PyPI)
 #   make bench-network   steps a second of networks on MNIST beside JAX (from PyPI)
 #   make bench-posteriordb   ESS per gradient beside Stan's NUTS and nutpie (from PyPI), 20 minutes
@@ -56,7 +57,7 @@ PROGRAM := $(B)/emass
 TESTS   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/unit/*.c tests/mpi/*.c tests/stat/*.c))
 BENCHES := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench/*.c))
 
-.PHONY: all help demo check check-built check-slow bench bench-posteriordb bench-topics bench-network lint format install deps data stanli plots papers papers-topics clean tests
+.PHONY: all help demo check check-built check-slow bench bench-posteriordb bench-topics bench-network lint format install deps data stanli plots papers papers-topics papers-networks clean tests
 all: $(PROGRAM) $(LIBRARY) $(SHARED)
 
 # Files that change only when what they hold does: another flag rebuilds all, a deleted source the library.
@@ -200,6 +201,9 @@ plots: analysis/venv/ready
 
 papers-topics: all analysis/venv/ready
 	$(Q)analysis/venv/bin/python analysis/papers.py $(B) --folder build/papers --topics
+
+papers-networks: all analysis/venv/ready
+	$(Q)analysis/venv/bin/python analysis/papers.py $(B) --folder build/papers --networks $(if $(LIMIT),--limit $(LIMIT))
 
 papers: all analysis/venv/ready
 	$(Q)analysis/venv/bin/python analysis/papers.py $(B) --folder build/papers

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Runs the experiments of the papers and writes them up, paper's numbers beside ours.
 
-    analysis/papers.py BUILD [--folder F] [--only PATTERN]... [--shorten N] [--no-run]
+    analysis/papers.py BUILD [--folder F] [--topics | --networks [--limit 10m]] [--only PATTERN]... [--shorten N]
+                       [--no-run]
 
 The runs are those of jobs/papers/runs; one that is done is not done again. F (BUILD/papers) gets
 papers.md, papers.html and a PNG for each figure. --shorten divides the length of every run.
@@ -16,6 +17,7 @@ import papers_000
 import papers_002
 import papers_003
 import papers_004
+import papers_networks
 import papers_topics
 from papers_corpora import make_corpora
 from papers_data import make_tables
@@ -68,6 +70,12 @@ def main():
         help="runs of an N-th of the length: a test, not a result",
     )
     parser.add_argument("--topics", action="store_true", help="the topic models, and they alone")
+    parser.add_argument("--networks", action="store_true", help="the networks, and they alone")
+    parser.add_argument(
+        "--limit",
+        metavar="TIME",
+        help="what a run may take this time, as 10m; it goes on the next time",
+    )
     parser.add_argument("--no-run", action="store_true", help="only write up what is there")
     args = parser.parse_args()
     folder = (args.folder or args.build / "papers").resolve()
@@ -76,27 +84,31 @@ def main():
     make_tables(folder)
     runs = read_runs(folder, args.only, args.shorten)
     topics = read_runs(folder, args.only, args.shorten, "topics")
-    asked, others = (topics, runs) if args.topics else (runs, topics)
+    networks = read_runs(folder, args.only, args.shorten, "networks")
+    every = runs + topics + networks
+    asked = topics if args.topics else networks if args.networks else runs
     if args.no_run:
-        others, asked = runs + topics, []
+        asked = []
+    others = [run for run in every if run not in asked]
     for run in others:
         run.why = "" if run.file.exists() else "needs to be run"
     if args.topics:
         make_corpora(folder)
-    execute(asked, (args.build / "emass").resolve(), folder, os.cpu_count())
+    workers = 1 if args.networks else os.cpu_count()  # in their order
+    execute(asked, (args.build / "emass").resolve(), folder, workers, args.limit)
 
     page = Page("The papers' experiments, run again", folder)
     page.say(SHOWS)
     page.say(LEAVES_OUT)
-    say_missing(page, [run for run in runs + topics if run.why != "needs to be run"])
+    say_missing(page, [run for run in every if run.why != "needs to be run"])
     if args.shorten > 1:
         page.say(f"Shortened {args.shorten} times: a test of this page, not a result.")
     page.contents()
-    for paper in (papers_000, papers_002, papers_003, papers_004, papers_topics):
-        paper.write(page, Results(runs + topics, folder))
+    for paper in (papers_000, papers_002, papers_003, papers_004, papers_topics, papers_networks):
+        paper.write(page, Results(every, folder))
     page.write("papers")
     print(folder / "papers.md")
-    failed = [run for run in runs if run.why and not run.why.startswith("needs ")]
+    failed = [run for run in asked if run.why and not run.why.startswith("needs ")]
     for run in failed:
         print(f"papers.py: {run.name}: {run.why}", file=sys.stderr)
     sys.exit(1 if failed else 0)

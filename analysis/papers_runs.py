@@ -3,6 +3,7 @@
 import concurrent.futures
 import os
 import re
+import resource
 import subprocess
 import sys
 import time
@@ -13,6 +14,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 
+CUT = 75  # the exit status of a run that goes on when it is asked to
 JOBS = Path(__file__).resolve().parent.parent / "jobs" / "papers"
 
 
@@ -33,7 +35,8 @@ class Run:
         path = paths[-1]
         for name, value in environment.items():
             path = path.replace("${" + name + "}", value)
-        return "" if Path(path).exists() else f"needs {path}"
+        images = Path(path).parent.glob(f"{Path(path).name}-images-*")  # of a pair of IDX files
+        return "" if Path(path).exists() or any(images) else f"needs {path}"
 
 
 def read_runs(folder, only, shorten, table="runs"):
@@ -58,9 +61,10 @@ def shorter(text, factor):
     return settings
 
 
-def start(run, emass, environment):
+def start(run, emass, environment, limit=None):
     """Runs it, or finds it done; returns seconds, and what emass said if it failed. What
-    was asked is kept beside the file, so that it is run anew when that has changed."""
+    was asked is kept beside the file, so that it is run anew when that has changed. A run that
+    meets its limit of time is one so far, and goes on the next time."""
     begin = time.monotonic()
     asked, kept = "\n".join([run.config.read_text(), *run.settings]), run.file.with_suffix(".asked")
     same = kept.exists() and kept.read_text() == asked
@@ -68,17 +72,30 @@ def start(run, emass, environment):
     kept.write_text(asked)
     command = [emass, "run", run.config, "--output", run.file, "--quiet", "--progress=none"]
     command += ["--resume" if same else "--overwrite"]
+    command += ["--max-time", limit] if limit else []
     for setting in run.settings:
         command += ["--set", setting]
+    before = cpu_seconds()
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     seconds = time.monotonic() - begin
-    if done.returncode == 0:
+    kept, so_far = run.file.with_suffix(".cpu"), 0.0
+    if same and kept.exists():
+        so_far = float(kept.read_text())
+    kept.write_text(f"{so_far + cpu_seconds() - before:.1f}\n")
+    if done.returncode in (0, CUT):
         return seconds, ""
     return seconds, (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
 
 
-def execute(runs, emass, folder, workers):
-    """All that have the data they need: `workers` at a time, the timed ones alone."""
+def cpu_seconds():
+    """Of all runs that have ended: of one, where one is run at a time."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def execute(runs, emass, folder, workers, limit=None):
+    """All that have the data they need: `workers` at a time, the timed ones alone; none for longer
+    than the limit."""
     environment = dict(os.environ, PAPERS=str(folder), OPENBLAS_NUM_THREADS="1")
     for run in runs:
         run.why = run.missing_data(environment)
@@ -98,7 +115,7 @@ def execute(runs, emass, folder, workers):
         )
 
     with concurrent.futures.ThreadPoolExecutor(workers) as pool:
-        waiting = {pool.submit(start, run, emass, environment): run for run in together}
+        waiting = {pool.submit(start, run, emass, environment, limit): run for run in together}
         for future in concurrent.futures.as_completed(waiting):
             finish(waiting[future], future.result())
     for run in timed:
@@ -129,6 +146,19 @@ class Results:
             attributes = file.attrs
             thin = int(re.findall(r"\bthin: (\d+)", text(attributes["config"]))[0])
             return int(attributes["tuning_steps"]) + file["posterior/draw"].size * thin
+
+    def planned(self, name):
+        """Iterations of one chain when it is done."""
+        with h5py.File(self.runs[name].file) as file:
+            config = text(file.attrs["config"])
+        warmup, draws, thin = (
+            int(re.findall(rf"\b{key}: (\d+)", config)[0]) for key in ("warmup", "draws", "thin")
+        )
+        return warmup + draws * thin
+
+    def cpu_seconds(self, name):
+        """Of a run of its own, cut or not."""
+        return float(self.runs[name].file.with_suffix(".cpu").read_text())
 
     def seconds(self, name):
         with h5py.File(self.runs[name].file) as file:

@@ -1,0 +1,286 @@
+"""Neural networks on MNIST: 004, figures 4, 7, 8 and 9 and Table 3; 003, figure 6."""
+
+import numpy as np
+
+from papers_page import panels
+
+INTEGRATORS = {"s": ("mSGNHT-S", "C0"), "e": ("mSGNHT-E", "C1")}
+TABLE_3 = {  # percent; 400-400
+    "s": ("mSGNHT-S", 98.25),
+    "e": ("mSGNHT-E", 98.20),
+    "sgd": ("SGD", 98.17),
+    "rmsprop": ("RMSprop", None),
+    "adam": ("Adam", None),
+    "psgld": ("pSGLD, without Gamma", None),
+}
+FIGURE_8 = {"s": 97.36, "e": 96.86}  # three layers
+FIGURE_6 = {"sgd": "SGD", "sgld": "SGLD", "sghmc": "SGHMC"}
+HEADER = [
+    "run",
+    "epochs",
+    "paper, %",
+    "averaged prediction, %",
+    "last epoch, %",
+    "training NLL",
+    "epochs that diverged",
+    "s an epoch",
+]
+
+
+def write(page, results):
+    page.heading("Neural networks: 004 and 003")
+    page.say("""Curves are of single draws, one at the end of each epoch: the mean over the seeds, and a band
+        from the lowest to the highest. An averaged prediction is that of the draws of the second half,
+        for each seed by itself, then the mean over seeds. A cell of `epochs` says how far a run is of how
+        far it goes; a row is missing where a run has not begun. An epoch that diverged is one at whose
+        end the state was not finite or hot beyond any approach: the chain is put back to its beginning.
+        Seconds are of one chain, of processor time on this machine; the scores are in them. These runs are those of `make papers-networks`, in the order of
+        `jobs/papers/networks`; those that have not begun are named at the end of this section.""")
+    write_depths(page, results)
+    write_steps(page, results)
+    write_sigmoid(page, results)
+    write_table_3(page, results)
+    write_ensemble(page, results)
+    write_lenet(page, results)
+    write_figure_6(page, results)
+    write_missing(page, results)
+
+
+# ---- what a run has left, whole or not ----
+
+
+def history(results, name, variable, where="posterior"):
+    """[chain][epoch], warmup first; as far as the run has come."""
+    parts = []
+    for group in (f"warmup_{where}", where):
+        try:
+            parts.append(results.draws(name, variable, group))
+        except KeyError:
+            pass
+    return np.concatenate(parts, axis=1) if parts else np.empty((0, 0))
+
+
+def begun(results, name):
+    return results.has(name) and history(results, name, "test_accuracy").size > 0
+
+
+def epoch_seconds(results, name):
+    return results.cpu_seconds(name) / history(results, name, "test_accuracy").size
+
+
+def averaged(results, name, score="accuracy"):
+    """Of each seed; none before the end of a run."""
+    scores = results.draws(name, score, "averages").reshape(-1)
+    return scores if np.all(np.isfinite(scores)) else np.empty(0)
+
+
+def percent(values):
+    """The mean over seeds, and their range where there are some."""
+    values = 100 * np.asarray(values)
+    if not values.size or not np.all(np.isfinite(values)):
+        return None
+    if values.size == 1:
+        return f"{values[0]:.2f}"
+    return f"{values.mean():.2f} ({values.min():.2f} to {values.max():.2f})"
+
+
+def row(results, name, label, paper=None):
+    accuracy, nll = (history(results, name, v) for v in ("test_accuracy", "train_nll"))
+    diverging = history(results, name, "diverging", "sample_stats")
+    return [
+        label,
+        f"{accuracy.shape[1]} of {results.planned(name)}",
+        f"{paper:.2f}" if paper else None,
+        percent(averaged(results, name)),
+        percent(accuracy[:, -1]),
+        float(nll[:, -1].mean()),
+        f"{int(diverging.sum())} of {diverging.size}",
+        epoch_seconds(results, name),
+    ]
+
+
+def rows_of(results, runs):
+    """[(name, label, paper)] -> those that have begun."""
+    return [row(results, *run) for run in runs if begun(results, run[0])]
+
+
+def draw(page, results, figure_name, columns, caption, low=90):
+    """columns: [(title, [(name, label, colour)])]; a panel for accuracy, loss, and loss by second."""
+    columns = [(t, [r for r in runs if begun(results, r[0])]) for t, runs in columns]
+    columns = [(title, runs) for title, runs in columns if runs]
+    if not columns:
+        return
+    figure, axes = panels(3, len(columns), sharey="row")
+    for (title, runs), (top, middle, bottom) in zip(columns, axes.T):
+        for name, label, colour in runs:
+            accuracy, nll = (history(results, name, v) for v in ("test_accuracy", "train_nll"))
+            epoch = np.arange(1, accuracy.shape[1] + 1)
+            seconds = epoch * epoch_seconds(results, name)
+            band(top, epoch, 100 * accuracy, label, colour)
+            band(middle, epoch, nll, label, colour)
+            band(bottom, seconds, nll, label, colour)
+        top.set(title=title, ylim=(low, 100))
+        middle.set(xlabel="epoch", yscale="log")
+        bottom.set(xlabel="seconds", yscale="log")
+    axes[0, 0].set_ylabel("test accuracy, %")
+    axes[1, 0].set_ylabel("training NLL")
+    axes[2, 0].set_ylabel("training NLL")
+    axes[0, 0].legend()
+    page.figure(figure_name, figure, caption)
+
+
+def band(ax, x, y, label, colour):
+    ax.plot(x, y.mean(axis=0), color=colour, lw=1, label=label)
+    ax.fill_between(x, y.min(axis=0), y.max(axis=0), color=colour, alpha=0.25, lw=0)
+
+
+def section(page, results, title, runs):
+    """Heading and table; whether there is anything."""
+    page.heading(title, 3)
+    rows = rows_of(results, runs)
+    if rows:
+        page.table(HEADER, rows)
+    else:
+        page.say("Not run.")
+    return bool(rows)
+
+
+def integrators(name, title="{}"):
+    """The two runs of a name with a place for the integrator."""
+    return [(name.format(i), title.format(label), None) for i, (label, _) in INTEGRATORS.items()]
+
+
+def coloured(name):
+    return [(name.format(i), label, colour) for i, (label, colour) in INTEGRATORS.items()]
+
+
+# ---- 004 ----
+
+
+def write_depths(page, results):
+    name = "004/networks/relu/%d/{}/%s"
+    runs = [
+        run
+        for depth in (2, 3, 4)
+        for run in integrators(name % (depth, "1e-4"), "{}, %d layers" % depth)
+    ]
+    runs.append((name.format("e") % (4, "5e-5"), "mSGNHT-E, 4 layers, h = 5e-5", None))
+    if not section(page, results, "004, Fig. 4: layers of 100 ReLUs, h = 1e-4, D = 5", runs):
+        return
+    columns = [(f"{depth} layers", coloured(name % (depth, "1e-4"))) for depth in (2, 3, 4)]
+    columns[2][1].append((name.format("e") % (4, "5e-5"), "mSGNHT-E, h = 5e-5", "C2"))
+    draw(page, results, "004_fig4", columns, "Learning curves by depth.")
+    page.say(failures(results, name.format("e") % (4, "1e-4"), name.format("s") % (4, "1e-4")))
+
+
+def failures(results, euler, splitting):
+    """The claim that Euler's method fails at four layers and the splitting does not."""
+    if not (begun(results, euler) and begun(results, splitting)):
+        return "The claim that mSGNHT-E fails with four layers at h = 1e-4 wants both runs."
+    words = ["The paper's claim: with four layers at h = 1e-4 mSGNHT-E fails and mSGNHT-S works."]
+    for label, name in (("mSGNHT-E", euler), ("mSGNHT-S", splitting)):
+        lost = history(results, name, "diverging", "sample_stats").astype(bool)
+        last = 100 * history(results, name, "test_accuracy")[:, -1]
+        words.append(
+            f"Here {int(lost.any(axis=1).sum())} of {lost.shape[0]} seeds of {label} diverged in some epoch, and "
+            f"{int((last < 90).sum())} are below 90 % after {lost.shape[1]} epochs, {last.mean():.2f} % being the mean."
+        )
+    return " ".join(words)
+
+
+def write_steps(page, results):
+    name = "004/networks/relu/2/{}/%s"
+    steps = ("2e-4", "1e-4", "5e-5")
+    runs = [run for h in steps for run in integrators(name % h, "{}, h = %s" % h)]
+    if section(page, results, "004, Fig. 7: two layers of 100 ReLUs, by step size", runs):
+        columns = [(f"h = {h}", coloured(name % h)) for h in steps]
+        draw(page, results, "004_fig7", columns, "Learning curves by step size.")
+
+
+def write_sigmoid(page, results):
+    name = "004/networks/sigmoid/%d/{}"
+    runs = [run for depth in (1, 2) for run in integrators(name % depth, "{}, %d layers" % depth)]
+    runs += [
+        ((name % 3).format(i), f"{label}, 3 layers", FIGURE_8[i])
+        for i, (label, _) in INTEGRATORS.items()
+    ]
+    if section(page, results, "004, Fig. 8: layers of 100 sigmoids, h = 1e-3, D = 10", runs):
+        columns = [(f"{depth} layers", coloured(name % depth)) for depth in (1, 2, 3)]
+        draw(page, results, "004_fig8", columns, "Learning curves by depth.")
+
+
+def write_table_3(page, results):
+    name = "004/networks/table3/{}"
+    runs = [(name.format(key), label, paper) for key, (label, paper) in TABLE_3.items()]
+    if section(page, results, "004, Table 3: 400-400 ReLUs, h = 2e-4, D = 60", runs):
+        curves = [
+            (name.format(key), label, f"C{i}") for i, (key, (label, _)) in enumerate(TABLE_3.items())
+        ]
+        draw(page, results, "004_table3", [("400-400", curves)], "Learning curves.", low=95)
+        page.say("""One seed each. The paper's SGD is that of Blundell et al. (2015). Ours has momentum 0.9 and a
+            rate of 0.012 on the mean loss, halved likewise; RMSprop and Adam have 1e-3. Optimisers are
+            no samplers: their averaged prediction is the mean over the second half of their way.""")
+
+
+def write_ensemble(page, results):
+    page.heading("Eight chains beside one: 400-400 ReLUs, as in Table 3", 3)
+    name = "004/networks/ensemble"
+    if not begun(results, name) or not averaged(results, name).size:
+        if begun(results, name):
+            page.table(HEADER, rows_of(results, [(name, "8 chains", None)]))
+        return page.say("Not run to its end.")
+    rows = []
+    for score in ("accuracy", "nll", "brier", "ece"):
+        single = averaged(results, name, score)
+        pooled = float(results.draws(name, score, "predictions"))
+        rows.append([score, f"{single.mean():.4f}", f"{single.min():.4f} to {single.max():.4f}", f"{pooled:.4f}"])
+    page.table(["of averaged predictions", "one chain, mean", "range", "all eight"], rows)
+    page.say("brier and ece (expected calibration error) and nll: the less the better.")
+
+
+def write_lenet(page, results):
+    name = "004/networks/lenet/{}/%s"
+    steps = ("1e-4", "5e-4")
+    runs = [run for h in steps for run in integrators(name % h, "{}, h = %s" % h)]
+    if section(page, results, "004, Fig. 9: LeNet, D = 50", runs):
+        columns = [(f"h = {h}", coloured(name % h)) for h in steps]
+        draw(page, results, "004_fig9", columns, "The first epochs of the paper's 40.", low=95)
+
+
+# ---- 003 ----
+
+
+def write_figure_6(page, results):
+    page.heading("003, Fig. 6: 784-100-10, test error by step", 3)
+    names = {key: f"003/networks/{key}" for key in FIGURE_6}
+    names = {key: name for key, name in names.items() if begun(results, name)}
+    if not names:
+        return page.say("Not run.")
+    page.table(HEADER, [row(results, name, FIGURE_6[key]) for key, name in names.items()])
+    figure, axes = panels(1, 1, 5, 3)
+    for i, (key, name) in enumerate(names.items()):
+        error = 100 - 100 * history(results, name, "test_accuracy")
+        band(axes[0, 0], np.arange(1, error.shape[1] + 1), error, FIGURE_6[key], f"C{i}")
+    axes[0, 0].set(xlabel="step: an epoch", ylabel="test error, %", ylim=(1, 10))
+    axes[0, 0].legend()
+    page.figure("003_fig6", figure, "Test error of single draws, mean and range of the seeds.")
+    reached = {k: steps_to(results, name) for k, name in names.items()}
+    page.say(
+        """The paper: SGHMC has the lowest error, reached after about 50 steps, and stays there. Here: """
+        + "; ".join(f"{FIGURE_6[k]} ends at {e:.2f} %, and is within 0.2 of its last error after {t} steps"
+                    for k, (e, t) in reached.items())
+        + ". The paper prints no steps, rates, or sizes of minibatches: `jobs/papers/mnist_gamma.yaml` says which are these."
+    )
+
+
+def steps_to(results, name):
+    """The mean error over the last tenth, and the first epoch that is within 0.2 of it."""
+    error = 100 - 100 * history(results, name, "test_accuracy").mean(axis=0)
+    last = float(error[-max(1, error.size // 10) :].mean())
+    return last, int(np.argmax(error < last + 0.2)) + 1
+
+
+def write_missing(page, results):
+    missing = [n for n in results.runs if "/networks/" in n and not begun(results, n)]
+    if missing:
+        page.say("Not begun: " + ", ".join(f"`{name}`" for name in missing) + ".")
