@@ -219,7 +219,8 @@ const char em_help_convert[] =
     "\n" EXIT_STATUS;
 
 const char em_help_topics[] =
-    "usage: emass topics FILE.h5 [--words N] [--folder DIR] [--documents FILE | --html PAGE]\n"
+    "usage: emass topics FILE.h5 [--words N] [--folder DIR] [--html PAGE]\n"
+    "       emass topics FILE.h5 --documents FILE [--fold-in em|gibbs]\n"
     "\n"
     "A line for each topic of a run of model lda, the largest first: its share of the tokens, its\n"
     "coherence (NPMI of its words over the documents of the run's corpus), how many chains found\n"
@@ -230,6 +231,9 @@ const char em_help_topics[] =
     "  --words N               words of a topic (default 10)\n"
     "  --documents FILE        instead, the mixture of topics of each document of a corpus of the\n"
     "                          same words, comma-separated\n"
+    "  --fold-in em|gibbs      of those: from the topics alone by EM with alpha 0.1 (default), or "
+    "by\n"
+    "                          the model's own Gibbs, with alpha of the first chain\n"
     "  --html PAGE             instead, one page that needs no other file: the traces, and of "
     "each\n"
     "                          topic size, coherence, words and nearest topics\n"

@@ -7,6 +7,7 @@
 #include "io/reader.h"
 #include "math/assignment.h"
 #include "math/tokens.h"
+#include "model/lda_fold_in.h"
 #include "model/lda_held_out.h"
 #include "par/message.h"
 #include "par/world.h"
@@ -24,10 +25,11 @@ enum { MOST_TOP = 50, EM_STEPS = 100 };
 
 static em_status parse(int argc, const char **argv, em_topics *t)
 {
-    char *folder = NULL, *documents = NULL, *html = NULL;
+    char *folder = NULL, *documents = NULL, *html = NULL, *fold_in = NULL;
     const struct poptOption options[] = {
         {"words", 0, POPT_ARG_LONG, &t->n_top, 0, "words of a topic", "N"},
         {"documents", 0, POPT_ARG_STRING, &documents, 0, "new documents", "FILE"},
+        {"fold-in", 0, POPT_ARG_STRING, &fold_in, 0, "of new documents", "em|gibbs"},
         {"html", 0, POPT_ARG_STRING, &html, 0, "a page", "FILE"},
         {"folder", 0, POPT_ARG_STRING, &folder, 0, "folder of the config", "DIR"},
         POPT_TABLEEND};
@@ -40,6 +42,12 @@ static em_status parse(int argc, const char **argv, em_topics *t)
     if (!status && (t->n_top < 2 || t->n_top > MOST_TOP))
         status =
             em_fail(EM_EUSAGE, "topics: --words: found %ld, expected 2 to %d", t->n_top, MOST_TOP);
+    t->by_gibbs = fold_in && strcmp(fold_in, "gibbs") == 0;
+    if (!status && fold_in && !t->by_gibbs && strcmp(fold_in, "em") != 0)
+        status = em_fail(EM_EUSAGE, "topics: --fold-in: found '%s', expected em or gibbs", fold_in);
+    if (!status && fold_in && !documents)
+        status = em_fail(EM_EUSAGE, "topics: --fold-in: found no --documents, expected some to be "
+                                    "folded in");
     if (!status)
         status = em_copy_text(folder ? folder : ".", &t->folder);
     if (!status && documents)
@@ -50,6 +58,7 @@ static em_status parse(int argc, const char **argv, em_topics *t)
     free(folder);
     free(documents);
     free(html);
+    free(fold_in);
     return status;
 }
 
@@ -83,11 +92,32 @@ static em_status copy_word(const char *label, char **out)
     return status;
 }
 
+/* What is not there is left NULL. */
+static em_status read_if_any(em_reader *reader, const char *name, int64_t n_chain, double **out)
+{
+    const int64_t i = find(reader, name);
+
+    return i < 0 ? EM_OK : read_averages(reader, i, n_chain, out);
+}
+
+static em_status read_scores(em_topics *t, em_reader *reader)
+{
+    static const char *const name[EM_TOPIC_SCORES][2] = {
+        {"perplexity", "perplexity_of_all_chains"},
+        {"perplexity_gibbs", "perplexity_gibbs_of_all_chains"}};
+    em_status status = EM_OK;
+
+    for (int i = 0; !status && i < EM_TOPIC_SCORES; i++) {
+        status = read_if_any(reader, name[i][0], t->n_chain, &t->score[i].perplexity);
+        if (!status)
+            status = read_if_any(reader, name[i][1], t->n_chain, &t->score[i].pooled);
+    }
+    return status;
+}
+
 static em_status read_topics(em_topics *t, em_reader *reader)
 {
     const int64_t phi = find(reader, "phi"), share = find(reader, "topic_share");
-    const int64_t perplexity = find(reader, "perplexity");
-    const int64_t pooled = find(reader, "perplexity_of_all_chains");
     em_status status;
 
     if (phi < 0 || share < 0 || em_reader_variable_at(reader, phi)->n_axes != 2 ||
@@ -111,11 +141,9 @@ static em_status read_topics(em_topics *t, em_reader *reader)
         status = read_averages(reader, phi, t->n_chain, &t->phi);
     if (!status)
         status = read_averages(reader, share, t->n_chain, &t->share);
-    if (!status && perplexity >= 0)
-        status = read_averages(reader, perplexity, t->n_chain, &t->perplexity);
-    if (!status && pooled >= 0)
-        status = read_averages(reader, pooled, t->n_chain, &t->pooled);
-    return status;
+    if (!status)
+        status = read_if_any(reader, "alpha", t->n_chain, &t->alpha);
+    return status ? status : read_scores(t, reader);
 }
 
 /* Whether the config in the file names tokens to be scored. */
@@ -140,7 +168,8 @@ static em_status read_file(em_topics *t)
     em_status status = em_reader_open(t->path, NULL, &reader);
 
     if (!status)
-        t->score_doc = scores_given_tokens(reader) ? EM_HELD_OUT_GIVEN_DOC : EM_HELD_OUT_DOC;
+        t->score[0].doc = scores_given_tokens(reader) ? EM_HELD_OUT_GIVEN_DOC : EM_HELD_OUT_DOC;
+    t->score[1].doc = EM_HELD_OUT_GIBBS_DOC;
     if (!status && !em_reader_has(reader, "averages", "phi"))
         status = em_fail(EM_EDATA,
                          "%s: found no averages/phi, expected the output of a finished "
@@ -355,6 +384,16 @@ static void print_topic(const em_topics *t, int64_t k)
     printf("\n");
 }
 
+static void print_score(const em_topics *t, const em_topic_score *score)
+{
+    printf("Held-out perplexity of each chain, probabilities averaged over its draws:");
+    for (int64_t c = 0; c < t->n_chain; c++)
+        printf(" %.1f", score->perplexity[c]);
+    if (score->pooled && t->n_chain > 1)
+        printf("\nover all chains too: %.1f", score->pooled[0]);
+    printf("\n(%s).\n", score->doc);
+}
+
 static void print_table(const em_topics *t)
 {
     int64_t lost = 0;
@@ -373,14 +412,9 @@ static void print_table(const em_topics *t)
         printf(" %lld of %lld were not\nfound by all chains.", (long long)lost,
                (long long)t->n_topic);
     printf("\n");
-    if (!t->perplexity)
-        return;
-    printf("Held-out perplexity of each chain, probabilities averaged over its draws:");
-    for (int64_t c = 0; c < t->n_chain; c++)
-        printf(" %.1f", t->perplexity[c]);
-    if (t->pooled && t->n_chain > 1)
-        printf("\nover all chains too: %.1f", t->pooled[0]);
-    printf("\n(%s).\n", t->score_doc);
+    for (int i = 0; i < EM_TOPIC_SCORES; i++)
+        if (t->score[i].perplexity)
+            print_score(t, &t->score[i]);
 }
 
 /* ---------------------------------------------------------------- new documents */
@@ -409,20 +443,61 @@ static void print_mixture(const em_topics *t, int64_t d, const float *mixture)
     printf("\n");
 }
 
-static em_status print_mixtures(const em_topics *t, const em_corpus *corpus)
+/* Room for the largest document, and what folds in. */
+typedef struct folding {
+    em_fold_in *gibbs; /* NULL: EM */
+    float *rows, *count, *mixture;
+} folding;
+
+static em_status start_folding(const em_topics *t, const em_corpus *corpus, folding *f)
 {
     const int64_t stride = em_topic_stride(t->n_topic);
-    int64_t widest = 0;
-    float *rows = NULL, *count = NULL, *mixture = NULL;
+    int64_t widest = 0, longest = 0;
     em_status status;
 
-    for (int64_t d = 0; d < corpus->n_local; d++)
+    for (int64_t d = 0; d < corpus->n_local; d++) {
+        int64_t length = 0;
+        for (int64_t i = corpus->start[d]; i < corpus->start[d + 1]; i++)
+            length += corpus->count[i];
         widest = (int64_t)fmax((double)widest, (double)(corpus->start[d + 1] - corpus->start[d]));
-    status = em_allocate(widest * stride, sizeof *rows, &rows);
+        longest = length > longest ? length : longest;
+    }
+    status = em_allocate(widest * stride, sizeof *f->rows, &f->rows);
     if (!status)
-        status = em_allocate(widest, sizeof *count, &count);
+        status = em_allocate(widest, sizeof *f->count, &f->count);
     if (!status)
-        status = em_allocate(2 * stride, sizeof *mixture, &mixture);
+        status = em_allocate(2 * stride, sizeof *f->mixture, &f->mixture);
+    return !status && t->by_gibbs ? em_fold_in_create(t->n_topic, longest, &f->gibbs) : status;
+}
+
+static void end_folding(folding *f)
+{
+    em_fold_in_destroy(&f->gibbs);
+    em_release(&f->rows);
+    em_release(&f->count);
+    em_release(&f->mixture);
+}
+
+/* Topics are numbered as in the first chain: alpha is that chain's. */
+static void fold_in(const em_topics *t, const em_corpus *corpus, int64_t d, const folding *f)
+{
+    const int64_t stride = em_topic_stride(t->n_topic), n = corpus->start[d + 1] - corpus->start[d];
+    const em_folded document = {.number = d, .n = n, .count = f->count, .phi = f->rows};
+    const em_stream stream = em_fold_in_stream(0, 0, 0);
+
+    gather(t, corpus, d, stride, f->rows, f->count);
+    if (f->gibbs)
+        em_fold_in_gibbs(f->gibbs, &stream, &document, t->alpha, f->mixture);
+    else
+        em_token_kernels_best()->fold_in(n, f->rows, f->count, t->n_topic, stride, 0.1F, EM_STEPS,
+                                         f->mixture);
+}
+
+static em_status print_mixtures(const em_topics *t, const em_corpus *corpus)
+{
+    folding f = {0};
+    em_status status = start_folding(t, corpus, &f);
+
     if (!status) {
         printf("document");
         for (int64_t k = 0; k < t->n_topic; k++)
@@ -430,14 +505,10 @@ static em_status print_mixtures(const em_topics *t, const em_corpus *corpus)
         printf("\n");
     }
     for (int64_t d = 0; !status && d < corpus->n_local; d++) {
-        gather(t, corpus, d, stride, rows, count);
-        em_token_kernels_best()->fold_in(corpus->start[d + 1] - corpus->start[d], rows, count,
-                                         t->n_topic, stride, 0.1F, EM_STEPS, mixture);
-        print_mixture(t, d, mixture);
+        fold_in(t, corpus, d, &f);
+        print_mixture(t, d, f.mixture);
     }
-    em_release(&rows);
-    em_release(&count);
-    em_release(&mixture);
+    end_folding(&f);
     return status;
 }
 
@@ -445,7 +516,11 @@ static em_status mix_documents(const em_topics *t)
 {
     const em_corpus_options options = {.data = t->documents};
     em_corpus *corpus = NULL;
-    em_status status = em_corpus_read(&options, t->n_word, 0, 0, 1, &corpus);
+    em_status status =
+        t->by_gibbs && !t->alpha
+            ? em_fail(EM_EDATA, "%s: found no averages/alpha, expected it for --fold-in gibbs",
+                      t->path)
+            : em_corpus_read(&options, t->n_word, 0, 0, 1, &corpus);
 
     if (!status && em_world_rank() == 0)
         status = print_mixtures(t, corpus);
@@ -459,10 +534,13 @@ static void release(em_topics *t)
 {
     for (int64_t v = 0; t->word && v < t->n_word; v++)
         em_release(&t->word[v]);
-    void *const array[] = {&t->word,      &t->phi,        &t->share,   &t->perplexity,
-                           &t->mean,      &t->mean_share, &t->n_found, &t->order,
-                           &t->top,       &t->coherence,  &t->path,    &t->folder,
-                           &t->documents, &t->html,       &t->pooled};
+    void *const array[] = {&t->word,       &t->phi,     &t->share,     &t->alpha, &t->mean,
+                           &t->mean_share, &t->n_found, &t->order,     &t->top,   &t->coherence,
+                           &t->path,       &t->folder,  &t->documents, &t->html};
+    for (int i = 0; i < EM_TOPIC_SCORES; i++) {
+        em_release(&t->score[i].perplexity);
+        em_release(&t->score[i].pooled);
+    }
     for (size_t i = 0; i < sizeof array / sizeof *array; i++)
         em_release(array[i]);
 }

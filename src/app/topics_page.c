@@ -207,18 +207,23 @@ static void put_topic(FILE *out, const em_topics *t, int64_t k)
     fprintf(out, "\n");
 }
 
-static void put_scores(FILE *out, const em_topics *t)
+static void put_score(FILE *out, const em_topics *t, const em_topic_score *score)
 {
-    if (!t->perplexity)
-        return;
     fprintf(out, "<p>Held-out perplexity of each chain, probabilities averaged over its draws:");
     for (int64_t c = 0; c < t->n_chain; c++)
-        fprintf(out, " %.1f", t->perplexity[c]);
-    if (t->pooled && t->n_chain > 1)
-        fprintf(out, "; over all chains too: <b>%.1f</b>", t->pooled[0]);
+        fprintf(out, " %.1f", score->perplexity[c]);
+    if (score->pooled && t->n_chain > 1)
+        fprintf(out, "; over all chains too: <b>%.1f</b>", score->pooled[0]);
     fprintf(out, ".<br><span class=\"faint\">");
-    put_text(out, t->score_doc);
+    put_text(out, score->doc);
     fprintf(out, ".</span></p>\n");
+}
+
+static void put_scores(FILE *out, const em_topics *t)
+{
+    for (int i = 0; i < EM_TOPIC_SCORES; i++)
+        if (t->score[i].perplexity)
+            put_score(out, t, &t->score[i]);
 }
 
 static em_status put_page(FILE *out, const em_topics *t)

@@ -37,8 +37,14 @@ typedef struct lda_options {
     int64_t topics, test_every;
     double alpha, beta;
     bool store_phi;
+    int fold_in;
     em_lda_expanded_options expanded;
 } lda_options;
+
+/* How test documents are folded in. */
+enum { BY_EM, BY_GIBBS, N_FOLD_IN };
+
+static const char *const fold_ins[] = {"em", "both", NULL};
 
 /* Topics of the tokens of this shard, and what follows from those of all shards. */
 typedef struct lda_chain {
@@ -47,24 +53,31 @@ typedef struct lda_chain {
     int32_t *count; /* [n_word][stride] tokens of all shards */
     float *phi;     /* [n_word][stride] as last drawn */
     /* Of the last iteration. */
-    double log_density, perplexity;
+    double log_density, perplexity[N_FOLD_IN];
     double *share; /* [n_topic] of the tokens */
     double *hyper; /* [n_topic + 1] alpha, beta */
     /* Averages over the iterations of sampling. */
     int64_t n_average, n_scored;
-    double averaged_perplexity;
+    double averaged_perplexity[N_FOLD_IN];
     double *mean_share;  /* [n_topic] */
-    double *probability; /* [n_own] of held-out entries */
+    double *probability; /* [n_fold_in][n_own] of held-out entries */
     float *mean;         /* [n_word][stride] of phi, given the topics of tokens */
 } lda_chain;
 
-enum { MOST_VARIABLES = 4, MOST_AVERAGES = 6 };
+enum { MOST_VARIABLES = 5, MOST_AVERAGES = 8 };
 
 /* Topics go into a checkpoint in pieces of so many tokens of the corpus. */
 enum { PIECE_TOKENS = 1 << 22 };
 
 /* Numbers of a chain in a checkpoint, before its shares. */
-enum { DENSITY, SCORE, N_AVERAGE, N_SCORED, AVERAGED, N_HEAD };
+enum {
+    DENSITY,
+    N_AVERAGE,
+    N_SCORED,
+    SCORE,
+    AVERAGED = SCORE + N_FOLD_IN,
+    N_HEAD = AVERAGED + N_FOLD_IN
+};
 
 typedef struct lda {
     em_model model;
@@ -76,7 +89,8 @@ typedef struct lda {
     int64_t shard, n_shard;
     int64_t first_chain, n_chain;
     lda_chain *chain; /* [n_chain] */
-    double pooled_perplexity;
+    int n_fold_in;    /* 0: no test documents */
+    double pooled_perplexity[N_FOLD_IN];
     double **probability; /* [n_chain] of each */
     em_variable variable[MOST_VARIABLES], average[MOST_AVERAGES];
     /* Room to work in. */
@@ -103,6 +117,9 @@ static const em_field fields[] = {
      "in; absent: test is split"},
     {"test_every", EM_FIELD_INT, AT(test_every), 1, 1e9, "10", NULL, NULL,
      "iterations from score to score of the test documents"},
+    {"fold_in", EM_FIELD_CHOICE, AT(fold_in), 0, 0, "em", fold_ins, NULL,
+     "of test documents: em, from phi alone; both: by the model's own Gibbs too, a score of its "
+     "own"},
     {"scratch", EM_FIELD_PATH, AT(scratch), 0, 0, "", NULL, NULL,
      "folder for the topics of the tokens of a streamed corpus, on a disk of this node; absent: "
      "TMPDIR, or /tmp"},
@@ -186,6 +203,10 @@ static em_status read_test(lda *self)
                          "expected more",
                          options->test, test->n_token);
     if (!status)
+        self->n_fold_in = options->fold_in + 1;
+    if (!status && self->n_fold_in > BY_GIBBS)
+        status = em_held_out_with_gibbs(self->held_out, &self->shape);
+    if (!status)
         self->model.data_hash ^= test->hash ^ (scored ? scored->hash * 3 : 0);
     em_corpus_destroy(&test);
     em_corpus_destroy(&scored);
@@ -217,6 +238,8 @@ static void set_variables(lda *self)
     variable[model->n_variable++] = by_topic(self, "topic_share", "rank");
     if (self->held_out)
         variable[model->n_variable++] = (em_variable){.name = "perplexity"};
+    if (self->n_fold_in > BY_GIBBS)
+        variable[model->n_variable++] = (em_variable){.name = "perplexity_gibbs"};
     if (self->options->store_phi)
         variable[model->n_variable++] = by_word(self, "phi");
     average[model->n_average++] = by_word(self, "phi");
@@ -226,6 +249,10 @@ static void set_variables(lda *self)
     if (self->held_out) {
         average[model->n_average++] = (em_variable){.name = "perplexity"};
         average[model->n_average++] = (em_variable){.name = "perplexity_of_all_chains"};
+    }
+    if (self->n_fold_in > BY_GIBBS) {
+        average[model->n_average++] = (em_variable){.name = "perplexity_gibbs"};
+        average[model->n_average++] = (em_variable){.name = "perplexity_gibbs_of_all_chains"};
     }
     model->variable = variable;
     model->average = average;
@@ -269,7 +296,8 @@ static em_status create_chain(const lda *self, lda_chain *chain)
     const int64_t n = self->shape.n_word * self->shape.stride, n_topic = self->shape.n_topic;
     em_status status = em_tokens_add_chain(self->tokens, &chain->topic);
 
-    chain->perplexity = chain->averaged_perplexity = NAN;
+    for (int f = 0; f < N_FOLD_IN; f++)
+        chain->perplexity[f] = chain->averaged_perplexity[f] = NAN;
     if (!status)
         status = em_allocate(n, sizeof *chain->count, &chain->count);
     if (!status)
@@ -283,7 +311,8 @@ static em_status create_chain(const lda *self, lda_chain *chain)
     if (!status)
         status = em_allocate(n_topic, sizeof *chain->mean_share, &chain->mean_share);
     if (!status && self->held_out)
-        status = em_allocate(self->held_out->n_own, sizeof(double), &chain->probability);
+        status = em_allocate(self->n_fold_in * self->held_out->n_own, sizeof(double),
+                             &chain->probability);
     return status;
 }
 
@@ -382,6 +411,8 @@ static void describe(const em_model *model, FILE *out)
         fprintf(out, "# %" PRId64 " test documents, %" PRId64 " tokens scored (%s)\n",
                 self->held_out->n_document, self->held_out->n_token,
                 self->options->test_scored ? EM_HELD_OUT_GIVEN_DOC : EM_HELD_OUT_DOC);
+    if (self->n_fold_in > BY_GIBBS)
+        fprintf(out, "# and %s\n", EM_HELD_OUT_GIBBS_DOC);
 }
 
 /* ---------------------------------------------------------------- an iteration */
@@ -469,18 +500,26 @@ static void average_phi(const lda *self, lda_chain *chain)
 /* self->phi is the mean of phi given the topics of all tokens. */
 static em_status score(lda *self, const em_update *with, lda_chain *chain)
 {
-    int64_t sums[2];
+    const em_stream stream =
+        em_fold_in_stream(with->seed, chain - self->chain + self->first_chain, with->number);
+    int64_t sums[2 * N_FOLD_IN];
     em_status status;
 
-    sums[0] = em_held_out_score(self->held_out, &self->shape, self->phi, chain->n_scored,
-                                chain->probability, &sums[1]);
-    status = with->shards->sum(with->shards->context, EM_OK, 2, sums);
-    chain->perplexity = em_held_out_perplexity(self->held_out, sums[0]);
-    if (status || with->warmup)
-        return status;
-    chain->n_scored++;
-    chain->averaged_perplexity = em_held_out_perplexity(self->held_out, sums[1]);
-    return EM_OK;
+    for (int f = 0; f < self->n_fold_in; f++) {
+        const em_held_out_law law = {
+            .phi = self->phi, .stream = f == BY_GIBBS ? &stream : NULL, .alpha = self->alpha};
+        sums[2 * f] =
+            em_held_out_score(self->held_out, &self->shape, &law, chain->n_scored,
+                              chain->probability + f * self->held_out->n_own, &sums[2 * f + 1]);
+    }
+    status = with->shards->sum(with->shards->context, EM_OK, 2 * self->n_fold_in, sums);
+    for (int f = 0; f < self->n_fold_in; f++) {
+        chain->perplexity[f] = em_held_out_perplexity(self->held_out, sums[2 * f]);
+        if (!status && !with->warmup)
+            chain->averaged_perplexity[f] = em_held_out_perplexity(self->held_out, sums[2 * f + 1]);
+    }
+    chain->n_scored += !status && !with->warmup;
+    return status;
 }
 
 /* What is reported of the state, and averaged. */
@@ -605,8 +644,8 @@ static em_status report(em_model *model, const em_draw *draw, const double *thet
     *out++ = chain->log_density;
     memcpy(out, chain->share, (size_t)self->shape.n_topic * sizeof *out);
     out += self->shape.n_topic;
-    if (self->held_out)
-        *out++ = chain->perplexity;
+    for (int f = 0; f < self->n_fold_in; f++)
+        *out++ = chain->perplexity[f];
     if (self->options->store_phi)
         transpose(self, chain->phi, out);
     return EM_OK;
@@ -622,9 +661,9 @@ static void report_averages(em_model *model, int64_t number, double *out)
     memcpy(out, chain->mean_share, (size_t)n_topic * sizeof *out);
     memcpy(out + n_topic, chain->hyper, (size_t)(n_topic + 1) * sizeof *out);
     out += 2 * n_topic + 1;
-    if (self->held_out) {
-        *out++ = chain->averaged_perplexity;
-        *out = self->pooled_perplexity;
+    for (int f = 0; f < self->n_fold_in; f++) {
+        *out++ = chain->averaged_perplexity[f];
+        *out++ = self->pooled_perplexity[f];
     }
 }
 
@@ -632,13 +671,17 @@ static em_status pool_averages(em_model *model)
 {
     lda *self = (lda *)model;
 
-    self->pooled_perplexity = NAN;
-    for (int64_t c = 0; c < self->n_chain; c++)
-        self->probability[c] = self->chain[c].probability;
-    return self->held_out && self->chain->n_scored > 0
-               ? em_held_out_pool(self->held_out, self->n_chain, self->probability,
-                                  &self->pooled_perplexity)
-               : EM_OK;
+    em_status status = EM_OK;
+
+    for (int f = 0; f < N_FOLD_IN; f++)
+        self->pooled_perplexity[f] = NAN;
+    for (int f = 0; !status && f < self->n_fold_in && self->chain->n_scored > 0; f++) {
+        for (int64_t c = 0; c < self->n_chain; c++)
+            self->probability[c] = self->chain[c].probability + f * self->held_out->n_own;
+        status = em_held_out_pool(self->held_out, self->n_chain, self->probability,
+                                  &self->pooled_perplexity[f]);
+    }
+    return status;
 }
 
 /* ---------------------------------------------------------------- checkpoints */
@@ -648,10 +691,10 @@ static void state_to_row(const lda *self, const lda_chain *chain, double *row)
     const size_t bytes = (size_t)self->shape.n_topic * sizeof *row;
 
     row[DENSITY] = chain->log_density;
-    row[SCORE] = chain->perplexity;
     row[N_AVERAGE] = (double)chain->n_average;
     row[N_SCORED] = (double)chain->n_scored;
-    row[AVERAGED] = chain->averaged_perplexity;
+    memcpy(row + SCORE, chain->perplexity, sizeof chain->perplexity);
+    memcpy(row + AVERAGED, chain->averaged_perplexity, sizeof chain->averaged_perplexity);
     memcpy(row + N_HEAD, chain->share, bytes);
     memcpy(row + N_HEAD + self->shape.n_topic, chain->mean_share, bytes);
     memcpy(row + N_HEAD + 2 * self->shape.n_topic, chain->hyper, bytes + sizeof *row);
@@ -662,10 +705,10 @@ static void state_from_row(const lda *self, const double *row, lda_chain *chain)
     const size_t bytes = (size_t)self->shape.n_topic * sizeof *row;
 
     chain->log_density = row[DENSITY];
-    chain->perplexity = row[SCORE];
     chain->n_average = (int64_t)row[N_AVERAGE];
     chain->n_scored = (int64_t)row[N_SCORED];
-    chain->averaged_perplexity = row[AVERAGED];
+    memcpy(chain->perplexity, row + SCORE, sizeof chain->perplexity);
+    memcpy(chain->averaged_perplexity, row + AVERAGED, sizeof chain->averaged_perplexity);
     memcpy(chain->share, row + N_HEAD, bytes);
     memcpy(chain->mean_share, row + N_HEAD + self->shape.n_topic, bytes);
     memcpy(chain->hyper, row + N_HEAD + 2 * self->shape.n_topic, bytes + sizeof *row);
@@ -758,18 +801,21 @@ static em_status visit_mean(lda *self, const em_visitor *visitor)
     return status;
 }
 
-static em_status visit_held_out(lda *self, const em_visitor *visitor)
+/* Probabilities of held-out entries, by one way of folding in. */
+static em_status visit_held_out(lda *self, const em_visitor *visitor, int fold_in)
 {
+    static const char *const name[] = {"held_out", "held_out_gibbs"};
     const em_held_out *held_out = self->held_out;
-    const size_t bytes = (size_t)held_out->n_own * sizeof(double);
+    const int64_t n = held_out->n_own, first = fold_in * n;
+    const size_t bytes = (size_t)n * sizeof(double);
     em_status status;
 
     for (int64_t c = 0; c < self->n_chain; c++)
-        memcpy(self->rows + c * held_out->n_own, self->chain[c].probability, bytes);
-    status = visitor->dealt(visitor->context, "held_out", EM_NUMBER_DOUBLE, held_out->n_score,
-                            held_out->first_score, held_out->n_own, self->rows);
+        memcpy(self->rows + c * n, self->chain[c].probability + first, bytes);
+    status = visitor->dealt(visitor->context, name[fold_in], EM_NUMBER_DOUBLE, held_out->n_score,
+                            held_out->first_score, n, self->rows);
     for (int64_t c = 0; !status && visitor->restores && c < self->n_chain; c++)
-        memcpy(self->chain[c].probability, self->rows + c * held_out->n_own, bytes);
+        memcpy(self->chain[c].probability + first, self->rows + c * n, bytes);
     return status;
 }
 
@@ -782,7 +828,9 @@ static em_status visit(em_model *model, const em_visitor *visitor)
         status = visit_topics(self, visitor);
     if (!status)
         status = visit_mean(self, visitor);
-    return !status && self->held_out ? visit_held_out(self, visitor) : status;
+    for (int f = 0; !status && f < self->n_fold_in; f++)
+        status = visit_held_out(self, visitor, f);
+    return status;
 }
 
 const em_model_ops em_model_lda = {

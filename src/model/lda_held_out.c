@@ -116,6 +116,7 @@ void em_held_out_destroy(em_held_out **out)
     em_release(&h->score_count);
     em_release(&h->rows);
     em_release(&h->mixture);
+    em_fold_in_destroy(&h->gibbs);
     em_release(out);
 }
 
@@ -124,18 +125,37 @@ static float floored(float x)
     return x > LEAST_PHI ? x : LEAST_PHI;
 }
 
+em_status em_held_out_with_gibbs(em_held_out *h, const em_lda_shape *shape)
+{
+    int64_t most = 0;
+
+    for (int64_t d = h->first; d < h->end; d++) {
+        int64_t n = 0;
+        for (int64_t i = h->fold_start[d]; i < h->fold_start[d + 1]; i++)
+            n += (int64_t)h->fold_count[i];
+        most = n > most ? n : most;
+    }
+    return em_fold_in_create(shape->n_topic, most, &h->gibbs);
+}
+
 /* Returns the sum of the mixture of document d, which is in h->mixture then. */
-static double fold_in(const em_held_out *h, const em_lda_shape *shape, const float *phi, int64_t d)
+static double fold_in(const em_held_out *h, const em_lda_shape *shape, const em_held_out_law *law,
+                      int64_t d)
 {
     const int64_t first = h->fold_start[d], n = h->fold_start[d + 1] - first;
+    const em_folded document = {
+        .number = d, .n = n, .count = h->fold_count + first, .phi = h->rows};
     double sum = 0;
 
     for (int64_t i = 0; i < n; i++)
         for (int64_t k = 0; k < shape->n_topic; k++)
             h->rows[i * shape->stride + k] =
-                floored(phi[h->fold_word[first + i] * shape->stride + k]);
-    em_token_kernels_best()->fold_in(n, h->rows, h->fold_count + first, shape->n_topic,
-                                     shape->stride, FOLD_ALPHA, EM_STEPS, h->mixture);
+                floored(law->phi[h->fold_word[first + i] * shape->stride + k]);
+    if (law->stream)
+        em_fold_in_gibbs(h->gibbs, law->stream, &document, law->alpha, h->mixture);
+    else
+        em_token_kernels_best()->fold_in(n, h->rows, document.count, shape->n_topic, shape->stride,
+                                         FOLD_ALPHA, EM_STEPS, h->mixture);
     for (int64_t k = 0; k < shape->n_topic; k++)
         sum += h->mixture[k];
     return sum;
@@ -146,16 +166,16 @@ static int64_t in_units(double x)
     return (int64_t)llround(x / LOG_UNIT);
 }
 
-int64_t em_held_out_score(const em_held_out *h, const em_lda_shape *shape, const float *phi,
-                          int64_t n, double *average, int64_t *averaged)
+int64_t em_held_out_score(const em_held_out *h, const em_lda_shape *shape,
+                          const em_held_out_law *law, int64_t n, double *average, int64_t *averaged)
 {
     int64_t sum = 0;
 
     *averaged = 0;
     for (int64_t d = h->first; d < h->end; d++) {
-        const double total = fold_in(h, shape, phi, d);
+        const double total = fold_in(h, shape, law, d);
         for (int64_t i = h->score_start[d]; i < h->score_start[d + 1]; i++) {
-            const float *row = phi + h->score_word[i] * shape->stride;
+            const float *row = law->phi + h->score_word[i] * shape->stride;
             double *mean = &average[i - h->first_score], p = 0;
             for (int64_t k = 0; k < shape->n_topic; k++)
                 p += h->mixture[k] * floored(row[k]);

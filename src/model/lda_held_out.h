@@ -9,6 +9,7 @@
 #define EM_MODEL_LDA_HELD_OUT_H
 
 #include "data/corpus.h"
+#include "model/lda_fold_in.h"
 #include "model/lda_topics.h"
 
 #include <stdbool.h>
@@ -21,6 +22,10 @@
 #define EM_HELD_OUT_GIVEN_DOC                                                                      \
     "document completion: each test document is folded in from phi by 100 steps of EM with alpha " \
     "0.1, and the tokens given for it are scored"
+#define EM_HELD_OUT_GIBBS_DOC                                                                      \
+    "the same tokens, the rest folded in by the model's own Gibbs: 20 sweeps given phi and "       \
+    "alpha, "                                                                                      \
+    "weights averaged over the last 10"
 
 /* Entries of document d: fold_start[d] <= i < fold_start[d + 1], and score_start likewise. */
 typedef struct em_held_out {
@@ -33,7 +38,16 @@ typedef struct em_held_out {
     int32_t *fold_word, *score_word;
     float *fold_count, *score_count;
     float *rows, *mixture; /* room to work in */
+    em_fold_in *gibbs;     /* NULL: by EM alone */
 } em_held_out;
+
+/* From what the test documents are folded in: phi [n_word][stride], and by the model's own Gibbs
+ * (model/lda_fold_in.h) where there is a stream, with alpha [n_topic]; else by EM. */
+typedef struct em_held_out_law {
+    const float *phi;
+    const em_stream *stream;
+    const double *alpha;
+} em_held_out_law;
 
 /* All documents of `corpus`, with room for topics of this shape; shard `shard` of `n_shard` scores
  * its share of them. `scored` NULL: their tokens are split; else those of its documents, which are
@@ -48,8 +62,12 @@ void em_held_out_destroy(em_held_out **held_out); /* NULL-safe. */
  * units of 2^-20, an integer, and averages the probability of each entry into average [n_own], of
  * which `n` are averaged so far; *averaged is the same sum for the averages.
  */
-int64_t em_held_out_score(const em_held_out *held_out, const em_lda_shape *shape, const float *phi,
-                          int64_t n, double *average, int64_t *averaged);
+int64_t em_held_out_score(const em_held_out *held_out, const em_lda_shape *shape,
+                          const em_held_out_law *law, int64_t n, double *average,
+                          int64_t *averaged);
+
+/* Makes ready for laws with a stream. Errors: EM_EMEMORY. */
+em_status em_held_out_with_gibbs(em_held_out *held_out, const em_lda_shape *shape);
 
 /*
  * Perplexity with each entry's probability averaged over the draws of each chain, and then over all

@@ -125,8 +125,9 @@ static em_status score(em_topic_record *record, const em_update *after, const em
     int64_t sums[2];
     em_status status;
 
-    sums[0] = em_held_out_score(h, &record->options.shape, look->phi, (int64_t)row[N_SCORED],
-                                average, &sums[1]);
+    const em_held_out_law law = {.phi = look->phi};
+    sums[0] = em_held_out_score(h, &record->options.shape, &law, (int64_t)row[N_SCORED], average,
+                                &sums[1]);
     status = after->shards->sum(after->shards->context, EM_OK, 2, sums);
     row[SCORE] = em_held_out_perplexity(h, sums[0]);
     if (status || after->warmup)

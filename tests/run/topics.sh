@@ -30,7 +30,7 @@ awk 'BEGIN { for (v = 0; v < 60; v++) print "word" v }' >words
 cat >run.yaml <<'YAML'
 model:
   {name: lda, data: train.ldac.gz, vocabulary: words, test: test.ldac, test_every: 7, topics: 5,
-   alpha: learned, beta: learned, store_phi: true}
+   alpha: learned, beta: learned, store_phi: true, fold_in: both}
 sampler: {name: lda_gibbs}
 run: {chains: 2, warmup: 40, draws: 60}
 output: {flush_every: 20, keep_checkpoint: true}
@@ -118,8 +118,13 @@ tells_topics() {
             if (most < 11) bad++
         } END { exit bad > 0 }' topics.txt
 }
-mixes() { # two topics a document, about seven to three: mixtures sum to one, and few topics hold most
-    "$emass" topics whole.h5 --documents test.ldac >mixtures.csv && awk -F, 'NR > 1 {
+# Folded in by Gibbs the score is about that by EM: both are printed, with what they are.
+both_scores() {
+    "$emass" topics whole.h5 | awk '/^Held-out/ { score[++n] = $NF } /steps of EM/ { em++ } /own Gibbs/ { gibbs++ }
+        END { exit !(n == 2 && em == 1 && gibbs == 1 && score[2] > 0.9 * score[1] && score[2] < 1.1 * score[1]) }'
+}
+mixes() { # [OPTION...] two topics a document, about seven to three: mixtures sum to one, and few topics hold most
+    "$emass" topics whole.h5 --documents test.ldac "$@" >mixtures.csv && awk -F, 'NR > 1 {
         sum = top = second = 0
         for (i = 2; i <= NF; i++) {
             sum += $i
@@ -163,6 +168,8 @@ no_topics() { # one line, status 2
 printf '%s\n' 'model: {name: banana}' 'run: {chains: 1, warmup: 20, draws: 10}' >other.yaml
 check 'a line for each topic, found by both chains' tells_topics
 check 'mixtures of new documents' mixes
+check 'and by the own Gibbs of the model' mixes --fold-in gibbs
+check 'both scores, with their definitions' both_scores
 # The README's lines for Python: a table of ten words for each of the five topics.
 snippet() {
     { echo 'import pandas, xarray' && sed -n '/^phi = xarray/,/^print(pandas/p' "$top/README.md" |

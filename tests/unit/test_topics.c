@@ -3,6 +3,7 @@
 #include "math/digamma.h"
 #include "math/rng.h"
 #include "math/simd.h"
+#include "model/lda_fold_in.h"
 #include "model/lda_tokens.h"
 #include "model/lda_topics.h"
 
@@ -593,6 +594,75 @@ START_TEST(hyperparameters_climb_to_the_top)
 }
 END_TEST
 
+/* ---------------------------------------------------------------- new documents */
+
+enum { FOLD_K = 3, FOLD_TOKENS = 4 };
+
+/* E (alpha_k + n_k) / (A + n) over all topics of the tokens of words 0, 0, 1, 2. */
+static void weights_by_enumeration(const float *phi, const double *alpha, double *out)
+{
+    static const int word[FOLD_TOKENS] = {0, 0, 1, 2};
+    const int64_t stride = em_topic_stride(FOLD_K);
+    double all = FOLD_TOKENS, total = 0;
+
+    for (int k = 0; k < FOLD_K; k++)
+        all += alpha[k];
+    memset(out, 0, FOLD_K * sizeof *out);
+    for (int code = 0; code < 81; code++) {
+        double p = 1, n[FOLD_K] = {0};
+        for (int i = 0, left = code; i < FOLD_TOKENS; i++, left /= FOLD_K) {
+            const int k = left % FOLD_K;
+            p *= (alpha[k] + n[k]) * (double)phi[word[i] * stride + k];
+            n[k]++;
+        }
+        total += p;
+        for (int k = 0; k < FOLD_K; k++)
+            out[k] += p * (alpha[k] + n[k]) / all;
+    }
+    for (int k = 0; k < FOLD_K; k++)
+        out[k] /= total;
+}
+
+/* Weights of many documents of the same words, which have numbers of their own, in standard errors;
+ * the twin has another alpha. */
+START_TEST(new_documents_are_folded_in)
+{
+    enum { N = 4000 };
+    static const double alpha[FOLD_K] = {0.3, 0.5, 0.2}, other[FOLD_K] = {0.5, 0.5, 0.2};
+    static float phi[3 * EM_TOPIC_LANES] __attribute__((aligned(64)));
+    static const float value[3][FOLD_K] = {
+        {0.7F, 0.1F, 0.3F}, {0.1F, 0.6F, 0.3F}, {0.2F, 0.3F, 0.4F}};
+    static const float count[] = {2, 1, 1};
+    const em_stream stream = em_fold_in_stream(5, 1, 9);
+    double exact[FOLD_K], twin[FOLD_K], sum[FOLD_K] = {0}, square[FOLD_K] = {0};
+    float mixture[FOLD_K];
+    em_fold_in *f = NULL;
+    bool twin_fails = false;
+
+    for (int v = 0; v < 3; v++)
+        memcpy(phi + v * em_topic_stride(FOLD_K), value[v], sizeof value[v]);
+    weights_by_enumeration(phi, alpha, exact);
+    weights_by_enumeration(phi, other, twin);
+    ck_assert_int_eq(em_fold_in_create(FOLD_K, FOLD_TOKENS, &f), EM_OK);
+    for (int d = 0; d < N; d++) {
+        const em_folded document = {.number = d, .n = 3, .count = count, .phi = phi};
+        em_fold_in_gibbs(f, &stream, &document, alpha, mixture);
+        ck_assert_double_le(fabs(mixture[0] + mixture[1] + mixture[2] - 1.0), 1e-6);
+        for (int k = 0; k < FOLD_K; k++) {
+            sum[k] += (double)mixture[k] / N;
+            square[k] += (double)mixture[k] * (double)mixture[k] / N;
+        }
+    }
+    for (int k = 0; k < FOLD_K; k++) {
+        const double error = sqrt((square[k] - sum[k] * sum[k]) / N);
+        ck_assert_double_le(fabs(sum[k] - exact[k]), 4 * error);
+        twin_fails |= fabs(sum[k] - twin[k]) > 4 * error;
+    }
+    ck_assert(twin_fails);
+    em_fold_in_destroy(&f);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("topics");
@@ -608,6 +678,7 @@ int main(void)
     tcase_add_loop_test(tests, topics_given_phi_are_those_of_enumeration, 0, 2);
     tcase_add_loop_test(tests, partially_collapsed_gibbs_is_exact, 0, 2);
     tcase_add_loop_test(tests, hyperparameters_climb_to_the_top, 0, 2);
+    tcase_add_test(tests, new_documents_are_folded_in);
     suite_add_tcase(suite, tests);
     return run_suite(suite, CK_FORK);
 }
