@@ -24,6 +24,13 @@ sampler:
 run: {chains: 5, warmup: 300, draws: 900, minibatch_sums: by_parts}
 output: {flush_every: 20, checkpoint_every: 0.2, save_warmup: true}
 YAML
+awk 'BEGIN { srand(5); for (d = 0; d < 900; d++) { m = 0; s = ""; for (v = 0; v < 300; v++) if (rand() < 0.1) { m++; s = s " " v ":" 1 + int(4 * rand()) } print m s } }' >t.ldac
+cat >topics.yaml <<'YAML'
+model: {name: lda, data: t.ldac, topics: 40, alpha: learned, beta: learned}
+sampler: {name: lda_gibbs}
+run: {chains: 3, warmup: 100, draws: 200}
+output: {flush_every: 20, checkpoint_every: 0.2, save_warmup: true}
+YAML
 settings=( # [CONFIG] SETTING...
     'mass.estimator=fisher mass.structure=dense'
     'sampler.leapfrog_steps=5 mass.estimator=momentum mass.s_count_rule=interval'
@@ -38,6 +45,7 @@ settings=( # [CONFIG] SETTING...
     'sampler.name=sghmc sampler.step_size=1e-3 sampler.minibatch=900 run.minibatch_sums=by_parts
         mass.estimator=noise'
     'blocks.yaml'
+    'topics.yaml'
 )
 
 has_lock() {
