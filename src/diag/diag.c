@@ -5,6 +5,7 @@
 #include "diag/rank.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <stdbool.h>
 
 struct em_diag {
@@ -367,14 +368,10 @@ static double superchain(int64_t n_chain, int64_t n_draw, const double *draws, d
     return mean;
 }
 
-double em_nested_r_hat(int64_t n_superchain, int64_t n_chain, int64_t n_draw, const double *draws)
+static double nested_r_hat(int64_t n_superchain, int64_t each, int64_t n_draw, const double *draws)
 {
-    const int64_t each = n_superchain > 0 ? n_chain / n_superchain : 0;
     double within = 0, mean = 0, square = 0;
 
-    if (n_superchain < 2 || each < 1 || each * n_superchain != n_chain || n_draw < 1 ||
-        !is_usable(n_chain * n_draw, draws))
-        return NAN;
     for (int64_t k = 0; k < n_superchain; k++) {
         const double own = superchain(each, n_draw, draws + k * each * n_draw, &within);
         const double change = own - mean;
@@ -382,6 +379,39 @@ double em_nested_r_hat(int64_t n_superchain, int64_t n_chain, int64_t n_draw, co
         square += change * (own - mean);
     }
     return sqrt(1 + square / (double)(n_superchain - 1) / (within / (double)n_superchain));
+}
+
+/* By what power of two the draws are to be multiplied for their squares to be numbers; 0: none. */
+static int scale_of(int64_t n, const double *draws)
+{
+    enum { FAR = 400, FARTHEST = 1000 };
+    double largest = 0;
+    int exponent;
+
+    for (int64_t i = 0; i < n; i++)
+        largest = fmax(largest, fabs(draws[i]));
+    frexp(largest, &exponent);
+    return abs(exponent) <= FAR ? 0 : -exponent < FARTHEST ? -exponent : FARTHEST;
+}
+
+double em_nested_r_hat(int64_t n_superchain, int64_t n_chain, int64_t n_draw, const double *draws)
+{
+    const int64_t each = n_superchain > 0 ? n_chain / n_superchain : 0, n = n_chain * n_draw;
+    double *scaled = NULL, out = NAN;
+
+    if (n_superchain < 2 || each < 1 || each * n_superchain != n_chain || n_draw < 1 ||
+        !is_usable(n, draws))
+        return NAN;
+    const int scale = scale_of(n, draws);
+    if (scale == 0)
+        return nested_r_hat(n_superchain, each, n_draw, draws);
+    if (!em_allocate_doubles(n, &scaled)) {
+        for (int64_t i = 0; i < n; i++)
+            scaled[i] = ldexp(draws[i], scale);
+        out = nested_r_hat(n_superchain, each, n_draw, scaled);
+    }
+    em_release(&scaled);
+    return out;
 }
 
 em_status em_quantiles(em_diag *diag, int64_t n, const double *draws, int64_t n_probability,

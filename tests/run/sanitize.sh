@@ -88,6 +88,13 @@ check "check" clean 0 mpirun -n 2 "$emass" check hmc.yaml
 check "summary" clean 0 mpirun -n 2 "$emass" summary out.h5 --sort r_hat --csv
 "$emass" run hmc.yaml "${short[@]}" --set model.standardise=true --output fitted.h5 >said 2>&1
 check "predict" clean 0 mpirun -n 2 "$emass" predict fitted.h5 --data table --output new.h5
+check "report" clean 0 "$emass" report fitted.h5
+for seed in 1 2; do
+    "$emass" run hmc.yaml "${short[@]}" --seed $seed --set output.prior_draws=5 --output $seed.h5
+done >said 2>&1
+check "merge" clean 0 mpirun -n 2 "$emass" merge merged.h5 1.h5 2.h5
+check "summary of two files" clean 0 "$emass" summary 1.h5 2.h5
+check "diff" clean 1 "$emass" diff 1.h5 2.h5
 check "list" clean 0 "$emass" list
 
 # ---- bad input ----
@@ -99,4 +106,6 @@ check "not HDF5" clean 2 "$emass" summary table
 head -c 5000 out.h5 >cut.h5
 check "predictions of a ragged table" clean 2 "$emass" predict fitted.h5 --data ragged --output no.h5
 check "a truncated file" clean 2 mpirun -n 2 "$emass" summary cut.h5
+check "merged with one" clean 2 mpirun -n 2 "$emass" merge no.h5 1.h5 cut.h5
+check "a truncated file, compared" clean 2 "$emass" diff 1.h5 cut.h5
 finish
