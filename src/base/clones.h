@@ -1,5 +1,6 @@
 /* Functions that are compiled once for each width of vectors, of which a processor takes its
- * widest: for loops that are arithmetic alone, whose results are the same bits in all of them. */
+ * widest: for loops that are arithmetic alone, whose results are the same bits in all of them. They
+ * are static: what chooses among them is seen from outside the library, or not found, elsewhere. */
 #ifndef EM_BASE_CLONES_H
 #define EM_BASE_CLONES_H
 

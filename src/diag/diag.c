@@ -5,8 +5,8 @@
 #include "diag/rank.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <stdbool.h>
+#include <stdlib.h>
 
 struct em_diag {
     int64_t n_sorted; /* room for so many draws */

@@ -102,7 +102,7 @@ if "$python" -c 'import h5py' 2>/dev/null; then
 else
     skip 'damaged tables' 'no analysis/venv: make analysis/venv/ready'
 fi
-printf 'a,colour,y\n1,red,0\n2,blue,1\n' >text.csv
+printf 'a,colour,y\n1,red,0\n2,blue,1\n' >colours.csv
 check 'text is refused, and what to do is said' refuses 2 "'red' for column colour, expected a number: .*factors" \
-    "$emass" convert text.csv text.h5
+    "$emass" convert colours.csv colours.h5
 finish
