@@ -210,11 +210,13 @@ static em_status advise_on_statistics(const em_reader *reader, const char *group
 
     if (status)
         return status;
-    if (!(status = advise_on_divergences(stats, group, out)) &&
-        !(status = advise_on_flag(stats, "reached_max_treedepth", "Saturated tree depth",
-                                  "Trajectories were cut short, which costs time: warm up longer, "
-                                  "or allow deeper trees.",
-                                  out)))
+    status = advise_on_divergences(stats, group, out);
+    if (!status)
+        status = advise_on_flag(stats, "reached_max_treedepth", "Saturated tree depth",
+                                "Trajectories were cut short, which costs time: warm up longer, "
+                                "or allow deeper trees.",
+                                out);
+    if (!status)
         status = advise_on_stillness(stats, out);
     if (!status)
         status = advise_on_energy(stats, out);

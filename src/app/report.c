@@ -390,7 +390,8 @@ static em_status check_page(const char *path)
 
     if (access(path, F_OK) != 0)
         return EM_OK;
-    if ((status = em_file_open(path, O_RDONLY, &descriptor)))
+    status = em_file_open(path, O_RDONLY, &descriptor);
+    if (status)
         return em_fail(EM_EUSAGE, "%s", em_error_text());
     const bool ours =
         read(descriptor, first, sizeof first - 1) >= 0 && strcmp(first, FIRST_LINE) == 0;

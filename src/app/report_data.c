@@ -47,7 +47,8 @@ static em_status select_elements(em_report_data *data, const char *const *patter
 
     for (int64_t i = 0; i < em_reader_n_variable(data->draws); i++)
         total += em_reader_variable_at(data->draws, i)->size;
-    if ((status = em_allocate(total, sizeof *data->element, &data->element)))
+    status = em_allocate(total, sizeof *data->element, &data->element);
+    if (status)
         return status;
     for (int64_t i = 0; i < em_reader_n_variable(data->draws); i++) {
         const em_reader_variable *v = em_reader_variable_at(data->draws, i);
@@ -71,10 +72,11 @@ static em_status numbers(const em_report_data *data, em_diag *diag, const double
     const int64_t n = data->n_chain * data->n_draw;
     double quantile[] = {0.05, 0.25, 0.5, 0.75, 0.95};
     em_diagnosis d;
-    em_status status;
+    em_status status = em_diagnose(diag, data->n_chain, data->n_draw, draws, &d);
 
-    if ((status = em_diagnose(diag, data->n_chain, data->n_draw, draws, &d)) ||
-        (status = em_quantiles(diag, n, draws, 5, quantile, quantile)))
+    if (!status)
+        status = em_quantiles(diag, n, draws, 5, quantile, quantile);
+    if (status)
         return status;
     value[EM_AT_MEAN] = d.mean;
     value[EM_AT_MCSE] = d.mcse_mean;
@@ -248,16 +250,25 @@ em_status em_report_read(const char *path, const char *const *pattern, em_report
     em_status status;
 
     *data = (em_report_data){.path = path};
-    if ((status = em_reader_open(path, "posterior", &data->draws)))
+    status = em_reader_open(path, "posterior", &data->draws);
+    if (status)
         return status;
     data->n_chain = em_reader_n_chain(data->draws);
     data->n_draw = em_reader_n_draw(data->draws);
     if (data->n_chain < 1 || data->n_draw < 1)
         return em_fail(EM_EDATA, "%s: group posterior has no draws", path);
-    if ((status = select_elements(data, pattern)) || (status = find_numbers(data)) ||
-        (status = make_table(data)) || (status = find_worst(data)) ||
-        (status = open_statistics(data, "sample_stats", &data->stats)) ||
-        (status = open_statistics(data, "warmup_sample_stats", &data->warmup)))
+    status = select_elements(data, pattern);
+    if (!status)
+        status = find_numbers(data);
+    if (!status)
+        status = make_table(data);
+    if (!status)
+        status = find_worst(data);
+    if (!status)
+        status = open_statistics(data, "sample_stats", &data->stats);
+    if (!status)
+        status = open_statistics(data, "warmup_sample_stats", &data->warmup);
+    if (status)
         return status;
     if (data->stats && (em_reader_n_chain(data->stats) != data->n_chain ||
                         em_reader_n_draw(data->stats) != data->n_draw))

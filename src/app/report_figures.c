@@ -268,7 +268,8 @@ static em_status draw_chains(const em_report_data *data, int k, FILE *out)
     if (k >= data->n_element)
         return EM_OK;
     const em_report_element *e = &data->element[data->worst[k]];
-    if ((status = em_report_draws(data, data->worst[k], &draws)))
+    status = em_report_draws(data, data->worst[k], &draws);
+    if (status)
         return status;
     const int64_t n_chosen = choose_chains(data, draws, chosen);
     em_range range = em_no_range;

@@ -109,8 +109,10 @@ static em_status select_elements(summary *s)
 
     for (int64_t i = 0; i < em_reader_n_variable(s->reader); i++)
         total += em_reader_variable_at(s->reader, i)->size;
-    if ((status = check_patterns(s)) ||
-        (status = em_allocate(total, sizeof *s->element, &s->element)))
+    status = check_patterns(s);
+    if (!status)
+        status = em_allocate(total, sizeof *s->element, &s->element);
+    if (status)
         return status;
     for (int64_t i = 0; i < em_reader_n_variable(s->reader); i++) {
         const em_reader_variable *v = em_reader_variable_at(s->reader, i);
@@ -142,16 +144,20 @@ static em_status add_columns(summary *s)
     const int64_t n_column = 6 + percentile->count + squares + nested;
     const int64_t r_hat = n_column - 1 - nested;
     char name[32];
-    em_status status;
+    em_status status = em_allocate(n_column, sizeof *s->table.column, &s->table.column);
 
-    if ((status = em_allocate(n_column, sizeof *s->table.column, &s->table.column)) ||
-        (status = add_column(s, EM_DIGITS_FOUR, "mean")) ||
-        (status = add_column(s, EM_DIGITS_FOUR, "mcse_mean")) ||
-        (status = add_column(s, EM_DIGITS_FOUR, "sd")))
+    if (!status)
+        status = add_column(s, EM_DIGITS_FOUR, "mean");
+    if (!status)
+        status = add_column(s, EM_DIGITS_FOUR, "mcse_mean");
+    if (!status)
+        status = add_column(s, EM_DIGITS_FOUR, "sd");
+    if (status)
         return status;
     for (int64_t i = 0; i < percentile->count; i++) {
         snprintf(name, sizeof name, "%g%%", percentile->value[i]);
-        if ((status = add_column(s, EM_DIGITS_FOUR, name)))
+        status = add_column(s, EM_DIGITS_FOUR, name);
+        if (status)
             return status;
     }
     s->ess_square = squares ? ess_bulk + 1 : -1;
@@ -165,12 +171,17 @@ static em_status add_columns(summary *s)
     s->nested = nested ? n_column - 1 : -1;
     s->plain = r_hat;
     s->n_value = n_column + 4;
-    if ((status = add_column(s, EM_DIGITS_WHOLE, "ess_bulk")) ||
-        (squares && (status = add_column(s, EM_DIGITS_WHOLE, "ess_square"))) ||
-        (status = add_column(s, EM_DIGITS_WHOLE, "ess_tail")))
+    status = add_column(s, EM_DIGITS_WHOLE, "ess_bulk");
+    if (!status && squares)
+        status = add_column(s, EM_DIGITS_WHOLE, "ess_square");
+    if (!status)
+        status = add_column(s, EM_DIGITS_WHOLE, "ess_tail");
+    if (status)
         return status;
-    if ((status = add_column(s, EM_DIGITS_THOUSANDTHS, "r_hat")) ||
-        (nested && (status = add_column(s, EM_DIGITS_THOUSANDTHS, "r_hat_nested"))))
+    status = add_column(s, EM_DIGITS_THOUSANDTHS, "r_hat");
+    if (!status && nested)
+        status = add_column(s, EM_DIGITS_THOUSANDTHS, "r_hat_nested");
+    if (status)
         return status;
     s->table.column[s->column.r_hat].most = EM_R_HAT_LIMIT;
     return EM_OK;
@@ -213,21 +224,28 @@ static em_status prepare(summary *s)
 {
     const em_summary_options *options = s->options;
     int64_t n_rank = em_world_size(), rank = em_world_rank();
-    em_status status;
+    em_status status =
+        em_reader_open_all(options->n_path, options->path, options->group, &s->reader);
 
-    if ((status = em_reader_open_all(options->n_path, options->path, options->group, &s->reader)))
+    if (status)
         return status;
     find_superchains(s);
-    if ((status = add_columns(s)) || (status = find_sort_column(s)))
+    status = add_columns(s);
+    if (!status)
+        status = find_sort_column(s);
+    if (status)
         return status;
     if (em_reader_n_draw(s->reader) < 1 || em_reader_n_chain(s->reader) < 1)
         return em_fail(EM_EDATA, "%s: group %s has no draws", options->path[0], options->group);
-    if ((status = select_elements(s)))
+    status = select_elements(s);
+    if (status)
         return status;
     const int64_t n_chain = em_reader_n_chain(s->reader);
-    if ((status = em_allocate_doubles(options->squares ? n_chain * em_reader_n_draw(s->reader) : 0,
-                                      &s->square)) ||
-        (status = em_allocate_doubles(3 * n_chain, &s->scratch)))
+    status = em_allocate_doubles(options->squares ? n_chain * em_reader_n_draw(s->reader) : 0,
+                                 &s->square);
+    if (!status)
+        status = em_allocate_doubles(3 * n_chain, &s->scratch);
+    if (status)
         return status;
     s->first = em_deal_first(s->n_element, n_rank, rank);
     s->end = em_deal_first(s->n_element, n_rank, rank + 1);
@@ -260,8 +278,10 @@ static em_status summarise(const summary *s, em_diag *diag, const double *draws,
 
     for (int64_t i = 0; i < n_percentile; i++)
         value[3 + i] = s->options->percentile.value[i] / 100;
-    if ((status = em_diagnose(diag, n_chain, n_draw, draws, &d)) ||
-        (status = em_quantiles(diag, n_chain * n_draw, draws, n_percentile, value + 3, value + 3)))
+    status = em_diagnose(diag, n_chain, n_draw, draws, &d);
+    if (!status)
+        status = em_quantiles(diag, n_chain * n_draw, draws, n_percentile, value + 3, value + 3);
+    if (status)
         return status;
     for (int64_t i = 0; i < n_chain * n_draw; i++)
         n_nonfinite += !isfinite(draws[i]);
@@ -303,7 +323,8 @@ static em_status summarise_share(summary *s)
     em_status status;
 
     most = most < 1 ? 1 : most > s->end - s->first ? s->end - s->first : most;
-    if (!(status = em_diag_create(&diag)))
+    status = em_diag_create(&diag);
+    if (!status)
         status = em_allocate_doubles(most * size, &draws);
     for (int64_t i = s->first; !status && i < s->end; i += n) {
         n = run_length(s, i, most);
@@ -324,11 +345,12 @@ static em_status gather(summary *s)
     int n_rank = em_world_size(), share = (int)(s->end - s->first);
     int *count, *start = NULL;
     MPI_Datatype row;
-    em_status status;
+    em_status status = em_allocate(n_rank, sizeof *count, &count);
 
-    if (!(status = em_allocate(n_rank, sizeof *count, &count)))
+    if (!status)
         status = em_allocate(n_rank, sizeof *start, &start);
-    if (!(status = em_agree(status))) {
+    status = em_agree(status);
+    if (!status) {
         for (int r = 0; r < n_rank; r++) {
             start[r] = (int)em_deal_first(s->n_element, n_rank, r);
             count[r] = (int)em_deal_first(s->n_element, n_rank, r + 1) - start[r];
@@ -479,7 +501,8 @@ static em_status parse(poptContext popt, arguments *a, em_summary_options *optio
     if (status)
         return status;
     int64_t n = 0;
-    if ((status = em_arguments_all(popt, "summary", "one file or more", 1, &n, &a->path)))
+    status = em_arguments_all(popt, "summary", "one file or more", 1, &n, &a->path);
+    if (status)
         return status;
     *options = em_summary_defaults(n, a->path);
     options->group = a->group ? a->group : options->group;

@@ -74,9 +74,14 @@ static em_status reserve_sorted(em_diag *d, int64_t n)
     if (n <= d->n_sorted)
         return EM_OK;
     release_sorted(d);
-    if ((status = em_allocate(n, sizeof *d->sorted, &d->sorted)) ||
-        (status = em_allocate(n, sizeof *d->folded, &d->folded)) ||
-        (status = em_allocate_doubles(n, &d->z)) || (status = em_allocate_doubles(n, &d->score)))
+    status = em_allocate(n, sizeof *d->sorted, &d->sorted);
+    if (!status)
+        status = em_allocate(n, sizeof *d->folded, &d->folded);
+    if (!status)
+        status = em_allocate_doubles(n, &d->z);
+    if (!status)
+        status = em_allocate_doubles(n, &d->score);
+    if (status)
         return status;
     d->n_sorted = n;
     return EM_OK;
@@ -90,7 +95,8 @@ static em_status reserve_means(em_diag *d, int64_t n)
         return EM_OK;
     em_release(&d->mean);
     d->n_mean = 0;
-    if ((status = em_allocate_doubles(n, &d->mean)))
+    status = em_allocate_doubles(n, &d->mean);
+    if (status)
         return status;
     d->n_mean = n;
     return EM_OK;
@@ -103,11 +109,16 @@ static em_status reserve_fft(em_diag *d, int64_t length)
     if (length <= d->n_fft)
         return EM_OK;
     release_fft(d);
-    if ((status = em_allocate_doubles(length, &d->cosine)) ||
-        (status = em_allocate_doubles(length, &d->sine)) ||
-        (status = em_allocate_doubles(length, &d->re)) ||
-        (status = em_allocate_doubles(length, &d->im)) ||
-        (status = em_allocate_doubles(length, &d->power)))
+    status = em_allocate_doubles(length, &d->cosine);
+    if (!status)
+        status = em_allocate_doubles(length, &d->sine);
+    if (!status)
+        status = em_allocate_doubles(length, &d->re);
+    if (!status)
+        status = em_allocate_doubles(length, &d->im);
+    if (!status)
+        status = em_allocate_doubles(length, &d->power);
+    if (status)
         return status;
     em_fft_twiddles(length, d->cosine, d->sine); /* those of shorter transforms are among them */
     d->n_fft = length;
@@ -116,10 +127,13 @@ static em_status reserve_fft(em_diag *d, int64_t length)
 
 static em_status reserve(em_diag *d, const halves *h, int64_t n)
 {
-    em_status status;
+    em_status status = reserve_sorted(d, n);
 
-    if ((status = reserve_sorted(d, n)) || (status = reserve_means(d, h->n)) ||
-        (status = reserve_fft(d, em_fft_length(h->length))))
+    if (!status)
+        status = reserve_means(d, h->n);
+    if (!status)
+        status = reserve_fft(d, em_fft_length(h->length));
+    if (status)
         return status;
     if (d->n_score != h->n * h->length) {
         d->n_score = h->n * h->length;
@@ -317,7 +331,8 @@ em_status em_diagnose_convergence(em_diag *diag, int64_t n_chain, int64_t n_draw
     *out = (em_diagnosis){NAN, NAN, NAN, NAN, NAN, NAN};
     if (n_draw < 2 || any_nan(n, draws))
         return EM_OK;
-    if ((status = reserve(diag, &h, n)))
+    status = reserve(diag, &h, n);
+    if (status)
         return status;
     bulk_and_tail(diag, &h, n, out);
     return EM_OK;
@@ -421,7 +436,8 @@ em_status em_quantiles(em_diag *diag, int64_t n, const double *draws, int64_t n_
     em_status status;
 
     if (!undefined) {
-        if ((status = reserve_sorted(diag, n)))
+        status = reserve_sorted(diag, n);
+        if (status)
             return status;
         em_sort(n, draws, diag->sorted, diag->folded);
     }

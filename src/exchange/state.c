@@ -158,7 +158,7 @@ static em_status visit_place(em_course *course, const em_visitor *visitor)
     double *const reals[] = {&averaging->first, &averaging->mu,      &averaging->count,
                              &averaging->h_bar, &averaging->log_bar, &course->kept_steps};
     double x[N];
-    em_status status;
+    em_status status = EM_OK;
 
     for (int out = 1; out >= 0; out--) {
         swap_integers(course, x, out);
@@ -166,7 +166,9 @@ static em_status visit_place(em_course *course, const em_visitor *visitor)
         swap_trajectory(&course->kept, x + N_INTEGER + N_TRAJECTORY, out);
         for (int i = 0; i < N_REAL; i++)
             *(out ? &x[REALS + i] : reals[i]) = *(out ? reals[i] : &x[REALS + i]);
-        if (out && (status = visitor->shared(visitor->context, "course", N, x)))
+        if (out)
+            status = visitor->shared(visitor->context, "course", N, x);
+        if (status)
             return status;
     }
     if (course->segment < 0 || course->segment >= EM_MOST_SEGMENTS || course->n_stage < 0 ||

@@ -101,10 +101,14 @@ static em_status is_wanted(const em_reader *reader, const char *name, hid_t id, 
     *wanted = false;
     if (rank < 2 || H5DSis_scale(id) > 0 || !em_foreign_is_number(id))
         return EM_OK;
-    if ((status = is_axis(reader, id, 0, "chain", &chain)) ||
-        (status = is_axis(reader, id, 1, "draw", &draw)) ||
-        (status = is_axis(reader, id, 0, "draw", &swapped[0])) ||
-        (status = is_axis(reader, id, 1, "chain", &swapped[1])))
+    status = is_axis(reader, id, 0, "chain", &chain);
+    if (!status)
+        status = is_axis(reader, id, 1, "draw", &draw);
+    if (!status)
+        status = is_axis(reader, id, 0, "draw", &swapped[0]);
+    if (!status)
+        status = is_axis(reader, id, 1, "chain", &swapped[1]);
+    if (status)
         return status;
     if (swapped[0] && swapped[1])
         return em_fail(EM_EDATA, "%s: %s has the axes (draw, chain), expected (chain, draw, ...)",

@@ -111,8 +111,12 @@ em_status em_stan_library_open(const char *path, bool interpreter, em_stan_libra
     em_status status;
 
     *out = (em_stan_library){.handle = NULL};
-    if ((status = em_shared_object_load(path, &out->handle)) ||
-        (status = check_version(path, out)) || (status = take_functions(path, interpreter, out)))
+    status = em_shared_object_load(path, &out->handle);
+    if (!status)
+        status = check_version(path, out);
+    if (!status)
+        status = take_functions(path, interpreter, out);
+    if (status)
         return status;
     return interpreter ? identify_interpreter(path, out) : identify_compiled(path, out);
 }

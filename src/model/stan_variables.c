@@ -181,12 +181,18 @@ em_status em_stan_variables_create(const char *names, em_stan_variables **out)
 
     for (const char *c = names; *c; c++)
         n += *c == ',';
-    if (!(status = em_allocate(1, sizeof *a.out, &a.out)) &&
-        !(status = em_allocate(bytes, 1, &a.out->names)) &&
-        !(status = em_allocate(n, sizeof *a.out->variable, &a.out->variable)) &&
-        !(status = em_allocate(n, sizeof *a.out->place, &a.out->place)) &&
-        !(status = em_allocate(n, sizeof *a.count, &a.count)) &&
-        !(status = em_allocate(n, sizeof *a.element, &a.element))) {
+    status = em_allocate(1, sizeof *a.out, &a.out);
+    if (!status)
+        status = em_allocate(bytes, 1, &a.out->names);
+    if (!status)
+        status = em_allocate(n, sizeof *a.out->variable, &a.out->variable);
+    if (!status)
+        status = em_allocate(n, sizeof *a.out->place, &a.out->place);
+    if (!status)
+        status = em_allocate(n, sizeof *a.count, &a.count);
+    if (!status)
+        status = em_allocate(n, sizeof *a.element, &a.element);
+    if (!status) {
         a.out->n_element = n;
         status = arrange(&a, names);
     }

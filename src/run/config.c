@@ -245,14 +245,22 @@ static em_status read_for_model(em_parse *p, const char *text, int n_override,
 
 static em_status understand(em_parse *p)
 {
-    em_status status;
+    em_status status = em_config_lay_sections(p);
 
-    if ((status = em_config_lay_sections(p)) || (status = em_config_choose_samplers(p)) ||
-        (status = em_config_check_keys(p)) || (status = require_names(p)) ||
-        (status = read_sections(p)) || (status = check_together(p)) ||
-        (status = em_config_write(p, false, &p->config->full)) ||
-        (status = em_config_write(p, true, &p->config->stored)))
-        return status;
+    if (!status)
+        status = em_config_choose_samplers(p);
+    if (!status)
+        status = em_config_check_keys(p);
+    if (!status)
+        status = require_names(p);
+    if (!status)
+        status = read_sections(p);
+    if (!status)
+        status = check_together(p);
+    if (!status)
+        status = em_config_write(p, false, &p->config->full);
+    if (!status)
+        status = em_config_write(p, true, &p->config->stored);
     for (int i = 0; !status && i < p->n_section; i++)
         status = expand_paths(p, &p->section[i]);
     return status;
