@@ -65,29 +65,19 @@ static em_status gibbs_step(em_sampler *base, const em_step_context *context, em
     return status;
 }
 
-const em_sampler_ops em_gibbs = {
-    .name = "gibbs",
-    .doc = "the model's own Gibbs update, for models that have one",
-    .source = "Geman & Geman 1984",
-    .options_size = sizeof(gibbs_options),
-    .fields = fields,
-    .stats = stats,
-    .create = gibbs_create,
-    .destroy = gibbs_destroy,
-    .step = gibbs_step,
-    .by_model = true,
-};
+/* Of both names. */
+#define GIBBS                                                                                      \
+    .options_size = sizeof(gibbs_options), .fields = fields, .stats = stats,                       \
+    .create = gibbs_create, .destroy = gibbs_destroy, .step = gibbs_step, .by_model = true
+
+const em_sampler_ops em_gibbs = {.name = "gibbs",
+                                 .doc = "the model's own Gibbs update, for models that have one",
+                                 .source = "Geman & Geman 1984",
+                                 GIBBS};
 
 /* The name under which topic models are known to be sampled. */
 const em_sampler_ops em_lda_gibbs = {
     .name = "lda_gibbs",
     .doc = "gibbs for topic models: partially collapsed, exact",
     .source = "Magnusson, Jonsson, Villani & Broman 2018; Terenin et al. 2019",
-    .options_size = sizeof(gibbs_options),
-    .fields = fields,
-    .stats = stats,
-    .create = gibbs_create,
-    .destroy = gibbs_destroy,
-    .step = gibbs_step,
-    .by_model = true,
-};
+    GIBBS};

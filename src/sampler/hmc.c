@@ -17,6 +17,7 @@
  */
 #include "base/memory.h"
 #include "math/rng.h"
+#include "sampler/length.h"
 #include "sampler/nuts.h"
 
 #include <math.h>
@@ -42,8 +43,7 @@ static const em_field fields[] = {
     EM_INT(hmc_options, leapfrog_steps, .minimum = 1, .maximum = 1e6, .fallback = "by trajectory",
            .word = "by trajectory",
            .doc = "mean number of leapfrog steps of a trajectory; sets trajectory aside"),
-    EM_BOOL(hmc_options, jitter, .fallback = "true",
-            .doc = "draw the number of steps uniformly from 1 to 2 leapfrog_steps - 1"),
+    EM_JITTER_FIELD(hmc_options),
     EM_NUTS_FIELD(hmc_options, max_treedepth),
     {0}};
 
@@ -146,16 +146,6 @@ static void hmc_resolve(hmc_sampler *s, const em_step_context *context, em_block
     block->stat[EM_STAT_ENERGY_ERROR][c] = error;
 }
 
-static int64_t hmc_draw_length(const hmc_options *options, const em_step_context *context)
-{
-    const em_stream stream = {context->seed, EM_ALL_CHAINS, (uint64_t)context->iteration,
-                              EM_RNG_TRAJECTORY};
-
-    if (!options->jitter)
-        return options->leapfrog_steps;
-    return 1 + (int64_t)em_uniform_below(&stream, 0, (uint64_t)(2 * options->leapfrog_steps - 1));
-}
-
 /* Element n of the base-2 Halton sequence: the bits of n, mirrored at the point. */
 static double hmc_halton(int64_t n)
 {
@@ -180,7 +170,7 @@ static int64_t hmc_plan_steps(hmc_sampler *s, const em_step_context *context, in
         n_step = (int64_t)fmin(fmax(ceil(time / context->step_size[0] - 1e-9), 1), MOST_STEPS);
         longest = time / (double)n_step;
     } else
-        n_step = hmc_draw_length(s->options, context);
+        n_step = em_draw_length(context, s->options->leapfrog_steps, s->options->jitter);
     for (int64_t c = 0; c < n_chain; c++)
         s->step[c] = fmin(context->step_size[c], longest);
     return n_step;

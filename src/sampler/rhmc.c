@@ -12,6 +12,7 @@
  * and again in the same places: hence a target_accept above that of HMC.
  */
 #include "base/memory.h"
+#include "sampler/length.h"
 #include "sampler/riemann.h"
 #include "sampler/stochastic.h"
 
@@ -30,14 +31,13 @@ typedef struct rhmc_options {
     em_riemann_options riemann;
 } rhmc_options;
 
-static const em_field fields[] = {
-    EM_SAMPLER_FIELDS_FROM("adapt", "0.95"),
-    EM_INT(rhmc_options, leapfrog_steps, .minimum = 1, .maximum = 1e6, .fallback = "10",
-           .doc = "mean number of leapfrog steps of a trajectory"),
-    EM_BOOL(rhmc_options, jitter, .fallback = "true",
-            .doc = "draw the number of steps uniformly from 1 to 2 leapfrog_steps - 1"),
-    EM_RIEMANN_FIELDS(rhmc_options, riemann),
-    {0}};
+static const em_field fields[] = {EM_SAMPLER_FIELDS_FROM("adapt", "0.95"),
+                                  EM_INT(rhmc_options, leapfrog_steps, .minimum = 1, .maximum = 1e6,
+                                         .fallback = "10",
+                                         .doc = "mean number of leapfrog steps of a trajectory"),
+                                  EM_JITTER_FIELD(rhmc_options),
+                                  EM_RIEMANN_FIELDS(rhmc_options, riemann),
+                                  {0}};
 
 static const em_stat stats[] = {EM_STAT_LP,           EM_STAT_ACCEPTANCE_RATE, EM_STAT_STEP_SIZE,
                                 EM_STAT_N_STEPS,      EM_STAT_DIVERGING,       EM_STAT_ENERGY,
@@ -174,20 +174,10 @@ static void rhmc_resolve(rhmc_sampler *s, const em_step_context *context, em_blo
     block->stat[EM_STAT_ENERGY_ERROR][c] = error;
 }
 
-static int64_t rhmc_draw_length(const rhmc_options *options, const em_step_context *context)
-{
-    const em_stream stream = {context->seed, EM_ALL_CHAINS, (uint64_t)context->iteration,
-                              EM_RNG_TRAJECTORY};
-
-    if (!options->jitter)
-        return options->leapfrog_steps;
-    return 1 + (int64_t)em_uniform_below(&stream, 0, (uint64_t)(2 * options->leapfrog_steps - 1));
-}
-
 static em_status rhmc_step(em_sampler *base, const em_step_context *context, em_block *block)
 {
     rhmc_sampler *s = (rhmc_sampler *)base;
-    const int64_t n_step = rhmc_draw_length(s->options, context);
+    const int64_t n_step = em_draw_length(context, s->options->leapfrog_steps, s->options->jitter);
     em_status status = EM_OK;
     double error;
 

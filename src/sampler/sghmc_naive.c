@@ -13,6 +13,7 @@
  * all data with Metropolis-Hastings, else estimates from the minibatches.
  */
 #include "sampler/langevin.h"
+#include "sampler/length.h"
 
 #include "base/memory.h"
 
@@ -34,8 +35,7 @@ static const em_field fields[] = {
     EM_BOOL(naive_options, metropolis, .fallback = "true",
             .doc = "accept or reject by the energy of all data; false: as printed, heated by "
                    "O(step_size)"),
-    EM_BOOL(naive_options, jitter, .fallback = "true",
-            .doc = "draw the number of steps uniformly from 1 to 2 leapfrog_steps - 1"),
+    EM_JITTER_FIELD(naive_options),
     {0}};
 
 static const em_stat stats[] = {
@@ -89,16 +89,6 @@ static em_status sghmc_naive_create(const void *options, int64_t n_chain, int64_
     s->initial = s->kinetic + n_chain;
     *out = (em_sampler *)s;
     return EM_OK;
-}
-
-static int64_t sghmc_naive_draw_length(const naive_options *options, const em_step_context *context)
-{
-    const em_stream stream = {context->seed, EM_ALL_CHAINS, (uint64_t)context->iteration,
-                              EM_RNG_TRAJECTORY};
-    const int64_t mean = options->stochastic.leapfrog_steps;
-
-    return options->jitter ? 1 + (int64_t)em_uniform_below(&stream, 0, (uint64_t)(2 * mean - 1))
-                           : mean;
 }
 
 /* The k-th gradient of the iteration, of at most 2 leapfrog_steps. */
@@ -195,7 +185,8 @@ static void sghmc_naive_resolve(const naive_sampler *s, const em_step_context *c
 static em_status sghmc_naive_step(em_sampler *base, const em_step_context *context, em_block *block)
 {
     naive_sampler *s = (naive_sampler *)base;
-    const int64_t n_step = sghmc_naive_draw_length(s->options, context);
+    const int64_t n_step =
+        em_draw_length(context, s->options->stochastic.leapfrog_steps, s->options->jitter);
     em_status status;
 
     em_langevin_refresh(&s->langevin, context, block);

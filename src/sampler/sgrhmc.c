@@ -15,24 +15,20 @@
  * minibatches costs a pass over all data for each step. The momenta know nothing of the posterior:
  * the criterion `momentum` has nothing to learn here.
  */
-#include "sampler/langevin.h"
-#include "sampler/metric.h"
-
-#include "base/memory.h"
+#include "sampler/metric_langevin.h"
 
 #include <math.h>
 
 extern const em_sampler_ops em_sgrhmc;
 
 typedef struct sgrhmc_options {
-    em_stochastic_options stochastic;
-    em_metric_options metric;
+    em_metric_langevin_options base;
     bool correct_noise, naive;
 } sgrhmc_options;
 
 static const em_field fields[] = {
     EM_STOCHASTIC_FIELDS("0.01"),
-    EM_METRIC_FIELDS(sgrhmc_options, metric),
+    EM_METRIC_FIELDS(sgrhmc_options, base.metric),
     EM_BOOL(sgrhmc_options, correct_noise, .fallback = "true",
             .doc =
                 "leave out of the injected noise what minibatches bring, as estimated in warmup"),
@@ -41,38 +37,9 @@ static const em_field fields[] = {
                    "size (by 16 % of the variance in EQUATIONS 8), to show why it is there"),
     {0}};
 
-typedef struct sgrhmc_sampler {
-    em_langevin langevin;
-    const sgrhmc_options *options;
-    em_metric *metric;
-} sgrhmc_sampler;
-
-static void sgrhmc_destroy(em_sampler *base)
+static em_status sgrhmc_create(const void *options, int64_t n_chain, int64_t dim, em_sampler **out)
 {
-    if (base)
-        em_metric_destroy(&((sgrhmc_sampler *)base)->metric);
-    em_langevin_destroy(base);
-}
-
-static em_status sgrhmc_create(const void *untyped, int64_t n_chain, int64_t dim, em_sampler **out)
-{
-    const sgrhmc_options *options = untyped;
-    em_langevin *base = NULL;
-    em_status status =
-        em_langevin_create(&em_sgrhmc, options, sizeof(sgrhmc_sampler), n_chain, dim, &base);
-    sgrhmc_sampler *s = (sgrhmc_sampler *)base;
-
-    *out = NULL;
-    if (!status)
-        status =
-            em_metric_create(&options->metric, EM_DIVERGENCE_OF_ROOT, n_chain, dim, &s->metric);
-    if (status) {
-        sgrhmc_destroy((em_sampler *)s);
-        return status;
-    }
-    s->options = options;
-    *out = (em_sampler *)s;
-    return EM_OK;
+    return em_metric_langevin_create(&em_sgrhmc, options, EM_DIVERGENCE_OF_ROOT, n_chain, dim, out);
 }
 
 /* N(0, I - b V), whatever the mass. */
@@ -88,19 +55,30 @@ static em_status sgrhmc_make_bath(const void *self, const em_bath_key *key, em_b
     return status;
 }
 
-static em_status sgrhmc_update_baths(sgrhmc_sampler *s, const em_step_context *context)
+static em_status sgrhmc_update_baths(em_metric_langevin *s, const em_step_context *context)
 {
-    return em_baths_update(&s->langevin.baths, context, s->options->correct_noise, sgrhmc_make_bath,
+    const sgrhmc_options *options = (const sgrhmc_options *)s->options;
+
+    return em_baths_update(&s->langevin.baths, context, options->correct_noise, sgrhmc_make_bath,
                            NULL);
 }
 
-/* One inner step of chain c, from its gradient and noise N(0, I - eps/2 V). */
-static void sgrhmc_move(sgrhmc_sampler *self, em_block *block, int64_t c)
+/* N(0, I - eps/2 V) of the normals. */
+static void sgrhmc_agitate(em_metric_langevin *self, const em_block *block)
+{
+    em_langevin *s = &self->langevin;
+
+    em_bath_noise(s->baths.bath, block->n_chain, 0.5, s->eps, s->normals, s->noise);
+}
+
+/* One inner step of chain c, from its gradient and noise. */
+static void sgrhmc_move(em_metric_langevin *self, em_block *block, int64_t c)
 {
     em_langevin *s = &self->langevin;
     const em_metric *metric = self->metric;
     const int64_t row = c * block->stride;
-    const double eps = s->eps[c], root = sqrt(2 * eps), correction = self->options->naive ? 0 : eps;
+    const bool naive = ((const sgrhmc_options *)self->options)->naive;
+    const double eps = s->eps[c], root = sqrt(2 * eps), correction = naive ? 0 : eps;
     const double *g = block->gradient + row;
     double *theta = block->theta + row, *r = block->momentum + row;
     double *v = s->velocity + row, *force = s->noise + row, *change = s->normals + row;
@@ -119,42 +97,18 @@ static void sgrhmc_move(sgrhmc_sampler *self, em_block *block, int64_t c)
 
 static em_status sgrhmc_step(em_sampler *base, const em_step_context *context, em_block *block)
 {
-    sgrhmc_sampler *self = (sgrhmc_sampler *)base;
-    em_langevin *s = &self->langevin;
-    const bool is_whole = s->options->common.minibatch == INT64_MIN;
-    em_status status = sgrhmc_update_baths(self, context);
+    em_metric_langevin *s = (em_metric_langevin *)base;
+    const em_status status = sgrhmc_update_baths(s, context);
 
-    em_langevin_begin(s, context, block);
-    for (int64_t k = 0; status >= 0 && k < s->options->leapfrog_steps; k++) {
-        status = em_langevin_gradient(s, context, block, k);
-        if (!status)
-            status = em_metric_look(self->metric, context, block, is_whole);
-        em_langevin_normals(s, context, block, k);
-        em_bath_noise(s->baths.bath, block->n_chain, 0.5, s->eps, s->normals, s->noise);
-        for (int64_t c = 0; status >= 0 && c < block->n_chain; c++) {
-            status = em_metric_place(self->metric, context, block, c);
-            if (status > 0)
-                em_langevin_lose(block, c);
-            else if (!status)
-                sgrhmc_move(self, block, c);
-        }
-    }
-    em_langevin_end(s, context, block);
-    return status < 0 ? status : EM_OK;
+    return status ? status
+                  : em_metric_langevin_step(s, context, block, sgrhmc_agitate, sgrhmc_move);
 }
 
 /* r ~ N(0, I) */
 static em_status sgrhmc_refresh(em_sampler *base, const em_step_context *context, em_block *block)
 {
-    sgrhmc_sampler *s = (sgrhmc_sampler *)base;
-
     em_stochastic_normals(context, block, EM_RNG_MOMENTUM, context->iteration, block->momentum);
-    return sgrhmc_update_baths(s, context);
-}
-
-static em_metric_kind sgrhmc_metric(const void *options)
-{
-    return (em_metric_kind)((const sgrhmc_options *)options)->metric.kind;
+    return sgrhmc_update_baths((em_metric_langevin *)base, context);
 }
 
 const em_sampler_ops em_sgrhmc = {
@@ -165,10 +119,10 @@ const em_sampler_ops em_sgrhmc = {
     .fields = fields,
     .stats = em_stochastic_stats,
     .create = sgrhmc_create,
-    .destroy = sgrhmc_destroy,
+    .destroy = em_metric_langevin_destroy,
     .step = sgrhmc_step,
     .minibatches = true,
-    .metric = sgrhmc_metric,
+    .metric = em_metric_langevin_metric,
     .uses_noise = true,
     .refresh = sgrhmc_refresh,
     .noise_share = em_langevin_noise_share,
