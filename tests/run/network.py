@@ -5,8 +5,9 @@ build.
 The reference is a network of a convolution, a pool and dense layers, written out place by place: densities,
 predictions and their averages are compared at the draws of a short run. The other network is a regression
 on a sine: its function at five points, and its square, have the same means by SGHMC on minibatches as by
-HMC, within Monte Carlo standard errors of both; noise of half the size does not pass for it. That takes a
-minute, and is asked for by a second argument, `hmc` (slow/network.sh).
+HMC, within Monte Carlo standard errors of both; noise of half the size does not pass for it, nor do
+minibatches that bring too much. That takes ten seconds, and is asked for by a second argument, `hmc`
+(slow/network.sh).
 """
 import os
 import struct
@@ -180,18 +181,28 @@ def beside_hmc():
     for name, values in (("sine", x), ("points", np.linspace(-2.5, 2.5, 5))):
         table = np.c_[values, np.sin(2 * values) + 0.3 * draw.normal(size=len(values))]
         np.savetxt(f"{name}.csv", table, delimiter=",", header="x,y", comments="")
-    hmc = {"sampler": "{name: hmc}", "warmup": 500, "draws": 1000, "thin": 2, "mass": "{}"}
-    sghmc = {"sampler": "{name: sghmc, integrator: aboba, step_size: 0.01, friction: 5, minibatch: 20, "
-                        "leapfrog_steps: 10}",
-             "warmup": 500, "draws": 1000, "thin": 5, "mass": "{estimator: none}"}
-    long = moments("long", sigma=0.3, seed=1, **hmc)
-    short = moments("short", sigma=0.3, seed=2, **sghmc)
-    half = moments("half", sigma=0.15, seed=1, **hmc)
+    hmc = {"sampler": "{name: hmc}", "warmup": 500, "thin": 1, "mass": "{}"}
+
+    def sghmc(step_size, minibatch):
+        return {"sampler": f"{{name: sghmc, integrator: aboba, step_size: {step_size}, friction: 3, "
+                           f"minibatch: {minibatch}, leapfrog_steps: 10}}",
+                "warmup": 500, "draws": 1000, "thin": 8, "mass": "{estimator: none}"}
+
+    # A minibatch of m of N = 60 has a gradient of variance V = N^2 / m (1 - m / N) Var g, where Var g is
+    # 0.3^2 / sigma^4 in the units of weights: 86 for half of them, so that step_size V / 2 is a thirtieth
+    # of the friction, and can be left out of the injected noise. With 5 and ten times the step it is more
+    # than all of that.
+    long = moments("long", sigma=0.5, seed=1, draws=1000, **hmc)
+    short = moments("short", sigma=0.5, seed=2, **sghmc(0.002, 30))
+    half = moments("half", sigma=0.25, seed=1, draws=250, **hmc)
+    noisy = moments("noisy", sigma=0.5, seed=2, **sghmc(0.02, 5))
     limit = 5  # 10 numbers, Student's t of about 14 degrees of freedom: one in 500 such tests by chance
     report(np.abs(agree(long, short)).max() < limit, "SGHMC has the predictive band of HMC",
            agree(long, short), long, short)
     report(np.abs(agree(long, half)).max() > limit, "half the noise does not pass for it",
            agree(long, half))
+    report(np.abs(agree(long, noisy)).max() > limit, "nor does a minibatch that brings too much",
+           agree(long, noisy))
 
 
 with tempfile.TemporaryDirectory() as folder:
