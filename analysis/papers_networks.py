@@ -49,15 +49,16 @@ def write(page, results):
 # ---- what a run has left, whole or not ----
 
 
+def whole(results, name, variable, where):
+    """[chain][epoch], warmup first; what has not been written yet is NaN, or 0."""
+    groups = (f"warmup_{where}", where)
+    return np.concatenate([results.draws(name, variable, group) for group in groups], axis=1)
+
+
 def history(results, name, variable, where="posterior"):
-    """[chain][epoch], warmup first; as far as the run has come."""
-    parts = []
-    for group in (f"warmup_{where}", where):
-        try:
-            parts.append(results.draws(name, variable, group))
-        except KeyError:
-            pass
-    return np.concatenate(parts, axis=1) if parts else np.empty((0, 0))
+    """As far as the run has come, which an accuracy says: it is always finite."""
+    written = np.isfinite(whole(results, name, "test_accuracy", "posterior")).all(axis=0)
+    return whole(results, name, variable, where)[:, : int(written.sum())]
 
 
 def begun(results, name):
