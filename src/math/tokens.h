@@ -19,6 +19,11 @@ static inline int64_t em_topic_stride(int64_t n_topic)
     return (n_topic + EM_TOPIC_LANES) / EM_TOPIC_LANES * EM_TOPIC_LANES;
 }
 
+static inline int64_t em_token_room(int64_t n_topic)
+{
+    return 2 * (em_topic_stride(n_topic) + EM_TOPIC_LANES);
+}
+
 /* The topics of one document that has few of them: entry i < n is topic[i], count[i] times, which
  * may be 0; up to the next multiple of 16 the padding topic, 0 times. Each topic stands there once,
  * and there is room for one more than the document may have. */
@@ -41,11 +46,11 @@ typedef struct em_token_run {
     uint16_t *topic;          /* [n] replaced; n_topic: none so far */
     int64_t n_topic, stride;  /* em_topic_stride(n_topic) */
     const float *phi;         /* [stride] probability of this word in each topic; padding 0 */
-    const float *prior;       /* [stride] alpha of each topic times phi */
+    const float *alpha;       /* [stride] the prior of each topic; padding any number */
     int32_t *count;           /* [stride] tokens of this word in each topic; added to */
     float *tokens;            /* [document][stride] tokens of the document in each topic, or */
     em_topic_list *list;      /* [document] the same, short */
-    float *room;              /* [2 stride + 32] aligned */
+    float *room;              /* em_token_room(n_topic) aligned */
 } em_token_run;
 
 /*

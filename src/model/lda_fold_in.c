@@ -10,7 +10,7 @@ struct em_fold_in {
     uint16_t *document, *topic; /* [most] all 0; of the tokens, word by word */
     uint32_t *slot, *bits;      /* [most] 0, 1, ...; random */
     uint64_t *item;
-    float *tokens, *prior, *room;
+    float *tokens, *alpha, *room;
     int32_t *forgotten; /* [stride] */
     double *sum;        /* [n_topic] */
 };
@@ -35,8 +35,8 @@ em_status em_fold_in_create(int64_t n_topic, int64_t most, em_fold_in **out)
                 {&f->bits, 4 * items, sizeof *f->bits},
                 {&f->item, items, sizeof *f->item},
                 {&f->tokens, stride, sizeof *f->tokens},
-                {&f->prior, stride, sizeof *f->prior},
-                {&f->room, 2 * stride + 32, sizeof *f->room},
+                {&f->alpha, stride, sizeof *f->alpha},
+                {&f->room, em_token_room(n_topic), sizeof *f->room},
                 {&f->forgotten, stride, sizeof *f->forgotten},
                 {&f->sum, n_topic, sizeof *f->sum}};
     for (size_t i = 0; !status && i < sizeof room / sizeof *room; i++)
@@ -55,7 +55,7 @@ void em_fold_in_destroy(em_fold_in **out)
     if (!f)
         return;
     void *const array[] = {&f->document, &f->topic, &f->slot, &f->bits,      &f->item,
-                           &f->tokens,   &f->prior, &f->room, &f->forgotten, &f->sum};
+                           &f->tokens,   &f->alpha, &f->room, &f->forgotten, &f->sum};
     for (size_t i = 0; i < sizeof array / sizeof *array; i++)
         em_release(array[i]);
     em_release(out);
@@ -79,7 +79,7 @@ static void draw_bits(em_fold_in *f, const em_stream *stream, int64_t number, in
     em_item_bits(stream, items, f->item, f->bits);
 }
 
-static void sweep(em_fold_in *f, const em_folded *document, const double *alpha)
+static void sweep(em_fold_in *f, const em_folded *document)
 {
     em_token_run run = {.document = f->document,
                         .slot = f->slot,
@@ -87,7 +87,7 @@ static void sweep(em_fold_in *f, const em_folded *document, const double *alpha)
                         .topic = f->topic,
                         .n_topic = f->n_topic,
                         .stride = f->stride,
-                        .prior = f->prior,
+                        .alpha = f->alpha,
                         .count = f->forgotten,
                         .tokens = f->tokens,
                         .room = f->room};
@@ -95,8 +95,6 @@ static void sweep(em_fold_in *f, const em_folded *document, const double *alpha)
     for (int64_t i = 0; i < document->n; i++) {
         run.n = (int64_t)document->count[i];
         run.phi = document->phi + i * f->stride;
-        for (int64_t k = 0; k < f->n_topic; k++)
-            f->prior[k] = (float)alpha[k] * run.phi[k];
         em_token_kernels_best()->dense(&run);
         run.slot += run.n;
         run.topic += run.n;
@@ -114,13 +112,15 @@ void em_fold_in_gibbs(em_fold_in *f, const em_stream *stream, const em_folded *d
         n += (int64_t)document->count[i];
     for (int64_t i = 0; i < n; i++)
         f->topic[i] = (uint16_t)f->n_topic;
-    for (int64_t k = 0; k < f->n_topic; k++)
+    for (int64_t k = 0; k < f->n_topic; k++) {
         all += alpha[k];
+        f->alpha[k] = (float)alpha[k];
+    }
     memset(f->tokens, 0, (size_t)f->stride * sizeof *f->tokens);
     memset(f->sum, 0, (size_t)f->n_topic * sizeof *f->sum);
     for (int64_t s = 0; s < EM_FOLD_IN_SWEEPS; s++) {
         draw_bits(f, stream, document->number, n, s);
-        sweep(f, document, alpha);
+        sweep(f, document);
         for (int64_t k = 0; s >= EM_FOLD_IN_SWEEPS - kept && k < f->n_topic; k++)
             f->sum[k] += (double)f->tokens[k];
     }

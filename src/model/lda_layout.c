@@ -457,8 +457,8 @@ static em_status make_room(em_tokens *t, const layout *l)
                 {&t->bits, 4 * items, sizeof *t->bits},
                 {&t->table, t->n_topic, sizeof *t->table},
                 {&t->table_alpha, t->n_topic, sizeof *t->table_alpha},
-                {&t->prior, t->stride, sizeof *t->prior},
-                {&t->room, 2 * t->stride + 32, sizeof *t->room},
+                {&t->alpha, t->stride, sizeof *t->alpha},
+                {&t->room, em_token_room(t->n_topic), sizeof *t->room},
                 {&t->tokens, t->sparse ? 0 : l->most_documents * t->stride, sizeof *t->tokens},
                 {&t->list, t->sparse ? l->most_documents : 0, sizeof *t->list},
                 {&t->list_topic, t->sparse ? l->most_listed : 0, sizeof *t->list_topic},
@@ -568,7 +568,7 @@ void em_tokens_destroy(em_tokens **out)
         &tokens->block,  &tokens->number, &tokens->length,      &tokens->first,
         &tokens->tokens, &tokens->list,   &tokens->list_topic,  &tokens->list_count,
         &tokens->item,   &tokens->bits,   &tokens->table,       &tokens->table_alpha,
-        &tokens->prior,  &tokens->room,   &tokens->layout_room, &tokens->topic_room};
+        &tokens->alpha,  &tokens->room,   &tokens->layout_room, &tokens->topic_room};
     for (size_t i = 0; i < sizeof array / sizeof *array; i++)
         em_release(array[i]);
     em_release(out);

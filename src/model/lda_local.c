@@ -123,7 +123,7 @@ static em_status make_room(em_local *local)
                 {&local->bits, 4 * local->item_capacity, sizeof(uint32_t)},
                 {&local->tokens, local->n_document * local->stride, sizeof(float)},
                 {&local->prior, local->stride, sizeof(float)},
-                {&local->room, 2 * local->stride + 32, sizeof(float)},
+                {&local->room, em_token_room(local->n_topic), sizeof(float)},
                 {&local->forgotten, local->stride, sizeof(int32_t)},
                 {&local->table, local->n_topic * TABLE, sizeof(term)},
                 {&local->alpha, local->n_topic, sizeof(double)}};
@@ -342,7 +342,7 @@ static void sweep(em_local *local, const em_local_query *query, bool counts)
     em_token_run run = {.bits = local->bits,
                         .n_topic = local->n_topic,
                         .stride = local->stride,
-                        .prior = local->prior,
+                        .alpha = local->prior,
                         .tokens = local->tokens,
                         .room = local->room};
 
@@ -354,8 +354,6 @@ static void sweep(em_local *local, const em_local_query *query, bool counts)
         run.topic = local->topic + first;
         run.phi = query->phi + local->run_word[r] * local->stride;
         run.count = counts ? local->count + r * local->stride : local->forgotten;
-        for (int64_t k = 0; query->alpha && k < local->n_topic; k++)
-            local->prior[k] = (float)query->alpha[k] * run.phi[k];
         kernels->dense(&run);
     }
 }
@@ -377,7 +375,6 @@ static em_local_document document_at(const em_local *local, int64_t place, uint6
 static void begin_each(em_local *local, const em_local_each *each, int64_t n, uint64_t key,
                        int64_t number)
 {
-    memset(local->prior, 0, (size_t)local->stride * sizeof *local->prior);
     for (int64_t i = 0; i < n; i++) {
         const em_local_document document = document_at(local, i, key, number);
         float *tokens = local->tokens + i * local->stride;
@@ -505,6 +502,8 @@ em_status em_local_sample(em_local *local, const em_local_query *query, const em
 
     if (query->alpha)
         fill_table(local, query->alpha);
+    for (int64_t k = 0; k < local->n_topic; k++)
+        local->prior[k] = query->alpha ? (float)query->alpha[k] : 0;
     for (int64_t k = 0; !status && k < query->rows.count; k += n) {
         n = take_documents(local, &query->rows, k);
         const em_rows block = {.count = n, .index = local->document};

@@ -75,7 +75,7 @@ static void sweep_runs(em_tokens *tokens, const em_block_view *view, const em_sw
     em_token_run run = {.bits = tokens->bits,
                         .n_topic = tokens->n_topic,
                         .stride = tokens->stride,
-                        .prior = tokens->prior,
+                        .alpha = tokens->alpha,
                         .tokens = tokens->tokens,
                         .list = tokens->list,
                         .room = tokens->room};
@@ -90,8 +90,6 @@ static void sweep_runs(em_tokens *tokens, const em_block_view *view, const em_sw
         run.topic = view->topic + first;
         run.phi = sweep->phi + row;
         run.count = sweep->count + row;
-        for (int64_t k = 0; k < tokens->n_topic; k++)
-            tokens->prior[k] = (float)sweep->alpha[k] * run.phi[k];
         (tokens->sparse ? kernels->sparse : kernels->dense)(&run);
     }
 }
@@ -183,8 +181,10 @@ em_status em_tokens_sweep(em_tokens *tokens, const em_sweep *sweep, const em_tok
         memset(sweep->sums, 0, (size_t)(EM_LDA_SLOPES + tokens->n_topic) * sizeof *sweep->sums);
         fill_table(tokens, sweep->alpha);
     }
-    for (int64_t k = 0; k < tokens->n_topic; k++)
+    for (int64_t k = 0; k < tokens->n_topic; k++) {
         total += sweep->alpha[k];
+        tokens->alpha[k] = (float)sweep->alpha[k];
+    }
     for (int64_t b = 0; !status && b < tokens->n_block && tokens->block[b].level <= sweep->level;
          b++)
         status = sweep_block(tokens, b, sweep, total, topics);

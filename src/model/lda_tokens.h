@@ -74,7 +74,7 @@ typedef struct em_tokens {
     float *list_count;
     uint64_t *item;
     uint32_t *bits;
-    float *prior, *room;
+    float *alpha, *room;
     int64_t (*table)[EM_LDA_TABLE][2]; /* [n_topic] terms of [0] and of [2 + k], of this */
     double *table_alpha;               /* [n_topic]; 0: none so far */
 } em_tokens;

@@ -199,13 +199,13 @@ static void draw_run(const em_token_kernels *kernels, bool sparse, const hand *h
     const em_stream stream = {.seed = 5, .purpose = EM_RNG_TEST};
     const int64_t stride = h->shape.stride, n_topic = h->shape.n_topic;
     em_topic_list list[DOCUMENTS];
-    float *tokens, *room, *prior;
+    float *tokens, *room, *alpha;
     int32_t *keys;
 
     ck_assert_int_eq(em_allocate(DOCUMENTS * stride, sizeof *tokens, &tokens), EM_OK);
     ck_assert_int_eq(em_allocate(DOCUMENTS * stride, sizeof *keys, &keys), EM_OK);
-    ck_assert_int_eq(em_allocate(2 * stride + 32, sizeof *room, &room), EM_OK);
-    ck_assert_int_eq(em_allocate(stride, sizeof *prior, &prior), EM_OK);
+    ck_assert_int_eq(em_allocate(em_token_room(n_topic), sizeof *room, &room), EM_OK);
+    ck_assert_int_eq(em_allocate(stride, sizeof *alpha, &alpha), EM_OK);
     for (int d = 0; d < DOCUMENTS; d++)
         list[d] = (em_topic_list){0, keys + d * stride, tokens + d * stride};
     for (int64_t i = 0; i < DOCUMENTS * stride; i++)
@@ -227,12 +227,12 @@ static void draw_run(const em_token_kernels *kernels, bool sparse, const hand *h
             }
     }
     for (int64_t k = 0; k < n_topic; k++)
-        prior[k] = 0.1F * h->phi[k];
+        alpha[k] = 0.1F;
     em_token_run run = {.n = N, .document = document, .slot = slot, .bits = bits, .topic = topic};
     run.n_topic = n_topic;
     run.stride = stride;
     run.phi = h->phi;
-    run.prior = prior;
+    run.alpha = alpha;
     run.count = h->count;
     run.tokens = tokens;
     run.list = list;
@@ -241,7 +241,7 @@ static void draw_run(const em_token_kernels *kernels, bool sparse, const hand *h
     em_release(&tokens);
     em_release(&keys);
     em_release(&room);
-    em_release(&prior);
+    em_release(&alpha);
 }
 
 START_TEST(loops_of_all_instruction_sets_agree)
