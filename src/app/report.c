@@ -45,7 +45,8 @@ static const char style[] =
     ".wide{overflow-x:auto}table{border-collapse:collapse;font-size:.9rem;"
     "font-variant-numeric:tabular-nums}th,td{padding:.15rem .7rem;text-align:right;"
     "border-bottom:1px solid var(--edge);white-space:nowrap}"
-    "th:first-child,td:first-child{text-align:left;padding-left:0}thead th{color:var(--faint);"
+    "th:first-child,td:first-child{text-align:left;padding-left:0;position:sticky;left:0;"
+    "background:var(--page)}thead th{color:var(--faint);"
     "font-weight:600}tbody th{font-weight:400}\n"
     ".sections{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,30rem),1fr));"
     "gap:0 "
@@ -270,7 +271,7 @@ static em_status write_cost(const em_report_data *data, FILE *out)
     if (em_reader_real(data->draws, "sampling_time", &seconds) && seconds > 0) {
         snprintf(text, sizeof text, seconds < 100 ? "%.3g s" : "%.0f s", seconds);
         fact(out, "time in all", text);
-        snprintf(text, sizeof text, "%.4g", ess / seconds);
+        snprintf(text, sizeof text, ess < 1e4 * seconds ? "%.4g" : "%.0f", ess / seconds);
         if (isfinite(ess))
             fact(out, "smallest ESS per second", text);
     }
@@ -295,16 +296,22 @@ static void write_config(const em_report_data *data, FILE *out)
 {
     char *config = text_of(data, "config"), *commit = text_of(data, "git_commit"),
          *hash = text_of(data, "data_hash");
+    int64_t merged = 0;
 
+    em_reader_int(data->draws, "merged", &merged);
     if (config) {
         fputs("<h2 id=\"config\">The run, to be repeated</h2>\n<p class=\"faint\">Commit ", out);
         em_escape_html(out, commit ? commit : "unknown");
         fputs(", data ", out);
         em_escape_html(out, hash ? hash : "unknown");
-        fputs(
-            ". The same config and seed give the same draws on any number of ranks.</p>\n<details>"
-            "<summary>The config, every default filled in</summary><pre>",
-            out);
+        fputs(". The same config and seed give the same draws on any number of ranks.", out);
+        if (merged > 0)
+            fprintf(
+                out,
+                " These are of %lld runs: the config is that of the first, and the seeds are in "
+                "the group runs.",
+                (long long)merged);
+        fputs("</p>\n<details><summary>The config, every default filled in</summary><pre>", out);
         em_escape_html(out, config);
         fputs("</pre></details>\n", out);
     }

@@ -529,6 +529,22 @@ static void draw_mass_curves(int64_t n, const double *iteration, double *smalles
     em_svg_end(out);
 }
 
+/* Leaves out what fills up the steps of a merged file whose runs have different numbers of them;
+ * how many are left. */
+static int64_t keep_finite(int64_t n, double *iteration, double *smallest, double *largest)
+{
+    int64_t kept = 0;
+
+    for (int64_t i = 0; i < n; i++) {
+        if (!isfinite(smallest[i]) || !isfinite(largest[i]))
+            continue;
+        iteration[kept] = iteration[i];
+        smallest[kept] = smallest[i];
+        largest[kept++] = largest[i];
+    }
+    return kept;
+}
+
 static em_status draw_mass(const em_report_data *data, int k, FILE *out)
 {
     double *iteration = NULL, *smallest = NULL, *largest = NULL;
@@ -541,6 +557,10 @@ static em_status draw_mass(const em_report_data *data, int k, FILE *out)
     if (!status)
         status = read_m_steps(data, "largest_eigenvalue", &n_largest, &largest);
     if (!status && iteration && smallest && largest && n > 0 && n == n_smallest && n == n_largest)
+        n = keep_finite(n, iteration, smallest, largest);
+    else
+        n = 0;
+    if (n > 0)
         draw_mass_curves(n, iteration, smallest, largest, out);
     em_release(&iteration);
     em_release(&smallest);
