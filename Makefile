@@ -12,18 +12,25 @@
 #   make papers-networks   those of networks, into the same page (hours; LIMIT=10m: what a run may take)
 #   make bench-topics TRAIN=... TEST=...   perplexity against CPU seconds beside tomotopy and gensim (from PyPI)
 #   make bench-network   steps a second of networks on MNIST beside JAX (from PyPI)
+#   make bench-scale     what meetings cost on up to 4,096 ranks, simulated (Debian's libsimgrid-dev and libhdf5-dev)
 #   make bench-posteriordb   ESS per gradient beside Stan's NUTS and nutpie (from PyPI), 20 minutes
-# MODE=release|debug|asan; V=1 shows commands. Lasting overrides go into config.mk, which git ignores.
+# MODE=release|debug|asan; V=1 shows commands. MPICC=mpicc.mpich: another MPI than that of mpicc, with its HDF5
+# (B=build/mpich beside the first). Lasting overrides go into config.mk, which git ignores.
 -include config.mk
 
 MODE   ?= release
 PREFIX ?= /usr/local
-CC     := mpicc
+MPICC  ?= mpicc
+CC     := $(MPICC)
 B      ?= build/$(MODE)
 Q      := $(if $(filter 1,$(V)),,@)
 
+# The MPI that is linked, as far as what it compiles with tells, and its mpirun, which `emass run --ranks` calls.
+MPI      = $(firstword $(foreach m,mpich openmpi,$(if $(findstring $m,$(shell $(CC) -show 2>/dev/null)),$m)) openmpi)
+MPIRUN  ?= $(if $(findstring /,$(MPICC)),$(dir $(MPICC)))$(patsubst mpicc%,mpirun%,$(notdir $(MPICC)))
+
 # Libraries by pkg-config, asked for only when something is compiled (the first run may install them).
-HDF5     = $(firstword $(foreach p,hdf5-openmpi hdf5-mpi hdf5,$(shell pkg-config --exists $p 2>/dev/null && echo $p)))
+HDF5     = $(firstword $(foreach p,hdf5-$(MPI) $(if $(filter openmpi,$(MPI)),hdf5-mpi) hdf5,$(shell pkg-config --exists $p 2>/dev/null && echo $p)))
 PACKAGES = $(HDF5) lapacke openblas yaml-0.1 sleef zlib liblzma libxxhash
 PKG_CFLAGS := $(shell pkg-config --cflags $(PACKAGES) popt 2>/dev/null)
 PKG_LIBS   := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) -lhdf5_hl
@@ -57,17 +64,19 @@ PROGRAM := $(B)/emass
 TESTS   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/unit/*.c tests/mpi/*.c tests/stat/*.c))
 BENCHES := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench/*.c))
 
-.PHONY: all help demo check check-built check-slow bench bench-posteriordb bench-topics bench-network lint format install deps data stanli plots papers papers-topics papers-networks clean tests
+.PHONY: all help demo check check-built check-slow bench bench-posteriordb bench-scale bench-topics bench-network lint format install deps data stanli plots papers papers-topics papers-networks clean tests
 all: $(PROGRAM) $(LIBRARY) $(SHARED)
 
 # Files that change only when what they hold does: another flag rebuilds all, a deleted source the library.
 keep = $(shell mkdir -p $(B); printf '%s\n' '$2' | cmp -s - $(B)/$1 || printf '%s\n' '$2' > $(B)/$1)
 $(call keep,flags,$(ALL_CFLAGS))
+$(call keep,mpi,$(MPICC) $(MPIRUN))
 $(call keep,sources,$(SOURCES))
-$(shell printf '%s\n' '#define EM_VERSION "$(VERSION)"' '#define EM_COMMIT "$(COMMIT)"' > $(B)/version.new; \
+$(shell printf '%s\n' '#define EM_VERSION "$(VERSION)"' '#define EM_COMMIT "$(COMMIT)"' '#define EM_MPIRUN "$(MPIRUN)"' \
+        > $(B)/version.new; \
         cmp -s $(B)/version.new $(B)/version.h || cp $(B)/version.new $(B)/version.h)
 
-$(B)/obj/%.o: src/%.c $(B)/flags
+$(B)/obj/%.o: src/%.c $(B)/flags $(B)/mpi
 	@mkdir -p $(@D)
 	$(if $(Q),@echo "  CC   $<")
 	$(Q)$(CC) $(ALL_CFLAGS) -I$(B) -MMD -MP -c $< -o $@
@@ -86,7 +95,7 @@ $(PROGRAM): $(filter $(B)/obj/app/%,$(OBJECTS)) $(LIBRARY)
 	$(if $(Q),@echo "  LD   $@")
 	$(Q)$(CC) $(ALL_CFLAGS) -rdynamic $(filter %.o,$^) -Wl,--whole-archive $(LIBRARY) -Wl,--no-whole-archive $(LIBS) $(POPT_LIBS) -o $@
 
-$(B)/tests/%.o: tests/%.c $(B)/flags
+$(B)/tests/%.o: tests/%.c $(B)/flags $(B)/mpi
 	@mkdir -p $(@D)
 	$(if $(Q),@echo "  CC   $<")
 	$(Q)$(CC) $(ALL_CFLAGS) $(CHECK_CFLAGS) -Itests -I$(B) -MMD -MP -c $< -o $@
@@ -129,6 +138,12 @@ bench-posteriordb: all build/bench/venv/ready
 	$(Q)EMASS_STANLI=$$(echo build/bench/venv/lib/python3*/site-packages/stanli/_bin/libstanli.so) \
 	    build/bench/venv/bin/python tests/bench/posteriordb.py $(PROGRAM) --json build/bench/posteriordb.json \
 	    --markdown build/bench/posteriordb.md --picture build/bench/posteriordb.svg
+
+# The library once more, with SMPI's mpi.h and serial HDF5, which it does not call; SCALE="--ranks 64 --chains-per-rank 1000".
+bench-scale:
+	$(Q)$(MAKE) --no-print-directory MPICC=cc B=build/smpi HDF5=hdf5-serial CHECK_LIBS="-shared -lsimgrid" \
+	    CPPFLAGS="-Itests/bench/scale/include $(CPPFLAGS)" build/smpi/tests/bench/scale/scale
+	$(Q)tests/bench/scale.py build/smpi/tests/bench/scale/scale $(SCALE)
 
 bench-topics: all build/bench/topics-venv/ready
 	$(Q)build/bench/topics-venv/bin/python tests/bench/topics.py $(PROGRAM) $(TRAIN) $(TEST) \

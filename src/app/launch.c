@@ -4,10 +4,12 @@
 #include "base/memory.h"
 #include "base/terminal.h"
 #include "base/text.h"
+#include "version.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,14 +61,27 @@ static em_status read_ranks(const char *command, const char *text, long *ranks)
 
 /* ---------------------------------------------------------------- the launcher */
 
-static bool srun_has_pmix(void)
+/* How ranks of the MPI that is linked find each other under srun: Open MPI's by PMIx; MPICH's, and
+ * those of what is made of it, by PMI-2. */
+#ifdef OPEN_MPI
+#define PMI "pmix"
+#else
+#define PMI "pmi2"
+#endif
+
+const char *em_launchers(void)
+{
+    return EM_MPIRUN ", srun --mpi=" PMI;
+}
+
+static bool srun_has_pmi(void)
 {
     FILE *list = getenv("SLURM_JOB_ID") ? popen("srun --mpi=list 2>&1", "r") : NULL;
     char line[256];
     bool found = false;
 
     while (list && fgets(line, sizeof line, list))
-        found |= strstr(line, "pmix") != NULL;
+        found |= strstr(line, PMI) != NULL;
     if (list)
         pclose(list);
     return found;
@@ -78,7 +93,7 @@ static const char *choose_launcher(void)
 
     if (given && *given)
         return given;
-    return srun_has_pmix() ? "srun --quiet --mpi=pmix" : "mpirun";
+    return srun_has_pmi() ? "srun --quiet --mpi=" PMI : EM_MPIRUN;
 }
 
 /*

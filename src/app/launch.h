@@ -11,8 +11,8 @@
  * starts that many ranks of this program, waits for them, and gives their exit status in *code;
  * *launched false: this process is to run the command. SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2
  * reach the ranks as SIGUSR1, a second SIGINT ends them. The launcher is EMASS_LAUNCHER (words
- * between blanks), else srun inside a Slurm job whose srun has PMIx, else mpirun. Local. Errors:
- * EM_EUSAGE, EM_EIO.
+ * between blanks), else srun inside a Slurm job whose srun has the PMI of the MPI that is linked,
+ * else that one's mpirun. Local. Errors: EM_EUSAGE, EM_EIO.
  */
 em_status em_launch(int *argc, char **argv, bool *launched, int *code);
 
@@ -22,6 +22,9 @@ em_status em_launch(int *argc, char **argv, bool *launched, int *code);
  * of address space each, and where a limit leaves no room for them the process never ends. Local.
  */
 void em_start_without_threads(char **argv);
+
+/* "mpirun, srun --mpi=pmix": what starts ranks of the MPI that is linked. Local. */
+const char *em_launchers(void);
 
 /* Refuses limits (ulimit -n, -v) in which MPI would fail in many lines, or hang. Local. Errors:
  * EM_EUSAGE. */

@@ -58,7 +58,8 @@ static em_status print_version(void)
     MPI_Get_library_version(library, &length);
     library[strcspn(library, "\n")] = '\0';
     if (em_world_rank() == 0)
-        printf("emass %s (commit %s)\nMPI: %s\n", EM_VERSION, EM_COMMIT, library);
+        printf("emass %s (commit %s)\nMPI: %s\nstarted by: %s\n", EM_VERSION, EM_COMMIT, library,
+               em_launchers());
     return EM_OK;
 }
 
