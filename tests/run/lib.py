@@ -7,6 +7,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 PYTHON = os.path.join(ROOT, "analysis", "venv", "bin", "python")
 BUILD = os.path.abspath(sys.argv[1])
 EMASS = os.path.join(BUILD, "emass")
+os.environ["PATH"] = subprocess.run([os.path.join(ROOT, "tests", "launcher"), BUILD], capture_output=True, text=True,
+                                    check=True).stdout.strip() + os.environ["PATH"]  # of a build with another MPI
 LIMIT = os.environ.get("EMASS_LIMIT", "900")
 results = []
 

@@ -9,6 +9,8 @@ build=$(cd "${1:?usage: tests/run/NAME.sh BUILD}" && pwd)
 emass=$build/emass
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
+# Of a build with another MPI, mpirun and mpicc are that one's.
+PATH=$("$(dirname "${BASH_SOURCE[0]}")/../launcher" "$build")$PATH
 number=0 failures=0
 
 ok() { # WHAT...
