@@ -5,6 +5,7 @@
 #include "diag/limits.h"
 #include "par/world.h"
 
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -20,7 +21,7 @@ struct em_monitor {
     double *history;   /* [n_local_chain][watch.n_row][width] */
 };
 
-/* Numbers exchanged at once, to bound the memory of a check. */
+/* Numbers that a rank looks at at once, to bound the memory of a check. */
 enum { BATCH = 1 << 22 };
 
 double em_monitor_r_hat_limit(const em_stop_options *stop)
@@ -178,12 +179,15 @@ static em_status gather_batch(em_monitor *monitor, batch *b)
     return status;
 }
 
-/* Numbers of a shard that fit a batch; the same on all ranks. */
+/* Numbers of a shard that fit a batch, of which each group has some, and which MPI can count; the
+ * same on all ranks. */
 static int64_t most_columns(const em_monitor *monitor, int64_t n_row)
 {
-    const int64_t size = em_grid_n_chain(monitor->grid) * n_row;
+    const int64_t n_chain = em_grid_n_chain(monitor->grid), size = n_chain * n_row;
+    const int64_t each = size > 0 && size < BATCH ? BATCH / size : 1;
+    const int64_t fit = em_grid_n_group(monitor->grid) * each, counted = INT_MAX / n_chain;
 
-    return size < BATCH ? BATCH / (size > 0 ? size : 1) : 1;
+    return fit < counted ? fit : counted > 0 ? counted : 1;
 }
 
 /* Numbers of the shard that has the most: for so many are batches gathered everywhere. */
