@@ -139,6 +139,18 @@ program 'an empty one' 2 'p.stan: found no parameters' ''
 program 'a NUL byte' 2 'p.stan: found a NUL byte' "$x\0"
 program 'recursion without end' 2 'p.stan with good.json: .*recursion' \
     "functions { real f(real a) { return f(a + 1); } }\n${x}model { target += f(x); }"
+program 'recursion between two' 2 'p.stan with good.json: .*recursion' \
+    "functions { real g(real a); real f(real a) { return g(a); } real g(real a) { return f(a); } }\n${x}model { target += f(x); }"
+program 'recursion without end in the data' 2 'p.stan with good.json: .*recursion' \
+    "functions { real f(real a) { return f(a + 1); } }\ntransformed data { real z = f(1); }\n${x}model { x ~ normal(0, 1); }"
+program 'one that refuses all data' 2 'p.stan with good.json: not these' \
+    "transformed data { reject(\"not these\"); }\n${x}model { x ~ normal(0, 1); }"
+program 'a negative size' 2 'p.stan with good.json: .*extent' 'parameters { vector[-3] x; }\nmodel { x ~ normal(0, 1); }'
+program 'an element that is not there' 2 'p.stan with good.json: .*index 4 out of bounds for size 3' \
+    "${x}model { vector[3] a; x ~ normal(a[4], 1); }"
+program 'one that includes itself' 2 'p.stan:1:1: .*recursively included' '#include p.stan\n'
+program 'only parameters without a size' 2 'p.stan: found no parameters' 'parameters { vector[0] x; simplex[1] y; }'
+program 'bounds that cross' 1 'no finite log density in 100 tries' 'parameters { real<lower=2, upper=1> x; }'
 program 'one that always rejects' 1 'no finite log density in 100 tries.*never 1' \
     "${x}model { reject(\"never \", 1); }"
 program 'one without a finite density' 1 'no finite log density in 100 tries.*the log density is' \
