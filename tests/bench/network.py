@@ -5,7 +5,8 @@
 
 A step is one of SGHMC (Euler) on a minibatch of 100 in single precision, of every chain: a gradient, the
 noise of every weight, and the update. JAX is what a user would write instead: the gradient by jax.grad,
-chains by vmap, 25 steps in one jitted scan, the minibatch gathered and the noise drawn within it.
+chains by vmap, 25 steps in one jitted scan, or each by itself where there are convolutions, which are slow in a
+scan; the minibatch gathered and the noise drawn within it.
 
 Seconds are those of the processor, of the user and the system, so that others on the machine count for
 little; each round takes all programs in turn, and what is said is the median over rounds: steps of the
@@ -130,7 +131,14 @@ def jax_steps(found, n_chain, images, labels):
     keys = jax.random.split(jax.random.PRNGKey(0), n_chain)
     state = jax.vmap(start)(keys)
     many = jax.jit(jax.vmap(scan))
-    return lambda s: many(s, keys), state
+    one = jax.jit(jax.vmap(lambda s, key: step(s, key)[0]))
+
+    def single_steps(s):
+        for _ in range(SCAN):
+            s = one(s, keys)
+        return s
+
+    return single_steps if convolves else lambda s: many(s, keys), state
 
 
 def time_jax(run, state, seconds):
