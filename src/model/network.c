@@ -458,9 +458,10 @@ static void describe(const em_model *model, FILE *out)
             self->train->count, self->train->n_input, self->test ? self->test->count : 0,
             (bytes_of_examples(self->train) + bytes_of_examples(self->test)) / 1e6);
     fprintf(out,
-            "# pass       %" PRId64 " observations at a time in %s precision: %.3g MB per rank; "
-            "averages of predictions %.3g MB per chain\n",
-            self->batch, ops->name,
+            "# pass       %" PRId64
+            " observations at a time in %s precision, by OpenBLAS's products "
+            "for %s: %.3g MB per rank; averages of predictions %.3g MB per chain\n",
+            self->batch, ops->name, em_pass_kernels(),
             ops->bytes(&self->layers, self->train->n_input, self->batch) / 1e6,
             averages * 2 * sizeof(double) / 1e6);
     fprintf(out,
