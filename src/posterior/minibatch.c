@@ -178,7 +178,7 @@ em_status em_posterior_sum_by_parts(em_posterior *posterior)
     const em_share *own = &posterior->model->rows;
     em_status status;
 
-    if (posterior->model->ops->finish_likelihood)
+    if (posterior->model->ops->finish_likelihood || own->total == 0)
         return EM_OK;
     status = em_allocate(em_integers_room(own->total), sizeof(int64_t), &posterior->grouped);
 
@@ -191,8 +191,6 @@ em_status em_posterior_estimate(em_posterior *posterior, const em_minibatch *min
                                 const em_query *query)
 {
     const int64_t n = posterior->model->rows.total;
-    const int64_t count = minibatch_count(minibatch, n, query->evaluation);
-    const double scale = (double)n / (double)count;
     em_status status;
 
     if (posterior->whole) {
@@ -204,6 +202,7 @@ em_status em_posterior_estimate(em_posterior *posterior, const em_minibatch *min
     }
     if (minibatch->size >= n || !em_model_has_likelihood(posterior->model))
         return em_posterior_sum_all(posterior, query);
+    const double scale = (double)n / (double)minibatch_count(minibatch, n, query->evaluation);
     if (posterior->model->ops->estimate && !posterior->grouped &&
         em_grid_n_shard(posterior->grid) == 1)
         return estimate_by_model(posterior, minibatch, query, scale);

@@ -67,11 +67,18 @@ by_signal() {
     [ "$status" = 75 ] && go 1 cut.h5 "${long[@]}" && cmp long.h5 cut.h5
 }
 
+# A model without observations has no epochs: its gradients are exact.
+nothing_to_choose() {
+    sed 's/^model:.*/model: {name: gaussian}/' run.yaml >bare.yaml
+    limited "$emass" run bare.yaml --quiet --output bare.h5
+}
+
 check 'halved at epochs' halves
 check 'polynomial decay' decays
 check '3 ranks' same_on 3
 check '2 shards' same_on 2 run.shards=2
 check '3 shards' same_on 3 run.shards=3
+check 'epochs of nothing' nothing_to_choose
 check 'resumed in mid-epoch' in_mid_epoch
 check 'resumed where a signal came' by_signal
 
