@@ -52,7 +52,7 @@ in_mid_epoch() {
 # A long run is told to stop when it has left a checkpoint, wherever that is; again if it was done by then.
 by_signal() {
     local status pid
-    local long=(run.draws=30000 run.thin=10)
+    local long=(run.draws=10000 run.thin=10)
     go 1 long.h5 "${long[@]}" || return 1
     for _ in 1 2 3 4 5; do
         status=0
