@@ -74,7 +74,8 @@ def write_pfa(page, results):
     page.figure("000_fig1", figure, "Median over the chains of the perplexity of single draws.")
     page.say("""150 + 150 iterations, a tenth of the paper's, by date (11,314 posts to learn from,
         500 of the others to test). The topics' laws of words are moved by SGRLD in all rows, the
-        documents by exact Gibbs; the methods differ in what moves E, T and the hyperparameters,
+        documents by exact Gibbs (the paper's 20 steps of RHMC for them are not to be had: it does not say
+        in which metric); the methods differ in what moves E, T and the hyperparameters,
         and whether the masses of the last two are learned. SGR-NPHMC wants a metric of all
         parameters and is left out; so is the Reuters corpus, which is not to be had.""")
 

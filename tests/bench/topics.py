@@ -28,9 +28,10 @@ ALPHA, STEPS, SCORED = 0.1, 100, 5
 LOW = np.uint64(0xFFFFFFFF)
 GIBBS = ("alpha: learned, beta: learned", "{name: lda_gibbs}", 8)
 STOCHASTIC = (
-    "alpha: 0.1, beta: 0.01, parameters: expanded_mean, warm_start: true, local_discard: 0,"
+    "alpha: 0.1, beta: 0.05, parameters: expanded_mean, warm_start: true, local_discard: 0,"
     " local_sweeps: 1",
-    "{name: sgrld, metric: expanded_mean, minibatch: 500, leapfrog_steps: 1, step_size: 0.05}",
+    "{name: sgrld, metric: expanded_mean, minibatch: 500, leapfrog_steps: 1, step_size: 0.02,"
+    " minibatch_order: epoch, halve_at: [10, 20, 40, 80]}",
     64,
 )
 
