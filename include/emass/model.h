@@ -52,7 +52,8 @@ typedef struct em_variable {
 
 /* A small data array to be stored beside the draws. */
 typedef struct em_datum {
-    const char *group; /* "observed_data" or "constant_data" */
+    const char *group; /* "observed_data", "constant_data" or, of what is predicted for,
+                          "predictions_constant_data" */
     em_variable variable;
     const double *value; /* row-major; borrowed from the model */
 } em_datum;

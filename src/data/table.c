@@ -83,6 +83,27 @@ int64_t em_table_line(const em_table *table, int64_t row)
     return line;
 }
 
+em_status em_table_lines(const em_table *table, double **out)
+{
+    int64_t *line = NULL;
+    em_status status = em_allocate(table->total, sizeof *line, &line);
+
+    if (!status)
+        status = em_allocate_doubles(table->total, out);
+    status = em_agree_first(status, 0);
+    for (int64_t r = 0; !status && r < table->n_run; r++) {
+        const em_run *run = &table->run[r];
+        for (int64_t i = 0; run->rank == em_world_rank() && i < run->count; i++)
+            line[run->row + i] = em_table_line_of(table, run->held + i);
+    }
+    if (!status)
+        em_world_sum(table->total, line);
+    for (int64_t i = 0; !status && i < table->total; i++)
+        (*out)[i] = (double)line[i];
+    em_release(&line);
+    return status;
+}
+
 double em_table_number(const em_table *table, int64_t row, const double *column)
 {
     const int64_t held = held_of(table, row);

@@ -83,6 +83,10 @@ int64_t em_table_first_row(const em_table *table, int64_t held);
  * dataset count from 1. Collective. */
 int64_t em_table_line(const em_table *table, int64_t row);
 
+/* Those of all rows, line[total] on all ranks, freed by em_release. Collective. Errors, agreed:
+ * EM_EMEMORY. */
+em_status em_table_lines(const em_table *table, double **line);
+
 /* What the rank that holds that row has for it in `column` [n_row]. Collective. */
 double em_table_number(const em_table *table, int64_t row, const double *column);
 

@@ -84,6 +84,14 @@ static void add_data(em_regression *self)
     }
     if (self->features)
         to += em_features_data(self->features, to);
+    if (self->line)
+        *to++ = (em_datum){"predictions_constant_data",
+                           {.name = "line",
+                            .storage = EM_STORE_INT,
+                            .n_axes = 1,
+                            .shape = {design->rows.total},
+                            .axis = {"observation"}},
+                           self->line};
     self->model.datum = self->datum;
     self->model.n_datum = to - self->datum;
 }
@@ -210,8 +218,10 @@ em_status em_regression_create(em_regression *self, const em_table *table,
                                const em_model_context *context, const em_regression_plan *plan)
 {
     double shape[EM_GLM_SHAPES];
-    em_status status;
+    em_status status = context->fitted ? em_table_lines(table, &self->line) : EM_OK;
 
+    if (status)
+        return status;
     self->family = plan->family;
     self->unit = plan->unit;
     self->n_shape = plan->n_shape;
@@ -254,6 +264,7 @@ void em_regression_release(em_regression *self)
     em_release(&self->eta);
     em_release(&self->density);
     em_release(&self->constant);
+    em_release(&self->line);
 }
 
 void em_regression_destroy(em_model *model)

@@ -71,12 +71,13 @@ typedef struct em_regression {
     int n_shape, n_unknown;
     em_shape shape[EM_GLM_SHAPES];
     em_variable variable[2 + EM_GLM_SHAPES + 2];
-    em_datum datum[2 + EM_FEATURES_ARRAYS];
+    em_datum datum[3 + EM_FEATURES_ARRAYS];
     em_features *features;
     em_parameters block[1 + EM_GLM_SHAPES]; /* beta, and every unknown shape */
     const char **original; /* [n_original] coefficients of what is standardised; NULL */
     int64_t n_original;
     bool predicts;
+    double *line;          /* [rows.total] of the table that is predicted for; else NULL */
     double *theta;         /* [dim] of a draw to predict from; NULL: the model is to be sampled */
     double *row;           /* [n_column] of the design, for the metric */
     double *eta, *density; /* [n_row] of a report; NULL: reports are of the parameters alone */

@@ -218,15 +218,29 @@ static em_status put_attributes(predicting *p)
     return status ? status : em_writer_put_int(p->writer, "seed", p->config->run.seed);
 }
 
+/* Which lines of the new data were predicted for, say. */
+static em_status put_data(predicting *p)
+{
+    em_status status = EM_OK;
+
+    for (int64_t i = 0; !status && i < p->model->n_datum; i++) {
+        const em_datum *datum = &p->model->datum[i];
+        if (strcmp(datum->group, "predictions_constant_data") == 0)
+            status = em_writer_put_array(p->writer, datum->group, &datum->variable, datum->value);
+    }
+    return status;
+}
+
 static em_status create_file(predicting *p)
 {
     em_status status = em_writer_create(p->grid, em_whole_part(p->whole), false, &p->writer);
 
     if (!status)
         status = put_attributes(p);
-    return status ? status
-                  : em_writer_add_draws(p->writer, "predictions", p->n_series, p->series,
-                                        em_reader_n_draw(p->reader), LONG_CHUNK, &p->group);
+    if (!status)
+        status = em_writer_add_draws(p->writer, "predictions", p->n_series, p->series,
+                                     em_reader_n_draw(p->reader), LONG_CHUNK, &p->group);
+    return status ? status : put_data(p);
 }
 
 /* ---------------------------------------------------------------- draws */

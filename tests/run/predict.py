@@ -121,6 +121,20 @@ def libsvm():
     refused("an index beyond the run's", "expected an integer from 1 to 30", "svm.h5", "more.svm")
 
 
+def lines():
+    """Which rows of a table with gaps are predicted for."""
+    with open("gaps.csv", "w") as file:
+        print("x,z", *("NA,1" if i % 7 == 3 else f"{i},NA" if i % 11 == 5 else f"{i},1" for i in range(60)), sep="\n", file=file)
+    tables("linear")
+    run("linear", ", na: drop")
+    kept = [i + 2 for i in range(60) if i % 7 != 3 and i % 11 != 5]
+    for ranks in 1, 4:
+        done = emass("predict", "run.h5", "--data", "gaps.csv", "--output", "gaps.h5", "--overwrite", ranks=ranks)
+        with h5py.File("gaps.h5") as file:
+            report(done.returncode == 0 and file["predictions_constant_data/line"][:].tolist() == kept and
+                   file["predictions/mu"].shape[2] == len(kept), f"na: drop: the lines that are left, on {ranks}", done.stderr)
+
+
 def refused(what, message, file, data, *more):
     done = emass("predict", file, "--data", data, "--output", "bad.h5", *more)
     left = [name for name in os.listdir() if name.startswith("bad.h5")]
@@ -165,5 +179,6 @@ with tempfile.TemporaryDirectory() as folder:
     compare("poisson", ", exposure: days", np.exp, lambda mu, _: mu)
     compare("negative_binomial", ", exposure: days", np.exp, lambda mu, group: mu + mu ** 2 / shape(group, "phi"))
     refuses()
+    lines()
     libsvm()
 lib.finish()
