@@ -49,6 +49,10 @@ def check_runs():
            "a summary of a file", table)
     of_data = emass.summary(data, ["mu", "theta*"], percentiles=(10, 90))
     report(np.allclose(of_data, table, rtol=1e-12, equal_nan=True), "and of draws in memory")
+    emass.run("schools.yaml", ranks=1, output="more.h5", settings={"run.seed": 5}, progress=False)
+    merged = emass.merge("both.h5", ["schools.h5", "more.h5"])
+    report(merged.posterior.sizes["chain"] == 6 and
+           emass.summary(["schools.h5", "more.h5"]).equals(emass.summary("both.h5")), "two files as one, and merged")
     page = emass.report("schools.h5")
     report(page.name == "schools.html" and "eight_schools" in page.read_text(), "a report")
 
