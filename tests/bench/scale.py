@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+"""What a run costs beyond its gradients, on thousands of simulated ranks (`make bench-scale`).
+
+The engine itself runs (scale/scale.c), each rank with its chains, on a network that SimGrid's SMPI
+simulates: messages take the time that they take there, everything that ranks compute the time it
+takes on this machine, and a gradient as many seconds as --gradient says. Left out are the file
+system, the start of the processes and noise of the nodes. Prints a table in Markdown.
+"""
+import argparse
+import json
+import math
+import resource
+import subprocess
+import sys
+import tempfile
+
+# Nodes, as a function of how many there should be at least, and how SimGrid writes the topology.
+BANDWIDTH, LATENCY = "12.5GBps", "500ns"  # of a link: 100 Gb/s
+
+
+def fat_tree(n):
+    """Two levels, with as many links up as down."""
+    k = max(2, math.isqrt(n - 1) + 1)
+    return k * k, f'topology="FAT_TREE" topo_parameters="2;{k},{k};1,{k};1,1"'
+
+
+def torus(n):
+    k = max(2, round(n ** (1 / 3) + 0.49))
+    return k**3, f'topology="TORUS" topo_parameters="{k},{k},{k}"'
+
+
+def dragonfly(n):
+    """Groups of 4 chassis of 4 routers, of 4 nodes each."""
+    k = max(2, -(-n // 64))
+    return k * 64, f'topology="DRAGONFLY" topo_parameters="{k},1;4,1;4,1;4"'
+
+
+# Every rank has a copy of the program's globals; a message that is not waited for would stay in a list of
+# SimGrid 3.32 for good. Collectives go along binomial trees, there and back: what MPI libraries do instead with
+# few bytes, recursive doubling, takes half as long and six times as many messages to simulate.
+SETTINGS = ("smpi/privatization:dlopen", "smpi/host-speed:1Gf", "contexts/stack-size:1024",
+            "smpi/send-is-detached-thresh:0", "smpi/coll-selector:ompi", "smpi/allreduce:redbcast",
+            "smpi/reduce:binomial", "smpi/bcast:binomial_tree", "smpi/allgather:GB", "smpi/allgatherv:GB",
+            "smpi/gather:ompi_binomial", "smpi/alltoallv:default")
+
+TOPOLOGIES = {"fat-tree": fat_tree, "torus": torus, "dragonfly": dragonfly}
+
+
+def write_platform(folder, topology, ranks, per_node):
+    nodes, shape = TOPOLOGIES[topology](-(-ranks // per_node))
+    with open(f"{folder}/platform.xml", "w") as file:
+        file.write("<?xml version='1.0'?>\n"
+                   '<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n<platform version="4.1">\n'
+                   f'<cluster id="c" prefix="n" suffix="" radical="0-{nodes - 1}" speed="1Gf" core="{per_node}" '
+                   f'bw="{BANDWIDTH}" lat="{LATENCY}" loopback_bw="10GBps" loopback_lat="200ns" {shape}/>\n</platform>\n')
+    with open(f"{folder}/hosts", "w") as file:
+        file.writelines(f"n{rank // per_node}\n" for rank in range(ranks))
+
+
+def simulate(program, ranks, o):
+    """What one run says, as a dict."""
+    with tempfile.TemporaryDirectory(dir=o.scratch) as folder:
+        write_platform(folder, o.topology, ranks, o.per_node)
+        command = ["smpirun", "-np", ranks, "-platform", f"{folder}/platform.xml", "-hostfile", f"{folder}/hosts",
+                   *(f"--cfg={setting}" for setting in SETTINGS), f"--cfg=smpi/tmpdir:{folder}", "--log=root.thres:warning",
+                   program, ranks * o.chains_per_rank, o.dim, o.gradient, *o.override]
+        done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+    lines = [line for line in done.stdout.splitlines() if line.startswith('{"ranks"')]
+    if done.returncode or not lines:
+        sys.exit(f"smpirun ended with status {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    result = json.loads(lines[-1])
+    result["memory"] = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024 / ranks
+    return result
+
+
+def row(result):
+    """A line of the table: seconds, then shares of them in percent."""
+    share = lambda name: f"{100 * result[name] / result['total']:.2f}"
+    waiting = result["total"] - sum(result[name] for name in ("sampling", "exchange", "m_step", "diagnostics"))
+    return [result["ranks"], result["chains"], result["dim"], f"{1000 * result['gradient']:g}",
+            result["warmup"], result["draws"], f"{result['total']:.2f}",
+            f"{100 * result['computing'] / result['total']:.1f}", f"{100 * waiting / result['total']:.2f}",
+            share("exchange"), share("diagnostics"), f"{result['start']:.2f}",
+            sum(m["calls"] for m in result["messages"]), f"{result['memory'] / 1e6:.1f}"]
+
+
+HEAD = ["ranks", "chains", "dim", "ms a gradient", "warmup", "draws", "seconds", "gradients %", "waiting %",
+        "exchange %", "diagnostics %", "start s", "collectives", "MB a rank"]
+
+
+def table(head, rows):
+    lines = [head, ["--:"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
+
+
+def messages(result):
+    """Of each kind the calls, and the sizes on the last number of ranks."""
+    kinds = {}
+    for m in result["messages"]:
+        kind = kinds.setdefault(m["what"], {"calls": 0, "bytes": 0, "largest": 0})
+        kind["calls"] += m["calls"]
+        kind["bytes"] += m["calls"] * m["bytes"]
+        kind["largest"] = max(kind["largest"], m["bytes"])
+    return table(["what", "calls", "largest, bytes", "in all, bytes"],
+                 [[what, k["calls"], k["largest"], k["bytes"]] for what, k in kinds.items()])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("program", help="build/smpi/tests/bench/scale/scale")
+    parser.add_argument("--ranks", type=int, nargs="+", default=[64, 256, 1024, 4096])
+    parser.add_argument("--chains-per-rank", type=int, default=1)
+    parser.add_argument("--dim", type=int, default=10)
+    parser.add_argument("--gradient", type=float, default=1e-3, help="simulated seconds of one (1e-3)")
+    parser.add_argument("--topology", choices=TOPOLOGIES, default="fat-tree")
+    parser.add_argument("--per-node", type=int, default=1, help="ranks of a node, which share its link (1)")
+    parser.add_argument("--override", nargs="*", default=[], metavar="KEY.PATH=VALUE", help="of the run's config")
+    parser.add_argument("--scratch", help="a folder for SMPI's copies of the program (1.4 MB for each rank)")
+    parser.add_argument("--json", help="a file to add what each run says to, a line each")
+    o = parser.parse_args()
+    rows = []
+    for ranks in o.ranks:
+        result = simulate(o.program, ranks, o)
+        if o.json:
+            with open(o.json, "a") as file:
+                file.write(json.dumps({"topology": o.topology, "per_node": o.per_node, **result}) + "\n")
+        rows.append(row(result))
+        print("#", " ".join(map(str, rows[-1])), file=sys.stderr, flush=True)
+    print(f"{o.topology}, {BANDWIDTH} and {LATENCY} a link, {o.per_node} rank(s) a node\n\n{table(HEAD, rows)}\n\n"
+          f"Collectives of a rank, on {o.ranks[-1]} ranks:\n\n{messages(result)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,38 @@
+/*
+ * The mpi.h of a library that is built for SimGrid's SMPI: each call is counted, by its size, and
+ * preceded by the time that the model has taken (../scale.c).
+ */
+#ifndef TESTS_BENCH_SCALE_MPI_H
+#define TESTS_BENCH_SCALE_MPI_H
+
+#include <smpi/mpi.h>
+
+/* Before a call in which the caller sends `count` elements of `type`; any time is simulated first.
+ */
+void scale_meet(const char *name, long long count, MPI_Datatype type);
+int scale_transpose(const void *send, const int *count, const int *first, MPI_Datatype type,
+                    void *receive, const int *receive_count, const int *receive_first,
+                    MPI_Datatype receive_type, MPI_Comm ranks);
+double scale_clock(void);
+
+/* SMPI's own Iallreduce sends everything to everybody; here it waits, as one does right after. */
+#define MPI_Iallreduce(send, receive, count, type, op, ranks, request)                             \
+    (scale_meet("agree", (count), (type)), *(request) = MPI_REQUEST_NULL,                          \
+     (MPI_Allreduce)((send), (receive), (count), (type), (op), (ranks)))
+#define MPI_Allreduce(send, receive, count, type, op, ranks)                                       \
+    (scale_meet("allreduce", (count), (type)),                                                     \
+     (MPI_Allreduce)((send), (receive), (count), (type), (op), (ranks)))
+#define MPI_Bcast(data, count, type, root, ranks)                                                  \
+    (scale_meet("broadcast", (count), (type)),                                                     \
+     (MPI_Bcast)((data), (count), (type), (root), (ranks)))
+#define MPI_Allgather(send, count, type, receive, each, into, ranks)                               \
+    (scale_meet("allgather", (count), (type)),                                                     \
+     (MPI_Allgather)((send), (count), (type), (receive), (each), (into), (ranks)))
+#define MPI_Allgatherv(send, count, type, receive, counts, firsts, into, ranks)                    \
+    (scale_meet("allgather", (count), (type)),                                                     \
+     (MPI_Allgatherv)((send), (count), (type), (receive), (counts), (firsts), (into), (ranks)))
+/* SMPI's own sends what is empty, too: as many messages as there are pairs of ranks. */
+#define MPI_Alltoallv scale_transpose
+#define MPI_Wtime()   scale_clock()
+
+#endif
