@@ -28,14 +28,20 @@ int64_t em_estimator_size(const em_estimator_ops *ops, const em_mass_form *form)
     return size;
 }
 
+/* Estimators that do not look at a part of an observation are given none. */
+static const double *from(const double *x, int64_t first)
+{
+    return x ? x + first : NULL;
+}
+
 void em_estimator_observe(const em_estimator_ops *ops, const em_mass_form *form,
                           const em_observation *sample, double *accumulator)
 {
     for (int64_t i = 0; i < em_form_n_part(form); i++) {
         const em_part part = em_form_part(form, i);
-        const em_observation own = {sample->theta + part.first, sample->gradient + part.first,
-                                    sample->momentum + part.first,
-                                    sample->noise ? sample->noise + part.first : NULL};
+        const em_observation own = {
+            from(sample->theta, part.first), from(sample->gradient, part.first),
+            from(sample->momentum, part.first), from(sample->noise, part.first)};
         ops->observe(part.structure, part.count, &own, accumulator);
         accumulator += ops->size(part.structure, part.count);
     }
