@@ -207,10 +207,11 @@ START_TEST(two_samplers_have_the_law)
 }
 END_TEST
 
-static const char *const curved_pairs[] = {
-    "[{block: block_1, name: nuts}, {block: block_2, name: rhmc, leapfrog_steps: 3}]",
-    "[{block: block_1, name: rhmc, leapfrog_steps: 3}, {block: block_2, name: rhmc, "
-    "leapfrog_steps: 2, metric: diagonal}]"};
+static const char *const curved_pairs[] = {"[{block: block_1, name: nuts}, {block: block_2, name: "
+                                           "rhmc, leapfrog_steps: 6, step_size: 0.5}]",
+                                           "[{block: block_1, name: rhmc, leapfrog_steps: 6, "
+                                           "step_size: 0.5}, {block: block_2, name: rhmc, "
+                                           "leapfrog_steps: 2, metric: diagonal}]"};
 
 /* Of a metric the part that is of the block, and what it changes with: 14 moments each. */
 START_TEST(a_block_moves_by_its_part_of_the_metric)
