@@ -22,13 +22,9 @@
 #include "math/rng.h"
 #include "math/tokens.h"
 #include "model/belief_network.h"
-#include "model/lda_local.h"
-#include "model/topic_parameters.h"
-#include "model/topic_record.h"
+#include "model/topic_model.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 extern const em_model_ops em_model_dpfa;
@@ -87,54 +83,27 @@ static const em_field fields[] = {
     {0}};
 
 enum { PHI, R, NETWORK, N_BLOCK };
-enum { N_OWN = 1 }; /* variables of its own: weight */
 
 typedef struct dpfa {
-    em_model model;
+    em_topic_model base;
     const dpfa_options *options;
-    em_corpus *corpus;
-    em_held_out *held_out; /* NULL: none */
-    em_local *local;
-    em_topic_parameters topics;
     em_belief_network network;
-    em_topic_record *record;
-    int64_t first_chain, n_chain;
     em_parameters block[N_BLOCK];
-    em_variable variable[N_OWN + EM_TOPIC_VARIABLES], average[EM_TOPIC_AVERAGES];
     double *r, *logit; /* [n_topic] room */
     uint8_t *unit;     /* [documents at work][n_unit] */
-    float *phi;        /* [n_word][stride] room */
-    double *count;     /* [n_chain][n_topic] tokens of the last evaluation in each topic */
     double *density;   /* [n_chain] log likelihood a token of the last evaluation */
-    uint16_t *topic;   /* [n_chain][n_token] of warm starts; NULL: none */
 } dpfa;
 
 static void destroy(em_model *model)
 {
     dpfa *self = (dpfa *)model;
 
-    em_topic_record_destroy(&self->record);
-    em_topic_parameters_destroy(&self->topics);
     em_belief_network_destroy(&self->network);
-    em_local_destroy(&self->local);
-    em_held_out_destroy(&self->held_out);
-    em_corpus_destroy(&self->corpus);
-    void *const array[] = {&self->r,     &self->logit,   &self->unit, &self->phi,
-                           &self->count, &self->density, &self->topic};
+    em_topic_model_close(&self->base);
+    void *const array[] = {&self->r, &self->logit, &self->unit, &self->density};
     for (size_t i = 0; i < sizeof array / sizeof *array; i++)
         em_release(array[i]);
     em_release(&self);
-}
-
-static int64_t local_chain(const dpfa *self, int64_t chain)
-{
-    return chain - self->first_chain;
-}
-
-static uint16_t *warm_topics(const dpfa *self, int64_t chain)
-{
-    return self->topic ? self->topic + local_chain(self, chain) * em_local_n_token(self->local)
-                       : NULL;
 }
 
 /* Whether the gradient by these parameters is wanted. */
@@ -156,7 +125,7 @@ static em_status add_prior(em_model *model, const em_query *query)
         const double *theta = query->theta + c * query->stride;
         double *gradient = query->gradient + c * query->stride, *density = &query->log_density[c];
         if (is_wanted(query, &self->block[PHI]))
-            em_topic_parameters_add_prior(&self->topics, theta, density, gradient);
+            em_topic_parameters_add_prior(&self->base.topics, theta, density, gradient);
         for (int64_t k = r->first; k < r->first + r->count; k++) {
             gradient[k] += shape - rate * exp(theta[k]);
             *density += shape * theta[k] - rate * exp(theta[k]);
@@ -195,7 +164,7 @@ static double active_weight(const dpfa *self, const uint8_t *unit)
 {
     double sum = 0;
 
-    for (int64_t k = 0; k < self->topics.shape.n_topic; k++)
+    for (int64_t k = 0; k < self->base.topics.shape.n_topic; k++)
         sum += unit[k] ? self->r[k] : 0;
     return sum;
 }
@@ -226,7 +195,7 @@ static void draw_lowest(dpfa *self, const double *network, const em_local_docume
     const double rest = draw_rest(self, document, active_weight(self, unit));
 
     em_belief_network_logits(&self->network, network, unit, self->logit);
-    for (int64_t k = 0; k < self->topics.shape.n_topic; k++) {
+    for (int64_t k = 0; k < self->base.topics.shape.n_topic; k++) {
         const double u = em_uniform(&stream, (uint64_t)k);
         unit[k] =
             document->tokens[k] > 0 || log(u) - log1p(-u) < self->logit[k] + self->r[k] * rest;
@@ -237,7 +206,7 @@ static void before(void *untyped, const em_local_document *document, float *prio
 {
     const work *at = untyped;
     dpfa *self = at->self;
-    const int64_t n_topic = self->topics.shape.n_topic, n_unit = self->network.n_unit;
+    const int64_t n_topic = self->base.topics.shape.n_topic, n_unit = self->network.n_unit;
     const em_stream stream = stream_of(document, EM_RNG_EVALUATION);
     uint8_t *unit = self->unit + document->place * n_unit;
 
@@ -263,7 +232,7 @@ static void after(void *untyped, const em_local_document *document)
     double density = lgamma(a0 + b0) - lgamma(a0) - lgamma(b0) + lgamma(a0 + n) +
                      lgamma(b0 + active) - lgamma(sum);
 
-    for (int64_t k = 0; k < self->topics.shape.n_topic; k++) {
+    for (int64_t k = 0; k < self->base.topics.shape.n_topic; k++) {
         const double r = self->r[k], tokens = (double)document->tokens[k];
         double slope = length_slope;
         if (!unit[k])
@@ -294,11 +263,12 @@ static em_status add_likelihood(em_model *model, const em_query *query)
         const em_local_query local = {.draw = em_query_draw(query, c),
                                       .rows = query->rows,
                                       .each = &each,
-                                      .phi = self->phi,
-                                      .topic = warm_topics(self, query->chain[c])};
+                                      .phi = self->base.phi,
+                                      .topic = em_topic_model_warm(&self->base, query->chain[c])};
         const em_local_sums sums = {.count = gradient, .density = &query->log_density[c]};
-        if (em_topic_parameters_phi(&self->topics, theta, self->phi) && has_weights(self, theta))
-            status = em_local_sample(self->local, &local, &sums);
+        if (em_topic_parameters_phi(&self->base.topics, theta, self->base.phi) &&
+            has_weights(self, theta))
+            status = em_local_sample(self->base.local, &local, &sums);
         else
             query->log_density[c] = NAN;
     }
@@ -308,21 +278,21 @@ static em_status add_likelihood(em_model *model, const em_query *query)
 static void finish_chain(dpfa *self, int64_t chain, const double *theta, double *density,
                          double *gradient)
 {
-    const int64_t n = self->topics.shape.n_topic;
+    const int64_t n = self->base.topics.shape.n_topic;
     const double sweeps = (double)self->options->local.keep;
-    double *count = self->count + local_chain(self, chain) * n, all = 0;
+    double *count = em_topic_model_count(&self->base, chain), all = 0;
 
     *density *= EM_LOCAL_UNIT / sweeps;
-    *density += em_topic_parameters_finish(&self->topics, theta, sweeps, gradient);
-    for (int64_t i = self->block[R].first; i < self->model.dim; i++)
+    *density += em_topic_parameters_finish(&self->base.topics, theta, sweeps, gradient);
+    for (int64_t i = self->block[R].first; i < self->base.model.dim; i++)
         gradient[i] *= EM_LOCAL_UNIT / sweeps;
     for (int64_t i = self->block[R].first; i < self->block[NETWORK].first; i++)
         gradient[i] *= exp(theta[i]) / (exp(theta[i]) + LEAST_WEIGHT);
-    memcpy(count, self->topics.count, (size_t)n * sizeof *count);
+    memcpy(count, self->base.topics.count, (size_t)n * sizeof *count);
     for (int64_t k = 0; k < n; k++)
         all += count[k];
     if (all > 0)
-        self->density[local_chain(self, chain)] = *density / all;
+        self->density[em_topic_model_chain(&self->base, chain)] = *density / all;
 }
 
 static void finish_likelihood(em_model *model, const em_query *sums)
@@ -342,24 +312,23 @@ static em_status place(em_model *model, const em_draw *draw, double *theta)
     const dpfa *self = (const dpfa *)model;
     const int64_t first = self->block[R].first;
 
-    em_topic_parameters_place(&self->topics, draw, theta);
-    em_draw_normals(draw, (uint64_t)first, self->model.dim - first, theta + first);
-    for (int64_t i = first; i < self->model.dim; i++)
+    em_topic_model_place(&self->base, draw, theta);
+    em_draw_normals(draw, (uint64_t)first, self->base.model.dim - first, theta + first);
+    for (int64_t i = first; i < self->base.model.dim; i++)
         theta[i] *= START_SPREAD;
-    if (self->topic)
-        em_local_start(self->local, warm_topics(self, draw->chain));
     return EM_OK;
 }
 
 /* The likelihood is that of all tokens, were they as those of the last evaluation. */
 static double log_density_of(dpfa *self, int64_t chain, const double *theta)
 {
-    double density = self->density[local_chain(self, chain)] * (double)self->corpus->n_token;
+    double density = self->density[em_topic_model_chain(&self->base, chain)] *
+                     (double)self->base.corpus->n_token;
 
-    em_topic_parameters_add_prior(&self->topics, theta, &density, NULL);
+    em_topic_parameters_add_prior(&self->base.topics, theta, &density, NULL);
     for (int64_t k = self->block[R].first; k < self->block[NETWORK].first; k++)
         density += self->options->shape * theta[k] - self->options->rate * exp(theta[k]);
-    for (int64_t i = self->block[NETWORK].first; i < self->model.dim; i++)
+    for (int64_t i = self->block[NETWORK].first; i < self->base.model.dim; i++)
         density -= theta[i] * theta[i] / (2 * self->network.sd * self->network.sd);
     return density;
 }
@@ -367,110 +336,58 @@ static double log_density_of(dpfa *self, int64_t chain, const double *theta)
 static em_status watch(em_model *model, const em_update *after)
 {
     dpfa *self = (dpfa *)model;
-    const int64_t n = self->topics.shape.n_topic;
-    const bool wants_phi = em_topic_record_wants_phi(self->record, after);
     em_status status = EM_OK;
 
     for (int64_t c = 0; !status && c < after->n_chain; c++) {
         const double *theta = after->theta + c * after->stride;
-        const int64_t chain = after->chain[c];
-        const em_topic_look look = {.chain = chain,
-                                    .log_density = log_density_of(self, chain, theta),
-                                    .phi = self->phi,
-                                    .count = self->count + local_chain(self, chain) * n,
-                                    .alpha = self->r,
-                                    .beta = self->options->beta};
+        const double density = log_density_of(self, after->chain[c], theta);
         has_weights(self, theta);
-        if (wants_phi)
-            em_topic_parameters_phi(&self->topics, theta, self->phi);
-        status = em_topic_record_take(self->record, after, &look);
+        status = em_topic_model_take(&self->base, after, c, density, self->r, self->options->beta);
     }
     return status;
-}
-
-static int descending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x < y) - (x > y);
 }
 
 /* Weights in the order of their sizes, which is one for all chains. */
 static em_status report(em_model *model, const em_draw *draw, const double *theta, double *out)
 {
     dpfa *self = (dpfa *)model;
-    const int64_t n = self->topics.shape.n_topic;
+    const int64_t n = self->base.topics.shape.n_topic;
 
     has_weights(self, theta);
     memcpy(out, self->r, (size_t)n * sizeof *out);
-    qsort(out, (size_t)n, sizeof *out, descending);
-    if (self->options->store_phi)
-        em_topic_parameters_phi(&self->topics, theta, self->phi);
-    em_topic_record_report(self->record, draw->chain, self->phi, out + self->topics.shape.n_topic);
+    em_topic_model_order(n, out);
+    em_topic_model_report(&self->base, draw->chain, theta, out + self->base.topics.shape.n_topic);
     return EM_OK;
-}
-
-static void report_averages(em_model *model, int64_t chain, double *out)
-{
-    em_topic_record_report_averages(((const dpfa *)model)->record, chain, out);
 }
 
 static em_status visit(em_model *model, const em_visitor *visitor)
 {
     dpfa *self = (dpfa *)model;
-    em_status status = em_topic_record_visit(self->record, visitor);
+    em_status status = em_topic_model_visit(model, visitor);
 
-    if (!status)
-        status =
-            visitor->chains(visitor->context, "count", self->topics.shape.n_topic, self->count);
-    if (!status)
-        status = visitor->chains(visitor->context, "density", 1, self->density);
-    if (!status && self->topic)
-        status =
-            visitor->dealt(visitor->context, "local", EM_NUMBER_UINT16, self->corpus->n_token,
-                           self->corpus->first_token, em_local_n_token(self->local), self->topic);
-    return status;
-}
-
-static void describe(const em_model *model, FILE *out)
-{
-    const dpfa *self = (const dpfa *)model;
-
-    fprintf(out,
-            "# %" PRId64 " documents of %" PRId64 " tokens, %" PRId64 " words; this shard has "
-            "%" PRId64 " documents of %" PRId64 " tokens\n",
-            self->corpus->n_document, self->corpus->n_token, self->corpus->n_word,
-            self->corpus->n_local, em_local_n_token(self->local));
-    if (self->held_out)
-        fprintf(out, "# %" PRId64 " test documents, %" PRId64 " tokens scored (%s)\n",
-                self->held_out->n_document, self->held_out->n_token, EM_HELD_OUT_DOC);
+    return status ? status : visitor->chains(visitor->context, "density", 1, self->density);
 }
 
 /* ---------------------------------------------------------------- set up */
 
 static void set_model(dpfa *self)
 {
-    const em_corpus *corpus = self->corpus;
-    const int64_t n = self->topics.n, n_topic = self->topics.shape.n_topic;
-    em_model *model = &self->model;
+    const int64_t n = self->base.topics.n, n_topic = self->base.topics.shape.n_topic;
+    em_model *model = &self->base.model;
 
-    self->block[PHI] = (em_parameters){"phi", 0, n, self->topics.form == EM_TOPICS_MEAN};
+    self->block[PHI] = (em_parameters){"phi", 0, n, self->base.topics.form == EM_TOPICS_MEAN};
     self->block[R] = (em_parameters){"r", n, n_topic, false};
     self->block[NETWORK] =
         (em_parameters){"network", n + n_topic, self->network.n_parameter, false};
-    model->dim = n + n_topic + self->network.n_parameter;
-    model->estimates = true;
-    model->n_block = N_BLOCK;
-    model->block = self->block;
-    model->rows = (em_share){corpus->n_document, 1, corpus->first_document, corpus->n_local};
-    self->variable[model->n_variable++] =
+    const int64_t dim = n + n_topic + self->network.n_parameter;
+    self->base.variable[model->n_variable++] =
         (em_variable){.name = "weight", .n_axes = 1, .shape = {n_topic}, .axis = {"rank"}};
-    em_topic_record_declare(self->record, model, self->variable, self->average);
+    em_topic_model_declare(&self->base, dim, N_BLOCK, self->block);
 }
 
 static em_status make_room(dpfa *self)
 {
-    const em_lda_shape *shape = &self->topics.shape;
+    const em_lda_shape *shape = &self->base.topics.shape;
     const struct {
         void *array;
         int64_t count;
@@ -478,36 +395,14 @@ static em_status make_room(dpfa *self)
     } room[] = {
         {&self->r, shape->n_topic, sizeof(double)},
         {&self->logit, shape->n_topic, sizeof(double)},
-        {&self->unit, em_local_most_documents(self->local) * self->network.n_unit, 1},
-        {&self->phi, shape->n_word * shape->stride, sizeof(float)},
-        {&self->count, self->n_chain * shape->n_topic, sizeof(double)},
-        {&self->density, self->n_chain, sizeof(double)},
+        {&self->unit, em_local_most_documents(self->base.local) * self->network.n_unit, 1},
+        {&self->density, self->base.n_chain, sizeof(double)},
     };
     em_status status = EM_OK;
 
     for (size_t i = 0; !status && i < sizeof room / sizeof *room; i++)
         status = em_allocate(room[i].count, room[i].size, room[i].array);
-    if (!status && self->options->local.warm_start)
-        status = em_allocate(self->n_chain * em_local_n_token(self->local), sizeof *self->topic,
-                             &self->topic);
     return status;
-}
-
-static em_status read_data(dpfa *self, const em_model_context *context)
-{
-    const dpfa_options *options = self->options;
-    const em_corpus_options test = {.data = options->test, .format = options->corpus.format};
-    em_status status =
-        em_corpus_read(&options->corpus, 0, 0, context->shard, context->n_shard, &self->corpus);
-
-    if (status)
-        return status;
-    self->topics.shape =
-        (em_lda_shape){self->corpus->n_word, options->topics, em_topic_stride(options->topics)};
-    self->model.data_hash = self->corpus->hash;
-    return options->test ? em_topic_record_read_test(&test, &self->topics.shape, context,
-                                                     &self->model.data_hash, &self->held_out)
-                         : EM_OK;
 }
 
 static em_status set_network(dpfa *self)
@@ -533,28 +428,23 @@ static em_status set_network(dpfa *self)
 static em_status set_up(dpfa *self, const em_model_context *context)
 {
     const dpfa_options *options = self->options;
-    em_status status = read_data(self, context);
+    const em_topic_options common = {.corpus = &options->corpus,
+                                     .local = &options->local,
+                                     .test = options->test,
+                                     .topics = options->topics,
+                                     .test_every = options->test_every,
+                                     .store_phi = options->store_phi,
+                                     .form = options->parameters == 0 ? EM_TOPICS_NATURAL
+                                                                      : EM_TOPICS_MEAN,
+                                     .beta = options->beta,
+                                     .prior_mean = options->prior_mean,
+                                     .prior_sd = options->prior_sd};
+    em_status status = em_topic_model_open(&self->base, &common, context);
 
-    if (status)
-        return status;
-    self->topics.form = options->parameters == 0 ? EM_TOPICS_NATURAL : EM_TOPICS_MEAN;
-    self->topics.shape_of_mean = options->beta;
-    self->topics.mean = options->prior_mean;
-    self->topics.sd = options->prior_sd;
-    status = set_network(self);
     if (!status)
-        status = em_topic_parameters_create(&self->topics);
-    if (!status)
-        status = em_local_create(self->corpus, options->topics, &options->local, &self->local);
+        status = set_network(self);
     if (!status)
         status = make_room(self);
-    const em_topic_record_options record = {.shape = self->topics.shape,
-                                            .first_chain = self->first_chain,
-                                            .n_chain = self->n_chain,
-                                            .test_every = options->test_every,
-                                            .store_phi = options->store_phi};
-    if (!status)
-        status = em_topic_record_create(&record, self->corpus, self->held_out, &self->record);
     if (!status)
         set_model(self);
     return status;
@@ -567,15 +457,13 @@ static em_status create(const void *options, const em_model_context *context, em
 
     if (status)
         return status;
-    self->model.ops = &em_model_dpfa;
+    self->base.model.ops = &em_model_dpfa;
     self->options = options;
-    self->first_chain = context->first_chain;
-    self->n_chain = context->n_chain;
     status = set_up(self, context);
     if (status)
-        destroy(&self->model);
+        destroy(&self->base.model);
     else
-        *out = &self->model;
+        *out = &self->base.model;
     return status;
 }
 
@@ -594,8 +482,8 @@ const em_model_ops em_model_dpfa = {
     .place = place,
     .visit = visit,
     .watch = watch,
-    .report_averages = report_averages,
-    .describe = describe,
+    .report_averages = em_topic_model_report_averages,
+    .describe = em_topic_model_describe,
     .add_likelihood = add_likelihood,
     .finish_likelihood = finish_likelihood,
     .no_prior = "is conditioned on the lengths of its documents, and draws none anew"};

@@ -21,13 +21,9 @@
 #include "math/digamma.h"
 #include "math/tokens.h"
 #include "model/gamma_process.h"
-#include "model/lda_local.h"
-#include "model/topic_parameters.h"
-#include "model/topic_record.h"
+#include "model/topic_model.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 extern const em_model_ops em_model_pfa;
@@ -77,52 +73,25 @@ static const em_field fields[] = {
     {0}};
 
 enum { PHI, E, T, HYPER, N_BLOCK };
-enum { N_OWN = 2 }; /* variables of its own: weight, and hyper in front of it */
 
 typedef struct pfa {
-    em_model model;
+    em_topic_model base;
     const pfa_options *options;
-    em_corpus *corpus;
-    em_held_out *held_out; /* NULL: none */
-    em_local *local;
-    em_topic_parameters topics;
     em_gamma_process process;
-    em_topic_record *record;
-    int64_t first_chain, n_chain;
     em_parameters block[N_BLOCK];
-    em_variable variable[N_OWN + EM_TOPIC_VARIABLES], average[EM_TOPIC_AVERAGES];
     double *r, *slope; /* [n_topic] room */
-    float *phi;        /* [n_word][stride] room */
-    double *count;     /* [n_chain][n_topic] tokens of the last evaluation in each topic */
     double *density;   /* [n_chain] log likelihood a token of the last evaluation */
-    uint16_t *topic;   /* [n_chain][n_token] of warm starts; NULL: none */
 } pfa;
 
 static void destroy(em_model *model)
 {
     pfa *self = (pfa *)model;
 
-    em_topic_record_destroy(&self->record);
-    em_topic_parameters_destroy(&self->topics);
-    em_local_destroy(&self->local);
-    em_held_out_destroy(&self->held_out);
-    em_corpus_destroy(&self->corpus);
-    void *const array[] = {&self->r,     &self->slope,   &self->phi,
-                           &self->count, &self->density, &self->topic};
+    em_topic_model_close(&self->base);
+    void *const array[] = {&self->r, &self->slope, &self->density};
     for (size_t i = 0; i < sizeof array / sizeof *array; i++)
         em_release(array[i]);
     em_release(&self);
-}
-
-static int64_t local_chain(const pfa *self, int64_t chain)
-{
-    return chain - self->first_chain;
-}
-
-static uint16_t *warm_topics(const pfa *self, int64_t chain)
-{
-    return self->topic ? self->topic + local_chain(self, chain) * em_local_n_token(self->local)
-                       : NULL;
 }
 
 /* Whether the gradient by these parameters is wanted. */
@@ -142,9 +111,10 @@ static em_status add_prior(em_model *model, const em_query *query)
         const double *theta = query->theta + c * query->stride;
         double *gradient = query->gradient + c * query->stride;
         if (is_wanted(query, &self->block[PHI]))
-            em_topic_parameters_add_prior(&self->topics, theta, &query->log_density[c], gradient);
-        em_gamma_process_add_prior(&self->process, theta + self->topics.n, &query->log_density[c],
-                                   gradient + self->topics.n);
+            em_topic_parameters_add_prior(&self->base.topics, theta, &query->log_density[c],
+                                          gradient);
+        em_gamma_process_add_prior(&self->process, theta + self->base.topics.n,
+                                   &query->log_density[c], gradient + self->base.topics.n);
     }
     return EM_OK;
 }
@@ -165,7 +135,7 @@ static void add_lengths(const pfa *self, const em_rows *rows, double *density, d
         R += self->r[k];
     none = lgamma(a0 + b0) - lgamma(a0) - lgamma(b0) + lgamma(b0 + R) - lgamma(R);
     for (int64_t i = 0; i < rows->count; i++) {
-        const double n = (double)em_local_length(self->local, em_row(rows, i));
+        const double n = (double)em_local_length(self->base.local, em_row(rows, i));
         sum += in_units(none + lgamma(R + n) + lgamma(a0 + n) - lgamma(a0 + n + b0 + R));
         derivative += in_units(em_digamma(b0 + R) - em_digamma(a0 + n + b0 + R));
     }
@@ -189,14 +159,14 @@ static em_status add_likelihood(em_model *model, const em_query *query)
         const em_local_query local = {.draw = em_query_draw(query, c),
                                       .rows = query->rows,
                                       .alpha = self->r,
-                                      .phi = self->phi,
-                                      .topic = warm_topics(self, query->chain[c])};
+                                      .phi = self->base.phi,
+                                      .topic = em_topic_model_warm(&self->base, query->chain[c])};
         const em_local_sums sums = {.count = gradient,
                                     .slope = gradient + block[E].first,
                                     .density = &query->log_density[c]};
-        if (em_topic_parameters_phi(&self->topics, theta, self->phi) &&
+        if (em_topic_parameters_phi(&self->base.topics, theta, self->base.phi) &&
             em_gamma_process_weights(&self->process, theta + block[E].first, self->r)) {
-            status = em_local_sample(self->local, &local, &sums);
+            status = em_local_sample(self->base.local, &local, &sums);
             add_lengths(self, &query->rows, &query->log_density[c], &gradient[block[T].first]);
         } else {
             query->log_density[c] = NAN;
@@ -224,16 +194,16 @@ static void finish_chain(pfa *self, int64_t chain, const double *theta, double *
 {
     const int64_t n = self->process.n;
     const double sweeps = (double)self->options->local.keep;
-    double *count = self->count + local_chain(self, chain) * n, all = 0;
+    double *count = em_topic_model_count(&self->base, chain), all = 0;
 
     *density *= EM_LOCAL_UNIT / sweeps;
-    *density += em_topic_parameters_finish(&self->topics, theta, sweeps, gradient);
+    *density += em_topic_parameters_finish(&self->base.topics, theta, sweeps, gradient);
     finish_weights(self, theta, gradient);
-    memcpy(count, self->topics.count, (size_t)n * sizeof *count);
+    memcpy(count, self->base.topics.count, (size_t)n * sizeof *count);
     for (int64_t k = 0; k < n; k++)
         all += count[k];
     if (all > 0)
-        self->density[local_chain(self, chain)] = *density / all;
+        self->density[em_topic_model_chain(&self->base, chain)] = *density / all;
 }
 
 static void finish_likelihood(em_model *model, const em_query *sums)
@@ -254,52 +224,35 @@ static em_status place(em_model *model, const em_draw *draw, double *theta)
 {
     const pfa *self = (const pfa *)model;
 
-    em_topic_parameters_place(&self->topics, draw, theta);
-    em_gamma_process_place(&self->process, draw, (uint64_t)self->topics.n, theta + self->topics.n);
-    if (self->topic)
-        em_local_start(self->local, warm_topics(self, draw->chain));
+    em_topic_model_place(&self->base, draw, theta);
+    em_gamma_process_place(&self->process, draw, (uint64_t)self->base.topics.n,
+                           theta + self->base.topics.n);
     return EM_OK;
 }
 
 /* The likelihood is that of all tokens, were they as those of the last evaluation. */
 static double log_density_of(pfa *self, int64_t chain, const double *theta)
 {
-    double density = self->density[local_chain(self, chain)] * (double)self->corpus->n_token;
+    double density = self->density[em_topic_model_chain(&self->base, chain)] *
+                     (double)self->base.corpus->n_token;
 
-    em_topic_parameters_add_prior(&self->topics, theta, &density, NULL);
-    em_gamma_process_add_prior(&self->process, theta + self->topics.n, &density, self->slope);
+    em_topic_parameters_add_prior(&self->base.topics, theta, &density, NULL);
+    em_gamma_process_add_prior(&self->process, theta + self->base.topics.n, &density, self->slope);
     return density;
 }
 
 static em_status watch(em_model *model, const em_update *after)
 {
     pfa *self = (pfa *)model;
-    const int64_t n = self->process.n;
-    const bool wants_phi = em_topic_record_wants_phi(self->record, after);
     em_status status = EM_OK;
 
     for (int64_t c = 0; !status && c < after->n_chain; c++) {
         const double *theta = after->theta + c * after->stride;
-        const int64_t chain = after->chain[c];
-        const em_topic_look look = {.chain = chain,
-                                    .log_density = log_density_of(self, chain, theta),
-                                    .phi = self->phi,
-                                    .count = self->count + local_chain(self, chain) * n,
-                                    .alpha = self->r,
-                                    .beta = self->options->beta};
-        em_gamma_process_weights(&self->process, theta + self->topics.n, self->r);
-        if (wants_phi)
-            em_topic_parameters_phi(&self->topics, theta, self->phi);
-        status = em_topic_record_take(self->record, after, &look);
+        const double density = log_density_of(self, after->chain[c], theta);
+        em_gamma_process_weights(&self->process, theta + self->base.topics.n, self->r);
+        status = em_topic_model_take(&self->base, after, c, density, self->r, self->options->beta);
     }
     return status;
-}
-
-static int descending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x < y) - (x > y);
 }
 
 /* Hyperparameters, and weights in the order of their sizes, which is one for all chains. */
@@ -310,47 +263,18 @@ static em_status report(em_model *model, const em_draw *draw, const double *thet
 
     for (int i = 0; i < EM_GAMMA_HYPER; i++)
         *out++ = exp(hyper[i]);
-    em_gamma_process_weights(&self->process, theta + self->topics.n, out);
-    qsort(out, (size_t)self->process.n, sizeof *out, descending);
-    if (self->options->store_phi)
-        em_topic_parameters_phi(&self->topics, theta, self->phi);
-    em_topic_record_report(self->record, draw->chain, self->phi, out + self->process.n);
+    em_gamma_process_weights(&self->process, theta + self->base.topics.n, out);
+    em_topic_model_order(self->process.n, out);
+    em_topic_model_report(&self->base, draw->chain, theta, out + self->process.n);
     return EM_OK;
-}
-
-static void report_averages(em_model *model, int64_t chain, double *out)
-{
-    em_topic_record_report_averages(((const pfa *)model)->record, chain, out);
 }
 
 static em_status visit(em_model *model, const em_visitor *visitor)
 {
     pfa *self = (pfa *)model;
-    em_status status = em_topic_record_visit(self->record, visitor);
+    em_status status = em_topic_model_visit(model, visitor);
 
-    if (!status)
-        status = visitor->chains(visitor->context, "count", self->process.n, self->count);
-    if (!status)
-        status = visitor->chains(visitor->context, "density", 1, self->density);
-    if (!status && self->topic)
-        status =
-            visitor->dealt(visitor->context, "local", EM_NUMBER_UINT16, self->corpus->n_token,
-                           self->corpus->first_token, em_local_n_token(self->local), self->topic);
-    return status;
-}
-
-static void describe(const em_model *model, FILE *out)
-{
-    const pfa *self = (const pfa *)model;
-
-    fprintf(out,
-            "# %" PRId64 " documents of %" PRId64 " tokens, %" PRId64 " words; this shard has "
-            "%" PRId64 " documents of %" PRId64 " tokens\n",
-            self->corpus->n_document, self->corpus->n_token, self->corpus->n_word,
-            self->corpus->n_local, em_local_n_token(self->local));
-    if (self->held_out)
-        fprintf(out, "# %" PRId64 " test documents, %" PRId64 " tokens scored (%s)\n",
-                self->held_out->n_document, self->held_out->n_token, EM_HELD_OUT_DOC);
+    return status ? status : visitor->chains(visitor->context, "density", 1, self->density);
 }
 
 /* ---------------------------------------------------------------- set up */
@@ -358,32 +282,27 @@ static void describe(const em_model *model, FILE *out)
 static void set_model(pfa *self)
 {
     static const char *const hyper[] = {"alpha", "gamma", "c"};
-    const em_corpus *corpus = self->corpus;
-    const int64_t n = self->topics.n, n_topic = self->process.n;
-    em_model *model = &self->model;
+    const int64_t n = self->base.topics.n, n_topic = self->process.n;
+    em_model *model = &self->base.model;
 
-    self->block[PHI] = (em_parameters){"phi", 0, n, self->topics.form == EM_TOPICS_MEAN};
+    self->block[PHI] = (em_parameters){"phi", 0, n, self->base.topics.form == EM_TOPICS_MEAN};
     self->block[E] = (em_parameters){"E", n, n_topic, false};
     self->block[T] = (em_parameters){"T", n + n_topic, n_topic, false};
     self->block[HYPER] = (em_parameters){"hyper", n + 2 * n_topic, EM_GAMMA_HYPER, false};
-    model->dim = n + em_gamma_process_size(&self->process);
-    model->estimates = true;
-    model->n_block = N_BLOCK;
-    model->block = self->block;
-    model->rows = (em_share){corpus->n_document, 1, corpus->first_document, corpus->n_local};
-    self->variable[model->n_variable++] = (em_variable){.name = "hyper",
-                                                        .n_axes = 1,
-                                                        .shape = {EM_GAMMA_HYPER},
-                                                        .axis = {"hyperparameter"},
-                                                        .label = {hyper}};
-    self->variable[model->n_variable++] =
+    const int64_t dim = n + em_gamma_process_size(&self->process);
+    self->base.variable[model->n_variable++] = (em_variable){.name = "hyper",
+                                                             .n_axes = 1,
+                                                             .shape = {EM_GAMMA_HYPER},
+                                                             .axis = {"hyperparameter"},
+                                                             .label = {hyper}};
+    self->base.variable[model->n_variable++] =
         (em_variable){.name = "weight", .n_axes = 1, .shape = {n_topic}, .axis = {"rank"}};
-    em_topic_record_declare(self->record, model, self->variable, self->average);
+    em_topic_model_declare(&self->base, dim, N_BLOCK, self->block);
 }
 
 static em_status make_room(pfa *self)
 {
-    const em_lda_shape *shape = &self->topics.shape;
+    const em_lda_shape *shape = &self->base.topics.shape;
     const struct {
         void *array;
         int64_t count;
@@ -391,62 +310,35 @@ static em_status make_room(pfa *self)
     } room[] = {
         {&self->r, shape->n_topic, sizeof(double)},
         {&self->slope, em_gamma_process_size(&self->process), sizeof(double)},
-        {&self->phi, shape->n_word * shape->stride, sizeof(float)},
-        {&self->count, self->n_chain * shape->n_topic, sizeof(double)},
-        {&self->density, self->n_chain, sizeof(double)},
+        {&self->density, self->base.n_chain, sizeof(double)},
     };
     em_status status = EM_OK;
 
     for (size_t i = 0; !status && i < sizeof room / sizeof *room; i++)
         status = em_allocate(room[i].count, room[i].size, room[i].array);
-    if (!status && self->options->local.warm_start)
-        status = em_allocate(self->n_chain * em_local_n_token(self->local), sizeof *self->topic,
-                             &self->topic);
     return status;
-}
-
-static em_status read_data(pfa *self, const em_model_context *context)
-{
-    const pfa_options *options = self->options;
-    const em_corpus_options test = {.data = options->test, .format = options->corpus.format};
-    em_status status =
-        em_corpus_read(&options->corpus, 0, 0, context->shard, context->n_shard, &self->corpus);
-
-    if (status)
-        return status;
-    self->topics.shape =
-        (em_lda_shape){self->corpus->n_word, options->topics, em_topic_stride(options->topics)};
-    self->model.data_hash = self->corpus->hash;
-    return options->test ? em_topic_record_read_test(&test, &self->topics.shape, context,
-                                                     &self->model.data_hash, &self->held_out)
-                         : EM_OK;
 }
 
 static em_status set_up(pfa *self, const em_model_context *context)
 {
     const pfa_options *options = self->options;
-    em_status status = read_data(self, context);
+    const em_topic_options common = {.corpus = &options->corpus,
+                                     .local = &options->local,
+                                     .test = options->test,
+                                     .topics = options->topics,
+                                     .test_every = options->test_every,
+                                     .store_phi = options->store_phi,
+                                     .form = options->parameters == 0 ? EM_TOPICS_NATURAL
+                                                                      : EM_TOPICS_MEAN,
+                                     .beta = options->beta,
+                                     .prior_mean = options->prior_mean,
+                                     .prior_sd = options->prior_sd};
+    em_status status = em_topic_model_open(&self->base, &common, context);
 
-    if (status)
-        return status;
-    self->topics.form = options->parameters == 0 ? EM_TOPICS_NATURAL : EM_TOPICS_MEAN;
-    self->topics.shape_of_mean = options->beta;
-    self->topics.mean = options->prior_mean;
-    self->topics.sd = options->prior_sd;
     self->process = (em_gamma_process){options->topics, options->rounds, options->hyper_shape,
                                        options->hyper_rate};
-    status = em_topic_parameters_create(&self->topics);
-    if (!status)
-        status = em_local_create(self->corpus, options->topics, &options->local, &self->local);
     if (!status)
         status = make_room(self);
-    const em_topic_record_options record = {.shape = self->topics.shape,
-                                            .first_chain = self->first_chain,
-                                            .n_chain = self->n_chain,
-                                            .test_every = options->test_every,
-                                            .store_phi = options->store_phi};
-    if (!status)
-        status = em_topic_record_create(&record, self->corpus, self->held_out, &self->record);
     if (!status)
         set_model(self);
     return status;
@@ -459,15 +351,13 @@ static em_status create(const void *options, const em_model_context *context, em
 
     if (status)
         return status;
-    self->model.ops = &em_model_pfa;
+    self->base.model.ops = &em_model_pfa;
     self->options = options;
-    self->first_chain = context->first_chain;
-    self->n_chain = context->n_chain;
     status = set_up(self, context);
     if (status)
-        destroy(&self->model);
+        destroy(&self->base.model);
     else
-        *out = &self->model;
+        *out = &self->base.model;
     return status;
 }
 
@@ -486,8 +376,8 @@ const em_model_ops em_model_pfa = {
     .place = place,
     .visit = visit,
     .watch = watch,
-    .report_averages = report_averages,
-    .describe = describe,
+    .report_averages = em_topic_model_report_averages,
+    .describe = em_topic_model_describe,
     .add_likelihood = add_likelihood,
     .finish_likelihood = finish_likelihood,
     .no_prior = "is conditioned on the lengths of its documents, and draws none anew"};

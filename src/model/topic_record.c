@@ -203,6 +203,11 @@ static double *transpose(const em_lda_shape *shape, const float *phi, double *ou
     return out;
 }
 
+bool em_topic_record_stores_phi(const em_topic_record *record)
+{
+    return record->options.store_phi;
+}
+
 double *em_topic_record_report(const em_topic_record *record, int64_t chain, const float *phi,
                                double *out)
 {

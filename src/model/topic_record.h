@@ -49,6 +49,9 @@ em_status em_topic_record_take(em_topic_record *record, const em_update *after,
 /* Whether the next em_topic_record_take reads phi. Local. */
 bool em_topic_record_wants_phi(const em_topic_record *record, const em_update *after);
 
+/* Whether phi is among what it writes of a draw. Local. */
+bool em_topic_record_stores_phi(const em_topic_record *record);
+
 /* Writes the variables of a chain; phi, where it is stored, as given. Returns what follows. Local.
  */
 double *em_topic_record_report(const em_topic_record *record, int64_t chain, const float *phi,
