@@ -1,6 +1,6 @@
 #!/bin/bash
 # The scheduler scripts of jobs/slurm on a real Slurm of 4 nodes.
-# shellcheck source=tests/run/lib.sh disable=SC2317
+# shellcheck source=tests/run/lib.sh disable=SC2317,SC2016
 . tests/run/lib.sh
 # shellcheck source=tests/jobs.sh
 . tests/jobs.sh
@@ -49,10 +49,31 @@ finished_end_at_once() {
     seeds && grep -c 'nothing to do' "$scratch"/slurm/job-emass-seeds-[12].log
 }
 
+# As installed, from a folder that knows nothing of the project.
+mkdir -p "$scratch/share/emass" "$scratch/bin" && cp -r jobs "$scratch/share/emass/jobs" &&
+    ln -s "$emass" "$scratch/bin/emass"
+echo 'echo "set up" >>"$SLURM_SUBMIT_DIR/set-up"' >"$scratch/setup.sh"
 seeds() {
-    run_job --array=1-2 --nodes=2 --ntasks-per-node=1 jobs/slurm/array.sbatch "${short[@]}"
+    (cd "$scratch" && unset EMASS && export EMASS_SETUP=$scratch/setup.sh &&
+        run_job --array=1-2 --nodes=2 --ntasks-per-node=1 "$scratch/share/emass/jobs/slurm/array.sbatch" "${short[@]}") &&
+        grep -q 'set up' "$scratch/set-up"
 }
 
+# What an emass says starts it, if srun has its PMI. The cluster's own choice of mpirun does not count.
+by_its_pmi() {
+    mkdir -p "$scratch/fake"
+    printf '#!/bin/sh\ncase $1 in --version) echo "started by: mpirun.other, srun --mpi=%s" ;; esac\n' "$1" >"$scratch/fake/emass"
+    printf '#!/bin/sh\ncase $1 in --mpi=list) echo none pmi2 pmix ;; *) echo "by srun $*" ;; esac\n' >"$scratch/fake/srun"
+    printf '#!/bin/sh\necho "by mpirun.other $*"\n' >"$scratch/fake/mpirun.other"
+    printf '#!/bin/sh\n' | tee "$scratch/fake/squeue" >"$scratch/fake/scontrol"
+    chmod +x "$scratch"/fake/*
+    env -u EMASS_LAUNCHER -u EMASS PATH="$scratch/fake:$PATH" SLURM_JOB_ID=1 \
+        bash jobs/slurm/emass.sbatch config.yaml | tee /dev/stderr | grep "^by $2"
+}
+
+check "srun by PMI-2 where emass asks for it" by_its_pmi pmi2 'srun --mpi=pmi2'
+check "srun by PMIx likewise" by_its_pmi pmix 'srun --mpi=pmix'
+check "else its own mpirun" by_its_pmi pmi7 'mpirun.other'
 check "a Slurm of 4 nodes starts" tests/cluster up 4
 check "an array job over two seeds" on_cluster seeds
 check "submitted again it has nothing to do" on_cluster finished_end_at_once
