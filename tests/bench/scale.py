@@ -74,12 +74,12 @@ def simulate(program, ranks, o):
 
 
 def row(result):
-    """A line of the table: seconds, then shares of them in percent."""
+    """A line of the table: seconds, then shares of them in percent; gradients are those of the start, too."""
     share = lambda name: f"{100 * result[name] / result['total']:.2f}"
     waiting = result["total"] - sum(result[name] for name in ("sampling", "exchange", "m_step", "diagnostics"))
     return [result["ranks"], result["chains"], result["dim"], f"{1000 * result['gradient']:g}",
             result["warmup"], result["draws"], f"{result['total']:.2f}",
-            f"{100 * result['computing'] / result['total']:.1f}", f"{100 * waiting / result['total']:.2f}",
+            f"{100 * result['computing'] / (result['start'] + result['total']):.1f}", f"{100 * waiting / result['total']:.2f}",
             share("exchange"), share("diagnostics"), f"{result['start']:.2f}",
             sum(m["calls"] for m in result["messages"]), f"{result['memory'] / 1e6:.1f}"]
 

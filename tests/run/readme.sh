@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# What the README promises of models: the one it shows builds without a warning, is listed, has the
-# right gradient, and samples.
+# What the README promises: its model builds without a warning, is listed, has the right gradient, and
+# samples; the config of its table runs, with the commands that it names; those and their options, and
+# make's goals, are there.
 # shellcheck source=tests/run/lib.sh disable=SC2317,SC2016
 . "$(dirname "$0")/lib.sh"
 project=$(cd "$(dirname "$0")/../.." && pwd)
@@ -25,4 +26,44 @@ check 'the model of the README builds without a warning' builds
 check 'it is listed with its options' grep -q offshore <("$emass" list models ./lighthouse.so)
 check 'its gradient is right' "$emass" check lighthouse.yaml
 check 'it samples' "$emass" run lighthouse.yaml --output out.h5
+
+# ---- its table, its commands ----
+
+# The first config of the README, shorter.
+sed -n '/^## Your own table/,/^```$/p' "$project/README.md" | sed -n '/^```yaml$/,/^```$/p' | sed '1d;$d' >heart.yaml
+
+commands() {
+    "$emass" check heart.yaml && limited "$emass" run --ranks 2 heart.yaml --set run.draws=200 --quiet &&
+        "$emass" summary heart.h5 --ess && "$emass" report heart.h5 && "$emass" list models logistic &&
+        limited "$emass" verify heart.h5 --ranks 3 && "$emass" predict heart.h5 --data "$EMASS_DATA/heart/heart.dat" --output new.h5 &&
+        limited "$emass" run --ranks 2 heart.yaml --set run.draws=200 --set run.seed=2 --output two.h5 --quiet &&
+        "$emass" merge all.h5 heart.h5 two.h5 && "$emass" summary heart.h5 two.h5
+}
+
+# Every `emass COMMAND` of the README, with its options, has them in its help.
+known() {
+    local command line
+    while read -r line; do
+        command=$(awk '{ print $2 }' <<<"$line")
+        "$emass" "$command" --help >help || { echo "$line" && return 1; }
+        grep -oE -- ' --[a-z-]+' <<<"$line" | while read -r option; do
+            grep -q -- " $option" help || { echo "$command $option" && return 1; }
+        done || return 1
+    done < <(grep -oE '(^|`)emass (run|summary|check|list|report|topics|predict|merge|diff|verify|convert)[^`#]*' "$project/README.md" |
+        tr -d '`' | sed 's/  .*//')
+}
+
+goals() { # make GOAL of the README
+    grep -oE '(^|`)make [a-z][a-z-]*' "$project/README.md" | awk '{ print $2 }' | sort -u | while read -r goal; do
+        grep -qE "^([a-z-]+ )*$goal( [a-z-]+)*:" "$project/Makefile" || { echo "$goal" && return 1; }
+    done
+}
+
+if [ -d "${EMASS_DATA:-/nowhere}/heart" ]; then
+    check 'its table runs, with its commands' commands
+else
+    skip 'its table runs' 'no EMASS_DATA'
+fi
+check 'its commands have their options' known
+check 'its goals are there' goals
 finish
