@@ -157,8 +157,9 @@ class Results:
         return warmup + draws * thin
 
     def cpu_seconds(self, name):
-        """Of a run of its own, cut or not."""
-        return float(self.runs[name].file.with_suffix(".cpu").read_text())
+        """Of a run of its own, cut or not; NaN while it has not ended, nor been cut."""
+        kept = self.runs[name].file.with_suffix(".cpu")
+        return float(kept.read_text()) if kept.exists() else float("nan")
 
     def seconds(self, name):
         with h5py.File(self.runs[name].file) as file:
