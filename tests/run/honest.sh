@@ -97,7 +97,7 @@ few=(--chains 12 --set run.draws=60)
 check 'curvature that varies: nuts draws' says 'curvature varies, so that nuts draws' funnel.yaml "${few[@]}"
 check 'with warmup of given length' says 'curvature varies, so that nuts draws' funnel.yaml "${few[@]}" --set run.warmup=400
 check 'without room to tune again' says 'curvature varies, so that nuts draws' funnel.yaml "${few[@]}" --set run.warmup=200
-check 'interrupted and gone on with' piecemeal --chains 12 --set run.draws=1000
+check 'interrupted and gone on with' piecemeal "${few[@]}"
 
 # So it does in a run that begins with what that one has learned, without a warmup.
 goes_on() {

@@ -69,6 +69,14 @@ within() { # SECONDS COMMAND...
     return 1
 }
 
+# Runs run.yaml with these settings, from where FILE was left.
+run_with() { # RANKS FILE SETTING...
+    local n=$1 file=$2 setting options=()
+    shift 2
+    for setting in "$@"; do options+=(--set "$setting"); done
+    limited mpirun -n "$n" "$emass" run run.yaml --quiet --output "$file" --resume "${options[@]}"
+}
+
 # A run that is stopped at that iteration, as by its time limit, on a machine of any speed.
 stopped_at() { # ITERATION RANKS ARGUMENT...
     local status=0

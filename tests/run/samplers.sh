@@ -15,17 +15,10 @@ run: {chains: 5, warmup: 60, draws: 100}
 output: {keep_checkpoint: true}
 YAML
 
-go() { # RANKS FILE SETTING...
-    local n=$1 file=$2 setting options=()
-    shift 2
-    for setting in "$@"; do options+=(--set "$setting"); done
-    limited mpirun -n "$n" "$emass" run run.yaml --quiet --output "$file" --resume "${options[@]}"
-}
-
 same() { # SETTING...
     rm -f ./*.h5*
-    go 1 whole.h5 "$@" && go 3 three.h5 "$@" && cmp whole.h5 three.h5 &&
-        go 2 parts.h5 "$@" run.draws=50 && go 4 parts.h5 "$@" && cmp whole.h5 parts.h5
+    run_with 1 whole.h5 "$@" && run_with 3 three.h5 "$@" && cmp whole.h5 three.h5 &&
+        run_with 2 parts.h5 "$@" run.draws=50 && run_with 4 parts.h5 "$@" && cmp whole.h5 parts.h5
 }
 
 # What a sampler needs beyond the defaults: gradients of minibatches, or a metric of the model.

@@ -15,13 +15,6 @@ run: {chains: 3, warmup: 10, draws: 90, minibatch_sums: by_parts}
 output: {keep_checkpoint: true, checkpoint_every: 0}
 YAML
 
-go() { # RANKS FILE SETTING...
-    local n=$1 file=$2 setting options=()
-    shift 2
-    for setting in "$@"; do options+=(--set "$setting"); done
-    limited mpirun -n "$n" "$emass" run run.yaml --quiet --output "$file" --resume "${options[@]}"
-}
-
 # Step 3 t is the first of iteration t: epoch 1 begins with step 43, epoch 2.5 with 107.5.
 expected_steps() {
     awk 'BEGIN { for (t = 10; t < 100; t++) print 0.02 * (3 * t < 43 ? 1 : 3 * t < 107.5 ? 0.5 : 0.25) }'
@@ -32,39 +25,39 @@ recorded_steps() { # FILE: of the first chain
 }
 
 halves() {
-    go 1 whole.h5 && recorded_steps whole.h5 >found.txt && expected_steps >expected.txt &&
+    run_with 1 whole.h5 && recorded_steps whole.h5 >found.txt && expected_steps >expected.txt &&
         diff expected.txt found.txt
 }
 decays() {
-    go 1 decay.h5 sampler.halve_at='[]' sampler.decay_power=0.6 sampler.decay_scale=20 &&
+    run_with 1 decay.h5 sampler.halve_at='[]' sampler.decay_power=0.6 sampler.decay_scale=20 &&
         recorded_steps decay.h5 >found.txt &&
         awk '{ d = $1 / (0.02 * (1 + (NR + 9) / 20) ^ -0.6) - 1; if (d > 1e-8 || d < -1e-8) exit 1 } END { exit NR != 90 }' found.txt
 }
 same_on() { # RANKS SETTING...
     rm -f other.h5*
-    go "$1" other.h5 "${@:2}" && cmp whole.h5 other.h5
+    run_with "$1" other.h5 "${@:2}" && cmp whole.h5 other.h5
 }
 # After 59 iterations 177 steps are done: 5 in the fifth epoch.
 in_mid_epoch() {
     rm -f cut.h5*
-    go 2 cut.h5 run.draws=49 && go 1 cut.h5 && cmp whole.h5 cut.h5
+    run_with 2 cut.h5 run.draws=49 && run_with 1 cut.h5 && cmp whole.h5 cut.h5
 }
 # A long run is told to stop when it has left a checkpoint, wherever that is; again if it was done by then.
 by_signal() {
     local status pid
     local long=(run.draws=10000 run.thin=10)
-    go 1 long.h5 "${long[@]}" || return 1
+    run_with 1 long.h5 "${long[@]}" || return 1
     for _ in 1 2 3 4 5; do
         status=0
         rm -f cut.h5*
-        go 2 "$scratch/cut.h5" "${long[@]}" &
+        run_with 2 "$scratch/cut.h5" "${long[@]}" &
         pid=$!
         wait_for cut.h5.checkpoint
         kill -TERM "$(ranks_of "$scratch/cut.h5" | tail -n 1)"
         wait "$pid" || status=$?
         [ "$status" = 0 ] || break
     done
-    [ "$status" = 75 ] && go 1 cut.h5 "${long[@]}" && cmp long.h5 cut.h5
+    [ "$status" = 75 ] && run_with 1 cut.h5 "${long[@]}" && cmp long.h5 cut.h5
 }
 
 # A model without observations has no epochs: its gradients are exact.
