@@ -17,8 +17,8 @@
  * and, passed by rank 0 alone:
  *
  *   hdf5-reserve                     room on the disk, for outputs and checkpoints
- *   time-limit                       the limit is reached at the n-th iteration of the run,
- * whenever that is: no failure checkpoint-seal                  the trailer of a checkpoint
+ *   time-limit                       the limit is reached at the n-th iteration: no failure
+ *   checkpoint-seal                  the trailer of a checkpoint
  *   file-rename, -copy, -remove      checkpoints, and draws set aside
  *   file-create                      an empty output
  *   lock-create, -write, -refused    the hold on an output; refused: no locks there, no failure

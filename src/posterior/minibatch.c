@@ -27,11 +27,12 @@ static void choose_distinct(em_posterior *posterior, const em_stream *stream, in
 /* Observations of the minibatch with which number `evaluation` begins or goes on with an epoch. */
 static int64_t minibatch_count(const em_minibatch *minibatch, int64_t n, int64_t evaluation)
 {
+    if (!minibatch->by_epoch)
+        return minibatch->size;
     const int64_t batches = em_minibatches_of_epoch(n, minibatch->size);
+    const bool is_last = evaluation % batches == batches - 1;
 
-    return minibatch->by_epoch && evaluation % batches == batches - 1
-               ? n - (batches - 1) * minibatch->size
-               : minibatch->size;
+    return is_last ? n - (batches - 1) * minibatch->size : minibatch->size;
 }
 
 /* The next ones in the order of the epoch, which needs no memory of those before. */

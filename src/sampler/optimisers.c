@@ -6,8 +6,8 @@
  *     sgd      p <- m p + g,  theta <- theta + eps W p
  *     rmsprop  v <- b v + (1 - b) h^2,  theta <- theta + eps h / (sqrt(v) + delta)
  *     adam     p <- a p + (1 - a) h,  v <- b v + (1 - b) h^2,
- *              theta <- theta + eps p' / (sqrt(v') + delta),  p' = p / (1 - a^t),  v' = v / (1 -
- * b^t)
+ *              theta <- theta + eps p' / (sqrt(v') + delta),
+ *              p' = p / (1 - a^t),  v' = v / (1 - b^t)
  *
  * in step t = 1, 2, ..., from p = v = 0. Where they settle, the only spread is that of minibatch
  * noise, which vanishes with eps. The learning rate of a loss that is a mean over observations is N
