@@ -71,10 +71,10 @@ within() { # SECONDS COMMAND...
 
 # Runs run.yaml with these settings, from where FILE was left.
 run_with() { # RANKS FILE SETTING...
-    local n=$1 file=$2 setting options=()
+    local n=$1 file=$2 setting with=()
     shift 2
-    for setting in "$@"; do options+=(--set "$setting"); done
-    limited mpirun -n "$n" "$emass" run run.yaml --quiet --output "$file" --resume "${options[@]}"
+    for setting in "$@"; do with+=(--set "$setting"); done
+    limited mpirun -n "$n" "$emass" run run.yaml --quiet --output "$file" --resume "${with[@]}"
 }
 
 # A run that is stopped at that iteration, as by its time limit, on a machine of any speed.
