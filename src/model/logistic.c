@@ -85,15 +85,17 @@ static em_status generate(const logistic_options *options, uint64_t seed, em_tab
  * whose derivative by a is -s sigma(s a). */
 static void bernoulli(const em_glm_tile *t)
 {
-    const int64_t n = t->n_chain * EM_TILE_ROWS;
+    const double *y = t->response;
 
-    for (int64_t i = 0; i < n; i++)
-        t->eta[i] *= 1 - 2 * t->response[i % EM_TILE_ROWS];
-    em_logistic(n, t->eta, t->density, t->eta);
-    for (int64_t i = 0; i < n; i++) {
-        t->density[i] *= -1;
-        t->eta[i] *= 2 * t->response[i % EM_TILE_ROWS] - 1;
-    }
+    for (int64_t c = 0; c < t->n_chain; c++)
+        for (int64_t i = 0; i < EM_TILE_ROWS; i++)
+            t->eta[c * EM_TILE_ROWS + i] *= 1 - 2 * y[i];
+    em_logistic(t->n_chain * EM_TILE_ROWS, t->eta, t->density, t->eta);
+    for (int64_t c = 0; c < t->n_chain; c++)
+        for (int64_t i = 0; i < EM_TILE_ROWS; i++) {
+            t->density[c * EM_TILE_ROWS + i] *= -1;
+            t->eta[c * EM_TILE_ROWS + i] *= 2 * y[i] - 1;
+        }
 }
 
 static double constant(double y, const double *shape)
