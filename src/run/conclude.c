@@ -184,6 +184,5 @@ em_status em_engine_conclude(em_engine *engine)
     word_verdict(engine, em_plan_stored(&engine->plan, engine->done));
     note_kernels(engine);
     report->evaluations = em_posterior_evaluations(engine->posterior);
-    report->seconds.checkpoint = engine->longest_checkpoint;
     return status;
 }

@@ -59,5 +59,6 @@ const em_report *em_engine_report(em_engine *engine)
         em_monitor_ess_limit(&engine->config->stop, em_monitor_starts(&engine->config->run));
     if (!report->finished && engine->started > 0)
         report->seconds.total = em_clock() - engine->started;
+    report->seconds.checkpoint = engine->longest_checkpoint;
     return report;
 }

@@ -155,7 +155,7 @@ static void our_regression(void *argument)
         em_tile_predict(&g->x, t, g->n_chain, N_COLUMN, g->theta, g->eta);
         em_tile_accumulate(&g->x, t, g->n_chain, g->eta, g->partial);
     }
-    em_tile_finish(g->n_chain, N_COLUMN, g->partial, N_COLUMN, g->gradient);
+    em_tile_finish(g->n_chain, N_COLUMN, g->partial, em_stride(N_COLUMN), g->gradient);
 }
 
 /* The same numbers through BLAS, the design matrix stored by rows. */
@@ -184,7 +184,7 @@ static void bench_regression(void)
                     .theta = doubles(CHAINS * N_COLUMN),
                     .eta = doubles(CHAINS * n_tile * EM_TILE_ROWS),
                     .partial = doubles(CHAINS * N_COLUMN * EM_LANES),
-                    .gradient = doubles(CHAINS * N_COLUMN)};
+                    .gradient = doubles(CHAINS * em_stride(N_COLUMN))};
     const double flops = 4.0 * N_ROW * N_COLUMN, bytes = 8.0 * N_ROW * N_COLUMN;
     double one, eight;
 

@@ -12,7 +12,7 @@ static const char yaml[] = "model: {name: gaussian, dim: 100000, condition: 10}\
                            "sampler: {name: hmc, leapfrog_steps: 5}\n"
                            "run: {chains: 8, warmup: 100, draws: 5}\n"
                            "mass: {structure: diag}\n"
-                           "output: {file: bench_mpi_checkpoint.h5, checkpoint_every: 2}\n";
+                           "output: {file: bench_mpi_checkpoint.h5, keep_checkpoint: true}\n";
 
 int main(int argc, char **argv)
 {
