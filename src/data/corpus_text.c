@@ -320,7 +320,7 @@ static em_status finish_docword(reading *r, int64_t line)
 {
     int64_t n, found = r->found;
     stretch *all = NULL;
-    em_status status;
+    em_status status = EM_OK;
 
     em_world_sum(1, &found);
     r->lines = NULL; /* they are closed */
@@ -330,7 +330,7 @@ static em_status finish_docword(reading *r, int64_t line)
             r->path, (long long)line, found < r->n_entry ? "the end of the file" : "more lines",
             (long long)(found < r->n_entry ? found : r->n_entry), (long long)r->n_entry);
     if (r->alone) {
-        for (status = EM_OK; !status && r->document <= r->n_document; r->document++)
+        for (; !status && r->document <= r->n_document; r->document++)
             status = end_document(r);
         return status;
     }
@@ -529,6 +529,22 @@ em_status em_corpus_read_text(const em_corpus_options *options, int64_t n_word, 
     return status;
 }
 
+/* The word of a line. */
+static em_status add_word(const em_lines *lines, const char *line, int64_t *capacity, char ***name,
+                          int64_t *n_word)
+{
+    em_status status;
+
+    if (*n_word == MOST_WORDS)
+        return em_fail(EM_EDATA, "%s:%lld: found more than %d words, expected fewer", lines->path,
+                       (long long)lines->number, MOST_WORDS);
+    status = em_array_reserve(name, capacity, *n_word, *n_word + 1, sizeof **name);
+    if (!status)
+        status = em_text_valid(line + strspn(line, " \t"), &(*name)[*n_word]);
+    *n_word += !status;
+    return status;
+}
+
 /* One word a line. */
 em_status em_corpus_read_words(const char *path, char ***name, int64_t *n_word)
 {
@@ -537,15 +553,12 @@ em_status em_corpus_read_words(const char *path, char ***name, int64_t *n_word)
     int64_t capacity = 0;
     em_status status = em_lines_open(path, &lines);
 
-    while (!status && !(status = em_lines_next(lines, &line)) && line) {
-        if (*n_word == MOST_WORDS)
-            status = em_fail(EM_EDATA, "%s:%lld: found more than %d words, expected fewer", path,
-                             (long long)lines->number, MOST_WORDS);
-        else
-            status = em_array_reserve(name, &capacity, *n_word, *n_word + 1, sizeof **name);
+    if (!status)
+        status = em_lines_next(lines, &line);
+    while (!status && line) {
+        status = add_word(lines, line, &capacity, name, n_word);
         if (!status)
-            status = em_text_valid(line + strspn(line, " \t"), &(*name)[*n_word]);
-        *n_word += !status;
+            status = em_lines_next(lines, &line);
     }
     if (!status && *n_word == 0)
         status = em_fail(EM_EDATA, "%s:1: found an empty file, expected one word a line", path);
