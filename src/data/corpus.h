@@ -7,7 +7,6 @@
 #include "emass/status.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 typedef enum em_corpus_format {
@@ -23,42 +22,25 @@ typedef struct em_corpus_options {
     char *data;       /* the file */
     int format;       /* em_corpus_format */
     char *vocabulary; /* one word a line; NULL: words have numbers alone, or HDF5 names them */
-    bool stream;
+    bool stream;      /* read as it is needed, and not held */
 } em_corpus_options;
 
-#define EM_CORPUS_FIELDS(options)                                                                  \
-    {"data",                                                                                       \
-     EM_FIELD_PATH,                                                                                \
-     offsetof(options, corpus.data),                                                               \
-     0,                                                                                            \
-     0,                                                                                            \
-     NULL,                                                                                         \
-     NULL,                                                                                         \
-     NULL,                                                                                         \
-     "corpus: LDA-C (N id:count ...) or UCI docword, plain, .gz or .xz, or HDF5 by emass "         \
-     "convert"},                                                                                   \
-        {"format",                                                                                 \
-         EM_FIELD_CHOICE,                                                                          \
-         offsetof(options, corpus.format),                                                         \
-         0,                                                                                        \
-         0,                                                                                        \
-         "auto",                                                                                   \
-         em_corpus_format_names,                                                                   \
-         NULL,                                                                                     \
-         "of a corpus in text; auto: docword when the first line is one number above 0"},          \
-        {"vocabulary",                                                                             \
-         EM_FIELD_PATH,                                                                            \
-         offsetof(options, corpus.vocabulary),                                                     \
-         0,                                                                                        \
-         0,                                                                                        \
-         "",                                                                                       \
-         NULL,                                                                                     \
-         NULL,                                                                                     \
-         "words of the corpus, one a line, in the order of their ids; absent: numbers"},           \
-    {                                                                                              \
-        "stream", EM_FIELD_BOOL, offsetof(options, corpus.stream), 0, 0, "false", NULL, NULL,      \
-            "documents of an HDF5 corpus are read when they are needed, and not held in memory"    \
-    }
+/* The rows of those options. */
+#define EM_CORPUS_FIELDS                                                                           \
+    EM_PATH(em_corpus_options, data,                                                               \
+            .doc = "corpus: LDA-C (N id:count ...) or UCI docword, plain, .gz or .xz, or HDF5 by " \
+                   "emass convert"),                                                               \
+        EM_CHOICE(                                                                                 \
+            em_corpus_options, format, .fallback = "auto", .choices = em_corpus_format_names,      \
+            .doc =                                                                                 \
+                "of a corpus in text; auto: docword when the first line is one number above 0"),   \
+        EM_PATH(                                                                                   \
+            em_corpus_options, vocabulary, .fallback = "",                                         \
+            .doc = "words of the corpus, one a line, in the order of their ids; absent: numbers"), \
+        EM_BOOL(em_corpus_options, stream, .fallback = "false",                                    \
+                .doc =                                                                             \
+                    "documents of an HDF5 corpus are read when they are needed, and not held in "  \
+                    "memory")
 
 /* Where documents of a streamed corpus come from. */
 typedef struct em_corpus_stream em_corpus_stream;

@@ -16,7 +16,7 @@
 #include <xxhash.h>
 
 /* A change of what is saved, or how, is another version. */
-static const char magic[8] = {'E', 'M', 'A', 'S', 'S', 'C', 'K', '4'};
+static const char magic[8] = {'E', 'M', 'A', 'S', 'S', 'C', 'K', '5'};
 
 enum { MOST_TEXT = 1 << 24 };
 

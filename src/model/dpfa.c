@@ -36,50 +36,21 @@ extern const em_model_ops em_model_dpfa;
 #define START_SPREAD 0.1
 
 typedef struct dpfa_options {
-    em_corpus_options corpus;
-    char *test;
-    int64_t topics, test_every;
-    int parameters;
-    double beta, prior_mean, prior_sd, a0, b0, shape, rate, weight_sd;
+    em_poisson_options poisson;
+    double shape, rate, weight_sd;
     em_reals hidden;
-    bool store_phi;
-    em_local_options local;
 } dpfa_options;
 
-static const char *const forms[] = {"expanded_natural", "expanded_mean", NULL};
-
 static const em_field fields[] = {
-    EM_CORPUS_FIELDS(dpfa_options),
-    EM_INT(dpfa_options, topics, .minimum = 2, .maximum = EM_MOST_TOPICS,
-           .doc = "number of topics: units of the lowest layer"),
-    EM_CHOICE(dpfa_options, parameters, .fallback = "expanded_natural", .choices = forms,
-              .doc =
-                  "of phi: expanded_mean for a block of sgrld or sgrhmc, expanded_natural for the "
-                  "other samplers with minibatches"),
-    EM_REAL(dpfa_options, beta, .minimum = 1e-6, .maximum = 1e3, .fallback = "0.05",
-            .doc = "of the prior of topics' laws of words, of expanded_mean"),
-    EM_REAL(dpfa_options, prior_mean, .minimum = -1e3, .maximum = 1e3, .fallback = "0.1",
-            .doc = "of the normal prior of expanded_natural, which has no beta"),
-    EM_REAL(dpfa_options, prior_sd, .minimum = 1e-6, .maximum = 1e6, .fallback = "1",
-            .doc = "standard deviation of the same"),
+    EM_POISSON_FIELDS("number of topics: units of the lowest layer"),
     EM_REALS(dpfa_options, hidden, .minimum = 1, .maximum = 65536, .fallback = "",
              .doc = "units of each layer of the network above the topics; absent: none"),
     EM_REAL(dpfa_options, weight_sd, .minimum = 1e-6, .maximum = 1e6, .fallback = "1",
             .doc = "standard deviation of the normal prior of the network's parameters"),
-    EM_REAL(dpfa_options, a0, .minimum = 1e-6, .maximum = 1e6, .fallback = "1",
-            .doc = "of the Beta(a0, b0) prior of documents' p"),
-    EM_REAL(dpfa_options, b0, .minimum = 1e-6, .maximum = 1e6, .fallback = "1", .doc = "the same"),
     EM_REAL(dpfa_options, shape, .minimum = 1e-6, .maximum = 1e6, .fallback = "1",
             .doc = "of the gamma prior of r"),
     EM_REAL(dpfa_options, rate, .minimum = 1e-6, .maximum = 1e6, .fallback = "1",
             .doc = "the same"),
-    EM_PATH(dpfa_options, test, .fallback = "",
-            .doc = "corpus of the same words to be scored, and not trained on; absent: none"),
-    EM_INT(dpfa_options, test_every, .minimum = 1, .maximum = 1e9, .fallback = "10",
-           .doc = "iterations from score to score of the test documents"),
-    EM_BOOL(dpfa_options, store_phi, .fallback = "false",
-            .doc = "store phi of every draw, and not its average alone"),
-    EM_LOCAL_FIELDS(dpfa_options, local),
     {0}};
 
 enum { PHI, R, NETWORK, N_BLOCK };
@@ -91,7 +62,6 @@ typedef struct dpfa {
     em_parameters block[N_BLOCK];
     double *r, *logit; /* [n_topic] room */
     uint8_t *unit;     /* [documents at work][n_unit] */
-    double *density;   /* [n_chain] log likelihood a token of the last evaluation */
 } dpfa;
 
 static void destroy(em_model *model)
@@ -100,16 +70,10 @@ static void destroy(em_model *model)
 
     em_belief_network_destroy(&self->network);
     em_topic_model_close(&self->base);
-    void *const array[] = {&self->r, &self->logit, &self->unit, &self->density};
-    for (size_t i = 0; i < sizeof array / sizeof *array; i++)
-        em_release(array[i]);
+    em_release(&self->r);
+    em_release(&self->logit);
+    em_release(&self->unit);
     em_release(&self);
-}
-
-/* Whether the gradient by these parameters is wanted. */
-static bool is_wanted(const em_query *query, const em_parameters *block)
-{
-    return !query->block || query->block->first == block->first;
 }
 
 /* ---------------------------------------------------------------- the density */
@@ -124,7 +88,7 @@ static em_status add_prior(em_model *model, const em_query *query)
     for (int64_t c = 0; c < query->n_chain; c++) {
         const double *theta = query->theta + c * query->stride;
         double *gradient = query->gradient + c * query->stride, *density = &query->log_density[c];
-        if (is_wanted(query, &self->block[PHI]))
+        if (em_topic_model_wants(query, &self->block[PHI]))
             em_topic_parameters_add_prior(&self->base.topics, theta, density, gradient);
         for (int64_t k = r->first; k < r->first + r->count; k++) {
             gradient[k] += shape - rate * exp(theta[k]);
@@ -179,8 +143,8 @@ static em_stream stream_of(const em_local_document *document, em_purpose purpose
 static double draw_rest(const dpfa *self, const em_local_document *document, double active)
 {
     const em_stream stream = stream_of(document, EM_RNG_TOPICS);
-    _Alignas(EM_ALIGNMENT) double gamma[EM_LANES] = {self->options->a0 + (double)document->length,
-                                                     self->options->b0 + active};
+    _Alignas(EM_ALIGNMENT) double gamma[EM_LANES] = {
+        self->options->poisson.a0 + (double)document->length, self->options->poisson.b0 + active};
 
     em_gammas(&stream, 0, 2, gamma, gamma);
     gamma[1] = fmax(gamma[1], 1e-300);
@@ -225,7 +189,8 @@ static void after(void *untyped, const em_local_document *document)
 {
     const work *at = untyped;
     dpfa *self = at->self;
-    const double a0 = self->options->a0, b0 = self->options->b0, n = (double)document->length;
+    const double a0 = self->options->poisson.a0, b0 = self->options->poisson.b0,
+                 n = (double)document->length;
     const uint8_t *unit = self->unit + document->place * self->network.n_unit;
     const double active = active_weight(self, unit), sum = a0 + n + b0 + active;
     const double length_slope = em_digamma(b0 + active) - em_digamma(sum);
@@ -275,34 +240,29 @@ static em_status add_likelihood(em_model *model, const em_query *query)
     return status;
 }
 
-static void finish_chain(dpfa *self, int64_t chain, const double *theta, double *density,
-                         double *gradient)
+/* Sums of derivatives by the other parameters, in units. */
+static void finish_others(const dpfa *self, const double *theta, double *gradient)
 {
-    const int64_t n = self->base.topics.shape.n_topic;
-    const double sweeps = (double)self->options->local.keep;
-    double *count = em_topic_model_count(&self->base, chain), all = 0;
+    const double sweeps = (double)self->base.options->local.keep;
 
-    *density *= EM_LOCAL_UNIT / sweeps;
-    *density += em_topic_parameters_finish(&self->base.topics, theta, sweeps, gradient);
     for (int64_t i = self->block[R].first; i < self->base.model.dim; i++)
         gradient[i] *= EM_LOCAL_UNIT / sweeps;
     for (int64_t i = self->block[R].first; i < self->block[NETWORK].first; i++)
         gradient[i] *= exp(theta[i]) / (exp(theta[i]) + LEAST_WEIGHT);
-    memcpy(count, self->base.topics.count, (size_t)n * sizeof *count);
-    for (int64_t k = 0; k < n; k++)
-        all += count[k];
-    if (all > 0)
-        self->density[em_topic_model_chain(&self->base, chain)] = *density / all;
 }
 
 static void finish_likelihood(em_model *model, const em_query *sums)
 {
     dpfa *self = (dpfa *)model;
 
-    for (int64_t c = 0; c < sums->n_chain; c++)
-        if (!isnan(sums->log_density[c]))
-            finish_chain(self, sums->chain[c], sums->theta + c * sums->stride,
-                         &sums->log_density[c], sums->gradient + c * sums->stride);
+    for (int64_t c = 0; c < sums->n_chain; c++) {
+        const double *theta = sums->theta + c * sums->stride;
+        double *gradient = sums->gradient + c * sums->stride;
+        if (isnan(sums->log_density[c]))
+            continue;
+        em_topic_model_finish(&self->base, sums->chain[c], theta, &sums->log_density[c], gradient);
+        finish_others(self, theta, gradient);
+    }
 }
 
 /* ---------------------------------------------------------------- chains */
@@ -319,13 +279,10 @@ static em_status place(em_model *model, const em_draw *draw, double *theta)
     return EM_OK;
 }
 
-/* The likelihood is that of all tokens, were they as those of the last evaluation. */
 static double log_density_of(dpfa *self, int64_t chain, const double *theta)
 {
-    double density = self->density[em_topic_model_chain(&self->base, chain)] *
-                     (double)self->base.corpus->n_token;
+    double density = em_topic_model_density(&self->base, chain, theta);
 
-    em_topic_parameters_add_prior(&self->base.topics, theta, &density, NULL);
     for (int64_t k = self->block[R].first; k < self->block[NETWORK].first; k++)
         density += self->options->shape * theta[k] - self->options->rate * exp(theta[k]);
     for (int64_t i = self->block[NETWORK].first; i < self->base.model.dim; i++)
@@ -342,7 +299,7 @@ static em_status watch(em_model *model, const em_update *after)
         const double *theta = after->theta + c * after->stride;
         const double density = log_density_of(self, after->chain[c], theta);
         has_weights(self, theta);
-        status = em_topic_model_take(&self->base, after, c, density, self->r, self->options->beta);
+        status = em_topic_model_take(&self->base, after, c, density, self->r);
     }
     return status;
 }
@@ -358,14 +315,6 @@ static em_status report(em_model *model, const em_draw *draw, const double *thet
     em_topic_model_order(n, out);
     em_topic_model_report(&self->base, draw->chain, theta, out + self->base.topics.shape.n_topic);
     return EM_OK;
-}
-
-static em_status visit(em_model *model, const em_visitor *visitor)
-{
-    dpfa *self = (dpfa *)model;
-    em_status status = em_topic_model_visit(model, visitor);
-
-    return status ? status : visitor->chains(visitor->context, "density", 1, self->density);
 }
 
 /* ---------------------------------------------------------------- set up */
@@ -396,7 +345,6 @@ static em_status make_room(dpfa *self)
         {&self->r, shape->n_topic, sizeof(double)},
         {&self->logit, shape->n_topic, sizeof(double)},
         {&self->unit, em_local_most_documents(self->base.local) * self->network.n_unit, 1},
-        {&self->density, self->base.n_chain, sizeof(double)},
     };
     em_status status = EM_OK;
 
@@ -413,7 +361,7 @@ static em_status set_network(dpfa *self)
     if (hidden->count > EM_MOST_LAYERS - 1)
         return em_fail(EM_ECONFIG, "model.hidden: found %lld, expected at most %d",
                        (long long)hidden->count, EM_MOST_LAYERS - 1);
-    network->size[network->n_layer++] = self->options->topics;
+    network->size[network->n_layer++] = self->base.options->topics;
     for (int64_t i = 0; i < hidden->count; i++) {
         const int64_t n = (int64_t)hidden->value[i];
         if ((double)n != hidden->value[i])
@@ -427,19 +375,7 @@ static em_status set_network(dpfa *self)
 
 static em_status set_up(dpfa *self, const em_model_context *context)
 {
-    const dpfa_options *options = self->options;
-    const em_topic_options common = {.corpus = &options->corpus,
-                                     .local = &options->local,
-                                     .test = options->test,
-                                     .topics = options->topics,
-                                     .test_every = options->test_every,
-                                     .store_phi = options->store_phi,
-                                     .form = options->parameters == 0 ? EM_TOPICS_NATURAL
-                                                                      : EM_TOPICS_MEAN,
-                                     .beta = options->beta,
-                                     .prior_mean = options->prior_mean,
-                                     .prior_sd = options->prior_sd};
-    em_status status = em_topic_model_open(&self->base, &common, context);
+    em_status status = em_topic_model_open(&self->base, &self->options->poisson.topic, context);
 
     if (!status)
         status = set_network(self);
@@ -480,8 +416,9 @@ const em_model_ops em_model_dpfa = {
     .add_prior = add_prior,
     .report = report,
     .place = place,
-    .visit = visit,
+    .visit = em_topic_model_visit,
     .watch = watch,
+    .pool_averages = em_topic_model_pool_averages,
     .report_averages = em_topic_model_report_averages,
     .describe = em_topic_model_describe,
     .add_likelihood = add_likelihood,

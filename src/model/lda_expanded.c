@@ -1,18 +1,13 @@
 #include "model/lda_expanded.h"
 
 #include "base/memory.h"
-#include "model/topic_model.h"
 
 #include <math.h>
-#include <string.h>
-
-const char *const em_lda_parameters[] = {"collapsed", "expanded_mean", "expanded_natural", NULL};
 
 typedef struct expanded {
     em_topic_model base;
-    em_lda_expanded_setup options;
     em_parameters block;
-    double *alpha; /* [n_topic] */
+    double *alpha; /* [n_topic], all the same */
 } expanded;
 
 static void destroy(em_model *model)
@@ -64,19 +59,11 @@ static em_status add_likelihood(em_model *model, const em_query *query)
 static void finish_likelihood(em_model *model, const em_query *sums)
 {
     expanded *self = (expanded *)model;
-    const double sweeps = (double)self->options.own->local.keep;
-    const int64_t n_topic = self->base.topics.shape.n_topic;
 
-    for (int64_t c = 0; c < sums->n_chain; c++) {
-        double *count = em_topic_model_count(&self->base, sums->chain[c]);
-        if (isnan(sums->log_density[c]))
-            continue;
-        sums->log_density[c] *= EM_LOCAL_UNIT / sweeps;
-        sums->log_density[c] +=
-            em_topic_parameters_finish(&self->base.topics, sums->theta + c * sums->stride, sweeps,
-                                       sums->gradient + c * sums->stride);
-        memcpy(count, self->base.topics.count, (size_t)n_topic * sizeof *count);
-    }
+    for (int64_t c = 0; c < sums->n_chain; c++)
+        if (!isnan(sums->log_density[c]))
+            em_topic_model_finish(&self->base, sums->chain[c], sums->theta + c * sums->stride,
+                                  &sums->log_density[c], sums->gradient + c * sums->stride);
 }
 
 /* ---------------------------------------------------------------- chains */
@@ -93,8 +80,7 @@ static em_status watch(em_model *model, const em_update *after)
     em_status status = EM_OK;
 
     for (int64_t c = 0; !status && c < after->n_chain; c++)
-        status = em_topic_model_take(&self->base, after, c, after->log_density[c], self->alpha,
-                                     self->options.beta);
+        status = em_topic_model_take(&self->base, after, c, after->log_density[c], self->alpha);
     return status;
 }
 
@@ -116,55 +102,44 @@ static const em_model_ops ops = {
     .place = place,
     .visit = em_topic_model_visit,
     .watch = watch,
+    .pool_averages = em_topic_model_pool_averages,
     .report_averages = em_topic_model_report_averages,
     .describe = em_topic_model_describe,
     .add_likelihood = add_likelihood,
     .finish_likelihood = finish_likelihood,
 };
 
-static em_status check_options(const em_lda_expanded_setup *options)
+static em_status check_options(const em_topic_options *options, double alpha)
 {
-    if (isnan(options->alpha))
+    if (isnan(alpha))
         return em_fail(EM_ECONFIG, "model.alpha: found learned, expected a number, as parameters "
                                    "is not collapsed");
-    if (isnan(options->beta) && options->own->parameters == EM_LDA_EXPANDED_MEAN)
+    if (isnan(options->beta) && options->parameters == EM_TOPICS_MEAN)
         return em_fail(EM_ECONFIG, "model.beta: found learned, expected a number, as parameters is "
                                    "not collapsed");
     return EM_OK;
 }
 
-static em_status set_up(expanded *self, const em_model_context *context)
+static em_status set_up(expanded *self, const em_topic_options *options, double alpha,
+                        const em_model_context *context)
 {
-    const em_lda_expanded_setup *options = &self->options;
-    const em_topic_options common = {.corpus = options->corpus,
-                                     .local = &options->own->local,
-                                     .test = options->test,
-                                     .topics = options->topics,
-                                     .test_every = options->test_every,
-                                     .store_phi = options->store_phi,
-                                     .form = options->own->parameters == EM_LDA_EXPANDED_MEAN
-                                                 ? EM_TOPICS_MEAN
-                                                 : EM_TOPICS_NATURAL,
-                                     .beta = options->beta,
-                                     .prior_mean = options->own->prior_mean,
-                                     .prior_sd = options->own->prior_sd};
     const em_topic_parameters *topics = &self->base.topics;
-    em_status status = check_options(options);
+    em_status status = check_options(options, alpha);
 
     if (!status)
-        status = em_topic_model_open(&self->base, &common, context);
+        status = em_topic_model_open(&self->base, options, context);
     if (!status)
         status = em_allocate(options->topics, sizeof *self->alpha, &self->alpha);
     if (status)
         return status;
     for (int64_t k = 0; k < options->topics; k++)
-        self->alpha[k] = options->alpha;
+        self->alpha[k] = alpha;
     self->block = (em_parameters){"phi", 0, topics->n, topics->form == EM_TOPICS_MEAN};
     em_topic_model_declare(&self->base, topics->n, 1, &self->block);
     return EM_OK;
 }
 
-em_status em_lda_expanded_create(const em_lda_expanded_setup *options,
+em_status em_lda_expanded_create(const em_topic_options *options, double alpha,
                                  const em_model_context *context, em_model **out)
 {
     expanded *self;
@@ -173,8 +148,7 @@ em_status em_lda_expanded_create(const em_lda_expanded_setup *options,
     if (status)
         return status;
     self->base.model.ops = &ops;
-    self->options = *options;
-    status = set_up(self, context);
+    status = set_up(self, options, alpha, context);
     if (status)
         destroy(&self->base.model);
     else

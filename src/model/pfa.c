@@ -29,47 +29,19 @@
 extern const em_model_ops em_model_pfa;
 
 typedef struct pfa_options {
-    em_corpus_options corpus;
-    char *test;
-    int64_t topics, rounds, test_every;
-    int parameters;
-    double beta, prior_mean, prior_sd, a0, b0, hyper_shape, hyper_rate;
-    bool store_phi;
-    em_local_options local;
+    em_poisson_options poisson;
+    int64_t rounds;
+    double hyper_shape, hyper_rate;
 } pfa_options;
 
-static const char *const forms[] = {"expanded_natural", "expanded_mean", NULL};
-
 static const em_field fields[] = {
-    EM_CORPUS_FIELDS(pfa_options),
-    EM_INT(pfa_options, topics, .minimum = 2, .maximum = EM_MOST_TOPICS,
-           .doc = "number of topics: atoms of the gamma process"),
-    EM_CHOICE(pfa_options, parameters, .fallback = "expanded_natural", .choices = forms,
-              .doc =
-                  "of phi: expanded_mean for a block of sgrld or sgrhmc, expanded_natural for the "
-                  "other samplers with minibatches"),
-    EM_REAL(pfa_options, beta, .minimum = 1e-6, .maximum = 1e3, .fallback = "0.05",
-            .doc = "of the prior of topics' laws of words, of expanded_mean"),
-    EM_REAL(pfa_options, prior_mean, .minimum = -1e3, .maximum = 1e3, .fallback = "0.1",
-            .doc = "of the normal prior of expanded_natural, which has no beta"),
-    EM_REAL(pfa_options, prior_sd, .minimum = 1e-6, .maximum = 1e6, .fallback = "1",
-            .doc = "standard deviation of the same"),
+    EM_POISSON_FIELDS("number of topics: atoms of the gamma process"),
     EM_INT(pfa_options, rounds, .minimum = 1, .maximum = 1e6, .fallback = "1",
            .doc = "rounds of the gamma process, to which the topics are dealt evenly"),
-    EM_REAL(pfa_options, a0, .minimum = 1e-6, .maximum = 1e6, .fallback = "1",
-            .doc = "of the Beta(a0, b0) prior of documents' p"),
-    EM_REAL(pfa_options, b0, .minimum = 1e-6, .maximum = 1e6, .fallback = "1", .doc = "the same"),
     EM_REAL(pfa_options, hyper_shape, .minimum = 1e-6, .maximum = 1e6, .fallback = "1",
             .doc = "of the gamma priors of alpha, gamma and c"),
     EM_REAL(pfa_options, hyper_rate, .minimum = 1e-6, .maximum = 1e6, .fallback = "1",
             .doc = "the same"),
-    EM_PATH(pfa_options, test, .fallback = "",
-            .doc = "corpus of the same words to be scored, and not trained on; absent: none"),
-    EM_INT(pfa_options, test_every, .minimum = 1, .maximum = 1e9, .fallback = "10",
-           .doc = "iterations from score to score of the test documents"),
-    EM_BOOL(pfa_options, store_phi, .fallback = "false",
-            .doc = "store phi of every draw, and not its average alone"),
-    EM_LOCAL_FIELDS(pfa_options, local),
     {0}};
 
 enum { PHI, E, T, HYPER, N_BLOCK };
@@ -80,7 +52,6 @@ typedef struct pfa {
     em_gamma_process process;
     em_parameters block[N_BLOCK];
     double *r, *slope; /* [n_topic] room */
-    double *density;   /* [n_chain] log likelihood a token of the last evaluation */
 } pfa;
 
 static void destroy(em_model *model)
@@ -88,16 +59,9 @@ static void destroy(em_model *model)
     pfa *self = (pfa *)model;
 
     em_topic_model_close(&self->base);
-    void *const array[] = {&self->r, &self->slope, &self->density};
-    for (size_t i = 0; i < sizeof array / sizeof *array; i++)
-        em_release(array[i]);
+    em_release(&self->r);
+    em_release(&self->slope);
     em_release(&self);
-}
-
-/* Whether the gradient by these parameters is wanted. */
-static bool is_wanted(const em_query *query, const em_parameters *block)
-{
-    return !query->block || query->block->first == block->first;
 }
 
 /* ---------------------------------------------------------------- the density */
@@ -110,7 +74,7 @@ static em_status add_prior(em_model *model, const em_query *query)
     for (int64_t c = 0; c < query->n_chain; c++) {
         const double *theta = query->theta + c * query->stride;
         double *gradient = query->gradient + c * query->stride;
-        if (is_wanted(query, &self->block[PHI]))
+        if (em_topic_model_wants(query, &self->block[PHI]))
             em_topic_parameters_add_prior(&self->base.topics, theta, &query->log_density[c],
                                           gradient);
         em_gamma_process_add_prior(&self->process, theta + self->base.topics.n,
@@ -128,7 +92,7 @@ static double in_units(double x)
  * beside that of the topics given them, and its derivative by every r_k. */
 static void add_lengths(const pfa *self, const em_rows *rows, double *density, double *slope)
 {
-    const double a0 = self->options->a0, b0 = self->options->b0;
+    const double a0 = self->options->poisson.a0, b0 = self->options->poisson.b0;
     double R = 0, none, sum = 0, derivative = 0;
 
     for (int64_t k = 0; k < self->process.n; k++)
@@ -139,7 +103,7 @@ static void add_lengths(const pfa *self, const em_rows *rows, double *density, d
         sum += in_units(none + lgamma(R + n) + lgamma(a0 + n) - lgamma(a0 + n + b0 + R));
         derivative += in_units(em_digamma(b0 + R) - em_digamma(a0 + n + b0 + R));
     }
-    *density += sum * (double)self->options->local.keep;
+    *density += sum * (double)self->base.options->local.keep;
     *slope += derivative;
 }
 
@@ -179,7 +143,7 @@ static em_status add_likelihood(em_model *model, const em_query *query)
 static void finish_weights(pfa *self, const double *theta, double *gradient)
 {
     const int64_t n = self->process.n;
-    const double sweeps = (double)self->options->local.keep;
+    const double sweeps = (double)self->base.options->local.keep;
     double *own = gradient + self->block[E].first;
 
     em_gamma_process_weights(&self->process, theta + self->block[E].first, self->r);
@@ -189,33 +153,20 @@ static void finish_weights(pfa *self, const double *theta, double *gradient)
     em_gamma_process_add_slope(&self->process, theta + self->block[E].first, self->slope, own);
 }
 
-static void finish_chain(pfa *self, int64_t chain, const double *theta, double *density,
-                         double *gradient)
-{
-    const int64_t n = self->process.n;
-    const double sweeps = (double)self->options->local.keep;
-    double *count = em_topic_model_count(&self->base, chain), all = 0;
-
-    *density *= EM_LOCAL_UNIT / sweeps;
-    *density += em_topic_parameters_finish(&self->base.topics, theta, sweeps, gradient);
-    finish_weights(self, theta, gradient);
-    memcpy(count, self->base.topics.count, (size_t)n * sizeof *count);
-    for (int64_t k = 0; k < n; k++)
-        all += count[k];
-    if (all > 0)
-        self->density[em_topic_model_chain(&self->base, chain)] = *density / all;
-}
-
 static void finish_likelihood(em_model *model, const em_query *sums)
 {
     pfa *self = (pfa *)model;
 
     if (sums->block && sums->block->first == self->block[HYPER].first)
         return;
-    for (int64_t c = 0; c < sums->n_chain; c++)
-        if (!isnan(sums->log_density[c]))
-            finish_chain(self, sums->chain[c], sums->theta + c * sums->stride,
-                         &sums->log_density[c], sums->gradient + c * sums->stride);
+    for (int64_t c = 0; c < sums->n_chain; c++) {
+        const double *theta = sums->theta + c * sums->stride;
+        double *gradient = sums->gradient + c * sums->stride;
+        if (isnan(sums->log_density[c]))
+            continue;
+        em_topic_model_finish(&self->base, sums->chain[c], theta, &sums->log_density[c], gradient);
+        finish_weights(self, theta, gradient);
+    }
 }
 
 /* ---------------------------------------------------------------- chains */
@@ -230,17 +181,6 @@ static em_status place(em_model *model, const em_draw *draw, double *theta)
     return EM_OK;
 }
 
-/* The likelihood is that of all tokens, were they as those of the last evaluation. */
-static double log_density_of(pfa *self, int64_t chain, const double *theta)
-{
-    double density = self->density[em_topic_model_chain(&self->base, chain)] *
-                     (double)self->base.corpus->n_token;
-
-    em_topic_parameters_add_prior(&self->base.topics, theta, &density, NULL);
-    em_gamma_process_add_prior(&self->process, theta + self->base.topics.n, &density, self->slope);
-    return density;
-}
-
 static em_status watch(em_model *model, const em_update *after)
 {
     pfa *self = (pfa *)model;
@@ -248,9 +188,11 @@ static em_status watch(em_model *model, const em_update *after)
 
     for (int64_t c = 0; !status && c < after->n_chain; c++) {
         const double *theta = after->theta + c * after->stride;
-        const double density = log_density_of(self, after->chain[c], theta);
-        em_gamma_process_weights(&self->process, theta + self->base.topics.n, self->r);
-        status = em_topic_model_take(&self->base, after, c, density, self->r, self->options->beta);
+        const double *own = theta + self->base.topics.n;
+        double density = em_topic_model_density(&self->base, after->chain[c], theta);
+        em_gamma_process_add_prior(&self->process, own, &density, self->slope);
+        em_gamma_process_weights(&self->process, own, self->r);
+        status = em_topic_model_take(&self->base, after, c, density, self->r);
     }
     return status;
 }
@@ -267,14 +209,6 @@ static em_status report(em_model *model, const em_draw *draw, const double *thet
     em_topic_model_order(self->process.n, out);
     em_topic_model_report(&self->base, draw->chain, theta, out + self->process.n);
     return EM_OK;
-}
-
-static em_status visit(em_model *model, const em_visitor *visitor)
-{
-    pfa *self = (pfa *)model;
-    em_status status = em_topic_model_visit(model, visitor);
-
-    return status ? status : visitor->chains(visitor->context, "density", 1, self->density);
 }
 
 /* ---------------------------------------------------------------- set up */
@@ -300,45 +234,19 @@ static void set_model(pfa *self)
     em_topic_model_declare(&self->base, dim, N_BLOCK, self->block);
 }
 
-static em_status make_room(pfa *self)
-{
-    const em_lda_shape *shape = &self->base.topics.shape;
-    const struct {
-        void *array;
-        int64_t count;
-        size_t size;
-    } room[] = {
-        {&self->r, shape->n_topic, sizeof(double)},
-        {&self->slope, em_gamma_process_size(&self->process), sizeof(double)},
-        {&self->density, self->base.n_chain, sizeof(double)},
-    };
-    em_status status = EM_OK;
-
-    for (size_t i = 0; !status && i < sizeof room / sizeof *room; i++)
-        status = em_allocate(room[i].count, room[i].size, room[i].array);
-    return status;
-}
-
 static em_status set_up(pfa *self, const em_model_context *context)
 {
     const pfa_options *options = self->options;
-    const em_topic_options common = {.corpus = &options->corpus,
-                                     .local = &options->local,
-                                     .test = options->test,
-                                     .topics = options->topics,
-                                     .test_every = options->test_every,
-                                     .store_phi = options->store_phi,
-                                     .form = options->parameters == 0 ? EM_TOPICS_NATURAL
-                                                                      : EM_TOPICS_MEAN,
-                                     .beta = options->beta,
-                                     .prior_mean = options->prior_mean,
-                                     .prior_sd = options->prior_sd};
-    em_status status = em_topic_model_open(&self->base, &common, context);
+    const int64_t n_topic = options->poisson.topic.topics;
+    em_status status = em_topic_model_open(&self->base, &options->poisson.topic, context);
 
-    self->process = (em_gamma_process){options->topics, options->rounds, options->hyper_shape,
-                                       options->hyper_rate};
+    self->process =
+        (em_gamma_process){n_topic, options->rounds, options->hyper_shape, options->hyper_rate};
     if (!status)
-        status = make_room(self);
+        status = em_allocate(n_topic, sizeof *self->r, &self->r);
+    if (!status)
+        status =
+            em_allocate(em_gamma_process_size(&self->process), sizeof *self->slope, &self->slope);
     if (!status)
         set_model(self);
     return status;
@@ -374,8 +282,9 @@ const em_model_ops em_model_pfa = {
     .add_prior = add_prior,
     .report = report,
     .place = place,
-    .visit = visit,
+    .visit = em_topic_model_visit,
     .watch = watch,
+    .pool_averages = em_topic_model_pool_averages,
     .report_averages = em_topic_model_report_averages,
     .describe = em_topic_model_describe,
     .add_likelihood = add_likelihood,

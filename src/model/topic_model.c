@@ -3,30 +3,28 @@
 #include "base/memory.h"
 #include "math/tokens.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ---------------------------------------------------------------- set up */
 
 static em_status read_data(em_topic_model *self, const em_topic_options *options,
                            const em_model_context *context)
 {
-    const em_corpus_options test = {.data = options->test, .format = options->corpus->format};
     em_status status =
-        em_corpus_read(options->corpus, 0, 0, context->shard, context->n_shard, &self->corpus);
+        em_corpus_read(&options->corpus, 0, 0, context->shard, context->n_shard, &self->corpus);
 
     if (status)
         return status;
     self->topics = (em_topic_parameters){
-        .form = options->form,
+        .form = (em_topic_form)options->parameters,
         .shape = {self->corpus->n_word, options->topics, em_topic_stride(options->topics)},
         .shape_of_mean = options->beta,
         .mean = options->prior_mean,
         .sd = options->prior_sd};
     self->model.data_hash = self->corpus->hash;
-    return options->test ? em_topic_record_read_test(&test, &self->topics.shape, context,
-                                                     &self->model.data_hash, &self->held_out)
-                         : EM_OK;
+    return em_topic_record_create(options, context, self->corpus, &self->model.data_hash,
+                                  &self->record);
 }
 
 static em_status make_room(em_topic_model *self, bool warm)
@@ -36,6 +34,8 @@ static em_status make_room(em_topic_model *self, bool warm)
 
     if (!status)
         status = em_allocate(self->n_chain * shape->n_topic, sizeof *self->count, &self->count);
+    if (!status)
+        status = em_allocate(self->n_chain, sizeof *self->density, &self->density);
     if (!status && warm)
         status = em_allocate(self->n_chain * em_local_n_token(self->local), sizeof *self->topic,
                              &self->topic);
@@ -47,23 +47,17 @@ em_status em_topic_model_open(em_topic_model *self, const em_topic_options *opti
 {
     em_status status;
 
+    self->options = options;
     self->first_chain = context->first_chain;
     self->n_chain = context->n_chain;
     status = read_data(self, options, context);
     if (!status)
         status = em_topic_parameters_create(&self->topics);
     if (!status)
-        status = em_local_create(self->corpus, options->topics, options->local, &self->local);
+        status = em_local_create(self->corpus, options->topics, &options->local, &self->local);
     if (!status)
-        status = make_room(self, options->local->warm_start);
-    if (status)
-        return status;
-    const em_topic_record_options record = {.shape = self->topics.shape,
-                                            .first_chain = self->first_chain,
-                                            .n_chain = self->n_chain,
-                                            .test_every = options->test_every,
-                                            .store_phi = options->store_phi};
-    return em_topic_record_create(&record, self->corpus, self->held_out, &self->record);
+        status = make_room(self, options->local.warm_start);
+    return status;
 }
 
 void em_topic_model_close(em_topic_model *self)
@@ -71,10 +65,10 @@ void em_topic_model_close(em_topic_model *self)
     em_topic_record_destroy(&self->record);
     em_topic_parameters_destroy(&self->topics);
     em_local_destroy(&self->local);
-    em_held_out_destroy(&self->held_out);
     em_corpus_destroy(&self->corpus);
     em_release(&self->phi);
     em_release(&self->count);
+    em_release(&self->density);
     em_release(&self->topic);
 }
 
@@ -92,6 +86,11 @@ void em_topic_model_declare(em_topic_model *self, int64_t dim, int n_block,
 }
 
 /* ---------------------------------------------------------------- chains */
+
+bool em_topic_model_wants(const em_query *query, const em_parameters *block)
+{
+    return !query->block || query->block->first == block->first;
+}
 
 int64_t em_topic_model_chain(const em_topic_model *self, int64_t chain)
 {
@@ -117,15 +116,40 @@ void em_topic_model_place(const em_topic_model *self, const em_draw *draw, doubl
         em_local_start(self->local, em_topic_model_warm(self, draw->chain));
 }
 
+void em_topic_model_finish(em_topic_model *self, int64_t chain, const double *theta,
+                           double *density, double *gradient)
+{
+    const int64_t n = self->topics.shape.n_topic;
+    const double sweeps = (double)self->options->local.keep;
+    double *count = em_topic_model_count(self, chain), all = 0;
+
+    *density *= EM_LOCAL_UNIT / sweeps;
+    *density += em_topic_parameters_finish(&self->topics, theta, sweeps, gradient);
+    memcpy(count, self->topics.count, (size_t)n * sizeof *count);
+    for (int64_t k = 0; k < n; k++)
+        all += count[k];
+    if (all > 0)
+        self->density[em_topic_model_chain(self, chain)] = *density / all;
+}
+
+double em_topic_model_density(em_topic_model *self, int64_t chain, const double *theta)
+{
+    double density =
+        self->density[em_topic_model_chain(self, chain)] * (double)self->corpus->n_token;
+
+    em_topic_parameters_add_prior(&self->topics, theta, &density, NULL);
+    return density;
+}
+
 em_status em_topic_model_take(em_topic_model *self, const em_update *after, int64_t c,
-                              double log_density, const double *alpha, double beta)
+                              double log_density, const double *alpha)
 {
     const em_topic_look look = {.chain = after->chain[c],
                                 .log_density = log_density,
                                 .phi = self->phi,
                                 .count = em_topic_model_count(self, after->chain[c]),
                                 .alpha = alpha,
-                                .beta = beta};
+                                .beta = self->options->beta};
 
     if (em_topic_record_wants_phi(self->record, after))
         em_topic_parameters_phi(&self->topics, after->theta + c * after->stride, self->phi);
@@ -153,6 +177,11 @@ void em_topic_model_report(em_topic_model *self, int64_t chain, const double *th
     em_topic_record_report(self->record, chain, self->phi, out);
 }
 
+em_status em_topic_model_pool_averages(em_model *model)
+{
+    return em_topic_record_pool(((em_topic_model *)model)->record);
+}
+
 void em_topic_model_report_averages(em_model *model, int64_t chain, double *out)
 {
     em_topic_record_report_averages(((em_topic_model *)model)->record, chain, out);
@@ -166,6 +195,8 @@ em_status em_topic_model_visit(em_model *model, const em_visitor *visitor)
     if (!status)
         status =
             visitor->chains(visitor->context, "count", self->topics.shape.n_topic, self->count);
+    if (!status)
+        status = visitor->chains(visitor->context, "density", 1, self->density);
     if (!status && self->topic)
         status =
             visitor->dealt(visitor->context, "local", EM_NUMBER_UINT16, self->corpus->n_token,
@@ -177,12 +208,6 @@ void em_topic_model_describe(const em_model *model, FILE *out)
 {
     const em_topic_model *self = (const em_topic_model *)model;
 
-    fprintf(out,
-            "# %" PRId64 " documents of %" PRId64 " tokens, %" PRId64 " words; this shard has "
-            "%" PRId64 " documents of %" PRId64 " tokens\n",
-            self->corpus->n_document, self->corpus->n_token, self->corpus->n_word,
-            self->corpus->n_local, em_local_n_token(self->local));
-    if (self->held_out)
-        fprintf(out, "# %" PRId64 " test documents, %" PRId64 " tokens scored (%s)\n",
-                self->held_out->n_document, self->held_out->n_token, EM_HELD_OUT_DOC);
+    em_topic_record_describe(self->record, self->corpus->n_local, em_local_n_token(self->local),
+                             out);
 }

@@ -8,6 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+const char *const em_topic_forms[] = {"expanded_mean", "expanded_natural", NULL};
+
 #define SMALLEST_PHI 1e-30F
 
 /* What is divided by is not below this: reflected at zero, a parameter may end on it. */

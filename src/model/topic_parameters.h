@@ -15,7 +15,9 @@
 
 #include <stdbool.h>
 
-typedef enum em_topic_form { EM_TOPICS_MEAN, EM_TOPICS_NATURAL } em_topic_form;
+typedef enum em_topic_form { EM_TOPICS_MEAN, EM_TOPICS_NATURAL, EM_TOPIC_FORMS } em_topic_form;
+
+extern const char *const em_topic_forms[]; /* their names, and NULL */
 
 typedef struct em_topic_parameters {
     em_topic_form form;

@@ -105,6 +105,16 @@ check 'natural: the topics that were put in are found' learns natural
 check 'pfa: the topics that were put in are found' learns pfa
 check 'dpfa: the topics that were put in are found' learns dpfa
 
+# The tokens given for the test documents, here all of them; by EM and by Gibbs; over all chains too.
+scored() {
+    limited mpirun -n 2 "$emass" run natural.yaml --quiet --output scored.h5 --set run.draws=5 \
+        --set model.test_scored=test.ldac --set model.fold_in=both --set model.test_every=5 &&
+        "$emass" topics scored.h5 | tee scored.txt | grep -qE '^over all chains too: [0-9]' &&
+        "$emass" summary scored.h5 --csv --var 'perplexity*' |
+        awk -F, '/^perplexity(_gibbs)?,/ { n += $2 > 4 && $2 < 32 } END { exit n != 2 }'
+}
+check 'natural: given tokens are scored, by Gibbs too, over all chains' scored
+
 refuses() { # MODEL WHAT ARGUMENT...
     local status=0 model=$1 what=$2
     shift 2
@@ -122,5 +132,7 @@ check 'a sampler by the model' refuses gibbs 'asks the model for an update'
 check 'expanded mean for more than phi' refuses pfa 'which need not be there' \
     --set 'sampler[1].name=sgrld' --set 'sampler[1].metric=expanded_mean'
 check 'alpha to be learned' refuses natural 'model.alpha: found learned' --set model.alpha=learned
+check 'what is scored, and no test' refuses mean 'model.test_scored: found no test' \
+    --set model.test= --set model.test_scored=test.ldac
 check 'a corpus that is not there' refuses mean missing: --set model.data=missing
 finish
