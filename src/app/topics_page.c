@@ -1,5 +1,6 @@
 #include "app/topics_page.h"
 
+#include "app/svg.h"
 #include "base/memory.h"
 #include "io/reader.h"
 
@@ -34,27 +35,6 @@ static const char style[] =
     "vertical-align:top;border-bottom:1px solid var(--edge)}th{color:var(--faint)}"
     "td.n{text-align:right;white-space:nowrap}tr:target{background:var(--card)}"
     "meter{width:5rem}a{color:var(--c0)}\n";
-
-static void put_text(FILE *out, const char *text)
-{
-    for (; *text; text++)
-        switch (*text) {
-        case '<':
-            fputs("&lt;", out);
-            break;
-        case '>':
-            fputs("&gt;", out);
-            break;
-        case '&':
-            fputs("&amp;", out);
-            break;
-        case '"':
-            fputs("&quot;", out);
-            break;
-        default:
-            fputc(*text, out);
-        }
-}
 
 /* ---------------------------------------------------------------- the trace */
 
@@ -199,7 +179,7 @@ static void put_topic(FILE *out, const em_topics *t, int64_t k)
     for (long i = 0; i < t->n_top; i++) {
         const int32_t v = t->top[k * t->n_top + i];
         fprintf(out, "%s<span title=\"%.4g\">", i ? " " : "", t->mean[k * t->n_word + v]);
-        put_text(out, t->word[v]);
+        em_escape_html(out, t->word[v]);
         fprintf(out, "</span>");
     }
     fprintf(out, "<td>");
@@ -215,7 +195,7 @@ static void put_score(FILE *out, const em_topics *t, const em_topic_score *score
     if (score->pooled && t->n_chain > 1)
         fprintf(out, "; over all chains too: <b>%.1f</b>", score->pooled[0]);
     fprintf(out, ".<br><span class=\"faint\">");
-    put_text(out, score->doc);
+    em_escape_html(out, score->doc);
     fprintf(out, ".</span></p>\n");
 }
 
@@ -234,9 +214,9 @@ static em_status put_page(FILE *out, const em_topics *t)
             "%s<html lang=\"en\"><head><meta charset=\"utf-8\">\n<meta name=\"viewport\" "
             "content=\"width=device-width\">\n<title>Topics of ",
             first_line);
-    put_text(out, t->path);
+    em_escape_html(out, t->path);
     fprintf(out, "</title>\n<style>\n%s</style></head><body>\n<h1>Topics of ", style);
-    put_text(out, t->path);
+    em_escape_html(out, t->path);
     fprintf(out, "</h1>\n<p>%lld topics of %lld words, %lld chain%s.</p>\n", (long long)t->n_topic,
             (long long)t->n_word, (long long)t->n_chain, t->n_chain == 1 ? "" : "s");
     put_scores(out, t);
