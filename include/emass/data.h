@@ -18,6 +18,8 @@
 #include "emass/export.h"
 #include "emass/model.h"
 
+EM_BEGIN_C
+
 typedef struct em_data {
     em_share rows;           /* which of all rows are here */
     int64_t n_column;        /* of LIBSVM, the label is the last one, "label" */
@@ -39,5 +41,7 @@ EM_API void em_data_destroy(em_data **data); /* NULL-safe. Local. */
 
 /* The number of a column; -1: there is none of that name. Local. */
 EM_API int64_t em_data_column(const em_data *data, const char *name);
+
+EM_END_C
 
 #endif

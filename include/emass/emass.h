@@ -75,6 +75,8 @@
 #include <mpi.h>
 #include <stdbool.h>
 
+EM_BEGIN_C
+
 typedef struct em_context_options {
     /* Warnings and notes, one line each: "warning: ...". On rank 0; NULL: nobody is told. */
     void (*message)(void *to, const char *text);
@@ -90,7 +92,8 @@ typedef struct em_context_options {
 EM_API em_status em_context_create(MPI_Comm ranks, const em_context_options *options,
                                    em_context **out);
 
-/* NULL-safe; after the runs in it. Collective. */
+/* NULL-safe. Runs that are still in it stay as they are, and it ends with the last of them.
+ * Collective. */
 EM_API void em_context_destroy(em_context **context);
 
 /*
@@ -109,5 +112,7 @@ EM_API void em_context_interrupt(em_context *context);
 
 /* The version of the library: "0.1.0". Local. */
 EM_API const char *em_version(void);
+
+EM_END_C
 
 #endif

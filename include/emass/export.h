@@ -1,4 +1,5 @@
-/* What a function of the library is marked with: only those that are can be called from outside. */
+/* What the declarations of the library are marked with: functions that can be called from outside,
+ * and, for programs in C++, all of them as C. */
 #ifndef EMASS_EXPORT_H
 #define EMASS_EXPORT_H
 
@@ -6,6 +7,14 @@
 #define EM_API __attribute__((visibility("default")))
 #else
 #define EM_API
+#endif
+
+#ifdef __cplusplus
+#define EM_BEGIN_C extern "C" {
+#define EM_END_C   }
+#else
+#define EM_BEGIN_C
+#define EM_END_C
 #endif
 
 #endif

@@ -5,9 +5,13 @@
 #ifndef EMASS_FIELD_H
 #define EMASS_FIELD_H
 
+#include "emass/export.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+EM_BEGIN_C
 
 typedef enum em_field_type {
     EM_FIELD_BOOL,     /* bool */
@@ -66,11 +70,15 @@ typedef struct em_field {
     EM_ROW_AS(#member, options, member, kind, c_type, __VA_ARGS__)
 #define EM_ROW_AS(text, options, member, kind, c_type, ...)                                        \
     {                                                                                              \
-        .name = text, .type = kind,                                                                \
-        .offset = _Generic(((options *)0)->member, c_type                                          \
-                           : offsetof(options, member)),                                           \
-        __VA_ARGS__                                                                                \
+        .name = text, .type = kind, .offset = EM_OFFSET(options, member, c_type), __VA_ARGS__      \
     }
+#ifdef __cplusplus
+#define EM_OFFSET(options, member, c_type)                                                         \
+    (offsetof(options, member) + 0 * sizeof(static_cast<c_type *>(&((options *)0)->member)))
+#else
+#define EM_OFFSET(options, member, c_type)                                                         \
+    _Generic(((options *)0)->member, c_type : offsetof(options, member))
+#endif
 #define EM_BOOL(options, member, ...) EM_ROW(options, member, EM_FIELD_BOOL, bool, __VA_ARGS__)
 #define EM_INT(options, member, ...)  EM_ROW(options, member, EM_FIELD_INT, int64_t, __VA_ARGS__)
 #define EM_REAL(options, member, ...) EM_ROW(options, member, EM_FIELD_REAL, double, __VA_ARGS__)
@@ -85,5 +93,7 @@ typedef struct em_field {
     EM_ROW(options, member, EM_FIELD_REALS, em_reals, __VA_ARGS__)
 #define EM_TEXTS(options, member, ...)                                                             \
     EM_ROW(options, member, EM_FIELD_TEXTS, em_texts, __VA_ARGS__)
+
+EM_END_C
 
 #endif

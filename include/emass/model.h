@@ -1,6 +1,7 @@
 /*
- * What the author of a model writes: one file in src/model with a const em_model_ops, and one line
- * in src/model/list.c. A model is pure: it knows its data and what it is asked (em_query), not the
+ * What the author of a model writes: a const em_model_ops, in a shared object of its own
+ * (emass/plugin.h), in a program (emass/emass.h), or in a file of src/model, with a line in
+ * src/model/list.c. A model is pure: it knows its data and what it is asked (em_query), not the
  * rank, the sampler or a file being written.
  *
  * Sign convention: models ADD the log density and its gradient, +log p and +grad log p, on the
@@ -16,6 +17,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+
+EM_BEGIN_C
 
 enum { EM_MAX_AXES = 6 };
 
@@ -109,7 +112,7 @@ typedef enum em_wanted { EM_WANT_BOTH, EM_WANT_LOG_DENSITY, EM_WANT_GRADIENT } e
  * What a model is asked: the log density and its gradient for a panel of chains. Panels are
  * row-major [n_chain][stride], stride >= dim, rows 64-byte aligned. A chain's numbers must not
  * depend on n_chain nor on its companions: every loop over data adds in an order that the chain's
- * own row fixes (math/panel.h has products that do).
+ * own row fixes (which a BLAS does not promise).
  */
 typedef struct em_query {
     int64_t n_chain, stride;
@@ -142,8 +145,10 @@ static inline em_query em_query_panel(const em_query *query, int64_t first, int6
 /* The random numbers of chain c of the panel. */
 static inline em_draw em_query_draw(const em_query *query, int64_t c)
 {
-    return (em_draw){query->seed, query->stream + query->chain[c], query->evaluation,
-                     EM_DRAW_EVALUATION};
+    const em_draw draw = {query->seed, query->stream + query->chain[c], query->evaluation,
+                          EM_DRAW_EVALUATION};
+
+    return draw;
 }
 
 /* Parameters that belong together, which a config may give a sampler of their own: theta[first ..
@@ -181,7 +186,9 @@ typedef struct em_update {
 /* The random numbers of chain c of the panel. */
 static inline em_draw em_update_draw(const em_update *update, int64_t c)
 {
-    return (em_draw){update->seed, update->chain[c], update->number, EM_DRAW_UPDATE};
+    const em_draw draw = {update->seed, update->chain[c], update->number, EM_DRAW_UPDATE};
+
+    return draw;
 }
 
 /* What a finished run has left in its file. Both lend what they find until the model is destroyed;
@@ -257,8 +264,8 @@ typedef struct em_model_ops {
     em_status (*add_prior)(em_model *model, const em_query *query);
     /*
      * Writes the variables of one draw, one after the other, each row-major. What a model draws
-     * (predictions) it counts by `draw` alone (math/rng.h: EM_RNG_REPORT), so that it is the same
-     * on any number of ranks and after a restart. A recoverable status, with a message: what was
+     * (predictions) it counts by `draw` alone (emass/random.h), so that it is the same on any
+     * number of ranks and after a restart. A recoverable status, with a message: what was
      * not written is stored as NaN, and the run goes on and says so at its end. Local. Errors: of
      * the model's own; a fatal one ends the run.
      */
@@ -369,5 +376,7 @@ typedef struct em_model_ops {
      * fields, the two functions are given it instead of options. */
     const void *state;
 } em_model_ops;
+
+EM_END_C
 
 #endif

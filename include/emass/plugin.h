@@ -15,6 +15,8 @@
 #include "emass/model.h"
 #include "emass/random.h"
 
+EM_BEGIN_C
+
 /* Of these headers. A plug-in that was built with another number, or with tables of another size,
  * is refused. */
 #define EMASS_PLUGIN_ABI 6
@@ -30,5 +32,7 @@ typedef struct em_plugin_table {
     EM_API extern const em_plugin_table emass_plugin;                                              \
     const em_plugin_table emass_plugin = {EMASS_PLUGIN_ABI, sizeof(em_model_ops),                  \
                                           sizeof(em_field), &emass_plugin_model}
+
+EM_END_C
 
 #endif

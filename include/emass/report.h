@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+EM_BEGIN_C
+
 /* The state of convergence at a check; the same on all ranks. */
 typedef struct em_convergence {
     int64_t n_draw; /* of each chain */
@@ -49,5 +51,7 @@ typedef struct em_report {
     em_rejections rejections; /* in sampling, of all chains since the last start; why, the first on
                                  this rank */
 } em_report;
+
+EM_END_C
 
 #endif

@@ -12,6 +12,8 @@
 
 #include <stdint.h>
 
+EM_BEGIN_C
+
 typedef struct em_context em_context;
 typedef struct em_run em_run;
 
@@ -73,5 +75,7 @@ EM_API const char *em_run_file(const em_run *run);
 /* Frees all of it; NULL-safe. A run that has not finished leaves its file marked incomplete. The
  * error message stays what it was. Collective. */
 EM_API void em_run_destroy(em_run **run);
+
+EM_END_C
 
 #endif

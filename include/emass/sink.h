@@ -14,6 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+EM_BEGIN_C
+
 /* A group of variables, as the output file has it. */
 typedef struct em_draw_group {
     const char *name; /* posterior, log_likelihood, posterior_predictive, predictions, sample_stats,
@@ -69,5 +71,7 @@ typedef struct em_sink {
     /* After the last draw. Collective. */
     em_status (*finish)(void *state, const em_report *report);
 } em_sink;
+
+EM_END_C
 
 #endif

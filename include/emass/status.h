@@ -4,6 +4,8 @@
 
 #include "emass/export.h"
 
+EM_BEGIN_C
+
 /*
  * What a function returns. 0: fine. > 0: recoverable (a density that is not finite: the move is
  * rejected and the chain goes on). < 0: fatal; the message is in em_error_text(), and in a parallel
@@ -44,5 +46,7 @@ EM_API const char *em_error_text(void);
 
 /* The exit status of the program for a status: 0, 1, 2 or 75. Local. */
 EM_API int em_exit_status(em_status status);
+
+EM_END_C
 
 #endif

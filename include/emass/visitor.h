@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+EM_BEGIN_C
+
 /* How numbers are kept in memory, and as such in a file. */
 typedef enum em_number {
     EM_NUMBER_DOUBLE,
@@ -32,5 +34,7 @@ typedef struct em_visitor {
     em_status (*dealt)(void *context, const char *name, em_number kind, int64_t total,
                        int64_t first, int64_t count, void *x);
 } em_visitor;
+
+EM_END_C
 
 #endif

@@ -62,8 +62,31 @@ alone() { # the headers need none but each other and MPI's
     for header in "$installed"/include/emass/*.h; do
         echo "#include <emass/${header##*/}>"
     done >headers.c
-    cc -std=c17 -Wall -Wextra -Werror $(pkg-config --cflags emass) -fsyntax-only headers.c &&
+    cc -std=c17 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror $(pkg-config --cflags emass) \
+        -fsyntax-only headers.c &&
         ! grep -hoE '#include "[^"]*"' "$installed"/include/emass/*.h | grep -v '"emass/'
+}
+
+# A program in C++ finds the functions by their names in C, and a plug-in in it has typed rows.
+in_cpp() {
+    local flags=(-std=c++20 -Wall -Wpedantic -Wconversion -Werror -DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX)
+    cat headers.c - >version.cc <<<'int main() { return em_version()[0] == 0; }'
+    cat >row.cc <<'C'
+#include <emass/plugin.h>
+struct options { double scale; };
+static const em_field fields[] = {EM_REAL(options, scale, .fallback = "1", .doc = "of it"), {}};
+static double density(const void *given, const double *theta)
+{
+    return -theta[0] * theta[0] / static_cast<const options *>(given)->scale;
+}
+EMASS_PLUGIN({.name = "row", .doc = "one", .options_size = sizeof(options), .fields = fields, .dim = 1,
+              .log_density = density});
+C
+    c++ "${flags[@]}" version.cc $(pkg-config --cflags --libs emass) -o version && ./version &&
+        c++ "${flags[@]}" -shared -fPIC $(pkg-config --cflags emass) row.cc -o row.so &&
+        "$emass" list models ./row.so | grep -q 'scale .*default 1' &&
+        sed -i 's/double scale/float scale/' row.cc &&
+        ! c++ "${flags[@]}" -shared -fPIC $(pkg-config --cflags emass) row.cc -o row.so 2>/dev/null
 }
 
 statically() {
@@ -158,6 +181,11 @@ check 'killed, it goes on' goes_on
 check 'a second thread is refused while one is in a call, and served after it' in_turns
 check 'the library shows what its headers declare' symbols
 check 'its headers stand alone' alone
+if have c++; then
+    check 'programs and plug-ins may be in C++' in_cpp
+else
+    skip 'programs and plug-ins may be in C++' 'c++ is not installed'
+fi
 if have valgrind; then
     check 'nothing is lost' without_loss
 else
