@@ -122,18 +122,37 @@ em_status em_context_create(MPI_Comm ranks, const em_context_options *options, e
     return status;
 }
 
-void em_context_destroy(em_context **out)
+static void destroy(em_context *context)
 {
-    em_context *context = *out;
-
-    if (!context)
-        return;
     em_world_destroy(&context->world);
     for (int i = 0; i < context->registry.count; i++)
         em_release(&context->model[i]);
     em_release(&context->model);
     em_release(&context->registry.model);
-    em_release(out);
+    em_release(&context);
+}
+
+void em_context_destroy(em_context **out)
+{
+    em_context *context = *out;
+
+    *out = NULL;
+    if (!context)
+        return;
+    context->is_left = true;
+    if (context->n_run == 0)
+        destroy(context);
+}
+
+void em_context_hold(em_context *context)
+{
+    context->n_run++;
+}
+
+void em_context_let_go(em_context *context)
+{
+    if (--context->n_run == 0 && context->is_left)
+        destroy(context);
 }
 
 static bool is_known(const char *name)

@@ -12,7 +12,13 @@ struct em_context {
     em_world *world;
     em_registry registry;
     em_model_ops **model; /* [registry.count] owned */
+    int n_run;            /* in it; */
+    bool is_left;         /* by the program: it goes with the last of them */
 };
+
+/* A run of it is there, or has gone. The second is Collective. */
+void em_context_hold(em_context *context);
+void em_context_let_go(em_context *context);
 
 /* What the thread and the process were before a call. */
 typedef struct em_entry {

@@ -149,6 +149,7 @@ em_status em_run_create(em_context *context, const em_run_request *given, em_run
     status = em_agree(em_allocate(1, sizeof *run, &run));
     if (!status) {
         run->context = context;
+        em_context_hold(context);
         status = create(given, run);
     }
     if (status)
@@ -209,5 +210,6 @@ void em_run_destroy(em_run **out)
     em_engine_destroy(&run->engine);
     em_config_destroy(&run->config);
     em_context_leave(&entry);
+    em_context_let_go(run->context);
     em_release(out);
 }
