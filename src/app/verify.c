@@ -51,7 +51,10 @@ static em_status load(const verify_command *command, em_reader *reader, const ch
                       em_config **out)
 {
     char *file = NULL, *draws = NULL;
-    em_status status = em_format_text(&file, "output.file=%s", output);
+    em_status status =
+        em_reader_n_draw(reader) > 0
+            ? em_format_text(&file, "output.file=%s", output)
+            : em_fail(EM_EDATA, "%s: found no draws, expected those of a run", command->path);
 
     if (!status)
         status = em_format_text(&draws, "run.draws=%lld",

@@ -45,6 +45,8 @@ fewer_columns() { # since the run: what is in the file is wider than what is dra
 
 check 'data that lost a column since' fewer_columns
 check 'a missing file' refuses 2 'none.h5' "$emass" verify none.h5
+limited "$emass" run run.yaml --quiet --output none.drawn.h5 --max-time 0s 2>/dev/null
+check 'a run that had to stop at once' refuses 2 'none.drawn.h5: found no draws' "$emass" verify none.drawn.h5
 check 'no draws' refuses 2 '--draws: found 0' "$emass" verify run.h5 --draws 0
 check 'nothing is left behind' test "$(echo run.h5*)" = run.h5
 finish
