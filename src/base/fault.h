@@ -19,10 +19,10 @@
  *   hdf5-reserve                     room on the disk, for outputs and checkpoints
  *   time-limit                       the limit is reached at the n-th iteration: no failure
  *   checkpoint-seal                  the trailer of a checkpoint
- *   file-rename, -copy, -remove      checkpoints, and draws set aside
+ *   file-rename, -remove             checkpoints, and draws set aside
+ *   file-undo                        what brings back a file that is being finished
  *   file-create                      an empty output
  *   lock-create, -write, -refused    the hold on an output; refused: no locks there, no failure
- *   file-clone, file-copy-range      ways of copying that a file system may refuse: no failure
  */
 #ifndef EM_BASE_FAULT_H
 #define EM_BASE_FAULT_H

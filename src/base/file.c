@@ -1,12 +1,12 @@
 #include "base/file.h"
 
-#include "base/fault.h"
+#include "base/memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/fs.h>
+#include <limits.h>
+#include <stdbool.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 const char *em_file_kind(mode_t mode)
@@ -86,72 +86,33 @@ em_status em_file_check(const char *path)
     return status;
 }
 
-/* Read and written, piece by piece, from where both files stand. */
-static bool pump(int from, int to)
+size_t em_file_folder_length(const char *path)
 {
-    static char piece[1 << 16];
-    ssize_t got;
+    const char *slash = strrchr(path, '/');
 
-    while ((got = read(from, piece, sizeof piece)) > 0)
-        for (ssize_t done = 0, put; done < got; done += put)
-            if ((put = write(to, piece + done, (size_t)(got - done))) < 0)
-                return false;
-    return got == 0;
+    return slash ? (size_t)(slash + 1 - path) : 0;
 }
 
-/* Without room on the disk where the file system lets files share it, in the kernel where it can do
- * that, else by reading and writing: a refusal has many an errno. */
-static bool copy_bytes(int from, int to)
+em_status em_file_follow(const char *path, char **target)
 {
-    ssize_t copied = 1;
+    enum { MOST_LINKS = 40 }; /* as the kernel has it */
+    char link[PATH_MAX];
+    em_status status = em_copy_text(path, target);
 
-    if (!em_fault("file-clone") && ioctl(to, FICLONE, from) == 0)
-        return fsync(to) == 0;
-    while (copied > 0 && !em_fault("file-copy-range"))
-        copied = copy_file_range(from, NULL, to, NULL, (size_t)1 << 30, 0);
-    return pump(from, to) && fsync(to) == 0;
-}
-
-/* Opens the one, and makes the other anew. */
-static em_status open_both(const char *path, const char *to, int *from, int *target)
-{
-    em_status status = em_file_open(path, O_RDONLY | O_NOFOLLOW, from);
-
-    *target = -1;
-    if (!status && unlink(to) != 0 && errno != ENOENT)
-        status = em_fail(EM_EIO, "%s: cannot be removed: %s", to, strerror(errno));
-    return status ? status : em_file_open(to, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, target);
-}
-
-static void close_both(int from, int target)
-{
-    if (from >= 0)
-        close(from);
-    if (target >= 0)
-        close(target);
-}
-
-em_status em_file_copy(const char *path, const char *to)
-{
-    int from, target;
-    em_status status = open_both(path, to, &from, &target);
-
-    if (!status && !copy_bytes(from, target))
-        status = em_fail(EM_EIO, "%s: cannot be copied to %s: %s", path, to, strerror(errno));
-    close_both(from, target);
-    if (status && target >= 0)
-        unlink(to);
+    for (int i = 0; !status; i++) {
+        const ssize_t length = readlink(*target, link, sizeof link - 1);
+        char *next = NULL;
+        if (length < 0)
+            return EM_OK;
+        if (i == MOST_LINKS)
+            return em_fail(EM_EUSAGE, "%s: found more than %d symbolic links, expected a file",
+                           path, MOST_LINKS);
+        link[length] = '\0';
+        status =
+            em_format_text(&next, "%.*s%s",
+                           link[0] == '/' ? 0 : (int)em_file_folder_length(*target), *target, link);
+        em_release(target);
+        *target = next;
+    }
     return status;
-}
-
-bool em_file_can_share(const char *path, const char *to)
-{
-    int from, target;
-    const em_status status = open_both(path, to, &from, &target);
-    const bool can = !status && ioctl(target, FICLONE, from) == 0;
-
-    close_both(from, target);
-    if (target >= 0)
-        unlink(to);
-    return can;
 }

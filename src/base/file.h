@@ -8,7 +8,7 @@
 
 #include "emass/status.h"
 
-#include <stdbool.h>
+#include <stddef.h>
 #include <sys/stat.h>
 
 /* "a folder", "a FIFO", "a device", ... of a file's mode. Local. */
@@ -26,14 +26,11 @@ em_status em_file_open(const char *path, int flags, int *descriptor);
  */
 em_status em_file_check(const char *path);
 
-/*
- * Copies a regular file to `to`, which is made anew and on the disk on return; what stood there is
- * removed, a link and not what it leads to. Where the file system can, both share their blocks.
- * Local. Errors: EM_EDATA, EM_EIO; there is then no `to`.
- */
-em_status em_file_copy(const char *path, const char *to);
+/* The length of the folder's part of a path, with its slash. Local. */
+size_t em_file_folder_length(const char *path);
 
-/* Whether a copy of `path` to `to` would share its blocks: tried, and taken back. Local. */
-bool em_file_can_share(const char *path, const char *to);
+/* Where the links of a path lead, as far as there are any; there need be nothing. A fresh string
+ * (em_release). Local. Errors: EM_EUSAGE, they go on and on; EM_EMEMORY. */
+em_status em_file_follow(const char *path, char **target);
 
 #endif

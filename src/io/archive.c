@@ -4,26 +4,18 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "io/hdf5.h"
+#include "io/seal.h"
 #include "par/mpi_grid.h"
 #include "par/world.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 /* A change of what is saved, or how, is another version. */
-static const char magic[8] = {'E', 'M', 'A', 'S', 'S', 'C', 'K', '5'};
+static const em_seal seal = {{'E', 'M', 'A', 'S', 'S', 'C', 'K', '5'}, "a checkpoint"};
 
 enum { MOST_TEXT = 1 << 24 };
-
-typedef struct trailer {
-    char magic[8];
-    uint64_t bytes, hash; /* of what comes before the trailer */
-} trailer;
 
 struct em_archive {
     const em_grid *grid;
@@ -33,86 +25,11 @@ struct em_archive {
     em_visitor visitor;
 };
 
-/* ---------------------------------------------------------------- trailer */
-
-/* The hash of the first `bytes` bytes of an open file. Local. */
-static em_status hash_file(int descriptor, const char *path, uint64_t bytes, uint64_t *hash)
-{
-    enum { PIECE = 1 << 20 };
-    XXH64_state_t *state = XXH64_createState();
-    char *piece = NULL;
-    em_status status =
-        state ? em_allocate(PIECE, 1, &piece) : em_fail(EM_EMEMORY, "out of memory: no hash state");
-
-    if (!status)
-        XXH64_reset(state, 0);
-    for (uint64_t done = 0; !status && done < bytes;) {
-        const size_t wanted = bytes - done < PIECE ? (size_t)(bytes - done) : PIECE;
-        const ssize_t got = pread(descriptor, piece, wanted, (off_t)done);
-        if (got <= 0)
-            status = em_fail(EM_EIO, "%s: cannot be read: %s", path, strerror(errno));
-        else {
-            XXH64_update(state, piece, (size_t)got);
-            done += (uint64_t)got;
-        }
-    }
-    if (!status)
-        *hash = XXH64_digest(state);
-    XXH64_freeState(state);
-    em_release(&piece);
-    return status;
-}
-
-/* Appends the trailer and forces all to the disk. Local, rank 0. */
-static em_status seal(const char *path)
-{
-    trailer end = {.bytes = 0};
-    int descriptor;
-    em_status status = em_file_open(path, O_RDWR | O_NOFOLLOW, &descriptor);
-    const off_t bytes = descriptor < 0 ? -1 : lseek(descriptor, 0, SEEK_END);
-
-    memcpy(end.magic, magic, sizeof magic);
-    end.bytes = (uint64_t)bytes;
-    if (!status && bytes < 0)
-        status = em_fail(EM_EIO, "%s: cannot be read: %s", path, strerror(errno));
-    if (!status)
-        status = hash_file(descriptor, path, end.bytes, &end.hash);
-    if (!status)
-        status = em_fault_file("checkpoint-seal", path);
-    if (!status && (pwrite(descriptor, &end, sizeof end, bytes) != (ssize_t)sizeof end ||
-                    fsync(descriptor) != 0))
-        status = em_fail(EM_EIO, "%s: cannot be written: %s", path, strerror(errno));
-    if (descriptor >= 0)
-        close(descriptor);
-    return status;
-}
-
 em_status em_archive_check(const char *path)
 {
-    trailer end;
-    uint64_t hash = 0;
-    int descriptor;
-    em_status status = em_file_open(path, O_RDONLY | O_NOFOLLOW, &descriptor);
+    uint64_t bytes;
 
-    if (status == EM_EDATA && access(path, F_OK) == 0)
-        return em_fail(EM_EIO, "%s", em_error_text()); /* it may be whole: not to be passed over */
-    if (status)
-        return status;
-    const off_t bytes = lseek(descriptor, 0, SEEK_END) - (off_t)sizeof end;
-    if (bytes < 0 || pread(descriptor, &end, sizeof end, bytes) != (ssize_t)sizeof end ||
-        memcmp(end.magic, magic, 5) != 0)
-        status = em_fail(EM_EDATA, "%s: cut short, or not a checkpoint", path);
-    else if (memcmp(end.magic, magic, sizeof magic) != 0)
-        status = em_fail(EM_EDATA, "%s: a checkpoint of another version of emass", path);
-    else if (end.bytes != (uint64_t)bytes)
-        status = em_fail(EM_EDATA, "%s: cut short: %lld bytes, expected %llu", path,
-                         (long long)bytes, (unsigned long long)end.bytes);
-    if (!status)
-        status = hash_file(descriptor, path, end.bytes, &hash);
-    if (!status && hash != end.hash)
-        status = em_fail(EM_EDATA, "%s: altered since it was written (its hash differs)", path);
-    close(descriptor);
-    return status;
+    return em_seal_check(&seal, path, &bytes);
 }
 
 /* ---------------------------------------------------------------- arrays */
@@ -422,7 +339,9 @@ static em_status finish(em_archive *archive)
     if (em_h5_close(&archive->file) < 0)
         status = em_fail(EM_EIO, "%s: cannot be closed", archive->path);
     status = em_agree(status ? status : em_fault_file("checkpoint-close", archive->path));
-    return em_agree(!status && em_world_rank() == 0 ? seal(archive->path) : status);
+    if (!status && em_world_rank() == 0)
+        status = em_fault_file("checkpoint-seal", archive->path);
+    return em_agree(!status && em_world_rank() == 0 ? em_seal_put(&seal, archive->path) : status);
 }
 
 em_status em_archive_close(em_archive **out, bool whole)

@@ -161,15 +161,17 @@ static em_status sample(em_engine *engine, int64_t most)
  * Collective. */
 static em_status clear_up(em_engine *engine)
 {
-    em_status status = em_place_forget_draws(engine->place);
+    em_status status = em_place_forget_undo(engine->place);
 
+    if (!status)
+        status = em_place_forget_draws(engine->place);
     if (!status && !engine->config->output.keep_checkpoint)
         status = em_place_forget_checkpoints(engine->place);
     return status;
 }
 
-/* Until the file is complete a checkpoint and its draws stand beside it, because HDF5 may lose a
- * file whose metadata was half written. */
+/* Until the file is complete a checkpoint stands beside it, and what brings its draws back, because
+ * HDF5 may lose a file whose metadata was half written. */
 static em_status finish(em_engine *engine)
 {
     em_status status = em_engine_conclude(engine);
@@ -177,7 +179,7 @@ static em_status finish(em_engine *engine)
     if (!status && engine->place)
         status = em_engine_save(engine);
     if (!status && engine->place)
-        status = em_place_copy_draws(engine->place);
+        status = em_place_prepare_finish(engine->place);
     if (!status)
         status = em_recorder_finish(engine->recorder, em_engine_report(engine));
     if (!status && engine->place)
@@ -218,6 +220,8 @@ static em_status take_place(em_engine *engine, em_standing *standing)
 {
     em_status status = em_place_take(engine->config, &engine->place);
 
+    if (!status && engine->order.mode == EM_RUN_RESUME)
+        status = em_place_undo_finish(engine->place);
     if (!status)
         status = em_checkpoint_look(engine->config, engine->place, engine->order.mode, standing);
     engine->report.was_finished = engine->report.finished = *standing == EM_STANDS_FINISHED;

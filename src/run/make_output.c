@@ -27,7 +27,5 @@ em_status em_engine_make_output(em_engine *engine)
     status = write_output(engine);
     if (status)
         em_place_unmake(engine->place);
-    else
-        em_place_warn_room(engine->place);
     return status;
 }

@@ -7,6 +7,7 @@
 #include "io/archive.h"
 #include "io/lock.h"
 #include "io/reader.h"
+#include "io/undo.h"
 #include "par/world.h"
 
 #include <errno.h>
@@ -15,7 +16,6 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 /* The files beside an output, and where their names are kept. */
@@ -24,7 +24,8 @@ static const struct {
     size_t offset;
 } companions[] = {{".lock", offsetof(em_place, lock_path)},
                   {".draws", offsetof(em_place, draws)},
-                  {".draws.part", offsetof(em_place, part)},
+                  {".undo", offsetof(em_place, undo)},
+                  {".undo.part", offsetof(em_place, part)},
                   {".checkpoint", offsetof(em_place, checkpoint)},
                   {".checkpoint.new", offsetof(em_place, fresh)},
                   {".checkpoint.previous", offsetof(em_place, previous)}};
@@ -38,38 +39,6 @@ static char **companion(em_place *place, int i)
 
 /* ---------------------------------------------------------------- finding it, by rank 0 */
 
-/* The length of the folder's part of a path, with its slash. */
-static size_t folder_length(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? (size_t)(slash + 1 - path) : 0;
-}
-
-/* Where the links of a path lead, as far as there are any; there need be nothing. */
-static em_status follow_links(const char *path, char **target)
-{
-    enum { MOST_LINKS = 40 }; /* as the kernel has it */
-    char link[PATH_MAX];
-    em_status status = em_copy_text(path, target);
-
-    for (int i = 0; !status; i++) {
-        const ssize_t length = readlink(*target, link, sizeof link - 1);
-        char *next = NULL;
-        if (length < 0)
-            return EM_OK;
-        if (i == MOST_LINKS)
-            return em_fail(EM_EUSAGE, "%s: found more than %d symbolic links, expected a file",
-                           path, MOST_LINKS);
-        link[length] = '\0';
-        status = em_format_text(&next, "%.*s%s", link[0] == '/' ? 0 : (int)folder_length(*target),
-                                *target, link);
-        em_release(target);
-        *target = next;
-    }
-    return status;
-}
-
 /* How long names may be that Open MPI is given: it writes names of its own, made of those, where
  * they have no room, and abort()s (4.1: "<path>.locktest.<rank>" into 256 bytes, and a file
  * "<name>_cid-<number>-<process>.sm"). The longest is a new checkpoint's. */
@@ -81,7 +50,7 @@ enum {
 static em_status check_length(const char *path, const char *folder)
 {
     const long most_name = pathconf(folder, _PC_NAME_MAX);
-    const size_t length = strlen(path), name = length - folder_length(path);
+    const size_t length = strlen(path), name = length - em_file_folder_length(path);
 
     if (length > MOST_PATH_BYTES)
         return em_fail(EM_EUSAGE,
@@ -100,7 +69,7 @@ static em_status check_length(const char *path, const char *folder)
 /* The name, its folder, and room for the longest name beside it. */
 static em_status check_name(const char *path)
 {
-    const size_t length = folder_length(path);
+    const size_t length = em_file_folder_length(path);
     char *folder = NULL;
     em_status status =
         em_format_text(&folder, "%.*s", length ? (int)length : 1, length ? path : ".");
@@ -195,7 +164,7 @@ em_status em_place_take(const em_config *config, em_place **out)
 
     place = *out;
     if (!status && leads)
-        status = follow_links(config->output.file, &place->output);
+        status = em_file_follow(config->output.file, &place->output);
     if (!status && leads)
         status = check_name(place->output);
     status = em_agree(status);
@@ -348,7 +317,7 @@ static em_status take_away(const char *path)
 static void sync_folder(const char *path)
 {
     char folder[PATH_MAX];
-    const size_t length = folder_length(path);
+    const size_t length = em_file_folder_length(path);
 
     snprintf(folder, sizeof folder, "%.*s", length ? (int)length : 1, length ? path : ".");
     const int descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -361,7 +330,7 @@ static void sync_folder(const char *path)
 /* Draws go before checkpoints: a checkpoint without draws is of no use and misleads nobody. */
 em_status em_place_clear(const em_place *place)
 {
-    const char *const paths[] = {place->output,     place->draws,    place->part,
+    const char *const paths[] = {place->output,     place->draws,    place->undo, place->part,
                                  place->checkpoint, place->previous, place->fresh};
     em_status status = EM_OK;
 
@@ -416,22 +385,6 @@ void em_place_unmake(const em_place *place)
         unlink(place->output);
 }
 
-void em_place_warn_room(const em_place *place)
-{
-    struct stat file;
-    struct statvfs disk;
-
-    if (em_world_rank() != 0 || stat(place->output, &file) != 0 ||
-        statvfs(place->output, &disk) != 0)
-        return;
-    const double free_bytes = (double)disk.f_bavail * (double)disk.f_frsize;
-    if ((double)file.st_size > free_bytes && !em_file_can_share(place->output, place->part))
-        em_say("warning: %s takes %.3g MB, and at the end of the run as much again for a moment, "
-               "but its disk has only %.3g MB left: make room, or the run will stop there, to go "
-               "on with --resume",
-               place->output, (double)file.st_size / 1e6, free_bytes / 1e6);
-}
-
 em_status em_place_set_aside(const em_place *place)
 {
     em_status status = EM_OK;
@@ -441,23 +394,75 @@ em_status em_place_set_aside(const em_place *place)
     return em_agree(status);
 }
 
-/* By way of a name of its own, so that the copy is whole or not there. */
-static em_status copy_draws(const em_place *place)
+/* What an output is of; NULL where it cannot be read. */
+static em_status identify(const em_place *place, char **identity)
 {
-    em_status status = em_fault_file("file-copy", place->output);
+    em_found found;
+    em_status status = em_place_look(place, place->output, &found);
 
-    if (!status)
-        status = em_file_copy(place->output, place->part);
-    if (!status)
-        status = move(place->part, place->draws);
-    if (status)
-        unlink(place->part);
+    *identity = NULL;
+    if (!status && found.readable)
+        status = em_format_text(identity, "%s%s", found.config, found.data_hash);
+    em_found_release(&found);
     return status;
 }
 
-em_status em_place_copy_draws(const em_place *place)
+/* By way of a name of its own, so that it is whole or not there. */
+static em_status prepare_finish(const em_place *place)
 {
-    return em_agree(em_world_rank() == 0 ? copy_draws(place) : EM_OK);
+    char *identity = NULL;
+    em_status status = em_fault_file("file-undo", place->output);
+
+    if (!status)
+        status = identify(place, &identity);
+    if (!status && !identity)
+        status = em_fail(EM_EIO, "%s: cannot be read again", place->output);
+    if (!status)
+        status = em_undo_keep(place->output, identity, place->part);
+    if (!status)
+        status = move(place->part, place->undo);
+    if (status)
+        unlink(place->part);
+    else
+        sync_folder(place->undo);
+    em_release(&identity);
+    return status;
+}
+
+em_status em_place_prepare_finish(const em_place *place)
+{
+    return em_agree(em_world_rank() == 0 ? prepare_finish(place) : EM_OK);
+}
+
+/* Of another file, or not whole, in which case the output was not touched yet: nothing is undone.
+ */
+static em_status undo_finish(const em_place *place)
+{
+    char *identity = NULL;
+    em_status status = identify(place, &identity);
+
+    if (!status)
+        status = em_undo_apply(place->undo, identity, place->output);
+    em_release(&identity);
+    if (status)
+        return status == EM_EDATA ? EM_OK : status;
+    status = take_away(place->undo);
+    sync_folder(place->undo);
+    return status;
+}
+
+em_status em_place_undo_finish(const em_place *place)
+{
+    struct stat file;
+    const bool begun = em_world_rank() == 0 && access(place->undo, F_OK) == 0 &&
+                       stat(place->output, &file) == 0 && file.st_size > 0;
+
+    return em_agree(begun ? undo_finish(place) : EM_OK);
+}
+
+em_status em_place_forget_undo(const em_place *place)
+{
+    return em_agree(em_world_rank() == 0 ? take_away(place->undo) : EM_OK);
 }
 
 em_status em_place_forget_draws(const em_place *place)

@@ -13,8 +13,8 @@ typedef struct em_lock em_lock;
 typedef struct em_place {
     char *output;
     char *checkpoint, *previous, *fresh; /* the newest one, the one before, one being written */
-    char *draws, *part; /* of an interrupted run while its file is made anew or finished; a copy
-                           being made */
+    char *draws;                         /* of an interrupted run while its file is made anew */
+    char *undo, *part; /* what brings back a file that is being finished; the same being written */
     char *lock_path;
     em_lock *lock; /* of rank 0 */
 } em_place;
@@ -62,14 +62,19 @@ em_status em_place_make(const em_place *place);
 /* Removes what em_place_make made. The error message stays what it was. */
 void em_place_unmake(const em_place *place);
 
-/* Warns when the disk has no room for what the end of the run needs. */
-void em_place_warn_room(const em_place *place);
-
-/* Draws of an interrupted run: moves the output there, unless they are; copies it there; removes
- * them. Errors: EM_EIO. */
+/* Draws of an interrupted run: moves the output there, unless they are; removes them. Errors:
+ * EM_EIO. */
 em_status em_place_set_aside(const em_place *place);
-em_status em_place_copy_draws(const em_place *place);
 em_status em_place_forget_draws(const em_place *place);
+
+/*
+ * To finish a file is to write metadata of HDF5, of which a kill may leave half: keeps what brings
+ * the flushed output back first; brings it back where a run was killed then; and forgets it when
+ * all is written. Errors: EM_EIO; EM_EUSAGE, the output is none of emass.
+ */
+em_status em_place_prepare_finish(const em_place *place);
+em_status em_place_undo_finish(const em_place *place);
+em_status em_place_forget_undo(const em_place *place);
 
 /* Removes the checkpoints, of a run that has finished. Errors: EM_EIO. */
 em_status em_place_forget_checkpoints(const em_place *place);

@@ -50,7 +50,7 @@ restarted() { # FAULT: from the last checkpoint, when all draws are to be restor
 
 almost_done() {
     rm -f out.h5*
-    fails file-copy:0 && mv out.h5 almost.h5 && mv out.h5.checkpoint almost.h5.checkpoint
+    fails file-undo:0 && mv out.h5 almost.h5 && mv out.h5.checkpoint almost.h5.checkpoint
 }
 
 reference=reference.h5
@@ -58,12 +58,12 @@ check 'without a fault it runs' \
     limited mpirun -n 2 "$emass" run run.yaml --quiet --output reference.h5
 for fault in config:1 data:1 allocate:1:5 allocate:0:60 allocate:1:300 \
     model:1:100 hdf5-create:1:7 hdf5-attribute:1:20 hdf5-array:1:3 hdf5-fill:1:2 \
-    hdf5-write:1:4 hdf5-flush:1:4 hdf5-close:1 hdf5-open:0 \
+    hdf5-write:1:4 hdf5-flush:1:4 hdf5-close:1 hdf5-open:0 hdf5-open:0:2 \
     checkpoint-create:1 checkpoint-write:1:5 checkpoint-close:1 checkpoint-seal:0:2 \
-    file-rename:0:2 file-copy:0 file-create:0 lock-create:0 lock-write:0 lock-write:0:2; do
+    file-rename:0:2 file-undo:0 file-remove:0:9 file-create:0 lock-create:0 lock-write:0 lock-write:0:2; do
     check "EMASS_FAULT=$fault" within 10 fresh "$fault"
 done
-check 'a run that is interrupted before the last copy' almost_done
+check 'a run that is interrupted before it finishes its file' almost_done
 for fault in file-create:0 lock-write:0 allocate:1:150 hdf5-open:0 hdf5-read:1 checkpoint-open:1 checkpoint-read:1:4 \
     file-rename:0 file-remove:0; do
     check "a restart with EMASS_FAULT=$fault" within 10 restarted "$fault"

@@ -56,7 +56,7 @@ silent_pipe() { # one that nobody writes into
 
 # ---- what a run writes ----
 
-suffixes=('' .lock .draws .draws.part .checkpoint .checkpoint.new .checkpoint.previous)
+suffixes=('' .lock .draws .undo .undo.part .checkpoint .checkpoint.new .checkpoint.previous)
 
 # Everything in the folder, links as links.
 state() {

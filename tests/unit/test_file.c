@@ -1,6 +1,6 @@
-/* Opening what others have put there, and copying in every way that a file system may leave. */
-#include "base/fault.h"
+/* Opening what others have put there, and bringing back a file that was changed. */
 #include "base/file.h"
+#include "io/undo.h"
 #include "run/initial.h"
 #include "tap.h"
 
@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static char folder[] = "/tmp/emass-file-XXXXXX";
@@ -31,30 +32,6 @@ static void tear_down(void)
         unlink(path);
     }
     rmdir(folder);
-}
-
-/* `n` bytes that differ from place to place. */
-static void fill(const char *path, int n)
-{
-    FILE *file = fopen(path, "wb");
-
-    for (int i = 0; i < n; i++)
-        fputc((i * 7 + i / 251) & 255, file);
-    fclose(file);
-}
-
-static bool same(const char *path, const char *other)
-{
-    FILE *a = fopen(path, "rb"), *b = fopen(other, "rb");
-    int x, y;
-
-    do {
-        x = fgetc(a);
-        y = fgetc(b);
-    } while (x == y && x != EOF);
-    fclose(a);
-    fclose(b);
-    return x == y;
 }
 
 static bool refuses(const char *path, int flags, const char *kind)
@@ -82,23 +59,107 @@ START_TEST(test_kinds)
 }
 END_TEST
 
-static const char *const refused[] = {"none:0", "file-clone:0", "file-copy-range:0",
-                                      "file-copy-range:0:2"};
+enum { CHAINS = 2, DRAWS = 40000, KEPT = 15000 };
 
-START_TEST(test_copy)
+static double value_of(int i)
 {
-    fill("a", 300001);
-    fill("c", 10);
+    return 0.5 * i;
+}
+
+/* a: x of (chain, draw), in chunks. */
+static void write_draws(void)
+{
+    const hsize_t extent[2] = {CHAINS, DRAWS}, chunk[2] = {1, 10000};
+    static double x[CHAINS * DRAWS];
+    hid_t file = H5Fcreate("a", H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    hid_t space = H5Screate_simple(2, extent, extent), list = H5Pcreate(H5P_DATASET_CREATE);
+
+    for (int i = 0; i < CHAINS * DRAWS; i++)
+        x[i] = value_of(i);
+    H5Pset_chunk(list, 2, chunk);
+    hid_t set = H5Dcreate2(file, "x", H5T_NATIVE_DOUBLE, space, H5P_DEFAULT, list, H5P_DEFAULT);
+    H5Dwrite(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, x);
+    H5LTset_attribute_int(file, "/", "complete", (const int[]){0}, 1);
+    H5Dclose(set);
+    H5Pclose(list);
+    H5Sclose(space);
+    H5Fclose(file);
+}
+
+/* What the end of a run does: draws are cut, and more is written beside them. */
+static void finish_file(void)
+{
+    hid_t file = H5Fopen("a", H5F_ACC_RDWR, H5P_DEFAULT);
+    hid_t set = H5Dopen2(file, "x", H5P_DEFAULT);
+    static const double more[3000];
+
+    H5Dset_extent(set, (const hsize_t[]){CHAINS, KEPT});
+    H5LTmake_dataset_double(file, "more", 1, (const hsize_t[]){3000}, more);
+    H5LTset_attribute_int(file, "/", "complete", (const int[]){1}, 1);
+    H5Dclose(set);
+    H5Fclose(file);
+}
+
+/* Whether a is what it was, as far as it had to be kept. */
+static bool is_as_it_was(void)
+{
+    static double x[CHAINS * DRAWS];
+    hid_t file = H5Fopen("a", H5F_ACC_RDONLY, H5P_DEFAULT);
+    int complete = -1;
+    bool same = H5LTget_attribute_int(file, "/", "complete", &complete) >= 0 && complete == 0 &&
+                H5LTread_dataset_double(file, "x", x) >= 0 &&
+                H5Lexists(file, "more", H5P_DEFAULT) == 0;
+
+    for (int c = 0; c < CHAINS; c++)
+        for (int i = 0; i < KEPT; i++)
+            same = same && x[c * DRAWS + i] == value_of(c * DRAWS + i);
+    H5Fclose(file);
+    return same;
+}
+
+static long bytes_of(const char *path)
+{
+    struct stat file;
+
+    return stat(path, &file) == 0 ? (long)file.st_size : -1;
+}
+
+START_TEST(test_undo)
+{
+    write_draws();
     ck_assert_int_eq(symlink("c", "b"), 0); /* is replaced, and not followed */
-    setenv("EMASS_FAULT", refused[_i], 1);
-    em_fault_start(0);
-    ck_assert_int_eq(em_file_copy("a", "b"), EM_OK);
-    ck_assert(same("a", "b"));
-    ck_assert_int_eq(em_file_copy("c", "b"), EM_OK);
-    ck_assert(same("c", "b"));
-    ck_assert_int_eq(em_file_copy("none", "b"), EM_EDATA);
-    ck_assert(same("c", "b"));
-    ck_assert_int_eq(em_file_copy("a", "none/b"), EM_EDATA);
+    ck_assert_int_eq(em_undo_keep("a", "this", "b"), EM_OK);
+    ck_assert_int_eq(bytes_of("c"), -1);
+    ck_assert_int_lt(bytes_of("b"), bytes_of("a") / 50);
+    ck_assert(is_as_it_was());
+    finish_file();
+    ck_assert(!is_as_it_was());
+    ck_assert_int_eq(em_undo_apply("b", "this", "a"), EM_OK);
+    ck_assert(is_as_it_was());
+    finish_file();
+    ck_assert_int_eq(em_undo_apply("b", NULL, "a"), EM_OK);
+    ck_assert_int_eq(em_undo_apply("b", "this", "a"), EM_OK); /* as if it had been begun before */
+    ck_assert(is_as_it_was());
+}
+END_TEST
+
+/* Of another file, or torn: the file stays. */
+START_TEST(test_undo_refused)
+{
+    long bytes;
+
+    write_draws();
+    ck_assert_int_eq(em_undo_keep("a", "this", "b"), EM_OK);
+    finish_file();
+    bytes = bytes_of("a");
+    ck_assert_int_eq(em_undo_apply("b", "that", "a"), EM_EDATA);
+    ck_assert_int_eq(em_undo_apply("none", "this", "a"), EM_EDATA);
+    ck_assert_int_eq(truncate("b", bytes_of("b") - 1), 0);
+    ck_assert_int_eq(em_undo_apply("b", "this", "a"), EM_EDATA);
+    ck_assert_int_eq(bytes_of("a"), bytes);
+    ck_assert(!is_as_it_was());
+    ck_assert_int_eq(em_undo_keep("none", "this", "c"), EM_EIO);
+    ck_assert_int_eq(bytes_of("c"), -1);
 }
 END_TEST
 
@@ -146,7 +207,8 @@ int main(void)
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_set_timeout(tests, 100);
     tcase_add_test(tests, test_kinds);
-    tcase_add_loop_test(tests, test_copy, 0, sizeof refused / sizeof *refused);
+    tcase_add_test(tests, test_undo);
+    tcase_add_test(tests, test_undo_refused);
     tcase_add_test(tests, test_positions_of_no_chains);
     suite_add_tcase(suite, tests);
     return run_suite(suite, CK_FORK);
