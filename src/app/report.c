@@ -1,20 +1,17 @@
 #include "app/report.h"
 
 #include "app/arguments.h"
+#include "app/page.h"
 #include "app/report_figures.h"
 #include "app/svg.h"
-#include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "par/world.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <popt.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { MOST_TABLE_ROWS = 300 };
 
@@ -388,79 +385,29 @@ static em_status write_page(em_report_data *data, FILE *out)
 
 /* ---------------------------------------------------------------- files */
 
-/* Fails where something else than an earlier page stands. */
-static em_status check_page(const char *path)
-{
-    char first[sizeof FIRST_LINE] = "";
-    int descriptor;
-    em_status status;
-
-    if (access(path, F_OK) != 0)
-        return EM_OK;
-    status = em_file_open(path, O_RDONLY, &descriptor);
-    if (status)
-        return em_fail(EM_EUSAGE, "%s", em_error_text());
-    const bool ours =
-        read(descriptor, first, sizeof first - 1) >= 0 && strcmp(first, FIRST_LINE) == 0;
-    close(descriptor);
-    return ours ? EM_OK
-                : em_fail(EM_EUSAGE,
-                          "%s: found a file that is no report of emass, expected one or none: give "
-                          "another --output",
-                          path);
-}
-
-static em_status open_file(const char *path, FILE **out)
-{
-    *out = fopen(path, "we");
-    return *out ? EM_OK : em_fail(EM_EUSAGE, "%s: cannot be written: %s", path, strerror(errno));
-}
-
-static em_status close_file(const char *path, FILE *out, em_status status)
-{
-    const bool failed = ferror(out) != 0;
-
-    return (fclose(out) != 0 || failed) && !status
-               ? em_fail(EM_EIO, "%s: cannot be written: %s", path, strerror(errno))
-               : status;
-}
-
-/* By way of a name of its own, so that a page is whole or not there. */
 static em_status write_report(em_report_data *data, const char *path)
 {
-    char *fresh = NULL;
-    FILE *out = NULL;
-    em_status status = em_format_text(&fresh, "%s.new", path);
+    em_page page;
+    em_status status = em_page_open(path, &page);
 
     if (!status)
-        status = open_file(fresh, &out);
-    if (!status) {
-        status = write_page(data, out);
-        status = close_file(fresh, out, status);
-        if (!status && rename(fresh, path) != 0)
-            status =
-                em_fail(EM_EIO, "%s: cannot be renamed to %s: %s", fresh, path, strerror(errno));
-        if (status)
-            unlink(fresh);
-    }
-    em_release(&fresh);
-    return status;
+        status = write_page(data, page.out);
+    return em_page_close(&page, status);
 }
 
 /* A figure with the colours that the page would give it. */
 static em_status write_svg(const char *path, const char *svg)
 {
     const char *inside = strchr(svg, '>') + 1;
-    FILE *out = NULL;
-    em_status status = open_file(path, &out);
+    em_page page;
+    const em_status status = em_page_open(path, &page);
 
-    if (status)
-        return status;
-    fprintf(out,
-            "%.*s\n<style>%s</style>\n<rect width=\"100%%\" height=\"100%%\" "
-            "fill=\"var(--back)\"/>%s",
-            (int)(inside - svg), svg, em_svg_style, inside);
-    return close_file(path, out, EM_OK);
+    if (!status)
+        fprintf(page.out,
+                "%.*s\n<style>%s</style>\n<rect width=\"100%%\" height=\"100%%\" "
+                "fill=\"var(--back)\"/>%s",
+                (int)(inside - svg), svg, em_svg_style, inside);
+    return em_page_close(&page, status);
 }
 
 static em_status write_figures(const em_report_data *data, const char *folder)
@@ -502,7 +449,9 @@ static em_status make_report(arguments *a)
     em_status status = name_output(a, &output);
 
     if (!status)
-        status = check_page(output);
+        status = em_page_check(output, FIRST_LINE, "report");
+    if (!status && a->figures)
+        status = em_page_check_folder(a->figures);
     if (!status)
         status = em_report_read(a->file, (const char *const *)a->pattern, &data);
     if (!status)

@@ -1,14 +1,13 @@
 #include "app/topics_page.h"
 
+#include "app/page.h"
 #include "app/svg.h"
 #include "base/memory.h"
 #include "io/reader.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 /* What every page begins with, by which one is known that may be replaced. */
 static const char first_line[] = "<!doctype html><!-- topics by emass -->\n";
@@ -238,43 +237,15 @@ static em_status put_page(FILE *out, const em_topics *t)
 
 /* ---------------------------------------------------------------- the file */
 
-static em_status may_replace(const char *path)
-{
-    char start[sizeof first_line] = "";
-    FILE *file = fopen(path, "rb");
-
-    if (!file)
-        return errno == ENOENT
-                   ? EM_OK
-                   : em_fail(EM_EUSAGE, "%s: cannot be written: %s", path, strerror(errno));
-    const bool ours = fread(start, 1, sizeof start - 1, file) == sizeof start - 1 &&
-                      strcmp(start, first_line) == 0;
-    fclose(file);
-    return ours ? EM_OK
-                : em_fail(EM_EUSAGE,
-                          "%s: found a file that is no page of topics: it is not replaced", path);
-}
-
 em_status em_topics_write_page(const em_topics *t)
 {
-    char *part = NULL;
-    FILE *out = NULL;
-    em_status status = may_replace(t->html);
+    em_page page;
+    em_status status = em_page_check(t->html, first_line, "page of topics");
 
+    if (status)
+        return status;
+    status = em_page_open(t->html, &page);
     if (!status)
-        status = em_format_text(&part, "%s.part", t->html);
-    if (!status && !(out = fopen(part, "wb")))
-        status = em_fail(EM_EUSAGE, "%s: cannot be written: %s", part, strerror(errno));
-    if (!status)
-        status = put_page(out, t);
-    if (!status && (fflush(out) != 0 || ferror(out) != 0))
-        status = em_fail(EM_EIO, "%s: cannot be written: %s", part, strerror(errno));
-    if (out && fclose(out) != 0 && !status)
-        status = em_fail(EM_EIO, "%s: cannot be written: %s", part, strerror(errno));
-    if (!status && rename(part, t->html) != 0)
-        status = em_fail(EM_EIO, "%s: cannot be renamed to %s: %s", part, t->html, strerror(errno));
-    if (status && out)
-        unlink(part);
-    em_release(&part);
-    return status;
+        status = put_page(page.out, t);
+    return em_page_close(&page, status);
 }

@@ -122,7 +122,13 @@ def check_bounds():
 def check_refusals():
     with open("mine.html", "w") as file:
         file.write("<!doctype html>mine")
-    for what, *words in (("no report of emass", "schools.h5", "--output", "mine.html"), ("no such variable", "schools.h5", "--var", "x"),
+    os.mkfifo("pipe.html")
+    os.mkdir("pipes")
+    os.mkfifo("pipes/energy.svg")
+    for what, *words in (("pipe.html: found a FIFO", "schools.h5", "--output", "pipe.html"),
+                         ("mine.html: found a regular file, expected a folder", "schools.h5", "--output", "new.html", "--figures", "mine.html"),
+                         ("pipes/energy.svg: found a FIFO", "schools.h5", "--output", "figures.html", "--figures", "pipes"),
+                         ("no report of emass", "schools.h5", "--output", "mine.html"), ("no such variable", "schools.h5", "--var", "x"),
                          ("cannot be written", "schools.h5", "--output", "none/x.html"), ("missing.h5", "missing.h5"),
                          ("expected an HDF5 file", "evil.csv"), ("expected one file",)):
         refused = limited(EMASS, "report", *words)
@@ -130,7 +136,14 @@ def check_refusals():
                and not refused.stdout, f"refused: {what}", refused.stderr)
     with open("mine.html") as file:
         report(file.read() == "<!doctype html>mine", "what is somebody's stays")
-    report(not [name for name in os.listdir() if name.endswith(".new")], "nothing is left behind")
+    report(not [name for name in os.listdir() if name.endswith((".new", ".part"))] and not os.path.exists("new.html"), "nothing is left behind")
+
+
+def check_links():
+    os.symlink("led/to.html", "link.html")
+    os.mkdir("led")
+    made = [limited(EMASS, "report", "schools.h5", "--output", "link.html").returncode for _ in range(2)]
+    report(made == [0, 0] and os.readlink("link.html") == "led/to.html" and os.listdir("led") == ["to.html"], "a link stays one, to the page")
 
 
 def check_foreign():
@@ -154,5 +167,6 @@ with tempfile.TemporaryDirectory(prefix="emass-report-") as work:
     check_evil()
     check_bounds()
     check_refusals()
+    check_links()
     check_foreign()
 finish()

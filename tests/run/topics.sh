@@ -140,6 +140,10 @@ page() { # all topics, both traces, and nothing from elsewhere; only a page of t
         [ "$(grep -c '<tr id="t[0-4]">' page.html)" = 5 ] && [ "$(grep -c '<polyline' page.html)" = 4 ] &&
         grep -q 'prefers-color-scheme:dark' page.html && ! grep -Eq 'https?:|src=|<script' page.html &&
         "$emass" topics whole.h5 --html page.html || return 1
+    mkfifo pipe.html
+    limited "$emass" topics whole.h5 --html pipe.html 2>said.txt || status=$?
+    [ "$status" = 2 ] && grep -q 'pipe.html: found a FIFO' said.txt || return 1
+    status=0
     echo mine >other.html
     "$emass" topics whole.h5 --html other.html 2>said.txt || status=$?
     [ "$status" = 2 ] && grep -q 'no page of topics' said.txt && [ "$(cat other.html)" = mine ]
