@@ -103,20 +103,27 @@ static inline void teardown(setup *s)
     *s = (setup){NULL, NULL, NULL};
 }
 
-/* Creates shard `shard` of `n_shard`; after a failure s->model is NULL. Freed by teardown. */
-static inline em_status try_setup(const char *name, const setting *settings, int64_t shard,
-                                  int64_t n_shard, setup *s)
+/* Creates shard `shard` of `n_shard`, for as many chains; after a failure s->model is NULL. Freed
+ * by teardown. */
+static inline em_status try_setup_for(int64_t n_chain, const char *name, const setting *settings,
+                                      int64_t shard, int64_t n_shard, setup *s)
 {
     em_status status;
 
     s->ops = find_model(name);
-    const em_model_context context = {1, shard, n_shard, true, s->ops, 0, 1};
+    const em_model_context context = {1, shard, n_shard, true, s->ops, 0, n_chain};
     s->model = NULL;
     s->options = calloc(1, s->ops->options_size + 1);
     status = set_options(s->ops, settings, s->options);
     if (!status)
         status = s->ops->create(s->options, &context, &s->model);
     return status ? status : em_model_summarise(s->model, NULL);
+}
+
+static inline em_status try_setup(const char *name, const setting *settings, int64_t shard,
+                                  int64_t n_shard, setup *s)
+{
+    return try_setup_for(1, name, settings, shard, n_shard, s);
 }
 
 #endif

@@ -267,15 +267,16 @@ typedef struct kernel_run {
     uint64_t seed;
 } kernel_run;
 
-/* A kernel by the text of its `sampler:` section; the minibatches are those of noisy_covariance.
- * `config` is to be destroyed. */
-static inline kernel_run configured(const char *sampler, const em_mass *mass, const em_noise *noise,
-                                    uint64_t seed, em_config **config)
+/* A kernel by the text of its `sampler:` section but for the minibatch. `config` is to be
+ * destroyed.
+ */
+static inline kernel_run configured_with(int minibatch, const char *sampler, const em_mass *mass,
+                                         const em_noise *noise, uint64_t seed, em_config **config)
 {
     char text[512];
 
     snprintf(text, sizeof text, "model: {name: gaussian}\nsampler: {minibatch: %d, %s}\n",
-             ROWS_PER_BATCH, sampler);
+             minibatch, sampler);
     ck_assert_msg(em_config_parse("test.yaml", text, 0, NULL, config) == EM_OK, "%s",
                   em_error_text());
     return (kernel_run){.ops = (*config)->sampler,
@@ -284,6 +285,13 @@ static inline kernel_run configured(const char *sampler, const em_mass *mass, co
                         .noise = noise,
                         .step_size = ((em_sampler_options *)(*config)->sampler_options)->step_size,
                         .seed = seed};
+}
+
+/* The same with the minibatches of noisy_covariance. */
+static inline kernel_run configured(const char *sampler, const em_mass *mass, const em_noise *noise,
+                                    uint64_t seed, em_config **config)
+{
+    return configured_with(ROWS_PER_BATCH, sampler, mass, noise, seed, config);
 }
 
 typedef struct kernel_bench {
