@@ -78,10 +78,10 @@ void em_normals(const em_stream *stream, int64_t n, double *out);
  * + i]. Local. */
 void em_normals_from(const em_stream *stream, int64_t first, int64_t n, double *out);
 
-/* out[i] ~ Gamma(shape[i], 1) (Marsaglia and Tsang 2000), vectorised; 0 where the shape is not
- * above 0. out[i] depends on the stream, on first + i and on shape[i] alone; the same bits as for
- * normals. `shape` and `out`, which may be the same, are 64-byte aligned and have room for
- * em_stride(n) doubles (the padding is overwritten). Local. */
+/* out[i] ~ Gamma(shape[i], 1) (Marsaglia and Tsang 2000; below 1 Ahrens and Dieter 1974),
+ * vectorised; 0 where the shape is not above 0. out[i] depends on the stream, on first + i and on
+ * shape[i] alone; the same bits as for normals. `shape` and `out`, which may be the same, are
+ * 64-byte aligned and have room for em_stride(n) doubles (the padding is overwritten). Local. */
 void em_gammas(const em_stream *stream, uint64_t first, int64_t n, const double *shape,
                double *out);
 
