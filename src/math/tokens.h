@@ -19,9 +19,12 @@ static inline int64_t em_topic_stride(int64_t n_topic)
     return (n_topic + EM_TOPIC_LANES) / EM_TOPIC_LANES * EM_TOPIC_LANES;
 }
 
+/* Tokens that are worked at together. */
+enum { EM_TOKEN_BATCH = 8 };
+
 static inline int64_t em_token_room(int64_t n_topic)
 {
-    return 2 * (em_topic_stride(n_topic) + EM_TOPIC_LANES);
+    return (1 + EM_TOKEN_BATCH) * (em_topic_stride(n_topic) + EM_TOPIC_LANES);
 }
 
 /* The topics of one document that has few of them: entry i < n is topic[i], count[i] times, which
@@ -39,7 +42,7 @@ typedef struct em_topic_list {
  * meaning where the documents differ, since then they do not depend on each other.
  */
 typedef struct em_token_run {
-    int64_t n;
+    int64_t n, n_more;        /* tokens behind these, of other words: what they need is fetched */
     const uint16_t *document; /* [n] within the block */
     const uint32_t *slot;     /* [n] of its random bits */
     const uint32_t *bits;     /* by slot */
@@ -63,9 +66,6 @@ typedef struct em_token_kernels {
     const char *name;
     void (*dense)(const em_token_run *run);
     void (*sparse)(const em_token_run *run);
-    /* Adds n tokens to the lists of their documents, but for those of no topic (n_topic). */
-    void (*count)(int64_t n, const uint16_t *document, const uint16_t *topic, int64_t n_topic,
-                  em_topic_list *list);
     /* Mixtures from phi alone, by `n_step` steps of EM: with N_k = n_d / K at first,
      *     g_vk ~ phi_vk (alpha + N_k),   N_k = sum_v x_v g_vk,
      * for a document of n different words, phi [n][stride] their rows and x [n] their counts.

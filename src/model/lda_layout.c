@@ -463,6 +463,8 @@ static em_status make_room(em_tokens *t, const layout *l)
                 {&t->list, t->sparse ? l->most_documents : 0, sizeof *t->list},
                 {&t->list_topic, t->sparse ? l->most_listed : 0, sizeof *t->list_topic},
                 {&t->list_count, t->sparse ? l->most_listed : 0, sizeof *t->list_count},
+                {&t->place, t->sparse ? t->n_topic + 1 : 0, sizeof *t->place},
+                {&t->slot_topic, t->sparse ? 4 * items : 0, sizeof *t->slot_topic},
                 {&t->topic_room, streams ? l->most_tokens : 0, sizeof *t->topic_room}};
     em_status status = EM_OK;
 
@@ -471,6 +473,8 @@ static em_status make_room(em_tokens *t, const layout *l)
         status = em_allocate(l->most_bytes, 1, &t->layout_room);
     for (size_t i = 0; !status && i < sizeof room / sizeof *room; i++)
         status = em_allocate(room[i].count, room[i].size, room[i].array);
+    for (int64_t k = 0; !status && t->sparse && k <= t->n_topic; k++)
+        t->place[k] = INT32_MAX;
     return status;
 }
 
@@ -564,11 +568,12 @@ void em_tokens_destroy(em_tokens **out)
         em_release(&tokens->block[b].layout);
     if (tokens->scratch >= 0)
         close(tokens->scratch);
-    void *const array[] = {
-        &tokens->block,  &tokens->number, &tokens->length,      &tokens->first,
-        &tokens->tokens, &tokens->list,   &tokens->list_topic,  &tokens->list_count,
-        &tokens->item,   &tokens->bits,   &tokens->table,       &tokens->table_alpha,
-        &tokens->alpha,  &tokens->room,   &tokens->layout_room, &tokens->topic_room};
+    void *const array[] = {&tokens->block,      &tokens->number,      &tokens->length,
+                           &tokens->first,      &tokens->tokens,      &tokens->list,
+                           &tokens->list_topic, &tokens->list_count,  &tokens->place,
+                           &tokens->slot_topic, &tokens->item,        &tokens->bits,
+                           &tokens->table,      &tokens->table_alpha, &tokens->alpha,
+                           &tokens->room,       &tokens->layout_room, &tokens->topic_room};
     for (size_t i = 0; i < sizeof array / sizeof *array; i++)
         em_release(array[i]);
     em_release(out);

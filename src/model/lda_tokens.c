@@ -34,27 +34,48 @@ static void count_dense(em_tokens *tokens, const em_block_view *view)
         tokens->tokens[view->document[i] * tokens->stride + view->topic[i]] += 1;
 }
 
-static void clear_lists(em_tokens *tokens, const em_token_block *block)
+/* The list of one document, whose counts are 0, from its topics as they stand in its slots. `place`
+ * has no topic's place before, nor afterwards. */
+static void count_document(const uint16_t *topic, int64_t length, int32_t n_topic, int32_t *place,
+                           em_topic_list *list)
 {
-    int64_t at = 0;
+    int32_t n = 0;
 
-    for (int64_t i = 0; i < block->n_document; i++) {
-        const int64_t room =
-            em_topic_list_room(tokens->n_topic, tokens->length[block->first_document + i]);
-        tokens->list[i] = (em_topic_list){0, tokens->list_topic + at, tokens->list_count + at};
-        at += room;
+    for (int64_t j = 0; j < length; j++) {
+        const int32_t k = topic[j], known = place[k], at = known < n ? known : n;
+        if (k == n_topic)
+            continue;
+        n += at == n;
+        place[k] = at;
+        list->topic[at] = k;
+        list->count[at] += 1;
     }
-    for (int64_t i = 0; i < at; i++)
-        tokens->list_topic[i] = (int32_t)tokens->n_topic;
-    memset(tokens->list_count, 0, (size_t)at * sizeof *tokens->list_count);
+    for (int32_t i = 0; i < n; i++)
+        place[list->topic[i]] = INT32_MAX;
+    list->n = n;
 }
 
-/* In the order of the tokens, which is a document's own. */
+/* Lists in the order of a document's tokens, which is that of its slots. */
 static void count_sparse(em_tokens *tokens, const em_block_view *view)
 {
-    clear_lists(tokens, view->block);
-    em_token_kernels_best()->count(view->block->n_token, view->document, view->topic,
-                                   tokens->n_topic, tokens->list);
+    const em_token_block *block = view->block;
+    const uint16_t *ordered = tokens->slot_topic;
+    int64_t at = 0;
+
+    for (int64_t i = 0; i < block->n_token; i++)
+        tokens->slot_topic[view->slot[i]] = view->topic[i];
+    for (int64_t i = 0; i < block->n_document; i++) {
+        const int64_t length = tokens->length[block->first_document + i];
+        const int64_t room = em_topic_list_room(tokens->n_topic, length);
+        em_topic_list *list = &tokens->list[i];
+        *list = (em_topic_list){0, tokens->list_topic + at, tokens->list_count + at};
+        memset(list->count, 0, (size_t)room * sizeof *list->count);
+        count_document(ordered, length, (int32_t)tokens->n_topic, tokens->place, list);
+        for (int64_t j = list->n; j < room; j++)
+            list->topic[j] = (int32_t)tokens->n_topic;
+        at += room;
+        ordered += em_padded_length(length);
+    }
 }
 
 /* Rows of words are seldom in the cache, and which topics of one are counted is by chance. */
@@ -85,6 +106,7 @@ static void sweep_runs(em_tokens *tokens, const em_block_view *view, const em_sw
         if (r + 1 < view->block->n_run)
             look_ahead(tokens, sweep, view->run_word[r + 1]);
         run.n = view->run_start[r + 1] - first;
+        run.n_more = view->block->n_token - view->run_start[r + 1];
         run.document = view->document + first;
         run.slot = view->slot + first;
         run.topic = view->topic + first;

@@ -72,6 +72,8 @@ typedef struct em_tokens {
     em_topic_list *list;
     int32_t *list_topic;
     float *list_count;
+    int32_t *place;       /* [n_topic + 1] in the list that is being made; INT32_MAX: none */
+    uint16_t *slot_topic; /* by slot */
     uint64_t *item;
     uint32_t *bits;
     float *alpha, *room;
