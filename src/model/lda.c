@@ -69,7 +69,6 @@ typedef struct lda {
     /* Room to work in. */
     double *room, *alpha, *tokens_of; /* the last: [n_topic] */
     int64_t *total, *sums;
-    int64_t *wide;     /* [n_word][stride] counts, while shards are summed */
     float *phi;        /* [n_word][stride] a mean */
     uint16_t *ordered; /* [n_chain][tokens of a piece] for visits */
 } lda;
@@ -117,7 +116,6 @@ static void destroy(em_model *model)
     em_release(&self->tokens_of);
     em_release(&self->total);
     em_release(&self->sums);
-    em_release(&self->wide);
     em_release(&self->phi);
     em_release(&self->ordered);
     em_release(&self);
@@ -141,7 +139,6 @@ static em_status make_room(lda *self)
                 {&self->tokens_of, n_topic, sizeof(double)},
                 {&self->total, n_topic, sizeof(int64_t)},
                 {&self->sums, EM_LDA_SLOPES + n_topic, sizeof(int64_t)},
-                {&self->wide, self->n_shard > 1 ? n : 0, sizeof(int64_t)},
                 {&self->phi, n, sizeof(float)},
                 {&self->ordered, self->n_chain * most_of_piece(self->tokens), sizeof(uint16_t)}};
     for (size_t i = 0; !status && i < sizeof room / sizeof *room; i++)
@@ -307,18 +304,14 @@ static em_status take_state(lda *self, const em_update *with, int64_t number, do
     return em_topic_record_take(self->record, with, &look);
 }
 
-/* Counts of all shards; `own` is how this one has fared. */
-static em_status sum_counts(lda *self, const em_update *with, em_status own, lda_chain *chain)
+/* Counts of all shards; `own` is how this one has fared. They are added two by two: no count is
+ * negative, and none of all shards is above 2^31, so that nothing is carried from one to the other.
+ */
+static em_status sum_counts(const lda *self, const em_update *with, em_status own, lda_chain *chain)
 {
-    const int64_t n = self->n_shard > 1 ? self->shape.n_word * self->shape.stride : 0;
-    em_status status;
+    const int64_t n = self->n_shard > 1 ? self->shape.n_word * self->shape.stride / 2 : 0;
 
-    for (int64_t i = 0; i < n; i++)
-        self->wide[i] = chain->count[i];
-    status = with->shards->sum(with->shards->context, own, n, self->wide);
-    for (int64_t i = 0; i < n; i++)
-        chain->count[i] = (int32_t)self->wide[i];
-    return status;
+    return with->shards->sum(with->shards->context, own, n, (int64_t *)(void *)chain->count);
 }
 
 /* phi given all topics. While warmup has few documents it is its mean, which is no draw but a
