@@ -227,6 +227,8 @@ typedef struct em_model {
     int64_t dim;    /* number of unconstrained parameters */
     bool estimates; /* its density is an estimate, from random numbers (em_query_draw): not for
                        kernels that need an exact one */
+    bool single;    /* its gradients are of 32 bits: nor need the noise of stochastic kernels have
+                       more */
     const char *const *unconstrained_name; /* [dim], owned by the model; NULL: 0, 1, ... */
     int64_t n_block;                       /* 0: no names for parts of the parameters */
     const em_parameters *block;  /* [n_block] owned by the model: all parameters, in their order */

@@ -99,6 +99,14 @@ void em_normals(const em_stream *stream, int64_t n, double *out)
     em_normals_from(stream, 0, n, out);
 }
 
+void em_single_normals_from(const em_stream *stream, int64_t first, int64_t n, double *out)
+{
+    em_philox start = start_of(stream, 0);
+
+    start.low += (uint64_t)first / 4;
+    em_simd_best()->single_normals(start, n, out);
+}
+
 void em_gammas(const em_stream *stream, uint64_t first, int64_t n, const double *shape, double *out)
 {
     em_philox start = start_of(stream, 0);

@@ -26,6 +26,7 @@ typedef struct em_philox {
 typedef struct em_simd {
     const char *name;
     void (*normals)(em_philox start, int64_t n, double *out);
+    void (*single_normals)(em_philox start, int64_t n, double *out);
     bool (*integers)(em_philox start, int64_t n, uint64_t bound, uint64_t growth, int64_t *out);
     void (*gammas)(em_philox start, int64_t n, const double *shape, double *out);
     void (*item_bits)(em_philox start, int64_t n, const uint64_t *block, uint32_t *out);

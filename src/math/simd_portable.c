@@ -13,10 +13,16 @@ typedef uint64_t word __attribute__((vector_size(16), may_alias));
 typedef struct real_pair {
     real x, y;
 } real_pair;
+typedef float single __attribute__((vector_size(16), may_alias));
+typedef struct single_pair {
+    single x, y;
+} single_pair;
 
 #define splat(a)              ((real){a, a})
 #define fused(a, b, c)        ((a) * (b) + (c))
 #define product_of_low(a, b)  (((a)&0xffffffff) * ((b)&0xffffffff))
+#define low_of(a)             ((real){(a)[0], (a)[2]})
+#define high_of(a)            ((real){(a)[1], (a)[3]})
 #define is_any(mask)          (((mask)[0] | (mask)[1]) != 0)
 #define interleave_low(a, b)  ((word){(a)[0], (b)[0]})
 #define interleave_high(a, b) ((word){(a)[1], (b)[1]})
@@ -44,6 +50,29 @@ static inline real_pair sine_cosine_pi(real a)
     const Sleef_double_2 p = Sleef_cinz_sincospid1_u35purec(a[0]);
     const Sleef_double_2 q = Sleef_cinz_sincospid1_u35purec(a[1]);
     return (real_pair){{p.x, q.x}, {p.y, q.y}};
+}
+
+static inline single single_root(single a)
+{
+    return (single){sqrtf(a[0]), sqrtf(a[1]), sqrtf(a[2]), sqrtf(a[3])};
+}
+
+static inline single single_logarithm(single a)
+{
+    return (single){Sleef_cinz_logf1_u35purec(a[0]), Sleef_cinz_logf1_u35purec(a[1]),
+                    Sleef_cinz_logf1_u35purec(a[2]), Sleef_cinz_logf1_u35purec(a[3])};
+}
+
+static inline single_pair single_sine_cosine_pi(single a)
+{
+    single_pair out;
+
+    for (int i = 0; i < 4; i++) {
+        const Sleef_float_2 pair = Sleef_cinz_sincospif1_u35purec(a[i]);
+        out.x[i] = pair.x;
+        out.y[i] = pair.y;
+    }
+    return out;
 }
 
 #include "math/simd_kernels.inc"

@@ -64,9 +64,10 @@ static const em_field fields[] = {
             .doc = "inputs are divided by it; auto: 255 for images of bytes, 1 for tables"),
     EM_BOOL(em_network_options, standardise, .fallback = "false",
             .doc = "of tables: inputs to mean 0 and standard deviation 1 on the training data"),
-    EM_CHOICE(em_network_options, precision, .fallback = "double", .choices = precisions,
-              .doc =
-                  "of the products; single: 32 bits, twice as fast, gradients good to about 1e-5"),
+    EM_CHOICE(
+        em_network_options, precision, .fallback = "double", .choices = precisions,
+        .doc = "of the products, and of the noise of stochastic samplers; single: 32 bits, twice "
+               "as fast, gradients good to about 1e-5"),
     EM_CHOICE(em_network_options, blocks, .fallback = "layers", .choices = block_choices,
               .doc =
                   "what a list of samplers may name: layer1, layer2, ..., output; or weights, all "
@@ -303,6 +304,7 @@ static em_status prepare_pass(em_network *self, bool exact)
     const bool is_single = self->options->precision == PRECISION_SINGLE && !exact;
     em_status status;
 
+    self->model.single = is_single;
     self->pass_ops = is_single ? &em_pass_single : &em_pass_double;
     self->batch = em_pass_batch(&self->layers);
     status = self->pass_ops->create(&self->layers, self->train->n_input, self->batch, &self->pass);

@@ -67,11 +67,13 @@ em_status em_stochastic_evaluate(const em_stochastic_options *options,
 void em_stochastic_normals(const em_step_context *context, const em_block *block,
                            em_purpose purpose, int64_t number, double *z)
 {
+    const bool single = em_posterior_model(context->posterior)->single;
+
     for (int64_t c = 0; c < block->n_chain; c++) {
         const em_stream stream = {context->seed, (uint64_t)block->chain[c], (uint64_t)number,
                                   purpose};
         double *row = z + c * block->stride;
-        em_normals_from(&stream, block->first, block->dim, row);
+        (single ? em_single_normals_from : em_normals_from)(&stream, block->first, block->dim, row);
         memset(row + block->dim, 0, (size_t)(block->stride - block->dim) * sizeof *row);
     }
 }

@@ -150,6 +150,7 @@ static double frozen_z(const variant *v, double fraction, uint64_t seed)
     fixture f;
 
     open_fixture(v->sampler, ANISOTROPIC, seed, &f);
+    f.model.law.base.single = seed % 2; /* noise of 32 bits */
     frozen_law(&f, v->integrator, fraction, &r, S);
     visited draws = visit(&f.model, grid, &f.run, 2 * DIM, DRAWS);
     const double z = visited_z(&draws, S);

@@ -31,6 +31,16 @@ static double *normals_of(em_stream stream, int64_t n)
     return out;
 }
 
+static double *single_normals_of(em_stream stream, int64_t n)
+{
+    double *out = doubles(n);
+    em_single_normals_from(&stream, 0, n, out);
+    return out;
+}
+
+typedef double *normals_function(em_stream stream, int64_t n);
+static normals_function *const both[] = {normals_of, single_normals_of};
+
 /* ---- The generator ---- */
 
 /* Random123 1.14, tests/kat_vectors, "philox4x32 10": counter, key, result. */
@@ -109,6 +119,28 @@ START_TEST(normals_are_of_the_uniforms)
 }
 END_TEST
 
+/* The same in floats: 32 of eight blocks, a cosine and a sine of the pairs of words 0 and 2, then
+ * of 1 and 3. An integer below 2^32 is a block's next word. */
+START_TEST(single_normals_are_of_the_bits)
+{
+    const em_stream stream = {.seed = 0xfeedfacecafebeef,
+                              .chain = 0x87654321,
+                              .iteration = 0x98765432ff,
+                              .purpose = EM_RNG_TEST};
+    const uint64_t bound = UINT64_C(0xffffffff);
+    double *z = single_normals_of(stream, 400);
+
+    for (uint64_t i = 0; i < 400; i++) {
+        const uint64_t word = (i / 32 * 8 + i % 8) * 4 + i / 8 % 2;
+        const double k = floor((double)em_uniform_below(&stream, word, bound) / 2);
+        const double angle = (double)em_uniform_below(&stream, word + 2, bound) * 0x1p-31 * M_PI;
+        const double radius = sqrt(-2 * log((k + 0.5) * 0x1p-31));
+        ck_assert_double_eq_tol(z[i], radius * (i % 32 < 16 ? cos(angle) : sin(angle)), 4e-6);
+    }
+    em_release(&z);
+}
+END_TEST
+
 START_TEST(normals_begin_anywhere)
 {
     const em_stream stream = {.seed = 9, .chain = 1};
@@ -117,6 +149,10 @@ START_TEST(normals_begin_anywhere)
     em_normals_from(&stream, 48, 52, from);
     ck_assert_mem_eq(from, z + 48, 52 * sizeof *z);
     em_release(&z);
+    z = single_normals_of(stream, 100);
+    em_single_normals_from(&stream, 32, 60, from);
+    ck_assert_mem_eq(from, z + 32, 60 * sizeof *z);
+    em_release(&z);
     em_release(&from);
 }
 END_TEST
@@ -124,10 +160,10 @@ END_TEST
 START_TEST(normals_do_not_depend_on_n)
 {
     const em_stream stream = {.seed = 9, .chain = 1};
-    double *z = normals_of(stream, 100);
+    double *z = both[_i](stream, 100);
 
     for (int64_t n = 0; n <= 100; n++) {
-        double *part = normals_of(stream, n);
+        double *part = both[_i](stream, n);
         ck_assert_mem_eq(part, z, (size_t)n * sizeof *z);
         em_release(&part);
     }
@@ -143,6 +179,8 @@ START_TEST(normals_leave_what_is_behind_their_padding)
     for (int64_t n = 0; n <= 40; n++) {
         z[em_stride(n)] = 1e300;
         em_normals(&stream, n, z);
+        ck_assert(z[em_stride(n)] == 1e300);
+        em_single_normals_from(&stream, 0, n, z);
         ck_assert(z[em_stride(n)] == 1e300);
     }
     em_release(&z);
@@ -165,6 +203,26 @@ START_TEST(instruction_sets_agree)
             ck_assert_mem_eq(first, other, N * sizeof *first);
         for (int i = 0; i < N; i++)
             ck_assert_double_eq_tol(first[i], other[i], 8 * 0x1p-52 * fabs(first[i]));
+    }
+    em_release(&first);
+    em_release(&other);
+}
+END_TEST
+
+START_TEST(instruction_sets_agree_in_floats)
+{
+    const em_philox start = {.key = 77, .low = 5ull << 40, .high = 3ull << 32};
+    double *first = doubles(N), *other = doubles(N);
+
+    em_simd_best()->single_normals(start, N, first);
+    for (int k = 0; em_simds[k]; k++) {
+        if (!em_simd_runs(em_simds[k]))
+            continue;
+        em_simds[k]->single_normals(start, N, other);
+        if (em_simds[k + 1])
+            ck_assert_mem_eq(first, other, N * sizeof *first);
+        for (int i = 0; i < N; i++)
+            ck_assert_double_eq_tol(first[i], other[i], 16 * 0x1p-24 * fabs(first[i]));
     }
     em_release(&first);
     em_release(&other);
@@ -339,7 +397,7 @@ static double kolmogorov(const double *x, int64_t n, double scale)
  * sqrt(n) D by s phi(1) sqrt(n), 6 for s = 0.05. */
 START_TEST(normals_are_normal)
 {
-    double *x = normals_of((em_stream){.seed = seeds[_i], .purpose = EM_RNG_TEST}, N);
+    double *x = both[_i % 2]((em_stream){.seed = seeds[_i / 2], .purpose = EM_RNG_TEST}, N);
 
     ck_assert_double_lt(moment_error(x, N, 1), 5);
     ck_assert_double_gt(moment_error(x, N, 1.02), 5);
@@ -358,7 +416,7 @@ START_TEST(tails_are_normal)
     double count[2][3] = {{0}};
 
     for (uint64_t chain = 0; chain < CHAINS; chain++) {
-        double *x = normals_of((em_stream){.seed = seeds[_i], .chain = chain}, N);
+        double *x = both[_i % 2]((em_stream){.seed = seeds[_i / 2], .chain = chain}, N);
         for (int i = 0; i < N; i++)
             for (int t = 0; t < 3; t++)
                 count[x[i] > 0][t] += fabs(x[i]) > t + 2;
@@ -474,7 +532,9 @@ int main(void)
 
     tcase_add_loop_test(generator, known_answers, 0, 3);
     tcase_add_test(generator, normals_are_of_the_uniforms);
-    tcase_add_test(generator, normals_do_not_depend_on_n);
+    tcase_add_test(generator, single_normals_are_of_the_bits);
+    tcase_add_test(generator, instruction_sets_agree_in_floats);
+    tcase_add_loop_test(generator, normals_do_not_depend_on_n, 0, 2);
     tcase_add_test(generator, normals_leave_what_is_behind_their_padding);
     tcase_add_test(generator, instruction_sets_agree);
     tcase_add_test(generator, constants_are_in_memory);
@@ -484,8 +544,8 @@ int main(void)
     tcase_add_test(generator, kernels_decline_what_may_be_rejected);
     tcase_add_test(streams, counters_do_not_overlap);
     tcase_add_loop_test(streams, streams_are_independent, 0, N_SEED);
-    tcase_add_loop_test(distribution, normals_are_normal, 0, N_SEED);
-    tcase_add_loop_test(distribution, tails_are_normal, 0, N_SEED);
+    tcase_add_loop_test(distribution, normals_are_normal, 0, 2 * N_SEED);
+    tcase_add_loop_test(distribution, tails_are_normal, 0, 2 * N_SEED);
     tcase_add_loop_test(distribution, uniforms_are_uniform, 0, N_SEED);
     tcase_add_loop_test(distribution, integers_are_unbiased, 0, 3 * N_SEED);
     tcase_set_tags(streams, "law");
