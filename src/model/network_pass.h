@@ -11,6 +11,7 @@
 #include "emass/status.h"
 #include "model/network_layers.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Observations as they go in: (number - centre[j]) * factor[j], or, where `centre` is NULL, times
@@ -18,6 +19,7 @@
 typedef struct em_inputs {
     const em_examples *examples;
     const double *centre, *factor; /* [n_input] */
+    bool sparse;                   /* images, most of whose bytes are 0 */
 } em_inputs;
 
 typedef struct em_pass em_pass;

@@ -19,7 +19,7 @@
 #include "tap.h"
 
 enum { N = 300, SIDE = 6, N_CLASS = 3 };
-static char folder[32], train[64], labels[64], table[64];
+static char folder[32], train[64], labels[64], dark[64], dark_labels[64], table[64];
 
 static void write_idx(const char *path, const uint8_t *head, size_t n_head, const uint8_t *body,
                       size_t n_body)
@@ -32,13 +32,13 @@ static void write_idx(const char *path, const uint8_t *head, size_t n_head, cons
     fclose(file);
 }
 
-/* Images whose rows are brighter where the label says, and a sine. */
+/* Images whose rows are brighter where the label says; the same with one pixel in four; a sine. */
 static void set_up(void)
 {
     static const uint8_t of_images[] = {0, 0, 8, 3,    0, 0, N >> 8, N & 255,
                                         0, 0, 0, SIDE, 0, 0, 0,      SIDE};
     static const uint8_t of_labels[] = {0, 0, 8, 1, 0, 0, N >> 8, N & 255};
-    static uint8_t image[N * SIDE * SIDE], label[N];
+    static uint8_t image[N * SIDE * SIDE], label[N], few[N * SIDE * SIDE];
     const em_stream stream = {1, 0, 0, EM_RNG_TEST};
     FILE *file;
 
@@ -46,6 +46,8 @@ static void set_up(void)
     ck_assert_ptr_nonnull(mkdtemp(folder));
     snprintf(train, sizeof train, "%s/a-images-idx3-ubyte", folder);
     snprintf(labels, sizeof labels, "%s/a-labels-idx1-ubyte", folder);
+    snprintf(dark, sizeof dark, "%s/b-images-idx3-ubyte", folder);
+    snprintf(dark_labels, sizeof dark_labels, "%s/b-labels-idx1-ubyte", folder);
     snprintf(table, sizeof table, "%s/table.csv", folder);
     for (int i = 0; i < N; i++) {
         label[i] = (uint8_t)em_uniform_below(&stream, (uint64_t)i, N_CLASS);
@@ -56,6 +58,10 @@ static void set_up(void)
     }
     write_idx(train, of_images, sizeof of_images, image, sizeof image);
     write_idx(labels, of_labels, sizeof of_labels, label, sizeof label);
+    for (int k = 0; k < N * SIDE * SIDE; k++)
+        few[k] = image[k] % 4 == 0 ? image[k] : 0;
+    write_idx(dark, of_images, sizeof of_images, few, sizeof few);
+    write_idx(dark_labels, of_labels, sizeof of_labels, label, sizeof label);
     file = fopen(table, "w");
     fputs("x,z,y\n", file);
     for (int i = 0; i < N; i++)
@@ -67,6 +73,8 @@ static void tear_down(void)
 {
     unlink(train);
     unlink(labels);
+    unlink(dark);
+    unlink(dark_labels);
     unlink(table);
     rmdir(folder);
 }
@@ -180,9 +188,20 @@ START_TEST(gradients_are_those_of_the_density)
 }
 END_TEST
 
-START_TEST(single_precision_is_near)
+/* |a - b| / |a| */
+static double distance(int64_t n, const double *a, const double *b)
 {
     double error = 0, size = 0;
+
+    for (int64_t i = 0; i < n; i++) {
+        error += (a[i] - b[i]) * (a[i] - b[i]);
+        size += a[i] * a[i];
+    }
+    return sqrt(error / size);
+}
+
+START_TEST(single_precision_is_near)
+{
     setup wide, narrow;
 
     make(_i, "double", &wide);
@@ -190,17 +209,62 @@ START_TEST(single_precision_is_near)
     panel p = make_panel(&wide, 1), q = make_panel(&narrow, 1);
     evaluate(&wide, &p, EM_WANT_BOTH, all_rows(wide.model));
     evaluate(&narrow, &q, EM_WANT_BOTH, all_rows(narrow.model));
-    for (int64_t i = 0; i < wide.model->dim; i++) {
-        error += (p.gradient[i] - q.gradient[i]) * (p.gradient[i] - q.gradient[i]);
-        size += p.gradient[i] * p.gradient[i];
-    }
-    ck_assert_double_lt(sqrt(error / size), 1e-4);
+    const double error = distance(wide.model->dim, p.gradient, q.gradient);
+    ck_assert_double_lt(error, 1e-4);
     ck_assert_double_gt(error, 0); /* it is another one */
     ck_assert_double_lt(fabs(p.value[0] - q.value[0]), 1e-5 * fabs(p.value[0]));
     free_panel(&p);
     free_panel(&q);
     teardown(&wide);
     teardown(&narrow);
+}
+END_TEST
+
+/* Products that leave out the pixels that are 0 against those of all: of one line of columns, of
+ * several, and of more than are taken at a time, for all observations and for few. */
+START_TEST(pixels_that_are_0_are_left_out)
+{
+    static const char *const layers[] = {"[]", "[{\"dense\": 45}, {\"dense\": 6}]",
+                                         "[{\"dense\": 131}]"};
+    static const int64_t index[] = {5, 250, 17, 17, 299, 0, 64, 8, 9};
+    const em_rows listed = {.count = sizeof index / sizeof *index, .index = index};
+    const bool single = _i % 2;
+    const setting settings[] = {{"data", dark},
+                                {"layers", layers[_i / 2]},
+                                {"precision", single ? "single" : "double"},
+                                {NULL, NULL}};
+    setup s;
+
+    ck_assert_msg(try_setup("network", settings, 0, 1, &s) == EM_OK, "%s", em_error_text());
+    em_network *network = (em_network *)s.model;
+    panel p = make_panel(&s, 1), q = make_panel(&s, 1);
+    for (int few = 0; few < 2; few++) {
+        const em_rows rows = few ? listed : all_rows(s.model);
+        network->train_inputs.sparse = true;
+        evaluate(&s, &p, EM_WANT_BOTH, rows);
+        network->train_inputs.sparse = false;
+        evaluate(&s, &q, EM_WANT_BOTH, rows);
+        ck_assert_double_lt(distance(s.model->dim, p.gradient, q.gradient), single ? 2e-6 : 1e-13);
+        ck_assert_double_lt(fabs(p.value[0] - q.value[0]),
+                            (single ? 1e-6 : 1e-13) * fabs(q.value[0]));
+    }
+    free_panel(&p);
+    free_panel(&q);
+    teardown(&s);
+}
+END_TEST
+
+/* As the data are. */
+START_TEST(few_pixels_are_noticed)
+{
+    const setting settings[] = {{"data", dark}, {"test", train}, {"layers", "[]"}, {NULL, NULL}};
+    setup s;
+
+    ck_assert_msg(try_setup("network", settings, 0, 1, &s) == EM_OK, "%s", em_error_text());
+    const em_network *network = (const em_network *)s.model;
+    ck_assert(network->train_inputs.sparse);
+    ck_assert(!network->test_inputs.sparse);
+    teardown(&s);
 }
 END_TEST
 
@@ -308,6 +372,8 @@ int main(void)
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_loop_test(tests, gradients_are_those_of_the_density, 0, n_net);
     tcase_add_loop_test(tests, single_precision_is_near, 0, n_net);
+    tcase_add_loop_test(tests, pixels_that_are_0_are_left_out, 0, 6);
+    tcase_add_test(tests, few_pixels_are_noticed);
     tcase_add_loop_test(tests, a_chain_does_not_depend_on_its_companions, 0, n_net);
     tcase_add_loop_test(tests, layers_that_do_not_fit, 0, (int)(sizeof unfit / sizeof *unfit));
     tcase_add_test(tests, tables_are_read_too);
