@@ -1,5 +1,8 @@
 #include "mass/moments.h"
 
+#include "base/clones.h"
+
+#include <float.h>
 #include <math.h>
 
 int64_t em_moments_size(em_structure structure, int64_t dim)
@@ -67,10 +70,17 @@ void em_moments_covariance(em_structure structure, int64_t dim, double n, const 
     second_moments(structure, dim, moments, 1 / n, n - 1, out);
 }
 
+/* Without an early exit, so that the loop is vectorised. */
+EM_CLONES static bool all_finite(int64_t count, const double *x)
+{
+    int64_t wrong = 0;
+
+    for (int64_t i = 0; i < count; i++)
+        wrong |= !(fabs(x[i]) <= DBL_MAX);
+    return !wrong;
+}
+
 bool em_all_finite(int64_t count, const double *x)
 {
-    for (int64_t i = 0; i < count; i++)
-        if (!isfinite(x[i]))
-            return false;
-    return true;
+    return all_finite(count, x);
 }

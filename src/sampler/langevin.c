@@ -2,8 +2,8 @@
 
 #include "base/clones.h"
 #include "base/memory.h"
+#include "mass/moments.h"
 
-#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -97,16 +97,6 @@ void em_langevin_begin(em_langevin *s, const em_step_context *context, const em_
     s->marked = true;
 }
 
-/* Without an early exit, so that the loop is vectorised. */
-EM_CLONES static bool langevin_is_finite(int64_t n, const double *x)
-{
-    int64_t wrong = 0;
-
-    for (int64_t i = 0; i < n; i++)
-        wrong |= !(fabs(x[i]) <= DBL_MAX);
-    return !wrong;
-}
-
 /* Its panels of the past begin where the piece does; the others are room to work in. */
 static void langevin_move_piece(const em_langevin *s, em_piece *piece, bool is_cut, int64_t k,
                                 em_langevin_part *part)
@@ -127,7 +117,7 @@ static void langevin_move_piece(const em_langevin *s, em_piece *piece, bool is_c
     part(&own, &piece->context, &piece->block, k);
     for (int64_t c = 0; c < piece->block.n_chain; c++)
         s->finite[piece->chain + c] &=
-            langevin_is_finite(piece->block.dim, piece->block.theta + c * piece->block.stride);
+            em_all_finite(piece->block.dim, piece->block.theta + c * piece->block.stride);
 }
 
 void em_langevin_move(em_langevin *s, const em_step_context *context, em_block *block, int64_t k,
@@ -155,7 +145,7 @@ void em_langevin_end(em_langevin *s, const em_step_context *context, em_block *b
     for (int64_t c = 0; c < block->n_chain; c++) {
         const int64_t row = c * block->stride;
         const bool is_finite =
-            s->looked ? s->finite[c] : langevin_is_finite(block->dim, block->theta + row);
+            s->looked ? s->finite[c] : em_all_finite(block->dim, block->theta + row);
         const bool diverging = !is_finite || !isfinite(block->log_density[c]);
         if (diverging && s->marked) {
             memcpy(block->theta + row, s->theta_before + row, bytes);

@@ -19,6 +19,7 @@
  * or by Euler's method (order 1): r <- r + eps L^-1 g(theta) - eps xi * r + N(0, 2 a eps I), then A
  * with eps.
  */
+#include "base/clones.h"
 #include "base/memory.h"
 #include "math/vector.h"
 #include "sampler/thermostat.h"
@@ -46,11 +47,10 @@ static const em_field fields[] = {
                    "direction"),
     {0}};
 
-typedef struct msgnht_sampler {
-    em_thermostat thermostat;
-    const msgnht_options *options;
-    double *r; /* [n_chain][stride] */
-} msgnht_sampler;
+static const msgnht_options *msgnht_options_of(const em_thermostat *s)
+{
+    return (const msgnht_options *)s->options;
+}
 
 /* Rows of xi are padded with zeros, so that they line up with the panels. */
 static int64_t msgnht_n_extra(const void *options, int64_t dim)
@@ -63,97 +63,111 @@ static int64_t msgnht_n_extra(const void *options, int64_t dim)
 static void msgnht_draw(em_thermostat *self, const em_step_context *context, em_block *block,
                         int64_t c)
 {
-    const msgnht_sampler *s = (const msgnht_sampler *)self;
+    const double diffusion = msgnht_options_of(self)->diffusion;
     const em_stream stream = {context->seed, (uint64_t)block->chain[c],
                               (uint64_t)context->iteration, EM_RNG_THERMOSTAT};
     double *xi = block->extra + c * block->n_extra;
 
     em_normals(&stream, block->dim, xi);
     for (int64_t i = 0; i < block->dim; i++)
-        xi[i] += s->options->diffusion;
+        xi[i] += diffusion;
     memset(xi + block->dim, 0, (size_t)(block->n_extra - block->dim) * sizeof *xi);
+}
+
+/* A sum in lanes: of x or of its squares. */
+EM_CLONES static double msgnht_sum(int64_t n, bool squared, const double *x)
+{
+    double sum[EM_LANES] = {0}, rest = 0;
+    int64_t i = 0;
+
+    for (; i + EM_LANES <= n; i += EM_LANES)
+        for (int64_t l = 0; l < EM_LANES; l++)
+            sum[l] += squared ? x[i + l] * x[i + l] : x[i + l];
+    for (; i < n; i++)
+        rest += squared ? x[i] * x[i] : x[i];
+    return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7])) + rest;
 }
 
 /* The mean over directions. */
 static double msgnht_friction(const em_block *block, int64_t c)
 {
-    const double *xi = block->extra + c * block->n_extra;
-    double sum = 0;
-
-    for (int64_t i = 0; i < block->dim; i++)
-        sum += xi[i];
-    return sum / (double)block->dim;
-}
-
-static void msgnht_destroy(em_sampler *base)
-{
-    if (base)
-        em_release(&((msgnht_sampler *)base)->r);
-    em_thermostat_destroy(base);
+    return msgnht_sum(block->dim, false, block->extra + c * block->n_extra) / (double)block->dim;
 }
 
 static em_status msgnht_create(const void *options, int64_t n_chain, int64_t dim, em_sampler **out)
 {
     em_thermostat *self = NULL;
-    em_status status =
-        em_thermostat_create(&em_msgnht, options, sizeof(msgnht_sampler), n_chain, dim, &self);
-    msgnht_sampler *s = (msgnht_sampler *)self;
+    const em_status status =
+        em_thermostat_create(&em_msgnht, options, sizeof *self, n_chain, dim, &self);
 
-    *out = NULL;
-    if (!status)
-        status = em_allocate(n_chain * em_stride(dim), sizeof(double), &s->r);
-    if (status) {
-        msgnht_destroy((em_sampler *)s);
+    *out = (em_sampler *)self;
+    if (status)
         return status;
-    }
     self->draw = msgnht_draw;
     self->friction = msgnht_friction;
-    s->options = options;
-    *out = &self->base;
     return EM_OK;
 }
 
+/* ---- the step: within an iteration block->momentum is r ---- */
+
+EM_CLONES static void msgnht_drift_row(int64_t n, double h, em_product v, const double *r,
+                                       double *restrict theta, double *restrict xi)
+{
+    for (int64_t i = 0; i < n; i++) {
+        theta[i] += h * v.scale[i] * v.value[i];
+        xi[i] += h * (r[i] * r[i] - 1);
+    }
+}
+
 /* A, for a fraction of eps */
-static void msgnht_drift(msgnht_sampler *s, const em_step_context *context, em_block *block,
+static void msgnht_drift(em_thermostat *s, const em_step_context *context, em_block *block,
                          double fraction)
 {
-    em_mass_map(context->mass, EM_MAP_UNWHITEN, block->n_chain, s->r, s->thermostat.work);
+    em_mass_map(context->mass, EM_MAP_UNWHITEN, block->n_chain, block->momentum, s->work);
     for (int64_t c = 0; c < block->n_chain; c++) {
-        const double h = fraction * context->step_size[c];
-        const double *r = s->r + c * block->stride;
-        const em_product v = em_mass_product(context->mass[c], EM_MAP_UNWHITEN, r,
-                                             s->thermostat.work + c * block->stride);
-        double *restrict theta = block->theta + c * block->stride;
-        double *restrict xi = block->extra + c * block->n_extra;
-        for (int64_t i = 0; i < block->dim; i++) {
-            theta[i] += h * v.scale[i] * v.value[i];
-            xi[i] += h * (r[i] * r[i] - 1);
-        }
+        const int64_t row = c * block->stride;
+        const double *r = block->momentum + row;
+        const em_product v = em_mass_product(context->mass[c], EM_MAP_UNWHITEN, r, s->work + row);
+        msgnht_drift_row(block->dim, fraction * context->step_size[c], v, r, block->theta + row,
+                         block->extra + row);
     }
 }
 
-/* B O B; g is the whitened gradient. */
+EM_CLONES static void msgnht_damp(int64_t n, double eps, const double *restrict xi,
+                                  double *restrict out)
+{
+    for (int64_t i = 0; i < n; i++)
+        out[i] = -xi[i] * eps / 2;
+}
+
+/* B O B, with d = exp(-xi eps/2) */
+EM_CLONES static void msgnht_kick_damped(int64_t n, double eps, double scale,
+                                         const double *restrict d, const double *restrict g_scale,
+                                         const double *restrict g, const double *restrict z,
+                                         double *restrict r)
+{
+    for (int64_t i = 0; i < n; i++)
+        r[i] = d[i] * (d[i] * r[i] + eps * g_scale[i] * g[i] + scale * z[i]);
+}
+
+/* The same; g is the whitened gradient. */
 static void msgnht_kick_split(int64_t n, double eps, double a, const double *xi, em_product g,
-                              const double *z, double *restrict r)
+                              const double *z, double *r)
 {
     enum { TILE = 512 }; /* exponentials stay in the first cache */
-    const double scale = sqrt(2 * a * eps);
     _Alignas(EM_ALIGNMENT) double damp[TILE];
 
-    for (int64_t first = 0; first < n; first += TILE) {
-        const int64_t last = first + TILE < n ? first + TILE : n;
-        for (int64_t i = first; i < last; i++)
-            damp[i - first] = -xi[i] * eps / 2;
-        em_exp(last - first, damp, damp);
-        for (int64_t i = first; i < last; i++) {
-            const double d = damp[i - first];
-            r[i] = d * (d * r[i] + eps * g.scale[i] * g.value[i] + scale * z[i]);
-        }
+    for (int64_t i = 0; i < n; i += TILE) {
+        const int64_t count = n - i < TILE ? n - i : TILE;
+        msgnht_damp(count, eps, xi + i, damp);
+        em_exp(count, damp, damp);
+        msgnht_kick_damped(count, eps, sqrt(2 * a * eps), damp, g.scale + i, g.value + i, z + i,
+                           r + i);
     }
 }
 
-static void msgnht_kick_euler(int64_t n, double eps, double a, const double *xi, em_product g,
-                              const double *z, double *restrict r)
+EM_CLONES static void msgnht_kick_euler(int64_t n, double eps, double a, const double *xi,
+                                        em_product g, const double *z, double *restrict r)
 {
     const double scale = sqrt(2 * a * eps);
 
@@ -161,63 +175,66 @@ static void msgnht_kick_euler(int64_t n, double eps, double a, const double *xi,
         r[i] += eps * g.scale[i] * g.value[i] - eps * xi[i] * r[i] + scale * z[i];
 }
 
-static void msgnht_kick(msgnht_sampler *s, const em_step_context *context, em_block *block)
+static void msgnht_kick(em_thermostat *s, const em_step_context *context, em_block *block)
 {
-    em_thermostat *t = &s->thermostat;
+    const msgnht_options *options = msgnht_options_of(s);
     const int64_t n = block->stride;
 
-    em_mass_map(context->mass, EM_MAP_WHITEN, block->n_chain, block->gradient, t->work);
+    em_mass_map(context->mass, EM_MAP_WHITEN, block->n_chain, block->gradient, s->work);
     for (int64_t c = 0; c < block->n_chain; c++) {
         const em_product g = em_mass_product(context->mass[c], EM_MAP_WHITEN,
-                                             block->gradient + c * n, t->work + c * n);
-        (s->options->integrator == EULER ? msgnht_kick_euler : msgnht_kick_split)(
-            n, context->step_size[c], s->options->diffusion, block->extra + c * n, g,
-            t->normals + c * n, s->r + c * n);
+                                             block->gradient + c * n, s->work + c * n);
+        (options->integrator == EULER ? msgnht_kick_euler : msgnht_kick_split)(
+            n, context->step_size[c], options->diffusion, block->extra + c * n, g,
+            s->normals + c * n, block->momentum + c * n);
     }
 }
 
-/* sum r^2 */
-static void msgnht_take_temperature(msgnht_sampler *s, const em_block *block)
+/* r = L^-1 p, or p = L r (the map of the mass), in its place. */
+static void msgnht_turn(em_thermostat *s, const em_step_context *context, em_block *block,
+                        em_map map)
 {
-    for (int64_t c = 0; c < block->n_chain; c++) {
-        s->thermostat.product[c] = 0;
-        for (int64_t i = c * block->stride; i < c * block->stride + block->dim; i++)
-            s->thermostat.product[c] += s->r[i] * s->r[i];
-    }
+    em_mass_apply(context->mass, map, block->n_chain, block->momentum, s->work);
+    memcpy(block->momentum, s->work, (size_t)(block->n_chain * block->stride) * sizeof(double));
 }
 
-static void msgnht_whiten(msgnht_sampler *s, const em_step_context *context, const em_block *block)
+static void msgnht_before(em_thermostat *s, const em_step_context *context, em_block *block,
+                          int64_t k)
 {
-    em_mass_map(context->mass, EM_MAP_WHITEN, block->n_chain, block->momentum, s->thermostat.work);
-    for (int64_t c = 0; c < block->n_chain; c++) {
-        const int64_t row = c * block->stride;
-        const em_product r = em_mass_product(context->mass[c], EM_MAP_WHITEN, block->momentum + row,
-                                             s->thermostat.work + row);
-        for (int64_t i = 0; i < block->stride; i++)
-            s->r[row + i] = r.scale[i] * r.value[i];
-    }
+    if (k == 0)
+        msgnht_turn(s, context, block, EM_MAP_WHITEN);
+    if (msgnht_options_of(s)->integrator == SPLITTING)
+        msgnht_drift(s, context, block, 0.5);
+}
+
+/* In the end r^2 is summed. */
+static void msgnht_after(em_thermostat *s, const em_step_context *context, em_block *block,
+                         int64_t k)
+{
+    const bool splits = msgnht_options_of(s)->integrator == SPLITTING;
+
+    em_thermostat_normals(s, context, block, k);
+    msgnht_kick(s, context, block);
+    msgnht_drift(s, context, block, splits ? 0.5 : 1);
+    for (int64_t c = 0; c < block->n_chain; c++)
+        s->product[c] += msgnht_sum(block->dim, true, block->momentum + c * block->stride);
+    if (k == s->options->leapfrog_steps - 1)
+        msgnht_turn(s, context, block, EM_MAP_MOMENTUM);
 }
 
 static em_status msgnht_step(em_sampler *base, const em_step_context *context, em_block *block)
 {
-    msgnht_sampler *s = (msgnht_sampler *)base;
-    const bool splits = s->options->integrator == SPLITTING;
+    em_thermostat *s = (em_thermostat *)base;
     em_status status = EM_OK;
 
-    em_thermostat_begin(&s->thermostat, block);
-    msgnht_whiten(s, context, block);
-    for (int64_t k = 0; !status && k < s->thermostat.options->leapfrog_steps; k++) {
-        if (splits)
-            msgnht_drift(s, context, block, 0.5);
-        em_thermostat_normals(&s->thermostat, context, block, k);
-        status = em_thermostat_gradient(&s->thermostat, context, block, k);
-        msgnht_kick(s, context, block);
-        msgnht_drift(s, context, block, splits ? 0.5 : 1);
+    em_thermostat_start(s, block);
+    for (int64_t k = 0; !status && k < s->options->leapfrog_steps; k++) {
+        em_thermostat_move(s, context, block, k, msgnht_before);
+        status = em_thermostat_gradient(s, context, block, k);
+        em_thermostat_move(s, context, block, k, msgnht_after);
     }
-    em_mass_momentum(context->mass, block->n_chain, s->r, block->momentum);
-    msgnht_take_temperature(s, block);
     if (!status)
-        em_thermostat_end(&s->thermostat, context, block);
+        em_thermostat_end(s, context, block);
     return status;
 }
 
@@ -229,7 +246,7 @@ const em_sampler_ops em_msgnht = {
     .fields = fields,
     .stats = em_thermostat_stats,
     .create = msgnht_create,
-    .destroy = msgnht_destroy,
+    .destroy = em_thermostat_destroy,
     .step = msgnht_step,
     .minibatches = true,
     .n_extra = msgnht_n_extra,

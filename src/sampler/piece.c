@@ -46,12 +46,13 @@ void em_piece_at(const em_pieces *pieces, const em_step_context *context, const 
     b->momentum = block->momentum + at;
     b->gradient = block->gradient + at;
     b->log_density = block->log_density + chain;
-    b->extra = block->n_extra == block->stride ? block->extra + at : NULL;
+    const bool in_rows = block->n_extra == block->stride;
+    b->extra = in_rows ? block->extra + at : block->extra + chain * block->n_extra;
     if (pieces->columns == block->stride)
         return;
     b->dim = least(pieces->columns, block->dim - first);
     b->stride = em_stride(b->dim);
-    b->n_extra = b->extra ? b->stride : 0;
+    b->n_extra = in_rows ? b->stride : block->n_extra;
     out->head = em_mass_piece(context->mass[chain], first, b->dim);
     out->mass = &out->head;
     out->context.mass = &out->mass;

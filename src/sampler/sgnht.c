@@ -20,6 +20,8 @@
  */
 #include "sampler/sgnht.h"
 
+#include "base/clones.h"
+
 #include <math.h>
 
 extern const em_sampler_ops em_sgnht;
@@ -85,8 +87,8 @@ static em_status sgnht_create(const void *untyped, int64_t n_chain, int64_t dim,
 }
 
 /* B O B; the noise is N(0, M) */
-static void sgnht_kick_split(int64_t n, double eps, double a, double xi, const double *g,
-                             em_product noise, double *restrict p)
+EM_CLONES static void sgnht_kick_split(int64_t n, double eps, double a, double xi, const double *g,
+                                       em_product noise, double *restrict p)
 {
     const double damp = exp(-xi * eps / 2), scale = sqrt(2 * a * eps);
 
@@ -94,8 +96,8 @@ static void sgnht_kick_split(int64_t n, double eps, double a, double xi, const d
         p[i] = damp * (damp * p[i] + eps * g[i] + scale * noise.scale[i] * noise.value[i]);
 }
 
-static void sgnht_kick_euler(int64_t n, double eps, double a, double xi, const double *g,
-                             em_product noise, double *restrict p)
+EM_CLONES static void sgnht_kick_euler(int64_t n, double eps, double a, double xi, const double *g,
+                                       em_product noise, double *restrict p)
 {
     const double scale = sqrt(2 * a * eps);
 
@@ -103,10 +105,9 @@ static void sgnht_kick_euler(int64_t n, double eps, double a, double xi, const d
         p[i] += eps * g[i] - eps * xi * p[i] + scale * noise.scale[i] * noise.value[i];
 }
 
-static void sgnht_kick(em_sgnht_sampler *s, const em_step_context *context, em_block *block)
+static void sgnht_kick(em_thermostat *t, const em_step_context *context, em_block *block)
 {
-    em_thermostat *t = &s->thermostat;
-    const em_sgnht_options *options = s->options;
+    const em_sgnht_options *options = (const em_sgnht_options *)t->options;
     const int64_t n = block->stride;
 
     em_mass_map(context->mass, EM_MAP_MOMENTUM, block->n_chain, t->normals, t->work);
@@ -122,25 +123,44 @@ static void sgnht_kick(em_sgnht_sampler *s, const em_step_context *context, em_b
     }
 }
 
+static void sgnht_before(em_thermostat *t, const em_step_context *context, em_block *block,
+                         int64_t k)
+{
+    (void)k;
+    em_thermostat_add_drift(t, context, block, 0.5);
+}
+
+static void sgnht_after(em_thermostat *t, const em_step_context *context, em_block *block,
+                        int64_t k)
+{
+    const em_sgnht_options *options = (const em_sgnht_options *)t->options;
+
+    em_thermostat_normals(t, context, block, k);
+    sgnht_kick(t, context, block);
+    em_thermostat_add_drift(t, context, block, options->integrator == SPLITTING ? 0.5 : 1);
+}
+
 static em_status sgnht_step(em_sampler *base, const em_step_context *context, em_block *block)
 {
     em_sgnht_sampler *s = (em_sgnht_sampler *)base;
+    em_thermostat *t = &s->thermostat;
     const bool splits = s->options->integrator == SPLITTING;
     em_status status = EM_OK;
 
     if (s->options->paper)
         return em_sgnht_step_printed(base, context, block);
-    em_thermostat_begin(&s->thermostat, block);
-    for (int64_t k = 0; !status && k < s->thermostat.options->leapfrog_steps; k++) {
-        if (splits)
-            em_sgnht_drift(s, context, block, 0.5);
-        em_thermostat_normals(&s->thermostat, context, block, k);
-        status = em_thermostat_gradient(&s->thermostat, context, block, k);
-        sgnht_kick(s, context, block);
-        em_sgnht_drift(s, context, block, splits ? 0.5 : 1);
+    em_thermostat_start(t, block);
+    for (int64_t k = 0; !status && k < t->options->leapfrog_steps; k++) {
+        if (splits) {
+            em_thermostat_move(t, context, block, k, sgnht_before);
+            em_sgnht_turn(s, context, block, 0.5, t->product);
+        }
+        status = em_thermostat_gradient(t, context, block, k);
+        em_thermostat_move(t, context, block, k, sgnht_after);
+        em_sgnht_turn(s, context, block, splits ? 0.5 : 1, t->product);
     }
     if (!status)
-        em_thermostat_end(&s->thermostat, context, block);
+        em_thermostat_end(t, context, block);
     return status;
 }
 

@@ -18,12 +18,10 @@ typedef struct em_sgnht_sampler {
     double mu;
 } em_sgnht_sampler;
 
-/* theta and xi move for a fraction of the step size (A of sgnht.c). Local. */
-static inline void em_sgnht_drift(em_sgnht_sampler *s, const em_step_context *context,
-                                  em_block *block, double fraction)
+/* xi moves for a fraction of the step size (A of sgnht.c), given p^T W p of all chains. Local. */
+static inline void em_sgnht_turn(const em_sgnht_sampler *s, const em_step_context *context,
+                                 em_block *block, double fraction, const double *pWp)
 {
-    const double *pWp = em_thermostat_drift(&s->thermostat, context, block, fraction);
-
     for (int64_t c = 0; c < block->n_chain; c++)
         block->extra[c] += fraction * context->step_size[c] * (pWp[c] - (double)block->dim) / s->mu;
 }

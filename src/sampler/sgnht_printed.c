@@ -37,7 +37,7 @@ em_status em_sgnht_step_printed(em_sampler *base, const em_step_context *context
             sgnht_printed_kick(n, context->step_size[c], s->options->diffusion, block->extra[c],
                                block->gradient + c * n, t->work + c * n, t->normals + c * n,
                                block->momentum + c * n);
-        em_sgnht_drift(s, context, block, 1);
+        em_sgnht_turn(s, context, block, 1, em_thermostat_drift(t, context, block, 1));
     }
     if (!status)
         em_thermostat_end(t, context, block);

@@ -1,6 +1,9 @@
 #include "sampler/thermostat.h"
 
+#include "base/clones.h"
 #include "base/memory.h"
+#include "mass/moments.h"
+#include "sampler/piece.h"
 
 #include <string.h>
 
@@ -17,6 +20,8 @@ em_status em_thermostat_create(const em_sampler_ops *ops, const void *options, s
     *out = NULL;
     if (!status)
         status = em_allocate(3 * panel + 2 * em_stride(n_chain), sizeof(double), &self->start);
+    if (!status)
+        status = em_allocate(n_chain, sizeof *self->finite, &self->finite);
     if (status) {
         em_thermostat_destroy((em_sampler *)self);
         return status;
@@ -35,8 +40,10 @@ void em_thermostat_destroy(em_sampler *sampler)
 {
     em_thermostat *self = (em_thermostat *)sampler;
 
-    if (self)
+    if (self) {
         em_release(&self->start);
+        em_release(&self->finite);
+    }
     em_release(&self);
 }
 
@@ -65,12 +72,57 @@ em_status em_thermostat_refresh(em_sampler *sampler, const em_step_context *cont
     return EM_OK;
 }
 
+void em_thermostat_start(em_thermostat *self, const em_block *block)
+{
+    self->marked = self->looked = false;
+    memcpy(self->start_density, block->log_density, (size_t)block->n_chain * sizeof(double));
+}
+
+static void thermostat_mark(em_thermostat *self, const em_block *block)
+{
+    memcpy(self->start, block->theta, (size_t)(block->n_chain * block->stride) * sizeof(double));
+}
+
 void em_thermostat_begin(em_thermostat *self, const em_block *block)
 {
-    const size_t vector = (size_t)block->n_chain * sizeof(double);
+    em_thermostat_start(self, block);
+    thermostat_mark(self, block);
+    self->marked = true;
+}
 
-    memcpy(self->start, block->theta, (size_t)block->stride * vector);
-    memcpy(self->start_density, block->log_density, vector);
+/* Its start begins where the piece does; work and normals are room to work in. */
+static void thermostat_move_piece(const em_thermostat *self, em_piece *piece, int64_t k,
+                                  em_thermostat_part *part)
+{
+    em_thermostat own = *self;
+    em_block *block = &piece->block;
+
+    own.start += piece->at;
+    own.product += piece->chain;
+    if (!self->marked)
+        thermostat_mark(&own, block);
+    part(&own, &piece->context, block, k);
+    for (int64_t c = 0; c < block->n_chain; c++)
+        self->finite[piece->chain + c] &=
+            em_all_finite(block->dim, block->theta + c * block->stride);
+}
+
+void em_thermostat_move(em_thermostat *self, const em_step_context *context, em_block *block,
+                        int64_t k, em_thermostat_part *part)
+{
+    const em_pieces pieces = em_pieces_of(block, !em_is_elementwise(context, block));
+    em_piece piece;
+
+    for (int64_t c = 0; c < block->n_chain; c++) {
+        self->finite[c] = true;
+        self->product[c] = 0;
+    }
+    for (int64_t c = 0; c < block->n_chain; c += pieces.rows)
+        for (int64_t first = 0; first < block->stride; first += pieces.columns) {
+            em_piece_at(&pieces, context, block, c, first, &piece);
+            thermostat_move_piece(self, &piece, k, part);
+        }
+    self->marked = self->looked = true;
 }
 
 em_status em_thermostat_gradient(const em_thermostat *self, const em_step_context *context,
@@ -89,8 +141,8 @@ void em_thermostat_normals(em_thermostat *self, const em_step_context *context,
 }
 
 /* theta <- theta + h v and p . v, summed in eight lanes */
-static double thermostat_drift(int64_t n, double h, em_product v, const double *p,
-                               double *restrict theta)
+EM_CLONES static double thermostat_drift(int64_t n, double h, em_product v, const double *p,
+                                         double *restrict theta)
 {
     double sum[EM_LANES] = {0};
 
@@ -103,8 +155,8 @@ static double thermostat_drift(int64_t n, double h, em_product v, const double *
     return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
 }
 
-const double *em_thermostat_drift(em_thermostat *self, const em_step_context *context,
-                                  em_block *block, double fraction)
+void em_thermostat_add_drift(em_thermostat *self, const em_step_context *context, em_block *block,
+                             double fraction)
 {
     const int64_t n = block->stride;
 
@@ -113,9 +165,16 @@ const double *em_thermostat_drift(em_thermostat *self, const em_step_context *co
         const double *p = block->momentum + c * n;
         const em_product v =
             em_mass_product(context->mass[c], EM_MAP_VELOCITY, p, self->work + c * n);
-        self->product[c] =
+        self->product[c] +=
             thermostat_drift(n, fraction * context->step_size[c], v, p, block->theta + c * n);
     }
+}
+
+const double *em_thermostat_drift(em_thermostat *self, const em_step_context *context,
+                                  em_block *block, double fraction)
+{
+    memset(self->product, 0, (size_t)block->n_chain * sizeof *self->product);
+    em_thermostat_add_drift(self, context, block, fraction);
     return self->product;
 }
 
@@ -126,8 +185,11 @@ void em_thermostat_end(em_thermostat *self, const em_step_context *context, em_b
 {
     for (int64_t c = 0; c < block->n_chain; c++) {
         const int64_t row = c * block->stride;
-        const bool diverging =
-            !em_chain_is_finite(block, c) || !(self->product[c] < hottest * (double)block->dim);
+        const bool is_finite =
+            self->looked ? self->finite[c] &&
+                               em_all_finite(block->n_extra, block->extra + c * block->n_extra)
+                         : em_chain_is_finite(block, c);
+        const bool diverging = !is_finite || !(self->product[c] < hottest * (double)block->dim);
         if (diverging) {
             memcpy(block->theta + row, self->start + row,
                    (size_t)block->stride * sizeof *block->theta);

@@ -21,7 +21,16 @@ struct em_thermostat {
     double *start;                   /* [n_chain][stride] where the iteration began */
     double *start_density, *product; /* [n_chain]; p^T W p as the last drift found it */
     double *work, *normals;          /* [n_chain][stride] */
+    /* Whether `start` is of this iteration, and whether em_thermostat_move has found which
+     * positions are finite (what is not finite in a gradient or momentum has reached them): */
+    bool marked, looked;
+    bool *finite; /* [n_chain] */
 };
+
+/* A part of a step that moves every number by itself: of a piece of the block, beside a kernel
+ * whose products are those of the piece's chains. */
+typedef void em_thermostat_part(em_thermostat *self, const em_step_context *context,
+                                em_block *block, int64_t k);
 
 /* em_stochastic_stats, and the friction. */
 extern const em_stat em_thermostat_stats[];
@@ -38,6 +47,14 @@ em_status em_thermostat_refresh(em_sampler *sampler, const em_step_context *cont
 /* Marks where an iteration begins. */
 void em_thermostat_begin(em_thermostat *self, const em_block *block);
 
+/* The same for a kernel that moves its block by em_thermostat_move alone, which does the marking.
+ */
+void em_thermostat_start(em_thermostat *self, const em_block *block);
+
+/* Moves the block in inner step k: piece by piece where masses are diagonal. */
+void em_thermostat_move(em_thermostat *self, const em_step_context *context, em_block *block,
+                        int64_t k, em_thermostat_part *part);
+
 /* The gradient at theta from the minibatch of inner step k, into the block. */
 em_status em_thermostat_gradient(const em_thermostat *self, const em_step_context *context,
                                  em_block *block, int64_t k);
@@ -50,6 +67,10 @@ void em_thermostat_normals(em_thermostat *self, const em_step_context *context,
  * of each, which drives thermostats. Uses `work`. */
 const double *em_thermostat_drift(em_thermostat *self, const em_step_context *context,
                                   em_block *block, double fraction);
+
+/* The same of a piece, whose p^T W p is added to that of the pieces before. */
+void em_thermostat_add_drift(em_thermostat *self, const em_step_context *context, em_block *block,
+                             double fraction);
 
 /*
  * Fills em_thermostat_stats, lp being the estimate of the last minibatch. A chain
