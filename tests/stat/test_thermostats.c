@@ -9,6 +9,8 @@
 
 enum { DIM = 2, DRAWS = 8000 };
 
+enum { SHORT = 403 };
+
 static em_grid *grid;
 
 static const gaussian_law law = {
@@ -416,6 +418,62 @@ START_TEST(double_well_agrees_with_quadrature)
 }
 END_TEST
 
+/* ---- rows that are cut in pieces ---- */
+
+static em_status standard_normal(em_model *model, const em_query *query)
+{
+    for (int64_t c = 0; c < query->n_chain; c++)
+        for (int64_t i = c * query->stride; i < c * query->stride + model->dim; i++) {
+            query->log_density[c] -= query->theta[i] * query->theta[i] / 2;
+            query->gradient[i] -= query->theta[i];
+        }
+    return EM_OK;
+}
+
+/* Positions and momenta of the first SHORT dimensions of the last chain, after some iterations. */
+static void walk(const char *sampler, int64_t dim, bool single, double *out)
+{
+    const em_model_ops ops = {.name = "normal", .add_prior = standard_normal};
+    em_model model = {.ops = &ops, .dim = dim, .single = single};
+    em_mass *mass = NULL;
+    em_config *config = NULL;
+    kernel_bench b;
+
+    ck_assert_int_eq(em_mass_identity(EM_MASS_DIAG, dim, &mass), EM_OK);
+    const kernel_run run = configured(sampler, mass, NULL, 3, &config);
+    bench_open(&model, grid, &run, &b);
+    bench_start(&b);
+    for (int64_t t = 0; t < 4; t++) {
+        const em_step_context context = bench_context(&b, t);
+        run.ops->step(b.sampler, &context, b.block);
+    }
+    const int64_t row = (N_CHAIN - 1) * b.block->stride;
+    memcpy(out, b.block->theta + row, SHORT * sizeof *out);
+    memcpy(out + SHORT, b.block->momentum + row, SHORT * sizeof *out);
+    bench_close(&b);
+    em_mass_destroy(&mass);
+    em_config_destroy(&config);
+}
+
+/* A dimension of this law does not know how many others there are: a long row, which is cut, begins
+ * with the bits of a short one. */
+START_TEST(cut_rows_are_as_whole_ones)
+{
+    static const char *const samplers[] = {
+        "name: msgnht, leapfrog_steps: 3", "name: msgnht, integrator: euler, leapfrog_steps: 1",
+        "name: sghmc, leapfrog_steps: 3", "name: sghmc, integrator: euler, leapfrog_steps: 1",
+        "name: sgld, leapfrog_steps: 2"};
+    static double whole[2 * SHORT], cut[2 * SHORT];
+
+    for (int single = 0; single < 2; single++) {
+        walk(samplers[_i], SHORT, single, whole);
+        walk(samplers[_i], 3 * SHORT, single, cut);
+        ck_assert_mem_eq(whole, cut, sizeof whole);
+        ck_assert(whole[SHORT - 1] != 0);
+    }
+}
+END_TEST
+
 /* ---- behaviour ---- */
 
 START_TEST(kernel_behaves)
@@ -465,6 +523,7 @@ int main(int argc, char **argv)
     tcase_add_loop_test(live_case, twin_with_the_wrong_sign_runs_away, 0, N_KERNEL);
     tcase_add_test(live_case, bias_has_its_order);
     tcase_add_loop_test(live_case, double_well_agrees_with_quadrature, 0, 4);
+    tcase_add_loop_test(behaviour, cut_rows_are_as_whole_ones, 0, 5);
     tcase_add_loop_test(behaviour, kernel_behaves, 0, N_KERNEL);
     tcase_add_test(behaviour, canonical_form_is_a_thermostat);
     suite_add_tcase(suite, frozen_case);
