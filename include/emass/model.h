@@ -212,6 +212,8 @@ typedef struct em_model_context {
     const em_fitted *fitted;        /* NULL, unless the model is to predict: see em_model_ops */
     bool exact; /* gradients are going to be compared with differences (emass check): a model that
                    may be imprecise on request is not */
+    const em_shards *shards; /* outlives the model, whose reports may sum over them; NULL: it has
+                                all of the data */
 } em_model_context;
 
 /* Evaluations that a model could not do, for a position where the density is not defined: how many,
@@ -267,9 +269,10 @@ typedef struct em_model_ops {
     /*
      * Writes the variables of one draw, one after the other, each row-major. What a model draws
      * (predictions) it counts by `draw` alone (emass/random.h), so that it is the same on any
-     * number of ranks and after a restart. A recoverable status, with a message: what was
-     * not written is stored as NaN, and the run goes on and says so at its end. Local. Errors: of
-     * the model's own; a fatal one ends the run.
+     * number of ranks and after a restart. A recoverable status, with a message: what was not
+     * written is stored as NaN, and the run goes on and says so at its end. Local, or, by sums
+     * over the shards of the context, Collective over the ranks of a group, which report the same
+     * draws in the same order. Errors: of the model's own; a fatal one ends the run.
      */
     em_status (*report)(em_model *model, const em_draw *draw, const double *theta, double *out);
     /* OPTIONAL */
@@ -295,8 +298,8 @@ typedef struct em_model_ops {
     /* Before averages are reported at the end of a run: what is of all chains together. Collective
      * over all ranks of the run. Errors, agreed: EM_EMEMORY. */
     em_status (*pool_averages)(em_model *model);
-    /* Writes the averages of a chain over its draws of sampling so far, as report does variables.
-     * Local. */
+    /* Writes the averages of a chain over its draws of sampling so far, as report does variables:
+     * Local, or Collective, as that. */
     void (*report_averages)(em_model *model, int64_t chain, double *out);
     /* Writes the pooled variables, given the mean over all chains of what report_averages wrote.
      * Local. */

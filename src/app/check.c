@@ -31,6 +31,7 @@ static const double most_seconds = 10;
 typedef struct checker {
     const em_config *config;
     em_grid *grid;
+    em_shards shards;
     em_model *model;
     em_posterior *posterior;
     bool is_wrong;                              /* the gradient, somewhere */
@@ -300,15 +301,14 @@ static em_status load(checker *check, em_plan *plan)
 
     if (status)
         return status;
-    const em_model_context context = {(uint64_t)config->run.seed,
-                                      em_grid_shard(check->grid),
-                                      em_grid_n_shard(check->grid),
-                                      false,
-                                      config->model,
-                                      0,
-                                      1,
-                                      NULL,
-                                      true};
+    check->shards = em_shards_of(check->grid);
+    const em_model_context context = {.seed = (uint64_t)config->run.seed,
+                                      .shard = em_grid_shard(check->grid),
+                                      .n_shard = em_grid_n_shard(check->grid),
+                                      .ops = config->model,
+                                      .n_chain = 1,
+                                      .exact = true,
+                                      .shards = &check->shards};
     status = em_config_say_where(
         config, config->model->create(config->model_options, &context, &check->model));
     if (!status)

@@ -1,9 +1,11 @@
 #include "data/examples.h"
 
 #include "base/memory.h"
+#include "data/deal.h"
 #include "data/idx.h"
 #include "data/same_file.h"
 #include "emass/data.h"
+#include "math/panel.h"
 #include "par/holders.h"
 #include "par/message.h"
 #include "par/world.h"
@@ -136,62 +138,183 @@ static em_status choose_files(const em_examples_source *source, char **images, c
 
 /* ---------------------------------------------------------------- images */
 
-/* Reads a file into memory that the ranks of a node share. Collective. */
-static em_status read_shared(em_examples *e, const char *path, int n_axis, em_idx_shape *shape,
-                             uint64_t *hash, uint8_t **out)
+/* Items of a file that a rank wants. */
+typedef struct wish {
+    int64_t first, count;
+} wish;
+
+/* A file of images, or of labels, and who wants which of them: ranks that write what those of a
+ * node share. */
+typedef struct supply {
+    const char *path;
+    em_idx *idx;
+    em_idx_shape shape;
+    wish *wish; /* [em_world_size()] */
+    uint64_t hash;
+} supply;
+
+static em_status open_supply(const char *path, int n_axis, supply *out)
 {
-    const bool writes = em_holders_writes(e->holders);
-    em_idx *idx = NULL;
     em_status status = em_same_file(path, (int64_t)strlen(path));
 
+    *out = (supply){.path = path};
     if (status)
         return status;
-    status = em_idx_open(path, &idx);
+    status = em_idx_open(path, &out->idx);
     if (!status) {
-        *shape = *em_idx_shape_of(idx);
-        if (shape->n_axis != n_axis)
-            status =
-                em_fail(EM_EDATA, "%s: found an array of %d axes, expected %d: %s", path,
-                        shape->n_axis, n_axis, n_axis == 3 ? "images, rows, columns" : "labels");
+        out->shape = *em_idx_shape_of(out->idx);
+        if (out->shape.n_axis != n_axis)
+            status = em_fail(EM_EDATA, "%s: found an array of %d axes, expected %d: %s", path,
+                             out->shape.n_axis, n_axis,
+                             n_axis == 3 ? "images, rows, columns" : "labels");
     }
-    status = em_agree_first(status, 0);
-    if (!status)
-        status = em_agree_first(em_holders_allocate(e->holders, shape->size, 1, out), 0);
-    if (!status && writes)
-        status = em_idx_read(idx, *out, hash);
-    if (*out)
-        em_holders_publish(e->holders, *out);
-    em_idx_close(&idx);
-    status = em_agree_first(status, 0);
-    em_broadcast(hash, sizeof *hash); /* rank 0 writes, and em_same_file has seen the others */
+    return em_agree_first(status, 0);
+}
+
+static void close_supply(supply *s)
+{
+    em_idx_close(&s->idx);
+    em_release(&s->wish);
+}
+
+static const wish *own_wish(const supply *s)
+{
+    return &s->wish[em_world_rank()];
+}
+
+/* Of the ranks that want the same items the first one counts them. */
+static bool counts(const supply *s)
+{
+    for (int rank = 0; rank < em_world_rank(); rank++)
+        if (s->wish[rank].first == own_wish(s)->first && s->wish[rank].count > 0)
+            return false;
+    return true;
+}
+
+/* Its own part of a plain file. Local. */
+static em_status read_own(supply *s, uint8_t *out)
+{
+    uint64_t hash = 0;
+    const em_status status =
+        em_idx_read(s->idx, own_wish(s)->first, own_wish(s)->count, out, &hash);
+
+    s->hash += counts(s) ? hash : 0;
     return status;
 }
 
-static em_status read_images(em_examples *e, const char *images, const char *labels)
+/* Items first .. first + count - 1, which the dealer has in `piece`, to whoever wants some of them.
+ */
+static void hand_out(const supply *s, int dealer, int64_t first, int64_t count,
+                     const uint8_t *piece, uint8_t *out)
 {
-    em_idx_shape shape = {0}, of_labels = {0};
-    uint8_t *byte = NULL, *label = NULL;
-    uint64_t hash[2] = {0, 0};
-    em_status status = read_shared(e, images, 3, &shape, &hash[0], &byte);
+    const int64_t item = em_idx_item(s->idx), end = first + count;
+    const int me = em_world_rank();
 
-    e->byte = byte;
-    if (!status && labels)
-        status = read_shared(e, labels, 1, &of_labels, &hash[1], &label);
-    e->label = label;
-    if (!status && labels && of_labels.length[0] != shape.length[0])
-        status = em_fail(EM_EDATA,
-                         "%s: found %" PRId64 " labels, expected %" PRId64 ", one for each image "
-                         "of %s",
-                         labels, of_labels.length[0], shape.length[0], images);
+    for (int rank = 0; rank < em_world_size(); rank++) {
+        const wish *w = &s->wish[rank];
+        const int64_t from = w->first > first ? w->first : first;
+        const int64_t until = w->first + w->count < end ? w->first + w->count : end;
+        const int64_t bytes = (until - from) * item;
+        if (bytes <= 0 || (me != dealer && me != rank))
+            continue;
+        const uint8_t *of = piece ? piece + (from - first) * item : NULL;
+        uint8_t *to = me == rank ? out + (from - w->first) * item : NULL;
+        if (rank == dealer)
+            memcpy(to, of, (size_t)bytes);
+        else if (me == dealer)
+            em_send(rank, bytes, of);
+        else
+            em_receive(dealer, bytes, to);
+    }
+}
+
+/* All of a packed file, by rank 0; after an error what it hands out is of no meaning. Collective.
+ */
+static em_status read_and_hand_out(supply *s, uint8_t *out)
+{
+    enum { DEALER = 0, PIECE_BYTES = 1 << 20 };
+    const bool deals = em_world_rank() == DEALER;
+    const int64_t item = em_idx_item(s->idx), n = s->shape.length[0];
+    const int64_t step = item < PIECE_BYTES ? PIECE_BYTES / item : 1;
+    uint8_t *piece = NULL;
+    em_status status = em_agree_first(deals ? em_allocate(step * item, 1, &piece) : EM_OK, 0);
+
     if (status)
         return status;
+    for (int64_t first = 0; first < n; first += step) {
+        const int64_t count = n - first < step ? n - first : step;
+        if (deals && !status)
+            status = em_idx_read(s->idx, first, count, piece, &s->hash);
+        hand_out(s, DEALER, first, count, piece, out);
+    }
+    em_release(&piece);
+    return status;
+}
+
+/* Those of this shard, into memory that the ranks of a node share. Collective. */
+static em_status read_items(em_examples *e, supply *s, uint8_t **out)
+{
+    const em_share *rows = &e->rows;
+    const wish mine = {rows->first, em_holders_writes(e->holders) ? rows->count : 0};
+    int64_t n;
+    em_status status = em_world_gather(1, sizeof mine, &mine, &n, &s->wish, NULL);
+
+    if (!status)
+        status = em_agree_first(
+            em_holders_allocate(e->holders, rows->count * em_idx_item(s->idx), 1, out), 0);
+    if (status)
+        return status;
+    status = em_idx_is_plain(s->idx) ? read_own(s, *out) : read_and_hand_out(s, *out);
+    status = em_agree_first(status, rows->first);
+    if (!status)
+        em_holders_publish(e->holders, *out);
+    em_world_sum(1, (int64_t *)&s->hash);
+    return status;
+}
+
+static em_status check_labels(const supply *images, const supply *labels)
+{
+    return labels->shape.length[0] == images->shape.length[0]
+               ? EM_OK
+               : em_fail(EM_EDATA,
+                         "%s: found %" PRId64 " labels, expected %" PRId64 ", one for each image "
+                         "of %s",
+                         labels->path, labels->shape.length[0], images->shape.length[0],
+                         images->path);
+}
+
+static void take_shape(em_examples *e, const em_idx_shape *shape, const em_model_context *context)
+{
     e->images = true;
-    e->count = shape.length[0];
-    e->shape[0] = shape.length[1];
-    e->shape[1] = shape.length[2];
+    e->rows = em_deal_rows(shape->length[0], EM_TILE_ROWS, context->shard, context->n_shard);
+    e->shape[0] = shape->length[1];
+    e->shape[1] = shape->length[2];
     e->n_input = e->shape[0] * e->shape[1];
-    e->hash = hash[0] ^ (hash[1] << 1 | hash[1] >> 63);
-    return em_agree_first(em_copy_text(labels ? labels : images, &e->path), 0);
+}
+
+static em_status read_images(em_examples *e, const char *images, const char *labels,
+                             const em_model_context *context)
+{
+    supply image = {.idx = NULL}, label = {.idx = NULL};
+    uint8_t *byte = NULL, *class = NULL;
+    em_status status = open_supply(images, 3, &image);
+
+    if (!status && labels)
+        status = open_supply(labels, 1, &label);
+    if (!status && labels)
+        status = check_labels(&image, &label);
+    if (!status)
+        take_shape(e, &image.shape, context);
+    if (!status)
+        status = read_items(e, &image, &byte);
+    if (!status && labels)
+        status = read_items(e, &label, &class);
+    e->byte = byte;
+    e->label = class;
+    e->hash = image.hash ^ (label.hash << 1 | label.hash >> 63);
+    close_supply(&image);
+    close_supply(&label);
+    return status ? status : em_agree_first(em_copy_text(labels ? labels : images, &e->path), 0);
 }
 
 /* ---------------------------------------------------------------- tables */
@@ -233,9 +356,10 @@ static em_status find_inputs(em_examples *e, const em_examples_source *source)
     return EM_OK;
 }
 
-static em_status read_table(em_examples *e, const em_examples_source *source)
+static em_status read_table(em_examples *e, const em_examples_source *source,
+                            const em_model_context *context)
 {
-    em_status status = em_data_read_all(source->path, &e->table);
+    em_status status = em_data_read(source->path, context, &e->table);
 
     if (!status)
         status = em_agree_first(em_copy_text(source->path, &e->path), 0);
@@ -255,7 +379,7 @@ static em_status read_table(em_examples *e, const em_examples_source *source)
         status = find_inputs(e, source);
     else if (!status)
         take_others(e);
-    e->count = e->table->rows.total;
+    e->rows = e->table->rows;
     e->shape[0] = e->n_input;
     e->shape[1] = 1;
     e->value = e->table->value;
@@ -265,17 +389,19 @@ static em_status read_table(em_examples *e, const em_examples_source *source)
 
 /* ---------------------------------------------------------------- all of it */
 
-em_status em_examples_read(const em_examples_source *source, em_examples **out)
+em_status em_examples_read(const em_examples_source *source, const em_model_context *context,
+                           em_examples **out)
 {
     char *images = NULL, *labels = NULL;
     em_status status = em_agree_first(em_allocate(1, sizeof **out, out), 0);
 
     if (!status)
-        status = em_holders_create(0, &(*out)->holders);
+        status = em_holders_create(context->shard, &(*out)->holders);
     if (!status)
         status = choose_files(source, &images, &labels);
     if (!status)
-        status = images ? read_images(*out, images, labels) : read_table(*out, source);
+        status =
+            images ? read_images(*out, images, labels, context) : read_table(*out, source, context);
     em_release(&images);
     em_release(&labels);
     if (status)
@@ -305,20 +431,44 @@ double em_examples_response(const em_examples *e, int64_t i)
     return e->response_at < 0 ? 0 : e->value[i * e->n_column + e->response_at];
 }
 
+double em_examples_bytes(const em_examples *e)
+{
+    const double each = e->images ? (double)(e->n_input + 1) : (double)sizeof(double) * e->n_column;
+
+    return (double)e->rows.count * each;
+}
+
+/* The largest label here, and the first observation whose label is none; rows.total: all are. */
+static double look_at_labels(const em_examples *e, int64_t most, int64_t *bad)
+{
+    double largest = 0;
+
+    *bad = e->rows.total;
+    for (int64_t i = 0; i < e->rows.count; i++) {
+        const double label = em_examples_response(e, i);
+        if (!(label >= 0 && label < (double)most && label == floor(label))) {
+            *bad = e->rows.first + i;
+            break;
+        }
+        largest = fmax(label, largest);
+    }
+    return largest;
+}
+
 em_status em_examples_classes(const em_examples *e, int64_t n_class, int64_t *out)
 {
     const int64_t most = n_class > 0 ? n_class : MOST_CLASSES;
-    int64_t largest = 0;
+    int64_t bad;
+    double largest = look_at_labels(e, most, &bad);
+    em_status status = EM_OK;
 
-    for (int64_t i = 0; i < e->count; i++) {
-        const double label = em_examples_response(e, i);
-        if (!(label >= 0 && label < (double)most && label == floor(label)))
-            return em_fail(EM_EDATA,
-                           "%s: found label %g of observation %" PRId64
-                           ", expected an integer from 0 to %" PRId64,
-                           e->path, label, i + 1, most - 1);
-        largest = (int64_t)label > largest ? (int64_t)label : largest;
-    }
-    *out = n_class > 0 ? n_class : largest + 1;
-    return EM_OK;
+    if (bad < e->rows.total)
+        status = em_fail(EM_EDATA,
+                         "%s: found label %g of observation %" PRId64
+                         ", expected an integer from 0 to %" PRId64,
+                         e->path, em_examples_response(e, bad - e->rows.first), bad + 1, most - 1);
+    status = em_agree_first(status, bad);
+    em_world_largest(1, &largest);
+    *out = n_class > 0 ? n_class : (int64_t)largest + 1;
+    return status;
 }

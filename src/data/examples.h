@@ -1,12 +1,12 @@
 /*
- * Observations for models that look at single ones: inputs and a response each, all of them on
- * every rank, of which those of a node have one copy. Images and labels in IDX stay bytes; tables
- * are what emass/data.h reads.
+ * Observations for models that look at single ones: inputs and a response each, dealt to shards, of
+ * which the ranks of a node have one copy. Images and labels in IDX stay bytes: of plain files each
+ * rank reads its own, packed ones rank 0 unpacks and hands out. Tables are what emass/data.h reads.
  */
 #ifndef EM_DATA_EXAMPLES_H
 #define EM_DATA_EXAMPLES_H
 
-#include "emass/status.h"
+#include "emass/model.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,31 +27,37 @@ typedef struct em_examples_source {
 } em_examples_source;
 
 typedef struct em_examples {
-    char *path; /* that messages about observations name */
-    int64_t count, n_input;
+    char *path;    /* that messages about observations name */
+    em_share rows; /* which of all are here, where they count from 0 */
+    int64_t n_input;
     bool images;               /* of bytes, in rows and columns: */
     int64_t shape[2];          /* of an image; of a table n_input, 1 */
     uint64_t hash;             /* of all files */
-    const uint8_t *byte;       /* of images: [count][n_input] */
-    const double *value;       /* of tables: [count][n_column], the inputs in the columns: */
+    const uint8_t *byte;       /* of images: [rows.count][n_input] */
+    const double *value;       /* of tables: [rows.count][n_column], the inputs in the columns: */
     int64_t n_column, *column; /* [n_input] */
     int64_t response_at;       /* -1: none */
-    const uint8_t *label;      /* of images: [count] */
+    const uint8_t *label;      /* of images: [rows.count] */
     struct em_data *table;     /* NULL: images */
     struct em_holders *holders;
 } em_examples;
 
-/* Collective. Errors, agreed: EM_EDATA, naming the file, and the observation where it is one;
- * EM_EMEMORY. */
-em_status em_examples_read(const em_examples_source *source, em_examples **out);
+/* Those of the shard that the context is of. Collective. Errors, agreed: EM_EDATA, naming the file,
+ * and the observation where it is one; EM_EMEMORY. */
+em_status em_examples_read(const em_examples_source *source, const em_model_context *context,
+                           em_examples **out);
 void em_examples_destroy(em_examples **examples); /* NULL-safe. Local. */
 
-/* The response of observation i; 0 where there are none. Local. */
+/* Bytes of those that are here. Local. */
+double em_examples_bytes(const em_examples *examples);
+
+/* The response of observation i, of those that are here; 0 where there are none. Local. */
 double em_examples_response(const em_examples *examples, int64_t i);
 
 /*
- * How many classes the responses are of: `n_class`, or, where that is 0, as many as the largest
- * label says. Local. Errors: EM_EDATA, the first label that is none of 0, 1, ..., n_class - 1.
+ * How many classes all responses are of: `n_class`, or, where that is 0, as many as the largest
+ * label says. Collective. Errors, agreed: EM_EDATA, the first label that is none of 0, 1, ...,
+ * n_class - 1.
  */
 em_status em_examples_classes(const em_examples *examples, int64_t n_class, int64_t *out);
 

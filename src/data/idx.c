@@ -20,6 +20,7 @@ struct em_idx {
     int64_t stored; /* bytes of the file, packed or not */
     em_idx_shape shape;
     uint64_t hash; /* of the header */
+    int64_t at;    /* how many bytes behind the header have been read */
 };
 
 static em_status open_file(const char *path, int64_t *stored, gzFile *out)
@@ -158,24 +159,57 @@ const em_idx_shape *em_idx_shape_of(const em_idx *idx)
     return &idx->shape;
 }
 
-em_status em_idx_read(em_idx *idx, uint8_t *out, uint64_t *hash)
+bool em_idx_is_plain(const em_idx *idx)
+{
+    return gzdirect(idx->file);
+}
+
+int64_t em_idx_item(const em_idx *idx)
+{
+    return idx->shape.size / idx->shape.length[0];
+}
+
+/* To a byte behind the header: by a seek, or by unpacking what is before. */
+static em_status go_to(em_idx *idx, int64_t at)
+{
+    if (idx->at != at && gzseek(idx->file, (z_off_t)(at - idx->at), SEEK_CUR) < 0)
+        return em_fail(EM_EDATA,
+                       "%s: found no byte %" PRId64 " behind the header, expected %" PRId64,
+                       idx->path, at, idx->shape.size);
+    idx->at = at;
+    return EM_OK;
+}
+
+static em_status check_end(em_idx *idx)
 {
     uint8_t beyond;
-    int64_t got, more = 0;
-    em_status status = fetch(idx, idx->shape.size, out, &got);
+    int64_t more = 0;
+    em_status status = fetch(idx, 1, &beyond, &more);
 
-    if (!status && got < idx->shape.size)
+    return status || more == 0 ? status
+                               : em_fail(EM_EDATA,
+                                         "%s: found more than %" PRId64 " bytes behind the header, "
+                                         "expected the end of the file",
+                                         idx->path, idx->shape.size);
+}
+
+em_status em_idx_read(em_idx *idx, int64_t first, int64_t count, uint8_t *out, uint64_t *hash)
+{
+    const int64_t item = em_idx_item(idx), begin = first * item, length = count * item;
+    int64_t got = 0;
+    em_status status = count > 0 ? go_to(idx, begin) : EM_OK;
+
+    if (!status)
+        status = fetch(idx, length, out, &got);
+    idx->at += got;
+    if (!status && got < length)
         return em_fail(EM_EDATA,
                        "%s: found %" PRId64 " bytes behind the header, expected %" PRId64
                        ": the file is truncated",
-                       idx->path, got, idx->shape.size);
-    if (!status)
-        status = fetch(idx, 1, &beyond, &more);
-    if (!status && more > 0)
-        status = em_fail(EM_EDATA,
-                         "%s: found more than %" PRId64 " bytes behind the header, "
-                         "expected the end of the file",
-                         idx->path, idx->shape.size);
-    *hash = XXH64(out, (size_t)got, idx->hash);
+                       idx->path, begin + got, idx->shape.size);
+    if (!status && count > 0 && idx->at == idx->shape.size)
+        status = check_end(idx);
+    for (int64_t i = 0; !status && i < count; i++)
+        *hash += XXH64(out + i * item, (size_t)item, idx->hash + (uint64_t)(first + i));
     return status;
 }

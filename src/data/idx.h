@@ -31,8 +31,18 @@ void em_idx_close(em_idx **idx); /* NULL-safe. */
 
 const em_idx_shape *em_idx_shape_of(const em_idx *idx);
 
-/* Reads the array, of as many bytes as the shape has, behind which the file must end; *hash is that
- * of all that the file has. Once. Errors: EM_EDATA. */
-em_status em_idx_read(em_idx *idx, uint8_t *out, uint64_t *hash);
+/* Whether bytes can be read from the middle on: the file is not packed. */
+bool em_idx_is_plain(const em_idx *idx);
+
+/* Bytes of an item, which is what the first axis counts. */
+int64_t em_idx_item(const em_idx *idx);
+
+/*
+ * Reads items first .. first + count - 1, of a packed file none that are before those read; behind
+ * the last item of all the file must end. *hash += those of the items, which are of their numbers
+ * too, and of the header: their sum is that of the file, whoever read what. Errors: EM_EDATA; of
+ * parts of a truncated file the first one that is not there says so.
+ */
+em_status em_idx_read(em_idx *idx, int64_t first, int64_t count, uint8_t *out, uint64_t *hash);
 
 #endif

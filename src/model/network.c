@@ -6,9 +6,7 @@
 
 #include "base/json.h"
 #include "base/memory.h"
-#include "data/deal.h"
 #include "emass/random.h"
-#include "math/panel.h"
 #include "par/message.h"
 
 #include <inttypes.h>
@@ -135,24 +133,6 @@ static em_status check_options(const em_network_options *o)
 
 /* ---------------------------------------------------------------- data */
 
-/* Means and standard deviations of a table's inputs; a constant one stays as it is. */
-static void find_moments(em_network *self)
-{
-    const em_examples *e = self->train;
-    const int64_t n = e->n_input;
-
-    for (int64_t j = 0; j < n; j++) {
-        double mean = 0, square = 0;
-        for (int64_t i = 0; i < e->count; i++) {
-            const double delta = e->value[i * e->n_column + e->column[j]] - mean;
-            mean += delta / (double)(i + 1);
-            square += delta * (e->value[i * e->n_column + e->column[j]] - mean);
-        }
-        self->centre[j] = mean;
-        self->factor[j] = square > 0 ? sqrt((double)(e->count - 1) / square) : 1;
-    }
-}
-
 /* What the run learned of its inputs. */
 static em_status take_fitted(em_network *self, const em_fitted *fitted)
 {
@@ -175,15 +155,19 @@ static em_status take_fitted(em_network *self, const em_fitted *fitted)
     return status;
 }
 
-/* Whether two thirds of the numbers of images are 0, so that products do well to leave them out. */
-static bool is_sparse(const em_examples *e)
+/* What products read: of images two thirds of whose numbers are 0 these are left out, on all shards
+ * or on none. Collective. */
+static em_status set_inputs(const em_network *self, const em_examples *e, em_inputs *inputs)
 {
-    const int64_t n = e && e->images ? e->count * e->n_input : 0;
-    int64_t zero = 0;
+    int64_t count[2] = {e && e->images ? e->rows.count * e->n_input : 0, 0}; /* numbers, zeros */
+    em_status status = EM_OK;
 
-    for (int64_t i = 0; i < n; i++)
-        zero += e->byte[i] == 0;
-    return n > 0 && 3 * zero >= 2 * n;
+    for (int64_t i = 0; i < count[0]; i++)
+        count[1] += e->byte[i] == 0;
+    if (self->shards)
+        status = self->shards->sum(self->shards->context, EM_OK, 2, count);
+    *inputs = (em_inputs){e, self->centre, self->factor, count[0] && 3 * count[1] >= 2 * count[0]};
+    return status;
 }
 
 static em_status prepare_inputs(em_network *self, const em_fitted *fitted)
@@ -194,6 +178,7 @@ static em_status prepare_inputs(em_network *self, const em_fitted *fitted)
 
     if (!status)
         status = em_allocate(e->n_input, sizeof(double), &self->factor);
+    status = em_agree_first(status, 0);
     if (status)
         return status;
     if (e->images && self->options->standardise)
@@ -204,10 +189,11 @@ static em_status prepare_inputs(em_network *self, const em_fitted *fitted)
     if (fitted)
         status = take_fitted(self, fitted);
     else if (self->options->standardise)
-        find_moments(self);
-    self->train_inputs =
-        (em_inputs){self->train, self->centre, self->factor, is_sparse(self->train)};
-    self->test_inputs = (em_inputs){self->test, self->centre, self->factor, is_sparse(self->test)};
+        status = em_network_find_moments(self);
+    if (!status)
+        status = set_inputs(self, self->train, &self->train_inputs);
+    if (!status)
+        status = set_inputs(self, self->test, &self->test_inputs);
     return status;
 }
 
@@ -227,8 +213,9 @@ static em_status check_test(const em_network *self)
 }
 
 /* Of what is to be predicted. Collective. */
-static em_status read_new(em_network *self, const em_fitted *fitted)
+static em_status read_new(em_network *self, const em_model_context *context)
 {
+    const em_fitted *fitted = context->fitted;
     em_examples_source source = {.path = self->options->data, .unlabelled = true};
     const double *n_output = NULL;
     int64_t n = 0;
@@ -240,24 +227,24 @@ static em_status read_new(em_network *self, const em_fitted *fitted)
     if (status)
         return status;
     self->n_output = (int64_t)n_output[0];
-    status = em_examples_read(&source, &self->train);
+    status = em_examples_read(&source, context, &self->train);
     if (!status)
         status = prepare_inputs(self, fitted);
     return em_agree_first(status, 0);
 }
 
 /* Collective. */
-static em_status read_data(em_network *self)
+static em_status read_data(em_network *self, const em_model_context *context)
 {
     const em_network_options *o = self->options;
     const int64_t wanted = o->classes == INT64_MIN ? 0 : o->classes;
     int64_t n_class = 0;
-    em_status status =
-        em_examples_read(&(em_examples_source){o->data, o->labels, o->response}, &self->train);
+    const em_examples_source train = {o->data, o->labels, o->response},
+                             test = {o->test, o->test_labels, o->response};
+    em_status status = em_examples_read(&train, context, &self->train);
 
     if (!status && o->test)
-        status = em_examples_read(&(em_examples_source){o->test, o->test_labels, o->response},
-                                  &self->test);
+        status = em_examples_read(&test, context, &self->test);
     if (!status && o->test)
         status = check_test(self);
     self->n_output = 1;
@@ -347,9 +334,9 @@ static em_status prepare_network(em_network *self, const em_model_context *conte
     if (status)
         return status;
     lay_parameters(self, learns_scales);
-    self->model.rows = em_deal_rows(e->count, EM_TILE_ROWS, context->shard, context->n_shard);
+    self->model.rows = e->rows;
     self->model.data_hash = e->hash ^ (self->test ? self->test->hash << 7 : 0);
-    status = prepare_pass(self, context->exact);
+    status = em_agree_first(prepare_pass(self, context->exact), 0);
     if (!status && context->fitted) {
         em_network_prepare_predictions(self);
         return EM_OK;
@@ -393,9 +380,10 @@ static em_status create(const void *options, const em_model_context *context, em
     self->model.ops = &em_model_network;
     self->options = options;
     self->output = (em_network_output)self->options->output;
+    self->shards = context->n_shard > 1 ? context->shards : NULL;
     self->first_chain = context->first_chain;
     self->n_chain = context->n_chain;
-    status = context->fitted ? read_new(self, context->fitted) : read_data(self);
+    status = context->fitted ? read_new(self, context) : read_data(self, context);
     if (!status)
         status = prepare_network(self, context);
     if (status)
@@ -450,34 +438,29 @@ static void describe_layer(const em_layer *layer, FILE *out)
     fputc('\n', out);
 }
 
-static double bytes_of_examples(const em_examples *e)
-{
-    if (!e)
-        return 0;
-    return (double)e->count * (e->images ? (double)e->n_input + 1 : 8 * (double)(e->n_input + 1));
-}
-
 static void describe(const em_model *model, FILE *out)
 {
     const em_network *self = (const em_network *)model;
     const em_pass_ops *ops =
         self->options->precision == PRECISION_SINGLE ? &em_pass_single : &em_pass_double;
-    const double averages = self->test ? (double)(self->test->count * self->n_moment) : 0;
+    const em_examples *train = self->train, *test = self->test;
+    const double averages = test ? (double)(test->rows.count * self->n_moment) : 0;
 
     for (int l = 0; l < self->layers.n; l++)
         describe_layer(&self->layers.layer[l], out);
     fprintf(out,
             "# data       %" PRId64 " observations of %" PRId64 " inputs, %" PRId64
-            " test observations: %.3g MB, once a node\n",
-            self->train->count, self->train->n_input, self->test ? self->test->count : 0,
-            (bytes_of_examples(self->train) + bytes_of_examples(self->test)) / 1e6);
+            " test observations; here %" PRId64 " and %" PRId64 ": %.3g MB, once a node\n",
+            train->rows.total, train->n_input, test ? test->rows.total : 0, train->rows.count,
+            test ? test->rows.count : 0,
+            (em_examples_bytes(train) + (test ? em_examples_bytes(test) : 0)) / 1e6);
     fprintf(out,
             "# pass       %" PRId64
             " observations at a time in %s precision, by OpenBLAS's products "
             "for %s: %.3g MB per rank; averages of predictions %.3g MB per chain\n",
             self->batch, ops->name, em_pass_kernels(),
-            ops->bytes(&self->layers, self->train->n_input, self->batch) / 1e6,
-            averages * 2 * sizeof(double) / 1e6);
+            ops->bytes(&self->layers, train->n_input, self->batch) / 1e6,
+            averages * sizeof(double) / 1e6);
     fprintf(out,
             "# watched    R-hat and ESS are of %s and of the function at some inputs: weights "
             "have symmetries, and are not judged by\n",

@@ -1,5 +1,5 @@
 /* The model `network` in its parts: network.c sets it up, network_density.c is its posterior,
- * network_report.c what comes out. */
+ * network_report.c what comes out, network_shards.c what shards know together. */
 #ifndef EM_MODEL_NETWORK_H
 #define EM_MODEL_NETWORK_H
 
@@ -26,10 +26,11 @@ typedef struct em_network_options {
  * or, of a normal output, of these. */
 enum { EM_MEAN, EM_SQUARE, EM_VARIANCE, EM_DENSITY, EM_N_MOMENT };
 
-typedef struct em_network_chain {
-    int64_t n_average;
-    double *average; /* [n_test][n_moment] */
-} em_network_chain;
+/* Observations that were chosen of those of all shards: `total` of them, of which this shard has
+ * number first .. first + count - 1, as its row[0 .. count). */
+typedef struct em_network_choice {
+    int64_t total, first, count, *row;
+} em_network_choice;
 
 enum { EM_NETWORK_VARIABLES = 12, EM_NETWORK_AVERAGES = 6, EM_NETWORK_POOLED = 12 };
 
@@ -55,14 +56,16 @@ typedef struct em_network {
     int64_t *row;               /* [batch] */
     double *out;                /* [batch][n_output], padded */
     double *response, *density; /* [batch] */
-    double *label;              /* [n_test] responses of the test observations */
-    double *predicted;          /* [n_test][n_moment] those of the last report */
-    int64_t n_scored, n_probe;
-    int64_t *scored,
-        *probe; /* training observations that are scored; test observations that are shown */
+    const em_shards *shards;    /* NULL: all data are here */
+    double *label;              /* of the test observations of all shards, their responses */
+    em_network_choice scored;   /* training observations */
+    em_network_choice probe;    /* test observations that are shown */
+    int64_t n_told;             /* of a report, to the other shards: */
+    double *told;      /* tallies of parts of the test data, of the training data, probes */
+    double *predicted; /* [test->rows.count][n_moment] those of the last report */
     int64_t first_chain, n_chain;
-    em_network_chain *chain; /* [n_chain] */
-    double *rows;            /* [n_chain][n_test n_moment + 1], of a visit */
+    double *n_average; /* [n_chain] draws in the averages */
+    double *mean;      /* [n_chain][test->rows.count][n_moment] */
     em_parameters block[EM_MOST_LAYERS + 3];
     const char *layer_name[EM_MOST_LAYERS];
     em_variable variable[EM_NETWORK_VARIABLES], average[EM_NETWORK_AVERAGES],
@@ -92,8 +95,23 @@ void em_network_predict(em_network *self, int64_t n, double sigma, double *densi
  * self->out and self->response are theirs. Local. */
 void em_network_forward(em_network *self, const em_inputs *inputs, int64_t n, const int64_t *row);
 
+/*
+ * network_shards.c: numbers of which each is on one shard, and 0 on the others, become those of
+ * all. `own` is how this rank has fared: all fail where one has. Collective over the ranks of a
+ * group.
+ */
+em_status em_network_gather(const em_network *self, em_status own, int64_t n, double *x);
+
+/* Parts that the observations of all shards are dealt in. Local. */
+int64_t em_network_n_part(const em_share *rows);
+
+/* What standardises the inputs, into self->centre and self->factor; a constant one stays as it is.
+ * Collective over the ranks of a group, and the same bits on any number of shards. Errors:
+ * EM_EMEMORY. */
+em_status em_network_find_moments(em_network *self);
+
 /* network_report.c: sets up what is reported, and functions of em_model_ops. Errors: EM_EMEMORY. */
-em_status em_network_prepare_reports(em_network *self);
+em_status em_network_prepare_reports(em_network *self); /* Collective over the ranks of a group. */
 void em_network_prepare_predictions(em_network *self);
 em_status em_network_predict_new(em_model *model, const em_draw *draw, const double *posterior,
                                  double *out);

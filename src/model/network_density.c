@@ -241,7 +241,7 @@ static double pass_rows(em_network *self, const em_query *one, double *by_log_si
     for (int64_t first = 0; first < count; first += most) {
         const int64_t n = count - first < most ? count - first : most;
         for (int64_t i = 0; i < n; i++)
-            self->row[i] = self->model.rows.first + em_row(&one->rows, first + i);
+            self->row[i] = em_row(&one->rows, first + i);
         em_network_forward(self, &self->train_inputs, n, self->row);
         em_network_predict(self, n, sigma, self->density);
         for (int64_t i = 0; i < n; i++)

@@ -56,17 +56,17 @@ static void lay_variables(em_network *self)
         report_scalar(self, "test_nll", false);
     else
         report_scalar(self, "train_nll", false);
-    if (self->n_probe > 0)
-        report(self, of_class(self, "function", EM_STORE_REAL, "probe", self->n_probe));
+    if (self->probe.total > 0)
+        report(self, of_class(self, "function", EM_STORE_REAL, "probe", self->probe.total));
     if (self->sigma_at >= 0)
         report_scalar(self, "sigma", false);
     if (self->scale_at >= 0)
         report(self, of_layers(self, "prior_variance"));
     if (self->test)
         report_scalar(self, softmax ? "test_accuracy" : "test_rmse", true);
-    if (self->test && self->n_scored > 0)
+    if (self->test && self->scored.total > 0)
         report_scalar(self, "train_nll", true);
-    if (self->n_scored > 0)
+    if (self->scored.total > 0)
         report_scalar(self, softmax ? "train_accuracy" : "train_rmse", true);
     report_scalar(self, "log_prior", true);
     if (self->options->store_weights)
@@ -94,7 +94,7 @@ static em_variable of_test(const em_network *self, const char *name, em_storage 
     return (em_variable){.name = name,
                          .storage = storage,
                          .n_axes = 1,
-                         .shape = {self->test->count},
+                         .shape = {self->test->rows.total},
                          .axis = {"observation"}};
 }
 
@@ -112,7 +112,7 @@ static void lay_averages(em_network *self)
         return;
     if (self->output == EM_OUTPUT_SOFTMAX) {
         const em_variable p =
-            of_class(self, "probability", EM_STORE_SINGLE, "observation", self->test->count);
+            of_class(self, "probability", EM_STORE_SINGLE, "observation", self->test->rows.total);
         average(self, p);
         pool(self, p);
         for (int i = 0; i < 4; i++) {
@@ -136,26 +136,25 @@ static void lay_averages(em_network *self)
     self->model.pooled = self->pooled;
 }
 
-/* Evenly spaced: 0, ..., total - 1. */
-static em_status choose_rows(int64_t total, int64_t wanted, int64_t *n, int64_t **row)
+/* Of all observations `wanted` at most, evenly spaced from the first one on. */
+static em_status choose_rows(const em_share *own, int64_t wanted, em_network_choice *out)
 {
     em_status status;
 
-    *n = wanted < total ? wanted : total;
-    status = em_allocate(*n, sizeof **row, row);
-    for (int64_t i = 0; !status && i < *n; i++)
-        (*row)[i] = (int64_t)((double)i * (double)total / (double)*n);
+    out->total = wanted < own->total ? wanted : own->total;
+    status =
+        em_allocate(out->total < own->count ? out->total : own->count, sizeof *out->row, &out->row);
+    for (int64_t i = 0; !status && i < out->total; i++) {
+        const double row = (double)i * (double)own->total / (double)out->total;
+        const int64_t here = (int64_t)row - own->first;
+        if (here >= own->count)
+            break;
+        if (here >= 0)
+            out->row[out->count++] = here;
+        else
+            out->first = i + 1;
+    }
     return status;
-}
-
-static em_status prepare_chains(em_network *self)
-{
-    const int64_t n = self->test->count * self->n_moment;
-    em_status status = em_allocate(self->n_chain, sizeof *self->chain, &self->chain);
-
-    for (int64_t c = 0; !status && c < self->n_chain; c++)
-        status = em_allocate(n, sizeof(double), &self->chain[c].average);
-    return status ? status : em_allocate(self->n_chain * (n + 1), sizeof *self->rows, &self->rows);
 }
 
 static void keep_datum(em_network *self, em_variable variable, const double *value)
@@ -188,33 +187,57 @@ static em_status keep_fitted(em_network *self)
     return EM_OK;
 }
 
+/* The responses of all shards stand in the file. */
 static em_status prepare_test(em_network *self)
 {
-    const int64_t n = self->test->count;
-    em_status status = em_allocate(n, sizeof *self->label, &self->label);
+    const em_share *own = &self->test->rows;
+    em_status status = em_allocate(own->total, sizeof *self->label, &self->label);
 
     self->n_moment = self->output == EM_OUTPUT_SOFTMAX ? self->n_output : EM_N_MOMENT;
+    const int64_t n = own->count * self->n_moment;
     if (!status)
-        status = em_allocate(n * self->n_moment, sizeof *self->predicted, &self->predicted);
+        status = em_allocate(n, sizeof *self->predicted, &self->predicted);
     if (!status)
-        status = choose_rows(n, self->options->probes, &self->n_probe, &self->probe);
-    for (int64_t i = 0; !status && i < n; i++)
-        self->label[i] = em_examples_response(self->test, i);
+        status = em_allocate(self->n_chain, sizeof *self->n_average, &self->n_average);
+    if (!status)
+        status = em_allocate(self->n_chain * n, sizeof *self->mean, &self->mean);
+    if (!status)
+        status = choose_rows(own, self->options->probes, &self->probe);
+    for (int64_t i = 0; !status && i < own->count; i++)
+        self->label[own->first + i] = em_examples_response(self->test, i);
     keep_datum(self, of_test(self, "test_response", EM_STORE_REAL), self->label);
-    return status ? status : prepare_chains(self);
+    return em_network_gather(self, status, own->total, self->label);
+}
+
+/* Numbers that are reported of a probe. */
+static int64_t probe_width(const em_network *self)
+{
+    return self->output == EM_OUTPUT_SOFTMAX ? self->n_output : 1;
+}
+
+/* What is added up of the observations of a part. */
+enum { LOG_DENSITY, RIGHT, SQUARE, N_TALLY };
+
+static int64_t tallies_of(const em_examples *e)
+{
+    return e ? em_network_n_part(&e->rows) * N_TALLY : 0;
 }
 
 em_status em_network_prepare_reports(em_network *self)
 {
-    const int64_t total = self->train->count;
     const int64_t least = self->test ? 0 : 1; /* something has to be watched */
     const int64_t scored = self->options->scored > least ? self->options->scored : least;
-    em_status status = choose_rows(total, scored, &self->n_scored, &self->scored);
+    em_status status = choose_rows(&self->train->rows, scored, &self->scored);
 
     if (!status)
         status = keep_fitted(self);
+    status = em_network_gather(self, status, 0, NULL);
     if (!status && self->test)
         status = prepare_test(self);
+    self->n_told =
+        tallies_of(self->test) + tallies_of(self->train) + self->probe.total * probe_width(self);
+    if (!status)
+        status = em_allocate(self->n_told, sizeof *self->told, &self->told);
     if (!status) {
         lay_variables(self);
         lay_averages(self);
@@ -224,24 +247,19 @@ em_status em_network_prepare_reports(em_network *self)
 
 void em_network_release_reports(em_network *self)
 {
-    for (int64_t c = 0; self->chain && c < self->n_chain; c++)
-        em_release(&self->chain[c].average);
-    em_release(&self->chain);
     for (int64_t j = 0; self->input_name && j < self->train->n_input; j++)
         em_release(&self->input_name[j]);
     em_release(&self->input_name);
-    em_release(&self->rows);
+    em_release(&self->n_average);
+    em_release(&self->mean);
     em_release(&self->label);
     em_release(&self->predicted);
-    em_release(&self->probe);
-    em_release(&self->scored);
+    em_release(&self->probe.row);
+    em_release(&self->scored.row);
+    em_release(&self->told);
 }
 
 /* ---------------------------------------------------------------- a draw */
-
-typedef struct tally {
-    double n, log_density, right, square;
-} tally;
 
 static bool is_right(const em_network *self, int64_t i)
 {
@@ -269,49 +287,91 @@ static void keep(const em_network *self, int64_t n, double sigma, double *to)
     }
 }
 
-/* Of n observations, `row` [n] or all; weights as of pass_ops->begin. `predicted` may be NULL. */
-static tally score(em_network *self, const em_inputs *inputs, int64_t n, const int64_t *row,
-                   double sigma, double *predicted)
+/* Adds up n observations, row [n] or those from `first` on, to a tally; weights as of
+ * pass_ops->begin. `predicted` may be NULL. */
+static void score(em_network *self, const em_inputs *inputs, int64_t n, int64_t first,
+                  const int64_t *row, double sigma, double *predicted, double *tally)
 {
     const double constant = self->output == EM_OUTPUT_SOFTMAX ? 0 : 0.5 * log(2 * M_PI);
-    tally sum = {.n = (double)n};
 
-    for (int64_t first = 0; first < n; first += self->batch) {
-        const int64_t count = n - first < self->batch ? n - first : self->batch;
+    for (int64_t done = 0; done < n; done += self->batch) {
+        const int64_t count = n - done < self->batch ? n - done : self->batch;
         for (int64_t i = 0; i < count; i++)
-            self->row[i] = row ? row[first + i] : first + i;
+            self->row[i] = row ? row[done + i] : first + done + i;
         em_network_forward(self, inputs, count, self->row);
         em_network_predict(self, count, sigma, self->density);
         if (predicted)
-            keep(self, count, sigma, predicted + first * self->n_moment);
+            keep(self, count, sigma, predicted + (first + done) * self->n_moment);
         for (int64_t i = 0; i < count; i++) {
             const double miss = self->response[i] - self->out[i * self->n_output];
-            sum.log_density += self->density[i] - constant;
-            sum.right += self->output == EM_OUTPUT_SOFTMAX && is_right(self, i);
-            sum.square += miss * miss;
+            tally[LOG_DENSITY] += self->density[i] - constant;
+            tally[RIGHT] += self->output == EM_OUTPUT_SOFTMAX && is_right(self, i);
+            tally[SQUARE] += miss * miss;
         }
     }
-    return sum;
 }
 
-static double nll(const tally *t)
+/* The same of every part of this shard, of all its observations or those chosen, to the tallies of
+ * all parts. */
+static void score_parts(em_network *self, const em_inputs *inputs, const em_network_choice *chosen,
+                        double sigma, double *predicted, double *tallies)
 {
-    return -t->log_density / t->n;
+    const em_share *own = &inputs->examples->rows;
+    int64_t k = 0;
+
+    for (int64_t first = 0; first < own->count; first += own->part) {
+        const int64_t left = own->count - first, n = left < own->part ? left : own->part, from = k;
+        double *tally = tallies + (own->first + first) / own->part * N_TALLY;
+        while (chosen && k < chosen->count && chosen->row[k] < first + n)
+            k++;
+        score(self, inputs, chosen ? k - from : n, first, chosen ? chosen->row + from : NULL, sigma,
+              predicted, tally);
+    }
+}
+
+static void sum_parts(const em_examples *e, const double *tallies, double *sum)
+{
+    memset(sum, 0, N_TALLY * sizeof *sum);
+    for (int64_t p = 0; e && p < em_network_n_part(&e->rows); p++)
+        for (int k = 0; k < N_TALLY; k++)
+            sum[k] += tallies[p * N_TALLY + k];
+}
+
+static double nll(const double *tally, int64_t n)
+{
+    return -tally[LOG_DENSITY] / (double)n;
 }
 
 /* The share of right ones, or the root of the mean square error. */
-static double quality(const em_network *self, const tally *t)
+static double quality(const em_network *self, const double *tally, int64_t n)
 {
-    return self->output == EM_OUTPUT_SOFTMAX ? t->right / t->n : sqrt(t->square / t->n);
+    return self->output == EM_OUTPUT_SOFTMAX ? tally[RIGHT] / (double)n
+                                             : sqrt(tally[SQUARE] / (double)n);
 }
 
-static double *report_probes(const em_network *self, double *out)
+static void show_probes(const em_network *self, double *out)
 {
-    const int64_t width = self->output == EM_OUTPUT_SOFTMAX ? self->n_output : 1;
+    const int64_t width = probe_width(self);
 
-    for (int64_t i = 0; i < self->n_probe; i++, out += width)
-        memcpy(out, self->predicted + self->probe[i] * self->n_moment, (size_t)width * sizeof *out);
-    return out;
+    for (int64_t i = 0; i < self->probe.count; i++)
+        memcpy(out + (self->probe.first + i) * width,
+               self->predicted + self->probe.row[i] * self->n_moment, (size_t)width * sizeof *out);
+}
+
+/* Tallies and probes of all shards, in self->told. Collective over the ranks of a group. */
+static em_status tell(em_network *self, double sigma, const double *theta)
+{
+    double *of_train = self->told + tallies_of(self->test);
+
+    memset(self->told, 0, (size_t)self->n_told * sizeof *self->told);
+    self->pass_ops->begin(self->pass, 0, self->layers.n_weight, theta);
+    if (self->scored.total > 0)
+        score_parts(self, &self->train_inputs, &self->scored, sigma, NULL, of_train);
+    if (self->test) {
+        score_parts(self, &self->test_inputs, NULL, sigma, self->predicted, self->told);
+        show_probes(self, of_train + tallies_of(self->train));
+    }
+    return em_network_gather(self, EM_OK, self->n_told, self->told);
 }
 
 /* In the order of lay_variables. */
@@ -319,26 +379,30 @@ em_status em_network_report(em_model *model, const em_draw *draw, const double *
 {
     em_network *self = (em_network *)model;
     const double sigma = em_network_sigma(self, theta);
-    tally test = {0}, train = {0};
+    const double *of_train = self->told + tallies_of(self->test);
+    const int64_t n_test = self->test ? self->test->rows.total : 0, n_train = self->scored.total;
+    const int64_t shown = self->probe.total * probe_width(self);
+    double test[N_TALLY], train[N_TALLY];
+    const em_status status = tell(self, sigma, theta);
 
     (void)draw;
-    self->pass_ops->begin(self->pass, 0, self->layers.n_weight, theta);
-    if (self->n_scored > 0)
-        train = score(self, &self->train_inputs, self->n_scored, self->scored, sigma, NULL);
-    if (self->test)
-        test = score(self, &self->test_inputs, self->test->count, NULL, sigma, self->predicted);
-    *out++ = nll(self->test ? &test : &train);
-    out = report_probes(self, out);
+    if (status)
+        return status;
+    sum_parts(self->test, self->told, test);
+    sum_parts(self->train, of_train, train);
+    *out++ = self->test ? nll(test, n_test) : nll(train, n_train);
+    memcpy(out, of_train + tallies_of(self->train), (size_t)shown * sizeof *out);
+    out += shown;
     if (self->sigma_at >= 0)
         *out++ = sigma;
     for (int64_t i = 0; i < self->n_scale; i++)
         *out++ = exp(-theta[self->scale_at + i]);
     if (self->test)
-        *out++ = quality(self, &test);
-    if (self->test && self->n_scored > 0)
-        *out++ = nll(&train);
-    if (self->n_scored > 0)
-        *out++ = quality(self, &train);
+        *out++ = quality(self, test, n_test);
+    if (self->test && n_train > 0)
+        *out++ = nll(train, n_train);
+    if (n_train > 0)
+        *out++ = quality(self, train, n_train);
     *out++ = em_network_log_prior(self, theta);
     if (self->options->store_weights)
         memcpy(out, theta, (size_t)model->dim * sizeof *out);
@@ -347,19 +411,25 @@ em_status em_network_report(em_model *model, const em_draw *draw, const double *
 
 /* ---------------------------------------------------------------- averages */
 
+/* Of a chain, of the test observations of this shard. */
+static double *mean_of(const em_network *self, int64_t chain)
+{
+    return self->mean + (chain - self->first_chain) * self->test->rows.count * self->n_moment;
+}
+
 /* What the report of the draw has just predicted. */
 void em_network_average(em_model *model, const em_draw *draw, const double *theta)
 {
     const em_network *self = (const em_network *)model;
-    const int64_t n = self->test ? self->test->count * self->n_moment : 0;
 
     (void)theta;
-    if (n == 0)
+    if (!self->test)
         return;
-    em_network_chain *chain = &self->chain[draw->chain - self->first_chain];
-    const double weight = 1 / (double)++chain->n_average;
+    const int64_t n = self->test->rows.count * self->n_moment;
+    const double weight = 1 / ++self->n_average[draw->chain - self->first_chain];
+    double *mean = mean_of(self, draw->chain);
     for (int64_t i = 0; i < n; i++)
-        chain->average[i] += (self->predicted[i] - chain->average[i]) * weight;
+        mean[i] += (self->predicted[i] - mean[i]) * weight;
 }
 
 static double *put_score(em_score score, int64_t stride, double *out)
@@ -374,24 +444,26 @@ static double *put_score(em_score score, int64_t stride, double *out)
 void em_network_report_averages(em_model *model, int64_t number, double *out)
 {
     const em_network *self = (const em_network *)model;
-    const int64_t n = self->test->count, k = self->n_moment;
-    const double *mean = self->chain[number - self->first_chain].average;
+    const em_share *own = &self->test->rows;
+    const int64_t n = own->total, k = self->n_moment;
+    const double *mean = mean_of(self, number);
 
-    if (self->output == EM_OUTPUT_SOFTMAX) {
-        memcpy(out, mean, (size_t)(n * k) * sizeof *out);
-        put_score(em_score_all(n, k, mean, self->label), 1, out + n * k);
-        return;
-    }
-    for (int64_t j = 0; j < k; j++)
-        for (int64_t i = 0; i < n; i++)
-            *out++ = mean[i * k + j];
+    memset(out, 0, (size_t)(n * k) * sizeof *out);
+    if (self->output == EM_OUTPUT_SOFTMAX)
+        memcpy(out + own->first * k, mean, (size_t)(own->count * k) * sizeof *out);
+    for (int64_t j = 0; self->output == EM_OUTPUT_NORMAL && j < k; j++)
+        for (int64_t i = 0; i < own->count; i++)
+            out[j * n + own->first + i] = mean[i * k + j];
+    (void)em_network_gather(self, EM_OK, n * k, out); /* none fails */
+    if (self->output == EM_OUTPUT_SOFTMAX)
+        put_score(em_score_all(n, k, out, self->label), 1, out + n * k);
 }
 
 /* Of the mean of the chains' averages, laid out as em_network_report_averages has them. */
 void em_network_report_pooled(em_model *model, const double *mean, double *out)
 {
     const em_network *self = (const em_network *)model;
-    const int64_t n = self->test->count, k = self->n_output;
+    const int64_t n = self->test->rows.total, k = self->n_output;
     double square = 0, log_density = 0;
 
     if (self->output == EM_OUTPUT_SOFTMAX) {
@@ -418,23 +490,16 @@ void em_network_report_pooled(em_model *model, const double *mean, double *out)
 em_status em_network_visit(em_model *model, const em_visitor *visitor)
 {
     em_network *self = (em_network *)model;
-    const int64_t n = self->test ? self->test->count * self->n_moment : 0;
+    const int64_t k = self->n_moment;
     em_status status;
 
-    if (n == 0)
+    if (!self->test)
         return EM_OK;
-    for (int64_t c = 0; c < self->n_chain; c++) {
-        double *row = self->rows + c * (n + 1);
-        row[0] = (double)self->chain[c].n_average;
-        memcpy(row + 1, self->chain[c].average, (size_t)n * sizeof *row);
-    }
-    status = visitor->chains(visitor->context, "predictions", n + 1, self->rows);
-    for (int64_t c = 0; !status && visitor->restores && c < self->n_chain; c++) {
-        const double *row = self->rows + c * (n + 1);
-        self->chain[c].n_average = (int64_t)row[0];
-        memcpy(self->chain[c].average, row + 1, (size_t)n * sizeof *row);
-    }
-    return status;
+    const em_share *own = &self->test->rows;
+    status = visitor->chains(visitor->context, "averaged", 1, self->n_average);
+    return status ? status
+                  : visitor->dealt(visitor->context, "predictions", EM_NUMBER_DOUBLE,
+                                   own->total * k, own->first * k, own->count * k, self->mean);
 }
 
 /* ---------------------------------------------------------------- new data */
@@ -444,7 +509,7 @@ em_status em_network_visit(em_model *model, const em_visitor *visitor)
 void em_network_prepare_predictions(em_network *self)
 {
     const bool softmax = self->output == EM_OUTPUT_SOFTMAX;
-    const int64_t total = self->train->count;
+    const int64_t total = self->train->rows.total;
     em_variable made = of_class(self, softmax ? "probability" : "mu",
                                 softmax ? EM_STORE_SINGLE : EM_STORE_REAL, "observation", total);
 
@@ -460,31 +525,44 @@ void em_network_prepare_predictions(em_network *self)
     self->model.variable = self->variable;
 }
 
+/* Those from `first` on of this shard, into what is predicted of all. */
+static void predict_part(em_network *self, const em_draw *draw, double sigma, int64_t first,
+                         int64_t count, double *out)
+{
+    const em_share *own = &self->model.rows;
+    const int64_t width = self->n_output;
+
+    for (int64_t done = 0; done < count; done += self->batch) {
+        const int64_t n = count - done < self->batch ? count - done : self->batch;
+        const int64_t at = own->first + first + done;
+        double *response = out + own->total * width + at;
+        for (int64_t i = 0; i < n; i++)
+            self->row[i] = first + done + i;
+        em_network_forward(self, &self->train_inputs, n, self->row);
+        em_network_predict(self, n, sigma, self->density);
+        memcpy(out + at * width, self->out, (size_t)(n * width) * sizeof *out);
+        if (self->output == EM_OUTPUT_SOFTMAX)
+            continue;
+        em_draw_normals(draw, (uint64_t)at, n, response);
+        for (int64_t i = 0; i < n; i++)
+            response[i] = self->out[i] + sigma * response[i];
+    }
+}
+
 em_status em_network_predict_new(em_model *model, const em_draw *draw, const double *posterior,
                                  double *out)
 {
     em_network *self = (em_network *)model;
     const em_share *own = &model->rows;
-    const int64_t width = self->n_output, n_all = own->total * width;
-    const int64_t n_written = self->output == EM_OUTPUT_SOFTMAX ? n_all : 2 * n_all;
-    const double sigma = em_network_sigma(self, posterior);
+    const int64_t n_written = own->total * (self->output == EM_OUTPUT_SOFTMAX ? self->n_output : 2);
 
     for (int64_t i = 0; i < n_written; i++)
         out[i] = -0.0;
     self->pass_ops->begin(self->pass, 0, self->layers.n_weight, posterior);
-    for (int64_t first = own->first; first < own->first + own->count; first += self->batch) {
-        const int64_t left = own->first + own->count - first;
-        const int64_t n = left < self->batch ? left : self->batch;
-        for (int64_t i = 0; i < n; i++)
-            self->row[i] = first + i;
-        em_network_forward(self, &self->train_inputs, n, self->row);
-        em_network_predict(self, n, sigma, self->density);
-        memcpy(out + first * width, self->out, (size_t)(n * width) * sizeof *out);
-        if (self->output == EM_OUTPUT_SOFTMAX)
-            continue;
-        em_draw_normals(draw, (uint64_t)first, n, out + n_all + first);
-        for (int64_t i = 0; i < n; i++)
-            out[n_all + first + i] = self->out[i] + sigma * out[n_all + first + i];
+    for (int64_t first = 0; first < own->count; first += own->part) {
+        const int64_t left = own->count - first;
+        predict_part(self, draw, em_network_sigma(self, posterior), first,
+                     left < own->part ? left : own->part, out);
     }
     return EM_OK;
 }

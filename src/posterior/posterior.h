@@ -10,6 +10,9 @@
 
 typedef struct em_posterior em_posterior;
 
+/* The sums over shards that a model is given; `grid` outlives them. Local. */
+em_shards em_shards_of(const em_grid *grid);
+
 /*
  * Gives a model that has just been made its summary, the sums over all parts of the data, on all
  * shards; of one without it only looks at the parts. To be called once, before a density is asked

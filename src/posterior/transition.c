@@ -15,9 +15,14 @@ static em_status sum_over_shards(void *context, em_status own, int64_t n, int64_
     return EM_OK;
 }
 
+em_shards em_shards_of(const em_grid *grid)
+{
+    return (em_shards){(void *)grid, sum_over_shards};
+}
+
 em_status em_posterior_update(em_posterior *posterior, const em_update *update)
 {
-    const em_shards shards = {(void *)posterior->grid, sum_over_shards};
+    const em_shards shards = em_shards_of(posterior->grid);
     em_update asked = *update;
     em_status status = EM_OK;
 
@@ -42,7 +47,7 @@ em_status em_posterior_update(em_posterior *posterior, const em_update *update)
 
 em_status em_posterior_watch(em_posterior *posterior, const em_update *after)
 {
-    const em_shards shards = {(void *)posterior->grid, sum_over_shards};
+    const em_shards shards = em_shards_of(posterior->grid);
     em_update asked = *after;
 
     if (!posterior->model->ops->watch)

@@ -39,6 +39,7 @@ struct em_engine {
     em_order order;
     em_place *place; /* NULL: no file is written */
     em_grid *grid;
+    em_shards shards;
     em_model *model;
     em_posterior *posterior;
     em_kernel kernel[EM_MOST_KERNELS]; /* they take turns; one alone has all that is the engine's */

@@ -29,18 +29,20 @@ static void warn_of_minibatch(const em_engine *engine, const em_kernel_options *
 
 em_status em_engine_load(em_engine *engine)
 {
-    const em_model_context context = {(uint64_t)engine->config->run.seed,
-                                      em_grid_shard(engine->grid),
-                                      em_grid_n_shard(engine->grid),
-                                      em_config_takes_minibatches(engine->config),
-                                      engine->config->model,
-                                      em_grid_first_chain(engine->grid),
-                                      em_grid_n_local_chain(engine->grid)};
+    const em_model_context context = {.seed = (uint64_t)engine->config->run.seed,
+                                      .shard = em_grid_shard(engine->grid),
+                                      .n_shard = em_grid_n_shard(engine->grid),
+                                      .minibatches = em_config_takes_minibatches(engine->config),
+                                      .ops = engine->config->model,
+                                      .first_chain = em_grid_first_chain(engine->grid),
+                                      .n_chain = em_grid_n_local_chain(engine->grid),
+                                      .shards = &engine->shards};
     em_width width = {0, 0};
     em_status status = engine->place ? em_created_read(&engine->created) : EM_OK;
 
     if (status)
         return status;
+    engine->shards = em_shards_of(engine->grid);
     status = em_config_say_where(
         engine->config,
         engine->config->model->create(engine->config->model_options, &context, &engine->model));

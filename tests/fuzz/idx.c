@@ -29,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         REQUIRE(n == shape.size);
         if (n <= MOST) {
             status = em_allocate(n, 1, &out);
-            status = status ? status : em_idx_read(idx, out, &hash);
+            status = status ? status : em_idx_read(idx, 0, shape.length[0], out, &hash);
         }
     }
     REQUIRE(!status || *em_error_text());

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Networks: one file on any number of ranks, stopped and resumed amid an epoch, shards that agree,
-# predictions that come out, and bad data and layers refused with one line. (network.py: against numpy.)
+# Networks: one file on any number of ranks and shards, stopped and resumed amid an epoch, predictions
+# that come out, and bad data and layers refused with one line. (network.py: against numpy.)
 # shellcheck source=tests/run/lib.sh disable=SC2016,SC2317
 . "$(dirname "$0")/lib.sh"
 cd "$scratch" || exit 1
@@ -65,12 +65,30 @@ in_parts() {
     go 1 parts.h5 --set run.draws=13 && go 2 parts.h5 && cmp whole.h5 parts.h5
 }
 
-# The rows of a minibatch, and by parts the sums too, are the same on any number of shards.
-shards_agree() {
-    go 1 one.h5 --set run.minibatch_sums=by_parts && rm -f two.h5* &&
-        go 3 two.h5 --set run.minibatch_sums=by_parts --set run.shards=3 &&
-        "$emass" summary one.h5 --csv >one.csv && "$emass" summary two.h5 --csv >two.csv &&
-        cmp one.csv two.csv
+# By parts sums are the same on any number of shards, and so is the file: 300 rows are parts of 256 and
+# 44, the 40 of the test one part.
+shards_agree() { # SHARDS SETTING...
+    local n=$1 by_parts=(--set run.minibatch_sums=by_parts) setting
+    shift
+    for setting in "$@"; do by_parts+=(--set "$setting"); done
+    rm -f one.h5* many.h5*
+    go 1 one.h5 "${by_parts[@]}" && go "$n" many.h5 "${by_parts[@]}" --set run.shards="$n" &&
+        cmp one.h5 many.h5
+}
+
+# Stopped on shards amid an epoch of 15 minibatches; the rest on others, with the averages so far.
+shards_in_parts() {
+    local by_epoch=(--set 'sampler[0].minibatch_order=epoch' --set run.minibatch_sums=by_parts)
+    rm -f one.h5* many.h5*
+    go 1 one.h5 "${by_epoch[@]}" &&
+        stopped_at 37 3 run.yaml --output many.h5 "${by_epoch[@]}" --set run.shards=3 &&
+        go 2 many.h5 "${by_epoch[@]}" --set run.shards=2 && cmp one.h5 many.h5
+}
+
+predictions_agree() { # NEW: predicted by three ranks for one chain, rows shared out, as by one
+    "$emass" predict table1.h5 --data "$1" --output new1.h5 --overwrite &&
+        limited mpirun -n 3 "$emass" predict table1.h5 --data "$1" --output new3.h5 --overwrite &&
+        cmp new1.h5 new3.h5
 }
 
 value() { # DATASET: the first number
@@ -86,10 +104,39 @@ predicts() {
         [ "$(h5dump -H -d /averages/probability whole.h5 | grep -c 'SIMPLE { ( 3, 1, 40, 3 )')" = 1 ]
 }
 
+images 7 1 >single-images-idx3-ubyte
+labels 1 3 >single-labels-idx1-ubyte
+for n in 700 500; do # parts of 256, 256 and 188, or 244
+    awk -v n="$n" 'BEGIN { srand(n); print "x,z,c,y"; for (i = 0; i < n; i++) {
+        x = 4 * rand() - 2; print x "," 100 * rand() ",7," sin(x) + rand() / 9 } }' >"rows$n.csv"
+done
+"$emass" convert rows500.csv rows500.h5
+cat >table.yaml <<'YAML'
+model: {name: network, data: rows700.csv, test: rows500.h5, layers: [{dense: 4}], activation: tanh, output: normal,
+  standardise: true, store_weights: true}
+sampler: {name: hmc, leapfrog_steps: 3, step_size: 0.01}
+mass: {estimator: none}
+run: {chains: 1, warmup: 3, draws: 5}
+YAML
+
+# Inputs are standardised, one of them constant; densities and scores are of all shards.
+tables_agree() {
+    local n
+    for n in 1 3; do
+        limited mpirun -n "$n" "$emass" run table.yaml --quiet --overwrite --output "table$n.h5" \
+            --set run.shards="$n" && cmp table1.h5 "table$n.h5" || return 1
+    done
+}
+
 go 1 whole.h5 || not_ok "a network runs"
 check "3 ranks, the same bytes" same 3
 check "in parts, on other ranks, the same bytes" in_parts
-check "by parts, the same draws on three shards" shards_agree
+check "by parts, the same bytes on three shards, of which one has nothing" shards_agree 3
+check "with minibatches of all data too" shards_agree 2 'sampler[0].minibatch=300'
+check "and with one image" shards_agree 3 model.data=single model.classes=3
+check "stopped amid an epoch on three shards, the rest on two: the same bytes" shards_in_parts
+check "a table: one file on 1 and 3 shards" tables_agree
+check "and predictions of new rows" predictions_agree rows500.csv
 check "averages over draws and chains are there, and good" predicts
 check "check compares the gradient, and says what memory is taken" \
     bash -c '"$1" check run.yaml >said.txt && grep -q "agrees with central differences" said.txt &&

@@ -53,8 +53,9 @@ static em_status read_all(uint8_t *out, uint64_t *hash)
     em_idx *idx = NULL;
     em_status status = em_idx_open(path, &idx);
 
+    *hash = 0;
     if (!status)
-        status = em_idx_read(idx, out, hash);
+        status = em_idx_read(idx, 0, em_idx_shape_of(idx)->length[0], out, hash);
     em_idx_close(&idx);
     return status;
 }
@@ -91,6 +92,30 @@ START_TEST(plain_and_packed_are_alike)
     write_packed("\0\0\10\1\0\0\0\14abcdefghijkl", 20); /* the same bytes in another shape */
     ck_assert_int_eq(read_all(out, &packed), EM_OK);
     ck_assert_uint_ne(plain, packed);
+}
+END_TEST
+
+/* The last image before the first: their hashes add up to that of both. */
+START_TEST(parts_are_read_alone)
+{
+    uint8_t out[16];
+    uint64_t whole, parts = 0;
+
+    write_bytes(good, GOOD);
+    ck_assert_int_eq(read_all(out, &whole), EM_OK);
+    for (int64_t first = 2; first-- > 0;) {
+        em_idx *idx = NULL;
+        ck_assert_int_eq(em_idx_open(path, &idx), EM_OK);
+        ck_assert(em_idx_is_plain(idx));
+        ck_assert_int_eq(em_idx_item(idx), 6);
+        ck_assert_int_eq(em_idx_read(idx, first, 1, out, &parts), EM_OK);
+        ck_assert_int_eq(memcmp(out, first ? "ghijkl" : "abcdef", 6), 0);
+        em_idx_close(&idx);
+    }
+    ck_assert_uint_eq(whole, parts);
+    write_bytes("\0\0\10\3\0\0\0\2\0\0\0\2\0\0\0\3ghijklabcdef", GOOD); /* in another order */
+    ck_assert_int_eq(read_all(out, &parts), EM_OK);
+    ck_assert_uint_ne(whole, parts);
 }
 END_TEST
 
@@ -144,6 +169,7 @@ int main(void)
 
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, plain_and_packed_are_alike);
+    tcase_add_test(tests, parts_are_read_alone);
     tcase_add_test(tests, what_is_wrong_is_said);
     tcase_add_test(tests, a_damaged_package_is_refused);
     suite_add_tcase(suite, tests);
