@@ -18,11 +18,13 @@ import papers_002
 import papers_003
 import papers_004
 import papers_networks
+import papers_numpy
 import papers_topics
 from papers_corpora import make_corpora
 from papers_data import make_tables
 from papers_page import Page
 from papers_runs import Results, execute, read_runs
+from papers_verdict import EXPLAINED
 
 SHOWS = """
 This page shows each table and figure of the papers that has numbers or curves to compare with, run
@@ -33,8 +35,9 @@ when this page was made; the papers' are copied from their text. Each run is a l
 LEAVES_OUT = """
 Left out: experiments with topic models and neural networks, unless a section below has them; those
 whose data are not public; and runs whose data are not here, which are named next. Times are of this
-machine, the papers' of theirs: ratios within a column can be compared, columns cannot; all are of
-one chain on one core, and mean little where something else was running."""
+machine, the papers' of theirs: ratios within a column can be compared, columns cannot. All are of
+one chain on one core, the smallest of three rounds in which runs and plain numpy, where it is beside
+them, take turns."""
 
 
 def say_missing(page, runs):
@@ -95,11 +98,13 @@ def main():
     if args.topics:
         make_corpora(folder)
     workers = 1 if args.networks else os.cpu_count()  # in their order
-    execute(asked, (args.build / "emass").resolve(), folder, workers, args.limit)
+    beside = [lambda: papers_numpy.measure(folder, args.shorten)]
+    execute(asked, (args.build / "emass").resolve(), folder, workers, args.limit, beside)
 
     page = Page("The papers' experiments, run again", folder)
     page.say(SHOWS)
     page.say(LEAVES_OUT)
+    page.say(EXPLAINED)
     say_missing(page, [run for run in every if run.why != "needs to be run"])
     if args.shorten > 1:
         page.say(f"Shortened {args.shorten} times: a test of this page, not a result.")

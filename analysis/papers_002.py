@@ -4,6 +4,7 @@ import numpy as np
 
 from papers_measure import Density, banana, ess, one_peak, two_peaks
 from papers_page import panels
+from papers_verdict import Claim, Estimate, below, of_kl, of_mean, of_runs
 
 METHODS = {
     "sgld": "SGLD",
@@ -23,7 +24,7 @@ def write(page, results):
 
 def write_left(page, results):
     page.heading("Fig. 2 left: two densities of one dimension", 3)
-    rows, shown = [], []
+    rows, shown, errors = [], [], {}
     for density, truth in DENSITIES.items():
         for method, label in METHODS.items():
             kinds = [*STEPS, "printed"] if method in ("naive", "gsgrhmc") else STEPS
@@ -41,11 +42,13 @@ def write_left(page, results):
                         results.diverging(name),
                     ]
                     rows.append(row)
+                    errors[density.replace("_", " "), label.split(" (")[0], kind] = of_kl(truth, draws)
                     if kind == STEPS[-1]:
                         shown.append(row)
     if not rows:
         return page.say("Not run.")
     draw_bars(page, shown)
+    page.verdict(*left_claims(errors))
     page.table(["method", "density", "step", "KL", "ESS", "share of diverging iterations"], rows)
     page.say("""The paper shows bars without a scale: the naive method far from both
         densities, the other three near. Ours agree. Of the naive method, which lacks the
@@ -56,6 +59,21 @@ def write_left(page, results):
         the second density, where the metric is singular: the last rows show what that costs.
         Equation 17 as printed has its signs wrong and diverges (EQUATIONS 8); ours is Algorithm
         1 of the paper.""")
+
+
+def left_claims(errors):
+    """errors: by density, method and step. The naive method against the one that is next to it."""
+    far, nearer = {}, {}
+    for (density, method, step), error in errors.items():
+        other = errors.get((density, "naive SGRHMC", step))
+        if step == STEPS[-1] and other and method != "naive SGRHMC":
+            far[density] = min(far.get(density, np.inf), below(error, other))
+        if step == STEPS[0] and (density, method, STEPS[-1]) in errors:
+            nearer[f"{method} on {density}"] = below(errors[density, method, STEPS[-1]], error)
+    return (
+        Claim("The naive method is farther from the truth than any other", far),
+        Claim("Half the step comes nearer", nearer),
+    )
 
 
 def draw_bars(page, rows):
@@ -116,8 +134,28 @@ def write_right(page, results):
     truth = float(np.sqrt(np.sum(weight * x**2) / np.sum(weight)))
     rows.append(["truth", truth, None, None, ""])
     page.figure("002_fig2_right", figure, "The first ten draws of the first chain, and contours.")
+    page.verdict(*right_claims(results, runs, truth))
     page.table(["method", "rms of theta1", "ESS theta1", "ESS theta2", ""], rows)
     page.say("""The paper shows paths alone, without step sizes: gSGRHMC explores fastest.
         Here 10 inner steps to a draw, and no gradient noise. At equal steps of 0.05 the order
         is the paper's, by a little; but the metric lengthens the steps where the density is
         low, and the step that SGHMC still stands is too long for gSGRHMC there.""")
+
+
+def right_claims(results, runs, truth):
+    """The rms is the truth's, where no chain was lost; and at equal steps gSGRHMC has the larger ESS."""
+    rms, sizes = {}, {}
+    for method, step in runs:
+        draws = results.draws(f"002/banana/{method}/{step}", "theta")[..., 0]
+        if np.all(np.abs(draws) < 1e3):
+            name = f"{METHODS[method].split(' ')[0]} at {step}"
+            rms[name] = abs(below(of_mean(draws**2), Estimate(truth**2)))
+            sizes[method, step] = of_runs([ess(chain) for chain in draws])
+    faster = {
+        f"at {step}": below(sizes["sghmc", step], size)
+        for (method, step), size in sizes.items()
+        if method == "gsgrhmc" and ("sghmc", step) in sizes
+    }
+    return Claim("theta1 has the true rms", rms, equal=True), Claim(
+        "gSGRHMC explores faster than SGHMC, by the ESS of its chains", faster
+    )

@@ -1,14 +1,13 @@
 """Paper 003: a Python package of SGHMC; densities, a linear regression, and times."""
 
-import json
-import time
-
 import h5py
 import numpy as np
 
+import papers_numpy
 from papers_data import CORRELATED, THETA
 from papers_measure import Density, ess, two_peaks
 from papers_page import panels
+from papers_verdict import Claim, Estimate, apart, below, of_mean, of_runs
 
 # Table 1 of the paper, seconds: plain Python, and the fastest of its variants.
 PAPER_SECONDS = {"with-gradient": (7.35, 0.908), "with-data": (12.8, 11.5)}
@@ -29,50 +28,8 @@ DYNAMICS = [
     ("naive-resampled", "noisy, momenta resampled"),
     ("sghmc", "SGHMC"),
 ]
+DYNAMICS_LABELS = dict(DYNAMICS)
 CORRELATED_METHODS = [("hmc", "HMC"), ("naive", "naive SGHMC"), ("sghmc", "SGHMC")]
-
-
-# ---- plain numpy, for its time alone: its draws are not used ----
-
-
-def numpy_with_gradient(steps, eps=0.1, friction=3.0, noise=4.0):
-    random = np.random.default_rng(1)
-    scale = np.sqrt(2 * eps * friction - eps**2 * noise)
-    theta, p = np.zeros(1), np.zeros(1)
-    for _ in range(steps):
-        gradient = 4 * theta**3 - 4 * theta + np.sqrt(noise) * random.standard_normal(1)
-        p = p - eps * gradient - eps * friction * p + scale * random.standard_normal(1)
-        theta = theta + eps * p
-    return theta
-
-
-def numpy_with_data(steps, X, y, eps=1e-4, friction=13.0, size=1000):
-    random = np.random.default_rng(1)
-    scale = np.sqrt(2 * eps * friction)
-    theta, p = np.zeros(5), np.zeros(5)
-    for _ in range(steps):
-        rows = random.integers(0, len(y), size)
-        x = X[rows]
-        gradient = len(y) / size * (x.T @ (x @ theta - y[rows])) + theta
-        p = p - eps * gradient - eps * friction * p + scale * random.standard_normal(5)
-        theta = theta + eps * p
-    return theta
-
-
-def numpy_seconds(folder, steps):
-    """Of both tasks, scaled to `steps` from a tenth of them; kept, as runs are."""
-    kept = folder / "numpy_seconds.json"
-    if not kept.exists():
-        with h5py.File(folder / "linear.h5") as file:
-            table = file["table"][:]
-        seconds = {}
-        for name, arguments in (("with-gradient", ()), ("with-data", (table[:, :5], table[:, 5]))):
-            run = numpy_with_data if arguments else numpy_with_gradient
-            begin = time.perf_counter()
-            run(max(steps // 10, 1), *arguments)
-            seconds[name] = 10 * (time.perf_counter() - begin)
-        kept.write_text(json.dumps({"steps": steps, **seconds}))
-    return json.loads(kept.read_text())
 
 
 # ---- the page ----
@@ -94,7 +51,7 @@ def write_dynamics(page, results):
     if not shown:
         return page.say("Not run.")
     figure, axes = panels(1, 4, 2.4, 2.4)
-    rows = []
+    rows, last = [], {}
     for ax, (name, label) in zip(axes.flat, shown):
         theta = results.draws(f"003/dynamics/{name}", "theta").ravel()
         if name == "naive-resampled":
@@ -106,17 +63,31 @@ def write_dynamics(page, results):
         ax.set_title(label)
         tenths = np.array_split(theta**2, 10)
         rows.append([label, tenths[0].mean(), tenths[4].mean(), tenths[9].mean()])
+        last[name] = of_mean(tenths[9])
     page.figure(
         "003_fig2",
         figure,
         """1000 steps of 0.1; momenta are not in our files, r is the difference of positions. Where
         momenta are resampled, the positions at the end of each 50 steps.""",
     )
+    one = Estimate(1)
+    page.verdict(
+        Claim("In the last tenth SGHMC is at its temperature, 1", worst_case(last, "sghmc", one), equal=True),
+        Claim(
+            "and hot are",
+            {DYNAMICS_LABELS[n]: below(one, last[n]) for n in last if n.startswith("naive")},
+        ),
+    )
     page.table(["mean of theta^2", "first tenth", "fifth", "last"], rows)
     page.say("""As in the paper: without friction the noise of the gradient heats the dynamics
         without end; resampling of momenta and friction both hold it. Only friction holds it at
         the right temperature, where the mean of theta^2 is 1, give or take the 0.2 or so of
         chance that 1000 steps leave. Without noise or friction the energy of the start stays.""")
+
+
+def worst_case(estimates, name, truth):
+    """The case of a claim of equality, without a name; none if it was not run."""
+    return {"": apart((estimates[name], truth))} if name in estimates else {}
 
 
 def write_correlated(page, results):
@@ -128,7 +99,7 @@ def write_correlated(page, results):
     precision = np.linalg.inv(CORRELATED)
     circle = np.exp(2j * np.pi * np.linspace(0, 1, 200))
     ellipse = np.linalg.cholesky(CORRELATED) @ np.array([circle.real, circle.imag])
-    rows = []
+    rows, means = [], {}
     for ax, (name, label) in zip(axes.flat, CORRELATED_METHODS):
         theta = results.draws(names[name], "theta")
         distance = np.einsum("cdi,ij,cdj->cd", theta, precision, theta)
@@ -138,7 +109,13 @@ def write_correlated(page, results):
         ax.set_title(label)
         error = distance.std() / np.sqrt(ess(distance))
         rows.append([label, distance[0, :50].mean(), distance.mean(), error])
+        means[label] = of_mean(distance)
     page.figure("003_fig4", figure, "The first 50 draws; ellipses hold 39 and 90 % of the normal.")
+    two, naive = Estimate(2), means.pop("naive SGHMC")
+    page.verdict(
+        Claim("It is 2", {label: apart((mean, two)) for label, mean in means.items()}, equal=True),
+        Claim("and above that of naive SGHMC", {"": below(two, naive)}),
+    )
     page.table(["mean of theta' inv(Sigma) theta", "first 50", "all 10000", "MCSE"], rows)
     page.say("""It is 2 where the draws are right. As in the paper naive SGHMC leaves more points
         where the probability is low. The paper does not print its noise or its steps: here noise
@@ -152,16 +129,26 @@ def write_densities(page, results):
         return page.say("Not run.")
     density = Density(two_peaks, -3, 3, 60)
     figure, axes = panels(2, 3)
-    rows = []
+    rows, squares = [], {}
     for ax, (name, label) in zip(axes.flat, shown):
         draws = results.draws(f"003/density/{name}", "theta")
         rows.append([label, density.kl(draws), float(np.mean(draws**2)), ess(draws)])
+        squares[label] = of_mean(draws**2)
         ax.stairs(density.histogram(draws) / np.diff(density.edges), density.edges, color="C0")
         ax.plot(density.fine, density.value, color="black", lw=0.8)
         ax.set_title(label)
-    true_square = float(np.sum(density.centre**2 * density.mass))
+    true_square = float(np.trapezoid(density.fine**2 * density.value, density.fine))
     rows.append(["truth", 0.0, true_square, None])
     page.figure("003_fig3", figure, "Histograms of 10000 draws, the density in black.")
+    hot = squares.pop("naive SGHMC without MH", None)
+    page.verdict(
+        Claim(
+            "The mean of theta^2 is the true one",
+            {label: apart((square, Estimate(true_square))) for label, square in squares.items()},
+            equal=True,
+        ),
+        Claim("Too large without MH", {"naive SGHMC": below(Estimate(true_square), hot)} if hot else {}),
+    )
     page.table(["sampler", "KL", "mean of theta^2", "ESS"], rows)
     page.say("""The paper shows curves without numbers: all but naive SGHMC without
         Metropolis-Hastings lie on the density, and so do ours: the KL of the others is what
@@ -180,7 +167,10 @@ def write_regression(page, results):
     covariance = np.linalg.inv(X.T @ X + np.eye(5))
     mean = covariance @ (X.T @ y[:, 0])
     draws = results.draws(name, "beta")
-    draws = draws[:, draws.shape[1] // 10 :].reshape(-1, 5)
+    draws = draws[:, draws.shape[1] // 10 :]
+    estimates = [of_mean(draws[..., i]) for i in range(5)]
+    squares = [of_mean((draws[..., i] - mean[i]) ** 2) for i in range(5)]
+    draws = draws.reshape(-1, 5)
     rows = [
         [
             f"theta[{i}]",
@@ -202,6 +192,15 @@ def write_regression(page, results):
     page.figure(
         "003_fig5", figure, "Draws of the coefficients; exact posteriors in black, the truth in red."
     )
+    too_wide = [below(Estimate(covariance[i, i]), squares[i]) for i in range(5)]
+    page.verdict(
+        Claim(
+            "The means are exact",
+            {"": apart(*((e, Estimate(m)) for e, m in zip(estimates, mean)))},
+            equal=True,
+        ),
+        Claim("All five coefficients are drawn too widely", {"": min(too_wide)}),
+    )
     page.table(["", "truth of the data", "exact mean", "ours", "sd / exact sd"], rows)
     heat = np.sqrt(
         1 + 1e-4 / 2 * len(y) ** 2 / 1000 / 13
@@ -217,16 +216,17 @@ def write_times(page, results):
     tasks = [task for task in PAPER_SECONDS if results.has(f"003/time/{task}")]
     if not tasks:
         return page.say("Not run.")
-    steps = 50 * results.iterations(f"003/time/{tasks[0]}")
-    numpy = numpy_seconds(results.folder, steps)
-    rows = []
+    numpy = papers_numpy.seconds(results.folder)
+    rows, ratios = [], []
     for task in tasks:
         base, best = PAPER_SECONDS[task]
         ours = results.seconds(f"003/time/{task}")
-        numpy_time = numpy[task] * steps / numpy["steps"]
-        rows.append(
-            [task.replace("-", " "), base, best, numpy_time, ours, numpy_time / ours, best / ours]
-        )
+        steps = 50 * results.iterations(f"003/time/{task}")
+        plain = numpy[f"003/{task}"] * steps if f"003/{task}" in numpy else None
+        ratios += [plain / ours] if plain else []
+        rows.append([task.replace("-", " "), base, best, plain, ours, *ratios[-1:], best / ours])
+    if ratios:
+        page.verdict(f"emass takes 1 / {min(ratios):.0f} to 1 / {max(ratios):.0f} of plain numpy's time.")
     page.table(
         [
             "task",
@@ -240,8 +240,8 @@ def write_times(page, results):
         rows,
     )
     page.say("""One chain on one core. The paper's times are of its own machine; the
-        comparison that means something is with plain numpy, measured beside ours from a tenth
-        of the steps. With data, both draw 1000 of 10000 observations afresh in every step and
+        comparison that means something is with plain numpy, measured in turn with ours, from a
+        tenth of the steps; of each the smallest of three. With data, both draw 1000 of 10000 observations afresh in every step and
         gather their rows; the paper's profile shows its random choice called once, for 2 ms in
         all, so it did not.""")
 
@@ -257,13 +257,25 @@ def write_airbnb(page, results):
         tables = [file[f"class{c}"][:] for c in range(1, 5)]
     least_squares = [np.linalg.lstsq(with_one(t[:, :-1]), t[:, -1])[0] for t in tables]
     rows = [["least squares", f"{percent_right(X, least_squares, label):.1f}", None]]
+    right = {}
     for method, names in methods.items():
         draws = [results.draws(name, "beta")[0] for name in names]
         single = [
             percent_right(X, [d[i] for d in draws], label) for i in range(0, len(draws[0]), 100)
         ]
-        mean = percent_right(X, [d.mean(axis=0) for d in draws], label)
+        right[method] = is_right(X, [d.mean(axis=0) for d in draws], label)
+        mean = 100 * right[method].mean()
         rows.append([method, f"{mean:.1f}", f"{np.mean(single):.1f}"])
+    page.verdict(
+        Claim(
+            "SGHMC is more accurate, by the mean",
+            {
+                f"than {other}": below(Estimate(0), of_runs(right["sghmc"].astype(float) - right[other]))
+                for other in ("hmc", "naive")
+                if "sghmc" in right and other in right
+            },
+        )
+    )
     page.table(["", "accuracy of the mean, %", "of single draws, %"], rows)
     page.say("""The paper shows accuracies against the number of steps in a plot: SGHMC
         highest and level, HMC and naive SGHMC falling, as if they overfitted. Here the means
@@ -278,6 +290,11 @@ def with_one(X):
     return np.column_stack([np.ones(len(X)), X])
 
 
-def percent_right(X, coefficients, label):
+def is_right(X, coefficients, label):
+    """Of each listing, whether its class has the highest score."""
     scores = with_one(X) @ np.array(coefficients).T
-    return 100 * np.mean(scores.argmax(axis=1) + 1 == label)
+    return scores.argmax(axis=1) + 1 == label
+
+
+def percent_right(X, coefficients, label):
+    return 100 * np.mean(is_right(X, coefficients, label))

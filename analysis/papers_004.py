@@ -9,6 +9,7 @@ from scipy.special import expit
 
 from papers_measure import Density, ess, tilted_well
 from papers_page import panels
+from papers_verdict import Claim, Estimate, below, of_kl, of_runs, of_share
 
 INTEGRATORS = {"splitting": ("mSGNHT-S", "C0"), "euler": ("mSGNHT-E", "C1")}
 METHODS = {
@@ -45,7 +46,7 @@ def well_chains(results, name):
 
 def write_figure_1(page, results):
     page.heading("Fig. 1: a double well, KL against the step size", 3)
-    rows, curves = [], {integrator: [] for integrator in INTEGRATORS}
+    rows, curves, kl = [], {integrator: [] for integrator in INTEGRATORS}, {}
     for h in settings(results, "004/well/splitting/"):
         row = [h]
         for integrator in INTEGRATORS:
@@ -64,6 +65,7 @@ def write_figure_1(page, results):
                 else [None, None, None, lost]
             )
             if len(chains):
+                kl[h, integrator] = of_kl(WELL, chains)
                 curves[integrator].append((float(h), row[-3]))
         rows.append([*row, row[6] / row[2] if row[2] and row[6] else None])
     if not rows:
@@ -78,6 +80,13 @@ def write_figure_1(page, results):
         "004_fig1",
         figure,
         "KL divergence of the draws from the truth; a curve ends where all chains diverge.",
+    )
+    both = [h for h, integrator in kl if integrator == "euler" and (h, "splitting") in kl]
+    page.verdict(
+        Claim(
+            "Splitting is nearer to the truth than Euler, by the KL of all chains",
+            {f"at {h}": below(kl[h, "splitting"], kl[h, "euler"]) for h in both},
+        )
     )
     page.table(
         [
@@ -170,18 +179,20 @@ def write_a9a(page, results):
     if test is None or train is None or not columns:
         return page.say("Not run: it needs a9a and a9a.t in EMASS_DATA.")
     X, label = test
-    rows, curves = [], {}
+    rows, curves, correct = [], {}, {}
     for method, title in METHODS.items():
         row = [title, f"{TABLE_2[method]:.2f}"]
         for column in columns:
             name = f"004/a9a/{method}/{column}"
             row.append(None)
             if results.has(name):
-                row[-1] = f"{predict(results, name, X, label):.2f}"
+                correct[column, method] = predict(results, name, X, label)
+                row[-1] = f"{100 * correct[column, method].mean():.2f}"
                 if results.diverging(name) > 0.01:
                     row[-1] += " (diverging)"
                 curves[method, column] = learning_curve(results, name, test, train)
         rows.append(row)
+    page.verdict(*a9a_claims(correct, columns))
     page.table(
         ["method", "paper", *["h = {}, D = {}".format(*c.split("/")) for c in columns]], rows
     )
@@ -197,12 +208,36 @@ def write_a9a(page, results):
 
 
 def predict(results, name, X, label):
-    """Accuracy of the probability averaged over every ninth draw after burn-in."""
+    """Whether each case is right by the probability averaged over every ninth draw after burn-in."""
     beta = results.draws(name, "beta")[0, ::9]
     total = sum(
         probabilities(part, X).sum(axis=1) for part in np.array_split(beta, 10) if len(part)
     )
-    return accuracy(total / len(beta), label)
+    return (total / len(beta) > 0.5) == label
+
+
+def a9a_claims(correct, columns):
+    """correct: by column and method, of each case. The same cases: what tells is how many differ."""
+    order = {
+        "h = {}, D = {}".format(*column.split("/")): of_runs(
+            correct[column, "msgnht-s"].astype(float) - correct[column, "sghmc-e"]
+        )
+        for column in columns
+        if (column, "msgnht-s") in correct and (column, "sghmc-e") in correct
+    }
+    best = {}
+    for (_, method), right in correct.items():
+        share = of_share(float(right.mean()), right.size)
+        if method not in best or best[method].value < share.value:
+            best[method] = share
+    return (
+        Claim("mSGNHT-S is more accurate than SGHMC-E", {name: below(Estimate(0), d) for name, d in order.items()}),
+        Claim(
+            "At its best setting as accurate as in the paper",
+            {METHODS[m]: abs(below(Estimate(TABLE_2[m] / 100), share)) for m, share in best.items()},
+            equal=True,
+        ),
+    )
 
 
 def learning_curve(results, name, test, train):

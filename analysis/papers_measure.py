@@ -51,6 +51,9 @@ class Density:
         seen = self.histogram(draws)
         if not np.all(np.isfinite(draws)) or seen.sum() < 0.99:
             return np.inf
+        return self.kl_of_shares(seen)
+
+    def kl_of_shares(self, seen):
         k = seen > 0
         return float(np.sum(seen[k] * np.log(seen[k] / self.mass[k])))
 

@@ -9,6 +9,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 import numpy as np  # noqa: E402
 
+from papers_verdict import verdict  # noqa: E402
 from style import STYLE  # noqa: E402
 
 HEAD = """<!doctype html>
@@ -26,6 +27,7 @@ th, td {{ padding: .2em .7em; text-align: right; border-bottom: 1px solid var(--
 th:first-child, td:first-child {{ text-align: left }}
 tr.groups th {{ text-align: center; color: var(--soft) }}
 img {{ max-width: 100%; background: #fff }}
+.verdict {{ border-left: 3px solid var(--soft); padding-left: .8em }}
 nav li {{ margin: 0 }}
 </style>
 """
@@ -54,6 +56,13 @@ class Page:
         words = " ".join(words.split())
         self.markdown.append(words)
         self.html.append(f"<p>{inline(words)}</p>")
+
+    def verdict(self, *claims):
+        """What a table or figure says of the paper's claims, in one line; see papers_verdict."""
+        words = " ".join(verdict(*claims).split())
+        if words:
+            self.markdown.append(f"**Verdict.** {words}")
+            self.html.append(f'<p class="verdict"><b>Verdict.</b> {inline(words)}</p>')
 
     def table(self, header, rows):
         """A column is named "group: name" where some belong together."""

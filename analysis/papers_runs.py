@@ -7,7 +7,7 @@ import resource
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -70,6 +70,8 @@ def start(run, emass, environment, limit=None):
     same = kept.exists() and kept.read_text() == asked
     run.file.parent.mkdir(parents=True, exist_ok=True)
     kept.write_text(asked)
+    if not same:
+        run.file.with_suffix(".times").unlink(missing_ok=True)
     command = [emass, "run", run.config, "--output", run.file, "--quiet", "--progress=none"]
     command += ["--resume" if same else "--overwrite"]
     command += ["--max-time", limit] if limit else []
@@ -93,9 +95,42 @@ def cpu_seconds():
     return used.ru_utime + used.ru_stime
 
 
-def execute(runs, emass, folder, workers, limit=None):
-    """All that have the data they need: `workers` at a time, the timed ones alone; none for longer
-    than the limit."""
+TIMES = 3  # rounds
+
+
+def time_in_turn(runs, emass, environment, beside, finish):
+    """One after the other, alone; then again, in rounds with what they are held against, so that what
+    else the machine does meets all of them alike. Seconds of each round are kept beside the file."""
+    for run in runs:
+        finish(run, start(run, emass, environment))
+    for _ in range(TIMES - 1):
+        waiting = [run for run in runs if not run.why and len(times(run.file)) < TIMES]
+        for run in waiting:
+            again = replace(run, file=run.file.with_suffix(".again.h5"))
+            if not start(again, emass, environment)[1]:
+                with open(run.file.with_suffix(".times"), "a") as kept:
+                    kept.write(f"{sampling_time(again.file)!r}\n")
+            for leftover in run.file.parent.glob(f"{again.file.stem}.*"):
+                leftover.unlink()
+        for measure in beside if waiting else ():
+            measure()
+
+
+def times(file):
+    """Seconds of sampling in each round, that of the file itself first."""
+    kept = file.with_suffix(".times")
+    again = kept.read_text().split() if kept.exists() else []
+    return [sampling_time(file), *map(float, again)]
+
+
+def sampling_time(file):
+    with h5py.File(file) as draws:
+        return float(draws.attrs["sampling_time"])
+
+
+def execute(runs, emass, folder, workers, limit=None, beside=()):
+    """All that have the data they need: `workers` at a time, the timed ones alone, in rounds with the
+    functions `beside`; none for longer than the limit."""
     environment = dict(os.environ, PAPERS=str(folder), OPENBLAS_NUM_THREADS="1")
     for run in runs:
         run.why = run.missing_data(environment)
@@ -118,8 +153,7 @@ def execute(runs, emass, folder, workers, limit=None):
         waiting = {pool.submit(start, run, emass, environment, limit): run for run in together}
         for future in concurrent.futures.as_completed(waiting):
             finish(waiting[future], future.result())
-    for run in timed:
-        finish(run, start(run, emass, environment))
+    time_in_turn(timed, emass, environment, beside, finish)
 
 
 class Results:
@@ -162,8 +196,8 @@ class Results:
         return float(kept.read_text()) if kept.exists() else float("nan")
 
     def seconds(self, name):
-        with h5py.File(self.runs[name].file) as file:
-            return float(file.attrs["sampling_time"])
+        """The smallest of its rounds, where it was timed in some."""
+        return min(times(self.runs[name].file))
 
     def milliseconds(self, name):
         """Of an iteration of one chain."""

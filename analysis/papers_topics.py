@@ -3,6 +3,7 @@
 import numpy as np
 
 from papers_page import panels
+from papers_verdict import Claim, below, of_runs
 
 PFA = {  # method: label, 20-News and seconds an iteration of Table 4
     "sghmc": ("SGHMC", 759, 0.047),
@@ -40,7 +41,10 @@ def write(page, results):
 
 def averaged(results, name):
     """Of each chain, after its last draw; none for chains that diverged."""
-    scores = results.draws(name, "perplexity", "averages").reshape(-1)
+    return finite(results.draws(name, "perplexity", "averages").reshape(-1))
+
+
+def finite(scores):
     return scores[np.isfinite(scores)]
 
 
@@ -64,6 +68,9 @@ def write_pfa(page, results):
         curves[label] = results.draws(name, "perplexity")
     if not rows:
         return page.say("Not run.")
+    chains = {m: of_runs(averaged(results, f"000/topics/{m}")) for m in PFA if results.has(f"000/topics/{m}")}
+    pairs = {PFA[m][0]: (chains[m], chains[f"{m}-em"]) for m in chains if f"{m}-em" in chains}
+    page.verdict(Claim("EM lowers the perplexity", {label: below(em, plain) for label, (plain, em) in pairs.items()}))
     header = ["method", "paper", "ours", "range of 3 chains", "paper, s an iteration", "ours"]
     page.table(header, rows)
     figure, axes = panels(1, 1, 5, 3)
@@ -96,6 +103,14 @@ def write_online(page, results):
         curves[label] = curve
     if not rows:
         return page.say("Not run.")
+    last = {label: of_runs(finite(curve[:, -1])) for label, curve in curves.items()}
+    pairs = [("SGRHMC", "SGRLD"), ("SGRLD", "SGLD"), ("SGRHMC", "SGHMC")]
+    page.verdict(
+        Claim(
+            "Lower perplexity after 10,000 articles",
+            {f"{a} than {b}": below(last[a], last[b]) for a, b in pairs if a in last and b in last},
+        )
+    )
     header = ["method", "paper, s per 100 documents", "ours", "perplexity after 10,000", "range"]
     page.table(header, rows)
     figure, axes = panels(1, 1, 5, 3)
@@ -116,7 +131,7 @@ def write_online(page, results):
 
 def write_icml(page, results):
     page.heading("004, Table 1 and Fig. 3: LDA of ICML abstracts", 3)
-    rows = []
+    rows, runs = [], {}
     for method, (label, paper) in ICML.items():
         names = [f"004/topics/{method}/{h}" for h in STEPS]
         if not any(results.has(name) for name in names):
@@ -124,12 +139,21 @@ def write_icml(page, results):
         scores = [averaged(results, name) if results.has(name) else [] for name in names]
         medians = [spread(s)[0] for s in scores]
         best = min((m for m in medians if m is not None), default=None)
+        if best is not None:
+            runs[label] = of_runs(scores[medians.index(best)])
         rows.append([label, paper, best, *medians])
     if results.has("004/topics/gibbs"):
         score = spread(averaged(results, "004/topics/gibbs"))[0]
         rows.append(["Gibbs", GIBBS, score, None, None, None])
     if not rows:
         return page.say("Not run.")
+    pairs = [("mSGNHT-S", "mSGNHT-E"), ("SGHMC-S", "SGHMC-E"), ("mSGNHT-S", "SGHMC-S"), ("mSGNHT-S", "SGRLD")]
+    page.verdict(
+        Claim(
+            "Lower perplexity at the best step",
+            {f"{a} than {b}": below(runs[a], runs[b]) for a, b in pairs if a in runs and b in runs},
+        )
+    )
     page.table(["method", "paper", "ours, best", *(f"h = {h}" for h in STEPS)], rows)
     page.say("""Medians of three chains; a dash: all of them diverged. 300 + 700 iterations of one
         step each, minibatches of 5, diffusion and friction 0.75; 766 abstracts, which is not the
