@@ -3,7 +3,7 @@
 #include <math.h>
 
 /* Digits have 32 bits; the one of place 64 counts units. */
-enum { N_DIGIT = 3, BITS = 32, UNITS = 64 };
+enum { N_DIGIT = 4, BITS = 32, UNITS = 64 };
 
 em_exact_sum em_exact_of(double x)
 {
@@ -40,10 +40,16 @@ void em_exact_add(const em_exact_sum *from, em_exact_sum *into)
 
 double em_exact_value(const em_exact_sum *sum)
 {
-    const __int128 unit = (__int128)1 << BITS;
-    const __int128 total = (sum->digit[0] * unit + sum->digit[1]) * unit + sum->digit[2];
+    const __int128 unit = (__int128)1 << BITS, narrow = (__int128)1 << 90;
+    const int64_t last = sum->digit[N_DIGIT - 1] & (unit - 1); /* its carry goes to the others */
+    const __int128 total = (sum->digit[0] * unit + sum->digit[1]) * unit + sum->digit[2] +
+                           (sum->digit[N_DIGIT - 1] - last) / unit;
+    const int exponent = BITS * (int)(sum->place - UNITS - (N_DIGIT - 1));
 
     if (sum->place == INT64_MAX)
         return NAN;
-    return ldexp((double)total, BITS * (int)(sum->place - UNITS - (N_DIGIT - 1)));
+    if (-narrow < total && total < narrow)
+        return ldexp((double)(total * unit + last), exponent);
+    /* Of what is below so many bits only counts, for rounding, whether it is nothing. */
+    return ldexp((double)(total | (last != 0)), exponent + BITS);
 }

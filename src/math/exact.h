@@ -1,8 +1,9 @@
 /*
  * Sums that do not depend on the order of their terms, of up to 2^31 terms: each is cut at fixed
- * binary places, 32 bits apart, into the three highest digits that the largest term of its sum
- * reaches, and digits of one place add as integers. What is lost of a term is below 2^-64 of the
- * largest one, and a sum of one term is exact. (math/binned.h is for fewer terms, and vectors.)
+ * binary places, 32 bits apart, into the four highest digits that the largest term of its sum
+ * reaches, and digits of one place add as integers. What is lost of a term is below 2^-96 of the
+ * largest one, so below 2^-65 of it in all; a sum of one term is exact. (math/binned.h is for fewer
+ * terms, and vectors.)
  */
 #ifndef EM_MATH_EXACT_H
 #define EM_MATH_EXACT_H
@@ -12,7 +13,7 @@
 /* All zero: a sum of no term. */
 typedef struct em_exact_sum {
     int64_t place; /* of the highest digit; 0: there is none yet; INT64_MAX: not finite */
-    int64_t digit[3];
+    int64_t digit[4];
 } em_exact_sum;
 
 /* The sum of one term. Local. */

@@ -28,11 +28,10 @@ static double number(int64_t chain, int64_t draw, int64_t i)
     return em_uniform(&stream, (uint64_t)i) + (i == WIDTH - 1 ? (double)chain : 0);
 }
 
-/* R-hat of number i of every `every`-th draw of all chains. */
-static double r_hat_of(int64_t every, int64_t i)
+/* R-hat of number i of every `every`-th draw of all chains, n_row of each. */
+static double r_hat_of(int64_t every, int64_t n_row, int64_t i)
 {
     double draws[N_CHAIN * N_DRAW];
-    const int64_t n_row = N_DRAW / every;
     em_diagnosis diagnosis = {.r_hat = NAN};
     em_diag *diag = NULL;
 
@@ -45,13 +44,28 @@ static double r_hat_of(int64_t every, int64_t i)
     return diagnosis.r_hat;
 }
 
-static double worst_of(int64_t width, int64_t every)
+static double worst_of(em_watch watch)
 {
     double worst = 0;
 
-    for (int64_t i = 0; i < width; i++)
-        worst = fmax(worst, r_hat_of(every, i));
+    for (int64_t i = 0; i < watch.width; i++)
+        worst = fmax(worst, r_hat_of(watch.every, watch.n_row, i));
     return worst;
+}
+
+/* Those that are watched, and before each one that is not. */
+static void keep_draws(em_monitor *monitor, const em_grid *grid, em_watch watch)
+{
+    double value[WIDTH];
+
+    for (int64_t c = 0; c < em_grid_n_local_chain(grid); c++)
+        for (int64_t row = 1; row <= watch.n_row; row++)
+            for (int64_t d = row * watch.every - (watch.every > 1 ? 2 : 1); d < row * watch.every;
+                 d++) {
+                for (int64_t i = 0; i < WIDTH; i++)
+                    value[i] = number(em_grid_first_chain(grid) + c, d, i);
+                em_monitor_keep(monitor, c, d, value);
+            }
 }
 
 static double monitored(int64_t n_shard, em_watch watch)
@@ -63,15 +77,10 @@ static double monitored(int64_t n_shard, em_watch watch)
 
     assert_everywhere(em_grid_create(N_CHAIN, n_shard, &grid) == EM_OK, "a grid");
     assert_everywhere(em_monitor_create(grid, &stop, &watch, 0, &monitor) == EM_OK, "a monitor");
-    for (int64_t c = 0; c < em_grid_n_local_chain(grid); c++)
-        for (int64_t d = 0; d < N_DRAW; d++) {
-            double value[WIDTH];
-            for (int64_t i = 0; i < WIDTH; i++)
-                value[i] = number(em_grid_first_chain(grid) + c, d, i);
-            em_monitor_keep(monitor, c, d, value);
-        }
-    assert_everywhere(em_monitor_check(monitor, N_DRAW, true, &convergence) == EM_OK, "checked");
-    assert_everywhere(convergence.n_draw == N_DRAW, "all draws");
+    keep_draws(monitor, grid, watch);
+    const int64_t n_draw = watch.n_row * watch.every + watch.every / 2;
+    assert_everywhere(em_monitor_check(monitor, n_draw, true, &convergence) == EM_OK, "checked");
+    assert_everywhere(convergence.n_draw == n_draw, "all draws");
     em_monitor_destroy(&monitor);
     em_grid_destroy(&grid);
     return convergence.r_hat;
@@ -79,7 +88,7 @@ static double monitored(int64_t n_shard, em_watch watch)
 
 static void check_watch(em_watch watch)
 {
-    const double expected = worst_of(watch.width, watch.every);
+    const double expected = worst_of(watch);
 
     for (int64_t n_shard = 1; n_shard <= em_world_size(); n_shard++)
         if (em_world_size() % n_shard == 0)
@@ -89,7 +98,8 @@ static void check_watch(em_watch watch)
 START_TEST(all_draws)
 {
     check_watch((em_watch){WIDTH, 1, N_DRAW});
-    assert_everywhere(worst_of(WIDTH, 1) > 2, "the last number has not converged");
+    assert_everywhere(worst_of((em_watch){WIDTH, 1, N_DRAW}) > 2,
+                      "the last number has not converged");
 }
 END_TEST
 
@@ -99,11 +109,19 @@ START_TEST(some_draws)
 }
 END_TEST
 
+/* More than 2^31 of a chain: they are counted, not kept. */
+START_TEST(very_many_draws)
+{
+    check_watch((em_watch){WIDTH, INT64_C(1) << 30, 20});
+}
+END_TEST
+
 START_TEST(some_numbers)
 {
     check_watch((em_watch){WIDTH - 1, 1, N_DRAW});
     check_watch((em_watch){1, 3, N_DRAW / 3}); /* fewer than shards */
-    assert_everywhere(worst_of(WIDTH - 1, 1) < 1.1, "the others have converged");
+    assert_everywhere(worst_of((em_watch){WIDTH - 1, 1, N_DRAW}) < 1.1,
+                      "the others have converged");
 }
 END_TEST
 
@@ -117,6 +135,7 @@ int main(int argc, char **argv)
         return EXIT_FAILURE;
     tcase_add_test(tests, all_draws);
     tcase_add_test(tests, some_draws);
+    tcase_add_test(tests, very_many_draws);
     tcase_add_test(tests, some_numbers);
     suite_add_tcase(suite, tests);
     failed = run_suite(suite, CK_NOFORK);

@@ -89,6 +89,29 @@ START_TEST(nothing_is_lost)
 }
 END_TEST
 
+/* 100,000 terms beside one of 1, of which each has 8 bits below 2^-64, all of one sign: what is
+ * lost of them adds up. In pieces of 25 and of 1000, as ranks have them. */
+START_TEST(so_are_many_small_ones)
+{
+    enum { N = 100000 };
+    const double small = 0x1p-20 + 0x1p-64 - 0x1p-72;
+    const long double truth = 1 + (long double)N * small;
+
+    for (int64_t each = 25; each <= 1000; each *= 40) {
+        em_exact_sum sum = em_exact_of(1);
+        for (int64_t part = 0; part < N / each; part++) {
+            em_exact_sum some = {0};
+            for (int64_t i = 0; i < each; i++) {
+                const em_exact_sum one = em_exact_of(small);
+                em_exact_add(&one, &some);
+            }
+            em_exact_add(&some, &sum);
+        }
+        ck_assert(fabsl(em_exact_value(&sum) - truth) <= 0x1p-52L);
+    }
+}
+END_TEST
+
 START_TEST(what_is_not_finite_is_marked)
 {
     static const double bad[] = {NAN, INFINITY, -INFINITY};
@@ -113,6 +136,7 @@ int main(void)
     tcase_add_test(all, sums_know_no_order);
     tcase_add_test(all, one_term_is_itself);
     tcase_add_test(all, nothing_is_lost);
+    tcase_add_test(all, so_are_many_small_ones);
     tcase_add_test(all, what_is_not_finite_is_marked);
     suite_add_tcase(suite, all);
     return run_suite(suite, CK_FORK);
