@@ -102,7 +102,10 @@ $(B)/tests/%.o: tests/%.c $(B)/flags $(B)/mpi
 
 $(B)/tests/%: $(B)/tests/%.o $(LIBRARY)
 	$(if $(Q),@echo "  LD   $@")
-	$(Q)$(CC) $(ALL_CFLAGS) $< $(LIBRARY) $(LIBS) $(CHECK_LIBS) -o $@
+	$(Q)$(CC) $(ALL_CFLAGS) $(filter %.o,$^) $(LIBRARY) $(LIBS) $(CHECK_LIBS) -o $@
+
+# Ranks of tests wait as those of emass do.
+$(filter $(B)/tests/mpi/%,$(TESTS)): $(B)/obj/app/yield.o
 
 .SECONDARY: $(TESTS:=.o) $(BENCHES:=.o)
 tests: $(TESTS) $(BENCHES)

@@ -1,6 +1,8 @@
 /*
  * How a rank of ours waits for another. Collectives of MPI, which HDF5 calls too, look for messages
- * in a loop and call sched_yield between two looks; libraries find this one before libc's.
+ * in a loop. Open MPI calls sched_yield between two looks; libraries find this one before libc's.
+ * MPICH calls nothing, but where it is built upon UCX a look is a call of UCX, which finds the one
+ * below first. (Other builds of it spin: there, ranks are not to be more than processors.)
  *
  * Where ranks alone share a processor a yield is the best there is: the next one has it at once,
  * and it returns within microseconds. Where anybody else computes there, a yield hands over a whole
@@ -8,9 +10,12 @@
  * returns late says so; from then on, and for longer each time that is confirmed, the rank sleeps
  * instead, for moments. Who wakes from sleep has not used up its turn, and soon has the processor.
  */
+#include <dlfcn.h>
+#include <mpi.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -80,3 +85,26 @@ __attribute__((visibility("default"))) int sched_yield(void)
         note_late(&own, own.last);
     return 0;
 }
+
+#ifdef MPICH_VERSION
+typedef unsigned look(void *worker);
+
+/* A look of UCX's, and a yield where it finds nothing. What ranks of one node say to one another
+ * does not come that way: MPICH looks for it next, before it looks here again. */
+__attribute__((visibility("default"))) unsigned ucp_worker_progress(void *worker);
+
+unsigned ucp_worker_progress(void *worker)
+{
+    static look *own;
+    unsigned events;
+
+    if (!own) {
+        void *found = dlsym(RTLD_NEXT, "ucp_worker_progress");
+        memcpy(&own, &found, sizeof own);
+    }
+    events = own ? own(worker) : 0;
+    if (events == 0)
+        sched_yield();
+    return events;
+}
+#endif
