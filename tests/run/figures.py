@@ -21,12 +21,13 @@ sys.path.insert(0, os.path.join(lib.ROOT, "analysis"))
 import papers  # noqa: E402
 import plot  # noqa: E402
 from papers_measure import Density, bias, one_peak, rmse, spread  # noqa: E402
+from papers_verdict import Claim, apart, below, of_kl, of_mean, of_runs, verdict  # noqa: E402
 
 HMC = r"\| HMC \| 0\.0196 \| 0\.0197( \| -?[0-9.e-]+){10} \| [0-9]+ of [0-9]+ \|"
 RHMC = r"\| RHMC \| 0\.0111 \| 0\.0089( \| -){11} \|"
 FIGURES = ["002_fig2_right", "003_fig3", "004_fig1"]
 RUNS = ["000/normal/reference", "000/normal/hmc", "000/normal/as-printed/hmc", "002/banana/*/0.05",
-        "003/density/sghmc", "004/well/*/0.1"]
+        "000/time/synthetic/hmc", "003/density/sghmc", "004/well/*/0.1"]
 
 
 def call(module, *arguments):
@@ -81,6 +82,23 @@ def check_measures():
                and abs(rmse(exact + 3, 0) - np.sqrt(10)) < 0.02, "spread, bias, RMSE")
 
 
+def check_verdicts():
+    """Claims that hold, that do not, and that nobody can tell; in the right number of standard errors."""
+    random = np.random.default_rng(2)
+    exact, moved = random.normal(size=(4, 5000)), random.normal(size=(4, 5000)) + 0.1
+    z = below(of_mean(exact), of_mean(moved))  # 0.1 of sqrt(2 / 20000), give or take 1
+    same = [apart((of_mean(x[:1]), of_mean(x[1:]))) for x in random.normal(size=(200, 2, 400))]
+    lib.report(abs(z - 10) < 4 and 0.6 < np.mean(np.square(same)) < 1.5, "standard errors", z, np.mean(np.square(same)))
+    truth = Density(one_peak, -6, 6, 60)
+    kl = [of_kl(truth, random.normal(size=(4, 2000))) for _ in range(40)]
+    ratio = np.mean([k.error for k in kl]) / np.std([k.value for k in kl])
+    lib.report(0.6 < ratio < 1.9, "the standard error of a KL divergence", ratio)
+    line = verdict(Claim("Lower", {"a": z, "b": -z, "c": 1.0, "d": below(of_runs([1.0]), of_runs([2.0, 3.0]))}),
+                   Claim("Equal", {"": 1.0}, equal=True), Claim("Nothing", {}))
+    lib.report(re.fullmatch(r"Lower: yes a \(\S+\); not to be told c \(1.0\); the opposite b \(-\S+\)\. "
+                            r"Equal: yes \(1.0\)\.", line), "a verdict", line)
+
+
 def page_is_whole(folder):
     """The paper's numbers and ours of a sampler that was run, dashes for one that was not, and every
     figure it shows."""
@@ -88,6 +106,11 @@ def page_is_whole(folder):
         page = file.read()
     with open(os.path.join(folder, "papers.html")) as file:
         html = file.read()
+    if len(re.findall(r"^\*\*Verdict\.\*\* \S", page, re.M)) != html.count('<p class="verdict">') or "**Verdict.**" not in page:
+        yield "verdicts"
+    with open(os.path.join(folder, "runs/000/time/synthetic/hmc.times")) as file:
+        if len(file.read().split()) != 2 or not os.path.exists(os.path.join(folder, "numpy.json")):
+            yield "times"
     yield from (line for line in (HMC, RHMC) if not re.search(f"^{line}$", page, re.M))
     for name in FIGURES:
         picture = os.path.join(folder, f"{name}.png")
@@ -123,5 +146,6 @@ def check_papers(folder):
 with tempfile.TemporaryDirectory(prefix="emass-figures-") as work:
     check_plot(work)
     check_measures()
+    check_verdicts()
     check_papers(os.path.join(work, "papers"))
 lib.finish()
