@@ -4,6 +4,7 @@
 #include "app/run.h"
 #include "base/memory.h"
 #include "exchange/adapt.h"
+#include "math/linalg.h"
 #include "math/rng.h"
 #include "par/world.h"
 #include "posterior/posterior.h"
@@ -409,6 +410,8 @@ em_status em_check_command(int argc, const char **argv)
     em_config *config = NULL;
     em_status status = em_agree(parse_command(argc, argv, &path, &overrides));
 
+    if (!status)
+        status = em_agree(em_linalg_reserve());
     if (!status)
         status = load_config(path, &overrides, &config);
     if (!status)

@@ -141,3 +141,20 @@ int em_linalg_use_threads(int n)
         openblas_set_num_threads(n);
     return before;
 }
+
+/* The size that OpenBLAS 0.3 asks for, and what the system puts around it. */
+enum { BUFFER_BYTES = 130 << 20 };
+
+em_status em_linalg_reserve(void)
+{
+    char *room = NULL;
+    double one = 1;
+    const em_status status = em_allocate(BUFFER_BYTES, 1, &room);
+
+    em_release(&room);
+    if (status)
+        return em_fail(EM_EMEMORY, "out of memory: BLAS needs %d MB of address space for itself",
+                       BUFFER_BYTES >> 20);
+    factor(1, &one, 1); /* which takes it, for good */
+    return EM_OK;
+}

@@ -40,4 +40,8 @@ void em_multiply_into(int64_t n, int64_t k, int64_t m, const double *a, const do
  * matter: threads change them. Local. */
 int em_linalg_use_threads(int n);
 
+/* Has BLAS take the memory that it works in: at its first use OpenBLAS asks for it again and again
+ * where there is none. Local. Errors: EM_EMEMORY. */
+em_status em_linalg_reserve(void);
+
 #endif

@@ -265,8 +265,10 @@ em_status em_engine_create(const em_config *config, const em_order *order, em_en
         engine->report.convergence.r_hat = engine->report.convergence.ess = NAN;
         engine->report.e_bfmi = NAN;
         em_linalg_use_threads(1); /* ranks are the parallelism; and threads change the bits */
-        status = set_up(engine);
+        status = em_agree(em_linalg_reserve());
     }
+    if (!status)
+        status = set_up(engine);
     if (status)
         em_engine_destroy(out);
     em_locale_leave(&locale);

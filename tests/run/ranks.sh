@@ -86,9 +86,9 @@ dies_with_its_user() { # killed, it takes its ranks along
     return 1
 }
 
-refuses_under() { # FLAG LIMIT WHAT: as users start it, who do not know of OpenBLAS's threads
+refuses_under() { # STATUS FLAG LIMIT WHAT: as users start it, who do not know of OpenBLAS's threads
     # shellcheck disable=SC3045 # bash's ulimit
-    (unset OPENBLAS_NUM_THREADS && ulimit "$1" "$2" && is_refused 2 "$3" run g.yaml --output under.h5)
+    (unset OPENBLAS_NUM_THREADS && ulimit "$2" "$3" && is_refused "$1" "$4" run g.yaml --output under.h5)
 }
 
 # Of OpenBLAS's threads, one for each core, none is left.
@@ -142,6 +142,7 @@ check 'SIGUSR1' stops_on USR1 usr1
 check 'Ctrl-C' stops_on_the_terminal
 check 'SIGKILL' dies_with_its_user
 check "a stopped run goes on, to its time limit" goes_on
-check 'few files' refuses_under -n 24 'limit of 24 open files'
-check 'little memory' refuses_under -v 200000 'limit of 200000 kB of address space'
+check 'few files' refuses_under 2 -n 24 'limit of 24 open files'
+check 'little memory' refuses_under 2 -v 200000 'limit of 200000 kB of address space'
+check 'too little for BLAS, which would ask for ever' refuses_under 1 -v 393216 'BLAS needs 130 MB of address space'
 finish
