@@ -10,15 +10,13 @@
 #include "io/numbers.h"
 #include "par/message.h"
 #include "par/world.h"
+#include "run/whole.h"
 
-#include <errno.h>
 #include <math.h>
 #include <popt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum { MOST_SHOWN = 40 }; /* columns of the summary */
 
@@ -26,8 +24,10 @@ typedef struct conversion {
     em_table_options options; /* .data: what is read */
     em_corpus_options corpus; /* the same, of a corpus */
     bool is_corpus;
-    char *output, *part; /* part: the output while it is written */
+    char *output;
     int overwrite;
+    em_whole *whole;           /* the place of the output */
+    FILE *said;                /* of rank 0: what was found, told when the output is there */
     em_numbers_writer *writer; /* of rank 0 */
     int64_t n_row, n_entry;    /* written so far */
 } conversion;
@@ -75,9 +75,7 @@ static em_status take_paths(poptContext context, conversion *c)
         return em_fail(EM_EUSAGE, "convert: expected IN OUT.h5 (see emass convert --help)");
     status = em_copy_text(input, &c->options.data);
     c->corpus.data = c->options.data;
-    if (!status)
-        status = em_copy_text(output, &c->output);
-    return status ? status : em_format_text(&c->part, "%s.part", output);
+    return status ? status : em_copy_text(output, &c->output);
 }
 
 static em_status parse_command(int argc, const char **argv, conversion *c)
@@ -107,30 +105,6 @@ static em_status parse_command(int argc, const char **argv, conversion *c)
     free(vocabulary);
     poptFreeContext(context);
     return status;
-}
-
-/* ---------------------------------------------------------------- where it goes */
-
-/* Rank 0. Nothing is touched that is no output of emass, nor what is being read. */
-static em_status look_at_output(const conversion *c)
-{
-    struct stat there, input;
-
-    if (lstat(c->output, &there) != 0)
-        return errno == ENOENT
-                   ? EM_OK
-                   : em_fail(EM_EUSAGE, "%s: cannot be written: %s", c->output, strerror(errno));
-    if (!S_ISREG(there.st_mode))
-        return em_fail(EM_EUSAGE, "%s: found %s, expected no file or an output of emass", c->output,
-                       em_file_kind(there.st_mode));
-    if (!c->overwrite)
-        return em_fail(EM_EUSAGE, "%s exists: give --overwrite to replace it", c->output);
-    if (stat(c->options.data, &input) == 0 && input.st_ino == there.st_ino &&
-        input.st_dev == there.st_dev)
-        return em_fail(EM_EUSAGE, "%s is read and cannot be replaced meanwhile", c->output);
-    if (there.st_size > 0 && !em_numbers_is_ours(c->output))
-        return em_fail(EM_EUSAGE, "%s is no output of emass: it is not replaced", c->output);
-    return EM_OK;
 }
 
 /* ---------------------------------------------------------------- rows */
@@ -179,27 +153,19 @@ static em_status create(const em_table *table, conversion *c)
     const int64_t zero = 0;
     em_status status = EM_OK;
 
-    unlink(c->part); /* of a conversion that was killed */
-    status = em_numbers_create(c->part, &form, table->name, slash ? slash + 1 : c->options.data,
-                               &c->writer);
+    status = em_numbers_create(em_whole_part(c->whole), &form, table->name,
+                               slash ? slash + 1 : c->options.data, &c->writer);
     if (!status && table->column)
         status = em_numbers_write(c->writer, EM_NUMBERS_START, 0, 1, &zero);
     return status;
 }
 
-/* Rank 0: the file is whole, or there is none. */
+/* Rank 0. */
 static em_status finish(conversion *c, em_status status)
 {
     const em_status closed = em_numbers_finish(&c->writer);
 
-    if (!status)
-        status = closed;
-    if (!status && rename(c->part, c->output) != 0)
-        status =
-            em_fail(EM_EIO, "%s: cannot be renamed to %s: %s", c->part, c->output, strerror(errno));
-    if (status)
-        unlink(c->part);
-    return status;
+    return status ? status : closed;
 }
 
 static em_status write_table(const em_table *table, conversion *c)
@@ -249,12 +215,14 @@ static em_status write_documents(void *to, const em_table *table)
 
 static void print_corpus(const em_table *table, const counts *n, const conversion *c)
 {
-    printf("# read       %s\n", c->options.data);
-    printf("# documents  %lld, %lld of them empty\n", (long long)n->n_row, (long long)n->n_empty);
-    printf("# words      %lld\n", (long long)table->n_column);
-    printf("# tokens     %lld, %lld entries\n", (long long)n->n_token, (long long)n->n_entry);
-    printf("# hash       %016llx\n", (unsigned long long)table->hash);
-    printf("# written    %s:%s\n", c->output, EM_NUMBERS_PLACE);
+    fprintf(c->said, "# read       %s\n", c->options.data);
+    fprintf(c->said, "# documents  %lld, %lld of them empty\n", (long long)n->n_row,
+            (long long)n->n_empty);
+    fprintf(c->said, "# words      %lld\n", (long long)table->n_column);
+    fprintf(c->said, "# tokens     %lld, %lld entries\n", (long long)n->n_token,
+            (long long)n->n_entry);
+    fprintf(c->said, "# hash       %016llx\n", (unsigned long long)table->hash);
+    fprintf(c->said, "# written    %s:%s\n", c->output, EM_NUMBERS_PLACE);
 }
 
 /* Rank 0: two passes over the text, neither of which holds more than some documents. */
@@ -288,35 +256,35 @@ static em_status convert_corpus(conversion *c)
 
 /* ---------------------------------------------------------------- what was found */
 
-static void print_columns(const em_table *table, const em_moments *m)
+static void print_columns(const em_table *table, const em_moments *m, const conversion *c)
 {
-    printf("# %-20s %12s %12s %12s\n", "column", "smallest", "mean", "largest");
+    fprintf(c->said, "# %-20s %12s %12s %12s\n", "column", "smallest", "mean", "largest");
     for (int64_t j = 0; j < table->n_column && j < MOST_SHOWN; j++) {
         const bool zeros = m->count[j] < table->total; /* that are not stored */
-        printf("  %-20s %12.5g %12.5g %12.5g%s\n", em_excerpt_of(table->name[j]).text,
-               zeros ? fmin(m->smallest[j], 0) : m->smallest[j], m->mean[j],
-               zeros ? fmax(m->largest[j], 0) : m->largest[j],
-               em_moments_constant(table, m, j) ? "  all values are equal" : "");
+        fprintf(c->said, "  %-20s %12.5g %12.5g %12.5g%s\n", em_excerpt_of(table->name[j]).text,
+                zeros ? fmin(m->smallest[j], 0) : m->smallest[j], m->mean[j],
+                zeros ? fmax(m->largest[j], 0) : m->largest[j],
+                em_moments_constant(table, m, j) ? "  all values are equal" : "");
     }
     if (table->n_column > MOST_SHOWN)
-        printf("  and %lld more\n", (long long)table->n_column - MOST_SHOWN);
+        fprintf(c->said, "  and %lld more\n", (long long)table->n_column - MOST_SHOWN);
 }
 
 static void print_summary(const em_table *table, const em_moments *m, const conversion *c)
 {
-    printf("# read       %s\n", c->options.data);
-    printf("# rows       %lld\n", (long long)table->total);
-    printf("# columns    %lld\n", (long long)table->n_column);
+    fprintf(c->said, "# read       %s\n", c->options.data);
+    fprintf(c->said, "# rows       %lld\n", (long long)table->total);
+    fprintf(c->said, "# columns    %lld\n", (long long)table->n_column);
     if (table->column)
-        printf("# numbers    %lld, %.3g of each hundred; the others are 0\n",
-               (long long)table->total_entries,
-               100 * (double)table->total_entries /
-                   fmax(1, (double)table->total * (double)table->n_column));
+        fprintf(c->said, "# numbers    %lld, %.3g of each hundred; the others are 0\n",
+                (long long)table->total_entries,
+                100 * (double)table->total_entries /
+                    fmax(1, (double)table->total * (double)table->n_column));
     if (table->response)
-        printf("# response   the label, apart\n");
-    printf("# hash       %016llx\n", (unsigned long long)table->hash);
-    printf("# written    %s:%s\n", c->output, EM_NUMBERS_PLACE);
-    print_columns(table, m);
+        fprintf(c->said, "# response   the label, apart\n");
+    fprintf(c->said, "# hash       %016llx\n", (unsigned long long)table->hash);
+    fprintf(c->said, "# written    %s:%s\n", c->output, EM_NUMBERS_PLACE);
+    print_columns(table, m, c);
 }
 
 /* What to do with a table that has text, of which an HDF5 table of numbers has none. */
@@ -355,20 +323,40 @@ static em_status convert_table(conversion *c)
     return status;
 }
 
+static em_status convert(conversion *c)
+{
+    const char *const input[] = {c->options.data, c->corpus.vocabulary};
+    char *said = NULL;
+    size_t length = 0;
+    em_status status =
+        em_whole_take(c->output, c->overwrite, c->corpus.vocabulary ? 2 : 1, input, &c->whole);
+
+    c->said = open_memstream(&said, &length);
+    if (!status && !c->said)
+        status = em_fail(EM_EMEMORY, "out of memory");
+    status = em_agree(status);
+    if (!status && c->is_corpus)
+        status = em_agree_first(em_world_rank() == 0 ? convert_corpus(c) : EM_OK, 0);
+    else if (!status)
+        status = convert_table(c);
+    status = em_whole_place(&c->whole, status);
+    if (c->said)
+        fclose(c->said);
+    if (!status && em_world_rank() == 0)
+        fputs(said, stdout);
+    free(said);
+    return status;
+}
+
 em_status em_convert_command(int argc, const char **argv)
 {
     conversion c = {.options = {.columns = INT64_MIN}};
     em_status status = em_agree(parse_command(argc, argv, &c));
 
     if (!status)
-        status = em_agree_first(em_world_rank() == 0 ? look_at_output(&c) : EM_OK, 0);
-    if (!status && c.is_corpus)
-        status = em_agree_first(em_world_rank() == 0 ? convert_corpus(&c) : EM_OK, 0);
-    else if (!status)
-        status = convert_table(&c);
+        status = convert(&c);
     em_release(&c.options.data);
     em_release(&c.corpus.vocabulary);
     em_release(&c.output);
-    em_release(&c.part);
     return status;
 }

@@ -123,6 +123,22 @@ em_status em_h5_fault(const char *site, hid_t location)
                        site);
 }
 
+bool em_h5_may_be(const char *path)
+{
+    static const char signature[8] = "\211HDF\r\n\032\n", zeros[8] = "";
+    char first[8] = "?";
+    int descriptor;
+    bool likely;
+
+    if (em_file_open(path, O_RDONLY | O_NOFOLLOW, &descriptor))
+        return false;
+    likely =
+        pread(descriptor, first, sizeof first, 0) == sizeof first &&
+        (memcmp(first, signature, sizeof first) == 0 || memcmp(first, zeros, sizeof first) == 0);
+    close(descriptor);
+    return likely;
+}
+
 /* Without changing the length of the file. Only a refusal counts: file systems that cannot reserve
  * are left to themselves. */
 static bool reserve_range(int descriptor, off_t from, off_t to)

@@ -59,4 +59,8 @@ hid_t em_h5_collective_transfer(void);
  * Returns what HDF5 returned. Local, Collective for datasets, groups and files of a writer. */
 herr_t em_h5_close(hid_t *id);
 
+/* Whether a file that cannot be read may have been meant to be HDF5: it begins like that, or with
+ * the zeros of a beginning that was not written yet. Local. */
+bool em_h5_may_be(const char *path);
+
 #endif

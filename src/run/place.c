@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "io/archive.h"
+#include "io/hdf5.h"
 #include "io/lock.h"
 #include "io/reader.h"
 #include "io/undo.h"
@@ -184,24 +185,6 @@ em_status em_place_check(const em_place *place)
 
 /* ---------------------------------------------------------------- what stands there, by rank 0 */
 
-/* Whether a file that cannot be read may have been meant to be HDF5: it begins like that, or with
- * the zeros of a beginning that was not written yet. */
-static bool begins_like_hdf5(const char *path)
-{
-    static const char signature[8] = "\211HDF\r\n\032\n", zeros[8] = "";
-    char first[8] = "?";
-    int descriptor;
-    bool likely;
-
-    if (em_file_open(path, O_RDONLY | O_NOFOLLOW, &descriptor))
-        return false;
-    likely =
-        pread(descriptor, first, sizeof first, 0) == sizeof first &&
-        (memcmp(first, signature, sizeof first) == 0 || memcmp(first, zeros, sizeof first) == 0);
-    close(descriptor);
-    return likely;
-}
-
 /* What a kill left of an output is known by the record of who made it or, where nobody can open it,
  * by a whole checkpoint. */
 static bool is_torn_output(const em_place *place, const char *path, const struct stat *file,
@@ -209,7 +192,7 @@ static bool is_torn_output(const em_place *place, const char *path, const struct
 {
     if (em_lock_made(place->lock) == file->st_ino)
         return true;
-    return !opens && begins_like_hdf5(path) &&
+    return !opens && em_h5_may_be(path) &&
            (em_archive_check(place->checkpoint) == EM_OK ||
             em_archive_check(place->previous) == EM_OK);
 }

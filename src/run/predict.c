@@ -4,6 +4,7 @@
 #include "io/dataset.h"
 #include "io/reader.h"
 #include "io/writer.h"
+#include "math/linalg.h"
 #include "par/message.h"
 #include "par/world.h"
 #include "run/created.h"
@@ -312,9 +313,11 @@ static em_status open_run(predicting *p)
 
 static em_status predict(predicting *p)
 {
-    em_status status =
-        em_whole_take(p->order->output, p->order->overwrite, 1, &p->order->path, &p->whole);
+    const char *const input[] = {p->order->path, p->order->data};
+    em_status status = em_whole_take(p->order->output, p->order->overwrite, 2, input, &p->whole);
 
+    if (!status)
+        status = em_agree(em_linalg_reserve());
     if (!status)
         status = em_agree(open_run(p));
     if (!status)

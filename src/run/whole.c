@@ -2,8 +2,9 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "io/hdf5.h"
 #include "io/lock.h"
-#include "io/reader.h"
+#include "io/numbers.h"
 #include "par/message.h"
 #include "par/world.h"
 
@@ -16,6 +17,7 @@
 struct em_whole {
     char *output, *part, *checkpoint, *lock_path;
     em_lock *lock; /* of rank 0 */
+    bool holds;    /* rank 0: what stands at `part` is its own */
 };
 
 /* ---------------------------------------------------------------- what stands there, by rank 0 */
@@ -23,25 +25,20 @@ struct em_whole {
 static em_status check_inputs(const char *output, const struct stat *there, int64_t n_input,
                               const char *const *input)
 {
-    struct stat one;
+    em_status status = EM_OK;
 
-    for (int64_t i = 0; i < n_input; i++)
-        if (stat(input[i], &one) == 0 && one.st_ino == there->st_ino && one.st_dev == there->st_dev)
-            return em_fail(EM_EUSAGE, "%s is read and cannot be replaced meanwhile", output);
-    return EM_OK;
-}
-
-static em_status check_ours(const char *path)
-{
-    em_reader *reader = NULL;
-    char *library = NULL;
-    const bool ours = em_reader_open(path, NULL, &reader) == EM_OK &&
-                      em_reader_text(reader, "inference_library", &library) &&
-                      strcmp(library, "emass") == 0;
-
-    em_reader_close(&reader);
-    em_release(&library);
-    return ours ? EM_OK : em_fail(EM_EUSAGE, "%s is no output of emass: it is not replaced", path);
+    for (int64_t i = 0; !status && i < n_input; i++) {
+        const char *colon = strstr(input[i], ":/"); /* of a dataset in it */
+        struct stat one;
+        char *path = NULL;
+        status = em_format_text(&path, "%.*s",
+                                (int)(colon ? colon - input[i] : (long)strlen(input[i])), input[i]);
+        if (!status && stat(path, &one) == 0 && one.st_ino == there->st_ino &&
+            one.st_dev == there->st_dev)
+            status = em_fail(EM_EUSAGE, "%s is read and cannot be replaced meanwhile", output);
+        em_release(&path);
+    }
+    return status;
 }
 
 static em_status look(const em_whole *whole, bool overwrite, int64_t n_input,
@@ -64,7 +61,25 @@ static em_status look(const em_whole *whole, bool overwrite, int64_t n_input,
     if (!status && access(whole->checkpoint, F_OK) == 0)
         status = em_fail(EM_EUSAGE, "%s is of a run that may go on, from %s: it is not replaced",
                          output, whole->checkpoint);
-    return status ? status : check_ours(output);
+    if (!status && there.st_size > 0 && !em_numbers_is_ours(output))
+        status = em_fail(EM_EUSAGE, "%s is no output of emass: it is not replaced", output);
+    return status;
+}
+
+/* What a command left that was killed; nobody else's. */
+static em_status clear_part(const char *part)
+{
+    struct stat there;
+
+    if (lstat(part, &there) != 0 && errno == ENOENT)
+        return EM_OK;
+    if (S_ISREG(there.st_mode) && there.st_size > 0 && !em_h5_may_be(part))
+        return em_fail(EM_EUSAGE,
+                       "%s: found a file that is no output of emass, which writes its own there: "
+                       "move it away",
+                       part);
+    return unlink(part) == 0 ? EM_OK
+                             : em_fail(EM_EIO, "%s: cannot be removed: %s", part, strerror(errno));
 }
 
 static em_status name_files(em_whole *whole, const char *output)
@@ -97,8 +112,9 @@ em_status em_whole_take(const char *output, bool overwrite, int64_t n_input,
         status = em_lock_take(whole->lock_path, output, &whole->lock);
     if (!status)
         status = look(whole, overwrite, n_input, input); /* who held it may have made the file */
-    if (!status && unlink(whole->part) != 0 && errno != ENOENT) /* of a command that was killed */
-        status = em_fail(EM_EIO, "%s: cannot be removed: %s", whole->part, strerror(errno));
+    if (!status)
+        status = clear_part(whole->part);
+    whole->holds = !status;
     return em_agree_first(status, 0);
 }
 
@@ -133,18 +149,23 @@ static void release(em_whole **out)
     em_release(out);
 }
 
-em_status em_whole_finish(em_whole **whole, em_writer **writer, em_status status)
+em_status em_whole_place(em_whole **whole, em_status status)
 {
-    if (*whole && !status) {
-        status = em_writer_close(writer, true);
-        if (em_world_rank() == 0 && status)
-            unlink((*whole)->part);
-        if (em_world_rank() == 0 && !status)
-            status = place(*whole);
-        status = em_agree(status);
-    } else {
-        em_writer_discard(writer);
-    }
+    const bool leads = *whole && em_world_rank() == 0;
+
+    if (!status)
+        status = em_agree(leads ? place(*whole) : EM_OK);
+    else if (leads && (*whole)->holds)
+        unlink((*whole)->part);
     release(whole);
     return status;
+}
+
+em_status em_whole_finish(em_whole **whole, em_writer **writer, em_status status)
+{
+    if (!status)
+        status = em_writer_close(writer, true);
+    else
+        em_writer_discard(writer);
+    return em_whole_place(whole, status);
 }

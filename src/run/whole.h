@@ -13,7 +13,7 @@ typedef struct em_whole em_whole;
 
 /*
  * Takes hold of the place. Nothing is touched that is no output of emass, that an interrupted run
- * may go on with, or that is one of `input`, the files that are read. em_whole_finish all the same.
+ * may go on with, or that is one of `input`, the files that are read. em_whole_place all the same.
  * Errors: EM_EUSAGE (also where there is a file and not `overwrite`, or a run holds it), EM_EIO,
  * EM_EMEMORY.
  */
@@ -23,9 +23,11 @@ em_status em_whole_take(const char *output, bool overwrite, int64_t n_input,
 /* What to write meanwhile; nothing stands there. Local. */
 const char *em_whole_part(const em_whole *whole);
 
-/* Closes what was written, which takes its place where `status`, agreed, is EM_OK, and is removed
- * where it is not; lets go of the place, and frees. NULL-safe. Returns `status`, or errors:
- * EM_EIO. */
+/* What was written there takes its place where `status`, agreed, is EM_OK, and is removed where it
+ * is not; lets go of the place, and frees. NULL-safe. Returns `status`, or errors: EM_EIO. */
+em_status em_whole_place(em_whole **whole, em_status status);
+
+/* The same for what a writer wrote, which is closed. */
 em_status em_whole_finish(em_whole **whole, em_writer **writer, em_status status);
 
 #endif

@@ -72,6 +72,30 @@ check 'a folder' refuses 2 'found a folder' "$emass" convert small.csv "$scratch
 check 'itself' refuses 2 'is read' "$emass" convert small.csv small.csv --overwrite
 replaced() { "$emass" convert small.csv c.h5 --overwrite | grep -q '^# rows *2$' && "$emass" convert c.h5 d.h5 | grep -q '^# rows *2$'; }
 check '--overwrite' replaced
+part() { # somebody's stays; what a killed command left goes
+    echo mine >c.h5.part
+    refuses 2 'c.h5.part: found a file that is no output of emass' "$emass" convert small.csv c.h5 --overwrite &&
+        [ "$(cat c.h5.part)" = mine ] && head -c 3000 d.h5 >c.h5.part &&
+        "$emass" convert small.csv c.h5 --overwrite >out.txt && [ ! -e c.h5.part ]
+}
+check 'the name that is written under' part
+held() { # by a run
+    local status=0
+    printf 'emass lock\nheld 1\nbeat 1\nmade 0\npid 77\nhost elsewhere\nboot 0-0\nsince 2026-01-01T00:00:00Z\njob 5\n' >c.h5.lock
+    cp c.h5 before.h5
+    (sleep 2; sed -i 's/^beat 1/beat 2/' c.h5.lock) &
+    limited "$emass" convert small.csv c.h5 --overwrite >out.txt 2>err.txt || status=$?
+    cat err.txt
+    wait
+    rm c.h5.lock
+    [ "$status" = 2 ] && [ ! -s out.txt ] && grep -q 'c.h5 is in use by a run on elsewhere' err.txt && cmp before.h5 c.h5
+}
+check 'an output that somebody holds' held
+going_on() { # of a run
+    cp c.h5 going.h5 && : >going.h5.checkpoint
+    refuses 2 'going.h5 is of a run that may go on' "$emass" convert small.csv going.h5 --overwrite && rm going.h5*
+}
+check 'an output with a checkpoint' going_on
 printf '1,2\nx,4\n' >bad.csv
 bad_input() { refuses 2 'bad.csv:2: found .x. for column 1' convert 2 bad.csv bad.h5 && [ ! -e bad.h5 ] && [ ! -e bad.h5.part ]; }
 check 'bad input' bad_input
