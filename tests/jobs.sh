@@ -21,14 +21,16 @@ submit() { # [option of sbatch]... SCRIPT [argument]...: prints the job's number
 }
 
 # Waits for a job, or a whole array, to be done. One that was requeued has to wait two minutes in the
-# queue, but not here; only not less than a second, for Slurm's credentials are told apart by that.
+# queue, but not here; only not less than a second, for Slurm's credentials are told apart by that, and
+# not before its steps are gone: a node that has one still refuses the job, and Slurm drains it.
 done_well() { # JOB
     local states
     for _ in $(seq 600); do
         states=$(squeue --noheader --jobs="$1" --format=%T)
         [ -n "$states" ] || break
         sleep 1.5
-        [[ $states != *PENDING* ]] || scontrol update "job=$1" StartTime=now 2>/dev/null
+        [[ $states != *PENDING* ]] || pgrep -f "^slurmstepd: \\[$1\\." >/dev/null ||
+            scontrol update "job=$1" StartTime=now 2>/dev/null
     done
     tail -n 15 "$scratch"/slurm/job-*.log
     ! scontrol --oneliner show job "$1" | grep -v 'JobState=COMPLETED'
