@@ -310,8 +310,7 @@ static em_status load(checker *check, em_plan *plan)
                                       .n_chain = 1,
                                       .exact = true,
                                       .shards = &check->shards};
-    status = em_config_say_where(
-        config, config->model->create(config->model_options, &context, &check->model));
+    status = em_config_create_model(config, &context, &check->model);
     if (!status)
         status = em_sampler_fits(config, check->model);
     if (!status)

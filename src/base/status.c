@@ -1,5 +1,6 @@
 #include "emass/status.h"
 
+#include "base/said.h"
 #include "base/text.h"
 
 #include <stdarg.h>
@@ -8,6 +9,7 @@
 /* Like errno: one per thread, read right after a failure. The alternative, an error argument in
  * every signature, would bury the equations. */
 static _Thread_local char error_text[2048];
+static _Thread_local uint64_t n_said;
 
 em_status em_fail(em_status status, const char *format, ...)
 {
@@ -20,7 +22,20 @@ em_status em_fail(em_status status, const char *format, ...)
     va_end(arguments);
     /* One line, and nothing a hostile file could send to a terminal. */
     em_text_escape(text, error_text, sizeof error_text);
+    n_said++;
     return status;
+}
+
+uint64_t em_n_said(void)
+{
+    return n_said;
+}
+
+em_status em_said(em_status status, uint64_t before, const char *who)
+{
+    return status && n_said == before
+               ? em_fail(status, "%s returned %d and did not say why (em_fail)", who, (int)status)
+               : status;
 }
 
 const char *em_error_text(void)

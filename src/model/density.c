@@ -1,6 +1,7 @@
 #include "model/density.h"
 
 #include "base/memory.h"
+#include "base/said.h"
 #include "par/world.h"
 
 #include <float.h>
@@ -86,7 +87,10 @@ static em_status density_add_prior(em_model *model, const em_query *query)
         double value = 0;
         if (ops->log_density_gradient) {
             memset(self->partial, 0, (size_t)ops->dim * sizeof *self->partial);
+            const uint64_t before = em_n_said();
             status = ops->log_density_gradient(self->options, theta, &value, self->partial);
+            if (status < 0)
+                return em_said(status, before, "log_density_gradient");
             for (int64_t i = 0; i < ops->dim; i++)
                 gradient[i] += self->partial[i];
         } else {
@@ -94,8 +98,6 @@ static em_status density_add_prior(em_model *model, const em_query *query)
             if (query->wanted != EM_WANT_LOG_DENSITY)
                 add_differences(self, theta, gradient);
         }
-        if (status < 0)
-            return status;
         query->log_density[c] += status > 0 ? NAN : value;
     }
     return EM_OK;

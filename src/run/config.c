@@ -3,6 +3,7 @@
 #include "base/field.h"
 #include "base/locale.h"
 #include "base/memory.h"
+#include "base/said.h"
 #include "base/text.h"
 #include "model/list.h"
 #include "run/path.h"
@@ -200,7 +201,9 @@ static em_status apply_override(em_yaml *yaml, const char *override)
     return status;
 }
 
-em_status em_config_say_where(const em_config *config, em_status status)
+/* Puts the place of an option of the model in front of the error message, where that begins with
+ * its key and the config has it. */
+static em_status say_option(const em_config *config, em_status status)
 {
     char message[2048];
     size_t length;
@@ -216,6 +219,22 @@ em_status em_config_say_where(const em_config *config, em_status status)
             return em_fail(status, "%s: %s", entry->place, message);
     }
     return status;
+}
+
+em_status em_config_create_model(const em_config *config, const em_model_context *context,
+                                 em_model **out)
+{
+    const uint64_t before = em_n_said();
+    em_status status;
+
+    *out = NULL;
+    status = em_said(config->model->create(config->model_options, context, out), before,
+                     "create of the model");
+    if (status > 0)
+        return em_fail(EM_EMODEL, "%s", em_error_text());
+    if (!status && !*out)
+        return em_fail(EM_EMODEL, "create of the model made none, and says that all is well");
+    return say_option(config, status);
 }
 
 static em_status read_text(em_parse *p, const char *text, int n_override,

@@ -82,9 +82,11 @@ em_status em_config_parse(const char *path, const char *text, int n_override,
                           const char *const *override, em_config **out);
 void em_config_destroy(em_config **config);
 
-/* Puts the place of an option of the model in front of the error message, where that begins with
- * its key ("model.layers[1]: found ...") and the config has it; returns `status`. Local. */
-em_status em_config_say_where(const em_config *config, em_status status);
+/* Makes the model of a config. Where an error begins with the key of one of its options
+ * ("model.layers[1]: found ...") the place of that is put in front of it. Collective. Errors: those
+ * of em_model_ops.create, not agreed. */
+em_status em_config_create_model(const em_config *config, const em_model_context *context,
+                                 em_model **out);
 
 /* A section of a config as it was understood. */
 typedef struct em_section {

@@ -120,7 +120,7 @@ static em_status create_model(predicting *p)
                                       .first_chain = em_grid_first_chain(p->grid),
                                       .n_chain = em_grid_n_local_chain(p->grid),
                                       .fitted = em_stored_fitted(p->stored)};
-    return em_agree(ops->create(p->config->model_options, &context, &p->model));
+    return em_agree(em_config_create_model(p->config, &context, &p->model));
 }
 
 /* ---------------------------------------------------------------- what goes in and out */

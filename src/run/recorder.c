@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/part_visitor.h"
+#include "base/said.h"
 #include "base/text.h"
 #include "par/world.h"
 
@@ -315,12 +316,14 @@ const char *em_recorder_failure(const em_recorder *recorder)
 /* What the model reports of a draw, into the groups. What a failed report did not write is NaN. */
 static em_status take_report(em_recorder *recorder, const em_draw *draw, const double *theta)
 {
+    const uint64_t before = em_n_said();
     double *next[N_KIND];
     em_status status;
 
     for (int64_t i = 0; i < recorder->n_reported; i++)
         recorder->reported[i] = NAN;
     status = recorder->model->ops->report(recorder->model, draw, theta, recorder->reported);
+    status = em_said(status, before, "report of the model");
     memcpy(next, recorder->value, sizeof next);
     for (int64_t k = 0; k < recorder->n_stored; k++) {
         const stored_variable *stored = &recorder->stored[k];
@@ -369,7 +372,9 @@ static em_status hand_over(const em_recorder *recorder, const em_stored_draw *dr
 
     for (int i = 0; status >= 0 && i < recorder->n_outlet; i++) {
         const em_sink *sink = &recorder->outlet[i].sink;
-        status = sink->take ? sink->take(sink->state, draw) : EM_OK;
+        const uint64_t before = em_n_said();
+        if (sink->take)
+            status = em_said(sink->take(sink->state, draw), before, "take of the sink");
     }
     return status < 0 ? status : EM_OK;
 }
@@ -425,8 +430,11 @@ em_status em_recorder_begin(em_recorder *recorder)
 
     for (int i = 0; !status && i < recorder->n_outlet; i++) {
         const em_sink *sink = &recorder->outlet[i].sink;
+        const uint64_t before = em_n_said();
         if (!recorder->outlet[i].agreed)
-            status = em_agree(sink->begin ? sink->begin(sink->state, &recorder->layout) : EM_OK);
+            status = em_agree(sink->begin ? em_said(sink->begin(sink->state, &recorder->layout),
+                                                    before, "begin of the sink")
+                                          : EM_OK);
     }
     return status;
 }
@@ -437,7 +445,10 @@ em_status em_recorder_flush(em_recorder *recorder)
 
     for (int i = 0; !status && i < recorder->n_outlet; i++) {
         const em_sink *sink = &recorder->outlet[i].sink;
-        status = agreed(&recorder->outlet[i], sink->flush ? sink->flush(sink->state) : EM_OK);
+        const uint64_t before = em_n_said();
+        status = agreed(&recorder->outlet[i],
+                        sink->flush ? em_said(sink->flush(sink->state), before, "flush of the sink")
+                                    : EM_OK);
     }
     return status;
 }
@@ -451,8 +462,10 @@ em_status em_recorder_visit(em_recorder *recorder, const em_visitor *visitor)
 
     for (int i = 0; !status && i < recorder->n_outlet; i++) {
         const em_sink *sink = &recorder->outlet[i].sink;
+        const uint64_t before = em_n_said();
         if (sink->visit)
-            status = agreed(&recorder->outlet[i], sink->visit(sink->state, own));
+            status = agreed(&recorder->outlet[i],
+                            em_said(sink->visit(sink->state, own), before, "visit of the sink"));
     }
     return status;
 }
@@ -463,8 +476,11 @@ em_status em_recorder_finish(em_recorder *recorder, const em_report *report)
 
     for (int i = 0; !status && i < recorder->n_outlet; i++) {
         const em_sink *sink = &recorder->outlet[i].sink;
+        const uint64_t before = em_n_said();
         status =
-            agreed(&recorder->outlet[i], sink->finish ? sink->finish(sink->state, report) : EM_OK);
+            agreed(&recorder->outlet[i], sink->finish ? em_said(sink->finish(sink->state, report),
+                                                                before, "finish of the sink")
+                                                      : EM_OK);
     }
     return status;
 }

@@ -43,9 +43,7 @@ em_status em_engine_load(em_engine *engine)
     if (status)
         return status;
     engine->shards = em_shards_of(engine->grid);
-    status = em_config_say_where(
-        engine->config,
-        engine->config->model->create(engine->config->model_options, &context, &engine->model));
+    status = em_config_create_model(engine->config, &context, &engine->model);
     if (!status)
         status = em_sampler_fits(engine->config, engine->model);
     if (!status)

@@ -193,6 +193,26 @@ echo '#include <emass/plugin.h>
 EMASS_PLUGIN({.name = "nothing"});' >nothing.c && build nothing
 refused 'a model without a density' 'no create, or a log_density' 'model: {name: nothing, library: nothing.so}'
 
+# Failures that say nothing have a message all the same; and a model that is none is one.
+silent() { # PATTERN MODEL
+    echo "#include <emass/plugin.h>
+static inline em_status density(const void *o, const double *x, double *p, double *g) { return o && x && p && g ? -6 : -6; }
+static inline em_status create(const void *o, const em_model_context *c, em_model **m) { return !o && c && !m; }
+static inline em_status odd(const void *o, const em_model_context *c, em_model **m) { return !o && c && !m ? 0 : 1; }
+static inline void destroy(em_model *m) { (void)m; }
+static inline em_status ask(em_model *m, const em_query *q) { return m && q ? 0 : 0; }
+static inline em_status report(em_model *m, const em_draw *d, const double *x, double *o) { return m && d && x && o ? 0 : 0; }
+EMASS_PLUGIN({.name = \"silent\", $2});" >silent.c
+    build silent && echo 'model: {name: silent, library: silent.so}' >silent.yaml || return
+    limited "$emass" run silent.yaml --output silent.h5 >silent.txt 2>&1
+    [ $? = 1 ] && cat silent.txt && [ "$(grep -c . silent.txt)" = 1 ] && grep -q -- "$1" silent.txt
+}
+rest='.destroy = destroy, .add_prior = ask, .report = report'
+check 'a density that fails and does not say why' silent 'log_density_gradient returned -6 and did not say why' \
+    '.dim = 1, .log_density_gradient = density'
+check 'a model that is not made' silent 'create of the model returned 1' ".create = odd, $rest"
+check 'nor made, and all is well' silent 'create of the model made none' ".create = create, $rest"
+
 mistyped() {
     sed 's/EM_INT(options, n_new/EM_REAL(options, n_new/' head.h >head2.h
     sed 's/head.h/head2.h/' slope.c >mistyped.c
