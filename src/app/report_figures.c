@@ -1,9 +1,9 @@
 /* What is drawn is bounded: so many rows, chains and points, whatever the size of the run. */
 #include "app/report_figures.h"
 
+#include "app/report_sampler.h"
 #include "app/svg.h"
 #include "base/memory.h"
-#include "diag/diag.h"
 #include "diag/rank.h"
 
 #include <math.h>
@@ -16,8 +16,7 @@ enum {
     MOST_LINES = 8,    /* chains with a line */
     MOST_POINTS = 500, /* of a line */
     MOST_DOTS = 1500,  /* of a scatter */
-    MOST_PAIRS = 4,    /* variables */
-    MOST_BINS = 200
+    MOST_PAIRS = 4     /* variables */
 };
 
 static const char *const line_class[MOST_LINES] = {"thin c0", "thin c1", "thin c2", "thin c3",
@@ -382,299 +381,6 @@ static em_status draw_pairs(const em_report_data *data, int k, FILE *out)
     return status;
 }
 
-/* ---------------------------------------------------------------- energy */
-
-enum { ENERGY_BINS = 40 };
-
-/* Counts of E less its chain's mean, and of the changes of E from draw to draw, as densities. */
-static void count_energies(const em_report_data *data, const double *energy, em_range range,
-                           double marginal[ENERGY_BINS], double transition[ENERGY_BINS])
-{
-    const double bins = ENERGY_BINS / (range.high - range.low);
-
-    for (int64_t c = 0; c < data->n_chain; c++) {
-        const double *e = energy + c * data->n_draw;
-        double mean = 0;
-        for (int64_t i = 0; i < data->n_draw; i++)
-            mean += e[i] / (double)data->n_draw;
-        for (int64_t i = 0; i < data->n_draw; i++) {
-            const double at = (e[i] - mean - range.low) * bins;
-            const double jump = i > 0 ? (e[i] - e[i - 1] - range.low) * bins : NAN;
-            if (at >= 0 && at < ENERGY_BINS)
-                marginal[(int)at] += 1;
-            if (jump >= 0 && jump < ENERGY_BINS)
-                transition[(int)jump] += 1;
-        }
-    }
-}
-
-/* How far from their means energies are, over all chains: the range of the figure. */
-static double energy_spread(const em_report_data *data, const double *energy)
-{
-    double sum = 0;
-
-    for (int64_t c = 0; c < data->n_chain; c++) {
-        const double *e = energy + c * data->n_draw;
-        double mean = 0;
-        for (int64_t i = 0; i < data->n_draw; i++)
-            mean += e[i] / (double)data->n_draw;
-        for (int64_t i = 0; i < data->n_draw; i++)
-            sum += (e[i] - mean) * (e[i] - mean) / (double)(data->n_chain * data->n_draw);
-    }
-    return sqrt(sum);
-}
-
-static em_status draw_energy(const em_report_data *data, int k, FILE *out)
-{
-    double marginal[ENERGY_BINS] = {0}, transition[ENERGY_BINS] = {0}, lowest = INFINITY;
-    double *energy = NULL;
-    char text[96];
-    em_status status = em_report_statistic(data->stats, "energy", &energy);
-
-    (void)k;
-    if (status || !energy)
-        return status;
-    for (int64_t c = 0; c < data->n_chain; c++)
-        lowest = fmin(lowest, em_ebfmi(data->n_draw, energy + c * data->n_draw));
-    const double spread = energy_spread(data, energy);
-    const em_range range = {-4 * spread, 4 * spread};
-    if (spread > 0 && isfinite(spread)) {
-        count_energies(data, energy, range, marginal, transition);
-        const em_range y = em_range_over(em_range_over((em_range){0, 0}, ENERGY_BINS, marginal),
-                                         ENERGY_BINS, transition);
-        const em_axes axes = {.out = out,
-                              .left = 20,
-                              .top = 40,
-                              .width = 528,
-                              .height = 150,
-                              .x = range,
-                              .y = {0, y.high * 1.05},
-                              .no_y_ticks = true};
-        snprintf(text, sizeof text, "smallest E-BFMI %.2f (expected: more than 0.3)", lowest);
-        em_svg_begin(out, 560, 226, "Energy");
-        em_svg_text(out, 548, 15, "end", "soft", text);
-        em_axes_draw(&axes, "energy, less the mean of its chain", NULL);
-        em_axes_steps(&axes, "line c0", ENERGY_BINS, range, marginal);
-        em_axes_steps(&axes, "line c1 dash", ENERGY_BINS, range, transition);
-        fputs("<path class=\"line c0\" d=\"M20 30h24\"/><path class=\"line c1 dash\" d=\"M190 "
-              "30h24\"/>",
-              out);
-        em_svg_text(out, 50, 34, "start", "", "energy of draws");
-        em_svg_text(out, 220, 34, "start", "", "its change from draw to draw");
-        em_svg_end(out);
-    }
-    em_release(&energy);
-    return status;
-}
-
-/* ---------------------------------------------------------------- what warmup learned */
-
-/* A dataset of the group of M-steps; NULL where there is none. */
-static em_status read_m_steps(const em_report_data *data, const char *name, int64_t *n,
-                              double **out)
-{
-    char path[64];
-
-    *out = NULL;
-    if (!em_reader_has(data->draws, "mass_adaptation", name))
-        return EM_OK;
-    snprintf(path, sizeof path, "mass_adaptation/%s", name);
-    return em_read_array(data->path, path, n, out);
-}
-
-/* Curves of log10 eigenvalues; a chain that has a mass of its own begins anew. */
-static void draw_eigenvalues(const em_axes *axes, const char *class, int64_t n,
-                             const double *iteration, const double *y)
-{
-    for (int64_t first = 0, end; first < n; first = end) {
-        for (end = first + 1; end < n && iteration[end] > iteration[end - 1];)
-            end++;
-        em_axes_line(axes, class, end - first, iteration + first, y + first);
-        em_axes_dots(axes, strstr(class, "c0") ? "mark c0" : "mark c1", end - first,
-                     iteration + first, y + first);
-    }
-}
-
-static void draw_mass_curves(int64_t n, const double *iteration, double *smallest, double *largest,
-                             FILE *out)
-{
-    const double last = n > 0 ? largest[n - 1] / smallest[n - 1] : NAN;
-    em_range y = em_no_range;
-    char text[96];
-
-    for (int64_t i = 0; i < n; i++) {
-        smallest[i] = log10(smallest[i]);
-        largest[i] = log10(largest[i]);
-    }
-    y = em_range_over(em_range_over(y, n, smallest), n, largest);
-    const em_axes axes = {.out = out,
-                          .left = 56,
-                          .top = 40,
-                          .width = 492,
-                          .height = 150,
-                          .x = em_range_padded(em_range_over(em_no_range, n, iteration)),
-                          .y = {floor(y.low - 0.05), ceil(y.high + 0.05)},
-                          .log_y = true};
-    snprintf(text, sizeof text, "condition number at the end %.3g", last);
-    em_svg_begin(out, 560, 226, "Inverse mass by iteration");
-    em_svg_text(out, 548, 15, "end", "soft", text);
-    em_axes_draw(&axes, "iteration of warmup", NULL);
-    draw_eigenvalues(&axes, "line c0", n, iteration, largest);
-    draw_eigenvalues(&axes, "line c1 dash", n, iteration, smallest);
-    fputs(
-        "<path class=\"line c0\" d=\"M56 30h24\"/><path class=\"line c1 dash\" d=\"M230 30h24\"/>",
-        out);
-    em_svg_text(out, 86, 34, "start", "", "largest eigenvalue");
-    em_svg_text(out, 260, 34, "start", "", "smallest eigenvalue");
-    em_svg_end(out);
-}
-
-/* Leaves out what fills up the steps of a merged file whose runs have different numbers of them;
- * how many are left. */
-static int64_t keep_finite(int64_t n, double *iteration, double *smallest, double *largest)
-{
-    int64_t kept = 0;
-
-    for (int64_t i = 0; i < n; i++) {
-        if (!isfinite(smallest[i]) || !isfinite(largest[i]))
-            continue;
-        iteration[kept] = iteration[i];
-        smallest[kept] = smallest[i];
-        largest[kept++] = largest[i];
-    }
-    return kept;
-}
-
-static em_status draw_mass(const em_report_data *data, int k, FILE *out)
-{
-    double *iteration = NULL, *smallest = NULL, *largest = NULL;
-    int64_t n = 0, n_smallest = 0, n_largest = 0;
-    em_status status = read_m_steps(data, "iteration", &n, &iteration);
-
-    (void)k;
-    if (!status)
-        status = read_m_steps(data, "smallest_eigenvalue", &n_smallest, &smallest);
-    if (!status)
-        status = read_m_steps(data, "largest_eigenvalue", &n_largest, &largest);
-    if (!status && iteration && smallest && largest && n > 0 && n == n_smallest && n == n_largest)
-        n = keep_finite(n, iteration, smallest, largest);
-    else
-        n = 0;
-    if (n > 0)
-        draw_mass_curves(n, iteration, smallest, largest, out);
-    em_release(&iteration);
-    em_release(&smallest);
-    em_release(&largest);
-    return status;
-}
-
-/* ---------------------------------------------------------------- step size and acceptance */
-
-/* Means over chains and stretches of iterations, and the range of the chains; counted from the
- * first of warmup. */
-typedef struct course {
-    int64_t n;
-    double x[2 * MOST_BINS], mean[2 * MOST_BINS], low[2 * MOST_BINS], high[2 * MOST_BINS];
-} course;
-
-static void add_to_course(course *c, int64_t n_chain, int64_t n_draw, const double *value,
-                          double from, double stride)
-{
-    const int64_t width = (n_draw + MOST_BINS - 1) / MOST_BINS;
-
-    for (int64_t first = 0; first < n_draw; first += width) {
-        const int64_t end = smaller(first + width, n_draw), at = c->n++;
-        double sum = 0;
-
-        c->low[at] = INFINITY;
-        c->high[at] = -INFINITY;
-        for (int64_t k = 0; k < n_chain; k++) {
-            double of_chain = 0;
-            for (int64_t i = first; i < end; i++)
-                of_chain += value[k * n_draw + i] / (double)(end - first);
-            sum += of_chain / (double)n_chain;
-            c->low[at] = fmin(c->low[at], of_chain);
-            c->high[at] = fmax(c->high[at], of_chain);
-        }
-        c->x[at] = from + stride * (double)(first + end) / 2;
-        c->mean[at] = sum;
-    }
-}
-
-/* Of warmup, where its statistics are stored, and of the draws. */
-static em_status read_course(const em_report_data *data, const char *name, int64_t warmup,
-                             course *c)
-{
-    double *value = NULL;
-    em_status status = em_report_statistic(data->warmup, name, &value);
-
-    c->n = 0;
-    if (!status && value && warmup > 0)
-        add_to_course(c, em_reader_n_chain(data->warmup), em_reader_n_draw(data->warmup), value, 0,
-                      (double)warmup / (double)em_reader_n_draw(data->warmup));
-    em_release(&value);
-    if (!status)
-        status = em_report_statistic(data->stats, name, &value);
-    if (!status && value)
-        add_to_course(c, em_reader_n_chain(data->stats), em_reader_n_draw(data->stats), value,
-                      (double)warmup, 1);
-    em_release(&value);
-    return status;
-}
-
-static void draw_course(const course *c, const char *label, double top, em_range y, bool log,
-                        double warmup, FILE *out)
-{
-    const em_axes axes = {.out = out,
-                          .left = 56,
-                          .top = top,
-                          .width = 492,
-                          .height = 90,
-                          .x = {0, c->x[c->n - 1] * 1.01 + 1},
-                          .y = y,
-                          .log_y = log};
-    const double end[] = {warmup, warmup}, rim[] = {y.low, y.high};
-
-    em_axes_draw(&axes, "iteration", label);
-    em_axes_band(&axes, "band c0", c->n, c->x, c->low, c->high);
-    em_axes_line(&axes, "line c0", c->n, c->x, c->mean);
-    if (warmup > 0)
-        em_axes_line(&axes, "line c7 dash", 2, end, rim);
-}
-
-static em_status draw_steps(const em_report_data *data, int k, FILE *out)
-{
-    int64_t warmup = 0;
-    course *step = NULL, *accepted = NULL;
-    em_status status = em_allocate(1, sizeof *step, &step);
-
-    (void)k;
-    em_reader_int(data->draws, "tuning_steps", &warmup);
-    if (!status)
-        status = em_allocate(1, sizeof *accepted, &accepted);
-    if (!status)
-        status = read_course(data, "step_size", warmup, step);
-    if (!status)
-        status = read_course(data, "acceptance_rate", warmup, accepted);
-    if (!status && step->n > 0 && accepted->n > 0) {
-        for (int64_t i = 0; i < step->n; i++) {
-            step->mean[i] = log10(step->mean[i]);
-            step->low[i] = log10(step->low[i]);
-            step->high[i] = log10(step->high[i]);
-        }
-        const em_range y =
-            em_range_over(em_range_over(em_no_range, step->n, step->low), step->n, step->high);
-        em_svg_begin(out, 560, 300, "Step size and acceptance by iteration");
-        draw_course(step, "step size", 24, (em_range){floor(y.low), ceil(y.high + 1e-9)}, true,
-                    (double)warmup, out);
-        draw_course(accepted, "acceptance rate", 172, (em_range){0, 1}, false, (double)warmup, out);
-        em_svg_end(out);
-    }
-    em_release(&step);
-    em_release(&accepted);
-    return status;
-}
-
 const em_figure em_figures[] = {
     {"chains", "Chains, those of the parameters that mix worst",
      "Left, the draws of each chain: all well, they look alike, like grass. Right, how the draws "
@@ -695,13 +401,13 @@ const em_figure em_figures[] = {
     {"energy", "Energy",
      "All well, the dashed curve is about as wide as the other: each momentum then reaches all "
      "energies. A narrow one means slow exploration of the tails (E-BFMI).",
-     1, draw_energy},
+     1, em_report_draw_energy},
     {"mass", "What the mass learned",
      "Largest and smallest eigenvalue of the inverse mass after each M-step; their ratio is the "
      "condition number. All well, they come to rest before warmup ends.",
-     1, draw_mass},
+     1, em_report_draw_mass},
     {"steps", "Step size and acceptance",
      "Means over the chains, and their range; the dashed line is the end of warmup, of which "
      "statistics are stored with output.save_warmup: true only.",
-     1, draw_steps},
+     1, em_report_draw_steps},
     {NULL}};

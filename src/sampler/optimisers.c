@@ -58,8 +58,8 @@ struct optimiser {
     mover *move;
 };
 
-static em_status create(const em_sampler_ops *ops, mover *move, const void *options,
-                        int64_t n_chain, int64_t dim, em_sampler **out)
+static em_status optimiser_create(const em_sampler_ops *ops, mover *move, const void *options,
+                                  int64_t n_chain, int64_t dim, em_sampler **out)
 {
     em_langevin *s = NULL;
     em_status status = em_langevin_create(ops, options, sizeof(optimiser), n_chain, dim, &s);
@@ -78,7 +78,7 @@ static em_status create(const em_sampler_ops *ops, mover *move, const void *opti
     return status;
 }
 
-static em_status step(em_sampler *base, const em_step_context *context, em_block *block)
+static em_status optimiser_step(em_sampler *base, const em_step_context *context, em_block *block)
 {
     optimiser *s = (optimiser *)base;
     const int64_t n_step = s->langevin.options->leapfrog_steps;
@@ -94,7 +94,7 @@ static em_status step(em_sampler *base, const em_step_context *context, em_block
 }
 
 /* v, in rows that line up with the panels */
-static int64_t squares(const void *options, int64_t dim)
+static int64_t optimiser_squares(const void *options, int64_t dim)
 {
     (void)options;
     return em_stride(dim);
@@ -102,7 +102,7 @@ static int64_t squares(const void *options, int64_t dim)
 
 /* ---- the three ---- */
 
-static void move_sgd(optimiser *s, const em_step_context *context, em_block *block, int64_t t)
+static void sgd_move(optimiser *s, const em_step_context *context, em_block *block, int64_t t)
 {
     const double m = s->options->momentum;
 
@@ -112,7 +112,7 @@ static void move_sgd(optimiser *s, const em_step_context *context, em_block *blo
     em_langevin_drift(&s->langevin, context, block, 1);
 }
 
-static void move_rmsprop(optimiser *s, const em_step_context *context, em_block *block, int64_t t)
+static void rmsprop_move(optimiser *s, const em_step_context *context, em_block *block, int64_t t)
 {
     const double b = s->options->square_decay, delta = s->options->delta;
     const double mean = 1 / em_langevin_observations(context);
@@ -126,7 +126,7 @@ static void move_rmsprop(optimiser *s, const em_step_context *context, em_block 
         }
 }
 
-static void move_adam(optimiser *s, const em_step_context *context, em_block *block, int64_t t)
+static void adam_move(optimiser *s, const em_step_context *context, em_block *block, int64_t t)
 {
     const double a = s->options->momentum, b = s->options->square_decay, delta = s->options->delta;
     const double mean = 1 / em_langevin_observations(context);
@@ -144,19 +144,19 @@ static void move_adam(optimiser *s, const em_step_context *context, em_block *bl
     }
 }
 
-static em_status create_sgd(const void *options, int64_t n_chain, int64_t dim, em_sampler **out)
+static em_status sgd_create(const void *options, int64_t n_chain, int64_t dim, em_sampler **out)
 {
-    return create(&em_sgd, move_sgd, options, n_chain, dim, out);
+    return optimiser_create(&em_sgd, sgd_move, options, n_chain, dim, out);
 }
 
-static em_status create_rmsprop(const void *options, int64_t n_chain, int64_t dim, em_sampler **out)
+static em_status rmsprop_create(const void *options, int64_t n_chain, int64_t dim, em_sampler **out)
 {
-    return create(&em_rmsprop, move_rmsprop, options, n_chain, dim, out);
+    return optimiser_create(&em_rmsprop, rmsprop_move, options, n_chain, dim, out);
 }
 
-static em_status create_adam(const void *options, int64_t n_chain, int64_t dim, em_sampler **out)
+static em_status adam_create(const void *options, int64_t n_chain, int64_t dim, em_sampler **out)
 {
-    return create(&em_adam, move_adam, options, n_chain, dim, out);
+    return optimiser_create(&em_adam, adam_move, options, n_chain, dim, out);
 }
 
 const em_sampler_ops em_sgd = {
@@ -167,9 +167,9 @@ const em_sampler_ops em_sgd = {
     .options_size = sizeof(optimiser_options),
     .fields = sgd_fields,
     .stats = em_stochastic_stats,
-    .create = create_sgd,
+    .create = sgd_create,
     .destroy = em_langevin_destroy,
-    .step = step,
+    .step = optimiser_step,
     .minibatches = true,
     .optimises = true,
 };
@@ -182,12 +182,12 @@ const em_sampler_ops em_rmsprop = {
     .options_size = sizeof(optimiser_options),
     .fields = rmsprop_fields,
     .stats = em_stochastic_stats,
-    .create = create_rmsprop,
+    .create = rmsprop_create,
     .destroy = em_langevin_destroy,
-    .step = step,
+    .step = optimiser_step,
     .minibatches = true,
     .optimises = true,
-    .n_extra = squares,
+    .n_extra = optimiser_squares,
 };
 
 const em_sampler_ops em_adam = {
@@ -198,10 +198,10 @@ const em_sampler_ops em_adam = {
     .options_size = sizeof(optimiser_options),
     .fields = adam_fields,
     .stats = em_stochastic_stats,
-    .create = create_adam,
+    .create = adam_create,
     .destroy = em_langevin_destroy,
-    .step = step,
+    .step = optimiser_step,
     .minibatches = true,
     .optimises = true,
-    .n_extra = squares,
+    .n_extra = optimiser_squares,
 };

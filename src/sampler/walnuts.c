@@ -109,7 +109,7 @@ static em_status walnuts_create(const void *options, int64_t n_chain, int64_t di
 /* ---------------------------------------------------------------- from leaf to leaf */
 
 /* The row stands where a try of 2^level steps begins, at energy `energy`. */
-static void begin_try(walnuts_sampler *s, int64_t row, int level, double energy)
+static void walnuts_begin_try(walnuts_sampler *s, int64_t row, int level, double energy)
 {
     way *w = &s->way[s->trees.chain[row]];
     const double step = w->back < 0 ? s->trees.step[row] : -s->trees.step[row];
@@ -120,7 +120,7 @@ static void begin_try(walnuts_sampler *s, int64_t row, int level, double energy)
 }
 
 /* The row stands on a leaf. */
-static void begin_way(walnuts_sampler *s, int64_t row)
+static void walnuts_begin_way(walnuts_sampler *s, int64_t row)
 {
     const int64_t chain = s->trees.chain[row];
     way *w = &s->way[chain];
@@ -129,12 +129,12 @@ static void begin_way(walnuts_sampler *s, int64_t row)
     w->from = em_hamiltonian_energy(&s->trees.moving, row);
     w->level = 0;
     w->back = -1;
-    begin_try(s, row, 0, w->from);
+    walnuts_begin_try(s, row, 0, w->from);
 }
 
 typedef enum verdict { GOES_ON, REACHED, NO_WAY_BACK, DIVERGED } verdict;
 
-static verdict go_forward(walnuts_sampler *s, int64_t row, bool kept, double energy)
+static verdict walnuts_go_forward(walnuts_sampler *s, int64_t row, bool kept, double energy)
 {
     const int64_t chain = s->trees.chain[row];
     way *w = &s->way[chain];
@@ -145,7 +145,7 @@ static verdict go_forward(walnuts_sampler *s, int64_t row, bool kept, double ene
         return DIVERGED;
     if (!kept) {
         em_points_copy(&s->from, chain, &s->trees.moving, row);
-        begin_try(s, row, ++w->level, w->from);
+        walnuts_begin_try(s, row, ++w->level, w->from);
         return GOES_ON;
     }
     if (w->n < INT64_C(1) << w->level)
@@ -154,11 +154,11 @@ static verdict go_forward(walnuts_sampler *s, int64_t row, bool kept, double ene
     if (w->level == 0)
         return REACHED;
     em_points_copy(&s->trees.moving, row, &s->to, chain);
-    begin_try(s, row, w->back = 0, w->to);
+    walnuts_begin_try(s, row, w->back = 0, w->to);
     return GOES_ON;
 }
 
-static verdict go_back(walnuts_sampler *s, int64_t row, bool kept)
+static verdict walnuts_go_back(walnuts_sampler *s, int64_t row, bool kept)
 {
     const int64_t chain = s->trees.chain[row];
     way *w = &s->way[chain];
@@ -168,12 +168,12 @@ static verdict go_back(walnuts_sampler *s, int64_t row, bool kept)
     em_points_copy(&s->to, chain, &s->trees.moving, row);
     if (++w->back == w->level)
         return REACHED;
-    begin_try(s, row, w->back, w->to);
+    walnuts_begin_try(s, row, w->back, w->to);
     return GOES_ON;
 }
 
 /* What a leapfrog step of a row has brought. False: its trajectory has ended. */
-static bool advance(walnuts_sampler *s, int64_t row)
+static bool walnuts_advance(walnuts_sampler *s, int64_t row)
 {
     em_trees *trees = &s->trees;
     way *w = &s->way[trees->chain[row]];
@@ -184,7 +184,8 @@ static bool advance(walnuts_sampler *s, int64_t row)
     w->least = fmin(w->least, energy);
     w->most = fmax(w->most, energy);
     const bool kept = w->most - w->least <= s->options->max_error;
-    const verdict v = w->back < 0 ? go_forward(s, row, kept, energy) : go_back(s, row, kept);
+    const verdict v =
+        w->back < 0 ? walnuts_go_forward(s, row, kept, energy) : walnuts_go_back(s, row, kept);
     if (v == GOES_ON)
         return true;
     if (v != REACHED) {
@@ -193,7 +194,7 @@ static bool advance(walnuts_sampler *s, int64_t row)
     }
     if (!em_trees_grow(trees, row, w->to, w->whole))
         return false;
-    begin_way(s, row);
+    walnuts_begin_way(s, row);
     return true;
 }
 
@@ -206,7 +207,7 @@ static em_status walnuts_step(em_sampler *base, const em_step_context *context, 
 
     em_trees_plant(trees, context, block, s->options->max_treedepth);
     for (int64_t row = 0; row < trees->n_moving; row++)
-        begin_way(s, row);
+        walnuts_begin_way(s, row);
     while (trees->n_moving > 0) {
         const em_status status = em_hamiltonian_leap(context->posterior, trees->n_moving,
                                                      trees->mass, s->leap, &trees->moving);
@@ -214,7 +215,7 @@ static em_status walnuts_step(em_sampler *base, const em_step_context *context, 
         if (status < 0)
             return status;
         for (int64_t row = 0; row < trees->n_moving; row++) {
-            if (!advance(s, row))
+            if (!walnuts_advance(s, row))
                 continue;
             if (kept < row) {
                 em_trees_move_row(trees, row, kept);
