@@ -246,6 +246,7 @@ typedef struct em_model {
     const em_variable *pooled;  /* [n_pooled], owned by the model */
     const char *update_of;      /* the one block that the model's update is of; NULL: all */
     uint64_t data_hash;         /* of the data read or generated; 0: none */
+    uint64_t program_hash;      /* of a program that is part of the model's data; 0: none */
     em_rejections rejections;   /* kept by models that reject with a reason; said at the end */
 } em_model;
 

@@ -11,7 +11,7 @@
 /* Attributes by which files are of the same model and data; those of other programs have none. */
 static em_status match_origin(em_reader *a, em_reader *b)
 {
-    static const char *const name[] = {"model", "model_hash", "data_hash"};
+    static const char *const name[] = {"model", "model_hash", "program_hash", "data_hash"};
     em_status status = EM_OK;
 
     for (size_t i = 0; !status && i < sizeof name / sizeof *name; i++) {

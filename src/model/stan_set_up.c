@@ -138,7 +138,9 @@ static em_status construct(em_stan *self, const em_stan_options *options, const 
         self->program = self->library.construct(joined, self->seed, &error);
         if (!self->program)
             status = construction_failed(self, options, error);
+        const char *const program = translated ? translated : self->library.identity;
         self->model.data_hash = XXH64(joined, strlen(joined), 0);
+        self->model.program_hash = XXH64(program, strlen(program), 0);
     }
     em_release(&joined);
     return status;

@@ -10,16 +10,48 @@
 #include <string.h>
 #include <unistd.h>
 
+typedef struct hashes {
+    char program[32], data[32];
+} hashes;
+
+static hashes hashes_of(const em_model *model)
+{
+    hashes out;
+
+    snprintf(out.program, sizeof out.program, "xxh64:%016llx",
+             (unsigned long long)model->program_hash);
+    snprintf(out.data, sizeof out.data, "xxh64:%016llx", (unsigned long long)model->data_hash);
+    return out;
+}
+
+/* What a file is of, by the hashes it has, against what is to go on. A program is among the data:
+ * it is asked about first. */
+static em_status check_hashes(const char *path, const char *program, const char *data,
+                              const em_model *model)
+{
+    const hashes expected = hashes_of(model);
+
+    if (program && strcmp(program, expected.program) != 0)
+        return em_fail(EM_ECONFIG, "%s is of another program: its hash was %s, expected %s", path,
+                       program, expected.program);
+    if (strcmp(data, expected.data) != 0)
+        return em_fail(EM_ECONFIG, "%s is of other data: their hash was %s, expected %s", path,
+                       data, expected.data);
+    return EM_OK;
+}
+
 /* Texts that identify what a checkpoint is of. */
 static em_status check_origin(const em_config *config, em_archive *archive, const char *path,
-                              const char *hash, bool *new_rule)
+                              const em_model *model, bool *new_rule)
 {
-    char *old = NULL, *old_hash = NULL;
+    char *old = NULL, *program = NULL, *data = NULL;
     em_changes changes = {.refused = NULL};
     em_status status = em_archive_get_text(archive, "config", &old);
 
     if (!status)
-        status = em_archive_get_text(archive, "data_hash", &old_hash);
+        status = em_archive_get_text(archive, "program_hash", &program);
+    if (!status)
+        status = em_archive_get_text(archive, "data_hash", &data);
     if (!status)
         status = em_changes_find(config, old, &changes);
     if (!status && changes.refused)
@@ -27,35 +59,31 @@ static em_status check_origin(const em_config *config, em_archive *archive, cons
                          "%s is of another config: %s differ; go on with the old values, or start "
                          "anew with --overwrite",
                          path, changes.refused);
-    else if (!status && strcmp(old_hash, hash) != 0)
-        status = em_fail(EM_ECONFIG, "%s is of other data: their hash was %s, expected %s", path,
-                         old_hash, hash);
+    else if (!status)
+        status = check_hashes(path, program, data, model);
     *new_rule = changes.stop_rule;
     em_changes_release(&changes);
     em_release(&old);
-    em_release(&old_hash);
+    em_release(&program);
+    em_release(&data);
     return em_agree(status);
-}
-
-static void format_hash(uint64_t hash, char text[32])
-{
-    snprintf(text, 32, "%016llx", (unsigned long long)hash);
 }
 
 /* ---------------------------------------------------------------- save and restore */
 
 static em_status write_archive(const em_config *config, const em_grid *grid, const char *path,
-                               uint64_t data_hash, em_visit *visit, void *state)
+                               const em_model *model, em_visit *visit, void *state)
 {
+    const hashes hash = hashes_of(model);
     em_archive *archive = NULL;
-    char hash[32];
     em_status closed, status = em_archive_create(grid, path, &archive);
 
-    format_hash(data_hash, hash);
     if (!status)
         status = em_archive_put_text(archive, "config", config->stored);
     if (!status)
-        status = em_archive_put_text(archive, "data_hash", hash);
+        status = em_archive_put_text(archive, "program_hash", hash.program);
+    if (!status)
+        status = em_archive_put_text(archive, "data_hash", hash.data);
     if (!status)
         status = visit(state, em_archive_visitor(archive));
     closed = em_archive_close(&archive, !status);
@@ -63,23 +91,21 @@ static em_status write_archive(const em_config *config, const em_grid *grid, con
 }
 
 em_status em_checkpoint_save(const em_place *place, const em_config *config, const em_grid *grid,
-                             uint64_t data_hash, em_visit *visit, void *state)
+                             const em_model *model, em_visit *visit, void *state)
 {
-    const em_status status = write_archive(config, grid, place->fresh, data_hash, visit, state);
+    const em_status status = write_archive(config, grid, place->fresh, model, visit, state);
 
     return status ? status : em_place_turn_checkpoint(place);
 }
 
 static em_status read_archive(const char *path, const em_config *config, const em_grid *grid,
-                              uint64_t data_hash, em_visit *visit, void *state, bool *new_rule)
+                              const em_model *model, em_visit *visit, void *state, bool *new_rule)
 {
     em_archive *archive = NULL;
-    char hash[32];
     em_status status = em_archive_open(grid, path, &archive);
 
-    format_hash(data_hash, hash);
     if (!status)
-        status = check_origin(config, archive, path, hash, new_rule);
+        status = check_origin(config, archive, path, model, new_rule);
     if (!status)
         status = visit(state, em_archive_visitor(archive));
     em_archive_close(&archive, false);
@@ -87,7 +113,7 @@ static em_status read_archive(const char *path, const em_config *config, const e
 }
 
 em_status em_checkpoint_restore(const em_place *place, const em_config *config, const em_grid *grid,
-                                uint64_t data_hash, em_visit *visit, void *state,
+                                const em_model *model, em_visit *visit, void *state,
                                 em_restored *restored)
 {
     const char *const paths[] = {place->checkpoint, place->previous};
@@ -96,7 +122,7 @@ em_status em_checkpoint_restore(const em_place *place, const em_config *config, 
     *restored = (em_restored){.found = false};
     for (int i = 0; i < 2; i++) {
         const em_status status =
-            read_archive(paths[i], config, grid, data_hash, visit, state, &restored->new_rule);
+            read_archive(paths[i], config, grid, model, visit, state, &restored->new_rule);
         restored->found = status == EM_OK;
         if (status != EM_EDATA) /* what cannot be read now may be the next time */
             return status;
@@ -212,30 +238,27 @@ em_status em_checkpoint_look(const em_config *config, const em_place *place, em_
 
 /* ---------------------------------------------------------------- the draws to go on from */
 
-static em_status find_draws(const em_place *place, uint64_t data_hash, const char **path)
+static em_status find_draws(const em_place *place, const em_model *model, const char **path)
 {
-    char expected[32];
     em_found found;
     em_status status = em_place_look(place, place->draws, &found);
 
     *path = found.exists ? place->draws : place->output;
     if (!status && !found.exists)
         status = em_place_look(place, place->output, &found);
-    snprintf(expected, sizeof expected, "xxh64:%016llx", (unsigned long long)data_hash);
-    if (!status && found.readable && strcmp(found.data_hash, expected) != 0)
-        status = em_fail(EM_ECONFIG, "%s is of other data: their hash was %s, expected %s", *path,
-                         found.data_hash, expected);
+    if (!status && found.readable)
+        status = check_hashes(*path, found.program_hash, found.data_hash, model);
     em_found_release(&found);
     return status;
 }
 
-em_status em_checkpoint_find_draws(const em_place *place, uint64_t data_hash, const char **path)
+em_status em_checkpoint_find_draws(const em_place *place, const em_model *model, const char **path)
 {
     bool aside = false;
     em_status status = EM_OK;
 
     if (em_world_rank() == 0) {
-        status = find_draws(place, data_hash, path);
+        status = find_draws(place, model, path);
         aside = *path == place->draws;
     }
     status = em_agree(status);

@@ -21,7 +21,7 @@ typedef em_status em_visit(void *state, const em_visitor *visitor);
  * valid checkpoint is then still there.
  */
 em_status em_checkpoint_save(const em_place *place, const em_config *config, const em_grid *grid,
-                             uint64_t data_hash, em_visit *visit, void *state);
+                             const em_model *model, em_visit *visit, void *state);
 
 typedef struct em_restored {
     bool found;    /* a valid checkpoint; else em_error_text() says why not */
@@ -30,11 +30,11 @@ typedef struct em_restored {
 
 /*
  * Restores the state from the newest valid checkpoint. Errors: EM_ECONFIG when it is of another
- * config (naming the keys that differ and may not) or of other data; EM_EIO when one that may be
- * valid cannot be read.
+ * config (naming the keys that differ and may not), another program or other data; EM_EIO when one
+ * that may be valid cannot be read.
  */
 em_status em_checkpoint_restore(const em_place *place, const em_config *config, const em_grid *grid,
-                                uint64_t data_hash, em_visit *visit, void *state,
+                                const em_model *model, em_visit *visit, void *state,
                                 em_restored *restored);
 
 /* What a run that is to go on finds. */
@@ -54,7 +54,7 @@ em_status em_checkpoint_look(const em_config *config, const em_place *place, em_
                              em_standing *standing);
 
 /* The file with the draws to go on from: those set aside, or the output. Changes nothing. Errors:
- * EM_ECONFIG, they are of other data. */
-em_status em_checkpoint_find_draws(const em_place *place, uint64_t data_hash, const char **path);
+ * EM_ECONFIG, they are of another program or other data. */
+em_status em_checkpoint_find_draws(const em_place *place, const em_model *model, const char **path);
 
 #endif

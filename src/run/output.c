@@ -124,6 +124,8 @@ static em_status put_attributes(em_output *output)
         status = em_writer_put_int(writer, "planned_draws", config->run.draws);
     if (!status)
         status = put_hash(writer, "model_hash", model_hash(output->model));
+    if (!status && output->model->program_hash)
+        status = put_hash(writer, "program_hash", output->model->program_hash);
     return status ? status : put_hash(writer, "data_hash", output->model->data_hash);
 }
 

@@ -209,6 +209,7 @@ static bool read_attributes(em_reader *reader, em_found *out)
     if (!ours || !em_reader_int(reader, "complete", &complete))
         return false;
     out->complete = complete != 0;
+    em_reader_text(reader, "program_hash", &out->program_hash);
     out->merged = em_reader_int(reader, "merged", &merged);
     out->readable = em_reader_text(reader, "config", &out->config) &&
                     em_reader_text(reader, "data_hash", &out->data_hash) &&
@@ -243,6 +244,7 @@ void em_found_release(em_found *found)
 {
     em_release(&found->config);
     em_release(&found->data_hash);
+    em_release(&found->program_hash);
 }
 
 /* An output that this run made and nobody can read must be known to the next one. */

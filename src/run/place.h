@@ -39,6 +39,7 @@ typedef struct em_found {
     bool merged; /* of several runs, by emass merge */
     int64_t planned_draws;
     char *config, *data_hash; /* NULL where not readable; see em_found_release */
+    char *program_hash;       /* NULL: of no program */
 } em_found;
 
 /*

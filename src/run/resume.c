@@ -64,8 +64,8 @@ em_status em_engine_save(em_engine *engine)
     if (!status)
         status = em_output_sync(engine->output);
     if (!status)
-        status = em_checkpoint_save(engine->place, engine->config, engine->grid,
-                                    engine->model->data_hash, visit_engine, engine);
+        status = em_checkpoint_save(engine->place, engine->config, engine->grid, engine->model,
+                                    visit_engine, engine);
     engine->last_checkpoint = em_clock();
     engine->longest_checkpoint = fmax(engine->longest_checkpoint, engine->last_checkpoint - start);
     engine->report.seconds.writing += engine->last_checkpoint - start;
@@ -83,7 +83,7 @@ static em_status restore_draws(em_engine *engine, bool *can)
 {
     const em_place *place = engine->place;
     const char *path = NULL;
-    em_status status = em_checkpoint_find_draws(place, engine->model->data_hash, &path);
+    em_status status = em_checkpoint_find_draws(place, engine->model, &path);
 
     if (!status)
         status = em_output_can_restore(em_recorder_layout(engine->recorder), engine->grid,
@@ -101,9 +101,8 @@ static em_status restore_draws(em_engine *engine, bool *can)
 em_status em_engine_resume(em_engine *engine, bool *resumed)
 {
     em_restored restored;
-    em_status status =
-        em_checkpoint_restore(engine->place, engine->config, engine->grid, engine->model->data_hash,
-                              visit_engine, engine, &restored);
+    em_status status = em_checkpoint_restore(engine->place, engine->config, engine->grid,
+                                             engine->model, visit_engine, engine, &restored);
 
     *resumed = !status && restored.found;
     if (!status && !restored.found)

@@ -56,6 +56,16 @@ same_bytes() { sample 2 two.h5 && sample 3 three.h5 && cmp one.h5 two.h5 && cmp 
 goes_on() {
     stopped_at 230 2 run.yaml --output cut.h5 && sample 3 cut.h5 --resume && cmp cut.h5 one.h5
 }
+another_program() { # is not gone on with, and not taken for other data
+    local status=0
+    stopped_at 230 1 run.yaml --output other.h5 || return 1
+    cp good.stan kept.stan
+    sed -i 's/normal(0, 2)/normal(0, 3)/' good.stan
+    limited "$emass" run run.yaml --output other.h5 --quiet --resume 2>words || status=$?
+    mv kept.stan good.stan
+    cat words
+    [ "$status" = 2 ] && [ "$(wc -l <words)" = 1 ] && grep -q 'of another program: its hash was' words
+}
 keeps_the_rest() { # what fails are generated quantities: mu is there all the same
     "$emass" run run.yaml --output r.h5 --overwrite >/dev/null 2>words
     cat words
@@ -96,6 +106,7 @@ tells() {
 check 'arrays in the order of the file, integers, log_lik and y_rep in their groups' reports
 check 'the same bytes on 1, 2 and 3 ranks' same_bytes
 check 'stopped and resumed on other ranks it is the same' goes_on
+check 'another program is not gone on with' another_program
 check 'parameters are kept where generated quantities fail' keeps_the_rest
 check 'so are parameters that transformed data shift' keeps_what_was_drawn
 check 'output.variables takes patterns' selects
