@@ -1,6 +1,7 @@
 #include "base/memory.h"
 
 #include "base/fault.h"
+#include "base/room.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -27,12 +28,32 @@ static em_status allocate(int64_t count, size_t size, void **out, size_t *bytes)
     return EM_OK;
 }
 
+/* Systems promise more memory than there is, and kill who then writes to it. */
+static em_status check_room(double bytes)
+{
+    const double large = 0x1p26;
+
+    return bytes < large ? EM_OK : em_memory_check(bytes, "an array");
+}
+
+em_status em_memory_check(double bytes, const char *what)
+{
+    const double room = em_memory_room();
+
+    return bytes <= room
+               ? EM_OK
+               : em_fail(EM_EMEMORY, "out of memory: %s takes %.3g GB, of which there are %.3g",
+                         what, bytes / 1e9, room / 1e9);
+}
+
 em_status em_allocate(int64_t count, size_t size, void *out)
 {
     void *memory;
     size_t bytes;
-    const em_status status = allocate(count, size, &memory, &bytes);
+    em_status status = allocate(count, size, &memory, &bytes);
 
+    if (!status && (status = check_room((double)bytes)))
+        em_release(&memory);
     if (!status)
         memset(memory, 0, bytes);
     memcpy(out, &memory, sizeof memory);

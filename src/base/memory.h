@@ -16,10 +16,14 @@ static inline int64_t em_stride(int64_t n)
     return (n + EM_LANES - 1) / EM_LANES * EM_LANES;
 }
 
+/* Whether so many bytes are left (base/room.h). Local. Errors: EM_EMEMORY, "out of memory: <what>
+ * takes 16 GB, of which there are 8". */
+em_status em_memory_check(double bytes, const char *what);
+
 /*
  * Allocates `count` zeroed elements of `size` bytes, 64-byte aligned, into *(void **)out. `count` 0
- * gives a valid pointer. Local. Errors: EM_EMEMORY (also when count * size overflows), *out is then
- * NULL. Freed by em_release.
+ * gives a valid pointer. Local. Errors: EM_EMEMORY (also when count * size overflows, or a large
+ * array is more than there is room for), *out is then NULL. Freed by em_release.
  */
 em_status em_allocate(int64_t count, size_t size, void *out);
 

@@ -1,6 +1,7 @@
 /* How a Stan program becomes a model. */
 #include "base/json.h"
 #include "base/memory.h"
+#include "base/room.h"
 #include "base/text.h"
 #include "model/stan_columns.h"
 #include "model/stan_model.h"
@@ -103,7 +104,7 @@ static const char *source_of(const char *data, const char *option)
 
 /* Why a model could not be constructed; what is missing is said by its declaration. */
 static em_status construction_failed(const em_stan *self, const em_stan_options *options,
-                                     char *error)
+                                     double room, char *error)
 {
     const char *data = source_of(options->data, "model.data");
 
@@ -119,14 +120,33 @@ static em_status construction_failed(const em_stan *self, const em_stan_options 
     }
     char what[512];
     snprintf(what, sizeof what, "%s with %s", self->name, data);
+    if (error && strstr(error, "bad_alloc")) {
+        self->library.free_error(error);
+        return em_fail(EM_EMEMORY,
+                       "%s: out of memory: it takes more than the %.3g GB that there "
+                       "are for a rank",
+                       what, room / 1e9);
+    }
     return em_stan_library_fail(&self->library, EM_EDATA, what, error);
+}
+
+/* With the memory that there is. */
+static em_status construct_within(em_stan *self, double room, const em_stan_options *options,
+                                  const char *joined)
+{
+    const em_memory_bound bound = em_memory_bind(room);
+    char *error = NULL;
+
+    self->program = self->library.construct(joined, self->seed, &error);
+    em_memory_unbind(bound);
+    return self->program ? EM_OK : construction_failed(self, options, room, error);
 }
 
 /* Local: every rank has the same text. */
 static em_status construct(em_stan *self, const em_stan_options *options, const char *translated,
                            const char *simpler)
 {
-    char *joined = NULL, *error = NULL;
+    char *joined = NULL;
     em_status status = join_data(self, translated, self->data->text, &joined);
 
     if (!status && simpler)
@@ -135,9 +155,7 @@ static em_status construct(em_stan *self, const em_stan_options *options, const 
     if (!status) {
         printed.n_line = printed.length = 0;
         self->library.set_print(em_world_rank() == 0 ? print : print_nothing, NULL);
-        self->program = self->library.construct(joined, self->seed, &error);
-        if (!self->program)
-            status = construction_failed(self, options, error);
+        status = construct_within(self, em_memory_room() / em_world_node_size(), options, joined);
         const char *const program = translated ? translated : self->library.identity;
         self->model.data_hash = XXH64(joined, strlen(joined), 0);
         self->model.program_hash = XXH64(program, strlen(program), 0);

@@ -17,7 +17,7 @@
 enum { PATIENCE_SECONDS = 5 };
 
 struct em_world {
-    int rank, size;
+    int rank, size, node_size;
     MPI_Comm ranks, node; /* all of them, and those of this node */
     MPI_Comm
         agreement; /* its own, so that a failing rank never meets another collective's message */
@@ -27,7 +27,8 @@ struct em_world {
     int word, told;
 };
 
-static em_world alone = {.size = 1, .word = INT_MAX, .told = INT_MAX}; /* without MPI */
+static em_world alone = {
+    .size = 1, .node_size = 1, .word = INT_MAX, .told = INT_MAX}; /* without MPI */
 
 static _Thread_local em_world *entered; /* NULL: alone */
 
@@ -63,6 +64,7 @@ em_status em_world_create(MPI_Comm ranks, const em_world_options *options, em_wo
     MPI_Comm_dup(ranks, &world->ranks);
     MPI_Comm_dup(ranks, &world->agreement);
     MPI_Comm_split_type(ranks, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &world->node);
+    MPI_Comm_size(world->node, &world->node_size);
     /* Nobody here looks at what MPI returns, and a host's handler may be one that goes on. */
     MPI_Comm_set_errhandler(world->ranks, MPI_ERRORS_ARE_FATAL);
     MPI_Comm_set_errhandler(world->agreement, MPI_ERRORS_ARE_FATAL);
@@ -86,6 +88,11 @@ void em_world_destroy(em_world **world)
 MPI_Comm em_world_ranks(void)
 {
     return here()->ranks;
+}
+
+int em_world_node_size(void)
+{
+    return here()->node_size;
 }
 
 MPI_Comm em_world_node(void)

@@ -27,8 +27,9 @@ em_status em_world_start(int *argc, char ***argv);
 /* Leaves and ends it, and MPI. Collective. */
 void em_world_stop(void);
 
-int em_world_rank(void); /* Local. */
-int em_world_size(void); /* Local. */
+int em_world_rank(void);      /* Local. */
+int em_world_size(void);      /* Local. */
+int em_world_node_size(void); /* ranks that see the same memory as this one, itself too. Local. */
 
 /*
  * Agrees on a status: every rank returns the status of the lowest failing rank, and has its

@@ -168,6 +168,12 @@ program 'one without a finite density' 1 'no finite log density in 100 tries.*th
     "${x}model { target += log(-1); }"
 program 'a variable that is called as a coordinate' 2 'chain' \
     'parameters { real chain; }\nmodel { chain ~ normal(0, 1); }'
+no_room() { # and none is taken: no kill by the system
+    printf 'parameters { vector[2000000000] x; } model { x ~ normal(0, 1); }' >p.stan
+    EMASS_FAULT=memory-room:0 refused 1 'p.stan with good.json: out of memory: it takes more than the 0.268 GB' \
+        --set model.program=p.stan
+}
+check 'program: more parameters than there is room for' no_room
 check 'program: no file' refused 2 'cannot read none.stan' --set model.program=none.stan
 check 'program: a folder' refused 2 'cannot read' --set model.program=.
 

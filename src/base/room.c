@@ -1,0 +1,151 @@
+#include "base/room.h"
+
+#include "base/fault.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/* Control groups of both versions: where they are, and what their files are called. */
+typedef struct hierarchy {
+    const char *root, *most, *used, *cached;
+} hierarchy;
+
+static const hierarchy unified = {"/sys/fs/cgroup", "memory.max", "memory.current",
+                                  "inactive_file"};
+static const hierarchy separate = {"/sys/fs/cgroup/memory", "memory.limit_in_bytes",
+                                   "memory.usage_in_bytes", "total_inactive_file"};
+
+/* The number behind `key` in a file of lines "key number"; 0: none. */
+static double keyed_number(const char *path, const char *key)
+{
+    FILE *file = fopen(path, "r");
+    char line[256], name[64];
+    double number, found = 0;
+
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "%63s %lf", name, &number) == 2 && strcmp(name, key) == 0)
+            found = number;
+    if (file)
+        fclose(file);
+    return found;
+}
+
+/* The number that a file of a group has; false: none, or "max". */
+static bool group_number(const char *group, const char *name, double *out)
+{
+    char path[PATH_MAX];
+    FILE *file;
+    bool found;
+
+    if (snprintf(path, sizeof path, "%s/%s", group, name) >= (int)sizeof path)
+        return false;
+    file = fopen(path, "r");
+    found = file && fscanf(file, "%lf", out) == 1;
+    if (file)
+        fclose(file);
+    return found;
+}
+
+/* What a group leaves; pages of files that nobody uses make room. */
+static double room_of_group(const hierarchy *h, const char *group)
+{
+    char statistics[PATH_MAX];
+    double most, used;
+
+    if (!group_number(group, h->most, &most) || !group_number(group, h->used, &used) ||
+        snprintf(statistics, sizeof statistics, "%s/memory.stat", group) >= (int)sizeof statistics)
+        return INFINITY;
+    return fmax(0, most - used + keyed_number(statistics, h->cached));
+}
+
+/* The least that a group and those it is in leave. In a container the path may be one of outside,
+ * and only the root be there. */
+static double room_of_groups(const hierarchy *h, const char *path)
+{
+    char group[PATH_MAX];
+    const size_t root = strlen(h->root);
+    double room = INFINITY;
+
+    if (snprintf(group, sizeof group, "%s%s", h->root, path) >= (int)sizeof group)
+        return INFINITY;
+    while (strlen(group) >= root) {
+        room = fmin(room, room_of_group(h, group));
+        *strrchr(group, '/') = '\0';
+    }
+    return room;
+}
+
+/* "0::/job" of the unified hierarchy, "4:memory:/job" of the older ones. */
+static double room_of_line(char *line)
+{
+    char *controllers = strchr(line, ':'), *path;
+
+    line[strcspn(line, "\n")] = '\0';
+    path = controllers ? strchr(controllers + 1, ':') : NULL;
+    if (!path || path[1] != '/')
+        return INFINITY;
+    *path++ = '\0';
+    if (controllers[1] == '\0')
+        return room_of_groups(&unified, path);
+    return strcmp(controllers + 1, "memory") == 0 ? room_of_groups(&separate, path) : INFINITY;
+}
+
+double em_memory_room(void)
+{
+    static const char machine[] = "/proc/meminfo";
+    const double kilobytes =
+        keyed_number(machine, "MemAvailable:") + keyed_number(machine, "SwapFree:");
+    double room = kilobytes > 0 ? 1024 * kilobytes : INFINITY;
+    FILE *groups = fopen("/proc/self/cgroup", "r");
+    char line[PATH_MAX];
+
+    while (groups && fgets(line, sizeof line, groups))
+        room = fmin(room, room_of_line(line));
+    if (groups)
+        fclose(groups);
+    return em_fault("memory-room") ? fmin(room, 0x1p28) : room;
+}
+
+/* Bytes of the address space in use. */
+static double mapped_bytes(void)
+{
+    FILE *file = fopen("/proc/self/statm", "r");
+    double pages = 0;
+
+    if (file && fscanf(file, "%lf", &pages) != 1)
+        pages = 0;
+    if (file)
+        fclose(file);
+    return pages * (double)sysconf(_SC_PAGESIZE);
+}
+
+em_memory_bound em_memory_bind(double bytes)
+{
+    const double mapped = mapped_bytes(), arenas = 0x1p28; /* are mapped before they are used */
+    const double most = mapped + bytes + arenas;
+    em_memory_bound bound = {.holds = false};
+    struct rlimit limit;
+
+    if (!(mapped > 0 && most < 0x1p62) || getrlimit(RLIMIT_AS, &limit) != 0 ||
+        (limit.rlim_cur != RLIM_INFINITY && (double)limit.rlim_cur <= most))
+        return bound;
+    bound.before = limit.rlim_cur;
+    limit.rlim_cur = (rlim_t)most;
+    bound.holds = setrlimit(RLIMIT_AS, &limit) == 0;
+    return bound;
+}
+
+void em_memory_unbind(em_memory_bound bound)
+{
+    struct rlimit limit;
+
+    if (bound.holds && getrlimit(RLIMIT_AS, &limit) == 0) {
+        limit.rlim_cur = (rlim_t)bound.before;
+        setrlimit(RLIMIT_AS, &limit);
+    }
+}
