@@ -216,6 +216,7 @@ static em_status sample(const run_command *command, em_context *context, const c
                                                        .progress_to = progress},
                                      run);
 
+    em_signals_run_is_made();
     return status ? status : em_run_advance(*run, INT64_MAX);
 }
 

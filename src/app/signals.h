@@ -11,7 +11,14 @@
  */
 void em_signals_catch(void);
 
-/* The context whose runs they stop from now on, what came before included; NULL: none. Local. */
+/*
+ * The context whose runs they stop from now on, what came before included; NULL: none. A run is
+ * still to be made: where a model is not even made within 20 s after a signal, as of a program that
+ * never ends, the process ends with the status of one that was stopped. Local.
+ */
 void em_signals_hand_on(em_context *context);
+
+/* The run is made, and stops by itself. Local. */
+void em_signals_run_is_made(void);
 
 #endif

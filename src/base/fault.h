@@ -5,7 +5,8 @@
  *   config, data, allocate, model    parsing, reading a data file, memory, a density
  *   data-slow, data-shared           a rank reads seven seconds longer; no memory that the ranks of
  *                                    a node share: no failures
- *   memory-room                      there is a quarter of a GB left: no failure
+ *   memory-room, impatient           there is a quarter of a GB left; a run that was asked to stop
+ *                                    before it was made has a second for it: no failures
  *   position                         with shards: a chain strays by one bit on this rank
  *   hdf5-create                      a file, group or dataset of the output
  *   hdf5-attribute, hdf5-array       what is written once

@@ -174,6 +174,18 @@ no_room() { # and none is taken: no kill by the system
         --set model.program=p.stan
 }
 check 'program: more parameters than there is room for' no_room
+never_made() { # ends by a signal, although nobody comes to ask whether there was one
+    local status=0 pid
+    printf 'transformed data { real z = 0; while (1) z += 1; } parameters { real x; } model { x ~ normal(z, 1); }' >p.stan
+    EMASS_FAULT=impatient:0 "$emass" run run.yaml --output r.h5 --quiet --set model.program=p.stan 2>words &
+    pid=$!
+    until grep -q libstanli "/proc/$pid/maps" 2>/dev/null || ! kill -0 "$pid"; do sleep 0.1; done
+    kill -TERM "$pid"
+    wait "$pid" || status=$?
+    cat words
+    [ "$status" = 75 ] && grep -q 'before the model was made' words && ! [ -e r.h5 ]
+}
+check 'program: one that never ends is stopped by a signal' never_made
 check 'program: no file' refused 2 'cannot read none.stan' --set model.program=none.stan
 check 'program: a folder' refused 2 'cannot read' --set model.program=.
 
