@@ -27,9 +27,9 @@
 
 extern const em_model_ops em_model_lda;
 
-/* Iterations of warmup with documents of one level, and from step to step of the hyperparameters.
- */
-enum { LEVEL_ITERATIONS = 3, LEARN_EVERY = 5 };
+/* Iterations of warmup with documents of one level, of all documents by the mean of phi, and from
+ * step to step of the hyperparameters. */
+enum { LEVEL_ITERATIONS = 3, MEAN_ITERATIONS = 40, LEARN_EVERY = 5 };
 
 typedef struct lda_options {
     em_topic_options topic;
@@ -314,13 +314,20 @@ static em_status sum_counts(const lda *self, const em_update *with, em_status ow
     return with->shards->sum(with->shards->context, own, n, (int64_t *)(void *)chain->count);
 }
 
-/* phi given all topics. While warmup has few documents it is its mean, which is no draw but a
- * sooner start: the noise of a draw from few tokens would be learned by those that come next. */
+/* Whether warmup takes the mean of phi, which is no draw but a sooner start: the noise of a draw
+ * would be learned by the tokens that come next, from few of them most. */
+static bool takes_mean(const lda *self, const em_update *with)
+{
+    return with->warmup &&
+           with->number < LEVEL_ITERATIONS * (self->tokens->n_level - 1) + MEAN_ITERATIONS;
+}
+
+/* phi given all topics. */
 static void find_phi(lda *self, const em_update *with, int64_t number, double beta)
 {
     lda_chain *chain = chain_of(self, number);
 
-    if (level_at(self, with) < self->tokens->n_level - 1)
+    if (takes_mean(self, with))
         em_lda_mean_phi(&self->shape, beta, chain->count, self->total, chain->phi);
     else
         em_lda_draw_phi(&self->shape, with->seed, number, with->number, beta, chain->count,
