@@ -3,13 +3,15 @@
 
 The engine itself runs (scale/scale.c), each rank with its chains, on a network that SimGrid's SMPI
 simulates: messages take the time that they take there, everything that ranks compute the time it
-takes on this machine, and a gradient as many seconds as --gradient says. Left out are the file
-system, the start of the processes and noise of the nodes. Prints a table in Markdown.
+takes on this machine, and a gradient as many seconds as --gradient says. `unequal` is the time for
+which ranks wait because one of them has more gradients to compute before they meet. Memory is what a
+rank holds at most, and message sizes what a rank sends in one call: functions of ranks and dimension
+(--dim 10 100). Left out are the file system, the start of the processes and noise of the nodes.
+Prints a table in Markdown.
 """
 import argparse
 import json
 import math
-import resource
 import subprocess
 import sys
 import tempfile
@@ -57,35 +59,39 @@ def write_platform(folder, topology, ranks, per_node):
         file.writelines(f"n{rank // per_node}\n" for rank in range(ranks))
 
 
-def simulate(program, ranks, o):
+def simulate(program, ranks, dim, o):
     """What one run says, as a dict."""
     with tempfile.TemporaryDirectory(dir=o.scratch) as folder:
         write_platform(folder, o.topology, ranks, o.per_node)
         command = ["smpirun", "-np", ranks, "-platform", f"{folder}/platform.xml", "-hostfile", f"{folder}/hosts",
                    *(f"--cfg={setting}" for setting in SETTINGS), f"--cfg=smpi/tmpdir:{folder}", "--log=root.thres:warning",
-                   program, ranks * o.chains_per_rank, o.dim, o.gradient, *o.override]
+                   program, ranks * o.chains_per_rank, dim, o.gradient, *o.override]
         done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
     lines = [line for line in done.stdout.splitlines() if line.startswith('{"ranks"')]
     if done.returncode or not lines:
         sys.exit(f"smpirun ended with status {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
     result = json.loads(lines[-1])
-    result["memory"] = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024 / ranks
     return result
 
 
 def row(result):
     """A line of the table: seconds, then shares of them in percent; gradients are those of the start, too."""
     share = lambda name: f"{100 * result[name] / result['total']:.2f}"
-    waiting = result["total"] - sum(result[name] for name in ("sampling", "exchange", "m_step", "diagnostics"))
     return [result["ranks"], result["chains"], result["dim"], f"{1000 * result['gradient']:g}",
             result["warmup"], result["draws"], f"{result['total']:.2f}",
-            f"{100 * result['computing'] / (result['start'] + result['total']):.1f}", f"{100 * waiting / result['total']:.2f}",
+            f"{100 * result['computing'] / (result['start'] + result['total']):.1f}", share("unequal"),
             share("exchange"), share("diagnostics"), f"{result['start']:.2f}",
-            sum(m["calls"] for m in result["messages"]), f"{result['memory'] / 1e6:.1f}"]
+            sum(m["calls"] for m in result["messages"]), kB(max(m["bytes"] for m in result["messages"])),
+            kB(result["memory_first"]), kB(result["memory_most"])]
 
 
-HEAD = ["ranks", "chains", "dim", "ms a gradient", "warmup", "draws", "seconds", "gradients %", "waiting %",
-        "exchange %", "diagnostics %", "start s", "collectives", "MB a rank"]
+def kB(size):
+    return f"{size / 1e3:.1f}"
+
+
+HEAD = ["ranks", "chains", "dim", "ms a gradient", "warmup", "draws", "seconds", "gradients %", "unequal %",
+        "exchange %", "diagnostics %", "start s", "collectives", "largest message kB", "memory of rank 0 kB",
+        "of the largest kB"]
 
 
 def table(head, rows):
@@ -110,7 +116,7 @@ def main():
     parser.add_argument("program", help="build/smpi/tests/bench/scale/scale")
     parser.add_argument("--ranks", type=int, nargs="+", default=[64, 256, 1024, 4096])
     parser.add_argument("--chains-per-rank", type=int, default=1)
-    parser.add_argument("--dim", type=int, default=10)
+    parser.add_argument("--dim", type=int, nargs="+", default=[10])
     parser.add_argument("--gradient", type=float, default=1e-3, help="simulated seconds of one (1e-3)")
     parser.add_argument("--topology", choices=TOPOLOGIES, default="fat-tree")
     parser.add_argument("--per-node", type=int, default=1, help="ranks of a node, which share its link (1)")
@@ -119,15 +125,15 @@ def main():
     parser.add_argument("--json", help="a file to add what each run says to, a line each")
     o = parser.parse_args()
     rows = []
-    for ranks in o.ranks:
-        result = simulate(o.program, ranks, o)
+    for ranks, dim in ((ranks, dim) for dim in o.dim for ranks in o.ranks):
+        result = simulate(o.program, ranks, dim, o)
         if o.json:
             with open(o.json, "a") as file:
                 file.write(json.dumps({"topology": o.topology, "per_node": o.per_node, **result}) + "\n")
         rows.append(row(result))
         print("#", " ".join(map(str, rows[-1])), file=sys.stderr, flush=True)
     print(f"{o.topology}, {BANDWIDTH} and {LATENCY} a link, {o.per_node} rank(s) a node\n\n{table(HEAD, rows)}\n\n"
-          f"Collectives of a rank, on {o.ranks[-1]} ranks:\n\n{messages(result)}")
+          f"Collectives of a rank, on {ranks} ranks, in {dim} dimensions:\n\n{messages(result)}")
 
 
 if __name__ == "__main__":

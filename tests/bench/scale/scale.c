@@ -7,6 +7,7 @@
  */
 #include "emass/emass.h"
 
+#include <malloc.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,11 +41,19 @@ typedef struct kind {
 static kind kinds[256];
 static int n_kind;
 
+/* Gradients of this rank before each call, which all ranks make in one order. */
+static long long between[1 << 14];
+static int n_between;
+
 void scale_meet(const char *name, long long count, MPI_Datatype type)
 {
+    static long long before;
     int size, k = 0;
 
     spend();
+    if (n_between < (int)(sizeof between / sizeof *between))
+        between[n_between++] = gradients - before;
+    before = gradients;
     MPI_Type_size(type, &size);
     while (k < n_kind && (kinds[k].bytes != count * size || strcmp(kinds[k].name, name) != 0))
         k++;
@@ -97,6 +106,64 @@ static void print_kinds(void)
         printf("%s{\"what\": \"%s\", \"bytes\": %lld, \"calls\": %lld}", k ? ", " : "",
                kinds[k].name, kinds[k].bytes, kinds[k].calls);
     printf("]");
+}
+
+/* ---------------------------------------------------------------- what memory is taken up */
+
+/* The linker has allocations of this program go through these (--wrap); each rank has its own copy
+ * of what is static. */
+static size_t held, most_held;
+
+void *__real_malloc(size_t bytes);
+void *__real_calloc(size_t count, size_t bytes);
+void *__real_realloc(void *memory, size_t bytes);
+void *__real_aligned_alloc(size_t alignment, size_t bytes);
+void __real_free(void *memory);
+void *__wrap_malloc(size_t bytes);
+void *__wrap_calloc(size_t count, size_t bytes);
+void *__wrap_realloc(void *memory, size_t bytes);
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
+void __wrap_free(void *memory);
+
+static void *count_in(void *memory)
+{
+    held += malloc_usable_size(memory);
+    most_held = held > most_held ? held : most_held;
+    return memory;
+}
+
+static void count_out(void *memory)
+{
+    const size_t bytes = malloc_usable_size(memory);
+
+    held -= bytes < held ? bytes : held; /* libraries' own, given to us to free, were not counted */
+}
+
+void *__wrap_malloc(size_t bytes)
+{
+    return count_in(__real_malloc(bytes));
+}
+
+void *__wrap_calloc(size_t count, size_t bytes)
+{
+    return count_in(__real_calloc(count, bytes));
+}
+
+void *__wrap_realloc(void *memory, size_t bytes)
+{
+    count_out(memory);
+    return count_in(__real_realloc(memory, bytes));
+}
+
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
+{
+    return count_in(__real_aligned_alloc(alignment, bytes));
+}
+
+void __wrap_free(void *memory)
+{
+    count_out(memory);
+    __real_free(memory);
 }
 
 /* ---------------------------------------------------------------- the model */
@@ -156,6 +223,19 @@ static em_status sample(const char *config, int n_override, const char *const *o
     return status;
 }
 
+/* Seconds in which ranks wait for the one that has most gradients to do before they meet. */
+static double unequal(int ranks)
+{
+    static long long most[sizeof between / sizeof *between], all[sizeof between / sizeof *between];
+    double sum = 0;
+
+    (MPI_Allreduce)(between, most, n_between, MPI_LONG_LONG, MPI_MAX, MPI_COMM_WORLD);
+    (MPI_Allreduce)(between, all, n_between, MPI_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
+    for (int k = 0; k < n_between; k++)
+        sum += cost * ((double)most[k] - (double)all[k] / ranks);
+    return sum;
+}
+
 /* Means over ranks: of seconds, and of gradients times their price. */
 static void print_result(const em_report *report, double from, double to, int ranks)
 {
@@ -163,19 +243,25 @@ static void print_result(const em_report *report, double from, double to, int ra
     const double own[] = {s->sampling, s->exchange, s->m_step, s->diagnostics,
                           (double)gradients * cost};
     enum { N = sizeof own / sizeof *own };
+    const long long own_memory = (long long)most_held;
+    const double waiting = unequal(ranks);
+    long long memory;
     double all[N];
 
     (MPI_Reduce)(own, all, N, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+    (MPI_Reduce)(&own_memory, &memory, 1, MPI_LONG_LONG, MPI_MAX, 0, MPI_COMM_WORLD);
     int rank;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (rank != 0)
         return;
     printf("{\"ranks\": %d, \"chains\": %lld, \"dim\": %lld, \"gradient\": %g, \"start\": %.6f, "
            "\"total\": %.6f, \"sampling\": %.6f, \"exchange\": %.6f, \"m_step\": %.6f, "
-           "\"diagnostics\": %.6f, \"computing\": %.6f, \"warmup\": %lld, \"draws\": %lld, ",
+           "\"diagnostics\": %.6f, \"computing\": %.6f, \"unequal\": %.6f, "
+           "\"memory_first\": %lld, \"memory_most\": %lld, \"warmup\": %lld, "
+           "\"draws\": %lld, ",
            ranks, (long long)report->n_chain, (long long)dim, cost, to - from - s->total, s->total,
-           all[0] / ranks, all[1] / ranks, all[2] / ranks, all[3] / ranks, all[4] / ranks,
-           (long long)report->warmup, (long long)report->n_draw);
+           all[0] / ranks, all[1] / ranks, all[2] / ranks, all[3] / ranks, all[4] / ranks, waiting,
+           own_memory, memory, (long long)report->warmup, (long long)report->n_draw);
     print_kinds();
     printf("}\n");
 }
