@@ -45,12 +45,11 @@ static const char style[] =
     "th:first-child,td:first-child{text-align:left;padding-left:0;position:sticky;left:0;"
     "background:var(--page)}thead th{color:var(--faint);"
     "font-weight:600}tbody th{font-weight:400}\n"
-    ".sections{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,30rem),1fr));"
-    "gap:0 "
-    "2rem}.sections>.all{grid-column:1/"
-    "-1}.figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,30rem),1fr));"
-    "gap:1rem}figure{margin:0;background:var(--card);border:1px solid var(--edge);"
-    "border-radius:.3rem;padding:.6rem}figure svg{display:block;width:100%;height:auto}\n"
+    /* The last of an odd number has the whole row. */
+    ".sections,.figures{display:flex;flex-wrap:wrap;gap:0 2rem}.figures{gap:1rem}"
+    ".sections>*,.figures>*{flex:1 1 min(100%,30rem);min-width:0}.sections>.all{flex-basis:100%}"
+    "figure{margin:0;background:var(--card);border:1px solid var(--edge);border-radius:.3rem;"
+    "padding:.6rem}figure svg{display:block;width:100%;max-width:44rem;height:auto;margin:auto}\n"
     "pre{background:var(--card);padding:.8rem 1rem;overflow-x:auto;border-radius:.3rem;"
     "font-size:.85rem}code{font-size:.9em}summary{cursor:pointer}\n"
     "@media print{body{max-width:none}figure{break-inside:avoid}}\n";
