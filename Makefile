@@ -130,7 +130,7 @@ check-built:
 	$(Q)tests/check $(B)
 
 check-slow:
-	$(Q).ci/install-deps check
+	$(Q).ci/install-deps slow
 	$(Q)$(MAKE) --no-print-directory all
 	$(Q)tests/check $(B) slow/
 

@@ -62,7 +62,7 @@ signalled_at_start() {
     rm -f cut.h5*
     "$emass" run "$config" --quiet --output cut.h5 2>log &
     pid=$!
-    until grep -q mca_pmix "/proc/$pid/maps" 2>/dev/null || ! kill -0 "$pid"; do :; done
+    until grep -q 'mca_pmix\|/ucx/lib' "/proc/$pid/maps" 2>/dev/null || ! kill -0 "$pid"; do :; done
     kill -TERM "$pid"
     wait "$pid" || status=$?
     cat log
