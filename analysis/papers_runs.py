@@ -170,9 +170,9 @@ class Results:
         return self.runs[name].why if name in self.runs else "left out"
 
     def draws(self, name, variable, group="posterior"):
-        """[chain][draw]..."""
+        """[chain][draw]..., or what is said of all."""
         with h5py.File(self.runs[name].file) as file:
-            return file[group][variable][:]
+            return file[group][variable][()]
 
     def iterations(self, name):
         """Of one chain: warmup and draws."""
@@ -204,6 +204,11 @@ class Results:
         with h5py.File(self.runs[name].file) as file:
             chains = file["posterior/chain"].size
         return 1e3 * self.seconds(name) / self.iterations(name) / chains
+
+    def commit(self, name):
+        """Of the emass that made it."""
+        with h5py.File(self.runs[name].file) as file:
+            return text(file.attrs["git_commit"])
 
     def diverging(self, name):
         return float(np.mean(self.draws(name, "diverging", "sample_stats")))
