@@ -25,6 +25,7 @@ labels() { # COUNT CLASSES
 
 images 7 300 | gzip -n >train-images-idx3-ubyte.gz
 labels 300 3 | gzip -n >train-labels-idx1-ubyte.gz
+for part in images-idx3 labels-idx1; do gunzip -c "train-$part-ubyte.gz" >"plain-$part-ubyte"; done
 images 9 40 >test-images-idx3-ubyte
 labels 40 3 >test-labels-idx1-ubyte
 cat >run.yaml <<'YAML'
@@ -132,7 +133,8 @@ go 1 whole.h5 || not_ok "a network runs"
 check "3 ranks, the same bytes" same 3
 check "in parts, on other ranks, the same bytes" in_parts
 check "by parts, the same bytes on three shards, of which one has nothing" shards_agree 3
-check "with minibatches of all data too" shards_agree 2 'sampler[0].minibatch=300'
+check "with minibatches of all data too, of plain files that each reads a part of" \
+    shards_agree 2 'sampler[0].minibatch=300' model.data=plain
 check "and with one image" shards_agree 3 model.data=single model.classes=3
 check "stopped amid an epoch on three shards, the rest on two: the same bytes" shards_in_parts
 check "a table: one file on 1 and 3 shards" tables_agree
@@ -141,6 +143,12 @@ check "averages over draws and chains are there, and good" predicts
 check "check compares the gradient, and says what memory is taken" \
     bash -c '"$1" check run.yaml >said.txt && grep -q "agrees with central differences" said.txt &&
         grep -q "once a node" said.txt && grep -q "MB per rank" said.txt' _ "$emass"
+
+says_shares() {
+    limited mpirun -n 2 "$emass" check run.yaml --set run.shards=2 >said.txt && cat said.txt &&
+        grep -q "300 observations .* here 256 and 40:" said.txt
+}
+check "check says what data are on a rank" says_shares
 
 refused() { # WHY SETTING...: with status 2, one line, and nothing written
     local why=$1 options=() setting status=0
