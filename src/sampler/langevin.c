@@ -72,7 +72,7 @@ double em_langevin_noise_share(const em_sampler *sampler)
 
 void em_langevin_start(em_langevin *s, const em_step_context *context, const em_block *block)
 {
-    s->marked = s->looked = false;
+    s->marked = s->began = s->looked = false;
     for (int64_t c = 0; c < block->n_chain; c++) {
         s->log_density_before[c] = block->log_density[c];
         s->eps[c] = context->step_size[c];
@@ -81,20 +81,20 @@ void em_langevin_start(em_langevin *s, const em_step_context *context, const em_
 
 static void langevin_mark(em_langevin *s, const em_block *block)
 {
-    const size_t bytes = (size_t)(block->n_chain * block->stride) * sizeof(double);
-
-    memcpy(s->theta_before, block->theta, bytes);
-    memcpy(s->momentum_before, block->momentum, bytes);
-    if (s->extra_before)
-        memcpy(s->extra_before, block->extra,
-               (size_t)(block->n_chain * block->n_extra) * sizeof(double));
+    memcpy(s->theta_before, block->theta,
+           (size_t)(block->n_chain * block->stride) * sizeof(double));
 }
 
 void em_langevin_begin(em_langevin *s, const em_step_context *context, const em_block *block)
 {
     em_langevin_start(s, context, block);
     langevin_mark(s, block);
-    s->marked = true;
+    memcpy(s->momentum_before, block->momentum,
+           (size_t)(block->n_chain * block->stride) * sizeof(double));
+    if (s->extra_before)
+        memcpy(s->extra_before, block->extra,
+               (size_t)(block->n_chain * block->n_extra) * sizeof(double));
+    s->marked = s->began = true;
 }
 
 /* Its panels of the past begin where the piece does; the others are room to work in. */
@@ -105,7 +105,6 @@ static void langevin_move_piece(const em_langevin *s, em_piece *piece, bool is_c
     em_bath bath, *cut = &bath;
 
     own.theta_before += piece->at;
-    own.momentum_before += piece->at;
     own.eps += piece->chain;
     own.baths.bath += piece->chain;
     if (is_cut && own.baths.bath[0]) {
@@ -138,23 +137,42 @@ void em_langevin_move(em_langevin *s, const em_step_context *context, em_block *
     s->marked = s->looked = true;
 }
 
-void em_langevin_end(em_langevin *s, const em_step_context *context, em_block *block)
+/* A momentum of its own for one chain. */
+static void langevin_refresh_chain(em_langevin *s, const em_step_context *context, em_block *block,
+                                   int64_t c)
+{
+    const em_pieces rows = {1, block->stride};
+    em_piece piece;
+
+    em_piece_at(&rows, context, block, c, 0, &piece);
+    em_langevin_refresh(s, &piece.context, &piece.block);
+}
+
+static void langevin_put_back(em_langevin *s, const em_step_context *context, em_block *block,
+                              int64_t c)
 {
     const size_t bytes = (size_t)block->stride * sizeof(double);
+    const int64_t row = c * block->stride;
 
+    memcpy(block->theta + row, s->theta_before + row, bytes);
+    block->log_density[c] = s->log_density_before[c];
+    if (s->began) {
+        memcpy(block->momentum + row, s->momentum_before + row, bytes);
+        if (s->extra_before)
+            memcpy(block->extra + c * block->n_extra, s->extra_before + c * block->n_extra,
+                   (size_t)block->n_extra * sizeof(double));
+    } else if (s->heats)
+        langevin_refresh_chain(s, context, block, c);
+}
+
+void em_langevin_end(em_langevin *s, const em_step_context *context, em_block *block)
+{
     for (int64_t c = 0; c < block->n_chain; c++) {
-        const int64_t row = c * block->stride;
         const bool is_finite =
-            s->looked ? s->finite[c] : em_all_finite(block->dim, block->theta + row);
+            s->looked ? s->finite[c] : em_all_finite(block->dim, block->theta + c * block->stride);
         const bool diverging = !is_finite || !isfinite(block->log_density[c]);
-        if (diverging && s->marked) {
-            memcpy(block->theta + row, s->theta_before + row, bytes);
-            memcpy(block->momentum + row, s->momentum_before + row, bytes);
-            block->log_density[c] = s->log_density_before[c];
-            if (s->extra_before)
-                memcpy(block->extra + c * block->n_extra, s->extra_before + c * block->n_extra,
-                       (size_t)block->n_extra * sizeof(double));
-        }
+        if (diverging && s->marked)
+            langevin_put_back(s, context, block, c);
         em_stochastic_report(s->options, context, block, c, diverging);
     }
 }

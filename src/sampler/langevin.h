@@ -18,10 +18,11 @@ typedef struct em_langevin {
     double *theta_before, *momentum_before;
     double *velocity, *noise, *normals;
     double *log_density_before, *eps; /* [n_chain]; eps: step sizes of this iteration */
-    /* Whether theta_before and momentum_before are of this iteration; whether em_langevin_move has
-     * found which positions are finite: */
-    bool marked, looked;
-    bool *finite;         /* [n_chain] */
+    /* Whether theta_before is of this iteration, and whether the others are; whether
+     * em_langevin_move has found which positions are finite: */
+    bool marked, began, looked;
+    bool *finite; /* [n_chain] */
+    bool heats;   /* its momenta are of a heat bath: a chain that is put back gets a fresh one */
     double *extra_before; /* [n_chain][block->n_extra]; NULL: chains carry nothing else */
 } em_langevin;
 
@@ -45,7 +46,8 @@ double em_langevin_observations(const em_step_context *context);
 /* Marks where the iteration begins, and with which step sizes. */
 void em_langevin_begin(em_langevin *s, const em_step_context *context, const em_block *block);
 
-/* The same for a kernel that moves its block by em_langevin_move alone, which does the marking. */
+/* The same for a kernel that moves its block by em_langevin_move alone, which marks positions and
+ * nothing else: momenta it either has not, or it `heats`. */
 void em_langevin_start(em_langevin *s, const em_step_context *context, const em_block *block);
 
 /* Moves the block in inner step k: piece by piece where masses and baths are diagonal, so that its

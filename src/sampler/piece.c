@@ -27,6 +27,26 @@ bool em_is_elementwise(const em_step_context *context, const em_block *block)
     return true;
 }
 
+/* Has numbers of a panel on their way while the piece before them is worked on. */
+static void fetch(const double *panel, int64_t first, int64_t end)
+{
+    for (int64_t i = first; i < end; i += EM_LANES)
+        __builtin_prefetch(panel + i, 0, 2);
+}
+
+/* What follows the piece that begins at number `at`. */
+static void fetch_next(const em_pieces *pieces, const em_block *block, int64_t at, bool extra)
+{
+    const int64_t size = pieces->rows * pieces->columns, all = block->n_chain * block->stride;
+    const int64_t end = least(at + 2 * size, all);
+
+    fetch(block->theta, at + size, end);
+    fetch(block->momentum, at + size, end);
+    fetch(block->gradient, at + size, end);
+    if (extra)
+        fetch(block->extra, at + size, end);
+}
+
 void em_piece_at(const em_pieces *pieces, const em_step_context *context, const em_block *block,
                  int64_t chain, int64_t first, em_piece *out)
 {
@@ -48,6 +68,7 @@ void em_piece_at(const em_pieces *pieces, const em_step_context *context, const 
     b->log_density = block->log_density + chain;
     const bool in_rows = block->n_extra == block->stride;
     b->extra = in_rows ? block->extra + at : block->extra + chain * block->n_extra;
+    fetch_next(pieces, block, at, in_rows);
     if (pieces->columns == block->stride)
         return;
     b->dim = least(pieces->columns, block->dim - first);

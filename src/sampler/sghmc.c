@@ -97,6 +97,7 @@ static em_status sghmc_create(const void *untyped, int64_t n_chain, int64_t dim,
     if (status)
         return status;
     sghmc_sampler *self = (sghmc_sampler *)s;
+    s->heats = true;
     self->options = options;
     self->integrator = options->paper ? EULER : options->integrator;
     self->refreshes = options->refresh_momentum || options->paper;
@@ -357,11 +358,9 @@ static em_status sghmc_step(em_sampler *base, const em_step_context *context, em
     em_langevin *s = &self->langevin;
     em_status status = sghmc_update_baths(self, context);
 
-    if (self->refreshes) {
-        em_langevin_begin(s, context, block);
+    em_langevin_start(s, context, block);
+    if (self->refreshes)
         em_langevin_refresh(s, context, block);
-    } else
-        em_langevin_start(s, context, block);
     for (int64_t k = 0; !status && k < s->options->leapfrog_steps; k++) {
         if (before[self->integrator])
             em_langevin_move(s, context, block, k, before[self->integrator]);
