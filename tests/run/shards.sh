@@ -43,13 +43,12 @@ mean_is_exact() { # MEAN SHARDS SETTING...
 }
 
 three_rows
-for n in 1 3; do # and the bytes on 2 are those, below
-    for how in '1 false' '2 true' '2 false' '3 true' '4 false'; do
-        check "$n shards, minibatch ${how% *}, replacement ${how#* }: the exact mean" \
-            mean_is_exact 2.9032258 "$n" sampler.minibatch="${how% *}" sampler.replacement="${how#* }" \
-            run.seed="$((n + 10 * ${how% *}))"
-    done
+hows=('1 false' '2 true' '2 false' '3 true' '4 false')
+for how in "${hows[@]}"; do # and the draws on 3 are those, below
+    check "1 shard, minibatch ${how% *}, replacement ${how#* }: the exact mean" mean_is_exact 2.9032258 1 \
+        sampler.minibatch="${how% *}" sampler.replacement="${how#* }" run.seed="$((1 + 10 * ${how% *}))"
 done
+check '3 shards, minibatch 2: the exact mean' mean_is_exact 2.9032258 3 run.seed=23
 another_share
 twin_fails() { ! mean_is_exact 2.9032258 2; }
 check 'other weights of the rows are found out' twin_fails
@@ -185,4 +184,11 @@ twin_is_far() {
         numbers many.h5 >many.txt && ! close one.txt many.txt
 }
 check 'another minibatch is found out' twin_is_far
+
+config 'name: linear, data: three.csv, intercept: false, prior_scale: 10'
+for how in "${hows[@]}"; do
+    check "three rows, minibatch ${how% *}, replacement ${how#* }: the same draws but for rounding" nearly_same 3 \
+        sampler.name=sgld sampler.step_size=0.05 sampler.minibatch="${how% *}" sampler.replacement="${how#* }" \
+        run.minibatch_sums=fast
+done
 finish
