@@ -108,7 +108,7 @@ double em_memory_room(void)
         room = fmin(room, room_of_line(line));
     if (groups)
         fclose(groups);
-    return em_fault("memory-room") ? fmin(room, 0x1p28) : room;
+    return em_fault_passage("memory-room") ? fmin(room, 0x1p28) : room;
 }
 
 /* Bytes of the address space in use. */
