@@ -14,8 +14,6 @@ bool em_model_variant(int i, em_variant *out)
     return ops;
 }
 
-const char *const em_default_sampler = "hmc";
-
 bool em_sampler_variant(int i, em_variant *out)
 {
     const em_sampler_ops *ops = em_samplers[i];

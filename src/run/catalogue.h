@@ -19,6 +19,4 @@ typedef bool em_variant_list(int i, em_variant *out);
 
 em_variant_list em_model_variant, em_sampler_variant, em_estimator_variant;
 
-extern const char *const em_default_sampler; /* of a config that names none */
-
 #endif

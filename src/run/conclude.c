@@ -114,8 +114,9 @@ static void note_noise(em_engine *engine, const em_kernel *kernel)
         snprintf(engine->report.note, sizeof engine->report.note,
                  "minibatches bring up to %.3g times the noise that sampler %s may have in some "
                  "direction, so that draws are too wide there: expected at most 1; lower "
-                 "sampler.step_size, or raise sampler.minibatch%s",
-                 share, ops->name, strcmp(ops->name, "sghmc") == 0 ? " or the friction" : "");
+                 "sampler.step_size, or raise sampler.minibatch%s%s",
+                 share, ops->name, ops->noise_remedy ? ", or " : "",
+                 ops->noise_remedy ? ops->noise_remedy : "");
 }
 
 /* What the tally says; and where chains do not agree, whether that is the fault of a few.

@@ -6,6 +6,7 @@
 #include "run/catalogue.h"
 #include "run/config_parse.h"
 #include "run/path.h"
+#include "sampler/sampler.h"
 
 #include <string.h>
 

@@ -15,6 +15,8 @@ const em_sampler_ops *const em_samplers[] = {
     &em_rhmc,      &em_nphmc,  &em_sgnphmc,         &em_sgrnphmc, &em_gibbs,
     &em_lda_gibbs, NULL};
 
+const char *const em_default_sampler = "hmc";
+
 const char *const em_stat_name[EM_STAT_COUNT] = {
     [EM_STAT_LP] = "lp",
     [EM_STAT_ACCEPTANCE_RATE] = "acceptance_rate",

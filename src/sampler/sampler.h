@@ -176,6 +176,7 @@ typedef struct em_sampler_ops {
      * largest of the block. Above 1 it is too much to be corrected for, and draws are too wide.
      * NULL: the kernel does not correct. Local. */
     double (*noise_share)(const em_sampler *sampler);
+    const char *noise_remedy; /* what else may be raised against it; NULL: nothing */
     /* For a kernel whose trajectories adaptation may set (context->trajectory): those that draws
      * are to be made with, of kind EM_TRAJECTORY_OPTIONS when it may not; their time is NaN when it
      * is to be learned. Such a kernel also makes trajectories of kind EM_TRAJECTORY_U_TURN. Local.
@@ -202,5 +203,7 @@ static inline bool em_takes_minibatches(const em_sampler_ops *ops,
 
 /* All samplers, by name; ends with NULL. A new one is one file and one line in sampler/list.c. */
 extern const em_sampler_ops *const em_samplers[];
+
+extern const char *const em_default_sampler; /* of a config that names none */
 
 #endif

@@ -392,4 +392,5 @@ const em_sampler_ops em_sghmc = {
     .uses_noise = true,
     .refresh = sghmc_refresh,
     .noise_share = em_langevin_noise_share,
+    .noise_remedy = "the friction",
 };
