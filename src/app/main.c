@@ -131,6 +131,8 @@ int main(int argc, char **argv)
     status = flush_output(status);
     if (status < 0 && em_world_rank() == 0)
         fprintf(stderr, "emass: %s\n", em_error_text());
+    if (em_world_size() == 1)
+        em_signals_end_within_reason(em_exit_status(status));
     em_world_stop();
     return em_exit_status(status);
 }

@@ -21,4 +21,11 @@ void em_signals_hand_on(em_context *context);
 /* The run is made, and stops by itself. Local. */
 void em_signals_run_is_made(void);
 
+/*
+ * All is done but the end of MPI, in which a process that no other waits for may itself wait for
+ * ever: Open MPI 4.1 for a thread of its own that wants a lock nobody holds, once in some ten
+ * thousand ends on a busy machine. After 20 s the process ends with this exit status. Local.
+ */
+void em_signals_end_within_reason(int status);
+
 #endif

@@ -121,5 +121,12 @@ fails 2 'did you mean run?' mpirun -q -n 3 --oversubscribe "$emass" rn
 report 'MPI ends with its components loaded' \
     "$(LD_DEBUG=files "$emass" list models 2>&1 >/dev/null | grep -E '(pml_ob1|coll_tuned).*destroying')"
 
+# An end of MPI that never comes does not keep the program, nor its status.
+printf '#include <unistd.h>\nint MPI_Finalize(void);\nint MPI_Finalize(void)\n{\n    for (;;)\n        pause();\n}\n' >"$work/never.c"
+cc -shared -fPIC "$work/never.c" -o "$work/never.so"
+never() { EMASS_FAULT=impatient:0 LD_PRELOAD=$work/never.so timeout "${EMASS_LIMIT:-900}" "$emass" "$@" >"$work/said" 2>&1; }
+report 'MPI never ends' "$(never list models || echo $?)"
+report 'MPI never ends, and there was a mistake' "$(never list model; [ $? = 2 ] || echo $?)"
+
 echo "1..$number"
 [ "$failures" = 0 ]
