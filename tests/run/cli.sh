@@ -126,7 +126,8 @@ printf '#include <unistd.h>\nint MPI_Finalize(void);\nint MPI_Finalize(void)\n{\
 cc -shared -fPIC "$work/never.c" -o "$work/never.so"
 never() { EMASS_FAULT=impatient:0 LD_PRELOAD=$work/never.so timeout "${EMASS_LIMIT:-900}" "$emass" "$@" >"$work/said" 2>&1; }
 report 'MPI never ends' "$(never list models || echo $?)"
-report 'MPI never ends, and there was a mistake' "$(never list model; [ $? = 2 ] || echo $?)"
+never list model
+report 'MPI never ends, and there was a mistake' "$(echo $? | grep -vx 2)"
 
 echo "1..$number"
 [ "$failures" = 0 ]
