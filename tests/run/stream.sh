@@ -23,6 +23,7 @@ run: {chains: 1, warmup: 1, draws: 1}
 YAML
 
 limit=4000000 # kB of address space
+export MALLOC_ARENA_MAX=1 # threads of MPI map up to 128 MB each for their own, or, where they cannot, do without
 under() { # LIMIT COMMAND...
     (ulimit -v "$1" && shift && limited "$@")
 }
