@@ -1,8 +1,8 @@
 #include "data/builder.h"
 
+#include "base/array.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "data/array.h"
 #include "par/grid.h"
 #include "par/message.h"
 #include "par/world.h"

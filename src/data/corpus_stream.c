@@ -1,7 +1,7 @@
 #include "data/corpus_stream.h"
 
+#include "base/array.h"
 #include "base/memory.h"
-#include "data/array.h"
 #include "data/corpus_table.h"
 #include "data/deal.h"
 #include "data/readers.h"

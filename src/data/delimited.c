@@ -1,8 +1,8 @@
 /* Columns between commas, semicolons, tabs or blanks; a field may stand in double quotes, where ""
  * is a quote. */
+#include "base/array.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "data/array.h"
 #include "data/readers.h"
 
 #include <stdio.h>

@@ -1,8 +1,8 @@
 #include "data/design.h"
 
+#include "base/array.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "data/array.h"
 #include "data/hand_out.h"
 #include "data/moments.h"
 #include "par/message.h"

@@ -1,8 +1,8 @@
 #include "data/formula.h"
 
+#include "base/array.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "data/array.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 #include "data/hand_out.h"
 
+#include "base/array.h"
 #include "base/memory.h"
-#include "data/array.h"
 #include "par/message.h"
 #include "par/world.h"
 

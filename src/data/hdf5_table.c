@@ -1,6 +1,6 @@
 /* Tables in HDF5 files (io/numbers.h): each rank reads as many of the rows. */
+#include "base/array.h"
 #include "base/memory.h"
-#include "data/array.h"
 #include "data/readers.h"
 #include "io/numbers.h"
 #include "par/grid.h"

@@ -1,7 +1,7 @@
 #include "data/levels.h"
 
+#include "base/array.h"
 #include "base/memory.h"
-#include "data/array.h"
 #include "par/message.h"
 
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 #include "data/lines.h"
 
+#include "base/array.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "data/array.h"
 
 #include <errno.h>
 #include <fcntl.h>

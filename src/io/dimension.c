@@ -1,5 +1,6 @@
 #include "io/dimension.h"
 
+#include "base/array.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "io/attribute.h"
@@ -251,19 +252,12 @@ em_status em_dimension_get(em_dimensions *dimensions, const char *name, int64_t 
 
 static em_status add_reference(em_dimension *dimension, hobj_ref_t dataset, int axis)
 {
-    reference *grown;
-    em_status status;
+    const em_status status =
+        em_array_reserve(&dimension->reference, &dimension->capacity, dimension->n_reference,
+                         dimension->n_reference + 1, sizeof *dimension->reference);
 
-    if (dimension->n_reference == dimension->capacity) {
-        status = em_allocate(2 * dimension->capacity + 4, sizeof *grown, &grown);
-        if (status)
-            return status;
-        if (dimension->n_reference > 0)
-            memcpy(grown, dimension->reference, (size_t)dimension->n_reference * sizeof *grown);
-        em_release(&dimension->reference);
-        dimension->reference = grown;
-        dimension->capacity = 2 * dimension->capacity + 4;
-    }
+    if (status)
+        return status;
     dimension->reference[dimension->n_reference++] = (reference){dataset, axis, 0};
     dimension->changed = true;
     return EM_OK;

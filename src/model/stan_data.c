@@ -1,5 +1,6 @@
 #include "model/stan_data.h"
 
+#include "base/array.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -87,7 +88,6 @@ static void forget(reading *r)
 static em_status keep(reading *r, double value)
 {
     em_stan_datum *datum = r->datum;
-    double *grown;
     em_status status;
 
     if (datum->capacity < 0)
@@ -97,16 +97,10 @@ static em_status keep(reading *r, double value)
         datum->capacity = -1;
         return EM_OK;
     }
-    if (datum->n_value == datum->capacity) {
-        status = em_allocate(2 * datum->capacity + 1, sizeof *grown, &grown);
-        if (status)
-            return status;
-        if (datum->n_value)
-            memcpy(grown, datum->value, (size_t)datum->n_value * sizeof *grown);
-        em_release(&datum->value);
-        datum->value = grown;
-        datum->capacity = 2 * datum->capacity + 1;
-    }
+    status = em_array_reserve(&datum->value, &datum->capacity, datum->n_value, datum->n_value + 1,
+                              sizeof *datum->value);
+    if (status)
+        return status;
     datum->value[datum->n_value++] = value;
     r->data->n_kept++;
     return EM_OK;
@@ -225,19 +219,11 @@ static em_status read_value(reading *r, int depth, int64_t *shape)
 
 static em_status add_datum(em_stan_data *data, const char *name, size_t length)
 {
-    em_stan_datum *grown;
-    em_status status;
+    em_status status = em_array_reserve(&data->datum, &data->capacity, data->count, data->count + 1,
+                                        sizeof *data->datum);
 
-    if (data->count == data->capacity) {
-        status = em_allocate(2 * data->capacity + 16, sizeof *grown, &grown);
-        if (status)
-            return status;
-        if (data->count)
-            memcpy(grown, data->datum, (size_t)data->count * sizeof *grown);
-        em_release(&data->datum);
-        data->datum = grown;
-        data->capacity = 2 * data->capacity + 16;
-    }
+    if (status)
+        return status;
     data->datum[data->count] = (em_stan_datum){.is_integer = true};
     status = em_format_text(&data->datum[data->count].name, "%.*s", (int)length, name);
     data->count += !status;

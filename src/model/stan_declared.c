@@ -1,5 +1,6 @@
 #include "model/stan_declared.h"
 
+#include "base/array.h"
 #include "base/memory.h"
 
 #include <ctype.h>
@@ -74,19 +75,13 @@ static const char *find_outside(const char *c, const char *wanted)
 
 static em_status append(em_stan_declared *declared, em_stan_declaration **out)
 {
-    if (declared->count == declared->capacity) {
-        em_stan_declaration *grown;
-        const em_status status = em_allocate(2 * declared->capacity + 16, sizeof *grown, &grown);
-        if (status)
-            return status;
-        if (declared->count)
-            memcpy(grown, declared->declaration, (size_t)declared->count * sizeof *grown);
-        em_release(&declared->declaration);
-        declared->declaration = grown;
-        declared->capacity = 2 * declared->capacity + 16;
-    }
-    *out = &declared->declaration[declared->count++];
-    return EM_OK;
+    const em_status status =
+        em_array_reserve(&declared->declaration, &declared->capacity, declared->count,
+                         declared->count + 1, sizeof *declared->declaration);
+
+    if (!status)
+        *out = &declared->declaration[declared->count++];
+    return status;
 }
 
 /* The type as it was written, with single blanks, and the name behind it. */

@@ -1,5 +1,6 @@
 #include "run/yaml.h"
 
+#include "base/array.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -158,20 +159,11 @@ static bool is_null(const yaml_event_t *event)
 
 static em_status append_text(em_texts *texts, int64_t *capacity, const char *text)
 {
-    em_status status;
+    em_status status = em_array_reserve(&texts->value, capacity, texts->count, texts->count + 1,
+                                        sizeof *texts->value);
 
-    if (texts->count == *capacity) {
-        char **grown;
-        status = em_allocate(2 * *capacity + 1, sizeof *grown, &grown);
-        if (status)
-            return status;
-        if (texts->count)
-            memcpy(grown, texts->value, (size_t)texts->count * sizeof *grown);
-        em_release(&texts->value);
-        texts->value = grown;
-        *capacity = 2 * *capacity + 1;
-    }
-    status = em_copy_text(text, &texts->value[texts->count]);
+    if (!status)
+        status = em_copy_text(text, &texts->value[texts->count]);
     texts->count += status == EM_OK;
     return status;
 }

@@ -1,6 +1,6 @@
-/* Arrays that grow while a file of unknown length is read. */
-#ifndef EM_DATA_ARRAY_H
-#define EM_DATA_ARRAY_H
+/* Arrays that grow while what comes is not known. */
+#ifndef EM_BASE_ARRAY_H
+#define EM_BASE_ARRAY_H
 
 #include "emass/status.h"
 

@@ -1,4 +1,4 @@
-#include "data/array.h"
+#include "base/array.h"
 
 #include "base/memory.h"
 
