@@ -86,6 +86,30 @@ em_status em_file_check(const char *path)
     return status;
 }
 
+em_status em_file_read_at(int descriptor, const char *name, off_t at, void *bytes, size_t n)
+{
+    for (size_t done = 0; done < n;) {
+        const ssize_t got = pread(descriptor, (char *)bytes + done, n - done, at + (off_t)done);
+        if (got == 0 || (got < 0 && errno != EINTR))
+            return em_fail(EM_EIO, "%s: cannot be read: %s", name,
+                           got == 0 ? "it ends early" : strerror(errno));
+        done += got > 0 ? (size_t)got : 0;
+    }
+    return EM_OK;
+}
+
+em_status em_file_write_at(int descriptor, const char *name, off_t at, const void *bytes, size_t n)
+{
+    for (size_t done = 0; done < n;) {
+        const ssize_t put =
+            pwrite(descriptor, (const char *)bytes + done, n - done, at + (off_t)done);
+        if (put < 0 && errno != EINTR)
+            return em_fail(EM_EIO, "%s: cannot be written: %s", name, strerror(errno));
+        done += put > 0 ? (size_t)put : 0;
+    }
+    return EM_OK;
+}
+
 size_t em_file_folder_length(const char *path)
 {
     const char *slash = strrchr(path, '/');

@@ -10,6 +10,7 @@
 
 #include <stddef.h>
 #include <sys/stat.h>
+#include <sys/types.h>
 
 /* "a folder", "a FIFO", "a device", ... of a file's mode. Local. */
 const char *em_file_kind(mode_t mode);
@@ -25,6 +26,13 @@ em_status em_file_open(const char *path, int flags, int *descriptor);
 /* Fails where em_file_open for reading would: before a library opens the path by its name. Local.
  */
 em_status em_file_check(const char *path);
+
+/*
+ * Exactly `n` bytes of an open file from the place `at` on, however many calls that takes; `name`
+ * is what messages call it. Local. Errors: EM_EIO, also where the file ends before them.
+ */
+em_status em_file_read_at(int descriptor, const char *name, off_t at, void *bytes, size_t n);
+em_status em_file_write_at(int descriptor, const char *name, off_t at, const void *bytes, size_t n);
 
 /* The length of the folder's part of a path, with its slash. Local. */
 size_t em_file_folder_length(const char *path);

@@ -27,15 +27,11 @@ static em_status hash_file(int descriptor, const char *path, uint64_t bytes, uin
 
     if (!status)
         XXH64_reset(state, 0);
-    for (uint64_t done = 0; !status && done < bytes;) {
-        const size_t wanted = bytes - done < PIECE ? (size_t)(bytes - done) : PIECE;
-        const ssize_t got = pread(descriptor, piece, wanted, (off_t)done);
-        if (got <= 0)
-            status = em_fail(EM_EIO, "%s: cannot be read: %s", path, strerror(errno));
-        else {
-            XXH64_update(state, piece, (size_t)got);
-            done += (uint64_t)got;
-        }
+    for (uint64_t done = 0; !status && done < bytes; done += PIECE) {
+        const size_t n = bytes - done < PIECE ? (size_t)(bytes - done) : PIECE;
+        status = em_file_read_at(descriptor, path, (off_t)done, piece, n);
+        if (!status)
+            XXH64_update(state, piece, n);
     }
     if (!status)
         *hash = XXH64_digest(state);
@@ -57,8 +53,9 @@ em_status em_seal_put(const em_seal *seal, const char *path)
         status = em_fail(EM_EIO, "%s: cannot be read: %s", path, strerror(errno));
     if (!status)
         status = hash_file(descriptor, path, end.bytes, &end.hash);
-    if (!status && (pwrite(descriptor, &end, sizeof end, bytes) != (ssize_t)sizeof end ||
-                    fsync(descriptor) != 0))
+    if (!status)
+        status = em_file_write_at(descriptor, path, bytes, &end, sizeof end);
+    if (!status && fsync(descriptor) != 0)
         status = em_fail(EM_EIO, "%s: cannot be written: %s", path, strerror(errno));
     if (descriptor >= 0)
         close(descriptor);

@@ -1,5 +1,6 @@
 #include "io/undo.h"
 
+#include "base/array.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "io/hdf5.h"
@@ -38,19 +39,9 @@ static void add(values *v, haddr_t first, hsize_t bytes)
 {
     if (v->status || first == HADDR_UNDEF || bytes == 0)
         return;
-    if (v->n == v->room) {
-        const int64_t room = v->room > 0 ? 2 * v->room : 64;
-        extent *grown = NULL;
-        v->status = em_allocate(room, sizeof *grown, &grown);
-        if (v->status)
-            return;
-        if (v->n > 0)
-            memcpy(grown, v->extent, (size_t)v->n * sizeof *grown);
-        em_release(&v->extent);
-        v->extent = grown;
-        v->room = room;
-    }
-    v->extent[v->n++] = (extent){first, bytes};
+    v->status = em_array_reserve(&v->extent, &v->room, v->n, v->n + 1, sizeof *v->extent);
+    if (!v->status)
+        v->extent[v->n++] = (extent){first, bytes};
 }
 
 static void add_chunks(values *v, hid_t dataset)
@@ -117,31 +108,20 @@ typedef struct transfer {
     off_t from_at, to_at;
 } transfer;
 
-static em_status write_all(transfer *t, const void *bytes, size_t n)
+static em_status write_next(transfer *t, const void *bytes, size_t n)
 {
-    for (size_t done = 0; done < n;) {
-        const ssize_t put =
-            pwrite(t->to, (const char *)bytes + done, n - done, t->to_at + (off_t)done);
-        if (put < 0 && errno != EINTR)
-            return em_fail(EM_EIO, "%s: cannot be written: %s", t->to_path, strerror(errno));
-        done += put > 0 ? (size_t)put : 0;
-    }
+    const em_status status = em_file_write_at(t->to, t->to_path, t->to_at, bytes, n);
+
     t->to_at += (off_t)n;
-    return EM_OK;
+    return status;
 }
 
-static em_status read_all(transfer *t, void *bytes, size_t n)
+static em_status read_next(transfer *t, void *bytes, size_t n)
 {
-    for (size_t done = 0; done < n;) {
-        const ssize_t got =
-            pread(t->from, (char *)bytes + done, n - done, t->from_at + (off_t)done);
-        if (got == 0 || (got < 0 && errno != EINTR))
-            return em_fail(EM_EIO, "%s: cannot be read: %s", t->from_path,
-                           got == 0 ? "it ends early" : strerror(errno));
-        done += got > 0 ? (size_t)got : 0;
-    }
+    const em_status status = em_file_read_at(t->from, t->from_path, t->from_at, bytes, n);
+
     t->from_at += (off_t)n;
-    return EM_OK;
+    return status;
 }
 
 static em_status copy(transfer *t, uint64_t n)
@@ -151,9 +131,9 @@ static em_status copy(transfer *t, uint64_t n)
 
     for (uint64_t left = n; !status && left > 0;) {
         const size_t bytes = left < sizeof piece ? (size_t)left : sizeof piece;
-        status = read_all(t, piece, bytes);
+        status = read_next(t, piece, bytes);
         if (!status)
-            status = write_all(t, piece, bytes);
+            status = write_next(t, piece, bytes);
         left -= bytes;
     }
     return status;
@@ -169,7 +149,7 @@ static em_status keep_piece(transfer *t, uint64_t first, uint64_t end)
 
     if (first >= end)
         return EM_OK;
-    status = write_all(t, &piece, sizeof piece);
+    status = write_next(t, &piece, sizeof piece);
     t->from_at = (off_t)first;
     return status ? status : copy(t, piece.bytes);
 }
@@ -183,10 +163,10 @@ static em_status keep_rest(transfer *t, const char *identity, const values *v)
     uint64_t next = 0;
     em_status status =
         length < 0 ? em_fail(EM_EIO, "%s: cannot be read: %s", t->from_path, strerror(errno))
-                   : write_all(t, &begin, sizeof begin);
+                   : write_next(t, &begin, sizeof begin);
 
     if (!status)
-        status = write_all(t, identity, begin.identity_bytes);
+        status = write_next(t, identity, begin.identity_bytes);
 
     for (int64_t i = 0; !status && i < v->n && next < bytes; i++) {
         const extent *value = &v->extent[i];
@@ -239,7 +219,7 @@ static em_status check_identity(transfer *t, const header *begin, const char *id
     em_status status = em_allocate((int64_t)begin->identity_bytes + 1, 1, &of);
 
     if (!status)
-        status = read_all(t, of, begin->identity_bytes);
+        status = read_next(t, of, begin->identity_bytes);
     if (!status && identity && strcmp(of, identity) != 0)
         status = em_fail(EM_EDATA, "%s: of another file than %s", t->from_path, t->to_path);
     em_release(&of);
@@ -249,13 +229,13 @@ static em_status check_identity(transfer *t, const header *begin, const char *id
 static em_status put_back(transfer *t, const char *identity, uint64_t end)
 {
     header begin = {0, 0};
-    em_status status = read_all(t, &begin, sizeof begin);
+    em_status status = read_next(t, &begin, sizeof begin);
 
     if (!status)
         status = check_identity(t, &begin, identity);
     while (!status && (uint64_t)t->from_at < end) {
         extent piece = {0, 0};
-        status = read_all(t, &piece, sizeof piece);
+        status = read_next(t, &piece, sizeof piece);
         t->to_at = (off_t)piece.first;
         if (!status)
             status = copy(t, piece.bytes);

@@ -1,7 +1,7 @@
 /* How tokens are laid out, and where the layout is kept: lda_tokens.h. */
+#include "base/array.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "data/array.h"
 #include "model/lda_tokens.h"
 
 #include <errno.h>
@@ -65,6 +65,8 @@ static void choose_levels(em_tokens *tokens, const em_corpus *corpus)
 
 /* ---------------------------------------------------------------- scratch files */
 
+static const char SCRATCH[] = "the scratch file of streamed topics";
+
 /* A file without a name; where the system has none such, one whose name is gone at once. */
 static em_status open_scratch(const char *folder, int *out)
 {
@@ -84,43 +86,6 @@ static em_status open_scratch(const char *folder, int *out)
                          strerror(errno));
     em_release(&path);
     return status;
-}
-
-static em_status write_scratch(const em_tokens *tokens, int64_t place, int64_t bytes,
-                               const void *from)
-{
-    const char *at = from;
-
-    while (bytes > 0) {
-        const ssize_t done = pwrite(tokens->scratch, at, (size_t)bytes, place);
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done <= 0)
-            return em_fail(EM_EIO, "the scratch file of streamed topics cannot be written: %s",
-                           strerror(errno));
-        at += done;
-        place += done;
-        bytes -= done;
-    }
-    return EM_OK;
-}
-
-static em_status read_scratch(const em_tokens *tokens, int64_t place, int64_t bytes, void *to)
-{
-    char *at = to;
-
-    while (bytes > 0) {
-        const ssize_t done = pread(tokens->scratch, at, (size_t)bytes, place);
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done <= 0)
-            return em_fail(EM_EIO, "the scratch file of streamed topics cannot be read: %s",
-                           done < 0 ? strerror(errno) : "it ends early");
-        at += done;
-        place += done;
-        bytes -= done;
-    }
-    return EM_OK;
 }
 
 /* ---------------------------------------------------------------- blocks at hand */
@@ -161,11 +126,12 @@ em_status em_block_open(em_tokens *tokens, int64_t b, const em_token_topics *top
     if (tokens->scratch >= 0) {
         if (b + 1 < tokens->n_block)
             read_ahead(tokens, block + 1, topics);
-        status = read_scratch(tokens, block->place, layout_bytes(block->n_token, block->n_run),
-                              tokens->layout_room);
+        status = em_file_read_at(tokens->scratch, SCRATCH, block->place, tokens->layout_room,
+                                 (size_t)layout_bytes(block->n_token, block->n_run));
         if (!status)
-            status = read_scratch(tokens, topics->place + 2 * block->first_token,
-                                  2 * block->n_token, tokens->topic_room);
+            status =
+                em_file_read_at(tokens->scratch, SCRATCH, topics->place + 2 * block->first_token,
+                                tokens->topic_room, 2 * (size_t)block->n_token);
     }
     view_layout(block, block->layout ? block->layout : tokens->layout_room, view);
     view->topic = topics->held ? topics->held + block->first_token : tokens->topic_room;
@@ -176,8 +142,9 @@ em_status em_block_close(em_tokens *tokens, const em_token_topics *topics,
                          const em_block_view *view)
 {
     return topics->held ? EM_OK
-                        : write_scratch(tokens, topics->place + 2 * view->block->first_token,
-                                        2 * view->block->n_token, view->topic);
+                        : em_file_write_at(tokens->scratch, SCRATCH,
+                                           topics->place + 2 * view->block->first_token,
+                                           view->topic, 2 * (size_t)view->block->n_token);
 }
 
 em_status em_tokens_add_chain(em_tokens *tokens, em_token_topics *topics)
@@ -188,8 +155,7 @@ em_status em_tokens_add_chain(em_tokens *tokens, em_token_topics *topics)
     tokens->scratch_used += 2 * tokens->n_token;
     return ftruncate(tokens->scratch, tokens->scratch_used) == 0
                ? EM_OK
-               : em_fail(EM_EIO, "the scratch file of streamed topics cannot be written: %s",
-                         strerror(errno));
+               : em_fail(EM_EIO, "%s: cannot be written: %s", SCRATCH, strerror(errno));
 }
 
 void em_tokens_release_chain(em_token_topics *topics)
@@ -344,7 +310,7 @@ static em_status keep_layout(layout *l, em_token_block *block, int64_t n_entry)
         return EM_OK;
     block->place = t->scratch_used;
     t->scratch_used += (bytes + 7) / 8 * 8;
-    return write_scratch(t, block->place, bytes, *room);
+    return em_file_write_at(t->scratch, SCRATCH, block->place, *room, (size_t)bytes);
 }
 
 /* The block is full: it is laid out, and the next one of its level begins. */
