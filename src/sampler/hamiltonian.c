@@ -189,7 +189,8 @@ CLONED static bool go_along(int64_t stride, const double *v, const double *w, co
     return hamiltonian_total(&along_v) > 0 && hamiltonian_total(&along_w) > 0;
 }
 
-bool em_pieces_turn(int64_t stride, const em_piece *a, int far_a, const em_piece *b, int far_b)
+bool em_subtrees_turn(int64_t stride, const em_subtree *a, int far_a, const em_subtree *b,
+                      int far_b)
 {
     const int near_a = 1 - far_a, near_b = 1 - far_b;
 

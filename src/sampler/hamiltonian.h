@@ -49,19 +49,20 @@ double em_hamiltonian_energy(const em_points *points, int64_t row);
 em_status em_hamiltonian_probe(const em_step_context *context, const em_block *block,
                                em_points *points, double *acceptance);
 
-/* A piece of a trajectory: how many points, the sum of their momenta, and p and v at its two ends;
+/* A subtree: how many points, the sum of their momenta, and p and v at its two ends;
  * [stride] each. */
-typedef struct em_piece {
+typedef struct em_subtree {
     int64_t n;
     double *sum, *momentum[2], *velocity[2];
-} em_piece;
+} em_subtree;
 
 /*
- * Whether two pieces turn back when end 1 - far_a of a and end 1 - far_b of b are neighbours: some
- * end of the whole does not go along with its sum; or, Stan's further checks, of one piece with the
- * nearest point of the other.
+ * Whether two subtrees turn back when end 1 - far_a of a and end 1 - far_b of b are neighbours:
+ * some end of the whole does not go along with its sum; or, Stan's further checks, of one subtree
+ * with the nearest point of the other.
  */
-bool em_pieces_turn(int64_t stride, const em_piece *a, int far_a, const em_piece *b, int far_b);
+bool em_subtrees_turn(int64_t stride, const em_subtree *a, int far_a, const em_subtree *b,
+                      int far_b);
 
 /* Chain c of the block moves to a row. */
 void em_hamiltonian_move(const em_points *points, int64_t row, em_block *block, int64_t c);

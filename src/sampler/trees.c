@@ -1,7 +1,7 @@
 /*
  * A doubling is a binary tree whose leaves are steps of the kernel. There is no recursion: leaf n
  * (from 0) completes a subtree of level k for each of the k lowest bits of n that are set, so that
- * a stack of one piece per level holds the subtrees that wait for their other half. Within a
+ * a stack of one subtree per level holds the subtrees that wait for their other half. Within a
  * doubling the draw is a reservoir: a leaf replaces it with probability weight / (sum so far),
  * which is multinomial whatever the order.
  */
@@ -35,13 +35,13 @@ static double *take_row(double **rows, int64_t stride)
     return *rows - stride;
 }
 
-/* Gives a piece its rows. */
-static void lay_piece(em_piece *piece, int64_t stride, double **rows)
+/* Gives a subtree its rows. */
+static void lay_subtree(em_subtree *subtree, int64_t stride, double **rows)
 {
-    piece->sum = take_row(rows, stride);
+    subtree->sum = take_row(rows, stride);
     for (int side = 0; side < 2; side++) {
-        piece->momentum[side] = take_row(rows, stride);
-        piece->velocity[side] = take_row(rows, stride);
+        subtree->momentum[side] = take_row(rows, stride);
+        subtree->velocity[side] = take_row(rows, stride);
     }
 }
 
@@ -71,14 +71,14 @@ em_status em_trees_create(int64_t n_chain, int64_t dim, int64_t depth, em_trees 
                              &out->rows);
     double *rows = out->rows;
     for (int64_t c = 0; !status && c < n_chain; c++) {
-        lay_piece(&out->tree[c].whole, stride, &rows);
+        lay_subtree(&out->tree[c].whole, stride, &rows);
         for (int64_t k = 0; k < depth; k++)
-            lay_piece(&out->tree[c].waiting[k], stride, &rows);
+            lay_subtree(&out->tree[c].waiting[k], stride, &rows);
     }
     return status;
 }
 
-/* ---------------------------------------------------------------- weights, pieces */
+/* ---------------------------------------------------------------- weights, subtrees */
 
 /* w += exp(x); returns exp(x) / exp(w->scale). */
 static double add_weight(em_tree_weight *w, double x)
@@ -112,14 +112,15 @@ static void copy(int64_t stride, const double *from, double *to)
     memcpy(to, from, (size_t)stride * sizeof *to);
 }
 
-/* One side of a piece becomes a side of another. */
-static void copy_side(int64_t stride, const em_piece *from, int from_side, em_piece *to, int side)
+/* One side of a subtree becomes a side of another. */
+static void copy_side(int64_t stride, const em_subtree *from, int from_side, em_subtree *to,
+                      int side)
 {
     copy(stride, from->momentum[from_side], to->momentum[side]);
     copy(stride, from->velocity[from_side], to->velocity[side]);
 }
 
-static void copy_piece(int64_t stride, const em_piece *from, em_piece *to)
+static void copy_subtree(int64_t stride, const em_subtree *from, em_subtree *to)
 {
     to->n = from->n;
     copy(stride, from->sum, to->sum);
@@ -127,21 +128,21 @@ static void copy_piece(int64_t stride, const em_piece *from, em_piece *to)
     copy_side(stride, from, 1, to, 1);
 }
 
-/* `side` of the piece is now the far side of what was added there. */
-static void extend(int64_t stride, em_piece *piece, int side, const em_piece *added)
+/* `side` of the subtree is now the far side of what was added there. */
+static void extend(int64_t stride, em_subtree *subtree, int side, const em_subtree *added)
 {
     for (int64_t i = 0; i < stride; i++)
-        piece->sum[i] += added->sum[i];
-    piece->n += added->n;
-    copy_side(stride, added, 1, piece, side);
+        subtree->sum[i] += added->sum[i];
+    subtree->n += added->n;
+    copy_side(stride, added, 1, subtree, side);
 }
 
-static em_piece piece_of(const em_points *points, int64_t row)
+static em_subtree subtree_of(const em_points *points, int64_t row)
 {
     double *p = points->momentum + row * points->stride;
     double *v = points->velocity + row * points->stride;
 
-    return (em_piece){1, p, {p, p}, {v, v}};
+    return (em_subtree){1, p, {p, p}, {v, v}};
 }
 
 /* ---------------------------------------------------------------- growing a tree */
@@ -182,7 +183,7 @@ static void plant(em_trees *trees, const em_step_context *context, const em_bloc
                   int64_t depth, int64_t c)
 {
     em_tree *t = &trees->tree[c];
-    const em_piece leaf = piece_of(&trees->moving, c);
+    const em_subtree leaf = subtree_of(&trees->moving, c);
 
     t->stream = (em_stream){context->seed, (uint64_t)block->chain[c], (uint64_t)context->iteration,
                             EM_RNG_TRAJECTORY};
@@ -194,7 +195,7 @@ static void plant(em_trees *trees, const em_step_context *context, const em_bloc
     t->energy = em_hamiltonian_energy(&trees->moving, c);
     t->acceptance = t->worst = 0;
     t->diverged = t->saturated = false;
-    copy_piece(block->stride, &leaf, &t->whole);
+    copy_subtree(block->stride, &leaf, &t->whole);
     em_points_copy(&trees->moving, c, &trees->draw, c);
     em_points_copy(&trees->moving, c, &trees->end, 2 * c + 1);
     trees->chain[c] = c;
@@ -239,21 +240,21 @@ static bool weigh(em_trees *trees, int64_t row, double energy, double judged)
 static bool join(const em_points *moving, int64_t row, em_tree *t)
 {
     const int64_t stride = moving->stride, n = t->n_new++;
-    const em_piece leaf = piece_of(moving, row);
-    const em_piece *right = &leaf;
+    const em_subtree leaf = subtree_of(moving, row);
+    const em_subtree *right = &leaf;
     int level = 0;
 
     for (; n >> level & 1; level++) {
-        em_piece *left = &t->waiting[level];
-        if (em_pieces_turn(stride, left, 0, right, 1))
+        em_subtree *left = &t->waiting[level];
+        if (em_subtrees_turn(stride, left, 0, right, 1))
             return false;
         extend(stride, left, 1, right);
         right = left;
     }
     if (level == 0)
-        copy_piece(stride, &leaf, &t->waiting[0]);
+        copy_subtree(stride, &leaf, &t->waiting[0]);
     else if (level < t->depth) {
-        const em_piece free_one = t->waiting[level];
+        const em_subtree free_one = t->waiting[level];
         t->waiting[level] = t->waiting[level - 1];
         t->waiting[level - 1] = free_one;
     }
@@ -265,8 +266,8 @@ static bool finish_doubling(em_trees *trees, int64_t row)
 {
     const int64_t chain = trees->chain[row];
     em_tree *t = &trees->tree[chain];
-    const em_piece *added = &t->waiting[t->depth > 0 ? t->depth - 1 : 0];
-    const bool turns = em_pieces_turn(trees->moving.stride, &t->whole, 1 - t->front, added, 1);
+    const em_subtree *added = &t->waiting[t->depth > 0 ? t->depth - 1 : 0];
+    const bool turns = em_subtrees_turn(trees->moving.stride, &t->whole, 1 - t->front, added, 1);
 
     if (uniform(t, 2 * t->depth + 1) < ratio(&t->half, &t->total))
         em_points_copy(&trees->candidate, chain, &trees->draw, chain);

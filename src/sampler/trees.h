@@ -36,7 +36,7 @@ typedef struct em_tree {
     double acceptance;          /* sum of min(1, exp(H_0 - H)) */
     double worst;               /* the H - H_0 of largest absolute value */
     bool diverged, saturated;
-    em_piece whole, waiting[EM_TREES_MOST_DEPTH]; /* the trajectory; subtrees by level */
+    em_subtree whole, waiting[EM_TREES_MOST_DEPTH]; /* the trajectory; subtrees by level */
 } em_tree;
 
 typedef struct em_trees {
@@ -47,7 +47,7 @@ typedef struct em_trees {
     int64_t *chain;       /* [n_chain] of each row */
     const em_mass **mass; /* [n_chain] of each row */
     double *step;         /* [n_chain] of each row: its tree's step size, negative backward */
-    double *rows;         /* of the pieces */
+    double *rows;         /* of the subtrees */
 } em_trees;
 
 /* For trees of at most `depth` doublings. Errors: EM_EMEMORY; release it all the same. */
