@@ -114,9 +114,7 @@ static void langevin_move_piece(const em_langevin *s, em_piece *piece, bool is_c
     if (!s->marked)
         langevin_mark(&own, &piece->block);
     part(&own, &piece->context, &piece->block, k);
-    for (int64_t c = 0; c < piece->block.n_chain; c++)
-        s->finite[piece->chain + c] &=
-            em_all_finite(piece->block.dim, piece->block.theta + c * piece->block.stride);
+    em_piece_look(piece, s->finite);
 }
 
 void em_langevin_move(em_langevin *s, const em_step_context *context, em_block *block, int64_t k,
@@ -124,16 +122,13 @@ void em_langevin_move(em_langevin *s, const em_step_context *context, em_block *
 {
     const bool whole =
         !em_is_elementwise(context, block) || !em_bath_is_diag(s->baths.bath, block->n_chain);
-    const em_pieces pieces = em_pieces_of(block, whole);
+    em_pieces pieces = em_pieces_of(context, block, whole);
     em_piece piece;
 
     for (int64_t c = 0; c < block->n_chain; c++)
         s->finite[c] = true;
-    for (int64_t c = 0; c < block->n_chain; c += pieces.rows)
-        for (int64_t first = 0; first < block->stride; first += pieces.columns) {
-            em_piece_at(&pieces, context, block, c, first, &piece);
-            langevin_move_piece(s, &piece, pieces.columns < block->stride, k, part);
-        }
+    while (em_piece_next(&pieces, &piece))
+        langevin_move_piece(s, &piece, pieces.columns < block->stride, k, part);
     s->marked = s->looked = true;
 }
 
@@ -141,10 +136,9 @@ void em_langevin_move(em_langevin *s, const em_step_context *context, em_block *
 static void langevin_refresh_chain(em_langevin *s, const em_step_context *context, em_block *block,
                                    int64_t c)
 {
-    const em_pieces rows = {1, block->stride};
     em_piece piece;
 
-    em_piece_at(&rows, context, block, c, 0, &piece);
+    em_piece_chain(context, block, c, &piece);
     em_langevin_refresh(s, &piece.context, &piece.block);
 }
 

@@ -1,6 +1,7 @@
 #include "sampler/piece.h"
 
 #include "base/memory.h"
+#include "mass/moments.h"
 
 /* A multiple of 16, as normals come; ten such rows are what a first cache holds. */
 enum { MOST = 512 };
@@ -10,13 +11,15 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-em_pieces em_pieces_of(const em_block *block, bool whole)
+em_pieces em_pieces_of(const em_step_context *context, const em_block *block, bool whole)
 {
-    if (whole)
-        return (em_pieces){block->n_chain, block->stride};
-    if (block->stride > MOST)
-        return (em_pieces){1, MOST};
-    return (em_pieces){MOST / block->stride, block->stride};
+    em_pieces pieces = {context, block, block->n_chain, block->stride, 0, 0};
+
+    if (!whole) {
+        pieces.rows = block->stride > MOST ? 1 : MOST / block->stride;
+        pieces.columns = least(block->stride, MOST);
+    }
+    return pieces;
 }
 
 bool em_is_elementwise(const em_step_context *context, const em_block *block)
@@ -47,9 +50,11 @@ static void fetch_next(const em_pieces *pieces, const em_block *block, int64_t a
         fetch(block->extra, at + size, end);
 }
 
-void em_piece_at(const em_pieces *pieces, const em_step_context *context, const em_block *block,
-                 int64_t chain, int64_t first, em_piece *out)
+static void begin_piece(const em_pieces *pieces, em_piece *out)
 {
+    const em_step_context *context = pieces->context;
+    const em_block *block = pieces->block;
+    const int64_t chain = pieces->chain, first = pieces->first;
     const int64_t at = chain * block->stride + first;
     em_block *b = &out->block;
 
@@ -77,4 +82,33 @@ void em_piece_at(const em_pieces *pieces, const em_step_context *context, const 
     out->head = em_mass_piece(context->mass[chain], first, b->dim);
     out->mass = &out->head;
     out->context.mass = &out->mass;
+}
+
+bool em_piece_next(em_pieces *pieces, em_piece *out)
+{
+    if (pieces->chain >= pieces->block->n_chain)
+        return false;
+    begin_piece(pieces, out);
+    pieces->first += pieces->columns;
+    if (pieces->first >= pieces->block->stride) {
+        pieces->first = 0;
+        pieces->chain += pieces->rows;
+    }
+    return true;
+}
+
+void em_piece_chain(const em_step_context *context, const em_block *block, int64_t chain,
+                    em_piece *out)
+{
+    const em_pieces row = {context, block, 1, block->stride, chain, 0};
+
+    begin_piece(&row, out);
+}
+
+void em_piece_look(const em_piece *piece, bool *finite)
+{
+    const em_block *block = &piece->block;
+
+    for (int64_t c = 0; c < block->n_chain; c++)
+        finite[piece->chain + c] &= em_all_finite(block->dim, block->theta + c * block->stride);
 }

@@ -9,11 +9,14 @@
 #include "sampler/sampler.h"
 
 typedef struct em_pieces {
+    const em_step_context *context;
+    const em_block *block;
     int64_t rows, columns; /* of a piece; a row that is cut has pieces of its own */
+    int64_t chain, first;  /* where the next one begins */
 } em_pieces;
 
 /* `whole`: all of the block is one piece. */
-em_pieces em_pieces_of(const em_block *block, bool whole);
+em_pieces em_pieces_of(const em_step_context *context, const em_block *block, bool whole);
 
 /* Whether the masses of all chains work element by element. */
 bool em_is_elementwise(const em_step_context *context, const em_block *block);
@@ -33,7 +36,15 @@ typedef struct em_piece {
     const em_mass *mass;
 } em_piece;
 
-void em_piece_at(const em_pieces *pieces, const em_step_context *context, const em_block *block,
-                 int64_t chain, int64_t first, em_piece *out);
+/* The next piece of all; false after the last. */
+bool em_piece_next(em_pieces *pieces, em_piece *out);
+
+/* One chain as a piece. */
+void em_piece_chain(const em_step_context *context, const em_block *block, int64_t chain,
+                    em_piece *out);
+
+/* Takes those chains of the piece out of `finite` [all chains] that have a position which is not.
+ */
+void em_piece_look(const em_piece *piece, bool *finite);
 
 #endif

@@ -95,33 +95,27 @@ static void thermostat_move_piece(const em_thermostat *self, em_piece *piece, in
                                   em_thermostat_part *part)
 {
     em_thermostat own = *self;
-    em_block *block = &piece->block;
 
     own.start += piece->at;
     own.product += piece->chain;
     if (!self->marked)
-        thermostat_mark(&own, block);
-    part(&own, &piece->context, block, k);
-    for (int64_t c = 0; c < block->n_chain; c++)
-        self->finite[piece->chain + c] &=
-            em_all_finite(block->dim, block->theta + c * block->stride);
+        thermostat_mark(&own, &piece->block);
+    part(&own, &piece->context, &piece->block, k);
+    em_piece_look(piece, self->finite);
 }
 
 void em_thermostat_move(em_thermostat *self, const em_step_context *context, em_block *block,
                         int64_t k, em_thermostat_part *part)
 {
-    const em_pieces pieces = em_pieces_of(block, !em_is_elementwise(context, block));
+    em_pieces pieces = em_pieces_of(context, block, !em_is_elementwise(context, block));
     em_piece piece;
 
     for (int64_t c = 0; c < block->n_chain; c++) {
         self->finite[c] = true;
         self->product[c] = 0;
     }
-    for (int64_t c = 0; c < block->n_chain; c += pieces.rows)
-        for (int64_t first = 0; first < block->stride; first += pieces.columns) {
-            em_piece_at(&pieces, context, block, c, first, &piece);
-            thermostat_move_piece(self, &piece, k, part);
-        }
+    while (em_piece_next(&pieces, &piece))
+        thermostat_move_piece(self, &piece, k, part);
     self->marked = self->looked = true;
 }
 
