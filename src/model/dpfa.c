@@ -241,8 +241,9 @@ static em_status add_likelihood(em_model *model, const em_query *query)
 }
 
 /* Sums of derivatives by the other parameters, in units. */
-static void finish_others(const dpfa *self, const double *theta, double *gradient)
+static void finish_others(em_topic_model *base, const double *theta, double *gradient)
 {
+    const dpfa *self = (const dpfa *)base;
     const double sweeps = (double)self->base.options->local.keep;
 
     for (int64_t i = self->block[R].first; i < self->base.model.dim; i++)
@@ -253,16 +254,7 @@ static void finish_others(const dpfa *self, const double *theta, double *gradien
 
 static void finish_likelihood(em_model *model, const em_query *sums)
 {
-    dpfa *self = (dpfa *)model;
-
-    for (int64_t c = 0; c < sums->n_chain; c++) {
-        const double *theta = sums->theta + c * sums->stride;
-        double *gradient = sums->gradient + c * sums->stride;
-        if (isnan(sums->log_density[c]))
-            continue;
-        em_topic_model_finish(&self->base, sums->chain[c], theta, &sums->log_density[c], gradient);
-        finish_others(self, theta, gradient);
-    }
+    em_topic_model_finish((em_topic_model *)model, sums, finish_others);
 }
 
 /* ---------------------------------------------------------------- chains */

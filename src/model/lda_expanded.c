@@ -58,12 +58,7 @@ static em_status add_likelihood(em_model *model, const em_query *query)
 
 static void finish_likelihood(em_model *model, const em_query *sums)
 {
-    expanded *self = (expanded *)model;
-
-    for (int64_t c = 0; c < sums->n_chain; c++)
-        if (!isnan(sums->log_density[c]))
-            em_topic_model_finish(&self->base, sums->chain[c], sums->theta + c * sums->stride,
-                                  &sums->log_density[c], sums->gradient + c * sums->stride);
+    em_topic_model_finish((em_topic_model *)model, sums, NULL);
 }
 
 /* ---------------------------------------------------------------- chains */

@@ -140,8 +140,9 @@ static em_status add_likelihood(em_model *model, const em_query *query)
 }
 
 /* The sums that stand in the places of E and T become derivatives by r, and then by these. */
-static void finish_weights(pfa *self, const double *theta, double *gradient)
+static void finish_weights(em_topic_model *base, const double *theta, double *gradient)
 {
+    pfa *self = (pfa *)base;
     const int64_t n = self->process.n;
     const double sweeps = (double)self->base.options->local.keep;
     double *own = gradient + self->block[E].first;
@@ -157,16 +158,8 @@ static void finish_likelihood(em_model *model, const em_query *sums)
 {
     pfa *self = (pfa *)model;
 
-    if (sums->block && sums->block->first == self->block[HYPER].first)
-        return;
-    for (int64_t c = 0; c < sums->n_chain; c++) {
-        const double *theta = sums->theta + c * sums->stride;
-        double *gradient = sums->gradient + c * sums->stride;
-        if (isnan(sums->log_density[c]))
-            continue;
-        em_topic_model_finish(&self->base, sums->chain[c], theta, &sums->log_density[c], gradient);
-        finish_weights(self, theta, gradient);
-    }
+    if (!sums->block || sums->block->first != self->block[HYPER].first)
+        em_topic_model_finish(&self->base, sums, finish_weights);
 }
 
 /* ---------------------------------------------------------------- chains */

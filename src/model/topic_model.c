@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "math/tokens.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -116,8 +117,8 @@ void em_topic_model_place(const em_topic_model *self, const em_draw *draw, doubl
         em_local_start(self->local, em_topic_model_warm(self, draw->chain));
 }
 
-void em_topic_model_finish(em_topic_model *self, int64_t chain, const double *theta,
-                           double *density, double *gradient)
+static void finish_chain(em_topic_model *self, int64_t chain, const double *theta, double *density,
+                         double *gradient)
 {
     const int64_t n = self->topics.shape.n_topic;
     const double sweeps = (double)self->options->local.keep;
@@ -130,6 +131,19 @@ void em_topic_model_finish(em_topic_model *self, int64_t chain, const double *th
         all += count[k];
     if (all > 0)
         self->density[em_topic_model_chain(self, chain)] = *density / all;
+}
+
+void em_topic_model_finish(em_topic_model *self, const em_query *sums, em_topic_slope *others)
+{
+    for (int64_t c = 0; c < sums->n_chain; c++) {
+        const double *theta = sums->theta + c * sums->stride;
+        double *gradient = sums->gradient + c * sums->stride;
+        if (isnan(sums->log_density[c]))
+            continue;
+        finish_chain(self, sums->chain[c], theta, &sums->log_density[c], gradient);
+        if (others)
+            others(self, theta, gradient);
+    }
 }
 
 double em_topic_model_density(em_topic_model *self, int64_t chain, const double *theta)

@@ -56,10 +56,12 @@ double *em_topic_model_count(const em_topic_model *self, int64_t chain);
 /* Topics begin, and phi's parameters do. Local. */
 void em_topic_model_place(const em_topic_model *self, const em_draw *draw, double *theta);
 
-/* Sums over sweeps and documents become the log likelihood, and those of phi its gradient; what is
- * told of the chain's topics is kept. Local. */
-void em_topic_model_finish(em_topic_model *self, int64_t chain, const double *theta,
-                           double *density, double *gradient);
+/* What becomes of the sums that are not phi's in the gradient of one chain. */
+typedef void em_topic_slope(em_topic_model *self, const double *theta, double *gradient);
+
+/* Sums over sweeps and documents become the log likelihood, and those of phi its gradient, those of
+ * others by `others` (NULL: there are none); what is told of the chains' topics is kept. Local. */
+void em_topic_model_finish(em_topic_model *self, const em_query *sums, em_topic_slope *others);
 
 /* The log density, but for the priors of a model's own parameters: the likelihood is that of all
  * tokens, were they as those of the last evaluation. Local. */
