@@ -9,6 +9,18 @@
 
 enum { MOST_BINS = 200 }; /* of a course, whatever the size of the run */
 
+/* What the two curves of a figure are, above it: pieces of their lines, the names behind them. */
+static void draw_legend(FILE *out, int solid_at, const char *solid, int dashed_at,
+                        const char *dashed)
+{
+    enum { LINE = 24, BASE = 30, GAP = 6 };
+
+    fprintf(out, "<path class=\"line c0\" d=\"M%d %dh%d\"/>", solid_at, BASE, LINE);
+    fprintf(out, "<path class=\"line c1 dash\" d=\"M%d %dh%d\"/>", dashed_at, BASE, LINE);
+    em_svg_text(out, solid_at + LINE + GAP, BASE + 4, "start", "", solid);
+    em_svg_text(out, dashed_at + LINE + GAP, BASE + 4, "start", "", dashed);
+}
+
 /* ---------------------------------------------------------------- energy */
 
 enum { ENERGY_BINS = 40 };
@@ -83,11 +95,7 @@ em_status em_report_draw_energy(const em_report_data *data, int k, FILE *out)
         em_axes_draw(&axes, "energy, less the mean of its chain", NULL);
         em_axes_steps(&axes, "line c0", ENERGY_BINS, range, marginal);
         em_axes_steps(&axes, "line c1 dash", ENERGY_BINS, range, transition);
-        fputs("<path class=\"line c0\" d=\"M20 30h24\"/><path class=\"line c1 dash\" d=\"M190 "
-              "30h24\"/>",
-              out);
-        em_svg_text(out, 50, 34, "start", "", "energy of draws");
-        em_svg_text(out, 220, 34, "start", "", "its change from draw to draw");
+        draw_legend(out, 20, "energy of draws", 190, "its change from draw to draw");
         em_svg_end(out);
     }
     em_release(&energy);
@@ -148,11 +156,7 @@ static void draw_mass_curves(int64_t n, const double *iteration, double *smalles
     em_axes_draw(&axes, "iteration of warmup", NULL);
     draw_eigenvalues(&axes, "line c0", n, iteration, largest);
     draw_eigenvalues(&axes, "line c1 dash", n, iteration, smallest);
-    fputs(
-        "<path class=\"line c0\" d=\"M56 30h24\"/><path class=\"line c1 dash\" d=\"M230 30h24\"/>",
-        out);
-    em_svg_text(out, 86, 34, "start", "", "largest eigenvalue");
-    em_svg_text(out, 260, 34, "start", "", "smallest eigenvalue");
+    draw_legend(out, 56, "largest eigenvalue", 230, "smallest eigenvalue");
     em_svg_end(out);
 }
 
