@@ -1,4 +1,4 @@
-/* The program: starts MPI, hands over to a command, and reports its failure once. */
+/* The program: starts MPI where a command needs it, hands over, and reports a failure once. */
 #include "app/check.h"
 #include "app/convert.h"
 #include "app/diff.h"
@@ -14,6 +14,7 @@
 #include "app/topics.h"
 #include "app/verify.h"
 #include "base/fault.h"
+#include "base/launcher.h"
 #include "base/nearest.h"
 #include "par/world.h"
 #include "version.h"
@@ -29,18 +30,19 @@ static const struct {
     const char *name;
     em_status (*run)(int argc, const char **argv); /* Collective; argv[0] is the name */
     const char *help;
+    bool without_mpi; /* it does all by itself, where there is one process */
 } commands[] = {
-    {"run", em_run_command, em_help_run},
-    {"summary", em_summary_command, em_help_summary},
-    {"report", em_report_command, em_help_report},
-    {"check", em_check_command, em_help_check},
-    {"list", em_list_command, em_help_list},
-    {"topics", em_topics_command, em_help_topics},
-    {"predict", em_predict_command, em_help_predict},
-    {"merge", em_merge_command, em_help_merge},
-    {"diff", em_diff_command, em_help_diff},
-    {"verify", em_verify_command, em_help_verify},
-    {"convert", em_convert_command, em_help_convert},
+    {"run", em_run_command, em_help_run, false},
+    {"summary", em_summary_command, em_help_summary, true},
+    {"report", em_report_command, em_help_report, true},
+    {"check", em_check_command, em_help_check, false},
+    {"list", em_list_command, em_help_list, true},
+    {"topics", em_topics_command, em_help_topics, false},
+    {"predict", em_predict_command, em_help_predict, false},
+    {"merge", em_merge_command, em_help_merge, false},
+    {"diff", em_diff_command, em_help_diff, true},
+    {"verify", em_verify_command, em_help_verify, false},
+    {"convert", em_convert_command, em_help_convert, false},
 };
 
 enum { N_COMMAND = sizeof commands / sizeof *commands };
@@ -98,6 +100,18 @@ static em_status run_program(int argc, const char **argv)
     return run_command(argc - 1, argv + 1);
 }
 
+/* MPI takes a tenth of a second, a second process and seven threads to start: too much for a page
+ * of help. */
+static bool needs_mpi(int argc, const char **argv)
+{
+    if (em_is_launched())
+        return true;
+    for (int i = 0; argc > 1 && i < N_COMMAND; i++)
+        if (strcmp(argv[1], commands[i].name) == 0)
+            return !commands[i].without_mpi && !asks_for_help(argc - 1, argv + 1);
+    return false;
+}
+
 /* A full disk under `emass summary > table` is a failure too. */
 static em_status flush_output(em_status status)
 {
@@ -123,7 +137,11 @@ int main(int argc, char **argv)
     }
     if (argc > 1 && strcmp(argv[1], "run") == 0)
         em_signals_catch();
-    status = em_world_start(&argc, &argv);
+    const bool with_mpi = needs_mpi(argc, (const char **)argv);
+    if (with_mpi)
+        status = em_world_start(&argc, &argv);
+    else
+        em_world_start_alone();
     if (!status) {
         em_fault_start(em_world_rank());
         status = run_program(argc, (const char **)argv);
@@ -131,7 +149,7 @@ int main(int argc, char **argv)
     status = flush_output(status);
     if (status < 0 && em_world_rank() == 0)
         fprintf(stderr, "emass: %s\n", em_error_text());
-    if (em_world_size() == 1)
+    if (with_mpi && em_world_size() == 1)
         em_signals_end_within_reason(em_exit_status(status));
     em_world_stop();
     return em_exit_status(status);

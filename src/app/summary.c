@@ -355,6 +355,8 @@ static em_status gather(summary *s)
             start[r] = (int)em_deal_first(s->n_element, n_rank, r);
             count[r] = (int)em_deal_first(s->n_element, n_rank, r + 1) - start[r];
         }
+    }
+    if (!status && n_rank > 1) {
         MPI_Type_contiguous((int)s->n_value, MPI_DOUBLE, &row);
         MPI_Type_commit(&row);
         MPI_Gatherv(em_world_rank() == 0 ? MPI_IN_PLACE : s->value, share, row, s->value, count,

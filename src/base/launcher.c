@@ -13,3 +13,14 @@ int em_launched_ranks(void)
             return atoi(getenv(names[i]));
     return 0;
 }
+
+bool em_is_launched(void)
+{
+    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK",   "PMI_RANK",
+                                        "FLUX_TASK_RANK",       "PALS_RANKID", "ALPS_APP_PE"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (getenv(names[i]))
+            return true;
+    return em_launched_ranks() > 0;
+}

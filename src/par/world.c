@@ -120,6 +120,12 @@ static void print(void *stream, const char *text)
     fprintf(stream, "emass: %s\n", text);
 }
 
+void em_world_start_alone(void)
+{
+    set_up_process();
+    alone.options = (em_world_options){print, stderr, .may_abort = true};
+}
+
 em_status em_world_start(int *argc, char ***argv)
 {
     const em_world_options options = {print, stderr, .may_abort = true};
@@ -142,6 +148,8 @@ void em_world_stop(void)
 {
     em_world *world = em_world_enter(NULL);
 
+    if (!world)
+        return;
     em_world_destroy(&world);
     em_keep_loaded();
     MPI_Finalize();

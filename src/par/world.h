@@ -24,7 +24,10 @@ em_world *em_world_enter(em_world *world);
  * linked. */
 em_status em_world_start(int *argc, char ***argv);
 
-/* Leaves and ends it, and MPI. Collective. */
+/* The same for a process without others, and without MPI. Local. */
+void em_world_start_alone(void);
+
+/* Leaves and ends it, and MPI where it was started. Collective. */
 void em_world_stop(void);
 
 int em_world_rank(void);      /* Local. */

@@ -119,14 +119,20 @@ fails 2 'did you mean run?' mpirun -q -n 3 --oversubscribe "$emass" rn
 
 # Nothing that Open MPI's threads may still be in is unloaded at the end (LD_DEBUG: the loader's own log).
 report 'MPI ends with its components loaded' \
-    "$(LD_DEBUG=files "$emass" list models 2>&1 >/dev/null | grep -E '(pml_ob1|coll_tuned).*destroying')"
+    "$(LD_DEBUG=files "$emass" check good.yaml 2>&1 >/dev/null | grep -E '(pml_ob1|coll_tuned).*destroying')"
+
+# What one process does by itself is done without MPI, whose parts are not even looked for.
+for alone in --help --version rn 'run --help' 'list models' 'summary none.h5' 'report none.h5' 'diff a.h5 b.h5'; do
+    # shellcheck disable=SC2086
+    report "$alone: without MPI" "$(LD_DEBUG=files "$emass" $alone 2>&1 | grep 'calling init.*mca_')"
+done
 
 # An end of MPI that never comes does not keep the program, nor its status.
 printf '#include <unistd.h>\nint MPI_Finalize(void);\nint MPI_Finalize(void)\n{\n    for (;;)\n        pause();\n}\n' >"$work/never.c"
 cc -shared -fPIC "$work/never.c" -o "$work/never.so"
 never() { EMASS_FAULT=impatient:0 LD_PRELOAD=$work/never.so timeout "${EMASS_LIMIT:-900}" "$emass" "$@" >"$work/said" 2>&1; }
-report 'MPI never ends' "$(never list models || echo $?)"
-never list model
+report 'MPI never ends' "$(never check good.yaml || echo $?)"
+never check type.yaml
 report 'MPI never ends, and there was a mistake' "$(echo $? | grep -vx 2)"
 
 echo "1..$number"
