@@ -3,6 +3,7 @@
 # shellcheck shell=bash disable=SC2154 # of lib.sh
 project=$PWD
 export EMASS_CLUSTER=$scratch/cluster EMASS=$emass SOURCE_DATE_EPOCH=0
+unset HWLOC_SYNTHETIC # nodes look for themselves
 mkdir "$scratch/slurm" "$scratch/plain"
 trap '"$project/tests/cluster" down; rm -rf "$scratch"' EXIT
 
