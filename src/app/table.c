@@ -144,8 +144,10 @@ void em_table_print_csv(const em_table *table, FILE *out)
     fputc('\n', out);
     for (int64_t i = 0; i < table->n_row; i++) {
         print_quoted(table->row[i].name, out);
-        for (int64_t j = 0; j < table->n_column; j++)
-            fprintf(out, ",%.17g", table->row[i].value[j]);
+        for (int64_t j = 0; j < table->n_column; j++) {
+            const double x = table->row[i].value[j];
+            fprintf(out, ",%.17g", isnan(x) ? fabs(x) : x); /* 0 / 0 has a sign, here and there */
+        }
         fputc('\n', out);
     }
 }

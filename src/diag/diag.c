@@ -321,6 +321,15 @@ static bool any_nan(int64_t n, const double *x)
     return false;
 }
 
+/* Nor are there draws that differ among those that are NaN. */
+static bool are_equal(int64_t n, const double *x)
+{
+    for (int64_t i = 1; i < n; i++)
+        if (!(x[i] == x[0]))
+            return false;
+    return true;
+}
+
 em_status em_diagnose_convergence(em_diag *diag, int64_t n_chain, int64_t n_draw,
                                   const double *draws, em_diagnosis *out)
 {
@@ -329,7 +338,7 @@ em_status em_diagnose_convergence(em_diag *diag, int64_t n_chain, int64_t n_draw
     em_status status;
 
     *out = (em_diagnosis){NAN, NAN, NAN, NAN, NAN, NAN};
-    if (n_draw < 2 || any_nan(n, draws))
+    if (n_draw < 2 || are_equal(n, draws) || any_nan(n, draws)) /* of equal ones all is 0 / 0 */
         return EM_OK;
     status = reserve(diag, &h, n);
     if (status)
@@ -349,7 +358,7 @@ em_status em_diagnose(em_diag *diag, int64_t n_chain, int64_t n_draw, const doub
         return status;
     out->mean = mean_of(n, draws);
     out->sd = sqrt(variance_of(n, draws, out->mean));
-    if (isfinite(out->sd))
+    if (isfinite(out->sd) && !are_equal(n, draws))
         out->mcse_mean = out->sd / sqrt(ess(diag, &h));
     return EM_OK;
 }
@@ -432,17 +441,20 @@ double em_nested_r_hat(int64_t n_superchain, int64_t n_chain, int64_t n_draw, co
 em_status em_quantiles(em_diag *diag, int64_t n, const double *draws, int64_t n_probability,
                        const double *probability, double *out)
 {
-    bool undefined = n < 1 || any_nan(n, draws);
+    const bool undefined = n < 1 || any_nan(n, draws);
+    const bool equal = !undefined && are_equal(n, draws);
     em_status status;
 
-    if (!undefined) {
+    if (!undefined && !equal) {
         status = reserve_sorted(diag, n);
         if (status)
             return status;
         em_sort(n, draws, diag->sorted, diag->folded);
     }
     for (int64_t i = 0; i < n_probability; i++)
-        out[i] = undefined ? NAN : em_sorted_quantile(n, diag->sorted, probability[i]);
+        out[i] = undefined ? NAN
+                 : equal   ? draws[0]
+                           : em_sorted_quantile(n, diag->sorted, probability[i]);
     return EM_OK;
 }
 

@@ -26,12 +26,13 @@ static uint64_t key(double x)
     return bits ^ (bits >> 63 ? UINT64_MAX : (uint64_t)1 << 63);
 }
 
-/* A radix sort, one byte at a time from the lowest: for thousands of draws several times faster
- * than comparing. */
+/* A radix sort, one byte at a time from the lowest, but for bytes that all have in common: for
+ * thousands of draws several times faster than comparing. */
 void em_sort(int64_t n, const double *x, em_sorted *sorted, em_sorted *scratch)
 {
     enum { DIGITS = sizeof(uint64_t), VALUES = 256 };
     int64_t start[DIGITS][VALUES] = {{0}};
+    em_sorted *from = sorted, *to = scratch;
 
     for (int64_t i = 0; i < n; i++) {
         uint64_t bits = key(x[i]);
@@ -41,9 +42,11 @@ void em_sort(int64_t n, const double *x, em_sorted *sorted, em_sorted *scratch)
             start[digit][bits >> 8 * digit & 0xff]++;
     }
     for (int digit = 0; digit < DIGITS; digit++) {
-        em_sorted *from = digit % 2 ? scratch : sorted, *to = digit % 2 ? sorted : scratch;
+        em_sorted *const done = to;
         int64_t first = 0;
 
+        if (n == 0 || start[digit][key(x[0]) >> 8 * digit & 0xff] == n)
+            continue;
         for (int value = 0; value < VALUES; value++) {
             int64_t count = start[digit][value];
 
@@ -52,7 +55,11 @@ void em_sort(int64_t n, const double *x, em_sorted *sorted, em_sorted *scratch)
         }
         for (int64_t i = 0; i < n; i++)
             to[start[digit][key(from[i].value) >> 8 * digit & 0xff]++] = from[i];
+        to = from;
+        from = done;
     }
+    if (from != sorted)
+        memcpy(sorted, from, (size_t)n * sizeof *sorted);
 }
 
 double em_sorted_quantile(int64_t n, const em_sorted *sorted, double p)

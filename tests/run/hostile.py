@@ -254,7 +254,18 @@ def look_at_claims(folder):
     refuses(d.path, "compound values", "no (chain, draw, ...) variable")
 
 
-for look in look_at_names, look_at_outside, look_at_claims:
+def look_at_undefined(folder):
+    import numpy as np
+
+    with Draws(os.path.join(folder, "signs.h5"), draws=100) as d:
+        d.add("constant", data=np.ones((2, 100)))
+        d.add("sign", data=np.where(np.arange(200) % 3 < 1, -1.0, 1).reshape(2, 100))
+        d.add("even", data=np.where(np.arange(200) % 2 < 1, -1.0, 1).reshape(2, 100))
+    text = summary(d.path, "--csv").stdout.decode()
+    report("nan" in text and "-nan" not in text, "what is undefined has no sign", text)
+
+
+for look in look_at_names, look_at_outside, look_at_claims, look_at_undefined:
     with tempfile.TemporaryDirectory() as work:
         look(work)
 lib.finish()

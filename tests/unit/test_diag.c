@@ -158,6 +158,29 @@ START_TEST(allocates_nothing_when_grown)
 }
 END_TEST
 
+/* A file of constants is small, however many there are: neither sorted nor transformed, they take
+ * no work space. */
+START_TEST(constants_are_not_worked_on)
+{
+    static const double p[] = {0.05, 0.5, 1};
+    const int64_t before = em_allocation_count();
+    em_diagnosis d;
+    double q[3];
+
+    for (int i = 0; i < MAX_DRAWS; i++)
+        draws[i] = 0.1;
+    em_diagnose(diag, 4, MAX_DRAWS / 4, draws, &d);
+    em_quantiles(diag, MAX_DRAWS, draws, 3, p, q);
+    ck_assert_int_eq(em_allocation_count(), before);
+    ck_assert(d.mean == 0.1 && d.sd == 0 && isnan(d.mcse_mean));
+    ck_assert(isnan(d.r_hat) && isnan(d.ess_bulk) && isnan(d.ess_tail));
+    ck_assert(q[0] == 0.1 && q[1] == 0.1 && q[2] == 0.1);
+    draws[MAX_DRAWS - 1] = 0.2;
+    em_diagnose(diag, 4, MAX_DRAWS / 4, draws, &d);
+    ck_assert(d.sd > 0 && em_allocation_count() > before);
+}
+END_TEST
+
 START_TEST(convergence_alone_is_the_same)
 {
     em_diagnosis all, alone;
@@ -246,14 +269,23 @@ END_TEST
 
 START_TEST(sorts_any_bits)
 {
-    static const double x[] = {3, -0.0, -INFINITY, 1e-310, 0.0, -2, INFINITY, 5e-324, -1e300, 3};
-    enum { N = sizeof x / sizeof *x };
+    enum { N = 10 };
+    static const double x[][N] = {
+        {3, -0.0, -INFINITY, 1e-310, 0.0, -2, INFINITY, 5e-324, -1e300, 3},
+        {1.5, 1.25, 1, 1.75, 1.5, 1, 1.25, 1.5, 1.75, 1}, /* one byte tells them apart */
+        {4, 1, 5, 3, 2, 3, 5, 1, 2, 4},                   /* two */
+        {7, 7, 7, 7, 7, 7, 7, 7, 7, 7}};                  /* none */
     em_sorted sorted[N], scratch[N];
 
-    em_sort(N, x, sorted, scratch);
-    for (int i = 0; i < N; i++) {
-        ck_assert(sorted[i].value == x[sorted[i].index]);
-        ck_assert(i == 0 || sorted[i - 1].value <= sorted[i].value);
+    for (size_t k = 0; k < sizeof x / sizeof *x; k++) {
+        bool seen[N] = {false};
+
+        em_sort(N, x[k], sorted, scratch);
+        for (int i = 0; i < N; i++) {
+            ck_assert(sorted[i].value == x[k][sorted[i].index] && !seen[sorted[i].index]);
+            ck_assert(i == 0 || sorted[i - 1].value <= sorted[i].value);
+            seen[sorted[i].index] = true;
+        }
     }
 }
 END_TEST
@@ -305,6 +337,7 @@ int main(void)
     tcase_add_loop_test(posterior, equals_posterior, 0, N_GOLDEN);
     tcase_add_test(own, work_space_carries_over);
     tcase_add_test(own, allocates_nothing_when_grown);
+    tcase_add_test(own, constants_are_not_worked_on);
     tcase_add_test(own, convergence_alone_is_the_same);
     tcase_add_test(own, stuck_chains_have_infinite_r_hat);
     tcase_add_test(own, scale_does_not_matter);
