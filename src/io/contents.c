@@ -13,13 +13,16 @@
 enum { MOST_NAMES = 1 << 16 }; /* in a group */
 
 /* What an iteration over a file carries. */
-typedef struct walk {
+typedef struct walk walk;
+struct walk {
     em_contents *contents;
     em_foreign *file;
     em_contents_group *group; /* that is being filled */
     int64_t n_left;           /* there is room for */
     em_status status;
-} walk;
+    H5I_type_t type; /* of the members to take, */
+    em_status (*take)(walk *w, const char *name, hid_t id);
+};
 
 static em_status printable(const char *name, char **out)
 {
@@ -181,6 +184,7 @@ static em_status take_array(walk *w, const char *name, hid_t id)
     return status;
 }
 
+/* One step of a walk over a group, for members of type w->type. */
 static herr_t take_member(hid_t group, const char *name, const H5L_info_t *info, void *data)
 {
     walk *w = data;
@@ -190,8 +194,8 @@ static herr_t take_member(hid_t group, const char *name, const H5L_info_t *info,
     if (w->n_left-- == 0)
         return 1;
     w->status = em_foreign_member(w->file, group, name, &id);
-    if (!w->status && id >= 0 && H5Iget_type(id) == H5I_DATASET)
-        w->status = take_array(w, name, id);
+    if (!w->status && id >= 0 && H5Iget_type(id) == w->type)
+        w->status = w->take(w, name, id);
     em_h5_close(&id);
     return w->status ? 1 : 0;
 }
@@ -218,7 +222,11 @@ static int64_t count_links(hid_t group)
 
 static em_status take_group(walk *w, const char *name, hid_t id)
 {
-    walk inner = {.contents = w->contents, .file = w->file, .n_left = count_links(id)};
+    walk inner = {.contents = w->contents,
+                  .file = w->file,
+                  .n_left = count_links(id),
+                  .type = H5I_DATASET,
+                  .take = take_array};
 
     inner.group = &w->contents->group[w->contents->n_group++];
     inner.status = printable(name, &inner.group->name);
@@ -229,28 +237,14 @@ static em_status take_group(walk *w, const char *name, hid_t id)
     return inner.status;
 }
 
-static herr_t take_root_member(hid_t root, const char *name, const H5L_info_t *info, void *data)
-{
-    walk *w = data;
-    hid_t id;
-
-    (void)info;
-    if (w->n_left-- == 0)
-        return 1;
-    w->status = em_foreign_member(w->file, root, name, &id);
-    if (!w->status && id >= 0 && H5Iget_type(id) == H5I_GROUP)
-        w->status = take_group(w, name, id);
-    em_h5_close(&id);
-    return w->status ? 1 : 0;
-}
-
 static em_status take_groups(walk *w)
 {
     w->n_left = count_links(w->file->file);
+    w->type = H5I_GROUP;
+    w->take = take_group;
     w->status = em_allocate(w->n_left, sizeof *w->contents->group, &w->contents->group);
     if (!w->status)
-        H5Literate(w->file->file, order_of(w->file->file, true), H5_ITER_INC, NULL,
-                   take_root_member, w);
+        H5Literate(w->file->file, order_of(w->file->file, true), H5_ITER_INC, NULL, take_member, w);
     return w->status;
 }
 

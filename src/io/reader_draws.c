@@ -47,26 +47,34 @@ static box box_at(const em_reader_variable *variable, int64_t first, int64_t mos
     return b;
 }
 
+/* The numbers from `start` on, `count` along each axis. */
+static em_status read_part(hid_t id, const hsize_t *start, const hsize_t *count, int64_t n,
+                           double *out)
+{
+    const hsize_t total = (hsize_t)n;
+    hid_t memory, space;
+    em_status status;
+
+    if (n == 0)
+        return EM_OK;
+    space = H5Dget_space(id);
+    memory = H5Screate_simple(1, &total, NULL);
+    H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL);
+    status = em_reader_read(id, memory, space, out);
+    em_h5_close(&space);
+    em_h5_close(&memory);
+    return status;
+}
+
 /* All draws of the elements of a box, into rows[chain][draw][element]. */
 static em_status read_box(const em_reader *reader, const em_shown *d, const box *b, double *rows)
 {
     hsize_t start[EM_MOST_READER_AXES + 2] = {0};
     hsize_t count[EM_MOST_READER_AXES + 2] = {(hsize_t)reader->n_chain, (hsize_t)reader->n_draw};
-    const hsize_t total = (hsize_t)(reader->n_chain * reader->n_draw * b->size);
-    hid_t memory, space;
-    em_status status;
 
-    if (total == 0)
-        return EM_OK;
     memcpy(start + 2, b->start, sizeof b->start);
     memcpy(count + 2, b->count, sizeof b->count);
-    space = H5Dget_space(d->id);
-    memory = H5Screate_simple(1, &total, NULL);
-    H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL);
-    status = em_reader_read(d->id, memory, space, rows);
-    em_h5_close(&space);
-    em_h5_close(&memory);
-    return status;
+    return read_part(d->id, start, count, reader->n_chain * reader->n_draw * b->size, rows);
 }
 
 int64_t em_reader_n_chain(const em_reader *reader)
@@ -119,21 +127,10 @@ static em_status read_draws(const em_reader *reader, int64_t i, int64_t first_ch
     const em_shown *d = &reader->variable[i];
     hsize_t start[EM_MOST_READER_AXES + 2] = {(hsize_t)first_chain, (hsize_t)first};
     hsize_t count[EM_MOST_READER_AXES + 2] = {(hsize_t)n_chain, (hsize_t)n};
-    const hsize_t total = (hsize_t)(n_chain * n * d->variable.size);
-    hid_t memory, space;
-    em_status status;
 
     for (int axis = 0; axis < d->variable.n_axes; axis++)
         count[axis + 2] = (hsize_t)d->variable.shape[axis];
-    if (total == 0)
-        return EM_OK;
-    space = H5Dget_space(d->id);
-    memory = H5Screate_simple(1, &total, NULL);
-    H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL);
-    status = em_reader_read(d->id, memory, space, out);
-    em_h5_close(&space);
-    em_h5_close(&memory);
-    return status;
+    return read_part(d->id, start, count, n_chain * n * d->variable.size, out);
 }
 
 em_status em_reader_draws(em_reader *reader, int64_t i, int64_t first_chain, int64_t n_chain,

@@ -70,12 +70,6 @@ static em_status nuts_step(em_sampler *base, const em_step_context *context, em_
     return EM_OK;
 }
 
-static em_trajectory nuts_trajectory(const void *options)
-{
-    (void)options;
-    return (em_trajectory){.kind = EM_TRAJECTORY_U_TURN};
-}
-
 static em_status nuts_probe(em_sampler *base, const em_step_context *context, const em_block *block,
                             double *acceptance)
 {
@@ -92,6 +86,6 @@ const em_sampler_ops em_nuts = {
     .create = nuts_create,
     .destroy = nuts_destroy,
     .step = nuts_step,
-    .trajectory = nuts_trajectory,
+    .trajectory = em_trees_trajectory,
     .probe = nuts_probe,
 };

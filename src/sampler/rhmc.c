@@ -207,12 +207,6 @@ static em_status rhmc_probe(em_sampler *base, const em_step_context *context, co
     return status;
 }
 
-static em_metric_kind rhmc_metric(const void *options)
-{
-    (void)options;
-    return EM_METRIC_FISHER;
-}
-
 const em_sampler_ops em_rhmc = {
     .name = "rhmc",
     .doc = "Riemannian HMC: the model's metric as a mass that depends on position",
@@ -223,6 +217,6 @@ const em_sampler_ops em_rhmc = {
     .create = rhmc_create,
     .destroy = rhmc_destroy,
     .step = rhmc_step,
-    .metric = rhmc_metric,
+    .metric = em_riemann_metric_of,
     .probe = rhmc_probe,
 };

@@ -12,6 +12,12 @@ enum { MOST_ROUNDS = 20 };
 
 const char *const em_riemann_metrics[] = {"full", "diagonal", NULL};
 
+em_metric_kind em_riemann_metric_of(const void *options)
+{
+    (void)options;
+    return EM_METRIC_FISHER;
+}
+
 em_status em_riemann_create(int64_t dim, const em_riemann_options *options, em_riemann **out)
 {
     const int64_t square = dim * dim;

@@ -13,6 +13,7 @@
 
 #include "emass/field.h"
 #include "posterior/posterior.h"
+#include "sampler/sampler.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -51,6 +52,9 @@ typedef struct em_riemann {
     em_posterior *posterior;         /* whose metric it is, */
     int64_t chain;                   /* and of which chain of the run */
 } em_riemann;
+
+/* What em_sampler_ops ask of a kernel that moves by it: the model's, whatever the options are. */
+em_metric_kind em_riemann_metric_of(const void *options);
 
 /* Errors: EM_EMEMORY. */
 em_status em_riemann_create(int64_t dim, const em_riemann_options *options, em_riemann **out);

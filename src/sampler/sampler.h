@@ -4,6 +4,10 @@
  *
  * A sampling kernel: it advances a block of chains by one iteration. A kernel knows no data, no
  * MPI and no files; what adapts (mass, step size) is handed to it and fixed during the iteration.
+ *
+ * What is alike in kernels and is no logic stands in each of them on purpose, so that one can be
+ * read alone: its table, the rows of options of its own notation, the room that it takes and gives
+ * back.
  */
 #ifndef EM_SAMPLER_SAMPLER_H
 #define EM_SAMPLER_SAMPLER_H

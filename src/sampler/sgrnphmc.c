@@ -249,12 +249,6 @@ static em_status sgrnphmc_step(em_sampler *base, const em_step_context *context,
     return status;
 }
 
-static em_metric_kind sgrnphmc_metric(const void *options)
-{
-    (void)options;
-    return EM_METRIC_FISHER;
-}
-
 const em_sampler_ops em_sgrnphmc = {
     .name = "sgrnphmc",
     .doc = "stochastic gradient Riemannian Nose-Poincare HMC, canonical form",
@@ -265,7 +259,7 @@ const em_sampler_ops em_sgrnphmc = {
     .create = sgrnphmc_create,
     .destroy = sgrnphmc_destroy,
     .step = sgrnphmc_step,
-    .metric = sgrnphmc_metric,
+    .metric = em_riemann_metric_of,
     .minibatches = true,
     .n_extra = sgrnphmc_n_extra,
     .refresh = sgrnphmc_refresh,

@@ -334,6 +334,12 @@ static void harvest(const em_trees *trees, em_block *block, int64_t c)
     block->stat[EM_STAT_MAX_ENERGY_ERROR][c] = t->worst;
 }
 
+em_trajectory em_trees_trajectory(const void *options)
+{
+    (void)options;
+    return (em_trajectory){.kind = EM_TRAJECTORY_U_TURN};
+}
+
 void em_trees_harvest(const em_trees *trees, em_block *block)
 {
     for (int64_t c = 0; c < block->n_chain; c++)

@@ -77,6 +77,9 @@ void em_trees_move_row(em_trees *trees, int64_t from, int64_t to);
     EM_STAT_LP, EM_STAT_ACCEPTANCE_RATE, EM_STAT_STEP_SIZE, EM_STAT_TREE_DEPTH, EM_STAT_N_STEPS,   \
         EM_STAT_DIVERGING, EM_STAT_REACHED_MAX_TREEDEPTH, EM_STAT_ENERGY, EM_STAT_ENERGY_ERROR
 
+/* What em_sampler_ops ask of a kernel that draws by them. */
+em_trajectory em_trees_trajectory(const void *options);
+
 /* The chains move to their draws, with the statistics of em_tree_stats. */
 void em_trees_harvest(const em_trees *trees, em_block *block);
 extern const em_stat em_tree_stats[]; /* ends with EM_STAT_COUNT */

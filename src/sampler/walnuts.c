@@ -229,12 +229,6 @@ static em_status walnuts_step(em_sampler *base, const em_step_context *context, 
     return EM_OK;
 }
 
-static em_trajectory walnuts_trajectory(const void *options)
-{
-    (void)options;
-    return (em_trajectory){.kind = EM_TRAJECTORY_U_TURN};
-}
-
 static em_status walnuts_probe(em_sampler *base, const em_step_context *context,
                                const em_block *block, double *acceptance)
 {
@@ -253,6 +247,6 @@ const em_sampler_ops em_walnuts = {
     .create = walnuts_create,
     .destroy = walnuts_destroy,
     .step = walnuts_step,
-    .trajectory = walnuts_trajectory,
+    .trajectory = em_trees_trajectory,
     .probe = walnuts_probe,
 };
