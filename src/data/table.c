@@ -5,6 +5,7 @@
 #include "par/world.h"
 
 #include <math.h>
+#include <string.h>
 
 void em_table_destroy(em_table **out)
 {
@@ -83,25 +84,49 @@ int64_t em_table_line(const em_table *table, int64_t row)
     return line;
 }
 
-em_status em_table_lines(const em_table *table, double **out)
+/* A number of every row: bits are added, of which all but those of the rank that holds it are 0. */
+static em_status gather(const em_table *table, double (*number)(const em_table *, int64_t held),
+                        double **out)
 {
-    int64_t *line = NULL;
-    em_status status = em_allocate(table->total, sizeof *line, &line);
+    int64_t *bits = NULL;
+    em_status status = em_allocate(table->total, sizeof *bits, &bits);
 
     if (!status)
         status = em_allocate_doubles(table->total, out);
     status = em_agree_first(status, 0);
     for (int64_t r = 0; !status && r < table->n_run; r++) {
         const em_run *run = &table->run[r];
-        for (int64_t i = 0; run->rank == em_world_rank() && i < run->count; i++)
-            line[run->row + i] = em_table_line_of(table, run->held + i);
+        for (int64_t i = 0; run->rank == em_world_rank() && i < run->count; i++) {
+            const double value = number(table, run->held + i);
+            memcpy(&bits[run->row + i], &value, sizeof value);
+        }
     }
-    if (!status)
-        em_world_sum(table->total, line);
-    for (int64_t i = 0; !status && i < table->total; i++)
-        (*out)[i] = (double)line[i];
-    em_release(&line);
+    if (!status) {
+        em_world_sum(table->total, bits);
+        memcpy(*out, bits, (size_t)table->total * sizeof **out);
+    }
+    em_release(&bits);
     return status;
+}
+
+static double line_number(const em_table *table, int64_t held)
+{
+    return (double)em_table_line_of(table, held);
+}
+
+static double response(const em_table *table, int64_t held)
+{
+    return table->response[held];
+}
+
+em_status em_table_lines(const em_table *table, double **out)
+{
+    return gather(table, line_number, out);
+}
+
+em_status em_table_responses(const em_table *table, double **out)
+{
+    return gather(table, response, out);
 }
 
 double em_table_number(const em_table *table, int64_t row, const double *column)

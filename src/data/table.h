@@ -87,6 +87,9 @@ int64_t em_table_line(const em_table *table, int64_t row);
  * EM_EMEMORY. */
 em_status em_table_lines(const em_table *table, double **line);
 
+/* The same for the responses, which the table has apart. */
+em_status em_table_responses(const em_table *table, double **response);
+
 /* What the rank that holds that row has for it in `column` [n_row]. Collective. */
 double em_table_number(const em_table *table, int64_t row, const double *column);
 

@@ -46,6 +46,21 @@ em_status em_attribute_write_text(hid_t object, const char *name, const char *te
     return status;
 }
 
+em_status em_attribute_write_words(hid_t object, const char *name, int n, size_t size,
+                                   const char *words)
+{
+    const hsize_t extent = (hsize_t)n;
+    hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate_simple(1, &extent, NULL);
+    em_status status;
+
+    H5Tset_size(type, size);
+    H5Tset_cset(type, H5T_CSET_UTF8);
+    status = em_attribute_write(object, name, type, space, words);
+    em_h5_close(&space);
+    em_h5_close(&type);
+    return status;
+}
+
 em_status em_attribute_write_int(hid_t object, const char *name, int64_t value)
 {
     return write_scalar(object, name, H5T_NATIVE_INT64, &value);

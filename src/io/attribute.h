@@ -19,6 +19,10 @@ em_status em_attribute_write(hid_t object, const char *name, hid_t type, hid_t s
  */
 em_status em_attribute_write_text(hid_t object, const char *name, const char *text);
 
+/* The same for a list of strings, each null-terminated in its `size` bytes. */
+em_status em_attribute_write_words(hid_t object, const char *name, int n, size_t size,
+                                   const char *words);
+
 /* The same for a single number. */
 em_status em_attribute_write_int(hid_t object, const char *name, int64_t value);
 em_status em_attribute_write_real(hid_t object, const char *name, double value);

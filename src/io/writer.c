@@ -183,8 +183,12 @@ em_status em_writer_add_draws(em_writer *writer, const char *name, int64_t n_ser
                               const em_variable *series, int64_t n_draw, int64_t n_chunk_draw,
                               int *group)
 {
+    static const char sample_dims[2][8] = {"chain", "draw"};
     em_status status = get_group(writer, name, group);
 
+    if (!status)
+        status = em_agree(em_attribute_write_words(writer->group[*group].id, "sample_dims", 2,
+                                                   sizeof *sample_dims, *sample_dims));
     if (status)
         return status;
     return em_draws_create(writer->grid, &writer->group[*group], n_series, series, n_draw,

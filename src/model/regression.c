@@ -86,12 +86,11 @@ static void add_data(em_regression *self)
         to += em_features_data(self->features, to);
     if (self->line)
         *to++ = (em_datum){"predictions_constant_data",
-                           {.name = "line",
-                            .storage = EM_STORE_INT,
-                            .n_axes = 1,
-                            .shape = {design->rows.total},
-                            .axis = {"observation"}},
-                           self->line};
+                           per_observation(self, "line", EM_STORE_INT, EM_POSTERIOR), self->line};
+    if (self->observed)
+        *to++ = (em_datum){"observed_data",
+                           per_observation(self, "y", self->family->storage, EM_POSTERIOR),
+                           self->observed};
     self->model.datum = self->datum;
     self->model.n_datum = to - self->datum;
 }
@@ -218,8 +217,12 @@ em_status em_regression_create(em_regression *self, const em_table *table,
                                const em_model_context *context, const em_regression_plan *plan)
 {
     double shape[EM_GLM_SHAPES];
-    em_status status = context->fitted ? em_table_lines(table, &self->line) : EM_OK;
+    em_status status = EM_OK;
 
+    if (context->fitted)
+        status = em_table_lines(table, &self->line);
+    else if (options->log_likelihood || options->posterior_predictive)
+        status = em_table_responses(table, &self->observed);
     if (status)
         return status;
     self->family = plan->family;
@@ -265,6 +268,7 @@ void em_regression_release(em_regression *self)
     em_release(&self->density);
     em_release(&self->constant);
     em_release(&self->line);
+    em_release(&self->observed);
 }
 
 void em_regression_destroy(em_model *model)

@@ -24,9 +24,11 @@ typedef struct em_regression_options {
             .fallback = "10",                                                                      \
             .doc = "variance of the normal prior on every coefficient, alpha in the papers"),      \
         EM_BOOL(em_regression_options, log_likelihood, .fallback = "false",                        \
-                .doc = "store that of each observation, in the group log_likelihood"),             \
+                .doc = "store that of each observation, in the group log_likelihood; and "         \
+                       "responses in observed_data"),                                              \
         EM_BOOL(em_regression_options, posterior_predictive, .fallback = "false",                  \
-                .doc = "store observations drawn anew, in the group posterior_predictive")
+                .doc = "store observations drawn anew, in the group posterior_predictive; and "    \
+                       "responses in observed_data")
 
 /* A parameter of the distribution besides eta, positive. */
 typedef struct em_shape {
@@ -71,13 +73,14 @@ typedef struct em_regression {
     int n_shape, n_unknown;
     em_shape shape[EM_GLM_SHAPES];
     em_variable variable[2 + EM_GLM_SHAPES + 2];
-    em_datum datum[3 + EM_FEATURES_ARRAYS];
+    em_datum datum[4 + EM_FEATURES_ARRAYS];
     em_features *features;
     em_parameters block[1 + EM_GLM_SHAPES]; /* beta, and every unknown shape */
     const char **original; /* [n_original] coefficients of what is standardised; NULL */
     int64_t n_original;
     bool predicts;
     double *line;          /* [rows.total] of the table that is predicted for; else NULL */
+    double *observed;      /* [rows.total] responses, where draws are reported of each; else NULL */
     double *theta;         /* [dim] of a draw to predict from; NULL: the model is to be sampled */
     double *row;           /* [n_column] of the design, for the metric */
     double *eta, *density; /* [n_row] of a report; NULL: reports are of the parameters alone */

@@ -155,6 +155,9 @@ def look_with_xarray(path, engine):
     with xarray.open_dataset(path, engine=engine) as root:
         report(root.attrs["verdict"] == "converged: R\u0302 is 1.00" and root.attrs["seed"] == 42
                and root.attrs["config"] == "x" * 100000, f"xarray, {engine}: attributes")
+    report(all(("sample_dims" in of.attrs) == ("draw" in of.sizes) and
+               list(of.attrs.get("sample_dims", ["chain", "draw"])) == ["chain", "draw"] for of in group.values()),
+           f"xarray, {engine}: sample_dims of groups of draws, as ArviZ writes them")
 
 
 def look_with_arviz(path, kept, path_cut):

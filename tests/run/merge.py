@@ -83,6 +83,10 @@ def pieces():
         with xarray.open_dataset("whole.h5", group=name) as a, xarray.open_dataset("both.h5", group=name) as b:
             same = same and a.equals(b)
     report(same, "every number of every group of draws is where it was, with its labels")
+    with xarray.open_dataset("both.h5", group="observed_data") as data:
+        header, *rows = [line.split(",") for line in open("table.csv").read().split()]
+        report(data.y.dims == ("observation",) and
+               np.array_equal(data.y, [float(row[header.index("y")]) for row in rows]), "and the responses are there", data)
 
 
 def seeds():
