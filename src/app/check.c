@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { N_POINT = 5, MOST_TRIES = 100, MOST_DIRECTIONS = 200 };
 
@@ -93,6 +94,25 @@ static void print_shards(const checker *check)
     printf("\n");
 }
 
+/* Where a variable is just the parameters of a block, their labels: of a table's columns. */
+static void print_block(const em_model *model, const em_parameters *block)
+{
+    enum { MOST = 20 };
+
+    printf("# block      %s: parameters %lld .. %lld", block->name, (long long)block->first,
+           (long long)(block->first + block->count - 1));
+    for (int64_t v = 0; v < model->n_variable; v++) {
+        const em_variable *of = &model->variable[v];
+        if (strcmp(of->name, block->name) != 0 || of->n_axes != 1 || !of->label[0] ||
+            of->shape[0] != block->count)
+            continue;
+        for (int64_t i = 0; i < block->count && i < MOST; i++)
+            printf("%s%s", i == 0 ? ": " : ", ", of->label[0][i]);
+        printf("%s", block->count > MOST ? ", ..." : "");
+    }
+    printf("\n");
+}
+
 static void print_plan(const checker *check, const em_plan *plan, double learning)
 {
     const em_config *config = check->config;
@@ -107,9 +127,7 @@ static void print_plan(const checker *check, const em_plan *plan, double learnin
            config->model->name, (long long)check->model->dim, (long long)check->model->rows.total,
            (long long)plan->width.all);
     for (int64_t b = 0; b < check->model->n_block; b++)
-        printf("# block      %s: parameters %lld .. %lld\n", check->model->block[b].name,
-               (long long)check->model->block[b].first,
-               (long long)(check->model->block[b].first + check->model->block[b].count - 1));
+        print_block(check->model, &check->model->block[b]);
     if (check->model->ops->describe)
         check->model->ops->describe(check->model, stdout);
     for (int64_t g = 0; g < n_group; g++)
@@ -117,8 +135,12 @@ static void print_plan(const checker *check, const em_plan *plan, double learnin
                (long long)em_deal_first(config->run.chains, n_group, g),
                (long long)em_deal_first(config->run.chains, n_group, g + 1) - 1);
     print_shards(check);
-    printf("# iterations %lld of warmup, then %lld draws of %lld iterations\n",
-           (long long)plan->warmup, (long long)plan->n_draw, (long long)plan->thin);
+    printf("# iterations %s%lld of warmup, then %lld draws",
+           config->run.warmup < 0 ? "at most " : "", (long long)plan->warmup,
+           (long long)plan->n_draw);
+    if (plan->thin > 1)
+        printf(" of %lld iterations", (long long)plan->thin);
+    printf("\n");
     printf("# memory     %.3g MB of draws per rank in buffers, %.3g MB watched for convergence, "
            "%.3g MB "
            "to learn the mass\n",

@@ -33,7 +33,7 @@ const char em_help[] =
     "  diff A.h5 B.h5        which attributes, options and numbers differ, and where first\n"
     "  convert IN OUT.h5     a table in the form that ranks read fastest\n"
     "\n"
-    "  COMMAND --help        more about a command\n"
+    "  COMMAND --help        more about a command; also: help COMMAND\n"
     "  --version             versions of emass and of the MPI it is linked with\n"
     "\n"
     "example:\n"

@@ -65,39 +65,48 @@ static em_status print_version(void)
     return EM_OK;
 }
 
+static bool is_help(const char *word)
+{
+    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
 static bool asks_for_help(int argc, const char **argv)
 {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
-        if (strcmp(argv[i], "--help") == 0)
+        if (is_help(argv[i]))
             return true;
     return false;
 }
 
-static em_status run_command(int argc, const char **argv)
+static em_status unknown_command(const char *name)
 {
-    em_nearest nearest = em_nearest_start(argv[0]);
+    em_nearest nearest = em_nearest_start(name);
 
-    for (int i = 0; i < N_COMMAND; i++) {
-        if (strcmp(argv[0], commands[i].name) == 0)
-            return asks_for_help(argc, argv) ? print(commands[i].help)
-                                             : commands[i].run(argc, argv);
+    for (int i = 0; i < N_COMMAND; i++)
         em_nearest_offer(&nearest, commands[i].name);
-    }
-    return em_fail(EM_EUSAGE, "unknown command '%s'%s%s%s", argv[0],
+    return em_fail(EM_EUSAGE, "unknown command '%s'%s%s%s", name,
                    nearest.name ? "; did you mean " : " (see emass --help)",
                    nearest.name ? nearest.name : "", nearest.name ? "?" : "");
 }
 
 static em_status run_program(int argc, const char **argv)
 {
+    const char *name;
+
     if (argc < 2)
         return em_fail(EM_EUSAGE, "expected a command: run, summary, report, check, list, merge, "
                                   "diff, verify, convert, predict or topics (see emass --help)");
-    if (strcmp(argv[1], "--help") == 0)
-        return print(em_help);
     if (strcmp(argv[1], "--version") == 0)
         return print_version();
-    return run_command(argc - 1, argv + 1);
+    const bool help = strcmp(argv[1], "help") == 0 || is_help(argv[1]);
+    if (help && argc == 2)
+        return print(em_help);
+    name = argv[1 + help];
+    for (int i = 0; i < N_COMMAND; i++)
+        if (strcmp(name, commands[i].name) == 0)
+            return help || asks_for_help(argc - 1, argv + 1) ? print(commands[i].help)
+                                                             : commands[i].run(argc - 1, argv + 1);
+    return unknown_command(name);
 }
 
 /* MPI takes a tenth of a second, a second process and seven threads to start: too much for a page

@@ -205,8 +205,7 @@ static em_status take_field(const em_lines *lines, const em_delimited *form, con
     }
     if (use == EM_USE_NUMBER)
         return fail_field(lines, table, place, field);
-    return em_is_missing(field) ? fail_level(lines, table, place, field,
-                                             "a number or text (na: drop leaves such rows out)")
+    return em_is_missing(field) ? fail_level(lines, table, place, field, "a number or text")
                                 : push_level(lines, field, place, table);
 }
 

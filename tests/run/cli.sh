@@ -94,6 +94,10 @@ fails 2 "found 'bra', expected auto, bar, log or none" "$emass" run good.yaml --
 
 # ---- help, version, lists ----
 prints 'usage: emass COMMAND' "$emass" --help
+prints 'usage: emass COMMAND' "$emass" help
+prints 'usage: emass merge' "$emass" help merge
+prints 'usage: emass merge' "$emass" merge -h
+fails 2 "unknown command 'sumary'; did you mean summary?" "$emass" help sumary
 prints 'emass 0.' "$emass" --version
 for command in run summary check list; do
     prints "usage: emass $command" "$emass" $command --help
