@@ -290,6 +290,35 @@ START_TEST(sorts_any_bits)
 }
 END_TEST
 
+/* Draws that differ in their upper bits, or in the lower ones only, few and many alike in the
+ * upper. */
+START_TEST(sorts_draws_that_are_close)
+{
+    enum { N = 3000 };
+    static double x[N];
+    static em_sorted sorted[N], scratch[N];
+    uint64_t state = 1;
+
+    for (int close = 0; close < 4; close++) {
+        for (int i = 0; i < N; i++) {
+            state = state * 6364136223846793005u + 1442695040888963407u;
+            const double u = ldexp((double)(state >> 11), -53);
+            x[i] = close == 0   ? u - 0.5
+                   : close == 1 ? 1 + 1e-8 * u
+                                : floor(100 * u) + (i % 40 ? 0 : 1e-9 * u);
+            x[i] = close == 3 ? -x[i] : x[i];
+        }
+        em_sort(N, x, sorted, scratch);
+        for (int i = 0; i < N; i++) {
+            ck_assert(sorted[i].value == x[sorted[i].index]);
+            ck_assert(
+                i == 0 || sorted[i - 1].value < sorted[i].value ||
+                (sorted[i - 1].value == sorted[i].value && sorted[i - 1].index < sorted[i].index));
+        }
+    }
+}
+END_TEST
+
 /* A transform of a unit pulse at k is exp(-2 pi i j k / length), and the way back returns it. */
 START_TEST(transform_is_inverted)
 {
@@ -345,6 +374,7 @@ int main(void)
     tcase_add_test(own, quantiles_interpolate);
     tcase_add_test(own, normal_quantile_inverts_erfc);
     tcase_add_test(own, sorts_any_bits);
+    tcase_add_test(own, sorts_draws_that_are_close);
     tcase_add_test(own, transform_is_inverted);
     tcase_add_test(own, ebfmi_by_hand);
     srunner_set_tap(runner, getenv("EMASS_TAP") ? getenv("EMASS_TAP") : "/dev/null");
