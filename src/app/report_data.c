@@ -180,6 +180,39 @@ static em_status find_worst(em_report_data *data)
     return EM_OK;
 }
 
+enum { NEAR = 10000 };
+
+/*
+ * Whether draws have the ranks of others, from either end, as those of a multiple or a logarithm:
+ * then the bulk ESS is the same to the bit, and R-hat but for roundings of the distances from the
+ * median.
+ */
+static bool says_the_same(const double *a, const double *b)
+{
+    return a[EM_AT_ESS_BULK] == b[EM_AT_ESS_BULK] &&
+           fabs(a[EM_AT_R_HAT] - b[EM_AT_R_HAT]) * NEAR < 1;
+}
+
+/* Of those that mix worst what the figures show. */
+static em_status find_shown(em_report_data *data)
+{
+    em_status status = em_allocate(data->n_element, sizeof *data->shown, &data->shown);
+
+    for (int64_t i = 0; !status && i < data->n_element; i++) {
+        const double *value = data->element[data->worst[i]].value;
+        bool fresh = true;
+        for (int64_t k = data->n_shown - 1; fresh && k >= 0; k--) {
+            const double *other = data->element[data->shown[k]].value;
+            if (!((other[EM_AT_R_HAT] - value[EM_AT_R_HAT]) * NEAR < 1)) /* in their order */
+                break;
+            fresh = !says_the_same(other, value);
+        }
+        if (fresh)
+            data->shown[data->n_shown++] = data->worst[i];
+    }
+    return status;
+}
+
 /* ---------------------------------------------------------------- statistics */
 
 static bool is_called(const char *name, const char *wanted)
@@ -265,6 +298,8 @@ em_status em_report_read(const char *path, const char *const *pattern, em_report
     if (!status)
         status = find_worst(data);
     if (!status)
+        status = find_shown(data);
+    if (!status)
         status = open_statistics(data, "sample_stats", &data->stats);
     if (!status)
         status = open_statistics(data, "warmup_sample_stats", &data->warmup);
@@ -287,6 +322,7 @@ void em_report_release(em_report_data *data)
     em_release(&data->table.row);
     em_release(&data->element);
     em_release(&data->worst);
+    em_release(&data->shown);
     em_release(&data->value);
     em_release(&data->diverging);
 }

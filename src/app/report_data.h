@@ -43,6 +43,7 @@ typedef struct em_report_data {
     int64_t n_element;
     em_report_element *element; /* as they are stored */
     int64_t *worst;             /* [n_element] their numbers, those that mix worst first */
+    int64_t n_shown, *shown;    /* the same, each once of those that are functions of another */
     double *value;
     em_table table;    /* of all of them */
     double *diverging; /* [n_chain][n_draw]; NULL: not known */

@@ -264,10 +264,10 @@ static em_status draw_chains(const em_report_data *data, int k, FILE *out)
     char title[160], name[NAME_BYTES];
     em_status status;
 
-    if (k >= data->n_element)
+    if (k >= data->n_shown)
         return EM_OK;
-    const em_report_element *e = &data->element[data->worst[k]];
-    status = em_report_draws(data, data->worst[k], &draws);
+    const em_report_element *e = &data->element[data->shown[k]];
+    status = em_report_draws(data, data->shown[k], &draws);
     if (status)
         return status;
     const int64_t n_chosen = choose_chains(data, draws, chosen);
@@ -342,11 +342,11 @@ static em_status draw_pair_panels(const em_report_data *data, int64_t n_shown, d
             draw_dots(&axes, "dot c0", n_some, some, draws[column], draws[row]);
             draw_dots(&axes, "mark bad", n_bad, bad, draws[column], draws[row]);
             if (column == 0) {
-                cut_name(data->element[data->worst[row]].name, 40, name);
+                cut_name(data->element[data->shown[row]].name, 40, name);
                 em_svg_text(out, axes.left, axes.top - 5, "start", "head", name);
             }
             if (row == n_shown - 1) {
-                cut_name(data->element[data->worst[column]].name, 40, name);
+                cut_name(data->element[data->shown[column]].name, 40, name);
                 em_svg_text(out, axes.left + axes.width / 2,
                             axes.top + axes.height + 31 + 15 * (double)(column % 2), "middle",
                             "head", name);
@@ -357,7 +357,7 @@ static em_status draw_pair_panels(const em_report_data *data, int64_t n_shown, d
 
 static em_status draw_pairs(const em_report_data *data, int k, FILE *out)
 {
-    const int64_t n_shown = smaller(data->n_element, MOST_PAIRS);
+    const int64_t n_shown = smaller(data->n_shown, MOST_PAIRS);
     double *draws[MOST_PAIRS] = {NULL};
     em_range range[MOST_PAIRS];
     em_status status = EM_OK;
@@ -366,7 +366,7 @@ static em_status draw_pairs(const em_report_data *data, int k, FILE *out)
     if (n_shown < 2)
         return EM_OK;
     for (int64_t i = 0; !status && i < n_shown; i++) {
-        status = em_report_draws(data, data->worst[i], &draws[i]);
+        status = em_report_draws(data, data->shown[i], &draws[i]);
         if (!status)
             range[i] =
                 em_range_padded(em_range_over(em_no_range, data->n_chain * data->n_draw, draws[i]));
@@ -388,7 +388,7 @@ const em_figure em_figures[] = {
      "each chain are spread over the ranks of all: all well, the lines stay in the grey band, "
      "which "
      "chance leaves one time in twenty. Of more than eight chains, the eight whose means are "
-     "farthest out.",
+     "farthest out. Of functions of one another, as of a coefficient on two scales, one is shown.",
      EM_REPORT_TRACES, draw_chains},
     {"forest", "Intervals",
      "Median (dot), 50 % (thick) and 90 % (thin) of all draws; each variable has an axis of its "

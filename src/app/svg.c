@@ -133,14 +133,16 @@ static double place_y(const em_axes *a, double y)
 
 static void x_ticks(const em_axes *a)
 {
-    const double step = tick_step(a->x, a->width < 200 ? 4 : 6);
+    const double step = tick_step(a->x, a->width < 200 ? 3 : 6);
     char text[32];
 
     for (double k = ceil(a->x.low / step); k * step <= a->x.high; k++) {
         const double at = place_x(a, k * step);
         fprintf(a->out, "<path class=\"grid\" d=\"M%.1f %.1fv%.1f\"/>", at, a->top, a->height);
         tick_text(k * step, step, false, text);
-        if (!a->no_x_ticks)
+        /* Of panels side by side, no number reaches into the next. */
+        if (!a->no_x_ticks &&
+            (a->width >= 200 || fabs(at - a->left - a->width / 2) < 0.42 * a->width))
             em_svg_text(a->out, at, a->top + a->height + 15, "middle", "soft", text);
     }
 }
