@@ -16,7 +16,7 @@ CONFIGS = {
     "schools": "model: {name: eight_schools}\nrun: {chains: 3, draws: 150}\noutput: {save_warmup: true}\n",
     "wild": "model: {name: eight_schools}\nsampler: {name: nuts, step_size: 1.2, max_treedepth: 2}\n"
             "mass: {estimator: none}\nrun: {chains: 9, warmup: 0, draws: 60}\n",
-    "evil": "model: {name: linear, data: evil.csv}\nrun: {chains: 2, draws: 40}\n",
+    "evil": "model: {name: linear, data: evil.csv, standardise: true}\nrun: {chains: 2, draws: 40}\n",
     "chains": "model: {name: gaussian, dim: 2}\nrun: {chains: 1000, warmup: 5, draws: 20}\n"
               "sampler: {leapfrog_steps: 2, step_size: 0.5}\n",
     "wide": "model: {name: gaussian, dim: 10000}\nrun: {chains: 2, warmup: 5, draws: 12}\n"
@@ -108,6 +108,9 @@ def check_evil():
         file.write(f'"{EVIL}","a""b&c",y\n' + "".join(f"{i % 7},{i % 5},{i % 3}\n" for i in range(40)))
     text, page = make("evil")
     report(EVIL not in text and f"beta[{EVIL}]" in page.text and 'a"b&c' in page.text, "names are text, whatever is in them")
+    shown = re.findall(r'class="head">beta(?:_original)?\[(.*?)\]<', text[text.index('id="chains"'):text.index('id="forest"')])
+    report(shown and len(set(shown) - {"intercept"}) == len([name for name in shown if name != "intercept"]),
+           "of a coefficient on two scales one is shown", shown)
 
 
 def check_bounds():
