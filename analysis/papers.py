@@ -21,7 +21,7 @@ import papers_networks
 import papers_numpy
 import papers_topics
 from papers_corpora import make_corpora
-from papers_data import make_tables
+from papers_data import make_held_out, make_tables
 from papers_page import Page
 from papers_runs import Results, execute, read_runs
 from papers_verdict import EXPLAINED
@@ -97,6 +97,8 @@ def main():
         run.why = "" if run.file.exists() else "needs to be run"
     if args.topics:
         make_corpora(folder)
+    if args.networks and not args.no_run:
+        make_held_out(folder)
     workers = 1 if args.networks else os.cpu_count()  # in their order
     beside = [lambda: papers_numpy.measure(folder, args.shorten)]
     execute(asked, (args.build / "emass").resolve(), folder, workers, args.limit, beside)

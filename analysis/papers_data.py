@@ -1,6 +1,9 @@
-"""Data of paper 003, as tables that emass reads: a generated regression, and Airbnb listings."""
+"""Data of paper 003, as tables that emass reads: a generated regression, and Airbnb listings; and MNIST's
+training data in two parts."""
 
+import gzip
 import os
+import struct
 from pathlib import Path
 
 import h5py
@@ -18,6 +21,21 @@ def make_tables(folder):
     listings = Path(os.environ.get("EMASS_DATA", ""), "airbnb_buenos_aires", "train_test.csv.gz")
     if "EMASS_DATA" in os.environ and listings.exists() and not (folder / "airbnb.h5").exists():
         make_airbnb(pd.read_csv(listings), folder / "airbnb.h5")
+
+
+def make_held_out(folder):
+    """MNIST's training data without every sixth image, and these as a test; both files whole or none."""
+    source, folder = Path(os.environ.get("EMASS_DATA", ""), "mnist"), folder / "held-out"
+    if not (source / "train-images-idx3-ubyte.gz").exists() or (folder / "train-images-idx3-ubyte").exists():
+        return
+    folder.mkdir(exist_ok=True)
+    for kind, sides in (("labels-idx1", ()), ("images-idx3", (28, 28))):  # the file asked for above comes last
+        values = gzip.decompress((source / f"train-{kind}-ubyte.gz").read_bytes())
+        values = np.frombuffer(values, np.uint8, offset=8 + 4 * len(sides)).reshape(-1, *sides)
+        held = np.arange(len(values)) % 6 == 5
+        for name, part in (("t10k", values[held]), ("train", values[~held])):
+            header = struct.pack(f">{2 + len(sides)}i", 0x801 + len(sides), len(part), *sides)
+            (folder / f"{name}-{kind}-ubyte").write_bytes(header + part.tobytes())
 
 
 def make_linear(path):

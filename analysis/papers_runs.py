@@ -63,11 +63,11 @@ def shorter(text, factor):
 
 def start(run, emass, environment, limit=None):
     """Runs it, or finds it done; returns seconds, and what emass said if it failed. What
-    was asked is kept beside the file, so that it is run anew when that has changed. A run that
-    meets its limit of time is one so far, and goes on the next time."""
+    was asked is kept beside the file, so that it is run anew when that has changed, but for comments.
+    A run that meets its limit of time is one so far, and goes on the next time."""
     begin = time.monotonic()
     asked, kept = "\n".join([run.config.read_text(), *run.settings]), run.file.with_suffix(".asked")
-    same = kept.exists() and kept.read_text() == asked
+    same = kept.exists() and without_comments(kept.read_text()) == without_comments(asked)
     run.file.parent.mkdir(parents=True, exist_ok=True)
     kept.write_text(asked)
     if not same:
@@ -87,6 +87,10 @@ def start(run, emass, environment, limit=None):
     if done.returncode in (0, CUT):
         return seconds, ""
     return seconds, (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
+
+
+def without_comments(config):
+    return re.sub(r"(?m)^ *#.*\n", "", config)
 
 
 def cpu_seconds():
