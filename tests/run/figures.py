@@ -8,6 +8,7 @@ import os
 import re
 import sys
 import tempfile
+from unittest import mock
 
 import lib
 
@@ -19,9 +20,10 @@ import numpy as np  # noqa: E402
 
 sys.path.insert(0, os.path.join(lib.ROOT, "analysis"))
 import papers  # noqa: E402
+import papers_networks  # noqa: E402
 import plot  # noqa: E402
 from papers_measure import Density, bias, one_peak, rmse, spread  # noqa: E402
-from papers_verdict import Claim, apart, below, of_kl, of_mean, of_runs, verdict  # noqa: E402
+from papers_verdict import Claim, Estimate, apart, below, of_kl, of_mean, of_runs, verdict  # noqa: E402
 
 HMC = r"\| HMC \| 0\.0196 \| 0\.0197( \| -?[0-9.e-]+){10} \| [0-9]+ of [0-9]+ \|"
 RHMC = r"\| RHMC \| 0\.0111 \| 0\.0089( \| -){11} \|"
@@ -97,6 +99,11 @@ def check_verdicts():
                    Claim("Equal", {"": 1.0}, equal=True), Claim("Nothing", {}))
     lib.report(re.fullmatch(r"Lower: yes a \(\S+\); not to be told c \(1.0\); the opposite b \(-\S+\)\. "
                             r"Equal: yes \(1.0\)\.", line), "a verdict", line)
+    with mock.patch.object(papers_networks, "final", lambda ends, name: ends.get(name)):
+        ends = {"a": Estimate(98.1), "b": Estimate(98.5), "c": Estimate(97.9)}
+        line = papers_networks.reached(ends, [(name, name.upper(), 98.2) for name in "abcd"] + [("a", "X", None)])
+    lib.report(line == "Within 0.2 points of the paper's number: A, 98.10 for 98.20. Better by more: B, 98.50 for 98.20. "
+                       "Worse by more: C, 97.90 for 98.20.", "how near the paper's number", line)
 
 
 def page_is_whole(folder):
