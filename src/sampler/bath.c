@@ -284,15 +284,51 @@ double em_bath_share(em_bath *const *bath, int64_t n_chain, double b, const doub
     return largest;
 }
 
-void em_bath_decay(em_bath *const *bath, int64_t n_chain, const double *x, double *out)
+void em_bath_decay(em_bath *const *bath, int64_t n_chain, double *x, double *work)
 {
     const int64_t stride = bath[0]->stride;
 
     for (int64_t first = 0, last; first < n_chain; first = last) {
+        const em_bath *b = bath[first];
+        double *row = x + first * stride, *out = work + first * stride;
         last = bath_run_end(bath, n_chain, first);
-        bath_apply(bath[first]->decay_structure, bath[first]->dim, bath[first]->decay, last - first,
-                   x + first * stride, out + first * stride);
+        bath_apply(b->decay_structure, b->dim, b->decay, last - first, row, out);
+        memcpy(row, out, (size_t)((last - first) * stride) * sizeof *row);
     }
+}
+
+/* x <- E x + h g + Y z, where all is diagonal */
+EM_CLONES static void bath_kick_row(int64_t n, const double *restrict decay, double h,
+                                    const double *restrict g, const double *restrict basis,
+                                    const double *restrict z, double *restrict x)
+{
+    for (int64_t i = 0; i < n; i++)
+        x[i] = decay[i] * x[i] + h * g[i] + basis[i] * z[i];
+}
+
+/* The same, in parts. */
+EM_CLONES static void bath_add_row(int64_t n, double h, const double *restrict g,
+                                   const double *restrict noise, double *restrict x)
+{
+    for (int64_t i = 0; i < n; i++)
+        x[i] = x[i] + h * g[i] + noise[i];
+}
+
+void em_bath_kick(em_bath *const *bath, int64_t n_chain, double fraction, const double *eps,
+                  const double *g, double *z, double *work, double *x)
+{
+    const int64_t stride = bath[0]->stride;
+
+    if (em_bath_is_diag(bath, n_chain)) {
+        for (int64_t c = 0, row = 0; c < n_chain; c++, row += stride)
+            bath_kick_row(stride, bath[c]->decay, fraction * eps[c], g + row, bath[c]->basis,
+                          z + row, x + row);
+        return;
+    }
+    em_bath_decay(bath, n_chain, x, work);
+    em_bath_noise(bath, n_chain, 1, eps, z, work);
+    for (int64_t c = 0, row = 0; c < n_chain; c++, row += stride)
+        bath_add_row(stride, fraction * eps[c], g + row, work + row, x + row);
 }
 
 /* ---- the baths of a block ---- */

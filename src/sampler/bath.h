@@ -46,7 +46,7 @@ em_status em_bath_set_decay(em_bath *bath, em_structure structure, const double 
 bool em_bath_is_diag(em_bath *const *bath, int64_t n_chain);
 
 /* Columns first .. first + count - 1, whole lines but for the last ones, of a bath that is
- * diagonal: for em_bath_noise and em_bath_decay. It borrows them. */
+ * diagonal: for em_bath_noise, em_bath_decay and em_bath_kick. It borrows them. */
 em_bath em_bath_piece(const em_bath *bath, int64_t first, int64_t count);
 
 /* Makes N(0, A - b V) for this b the only law that the bath has. */
@@ -59,8 +59,13 @@ void em_bath_noise(em_bath *const *bath, int64_t n_chain, double b, const double
 /* The largest share of A that b eps[c] V is, over all chains; 0 where there are no baths yet. */
 double em_bath_share(em_bath *const *bath, int64_t n_chain, double b, const double *eps);
 
-/* out[c] = E x[c]; no aliasing. */
-void em_bath_decay(em_bath *const *bath, int64_t n_chain, const double *x, double *out);
+/* x[c] <- E x[c]; `work` is room for a panel. */
+void em_bath_decay(em_bath *const *bath, int64_t n_chain, double *x, double *work);
+
+/* x[c] <- E x[c] + fraction eps[c] g[c] + N(0, A - b V), of baths whose b is fixed, from the
+ * standard normals z[c]; `work` is room for a panel. Where all is diagonal it is one loop. */
+void em_bath_kick(em_bath *const *bath, int64_t n_chain, double fraction, const double *eps,
+                  const double *g, double *z, double *work, double *x);
 
 /* What the bath of a chain is made from; the versions tell later whether it still is. */
 typedef struct em_bath_key {

@@ -223,9 +223,19 @@ void em_langevin_add(const em_langevin *s, const em_block *block, double fractio
                      to + c * block->stride);
 }
 
+EM_CLONES static void langevin_add_product(int64_t n, double eps, em_product v, double *restrict to)
+{
+    for (int64_t i = 0; i < n; i++)
+        to[i] += eps * (v.scale[i] * v.value[i]);
+}
+
 void em_langevin_drift(em_langevin *s, const em_step_context *context, em_block *block,
                        double fraction)
 {
-    em_mass_velocity(context->mass, block->n_chain, block->momentum, s->velocity);
-    em_langevin_add(s, block, fraction, s->velocity, block->theta);
+    em_mass_map(context->mass, EM_MAP_VELOCITY, block->n_chain, block->momentum, s->velocity);
+    for (int64_t c = 0, row = 0; c < block->n_chain; c++, row += block->stride) {
+        const em_product v = em_mass_product(context->mass[c], EM_MAP_VELOCITY,
+                                             block->momentum + row, s->velocity + row);
+        langevin_add_product(block->stride, fraction * s->eps[c], v, block->theta + row);
+    }
 }

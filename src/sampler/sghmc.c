@@ -292,25 +292,16 @@ static em_status sghmc_update_baths(sghmc_sampler *s, const em_step_context *con
 /* p <- E p */
 static void sghmc_decay(em_langevin *s, em_block *block)
 {
-    const int64_t panel = block->n_chain * block->stride;
-
     em_bath_decay(s->baths.bath, block->n_chain, block->momentum, s->velocity);
-    memcpy(block->momentum, s->velocity, (size_t)panel * sizeof(double));
 }
 
-/* p <- p + N(0, .) */
-static void sghmc_agitate(em_langevin *s, const em_step_context *context, em_block *block,
-                          int64_t k)
+/* p <- E p + fraction eps g + N(0, .) */
+static void sghmc_kick(em_langevin *s, const em_step_context *context, em_block *block, int64_t k,
+                       double fraction)
 {
     em_langevin_normals(s, context, block, k);
-    em_bath_noise(s->baths.bath, block->n_chain, 1, s->eps, s->normals, s->noise);
-    em_langevin_sum(block->n_chain * block->stride, s->noise, block->momentum);
-}
-
-/* p <- p + fraction eps g */
-static void sghmc_kick(em_langevin *s, em_block *block, double fraction)
-{
-    em_langevin_add(s, block, fraction, block->gradient, block->momentum);
+    em_bath_kick(s->baths.bath, block->n_chain, fraction, s->eps, block->gradient, s->normals,
+                 s->noise, block->momentum);
 }
 
 static void sghmc_drift_half(em_langevin *s, const em_step_context *context, em_block *block,
@@ -322,28 +313,22 @@ static void sghmc_drift_half(em_langevin *s, const em_step_context *context, em_
 
 static void sghmc_euler(em_langevin *s, const em_step_context *context, em_block *block, int64_t k)
 {
-    sghmc_decay(s, block);
-    sghmc_kick(s, block, 1);
-    sghmc_agitate(s, context, block, k);
+    sghmc_kick(s, context, block, k, 1);
     em_langevin_drift(s, context, block, 1);
 }
 
 static void sghmc_splitting(em_langevin *s, const em_step_context *context, em_block *block,
                             int64_t k)
 {
-    sghmc_decay(s, block);
-    sghmc_kick(s, block, 1);
-    sghmc_agitate(s, context, block, k);
+    sghmc_kick(s, context, block, k, 1);
     sghmc_decay(s, block);
     em_langevin_drift(s, context, block, 0.5);
 }
 
 static void sghmc_aboba(em_langevin *s, const em_step_context *context, em_block *block, int64_t k)
 {
-    sghmc_kick(s, block, 0.5);
-    sghmc_decay(s, block);
-    sghmc_agitate(s, context, block, k);
-    sghmc_kick(s, block, 0.5);
+    em_langevin_add(s, block, 0.5, block->gradient, block->momentum);
+    sghmc_kick(s, context, block, k, 0.5);
     em_langevin_drift(s, context, block, 0.5);
 }
 
