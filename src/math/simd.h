@@ -7,6 +7,8 @@
 #ifndef EM_MATH_SIMD_H
 #define EM_MATH_SIMD_H
 
+#include "math/bytes.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -21,8 +23,8 @@ typedef struct em_philox {
     uint64_t key, low, high;
 } em_philox;
 
-/* The kernels behind the functions of the same names in rng.h, vector.h, panel.h and binned.h.
- * `integers` may decline, with false: where a number might have to be drawn again. */
+/* The kernels behind the functions of the same names in rng.h, vector.h, panel.h, binned.h and
+ * bytes.h. `integers` may decline, with false: where a number might have to be drawn again. */
 typedef struct em_simd {
     const char *name;
     void (*normals)(em_philox start, int64_t n, double *out);
@@ -54,6 +56,14 @@ typedef struct em_simd {
     void (*binned_merge)(int64_t n, const double *from, double *bins);
     void (*binned_values)(int64_t n, const double *bins, double *out);
     void (*binned_single)(int64_t n, double *x);
+    void (*bytes_multiply)(const em_bytes *x, int64_t n_to, const double *weight, int64_t pitch,
+                           double *z);
+    void (*bytes_gather)(const em_bytes *x, int64_t n_to, const double *d, int64_t pitch,
+                         bool begun, double *sum);
+    void (*bytes_multiply_single)(const em_bytes *x, int64_t n_to, const float *weight,
+                                  int64_t pitch, float *z);
+    void (*bytes_gather_single)(const em_bytes *x, int64_t n_to, const float *d, int64_t pitch,
+                                bool begun, float *sum);
 } em_simd;
 
 /* The widest first; ends with NULL. The last one runs on every processor. */

@@ -24,6 +24,8 @@ typedef Sleef___m256_2 single_pair;
 #define exponential(a)           Sleef_finz_expd4_u10avx2(a)
 #define sine_cosine_pi(a)        Sleef_finz_sincospid4_u35avx2(a)
 
+#define single_splat(x)          _mm256_set1_ps(x)
+#define single_fused(a, b, c)    _mm256_fmadd_ps(a, b, c)
 #define single_root(a)           _mm256_sqrt_ps(a)
 #define single_logarithm(a)      Sleef_finz_logf8_u35avx2(a)
 #define single_sine_cosine_pi(a) Sleef_finz_sincospif8_u35avx2(a)

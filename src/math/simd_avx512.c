@@ -24,6 +24,8 @@ typedef Sleef___m512_2 single_pair;
 #define exponential(a)           Sleef_finz_expd8_u10avx512f(a)
 #define sine_cosine_pi(a)        Sleef_finz_sincospid8_u35avx512f(a)
 
+#define single_splat(x)          _mm512_set1_ps(x)
+#define single_fused(a, b, c)    _mm512_fmadd_ps(a, b, c)
 #define single_root(a)           _mm512_sqrt_ps(a)
 #define single_logarithm(a)      Sleef_finz_logf16_u35avx512f(a)
 #define single_sine_cosine_pi(a) Sleef_finz_sincospif16_u35avx512f(a)

@@ -20,6 +20,8 @@ typedef struct single_pair {
 
 #define splat(a)              ((real){a, a})
 #define fused(a, b, c)        ((a) * (b) + (c))
+#define single_splat(a)       ((single){a, a, a, a})
+#define single_fused(a, b, c) ((a) * (b) + (c))
 #define product_of_low(a, b)  (((a)&0xffffffff) * ((b)&0xffffffff))
 #define low_of(a)             ((real){(a)[0], (a)[2]})
 #define high_of(a)            ((real){(a)[1], (a)[3]})

@@ -1,8 +1,9 @@
 /* Passes in double precision. */
-#define REAL double
-#define GEMM cblas_dgemm
-#define PASS em_pass_double
-#define NAME "double"
+#define REAL        double
+#define GEMM        cblas_dgemm
+#define BYTES(name) em_bytes_##name
+#define PASS        em_pass_double
+#define NAME        "double"
 #include "model/network_pass.inc"
 
 const char *em_pass_kernels(void)

@@ -1,5 +1,7 @@
-/* Panel products: right, and a row's bits its own, for every instruction set of this processor. */
+/* Products of panels, a row's bits its own, and of bytes: right, for every instruction set of this
+ * processor. */
 #include "base/memory.h"
+#include "math/bytes.h"
 #include "math/panel.h"
 #include "math/rng.h"
 #include "math/simd.h"
@@ -299,6 +301,84 @@ START_TEST(finish_adds)
 }
 END_TEST
 
+/* ---- bytes ---- */
+
+enum { BYTE_ROW = 100, BYTE_COLUMN = 150, MOST_TO = 150, PITCH = 160 };
+
+static uint8_t byte_at(int64_t i, int64_t j)
+{
+    return i % 7 == 3 || (i * 31 + j * j) % 5 > 1 ? 0 : (uint8_t)(1 + (i * 13 + j * 7) % 255);
+}
+
+static double number_at(int64_t i, int64_t k)
+{
+    return (double)((i * 17 + k * 5) % 19 - 9);
+}
+
+/* Products of integers, which are exact, of one type and instruction set. */
+#define CHECK_BYTES(type, multiply, gather)                                                        \
+    static void check_##multiply(const em_simd *simd, const em_bytes *x, const int64_t *row,       \
+                                 int64_t n_to)                                                     \
+    {                                                                                              \
+        static _Alignas(64) type weight[(BYTE_COLUMN + 1) * MOST_TO], z[BYTE_ROW * PITCH],         \
+            sum[(BYTE_COLUMN + 1) * MOST_TO];                                                      \
+        const int64_t pitch = (n_to + 15) / 16 * 16;                                               \
+        for (int64_t j = 0; j < BYTE_COLUMN; j++)                                                  \
+            for (int64_t k = 0; k < n_to; k++) {                                                   \
+                weight[j * n_to + k] = (type)number_at(j, k);                                      \
+                sum[j * n_to + k] = 1;                                                             \
+            }                                                                                      \
+        for (int64_t i = 0; i < x->n_row; i++)                                                     \
+            for (int64_t k = 0; k < n_to; k++)                                                     \
+                z[i * pitch + k] = 2;                                                              \
+        simd->multiply(x, n_to, weight, pitch, z);                                                 \
+        for (int64_t i = 0; i < x->n_row; i++)                                                     \
+            for (int64_t k = 0; k < n_to; k++) {                                                   \
+                double expected = 2;                                                               \
+                for (int64_t j = 0; j < BYTE_COLUMN; j++)                                          \
+                    expected += 0.5 * byte_at(row[i], j) * number_at(j, k);                        \
+                ck_assert_double_eq((double)z[i * pitch + k], expected);                           \
+                z[i * pitch + k] = (type)number_at(i, k);                                          \
+            }                                                                                      \
+        sum[BYTE_COLUMN * n_to] = 77;                                                              \
+        for (int begun = 0; begun < 2; begun++)                                                    \
+            simd->gather(x, n_to, z, pitch, begun, sum);                                           \
+        for (int64_t j = 0; j < BYTE_COLUMN; j++)                                                  \
+            for (int64_t k = 0; k < n_to; k++) {                                                   \
+                double expected = 0;                                                               \
+                for (int64_t i = 0; i < x->n_row; i++)                                             \
+                    expected += byte_at(row[i], j) * number_at(i, k);                              \
+                ck_assert_double_eq((double)sum[j * n_to + k], expected);                          \
+            }                                                                                      \
+        ck_assert(sum[BYTE_COLUMN * n_to] == 77);                                                  \
+    }
+CHECK_BYTES(double, bytes_multiply, bytes_gather)
+CHECK_BYTES(float, bytes_multiply_single, bytes_gather_single)
+
+START_TEST(products_follow_the_bits)
+{
+    static uint8_t byte[BYTE_ROW * BYTE_COLUMN];
+    const int64_t count[] = {1, 64, 65, BYTE_ROW}, n_to[] = {1, 16, 33, 100, MOST_TO};
+    int64_t row[BYTE_ROW];
+    em_bytes x;
+
+    for (int64_t i = 0; i < BYTE_ROW; i++) {
+        row[i] = i * 37 % BYTE_ROW;
+        for (int64_t j = 0; j < BYTE_COLUMN; j++)
+            byte[i * BYTE_COLUMN + j] = byte_at(i, j);
+    }
+    ck_assert_int_eq(em_bytes_create(BYTE_ROW, BYTE_COLUMN, &x), EM_OK);
+    for (int c = 0; em_simd_runs(em_simds[_i]) && c < 4; c++) {
+        em_bytes_take(&x, byte, 0.5, count[c], row);
+        for (int k = 0; k < 5; k++) {
+            check_bytes_multiply(em_simds[_i], &x, row, n_to[k]);
+            check_bytes_multiply_single(em_simds[_i], &x, row, n_to[k]);
+        }
+    }
+    em_bytes_release(&x);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("panel");
@@ -313,6 +393,7 @@ int main(void)
     tcase_add_loop_test(all, listed_rows, 0, n_simd);
     tcase_add_test(all, instruction_sets_agree);
     tcase_add_loop_test(all, finish_adds, 0, n_simd);
+    tcase_add_loop_test(all, products_follow_the_bits, 0, n_simd);
     tcase_set_timeout(all, 60);
     suite_add_tcase(suite, all);
 
