@@ -168,6 +168,12 @@ typedef struct em_shards {
      * all of them get its error, and x is of no meaning. Collective over the ranks of a group.
      */
     em_status (*sum)(void *context, em_status own, int64_t n, int64_t *x);
+    /*
+     * Puts together what each shard has made for all of them, its part of x, n items of `size`
+     * bytes: the parts follow each other, and the first n % n_shard of them have one item more.
+     * Collective over the ranks of a group.
+     */
+    void (*gather)(void *context, int64_t n, int64_t size, void *x);
 } em_shards;
 
 /* What a model with a transition of its own is asked for a panel of chains: to move them. */

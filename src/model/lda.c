@@ -17,6 +17,7 @@
 #include "model/lda_tokens.h"
 #include "model/lda_topics.h"
 #include "model/topic_record.h"
+#include "par/grid.h"
 #include "par/message.h"
 
 #include <inttypes.h>
@@ -63,14 +64,15 @@ typedef struct lda {
     em_topic_record *record;
     em_lda_shape shape;
     int64_t shard, n_shard;
+    em_lda_words words, own; /* all of them, and those whose laws this shard draws */
     int64_t first_chain, n_chain;
     lda_chain *chain; /* [n_chain] */
     em_variable variable[EM_TOPIC_VARIABLES], average[EM_TOPIC_AVERAGES];
     /* Room to work in. */
     double *room, *alpha, *tokens_of; /* the last: [n_topic] */
-    int64_t *total, *sums;
-    float *phi;        /* [n_word][stride] a mean */
-    uint16_t *ordered; /* [n_chain][tokens of a piece] for visits */
+    int64_t *total, *sums;            /* [n_topic]; [n_sum] */
+    float *phi;                       /* [n_word][stride] a mean */
+    uint16_t *ordered;                /* [n_chain][tokens of a piece] for visits */
 } lda;
 
 static const em_field fields[] = {
@@ -127,6 +129,14 @@ static int64_t most_of_piece(const em_tokens *tokens)
     return tokens->n_token < PIECE_TOKENS ? tokens->n_token : PIECE_TOKENS;
 }
 
+/* What the shards add beside counts: sums over documents (lda_tokens.h), then those over words. */
+enum { LOG_WORDS, BETA_SLOPE, OVER_WORDS };
+
+static int64_t over_words(const lda *self)
+{
+    return EM_LDA_SLOPES + self->shape.n_topic;
+}
+
 static em_status make_room(lda *self)
 {
     const int64_t n_topic = self->shape.n_topic, n = self->shape.n_word * self->shape.stride;
@@ -138,7 +148,7 @@ static em_status make_room(lda *self)
     } room[] = {{&self->alpha, n_topic, sizeof(double)},
                 {&self->tokens_of, n_topic, sizeof(double)},
                 {&self->total, n_topic, sizeof(int64_t)},
-                {&self->sums, EM_LDA_SLOPES + n_topic, sizeof(int64_t)},
+                {&self->sums, over_words(self) + OVER_WORDS, sizeof(int64_t)},
                 {&self->phi, n, sizeof(float)},
                 {&self->ordered, self->n_chain * most_of_piece(self->tokens), sizeof(uint16_t)}};
     for (size_t i = 0; !status && i < sizeof room / sizeof *room; i++)
@@ -186,6 +196,9 @@ static em_status set_up(lda *self, const em_model_context *context)
         return status;
     self->shape =
         (em_lda_shape){self->corpus->n_word, options->topics, em_topic_stride(options->topics)};
+    self->words = (em_lda_words){0, self->shape.n_word};
+    self->own = (em_lda_words){em_deal_first(self->shape.n_word, self->n_shard, self->shard),
+                               em_deal_first(self->shape.n_word, self->n_shard, self->shard + 1)};
     model->dim = options->topics + 1;
     model->data_hash = self->corpus->hash;
     status =
@@ -270,7 +283,12 @@ static int level_at(const lda *self, const em_update *update)
     return update->warmup && level < top ? (int)level : top;
 }
 
-static void learn(lda *self, const lda_chain *chain, double beta, double *theta)
+static bool learns(const em_update *with)
+{
+    return with->warmup && (with->number + 1) % LEARN_EVERY == 0;
+}
+
+static void learn(lda *self, double beta, double *theta)
 {
     const int64_t n_topic = self->shape.n_topic;
 
@@ -280,21 +298,24 @@ static void learn(lda *self, const lda_chain *chain, double beta, double *theta)
             theta[k] = log(self->alpha[k]);
     }
     if (isnan(self->options->topic.beta))
-        theta[n_topic] = log(em_lda_learn_beta(&self->shape, chain->count, self->total, beta));
+        theta[n_topic] = log(em_lda_learn_beta(&self->shape, self->total,
+                                               self->sums[over_words(self) + BETA_SLOPE], beta));
 }
 
-/* What is reported of the state, and averaged. */
+/* What is reported of the state, and averaged. The totals that it leaves are those of learn. */
 static em_status take_state(lda *self, const em_update *with, int64_t number, double beta,
                             double *log_density)
 {
     const lda_chain *chain = chain_of(self, number);
 
-    *log_density = em_lda_log_words(&self->shape, beta, chain->count, self->total) +
-                   (double)self->sums[EM_LDA_DENSITY] * EM_LDA_UNIT;
+    em_lda_total(&self->shape, self->words, chain->count, self->total);
+    *log_density = em_lda_log_total(&self->shape, beta, self->total) +
+                   (double)(self->sums[over_words(self) + LOG_WORDS] + self->sums[EM_LDA_DENSITY]) *
+                       EM_LDA_UNIT;
     for (int64_t k = 0; k < self->shape.n_topic; k++)
         self->tokens_of[k] = (double)self->total[k];
     if (em_topic_record_wants_phi(self->record, with))
-        em_lda_mean_phi(&self->shape, beta, chain->count, self->total, self->phi);
+        em_lda_mean_phi(&self->shape, beta, chain->count, self->total, self->room, self->phi);
     const em_topic_look look = {.chain = number,
                                 .log_density = *log_density,
                                 .phi = self->phi,
@@ -322,16 +343,51 @@ static bool takes_mean(const lda *self, const em_update *with)
            with->number < LEVEL_ITERATIONS * (self->tokens->n_level - 1) + MEAN_ITERATIONS;
 }
 
-/* phi given all topics. */
-static void find_phi(lda *self, const em_update *with, int64_t number, double beta)
+/* phi given all topics: each shard draws some words' for all of them. */
+static em_status draw_phi(lda *self, const em_update *with, int64_t number, double beta)
 {
-    lda_chain *chain = chain_of(self, number);
+    const lda_chain *chain = chain_of(self, number);
+    const em_shards *shards = with->shards;
+    const em_stream stream = {.seed = with->seed,
+                              .chain = (uint64_t)number,
+                              .iteration = (uint64_t)with->number,
+                              .purpose = EM_RNG_TOPICS};
+    em_status status;
 
-    if (takes_mean(self, with))
-        em_lda_mean_phi(&self->shape, beta, chain->count, self->total, chain->phi);
-    else
-        em_lda_draw_phi(&self->shape, with->seed, number, with->number, beta, chain->count,
-                        self->room, self->total, chain->phi);
+    em_lda_draw_weights(&self->shape, self->own, &stream, beta, chain->count, self->room,
+                        self->total, chain->phi);
+    status = shards->sum(shards->context, EM_OK, self->shape.n_topic, self->total);
+    if (status)
+        return status;
+    em_lda_scale(&self->shape, self->own, self->total, self->room, chain->phi);
+    shards->gather(shards->context, self->shape.n_word,
+                   self->shape.stride * (int64_t)sizeof *chain->phi, chain->phi);
+    return EM_OK;
+}
+
+static em_status find_phi(lda *self, const em_update *with, int64_t number, double beta)
+{
+    const lda_chain *chain = chain_of(self, number);
+
+    if (!takes_mean(self, with))
+        return draw_phi(self, with, number, beta);
+    em_lda_total(&self->shape, self->words, chain->count, self->total);
+    em_lda_mean_phi(&self->shape, beta, chain->count, self->total, self->room, chain->phi);
+    return EM_OK;
+}
+
+/* What is said of documents by their shard, and of words by the one that draws their laws. */
+static em_status sum_rest(const lda *self, const em_update *with, const lda_chain *chain,
+                          double beta)
+{
+    int64_t *over = self->sums + over_words(self);
+
+    over[LOG_WORDS] = em_lda_log_words(&self->shape, self->own, beta, chain->count);
+    over[BETA_SLOPE] = learns(with) && isnan(self->options->topic.beta)
+                           ? em_lda_slope(&self->shape, self->own, beta, chain->count)
+                           : 0;
+    return with->shards->sum(with->shards->context, EM_OK, over_words(self) + OVER_WORDS,
+                             self->sums);
 }
 
 /* phi, then topics given phi. */
@@ -346,15 +402,13 @@ static em_status draw_topics(lda *self, const em_update *with, int64_t number, d
                             .phi = chain->phi,
                             .count = chain->count,
                             .sums = self->sums};
-    em_status status;
+    em_status status = find_phi(self, with, number, beta);
 
-    find_phi(self, with, number, beta);
+    if (status)
+        return status;
     status = em_tokens_sweep(self->tokens, &sweep, &chain->topic);
     status = sum_counts(self, with, status, chain);
-    if (!status)
-        status = with->shards->sum(with->shards->context, EM_OK,
-                                   EM_LDA_SLOPES + self->shape.n_topic, self->sums);
-    return status;
+    return status ? status : sum_rest(self, with, chain, beta);
 }
 
 static em_status update_chain(lda *self, const em_update *with, int64_t number, double *theta,
@@ -373,8 +427,8 @@ static em_status update_chain(lda *self, const em_update *with, int64_t number, 
     chain->counted = !status;
     if (!status)
         status = take_state(self, with, number, beta, log_density);
-    if (!status && with->warmup && (with->number + 1) % LEARN_EVERY == 0)
-        learn(self, chain, beta, theta);
+    if (!status && learns(with))
+        learn(self, beta, theta);
     return status;
 }
 

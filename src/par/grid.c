@@ -18,6 +18,7 @@ struct em_grid {
     MPI_Op merge, add;
     int64_t n_chain, first_chain, n_local_chain;
     int n_group, group, n_shard, shard;
+    int *dealt; /* [2 n_shard] room for counts, and where they begin */
     /* Work space of em_grid_sum_chains, grown as asked for. */
     int64_t capacity;
     em_exact_sum *sums;
@@ -76,8 +77,12 @@ em_status em_grid_create(int64_t n_chain, int64_t n_shard, em_grid **out)
     *out = NULL;
     if (!status)
         status = em_allocate(1, sizeof *grid, &grid);
+    if (!status)
+        status = em_allocate(2 * n_shard, sizeof *grid->dealt, &grid->dealt);
     status = em_agree(status);
     if (status) {
+        if (grid)
+            em_release(&grid->dealt);
         em_release(&grid);
         return status;
     }
@@ -115,6 +120,7 @@ void em_grid_destroy(em_grid **grid)
     MPI_Type_free(&(*grid)->exact_sum);
     MPI_Op_free(&(*grid)->add);
     em_release(&(*grid)->sums);
+    em_release(&(*grid)->dealt);
     em_release(grid);
 }
 
@@ -293,6 +299,23 @@ void em_grid_sum_integers(const em_grid *grid, int64_t n, int64_t *x)
     for (int64_t i = 0; grid->n_shard > 1 && i < n; i += INT_MAX)
         MPI_Allreduce(MPI_IN_PLACE, x + i, (int)(n - i < INT_MAX ? n - i : INT_MAX), MPI_INT64_T,
                       MPI_SUM, grid->shards);
+}
+
+void em_grid_gather_shards(const em_grid *grid, int64_t n, int64_t size, void *x)
+{
+    int *count = grid->dealt, *first = grid->dealt + grid->n_shard;
+    MPI_Datatype item;
+
+    if (grid->n_shard == 1)
+        return;
+    for (int s = 0; s < grid->n_shard; s++) {
+        first[s] = (int)em_deal_first(n, grid->n_shard, s);
+        count[s] = (int)em_deal_first(n, grid->n_shard, s + 1) - first[s];
+    }
+    MPI_Type_contiguous((int)size, MPI_BYTE, &item);
+    MPI_Type_commit(&item);
+    MPI_Allgatherv(MPI_IN_PLACE, 0, item, x, count, first, item, grid->shards);
+    MPI_Type_free(&item);
 }
 
 void em_grid_copy_first_shard(const em_grid *grid, int64_t n, uint64_t *x)

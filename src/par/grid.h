@@ -66,6 +66,10 @@ void em_grid_sum_shards(const em_grid *grid, int64_t n, double *x);
 /* The same for integers. Collective over the shard ranks. */
 void em_grid_sum_integers(const em_grid *grid, int64_t n, int64_t *x);
 
+/* x has n items of `size` bytes, of which each shard of this group has made those dealt to it
+ * (em_deal_first): afterwards all have them all. Collective over the shard ranks. */
+void em_grid_gather_shards(const em_grid *grid, int64_t n, int64_t size, void *x);
+
 /* Copies x [n] of the first rank of the group to its others. Collective over the shard ranks. */
 void em_grid_copy_first_shard(const em_grid *grid, int64_t n, uint64_t *x);
 

@@ -15,9 +15,14 @@ static em_status sum_over_shards(void *context, em_status own, int64_t n, int64_
     return EM_OK;
 }
 
+static void gather_from_shards(void *context, int64_t n, int64_t size, void *x)
+{
+    em_grid_gather_shards(context, n, size, x);
+}
+
 em_shards em_shards_of(const em_grid *grid)
 {
-    return (em_shards){(void *)grid, sum_over_shards};
+    return (em_shards){(void *)grid, sum_over_shards, gather_from_shards};
 }
 
 em_status em_posterior_update(em_posterior *posterior, const em_update *update)

@@ -50,6 +50,31 @@ START_TEST(chains_are_dealt_once)
 }
 END_TEST
 
+/* Parts of different lengths, and of no item, of 12 bytes. */
+START_TEST(parts_of_shards_are_put_together)
+{
+    const int64_t n_shard = em_world_size(), shard = em_world_rank();
+    em_grid *grid = NULL;
+
+    assert_everywhere(em_grid_create(N_CHAIN, n_shard, &grid) == EM_OK, "the grid is made");
+    for (int64_t n = 0; n <= N; n++) {
+        int32_t x[N][3];
+        bool same = true;
+        memset(x, 0, sizeof x);
+        for (int64_t i = em_deal_first(n, n_shard, shard); i < em_deal_first(n, n_shard, shard + 1);
+             i++)
+            for (int j = 0; j < 3; j++)
+                x[i][j] = (int32_t)(10 * i + j + 1);
+        em_grid_gather_shards(grid, n, sizeof x[0], x);
+        for (int64_t i = 0; i < N; i++)
+            for (int j = 0; j < 3; j++)
+                same &= x[i][j] == (i < n ? 10 * i + j + 1 : 0);
+        assert_everywhere(same, "all have all");
+    }
+    em_grid_destroy(&grid);
+}
+END_TEST
+
 /* The bits of the sums, on any number of ranks: fixed here from one rank's run. */
 START_TEST(sums_are_exact)
 {
@@ -229,6 +254,7 @@ int main(int argc, char **argv)
     if (em_world_start(&argc, &argv))
         return EXIT_FAILURE;
     tcase_add_test(tests, chains_are_dealt_once);
+    tcase_add_test(tests, parts_of_shards_are_put_together);
     tcase_add_test(tests, sums_are_exact);
     tcase_add_test(tests, sums_do_not_depend_on_the_ranks);
     tcase_add_test(tests, a_sum_takes_one_reduction);

@@ -68,6 +68,7 @@ check 'a run on one rank' go 1 1 whole.h5
 check 'the same bytes on 2 ranks' same 2 1
 check 'the same bytes on 2 shards' same 2 2
 check 'the same bytes on 3 shards' same 3 3
+check 'the same bytes on 4 shards' same 4 4
 check 'the same bytes on 2 groups of 2 shards' same 4 2
 check 'parts on other ranks and shards' in_parts
 check 'parts of many topics, phi averaged only' in_parts model.topics=300 model.store_phi=false \

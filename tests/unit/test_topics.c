@@ -446,6 +446,33 @@ static void enumerate(const hand *h, const int *word, double beta, double *out)
 
 enum { EXACT, MEAN_PHI, OTHER_ALPHA };
 
+static em_lda_words all_words(const hand *h)
+{
+    return (em_lda_words){0, h->shape.n_word};
+}
+
+static void find_mean(hand *h, double beta)
+{
+    em_lda_total(&h->shape, all_words(h), h->count, h->total);
+    em_lda_mean_phi(&h->shape, beta, h->count, h->total, h->room, h->phi);
+}
+
+/* As two shards do. */
+static void draw_phi(hand *h, int64_t iteration, double beta)
+{
+    const em_stream stream = {1, 0, (uint64_t)iteration, EM_RNG_TOPICS};
+    const em_lda_words part[] = {{0, 1}, {1, h->shape.n_word}};
+    int64_t total[SMALL_K] = {0};
+
+    for (int s = 0; s < 2; s++) {
+        em_lda_draw_weights(&h->shape, part[s], &stream, beta, h->count, h->room, h->total, h->phi);
+        for (int64_t k = 0; k < h->shape.n_topic; k++)
+            total[k] += h->total[k];
+    }
+    for (int s = 0; s < 2; s++)
+        em_lda_scale(&h->shape, part[s], total, h->room, h->phi);
+}
+
 /* The worst deviation of a run's features from `expected`, in standard errors of batch means. */
 static double worst_deviation(hand *h, double beta, int variant, const double *expected)
 {
@@ -461,10 +488,9 @@ static double worst_deviation(hand *h, double beta, int variant, const double *e
     for (int64_t i = -100; i < BATCHES * PER_BATCH; i++) {
         sweep.iteration = i + 100;
         if (beta > 0 && variant == MEAN_PHI)
-            em_lda_mean_phi(&h->shape, beta, h->count, h->total, h->phi);
+            find_mean(h, beta);
         else if (beta > 0)
-            em_lda_draw_phi(&h->shape, 1, 0, sweep.iteration, beta, h->count, h->room, h->total,
-                            h->phi);
+            draw_phi(h, sweep.iteration, beta);
         em_tokens_sweep(h->tokens, &sweep, &h->topics);
         int z = 0;
         for (int t = 0; t < SMALL_TOKENS; t++)
@@ -521,6 +547,12 @@ END_TEST
 /* ---------------------------------------------------------------- sums and hyperparameters */
 
 enum { K = 4, DOCUMENTS = 200 };
+
+static double log_words(const hand *h, double beta)
+{
+    return (double)em_lda_log_words(&h->shape, all_words(h), beta, h->count) * EM_LDA_UNIT +
+           em_lda_log_total(&h->shape, beta, h->total);
+}
 
 /* The sums of lda_tokens.h from the topics of all tokens. */
 static void sums_of(const hand *h, int64_t *sums)
@@ -584,11 +616,12 @@ START_TEST(hyperparameters_climb_to_the_top)
         h.alpha[k / 2] /= by;
     }
     double beta = 0.5;
+    em_lda_total(&h.shape, all_words(&h), h.count, h.total);
     for (int step = 0; step < 20000; step++)
-        beta = em_lda_learn_beta(&h.shape, h.count, h.total, beta);
-    const double words = em_lda_log_words(&h.shape, beta, h.count, h.total);
-    ck_assert_double_gt(words, em_lda_log_words(&h.shape, beta * 1.05, h.count, h.total));
-    ck_assert_double_gt(words, em_lda_log_words(&h.shape, beta / 1.05, h.count, h.total));
+        beta = em_lda_learn_beta(&h.shape, h.total,
+                                 em_lda_slope(&h.shape, all_words(&h), beta, h.count), beta);
+    ck_assert_double_gt(log_words(&h, beta), log_words(&h, beta * 1.05));
+    ck_assert_double_gt(log_words(&h, beta), log_words(&h, beta / 1.05));
     release_hand(&h);
     release_corpus(&corpus);
 }
