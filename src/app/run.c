@@ -278,9 +278,9 @@ em_status em_run_command(int argc, const char **argv)
     if (!status)
         status = em_context_create(MPI_COMM_WORLD, &options, &context);
     if (!status) {
-        em_signals_hand_on(context);
+        em_signals_hand_on(context, em_world_rank());
         status = run(&command, context, config, &listener);
-        em_signals_hand_on(NULL);
+        em_signals_hand_on(NULL, 0);
     }
     em_context_destroy(&context);
     em_release(&config);

@@ -1,19 +1,23 @@
 #include "app/signals.h"
 
+#include "base/away.h"
 #include "base/fault.h"
 
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
-static volatile sig_atomic_t came, is_made, patience = 20, stopped; /* seconds, a status */
-static em_context *volatile to_stop;                                /* NULL: none */
+/* Seconds, a status; `waited`: since the first signal. */
+static volatile sig_atomic_t came, is_made, patience = 20, stopped, waited;
+static em_context *volatile to_stop;  /* NULL: none */
+static volatile sig_atomic_t follows; /* a rank that lets the first speak */
 
 static void note_signal(int number)
 {
     (void)number;
-    if (!came && !is_made)
-        alarm((unsigned)patience);
+    if (!came)
+        alarm(1);
     came = 1;
     if (to_stop)
         em_context_interrupt(to_stop);
@@ -36,40 +40,61 @@ void em_signals_end_within_reason(int status)
     alarm((unsigned)patience);
 }
 
-static void lose_patience(int number)
+static _Noreturn void leave(const char *words)
 {
-    static const char words[] = "emass: stopped by a signal before the model was made: nothing was "
-                                "written\n";
+    _exit(write(STDERR_FILENO, words, strlen(words)) >= 0 ? stopped : EXIT_FAILURE);
+}
 
+/* A call of a model is given as long again ten times as the longest before it. */
+static bool model_is_lost(void)
+{
+    const double late = patience + follows, usual = 10 * em_away_longest();
+    const double away = em_away_seconds();
+
+    return is_made && waited >= late && away >= late && away >= usual;
+}
+
+/* Each second since the first signal. */
+static void look_whether_it_ends(int number)
+{
     (void)number;
-    _exit(write(STDERR_FILENO, words, sizeof words - 1) ? stopped : EXIT_FAILURE);
+    waited++;
+    if (!is_made && waited >= patience)
+        leave("emass: stopped by a signal before the run began: nothing was written\n");
+    if (model_is_lost())
+        leave(
+            "emass: stopped by a signal, in a call of the model that does not come back: what the "
+            "last checkpoint holds, if there was one, stays (go on with --resume)\n");
+    alarm(1);
 }
 
 void em_signals_catch(void)
 {
     static const int numbers[] = {SIGTERM, SIGINT, SIGUSR1, SIGUSR2};
     struct sigaction action = {.sa_handler = note_signal};
-    const struct sigaction late = {.sa_handler = lose_patience};
+    const struct sigaction look = {.sa_handler = look_whether_it_ends, .sa_flags = SA_RESTART};
 
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         action.sa_flags = SA_RESTART | (numbers[i] == SIGINT ? (int)SA_RESETHAND : 0);
         sigaction(numbers[i], &action, NULL);
     }
     stopped = em_exit_status(EM_ESTOPPED);
-    sigaction(SIGALRM, &late, NULL);
+    sigaction(SIGALRM, &look, NULL);
 }
 
-void em_signals_hand_on(em_context *context)
+void em_signals_hand_on(em_context *context, int rank)
 {
     to_stop = context;
+    follows = rank > 0 ? 2 : 0;
     if (em_fault("impatient"))
         patience = 1;
     if (context && came)
         em_context_interrupt(context);
+    if (!context)
+        alarm(0);
 }
 
 void em_signals_run_is_made(void)
 {
     is_made = 1;
-    alarm(0);
 }

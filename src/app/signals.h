@@ -12,13 +12,15 @@
 void em_signals_catch(void);
 
 /*
- * The context whose runs they stop from now on, what came before included; NULL: none. A run is
- * still to be made: where a model is not even made within 20 s after a signal, as of a program that
- * never ends, the process ends with the status of one that was stopped. Local.
+ * The context whose runs they stop from now on, what came before included; NULL: none. What does
+ * not come to where it is asked about a signal ends the process with the status of one that was
+ * stopped: a model that is not even made 20 s after it, as of a program that never ends; a call of
+ * the model that has taken 20 s, and ten times what the longest before it took. Ranks but the first
+ * are 2 s slower at that, so that mostly one speaks. Local.
  */
-void em_signals_hand_on(em_context *context);
+void em_signals_hand_on(em_context *context, int rank);
 
-/* The run is made, and stops by itself. Local. */
+/* The run is made. Local. */
 void em_signals_run_is_made(void);
 
 /*

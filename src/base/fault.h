@@ -6,8 +6,8 @@
  *   data-slow, data-shared           a rank reads seven seconds longer; no memory that the ranks of
  *                                    a node share: no failures
  *   memory-room, impatient           there is a quarter of a GB left; a run that was asked to stop
- *                                    before it was made, and the end of MPI, have a second: no
- *                                    failures
+ *                                    and a model that does not come back, and the end of MPI, have
+ *                                    a second: no failures
  *   position                         with shards: a chain strays by one bit on this rank
  *   hdf5-create                      a file, group or dataset of the output
  *   hdf5-attribute, hdf5-array       what is written once

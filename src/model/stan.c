@@ -3,6 +3,7 @@
  * (model/stan_library.h), its parameters, transformed parameters and generated quantities as what
  * is reported.
  */
+#include "base/away.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "math/rng.h"
@@ -94,6 +95,8 @@ static em_status add_chain(em_stan *self, const double *theta, double *log_densi
 {
     char *error = NULL;
     double value = NAN;
+
+    em_away_begin();
     const int failed =
         self->library.gradient(self->program, true, true, theta, &value, self->gradient, &error);
 

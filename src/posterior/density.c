@@ -1,4 +1,5 @@
 /* Prior and likelihood, summed over the parts of the data on all shards. */
+#include "base/away.h"
 #include "base/fault.h"
 #include "math/binned.h"
 #include "posterior/inside.h"
@@ -20,13 +21,24 @@ em_status em_posterior_begin(em_posterior *posterior, int64_t n_chain)
 
 em_status em_posterior_add_prior(em_posterior *posterior, const em_query *query)
 {
-    const em_status status = em_posterior_begin(posterior, query->n_chain);
+    em_status status = em_posterior_begin(posterior, query->n_chain);
 
     if (status)
         return status;
     memset(query->log_density, 0, (size_t)query->n_chain * sizeof(double));
     memset(query->gradient, 0, (size_t)(query->n_chain * query->stride) * sizeof(double));
-    return posterior->model->ops->add_prior(posterior->model, query);
+    em_away_begin();
+    status = posterior->model->ops->add_prior(posterior->model, query);
+    em_away_end();
+    return status;
+}
+
+em_status em_posterior_add_likelihood(em_model *model, const em_query *query)
+{
+    em_away_begin();
+    const em_status status = model->ops->add_likelihood(model, query);
+    em_away_end();
+    return status;
 }
 
 void em_posterior_add_sums(const em_posterior *posterior, double scale, const em_query *query)
@@ -55,7 +67,7 @@ static em_status add_parts(em_posterior *posterior, em_status status, const em_q
 
     for (int64_t first = 0; status >= 0 && first < model->rows.count; first += model->rows.part) {
         part.rows = em_part_at(&model->rows, first);
-        status = model->ops->add_likelihood(model, &part);
+        status = em_posterior_add_likelihood(model, &part);
         if (!is_one_part(posterior))
             em_binned_add(s->n, s->part, s->bins);
     }
@@ -68,7 +80,7 @@ static em_status add_whole(em_posterior *posterior, const em_query *query)
     em_query whole = *query;
 
     whole.rows = (em_rows){.all = true};
-    const em_status status = posterior->model->ops->add_likelihood(posterior->model, &whole);
+    const em_status status = em_posterior_add_likelihood(posterior->model, &whole);
     return status < 0 ? status : EM_OK;
 }
 
@@ -97,7 +109,7 @@ static em_status sum_all_counts(em_posterior *posterior, em_status status, const
     memset(sum, 0, (size_t)size * sizeof *sum);
     all.rows = (em_rows){.count = posterior->model->rows.count};
     if (status >= 0)
-        status = posterior->model->ops->add_likelihood(posterior->model, &all);
+        status = em_posterior_add_likelihood(posterior->model, &all);
     return em_posterior_end_counts(posterior, status, &all);
 }
 

@@ -58,6 +58,9 @@ em_status em_posterior_begin(em_posterior *posterior, int64_t n_chain);
 /* Begins an answer with the prior. Local. */
 em_status em_posterior_add_prior(em_posterior *posterior, const em_query *query);
 
+/* Adds the likelihood of the query's rows. Local, but for a model that asks other shards. */
+em_status em_posterior_add_likelihood(em_model *model, const em_query *query);
+
 /* The likelihood made of the counts of all shards, which failed together or not. Collective over
  * the ranks of a group. */
 em_status em_posterior_end_counts(const em_posterior *posterior, em_status status,

@@ -101,7 +101,7 @@ static em_status sum_chosen(em_posterior *posterior, em_status status,
         one.rows =
             (em_rows){.count = choose(posterior, minibatch, query, c), .index = posterior->chosen};
         if (one.rows.count > 0)
-            status = model->ops->add_likelihood(model, &one);
+            status = em_posterior_add_likelihood(model, &one);
     }
     return em_posterior_end_counts(posterior, status, &all);
 }
@@ -156,7 +156,7 @@ static em_status add_chosen_parts(em_posterior *posterior, const em_minibatch *m
             (em_rows){.count = posterior->end[p] - first, .index = posterior->grouped + first};
         if (one.rows.count == 0)
             continue;
-        status = model->ops->add_likelihood(model, &one);
+        status = em_posterior_add_likelihood(model, &one);
         em_binned_add(query->stride, s->part + row, s->bins + em_binned_size(row));
         em_binned_add(8, s->part + values, s->bins + em_binned_size(values));
     }

@@ -1,5 +1,6 @@
 #include "run/recorder.h"
 
+#include "base/away.h"
 #include "base/memory.h"
 #include "base/part_visitor.h"
 #include "base/said.h"
@@ -322,7 +323,9 @@ static em_status take_report(em_recorder *recorder, const em_draw *draw, const d
 
     for (int64_t i = 0; i < recorder->n_reported; i++)
         recorder->reported[i] = NAN;
+    em_away_begin();
     status = recorder->model->ops->report(recorder->model, draw, theta, recorder->reported);
+    em_away_end();
     status = em_said(status, before, "report of the model");
     memcpy(next, recorder->value, sizeof next);
     for (int64_t k = 0; k < recorder->n_stored; k++) {

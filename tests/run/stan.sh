@@ -183,9 +183,45 @@ never_made() { # ends by a signal, although nobody comes to ask whether there wa
     kill -TERM "$pid"
     wait "$pid" || status=$?
     cat words
-    [ "$status" = 75 ] && grep -q 'before the model was made' words && ! [ -e r.h5 ]
+    [ "$status" = 75 ] && grep -q 'before the run began' words && ! [ -e r.h5 ]
 }
 check 'program: one that never ends is stopped by a signal' never_made
+# Nor does anybody ask in a density that does not come back, where other ranks wait for this one.
+lost_model=(--set model.program=p.stan --set run.draws=1000000 --set output.checkpoint_every=0.05)
+quiet_for_a_while() { # FILE of which nothing changes
+    local before
+    before=$(stat -c %y "$1") && sleep 1.5 && [ "$before" = "$(stat -c %y "$1")" ]
+}
+signalled() { # RANKS FILE: that ends by a signal once FILE is left alone
+    local status=0 pid
+    EMASS_FAULT=impatient:0 limited mpirun -n "$1" "$emass" run run.yaml --output "$scratch/s.h5" --quiet \
+        --resume "${lost_model[@]}" 2>words &
+    pid=$!
+    until [ -e s.h5.lock ] && quiet_for_a_while "$2" || ! kill -0 "$pid"; do sleep 0.1; done
+    # shellcheck disable=SC2046 # several
+    kill -TERM $(ranks_of "$scratch/s.h5")
+    wait "$pid" || status=$?
+    cat words
+    [ "$status" = 75 ]
+}
+never_begun() {
+    printf 'parameters { real x; } model { x ~ normal(0, 1); { real z = 0; while (1) z += 1; } }' >p.stan
+    signalled 1 s.h5.lock && grep -q 'before the run began' words
+}
+# Once in a hundred thousand densities it never ends; until then a signal stops the run as usual.
+lost() { # RANKS
+    printf 'parameters { real<lower=0, upper=1> x; }\n%s' \
+        'model { real z = 0; if (x > 0.5 && x < 0.50001) while (1) z += 1; }' >p.stan
+    rm -f s.h5*
+    stopped_at 300 1 run.yaml --output "$scratch/s.h5" "${lost_model[@]}" || return 1
+    for _ in $(seq 20); do
+        signalled "$1" s.h5.checkpoint || return 1
+        ! grep -q 'a call of the model that does not come back' words || break
+    done
+    grep -q 'a call of the model that does not come back' words && [ -s s.h5.checkpoint ] && [ -s s.h5 ]
+}
+check 'program: one whose density never ends is stopped by a signal' never_begun
+check 'program: one that does not come back while another rank waits: the last checkpoint stays' lost 2
 check 'program: no file' refused 2 'cannot read none.stan' --set model.program=none.stan
 check 'program: a folder' refused 2 'cannot read' --set model.program=.
 
