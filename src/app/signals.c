@@ -8,10 +8,16 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Seconds, a status; `waited`: since the first signal. */
-static volatile sig_atomic_t came, is_made, patience = 20, stopped, waited;
+/* Seconds, and the status to leave with; `waited`: since the first signal. */
+static volatile sig_atomic_t came, is_made, patience = 20, leaving, waited;
 static em_context *volatile to_stop;  /* NULL: none */
 static volatile sig_atomic_t follows; /* a rank that lets the first speak */
+
+static void heed_faults(void)
+{
+    if (em_fault("impatient"))
+        patience = 1;
+}
 
 static void note_signal(int number)
 {
@@ -26,23 +32,22 @@ static void note_signal(int number)
 static void end_all_the_same(int number)
 {
     (void)number;
-    _exit(stopped);
+    _exit(leaving);
 }
 
 void em_signals_end_within_reason(int status)
 {
     const struct sigaction late = {.sa_handler = end_all_the_same};
 
-    if (em_fault("impatient"))
-        patience = 1;
-    stopped = status;
+    heed_faults();
+    leaving = status;
     sigaction(SIGALRM, &late, NULL);
     alarm((unsigned)patience);
 }
 
 static _Noreturn void leave(const char *words)
 {
-    _exit(write(STDERR_FILENO, words, strlen(words)) >= 0 ? stopped : EXIT_FAILURE);
+    _exit(write(STDERR_FILENO, words, strlen(words)) >= 0 ? leaving : EXIT_FAILURE);
 }
 
 /* A call of a model is given as long again ten times as the longest before it. */
@@ -78,7 +83,7 @@ void em_signals_catch(void)
         action.sa_flags = SA_RESTART | (numbers[i] == SIGINT ? (int)SA_RESETHAND : 0);
         sigaction(numbers[i], &action, NULL);
     }
-    stopped = em_exit_status(EM_ESTOPPED);
+    leaving = em_exit_status(EM_ESTOPPED);
     sigaction(SIGALRM, &look, NULL);
 }
 
@@ -86,8 +91,7 @@ void em_signals_hand_on(em_context *context, int rank)
 {
     to_stop = context;
     follows = rank > 0 ? 2 : 0;
-    if (em_fault("impatient"))
-        patience = 1;
+    heed_faults();
     if (context && came)
         em_context_interrupt(context);
     if (!context)
