@@ -287,29 +287,16 @@ static void print_summary(const em_table *table, const em_moments *m, const conv
     print_columns(table, m, c);
 }
 
-/* What to do with a table that has text, of which an HDF5 table of numbers has none. */
-static em_status say_what_to_do(em_status status)
-{
-    static const char end[] = ", expected a number";
-    const char *found = strstr(em_error_text(), ": found '");
-    char *said = NULL;
-
-    if (status != EM_EDATA || !found || !strstr(found, end) || em_copy_text(em_error_text(), &said))
-        return status;
-    status =
-        em_fail(EM_EDATA,
-                "%s: a table in HDF5 has no text; a config reads this file as it is, with "
-                "model.factors for columns of categories and model.na: drop for missing values",
-                said);
-    em_release(&said);
-    return status;
-}
-
 static em_status convert_table(conversion *c)
 {
     em_table *table;
     em_moments moments = {0};
-    em_status status = say_what_to_do(em_table_read(&c->options, &table));
+    em_status status;
+
+    c->options.if_text = "a table in HDF5 has none; a config reads this file as it is, with "
+                         "model.factors for columns of categories";
+    c->options.if_missing = "a config reads this file as it is, with model.na: drop";
+    status = em_table_read(&c->options, &table);
 
     if (status)
         return status;

@@ -149,15 +149,30 @@ static void say_column(const em_table *table, const field_place *place, char wha
         snprintf(what, 96, "column %lld", (long long)place->number + 1);
 }
 
-/* Says what is wrong with a field that is not a number. */
-static em_status fail_field(const em_lines *lines, const em_table *table, const field_place *place,
-                            const char *field)
+/* Adds to a failure what to do about it; NULL: nothing. */
+static em_status advise(em_status status, const char *advice)
 {
+    char said[512];
+
+    if (!status || !advice)
+        return status;
+    snprintf(said, sizeof said, "%s", em_error_text());
+    return em_fail(status, "%s (%s)", said, advice);
+}
+
+/* Says what is wrong with a field that is not a number. */
+static em_status fail_field(const em_lines *lines, const em_delimited *form, const em_table *table,
+                            const field_place *place, const char *field)
+{
+    const bool missing = em_is_missing(field);
     double value;
     char what[96];
 
     say_column(table, place, what);
-    return em_lines_number(lines, field, what, &value);
+    return advise(em_lines_number(lines, field, what, &value),
+                  missing ? form->options->if_missing
+                  : em_lines_token(lines, field, &value) == EM_TOKEN_TEXT ? form->options->if_text
+                                                                          : NULL);
 }
 
 static em_status fail_level(const em_lines *lines, const em_table *table, const field_place *place,
@@ -204,9 +219,11 @@ static em_status take_field(const em_lines *lines, const em_delimited *form, con
         return EM_OK;
     }
     if (use == EM_USE_NUMBER)
-        return fail_field(lines, table, place, field);
-    return em_is_missing(field) ? fail_level(lines, table, place, field, "a number or text")
-                                : push_level(lines, field, place, table);
+        return fail_field(lines, form, table, place, field);
+    if (em_is_missing(field))
+        return advise(fail_level(lines, table, place, field, "a number or text"),
+                      form->options->if_missing);
+    return push_level(lines, field, place, table);
 }
 
 em_status em_delimited_row(const em_lines *lines, char *line, const em_delimited *form,

@@ -8,7 +8,6 @@
 #include "par/world.h"
 
 #include <math.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -260,35 +259,16 @@ static em_status take_levels(em_table *table, const found *f, em_coding *coding)
 
 /* ---------------------------------------------------------------- a table is read */
 
-/* What to do about a field that is no number, and might be missing, or one of categories. */
-static em_status advise(em_status status, const em_table_options *options)
-{
-    static const char expected[] = ", expected a ";
-    const char *colon = strstr(em_error_text(), ": found "), *field = colon ? colon + 8 : "";
-    const char *end = strstr(field, " for "), *advice;
-    char *said = NULL, word[8] = "";
-
-    if (status != EM_EDATA || !end || !strstr(end, expected))
-        return status;
-    if (*field == '\'' && end - field - 2 < (ptrdiff_t)sizeof word)
-        memcpy(word, field + 1, (size_t)(end - field - 2));
-    if (*field != '\'' || (*word && em_is_missing(word)))
-        advice = "na: drop leaves such rows out";
-    else if (options->formula)
-        advice = "one of categories is factor(NAME) in the formula";
-    else
-        advice = "those of categories are listed in model.factors";
-    if (em_copy_text(em_error_text(), &said))
-        return status;
-    status = em_fail(EM_EDATA, "%s (%s)", said, advice);
-    em_release(&said);
-    return status;
-}
-
 static em_status read_run(const em_table_options *options, em_table **table, em_features **out)
 {
+    em_table_options advised = *options;
     em_coding *coding = NULL;
-    em_status status = advise(em_table_read(options, table), options);
+    em_status status;
+
+    advised.if_missing = "na: drop leaves such rows out";
+    advised.if_text = options->formula ? "one of categories is factor(NAME) in the formula"
+                                       : "those of categories are listed in model.factors";
+    status = em_table_read(&advised, table);
 
     if (!status)
         status = em_table_take_response(*table, options);

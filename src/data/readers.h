@@ -16,6 +16,7 @@ em_status em_delimited_begin(const em_lines *lines, const char *line, em_table_f
 
 /* Columns between delimiters: how many, and which of them are used; NULL: all, as numbers. */
 typedef struct em_delimited {
+    const em_table_options *options;
     em_table_format format;
     int64_t n_column;
     em_choice *choice;

@@ -35,6 +35,9 @@ typedef struct em_table_options {
     int64_t columns;                 /* features there must be; below 1: as many as there are */
     bool labelled;                   /* the response may be text */
     const em_fitted_columns *fitted; /* that are read anew; NULL: as the options have it */
+    /* What to do about text, and about a missing value, where there should be a number: said with
+     * the error; NULL: nothing. */
+    const char *if_text, *if_missing;
 } em_table_options;
 
 /* A wild index in a LIBSVM file must not become a vector that fills the memory. */

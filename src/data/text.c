@@ -80,6 +80,7 @@ static em_status begin(const em_table_options *options, const em_feed_head *head
     if (!head->line)
         return em_fail(EM_EDATA, "%s:1: found an empty file, expected rows of numbers",
                        options->data);
+    r->form.options = options;
     r->form.format = (em_table_format)options->format;
     if (r->form.format == EM_TABLE_AUTO)
         r->form.format = detect_format(head->line);

@@ -127,6 +127,6 @@ else
     skip 'damaged tables' 'no analysis/venv: make analysis/venv/ready'
 fi
 printf 'a,colour,y\n1,red,0\n2,blue,1\n' >colours.csv
-check 'text is refused, and what to do is said' refuses 2 "'red' for column colour, expected a number: .*factors" \
+check 'text is refused, and what to do is said' refuses 2 "'red' for column colour, expected a number .*factors" \
     "$emass" convert colours.csv colours.h5
 finish
