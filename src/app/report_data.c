@@ -4,6 +4,7 @@
 #include "diag/apart.h"
 #include "diag/diag.h"
 #include "diag/limits.h"
+#include "io/elements.h"
 
 #include <fnmatch.h>
 #include <math.h>
@@ -105,7 +106,9 @@ em_status em_report_draws(const em_report_data *data, int64_t element, double **
 
 static em_status find_numbers(em_report_data *data)
 {
-    double *scratch = NULL, *draws = NULL;
+    double *scratch = NULL;
+    em_element *wanted = NULL;
+    em_elements *elements = NULL;
     em_diag *diag = NULL;
     em_status status =
         em_allocate(data->n_element * EM_N_NUMBER, sizeof *data->value, &data->value);
@@ -113,20 +116,25 @@ static em_status find_numbers(em_report_data *data)
     if (!status)
         status = em_allocate_doubles(3 * data->n_chain, &scratch);
     if (!status)
-        status = em_allocate_doubles(data->n_chain * data->n_draw, &draws);
+        status = em_allocate(data->n_element, sizeof *wanted, &wanted);
+    for (int64_t i = 0; !status && i < data->n_element; i++)
+        wanted[i] = (em_element){data->element[i].variable, data->element[i].index};
+    if (!status)
+        status = em_elements_create(data->draws, data->n_element, wanted, &elements);
     if (!status)
         status = em_diag_create(&diag);
     for (int64_t i = 0; !status && i < data->n_element; i++) {
-        em_report_element *e = &data->element[i];
         double *value = data->value + i * EM_N_NUMBER;
+        const double *draws;
 
-        e->value = value;
-        status = em_reader_elements(data->draws, e->variable, e->index, 1, draws);
+        data->element[i].value = value;
+        status = em_elements_next(elements, &draws);
         if (!status)
             status = numbers(data, diag, draws, scratch, value);
     }
     em_diag_destroy(&diag);
-    em_release(&draws);
+    em_elements_destroy(&elements);
+    em_release(&wanted);
     em_release(&scratch);
     return status;
 }

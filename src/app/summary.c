@@ -8,6 +8,7 @@
 #include "diag/apart.h"
 #include "diag/diag.h"
 #include "diag/limits.h"
+#include "io/elements.h"
 #include "io/reader.h"
 #include "par/grid.h"
 #include "par/mpi_world.h"
@@ -20,17 +21,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCH_BYTES = 64 << 20 }; /* of draws read at a time */
-
-typedef struct element {
-    int64_t variable, index;
-} element;
-
 typedef struct summary {
     const em_summary_options *options;
     em_reader *reader;
     int64_t n_element;
-    element *element;
+    em_element *element;
     int64_t first, end;    /* this rank's share of the elements */
     double *value;         /* [end - first][n_value], on rank 0 [n_element][n_value] */
     int64_t n_value;       /* the columns, and after them what only the advice reads */
@@ -119,7 +114,7 @@ static em_status select_elements(summary *s)
 
         for (int64_t k = 0; k < v->size; k++)
             if (wanted(s->options, v, k))
-                s->element[s->n_element++] = (element){i, k};
+                s->element[s->n_element++] = (em_element){i, k};
     }
     if (s->n_element > INT_MAX) /* what MPI counts to */
         return em_fail(EM_EUSAGE, "%s has %lld elements, more than %d: choose some by --var",
@@ -302,39 +297,23 @@ static em_status summarise(const summary *s, em_diag *diag, const double *draws,
                              : ess_of_squares(s, diag, draws, d.mean, &value[s->ess_square]);
 }
 
-/* How many elements from i on can be read in one go. */
-static int64_t run_length(const summary *s, int64_t i, int64_t most)
-{
-    int64_t n = 1;
-
-    while (n < most && i + n < s->end && s->element[i + n].variable == s->element[i].variable &&
-           s->element[i + n].index == s->element[i].index + n)
-        n++;
-    return n;
-}
-
 /* This rank's share. */
 static em_status summarise_share(summary *s)
 {
-    int64_t size = em_reader_n_chain(s->reader) * em_reader_n_draw(s->reader), n;
-    int64_t most = BATCH_BYTES / (int64_t)sizeof(double) / size;
-    double *draws = NULL;
+    em_elements *elements = NULL;
     em_diag *diag = NULL;
-    em_status status;
+    em_status status = em_diag_create(&diag);
 
-    most = most < 1 ? 1 : most > s->end - s->first ? s->end - s->first : most;
-    status = em_diag_create(&diag);
     if (!status)
-        status = em_allocate_doubles(most * size, &draws);
-    for (int64_t i = s->first; !status && i < s->end; i += n) {
-        n = run_length(s, i, most);
-        status =
-            em_reader_elements(s->reader, s->element[i].variable, s->element[i].index, n, draws);
-        for (int64_t k = 0; !status && k < n; k++)
-            status =
-                summarise(s, diag, draws + k * size, s->value + (i - s->first + k) * s->n_value);
+        status = em_elements_create(s->reader, s->end - s->first, s->element + s->first, &elements);
+    for (int64_t i = 0; !status && i < s->end - s->first; i++) {
+        const double *draws;
+
+        status = em_elements_next(elements, &draws);
+        if (!status)
+            status = summarise(s, diag, draws, s->value + i * s->n_value);
     }
-    em_release(&draws);
+    em_elements_destroy(&elements);
     em_diag_destroy(&diag);
     return status;
 }
@@ -375,7 +354,7 @@ static em_status fill_table(summary *s)
     if (status)
         return status;
     for (int64_t i = 0; i < s->n_element; i++) {
-        const element *e = &s->element[i];
+        const em_element *e = &s->element[i];
 
         s->table.row[i] = (em_row){em_reader_variable_at(s->reader, e->variable)->label[e->index],
                                    s->value + i * s->n_value};

@@ -34,8 +34,8 @@ def limit():
     resource.setrlimit(resource.RLIMIT_DATA, (MOST_BYTES, MOST_BYTES))
 
 
-def summary(path, *options):
-    command = [EMASS, "summary", path, *options]
+def summary(path, *options, command="summary"):
+    command = [EMASS, command, path, *options]
     try:
         return subprocess.run(command, capture_output=True, timeout=int(lib.LIMIT), preexec_fn=limit)
     except subprocess.TimeoutExpired:  # it waits for something: nothing here takes that long
@@ -50,9 +50,9 @@ def refuses(path, what, reason, *options):
            and path in text and reason in text, f"refused: {what}", f"{result.returncode}: {text}")
 
 
-def ends(path, what):
+def ends(path, what, command="summary"):
     """With a table or a message, within the limits."""
-    result = summary(path)
+    result = summary(path, command=command)
     report(result.returncode in (0, 2), f"ends: {what}, {os.path.getsize(path) >> 10} KB",
            f"{result.returncode}: {result.stderr.decode(errors='replace')[:500]}")
 
@@ -203,6 +203,9 @@ def look_at_claims(folder):
     with file("bomb", draws=1 << 20) as d:
         d.add("mu", chunks=(1, 1 << 20), compression="gzip", compression_opts=9, data=zero((2, 1 << 20)))
     ends(d.path, "zeros that deflate compresses a thousandfold")
+    with file("elements", draws=1000) as d:
+        d.add("mu", 4000, chunks=(2, 50, 4000), compression="gzip", data=zero((2, 1000, 4000)))
+    ends(d.path, "4000 elements in every chunk", command="report")
     with file("axis", chains=1, draws=4) as d:
         d.add("theta", 1 << 14, 1, chunks=(1, 4, 1 << 14, 1), compression="gzip", data=zero((1, 4, 1 << 14, 1)))
     ends(d.path, "one chunk for all elements, with a last axis of one")
