@@ -16,6 +16,13 @@ enum { TABLE = 64 };
 
 enum { FETCHED = 1024 }; /* documents at a time */
 
+/* A word of a document of the block. */
+typedef struct entry {
+    uint32_t slot; /* of its first token */
+    int32_t count;
+    uint16_t document; /* within the block */
+} entry;
+
 typedef struct term {
     int64_t density, slope;
 } term;
@@ -31,9 +38,7 @@ struct em_local {
     int64_t *document, *base; /* [n_document]; base: of its slots */
     int32_t *entries;         /* [n_word + 1] of each word, then where they end */
     int64_t entry_capacity, token_capacity, run_capacity, item_capacity;
-    int32_t *entry_count;     /* by word */
-    uint32_t *entry_slot;     /* the slot of its first token */
-    uint16_t *entry_document; /* within the block */
+    entry *entry, *more; /* by word; those of a word that have more tokens */
     int64_t n_token, n_run, n_item;
     uint16_t *token_document, *topic;
     uint32_t *slot;
@@ -110,9 +115,8 @@ static em_status make_room(em_local *local)
     } room[] = {{&local->document, local->n_document, sizeof(int64_t)},
                 {&local->base, local->n_document, sizeof(int64_t)},
                 {&local->entries, local->corpus->n_word + 1, sizeof(int32_t)},
-                {&local->entry_count, local->entry_capacity, sizeof(int32_t)},
-                {&local->entry_slot, local->entry_capacity, sizeof(uint32_t)},
-                {&local->entry_document, local->entry_capacity, sizeof(uint16_t)},
+                {&local->entry, local->entry_capacity, sizeof(entry)},
+                {&local->more, local->entry_capacity, sizeof(entry)},
                 {&local->token_document, local->token_capacity, sizeof(uint16_t)},
                 {&local->topic, local->token_capacity, sizeof(uint16_t)},
                 {&local->slot, local->token_capacity, sizeof(uint32_t)},
@@ -166,13 +170,12 @@ void em_local_destroy(em_local **out)
 
     if (!local)
         return;
-    void *const array[] = {&local->first,      &local->document,       &local->base,
-                           &local->entries,    &local->count,          &local->entry_count,
-                           &local->entry_slot, &local->entry_document, &local->topic,
-                           &local->slot,       &local->token_document, &local->run_word,
-                           &local->item,       &local->bits,           &local->tokens,
-                           &local->run_start,  &local->prior,          &local->room,
-                           &local->forgotten,  &local->table,          &local->alpha};
+    void *const array[] = {
+        &local->first,     &local->document, &local->base,  &local->entries,
+        &local->count,     &local->entry,    &local->more,  &local->topic,
+        &local->slot,      &local->run_word, &local->item,  &local->bits,
+        &local->tokens,    &local->prior,    &local->room,  &local->forgotten,
+        &local->run_start, &local->table,    &local->alpha, &local->token_document};
     for (size_t i = 0; i < sizeof array / sizeof *array; i++)
         em_release(array[i]);
     em_release(out);
@@ -236,10 +239,7 @@ static void sort_entries(em_local *local, int64_t n)
         const em_document of = em_corpus_fetched(corpus, i);
         uint32_t slot = (uint32_t)local->base[i];
         for (int64_t k = 0; k < of.n; k++) {
-            const int32_t at = local->entries[of.word[k]]++;
-            local->entry_count[at] = of.count[k];
-            local->entry_document[at] = (uint16_t)i;
-            local->entry_slot[at] = slot;
+            local->entry[local->entries[of.word[k]]++] = (entry){slot, of.count[k], (uint16_t)i};
             slot += (uint32_t)of.count[k];
         }
     }
@@ -249,16 +249,17 @@ static void sort_entries(em_local *local, int64_t n)
  * of each that has two, ..., so that neighbours are of different documents. */
 static int32_t lay_word(em_local *local, int32_t first, int32_t end, int32_t token)
 {
-    bool more = true;
+    const entry *of = local->entry + first;
 
-    for (int32_t j = 0; more; j++) {
-        more = false;
-        for (int32_t i = first; i < end; i++)
-            if (local->entry_count[i] > j) {
-                local->token_document[token] = local->entry_document[i];
-                local->slot[token++] = local->entry_slot[i] + (uint32_t)j;
-                more = more || local->entry_count[i] > j + 1;
-            }
+    for (int32_t j = 0, n = end - first, n_more; n > 0; j++, n = n_more, of = local->more) {
+        n_more = 0;
+        for (int32_t i = 0; i < n; i++) {
+            const entry e = of[i];
+            local->token_document[token] = e.document;
+            local->slot[token++] = e.slot + (uint32_t)j;
+            local->more[n_more] = e;
+            n_more += e.count > j + 1;
+        }
     }
     return token;
 }
