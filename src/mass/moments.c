@@ -4,6 +4,8 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdint.h>
+#include <string.h>
 
 int64_t em_moments_size(em_structure structure, int64_t dim)
 {
@@ -70,14 +72,19 @@ void em_moments_covariance(em_structure structure, int64_t dim, double n, const 
     second_moments(structure, dim, moments, 1 / n, n - 1, out);
 }
 
-/* Without an early exit, so that the loop is vectorised. */
+/* An exponent of ones, which is of what is not finite, carries into the sign. Without an early
+ * exit, so that the loop is vectorised. */
 EM_CLONES static bool all_finite(int64_t count, const double *x)
 {
-    int64_t wrong = 0;
+    const uint64_t size = UINT64_MAX >> 1, one = UINT64_C(1) << (DBL_MANT_DIG - 1);
+    uint64_t carried = 0;
 
-    for (int64_t i = 0; i < count; i++)
-        wrong |= !(fabs(x[i]) <= DBL_MAX);
-    return !wrong;
+    for (int64_t i = 0; i < count; i++) {
+        uint64_t bits;
+        memcpy(&bits, x + i, sizeof bits);
+        carried |= (bits & size) + one;
+    }
+    return !(carried >> 63);
 }
 
 bool em_all_finite(int64_t count, const double *x)

@@ -17,33 +17,42 @@
 #include <math.h>
 #include <string.h>
 
-typedef double lanes __attribute__((vector_size(EM_LANES * sizeof(double)), aligned(8), may_alias));
+typedef double lanes __attribute__((vector_size(4 * sizeof(double)), aligned(8), may_alias));
 
 /* ---------------------------------------------------------------- the prior */
 
-/* A sum of squares in one fixed order, whatever the stretches: all but the last are whole lanes. */
+/* A sum of squares in one fixed order, whatever the stretches: all but the last are of whole rows
+ * of vectors, which wait for no other's sum. */
+enum { ROW = 8 };
 typedef struct squares {
-    double lane[EM_LANES], rest;
+    lanes sum[ROW];
+    double rest;
 } squares;
 
 EM_CLONES static void add_squares(int64_t n, const double *x, squares *to)
 {
-    lanes sum = *(const lanes *)to->lane;
+    lanes sum[ROW];
     int64_t i = 0;
 
-    for (; i + EM_LANES <= n; i += EM_LANES)
-        sum += *(const lanes *)(x + i) * *(const lanes *)(x + i);
-    *(lanes *)to->lane = sum;
+    memcpy(sum, to->sum, sizeof sum);
+    for (; i + 4 * ROW <= n; i += 4 * ROW)
+        _Pragma("GCC unroll 8") for (int k = 0; k < ROW; k++)
+        {
+            const lanes at = *((const lanes *)(x + i) + k);
+            sum[k] += at * at;
+        }
+    memcpy(to->sum, sum, sizeof sum);
     for (; i < n; i++)
         to->rest += x[i] * x[i];
 }
 
 static double sum_of(const squares *s)
 {
-    const double *sum = s->lane;
+    lanes sum = s->sum[0];
 
-    return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7])) +
-           s->rest;
+    for (int k = 1; k < ROW; k++)
+        sum += s->sum[k];
+    return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + s->rest;
 }
 
 static double square_of(int64_t n, const double *x)

@@ -74,24 +74,28 @@ static void msgnht_draw(em_thermostat *self, const em_step_context *context, em_
     memset(xi + block->dim, 0, (size_t)(block->n_extra - block->dim) * sizeof *xi);
 }
 
-/* A sum in lanes: of x or of its squares. */
-EM_CLONES static double msgnht_sum(int64_t n, bool squared, const double *x)
+static inline double msgnht_add_lanes(const double sum[EM_LANES])
 {
-    double sum[EM_LANES] = {0}, rest = 0;
-    int64_t i = 0;
+    return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
+}
 
-    for (; i + EM_LANES <= n; i += EM_LANES)
+EM_CLONES static double msgnht_sum(int64_t n, const double *x)
+{
+    const int64_t whole = n / EM_LANES * EM_LANES;
+    double sum[EM_LANES] = {0}, rest = 0;
+
+    for (int64_t i = 0; i < whole; i += EM_LANES)
         for (int64_t l = 0; l < EM_LANES; l++)
-            sum[l] += squared ? x[i + l] * x[i + l] : x[i + l];
-    for (; i < n; i++)
-        rest += squared ? x[i] * x[i] : x[i];
-    return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7])) + rest;
+            sum[l] += x[i + l];
+    for (int64_t i = whole; i < n; i++)
+        rest += x[i];
+    return msgnht_add_lanes(sum) + rest;
 }
 
 /* The mean over directions. */
 static double msgnht_friction(const em_block *block, int64_t c)
 {
-    return msgnht_sum(block->dim, false, block->extra + c * block->n_extra) / (double)block->dim;
+    return msgnht_sum(block->dim, block->extra + c * block->n_extra) / (double)block->dim;
 }
 
 static em_status msgnht_create(const void *options, int64_t n_chain, int64_t dim, em_sampler **out)
@@ -110,26 +114,41 @@ static em_status msgnht_create(const void *options, int64_t n_chain, int64_t dim
 
 /* ---- the step: within an iteration block->momentum is r ---- */
 
-EM_CLONES static void msgnht_drift_row(int64_t n, double h, em_product v, const double *r,
-                                       double *restrict theta, double *restrict xi)
+/* Returns the sum of r^2, in lanes. */
+EM_CLONES static double msgnht_drift_row(int64_t n, double h, em_product v, const double *r,
+                                         double *restrict theta, double *restrict xi)
 {
-    for (int64_t i = 0; i < n; i++) {
+    const int64_t whole = n / EM_LANES * EM_LANES;
+    double sum[EM_LANES] = {0}, rest = 0;
+
+    for (int64_t i = 0; i < whole; i += EM_LANES)
+        for (int64_t l = 0; l < EM_LANES; l++) {
+            const double square = r[i + l] * r[i + l];
+            theta[i + l] += h * v.scale[i + l] * v.value[i + l];
+            xi[i + l] += h * (square - 1);
+            sum[l] += square;
+        }
+    for (int64_t i = whole; i < n; i++) {
         theta[i] += h * v.scale[i] * v.value[i];
         xi[i] += h * (r[i] * r[i] - 1);
+        rest += r[i] * r[i];
     }
+    return msgnht_add_lanes(sum) + rest;
 }
 
-/* A, for a fraction of eps */
+/* A, for a fraction of eps; in the last one of a step what r^2 comes to is kept. */
 static void msgnht_drift(em_thermostat *s, const em_step_context *context, em_block *block,
-                         double fraction)
+                         double fraction, bool is_last)
 {
     em_mass_map(context->mass, EM_MAP_UNWHITEN, block->n_chain, block->momentum, s->work);
     for (int64_t c = 0; c < block->n_chain; c++) {
         const int64_t row = c * block->stride;
         const double *r = block->momentum + row;
         const em_product v = em_mass_product(context->mass[c], EM_MAP_UNWHITEN, r, s->work + row);
-        msgnht_drift_row(block->dim, fraction * context->step_size[c], v, r, block->theta + row,
-                         block->extra + row);
+        const double square = msgnht_drift_row(block->dim, fraction * context->step_size[c], v, r,
+                                               block->theta + row, block->extra + row);
+        if (is_last)
+            s->product[c] += square;
     }
 }
 
@@ -190,12 +209,21 @@ static void msgnht_kick(em_thermostat *s, const em_step_context *context, em_blo
     }
 }
 
+EM_CLONES static void msgnht_turn_row(int64_t n, em_product out, double *p)
+{
+    for (int64_t i = 0; i < n; i++)
+        p[i] = out.scale[i] * out.value[i];
+}
+
 /* r = L^-1 p, or p = L r (the map of the mass), in its place. */
 static void msgnht_turn(em_thermostat *s, const em_step_context *context, em_block *block,
                         em_map map)
 {
-    em_mass_apply(context->mass, map, block->n_chain, block->momentum, s->work);
-    memcpy(block->momentum, s->work, (size_t)(block->n_chain * block->stride) * sizeof(double));
+    em_mass_map(context->mass, map, block->n_chain, block->momentum, s->work);
+    for (int64_t c = 0, row = 0; c < block->n_chain; c++, row += block->stride) {
+        double *p = block->momentum + row;
+        msgnht_turn_row(block->stride, em_mass_product(context->mass[c], map, p, s->work + row), p);
+    }
 }
 
 static void msgnht_before(em_thermostat *s, const em_step_context *context, em_block *block,
@@ -204,10 +232,9 @@ static void msgnht_before(em_thermostat *s, const em_step_context *context, em_b
     if (k == 0)
         msgnht_turn(s, context, block, EM_MAP_WHITEN);
     if (msgnht_options_of(s)->integrator == SPLITTING)
-        msgnht_drift(s, context, block, 0.5);
+        msgnht_drift(s, context, block, 0.5, false);
 }
 
-/* In the end r^2 is summed. */
 static void msgnht_after(em_thermostat *s, const em_step_context *context, em_block *block,
                          int64_t k)
 {
@@ -215,9 +242,7 @@ static void msgnht_after(em_thermostat *s, const em_step_context *context, em_bl
 
     em_thermostat_normals(s, context, block, k);
     msgnht_kick(s, context, block);
-    msgnht_drift(s, context, block, splits ? 0.5 : 1);
-    for (int64_t c = 0; c < block->n_chain; c++)
-        s->product[c] += msgnht_sum(block->dim, true, block->momentum + c * block->stride);
+    msgnht_drift(s, context, block, splits ? 0.5 : 1, true);
     if (k == s->options->leapfrog_steps - 1)
         msgnht_turn(s, context, block, EM_MAP_MOMENTUM);
 }
