@@ -287,12 +287,33 @@ static em_status advise_on_apart(em_reader *reader, const char *stats, const em_
     return EM_OK;
 }
 
-static void advise_on_rescue(em_reader *reader, FILE *out)
+/* The sum of an attribute over the files. */
+static int64_t count_chains(em_reader *reader, const char *name)
 {
     int64_t count = 0, one;
 
     for (; reader; reader = em_reader_next(reader))
-        count += em_reader_int(reader, "rescued_chains", &one) ? one : 0;
+        count += em_reader_int(reader, name, &one) ? one : 0;
+    return count;
+}
+
+static void advise_on_moves(em_reader *reader, FILE *out)
+{
+    const int64_t count = count_chains(reader, "moved_chains");
+
+    if (count > 0)
+        fprintf(out,
+                "Moved: %lld chains had arrived in a mode of hardly any mass, and went on from "
+                "another of more than a thousand times as much, which climbs from other starts had "
+                "found. R-hat knows nothing of where they came from; with mass.rescue: false "
+                "nobody looks elsewhere.\n",
+                (long long)count);
+}
+
+static void advise_on_rescue(em_reader *reader, FILE *out)
+{
+    const int64_t count = count_chains(reader, "rescued_chains");
+
     if (count > 0)
         fprintf(out,
                 "Rescued: in warmup chains that others had left behind took the place of one "
@@ -345,6 +366,7 @@ em_status em_advise(em_reader *reader, const char *stats, const em_table *table,
                 several ? em_reader_path(incomplete) : "this file");
     advise_on_optimiser(reader, out);
     advise_on_rescue(reader, out);
+    advise_on_moves(reader, out);
     if (has_statistics(reader, stats))
         status = advise_on_statistics(reader, stats, out);
     if (!status)

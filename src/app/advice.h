@@ -14,11 +14,11 @@ typedef struct em_advice_columns {
 } em_advice_columns;
 
 /*
- * Prints a sentence for each that is true: file incomplete, chains rescued in warmup, draws not
- * finite, divergences, saturated tree depth, chains that stood still, E-BFMI < 0.3 (from the group
- * of statistics `stats` of its files; NULL: none), R-hat > 1.01, chains apart from the
- * others, ESS < 100 per chain (or the limits of the verdict in the file, where there is one),
- * diagnostics undefined. Local. Errors: EM_EDATA, EM_EIO, EM_EMEMORY.
+ * Prints a sentence for each that is true: file incomplete, chains rescued in warmup, or moved to
+ * another mode, draws not finite, divergences, saturated tree depth, chains that stood still,
+ * E-BFMI < 0.3 (from the group of statistics `stats` of its files; NULL: none), R-hat > 1.01,
+ * chains apart from the others, ESS < 100 per chain (or the limits of the verdict in the file,
+ * where there is one), diagnostics undefined. Local. Errors: EM_EDATA, EM_EIO, EM_EMEMORY.
  */
 em_status em_advise(em_reader *reader, const char *stats, const em_table *table,
                     const em_advice_columns *columns, FILE *out);

@@ -155,7 +155,7 @@ em_status em_adapt_meet(em_adapt *adapt, em_sampler *sampler, em_posterior *post
     if (adapt->course.runs) {
         adapt->exchange_seconds += em_clock() - start;
         if (!status)
-            status = em_course_meet(adapt, block, done);
+            status = em_course_meet(adapt, sampler, posterior, block, done);
         em_publish_to_chains(adapt);
         return status;
     }

@@ -61,6 +61,14 @@ int64_t em_adapt_most_warmup(const em_mass_options *options, const em_sampler_op
  * Local. */
 int64_t em_adapt_warmup(const em_adapt *adapt);
 
+/* Where chain `chain` of the run might begin as well, into theta [em_stride(dim)]: point `number`.
+ */
+typedef em_status em_start_point(void *context, int64_t chain, uint64_t number, double *theta);
+
+/* Where chains have arrived they look from such points for modes of far more mass, unless the
+ * options forbid that (mass.rescue). Local. */
+void em_adapt_explore(em_adapt *adapt, em_start_point *point, void *context);
+
 /* How many points to choose the start of a chain from. Local. */
 int64_t em_adapt_n_start(const em_adapt *adapt);
 
@@ -122,6 +130,10 @@ const char *em_stage_name(int stage); /* of an em_stage_id */
 
 /* How often a chain that others left behind took the state of one of them. Local. */
 int64_t em_adapt_n_rescued(const em_adapt *adapt);
+
+/* The chains that went to a mode of more mass after they had arrived elsewhere: all or none. Local.
+ */
+int64_t em_adapt_n_moved(const em_adapt *adapt);
 
 /* One line on what warmup took and found: "warmup 140 iterations, 4310 gradients; the chains had
  * arrived at 90; T 2, 3 steps"; "" where it has no stages. Local. */

@@ -55,13 +55,23 @@ static bool arrival_ends(em_adapt *adapt, const em_stretch *stretch, int64_t don
     return done == course->plan.arrive || (*arrived && !course->plan.given);
 }
 
-em_status em_end_window(em_adapt *adapt, em_block *block, int64_t done)
+/* Chains that have arrived, and are to be asked where else they might have. */
+static bool explores(const em_adapt *adapt, bool arrived, int64_t done)
+{
+    const em_course *course = &adapt->course;
+
+    return arrived && adapt->point && !course->explored && adapt->options->rescue &&
+           em_learns(adapt) && adapt->dim <= 200 && done < course->plan.arrive;
+}
+
+em_status em_end_window(em_adapt *adapt, em_sampler *sampler, em_posterior *posterior,
+                        em_block *block, int64_t done)
 {
     const int64_t n_chain = em_grid_n_chain(adapt->grid);
     em_course *course = &adapt->course;
     em_stretch *stretch = NULL;
     double *scratch = NULL;
-    bool ends = false, arrived = false;
+    bool ends = false, arrived = false, moved = false;
     em_status status = em_allocate(n_chain, sizeof *stretch, &stretch);
 
     if (!status)
@@ -75,12 +85,14 @@ em_status em_end_window(em_adapt *adapt, em_block *block, int64_t done)
         if (em_learns(adapt))
             status = em_learn_from_half(adapt, done);
     }
-    if (!status)
+    if (!status && explores(adapt, arrived, done))
+        status = em_explore(adapt, sampler, posterior, block, stretch, done, &moved);
+    if (!status && !moved)
         status = em_rescue(adapt, block, stretch, done);
     course->window = em_course_next_window(&course->plan, done);
     em_window_aim(&adapt->window, em_course_later_half(course->window), course->window);
     em_drop_segments(adapt);
-    if (!status && ends)
+    if (!status && ends && !moved)
         status = leave_arrival(adapt, arrived, done);
     em_release(&stretch);
     em_release(&scratch);

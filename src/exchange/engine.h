@@ -37,10 +37,11 @@ typedef struct em_course {
     int64_t time_from; /* iterations done when trajectories first had a time */
     int64_t ended;     /* iterations of warmup; -1 while that is not known */
     int64_t n_rescued, last_rescue;
-    bool *flagged;     /* [n_chain] of the run: left behind at the last window's end */
-    double *history;   /* [n_local_chain][plan.arrive] log densities */
-    double *since;     /* [n_local_chain] iterations done when it last took another's state */
-    double *gradients; /* [n_local_chain] */
+    int64_t explored, moved; /* whether it was; iterations done when all moved, 0: never */
+    bool *flagged;           /* [n_chain] of the run: left behind at the last window's end */
+    double *history;         /* [n_local_chain][plan.arrive] log densities */
+    double *since;           /* [n_local_chain] iterations done when it last took another's state */
+    double *gradients;       /* [n_local_chain] */
 
     int64_t segment, segment_from[EM_MOST_SEGMENTS]; /* the current one; the first iterations */
 
@@ -90,6 +91,8 @@ struct em_adapt {
     double *estimate;    /* the numbers of a mass */
     double *probe;       /* [n_local_chain] */
     em_course course;
+    em_start_point *point; /* where else chains might have begun; NULL: nobody explores */
+    void *point_context;
 
     int64_t s_count;     /* of the current E-step */
     int64_t e_step_from; /* iterations done when the current E-step began */
@@ -216,15 +219,25 @@ void em_drop_segments(em_adapt *adapt);
  * Collective. Errors: EM_EMEMORY, agreed. */
 em_status em_rescue(em_adapt *adapt, em_block *block, const em_stretch *stretch, int64_t done);
 
+/* What local chain `c` was before is no sample of anything. Local. */
+void em_forget_chain(em_adapt *adapt, int64_t c, int64_t done);
+
+/* Chains that have arrived look elsewhere for a mode of a thousand times the mass: *found, and all
+ * have moved there. Collective. Errors: agreed. */
+em_status em_explore(em_adapt *adapt, em_sampler *sampler, em_posterior *posterior, em_block *block,
+                     const em_stretch *stretch, int64_t done, bool *found);
+
 /* What is decided when a window of `arrive`, or another stage, has ended. Collective. Errors:
  * agreed. */
-em_status em_end_window(em_adapt *adapt, em_block *block, int64_t done);
+em_status em_end_window(em_adapt *adapt, em_sampler *sampler, em_posterior *posterior,
+                        em_block *block, int64_t done);
 em_status em_end_stage(em_adapt *adapt, int64_t done);
 
 /* See em_adapt_observe, em_adapt_next_meeting, em_adapt_meet, em_adapt_visit. */
 void em_course_observe(em_adapt *adapt, const em_block *block, int64_t iteration);
 int64_t em_course_next_meeting(const em_course *course);
-em_status em_course_meet(em_adapt *adapt, em_block *block, int64_t done);
+em_status em_course_meet(em_adapt *adapt, em_sampler *sampler, em_posterior *posterior,
+                         em_block *block, int64_t done);
 em_status em_course_visit(em_adapt *adapt, const em_visitor *visitor);
 
 #endif

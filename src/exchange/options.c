@@ -60,8 +60,10 @@ const em_field em_mass_fields[] = {
               .maximum = 1e9, .fallback = "10",
               .doc = "interval rule: S_count grows by S_count / s_i"),
     EM_BOOL(em_mass_options, rescue, .fallback = "true",
-            .doc = "while chains arrive, one that others left behind goes on from where one of "
-                   "them is (hmc, nuts, walnuts)"),
+            .doc =
+                "while chains arrive, one that others left behind goes on from where one of "
+                "them is; when they have arrived, eight climbs from other starts look for a mode "
+                "of a thousand times the mass, to which all then move (hmc, nuts, walnuts)"),
     {0}};
 
 /* All but the first two rows, which are of the run as a whole. */

@@ -45,6 +45,14 @@ static int64_t choose_leader(const em_adapt *adapt, int64_t n_leader, const int6
     return leader[em_uniform_below(&stream, 0, (uint64_t)n_leader)];
 }
 
+void em_forget_chain(em_adapt *adapt, int64_t c, int64_t done)
+{
+    memset(em_accumulators(adapt, c, 0), 0,
+           (size_t)(adapt->n_segment * adapt->n_accumulator) * sizeof(double));
+    em_window_forget(&adapt->window, c);
+    adapt->course.since[c] = (double)done;
+}
+
 /* Chain `chain` goes on from where `row` says, and what it was before is forgotten. Local. */
 static void follow(em_adapt *adapt, em_block *block, int64_t chain, const double *row, int64_t done)
 {
@@ -53,10 +61,7 @@ static void follow(em_adapt *adapt, em_block *block, int64_t chain, const double
     if (c < 0 || c >= block->n_chain)
         return;
     unpack_chain(row, block, c);
-    memset(em_accumulators(adapt, c, 0), 0,
-           (size_t)(adapt->n_segment * adapt->n_accumulator) * sizeof(double));
-    em_window_forget(&adapt->window, c);
-    adapt->course.since[c] = (double)done;
+    em_forget_chain(adapt, c, done);
 }
 
 /* Moves the chains marked in `lost` to where others stand. Collective. */

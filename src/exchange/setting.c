@@ -69,9 +69,8 @@ int64_t em_adapt_warmup(const em_adapt *adapt)
 
 /* The best of some points is nearer, at a sixtieth of what warmup costs. It is no cure for modes:
  * all of 4 chains settle in the lower one of lotka_volterra for 5 of seeds 1 .. 72 with 16 points,
- * for 6 with 64, and all of 8 chains for 2. The density at the start does not tell which mode is
- * downhill, and no chain that was never in the higher one can tell of it; to be sure, start more
- * chains. */
+ * for 6 with 64. The density at the start does not tell which mode is downhill, and no chain that
+ * was never in the higher one can tell of it: exchange/explore.c. */
 int64_t em_adapt_n_start(const em_adapt *adapt)
 {
     return adapt->course.runs ? 16 : 1;
@@ -95,6 +94,11 @@ const em_stage_record *em_adapt_stages(const em_adapt *adapt)
 int64_t em_adapt_n_rescued(const em_adapt *adapt)
 {
     return adapt->course.n_rescued;
+}
+
+int64_t em_adapt_n_moved(const em_adapt *adapt)
+{
+    return adapt->course.moved > 0 ? em_grid_n_chain(adapt->grid) : 0;
 }
 
 int64_t em_adapt_n_m_step(const em_adapt *adapt)

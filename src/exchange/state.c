@@ -123,6 +123,8 @@ static void swap_integers(em_course *course, double *x, bool out)
                                  &course->ended,
                                  &course->n_rescued,
                                  &course->last_rescue,
+                                 &course->explored,
+                                 &course->moved,
                                  &course->segment,
                                  &course->n_stage};
     enum { N = sizeof integers / sizeof *integers };
@@ -152,7 +154,7 @@ static void swap_trajectory(em_trajectory *t, double *x, bool out)
 
 static em_status visit_place(em_course *course, const em_visitor *visitor)
 {
-    enum { N_INTEGER = 10 + EM_MOST_SEGMENTS, N_REAL = 6 };
+    enum { N_INTEGER = 12 + EM_MOST_SEGMENTS, N_REAL = 6 };
     enum { REALS = N_INTEGER + 2 * N_TRAJECTORY, N = REALS + N_REAL };
     em_dual_averaging *averaging = &course->kept_averaging;
     double *const reals[] = {&averaging->first, &averaging->mu,      &averaging->count,

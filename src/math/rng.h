@@ -31,7 +31,8 @@ typedef enum em_purpose {
     EM_RNG_EPOCH,        /* the order of observations in an epoch */
     EM_RNG_PRIOR,        /* positions from the prior */
     EM_RNG_PRIOR_REPORT, /* what a model draws when it reports one */
-    EM_RNG_FOLD_IN       /* topics of tokens of new documents (em_item_bits alone) */
+    EM_RNG_FOLD_IN,      /* topics of tokens of new documents (em_item_bits alone) */
+    EM_RNG_SCOUT         /* where chains go on when all move to another mode */
 } em_purpose;
 
 /* `chain` below 2^32, `iteration` below 2^40; a stream has 2^41 uniforms. */

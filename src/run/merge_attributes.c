@@ -19,6 +19,7 @@ static rule rule_of(const char *name)
         {"divergences", SUM},
         {"ess_limit", SUM},
         {"failed_reports", SUM},
+        {"moved_chains", SUM},
         {"rescued_chains", SUM},
         {"smallest_e_bfmi", SMALLEST},
         {"superchains", SUM},

@@ -121,6 +121,51 @@ static em_status create_adaptations(em_engine *engine)
     return status;
 }
 
+/* The first chain of a superchain, whose start all of them have. */
+static int64_t leader(const em_engine *engine, int64_t chain)
+{
+    const em_starts starts = em_monitor_starts(&engine->config->run);
+    const int64_t each = starts.n_superchain > 0 ? starts.n_chain / starts.n_superchain : 1;
+
+    return chain - chain % each;
+}
+
+/* A uniform position in [-radius, radius]^dim, unless the model has one; each try has numbers of
+ * its own. */
+static em_status point(void *of, int64_t number, uint64_t attempt, double *theta)
+{
+    const em_engine *engine = of;
+    const em_model_ops *ops = engine->model->ops;
+    const double radius = engine->config->run.init_radius;
+    const int64_t chain = leader(engine, number);
+    const em_stream stream = {(uint64_t)engine->config->run.seed, (uint64_t)chain, attempt,
+                              EM_RNG_INIT};
+
+    em_uniforms(&stream, 0, engine->block->dim, theta);
+    for (int64_t i = 0; i < engine->block->dim; i++)
+        theta[i] = radius * (2 * theta[i] - 1);
+    const em_draw draw = {stream.seed, chain, (int64_t)attempt, EM_DRAW_START};
+    return ops->place ? ops->place(engine->model, &draw, theta) : EM_OK;
+}
+
+static em_status place(em_engine *engine, int64_t c, uint64_t attempt)
+{
+    const em_block *block = engine->block;
+
+    return point(engine, block->chain[c], attempt, block->theta + c * block->stride);
+}
+
+/* A sampler of all parameters, whose chains are not told where to begin, may look elsewhere. */
+static void allow_to_explore(em_engine *engine)
+{
+    const bool together = em_monitor_starts(&engine->config->run).n_superchain > 0;
+
+    if (engine->n_kernel == 1 && !together && !engine->config->mass.from_positions &&
+        !engine->model->ops->visit && !engine->model->estimates &&
+        em_kernel_is_exact(&engine->kernel[0]))
+        em_adapt_explore(engine->kernel[0].adapt, point, engine);
+}
+
 em_status em_engine_create_chains(em_engine *engine)
 {
     const em_config *config = engine->config;
@@ -141,36 +186,11 @@ em_status em_engine_create_chains(em_engine *engine)
     if (!status)
         status = create_adaptations(engine);
     if (!status)
+        allow_to_explore(engine);
+    if (!status)
         status = em_monitor_create(engine->grid, &config->stop, &engine->plan.watch,
                                    em_monitor_starts(&config->run).n_superchain, &engine->monitor);
     return status;
-}
-
-/* The first chain of a superchain, whose start all of them have. */
-static int64_t leader(const em_engine *engine, int64_t chain)
-{
-    const em_starts starts = em_monitor_starts(&engine->config->run);
-    const int64_t each = starts.n_superchain > 0 ? starts.n_chain / starts.n_superchain : 1;
-
-    return chain - chain % each;
-}
-
-/* A uniform position in [-radius, radius]^dim, unless the model has one; each try has numbers of
- * its own. */
-static em_status place(const em_engine *engine, int64_t c, uint64_t attempt)
-{
-    const em_model_ops *ops = engine->model->ops;
-    const double radius = engine->config->run.init_radius;
-    const int64_t chain = leader(engine, engine->block->chain[c]);
-    const em_stream stream = {(uint64_t)engine->config->run.seed, (uint64_t)chain, attempt,
-                              EM_RNG_INIT};
-    double *theta = engine->block->theta + c * engine->block->stride;
-
-    em_uniforms(&stream, 0, engine->block->dim, theta);
-    for (int64_t i = 0; i < engine->block->dim; i++)
-        theta[i] = radius * (2 * theta[i] - 1);
-    const em_draw draw = {stream.seed, chain, (int64_t)attempt, EM_DRAW_START};
-    return ops->place ? ops->place(engine->model, &draw, theta) : EM_OK;
 }
 
 static bool is_usable(const em_block *block, int64_t c)

@@ -222,6 +222,33 @@ lost() { # RANKS
 }
 check 'program: one whose density never ends is stopped by a signal' never_begun
 check 'program: one that does not come back while another rank waits: the last checkpoint stays' lost 2
+# Sixteen points for each chain are likeliest to begin on the broad low mode, from where none gets to the
+# narrow high one, far out, whose flat tails fill the rest of the box.
+cat >modes.stan <<'STAN'
+parameters { vector[2] x; }
+model {
+  target += log_sum_exp(-33 - 12.5 * dot_self(x + 1), -3.5 * log1p(dot_self(x - 6) / (5 * square(0.005))));
+}
+STAN
+modes=(--seed 2 --set model.program=modes.stan --set run.warmup=auto)
+in_mode() { # WHERE WORDS RANKS ARGUMENT...
+    local mean
+    sample "$3" "on$3.h5" --overwrite "${modes[@]}" "${@:4}" &&
+        mean=$("$emass" summary "on$3.h5" --csv | awk -F, '/^x\[0\]/ { printf "%.0f", $2 }') &&
+        echo "$mean" && [ "$mean" = "$1" ] && "$emass" summary "on$3.h5" | grep -q "$2"
+}
+moved_and_resumed() {
+    in_mode 6 '^Moved: ' 1 && sample 3 on3.h5 --overwrite "${modes[@]}" &&
+        cmp on1.h5 on3.h5 &&
+        for at in 166 168 230; do
+            rm -f cut.h5*
+            stopped_at "$at" 2 run.yaml --output cut.h5 "${modes[@]}" &&
+                sample 3 cut.h5 --resume "${modes[@]}" && cmp on1.h5 cut.h5 ||
+                return 1
+        done
+}
+check 'program: chains find a mode of more mass; one file on any ranks, however often stopped' moved_and_resumed
+check 'program: and where they may not look, they stay' in_mode -1 . 1 --set mass.rescue=false
 check 'program: no file' refused 2 'cannot read none.stan' --set model.program=none.stan
 check 'program: a folder' refused 2 'cannot read' --set model.program=.
 
