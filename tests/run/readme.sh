@@ -40,22 +40,38 @@ commands() {
         "$emass" merge all.h5 heart.h5 two.h5 && "$emass" summary heart.h5 two.h5
 }
 
-# Every `emass COMMAND` of the README, with its options, has them in its help.
+# The README and the pages that it leads to.
+pages=("$project"/README.md "$project"/{jobs,tests,tests/bench,src/mass,src/sampler}/README.md "$project"/src/model/*.md)
+
+# Every `emass COMMAND`, with its options, has them in its help.
 known() {
     local command line
     while read -r line; do
         command=$(awk '{ print $2 }' <<<"$line")
-        "$emass" "$command" --help >help || { echo "$line" && return 1; }
+        [ -e "help.$command" ] || "$emass" "$command" --help >"help.$command" || { echo "$line" && return 1; }
         grep -oE -- ' --[a-z-]+' <<<"$line" | while read -r option; do
-            grep -q -- " $option" help || { echo "$command $option" && return 1; }
+            grep -q -- " $option" "help.$command" || { echo "$command $option" && return 1; }
         done || return 1
-    done < <(grep -oE '(^|`)emass (run|summary|check|list|report|topics|predict|merge|diff|verify|convert)[^`#]*' "$project/README.md" |
+    done < <(grep -ohE '(^|`)emass (run|summary|check|list|report|topics|predict|merge|diff|verify|convert)[^`#]*' "${pages[@]}" |
         tr -d '`' | sed 's/  .*//')
 }
 
-goals() { # make GOAL of the README
-    grep -oE '(^|`)make [a-z][a-z-]*' "$project/README.md" | awk '{ print $2 }' | sort -u | while read -r goal; do
+goals() { # make GOAL
+    grep -ohE '(^|`)make [a-z][a-z-]*' "${pages[@]}" | awk '{ print $2 }' | sort -u | while read -r goal; do
         grep -qE "^([a-z-]+ )*$goal( [a-z-]+)*:" "$project/Makefile" || { echo "$goal" && return 1; }
+    done
+}
+
+links() { # to files, and to titles of pages
+    local page link file title
+    for page in "${pages[@]}"; do
+        grep -oE '\]\([^)]*\)' "$page" | sed 's/^](//; s/)$//' | grep -v '^https:' | while read -r link; do
+            file=${link%%#*} title=${link#"${link%%#*}"}
+            file=${file:+$(dirname "$page")/$file}
+            [ -e "${file:=$page}" ] || { echo "$page: $link" && return 1; }
+            [ -z "$title" ] || sed -n 's/^##* //p' "$file" | tr 'A-Z ' 'a-z-' | tr -cd 'a-z0-9\n-' | grep -qx -- "${title#'#'}" ||
+                { echo "$page: $link" && return 1; }
+        done || return 1
     done
 }
 
@@ -66,4 +82,5 @@ else
 fi
 check 'its commands have their options' known
 check 'its goals are there' goals
+check 'its links lead somewhere' links
 finish

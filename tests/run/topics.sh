@@ -175,15 +175,15 @@ check 'a line for each topic, found by both chains' tells_topics
 check 'mixtures of new documents' mixes
 check 'and by the own Gibbs of the model' mixes --fold-in gibbs
 check 'both scores, with their definitions' both_scores
-# The README's lines for Python: a table of ten words for each of the five topics.
+# The lines of src/model/TOPICS.md for Python: a table of ten words for each of the five topics.
 snippet() {
-    { echo 'import pandas, xarray' && sed -n '/^phi = xarray/,/^print(pandas/p' "$top/README.md" |
+    { echo 'import pandas, xarray' && sed -n '/^phi = xarray/,/^print(pandas/p' "$top/src/model/TOPICS.md" |
         sed 's/run\.h5/whole.h5/'; } >snippet.py &&
         "$top/analysis/venv/bin/python" snippet.py >table.txt && [ "$(grep -c 'word[0-9]' table.txt)" -ge 5 ] &&
         grep -q '^4  *word' table.txt
 }
 if "$top/analysis/venv/bin/python" -c 'import pandas, xarray' 2>said.txt; then
-    check 'the top words in pandas, as the README says' snippet
+    check 'the top words in pandas, as TOPICS.md says' snippet
 else
     skip 'the top words in pandas' 'no pandas or xarray in analysis/venv'
 fi
