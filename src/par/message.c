@@ -36,7 +36,9 @@ em_status em_agree_first(em_status status, int64_t place)
             snprintf(failure.text, sizeof failure.text, "%s", em_error_text());
     }
     MPI_Bcast(&failure, sizeof failure, MPI_BYTE, failing, em_world_ranks());
-    return em_fail(failure.status, "%s", failure.text);
+    status = em_fail(failure.status, "%s", failure.text);
+    em_world_agreed();
+    return status;
 }
 
 static void reduce(void *x, int64_t n, MPI_Datatype type, MPI_Op op)

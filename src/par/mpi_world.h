@@ -17,6 +17,9 @@ typedef struct em_world_options {
 em_status em_world_create(MPI_Comm ranks, const em_world_options *options, em_world **out);
 void em_world_destroy(em_world **world); /* NULL-safe. Collective over its ranks. */
 
+/* What this rank has just failed with, all ranks have agreed on by another collective. Local. */
+void em_world_agreed(void);
+
 MPI_Comm em_world_ranks(void); /* of the world that was entered. Local. */
 MPI_Comm em_world_node(void);  /* those of its ranks that see the same memory. Local. */
 

@@ -25,6 +25,7 @@ struct em_world {
     volatile sig_atomic_t asked; /* this rank was, to stop */
     bool interrupted, broken;    /* broken: ranks met at different places */
     int word, told;
+    unsigned agreed; /* a hash of the message of the last failure that was agreed on */
 };
 
 static em_world alone = {
@@ -217,13 +218,28 @@ int em_world_told(void)
     return here()->told;
 }
 
+static unsigned hash_text(const char *text)
+{
+    unsigned hash = 0;
+
+    for (const char *c = text; *c; c++)
+        hash = hash * 31 + (unsigned char)*c;
+    return hash;
+}
+
+void em_world_agreed(void)
+{
+    here()->agreed = hash_text(em_error_text());
+}
+
+/* Of what was agreed on before the others know as well, and they come, however slow they are. */
 static void wait_for(em_world *world, MPI_Request *request, em_status status)
 {
     const struct timespec pause = {0, 1000000};
     const double deadline = MPI_Wtime() + PATIENCE_SECONDS;
     int done = 0;
 
-    if (!status || !world->options.may_abort) {
+    if (!status || !world->options.may_abort || hash_text(em_error_text()) == world->agreed) {
         MPI_Wait(request, MPI_STATUS_IGNORE);
         return;
     }
@@ -251,6 +267,7 @@ static void share_failure(em_world *world, int failing, bool alike, em_status *s
         *status = em_fail(failure.status, "rank %d: %s", failing, failure.text);
     else
         *status = em_fail(failure.status, "%s", failure.text);
+    em_world_agreed();
 }
 
 /* No agreement can be trusted any more: which collective comes next is not the same on all ranks.
@@ -266,15 +283,6 @@ static em_status part_ways(em_world *world, em_status status, const char *file, 
         end_all(world, em_error_text());
     world->broken = true;
     return status;
-}
-
-static unsigned hash_text(const char *text)
-{
-    unsigned hash = 0;
-
-    for (const char *c = text; *c; c++)
-        hash = hash * 31 + (unsigned char)*c;
-    return hash;
 }
 
 em_status em_agree_at(em_status status, const char *file, int line)

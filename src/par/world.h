@@ -38,9 +38,9 @@ int em_world_node_size(void); /* ranks that see the same memory as this one, its
  * Agrees on a status: every rank returns the status of the lowest failing rank, and has its
  * message, prefixed by "rank N: " unless all ranks have the same. Where the world may be aborted, a
  * rank that fails waits a few seconds for the others, which may be far from here, then prints its
- * message and aborts them all, and so do ranks that come from different places in the code, naming
- * both. Elsewhere it waits until they come; and different places are EM_EINTERNAL, here and at
- * every later agreement of the world. Collective.
+ * message and aborts them all, unless they have agreed on this very failure before; and so do ranks
+ * that come from different places in the code, naming both. Elsewhere it waits until they come; and
+ * different places are EM_EINTERNAL, here and at every later agreement of the world. Collective.
  */
 #define em_agree(status) em_agree_at((status), __FILE__, __LINE__)
 em_status em_agree_at(em_status status, const char *file, int line);

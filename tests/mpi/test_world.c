@@ -1,9 +1,11 @@
 /* What rides along with an agreement: the word of rank 0, whatever the others say. */
+#include "par/message.h"
 #include "par/world.h"
 #include "tap.h"
 
 #include <mpi.h>
 #include <stdbool.h>
+#include <unistd.h>
 
 /* All ranks say the same, or all fail: a rank that fails alone would leave the others waiting. */
 static void assert_everywhere(bool holds, const char *what)
@@ -40,6 +42,20 @@ START_TEST(a_failure_does_not_silence_it)
 }
 END_TEST
 
+/* On their way out with a failure that all know of, some are slower than the patience of others. */
+START_TEST(what_was_agreed_on_is_waited_for)
+{
+    for (int k = 0; k < 2; k++) {
+        em_status status = em_world_rank() == 0 ? em_fail(EM_EDATA, "a bad line %d", k) : EM_OK;
+
+        status = k == 0 ? em_agree_first(status, 0) : em_agree(status);
+        if (k == 0 && em_world_size() == 2 && em_world_rank() == 1)
+            sleep(7);
+        assert_everywhere(em_agree(status) == EM_EDATA, "agreed again");
+    }
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     Suite *suite = suite_create("world");
@@ -50,6 +66,7 @@ int main(int argc, char **argv)
         return EXIT_FAILURE;
     tcase_add_test(tests, rank_0_has_the_word);
     tcase_add_test(tests, a_failure_does_not_silence_it);
+    tcase_add_test(tests, what_was_agreed_on_is_waited_for);
     suite_add_tcase(suite, tests);
     failed = run_suite(suite, CK_NOFORK);
     em_world_stop();
