@@ -10,7 +10,7 @@
 #   make papers     the papers' experiments, paper's numbers beside ours (resumable, 5 minutes)
 #   make papers-topics   those of topic models, into the same page
 #   make papers-networks   those of networks, into the same page (hours; LIMIT=10m: what a run may take)
-#   make bench-topics TRAIN=... TEST=...   perplexity against CPU seconds beside tomotopy and gensim (from PyPI)
+#   make bench-topics TRAIN=... TEST=... TOPICS="--topics 100"   perplexity against CPU seconds beside peers (from PyPI)
 #   make bench-network   steps a second of networks on MNIST beside JAX (from PyPI)
 #   make bench-scale     what meetings cost on up to 4,096 ranks, simulated (Debian's libsimgrid-dev and libhdf5-dev)
 #   make bench-posteriordb   ESS per gradient beside Stan's NUTS and nutpie (from PyPI), 20 minutes
@@ -157,7 +157,7 @@ bench-scale:
 	$(Q)tests/bench/scale.py build/smpi/tests/bench/scale/scale $(SCALE)
 
 bench-topics: all build/bench/topics-venv/ready
-	$(Q)build/bench/topics-venv/bin/python tests/bench/topics.py $(PROGRAM) $(TRAIN) $(TEST) \
+	$(Q)build/bench/topics-venv/bin/python tests/bench/topics.py $(PROGRAM) $(TRAIN) $(TEST) $(TOPICS) \
 	    --json build/bench/topics.json --picture build/bench/topics.svg
 
 bench-network: all build/bench/network-venv/ready

@@ -1,8 +1,10 @@
 """Held-out perplexity against CPU seconds of one thread: lda by lda_gibbs and by the stochastic
-gradients of sgrld, beside tomotopy (collapsed Gibbs) and gensim (online variational Bayes).
+gradients of sgrld, beside tomotopy (collapsed Gibbs), gensim and scikit-learn (online variational
+Bayes).
 
 All are scored from their laws of words alone, on the same fifth of the tokens of the same test
-documents, by the definition of src/model/lda_held_out.h. Seconds are of sampling: reading and
+documents, by the definition of src/model/lda_held_out.h; without TEST these are every 50th document
+of those of 20 tokens or more, and the others are learned from. Seconds are of sampling: reading and
 scoring are left out. A point of ours is a run that ends there, of which the first half is warmup
 and phi is averaged over the other half; the peers' phi is of the state they are in.
 """
@@ -22,9 +24,12 @@ os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
 import gensim
 import h5py
 import numpy as np
+import scipy.sparse
+import sklearn.decomposition
 import tomotopy
 
 ALPHA, STEPS, SCORED = 0.1, 100, 5
+SPLIT, SHORTEST = 50, 20
 LOW = np.uint64(0xFFFFFFFF)
 GIBBS = ("alpha: learned, beta: learned", "{name: lda_gibbs}", 8)
 STOCHASTIC = (
@@ -44,6 +49,17 @@ def lines(path):
     with opener(path, "rt") as file:
         for line in file:
             yield [tuple(map(int, pair.split(":"))) for pair in line.split()[1:]]
+
+
+def without_test(path, folder):
+    """Files of the documents that are learned from, and of those that are scored."""
+    files = [os.path.join(folder, name) for name in ("train.ldac", "test.ldac")]
+    with open(files[0], "w") as train, open(files[1], "w") as test:
+        long = (d for d in lines(path) if sum(c for _, c in d) >= SHORTEST)
+        for i, entries in enumerate(long):
+            text = " ".join(f"{w}:{c}" for w, c in entries)
+            print(len(entries), text, file=test if i % SPLIT == SPLIT // 2 else train)
+    return files
 
 
 def philox(low, high):
@@ -185,6 +201,28 @@ def by_gensim(options, train, parts, n_word):
     return due.curve, seen / len(train) / due.used
 
 
+def by_sklearn(options, train, parts, n_word):
+    model = sklearn.decomposition.LatentDirichletAllocation(
+        options.topics, doc_topic_prior=0.1, topic_word_prior=0.01, learning_decay=0.5,
+        learning_offset=1, max_doc_update_iter=20, total_samples=len(train), random_state=1)
+    due, seen, chunk = Due(options, parts), 0, 500
+    order = np.random.default_rng(1).permutation(len(train))
+    start = np.cumsum([0] + [len(entries) for entries in train])
+    word, count = np.array([e for entries in train for e in entries]).T
+    table = scipy.sparse.csr_matrix((count, word, start), shape=(len(train), n_word), dtype=float)
+
+    def phi():
+        return model.components_ / model.components_.sum(axis=1, keepdims=True)
+
+    while not due.is_over():
+        some = np.take(order, range(seen, seen + chunk), mode="wrap")
+        begin = time.process_time()
+        model.partial_fit(table[some])
+        seen += chunk
+        due.spent(begin, phi)
+    return due.curve, seen / len(train) / due.used
+
+
 # ---- what comes out ----
 
 
@@ -217,42 +255,48 @@ def draw(curves, title, path):
 def table(curves, rates, tokens, seconds):
     print("| seconds | " + " | ".join(curves) + " |")
     print("| --: |" + " --: |" * len(curves))
-    second = 0.5
-    while second <= seconds:
+    for second in (s for s in (0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500) if s <= seconds):
         scores = [at(curve, second) for curve in curves.values()]
         print(f"| {second:g} | " + " | ".join(f"{s:.0f}" if s else "-" for s in scores) + " |")
-        second *= 2
     best = [min(p for _, p in curve) for curve in curves.values()]
     print("| best | " + " | ".join(f"{s:.0f}" for s in best) + " |")
     print("| M tokens/s | " + " | ".join(f"{rates[name] * tokens:.1f}" for name in curves) + " |")
+
+
+PEERS = {"tomotopy": by_tomotopy, "gensim": by_gensim, "scikit-learn": by_sklearn}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("emass")
     parser.add_argument("train")
-    parser.add_argument("test")
+    parser.add_argument("test", nargs="?")
     parser.add_argument("--topics", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--documents", type=int, default=2000, help="test documents that are scored")
-    parser.add_argument("--only", nargs="*", default=["lda_gibbs", "sgrld", "tomotopy", "gensim"])
+    parser.add_argument("--only", nargs="*", default=["lda_gibbs", "sgrld", *PEERS])
     parser.add_argument("--json")
     parser.add_argument("--picture")
     options = parser.parse_args()
-    options.train, options.test = os.path.abspath(options.train), os.path.abspath(options.test)
-    options.emass = os.path.abspath(options.emass)
+    options.emass, options.train = os.path.abspath(options.emass), os.path.abspath(options.train)
+    with tempfile.TemporaryDirectory() as folder:
+        if not options.test:
+            options.train, options.test = without_test(options.train, folder)
+        compare(options, folder)
+
+
+def compare(options, folder):
     train, test = list(lines(options.train)), list(lines(options.test))
     tokens = sum(c for entries in train for _, c in entries) / 1e6
     n_word = 1 + max(w for entries in train + test for w, _ in entries)
     parts = list(split(test, options.documents))
     curves, rates = {}, {}
-    with tempfile.TemporaryDirectory() as folder:
-        for name, kind in (("lda_gibbs", GIBBS), ("sgrld", STOCHASTIC)):
-            if name in options.only:
-                curves[name], rates[name] = ours(options, folder, kind, parts)
+    for name, kind in (("lda_gibbs", GIBBS), ("sgrld", STOCHASTIC)):
+        if name in options.only:
+            curves[name], rates[name] = ours(options, folder, kind, parts)
     if "sgrld" in rates:
         rates["sgrld"] *= 500 / len(train)
-    for name, peer in (("tomotopy", by_tomotopy), ("gensim", by_gensim)):
+    for name, peer in PEERS.items():
         if name in options.only:
             curves[name], rates[name] = peer(options, train, parts, n_word)
     title = f"{options.topics} topics, {tokens:.2f} M tokens of {len(train)} documents"
