@@ -203,8 +203,8 @@ def by_gensim(options, train, parts, n_word):
 
 def by_sklearn(options, train, parts, n_word):
     model = sklearn.decomposition.LatentDirichletAllocation(
-        options.topics, doc_topic_prior=0.1, topic_word_prior=0.01, learning_decay=0.5,
-        learning_offset=1, max_doc_update_iter=20, total_samples=len(train), random_state=1)
+        options.topics, doc_topic_prior=0.1, topic_word_prior=0.01, learning_decay=0.7,
+        learning_offset=10, max_doc_update_iter=20, total_samples=len(train), random_state=1)
     due, seen, chunk = Due(options, parts), 0, 500
     order = np.random.default_rng(1).permutation(len(train))
     start = np.cumsum([0] + [len(entries) for entries in train])
