@@ -3,7 +3,9 @@
 #include "app/arguments.h"
 #include "app/run.h"
 #include "base/memory.h"
+#include "base/room.h"
 #include "exchange/adapt.h"
+#include "io/dataset.h"
 #include "math/linalg.h"
 #include "math/rng.h"
 #include "par/world.h"
@@ -77,6 +79,111 @@ static em_status adaptation_bytes(const checker *check, double *bytes)
     return status;
 }
 
+/* What a sampler takes of n chains: its own, and, where it moves a block of the parameters, its
+ * block. */
+static em_status make_sampler(const checker *check, int i, int64_t n)
+{
+    const em_config *config = check->config;
+    const em_kernel_options *kernel = &config->kernel[i];
+    const em_parameters *moved = em_sampler_parameters(config, check->model, i);
+    const int64_t dim = moved ? moved->count : check->model->dim;
+    const int64_t n_extra = kernel->ops->n_extra ? kernel->ops->n_extra(kernel->options, dim) : 0;
+    em_posterior *part = NULL;
+    em_block *block = NULL;
+    em_sampler *sampler = NULL;
+    double *extra = NULL;
+    em_status status = EM_OK;
+
+    if (moved) {
+        status = em_posterior_create_part(check->posterior, moved, n, 0, NULL, &part);
+        em_posterior_destroy(&part);
+    }
+    if (!status && moved)
+        status = em_block_create(0, n, dim, n_extra, &block);
+    else if (!status)
+        status = em_allocate(n * n_extra, sizeof(double), &extra);
+    em_block_destroy(&block);
+    em_release(&extra);
+    if (!status)
+        status = kernel->ops->create(kernel->options, n, dim, &sampler);
+    if (sampler)
+        kernel->ops->destroy(sampler);
+    return status;
+}
+
+static bool sums_all_rows(const checker *check)
+{
+    bool sums = em_grid_n_shard(check->grid) > 1;
+
+    for (int i = 0; i < check->config->n_kernel; i++) {
+        const em_kernel_options *kernel = &check->config->kernel[i];
+        sums |= !em_takes_minibatches(kernel->ops, kernel->options);
+    }
+    return sums;
+}
+
+/* What n chains take on a rank: where they stand, and what samplers and the posterior keep of them.
+ */
+static em_status bytes_of_chains(const checker *check, int64_t n, double *bytes)
+{
+    const double before = em_allocated_bytes();
+    double untouched = 0;
+    em_posterior *posterior = NULL;
+    em_block *block = NULL;
+    em_status status = em_posterior_create(check->model, check->grid, n, &posterior);
+
+    if (!status && !sums_all_rows(check))
+        untouched = em_posterior_bytes_of_bins(posterior);
+    em_posterior_destroy(&posterior);
+    if (!status)
+        status = em_block_create(0, n, check->model->dim, 0, &block);
+    em_block_destroy(&block);
+    for (int i = 0; !status && i < check->config->n_kernel; i++)
+        status = make_sampler(check, i, n);
+    *bytes = em_allocated_bytes() - before - untouched;
+    return status;
+}
+
+/* Bytes on the rank that has most: of what the process has already, program, data and model; of its
+ * chains and samplers, which are carried on to from one and two; of the averages that the model
+ * keeps of each chain; and of the largest of what is there for a moment: a chain's best point while
+ * it starts, or averages as they are written. */
+typedef struct memory {
+    double here, chains, averages, moment, draws, watched, learning;
+} memory;
+
+static em_status count_memory(const checker *check, const em_plan *plan, memory *out)
+{
+    const em_model *model = check->model;
+    const int64_t most = em_deal_first(check->config->run.chains, em_grid_n_group(check->grid), 1);
+    const double start = 3 * (double)(most * em_stride(model->dim)) * sizeof(double);
+    double one = 0, two = 0;
+    em_status status;
+
+    *out = (memory){.here = em_resident_bytes(),
+                    .draws = (double)(most * plan->buffer * plan->width.all) * sizeof(double),
+                    .watched = watched_bytes(check, most, plan)};
+    for (int64_t i = 0; i < model->n_average; i++)
+        out->averages += (double)(most * em_variable_size(&model->average[i])) * sizeof(double);
+    out->moment = fmax(start, out->averages);
+    status = bytes_of_chains(check, 1, &one);
+    if (!status)
+        status = bytes_of_chains(check, 2, &two);
+    out->chains = one + (two - one) * (double)(most - 1);
+    return status;
+}
+
+static void print_memory(const memory *m)
+{
+    printf("# memory     %.3g MB per rank: %.3g of program, data and model, %.3g of chains and "
+           "samplers, %.3g of averages, %.3g while they start or end, %.3g of draws in buffers, "
+           "%.3g watched for convergence, %.3g MB to learn the mass\n",
+           (m->here + m->chains + m->averages + m->moment + m->draws + m->watched + m->learning) /
+               1e6,
+           m->here / 1e6, m->chains / 1e6, m->averages / 1e6, m->moment / 1e6, m->draws / 1e6,
+           m->watched / 1e6, m->learning / 1e6);
+}
+
 static void print_shards(const checker *check)
 {
     const em_share *rows = &check->model->rows;
@@ -113,11 +220,10 @@ static void print_block(const em_model *model, const em_parameters *block)
     printf("\n");
 }
 
-static void print_plan(const checker *check, const em_plan *plan, double learning)
+static void print_plan(const checker *check, const em_plan *plan, const memory *taken)
 {
     const em_config *config = check->config;
     const int64_t n_group = em_grid_n_group(check->grid);
-    const int64_t most = em_deal_first(config->run.chains, n_group, 1);
     const double draw = (double)plan->width.all * sizeof(double);
 
     printf("%s\n", config->full);
@@ -141,11 +247,7 @@ static void print_plan(const checker *check, const em_plan *plan, double learnin
     if (plan->thin > 1)
         printf(" of %lld iterations", (long long)plan->thin);
     printf("\n");
-    printf("# memory     %.3g MB of draws per rank in buffers, %.3g MB watched for convergence, "
-           "%.3g MB "
-           "to learn the mass\n",
-           draw * (double)(most * plan->buffer) / 1e6, watched_bytes(check, most, plan) / 1e6,
-           learning / 1e6);
+    print_memory(taken);
     if (plan->watch.width < plan->width.posterior || plan->watch.every > 1)
         printf("# watched    the first %lld of %lld numbers, of 1 in %lld draws\n",
                (long long)plan->watch.width, (long long)plan->width.posterior,
@@ -367,13 +469,15 @@ static em_status check_config(const em_config *config)
 {
     checker check = {.config = config};
     em_plan plan;
-    double learning = 0;
+    memory taken;
     em_status status = load(&check, &plan);
 
     if (!status)
-        status = adaptation_bytes(&check, &learning);
+        status = em_agree(count_memory(&check, &plan, &taken));
+    if (!status)
+        status = adaptation_bytes(&check, &taken.learning);
     if (!status && em_world_rank() == 0)
-        print_plan(&check, &plan, learning);
+        print_plan(&check, &plan, &taken);
     if (!status && has_exact_density(check.model))
         status = check_gradient(&check);
     else if (!status && em_world_rank() == 0)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 static int64_t allocation_count;
+static double allocated_bytes;
 
 /* Leaves the memory as it is; *bytes is what it takes. */
 static em_status allocate(int64_t count, size_t size, void **out, size_t *bytes)
@@ -25,6 +26,7 @@ static em_status allocate(int64_t count, size_t size, void **out, size_t *bytes)
     if (!*out)
         return em_fail(EM_EMEMORY, "out of memory: could not allocate %zu bytes", *bytes);
     allocation_count++;
+    allocated_bytes += (double)*bytes;
     return EM_OK;
 }
 
@@ -126,6 +128,11 @@ em_status em_format_text(char **out, const char *format, ...)
 int64_t em_allocation_count(void)
 {
     return allocation_count;
+}
+
+double em_allocated_bytes(void)
+{
+    return allocated_bytes;
 }
 
 bool em_is_believable(double numbers, double stored_bytes)

@@ -111,17 +111,33 @@ double em_memory_room(void)
     return em_fault_passage("memory-room") ? fmin(room, 0x1p28) : room;
 }
 
-/* Bytes of the address space in use. */
-static double mapped_bytes(void)
+/* Bytes of the address space in use, and of those in memory; 0 where nobody tells. */
+static void read_bytes(double *mapped, double *resident)
 {
     FILE *file = fopen("/proc/self/statm", "r");
-    double pages = 0;
 
-    if (file && fscanf(file, "%lf", &pages) != 1)
-        pages = 0;
+    if (!file || fscanf(file, "%lf %lf", mapped, resident) != 2)
+        *mapped = *resident = 0;
     if (file)
         fclose(file);
-    return pages * (double)sysconf(_SC_PAGESIZE);
+    *mapped *= (double)sysconf(_SC_PAGESIZE);
+    *resident *= (double)sysconf(_SC_PAGESIZE);
+}
+
+static double mapped_bytes(void)
+{
+    double mapped, resident;
+
+    read_bytes(&mapped, &resident);
+    return mapped;
+}
+
+double em_resident_bytes(void)
+{
+    double mapped, resident;
+
+    read_bytes(&mapped, &resident);
+    return resident;
 }
 
 em_memory_bound em_memory_bind(double bytes)

@@ -1,4 +1,4 @@
-/* How much memory is left for this process. */
+/* How much memory this process has, and how much is left for it. */
 #ifndef EM_BASE_ROOM_H
 #define EM_BASE_ROOM_H
 
@@ -10,6 +10,13 @@
  * system kills whom it likes, without a message. Local.
  */
 double em_memory_room(void);
+
+/* Bytes of memory that this process has now; 0 where nobody tells. Local. */
+double em_resident_bytes(void);
+
+/* Bytes that em_allocate and its like have given so far, whatever has been released since: what is
+ * made in between takes their difference. Local. */
+double em_allocated_bytes(void);
 
 /* A limit on the address space, and the one before. */
 typedef struct em_memory_bound {

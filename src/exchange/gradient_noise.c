@@ -61,6 +61,14 @@ em_status em_gradient_noise_create(const em_sampler_options *options, em_grid *g
     return status;
 }
 
+double em_gradient_noise_bytes(const em_gradient_noise *self)
+{
+    return self ? (double)(self->n_chain * (2 * self->stride + self->n_accumulator) +
+                           self->n_pool * em_mass_size(self->structure, self->dim)) *
+                      sizeof(double)
+                : 0;
+}
+
 void em_gradient_noise_destroy(em_gradient_noise **out)
 {
     em_gradient_noise *self = *out;

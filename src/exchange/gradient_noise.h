@@ -20,6 +20,9 @@ em_status em_gradient_noise_create(const em_sampler_options *options, em_grid *g
                                    em_structure structure, int64_t dim, em_gradient_noise **out);
 void em_gradient_noise_destroy(em_gradient_noise **noise); /* NULL-safe. */
 
+/* The bytes of memory that it takes; NULL: 0. */
+double em_gradient_noise_bytes(const em_gradient_noise *noise);
+
 /* Takes one sample of every chain, with two gradients each. Local, but for the target. */
 em_status em_gradient_noise_sample(em_gradient_noise *noise, em_posterior *posterior, uint64_t seed,
                                    int64_t iteration, const em_block *block);

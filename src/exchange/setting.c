@@ -127,8 +127,9 @@ double em_adapt_bytes(const em_adapt *adapt)
                         (double)(adapt->course.runs ? adapt->course.plan.arrive : 0);
     const double mass = (double)adapt->form.ops->size(&adapt->form);
 
-    return sizeof(double) *
-           ((double)adapt->n_local_chain * each + SUM * sums + MAPS * (double)adapt->n_pool * mass);
+    return sizeof(double) * ((double)adapt->n_local_chain * each + SUM * sums +
+                             MAPS * (double)adapt->n_pool * mass) +
+           em_gradient_noise_bytes(adapt->noise);
 }
 
 void em_adapt_seconds(const em_adapt *adapt, double *exchange, double *m_steps)

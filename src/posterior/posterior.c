@@ -1,4 +1,5 @@
 #include "base/memory.h"
+#include "math/binned.h"
 #include "math/rng.h"
 #include "posterior/inside.h"
 
@@ -40,6 +41,11 @@ void em_posterior_destroy(em_posterior **posterior)
         em_release(&(*posterior)->all);
     }
     em_release(posterior);
+}
+
+double em_posterior_bytes_of_bins(const em_posterior *posterior)
+{
+    return (double)em_binned_size(posterior->likelihood.n) * sizeof(double);
 }
 
 const em_model *em_posterior_model(const em_posterior *posterior)

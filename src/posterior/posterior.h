@@ -26,6 +26,9 @@ em_status em_posterior_create(em_model *model, const em_grid *grid, int64_t n_ch
                               em_posterior **out);
 void em_posterior_destroy(em_posterior **posterior);
 
+/* Bytes of it that minibatches on one shard do not touch: the bins of sums of all rows. Local. */
+double em_posterior_bytes_of_bins(const em_posterior *posterior);
+
 /*
  * The same density as one of theta[first .. first + count) alone, for a kernel that moves a block
  * of the parameters: the others are held where they stand in `theta` [n_chain][em_stride(dim)],
