@@ -150,6 +150,27 @@ says_shares() {
 }
 check "check says what data are on a rank" says_shares
 
+# Panels of 60,003 weights: what check tells of a rank is what a run takes, within a fifth.
+cat >wide.yaml <<'YAML'
+model: {name: network, data: train, test: test, layers: [{dense: 1500}], precision: single, scored: 10}
+sampler: {name: sghmc, step_size: 1e-7, minibatch: 10, leapfrog_steps: 1}
+mass: {estimator: none}
+run: {chains: 1, warmup: 0, draws: 1}
+YAML
+memory() { # CHAINS
+    local told took
+    told=$("$emass" check wide.yaml --set run.chains="$1" | sed -n 's/^# memory *\([0-9.e+]*\) MB per rank.*/\1/p')
+    took=$(limited python3 -c 'import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e3)' \
+        "$emass" run wide.yaml --quiet --overwrite --output wide.h5 --set run.chains="$1") || return
+    echo "$told MB told, $took taken"
+    awk -v told="$told" -v took="$took" 'BEGIN { exit !(told > 0.8 * took && told < 1.2 * took) }'
+}
+for chains in 1 24; do
+    check "check tells what memory $chains chains take" memory "$chains"
+done
+
 refused() { # WHY SETTING...: with status 2, one line, and nothing written
     local why=$1 options=() setting status=0
     shift
