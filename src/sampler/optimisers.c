@@ -13,6 +13,7 @@
  * noise, which vanishes with eps. The learning rate of a loss that is a mean over observations is N
  * eps for sgd, and eps for the others, which do not use the mass.
  */
+#include "base/clones.h"
 #include "base/memory.h"
 #include "sampler/langevin.h"
 
@@ -47,19 +48,19 @@ static const em_field adam_fields[] = {EM_STOCHASTIC_FIELDS("0.001"),
                                        SQUARE_FIELDS("0.999"),
                                        {0}};
 
-typedef struct optimiser optimiser;
-
-/* What is done with the gradient of step t, for all chains of the block. */
-typedef void mover(optimiser *s, const em_step_context *context, em_block *block, int64_t t);
-
-struct optimiser {
+typedef struct optimiser {
     em_langevin langevin;
-    const optimiser_options *options;
-    mover *move;
-};
+    em_langevin_part *move;
+} optimiser;
 
-static em_status optimiser_create(const em_sampler_ops *ops, mover *move, const void *options,
-                                  int64_t n_chain, int64_t dim, em_sampler **out)
+static const optimiser_options *optimiser_options_of(const em_langevin *s)
+{
+    return (const optimiser_options *)s->options;
+}
+
+static em_status optimiser_create(const em_sampler_ops *ops, em_langevin_part *move,
+                                  const void *options, int64_t n_chain, int64_t dim,
+                                  em_sampler **out)
 {
     em_langevin *s = NULL;
     em_status status = em_langevin_create(ops, options, sizeof(optimiser), n_chain, dim, &s);
@@ -67,7 +68,6 @@ static em_status optimiser_create(const em_sampler_ops *ops, mover *move, const 
     *out = (em_sampler *)s;
     if (status)
         return status;
-    ((optimiser *)s)->options = options;
     ((optimiser *)s)->move = move;
     if (ops->n_extra)
         status = em_langevin_keep_extra(s, n_chain, ops->n_extra(options, dim));
@@ -81,13 +81,12 @@ static em_status optimiser_create(const em_sampler_ops *ops, mover *move, const 
 static em_status optimiser_step(em_sampler *base, const em_step_context *context, em_block *block)
 {
     optimiser *s = (optimiser *)base;
-    const int64_t n_step = s->langevin.options->leapfrog_steps;
     em_status status = EM_OK;
 
     em_langevin_begin(&s->langevin, context, block);
-    for (int64_t k = 0; !status && k < n_step; k++) {
+    for (int64_t k = 0; !status && k < s->langevin.options->leapfrog_steps; k++) {
         status = em_langevin_gradient(&s->langevin, context, block, k);
-        s->move(s, context, block, context->iteration * n_step + k + 1);
+        em_langevin_move(&s->langevin, context, block, k, s->move);
     }
     em_langevin_end(&s->langevin, context, block);
     return status;
@@ -102,45 +101,75 @@ static int64_t optimiser_squares(const void *options, int64_t dim)
 
 /* ---- the three ---- */
 
-static void sgd_move(optimiser *s, const em_step_context *context, em_block *block, int64_t t)
+EM_CLONES static void sgd_gather(int64_t n, double m, const double *restrict g, double *restrict p)
 {
-    const double m = s->options->momentum;
-
-    (void)t;
-    for (int64_t i = 0; i < block->n_chain * block->stride; i++)
-        block->momentum[i] = m * block->momentum[i] + block->gradient[i];
-    em_langevin_drift(&s->langevin, context, block, 1);
+    for (int64_t i = 0; i < n; i++)
+        p[i] = m * p[i] + g[i];
 }
 
-static void rmsprop_move(optimiser *s, const em_step_context *context, em_block *block, int64_t t)
+static void sgd_move(em_langevin *s, const em_step_context *context, em_block *block, int64_t k)
 {
-    const double b = s->options->square_decay, delta = s->options->delta;
-    const double mean = 1 / em_langevin_observations(context);
+    (void)k;
+    sgd_gather(block->n_chain * block->stride, optimiser_options_of(s)->momentum, block->gradient,
+               block->momentum);
+    em_langevin_drift(s, context, block, 1);
+}
 
-    (void)t;
+/* h is `mean` times g. */
+EM_CLONES static void rmsprop_row(int64_t n, double eps, double mean, double b, double delta,
+                                  const double *restrict g, double *restrict v,
+                                  double *restrict theta)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const double h = mean * g[i];
+        v[i] = b * v[i] + (1 - b) * h * h;
+        theta[i] += eps * h / (sqrt(v[i]) + delta);
+    }
+}
+
+static void rmsprop_move(em_langevin *s, const em_step_context *context, em_block *block, int64_t k)
+{
+    const optimiser_options *options = optimiser_options_of(s);
+    const int64_t n = block->stride;
+
+    (void)k;
     for (int64_t c = 0; c < block->n_chain; c++)
-        for (int64_t i = c * block->stride; i < (c + 1) * block->stride; i++) {
-            const double h = mean * block->gradient[i];
-            block->extra[i] = b * block->extra[i] + (1 - b) * h * h;
-            block->theta[i] += s->langevin.eps[c] * h / (sqrt(block->extra[i]) + delta);
-        }
+        rmsprop_row(n, s->eps[c], 1 / em_langevin_observations(context), options->square_decay,
+                    options->delta, block->gradient + c * n, block->extra + c * n,
+                    block->theta + c * n);
 }
 
-static void adam_move(optimiser *s, const em_step_context *context, em_block *block, int64_t t)
-{
-    const double a = s->options->momentum, b = s->options->square_decay, delta = s->options->delta;
-    const double mean = 1 / em_langevin_observations(context);
-    const double of_p = 1 / (1 - pow(a, (double)t)), of_v = 1 / (1 - pow(b, (double)t));
+typedef struct adam_rates {
+    double eps, mean, a, b, delta, of_p, of_v;
+} adam_rates;
 
-    for (int64_t c = 0; c < block->n_chain; c++) {
-        const double eps = s->langevin.eps[c];
-        for (int64_t i = c * block->stride; i < (c + 1) * block->stride; i++) {
-            const double h = mean * block->gradient[i];
-            block->momentum[i] = a * block->momentum[i] + (1 - a) * h;
-            block->extra[i] = b * block->extra[i] + (1 - b) * h * h;
-            block->theta[i] +=
-                eps * of_p * block->momentum[i] / (sqrt(of_v * block->extra[i]) + delta);
-        }
+EM_CLONES static void adam_row(int64_t n, adam_rates r, const double *restrict g,
+                               double *restrict p, double *restrict v, double *restrict theta)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const double h = r.mean * g[i];
+        p[i] = r.a * p[i] + (1 - r.a) * h;
+        v[i] = r.b * v[i] + (1 - r.b) * h * h;
+        theta[i] += r.eps * r.of_p * p[i] / (sqrt(r.of_v * v[i]) + r.delta);
+    }
+}
+
+static void adam_move(em_langevin *s, const em_step_context *context, em_block *block, int64_t k)
+{
+    const optimiser_options *options = optimiser_options_of(s);
+    const double a = options->momentum, b = options->square_decay;
+    const double t = (double)(context->iteration * s->options->leapfrog_steps + k + 1);
+    adam_rates r = {.mean = 1 / em_langevin_observations(context),
+                    .a = a,
+                    .b = b,
+                    .delta = options->delta,
+                    .of_p = 1 / (1 - pow(a, t)),
+                    .of_v = 1 / (1 - pow(b, t))};
+
+    for (int64_t c = 0, row = 0; c < block->n_chain; c++, row += block->stride) {
+        r.eps = s->eps[c];
+        adam_row(block->stride, r, block->gradient + row, block->momentum + row, block->extra + row,
+                 block->theta + row);
     }
 }
 

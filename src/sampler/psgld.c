@@ -12,6 +12,7 @@
  * or 1 at random, from the same minibatch: a second gradient. Without Gamma, as the paper runs it,
  * the law is that of exp(-U) / G. Li et al.'s epsilon is 2 eps. The mass is not used.
  */
+#include "base/clones.h"
 #include "base/memory.h"
 #include "sampler/langevin.h"
 
@@ -67,6 +68,18 @@ static em_status psgld_create(const void *options, int64_t n_chain, int64_t dim,
     return status;
 }
 
+/* Of the k-th inner step of the iteration, since the first one; */
+static int64_t psgld_number(const em_langevin *s, const em_step_context *context, int64_t k)
+{
+    return context->iteration * s->options->leapfrog_steps + k;
+}
+
+/* and b of it: in the first step all of v is new. */
+static double psgld_keep(const psgld_options *options, int64_t number)
+{
+    return number == 0 ? 0 : options->square_decay;
+}
+
 /* The gradients of minibatch k at theta + d z into s->noise, z into s->normals, and those at theta
  * into the block. */
 static em_status psgld_two_gradients(psgld_sampler *self, const em_step_context *context,
@@ -86,7 +99,7 @@ static em_status psgld_two_gradients(psgld_sampler *self, const em_step_context 
     return status ? status : em_langevin_gradient(s, context, block, k);
 }
 
-/* v' before v has the new square; in the first step all of it is new. */
+/* v' before v has the new square. */
 static void psgld_follow(const psgld_sampler *self, double mean, double b, const em_block *block)
 {
     const em_langevin *s = &self->langevin;
@@ -103,23 +116,34 @@ static void psgld_follow(const psgld_sampler *self, double mean, double b, const
     }
 }
 
-static void psgld_move(const psgld_sampler *self, double mean, double b, em_block *block)
+/* h is the mean gradient, `mean` times g; slope NULL: without Gamma. */
+EM_CLONES static void psgld_move_row(int64_t n, double eps, double lambda, double mean, double b,
+                                     const double *restrict g, const double *restrict z,
+                                     const double *restrict slope, double *restrict v,
+                                     double *restrict theta)
 {
-    const em_langevin *s = &self->langevin;
-    const double lambda = self->options->lambda;
-    const int64_t n = block->stride;
+    for (int64_t i = 0; i < n; i++) {
+        v[i] = b * v[i] + (1 - b) * mean * g[i] * mean * g[i];
+        const double root = sqrt(v[i]), G = 1 / (lambda + root);
+        const double gamma = slope && root > 0 ? -G * G * slope[i] / (2 * root) : 0;
+        theta[i] += eps * (G * g[i] + gamma) + sqrt(2 * eps * G) * z[i];
+    }
+}
 
+/* v' has followed. Of a piece of columns a chain's v alone is cut as they are, v and v' are not. */
+static void psgld_move(em_langevin *s, const em_step_context *context, em_block *block, int64_t k)
+{
+    const psgld_options *options = (const psgld_options *)s->options;
+    const int64_t n = block->stride, number = psgld_number(s, context, k);
+    const int64_t first = options->correction ? block->first : 0;
+
+    em_stochastic_normals(context, block, EM_RNG_NOISE, 2 * number + 1, s->normals);
     for (int64_t c = 0; c < block->n_chain; c++) {
-        const double eps = s->eps[c], *g = block->gradient + c * n, *z = s->normals + c * n;
-        double *v = block->extra + c * block->n_extra;
-        const double *slope = self->options->correction ? v + n : NULL;
-        double *theta = block->theta + c * n;
-        for (int64_t i = 0; i < block->dim; i++) {
-            v[i] = b * v[i] + (1 - b) * mean * g[i] * mean * g[i];
-            const double root = sqrt(v[i]), G = 1 / (lambda + root);
-            const double gamma = slope && root > 0 ? -G * G * slope[i] / (2 * root) : 0;
-            theta[i] += eps * (G * g[i] + gamma) + sqrt(2 * eps * G) * z[i];
-        }
+        double *v = block->extra + c * block->n_extra + first;
+        psgld_move_row(
+            block->dim, s->eps[c], options->lambda, 1 / em_langevin_observations(context),
+            psgld_keep(options, number), block->gradient + c * n, s->normals + c * n,
+            options->correction ? v + block->n_extra / 2 : NULL, v, block->theta + c * n);
     }
 }
 
@@ -132,14 +156,12 @@ static em_status psgld_step(em_sampler *base, const em_step_context *context, em
 
     em_langevin_begin(s, context, block);
     for (int64_t k = 0; !status && k < s->options->leapfrog_steps; k++) {
-        const int64_t number = context->iteration * s->options->leapfrog_steps + k;
-        const double b = number == 0 ? 0 : self->options->square_decay;
+        const int64_t number = psgld_number(s, context, k);
         status = self->options->correction ? psgld_two_gradients(self, context, block, k, number)
                                            : em_langevin_gradient(s, context, block, k);
         if (self->options->correction)
-            psgld_follow(self, mean, b, block);
-        em_stochastic_normals(context, block, EM_RNG_NOISE, 2 * number + 1, s->normals);
-        psgld_move(self, mean, b, block);
+            psgld_follow(self, mean, psgld_keep(self->options, number), block);
+        em_langevin_move(s, context, block, k, psgld_move);
     }
     em_langevin_end(s, context, block);
     return status;
