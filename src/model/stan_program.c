@@ -114,6 +114,41 @@ static em_status translation_failed(const char *path, const char *message)
                    column + 1, kind, text);
 }
 
+/* The file that line `line` of the program includes: it will be read, which of a pipe may never
+ * end.
+ */
+static em_status check_included(const char *path, long line, const char *folder, const char *name,
+                                int length)
+{
+    char *file = NULL;
+    struct stat about;
+    em_status status = em_format_text(&file, "%s/%.*s", folder, length, name);
+
+    if (!status && stat(file, &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode))
+        status = em_fail(EM_EDATA, "%s:%ld: #include %.*s: found no regular file", path, line,
+                         length, name);
+    em_release(&file);
+    return status;
+}
+
+static em_status check_includes(const char *path, const char *folder, const char *program)
+{
+    static const char word[] = "#include";
+    long line = 1;
+    em_status status = EM_OK;
+
+    for (const char *at = program; !status && at; line++) {
+        at += strspn(at, " \t");
+        if (strncmp(at, word, sizeof word - 1) == 0) {
+            const char *name = at + sizeof word - 1 + strspn(at + sizeof word - 1, " \t\"<");
+            status = check_included(path, line, folder, name, (int)strcspn(name, " \t\">\r\n"));
+        }
+        at = strchr(at, '\n');
+        at = at ? at + 1 : NULL;
+    }
+    return status;
+}
+
 static em_status translate(const em_stan_library *library, const char *path, const char *program,
                            char **translated)
 {
@@ -122,6 +157,8 @@ static em_status translate(const em_stan_library *library, const char *path, con
     em_status status =
         em_format_text(&folder, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
 
+    if (!status)
+        status = check_includes(path, folder, program);
     if (!status) {
         const char *const folders[] = {folder};
         text = library->translate(program, folders, 1, 0, error, sizeof error);

@@ -168,6 +168,9 @@ program 'one without a finite density' 1 'no finite log density in 100 tries.*th
     "${x}model { target += log(-1); }"
 program 'a variable that is called as a coordinate' 2 'chain' \
     'parameters { real chain; }\nmodel { chain ~ normal(0, 1); }'
+mkfifo pipe.stan
+program 'an include of what may never end' 2 'p.stan:2: #include pipe.stan: found no regular file' \
+    '\n#include pipe.stan\nparameters { real x; }\nmodel { x ~ normal(0, 1); }'
 no_room() { # and none is taken: no kill by the system
     printf 'parameters { vector[2000000000] x; } model { x ~ normal(0, 1); }' >p.stan
     EMASS_FAULT=memory-room:0 refused 1 'p.stan with good.json: out of memory: it takes more than the 0.268 GB' \
@@ -187,17 +190,20 @@ never_made() { # ends by a signal, although nobody comes to ask whether there wa
 }
 check 'program: one that never ends is stopped by a signal' never_made
 # Nor does anybody ask in a density that does not come back, where other ranks wait for this one.
-lost_model=(--set model.program=p.stan --set run.draws=1000000 --set output.checkpoint_every=0.05)
-quiet_for_a_while() { # FILE of which nothing changes
-    local before
-    before=$(stat -c %y "$1") && sleep 1.5 && [ "$before" = "$(stat -c %y "$1")" ]
+lost_model=(--set model.program=p.stan --set run.draws=20000 --set run.thin=50 --set output.checkpoint_every=0.05)
+is_starting() { [ -e s.h5.lock ] && sleep 1; }
+saves_no_more() { # although it has begun: the output is open
+    local before first
+    before=$(stat -c %y s.h5.checkpoint) && first=$(ranks_of "$scratch/s.h5" | head -n 1) &&
+        readlink "/proc/$first/fd/"* | grep -q 's\.h5$' && sleep 2 &&
+        [ "$before" = "$(stat -c %y s.h5.checkpoint)" ]
 }
-signalled() { # RANKS FILE: that ends by a signal once FILE is left alone
+signalled() { # RANKS COMMAND: that ends by a signal, once COMMAND succeeds
     local status=0 pid
     EMASS_FAULT=impatient:0 limited mpirun -n "$1" "$emass" run run.yaml --output "$scratch/s.h5" --quiet \
         --resume "${lost_model[@]}" 2>words &
     pid=$!
-    until [ -e s.h5.lock ] && quiet_for_a_while "$2" || ! kill -0 "$pid"; do sleep 0.1; done
+    until "$2" 2>/dev/null || ! kill -0 "$pid"; do sleep 0.1; done
     # shellcheck disable=SC2046 # several
     kill -TERM $(ranks_of "$scratch/s.h5")
     wait "$pid" || status=$?
@@ -206,7 +212,7 @@ signalled() { # RANKS FILE: that ends by a signal once FILE is left alone
 }
 never_begun() {
     printf 'parameters { real x; } model { x ~ normal(0, 1); { real z = 0; while (1) z += 1; } }' >p.stan
-    signalled 1 s.h5.lock && grep -q 'before the run began' words
+    signalled 1 is_starting && grep -q 'before the run began' words
 }
 # Once in a hundred thousand densities it never ends; until then a signal stops the run as usual.
 lost() { # RANKS
@@ -215,7 +221,7 @@ lost() { # RANKS
     rm -f s.h5*
     stopped_at 300 1 run.yaml --output "$scratch/s.h5" "${lost_model[@]}" || return 1
     for _ in $(seq 20); do
-        signalled "$1" s.h5.checkpoint || return 1
+        signalled "$1" saves_no_more || return 1
         ! grep -q 'a call of the model that does not come back' words || break
     done
     grep -q 'a call of the model that does not come back' words && [ -s s.h5.checkpoint ] && [ -s s.h5 ]
