@@ -31,7 +31,7 @@ is_refused() { # STATUS WHAT ARGUMENT...: in one line, and no file is written
 
 # A checkpoint can be written once there is an output.
 stops_on() { # SIGNAL NAME: sent to the one process that the user knows
-    timeout -k 10 "$EMASS_LIMIT" "$emass" "${long[@]}" --ranks 3 --output "$2.h5" >"$2.out" 2>"$2.err" &
+    timeout -k 10 "$EMASS_LIMIT" "$emass" "${long[@]}" --ranks 3 --output "$scratch/$2.h5" >"$2.out" 2>"$2.err" &
     local pid=$! child
     wait_for "$2.h5" || return 1
     child=$(pgrep -P "$pid")
