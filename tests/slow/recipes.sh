@@ -1,0 +1,104 @@
+#!/usr/bin/env bash
+# jobs/apptainer.def and jobs/spack/package.py as far as a machine without Apptainer and Spack goes: the
+# steps of the first are run in a Debian 12 of their own (debootstrap, root, a network; 1.5 GB), whose
+# emass then samples, on ranks that the host's mpirun starts too; the second builds and installs by
+# stand-ins for what Spack calls.
+# shellcheck source=tests/run/lib.sh disable=SC2317
+. tests/run/lib.sh
+project=$PWD root=$scratch/debian
+
+# ---------------------------------------------------------------- Spack
+
+spack() { # WHAT...: of the recipe, run with these arguments
+    python3 - "$@" <<'END'
+import os, subprocess, sys, types
+
+wants = []
+stub = types.ModuleType("spack.package")
+stub.MakefilePackage = type("MakefilePackage", (), {})
+for name in ("license", "version"):
+    setattr(stub, name, lambda *words, **more: None)
+stub.depends_on = lambda spec, **more: wants.append(spec.split()[0].split("+")[0])
+stub.make = lambda *words: subprocess.run(["make", "--silent", *words, *os.environ["MORE"].split()], check=True)
+sys.modules["spack"], sys.modules["spack.package"] = types.ModuleType("spack"), stub
+recipe = {}
+exec(compile(open("jobs/spack/package.py").read(), "package.py", "exec"), recipe)
+if sys.argv[1] == "wants":
+    print("\n".join(sorted(wants)))
+else:
+    package = recipe["Emass"]()
+    package.prefix = sys.argv[2]
+    package.spec = {"mpi": types.SimpleNamespace(mpicc=sys.argv[3])}
+    package.build(package.spec, package.prefix)
+    package.install(package.spec, package.prefix)
+END
+}
+
+# Those of the build in .ci/install-deps, where the compiler and an MPI have names of their own.
+same_names() {
+    spack wants | sed 's/^c$/gcc/; s/^mpi$/openmpi/' | sort -u >"$scratch/recipe" &&
+        sed -n 's/^build [a-z][^ ]* *\([a-z0-9-]*\).*/\1/p' .ci/install-deps | sort -u >"$scratch/listed" &&
+        diff "$scratch/listed" "$scratch/recipe"
+}
+
+installs() {
+    MORE="B=$scratch/spack-build -j$(nproc)" spack build "$scratch/spack" "$(command -v mpicc)" &&
+        "$scratch/spack/bin/emass" --version
+}
+
+check 'the recipe of Spack wants what .ci/install-deps lists' same_names
+check 'and builds and installs' installs
+
+# ---------------------------------------------------------------- Apptainer
+
+section() { # NAME: of the definition, as a script
+    awk -v name="%$1" '/^%/ { on = $1 == name; next } on' jobs/apptainer.def |
+        sed "s/{{ MPI }}/$(sed -n 's/^ *MPI=//p' jobs/apptainer.def)/"
+}
+
+bootstraps() {
+    limited debootstrap --variant=minbase bookworm "$root" "${EMASS_DEBIAN:-http://deb.debian.org/debian}"
+}
+
+# COMMAND... in it, as in a container. What is mounted there is seen by the command alone, and is gone with
+# it, so that nothing of the host's lies below what is removed in the end. The folder that mpirun and its
+# ranks meet in has the same name on both sides.
+meeting=$scratch/meeting
+cat >"$scratch/inside" <<END
+#!/bin/sh
+exec unshare --mount --propagation private sh -c '
+    mount --rbind /dev "$root/dev" && mount --rbind /sys "$root/sys" && mount -t proc proc "$root/proc" &&
+        mount --bind "$meeting" "$root$meeting" && exec chroot "$root" "\$@"' sh "\$@"
+END
+chmod +x "$scratch/inside"
+inside() { limited "$scratch/inside" "$@"; }
+
+builds() {
+    mkdir -p "$meeting" "$root$meeting" "$root/opt/emass-source" &&
+        git archive HEAD | tar -x -C "$root/opt/emass-source" && section post >"$root/post" &&
+        EMASS_LIMIT=$((4 * EMASS_LIMIT)) inside sh /post
+}
+
+samples() {
+    cp jobs/eight_schools.yaml "$root/" &&
+        inside emass run --ranks 2 /eight_schools.yaml --output /out.h5 --quiet
+}
+
+# What `mpirun -n 2 apptainer exec emass.sif emass ...` does, where both have Open MPI of one series.
+samples_by_the_host() {
+    limited mpirun --mca orte_tmpdir_base "$meeting" -n 2 "$scratch/inside" \
+        emass run /eight_schools.yaml --output /host.h5 --quiet &&
+        "$emass" diff "$root/out.h5" "$root/host.h5"
+}
+
+if [ "$(id -u)" != 0 ] || ! have debootstrap chroot unshare || ! unshare --mount true; then
+    skip 'the steps of jobs/apptainer.def' 'needs root and debootstrap'
+    finish
+fi
+check 'a Debian 12' bootstraps
+check 'the steps of %post' builds
+check 'its tests' inside sh -c "$(section test)"
+check 'it says its MPI' sh -c "'$scratch/inside' emass --version | grep 'MPI: Open MPI'"
+check 'it samples' samples
+check 'on ranks of the host, the same draws' samples_by_the_host
+finish
