@@ -32,7 +32,7 @@ run: {chains: 4, warmup: 1, draws: 1}
 YAML
 cat >peak.py <<'PYTHON'
 import resource, subprocess, sys
-code = subprocess.call(sys.argv[2:])
+code = subprocess.call(sys.argv[2:], close_fds=False)  # MPICH's ranks are handed one
 used = resource.getrusage(resource.RUSAGE_CHILDREN)
 open(sys.argv[1], "a").write("%d %d\n" % (used.ru_maxrss, 1000 * used.ru_utime))
 sys.exit(code)

@@ -21,7 +21,8 @@ builds() {
 
 check 'it builds' builds
 check 'it says so' sh -c "'$other/emass' --version | grep -i 'MPI: MPICH'"
-for part in mpi/ run/cli run/ranks run/collectives run/messages run/faults run/resume run/same_bytes run/waits; do
+for part in mpi/ run/{arviz_opens,cli,collectives,columns,created,disk,faults,local_state,mass_from,memory,merge,messages} \
+    run/{network.sh,predict,prior.py,ranks,regression,resume,same_bytes,stream,structures,superchains,verify,waits}; do
     check "tests of $part" tests/check "$other" "$part"
 done
 finish
