@@ -92,9 +92,6 @@ def main():
     asked = topics if args.topics else networks if args.networks else runs
     if args.no_run:
         asked = []
-    others = [run for run in every if run not in asked]
-    for run in others:
-        run.why = "" if run.file.exists() else "needs to be run"
     if args.topics:
         make_corpora(folder)
     if args.networks and not args.no_run:
@@ -102,6 +99,10 @@ def main():
     workers = 1 if args.networks else os.cpu_count()  # in their order
     beside = [lambda: papers_numpy.measure(folder, args.shorten)]
     execute(asked, (args.build / "emass").resolve(), folder, workers, args.limit, beside)
+    for run in every:  # of networks the page shows what was cut, too
+        is_there = run.file.exists() if run in networks else run.has_ended()
+        if not run.why and not is_there:
+            run.why = "needs to be run"
 
     page = Page("The papers' experiments, run again", folder)
     page.say(SHOWS)

@@ -38,6 +38,14 @@ class Run:
         images = Path(path).parent.glob(f"{Path(path).name}-images-*")  # of a pair of IDX files
         return "" if Path(path).exists() or any(images) else f"needs {path}"
 
+    def has_ended(self):
+        """Its file is there, and is that of a whole run."""
+        try:
+            with h5py.File(self.file) as file:
+                return bool(file.attrs.get("complete", 0))
+        except OSError:
+            return False
+
 
 def read_runs(folder, only, shorten, table="runs"):
     """A table, or what of it matches one of the patterns; `shorten` divides warmup and draws."""
