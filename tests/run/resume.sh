@@ -37,7 +37,7 @@ goes_on() { emass_on "$1" --output cut.h5 --resume && equals_reference; }
 at_time_limit() {
     local status=0
     rm -f cut.h5*
-    emass_on 2 --output cut.h5 --max-time 0.2 || status=$?
+    emass_on 2 --output cut.h5 --max-time 0 || status=$?
     [ "$status" = 75 ] && [ -s cut.h5.checkpoint ] && goes_on 3
 }
 
