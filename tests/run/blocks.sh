@@ -99,7 +99,7 @@ auto_of_one() { # a kernel with minibatches takes 1000, nuts what it needs, wher
         status=0
         EMASS_FAULT=time-limit:0:$at limited mpirun -n $((1 + n++ % 3)) "$emass" run two.yaml --quiet --output parts.h5 \
             --resume --set run.warmup=auto --set run.draws=20 || status=$?
-        [ "$status" = "$([ $at = none ] && echo 0 || echo 75)" ] || return
+        [ "$status" = "$([ "$at" = none ] && echo 0 || echo 75)" ] || return
     done
     echo "$(took auto1.h5 sigma) of $(took auto1.h5)"
     cmp auto1.h5 parts.h5 && [ "$(took auto1.h5)" = 1000 ] && [ "$(took auto1.h5 sigma)" -lt 1000 ]
