@@ -76,6 +76,20 @@ em_status em_allocate_doubles(int64_t count, double **out)
     return status;
 }
 
+em_status em_renew_doubles(int64_t count, int64_t *capacity, double **out)
+{
+    em_status status;
+
+    if (count <= *capacity)
+        return EM_OK;
+    em_release(out);
+    *capacity = 0;
+    status = em_allocate_doubles(count, out);
+    if (!status)
+        *capacity = count;
+    return status;
+}
+
 em_status em_reallocate(int64_t count, size_t size, void *pointer)
 {
     void *memory, *larger = NULL;

@@ -31,6 +31,10 @@ em_status em_allocate(int64_t count, size_t size, void *out);
  * leave them as they are, so that memory is taken up only where it is written. Local. */
 em_status em_allocate_doubles(int64_t count, double **out);
 
+/* The same for work space that grows: *out holds at least `count` doubles, *capacity of them, and
+ * nothing is kept of what was there if that was too small. */
+em_status em_renew_doubles(int64_t count, int64_t *capacity, double **out);
+
 /* Has *(void **)pointer, of em_allocate, hold `count` elements of `size` bytes; what is new is not
  * set, and the alignment is that of malloc. Large arrays are not copied. Local. Errors: EM_EMEMORY,
  * it is then as it was. */

@@ -87,21 +87,6 @@ static em_status reserve_sorted(em_diag *d, int64_t n)
     return EM_OK;
 }
 
-static em_status reserve_means(em_diag *d, int64_t n)
-{
-    em_status status;
-
-    if (n <= d->n_mean)
-        return EM_OK;
-    em_release(&d->mean);
-    d->n_mean = 0;
-    status = em_allocate_doubles(n, &d->mean);
-    if (status)
-        return status;
-    d->n_mean = n;
-    return EM_OK;
-}
-
 static em_status reserve_fft(em_diag *d, int64_t length)
 {
     em_status status;
@@ -130,7 +115,7 @@ static em_status reserve(em_diag *d, const halves *h, int64_t n)
     em_status status = reserve_sorted(d, n);
 
     if (!status)
-        status = reserve_means(d, h->n);
+        status = em_renew_doubles(h->n, &d->n_mean, &d->mean);
     if (!status)
         status = reserve_fft(d, em_fft_length(h->length));
     if (status)

@@ -9,7 +9,7 @@ struct em_elements {
     const em_element *wanted;
     int64_t size;     /* of one: chains x draws */
     int64_t from, to; /* of those wanted, that are in memory */
-    int64_t room;     /* for so many */
+    int64_t room;     /* in doubles */
     double *draws;
 };
 
@@ -70,26 +70,12 @@ static int64_t run_length(const em_elements *e)
     return n;
 }
 
-static em_status reserve(em_elements *e, int64_t n)
-{
-    em_status status;
-
-    if (n <= e->room)
-        return EM_OK;
-    em_release(&e->draws);
-    e->room = 0;
-    status = em_allocate_doubles(n * e->size, &e->draws);
-    if (!status)
-        e->room = n;
-    return status;
-}
-
 static em_status read_batch(em_elements *e)
 {
     const em_element *first = e->wanted + e->next;
     const int64_t run = run_length(e), most = batch_of(e, first->variable);
     const int64_t n = run < most ? run : most;
-    em_status status = reserve(e, n);
+    em_status status = em_renew_doubles(n * e->size, &e->room, &e->draws);
 
     e->from = e->to = e->next;
     if (!status)
