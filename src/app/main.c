@@ -26,12 +26,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct {
+typedef struct command {
     const char *name;
     em_status (*run)(int argc, const char **argv); /* Collective; argv[0] is the name */
     const char *help;
     bool without_mpi; /* it does all by itself, where there is one process */
-} commands[] = {
+} command;
+
+static const command commands[] = {
     {"run", em_run_command, em_help_run, false},
     {"summary", em_summary_command, em_help_summary, true},
     {"report", em_report_command, em_help_report, true},
@@ -78,6 +80,15 @@ static bool asks_for_help(int argc, const char **argv)
     return false;
 }
 
+/* NULL: there is none of that name. */
+static const command *find_command(const char *name)
+{
+    for (int i = 0; i < N_COMMAND; i++)
+        if (strcmp(name, commands[i].name) == 0)
+            return &commands[i];
+    return NULL;
+}
+
 static em_status unknown_command(const char *name)
 {
     em_nearest nearest = em_nearest_start(name);
@@ -91,8 +102,6 @@ static em_status unknown_command(const char *name)
 
 static em_status run_program(int argc, const char **argv)
 {
-    const char *name;
-
     if (argc < 2)
         return em_fail(EM_EUSAGE, "expected a command: run, summary, report, check, list, merge, "
                                   "diff, verify, convert, predict or topics (see emass --help)");
@@ -101,24 +110,21 @@ static em_status run_program(int argc, const char **argv)
     const bool help = strcmp(argv[1], "help") == 0 || is_help(argv[1]);
     if (help && argc == 2)
         return print(em_help);
-    name = argv[1 + help];
-    for (int i = 0; i < N_COMMAND; i++)
-        if (strcmp(name, commands[i].name) == 0)
-            return help || asks_for_help(argc - 1, argv + 1) ? print(commands[i].help)
-                                                             : commands[i].run(argc - 1, argv + 1);
-    return unknown_command(name);
+    const char *const name = argv[1 + help];
+    const command *const found = find_command(name);
+    if (!found)
+        return unknown_command(name);
+    return help || asks_for_help(argc - 1, argv + 1) ? print(found->help)
+                                                     : found->run(argc - 1, argv + 1);
 }
 
 /* MPI takes a tenth of a second, a second process and seven threads to start: too much for a page
  * of help. */
 static bool needs_mpi(int argc, const char **argv)
 {
-    if (em_is_launched())
-        return true;
-    for (int i = 0; argc > 1 && i < N_COMMAND; i++)
-        if (strcmp(argv[1], commands[i].name) == 0)
-            return !commands[i].without_mpi && !asks_for_help(argc - 1, argv + 1);
-    return false;
+    const command *const found = argc > 1 ? find_command(argv[1]) : NULL;
+
+    return em_is_launched() || (found && !found->without_mpi && !asks_for_help(argc - 1, argv + 1));
 }
 
 /* A full disk under `emass summary > table` is a failure too. */

@@ -318,7 +318,7 @@ static em_status summarise_share(summary *s)
     return status;
 }
 
-/* All rows to rank 0, whose own are already in their place. Collective. */
+/* All rows to rank 0, whose own are already in their place: of several ranks. Collective. */
 static em_status gather(summary *s)
 {
     int n_rank = em_world_size(), share = (int)(s->end - s->first);
@@ -334,8 +334,6 @@ static em_status gather(summary *s)
             start[r] = (int)em_deal_first(s->n_element, n_rank, r);
             count[r] = (int)em_deal_first(s->n_element, n_rank, r + 1) - start[r];
         }
-    }
-    if (!status && n_rank > 1) {
         MPI_Type_contiguous((int)s->n_value, MPI_DOUBLE, &row);
         MPI_Type_commit(&row);
         MPI_Gatherv(em_world_rank() == 0 ? MPI_IN_PLACE : s->value, share, row, s->value, count,
@@ -423,7 +421,7 @@ em_status em_summary_print(const em_summary_options *options, FILE *out)
 
     if (!status)
         status = em_agree(summarise_share(&s));
-    if (!status)
+    if (!status && em_world_size() > 1)
         status = gather(&s);
     if (!status)
         status = em_agree(em_world_rank() == 0 ? print(&s, out) : EM_OK);
