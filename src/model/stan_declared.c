@@ -171,10 +171,14 @@ static bool find_block(const char **at, const char **open, const char **close)
     return **open != '\0';
 }
 
+static bool are_words(const char *c, const char *first, const char *second)
+{
+    return is_word(c, first) && is_word(skip_blanks(c + word_length(c)), second);
+}
+
 static bool is_generated(const char *name)
 {
-    return is_word(name, "generated") &&
-           is_word(skip_blanks(name + word_length(name)), "quantities");
+    return are_words(name, "generated", "quantities");
 }
 
 static em_status read_blocks(em_stan_declared *declared, const char *at)
@@ -185,6 +189,10 @@ static em_status read_blocks(em_stan_declared *declared, const char *at)
     for (; !status && find_block(&at, &open, &close); at = close)
         if (is_word(at, "data"))
             status = read_block(declared, EM_STAN_DATA, open + 1, close - 1);
+        else if (is_word(at, "parameters"))
+            status = read_block(declared, EM_STAN_PARAMETERS, open + 1, close - 1);
+        else if (are_words(at, "transformed", "parameters"))
+            status = read_block(declared, EM_STAN_TRANSFORMED, open + 1, close - 1);
         else if (is_generated(at))
             status = read_block(declared, EM_STAN_GENERATED, open + 1, close - 1);
     return status;

@@ -7,7 +7,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef enum em_stan_block { EM_STAN_DATA, EM_STAN_GENERATED } em_stan_block;
+typedef enum em_stan_block {
+    EM_STAN_DATA,
+    EM_STAN_PARAMETERS,
+    EM_STAN_TRANSFORMED, /* parameters */
+    EM_STAN_GENERATED
+} em_stan_block;
 
 typedef struct em_stan_declaration {
     em_stan_block block;
@@ -22,9 +27,9 @@ typedef struct em_stan_declared {
 } em_stan_declared;
 
 /*
- * Collects the declarations of the data block and those at the top of generated quantities. It need
- * not know the language: what it does not understand (and what is in an included file) is not in
- * the list. Local. Errors: EM_EMEMORY.
+ * Collects the declarations of the data, and those at the top of the blocks of which a draw is. It
+ * need not know the language: what it does not understand (and what is in an included file) is not
+ * in the list. Local. Errors: EM_EMEMORY.
  */
 em_status em_stan_declared_read(const char *program, em_stan_declared **out);
 void em_stan_declared_destroy(em_stan_declared **declared); /* NULL-safe. */

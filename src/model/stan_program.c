@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "model/stan_find.h"
+#include "model/stan_include.h"
 #include "par/world.h"
 
 #include <stdio.h>
@@ -114,59 +115,28 @@ static em_status translation_failed(const char *path, const char *message)
                    column + 1, kind, text);
 }
 
-/* The file that line `line` of the program includes: it will be read, which of a pipe may never
- * end.
- */
-static em_status check_included(const char *path, long line, const char *folder, const char *name,
-                                int length)
-{
-    char *file = NULL;
-    struct stat about;
-    em_status status = em_format_text(&file, "%s/%.*s", folder, length, name);
-
-    if (!status && stat(file, &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode))
-        status = em_fail(EM_EDATA, "%s:%ld: #include %.*s: found no regular file", path, line,
-                         length, name);
-    em_release(&file);
-    return status;
-}
-
-static em_status check_includes(const char *path, const char *folder, const char *program)
-{
-    static const char word[] = "#include";
-    long line = 1;
-    em_status status = EM_OK;
-
-    for (const char *at = program; !status && at; line++) {
-        at += strspn(at, " \t");
-        if (strncmp(at, word, sizeof word - 1) == 0) {
-            const char *name = at + sizeof word - 1 + strspn(at + sizeof word - 1, " \t\"<");
-            status = check_included(path, line, folder, name, (int)strcspn(name, " \t\">\r\n"));
-        }
-        at = strchr(at, '\n');
-        at = at ? at + 1 : NULL;
-    }
-    return status;
-}
-
 static em_status translate(const em_stan_library *library, const char *path, const char *program,
                            char **translated)
 {
     const char *slash = strrchr(path, '/');
-    char error[4096] = "", *folder = NULL, *text = NULL;
+    const size_t room = strlen(program) + 65536; /* the message quotes lines of it */
+    char *error = NULL, *folder = NULL, *text = NULL;
     em_status status =
         em_format_text(&folder, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
 
     if (!status)
-        status = check_includes(path, folder, program);
+        status = em_stan_check_includes(path, folder, program, EM_STAN_MOST_PROGRAM_BYTES);
+    if (!status)
+        status = em_allocate((int64_t)room, 1, &error);
     if (!status) {
         const char *const folders[] = {folder};
-        text = library->translate(program, folders, 1, 0, error, sizeof error);
-        error[sizeof error - 1] = '\0';
+        text = library->translate(program, folders, 1, 0, error, room);
+        error[room - 1] = '\0';
         status = text ? em_copy_text(text, translated) : translation_failed(path, error);
     }
     if (text)
         library->free_text(text);
+    em_release(&error);
     em_release(&folder);
     return status;
 }

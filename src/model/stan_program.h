@@ -4,6 +4,8 @@
 
 #include "model/stan_library.h"
 
+enum { EM_STAN_MOST_PROGRAM_BYTES = 1 << 24 }; /* with all that it includes */
+
 /* Reads a text on one rank, for all; of at most `most` bytes. Collective. Errors, agreed:
  * EM_EUSAGE, EM_EDATA, EM_EMEMORY. Freed by em_release. */
 em_status em_stan_read_text(const char *path, int64_t most, char **text);

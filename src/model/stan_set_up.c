@@ -15,7 +15,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-enum { MOST_PROGRAM_BYTES = 1 << 24, MOST_DATA_BYTES = 1 << 30 };
+enum { MOST_DATA_BYTES = 1 << 30 };
 
 /* ---------------------------------------------------------------- what it prints */
 
@@ -102,6 +102,20 @@ static const char *source_of(const char *data, const char *option)
     return !data ? "no data" : is_mapping(data) ? option : data;
 }
 
+/* A program and its data, as messages name them. */
+typedef struct both {
+    char text[512];
+} both;
+
+static both program_and_data(const em_stan *self, const em_stan_options *options)
+{
+    both out;
+
+    snprintf(out.text, sizeof out.text, "%s with %s", self->name,
+             source_of(options->data, "model.data"));
+    return out;
+}
+
 /* Why a model could not be constructed; what is missing is said by its declaration. */
 static em_status construction_failed(const em_stan *self, const em_stan_options *options,
                                      double room, char *error)
@@ -118,25 +132,28 @@ static em_status construction_failed(const em_stan *self, const em_stan_options 
             return em_stan_library_fail(&self->library, EM_EDATA, what, error);
         }
     }
-    char what[512];
-    snprintf(what, sizeof what, "%s with %s", self->name, data);
+    const both what = program_and_data(self, options);
     if (error && strstr(error, "bad_alloc")) {
         self->library.free_error(error);
         return em_fail(EM_EMEMORY,
                        "%s: out of memory: it takes more than the %.3g GB that there "
                        "are for a rank",
-                       what, room / 1e9);
+                       what.text, room / 1e9);
     }
-    return em_stan_library_fail(&self->library, EM_EDATA, what, error);
+    return em_stan_library_fail(&self->library, EM_EDATA, what.text, error);
 }
 
 /* With the memory that there is. */
 static em_status construct_within(em_stan *self, double room, const em_stan_options *options,
                                   const char *joined)
 {
-    const em_memory_bound bound = em_memory_bind(room);
     char *error = NULL;
+    const em_status status =
+        em_stan_check_room(program_and_data(self, options).text, self->declared, self->data, room);
 
+    if (status)
+        return status;
+    const em_memory_bound bound = em_memory_bind(room);
     self->program = self->library.construct(joined, self->seed, &error);
     em_memory_unbind(bound);
     return self->program ? EM_OK : construction_failed(self, options, room, error);
@@ -307,7 +324,7 @@ static em_status read_program(em_stan *self, const em_stan_options *options, cha
 
     if (!options->program)
         return EM_OK;
-    status = em_stan_read_text(options->program, MOST_PROGRAM_BYTES, &text);
+    status = em_stan_read_text(options->program, EM_STAN_MOST_PROGRAM_BYTES, &text);
     if (!status)
         status = em_stan_translate(&self->library, options->program, text, translated);
     if (!status)

@@ -247,3 +247,41 @@ em_status em_stan_check_shapes(const char *path, const em_stan_declared *declare
     }
     return status;
 }
+
+/* ---------------------------------------------------------------- room */
+
+/* How many numbers a variable of a draw has; 0: not known. */
+static double count_numbers(const em_stan_declaration *declaration, const em_stan_data *data)
+{
+    shape s;
+    double n = 1;
+
+    if (declaration->block == EM_STAN_DATA || !read_declaration(declaration->text, data, &s))
+        return 0;
+    for (int i = 0; i < s.n; i++)
+        n *= s.length[i];
+    return n > 0 ? n : 0;
+}
+
+em_status em_stan_check_room(const char *what, const em_stan_declared *declared,
+                             const em_stan_data *data, double room)
+{
+    const double least = 100; /* bytes: name and place of a number, in the interpreter */
+    double sum = 0, most = 0;
+    const em_stan_declaration *largest = NULL;
+
+    for (int64_t i = 0; declared && i < declared->count; i++) {
+        const double n = count_numbers(&declared->declaration[i], data);
+        sum += n;
+        if (n > most) {
+            most = n;
+            largest = &declared->declaration[i];
+        }
+    }
+    if (!largest || least * sum <= room)
+        return EM_OK;
+    return em_fail(EM_EMEMORY,
+                   "%s: out of memory: it takes more than the %.3g GB that there are for a rank: "
+                   "%.3g numbers in a draw, %.3g of them in %s",
+                   what, room / 1e9, sum, most, em_excerpt_of(largest->text).text);
+}

@@ -1,4 +1,4 @@
-/* Whether data have the shapes that a Stan program declares. */
+/* What a Stan program declares: whether data have these shapes, and whether a draw has room. */
 #ifndef EM_MODEL_STAN_SHAPE_H
 #define EM_MODEL_STAN_SHAPE_H
 
@@ -13,5 +13,13 @@
  */
 em_status em_stan_check_shapes(const char *path, const em_stan_declared *declared,
                                const em_stan_data *data);
+
+/*
+ * Refuses a program whose draws, as far as the lengths of their arrays are known as above, take
+ * more than `room` bytes already while it is made: to find that out by making it takes minutes.
+ * `what` is what messages name. Local. Errors: EM_EMEMORY.
+ */
+em_status em_stan_check_room(const char *what, const em_stan_declared *declared,
+                             const em_stan_data *data, double room);
 
 #endif

@@ -169,14 +169,39 @@ program 'one without a finite density' 1 'no finite log density in 100 tries.*th
 program 'a variable that is called as a coordinate' 2 'chain' \
     'parameters { real chain; }\nmodel { chain ~ normal(0, 1); }'
 mkfifo pipe.stan
-program 'an include of what may never end' 2 'p.stan:2: #include pipe.stan: found no regular file' \
+program 'an include of what may never end' 2 'p.stan:2: #include ./pipe.stan: found a FIFO, expected a file' \
     '\n#include pipe.stan\nparameters { real x; }\nmodel { x ~ normal(0, 1); }'
-no_room() { # and none is taken: no kill by the system
-    printf 'parameters { vector[2000000000] x; } model { x ~ normal(0, 1); }' >p.stan
-    EMASS_FAULT=memory-room:0 refused 1 'p.stan with good.json: out of memory: it takes more than the 0.268 GB' \
+mkdir folder.stan
+printf '/* #include pipe.stan */ functions { } #include\n"pipe.stan"' >deep.stan
+printf '// #include pipe.stan\n#include <folder.stan>\n' >also.stan
+program 'an include within an include of what may never end' 2 '^emass: ./deep.stan:1: #include ./pipe.stan: found a FIFO' \
+    "#include deep.stan\n$x"
+program 'an include within an include of a folder' 2 '^emass: ./also.stan:2: #include ./folder.stan: found a folder' \
+    "#include also.stan\n$x"
+printf '#include large.0\n#include large.0\n' >large.1
+printf '#include large.1\n#include large.1\n' >large.2
+yes '//' | head -c 6000000 >large.0
+program 'more than 16 MB of includes' 2 'p.stan: longer than 16777216 bytes with all that it includes' \
+    "#include large.2\n$x"
+for i in $(seq 0 1000); do echo "#include each.$((i + 1))" >"each.$i"; done
+: >each.1001
+program 'a thousand includes within each other' 2 '^emass: ./each.999:1: #include ./each.1000: more than 1000' \
+    "#include each.0\n$x"
+rm -f large.* each.*
+no_room() { # WHAT TEXT: and none is taken: no kill by the system, and no minutes until it is
+    printf '%s' "$2" >p.stan
+    EMASS_FAULT=memory-room:0 refused 1 "p.stan with good.json: out of memory: it takes more than the 0.268 GB.*$1" \
         --set model.program=p.stan
 }
-check 'program: more parameters than there is room for' no_room
+most=2000000000
+check 'program: more parameters than there is room for' no_room '2e.09 of them in vector\[2000000000\] x$' \
+    "parameters { real<lower=0> z; vector[$most] x; } model { x ~ normal(0, 1); }"
+check 'program: more of what is transformed' no_room '6e.09 of them in array\[2000000000\] vector\[N\] y$' \
+    "data { int N; } parameters { real x; } transformed parameters { array[$most] vector[N] y; } model { x ~ normal(0, 1); }"
+check 'program: more that is generated' no_room '2e.09 of them in vector\[2000000000\] y$' \
+    "parameters { real x; } model { x ~ normal(0, 1); } generated quantities { vector[$most] y = rep_vector(x, $most); }"
+check 'program: more of what only the program can tell' no_room 'for a rank$' \
+    "transformed data { vector[$most] y = rep_vector(1, $most); } parameters { real x; } model { x ~ normal(0, 1); }"
 never_made() { # ends by a signal, although nobody comes to ask whether there was one
     local status=0 pid
     printf 'transformed data { real z = 0; while (1) z += 1; } parameters { real x; } model { x ~ normal(z, 1); }' >p.stan

@@ -217,6 +217,7 @@ START_TEST(declarations_are_found)
         "  vector<lower=0>[N] a; tuple(int, array[3] real) t; }\n"
         "transformed data { int M = 2; print(\"data { int no; }\"); }\n"
         "parameters { real mu; }\n"
+        "transformed parameters { cov_matrix[3] S = f(mu); }\n"
         "model { int no; }\n"
         "generated quantities { array[N] int k; real z; int p, q = 2;\n"
         "  for (i in 1:N) { int no; k[i] = 1; } p = 1; { int no; } }\n";
@@ -228,6 +229,8 @@ START_TEST(declarations_are_found)
                     {EM_STAN_DATA, true, "y", "array[N, 2] int y"},
                     {EM_STAN_DATA, false, "a", "vector<lower=0>[N] a"},
                     {EM_STAN_DATA, false, "t", "tuple(int, array[3] real) t"},
+                    {EM_STAN_PARAMETERS, false, "mu", "real mu"},
+                    {EM_STAN_TRANSFORMED, false, "S", "cov_matrix[3] S"},
                     {EM_STAN_GENERATED, true, "k", "array[N] int k"},
                     {EM_STAN_GENERATED, false, "z", "real z"},
                     {EM_STAN_GENERATED, true, "p", "int p"},
