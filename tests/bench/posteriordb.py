@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Effective samples per gradient on posteriordb, beside Stan's NUTS and nutpie, all in one run.
 
-    tests/bench/posteriordb.py EMASS [--seeds 2] [--only NAME]... [--samplers hmc,nuts,diag,dense,short,nutpie]
+    tests/bench/posteriordb.py EMASS [--seeds 2] [--first-seed 1] [--only NAME]... [--samplers hmc,nuts,diag,dense,short,nutpie]
                                [--markdown FILE] [--picture FILE] [--json FILE]
 
 For every NAME.stan with NAME.json and NAME.ref.json in EMASS_DATA/posteriordb, 4 chains each:
@@ -235,6 +235,7 @@ def parse(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("emass")
     parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--only", action="append")
     parser.add_argument("--samplers", default="hmc,nuts,diag,dense,short,nutpie")
     parser.add_argument("--markdown", type=argparse.FileType("w"), default=sys.stdout)
@@ -262,10 +263,11 @@ def main():
     posteriors = [Posterior(path) for path in sorted(pathlib.Path(data, "posteriordb").glob("*.stan"))
                   if not options.only or path.name.removesuffix(".stan") in options.only]
     samplers = options.samplers.split(",")
+    seeds = range(options.first_seed, options.first_seed + options.seeds)
     kept = json.loads(pathlib.Path(options.json).read_text()) if options.json and os.path.exists(options.json) else {}
     for posterior in posteriors:
         for sampler in samplers:
-            for seed in range(1, options.seeds + 1):
+            for seed in seeds:
                 key = f"{posterior.name} {sampler} {seed}"
                 if key in kept:
                     continue
@@ -276,7 +278,7 @@ def main():
                       file=sys.stderr, flush=True)
                 if options.json:
                     pathlib.Path(options.json).write_text(json.dumps(kept, indent=1))
-    results = {p.name: {s: mean_over_seeds([kept[f"{p.name} {s} {seed}"] for seed in range(1, options.seeds + 1)])
+    results = {p.name: {s: mean_over_seeds([kept[f"{p.name} {s} {seed}"] for seed in seeds])
                         for s in samplers} for p in posteriors}
     write_table(results, samplers, options.markdown)
     if options.picture:
