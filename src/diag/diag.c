@@ -3,21 +3,27 @@
 #include "base/memory.h"
 #include "diag/fft.h"
 #include "diag/rank.h"
+#include "diag/share.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
 struct em_diag {
-    int64_t n_sorted; /* room for so many draws */
+    const em_team *team; /* whose ranks hold the other draws; NULL: nobody does */
+    int64_t *count;      /* [em_team_size] chains of each */
+    em_status status;    /* of what they did together */
+    int64_t n_sorted;    /* room for so many draws */
     em_sorted *sorted, *folded;
     double *z;     /* scores or indicators, in the places of the draws */
     double *score; /* of the ranks among n_score draws */
     int64_t n_score;
-    int64_t n_mean; /* room for so many half chains */
-    double *mean;
-    int64_t n_fft; /* room for transforms of this length */
+    int64_t n_mean, n_variance; /* room for so many half chains */
+    double *mean, *variance;    /* of all of them */
+    int64_t n_fft;              /* room for transforms of this length */
     double *cosine, *sine, *re, *im, *power;
+    int64_t n_spectra; /* room for power of own chains, for a team */
+    double *spectra;
 };
 
 /* The first and the last half of each chain as chains of their own, 2 c and 2 c + 1; of an odd
@@ -25,7 +31,8 @@ struct em_diag {
 typedef struct halves {
     int64_t n, length;
     int64_t n_draw;
-    const double *x; /* [n / 2][n_draw] */
+    const double *x;    /* [n / 2][n_draw] */
+    int64_t first, all; /* these n are, with those of a team, first ... first + n - 1 of all */
 } halves;
 
 static const double *half_chain(const halves *h, int64_t k)
@@ -64,6 +71,9 @@ void em_diag_destroy(em_diag **diag)
     release_sorted(*diag);
     release_fft(*diag);
     em_release(&(*diag)->mean);
+    em_release(&(*diag)->variance);
+    em_release(&(*diag)->spectra);
+    em_release(&(*diag)->count);
     em_release(diag);
 }
 
@@ -115,16 +125,18 @@ static em_status reserve(em_diag *d, const halves *h, int64_t n)
     em_status status = reserve_sorted(d, n);
 
     if (!status)
-        status = em_renew_doubles(h->n, &d->n_mean, &d->mean);
+        status = em_renew_doubles(h->all, &d->n_mean, &d->mean);
+    if (!status)
+        status = em_renew_doubles(h->all, &d->n_variance, &d->variance);
     if (!status)
         status = reserve_fft(d, em_fft_length(h->length));
-    if (status)
-        return status;
-    if (d->n_score != h->n * h->length) {
+    if (!status && d->team)
+        status = em_renew_doubles(h->n / 2 * em_fft_length(h->length), &d->n_spectra, &d->spectra);
+    if (!status && !d->team && d->n_score != h->n * h->length) {
         d->n_score = h->n * h->length;
-        em_normal_score_table(d->n_score, d->score);
+        em_normal_score_table((em_among){0, d->n_score}, d->n_score, d->score);
     }
-    return EM_OK;
+    return status;
 }
 
 /* With a second pass over the residuals: exact when all are equal, so that a stuck chain has
@@ -149,6 +161,13 @@ static double variance_of(int64_t n, const double *x, double mean)
     return sum / (double)(n - 1);
 }
 
+/* x [h->all], of which these halves' are there: those of the team's others, too. */
+static void gather_halves(const em_diag *d, double *x)
+{
+    if (d->team)
+        em_team_gather(d->team, 2 * sizeof *x, d->count, x);
+}
+
 /* sqrt(((n - 1) / n W + B / n) / W), B / n the variance of the means, W the mean of the variances.
  * 0/0 when all are equal, and for halves of one draw. */
 static double r_hat(em_diag *d, const halves *h)
@@ -156,40 +175,64 @@ static double r_hat(em_diag *d, const halves *h)
     double n = (double)h->length, between, within = 0;
 
     for (int64_t k = 0; k < h->n; k++) {
-        d->mean[k] = mean_of(h->length, half_chain(h, k));
-        within += variance_of(h->length, half_chain(h, k), d->mean[k]) / (double)h->n;
+        const double mean = mean_of(h->length, half_chain(h, k));
+        d->mean[h->first + k] = mean;
+        d->variance[h->first + k] = variance_of(h->length, half_chain(h, k), mean);
     }
-    between = variance_of(h->n, d->mean, mean_of(h->n, d->mean));
+    gather_halves(d, d->mean);
+    gather_halves(d, d->variance);
+    for (int64_t k = 0; k < h->all; k++)
+        within += d->variance[k] / (double)h->all;
+    between = variance_of(h->all, d->mean, mean_of(h->all, d->mean));
     return sqrt((n * between / within + n - 1) / n);
+}
+
+/* Adds the power of halves k and k + 1, whose means are known, as one transform: the two halves of
+ * a chain travel as real and imaginary part. */
+static void add_power(em_diag *d, const halves *h, int64_t k, double *power)
+{
+    const double *x = half_chain(h, k), *y = half_chain(h, k + 1), *mean = d->mean + h->first + k;
+    const int64_t length = em_fft_length(h->length);
+
+    for (int64_t i = 0; i < h->length; i++) {
+        d->re[i] = x[i] - mean[0];
+        d->im[i] = y[i] - mean[1];
+    }
+    for (int64_t i = h->length; i < length; i++)
+        d->re[i] = d->im[i] = 0;
+    em_fft_forward(length, d->cosine, d->sine, d->re, d->im);
+    for (int64_t j = 0; j < length; j++)
+        power[j] += d->re[j] * d->re[j] + d->im[j] * d->im[j];
+}
+
+/* Leaves in d->power the sum over all chains, in their order. */
+static void sum_power(em_diag *d, const halves *h)
+{
+    const int64_t length = em_fft_length(h->length);
+    double *power = d->team ? d->spectra : d->power;
+
+    for (int64_t j = 0; j < (d->team ? h->n / 2 * length : length); j++)
+        power[j] = 0;
+    for (int64_t k = 0; k < h->n; k += 2)
+        add_power(d, h, k, d->team ? power + k / 2 * length : power);
+    if (d->team && !d->status)
+        d->status = em_share_sum(d->team, d->count, length, d->spectra, d->power);
 }
 
 /*
  * Leaves in d->re the autocovariances at all lags, averaged over the halves, and in d->mean their
- * means. The two halves of a chain travel as real and imaginary part: the inverse transform of
- * |Z|^2, Z that of x + i y, has the sum of both autocorrelations as its real part.
+ * means. The inverse transform of |Z|^2, Z that of x + i y, has the sum of both autocorrelations as
+ * its real part.
  */
 static void autocovariance(em_diag *d, const halves *h)
 {
     int64_t length = em_fft_length(h->length);
-    double scale = 1.0 / ((double)length * (double)h->length * (double)h->n);
+    double scale = 1.0 / ((double)length * (double)h->length * (double)h->all);
 
-    for (int64_t j = 0; j < length; j++)
-        d->power[j] = 0;
-    for (int64_t k = 0; k < h->n; k += 2) {
-        const double *x = half_chain(h, k), *y = half_chain(h, k + 1);
-
-        d->mean[k] = mean_of(h->length, x);
-        d->mean[k + 1] = mean_of(h->length, y);
-        for (int64_t i = 0; i < h->length; i++) {
-            d->re[i] = x[i] - d->mean[k];
-            d->im[i] = y[i] - d->mean[k + 1];
-        }
-        for (int64_t i = h->length; i < length; i++)
-            d->re[i] = d->im[i] = 0;
-        em_fft_forward(length, d->cosine, d->sine, d->re, d->im);
-        for (int64_t j = 0; j < length; j++)
-            d->power[j] += d->re[j] * d->re[j] + d->im[j] * d->im[j];
-    }
+    for (int64_t k = 0; k < h->n; k++)
+        d->mean[h->first + k] = mean_of(h->length, half_chain(h, k));
+    sum_power(d, h);
+    gather_halves(d, d->mean);
     for (int64_t j = 0; j < length; j++) {
         d->re[j] = d->power[j] * scale;
         d->im[j] = 0;
@@ -221,14 +264,14 @@ static double autocorrelation_time(int64_t n, double *rho)
 /* S / tau, at most S log10 S; NaN for halves of fewer than 3 draws, and when all are equal. */
 static double ess(em_diag *d, const halves *h)
 {
-    double n = (double)h->length, s = n * (double)h->n, mean_var, var_plus;
+    double n = (double)h->length, s = n * (double)h->all, mean_var, var_plus;
     double *rho = d->re;
 
     if (h->length < 3)
         return NAN;
     autocovariance(d, h);
     mean_var = d->re[0] * n / (n - 1);
-    var_plus = d->re[0] + variance_of(h->n, d->mean, mean_of(h->n, d->mean));
+    var_plus = d->re[0] + variance_of(h->all, d->mean, mean_of(h->all, d->mean));
     if (!(var_plus > 0 && isfinite(var_plus)))
         return NAN;
     rho[0] = 1;
@@ -257,10 +300,24 @@ static int64_t drop_middle(const halves *h, int64_t n, em_sorted *sorted)
     return kept;
 }
 
-static halves scores(em_diag *d, const halves *h, int64_t n, em_sorted *sorted)
+/* Leaves them in d->z. */
+static void scores(em_diag *d, const halves *h, int64_t n, em_sorted *sorted)
 {
-    em_normal_scores(drop_middle(h, n, sorted), sorted, d->score, d->z);
-    return (halves){h->n, h->length, h->n_draw, d->z};
+    const int64_t kept = drop_middle(h, n, sorted);
+
+    if (!d->team)
+        em_normal_scores((em_among){0, kept}, kept, sorted, d->score, d->z);
+    else if (!d->status)
+        d->status = em_share_normal_scores(d->team, kept, sorted, d->z);
+}
+
+static void quantiles(em_diag *d, int64_t n, int64_t n_probability, const double *probability,
+                      double *out)
+{
+    for (int64_t i = 0; i < n_probability; i++)
+        out[i] = d->team ? NAN : em_sorted_quantile(n, d->sorted, probability[i]);
+    if (d->team && !d->status)
+        d->status = em_share_quantiles(d->team, n, d->sorted, n_probability, probability, out);
 }
 
 /* fmin and fmax leave NaN out; here what is undefined stays undefined. */
@@ -274,28 +331,26 @@ static double larger(double a, double b)
     return isnan(a) || a > b ? a : b;
 }
 
-static void bulk_and_tail(em_diag *d, const halves *h, int64_t n, em_diagnosis *out)
+static void bulk_and_tail(em_diag *d, const halves *h, int64_t n, bool infinite, em_diagnosis *out)
 {
-    double median, q05, q95, folded = NAN;
-    bool infinite;
-    halves z;
+    static const double probability[] = {0.05, 0.5, 0.95};
+    double quantile[3], folded = NAN;
+    halves z = *h;
 
+    z.x = d->z;
     em_sort(n, h->x, d->sorted, d->folded);
-    median = em_sorted_quantile(n, d->sorted, 0.5);
-    q05 = em_sorted_quantile(n, d->sorted, 0.05);
-    q95 = em_sorted_quantile(n, d->sorted, 0.95);
-    infinite = isinf(d->sorted[0].value) || isinf(d->sorted[n - 1].value);
-
-    if (isfinite(median)) {
-        em_fold(n, d->sorted, median, d->folded);
-        z = scores(d, h, n, d->folded);
+    quantiles(d, n, 3, probability, quantile);
+    if (isfinite(quantile[1])) {
+        em_fold(n, d->sorted, quantile[1], d->folded);
+        scores(d, h, n, d->folded);
         folded = r_hat(d, &z);
     }
-    z = scores(d, h, n, d->sorted);
+    scores(d, h, n, d->sorted);
     out->r_hat = larger(r_hat(d, &z), folded);
     out->ess_bulk = ess(d, &z);
     if (!infinite)
-        out->ess_tail = lesser(ess_below(d, &z, h->x, q05), ess_below(d, &z, h->x, q95));
+        out->ess_tail =
+            lesser(ess_below(d, &z, h->x, quantile[0]), ess_below(d, &z, h->x, quantile[2]));
 }
 
 static bool any_nan(int64_t n, const double *x)
@@ -315,27 +370,80 @@ static bool are_equal(int64_t n, const double *x)
     return true;
 }
 
+/* What there is to be said of draws before they are in order. */
+typedef struct range {
+    double least, most; /* but for NaN */
+    bool nan;
+} range;
+
+static range range_of(const em_diag *d, int64_t n, const double *x)
+{
+    double least = INFINITY, most = -INFINITY;
+    bool nan = false;
+
+    for (int64_t i = 0; i < n; i++) {
+        least = x[i] < least ? x[i] : least;
+        most = x[i] > most ? x[i] : most;
+        nan |= isnan(x[i]);
+    }
+    if (d->team) {
+        double all[] = {-least, most, nan};
+        em_team_maximum(d->team, 3, all);
+        return (range){-all[0], all[1], all[2] > 0};
+    }
+    return (range){least, most, nan};
+}
+
+static em_status converge(em_diag *d, const halves *h, em_diagnosis *out)
+{
+    const int64_t n = h->n / 2 * h->n_draw;
+    const range r = range_of(d, n, h->x);
+    em_status status;
+
+    *out = (em_diagnosis){NAN, NAN, NAN, NAN, NAN, NAN, !r.nan && !(r.least < r.most)};
+    if (h->n_draw < 2 || r.nan || out->constant) /* of equal ones all is 0 / 0 */
+        return EM_OK;
+    status = reserve(d, h, n);
+    if (d->team)
+        status = em_share_agree(d->team, status);
+    if (status)
+        return status;
+    d->status = EM_OK;
+    bulk_and_tail(d, h, n, isinf(r.least) || isinf(r.most), out);
+    return d->status;
+}
+
 em_status em_diagnose_convergence(em_diag *diag, int64_t n_chain, int64_t n_draw,
                                   const double *draws, em_diagnosis *out)
 {
-    halves h = {2 * n_chain, n_draw / 2, n_draw, draws};
-    int64_t n = n_chain * n_draw;
+    return converge(diag, &(halves){2 * n_chain, n_draw / 2, n_draw, draws, 0, 2 * n_chain}, out);
+}
+
+em_status em_diagnose_together(em_diag *diag, const em_team *team, int64_t n_chain, int64_t n_draw,
+                               const double *draws, em_diagnosis *out)
+{
+    const int64_t size = em_team_size(team), member = em_team_member(team);
+    const int64_t first = em_deal_first(n_chain, size, member);
     em_status status;
 
-    *out = (em_diagnosis){NAN, NAN, NAN, NAN, NAN, NAN};
-    if (n_draw < 2 || are_equal(n, draws) || any_nan(n, draws)) /* of equal ones all is 0 / 0 */
-        return EM_OK;
-    status = reserve(diag, &h, n);
+    em_release(&diag->count);
+    status = em_share_agree(team, em_allocate(size, sizeof *diag->count, &diag->count));
     if (status)
         return status;
-    bulk_and_tail(diag, &h, n, out);
-    return EM_OK;
+    for (int64_t m = 0; m < size; m++)
+        diag->count[m] = em_deal_first(n_chain, size, m + 1) - em_deal_first(n_chain, size, m);
+    diag->team = team;
+    status = converge(
+        diag, &(halves){2 * diag->count[member], n_draw / 2, n_draw, draws, 2 * first, 2 * n_chain},
+        out);
+    diag->team = NULL;
+    return status;
 }
 
 em_status em_diagnose(em_diag *diag, int64_t n_chain, int64_t n_draw, const double *draws,
                       em_diagnosis *out)
 {
-    halves h = {2 * n_chain, n_draw / 2, n_draw, draws};
+    halves h = {2 * n_chain, n_draw / 2, n_draw, draws, 0, 2 * n_chain};
     int64_t n = n_chain * n_draw;
     em_status status = em_diagnose_convergence(diag, n_chain, n_draw, draws, out);
 

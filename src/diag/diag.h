@@ -1,7 +1,8 @@
 /*
  * Convergence diagnostics of Vehtari, Gelman, Simpson, Carpenter, Buerkner (2021),
  * "Rank-normalization, folding, and localization: an improved R-hat", equal to the R package
- * posterior and to ArviZ. All Local. `draws` is [n_chain][n_draw], one parameter.
+ * posterior and to ArviZ. All Local but em_diagnose_together. `draws` is [n_chain][n_draw], one
+ * parameter.
  *
  * Where the two differ we follow posterior, which the authors of the paper wrote:
  *   constant draws, or a constant quantile indicator (ties): NaN (ArviZ: ESS = all draws);
@@ -19,6 +20,7 @@
 #define EM_DIAG_DIAG_H
 
 #include "emass/status.h"
+#include "par/team.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,7 +29,8 @@
 typedef struct em_diagnosis {
     double mean, sd, mcse_mean;
     double ess_bulk, ess_tail;
-    double r_hat; /* the larger of the rank-normalised split and the folded one */
+    double r_hat;  /* the larger of the rank-normalised split and the folded one */
+    bool constant; /* all draws are equal */
 } em_diagnosis;
 
 /* Work space for one thread, grown as needed; create once, use for many parameters. */
@@ -43,6 +46,12 @@ em_status em_diagnose(em_diag *diag, int64_t n_chain, int64_t n_draw, const doub
  * Errors: EM_EMEMORY. */
 em_status em_diagnose_convergence(em_diag *diag, int64_t n_chain, int64_t n_draw,
                                   const double *draws, em_diagnosis *out);
+
+/* The same, to the bit, where a team has the draws of the `n_chain` chains: each rank those dealt
+ * to it (em_deal_first), one at least, whose `draws` these are. All of them have the result.
+ * Collective over the team. Errors: EM_EMEMORY, on all of its ranks. */
+em_status em_diagnose_together(em_diag *diag, const em_team *team, int64_t n_chain, int64_t n_draw,
+                               const double *draws, em_diagnosis *out);
 
 /*
  * Nested R-hat of Margossian, Hoffman, Sountsov, Riou-Durand, Vehtari and Gelman (2024), "Nested

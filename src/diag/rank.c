@@ -11,10 +11,22 @@ static double normal_score(double rank, int64_t n)
     return em_normal_quantile((rank - 0.375) / ((double)n + 0.25));
 }
 
-void em_normal_score_table(int64_t n, double *score)
+/* Of the rank of the same distance from the end, with the other sign: a table of all computes half
+ * of them. */
+void em_normal_score_table(em_among among, int64_t n, double *score)
 {
-    for (int64_t i = 0; i < n - i; i++)
-        score[n - 1 - i] = -(score[i] = normal_score((double)(i + 1), n));
+    const int64_t total = among.total;
+
+    for (int64_t r = among.before; r < among.before + n; r++) {
+        const int64_t mirrored = total - 1 - r;
+        double *out = &score[r - among.before];
+        if (r < mirrored)
+            *out = normal_score((double)(r + 1), total);
+        else
+            *out = mirrored >= among.before && mirrored < r
+                       ? -score[mirrored - among.before]
+                       : -normal_score((double)(mirrored + 1), total);
+    }
 }
 
 /* An integer with the order of the doubles: negative ones have all bits turned, the others the
@@ -88,6 +100,11 @@ void em_sort(int64_t n, const double *x, em_sorted *sorted, em_sorted *scratch)
 {
     for (int64_t i = 0; i < n; i++)
         sorted[i] = (em_sorted){x[i], i};
+    em_sort_in_place(n, sorted, scratch);
+}
+
+void em_sort_in_place(int64_t n, em_sorted *sorted, em_sorted *scratch)
+{
     sort_by_digits(n, UPPER, sorted, scratch);
     for (int64_t i = 0, next; i < n; i = next) {
         const uint64_t upper = key(sorted[i].value) >> UPPER;
@@ -100,16 +117,28 @@ void em_sort(int64_t n, const double *x, em_sorted *sorted, em_sorted *scratch)
     }
 }
 
-double em_sorted_quantile(int64_t n, const em_sorted *sorted, double p)
+em_quantile_place em_place_quantile(int64_t n, double p)
 {
     /* Counted from 1, and the weights in this form, as R does: the draw at the quantile then is
      * at or below it in both, or in neither. */
-    double position = 1 + (double)(n - 1) * p;
-    int64_t low = (int64_t)floor(position), high = (int64_t)ceil(position);
-    double below = sorted[low - 1].value, above = sorted[high - 1].value;
-    double h = position - (double)low;
+    const double position = 1 + (double)(n - 1) * p;
+    const int64_t low = (int64_t)floor(position), high = (int64_t)ceil(position);
+
+    return (em_quantile_place){low - 1, high - 1, position - (double)low};
+}
+
+double em_quantile_between(em_quantile_place place, double below, double above)
+{
+    const double h = place.weight;
 
     return h > 0 && above != below ? (1 - h) * below + h * above : below;
+}
+
+double em_sorted_quantile(int64_t n, const em_sorted *sorted, double p)
+{
+    const em_quantile_place place = em_place_quantile(n, p);
+
+    return em_quantile_between(place, sorted[place.low].value, sorted[place.high].value);
 }
 
 void em_fold(int64_t n, const em_sorted *sorted, double centre, em_sorted *folded)
@@ -130,7 +159,8 @@ void em_fold(int64_t n, const em_sorted *sorted, double centre, em_sorted *folde
     }
 }
 
-void em_normal_scores(int64_t n, const em_sorted *sorted, const double *score, double *z)
+void em_normal_scores(em_among among, int64_t n, const em_sorted *sorted, const double *score,
+                      double *z)
 {
     for (int64_t i = 0, next; i < n; i = next) {
         double common;
@@ -138,8 +168,9 @@ void em_normal_scores(int64_t n, const em_sorted *sorted, const double *score, d
         for (next = i + 1; next < n && sorted[next].value == sorted[i].value;)
             next++;
         /* The mean of ranks i + 1 ... next may lie halfway between two integers. */
-        common =
-            (i + next) % 2 ? score[(i + next) / 2] : normal_score((double)(i + 1 + next) / 2, n);
+        common = (i + next) % 2
+                     ? score[(i + next) / 2]
+                     : normal_score((double)(2 * among.before + i + 1 + next) / 2, among.total);
         for (int64_t k = i; k < next; k++)
             z[sorted[k].index] = common;
     }

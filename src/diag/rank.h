@@ -13,20 +13,36 @@ typedef struct em_sorted {
     int64_t index;
 } em_sorted;
 
-/* score[r] = the normal score of rank r + 1 among n: its quantile at (rank - 3/8) / (n + 1/4). */
-void em_normal_score_table(int64_t n, double *score);
+/* Draws that follow `before` others, in the order of all `total` of them. */
+typedef struct em_among {
+    int64_t before, total;
+} em_among;
+
+/* score[r] = the normal score of rank before + r + 1 among all, r < n: its quantile at
+ * (rank - 3/8) / (total + 1/4). */
+void em_normal_score_table(em_among among, int64_t n, double *score);
 
 /* The n draws x in ascending order, without NaN; `scratch` has room for n. */
 void em_sort(int64_t n, const double *x, em_sorted *sorted, em_sorted *scratch);
+void em_sort_in_place(int64_t n, em_sorted *sorted, em_sorted *scratch);
 
 /* The p-quantile of sorted draws, n > 0, by linear interpolation (type 7), rounded as in R. */
 double em_sorted_quantile(int64_t n, const em_sorted *sorted, double p);
 
+/* The same where the draws at two places, counted from 0, are known. */
+typedef struct em_quantile_place {
+    int64_t low, high;
+    double weight; /* of the higher one */
+} em_quantile_place;
+em_quantile_place em_place_quantile(int64_t n, double p);
+double em_quantile_between(em_quantile_place place, double below, double above);
+
 /* The distances |x - centre| of sorted draws in ascending order, by one merge; no aliasing. */
 void em_fold(int64_t n, const em_sorted *sorted, double centre, em_sorted *folded);
 
-/* z[sorted[i].index] = the normal score of sorted[i] among n, tied draws taking their mean rank;
- * `score` is the table for n. */
-void em_normal_scores(int64_t n, const em_sorted *sorted, const double *score, double *z);
+/* z[sorted[i].index] = the normal score of sorted[i], i < n, tied draws taking their mean rank;
+ * `score` is the table for n of these. */
+void em_normal_scores(em_among among, int64_t n, const em_sorted *sorted, const double *score,
+                      double *z);
 
 #endif

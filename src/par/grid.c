@@ -345,44 +345,76 @@ em_status em_grid_share_failure(const em_grid *grid, em_status status)
     return em_fail(failure.status, "%s", failure.text);
 }
 
-/* Part of the transpose that goes to (or comes from) one peer, counted in rows of one chain. */
+/* What goes to, and comes from, each peer, counted in rows of one chain. */
 typedef struct em_parcel {
+    int64_t n_row, n_column, n_part;
+    int64_t first, own; /* items of this rank */
     int *send_count, *send_first, *receive_count, *receive_first;
     double *send, *receive;
 } em_parcel;
 
-static em_status parcel_create(const em_grid *grid, int64_t n_row, int64_t n_column, em_parcel *out)
+static int64_t first_item(const em_grid *grid, const em_parcel *p, int64_t group)
 {
-    const int64_t own = em_deal_first(n_column, grid->n_group, grid->group + 1) -
-                        em_deal_first(n_column, grid->n_group, grid->group);
+    return em_deal_first(p->n_column * p->n_part, grid->n_group, group);
+}
+
+typedef struct chains {
+    int64_t first, end;
+} chains;
+
+/* Those that a peer has of the ones in an item. */
+static chains chains_of(const em_grid *grid, const em_parcel *p, int64_t peer, int64_t item)
+{
+    const int64_t part = item % p->n_part;
+    const int64_t a = em_deal_first(grid->n_chain, grid->n_group, peer);
+    const int64_t b = em_deal_first(grid->n_chain, grid->n_group, peer + 1);
+    const int64_t from = em_deal_first(grid->n_chain, p->n_part, part);
+    const int64_t to = em_deal_first(grid->n_chain, p->n_part, part + 1);
+    const chains c = {a > from ? a : from, b < to ? b : to};
+
+    return (chains){c.first, c.end > c.first ? c.end : c.first};
+}
+
+/* Of `n` items from `item` on, which have all chains, or are one. */
+static int64_t rows_of(const em_grid *grid, const em_parcel *p, int64_t peer, int64_t item,
+                       int64_t n)
+{
+    const chains c = chains_of(grid, p, peer, item);
+
+    return n * (c.end - c.first);
+}
+
+static em_status parcel_create(const em_grid *grid, em_parcel *p)
+{
     int *counts = NULL;
     em_status status = EM_OK;
 
-    memset(out, 0, sizeof *out);
-    if (n_row > INT_MAX || n_column > INT_MAX / grid->n_chain)
+    p->first = first_item(grid, p, grid->group);
+    p->own = first_item(grid, p, grid->group + 1) - p->first;
+    const int64_t in_part =
+        p->n_part > 1 ? (grid->n_chain + p->n_part - 1) / p->n_part : grid->n_chain;
+    if (p->n_row > INT_MAX || p->n_column > INT_MAX / grid->n_chain)
         status = em_fail(EM_EINTERNAL, "a transpose of %lld x %lld x %lld is more than MPI takes",
-                         (long long)grid->n_chain, (long long)n_row, (long long)n_column);
+                         (long long)grid->n_chain, (long long)p->n_row, (long long)p->n_column);
     if (!status)
         status = em_allocate(4 * grid->n_group, sizeof *counts, &counts);
     if (!status)
-        status = em_allocate(grid->n_local_chain * n_row * n_column, sizeof(double), &out->send);
+        status =
+            em_allocate(grid->n_local_chain * p->n_row * p->n_column, sizeof(double), &p->send);
     if (!status)
-        status = em_allocate(own * n_row * grid->n_chain, sizeof(double), &out->receive);
-    out->send_count = counts;
+        status = em_allocate(p->own * p->n_row * in_part, sizeof(double), &p->receive);
+    p->send_count = counts;
     if (status)
         return status;
-    out->send_first = counts + grid->n_group;
-    out->receive_count = counts + 2 * grid->n_group;
-    out->receive_first = counts + 3 * grid->n_group;
+    p->send_first = counts + grid->n_group;
+    p->receive_count = counts + 2 * grid->n_group;
+    p->receive_first = counts + 3 * grid->n_group;
     for (int64_t peer = 0, sent = 0, received = 0; peer < grid->n_group; peer++) {
-        const int64_t columns = em_deal_first(n_column, grid->n_group, peer + 1) -
-                                em_deal_first(n_column, grid->n_group, peer);
-        const int64_t chains = em_deal_first(grid->n_chain, grid->n_group, peer + 1) -
-                               em_deal_first(grid->n_chain, grid->n_group, peer);
-        out->send_first[peer] = (int)sent;
-        out->receive_first[peer] = (int)received;
-        sent += out->send_count[peer] = (int)(columns * grid->n_local_chain);
-        received += out->receive_count[peer] = (int)(own * chains);
+        const int64_t item = first_item(grid, p, peer), n = first_item(grid, p, peer + 1) - item;
+        p->send_first[peer] = (int)sent;
+        p->receive_first[peer] = (int)received;
+        sent += p->send_count[peer] = (int)rows_of(grid, p, grid->group, item, n);
+        received += p->receive_count[peer] = (int)rows_of(grid, p, peer, p->first, p->own);
     }
     return EM_OK;
 }
@@ -394,38 +426,52 @@ static void parcel_destroy(em_parcel *parcel)
     em_release(&parcel->receive);
 }
 
-em_status em_grid_transpose(const em_grid *grid, int64_t n_row, int64_t n_column,
-                            const double *local, double *column)
+/* Items ascend with the peers, so the parcels lie in order. */
+static void pack(const em_grid *grid, const em_parcel *p, const double *local)
 {
-    const int64_t own = em_deal_first(n_column, grid->n_group, grid->group + 1) -
-                        em_deal_first(n_column, grid->n_group, grid->group);
-    em_parcel parcel;
-    em_status status = em_agree(parcel_create(grid, n_row, n_column, &parcel));
+    double *next = p->send;
 
-    if (status) {
-        parcel_destroy(&parcel);
-        return status;
+    for (int64_t item = 0; item < p->n_column * p->n_part; item++) {
+        const chains c = chains_of(grid, p, grid->group, item);
+        const double *from = local + item / p->n_part;
+        for (int64_t i = (c.first - grid->first_chain) * p->n_row,
+                     end = (c.end - grid->first_chain) * p->n_row;
+             i < end; i++)
+            *next++ = from[i * p->n_column];
     }
-    double *next = parcel.send; /* columns ascend with the peers, so the parcels lie in order */
-    for (int64_t k = 0; k < n_column; k++)
-        for (int64_t c = 0; c < grid->n_local_chain; c++)
-            for (int64_t r = 0; r < n_row; r++)
-                *next++ = local[(c * n_row + r) * n_column + k];
-    MPI_Datatype row = row_type(n_row, n_row);
-    MPI_Alltoallv(parcel.send, parcel.send_count, parcel.send_first, row, parcel.receive,
-                  parcel.receive_count, parcel.receive_first, row, grid->peers);
-    MPI_Type_free(&row);
-    const double *from = parcel.receive;
-    for (int64_t peer = 0; peer < grid->n_group; peer++) {
-        const int64_t first = em_deal_first(grid->n_chain, grid->n_group, peer);
-        const int64_t row_block =
-            (em_deal_first(grid->n_chain, grid->n_group, peer + 1) - first) * n_row;
-        for (int64_t k = 0; k < own; k++, from += row_block)
-            memcpy(column + (k * grid->n_chain + first) * n_row, from,
+}
+
+static void unpack(const em_grid *grid, const em_parcel *p, double *column)
+{
+    const double *from = p->receive;
+
+    for (int64_t peer = 0; peer < grid->n_group && p->own > 0; peer++) {
+        const chains c = chains_of(grid, p, peer, p->first);
+        const int64_t part = p->first % p->n_part, row_block = (c.end - c.first) * p->n_row;
+        const int64_t before = em_deal_first(grid->n_chain, p->n_part, part);
+        const int64_t size = em_deal_first(grid->n_chain, p->n_part, part + 1) - before;
+        for (int64_t k = 0; k < p->own && row_block > 0; k++, from += row_block)
+            memcpy(column + (k * size + c.first - before) * p->n_row, from,
                    (size_t)row_block * sizeof *column);
     }
+}
+
+em_status em_grid_transpose(const em_grid *grid, int64_t n_row, int64_t n_column, int64_t n_part,
+                            const double *local, double *column)
+{
+    em_parcel parcel = {.n_row = n_row, .n_column = n_column, .n_part = n_part};
+    em_status status = em_agree(parcel_create(grid, &parcel));
+
+    if (!status) {
+        pack(grid, &parcel, local);
+        MPI_Datatype row = row_type(n_row, n_row);
+        MPI_Alltoallv(parcel.send, parcel.send_count, parcel.send_first, row, parcel.receive,
+                      parcel.receive_count, parcel.receive_first, row, grid->peers);
+        MPI_Type_free(&row);
+        unpack(grid, &parcel, column);
+    }
     parcel_destroy(&parcel);
-    return EM_OK;
+    return status;
 }
 
 double em_clock(void)

@@ -80,12 +80,13 @@ em_status em_grid_share_failure(const em_grid *grid, em_status status);
 
 /*
  * The transpose that diagnostics need: each rank holds, for its chains, rows of `n_column` numbers,
- * local[n_local_chain][n_row][n_column]; afterwards it holds some columns for all chains,
- * column[own][n_chain][n_row], where its own columns are em_deal_first(n_column, n_group, group) to
- * em_deal_first(n_column, n_group, group + 1).
+ * local[n_local_chain][n_row][n_column]. The chains of each column are dealt to `n_part` parts
+ * (em_deal_first), at most as many as there are groups for all columns' parts, unless it is one;
+ * part p of column k is dealt to the groups as item k * n_part + p of n_column * n_part. Afterwards
+ * each rank holds its own items, column[own][chains of the part][n_row].
  * Collective over the peer ranks. Errors: EM_EMEMORY, agreed.
  */
-em_status em_grid_transpose(const em_grid *grid, int64_t n_row, int64_t n_column,
+em_status em_grid_transpose(const em_grid *grid, int64_t n_row, int64_t n_column, int64_t n_part,
                             const double *local, double *column);
 
 /* Seconds of a clock that only goes forward. Local. */

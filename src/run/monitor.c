@@ -13,6 +13,8 @@ struct em_monitor {
     const em_grid *grid;
     const em_stop_options *stop;
     em_diag *diag;
+    em_team *team; /* of each number: n_part ranks, which look at it together; NULL: one does */
+    int64_t n_part;
     em_watch watch;
     int64_t first, width; /* the numbers that this shard has of those watched */
     int64_t n_local_chain, n_superchain;
@@ -23,6 +25,10 @@ struct em_monitor {
 
 /* Numbers that a rank looks at at once, to bound the memory of a check. */
 enum { BATCH = 1 << 22 };
+
+/* Draws of a number that are worth a rank's while beside others, and ranks that send as many
+ * messages to each other in less time than they save. */
+enum { PART = 1 << 14, MOST_PARTS = 64 };
 
 double em_monitor_r_hat_limit(const em_stop_options *stop)
 {
@@ -40,6 +46,24 @@ double em_monitor_ess_limit(const em_stop_options *stop, em_starts starts)
     const int64_t n = starts.n_superchain > 0 ? starts.n_superchain : starts.n_chain;
 
     return isnan(stop->ess) ? EM_ESS_LIMIT_PER_CHAIN * (double)n : stop->ess;
+}
+
+/* Numbers of the shard that has the most: for so many are batches gathered everywhere. */
+static int64_t widest(const em_monitor *monitor)
+{
+    return em_deal_first(monitor->watch.width, em_grid_n_shard(monitor->grid), 1);
+}
+
+/* Where there are more ranks than numbers; of chains, each rank has one at least. */
+static int64_t parts_of(const em_monitor *monitor)
+{
+    const int64_t n_chain = em_grid_n_chain(monitor->grid), width = widest(monitor);
+    const int64_t idle =
+        width > 0 && width <= INT_MAX / n_chain ? em_grid_n_group(monitor->grid) / width : 1;
+    const int64_t worth = n_chain * monitor->watch.n_row / PART;
+    const int64_t most = worth < MOST_PARTS ? worth : MOST_PARTS;
+
+    return monitor->n_superchain > 0 || most < 2 || idle < 2 ? 1 : idle < most ? idle : most;
 }
 
 em_status em_monitor_create(const em_grid *grid, const em_stop_options *stop, const em_watch *watch,
@@ -64,6 +88,11 @@ em_status em_monitor_create(const em_grid *grid, const em_stop_options *stop, co
     if (!status)
         status = em_diag_create(&monitor->diag);
     status = em_agree(status);
+    if (!status) {
+        monitor->n_part = parts_of(monitor);
+        if (monitor->n_part > 1)
+            status = em_team_create(grid, monitor->width, monitor->n_part, &monitor->team);
+    }
     if (status)
         em_monitor_destroy(&monitor);
     *out = monitor;
@@ -74,6 +103,7 @@ void em_monitor_destroy(em_monitor **monitor)
 {
     if (*monitor) {
         em_diag_destroy(&(*monitor)->diag);
+        em_team_destroy(&(*monitor)->team);
         em_release(&(*monitor)->history);
     }
     em_release(monitor);
@@ -98,26 +128,18 @@ void em_monitor_keep(em_monitor *monitor, int64_t chain, int64_t draw, const dou
                value + monitor->first, (size_t)monitor->width * sizeof *value);
 }
 
-static bool is_constant(int64_t n, const double *x)
-{
-    for (int64_t i = 1; i < n; i++)
-        if (x[i] != x[0])
-            return false;
-    return true;
-}
-
 /* One number's contribution to {r_hat, -ess}. Numbers that never change, the same in all chains,
  * have no R-hat and are passed over; any other NaN is as bad as can be. */
 static em_status worsen(em_monitor *monitor, int64_t n_row, const double *draws, double worst[2])
 {
     const int64_t n_chain = em_grid_n_chain(monitor->grid);
     em_diagnosis diagnosis;
-    em_status status;
+    em_status status =
+        monitor->team
+            ? em_diagnose_together(monitor->diag, monitor->team, n_chain, n_row, draws, &diagnosis)
+            : em_diagnose_convergence(monitor->diag, n_chain, n_row, draws, &diagnosis);
 
-    if (is_constant(n_chain * n_row, draws))
-        return EM_OK;
-    status = em_diagnose_convergence(monitor->diag, n_chain, n_row, draws, &diagnosis);
-    if (status)
+    if (status || diagnosis.constant)
         return status;
     if (monitor->n_superchain > 0)
         diagnosis.r_hat = em_nested_r_hat(monitor->n_superchain, n_chain, n_row, draws);
@@ -135,25 +157,28 @@ static bool meets(const em_monitor *monitor, const double worst[2])
            -worst[1] >= em_monitor_ess_limit(monitor->stop, starts);
 }
 
-/* Numbers of this shard that are looked at together: from `first` on, `n_column` of them. */
+/* Numbers of this shard that are looked at together: from `first` on, `n_column` of them, the
+ * chains of each in n_part parts. */
 typedef struct batch {
-    int64_t first, n_column, n_row;
-    int64_t own_first, own; /* those that this rank was dealt */
-    double *column;         /* [own][n_chain][n_row] */
+    int64_t first, n_column, n_row, n_part;
+    int64_t own_first, own; /* items, a number or a part of one, that this rank was dealt */
+    double *column;         /* [own][chains][n_row] */
 } batch;
 
-static batch batch_of(const em_monitor *monitor, int64_t first, int64_t most, int64_t n_row)
+static batch batch_of(const em_monitor *monitor, int64_t first, int64_t most, int64_t n_row,
+                      int64_t n_part)
 {
     const int64_t n_group = em_grid_n_group(monitor->grid), group = em_grid_group(monitor->grid);
     const int64_t left = monitor->width > first ? monitor->width - first : 0;
-    const int64_t n_column = left < most ? left : most;
-    const int64_t own_first = em_deal_first(n_column, n_group, group);
+    const int64_t n_column = left < most ? left : most, n_item = n_column * n_part;
+    const int64_t own_first = em_deal_first(n_item, n_group, group);
 
     return (batch){first,
                    n_column,
                    n_row,
-                   first + own_first,
-                   em_deal_first(n_column, n_group, group + 1) - own_first,
+                   n_part,
+                   first * n_part + own_first,
+                   em_deal_first(n_item, n_group, group + 1) - own_first,
                    NULL};
 }
 
@@ -161,12 +186,12 @@ static batch batch_of(const em_monitor *monitor, int64_t first, int64_t most, in
 static em_status gather_batch(em_monitor *monitor, batch *b)
 {
     const int64_t n_local = monitor->n_local_chain, n_column = b->n_column, n_row = b->n_row;
+    const int64_t n_chain = (em_grid_n_chain(monitor->grid) + b->n_part - 1) / b->n_part;
     double *local = NULL;
     em_status status = em_allocate(n_local * n_row * n_column, sizeof *local, &local);
 
     if (!status)
-        status = em_allocate(b->own * em_grid_n_chain(monitor->grid) * n_row, sizeof *b->column,
-                             &b->column);
+        status = em_allocate(b->own * n_chain * n_row, sizeof *b->column, &b->column);
     status = em_agree(status);
     for (int64_t c = 0; !status && c < n_local; c++)
         for (int64_t r = 0; r < n_row; r++)
@@ -174,7 +199,7 @@ static em_status gather_batch(em_monitor *monitor, batch *b)
                    monitor->history + (c * monitor->watch.n_row + r) * monitor->width + b->first,
                    (size_t)n_column * sizeof *local);
     if (!status)
-        status = em_grid_transpose(monitor->grid, n_row, n_column, local, b->column);
+        status = em_grid_transpose(monitor->grid, n_row, n_column, b->n_part, local, b->column);
     em_release(&local);
     return status;
 }
@@ -190,13 +215,8 @@ static int64_t most_columns(const em_monitor *monitor, int64_t n_row)
     return fit < counted ? fit : counted > 0 ? counted : 1;
 }
 
-/* Numbers of the shard that has the most: for so many are batches gathered everywhere. */
-static int64_t widest(const em_monitor *monitor)
-{
-    return em_deal_first(monitor->watch.width, em_grid_n_shard(monitor->grid), 1);
-}
-
-/* The worst of the numbers of a batch that this rank was dealt; the suspect first. */
+/* The worst of the numbers of a batch that this rank was dealt; the suspect first. A part of one is
+ * all that a rank of a team has. */
 static em_status worst_of(em_monitor *monitor, const batch *b, bool thorough, double worst[2])
 {
     const int64_t size = em_grid_n_chain(monitor->grid) * b->n_row;
@@ -224,7 +244,7 @@ em_status em_monitor_check(em_monitor *monitor, int64_t n_draw, bool thorough, e
     em_status status = EM_OK;
 
     for (int64_t first = 0; !status && first < widest(monitor); first += most) {
-        batch b = batch_of(monitor, first, most, n_row);
+        batch b = batch_of(monitor, first, most, n_row, monitor->n_part);
         status = gather_batch(monitor, &b);
         if (!status)
             status = em_agree(worst_of(monitor, &b, thorough, worst));
@@ -263,7 +283,7 @@ em_status em_monitor_find_apart(em_monitor *monitor, int64_t n_draw, em_apart *o
 
     *out = (em_apart){0};
     for (int64_t first = 0; !status && n_row > 0 && first < widest(monitor); first += most) {
-        batch b = batch_of(monitor, first, most, n_row);
+        batch b = batch_of(monitor, first, most, n_row, 1);
         status = gather_batch(monitor, &b);
         for (int64_t k = 0; !status && k < b.own; k++) {
             const em_apart apart =

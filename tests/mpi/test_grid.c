@@ -189,13 +189,43 @@ START_TEST(transpose_gives_columns)
         for (int64_t r = 0; r < ROWS; r++)
             for (int64_t k = 0; k < COLUMNS; k++)
                 local[c][r][k] = (double)(100 * (first + c) + 10 * r + k);
-    assert_everywhere(em_grid_transpose(grid, ROWS, COLUMNS, &local[0][0][0], &column[0][0][0]) ==
-                          EM_OK,
-                      "transposed");
+    assert_everywhere(
+        em_grid_transpose(grid, ROWS, COLUMNS, 1, &local[0][0][0], &column[0][0][0]) == EM_OK,
+        "transposed");
     for (int64_t k = 0; k < own; k++)
         for (int64_t c = 0; c < N_CHAIN; c++)
             for (int64_t r = 0; r < ROWS; r++)
                 right &= column[k][c][r] == (double)(100 * c + 10 * r + from + k);
+    assert_everywhere(right, "every number where it belongs");
+    em_grid_destroy(&grid);
+}
+END_TEST
+
+/* Each column's chains in two parts, of which some ranks have one and others none. */
+START_TEST(transpose_in_parts)
+{
+    enum { ROWS = 3, COLUMNS = 2, PARTS = 2 };
+    em_grid *grid = make_grid();
+    const int64_t n_local = em_grid_n_local_chain(grid), first = em_grid_first_chain(grid);
+    const int64_t n_group = em_grid_n_group(grid), n_part = n_group < 4 ? 1 : PARTS;
+    const int64_t from = em_deal_first(COLUMNS * n_part, n_group, em_grid_group(grid));
+    const int64_t own = em_deal_first(COLUMNS * n_part, n_group, em_grid_group(grid) + 1) - from;
+    double local[N_CHAIN][ROWS][COLUMNS], column[COLUMNS * N_CHAIN * ROWS];
+    const double *next = column;
+    bool right = true;
+
+    for (int64_t c = 0; c < n_local; c++)
+        for (int64_t r = 0; r < ROWS; r++)
+            for (int64_t k = 0; k < COLUMNS; k++)
+                local[c][r][k] = (double)(100 * (first + c) + 10 * r + k);
+    assert_everywhere(em_grid_transpose(grid, ROWS, COLUMNS, n_part, &local[0][0][0], column) ==
+                          EM_OK,
+                      "transposed");
+    for (int64_t i = from; i < from + own; i++)
+        for (int64_t c = em_deal_first(N_CHAIN, n_part, i % n_part);
+             c < em_deal_first(N_CHAIN, n_part, i % n_part + 1); c++)
+            for (int64_t r = 0; r < ROWS; r++)
+                right &= *next++ == (double)(100 * c + 10 * r + i / n_part);
     assert_everywhere(right, "every number where it belongs");
     em_grid_destroy(&grid);
 }
@@ -260,6 +290,7 @@ int main(int argc, char **argv)
     tcase_add_test(tests, a_sum_takes_one_reduction);
     tcase_add_test(tests, sums_mark_what_is_not_finite);
     tcase_add_test(tests, transpose_gives_columns);
+    tcase_add_test(tests, transpose_in_parts);
     tcase_add_test(tests, gather_gives_all_chains);
     tcase_add_test(tests, ranks_agree_on_the_lowest_failure);
     tcase_add_test(tests, more_groups_than_chains_is_an_error);

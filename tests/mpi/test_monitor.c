@@ -1,4 +1,5 @@
 /* What is watched: the same verdict on any number of ranks and shards, that of the draws kept. */
+#include "base/memory.h"
 #include "diag/diag.h"
 #include "math/rng.h"
 #include "par/world.h"
@@ -125,6 +126,118 @@ START_TEST(some_numbers)
 }
 END_TEST
 
+/* Draws of which several ranks look at one number together. */
+typedef enum kind {
+    IID,
+    SHIFTED,
+    TIES,
+    FEW_TIES,
+    ZEROS,
+    INFINITE,
+    HALF_INFINITE,
+    WITH_NAN,
+    CONSTANT,
+    N_KIND
+} kind;
+
+static double of_kind(kind which, int64_t chain, int64_t draw)
+{
+    const em_stream stream = {5, (uint64_t)chain, (uint64_t)draw, EM_RNG_TEST};
+    const double u = em_uniform(&stream, 0);
+    const bool one = chain == 3 && draw == 100;
+
+    switch (which) {
+    case SHIFTED:
+        return u + (double)chain;
+    case TIES:
+        return floor(5 * u);
+    case FEW_TIES:
+        return floor(1000 * u);
+    case ZEROS:
+        return u < 0.5 ? 0.0 : u < 0.9 ? -0.0 : u;
+    case INFINITE:
+        return one ? -INFINITY : u;
+    case HALF_INFINITE:
+        return u < 0.75 ? INFINITY : u;
+    case WITH_NAN:
+        return one ? NAN : u;
+    case CONSTANT:
+        return 0.1;
+    default:
+        return u;
+    }
+}
+
+/* As the monitor has it: what has no value but is not constant is as bad as can be. */
+static em_convergence alone(kind which, int64_t n_row)
+{
+    em_diagnosis d = {0};
+    em_diag *diag = NULL;
+    double *draws = NULL;
+
+    assert_everywhere(em_allocate_doubles(N_CHAIN * n_row, &draws) == EM_OK, "room");
+    assert_everywhere(em_diag_create(&diag) == EM_OK, "work space");
+    for (int64_t i = 0; i < N_CHAIN * n_row; i++)
+        draws[i] = of_kind(which, i / n_row, i % n_row);
+    assert_everywhere(em_diagnose_convergence(diag, N_CHAIN, n_row, draws, &d) == EM_OK, "done");
+    assert_everywhere(d.constant == (which == CONSTANT), "constant, or not");
+    em_diag_destroy(&diag);
+    em_release(&draws);
+    const double ess = fmin(d.ess_bulk, d.ess_tail);
+    return which == CONSTANT ? (em_convergence){.r_hat = NAN, .ess = NAN}
+                             : (em_convergence){.r_hat = isnan(d.r_hat) ? INFINITY : d.r_hat,
+                                                .ess = isnan(ess) ? 0 : ess};
+}
+
+static bool same(double a, double b)
+{
+    return a == b || (isnan(a) && isnan(b));
+}
+
+/* `kinds` of numbers, from `first` on. */
+static em_convergence together(int64_t n_shard, kind first, int64_t kinds, int64_t n_row)
+{
+    const em_stop_options stop = {.r_hat = NAN, .ess = NAN, .consecutive = 1};
+    const em_watch watch = {kinds, 1, n_row};
+    em_grid *grid = NULL;
+    em_monitor *monitor = NULL;
+    em_convergence found;
+
+    assert_everywhere(em_grid_create(N_CHAIN, n_shard, &grid) == EM_OK, "a grid");
+    assert_everywhere(em_monitor_create(grid, &stop, &watch, 0, &monitor) == EM_OK, "a monitor");
+    for (int64_t c = 0; c < em_grid_n_local_chain(grid); c++)
+        for (int64_t d = 0; d < n_row; d++) {
+            double value[N_KIND];
+            for (int64_t k = 0; k < kinds; k++)
+                value[k] = of_kind(first + (kind)k, em_grid_first_chain(grid) + c, d);
+            em_monitor_keep(monitor, c, d, value);
+        }
+    assert_everywhere(em_monitor_check(monitor, n_row, true, &found) == EM_OK, "checked");
+    em_monitor_destroy(&monitor);
+    em_grid_destroy(&grid);
+    return found;
+}
+
+START_TEST(many_draws_of_few_numbers)
+{
+    enum { MANY = 13200 }; /* for four ranks; an odd number of them for every other kind */
+
+    for (kind k = 0; k < N_KIND; k++) {
+        const em_convergence expected = alone(k, MANY + k % 2);
+        const em_convergence found = together(1, k, 1, MANY + k % 2);
+        assert_everywhere(same(found.r_hat, expected.r_hat), "R-hat, to the bit");
+        assert_everywhere(same(found.ess, expected.ess), "ESS, to the bit");
+    }
+    const em_convergence worst = alone(SHIFTED, MANY);
+    for (int64_t n_shard = 1; n_shard <= em_world_size(); n_shard++)
+        if (em_world_size() % n_shard == 0) {
+            const em_convergence found = together(n_shard, IID, 2, MANY);
+            assert_everywhere(found.r_hat == worst.r_hat, "R-hat of the worst");
+            assert_everywhere(found.ess == worst.ess, "ESS of the worst");
+        }
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     Suite *suite = suite_create("monitor");
@@ -137,6 +250,7 @@ int main(int argc, char **argv)
     tcase_add_test(tests, some_draws);
     tcase_add_test(tests, very_many_draws);
     tcase_add_test(tests, some_numbers);
+    tcase_add_test(tests, many_draws_of_few_numbers);
     suite_add_tcase(suite, tests);
     failed = run_suite(suite, CK_NOFORK);
     em_world_stop();

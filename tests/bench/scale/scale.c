@@ -41,19 +41,20 @@ typedef struct kind {
 static kind kinds[256];
 static int n_kind;
 
-/* Gradients of this rank before each call, which all ranks make in one order. */
+/* Gradients of this rank before each call that all ranks make, in one order. */
 static long long between[1 << 14];
 static int n_between;
 
-void scale_meet(const char *name, long long count, MPI_Datatype type)
+void scale_meet(const char *name, long long count, MPI_Datatype type, MPI_Comm ranks)
 {
     static long long before;
-    int size, k = 0;
+    int size, all, meeting, k = 0;
 
     spend();
-    if (n_between < (int)(sizeof between / sizeof *between))
-        between[n_between++] = gradients - before;
-    before = gradients;
+    MPI_Comm_size(MPI_COMM_WORLD, &all);
+    MPI_Comm_size(ranks, &meeting);
+    if (meeting == all && n_between < (int)(sizeof between / sizeof *between))
+        between[n_between++] = gradients - before, before = gradients;
     MPI_Type_size(type, &size);
     while (k < n_kind && (kinds[k].bytes != count * size || strcmp(kinds[k].name, name) != 0))
         k++;
@@ -83,7 +84,7 @@ int scale_transpose(const void *send, const int *count, const int *first, MPI_Da
     MPI_Comm_size(ranks, &size);
     for (int i = 0; i < size; i++)
         total += count[i];
-    scale_meet("transpose", total, type);
+    scale_meet("transpose", total, type, ranks);
     request = malloc(2 * (size_t)size * sizeof *request);
     for (int i = 0; request && i < size; i++)
         if (receive_count[i] > 0)

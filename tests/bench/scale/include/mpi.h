@@ -9,7 +9,7 @@
 
 /* Before a call in which the caller sends `count` elements of `type`; any time is simulated first.
  */
-void scale_meet(const char *name, long long count, MPI_Datatype type);
+void scale_meet(const char *name, long long count, MPI_Datatype type, MPI_Comm ranks);
 int scale_transpose(const void *send, const int *count, const int *first, MPI_Datatype type,
                     void *receive, const int *receive_count, const int *receive_first,
                     MPI_Datatype receive_type, MPI_Comm ranks);
@@ -17,19 +17,19 @@ double scale_clock(void);
 
 /* SMPI's own Iallreduce sends everything to everybody; here it waits, as one does right after. */
 #define MPI_Iallreduce(send, receive, count, type, op, ranks, request)                             \
-    (scale_meet("agree", (count), (type)), *(request) = MPI_REQUEST_NULL,                          \
+    (scale_meet("agree", (count), (type), (ranks)), *(request) = MPI_REQUEST_NULL,                 \
      (MPI_Allreduce)((send), (receive), (count), (type), (op), (ranks)))
 #define MPI_Allreduce(send, receive, count, type, op, ranks)                                       \
-    (scale_meet("allreduce", (count), (type)),                                                     \
+    (scale_meet("allreduce", (count), (type), (ranks)),                                            \
      (MPI_Allreduce)((send), (receive), (count), (type), (op), (ranks)))
 #define MPI_Bcast(data, count, type, root, ranks)                                                  \
-    (scale_meet("broadcast", (count), (type)),                                                     \
+    (scale_meet("broadcast", (count), (type), (ranks)),                                            \
      (MPI_Bcast)((data), (count), (type), (root), (ranks)))
 #define MPI_Allgather(send, count, type, receive, each, into, ranks)                               \
-    (scale_meet("allgather", (count), (type)),                                                     \
+    (scale_meet("allgather", (count), (type), (ranks)),                                            \
      (MPI_Allgather)((send), (count), (type), (receive), (each), (into), (ranks)))
 #define MPI_Allgatherv(send, count, type, receive, counts, firsts, into, ranks)                    \
-    (scale_meet("allgather", (count), (type)),                                                     \
+    (scale_meet("allgather", (count), (type), (ranks)),                                            \
      (MPI_Allgatherv)((send), (count), (type), (receive), (counts), (firsts), (into), (ranks)))
 /* SMPI's own sends what is empty, too: as many messages as there are pairs of ranks. */
 #define MPI_Alltoallv scale_transpose

@@ -1,0 +1,210 @@
+#include "diag/share.h"
+
+#include "base/memory.h"
+
+#include <math.h>
+
+em_status em_share_agree(const em_team *team, em_status status)
+{
+    double failed = status != 0;
+
+    em_team_maximum(team, 1, &failed);
+    return status || failed == 0 ? status : em_fail(EM_EMEMORY, "out of memory on another rank");
+}
+
+/*
+ * A sort by samples: each member takes the draws of all between two splitters, equal ones together,
+ * and sorts them; what they hold then is in order from member to member.
+ */
+typedef struct pile {
+    em_among among;
+    int64_t n;
+    em_sorted *sorted;       /* [n] index: the place in `received` */
+    em_sorted *scratch;      /* [n] */
+    double *sent, *received; /* [own], [n] */
+    int64_t *send, *receive; /* [size] to and from each member */
+} pile;
+
+static void release_pile(pile *p)
+{
+    em_release(&p->sorted);
+    em_release(&p->scratch);
+    em_release(&p->sent);
+    em_release(&p->received);
+    em_release(&p->send);
+}
+
+/* What is to be sent to each member: regular samples of all, in order, are cut in as many parts. */
+static em_status split(const em_team *team, int64_t n, const em_sorted *sorted, pile *p)
+{
+    const int64_t size = em_team_size(team), member = em_team_member(team), all = size * size;
+    double *sample = NULL;
+    em_sorted *ordered = NULL;
+    em_status status = em_allocate_doubles(all, &sample);
+
+    if (!status)
+        status = em_allocate(2 * all, sizeof *ordered, &ordered);
+    status = em_share_agree(team, status);
+    if (!status) {
+        for (int64_t i = 0; i < size; i++) {
+            sample[member * size + i] = sorted[(2 * i + 1) * n / (2 * size)].value;
+            p->receive[i] = size;
+        }
+        em_team_gather(team, sizeof *sample, p->receive, sample);
+        em_sort(all, sample, ordered, ordered + all);
+        for (int64_t i = 0, to = 0; i < n; i++) {
+            while (to < size - 1 && sorted[i].value >= ordered[(to + 1) * size].value)
+                to++;
+            p->send[to]++;
+        }
+    }
+    em_release(&ordered);
+    em_release(&sample);
+    return status;
+}
+
+/* What is received from each member, and how many draws go before. */
+static em_status tell(const em_team *team, pile *p)
+{
+    const int64_t size = em_team_size(team), member = em_team_member(team);
+    int64_t *sent = NULL; /* [from][to] */
+    em_status status = em_share_agree(team, em_allocate(size * size, sizeof *sent, &sent));
+
+    for (int64_t i = 0; !status && i < size; i++)
+        sent[member * size + i] = p->send[i];
+    if (!status)
+        em_team_gather(team, sizeof *sent, p->receive, sent);
+    for (int64_t from = 0; !status && from < size; from++) {
+        p->receive[from] = sent[from * size + member];
+        p->n += p->receive[from];
+        for (int64_t to = 0; to < size; to++) {
+            p->among.total += sent[from * size + to];
+            p->among.before += to < member ? sent[from * size + to] : 0;
+        }
+    }
+    em_release(&sent);
+    return status;
+}
+
+static em_status make_pile(const em_team *team, int64_t n, const em_sorted *sorted, pile *p)
+{
+    const int64_t size = em_team_size(team);
+    em_status status = em_allocate(2 * size, sizeof *p->send, &p->send);
+
+    p->receive = p->send + size;
+    if (!status)
+        status = em_allocate_doubles(n, &p->sent);
+    status = em_share_agree(team, status);
+    if (!status)
+        status = split(team, n, sorted, p);
+    if (!status)
+        status = tell(team, p);
+    if (status)
+        return status;
+    status = em_allocate_doubles(p->n, &p->received);
+    if (!status)
+        status = em_allocate(p->n, sizeof *p->sorted, &p->sorted);
+    if (!status)
+        status = em_allocate(p->n, sizeof *p->scratch, &p->scratch);
+    status = em_share_agree(team, status);
+    if (status)
+        return status;
+    for (int64_t i = 0; i < n; i++)
+        p->sent[i] = sorted[i].value;
+    em_team_exchange(team, sizeof *p->sent, p->send, p->sent, p->receive, p->received);
+    em_sort(p->n, p->received, p->sorted, p->scratch);
+    return EM_OK;
+}
+
+/* The draw at a place among all, or less than any where it is another member's. */
+static double draw_at(const pile *p, int64_t place)
+{
+    const int64_t i = place - p->among.before;
+
+    return i >= 0 && i < p->n ? p->sorted[i].value : -INFINITY;
+}
+
+em_status em_share_quantiles(const em_team *team, int64_t n, const em_sorted *sorted,
+                             int64_t n_probability, const double *probability, double *out)
+{
+    pile p = {0};
+    em_status status = make_pile(team, n, sorted, &p);
+
+    for (int64_t i = 0; !status && i < n_probability; i++) {
+        const em_quantile_place place = em_place_quantile(p.among.total, probability[i]);
+        double at[] = {draw_at(&p, place.low), draw_at(&p, place.high)};
+        em_team_maximum(team, 2, at);
+        out[i] = em_quantile_between(place, at[0], at[1]);
+    }
+    release_pile(&p);
+    return status;
+}
+
+em_status em_share_normal_scores(const em_team *team, int64_t n, const em_sorted *sorted, double *z)
+{
+    double *score = NULL, *found = NULL;
+    pile p = {0};
+    em_status status = make_pile(team, n, sorted, &p);
+
+    if (!status) {
+        status = em_allocate_doubles(p.n, &score);
+        if (!status)
+            status = em_allocate_doubles(p.n, &found);
+        status = em_share_agree(team, status);
+    }
+    if (!status) {
+        em_normal_score_table(p.among, p.n, score);
+        em_normal_scores(p.among, p.n, p.sorted, score, found);
+        em_team_exchange(team, sizeof *found, p.receive, found, p.send, p.sent);
+        for (int64_t i = 0; i < n; i++)
+            z[sorted[i].index] = p.sent[i];
+    }
+    em_release(&score);
+    em_release(&found);
+    release_pile(&p);
+    return status;
+}
+
+/* Member m adds the columns dealt to it, of all rows. */
+em_status em_share_sum(const em_team *team, const int64_t *count, int64_t n_column, const double *x,
+                       double *sum)
+{
+    const int64_t size = em_team_size(team), member = em_team_member(team), n_row = count[member];
+    const int64_t first = em_deal_first(n_column, size, member);
+    const int64_t own = em_deal_first(n_column, size, member + 1) - first;
+    int64_t *send = NULL, all = 0;
+    double *sent = NULL, *received = NULL;
+    em_status status = em_allocate(3 * size, sizeof *send, &send);
+
+    for (int64_t m = 0; m < size; m++)
+        all += count[m];
+    if (!status)
+        status = em_allocate_doubles(n_row * n_column, &sent);
+    if (!status)
+        status = em_allocate_doubles(all * own, &received);
+    status = em_share_agree(team, status);
+    if (!status) {
+        int64_t *receive = send + size, *dealt = receive + size;
+        double *next = sent;
+        for (int64_t m = 0; m < size; m++) {
+            const int64_t begin = em_deal_first(n_column, size, m);
+            dealt[m] = em_deal_first(n_column, size, m + 1) - begin;
+            send[m] = n_row * dealt[m];
+            receive[m] = count[m] * own;
+            for (int64_t r = 0; r < n_row; r++)
+                for (int64_t k = 0; k < dealt[m]; k++)
+                    *next++ = x[r * n_column + begin + k];
+        }
+        em_team_exchange(team, sizeof *sent, send, sent, receive, received);
+        for (int64_t k = 0; k < own; k++)
+            sum[first + k] = 0;
+        for (int64_t r = 0; r < all; r++)
+            for (int64_t k = 0; k < own; k++)
+                sum[first + k] += received[r * own + k];
+        em_team_gather(team, sizeof *sum, dealt, sum);
+    }
+    em_release(&send);
+    em_release(&sent);
+    em_release(&received);
+    return status;
+}
