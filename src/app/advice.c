@@ -60,8 +60,24 @@ static limits limits_of(em_reader *reader)
     return found;
 }
 
+int64_t em_superchains_of(em_reader *reader)
+{
+    int64_t total = 0, size = 0, n;
+
+    for (; reader; reader = em_reader_next(reader)) {
+        const int64_t n_chain = em_reader_n_own_chain(reader);
+        if (!em_reader_int(reader, "superchains", &n) || n < 1 || n_chain % n != 0 ||
+            (size > 0 && n_chain / n != size))
+            return 0;
+        size = n_chain / n;
+        total += n;
+    }
+    return total > 1 ? total : 0;
+}
+
+/* `r_hat_name`: what the table's is called. */
 static void advise_on_rows(const em_table *table, const em_advice_columns *column, limits limit,
-                           FILE *out)
+                           const char *r_hat_name, FILE *out)
 {
     verdict r_hat = {0}, ess = {0}, nonfinite = {0};
     int64_t n_undefined = 0;
@@ -83,10 +99,10 @@ static void advise_on_rows(const em_table *table, const em_advice_columns *colum
                 nonfinite.name);
     if (r_hat.count)
         fprintf(out,
-                "R-hat above %g: %lld of %lld rows (highest %.3f, %s). The chains do not agree "
+                "%s above %g: %lld of %lld rows (highest %.3f, %s). The chains do not agree "
                 "yet, so these numbers are not of the posterior: run longer, warmup included.\n",
-                limit.r_hat, (long long)r_hat.count, (long long)table->n_row, r_hat.worst,
-                r_hat.name);
+                r_hat_name, limit.r_hat, (long long)r_hat.count, (long long)table->n_row,
+                r_hat.worst, r_hat.name);
     if (ess.count)
         fprintf(out,
                 "ESS below %g: %lld of %lld rows (lowest %.0f, %s). Too little "
@@ -370,6 +386,7 @@ em_status em_advise(em_reader *reader, const char *stats, const em_table *table,
     if (has_statistics(reader, stats))
         status = advise_on_statistics(reader, stats, out);
     if (!status)
-        advise_on_rows(table, columns, limits_of(reader), out);
+        advise_on_rows(table, columns, limits_of(reader),
+                       em_superchains_of(reader) ? "Nested R-hat" : "R-hat", out);
     return status ? status : advise_on_apart(reader, stats, table, columns, out);
 }

@@ -14,6 +14,12 @@ typedef struct em_advice_columns {
 } em_advice_columns;
 
 /*
+ * How many superchains the files say there are, one after the other, if their chains can be: of
+ * several files, of as many chains in each. 0: none. Local.
+ */
+int64_t em_superchains_of(em_reader *reader);
+
+/*
  * Prints a sentence for each that is true: file incomplete, chains rescued in warmup, or moved to
  * another mode, draws not finite, divergences, saturated tree depth, chains that stood still,
  * E-BFMI < 0.3 (from the group of statistics `stats` of its files; NULL: none), R-hat > 1.01,

@@ -104,7 +104,7 @@ const char em_help_report[] =
     "options:\n"
     "  --output FILE           the page (default: FILE.html in place of FILE.h5)\n"
     "  --var GLOB              only these variables or elements, such as 'beta*'; may be repeated\n"
-    "  --figures DIR           each figure as an SVG file in this folder too\n"
+    "  --figures DIR           each figure as an SVG file in this folder too, which is made\n"
     "\n"
     "example:\n"
     "  emass report heart.h5 --figures figures\n"

@@ -37,10 +37,12 @@ em_status em_page_check(const char *path, const char *first_line, const char *ki
                          path, kind);
 }
 
-em_status em_page_check_folder(const char *path)
+em_status em_page_make_folder(const char *path)
 {
     struct stat found;
 
+    if (mkdir(path, 0777) != 0 && errno != EEXIST)
+        return fail_write(EM_EUSAGE, path);
     if (stat(path, &found) == 0 && !S_ISDIR(found.st_mode))
         return em_fail(EM_EUSAGE, "%s: found %s, expected a folder", path,
                        em_file_kind(found.st_mode));

@@ -19,8 +19,9 @@ typedef struct em_page {
  * Errors: EM_EUSAGE. */
 em_status em_page_check(const char *path, const char *first_line, const char *kind);
 
-/* Fails where no files can be made. Errors: EM_EUSAGE. */
-em_status em_page_check_folder(const char *path);
+/* A folder, made if it is not there, or fails where no files can be made in it. Errors: EM_EUSAGE.
+ */
+em_status em_page_make_folder(const char *path);
 
 /* Begins one in place of whatever regular file stands there. Errors: EM_EUSAGE, EM_EMEMORY;
  * em_page_close(page, status) all the same. */

@@ -29,7 +29,8 @@ static const char style[] =
     "--edge:#d9dee5;--good:#00704f;--wrong:#b43200}\n"
     "@media (prefers-color-scheme:dark){:root{--page:#0d1117;--card:#161b22;--text:#e8ebf0;"
     "--faint:#a3adba;--edge:#38414d;--good:#3ecfa0;--wrong:#ff9a5c}}\n"
-    "*{box-sizing:border-box}body{margin:0 auto;max-width:76rem;padding:1.5rem;font:16px/1.5 "
+    "*{box-sizing:border-box}body{margin:0 "
+    "auto;max-width:76rem;padding:min(1.5rem,4vw);font:16px/1.5 "
     "system-ui,sans-serif;color:var(--text);background:var(--page);overflow-wrap:anywhere}\n"
     "h1{font-size:1.6rem;margin:0 0 .3rem}h2{font-size:1.2rem;margin:2.2rem 0 .4rem}"
     "p{margin:.4rem 0;max-width:72ch}.faint{color:var(--faint)}\n"
@@ -48,9 +49,10 @@ static const char style[] =
     "font-weight:600}tbody th{font-weight:400}\n"
     /* The last of an odd number has the whole row. */
     ".sections,.figures{display:flex;flex-wrap:wrap;gap:0 2rem}.figures{gap:1rem}"
-    ".sections>*,.figures>*{flex:1 1 min(100%,30rem);min-width:0}.sections>.all{flex-basis:100%}"
+    ".sections>*{flex:1 1 min(100%,27rem);min-width:0}.sections>.all{flex-basis:100%}"
+    ".figures>*{flex:1 1 min(100%,21rem);min-width:0}"
     "figure{margin:0;background:var(--card);border:1px solid var(--edge);border-radius:.3rem;"
-    "padding:.6rem}figure svg{display:block;width:100%;max-width:44rem;height:auto;margin:auto}\n"
+    "padding:.6rem}figure svg{display:block;width:100%;max-width:29rem;height:auto;margin:auto}\n"
     "pre{background:var(--card);padding:.8rem 1rem;overflow-x:auto;border-radius:.3rem;"
     "font-size:.85rem}code{font-size:.9em}summary{cursor:pointer}\n"
     "@media print{body{max-width:none}figure{break-inside:avoid}}\n";
@@ -233,8 +235,14 @@ static void write_table(const em_report_data *data, FILE *out)
         write_row(data, &data->element[all ? i : data->worst[i]], out);
     fputs("</tbody></table></div>\n<p class=\"faint\">mcse_mean: Monte Carlo standard error of the "
           "mean. ess_bulk, ess_tail: effective draws for the centre and for the 5 % and 95 % "
-          "quantiles. r_hat: 1 where chains agree.</p>\n",
+          "quantiles. r_hat: 1 where chains agree.",
           out);
+    if (data->n_superchain)
+        fprintf(out,
+                " r_hat_nested: the same for %lld superchains, of short chains from one start "
+                "each; it judges them, and r_hat is above 1 as they are short.",
+                (long long)data->n_superchain);
+    fputs("</p>\n", out);
 }
 
 /* ---------------------------------------------------------------- what it took */
@@ -450,10 +458,10 @@ static em_status make_report(arguments *a)
 
     if (!status)
         status = em_page_check(output, FIRST_LINE, "report");
-    if (!status && a->figures)
-        status = em_page_check_folder(a->figures);
     if (!status)
         status = em_report_read(a->file, (const char *const *)a->pattern, &data);
+    if (!status && a->figures)
+        status = em_page_make_folder(a->figures);
     if (!status)
         status = write_report(&data, output);
     if (!status && a->figures)

@@ -22,7 +22,8 @@ static const struct {
                          [EM_AT_Q95] = {"95%", EM_DIGITS_FOUR},
                          [EM_AT_ESS_BULK] = {"ess_bulk", EM_DIGITS_WHOLE},
                          [EM_AT_ESS_TAIL] = {"ess_tail", EM_DIGITS_WHOLE},
-                         [EM_AT_R_HAT] = {"r_hat", EM_DIGITS_THOUSANDTHS}};
+                         [EM_AT_R_HAT] = {"r_hat", EM_DIGITS_THOUSANDTHS},
+                         [EM_AT_NESTED] = {"r_hat_nested", EM_DIGITS_THOUSANDTHS}};
 
 /* ---------------------------------------------------------------- which elements */
 
@@ -85,6 +86,9 @@ static em_status numbers(const em_report_data *data, em_diag *diag, const double
     value[EM_AT_ESS_BULK] = d.ess_bulk;
     value[EM_AT_ESS_TAIL] = d.ess_tail;
     value[EM_AT_R_HAT] = d.r_hat;
+    value[EM_AT_NESTED] =
+        data->n_superchain ? em_nested_r_hat(data->n_superchain, data->n_chain, data->n_draw, draws)
+                           : NAN;
     for (int i = 0; i < 5; i++)
         value[at[i]] = quantile[i];
     for (int64_t i = 0; i < n; i++)
@@ -147,12 +151,12 @@ static em_status make_table(em_report_data *data)
         status = em_allocate(data->n_element, sizeof *data->table.row, &data->table.row);
     if (status)
         return status;
-    for (int j = 0; !status && j < EM_N_SHOWN; j++) {
+    data->table.n_column = data->n_superchain ? EM_N_SHOWN : EM_AT_NESTED;
+    for (int j = 0; !status && j < data->table.n_column; j++) {
         data->table.column[j].digits = columns[j].digits;
         status = em_copy_text(columns[j].name, &data->table.column[j].name);
     }
-    data->table.column[EM_AT_R_HAT].most = EM_R_HAT_LIMIT;
-    data->table.n_column = EM_N_SHOWN;
+    data->table.column[data->r_hat].most = EM_R_HAT_LIMIT;
     for (int64_t i = 0; i < data->n_element; i++)
         data->table.row[i] = (em_row){data->element[i].name, data->element[i].value};
     data->table.n_row = data->n_element;
@@ -160,19 +164,21 @@ static em_status make_table(em_report_data *data)
 }
 
 /* How badly an element mixes; what has no R-hat, constants, comes last. */
-static double badness(const double *value)
+static double badness(const em_report_data *data, int64_t element)
 {
-    return isnan(value[EM_AT_R_HAT]) ? -1 : value[EM_AT_R_HAT];
+    const double r_hat = data->element[element].value[data->r_hat];
+
+    return isnan(r_hat) ? -1 : r_hat;
 }
 
 static int compare_worst(const void *left, const void *right, void *given)
 {
     const em_report_data *data = given;
     const int64_t i = *(const int64_t *)left, k = *(const int64_t *)right;
-    const double *a = data->element[i].value, *b = data->element[k].value;
+    const double a = badness(data, i), b = badness(data, k);
 
-    if (badness(a) < badness(b) || badness(a) > badness(b))
-        return badness(a) < badness(b) ? 1 : -1;
+    if (a < b || a > b)
+        return a < b ? 1 : -1;
     return (i > k) - (i < k);
 }
 
@@ -202,23 +208,17 @@ static bool says_the_same(const double *a, const double *b)
 }
 
 /* Of those that mix worst what the figures show. */
-static em_status find_shown(em_report_data *data)
+static void find_shown(em_report_data *data)
 {
-    em_status status = em_allocate(data->n_element, sizeof *data->shown, &data->shown);
-
-    for (int64_t i = 0; !status && i < data->n_element; i++) {
+    for (int64_t i = 0; i < data->n_element && data->n_shown < EM_REPORT_SHOWN; i++) {
         const double *value = data->element[data->worst[i]].value;
         bool fresh = true;
-        for (int64_t k = data->n_shown - 1; fresh && k >= 0; k--) {
-            const double *other = data->element[data->shown[k]].value;
-            if (!((other[EM_AT_R_HAT] - value[EM_AT_R_HAT]) * NEAR < 1)) /* in their order */
-                break;
-            fresh = !says_the_same(other, value);
-        }
+
+        for (int64_t k = 0; fresh && k < data->n_shown; k++)
+            fresh = !says_the_same(data->element[data->shown[k]].value, value);
         if (fresh)
             data->shown[data->n_shown++] = data->worst[i];
     }
-    return status;
 }
 
 /* ---------------------------------------------------------------- statistics */
@@ -260,13 +260,13 @@ static em_status open_statistics(em_report_data *data, const char *group, em_rea
 
 em_status em_report_advice(em_report_data *data, char **out)
 {
-    static const em_advice_columns at = {.ess_bulk = EM_AT_ESS_BULK,
-                                         .ess_tail = EM_AT_ESS_TAIL,
-                                         .r_hat = EM_AT_R_HAT,
-                                         .n_nonfinite = EM_AT_NONFINITE,
-                                         .n_apart = EM_AT_N_APART,
-                                         .apart = EM_AT_APART,
-                                         .distance = EM_AT_DISTANCE};
+    const em_advice_columns at = {.ess_bulk = EM_AT_ESS_BULK,
+                                  .ess_tail = EM_AT_ESS_TAIL,
+                                  .r_hat = data->r_hat,
+                                  .n_nonfinite = EM_AT_NONFINITE,
+                                  .n_apart = EM_AT_N_APART,
+                                  .apart = EM_AT_APART,
+                                  .distance = EM_AT_DISTANCE};
     char *text = NULL;
     size_t size = 0;
     FILE *words = open_memstream(&text, &size);
@@ -296,6 +296,8 @@ em_status em_report_read(const char *path, const char *const *pattern, em_report
         return status;
     data->n_chain = em_reader_n_chain(data->draws);
     data->n_draw = em_reader_n_draw(data->draws);
+    data->n_superchain = em_superchains_of(data->draws);
+    data->r_hat = data->n_superchain ? EM_AT_NESTED : EM_AT_R_HAT;
     if (data->n_chain < 1 || data->n_draw < 1)
         return em_fail(EM_EDATA, "%s: group posterior has no draws", path);
     status = select_elements(data, pattern);
@@ -305,10 +307,10 @@ em_status em_report_read(const char *path, const char *const *pattern, em_report
         status = make_table(data);
     if (!status)
         status = find_worst(data);
-    if (!status)
-        status = find_shown(data);
-    if (!status)
-        status = open_statistics(data, "sample_stats", &data->stats);
+    if (status)
+        return status;
+    find_shown(data);
+    status = open_statistics(data, "sample_stats", &data->stats);
     if (!status)
         status = open_statistics(data, "warmup_sample_stats", &data->warmup);
     if (status)
@@ -330,7 +332,6 @@ void em_report_release(em_report_data *data)
     em_release(&data->table.row);
     em_release(&data->element);
     em_release(&data->worst);
-    em_release(&data->shown);
     em_release(&data->value);
     em_release(&data->diverging);
 }

@@ -19,7 +19,8 @@ enum {
     EM_AT_ESS_BULK,
     EM_AT_ESS_TAIL,
     EM_AT_R_HAT,
-    EM_N_SHOWN, /* so many are columns */
+    EM_AT_NESTED, /* a column where there are superchains */
+    EM_N_SHOWN,   /* so many are columns */
     EM_AT_NONFINITE = EM_N_SHOWN,
     EM_AT_N_APART,
     EM_AT_APART,
@@ -28,6 +29,8 @@ enum {
     EM_AT_Q75,
     EM_N_NUMBER
 };
+
+enum { EM_REPORT_SHOWN = 6 };
 
 typedef struct em_report_element {
     int64_t variable, index;
@@ -40,10 +43,13 @@ typedef struct em_report_data {
     em_reader *draws;
     em_reader *stats, *warmup; /* of sampling and of warmup; NULL: none */
     int64_t n_chain, n_draw;
+    int64_t n_superchain; /* 0: there are none */
+    int r_hat;            /* by which it is judged whether chains agree: R-hat, or nested R-hat */
     int64_t n_element;
     em_report_element *element; /* as they are stored */
     int64_t *worst;             /* [n_element] their numbers, those that mix worst first */
-    int64_t n_shown, *shown;    /* the same, each once of those that are functions of another */
+    /* The first of these, each once of those that are functions of another: what figures show. */
+    int64_t n_shown, shown[EM_REPORT_SHOWN];
     double *value;
     em_table table;    /* of all of them */
     double *diverging; /* [n_chain][n_draw]; NULL: not known */

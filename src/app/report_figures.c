@@ -4,6 +4,7 @@
 #include "app/report_sampler.h"
 #include "app/svg.h"
 #include "base/memory.h"
+#include "base/terminal.h"
 #include "diag/rank.h"
 
 #include <math.h>
@@ -29,7 +30,8 @@ static int64_t smaller(int64_t a, int64_t b)
 
 /* ---------------------------------------------------------------- forest */
 
-enum { ROW = 18, FOREST_WIDTH = 560 };
+/* Wider where names are long: they are not cut for the intervals, nor these for them. */
+enum { ROW = 18, INTERVALS = 210 };
 
 /* How many of the elements from `first` on are of its variable. */
 static int64_t count_of_variable(const em_report_data *data, int64_t first)
@@ -73,13 +75,12 @@ static void cut_name(const char *name, size_t most, char out[NAME_BYTES])
 /* Of the forest's names, at the width of a letter. */
 static double name_width(const em_report_data *data, int64_t n_row)
 {
-    enum { LETTER = 7, MOST = 300 };
-    size_t longest = 0;
+    const double letter = 6.4, most = 40;
+    double longest = 0;
 
     for (int64_t i = 0; i < data->n_element && i < n_row; i++)
-        if (strlen(data->element[i].name) > longest)
-            longest = strlen(data->element[i].name);
-    return fmin((double)longest * LETTER, MOST) + 20;
+        longest = fmax(longest, em_terminal_width(data->element[i].name));
+    return fmin(longest, most) * letter + 16;
 }
 
 static void draw_interval(const em_axes *axes, const em_report_element *e, double y)
@@ -100,7 +101,7 @@ static void draw_interval(const em_axes *axes, const em_report_element *e, doubl
 
 /* The elements of one variable on an axis of their own; returns its height. */
 static double draw_panel(const em_report_data *data, int64_t first, int64_t n, double left,
-                         double top, FILE *out)
+                         double width, double top, FILE *out)
 {
     em_range range = em_no_range;
     const double height = (double)(n * ROW);
@@ -112,7 +113,7 @@ static double draw_panel(const em_report_data *data, int64_t first, int64_t n, d
     const em_axes axes = {.out = out,
                           .left = left,
                           .top = top,
-                          .width = FOREST_WIDTH - left - 14,
+                          .width = width - left - 14,
                           .height = height,
                           .x = em_range_padded(range),
                           .y = {0, (double)n},
@@ -132,13 +133,14 @@ static em_status draw_forest(const em_report_data *data, int k, FILE *out)
     (void)k;
     measure_forest(data, &n_row, &n_panel);
     const double names = name_width(data, n_row);
-    em_svg_begin(out, FOREST_WIDTH,
+    const double width = fmax(names + INTERVALS, EM_SVG_WIDTH);
+    em_svg_begin(out, width,
                  (double)(n_row * ROW + n_panel * 34) + (n_row < data->n_element ? 26 : 4),
                  "Intervals of the parameters");
     left = n_row;
     for (int64_t i = 0; i < data->n_element && left > 0; i += n) {
         const int64_t shown = smaller(smaller(n = count_of_variable(data, i), MOST_OF_ONE), left);
-        top += draw_panel(data, i, shown, names, top, out) + 34;
+        top += draw_panel(data, i, shown, names, width, top, out) + 34;
         left -= shown;
     }
     if (n_row < data->n_element) {
@@ -151,6 +153,8 @@ static em_status draw_forest(const em_report_data *data, int k, FILE *out)
 }
 
 /* ---------------------------------------------------------------- traces and ranks */
+
+enum { TRACE_TOP = 44 };
 
 /* The chains whose lines are drawn: all of few, and of many those whose means are farthest out. */
 static int64_t choose_chains(const em_report_data *data, const double *draws, int64_t *chain)
@@ -241,15 +245,15 @@ static em_status draw_ranks(const em_report_data *data, const double *draws, int
     for (int64_t i = 0; !status && i < n_chosen; i++)
         range = em_range_over(range, n_bin, count + chosen[i] * n_bin);
     const em_axes axes = {.out = out,
-                          .left = 400,
-                          .top = 28,
-                          .width = 150,
+                          .left = 280,
+                          .top = TRACE_TOP,
+                          .width = 112,
                           .height = 110,
                           .x = {0, 1},
                           .y = {0, range.high * 1.05},
                           .no_x_ticks = true,
                           .no_y_ticks = true};
-    em_axes_draw(&axes, "rank among all draws", NULL);
+    em_axes_draw(&axes, "rank among all", NULL);
     em_axes_band(&axes, "band c7", 2, ends, low, high);
     for (int64_t i = 0; !status && i < n_chosen; i++)
         em_axes_steps(&axes, line_class[i], n_bin, (em_range){0, 1}, count + chosen[i] * n_bin);
@@ -275,18 +279,19 @@ static em_status draw_chains(const em_report_data *data, int k, FILE *out)
     for (int64_t i = 0; i < n_chosen; i++)
         range = em_range_over(range, data->n_draw, draws + chosen[i] * data->n_draw);
     const em_axes trace = {.out = out,
-                           .left = 56,
-                           .top = 28,
-                           .width = 320,
+                           .left = 52,
+                           .top = TRACE_TOP,
+                           .width = 212,
                            .height = 110,
                            .x = {0, fmax((double)data->n_draw - 1, 1)},
                            .y = em_range_padded(range)};
     cut_name(e->name, 40, name);
-    snprintf(title, sizeof title, "R-hat %.3f, bulk ESS %.0f, tail ESS %.0f", e->value[EM_AT_R_HAT],
+    snprintf(title, sizeof title, "%s %.3f, bulk ESS %.0f, tail ESS %.0f",
+             data->n_superchain ? "nested R-hat" : "R-hat", e->value[data->r_hat],
              e->value[EM_AT_ESS_BULK], e->value[EM_AT_ESS_TAIL]);
-    em_svg_begin(out, 560, 172, e->name);
-    em_svg_text(out, 56, 15, "start", "head", name);
-    em_svg_text(out, 550, 15, "end", "soft", title);
+    em_svg_begin(out, EM_SVG_WIDTH, TRACE_TOP + 144, e->name);
+    em_svg_text(out, 52, 15, "start", "head", name);
+    em_svg_text(out, 52, 32, "start", "soft", title);
     draw_trace(&trace, data, draws, n_chosen, chosen);
     status = draw_ranks(data, draws, n_chosen, chosen, out);
     em_svg_end(out);
@@ -323,7 +328,7 @@ static void draw_dots(const em_axes *axes, const char *class, int64_t n, const i
 static em_status draw_pair_panels(const em_report_data *data, int64_t n_shown, double **draws,
                                   const em_range *range, FILE *out)
 {
-    const double side = (560.0 - 70) / (double)(n_shown - 1), gap = 14;
+    const double side = (EM_SVG_WIDTH - 58.0) / (double)(n_shown - 1), gap = 14;
     int64_t some[MOST_DOTS], bad[MOST_DOTS];
     const int64_t n_some = pick(data, false, some), n_bad = pick(data, true, bad);
     char name[NAME_BYTES];
@@ -331,7 +336,7 @@ static em_status draw_pair_panels(const em_report_data *data, int64_t n_shown, d
     for (int64_t row = 1; row < n_shown; row++)
         for (int64_t column = 0; column < row; column++) {
             const em_axes axes = {.out = out,
-                                  .left = 60 + side * (double)column,
+                                  .left = 52 + side * (double)column,
                                   .top = 24 + side * (double)(row - 1),
                                   .width = side - gap,
                                   .height = side - gap - 12,
@@ -347,9 +352,9 @@ static em_status draw_pair_panels(const em_report_data *data, int64_t n_shown, d
             }
             if (row == n_shown - 1) {
                 cut_name(data->element[data->shown[column]].name, 40, name);
-                em_svg_text(out, axes.left + axes.width / 2,
-                            axes.top + axes.height + 31 + 15 * (double)(column % 2), "middle",
-                            "head", name);
+                em_svg_text(out, column ? axes.left + axes.width : axes.left,
+                            axes.top + axes.height + 31 + 15 * (double)column,
+                            column ? "end" : "start", "head", name);
             }
         }
     return EM_OK;
@@ -372,7 +377,8 @@ static em_status draw_pairs(const em_report_data *data, int k, FILE *out)
                 em_range_padded(em_range_over(em_no_range, data->n_chain * data->n_draw, draws[i]));
     }
     if (!status) {
-        em_svg_begin(out, 560, n_shown > 2 ? 552 : 537, "Pairs of the parameters that mix worst");
+        em_svg_begin(out, EM_SVG_WIDTH, EM_SVG_WIDTH - 26 + 15 * (double)(n_shown - 1),
+                     "Pairs of the parameters that mix worst");
         status = draw_pair_panels(data, n_shown, draws, range, out);
         em_svg_end(out);
     }
@@ -389,7 +395,7 @@ const em_figure em_figures[] = {
      "which "
      "chance leaves one time in twenty. Of more than eight chains, the eight whose means are "
      "farthest out. Of functions of one another, as of a coefficient on two scales, one is shown.",
-     EM_REPORT_TRACES, draw_chains},
+     EM_REPORT_SHOWN, draw_chains},
     {"forest", "Intervals",
      "Median (dot), 50 % (thick) and 90 % (thin) of all draws; each variable has an axis of its "
      "own.",

@@ -6,8 +6,6 @@
 
 #include <stdio.h>
 
-enum { EM_REPORT_TRACES = 6 };
-
 /* One kind of figure. */
 typedef struct em_figure {
     const char *name;    /* of its file */

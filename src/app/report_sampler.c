@@ -82,20 +82,20 @@ em_status em_report_draw_energy(const em_report_data *data, int k, FILE *out)
         const em_range y = em_range_over(em_range_over((em_range){0, 0}, ENERGY_BINS, marginal),
                                          ENERGY_BINS, transition);
         const em_axes axes = {.out = out,
-                              .left = 20,
+                              .left = 12,
                               .top = 40,
-                              .width = 528,
+                              .width = EM_SVG_WIDTH - 24,
                               .height = 150,
                               .x = range,
                               .y = {0, y.high * 1.05},
                               .no_y_ticks = true};
         snprintf(text, sizeof text, "smallest E-BFMI %.2f (expected: more than 0.3)", lowest);
-        em_svg_begin(out, 560, 226, "Energy");
-        em_svg_text(out, 548, 15, "end", "soft", text);
+        em_svg_begin(out, EM_SVG_WIDTH, 226, "Energy");
+        em_svg_text(out, EM_SVG_WIDTH - 12, 15, "end", "soft", text);
         em_axes_draw(&axes, "energy, less the mean of its chain", NULL);
         em_axes_steps(&axes, "line c0", ENERGY_BINS, range, marginal);
         em_axes_steps(&axes, "line c1 dash", ENERGY_BINS, range, transition);
-        draw_legend(out, 20, "energy of draws", 190, "its change from draw to draw");
+        draw_legend(out, 12, "energy of draws", 164, "its change from draw to draw");
         em_svg_end(out);
     }
     em_release(&energy);
@@ -145,18 +145,18 @@ static void draw_mass_curves(int64_t n, const double *iteration, double *smalles
     const em_axes axes = {.out = out,
                           .left = 56,
                           .top = 40,
-                          .width = 492,
+                          .width = EM_SVG_WIDTH - 68,
                           .height = 150,
                           .x = em_range_padded(em_range_over(em_no_range, n, iteration)),
-                          .y = {floor(y.low - 0.05), ceil(y.high + 0.05)},
+                          .y = em_range_of_logs(y),
                           .log_y = true};
     snprintf(text, sizeof text, "condition number at the end %.3g", last);
-    em_svg_begin(out, 560, 226, "Inverse mass by iteration");
-    em_svg_text(out, 548, 15, "end", "soft", text);
+    em_svg_begin(out, EM_SVG_WIDTH, 226, "Inverse mass by iteration");
+    em_svg_text(out, EM_SVG_WIDTH - 12, 15, "end", "soft", text);
     em_axes_draw(&axes, "iteration of warmup", NULL);
     draw_eigenvalues(&axes, "line c0", n, iteration, largest);
     draw_eigenvalues(&axes, "line c1 dash", n, iteration, smallest);
-    draw_legend(out, 56, "largest eigenvalue", 230, "smallest eigenvalue");
+    draw_legend(out, 56, "largest eigenvalue", 220, "smallest eigenvalue");
     em_svg_end(out);
 }
 
@@ -259,7 +259,7 @@ static void draw_course(const course *c, const char *label, double top, em_range
     const em_axes axes = {.out = out,
                           .left = 56,
                           .top = top,
-                          .width = 492,
+                          .width = EM_SVG_WIDTH - 68,
                           .height = 90,
                           .x = {0, c->x[c->n - 1] * 1.01 + 1},
                           .y = y,
@@ -295,9 +295,8 @@ em_status em_report_draw_steps(const em_report_data *data, int k, FILE *out)
         }
         const em_range y =
             em_range_over(em_range_over(em_no_range, step->n, step->low), step->n, step->high);
-        em_svg_begin(out, 560, 300, "Step size and acceptance by iteration");
-        draw_course(step, "step size", 24, (em_range){floor(y.low), ceil(y.high + 1e-9)}, true,
-                    (double)warmup, out);
+        em_svg_begin(out, EM_SVG_WIDTH, 300, "Step size and acceptance by iteration");
+        draw_course(step, "step size", 24, em_range_of_logs(y), true, (double)warmup, out);
         draw_course(accepted, "acceptance rate", 172, (em_range){0, 1}, false, (double)warmup, out);
         em_svg_end(out);
     }

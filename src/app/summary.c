@@ -199,22 +199,6 @@ static em_status find_sort_column(summary *s)
     return EM_OK;
 }
 
-/* Those that the files say there are, if their chains can be: of several files, as many in each. */
-static void find_superchains(summary *s)
-{
-    int64_t total = 0, size = 0, n;
-
-    for (em_reader *file = s->reader; file; file = em_reader_next(file)) {
-        const int64_t n_chain = em_reader_n_own_chain(file);
-        if (!em_reader_int(file, "superchains", &n) || n < 1 || n_chain % n != 0 ||
-            (size > 0 && n_chain / n != size))
-            return;
-        size = n_chain / n;
-        total += n;
-    }
-    s->n_superchain = total > 1 ? total : 0;
-}
-
 static em_status prepare(summary *s)
 {
     const em_summary_options *options = s->options;
@@ -224,7 +208,7 @@ static em_status prepare(summary *s)
 
     if (status)
         return status;
-    find_superchains(s);
+    s->n_superchain = em_superchains_of(s->reader);
     status = add_columns(s);
     if (!status)
         status = find_sort_column(s);

@@ -75,8 +75,16 @@ em_range em_range_padded(em_range range)
     return (em_range){range.low - pad, range.high + pad};
 }
 
+em_range em_range_of_logs(em_range range)
+{
+    const double least = 0.6, missing = least - (range.high - range.low);
+
+    return em_range_padded(
+        missing > 0 ? (em_range){range.low - missing / 2, range.high + missing / 2} : range);
+}
+
 /* 1, 2 or 5 times a power of ten, about `most` of which fill the range. */
-static double tick_step(em_range range, int most)
+static double tick_step(em_range range, double most)
 {
     const double rough = (range.high - range.low) / most, power = pow(10, floor(log10(rough)));
     const double share = rough / power;
@@ -84,15 +92,9 @@ static double tick_step(em_range range, int most)
     return power * (share < 1.5 ? 1 : share < 3.5 ? 2 : share < 7.5 ? 5 : 10);
 }
 
-static void tick_text(double value, double step, bool log, char text[32])
+static void tick_text(double value, double step, char text[32])
 {
-    if (fabs(value) < 1e-9 * step)
-        value = 0;
-    if (log)
-        snprintf(text, 32, fabs(value) > 3 ? "1e%g" : "%g",
-                 fabs(value) > 3 ? value : pow(10, value));
-    else
-        snprintf(text, 32, "%.6g", value);
+    snprintf(text, 32, "%.6g", fabs(value) < 1e-9 * step ? 0 : value);
 }
 
 /* ---------------------------------------------------------------- pictures */
@@ -133,13 +135,14 @@ static double place_y(const em_axes *a, double y)
 
 static void x_ticks(const em_axes *a)
 {
-    const double step = tick_step(a->x, a->width < 200 ? 3 : 6);
+    enum { ROOM = 60 }; /* for a number, at the least two thirds of it */
+    const double step = tick_step(a->x, fmax(a->width / ROOM, 3));
     char text[32];
 
     for (double k = ceil(a->x.low / step); k * step <= a->x.high; k++) {
         const double at = place_x(a, k * step);
         fprintf(a->out, "<path class=\"grid\" d=\"M%.1f %.1fv%.1f\"/>", at, a->top, a->height);
-        tick_text(k * step, step, false, text);
+        tick_text(k * step, step, text);
         /* Of panels side by side, no number reaches into the next. */
         if (!a->no_x_ticks &&
             (a->width >= 200 || fabs(at - a->left - a->width / 2) < 0.42 * a->width))
@@ -147,17 +150,39 @@ static void x_ticks(const em_axes *a)
     }
 }
 
+static void y_tick(const em_axes *a, double y, const char *text)
+{
+    const double at = place_y(a, y);
+
+    fprintf(a->out, "<path class=\"grid\" d=\"M%.1f %.1fh%.1f\"/>", a->left, at, a->width);
+    em_svg_text(a->out, a->left - 6, at + 4, "end", "soft", text);
+}
+
+/* Powers of ten, every second, third ... of very many; of few 2 and 5 times them too. */
+static void log_y_ticks(const em_axes *a)
+{
+    static const int share[] = {1, 2, 5};
+    const double decades = a->y.high - a->y.low, step = fmax(ceil(decades / 5), 1);
+    char text[32];
+
+    for (double k = floor(a->y.low / step); k * step <= a->y.high; k++)
+        for (size_t i = 0; i < (decades < 2.2 ? 3 : 1); i++) {
+            const double y = k * step + log10(share[i]);
+            if (y < a->y.low || y > a->y.high)
+                continue;
+            snprintf(text, sizeof text, fabs(y) > 4 ? "%.0e" : "%g", share[i] * pow(10, k * step));
+            y_tick(a, y, text);
+        }
+}
+
 static void y_ticks(const em_axes *a)
 {
-    const double least = a->log_y ? 1 : 0;
-    const double step = fmax(tick_step(a->y, a->height < 120 ? 4 : 5), least);
+    const double step = tick_step(a->y, a->height < 120 ? 4 : 5);
     char text[32];
 
     for (double k = ceil(a->y.low / step); k * step <= a->y.high; k++) {
-        const double at = place_y(a, k * step);
-        fprintf(a->out, "<path class=\"grid\" d=\"M%.1f %.1fh%.1f\"/>", a->left, at, a->width);
-        tick_text(k * step, step, a->log_y, text);
-        em_svg_text(a->out, a->left - 6, at + 4, "end", "soft", text);
+        tick_text(k * step, step, text);
+        y_tick(a, k * step, text);
     }
 }
 
@@ -165,7 +190,7 @@ void em_axes_draw(const em_axes *a, const char *x_label, const char *y_label)
 {
     x_ticks(a);
     if (!a->no_y_ticks)
-        y_ticks(a);
+        (a->log_y ? log_y_ticks : y_ticks)(a);
     fprintf(a->out, "<path class=\"frame\" d=\"M%.1f %.1fv%.1fh%.1f\"/>\n", a->left, a->top,
             a->height, a->width);
     if (x_label)

@@ -29,8 +29,13 @@ em_range em_range_over(em_range range, int64_t n, const double *x);
  */
 em_range em_range_padded(em_range range);
 
+/* The range of decimal logarithms, wide enough for a tick. */
+em_range em_range_of_logs(em_range range);
+
 /* A picture of `width` x `height` units, of which 12 are a line of text. `title` is for those who
- * cannot see it. */
+ * cannot see it. Most are this wide: legible on a telephone, and two or three beside one another on
+ * a screen. */
+enum { EM_SVG_WIDTH = 400 };
 void em_svg_begin(FILE *out, double width, double height, const char *title);
 void em_svg_end(FILE *out);
 

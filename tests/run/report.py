@@ -84,14 +84,30 @@ def check_schools():
     report(not verdict or verdict[1] in page.text, "the verdict is that of the file")
     report("Mt. Hermon" in page.text and "St. Paul&#39;s" in text, "labels, escaped")
 
-    made = limited(EMASS, "report", "schools.h5", "--var", "mu", "--var", "tau", "--figures", ".")
+    check_legible(text)
+
+    made = limited(EMASS, "report", "schools.h5", "--var", "mu", "--var", "tau", "--figures", "figures")
     with open("schools.html") as file:
         chosen = Page(file.read())
     report(made.returncode == 0 and "theta" not in chosen.text.split("The run, to be")[0], "chosen variables", made.stderr)
-    figures = sorted(name for name in os.listdir() if name.endswith(".svg"))
-    parsed = [xml.etree.ElementTree.parse(name).getroot().tag for name in figures]
+    figures = sorted(os.listdir("figures"))
+    parsed = [xml.etree.ElementTree.parse(f"figures/{name}").getroot().tag for name in figures]
     report(figures == ["chains-1.svg", "chains-2.svg", "energy.svg", "forest.svg", "mass.svg", "pairs.svg", "steps.svg"]
            and set(parsed) == {"{http://www.w3.org/2000/svg}svg"}, "figures as files", figures)
+
+
+def check_legible(text):
+    """On 420 pixels, of which 360 are for a figure, letters of 12 units have 9; numbers of an axis are apart."""
+    widths = [float(width) for width in re.findall(r'viewBox="0 0 ([\d.]+) ', text)]
+    close = []
+    for svg in text.split("<svg")[1:]:
+        last = None
+        for x, y, number in re.findall(r'<text x="([^"]*)" y="([^"]*)" text-anchor="middle" class="soft">([^<]*)<', svg):
+            x, half = float(x), 3.3 * len(number) + 2
+            if last and last[1] == y and 0 < x - last[0] < last[2] + half:
+                close.append((last[3], number))
+            last = (x, y, half, number)
+    report(max(widths) <= 480 and not close, "figures are legible on 420 pixels", max(widths), close)
 
 
 def check_wild():

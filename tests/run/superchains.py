@@ -111,6 +111,9 @@ def runs():
         report(expected < 1.01 and file.attrs["smallest_ess"] > 800, "and by it these short chains can be judged", verdict)
     found, _ = summary("1.h5", ranks=2)
     report(same(max(found.values()), expected), "the summary has it too", found, expected)
+    paged = emass("report", "1.h5", "--output", "1.html")
+    page = open("1.html").read() if paged.returncode == 0 else paged.stderr
+    report("r_hat_nested</th>" in page and "R-hat above" not in page, "and the report, which judges by it", page[:200])
     config("output: {save_warmup: true}\nsampler: {name: hmc, leapfrog_steps: 1, step_size: 1e-12}\nmass: {estimator: none}")
     emass("run", "run.yaml", "--quiet", "--overwrite", "--output", "start.h5", "--set", "run.warmup=1", "--set", "run.draws=2")
     with h5py.File("start.h5") as file:
