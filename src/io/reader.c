@@ -6,6 +6,18 @@
 #include <math.h>
 #include <string.h>
 
+/* A group that is there, of those that may be meant. */
+static const char *find_group(const em_reader *reader)
+{
+    static const char *const any[] = {"posterior", "predictions", "prior", "posterior_predictive",
+                                      "prior_predictive"};
+
+    for (size_t i = 0; i < sizeof any / sizeof *any; i++)
+        if (H5Lexists(reader->file.file, any[i], H5P_DEFAULT) > 0)
+            return any[i];
+    return NULL;
+}
+
 static em_status open_group(em_reader *reader, const char *group)
 {
     em_status status = em_foreign_open(reader->path, &reader->file);
@@ -13,9 +25,12 @@ static em_status open_group(em_reader *reader, const char *group)
     if (status || !group)
         return status;
     status = em_foreign_object(&reader->file, group, &reader->group);
-    if (!status && H5Iget_type(reader->group) != H5I_GROUP)
-        status = em_fail(EM_EDATA, "%s: found no group %s, expected one of draws", reader->path,
-                         em_excerpt_of(group).text);
+    if (!status && H5Iget_type(reader->group) != H5I_GROUP) {
+        const char *there = find_group(reader);
+        status = em_fail(EM_EDATA, "%s: found no group %s, expected one of draws%s%s%s",
+                         reader->path, em_excerpt_of(group).text, there ? " (it has group " : "",
+                         there ? there : "", there ? ")" : "");
+    }
     return status;
 }
 
