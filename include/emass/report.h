@@ -28,6 +28,7 @@ typedef struct em_seconds {
 typedef struct em_report {
     int64_t n_chain;     /* of the run */
     int64_t done, total; /* iterations of each chain: done, and in all (fewer once warmup ends) */
+    int64_t before;      /* of those done, before this start of the run (resume) */
     int64_t warmup;      /* those of warmup; at most, until it has ended */
     int64_t n_draw;      /* draws of sampling stored of each chain */
     bool finished;       /* nothing is left to do: what follows is the last word, unless */

@@ -143,17 +143,19 @@ static void print_message(void *to, const char *text)
 static void show_progress(void *progress, const em_report *report)
 {
     const bool sampling = report->done > report->warmup;
-    const double rate = (double)report->done / report->seconds.total;
+    const double rate = (double)(report->done - report->before) / report->seconds.total;
 
-    em_progress_tell(progress, &(em_progress_record){
-                                   .iteration = report->done,
-                                   .total = report->total,
-                                   .phase = sampling ? "sampling" : "warmup",
-                                   .r_hat = sampling ? report->convergence.r_hat : NAN,
-                                   .ess = sampling ? report->convergence.ess : NAN,
-                                   .divergences = report->divergences,
-                                   .draws_per_second = rate * (double)report->n_chain,
-                                   .seconds_left = (double)(report->total - report->done) / rate});
+    em_progress_tell(
+        progress,
+        &(em_progress_record){.iteration = report->done,
+                              .total = report->total,
+                              .phase = sampling ? "sampling" : "warmup",
+                              .r_hat = sampling ? report->convergence.r_hat : NAN,
+                              .ess = sampling ? report->convergence.ess : NAN,
+                              .divergences = report->divergences,
+                              .draws_per_second = rate > 0 ? rate * (double)report->n_chain : NAN,
+                              .seconds_left =
+                                  rate > 0 ? (double)(report->total - report->done) / rate : NAN});
 }
 
 static void print_filled(const char *text)

@@ -51,6 +51,7 @@ const em_report *em_engine_report(em_engine *engine)
 
     report->n_chain = engine->config->run.chains;
     report->done = done;
+    report->before = engine->first_done;
     report->warmup = engine->plan.warmup;
     report->total = engine->ended ? done : engine->plan.total;
     report->n_draw = done > report->warmup ? em_plan_stored(&engine->plan, done) : 0;
