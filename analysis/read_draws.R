@@ -27,8 +27,14 @@ read_draws <- function(path, group = "posterior") {
     array(values, c(dim(values)[1:2], length(name)), list(NULL, NULL, name))
   }
   found <- Filter(function(variable) inside(variable$name) && is_drawn(variable), file$var)
+  if (length(found) == 0) {
+    groups <- unique(dirname(vapply(Filter(is_drawn, file$var), `[[`, "", "name")))
+    stop(path, ": no draws in group ", group, ", but in ", paste(groups, collapse = ", "), call. = FALSE)
+  }
   arrays <- lapply(unname(found), read)
   names <- unlist(lapply(arrays, function(a) dimnames(a)[[3]]))
   all <- array(unlist(arrays), c(dim(arrays[[1]])[1:2], length(names)), list(NULL, NULL, names))
-  posterior::as_draws_array(all)
+  drawn <- apply(!is.na(all), 1, any) # of a run that has not ended, those so far
+  if (!any(drawn)) stop(path, ": group ", group, " has no draws yet", call. = FALSE)
+  posterior::as_draws_array(all[seq_len(max(which(drawn))), , , drop = FALSE])
 }

@@ -80,7 +80,13 @@ def run(
         words += ["--overwrite"] * overwrite + ["--resume"] * resume
         for key, value in (settings or {}).items():
             words += ["--set", f"{key}={_text(value)}"]
-        _sample(words, progress)
+        try:
+            _sample(words, progress)
+        except Stopped as stopped:
+            kept = ", with a checkpoint: go on with resume=True"
+            lost = "; nothing is kept: name an output, from which resume=True goes on"
+            said = str(stopped).replace(", with a checkpoint: go on with --resume", kept if output else lost)
+            raise Stopped(said, stopped.status) from None
         return _open(file)
 
 
@@ -148,6 +154,9 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"a config cannot hold {value!r}")
 
 
+_PREFIX = ".emass-"  # of the file of a config; what is said of it is said of the config
+
+
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, default=_plain)
 
@@ -158,7 +167,7 @@ def _as_file(config: Config) -> Iterator[Path]:
     if not isinstance(config, Mapping):
         yield Path(config)
         return
-    with tempfile.NamedTemporaryFile("w", dir=os.getcwd(), prefix=".emass-", suffix=".yaml", encoding="utf-8") as file:
+    with tempfile.NamedTemporaryFile("w", dir=os.getcwd(), prefix=_PREFIX, suffix=".yaml", encoding="utf-8") as file:
         file.write(json.dumps(config, default=_plain, ensure_ascii=False))
         file.flush()
         yield Path(file.name)
@@ -189,6 +198,7 @@ def _open(file: Path) -> arviz.InferenceData:
 
 def _fail(status: int, said: str) -> None:
     message = "\n".join(line.removeprefix("emass: ") for line in said.splitlines() if line.startswith("emass: "))
+    message = re.sub(rf"\S*{re.escape(_PREFIX)}\w+\.yaml(:1)?: ", "config: ", message)
     raise (Stopped if status == 75 else Error)(message or said.strip() or f"emass: exit status {status}", status)
 
 

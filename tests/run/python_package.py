@@ -69,7 +69,7 @@ def check_arrays():
 
 def check_errors():
     wrong = {"model": {"name": "eight_schols"}}
-    report(raises(emass.Error, "did you mean eight_schools?", lambda: emass.run(wrong, ranks=1, progress=False)),
+    report(raises(emass.Error, "config: unknown model 'eight_schols'; did you mean eight_schools?", lambda: emass.run(wrong, ranks=1, progress=False)),
            "an error is what emass says")
     report(raises(emass.Error, "exists: give", lambda: emass.run(
         "schools.yaml", ranks=1, output="schools.h5", progress=False)),
@@ -77,6 +77,8 @@ def check_errors():
     long = {"model": {"name": "gaussian", "dim": 5}, "sampler": {"leapfrog_steps": 20000}, "run": {"draws": 200000}}
     report(raises(emass.Stopped, "with a checkpoint", lambda: emass.run(
         long, output="long.h5", settings={"stop.max_time": "0s"}, progress=False)), "the time limit is a stop")
+    report(raises(emass.Stopped, "nothing is kept: name an output", lambda: emass.run(
+        long, settings={"stop.max_time": "0s"}, progress=False)), "one without an output says that nothing is kept")
     program = ("import emass, sys\ntry: emass.run(%r, ranks=1, output='cut.h5')\n"
                "except emass.Stopped as stop: print('stopped', stop.status)" % long)
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

@@ -27,6 +27,8 @@ stopifnot(identical(as.character(theirs$variable), ours$name),
           same(theirs$ess_bulk, ours$ess_bulk), same(theirs$ess_tail, ours$ess_tail))
 stats <- read_draws(path, "sample_stats")
 stopifnot("lp" %in% posterior::variables(stats), dim(stats)[1:2] == dim(draws)[1:2])
+wrong <- tryCatch(read_draws(path, "none"), error = conditionMessage)
+stopifnot(grepl("no draws in group none, but in posterior", wrong))
 if (nzchar(system.file(package = "bayesplot"))) stopifnot(inherits(bayesplot::mcmc_trace(draws), "ggplot"))
 R
 
