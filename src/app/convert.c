@@ -80,12 +80,13 @@ static em_status take_paths(poptContext context, conversion *c)
 
 static em_status parse_command(int argc, const char **argv, conversion *c)
 {
-    char *format = NULL, *header = NULL, *vocabulary = NULL;
+    char *format = NULL, *header = NULL, *decimal = NULL, *vocabulary = NULL;
     long long columns = -1;
     const struct poptOption options[] = {
         {"format", 0, POPT_ARG_STRING, &format, 0, "of a text file", "FORMAT"},
         {"vocabulary", 0, POPT_ARG_STRING, &vocabulary, 0, "words of a corpus", "FILE"},
         {"header", 0, POPT_ARG_STRING, &header, 0, "whether the first line names", "HEADER"},
+        {"decimal", 0, POPT_ARG_STRING, &decimal, 0, "what parts digits", "DECIMAL"},
         {"columns", 0, POPT_ARG_LONGLONG, &columns, 0, "features of a LIBSVM file", "N"},
         {"overwrite", 0, POPT_ARG_NONE, &c->overwrite, 0, "replace an output", NULL},
         POPT_TABLEEND};
@@ -97,11 +98,14 @@ static em_status parse_command(int argc, const char **argv, conversion *c)
         status = take_format(format, vocabulary, c);
     if (!status)
         status = parse_choice("header", header, em_table_header_names, &c->options.header);
+    if (!status)
+        status = parse_choice("decimal", decimal, em_table_decimal_names, &c->options.decimal);
     c->options.columns = columns < 0 ? INT64_MIN : columns;
     if (!status)
         status = take_paths(context, c);
     free(format);
     free(header);
+    free(decimal);
     free(vocabulary);
     poptFreeContext(context);
     return status;

@@ -211,6 +211,7 @@ const char em_help_convert[] =
     "  --vocabulary FILE       words of a corpus, one a line\n"
     "  --header HEADER         auto (default), yes or no: whether the first line names the "
     "columns\n"
+    "  --decimal DECIMAL       point (default) or comma, which numbers are then written with\n"
     "  --columns N             features of a LIBSVM file that may lack the last\n"
     "  --overwrite             replace an output of emass that exists\n"
     "\n"

@@ -72,6 +72,18 @@ static em_status next_field(const em_lines *lines, const char *delimiter, char *
     return EM_OK;
 }
 
+/* Whether a field is a number with a decimal comma, which becomes a point where `to_point`. */
+static bool has_decimal_comma(char *field, bool to_point)
+{
+    char *comma = strchr(field, ',');
+
+    if (!comma || field[strspn(field, "+-0123456789,eE")] || strchr(comma + 1, ','))
+        return false;
+    if (to_point)
+        *comma = '.';
+    return true;
+}
+
 /* Appends the fields of a line that names the columns. */
 static em_status parse_header(const em_lines *lines, const char *delimiter, char *line,
                               em_table *table)
@@ -98,25 +110,28 @@ static em_status parse_header(const em_lines *lines, const char *delimiter, char
 }
 
 /* Looks at the fields of the first line: a header has no number in it. */
-static em_status look_at_fields(const em_lines *lines, const char *delimiter, char *line,
+static em_status look_at_fields(const em_lines *lines, const em_delimited *form, char *line,
                                 int64_t *n_field, bool *has_number)
 {
+    const bool commas = form->options->decimal == EM_DECIMAL_COMMA;
     em_status status = EM_OK;
     char *field;
     double value;
 
     for (*n_field = 0, *has_number = false; !status && line; ++*n_field) {
-        status = next_field(lines, delimiter, &line, &field);
+        status = next_field(lines, delimiters[form->format], &line, &field);
+        if (!status && commas)
+            has_decimal_comma(field, true);
         if (!status && em_lines_token(lines, field, &value) != EM_TOKEN_TEXT)
             *has_number = true;
     }
     return status;
 }
 
-em_status em_delimited_begin(const em_lines *lines, const char *line, em_table_format format,
-                             em_table_header header, em_table *table, bool *is_header)
+em_status em_delimited_begin(const em_lines *lines, const char *line, const em_delimited *form,
+                             em_table *table, bool *is_header)
 {
-    const char *delimiter = delimiters[format];
+    const int header = form->options->header;
     bool has_number = false;
     int64_t n_field = 0;
     char *copy;
@@ -125,11 +140,11 @@ em_status em_delimited_begin(const em_lines *lines, const char *line, em_table_f
     if (status)
         return status;
     strcpy(copy, line);
-    status = look_at_fields(lines, delimiter, copy, &n_field, &has_number);
+    status = look_at_fields(lines, form, copy, &n_field, &has_number);
     *is_header = header == EM_HEADER_YES || (header == EM_HEADER_AUTO && !has_number);
     strcpy(copy, line);
     if (!status && *is_header)
-        status = parse_header(lines, delimiter, copy, table);
+        status = parse_header(lines, delimiters[form->format], copy, table);
     else if (!status)
         table->n_column = n_field;
     em_release(&copy);
@@ -162,7 +177,7 @@ static em_status advise(em_status status, const char *advice)
 
 /* Says what is wrong with a field that is not a number. */
 static em_status fail_field(const em_lines *lines, const em_delimited *form, const em_table *table,
-                            const field_place *place, const char *field)
+                            const field_place *place, char *field)
 {
     const bool missing = em_is_missing(field);
     double value;
@@ -170,7 +185,8 @@ static em_status fail_field(const em_lines *lines, const em_delimited *form, con
 
     say_column(table, place, what);
     return advise(em_lines_number(lines, field, what, &value),
-                  missing ? form->options->if_missing
+                  missing                           ? form->options->if_missing
+                  : has_decimal_comma(field, false) ? "with decimal: comma that is one"
                   : em_lines_token(lines, field, &value) == EM_TOKEN_TEXT ? form->options->if_text
                                                                           : NULL);
 }
@@ -202,7 +218,7 @@ static em_status push_level(const em_lines *lines, const char *field, const fiel
 }
 
 /* A field of a row; *missing: it says that it is, and the row is to be dropped. */
-static em_status take_field(const em_lines *lines, const em_delimited *form, const char *field,
+static em_status take_field(const em_lines *lines, const em_delimited *form, char *field,
                             const field_place *place, em_table *table, bool *missing)
 {
     const em_choice *choice = form->choice;
@@ -212,6 +228,8 @@ static em_status take_field(const em_lines *lines, const em_delimited *form, con
 
     if (use == EM_USE_NOT)
         return EM_OK;
+    if (form->options->decimal == EM_DECIMAL_COMMA)
+        has_decimal_comma(field, true);
     if (em_lines_token(lines, field, &value) == EM_TOKEN_NUMBER)
         return em_table_push(table, value);
     if (choice && choice->drops && em_is_missing(field)) {

@@ -28,6 +28,14 @@ static void warn_constant(const em_table *table, const em_moments *moments)
                em_excerpt_of(table->name[first]).text);
 }
 
+/* Whether squares of the numbers, and sums of these, are numbers. */
+static bool can_be_scaled(const em_moments *moments, int64_t j)
+{
+    const double most = 1e145;
+
+    return moments->count[j] == 0 || (moments->smallest[j] > -most && moments->largest[j] < most);
+}
+
 /* Collective. */
 static em_status find_scaling(const em_table *table, double *centre, double *scale)
 {
@@ -37,6 +45,12 @@ static em_status find_scaling(const em_table *table, double *centre, double *sca
     for (int64_t j = 0; !status && centre && j < table->n_column; j++) {
         centre[j] = moments.mean[j];
         scale[j] = em_moments_constant(table, &moments, j) ? 1 : moments.sd[j];
+        if (!can_be_scaled(&moments, j) || !(scale[j] > 0))
+            status = em_fail(EM_EDATA,
+                             "%s: column %s: found numbers from %g to %g, expected some that can "
+                             "be standardised: measure them in another unit",
+                             table->path, em_excerpt_of(table->name[j]).text, moments.smallest[j],
+                             moments.largest[j]);
     }
     if (!status)
         warn_constant(table, &moments);

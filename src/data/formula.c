@@ -2,6 +2,7 @@
 
 #include "base/array.h"
 #include "base/memory.h"
+#include "base/nearest.h"
 #include "base/text.h"
 
 #include <string.h>
@@ -93,6 +94,31 @@ static void see(reading *r, int64_t column)
         r->seen[column] = ++r->n_seen;
 }
 
+/* There is no column of that name: says which there is that is called nearly so, or any. */
+static em_status fail_column(reading *r, const char *name, const char *start)
+{
+    const long long character = start - r->text + 1;
+    const char *such = r->columns->n > 0 ? r->columns->name[0] : NULL;
+    em_nearest nearest = em_nearest_start(name);
+
+    if (accept(r, '('))
+        return em_fail(EM_ECONFIG,
+                       "model.formula: found the function '%s' at character %lld, expected a "
+                       "column of the data or factor(column): give the data a column of its values",
+                       em_excerpt_of(name).text, character);
+    for (int64_t j = 0; j < r->columns->n; j++)
+        em_nearest_offer(&nearest, r->columns->name[j]);
+    such = nearest.name ? nearest.name : such;
+    return em_fail(
+        EM_ECONFIG,
+        "model.formula: found '%s' at character %lld, expected a column of the data%s%s%s",
+        em_excerpt_of(name).text, character,
+        nearest.name ? "; did you mean "
+        : such       ? " such as "
+                     : "",
+        such ? em_excerpt_of(such).text : "", nearest.name ? "?" : "");
+}
+
 /* A column, or factor(column); -1 where it need not be there and is not. */
 static em_status read_column(reading *r, bool removed, int64_t *column)
 {
@@ -118,12 +144,7 @@ static em_status read_column(reading *r, bool removed, int64_t *column)
     if (*column < 0 && removed && r->columns->fitted)
         return EM_OK;
     if (*column < 0)
-        return em_fail(EM_ECONFIG,
-                       "model.formula: found '%s' at character %lld, expected a column of the "
-                       "data%s%s",
-                       em_excerpt_of(name).text, (long long)(start - r->text) + 1,
-                       r->columns->n > 0 ? " such as " : "",
-                       r->columns->n > 0 ? em_excerpt_of(r->columns->name[0]).text : "");
+        return fail_column(r, name, start);
     r->formula->is_factor[*column] |= is_factor;
     see(r, *column);
     return EM_OK;

@@ -7,13 +7,6 @@
 #include "data/lines.h"
 #include "io/numbers.h"
 
-/*
- * What the first line of columns between delimiters says: their number and, where it is a header,
- * their names. Local. Errors: EM_EDATA, naming file and line; EM_EMEMORY.
- */
-em_status em_delimited_begin(const em_lines *lines, const char *line, em_table_format format,
-                             em_table_header header, em_table *table, bool *is_header);
-
 /* Columns between delimiters: how many, and which of them are used; NULL: all, as numbers. */
 typedef struct em_delimited {
     const em_table_options *options;
@@ -21,6 +14,13 @@ typedef struct em_delimited {
     int64_t n_column;
     em_choice *choice;
 } em_delimited;
+
+/*
+ * What the first line of columns between delimiters says: their number and, where it is a header,
+ * their names. Local. Errors: EM_EDATA, naming file and line; EM_EMEMORY.
+ */
+em_status em_delimited_begin(const em_lines *lines, const char *line, const em_delimited *form,
+                             em_table *table, bool *is_header);
 
 /* Appends the row of a line, which is cut up; of LIBSVM, with indices up to `limit`. Local. Errors:
  * likewise. */

@@ -2,6 +2,7 @@
 #include "data/table.h"
 
 #include "base/memory.h"
+#include "base/nearest.h"
 #include "base/text.h"
 #include "data/choice.h"
 #include "par/message.h"
@@ -314,6 +315,19 @@ static em_status fail_texts(const em_table *table, const char *expected)
                    table->label.count > MAX_LABELS ? ", ..." : "", expected);
 }
 
+static em_status fail_positive(const em_table *table, const char *positive)
+{
+    em_nearest nearest = em_nearest_start(positive);
+    char expected[256];
+
+    for (int64_t i = 0; i < table->label.count; i++)
+        em_nearest_offer(&nearest, table->label.text[i]);
+    snprintf(expected, sizeof expected, "`positive`, '%s', to be one of them%s%s%s",
+             em_excerpt_of(positive).text, nearest.name ? "; did you mean " : "",
+             nearest.name ? em_excerpt_of(nearest.name).text : "", nearest.name ? "?" : "");
+    return fail_texts(table, expected);
+}
+
 /* How many responses are numbers, and how many the text of that code. Collective. */
 static void count_texts(const em_table *table, int64_t code, int64_t count[2])
 {
@@ -344,7 +358,7 @@ static em_status text_response(em_table *table, const char *positive)
     while (positive && code < levels->count && strcmp(levels->text[code], positive) != 0)
         code++;
     if (positive && code == levels->count && !is_number(positive, &number))
-        return fail_texts(table, "`positive` to be one of them");
+        return fail_positive(table, positive);
     if (!positive && !find_yes(levels, &code))
         return fail_texts(table, "no and yes, unless `positive` names the one that is 1");
     count_texts(table, code, count);
@@ -357,7 +371,7 @@ static em_status text_response(em_table *table, const char *positive)
     count[1] = count_label(table, 1);
     return count[1] > 0 && count[1] < table->total
                ? EM_OK
-               : fail_texts(table, "`positive` in some rows and others in some");
+               : fail_texts(table, "the one that counts as 1 in some rows and another in some");
 }
 
 em_status em_table_label_response(em_table *table, const char *positive)

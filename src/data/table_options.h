@@ -23,6 +23,7 @@ typedef struct em_table_options {
     char *data;       /* the file; NULL: none given */
     int format;       /* em_table_format */
     int header;       /* em_table_header */
+    int decimal;      /* em_table_decimal */
     char *response;   /* name or 1-based number of a column; NULL: the last one */
     char *exposure;   /* name or number of a column that is none of the features; NULL: none */
     em_texts chosen;  /* columns that are features, or are not: -name; of LIBSVM, how many */
@@ -57,8 +58,12 @@ typedef enum em_table_header { EM_HEADER_AUTO, EM_HEADER_YES, EM_HEADER_NO } em_
 /* What is done about missing values. */
 typedef enum em_table_na { EM_NA_ERROR, EM_NA_DROP } em_table_na;
 
-extern const char *const em_table_format_names[], *const em_table_header_names[],
-                                                      *const em_table_na_names[]; /* text.c */
+/* What parts the digits of a number in text. */
+typedef enum em_table_decimal { EM_DECIMAL_POINT, EM_DECIMAL_COMMA } em_table_decimal;
+
+/* text.c */
+extern const char *const em_table_format_names[],
+    *const em_table_header_names[], *const em_table_decimal_names[], *const em_table_na_names[];
 
 /* The rows of those options for a field table; `data_fallback` NULL: the file must be given. */
 #define EM_TABLE_FIELDS(data_fallback)                                                             \
@@ -72,6 +77,9 @@ extern const char *const em_table_format_names[], *const em_table_header_names[]
         EM_CHOICE(em_table_options, header, .fallback = "auto", .choices = em_table_header_names,  \
                   .doc = "whether the first line names the columns; auto: when there is no "       \
                          "number in it"),                                                          \
+        EM_CHOICE(em_table_options, decimal, .fallback = "point",                                  \
+                  .choices = em_table_decimal_names,                                               \
+                  .doc = "comma: numbers are written 1,5, between semicolons, tabs or spaces"),    \
         EM_TEXT(em_table_options, response, .fallback = "",                                        \
                 .doc = "column to be explained, by name or number from 1; absent: the last "       \
                        "(LIBSVM: the label)"),                                                     \
@@ -83,7 +91,7 @@ extern const char *const em_table_format_names[], *const em_table_header_names[]
                         "coefficient for each other level"),                                       \
         EM_TEXT(em_table_options, formula, .fallback = "",                                         \
                 .doc = "in place of response and columns: disease ~ age + sex * factor(cp) - 1; "  \
-                       "a dot is all other columns"),                                              \
+                       "a dot is all other columns; factors may say reference levels"),            \
         EM_CHOICE(em_table_options, na, .fallback = "error", .choices = em_table_na_names,         \
                   .doc =                                                                           \
                       "missing values (nothing, NA, NaN, ?, ...) in what is used: an error, or "   \

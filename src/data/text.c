@@ -9,6 +9,7 @@
 const char *const em_table_format_names[] = {"auto", "libsvm", "comma", "semicolon",
                                              "tab",  "space",  NULL};
 const char *const em_table_header_names[] = {"auto", "yes", "no", NULL};
+const char *const em_table_decimal_names[] = {"point", "comma", NULL};
 const char *const em_table_na_names[] = {"error", "drop", NULL};
 
 /* True when the second word of the line is like 12:... */
@@ -84,6 +85,13 @@ static em_status begin(const em_table_options *options, const em_feed_head *head
     r->form.format = (em_table_format)options->format;
     if (r->form.format == EM_TABLE_AUTO)
         r->form.format = detect_format(head->line);
+    if (options->decimal == EM_DECIMAL_COMMA &&
+        (r->form.format == EM_TABLE_COMMA || r->form.format == EM_TABLE_LIBSVM))
+        return em_fail(EM_EDATA,
+                       "%s:%lld: found %s, expected columns between semicolons, tabs or spaces "
+                       "where decimal is comma",
+                       options->data, (long long)head->number,
+                       r->form.format == EM_TABLE_COMMA ? "commas between columns" : "LIBSVM");
     r->limit = em_choice_count(options) > 0 ? em_choice_count(options) : EM_TABLE_AUTO_COLUMNS;
     if (r->form.format == EM_TABLE_LIBSVM) {
         status = em_table_make_sparse(r->table);
@@ -93,8 +101,7 @@ static em_status begin(const em_table_options *options, const em_feed_head *head
     if (status)
         return status;
     place->number = head->number;
-    status = em_delimited_begin(place, head->line, r->form.format, (em_table_header)options->header,
-                                r->table, &r->has_header);
+    status = em_delimited_begin(place, head->line, &r->form, r->table, &r->has_header);
     em_lines_close(&place);
     return status ? status : choose(options, r);
 }

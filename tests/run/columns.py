@@ -194,9 +194,19 @@ def refuses():
     write("labels.csv", [{"x": i, "f": "one", "y": "yes" if i % 3 else "No"} for i in range(20)])
     with fitted("yes.h5", "columns: [x]", data="labels.csv") as file:
         report(file is not None, "no and yes are labels")
+    rows = [(i / 2, i % 3 % 2) for i in range(1, 30)]
+    open("point.csv", "w").write("x;y\n" + "".join(f"{x};{y}\n" for x, y in rows))
+    open("comma.csv", "w").write("x;y\n" + "".join(f"{x};{y}\n".replace(".", ",") for x, y in rows))
+    open("bare.csv", "w").write("".join(f"{x};{y}\n".replace(".", ",") for x, y in rows))
+    draws = []
+    for name, options in ("point", "intercept: true"), ("comma", "decimal: comma"), ("bare", "decimal: comma"):
+        with fitted(f"{name}.h5", options, data=f"{name}.csv") as file:
+            draws.append(file["posterior/beta"][:])
+    report(all(np.array_equal(beta, draws[0]) for beta in draws), "numbers with decimal commas, with and without a header")
     open("unnamed.csv", "w").write('"",x,y\n1,2,0\n2,3,1\n')
     open("twice.csv", "w").write("x,x,y\n1,2,0\n2,3,1\n")
     open("gaps.csv", "w").write("x,y\n,0\nNA,1\n")
+    open("huge.csv", "w").write("x,z,y\n1e200,1e-200,0\n2e200,2e-200,1\n")
     cases = [("unnamed.csv", "na: drop", "unnamed.csv:1: found no name for column 1"),
              ("twice.csv", "columns: [x]", "two columns called 'x'"),
              ("gaps.csv", "na: drop", "a missing value in each of 2 rows"),
@@ -219,7 +229,13 @@ def refuses():
              ("t.csv", "formula: 'ill ~ age age'", "found 'age' at character 11"),
              ("t.csv", "formula: 'ill + age'", "expected '~'"), ("t.csv", "formula: 'ill ~ ill'", "'ill' among the terms"),
              ("t.csv", "formula: 'ill ~ age:vessels:group:sex:pain'", "at most four"),
-             ("t.csv", "formula: 'ill ~ aeg'", "found 'aeg' at character 7")]
+             ("t.csv", "formula: 'ill ~ aeg'", "found 'aeg' at character 7, expected a column of the data; did you mean age?"),
+             ("t.csv", "formula: 'ill ~ log(age)'", "found the function 'log' at character 7"),
+             ("t.csv", "columns: [age], response: outcome, positive: Sick", "did you mean sick?"),
+             ("comma.csv", "columns: [x]", "comma.csv:2: found '0,5' for column x, expected a number (with decimal: comma that is one)"),
+             ("t.csv", "decimal: comma", "found commas between columns"),
+             ("huge.csv", "standardise: true", "column x: found numbers from 1e+200 to 2e+200"),
+             ("huge.csv", "standardise: true, columns: [z]", "column z: found numbers from 1e-200 to 2e-200")]
     for data, options, message in cases:
         done = run("bad.h5", options, data=data, ranks=2 if len(options) % 5 == 0 else 1)
         report(done.returncode == 2 and done.stderr.count("emass: ") == 1 and message in done.stderr and not os.path.exists("bad.h5"),
