@@ -468,38 +468,56 @@ static bool is_usable(int64_t n, const double *x)
     return differs;
 }
 
+/* Draws as they are looked at: less one of them, whose digits they may have in common, and times a
+ * power of two with which their squares are numbers. */
+typedef struct view {
+    double factor, less;
+} view;
+
+static double look(view v, double draw)
+{
+    return draw * v.factor - v.less;
+}
+
+/* Mean and variance of a chain, by distances from its first draw, which are 0 where it stands
+ * still; of one draw the variance is 0. */
+static double chain_mean(view v, int64_t n, const double *draws, double *variance)
+{
+    const double first = look(v, draws[0]);
+    double sum = 0, square = 0;
+
+    for (int64_t i = 0; i < n; i++)
+        sum += look(v, draws[i]) - first;
+    const double mean = sum / (double)n;
+    for (int64_t i = 0; i < n; i++) {
+        const double distance = look(v, draws[i]) - first - mean;
+        square += distance * distance;
+    }
+    *variance = n > 1 ? square / (double)(n - 1) : 0;
+    return first + mean;
+}
+
 /* The mean of a superchain; what varies within it, the means of its chains and their draws, is
  * added to *within. */
-static double superchain(int64_t n_chain, int64_t n_draw, const double *draws, double *within)
+static double superchain(view v, int64_t n_chain, int64_t n_draw, const double *draws,
+                         double *within)
 {
     double mean = 0, square = 0, variance = 0;
 
     for (int64_t m = 0; m < n_chain; m++) { /* Welford's, one chain after the other */
-        const double own = mean_of(n_draw, draws + m * n_draw), change = own - mean;
+        double of_chain;
+        const double own = chain_mean(v, n_draw, draws + m * n_draw, &of_chain);
+        const double change = own - mean;
         mean += change / (double)(m + 1);
         square += change * (own - mean);
-        if (n_draw > 1)
-            variance += variance_of(n_draw, draws + m * n_draw, own);
+        variance += of_chain;
     }
     *within += (n_chain > 1 ? square / (double)(n_chain - 1) : 0) + variance / (double)n_chain;
     return mean;
 }
 
-static double nested_r_hat(int64_t n_superchain, int64_t each, int64_t n_draw, const double *draws)
-{
-    double within = 0, mean = 0, square = 0;
-
-    for (int64_t k = 0; k < n_superchain; k++) {
-        const double own = superchain(each, n_draw, draws + k * each * n_draw, &within);
-        const double change = own - mean;
-        mean += change / (double)(k + 1);
-        square += change * (own - mean);
-    }
-    return sqrt(1 + square / (double)(n_superchain - 1) / (within / (double)n_superchain));
-}
-
-/* By what power of two the draws are to be multiplied for their squares to be numbers; 0: none. */
-static int scale_of(int64_t n, const double *draws)
+/* By what power of two the draws are to be multiplied for their squares to be numbers. */
+static double factor_of(int64_t n, const double *draws)
 {
     enum { FAR = 400, FARTHEST = 1000 };
     double largest = 0;
@@ -508,27 +526,26 @@ static int scale_of(int64_t n, const double *draws)
     for (int64_t i = 0; i < n; i++)
         largest = fmax(largest, fabs(draws[i]));
     frexp(largest, &exponent);
-    return abs(exponent) <= FAR ? 0 : -exponent < FARTHEST ? -exponent : FARTHEST;
+    return abs(exponent) <= FAR ? 1 : ldexp(1, -exponent < FARTHEST ? -exponent : FARTHEST);
 }
 
 double em_nested_r_hat(int64_t n_superchain, int64_t n_chain, int64_t n_draw, const double *draws)
 {
     const int64_t each = n_superchain > 0 ? n_chain / n_superchain : 0, n = n_chain * n_draw;
-    double *scaled = NULL, out = NAN;
+    double within = 0, mean = 0, square = 0;
 
     if (n_superchain < 2 || each < 1 || each * n_superchain != n_chain || n_draw < 1 ||
         !is_usable(n, draws))
         return NAN;
-    const int scale = scale_of(n, draws);
-    if (scale == 0)
-        return nested_r_hat(n_superchain, each, n_draw, draws);
-    if (!em_allocate_doubles(n, &scaled)) {
-        for (int64_t i = 0; i < n; i++)
-            scaled[i] = ldexp(draws[i], scale);
-        out = nested_r_hat(n_superchain, each, n_draw, scaled);
+    const double factor = factor_of(n, draws);
+    const view v = {factor, draws[0] * factor};
+    for (int64_t k = 0; k < n_superchain; k++) {
+        const double own = superchain(v, each, n_draw, draws + k * each * n_draw, &within);
+        const double change = own - mean;
+        mean += change / (double)(k + 1);
+        square += change * (own - mean);
     }
-    em_release(&scaled);
-    return out;
+    return sqrt(1 + square / (double)(n_superchain - 1) / (within / (double)n_superchain));
 }
 
 em_status em_quantiles(em_diag *diag, int64_t n, const double *draws, int64_t n_probability,
