@@ -14,21 +14,18 @@ typedef double real __attribute__((vector_size(32), may_alias));
 typedef uint64_t word __attribute__((vector_size(32), may_alias));
 typedef Sleef___m256d_2 real_pair;
 typedef float single __attribute__((vector_size(32), may_alias));
-typedef Sleef___m256_2 single_pair;
 
-#define splat(x)                 _mm256_set1_pd(x)
-#define fused(a, b, c)           _mm256_fmadd_pd(a, b, c)
-#define root(a)                  _mm256_sqrt_pd(a)
-#define product_of_low(a, b)     ((word)_mm256_mul_epu32((__m256i)(a), (__m256i)(b)))
-#define logarithm(a)             Sleef_finz_logd4_u35avx2(a)
-#define exponential(a)           Sleef_finz_expd4_u10avx2(a)
-#define sine_cosine_pi(a)        Sleef_finz_sincospid4_u35avx2(a)
+#define splat(x)              _mm256_set1_pd(x)
+#define fused(a, b, c)        _mm256_fmadd_pd(a, b, c)
+#define root(a)               _mm256_sqrt_pd(a)
+#define product_of_low(a, b)  ((word)_mm256_mul_epu32((__m256i)(a), (__m256i)(b)))
+#define logarithm(a)          Sleef_finz_logd4_u35avx2(a)
+#define exponential(a)        Sleef_finz_expd4_u10avx2(a)
+#define sine_cosine_pi(a)     Sleef_finz_sincospid4_u35avx2(a)
 
-#define single_splat(x)          _mm256_set1_ps(x)
-#define single_fused(a, b, c)    _mm256_fmadd_ps(a, b, c)
-#define single_root(a)           _mm256_sqrt_ps(a)
-#define single_logarithm(a)      Sleef_finz_logf8_u35avx2(a)
-#define single_sine_cosine_pi(a) Sleef_finz_sincospif8_u35avx2(a)
+#define single_splat(x)       _mm256_set1_ps(x)
+#define single_fused(a, b, c) _mm256_fmadd_ps(a, b, c)
+#define single_root(a)        _mm256_sqrt_ps(a)
 #define floats_at(a, ...)                                                                          \
     _mm256_cvtps_pd(_mm256_castps256_ps128(__builtin_shuffle(a, (words_32){__VA_ARGS__})))
 #define low_of(a)             floats_at(a, 0, 2, 4, 6)

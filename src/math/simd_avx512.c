@@ -14,21 +14,18 @@ typedef double real __attribute__((vector_size(64), may_alias));
 typedef uint64_t word __attribute__((vector_size(64), may_alias));
 typedef Sleef___m512d_2 real_pair;
 typedef float single __attribute__((vector_size(64), may_alias));
-typedef Sleef___m512_2 single_pair;
 
-#define splat(x)                 _mm512_set1_pd(x)
-#define fused(a, b, c)           _mm512_fmadd_pd(a, b, c)
-#define root(a)                  _mm512_sqrt_pd(a)
-#define product_of_low(a, b)     ((word)_mm512_mul_epu32((__m512i)(a), (__m512i)(b)))
-#define logarithm(a)             Sleef_finz_logd8_u35avx512f(a)
-#define exponential(a)           Sleef_finz_expd8_u10avx512f(a)
-#define sine_cosine_pi(a)        Sleef_finz_sincospid8_u35avx512f(a)
+#define splat(x)              _mm512_set1_pd(x)
+#define fused(a, b, c)        _mm512_fmadd_pd(a, b, c)
+#define root(a)               _mm512_sqrt_pd(a)
+#define product_of_low(a, b)  ((word)_mm512_mul_epu32((__m512i)(a), (__m512i)(b)))
+#define logarithm(a)          Sleef_finz_logd8_u35avx512f(a)
+#define exponential(a)        Sleef_finz_expd8_u10avx512f(a)
+#define sine_cosine_pi(a)     Sleef_finz_sincospid8_u35avx512f(a)
 
-#define single_splat(x)          _mm512_set1_ps(x)
-#define single_fused(a, b, c)    _mm512_fmadd_ps(a, b, c)
-#define single_root(a)           _mm512_sqrt_ps(a)
-#define single_logarithm(a)      Sleef_finz_logf16_u35avx512f(a)
-#define single_sine_cosine_pi(a) Sleef_finz_sincospif16_u35avx512f(a)
+#define single_splat(x)       _mm512_set1_ps(x)
+#define single_fused(a, b, c) _mm512_fmadd_ps(a, b, c)
+#define single_root(a)        _mm512_sqrt_ps(a)
 #define floats_at(a, ...)                                                                          \
     _mm512_cvtps_pd(_mm512_castps512_ps256(__builtin_shuffle(a, (words_32){__VA_ARGS__})))
 #define low_of(a)             floats_at(a, 0, 2, 4, 6, 8, 10, 12, 14)

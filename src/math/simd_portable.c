@@ -14,9 +14,6 @@ typedef struct real_pair {
     real x, y;
 } real_pair;
 typedef float single __attribute__((vector_size(16), may_alias));
-typedef struct single_pair {
-    single x, y;
-} single_pair;
 
 #define splat(a)              ((real){a, a})
 #define fused(a, b, c)        ((a) * (b) + (c))
@@ -57,24 +54,6 @@ static inline real_pair sine_cosine_pi(real a)
 static inline single single_root(single a)
 {
     return (single){sqrtf(a[0]), sqrtf(a[1]), sqrtf(a[2]), sqrtf(a[3])};
-}
-
-static inline single single_logarithm(single a)
-{
-    return (single){Sleef_cinz_logf1_u35purec(a[0]), Sleef_cinz_logf1_u35purec(a[1]),
-                    Sleef_cinz_logf1_u35purec(a[2]), Sleef_cinz_logf1_u35purec(a[3])};
-}
-
-static inline single_pair single_sine_cosine_pi(single a)
-{
-    single_pair out;
-
-    for (int i = 0; i < 4; i++) {
-        const Sleef_float_2 pair = Sleef_cinz_sincospif1_u35purec(a[i]);
-        out.x[i] = pair.x;
-        out.y[i] = pair.y;
-    }
-    return out;
 }
 
 #include "math/simd_kernels.inc"
