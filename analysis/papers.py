@@ -17,6 +17,7 @@ import papers_000
 import papers_002
 import papers_003
 import papers_004
+import papers_euler
 import papers_networks
 import papers_numpy
 import papers_topics
@@ -96,12 +97,14 @@ def main():
         make_corpora(folder)
     if args.networks and not args.no_run:
         make_held_out(folder)
-    workers = 1 if args.networks else os.cpu_count()  # in their order
+    workers = 1 if args.networks or args.topics else os.cpu_count()  # in their order, each with its processor time
     beside = [lambda: papers_numpy.measure(folder, args.shorten)]
+    if args.networks and not args.no_run and not args.only and args.shorten == 1:
+        papers_euler.measure(folder)
     execute(asked, (args.build / "emass").resolve(), folder, workers, args.limit, beside)
     for run in every:  # of networks the page shows what was cut, too
         is_there = run.file.exists() if run in networks else run.has_ended()
-        if not run.why and not is_there:
+        if not run.why and not (is_there and run.is_as_asked()):
             run.why = "needs to be run"
 
     page = Page("The papers' experiments, run again", folder)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 ICML_TEST = 5  # every fifth abstract
-WIKI_LONG, WIKI_TRAIN, WIKI_TEST = 20, 10000, 500  # words of an article, and articles
+WIKI_LONG, WIKI_TEST = 20, 500  # words of an article, and articles to test on, or to choose steps by
 NEWS_TEST = 500
 
 
@@ -36,11 +36,12 @@ def make_corpora(folder):
         train, test = split(lines(icml), ICML_TEST)
         write(folder / "icml.train.ldac", train)
         write(folder / "icml.test.ldac", test)
-    if wiki.exists() and not (folder / "wiki.test.ldac").exists():
+    if wiki.exists() and not (folder / "wiki.stream.ldac").exists():
         long = [line for line in lines(wiki) if length(line) >= WIKI_LONG]
-        chosen = np.random.default_rng(2).permutation(len(long))[: WIKI_TRAIN + WIKI_TEST]
-        write(folder / "wiki.train.ldac", [long[i] for i in chosen[:WIKI_TRAIN]])
-        write(folder / "wiki.test.ldac", [long[i] for i in chosen[WIKI_TRAIN:]])
+        order = np.random.default_rng(2).permutation(len(long))
+        parts = {"steps": order[:WIKI_TEST], "test": order[WIKI_TEST : 2 * WIKI_TEST], "stream": order[2 * WIKI_TEST :]}
+        for name, chosen in parts.items():
+            write(folder / f"wiki.{name}.ldac", [long[i] for i in chosen])
     if news.exists() and not (folder / "news.test.ldac").exists():
         chosen = lines(news)
         order = np.random.default_rng(0).permutation(len(chosen))[:NEWS_TEST]

@@ -2,7 +2,9 @@
 
 import numpy as np
 
+import papers_euler
 from papers_page import panels
+from papers_runs import say_builds
 from papers_verdict import Claim, Estimate, below, of_runs, of_share
 
 INTEGRATORS = {"s": ("mSGNHT-S", "C0"), "e": ("mSGNHT-E", "C1")}
@@ -49,7 +51,7 @@ def write(page, results):
         data is said at the end of Table 3. These runs are those of
         `make papers-networks`, in the order of `jobs/papers/networks`; those that have not begun are named at the
         end of this section.""")
-    say_builds(page, results)
+    say_builds(page, results, [name for name in results.runs if "/networks/" in name and begun(results, name)])
     write_depths(page, results)
     write_steps(page, results)
     write_sigmoid(page, results)
@@ -58,18 +60,6 @@ def write(page, results):
     write_lenet(page, results)
     write_figure_6(page, results)
     write_missing(page, results)
-
-
-def say_builds(page, results):
-    """Which emass made the runs: files of several are not mixed unsaid."""
-    builds = {}
-    for name in results.runs:
-        if "/networks/" in name and begun(results, name):
-            builds.setdefault(results.commit(name), []).append(f"`{name}`")
-    if len(builds) == 1:
-        page.say(f"All by emass of commit {next(iter(builds))}.")
-    elif builds:
-        page.say("By emass of commit " + "; ".join(f"{c}: {', '.join(names)}" for c, names in builds.items()) + ".")
 
 
 # ---- what a run has left, whole or not ----
@@ -223,6 +213,10 @@ def coloured(name):
     return [(name.format(i), label, colour) for i, (label, colour) in INTEGRATORS.items()]
 
 
+def layers(depth):
+    return f"{depth} layer" + ("s" if depth > 1 else "")
+
+
 # ---- 004 ----
 
 
@@ -234,7 +228,7 @@ def write_depths(page, results):
         for run in integrators(name % (depth, "1e-4"), "{}, %d layers" % depth)
     ]
     runs.append((name.format("e") % (4, "5e-5"), "mSGNHT-E, 4 layers, h = 5e-5", None))
-    cases = {f"{depth} layers": name % (depth, "1e-4") for depth in (2, 3, 4)}
+    cases = {layers(depth): name % (depth, "1e-4") for depth in (2, 3, 4)}
     if not section(
         page,
         results,
@@ -247,6 +241,7 @@ def write_depths(page, results):
     columns = [(f"{depth} layers", coloured(name % (depth, "1e-4"))) for depth in (2, 3, 4)]
     columns[2][1].append((name.format("e") % (4, "5e-5"), "mSGNHT-E, h = 5e-5", "C2"))
     draw(page, results, "004_fig4", columns, "Learning curves by depth.")
+    write_why(page, results)
 
 
 def failures(results, euler, splitting):
@@ -264,6 +259,21 @@ def failures(results, euler, splitting):
     return " ".join(words)
 
 
+def write_why(page, results):
+    """What would make Euler's method fail."""
+    rows = papers_euler.rows(results.folder)
+    page.say("""As printed, the two forms differ by little here: each takes the gradient where theta has gone, so that both are
+        a leapfrog with a friction, and the friction takes 1 - h xi of a momentum in one and exp(-h xi) in the other, of
+        which h xi is 5e-4.""")
+    if not rows:
+        return
+    page.say("""What the paper leaves open was tried in numpy (`analysis/papers_euler.py`, three seeds), with the gradient at
+        theta before the step, too: so has it equation 1 of the paper, and its first author's program of a year later,
+        for both integrators. Then Euler's method is explicit in all it moves, and stable only where the curvature
+        is below xi / h; the splitting where it is below 2 xi / h. Test accuracies after so many epochs, in percent:""")
+    page.table(["start", "h", "minibatch", "epochs", *papers_euler.FORMS.values()], rows)
+
+
 def write_steps(page, results):
     name = "004/networks/relu/2/{}/%s"
     steps = ("2e-4", "1e-4", "5e-5")
@@ -276,14 +286,14 @@ def write_steps(page, results):
 
 def write_sigmoid(page, results):
     name = "004/networks/sigmoid/%d/{}"
-    runs = [run for depth in (1, 2) for run in integrators(name % depth, "{}, %d layers" % depth)]
+    runs = [run for depth in (1, 2) for run in integrators(name % depth, "{}, " + layers(depth))]
     runs += [
         ((name % 3).format(i), f"{label}, 3 layers", FIGURE_8[i])
         for i, (label, _) in INTEGRATORS.items()
     ]
-    better = splitting_claim(results, {f"{depth} layers": name % depth for depth in (1, 2, 3)})
+    better = splitting_claim(results, {layers(depth): name % depth for depth in (1, 2, 3)})
     if section(page, results, "004, Fig. 8: layers of 100 sigmoids, h = 1e-3, D = 10", runs, better):
-        columns = [(f"{depth} layers", coloured(name % depth)) for depth in (1, 2, 3)]
+        columns = [(layers(depth), coloured(name % depth)) for depth in (1, 2, 3)]
         draw(page, results, "004_fig8", columns, "Learning curves by depth.")
 
 

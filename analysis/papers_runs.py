@@ -28,8 +28,7 @@ class Run:
 
     def missing_data(self, environment):
         """The file of data that is not there, or nothing; EMASS_DATA may be unset."""
-        asked = "\n".join([self.config.read_text(), *self.settings])
-        paths = re.findall(r"\bdata[:=] *'?(\$[^:'\s,}]*\}[^:'\s,}]*)", asked)
+        paths = re.findall(r"\bdata[:=] *'?(\$[^:'\s,}]*\}[^:'\s,}]*)", self.asked())
         if not paths:
             return ""
         path = paths[-1]
@@ -37,6 +36,14 @@ class Run:
             path = path.replace("${" + name + "}", value)
         images = Path(path).parent.glob(f"{Path(path).name}-images-*")  # of a pair of IDX files
         return "" if Path(path).exists() or any(images) else f"needs {path}"
+
+    def asked(self):
+        return "\n".join([self.config.read_text(), *self.settings])
+
+    def is_as_asked(self):
+        """What is kept beside its file is what is asked now, but for comments."""
+        kept = self.file.with_suffix(".asked")
+        return kept.exists() and without_comments(kept.read_text()) == without_comments(self.asked())
 
     def has_ended(self):
         """Its file is there, and is that of a whole run."""
@@ -74,10 +81,9 @@ def start(run, emass, environment, limit=None):
     was asked is kept beside the file, so that it is run anew when that has changed, but for comments.
     A run that meets its limit of time is one so far, and goes on the next time."""
     begin = time.monotonic()
-    asked, kept = "\n".join([run.config.read_text(), *run.settings]), run.file.with_suffix(".asked")
-    same = kept.exists() and without_comments(kept.read_text()) == without_comments(asked)
+    same = run.is_as_asked()
     run.file.parent.mkdir(parents=True, exist_ok=True)
-    kept.write_text(asked)
+    run.file.with_suffix(".asked").write_text(run.asked())
     if not same:
         run.file.with_suffix(".times").unlink(missing_ok=True)
     command = [emass, "run", run.config, "--output", run.file, "--quiet", "--progress=none"]
@@ -224,6 +230,17 @@ class Results:
 
     def diverging(self, name):
         return float(np.mean(self.draws(name, "diverging", "sample_stats")))
+
+
+def say_builds(page, results, names):
+    """Which emass made these runs: files of several are not mixed unsaid."""
+    builds = {}
+    for name in names:
+        builds.setdefault(results.commit(name), []).append(f"`{name}`")
+    if len(builds) == 1:
+        page.say(f"All by emass of commit {next(iter(builds))}.")
+    elif builds:
+        page.say("By emass of commit " + "; ".join(f"{c}: {', '.join(runs)}" for c, runs in builds.items()) + ".")
 
 
 def text(value):

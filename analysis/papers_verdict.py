@@ -76,6 +76,13 @@ def below(small, large):
         return float(np.float64(difference.value) / np.float64(difference.error))
 
 
+def in_pairs(small, large):
+    """The same of runs that were made in pairs, seed by seed, as many as both have; NaN where one diverged."""
+    pairs = min(len(small), len(large))
+    difference = of_runs(np.asarray(large, float)[:pairs] - np.asarray(small, float)[:pairs])
+    return below(Estimate(0.0), difference)
+
+
 def apart(*pairs):
     """How far the two of a pair are apart, of the pair where that is farthest."""
     return max((abs(below(a, b)) for a, b in pairs), default=float("nan"))

@@ -5,9 +5,11 @@ build. One process does it all, for the packages take long to import."""
 import contextlib
 import io
 import os
+import pathlib
 import re
 import sys
 import tempfile
+from dataclasses import replace
 from unittest import mock
 
 import lib
@@ -23,7 +25,8 @@ import papers  # noqa: E402
 import papers_networks  # noqa: E402
 import plot  # noqa: E402
 from papers_measure import Density, bias, one_peak, rmse, spread  # noqa: E402
-from papers_verdict import Claim, Estimate, apart, below, of_kl, of_mean, of_runs, verdict  # noqa: E402
+from papers_runs import read_runs  # noqa: E402
+from papers_verdict import Claim, Estimate, apart, below, in_pairs, of_kl, of_mean, of_runs, verdict  # noqa: E402
 
 HMC = r"\| HMC \| 0\.0196 \| 0\.0197( \| -?[0-9.e-]+){10} \| [0-9]+ of [0-9]+ \|"
 RHMC = r"\| RHMC \| 0\.0111 \| 0\.0089( \| -){11} \|"
@@ -95,6 +98,9 @@ def check_verdicts():
     kl = [of_kl(truth, random.normal(size=(4, 2000))) for _ in range(40)]
     ratio = np.mean([k.error for k in kl]) / np.std([k.value for k in kl])
     lib.report(0.6 < ratio < 1.9, "the standard error of a KL divergence", ratio)
+    seeds = random.normal(size=10)
+    z_pairs = in_pairs(seeds + random.normal(size=10) / 100, np.append(seeds + 0.1, 99.0))  # 0.1 of 0.01 / sqrt(10)
+    lib.report(10 < z_pairs < 99 and np.isnan(in_pairs([1.0, np.nan], [2.0, 2.0])), "runs in pairs", z_pairs)
     line = verdict(Claim("Lower", {"a": z, "b": -z, "c": 1.0, "d": below(of_runs([1.0]), of_runs([2.0, 3.0]))}),
                    Claim("Equal", {"": 1.0}, equal=True), Claim("Nothing", {}))
     lib.report(re.fullmatch(r"Lower: yes a \(\S+\); not to be told c \(1.0\); the opposite b \(-\S+\)\. "
@@ -147,6 +153,9 @@ def check_papers(folder):
         file.write("# another comment\n" + asked)
     status, said = make(*RUNS)
     lib.report(status == 0 and before and before == stamps(folder), "again: nothing is run twice", said)
+    run = read_runs(pathlib.Path(folder), ["000/normal/hmc"], 100)[0]
+    moved = replace(run, settings=[*run.settings, "run.seed=7"])
+    lib.report(run.is_as_asked() and not moved.is_as_asked(), "a run of other settings is not shown as one of these")
     with open(os.path.join(folder, "linear.h5"), "w") as file:
         file.write("spoilt\n")
     status, said = make("003/time/with-data")
