@@ -140,6 +140,22 @@ def rows(folder):
     return out
 
 
+def failures(folder):
+    """In a sentence: how many chains of each form diverged, and what the best of the splitting came to beside them."""
+    kept = folder / "euler.json"
+    found = json.loads(kept.read_text()) if kept.exists() else {}
+    lost = {form: 0 for form in FORMS}
+    beside = []
+    for tried in TRIED:
+        cells = {form: found.get(named(tried, form), []) for form in FORMS}
+        for form, accuracies in cells.items():
+            lost[form] += accuracies.count(None)
+        if any(None in accuracies for accuracies in cells.values()):
+            beside += [a for form in ("s", "s-old") for a in cells[form] if a is not None]
+    words = "Diverged: " + ", ".join(f"{n} of {FORMS[form]}" for form, n in lost.items())
+    return words + (f"; where some did, the best of the splitting's chains is at {100 * max(beside):.1f} %." if beside else ".")
+
+
 def outcome(accuracies):
     if not accuracies:
         return None

@@ -3,7 +3,7 @@
 import numpy as np
 
 import papers_euler
-from papers_page import panels
+from papers_page import logarithmic, panels
 from papers_runs import say_builds
 from papers_verdict import Claim, Estimate, below, of_runs, of_share
 
@@ -158,32 +158,38 @@ def rows_of(results, runs):
     return [row(results, *run) for run in runs if begun(results, run[0])]
 
 
-def draw(page, results, figure_name, columns, caption, low=90):
+def draw(page, results, figure_name, columns, caption, low=92):
     """columns: [(title, [(name, label, colour)])]; panels for accuracy and loss, by epoch and by second."""
     columns = [(t, [r for r in runs if begun(results, r[0])]) for t, runs in columns]
     columns = [(title, runs) for title, runs in columns if runs]
     if not columns:
         return
-    figure, axes = panels(4, len(columns), sharey="row")
-    for (title, runs), column in zip(columns, axes.T):
+    if len(columns) > 1:
+        figure, axes = panels(4, len(columns), sharey="row")
+        places = axes.T
+    else:
+        figure, axes = panels(2, 2, 4.2, sharey="row")
+        places = [axes.T.ravel()]
+    highest = 0.0
+    for (title, runs), place in zip(columns, places):
         for name, label, colour in runs:
             accuracy, nll = (history(results, name, v) for v in ("test_accuracy", "train_nll"))
+            highest = max(highest, 100 * accuracy.max())
             epoch = np.arange(1, accuracy.shape[1] + 1)
             seconds = epoch * epoch_seconds(results, name)
-            for ax, x in zip(column[::2], (epoch, seconds)):
-                band(ax, x, 100 * accuracy, label, colour)
-            for ax, x in zip(column[1::2], (epoch, seconds)):
-                band(ax, x, nll, label, colour)
-        for ax, words in zip(column, ("epoch", "epoch", "seconds", "seconds")):
-            ax.set(xlabel=words)
-        for ax in column[::2]:
-            ax.set(ylim=(low, 100))
-        for ax in column[1::2]:
-            ax.set(yscale="log")
-        column[0].set(title=title)
-    for ax, words in zip(axes[:, 0], 2 * ("test accuracy, %", "training NLL")):
-        ax.set_ylabel(words)
-    axes[0, 0].legend()
+            for i, x in enumerate((epoch, seconds)):
+                band(place[2 * i], x, 100 * accuracy, label, colour)
+                band(place[2 * i + 1], x, nll, label, colour)
+        for i, words in enumerate(("epoch", "seconds")):
+            place[2 * i].set(xlabel=words)
+            place[2 * i + 1].set(xlabel=words)
+        place[0].set(title=title)
+    for accuracy, nll in (places[0][:2], places[0][2:]):
+        accuracy.set(ylim=(low, min(100.0, highest + 0.3)))
+        logarithmic(nll)
+    for ax in axes[:, 0]:
+        ax.set(ylabel="training NLL" if ax.get_yscale() == "log" else "test accuracy, %")
+    axes[0, 0].legend(loc="lower right")
     page.figure(figure_name, figure, caption)
 
 
@@ -272,6 +278,8 @@ def write_why(page, results):
         for both integrators. Then Euler's method is explicit in all it moves, and stable only where the curvature
         is below xi / h; the splitting where it is below 2 xi / h. Test accuracies after so many epochs, in percent:""")
     page.table(["start", "h", "minibatch", "epochs", *papers_euler.FORMS.values()], rows)
+    page.say(papers_euler.failures(results.folder) + """ A tenth is chance. So where a form fails it is Euler's, as the paper says,
+        if it fails at all; but a step or a start at which it diverges while the splitting learns was not found.""")
 
 
 def write_steps(page, results):
@@ -328,30 +336,51 @@ def write_held_out(page, results):
 
 def write_ensemble(page, results):
     page.heading("Eight chains beside one: 400-400 ReLUs, as in Table 3", 3)
-    name = "004/networks/ensemble"
-    if not begun(results, name) or not averaged(results, name).size:
-        if begun(results, name):
-            page.table(HEADER, rows_of(results, [(name, "8 chains", None)]))
-        return page.say("Not run to its end.")
-    single = {score: 100 * averaged(results, name, score) for score in SCORES}
-    pooled = {score: 100 * float(results.draws(name, score, "predictions")) for score in SCORES}
+    names = {"40 epochs": "004/networks/ensemble", "200 epochs": "004/networks/ensemble/200"}
+    names = {words: name for words, name in names.items() if begun(results, name)}
+    if not names:
+        return page.say("Not run.")
+    ended = {words: name for words, name in names.items() if averaged(results, name).size}
+    single = {words: {s: 100 * averaged(results, name, s) for s in SCORES} for words, name in ended.items()}
+    pooled = {words: {s: 100 * float(results.draws(name, s, "predictions")) for s in SCORES} for words, name in ended.items()}
+    for words, name in ended.items():
+        for side, group in ((single, "averages"), (pooled, "predictions")):
+            sure = results.draws(name, "probability", group).max(axis=-1).mean(axis=-1)
+            side[words]["confidence"] = 100 * (sure.reshape(-1) if group == "averages" else float(sure))
     page.verdict(
-        f"Right are {pooled['accuracy']:.2f} % of the ensemble's predictions, and {single['accuracy'].mean():.2f} % of a "
-        f"chain's ({ENSEMBLE} % were hoped for).",
+        *(
+            f"Of {words}, {pooled[words]['accuracy']:.2f} % of the ensemble's predictions are right, and "
+            f"{single[words]['accuracy'].mean():.2f} % of a chain's ({ENSEMBLE} % were hoped for)."
+            for words in ended
+        ),
         Claim(
             "The ensemble is better than one of its chains, by standard errors of chains",
             {
-                score: (1 if score == "accuracy" else -1) * below(of_runs(single[score]), Estimate(pooled[score]))
+                f"{score}, {words}": (1 if score == "accuracy" else -1)
+                * below(of_runs(single[words][score]), Estimate(pooled[words][score]))
+                for words in ended
                 for score in SCORES
             },
         ),
+        unfinished(results, names.values()),
     )
     rows = [
-        [score, f"{x.mean():.3f}", f"{x.min():.3f} to {x.max():.3f}", f"{pooled[score]:.3f}"]
-        for score, x in single.items()
+        [f"{score}, {words}", f"{x.mean():.3f}", f"{x.min():.3f} to {x.max():.3f}", f"{pooled[words][score]:.3f}"]
+        for words in ended
+        for score, x in single[words].items()
     ]
-    page.table(["of averaged predictions, times 100", "one chain, mean", "range", "all eight"], rows)
-    page.say("""brier and ece (expected calibration error) and nll: the less the better. Draws are of epochs 2 to 40.""")
+    if rows:
+        page.table(["of averaged predictions, times 100", "one chain, mean", "range", "all eight"], rows)
+    page.table(HEADER, rows_of(results, [(name, f"8 chains, {words}", None) for words, name in names.items()]))
+    doubts = "; ".join(
+        f"{np.mean(side[words]['accuracy']) - np.mean(side[words]['confidence']):.2f} for {whose}, {words}"
+        for words in ended
+        for side, whose in ((single, "a chain"), (pooled, "the ensemble"))
+    )
+    page.say(f"""brier and ece (expected calibration error) and nll: the less the better. Draws are of epochs 2 to 40, or 41 to 200.
+        Confidence is the mean of the largest probability of a prediction. Accuracy less confidence is {doubts}: where it is above
+        zero, a mean over draws doubts too much; a mean over chains doubts more than one chain, while it is right
+        more often, and that is its ece.""")
 
 
 def write_lenet(page, results):
@@ -386,7 +415,7 @@ def write_figure_6(page, results):
     for i, (key, name) in enumerate(names.items()):
         error = 100 - 100 * history(results, name, "test_accuracy")
         band(axes[0, 0], np.arange(1, error.shape[1] + 1), error, FIGURE_6[key], f"C{i}")
-    axes[0, 0].set(xlabel="step: an epoch", ylabel="test error, %", ylim=(1, 10))
+    axes[0, 0].set(xlabel="step: an epoch", ylabel="test error, %", ylim=(2, 10))
     axes[0, 0].legend()
     page.figure("003_fig6", figure, "Test error of single draws, mean and range of the seeds.")
     reached = {k: steps_to(results, name) for k, name in names.items()}
@@ -394,7 +423,7 @@ def write_figure_6(page, results):
         """The paper: SGHMC has the lowest error, reached after about 50 steps, and stays there. Here: """
         + "; ".join(f"{FIGURE_6[k]} is at {e:.2f} % after {n} steps, and first within 0.2 of that in step {t}"
                     for k, (e, t, n) in reached.items())
-        + ". The paper prints no steps, rates, or sizes of minibatches: `jobs/papers/mnist_gamma.yaml` says which are these."
+        + ". The paper prints no steps, rates, or sizes of minibatches: `jobs/papers/mnist_gamma.yaml` says which are these, and whence."
     )
 
 

@@ -8,6 +8,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 import numpy as np  # noqa: E402
+from matplotlib.ticker import FuncFormatter, NullFormatter  # noqa: E402
 
 from papers_verdict import verdict  # noqa: E402
 from style import STYLE  # noqa: E402
@@ -134,3 +135,12 @@ def panels(rows, columns, width=3.2, height=2.4, **options):
     return plt.subplots(
         rows, columns, figsize=(width * columns, height * rows), squeeze=False, **options
     )
+
+
+def logarithmic(ax):
+    """The y axis, with plain numbers at its ticks: of between them, where it spans less than two decades."""
+    ax.set(yscale="log")
+    low, high = ax.get_ylim()
+    ax.yaxis.set_major_formatter("{x:g}")
+    minor = FuncFormatter(lambda y, _: f"{y:g}" if f"{y:e}"[0] in "235" else "")
+    ax.yaxis.set_minor_formatter(minor if high < 100 * low else NullFormatter())

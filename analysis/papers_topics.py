@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from papers_page import panels
+from papers_page import logarithmic, panels
 from papers_runs import say_builds
 from papers_verdict import Claim, below, in_pairs, of_runs
 
@@ -76,13 +76,15 @@ def lower(words, scores, pairs):
 
 
 def band(ax, x, curves, **look):
-    """The mean over chains that did not diverge, and their range, from the first score on."""
-    scored = np.isfinite(curves).any(axis=0)
-    x, curves = x[scored], curves[:, scored]
+    """The mean over chains that did not diverge, and their range, where they were scored anew, and at the end."""
+    there = np.isfinite(curves).any(axis=0)
+    new = np.append(True, np.nan_to_num(np.diff(curves, axis=1), nan=1.0).any(axis=0))
+    new[-1] = True
+    x, curves = x[there & new], curves[:, there & new]
     curves = curves[np.isfinite(curves).all(axis=1)]
     if len(curves):
         line = ax.plot(x, curves.mean(axis=0), lw=1, **look)[0]
-        ax.fill_between(x, curves.min(axis=0), curves.max(axis=0), color=line.get_color(), alpha=0.2, lw=0)
+        ax.fill_between(x, curves.min(axis=0), curves.max(axis=0), color=line.get_color(), alpha=0.12, lw=0)
 
 
 def iteration_seconds(results, name):
@@ -158,7 +160,8 @@ def write_online(page, results):
     figure, axes = panels(1, 1, 5, 3)
     for label, curve in curves.items():
         band(axes[0, 0], 50 * np.arange(1, curve.shape[1] + 1), curve, label=label)
-    axes[0, 0].set(xlabel="articles", ylabel="perplexity of a draw", yscale="log")
+    axes[0, 0].set(xlabel="articles", ylabel="perplexity of a draw")
+    logarithmic(axes[0, 0])
     axes[0, 0].legend()
     page.figure("002_fig3", figure, "Mean and range of three runs; the paper's curves begin at 3500, and the best ends near 1000.")
     page.say("""A stream of 144,467 articles of 20 words or more, of which 10,000 are drawn, where the paper has one of 3.3
@@ -168,7 +171,7 @@ def write_online(page, results):
         chain with each step makes of 500 articles that are in neither the stream nor the test. SGRLD's
         steps fall by (1 + t / 1000)^-0.6, as there. The paper's step of SGRHMC, 0.02, does not carry over: its friction is
         1 / G = theta in this metric, and eps theta must stay below 2 where theta is as large as the count of
-        a word in a topic, which grows with the corpus.""")
+        a word in a topic, which grows with the corpus; and where that friction is strong, SGRHMC is SGLD without a metric.""")
     write_topics(page, results, "002/topics/sgrhmc")
 
 
@@ -197,7 +200,7 @@ def write_topics(page, results, name):
         return
     phi = results.draws(name, "phi", "averages")[0, 0]
     share = results.draws(name, "topic_share", "averages")[0, 0]
-    words = [str(word, "utf-8") if isinstance(word, bytes) else str(word) for word in results.draws(name, "word", "averages")]
+    words = [b"".join(word).decode() for word in np.atleast_2d(results.draws(name, "word", "averages"))]
     heaviest = np.argsort(-share)[:TOPICS]
     page.say(f"""As Table S.1, the {WORDS} heaviest words of {TOPICS} topics, the largest here: of the last draw of the first
         run of SGRHMC.""")
@@ -250,9 +253,10 @@ def write_icml(page, results):
         if results.has("004/topics/gibbs"):
             curve = history(results, "004/topics/gibbs")
             band(ax, np.arange(1, curve.shape[1] + 1), curve, label="Gibbs", color="C6")
-        ax.set(xlabel="iteration", title=f"h = {h}", yscale="log")
+        ax.set(xlabel="iteration", title=f"h = {h}")
+    logarithmic(axes[0, 0])
     axes[0, 0].set(ylabel="perplexity of a draw")
-    axes[0, -1].legend()
+    axes[0, 0].legend(ncols=2, loc="upper right")
     page.figure("004_fig3", figure, "Mean and range of ten seeds; an iteration of Gibbs is a sweep over all abstracts.")
     page.say("""Means and ranges of ten seeds; a dash: all of them diverged. 300 + 700 iterations of one
         step each, minibatches of 5, diffusion and friction 0.75; 766 abstracts, which is not the
@@ -283,7 +287,8 @@ def write_deep(page, results):
         seen = documents * np.arange(1, curve.shape[1] + 1)
         band(axes[0, 0], seen, curve, label=label, ls="--" if "-E" in label else "-", color=f"C{i}")
         rows.append([label, int(seen[-1]), span(curve[:, -1]), span(scores[label]), iteration_seconds(results, name)])
-    axes[0, 0].set(xlabel="articles seen", ylabel="perplexity of a draw", yscale="log")
+    axes[0, 0].set(xlabel="articles seen", ylabel="perplexity of a draw")
+    logarithmic(axes[0, 0])
     axes[0, 0].legend()
     page.figure("004_fig5", figure, "Mean and range of three seeds. Each of the three blocks of DPFA has minibatches of its own.")
     page.table(["method", "articles seen", "of the last draw", "of the draws of the second half", "s an iteration"], rows)
