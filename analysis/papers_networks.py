@@ -278,8 +278,8 @@ def write_why(page, results):
         for both integrators. Then Euler's method is explicit in all it moves, and stable only where the curvature
         is below xi / h; the splitting where it is below 2 xi / h. Test accuracies after so many epochs, in percent:""")
     page.table(["start", "h", "minibatch", "epochs", *papers_euler.FORMS.values()], rows)
-    page.say(papers_euler.failures(results.folder) + """ A tenth is chance. So where a form fails it is Euler's, as the paper says,
-        if it fails at all; but a step or a start at which it diverges while the splitting learns was not found.""")
+    page.say(papers_euler.failures(results.folder) + """ A tenth is chance. So the form that diverges is Euler's, as the paper says,
+        where one does; but no step, start or minibatch was found with which it diverges while the splitting learns.""")
 
 
 def write_steps(page, results):

@@ -8,7 +8,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 import numpy as np  # noqa: E402
-from matplotlib.ticker import FuncFormatter, NullFormatter  # noqa: E402
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator  # noqa: E402
 
 from papers_verdict import verdict  # noqa: E402
 from style import STYLE  # noqa: E402
@@ -138,9 +138,15 @@ def panels(rows, columns, width=3.2, height=2.4, **options):
 
 
 def logarithmic(ax):
-    """The y axis, with plain numbers at its ticks: of between them, where it spans less than two decades."""
+    """The y axis, with plain numbers at its ticks: fewer of them, the more it spans."""
     ax.set(yscale="log")
     low, high = ax.get_ylim()
-    ax.yaxis.set_major_formatter("{x:g}")
-    minor = FuncFormatter(lambda y, _: f"{y:g}" if f"{y:e}"[0] in "235" else "")
-    ax.yaxis.set_minor_formatter(minor if high < 100 * low else NullFormatter())
+    shown = (1, 2, 3, 5) if high < 100 * low else (1,)
+    if high < 3 * low:
+        ax.yaxis.set_major_locator(MaxNLocator(6))
+        ax.yaxis.set_minor_locator(NullLocator())
+        ax.yaxis.set_major_formatter("{x:g}")
+        return
+    label = FuncFormatter(lambda y, _: f"{y:g}" if float(f"{y:.1e}".split("e")[0]) in shown else "")
+    ax.yaxis.set_major_formatter(label)
+    ax.yaxis.set_minor_formatter(label)
