@@ -39,6 +39,8 @@ typedef struct em_m_step {
     /* momentum only, else NaN: |tr(WC)/D - 1| and max |(WC)_ii - 1| over their bounds; below 1 the
      * momenta carry no information about the mass */
     double trace_deviation, diagonal_deviation;
+    double unevenness; /* em_unevenness of mass/estimator.h; NaN: not known of this estimator or
+                          mass */
     double thermostat_mass; /* Q from then on; NaN: not learned */
 } em_m_step;
 

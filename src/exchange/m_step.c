@@ -71,10 +71,13 @@ static em_status estimate(em_adapt *adapt, const em_pool *pool, const double *ac
                           .n_sample = accumulator[0],
                           .trace_deviation = NAN,
                           .diagonal_deviation = NAN,
+                          .unevenness = NAN,
                           .thermostat_mass = pool->thermostat_mass};
     if (adapt->estimator->deviation)
         status = em_deviation(adapt->estimator, &adapt->form, pool->mass, accumulator,
                               &record->trace_deviation, &record->diagonal_deviation);
+    if (!status)
+        status = em_unevenness(adapt->estimator, &adapt->form, accumulator, &record->unevenness);
     if (!status)
         status = blend(adapt, pool, accumulator, samples, weight);
     if (!status)

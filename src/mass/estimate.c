@@ -121,3 +121,21 @@ em_status em_deviation(const em_estimator_ops *ops, const em_mass_form *form,
     *diagonal = largest / (3 * sqrt(2 / s));
     return status;
 }
+
+em_status em_unevenness(const em_estimator_ops *ops, const em_mass_form *form,
+                        const double *accumulator, double *out)
+{
+    *out = NAN;
+    for (int64_t i = 0; ops->unevenness && i < em_form_n_part(form); i++) {
+        const em_part part = em_form_part(form, i);
+        double own = NAN;
+        const em_status status = part.structure == EM_MASS_DENSE
+                                     ? ops->unevenness(part.count, accumulator, &own)
+                                     : EM_OK;
+        if (status < 0)
+            return status;
+        *out = status ? *out : fmax(*out, own);
+        accumulator += ops->size(part.structure, part.count);
+    }
+    return EM_OK;
+}

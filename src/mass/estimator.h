@@ -59,6 +59,9 @@ typedef struct em_estimator_ops {
      * predicts: adds tr(WC) to *trace, and raises *largest to max |(WC)_ii - 1|. */
     void (*deviation)(em_structure structure, int64_t dim, const double *current,
                       const double *accumulator, double *trace, double *largest);
+    /* OPTIONAL: what the gradients of a dense part have beyond what is linear in the draws, as
+     * em_unevenness says. Errors: EM_NONFINITE, EM_EMEMORY, EM_ENUMERIC. */
+    em_status (*unevenness)(int64_t dim, const double *accumulator, double *out);
 } em_estimator_ops;
 
 /* All estimators, in the order of em_mass_options.estimator, "none" first; ends with NULL. */
@@ -81,5 +84,16 @@ em_status em_estimate(const em_estimator_ops *ops, const em_mass_form *form, con
 em_status em_deviation(const em_estimator_ops *ops, const em_mass_form *form,
                        const em_mass *current, const double *accumulator, double *trace,
                        double *diagonal);
+
+/*
+ * By how much curvature varies: the largest eigenvalue of C_x C_g, over what it may be by chance.
+ * As E (x - E x) g^T = -I whatever the target is, C_x^-1 is the part of C_g that is linear in x:
+ * the eigenvalues are 1 for a Gaussian and larger for others, in each direction by the variance of
+ * what is not linear. From n draws of a Gaussian they are (1 + sqrt(D / n))^4 at most. The largest
+ * of the dense parts of a form; NaN where there is none, or the samples do not tell. Errors:
+ * EM_EMEMORY, EM_ENUMERIC.
+ */
+em_status em_unevenness(const em_estimator_ops *ops, const em_mass_form *form,
+                        const double *accumulator, double *out);
 
 #endif

@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "mass/estimator.h"
 #include "mass/moments.h"
+#include "math/linalg.h"
 
 #include <math.h>
 
@@ -79,27 +80,63 @@ static void scale_both(int64_t dim, double n, double *cx, double *cg, double *sc
     }
 }
 
+/* Both covariances as scale_both leaves them. False: not finite. */
+static bool covariances(int64_t dim, const double *accumulator, double *cx, double *cg,
+                        double *scale)
+{
+    const double n = accumulator[0];
+
+    em_moments_covariance(EM_MASS_DENSE, dim, n, accumulator + 1, cx);
+    em_moments_covariance(EM_MASS_DENSE, dim, n,
+                          accumulator + 1 + em_moments_size(EM_MASS_DENSE, dim), cg);
+    scale_both(dim, n, cx, cg, scale);
+    return em_all_finite(dim * dim, cx) && em_all_finite(dim * dim, cg);
+}
+
 static em_status estimate_dense(int64_t dim, const double *accumulator, double *inverse)
 {
     const int64_t square = dim * dim;
-    const double n = accumulator[0];
     double *cx = NULL;
     em_status status = em_allocate(2 * square + dim + em_fisher_mean_work(dim), sizeof *cx, &cx);
 
     if (status)
         return status;
     double *cg = cx + square, *scale = cg + square, *work = scale + dim;
-    em_moments_covariance(EM_MASS_DENSE, dim, n, accumulator + 1, cx);
-    em_moments_covariance(EM_MASS_DENSE, dim, n,
-                          accumulator + 1 + em_moments_size(EM_MASS_DENSE, dim), cg);
-    scale_both(dim, n, cx, cg, scale);
-    status =
-        em_all_finite(2 * square, cx) ? em_fisher_mean(dim, cx, cg, work, inverse) : EM_NONFINITE;
+    status = covariances(dim, accumulator, cx, cg, scale)
+                 ? em_fisher_mean(dim, cx, cg, work, inverse)
+                 : EM_NONFINITE;
     for (int64_t i = 0; !status && i < dim; i++)
         for (int64_t j = 0; j < dim; j++)
             inverse[i * dim + j] = inverse[i * dim + j] * scale[i] * scale[j];
     if (!status && !em_all_finite(square, inverse))
         status = EM_NONFINITE;
+    em_release(&cx);
+    return status;
+}
+
+/* The eigenvalues of C_x C_g are those of L^T C_x L, where C_g = L L^T. */
+static em_status unevenness(int64_t dim, const double *accumulator, double *out)
+{
+    const int64_t square = dim * dim;
+    const double n = accumulator[0];
+    double *cx = NULL;
+    em_status status = n < 2 ? EM_NONFINITE : em_allocate(4 * square + 2 * dim, sizeof *cx, &cx);
+
+    if (status)
+        return status;
+    double *l = cx + square, *transposed = l + square, *product = transposed + square;
+    double *scale = product + square, *value = scale + dim;
+    status = covariances(dim, accumulator, cx, l, scale) ? em_cholesky(dim, l, dim) : EM_NONFINITE;
+    if (!status) {
+        for (int64_t i = 0; i < dim; i++)
+            for (int64_t j = 0; j < dim; j++)
+                transposed[i * dim + j] = l[j * dim + i];
+        em_multiply(dim, transposed, cx, dim, product);
+        em_multiply(dim, product, l, dim, cx);
+        status = em_eigen(dim, cx, dim, value);
+    }
+    if (!status)
+        *out = value[dim - 1] / pow(1 + sqrt((double)dim / n), 4);
     em_release(&cx);
     return status;
 }
@@ -124,4 +161,5 @@ const em_estimator_ops em_fisher = {
     .recentre = recentre,
     .estimate = estimate,
     .add_directions = em_fisher_directions,
+    .unevenness = unevenness,
 };

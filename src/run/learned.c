@@ -58,6 +58,7 @@ static em_status put_m_steps(em_output *output, const em_adapt *adapt, const cha
         {"largest_eigenvalue", offsetof(em_m_step, largest), EM_STORE_REAL},
         {"trace_deviation", offsetof(em_m_step, trace_deviation), EM_STORE_REAL},
         {"diagonal_deviation", offsetof(em_m_step, diagonal_deviation), EM_STORE_REAL},
+        {"unevenness", offsetof(em_m_step, unevenness), EM_STORE_REAL},
         {"thermostat_mass", offsetof(em_m_step, thermostat_mass), EM_STORE_REAL},
     };
     /* The last one only where it is learned. */

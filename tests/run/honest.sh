@@ -97,7 +97,20 @@ few=(--chains 12 --set run.draws=60)
 check 'curvature that varies: nuts draws' says 'curvature varies, so that nuts draws' funnel.yaml "${few[@]}"
 check 'with warmup of given length' says 'curvature varies, so that nuts draws' funnel.yaml "${few[@]}" --set run.warmup=400
 check 'without room to tune again' says 'curvature varies, so that nuts draws' funnel.yaml "${few[@]}" --set run.warmup=200
+check 'where only the moves of chains tell' says 'curvature varies, so that nuts draws' funnel.yaml "${few[@]}" --set mass.structure=diag
 check 'interrupted and gone on with' piecemeal "${few[@]}"
+check 'and where only the moves tell' piecemeal "${few[@]}" --set mass.structure=diag
+
+# Of every seed, with few chains; and of no seed where one length fits, though tails are heavy.
+any_seed() {
+    local seed
+    for seed in 2 3 4 5 6 7; do
+        says 'curvature varies' funnel.yaml --set run.draws=5 --seed "$seed" &&
+            silent 'curvature varies' schools.yaml --set run.draws=5 --seed "$seed" || return
+    done
+}
+echo 'model: {name: eight_schools}' >schools.yaml
+check 'with any seed' any_seed
 
 # So it does in a run that begins with what that one has learned, without a warmup.
 goes_on() {

@@ -201,6 +201,63 @@ START_TEST(too_few_samples_are_refused)
 }
 END_TEST
 
+/* Unevenness of n samples of two parameters: x1 ~ N(0, exp(x0)) where x0 ~ N(0, spread^2), or, of
+ * a spread of 0, a Gaussian. */
+static double unevenness(double spread, int n, uint64_t seed)
+{
+    const em_estimator_ops *ops = find("fisher");
+    const em_mass_form form = {.ops = &em_mass_dense, .dim = 2};
+    double *accumulator = NULL, out = 0;
+
+    ck_assert_int_eq(em_allocate(ops->size(EM_MASS_DENSE, 2), sizeof *accumulator, &accumulator),
+                     EM_OK);
+    for (int k = 0; k < n; k++) {
+        const em_stream stream = {seed, (uint64_t)k, 1, EM_RNG_TEST};
+        _Alignas(64) double z[EM_LANES];
+        em_normals(&stream, 2, z);
+        const double x = spread * z[0], y = exp(x / 2) * z[1];
+        const double theta[] = {spread > 0 ? x : z[0], y};
+        const double slope = 0.5 * (z[1] * z[1] - 1),
+                     gradient[] = {spread > 0 ? slope - x / (spread * spread) : -z[0],
+                                   -y * exp(-x)};
+        em_estimator_observe(ops, &form, &(em_observation){theta, gradient, NULL, NULL},
+                             accumulator);
+    }
+    ck_assert_int_eq(em_unevenness(ops, &form, accumulator, &out), EM_OK);
+    em_release(&accumulator);
+    return out;
+}
+
+/* var(x1) var(g1) = exp(spread^2): 1 for a Gaussian, up to chance, and 9.5 for a spread of 1.5. */
+START_TEST(unevenness_tells_curvature_that_varies)
+{
+    static const int n[] = {20, 100, 400};
+
+    for (int i = 0; i < 3; i++)
+        ck_assert_double_lt(unevenness(0, n[i], (uint64_t)_i), 1.5);
+    ck_assert_double_gt(unevenness(1.5, 400, (uint64_t)_i), 3);
+    ck_assert_double_lt(unevenness(0.3, 400, (uint64_t)_i), 1.5);
+    ck_assert_double_eq_tol(unevenness(0, 100000, (uint64_t)_i), 1, 0.02);
+}
+END_TEST
+
+START_TEST(unevenness_may_be_unknown)
+{
+    double accumulator[64] = {400}, out = 0;
+    const em_mass_form dense = {.ops = &em_mass_dense, .dim = 2},
+                       diag = {.ops = &em_mass_diag, .dim = 2};
+
+    ck_assert_int_eq(em_unevenness(find("fisher"), &dense, accumulator, &out), EM_OK);
+    ck_assert_double_lt(out, 1); /* draws that never moved */
+    out = 0;
+    ck_assert_int_eq(em_unevenness(find("fisher"), &diag, accumulator, &out), EM_OK);
+    ck_assert(isnan(out));
+    out = 0;
+    ck_assert_int_eq(em_unevenness(find("variance"), &dense, accumulator, &out), EM_OK);
+    ck_assert(isnan(out));
+}
+END_TEST
+
 START_TEST(guard_limits_the_change)
 {
     const em_mass_form form = {.ops = &em_mass_dense, .dim = DIM};
@@ -235,6 +292,8 @@ int main(void)
     tcase_add_loop_test(tests, momentum_finds_the_mass_it_has, 0, 4);
     tcase_add_test(tests, momentum_is_debiased);
     tcase_add_test(tests, too_few_samples_are_refused);
+    tcase_add_loop_test(tests, unevenness_tells_curvature_that_varies, 0, 8);
+    tcase_add_test(tests, unevenness_may_be_unknown);
     tcase_add_test(tests, guard_limits_the_change);
     suite_add_tcase(suite, tests);
     return run_suite(suite, CK_FORK);
