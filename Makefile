@@ -187,7 +187,7 @@ format:
 # What a program that uses the library is compiled and linked with: MPI's flags, as mpicc has them,
 # and where the library is not found by itself, the way to it.
 MPI_FLAGS = $(shell $(CC) -show 2>/dev/null)
-INTO      = $(DESTDIR)$(PREFIX)
+INTO      = '$(DESTDIR)$(PREFIX)'
 define PC
 prefix=$(PREFIX)
 libdir=$${prefix}/lib
@@ -196,8 +196,8 @@ includedir=$${prefix}/include
 Name: emass
 Description: MPI-parallel Bayesian sampling, for programs and for models in plug-ins
 Version: $(VERSION)
-Cflags: -I$${includedir} $(filter -I% -D%,$(MPI_FLAGS))
-Libs: -L$${libdir} $(if $(filter /usr,$(PREFIX)),,-Wl$(,)-rpath$(,)$${libdir}) -lemass $(filter -L% -l% -Wl%,$(MPI_FLAGS))
+Cflags: "-I$${includedir}" $(filter -I% -D%,$(MPI_FLAGS))
+Libs: "-L$${libdir}" $(if $(filter /usr,$(PREFIX)),,"-Wl$(,)-rpath$(,)$${libdir}") -lemass $(filter -L% -l% -Wl%,$(MPI_FLAGS))
 Libs.private: $(LIBS) -lpthread
 endef
 export PC
@@ -220,7 +220,7 @@ install: all
 	src/app/manual zsh $(PROGRAM) >$(INTO)/share/zsh/site-functions/_emass
 
 stanli:
-	$(Q).ci/install-stanli $(DESTDIR)$(PREFIX)/lib/emass
+	$(Q).ci/install-stanli $(INTO)/lib/emass
 
 data:
 	$(Q)jobs/fetch-data

@@ -171,6 +171,14 @@ int main(int argc, char **argv)
 C
 in_turns() { builds threads cc && limited ./threads | grep -qx 'each in its turn'; }
 
+# With a space in both of what a package is made with.
+spaced() {
+    local staged="$scratch/a stage/opt/an emass"
+    make -s -o all -C "$project" B="$scratch/built" DESTDIR="$scratch/a stage" PREFIX='/opt/an emass' install &&
+        "$staged/bin/emass" --version && [ -s "$staged/share/man/man1/emass.1" ] && [ ! -e "$project/emass" ] &&
+        PKG_CONFIG_PATH=$staged/lib/pkgconfig pkg-config --cflags emass | grep -F -e '-I/opt/an\ emass/include'
+}
+check 'it may be installed where names have spaces' spaced
 check 'a program with its own density builds' builds halves cc
 check 'on 4 ranks its halves have each their own law, twice' halves 4
 check 'on 3 ranks, of which one half is one' halves 3
