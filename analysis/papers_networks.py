@@ -184,6 +184,8 @@ def draw(page, results, figure_name, columns, caption, low=92):
             place[2 * i].set(xlabel=words)
             place[2 * i + 1].set(xlabel=words)
         place[0].set(title=title)
+        place[0].xaxis.get_major_locator().set_params(integer=True)
+        place[1].xaxis.get_major_locator().set_params(integer=True)
     for accuracy, nll in (places[0][:2], places[0][2:]):
         accuracy.set(ylim=(low, min(100.0, highest + 0.3)))
         logarithmic(nll)
