@@ -276,8 +276,8 @@ def write_why(page, results):
     if not rows:
         return
     page.say("""What the paper leaves open was tried in numpy (`analysis/papers_euler.py`, three seeds), with the gradient at
-        theta before the step, too: so has it equation 1 of the paper, and its first author's program of a year later,
-        for both integrators. Then Euler's method is explicit in all it moves, and stable only where the curvature
+        theta before the step, too: so has it equation 1 of the paper for Euler's method, and its first author's program of
+        a year later for both. Then Euler's method is explicit in all it moves, and stable only where the curvature
         is below xi / h; the splitting where it is below 2 xi / h. Test accuracies after so many epochs, in percent:""")
     page.table(["start", "h", "minibatch", "epochs", *papers_euler.FORMS.values()], rows)
     page.say(papers_euler.failures(results.folder) + """ A tenth is chance. So the form that diverges is Euler's, as the paper says,
