@@ -425,7 +425,7 @@ def write_figure_6(page, results):
         """The paper: SGHMC has the lowest error, reached after about 50 steps, and stays there. Here: """
         + "; ".join(f"{FIGURE_6[k]} is at {e:.2f} % after {n} steps, and first within 0.2 of that in step {t}"
                     for k, (e, t, n) in reached.items())
-        + ". The paper prints no steps, rates, or sizes of minibatches: `jobs/papers/mnist_gamma.yaml` says which are these, and whence."
+        + ". The paper prints no steps, rates, or sizes of minibatches: `jobs/papers/mnist_gamma.yaml` says which are these, and whence; the rate is SGHMC's for all three, and none was sought for SGD and SGLD."
     )
 
 

@@ -45,7 +45,7 @@ def write(page, results):
     write_deep(page, results)
     missing = [f"`{name}`" for name in results.runs if is_ours(name) and not results.has(name)]
     if missing:
-        page.say(f"Of these runs {len(missing)} have not come to their end, and are left out: {', '.join(missing)}.")
+        page.say(f"Not at their end, and left out: {', '.join(missing)}.")
 
 
 def is_ours(name):
