@@ -417,15 +417,19 @@ def write_figure_6(page, results):
     for i, (key, name) in enumerate(names.items()):
         error = 100 - 100 * history(results, name, "test_accuracy")
         band(axes[0, 0], np.arange(1, error.shape[1] + 1), error, FIGURE_6[key], f"C{i}")
-    axes[0, 0].set(xlabel="step: an epoch", ylabel="test error, %", ylim=(2, 10))
+    axes[0, 0].set(xlabel="step: an epoch", ylabel="test error, %")
+    logarithmic(axes[0, 0])
     axes[0, 0].legend()
     page.figure("003_fig6", figure, "Test error of single draws, mean and range of the seeds.")
     reached = {k: steps_to(results, name) for k, name in names.items()}
+    priors = "; ".join(f"{FIGURE_6[k]} {history(results, n, 'log_prior')[:, -1].mean():.0f}" for k, n in names.items())
     page.say(
         """The paper: SGHMC has the lowest error, reached after about 50 steps, and stays there. Here: """
         + "; ".join(f"{FIGURE_6[k]} is at {e:.2f} % after {n} steps, and first within 0.2 of that in step {t}"
                     for k, (e, t, n) in reached.items())
         + ". The paper prints no steps, rates, or sizes of minibatches: `jobs/papers/mnist_gamma.yaml` says which are these, and whence; the rate is SGHMC's for all three, and none was sought for SGD and SGLD."
+        f" Log density of the prior at the end: {priors}. With a learned scale it has no bound where weights and scale shrink together, and an"
+        " optimiser goes there."
     )
 
 
