@@ -10,12 +10,14 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Counts of a block's documents stay in a second-level cache, beside the rows of words; lists have
- * more room than they use. */
+/* Counts of a block's documents stay in a second-level cache, beside the rows of words. Lists,
+ * which have more room than they use and are fetched before they are needed, are best in blocks
+ * twice as large, of half as many runs. */
 enum {
     BLOCK_BYTES = 1 << 19,
-    LIST_BYTES = 1 << 20,
+    LIST_BYTES = 1 << 21,
     BLOCK_TOKENS = 1 << 17,
+    LIST_TOKENS = 1 << 18,
     MOST_DOCUMENTS = 65536
 };
 
@@ -165,31 +167,40 @@ void em_tokens_release_chain(em_token_topics *topics)
 
 /* ---------------------------------------------------------------- layout */
 
-/* An entry of the corpus as it is sorted. */
+/* An entry of a document. */
 typedef struct entry {
     int32_t word, count;
+} entry;
+
+/* The same as it is sorted. */
+typedef struct sorted {
+    entry of;
     uint32_t slot;
     uint16_t document;
-} entry;
+} sorted;
+
+/* A document of a block that is being filled. */
+typedef struct placed {
+    int64_t number, first, n_token; /* in the corpus; tokens of this shard before it; its own */
+    int64_t entry, n_entry;
+} placed;
 
 /* A block of one level that is being filled. */
 typedef struct filling {
     em_token_block block;
-    int64_t bytes, slot; /* taken up so far */
-    int64_t n_entry, entry_capacity;
+    int64_t bytes; /* taken up so far */
+    int64_t n_entry, entry_capacity, document_capacity;
     entry *entry;
-    int64_t *number, *first;
-    int32_t *length;
-    int64_t number_capacity, first_capacity, length_capacity;
+    placed *document; /* as they came; sorted in the end */
 } filling;
 
 typedef struct layout {
     em_tokens *tokens;
     filling level[MOST_LEVELS];
-    int64_t most_entries, entry_capacity;
-    entry *sorted;
+    sorted *sorted;
     int64_t *start; /* [n_word + 1] */
-    int64_t layout_capacity, block_capacity, number_capacity, length_capacity, first_capacity;
+    int64_t layout_capacity, sorted_capacity;
+    int64_t block_capacity, number_capacity, length_capacity, first_capacity;
     int64_t most_tokens, most_items, most_documents, most_listed; /* of a block */
     int64_t most_bytes;
 } layout;
@@ -202,7 +213,17 @@ static int64_t bytes_of(const em_tokens *tokens, int64_t length)
     return tokens->sparse ? own * 8 : tokens->stride * 4;
 }
 
-/* By word, and as they were within each. Returns how many words there are. */
+/* The longest first: neighbours take about as long, which a processor foresees. */
+static int by_length(const void *a, const void *b)
+{
+    const placed *x = a, *y = b;
+
+    if (x->n_token != y->n_token)
+        return x->n_token > y->n_token ? -1 : 1;
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+/* By word, and by document within each. Returns how many words there are. */
 static int64_t sort_entries(layout *l, const filling *f)
 {
     const int64_t n_word = l->tokens->n_word;
@@ -217,13 +238,19 @@ static int64_t sort_entries(layout *l, const filling *f)
         sum += n;
         n_run += n > 0;
     }
-    for (int64_t i = 0; i < f->n_entry; i++)
-        l->sorted[l->start[f->entry[i].word]++] = f->entry[i];
+    for (int64_t i = 0, base = 0; i < f->block.n_document; i++) {
+        const placed *document = &f->document[i];
+        const entry *of = f->entry + document->entry;
+        uint32_t slot = (uint32_t)base;
+        for (int64_t k = 0; k < document->n_entry; slot += (uint32_t)of[k++].count)
+            l->sorted[l->start[of[k].word]++] = (sorted){of[k], slot, (uint16_t)i};
+        base += em_padded_length(document->n_token);
+    }
     return n_run;
 }
 
 /* The tokens of one word: the first of each entry, then the second of each that has two, ... */
-static int64_t lay_word(const entry *of, int64_t n, int64_t token, uint16_t *document,
+static int64_t lay_word(const sorted *of, int64_t n, int64_t token, uint16_t *document,
                         uint32_t *slot)
 {
     bool more = true;
@@ -231,25 +258,25 @@ static int64_t lay_word(const entry *of, int64_t n, int64_t token, uint16_t *doc
     for (int32_t j = 0; more; j++) {
         more = false;
         for (int64_t i = 0; i < n; i++)
-            if (of[i].count > j) {
+            if (of[i].of.count > j) {
                 document[token] = of[i].document;
                 slot[token++] = of[i].slot + (uint32_t)j;
-                more = more || of[i].count > j + 1;
+                more = more || of[i].of.count > j + 1;
             }
     }
     return token;
 }
 
-static void lay_tokens(const entry *of, int64_t n, const em_token_block *block, char *room)
+static void lay_tokens(const sorted *of, int64_t n, const em_token_block *block, char *room)
 {
     em_block_view view;
     int64_t token = 0, run = 0;
 
     view_layout(block, room, &view);
     for (int64_t i = 0, end; i < n; i = end) {
-        for (end = i + 1; end < n && of[end].word == of[i].word;)
+        for (end = i + 1; end < n && of[end].of.word == of[i].of.word;)
             end++;
-        ((int32_t *)view.run_word)[run] = of[i].word;
+        ((int32_t *)view.run_word)[run] = of[i].of.word;
         ((uint32_t *)view.run_start)[run++] = (uint32_t)token;
         token = lay_word(of + i, end - i, token, (uint16_t *)view.document, (uint32_t *)view.slot);
     }
@@ -263,12 +290,14 @@ static int64_t larger(int64_t a, int64_t b)
 
 static void note_sizes(layout *l, const filling *f)
 {
-    int64_t listed = 0;
+    int64_t listed = 0, items = 0;
 
-    for (int64_t i = 0; i < f->block.n_document; i++)
-        listed += em_topic_list_room(l->tokens->n_topic, f->length[i]);
+    for (int64_t i = 0; i < f->block.n_document; i++) {
+        listed += em_topic_list_room(l->tokens->n_topic, f->document[i].n_token);
+        items += em_padded_length(f->document[i].n_token) / 4;
+    }
     l->most_tokens = larger(l->most_tokens, f->block.n_token);
-    l->most_items = larger(l->most_items, f->slot / 4);
+    l->most_items = larger(l->most_items, items);
     l->most_documents = larger(l->most_documents, f->block.n_document);
     l->most_listed = larger(l->most_listed, listed);
     l->most_bytes = larger(l->most_bytes, layout_bytes(f->block.n_token, f->block.n_run));
@@ -288,9 +317,11 @@ static em_status keep_documents(layout *l, const filling *f)
         status = em_array_reserve(&t->first, &l->first_capacity, n, more, sizeof *t->first);
     if (status)
         return status;
-    memcpy(t->number + n, f->number, (size_t)f->block.n_document * sizeof *f->number);
-    memcpy(t->length + n, f->length, (size_t)f->block.n_document * sizeof *f->length);
-    memcpy(t->first + n, f->first, (size_t)f->block.n_document * sizeof *f->first);
+    for (int64_t i = 0; i < f->block.n_document; i++) {
+        t->number[n + i] = f->document[i].number;
+        t->length[n + i] = (int32_t)f->document[i].n_token;
+        t->first[n + i] = f->document[i].first;
+    }
     t->n_document = more;
     return EM_OK;
 }
@@ -322,9 +353,11 @@ static em_status end_block(layout *l, filling *f)
                                         sizeof *t->block);
 
     if (!status)
-        status = em_array_reserve(&l->sorted, &l->entry_capacity, 0, f->n_entry, sizeof *l->sorted);
+        status =
+            em_array_reserve(&l->sorted, &l->sorted_capacity, 0, f->n_entry, sizeof *l->sorted);
     if (status)
         return status;
+    qsort(f->document, (size_t)f->block.n_document, sizeof *f->document, by_length);
     f->block.first_document = t->n_document;
     f->block.n_run = sort_entries(l, f);
     note_sizes(l, f);
@@ -334,14 +367,19 @@ static em_status end_block(layout *l, filling *f)
     if (!status)
         status = keep_layout(l, block, f->n_entry);
     f->block = (em_token_block){.level = f->block.level};
-    f->n_entry = f->bytes = f->slot = 0;
+    f->n_entry = f->bytes = 0;
     return status;
+}
+
+static int64_t most_tokens(const em_tokens *tokens)
+{
+    return tokens->sparse ? LIST_TOKENS : BLOCK_TOKENS;
 }
 
 static bool is_full(const em_tokens *tokens, const filling *f)
 {
     return f->bytes > (tokens->sparse ? LIST_BYTES : BLOCK_BYTES) ||
-           f->block.n_token > BLOCK_TOKENS || f->block.n_document == MOST_DOCUMENTS;
+           f->block.n_token > most_tokens(tokens) || f->block.n_document == MOST_DOCUMENTS;
 }
 
 static em_status make_place(filling *f, int64_t n_entry)
@@ -350,12 +388,9 @@ static em_status make_place(filling *f, int64_t n_entry)
     em_status status = em_array_reserve(&f->entry, &f->entry_capacity, f->n_entry,
                                         f->n_entry + n_entry, sizeof *f->entry);
 
-    if (!status)
-        status = em_array_reserve(&f->number, &f->number_capacity, n, n + 1, sizeof *f->number);
-    if (!status)
-        status = em_array_reserve(&f->first, &f->first_capacity, n, n + 1, sizeof *f->first);
     return status ? status
-                  : em_array_reserve(&f->length, &f->length_capacity, n, n + 1, sizeof *f->length);
+                  : em_array_reserve(&f->document, &f->document_capacity, n, n + 1,
+                                     sizeof *f->document);
 }
 
 static em_status add_document(layout *l, int64_t number, em_document of)
@@ -370,17 +405,17 @@ static em_status add_document(layout *l, int64_t number, em_document of)
     if (status)
         return status;
     for (int64_t k = 0; k < of.n; k++) {
-        f->entry[f->n_entry++] = (entry){of.word[k], of.count[k], (uint32_t)(f->slot + length),
-                                         (uint16_t)f->block.n_document};
+        f->entry[f->n_entry + k] = (entry){of.word[k], of.count[k]};
         length += of.count[k];
     }
-    f->number[f->block.n_document] = number;
-    f->first[f->block.n_document] = t->n_token;
-    f->length[f->block.n_document++] = (int32_t)length;
-    f->slot += em_padded_length(length);
+    if (f->block.n_document == 0)
+        f->block.begin = t->n_token;
+    f->document[f->block.n_document++] = (placed){number, t->n_token, length, f->n_entry, of.n};
+    f->n_entry += of.n;
     f->bytes += bytes_of(t, length);
     f->block.n_token += length;
     t->n_token += length;
+    f->block.end = t->n_token;
     return EM_OK;
 }
 
@@ -448,9 +483,7 @@ static void release_layout(layout *l)
 {
     for (int i = 0; i < MOST_LEVELS; i++) {
         em_release(&l->level[i].entry);
-        em_release(&l->level[i].number);
-        em_release(&l->level[i].first);
-        em_release(&l->level[i].length);
+        em_release(&l->level[i].document);
     }
     em_release(&l->sorted);
     em_release(&l->start);
@@ -460,7 +493,7 @@ static void release_layout(layout *l)
 static em_status reserve(layout *l, const em_corpus *corpus)
 {
     em_tokens *t = l->tokens;
-    const int64_t n = corpus->n_local, most = BLOCK_TOKENS + BLOCK_TOKENS / 16;
+    const int64_t n = corpus->n_local, most = most_tokens(t) + most_tokens(t) / 16;
     const int64_t entries = corpus->n_token < most ? corpus->n_token : most;
     em_status status = em_array_reserve(&t->number, &l->number_capacity, 0, n, sizeof *t->number);
 

@@ -266,15 +266,10 @@ static int64_t place_of(const em_tokens *tokens, const em_block_view *view, int6
            (int64_t)(view->slot[i] - tokens->item[d]);
 }
 
-/* Whether a block may have some of the tokens first .. end - 1: its documents are in the order of
- * the corpus. */
-static bool may_have(const em_tokens *tokens, const em_token_block *block, int64_t first,
-                     int64_t end)
+/* Whether a block may have some of the tokens first .. end - 1. */
+static bool may_have(const em_token_block *block, int64_t first, int64_t end)
 {
-    const int64_t last = block->first_document + block->n_document - 1;
-
-    return tokens->first[block->first_document] < end &&
-           tokens->first[last] + tokens->length[last] > first;
+    return block->begin < end && block->end > first;
 }
 
 em_status em_tokens_save(em_tokens *tokens, const em_token_topics *topics, int64_t first,
@@ -284,7 +279,7 @@ em_status em_tokens_save(em_tokens *tokens, const em_token_topics *topics, int64
     em_status status = EM_OK;
 
     for (int64_t b = 0; !status && b < tokens->n_block; b++) {
-        if (!may_have(tokens, &tokens->block[b], first, first + count))
+        if (!may_have(&tokens->block[b], first, first + count))
             continue;
         status = em_block_open(tokens, b, topics, &view);
         find_slots(tokens, &tokens->block[b]);
@@ -304,7 +299,7 @@ em_status em_tokens_restore(em_tokens *tokens, const uint16_t *ordered, int64_t 
     em_status status = EM_OK;
 
     for (int64_t b = 0; !status && b < tokens->n_block; b++) {
-        if (!may_have(tokens, &tokens->block[b], first, first + count))
+        if (!may_have(&tokens->block[b], first, first + count))
             continue;
         status = em_block_open(tokens, b, topics, &view);
         find_slots(tokens, &tokens->block[b]);

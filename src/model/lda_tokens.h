@@ -20,6 +20,7 @@ typedef struct em_token_block {
     int level;
     int64_t first_document, n_document;
     int64_t first_token, n_token;
+    int64_t begin, end; /* of this shard's tokens, in the order of the corpus: they are of these */
     int64_t n_run;
     char *layout;  /* NULL: in the scratch file, */
     int64_t place; /* here */
