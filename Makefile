@@ -10,7 +10,8 @@
 #   make papers     the papers' experiments, paper's numbers beside ours (resumable, 5 minutes)
 #   make papers-topics   those of topic models, into the same page (half an hour)
 #   make papers-networks   those of networks, into the same page (hours; LIMIT=10m: what a run may take)
-#   make bench-topics TRAIN=... TEST=... TOPICS="--topics 100"   perplexity against CPU seconds beside peers (from PyPI)
+#   make bench-topics CORPUS=20news|wiki7702   perplexity against CPU seconds beside peers (from PyPI), on a set of EMASS_DATA
+#                   TRAIN=... TEST=... TOPICS="--topics 100"   or on another
 #   make bench-network   steps a second of networks on MNIST beside JAX (from PyPI)
 #   make bench-scale     what meetings cost on up to 4,096 ranks, simulated (Debian's libsimgrid-dev and libhdf5-dev)
 #   make bench-posteriordb   ESS per gradient beside Stan's NUTS and nutpie (from PyPI), 20 minutes
@@ -156,6 +157,18 @@ bench-scale:
 	    CPPFLAGS="-Itests/bench/scale/include $(CPPFLAGS)" build/smpi/tests/bench/scale/scale
 	$(Q)tests/bench/scale.py build/smpi/tests/bench/scale/scale $(SCALE)
 
+# Without TEST some documents of TRAIN are held out.
+CORPUS ?= 20news
+TRAIN_20news := 20news/nvdm2000.train.ldac.gz
+TEST_20news := 20news/nvdm2000.test.ldac.gz
+TOPICS_20news := --topics 50 --seconds 20
+TRAIN_wiki7702 := wikipedia/wiki7702.ldac.xz
+TOPICS_wiki7702 := --topics 100 --seconds 50 --documents 1000
+ifndef TRAIN
+bench-topics: TRAIN = $(addprefix $${EMASS_DATA:?}/,$(TRAIN_$(CORPUS)))
+bench-topics: TEST = $(addprefix $${EMASS_DATA:?}/,$(TEST_$(CORPUS)))
+bench-topics: TOPICS ?= $(TOPICS_$(CORPUS))
+endif
 bench-topics: all build/bench/topics-venv/ready
 	$(Q)build/bench/topics-venv/bin/python tests/bench/topics.py $(PROGRAM) $(TRAIN) $(TEST) $(TOPICS) \
 	    --json build/bench/topics.json --picture build/bench/topics.svg

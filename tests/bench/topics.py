@@ -6,7 +6,8 @@ All are scored from their laws of words alone, on the same fifth of the tokens o
 documents, by the definition of src/model/lda_held_out.h; without TEST these are every 50th document
 of those of 20 tokens or more, and the others are learned from. Seconds are of sampling: reading and
 scoring are left out. A point of ours is a run that ends there, of which the first half is warmup
-and phi is averaged over the other half; the peers' phi is of the state they are in.
+and phi is averaged over the other half; the peers' phi is of the state they are in. All go on in
+turns, whoever has had the fewest seconds next: what else the machine does meanwhile meets them all.
 """
 import argparse
 import gzip
@@ -128,41 +129,49 @@ output: {{checkpoint_every: 1d}}""", file=file)
     return phi, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def ours(options, folder, kind, parts):
-    """[(seconds, perplexity)], and iterations a second: seconds are those of a run less those of
-    one that makes a single iteration, of two the least."""
-    start = min(run(options, folder, kind, 1)[1] for _ in range(3))
-    n, curve, rates = kind[2], [], []
-    while not curve or curve[-1][0] < options.seconds:
-        tries = [run(options, folder, kind, n) for _ in range(1 if n > 8 * kind[2] else 2)]
+class Curve:
+    """[(seconds, perplexity)] of one method, which begins with `used` none, and iterations or
+    passes a second."""
+
+    def __init__(self, options, parts):
+        self.most, self.parts = options.seconds, parts
+        self.used, self.points, self.rate = 0.0, [], 0.0
+        self.due = 0.25
+
+    def is_over(self):
+        return self.used >= self.most
+
+    def add(self, seconds, phi):
+        self.used = seconds
+        self.points.append((seconds, perplexity(phi, self.parts)))
+
+    def spent(self, start, phi):
+        """Of a peer: scored at seconds that grow by a factor."""
+        self.used += time.process_time() - start
+        if self.used >= self.due or self.is_over():
+            self.add(self.used, phi())
+            self.due = max(1.6 * self.due, self.used)
+
+
+def ours(options, folder, kind, curve, passes):
+    """Seconds are those of a run less those of one that makes a single iteration, of two the least;
+    `passes` through the corpus an iteration makes."""
+    start = min(run(options, folder, kind, 1)[1] for _ in range(2))
+    n = kind[2]
+    while not curve.is_over():
+        tries = [run(options, folder, kind, n) for _ in range(1 if n > 4 * kind[2] else 2)]
         seconds = max(min(used for _, used in tries) - start, 1e-3)
-        curve.append((seconds, perplexity(tries[0][0], parts)))
-        rates.append(n / seconds)
-        n = round(n * (1.6 if seconds < options.seconds / 1.6 else 1.1 * options.seconds / seconds))
-    return curve, rates[-1]
+        curve.add(seconds, tries[0][0])
+        curve.rate = passes * n / seconds
+        left = options.seconds / seconds
+        n = round(n * (2 if left > 2 else 1.05 * left))
+        yield
 
 
 # ---- theirs ----
 
 
-class Due:
-    """Scores a curve at seconds that grow by a factor."""
-
-    def __init__(self, options, parts):
-        self.most, self.parts = options.seconds, parts
-        self.used, self.due, self.curve = 0.0, 0.25, []
-
-    def is_over(self):
-        return self.used >= self.most
-
-    def spent(self, start, phi):
-        self.used += time.process_time() - start
-        if self.used >= self.due or self.is_over():
-            self.curve.append((self.used, perplexity(phi(), self.parts)))
-            self.due = max(1.6 * self.due, self.used)
-
-
-def by_tomotopy(options, train, parts, n_word):
+def by_tomotopy(options, train, n_word, curve):
     model = tomotopy.LDAModel(k=options.topics, alpha=0.1, eta=0.01, seed=1)
     for entries in train:
         if entries:
@@ -175,37 +184,39 @@ def by_tomotopy(options, train, parts, n_word):
         out[:, column] = [model.get_topic_word_dist(k) for k in range(options.topics)]
         return out
 
-    due, sweeps = Due(options, parts), 0
-    while not due.is_over():
+    sweeps = 0
+    while not curve.is_over():
         start = time.process_time()
         model.train(1, workers=1)
         sweeps += 1
-        due.spent(start, phi)
-    return due.curve, sweeps / due.used
+        curve.spent(start, phi)
+        curve.rate = sweeps / curve.used
+        yield
 
 
-def by_gensim(options, train, parts, n_word):
+def by_gensim(options, train, n_word, curve):
     logging.getLogger("gensim").setLevel(logging.ERROR)
     train = [entries for entries in train if entries]
     model = gensim.models.LdaModel(
         num_topics=options.topics, id2word={v: str(v) for v in range(n_word)}, alpha=0.1, eta=0.01,
         iterations=20, gamma_threshold=0.01, decay=0.5, offset=1, eval_every=None, random_state=1)
-    due, seen, chunk = Due(options, parts), 0, 500
+    seen, chunk = 0, 500
     order = np.random.default_rng(1).permutation(len(train))
-    while not due.is_over():
+    while not curve.is_over():
         some = [train[i] for i in np.take(order, range(seen, seen + chunk), mode="wrap")]
         start = time.process_time()
         model.update(some, chunksize=chunk, passes=1)
         seen += chunk
-        due.spent(start, model.get_topics)
-    return due.curve, seen / len(train) / due.used
+        curve.spent(start, model.get_topics)
+        curve.rate = seen / len(train) / curve.used
+        yield
 
 
-def by_sklearn(options, train, parts, n_word):
+def by_sklearn(options, train, n_word, curve):
     model = sklearn.decomposition.LatentDirichletAllocation(
         options.topics, doc_topic_prior=0.1, topic_word_prior=0.01, learning_decay=0.7,
         learning_offset=10, max_doc_update_iter=20, total_samples=len(train), random_state=1)
-    due, seen, chunk = Due(options, parts), 0, 500
+    seen, chunk = 0, 500
     order = np.random.default_rng(1).permutation(len(train))
     start = np.cumsum([0] + [len(entries) for entries in train])
     word, count = np.array([e for entries in train for e in entries]).T
@@ -214,13 +225,14 @@ def by_sklearn(options, train, parts, n_word):
     def phi():
         return model.components_ / model.components_.sum(axis=1, keepdims=True)
 
-    while not due.is_over():
+    while not curve.is_over():
         some = np.take(order, range(seen, seen + chunk), mode="wrap")
         begin = time.process_time()
         model.partial_fit(table[some])
         seen += chunk
-        due.spent(begin, phi)
-    return due.curve, seen / len(train) / due.used
+        curve.spent(begin, phi)
+        curve.rate = seen / len(train) / curve.used
+        yield
 
 
 # ---- what comes out ----
@@ -274,7 +286,8 @@ def main():
     parser.add_argument("--topics", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--documents", type=int, default=2000, help="test documents that are scored")
-    parser.add_argument("--only", nargs="*", default=["lda_gibbs", "sgrld", *PEERS])
+    parser.add_argument("--only", nargs="*", choices=["lda_gibbs", "sgrld", *PEERS],
+                        default=["lda_gibbs", "sgrld", *PEERS])
     parser.add_argument("--json")
     parser.add_argument("--picture")
     options = parser.parse_args()
@@ -290,15 +303,20 @@ def compare(options, folder):
     tokens = sum(c for entries in train for _, c in entries) / 1e6
     n_word = 1 + max(w for entries in train + test for w, _ in entries)
     parts = list(split(test, options.documents))
-    curves, rates = {}, {}
-    for name, kind in (("lda_gibbs", GIBBS), ("sgrld", STOCHASTIC)):
-        if name in options.only:
-            curves[name], rates[name] = ours(options, folder, kind, parts)
-    if "sgrld" in rates:
-        rates["sgrld"] *= 500 / len(train)
-    for name, peer in PEERS.items():
-        if name in options.only:
-            curves[name], rates[name] = peer(options, train, parts, n_word)
+    found = {name: Curve(options, parts) for name in options.only}
+    going = {}
+    for name, curve in found.items():
+        if name in PEERS:
+            going[name] = PEERS[name](options, train, n_word, curve)
+        else:
+            kind, passes = (GIBBS, 1) if name == "lda_gibbs" else (STOCHASTIC, 500 / len(train))
+            going[name] = ours(options, folder, kind, curve, passes)
+    while going:
+        name = min(going, key=lambda name: found[name].used)
+        if next(going[name], going) is going:
+            del going[name]
+    curves = {name: curve.points for name, curve in found.items()}
+    rates = {name: curve.rate for name, curve in found.items()}
     title = f"{options.topics} topics, {tokens:.2f} M tokens of {len(train)} documents"
     print(f"{title}; {len(parts)} test documents scored; perplexity after CPU seconds of one thread")
     table(curves, rates, tokens, options.seconds)
