@@ -206,6 +206,20 @@ START_TEST(bad_corpora)
 }
 END_TEST
 
+START_TEST(a_word_stands_once)
+{
+    static const char list[] = "a\nb\nc\nb\na\n";
+    const em_corpus_options options = {.data = path, .vocabulary = words};
+    em_corpus *corpus = NULL;
+
+    write_bytes(words, list, strlen(list));
+    write_bytes(path, docword, strlen(docword));
+    ck_assert_int_eq(em_corpus_read(&options, 0, 0, 0, 1, &corpus), EM_EDATA);
+    ck_assert_ptr_null(corpus);
+    ck_assert_ptr_nonnull(strstr(em_error_text(), ":4: found 'b' again, expected every word once"));
+}
+END_TEST
+
 START_TEST(packed_files_cut_short)
 {
     const em_corpus_options options = {.data = path};
@@ -259,6 +273,7 @@ int main(void)
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, both_formats_packed_or_not);
     tcase_add_test(tests, a_vocabulary_gives_names);
+    tcase_add_test(tests, a_word_stands_once);
     tcase_add_test(tests, shards_share_the_documents);
     tcase_add_loop_test(tests, bad_corpora, 0, (int)(sizeof bads / sizeof *bads));
     tcase_add_test(tests, packed_files_cut_short);
