@@ -481,12 +481,9 @@ static em_status copy_piece(lda *self, bool restores, int64_t first, int64_t cou
 {
     em_status status = EM_OK;
 
-    for (int64_t c = 0; !status && count > 0 && c < self->n_chain; c++) {
-        uint16_t *ordered = self->ordered + c * count;
-        status = restores
-                     ? em_tokens_restore(self->tokens, ordered, first, count, &self->chain[c].topic)
-                     : em_tokens_save(self->tokens, &self->chain[c].topic, first, count, ordered);
-    }
+    for (int64_t c = 0; !status && count > 0 && c < self->n_chain; c++)
+        status = em_tokens_copy(self->tokens, &self->chain[c].topic, restores, first, count,
+                                self->ordered + c * count);
     return status;
 }
 

@@ -272,8 +272,8 @@ static bool may_have(const em_token_block *block, int64_t first, int64_t end)
     return block->begin < end && block->end > first;
 }
 
-em_status em_tokens_save(em_tokens *tokens, const em_token_topics *topics, int64_t first,
-                         int64_t count, uint16_t *ordered)
+em_status em_tokens_copy(em_tokens *tokens, const em_token_topics *topics, bool restores,
+                         int64_t first, int64_t count, uint16_t *ordered)
 {
     em_block_view view;
     em_status status = EM_OK;
@@ -285,30 +285,14 @@ em_status em_tokens_save(em_tokens *tokens, const em_token_topics *topics, int64
         find_slots(tokens, &tokens->block[b]);
         for (int64_t i = 0; !status && i < view.block->n_token; i++) {
             const int64_t at = place_of(tokens, &view, i) - first;
-            if (at >= 0 && at < count)
+            if (at < 0 || at >= count)
+                continue;
+            if (restores)
+                view.topic[i] = ordered[at];
+            else
                 ordered[at] = view.topic[i];
         }
-    }
-    return status;
-}
-
-em_status em_tokens_restore(em_tokens *tokens, const uint16_t *ordered, int64_t first,
-                            int64_t count, const em_token_topics *topics)
-{
-    em_block_view view;
-    em_status status = EM_OK;
-
-    for (int64_t b = 0; !status && b < tokens->n_block; b++) {
-        if (!may_have(&tokens->block[b], first, first + count))
-            continue;
-        status = em_block_open(tokens, b, topics, &view);
-        find_slots(tokens, &tokens->block[b]);
-        for (int64_t i = 0; !status && i < view.block->n_token; i++) {
-            const int64_t at = place_of(tokens, &view, i) - first;
-            if (at >= 0 && at < count)
-                view.topic[i] = ordered[at];
-        }
-        if (!status)
+        if (!status && restores)
             status = em_block_close(tokens, topics, &view);
     }
     return status;

@@ -128,11 +128,9 @@ em_status em_tokens_start(em_tokens *tokens, uint64_t seed, int64_t chain,
                           const em_token_topics *topics);
 
 /* Topics of this shard's tokens first .. first + count - 1 in the order of the corpus, from the
- * order of the layout and back. Errors: EM_EIO. */
-em_status em_tokens_save(em_tokens *tokens, const em_token_topics *topics, int64_t first,
-                         int64_t count, uint16_t *ordered);
-em_status em_tokens_restore(em_tokens *tokens, const uint16_t *ordered, int64_t first,
-                            int64_t count, const em_token_topics *topics);
+ * order of the layout, or, where they are restored, back into it. Errors: EM_EIO. */
+em_status em_tokens_copy(em_tokens *tokens, const em_token_topics *topics, bool restores,
+                         int64_t first, int64_t count, uint16_t *ordered);
 
 /* The tokens of each word in each topic, count [n_word][stride], of this shard. Errors: EM_EIO. */
 em_status em_tokens_count(em_tokens *tokens, const em_token_topics *topics, int32_t *count);

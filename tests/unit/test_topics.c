@@ -314,7 +314,7 @@ START_TEST(shards_draw_the_same_topics)
             for (int i = 0; i < V * ROW; i++)
                 counted[which][i] += h.count[i];
             ck_assert_int_le(h.tokens->n_all, MOST_TOKENS);
-            em_tokens_save(h.tokens, &h.topics, 0, h.tokens->n_token,
+            em_tokens_copy(h.tokens, &h.topics, false, 0, h.tokens->n_token,
                            ordered[which] + h.tokens->first_token);
             for (int i = 0; i < N_TOPIC + EM_LDA_SLOPES; i++)
                 sums[which][i] += h.sums[i];
@@ -347,10 +347,10 @@ START_TEST(saved_topics_go_to_other_shards)
             ck_assert_int_le(h.tokens->n_all, MOST_TOKENS);
             if (n_shard == 1) {
                 ck_assert_int_eq(em_tokens_start(h.tokens, 9, 0, &h.topics), EM_OK);
-                em_tokens_save(h.tokens, &h.topics, 0, h.tokens->n_token, first);
+                em_tokens_copy(h.tokens, &h.topics, false, 0, h.tokens->n_token, first);
             } else {
-                em_tokens_restore(h.tokens, first, 0, h.tokens->n_token, &h.topics);
-                em_tokens_save(h.tokens, &h.topics, 0, h.tokens->n_token,
+                em_tokens_copy(h.tokens, &h.topics, true, 0, h.tokens->n_token, first);
+                em_tokens_copy(h.tokens, &h.topics, false, 0, h.tokens->n_token,
                                ordered[1] + h.tokens->first_token);
             }
             release_hand(&h);
