@@ -1,8 +1,9 @@
 /*
  * The instruction sets: the vector kernels of this room, compiled once for each. A kernel is
- * written once, for any vector width, in simd_kernels.inc; a file simd_<name>.c says what a vector
- * is and includes it. AVX-512 and AVX2 give the same bits: each element goes through the same
- * operations, whatever the width, and SLEEF's "finz" functions promise the same.
+ * written once, for any vector width, in simd_kernels.inc and what that includes; a file
+ * simd_<name>.c says what a vector is and includes it. AVX-512 and AVX2 give the same bits: each
+ * element goes through the same operations, whatever the width, and SLEEF's "finz" functions
+ * promise the same.
  */
 #ifndef EM_MATH_SIMD_H
 #define EM_MATH_SIMD_H
