@@ -216,7 +216,7 @@ static em_status place(em_model *model, const em_draw *draw, double *theta)
             memcpy(theta, self->gradient, (size_t)model->dim * sizeof *theta);
         return EM_OK;
     }
-    return em_stan_library_fail(&self->library, EM_EDATA, "model.init", error);
+    return em_stan_library_fail(&self->library, EM_EDATA, self->init_name, error);
 }
 
 /* ---------------------------------------------------------------- emass check */

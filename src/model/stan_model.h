@@ -26,6 +26,7 @@ typedef struct em_stan {
     em_datum *datum;            /* [model.n_datum] what of it is stored */
     em_stan_declared *declared; /* NULL: a library, whose text is not known */
     char *init;                 /* JSON; NULL: none given */
+    const char *init_name;      /* for messages */
     em_stan_variables *variables;
     char *name_text; /* of the unconstrained parameters, one after the other */
     const char **unconstrained_name;

@@ -26,13 +26,27 @@ enum { MOST_LINES = 20 };
 static struct {
     int n_line;
     int length; /* of the line being put together; what does not fit is cut off */
-    char line[1024];
+    int last_length;
+    char line[1024], last[1024];
 } printed;
+
+/* A line that is the same as the one before it is not said again. */
+static bool is_said(void)
+{
+    const bool same = printed.n_line > 0 && printed.length == printed.last_length &&
+                      memcmp(printed.line, printed.last, (size_t)printed.length) == 0;
+
+    printed.last_length = printed.length;
+    memcpy(printed.last, printed.line, (size_t)printed.length);
+    return same;
+}
 
 static void print(const char *text, int length)
 {
     for (int i = 0; i < length && printed.n_line < MOST_LINES; i++) {
-        if (text[i] == '\n') {
+        if (text[i] == '\n' && is_said()) {
+            printed.length = 0;
+        } else if (text[i] == '\n') {
             em_say("the program prints: %.*s", printed.length, printed.line);
             printed.length = 0;
             if (++printed.n_line == MOST_LINES)
@@ -360,6 +374,10 @@ static em_status read_init(em_stan *self, const char *given)
     em_stan_data *data = NULL;
     em_status status = given ? read_values(given, "model.init", &data) : EM_OK;
 
+    self->init_name = source_of(given, "model.init");
+    if (!status && given)
+        status = em_agree(em_stan_check_shapes(self->init_name, self->declared, EM_STAN_PARAMETERS,
+                                               data, self->data));
     if (!status && given)
         status = em_agree(em_format_text(&self->init, "{%s}", data->text));
     em_stan_data_destroy(&data);
@@ -381,8 +399,9 @@ em_status em_stan_set_up(em_stan *self, const em_stan_options *options,
     if (!status)
         status = read_values(options->data, "model.data", &self->data);
     if (!status)
-        status = em_agree(em_stan_check_shapes(source_of(options->data, "model.data"),
-                                               self->declared, self->data));
+        status =
+            em_agree(em_stan_check_shapes(source_of(options->data, "model.data"), self->declared,
+                                          EM_STAN_DATA, self->data, self->data));
     if (!status)
         status = read_init(self, options->init);
     if (!status) {

@@ -235,15 +235,16 @@ static em_status check_shape(const char *path, const em_stan_declaration *declar
 }
 
 em_status em_stan_check_shapes(const char *path, const em_stan_declared *declared,
+                               em_stan_block block, const em_stan_data *values,
                                const em_stan_data *data)
 {
     em_status status = EM_OK;
 
-    for (int64_t i = 0; !status && i < data->count; i++) {
+    for (int64_t i = 0; !status && i < values->count; i++) {
         const em_stan_declaration *found =
-            em_stan_declared_find(declared, EM_STAN_DATA, data->datum[i].name);
+            em_stan_declared_find(declared, block, values->datum[i].name);
         if (found)
-            status = check_shape(path, found, &data->datum[i], data);
+            status = check_shape(path, found, &values->datum[i], data);
     }
     return status;
 }

@@ -6,12 +6,13 @@
 #include "model/stan_declared.h"
 
 /*
- * Compares every array of numbers with its declaration: how many axes it has, and their lengths as
- * far as they are sums, differences and products of numbers and of other data. What only the
- * program can know, and an array without elements, passes. `path` is what messages name. Local.
- * Errors: EM_EDATA.
+ * Compares every array of numbers in `values` with its declaration in a block: how many axes it
+ * has, and their lengths as far as they are sums, differences and products of numbers and of other
+ * data. What only the program can know, and an array without elements, passes. `path` is what
+ * messages name. Local. Errors: EM_EDATA.
  */
 em_status em_stan_check_shapes(const char *path, const em_stan_declared *declared,
+                               em_stan_block block, const em_stan_data *values,
                                const em_stan_data *data);
 
 /*

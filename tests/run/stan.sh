@@ -302,8 +302,23 @@ data 'what only the interpreter may say' 'expected the name of a variable' '{"__
 data 'lists without end' 'not so deep' "{\"y\": $(printf '[%.0s' $(seq 10000))"
 check 'data: no file' refused 2 'cannot read none.json' --set model.data=none.json
 check 'shards' refused 2 'run.shards' --set run.shards=2
-check 'initial values out of bounds' refused 2 'model.init: .*Lower bound' --set model.init=i.json \
-    < <(echo '{"mu": 1, "sigma": -1}' >i.json)
+init() { # WHAT PATTERN TEXT
+    echo "$3" >i.json
+    check "initial values: $1" refused 2 "^emass: i.json: $2" --set model.init=i.json
+}
+init 'out of bounds' '.*Lower bound' '{"mu": 1, "sigma": -1}'
+init 'of some parameters' '.*no starting value for parameter sigma' '{"mu": 1}'
+init 'of another shape' 'found mu of shape \(1\), expected \(\): real mu' '{"mu": [1], "sigma": 1}'
+init 'of what is no parameter' '.*other is not a parameter' '{"mu": 1, "sigma": 1, "other": 2}'
+printed_once() { # each time the same, on whatever rank
+    printf '%s' 'parameters { real x; } model { print("a"); print("a"); print("b"); print("b"); x ~ normal(0, 1); }' >p.stan
+    sample 3 printed.h5 --set model.program=p.stan 2>words
+    cat words
+    [ "$(grep -c 'prints: a$' words)" = 10 ] && [ "$(grep -c 'prints: b$' words)" = 10 ] && [ "$(wc -l <words)" = 21 ] &&
+        printf '%s' 'parameters { real x; } model { print("a"); x ~ normal(0, 1); }' >p.stan &&
+        sample 3 printed.h5 --overwrite --set model.program=p.stan 2>words && [ "$(wc -l <words)" = 1 ]
+}
+check 'what a program prints is said by one rank, no line twice running' printed_once
 
 no_library() { # PATTERN ENVIRONMENT...
     local status=0 pattern=$1

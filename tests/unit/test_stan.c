@@ -333,7 +333,7 @@ START_TEST(shapes_are_compared)
     snprintf(json, sizeof json, "{\"N\": 3, \"K\": [1, 2], \"x\": %s}", shapes[_i].x);
     ck_assert_int_eq(em_stan_declared_read(program, &declared), EM_OK);
     ck_assert_int_eq(em_stan_data_read("d.json", json, &data), EM_OK);
-    ck_assert_int_eq(em_stan_check_shapes("d.json", declared, data),
+    ck_assert_int_eq(em_stan_check_shapes("d.json", declared, EM_STAN_DATA, data, data),
                      shapes[_i].fits ? EM_OK : EM_EDATA);
     em_stan_declared_destroy(&declared);
     em_stan_data_destroy(&data);
