@@ -31,7 +31,8 @@ em_trajectory em_adapt_trajectory(const em_adapt *adapt, int64_t iteration)
         return out;
     if (course->stage == EM_STAGE_ARRIVE)
         return (em_trajectory){.kind = EM_TRAJECTORY_U_TURN,
-                               .max_depth = em_course_depth(iteration)};
+                               .max_depth = em_course_depth(iteration),
+                               .arriving = true};
     out = course->drawn;
     out.number = iteration - course->time_from + 1;
     return out;

@@ -13,6 +13,9 @@
  * maps that preserve volume, and the draw among them by exp(-H) leaves the target invariant, as it
  * does in NUTS.
  *
+ * Until the chains have arrived it moves as NUTS: far out, where energies are some 10^10 and a step
+ * changes them by thousands, no l keeps within delta, and a chain would stand still.
+ *
  * What a step size is adapted by is the acceptance of a leaf reached in one step: where curvature
  * varies, h is fit for the most of the target, and l for the rest.
  */
@@ -56,6 +59,7 @@ typedef struct walnuts_sampler {
     em_trees trees;
     em_points from, to; /* by chain: the leaf where the way begins, and the one it has reached */
     way *way;           /* [n_chain] */
+    double max_error;   /* of this iteration */
     double *leap;       /* [n_chain] of each row: its leapfrog step, signed */
 } walnuts_sampler;
 
@@ -183,7 +187,7 @@ static bool walnuts_advance(walnuts_sampler *s, int64_t row)
     w->n++;
     w->least = fmin(w->least, energy);
     w->most = fmax(w->most, energy);
-    const bool kept = w->most - w->least <= s->options->max_error;
+    const bool kept = w->most - w->least <= s->max_error;
     const verdict v =
         w->back < 0 ? walnuts_go_forward(s, row, kept, energy) : walnuts_go_back(s, row, kept);
     if (v == GOES_ON)
@@ -205,6 +209,7 @@ static em_status walnuts_step(em_sampler *base, const em_step_context *context, 
     walnuts_sampler *s = (walnuts_sampler *)base;
     em_trees *trees = &s->trees;
 
+    s->max_error = context->trajectory.arriving ? INFINITY : s->options->max_error;
     em_trees_plant(trees, context, block, s->options->max_treedepth);
     for (int64_t row = 0; row < trees->n_moving; row++)
         walnuts_begin_way(s, row);
