@@ -84,7 +84,7 @@ check 'a library that was cut short' refused 'cut.so: found [0-9]+ bytes, expect
 check 'a FIFO' refused 'fifo.so: found a FIFO, expected a regular file' --set model.library=fifo.so
 check 'no such file' refused 'none.so: could not open' --set model.library=none.so
 check 'data that the model refuses' refused 's is not positive' --set model.data=bad.json
-check 'initial values that it refuses' refused 'model.init: no mu' --set model.init=d.json
+check 'initial values that it refuses' refused 'd.json: no mu' --set model.init=d.json
 check 'neither program nor library' refused 'found neither' --set model.library=null
 check 'both program and library' refused 'found both' --set model.program=m.stan
 
