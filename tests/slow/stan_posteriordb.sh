@@ -76,15 +76,16 @@ killed_before() { # ITERATION RANKS FILE
 in_every_phase() { # ADAPTED: what the run says that it learned
     local iteration times=0 parts=$scratch/parts.h5
     rm -f ./*.h5*
-    limited "$emass" run run.yaml --output 1.h5 --progress none "${settings[@]}" >said || return 1
-    grep '^warmup' said
-    grep -qE "$1" said || return 1
+    limited "$emass" run run.yaml --output 1.h5 --progress none "${settings[@]}" >ended || return 1
+    grep "^warmup" ended
+    grep -qE "$1" ended || return 1
     for iteration in $(moments 1.h5); do
         times=$((times + 1))
         if killed_before "$iteration" $((1 + times % 4)) "$parts"; then
             kills=$((kills + 1))
+            # Killed at its checkpoint there, before it could say so, it stops one further on.
             stopped_at "$iteration" $((1 + (times + 1) % 3)) run.yaml --output "$parts" --resume "${settings[@]}" ||
-                return 1
+                grep -q "the time limit after $((iteration + 1)) of" "$scratch/why" || return 1
         fi
     done
     sample 3 "$parts" --resume && cmp 1.h5 "$parts"
