@@ -57,17 +57,13 @@ static em_status guard_dense(int64_t n, const double *current, double *inverse, 
         status = em_invert_lower(n, lower_inverse, n);
     if (status)
         return status;
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t j = 0; j < n; j++)
-            transposed[j * n + i] = lower_inverse[i * n + j];
+    em_transpose(n, lower_inverse, transposed);
     em_multiply(n, lower_inverse, inverse, n, scratch);
     em_multiply(n, scratch, transposed, n, change);
     status = clamp_eigenvalues(n, most_per_step, change, scratch);
     if (status)
         return status;
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t j = 0; j < n; j++)
-            transposed[j * n + i] = lower[i * n + j];
+    em_transpose(n, lower, transposed);
     em_multiply(n, lower, change, n, scratch);
     em_multiply(n, scratch, transposed, n, inverse);
     status = clamp_eigenvalues(n, most_in_all, inverse, scratch);

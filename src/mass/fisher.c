@@ -128,9 +128,7 @@ static em_status unevenness(int64_t dim, const double *accumulator, double *out)
     double *scale = product + square, *value = scale + dim;
     status = covariances(dim, accumulator, cx, l, scale) ? em_cholesky(dim, l, dim) : EM_NONFINITE;
     if (!status) {
-        for (int64_t i = 0; i < dim; i++)
-            for (int64_t j = 0; j < dim; j++)
-                transposed[i * dim + j] = l[j * dim + i];
+        em_transpose(dim, l, transposed);
         em_multiply(dim, transposed, cx, dim, product);
         em_multiply(dim, product, l, dim, cx);
         status = em_eigen(dim, cx, dim, value);

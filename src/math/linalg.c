@@ -128,6 +128,13 @@ void em_gram(int64_t n, int64_t m, const double *a, double *out)
     mirror_lower(n, out, n);
 }
 
+void em_transpose(int64_t n, const double *a, double *out)
+{
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < n; j++)
+            out[j * n + i] = a[i * n + j];
+}
+
 void em_multiply_into(int64_t n, int64_t k, int64_t m, const double *a, const double *b, double *c)
 {
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)n, (int)m, (int)k, 1.0, a, (int)k,

@@ -30,6 +30,9 @@ em_status em_spectral(int64_t n, const double *v, int64_t ld, const double *f, d
 /* C = A B, all n x n with row length ld; no aliasing. */
 void em_multiply(int64_t n, const double *a, const double *b, int64_t ld, double *c);
 
+/* out = A^T, n x n, without padding; no aliasing. */
+void em_transpose(int64_t n, const double *a, double *out);
+
 /* out [n][n] = A A^T for A [n][m]. */
 void em_gram(int64_t n, int64_t m, const double *a, double *out);
 

@@ -29,13 +29,6 @@ static void bath_frame_diag(int64_t dim, const double *A, const double *V, doubl
     }
 }
 
-static void bath_transpose(int64_t n, const double *a, double *out)
-{
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t j = 0; j < n; j++)
-            out[j * n + i] = a[i * n + j];
-}
-
 /*
  * With A = R R^T and R^-1 V R^-T = sum_k v_k e_k e_k^T: y_k = R e_k. `work` has room for three
  * matrices.
@@ -50,7 +43,7 @@ static em_status bath_frame_dense(int64_t n, const double *A, const double *V, d
     memset(value, 0, (size_t)n * sizeof *value);
     status = em_cholesky(n, root, n);
     if (status || !V) {
-        bath_transpose(n, root, y);
+        em_transpose(n, root, y);
         return status;
     }
     memcpy(inverse, root, (size_t)(n * n) * sizeof *inverse);
@@ -58,10 +51,10 @@ static em_status bath_frame_dense(int64_t n, const double *A, const double *V, d
     if (status)
         return status;
     em_multiply(n, inverse, V, n, y);
-    bath_transpose(n, inverse, scratch);
+    em_transpose(n, inverse, scratch);
     em_multiply(n, y, scratch, n, inverse);
     status = em_eigen(n, inverse, n, value);
-    bath_transpose(n, root, scratch);
+    em_transpose(n, root, scratch);
     em_multiply(n, inverse, scratch, n, y);
     return status;
 }
