@@ -237,6 +237,8 @@ typedef struct em_model {
                        kernels that need an exact one */
     bool single;    /* its gradients are of 32 bits: nor need the noise of stochastic kernels have
                        more */
+    bool differentiated; /* automatically: where its gradient is not that of central differences,
+                            it is the density that is not exact (a solver within it, rounding) */
     const char *const *unconstrained_name; /* [dim], owned by the model; NULL: 0, 1, ... */
     int64_t n_block;                       /* 0: no names for parts of the parameters */
     const em_parameters *block;  /* [n_block] owned by the model: all parameters, in their order */

@@ -366,6 +366,18 @@ static em_status check_point(checker *check, uint64_t point, double *worst, int6
     return status;
 }
 
+static void say_agreement(const checker *check, int n_point, double worst, int64_t where)
+{
+    if (!check->is_wrong)
+        printf("# gradient   agrees with central differences at %d points, to %.2g\n", n_point,
+               worst);
+    else
+        printf("# gradient   differs from central differences by up to %.2g of its size (component "
+               "%lld, of %d points): that far the density is not exact where chains may start, by "
+               "rounding or a solver in it (ODE, root, integral)\n",
+               worst, (long long)where, n_point);
+}
+
 static em_status check_gradient(checker *check)
 {
     double worst = 0;
@@ -382,15 +394,14 @@ static em_status check_gradient(checker *check)
                     "the origin%s%s",
                     check->config->model->name, MOST_TRIES, check->config->run.init_radius,
                     check->model->rejections.count > 0 ? ": " : "", check->model->rejections.first);
-    if (!status && check->is_wrong)
+    if (!status && check->is_wrong && !check->model->differentiated)
         status = em_fail(EM_EMODEL,
                          "model %s: the gradient's component %lld differs from central differences "
                          "by %.3g of its size, expected less than %g",
                          check->config->model->name, (long long)where, worst, tolerance);
     status = em_agree(status);
     if (!status && em_world_rank() == 0)
-        printf("# gradient   agrees with central differences at %d points, to %.2g\n", n_point,
-               worst);
+        say_agreement(check, n_point, worst, where);
     return status;
 }
 

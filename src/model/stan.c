@@ -69,6 +69,7 @@ static em_status create(const void *options, const em_model_context *context, em
     if (status)
         return status;
     self->model.ops = &em_model_stan;
+    self->model.differentiated = true;
     status = em_stan_set_up(self, options, context);
     if (status)
         destroy(&self->model);

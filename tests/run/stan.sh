@@ -102,6 +102,20 @@ tells() {
         grep -q '# data  *vector\[N\] y: 3 numbers' words &&
         grep -q 'agrees with central differences' words && grep -q ' us a gradient' words
 }
+# A solver of four digits under Stan's derivatives: what differs is told, and is no error.
+tells_of_solvers() {
+    cat >decay.stan <<'STAN'
+functions { vector decay(real t, vector y, real rate) { return -rate * y; } }
+data { array[4] real y; }
+parameters { real<lower=0> rate; }
+model {
+  array[4] vector[1] z = ode_rk45_tol(decay, [10]', 0, {1, 2, 3, 4}, 1e-3, 1e-3, 1000, rate);
+  for (i in 1:4) y[i] ~ normal(z[i, 1], 0.1);
+}
+STAN
+    printf '%s\n' 'model: {name: stan, program: decay.stan, data: {y: [4, 1.4, 0.5, 0.2]}}' >decay.yaml
+    limited "$emass" check decay.yaml | grep -E 'gradient +differs from central differences by .* a solver'
+}
 
 check 'arrays in the order of the file, integers, log_lik and y_rep in their groups' reports
 check 'the same bytes on 1, 2 and 3 ranks' same_bytes
@@ -112,6 +126,7 @@ check 'so are parameters that transformed data shift' keeps_what_was_drawn
 check 'output.variables takes patterns' selects
 check 'unconstrained parameters have their names' unconstrained
 check 'emass check tells what is declared and what the data hold' tells
+check 'and how exact a density with a solver is' tells_of_solvers
 
 # ---------------------------------------------------------------- what is refused
 
