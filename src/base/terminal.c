@@ -11,13 +11,31 @@
 #include <unistd.h>
 #include <wchar.h>
 
+/* Who started a process that stands between a launcher and its ranks, as MPICH's has one on each
+ * node (hydra_pmi_proxy); 0: it is none of these. */
+static int starter_of_proxy(int process)
+{
+    char path[64], name[16] = "";
+    int starter = 0;
+
+    snprintf(path, sizeof path, "/proc/%d/stat", process);
+    FILE *file = fopen(path, "re");
+    const bool known = file && fscanf(file, "%*d (%15[^)]) %*c %d", name, &starter) == 2;
+    if (file)
+        fclose(file);
+    return known && strncmp(name, "hydra_", strlen("hydra_")) == 0 ? starter : 0;
+}
+
 /* Opened anew, by the name that the launcher's stream has on this node; below 0: there is none. A
  * terminal that is no more hangs nobody up. */
 static int open_launchers(int descriptor)
 {
     char path[64];
+    int launcher = getppid();
 
-    snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)getppid(), descriptor);
+    for (int above = starter_of_proxy(launcher); above > 0; above = starter_of_proxy(launcher))
+        launcher = above;
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", launcher, descriptor);
     return open(path, O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
 }
 
