@@ -167,5 +167,6 @@ int main(int argc, char **argv)
     if (with_mpi && em_world_size() == 1)
         em_signals_end_within_reason(em_exit_status(status));
     em_world_stop();
+    em_signals_show_the_end();
     return em_exit_status(status);
 }

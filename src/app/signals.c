@@ -4,8 +4,10 @@
 #include "base/fault.h"
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Seconds, and the status to leave with; `waited`: since the first signal. */
@@ -29,9 +31,36 @@ static void note_signal(int number)
         em_context_interrupt(to_stop);
 }
 
+/* After the end of the process its errors are closed, at which the launcher wakes and waits for it,
+ * and then its output. All else is closed at once: nobody else waits for a copy. */
+static _Noreturn void close_one_by_one(pid_t process)
+{
+    enum { MOST_FILES = 1024, MOMENTS = 400 };
+    const struct timespec moment = {.tv_nsec = 5000000};
+
+    for (int i = STDERR_FILENO + 1; i < MOST_FILES; i++)
+        close(i);
+    for (int i = 0; i < MOMENTS && getppid() == process; i++)
+        nanosleep(&moment, NULL);
+    close(STDERR_FILENO);
+    for (int i = 0; i < MOMENTS && kill(process, 0) == 0; i++)
+        nanosleep(&moment, NULL);
+    _exit(EXIT_SUCCESS);
+}
+
+void em_signals_show_the_end(void)
+{
+    const bool by_hydra = getenv("HYDI_CONTROL_FD") || getenv("HYDRA_CONTROL_FD");
+    const pid_t process = getpid();
+
+    if (came && by_hydra && fork() == 0)
+        close_one_by_one(process);
+}
+
 static void end_all_the_same(int number)
 {
     (void)number;
+    em_signals_show_the_end();
     _exit(leaving);
 }
 
@@ -47,6 +76,7 @@ void em_signals_end_within_reason(int status)
 
 static _Noreturn void leave(const char *words)
 {
+    em_signals_show_the_end();
     _exit(write(STDERR_FILENO, words, strlen(words)) >= 0 ? leaving : EXIT_FAILURE);
 }
 

@@ -30,4 +30,13 @@ void em_signals_run_is_made(void);
  */
 void em_signals_end_within_reason(int status);
 
+/*
+ * The last thing that a process does. MPICH's launcher forgets the exit status of a process that it
+ * handed a signal on to, where output and errors of all are closed before it has waited for it
+ * (4.0, as Debian 12 has it: always of one rank, of several one time in eight): after a signal a
+ * child closes them one after the other, when the process has ended. Nothing under other launchers.
+ * Local.
+ */
+void em_signals_show_the_end(void);
+
 #endif

@@ -107,20 +107,24 @@ def check_interrupts():
     for name, launch in (("one rank", []), ("--ranks 2", ["--ranks", "2"])):
         status, text = at_terminal(80, EMASS, "run", *launch, "long.yaml", "--overwrite", until=r"[1-9]/")
         report(status == 75 and "with a checkpoint" in text, f"Ctrl-C, {name}", status, text)
-    for rank in 0, 1:
+    # By the id of a rank, or of mpirun, which hands it on.
+    noted = ["sh", "-c", 'echo $$ > id.${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-mpirun}}; exec "$@"', "sh"]
+    two, one = ["mpirun", "-n", "2", *noted], [*noted, "mpirun", "-n", "1"]
+    for name, launch, to, number in (("rank 0 of two", two, "id.0", signal.SIGINT),
+                                     ("rank 1 of two", two, "id.1", signal.SIGINT),
+                                     ("the mpirun of one", one, "id.mpirun", signal.SIGUSR1)):
         if os.path.exists("long.h5.checkpoint"):
             os.remove("long.h5.checkpoint")
-        ids = ["sh", "-c", 'echo $$ > id.$OMPI_COMM_WORLD_RANK; exec "$@"', "sh"]
-        with subprocess.Popen(["timeout", "-k", "10", LIMIT, "mpirun", "-n", "2", *ids, EMASS, "run", "long.yaml",
-                               "--overwrite"], stderr=subprocess.PIPE, text=True) as run:
+        with subprocess.Popen(["timeout", "-k", "10", LIMIT, *launch, EMASS, "run", "long.yaml", "--overwrite"],
+                              stderr=subprocess.PIPE, text=True) as run:
             for line in run.stderr:
                 if re.search("[1-9]/", line):
                     break
-            with open(f"id.{rank}") as file:
-                os.kill(int(file.read()), signal.SIGINT)
+            with open(to) as file:
+                os.kill(int(file.read()), number)
             rest = run.stderr.read()
         report(run.returncode == 75 and "with a checkpoint" in rest and os.path.exists("long.h5.checkpoint"),
-               f"an interrupt of rank {rank} of two", run.returncode, rest)
+               f"an interrupt of {name}", run.returncode, rest)
 
 
 def beside():
