@@ -119,20 +119,26 @@ used() { # FILE: by the ranks that write it, in kB
     done
     echo "$sum"
 }
-together() { # TABLE CONFIG: the most that four ranks take, each with all of it
-    local output=$scratch/together.h5 most=0 now
-    TABLE=$1 limited mpirun -n 4 "$emass" run "$scratch/${2:-run}.yaml" --quiet --overwrite \
-        --output "$output" --set run.draws=60 >&2 &
+# The most that four ranks take, each with all of it, from their start until they have drawn for a while:
+# they draw until they are told to stop.
+together() { # TABLE CONFIG
+    local output=$scratch/together.h5 most=0 looks=0 now
+    rm -f "$output"
+    TABLE=$1 limited mpirun -n 4 "$emass" run "$scratch/${2:-run}.yaml" --quiet --output "$output" \
+        --set run.draws=60 --set run.thin=1000000 >&2 &
     while kill -0 $! 2>/dev/null; do
         now=$(used "$output")
         [ "$now" -le "$most" ] || most=$now
+        [ ! -e "$output" ] || looks=$((looks + 1))
+        [ "$looks" -lt 5 ] || ranks_of "$output" | xargs -r kill 2>/dev/null
         sleep 0.1
     done
-    echo "$most"
+    wait $!
+    [ $? = 75 ] && echo "$most"
 }
 one_copy() { # LARGE SMALL: and for a moment the parts that were read, together another; it would be five
     local small large
-    small=$(together "$2") && large=$(together "$1")
+    small=$(together "$2") && large=$(together "$1") || return 1
     echo "$1: four ranks: $large kB, $small kB without the table"
     [ $((large - small)) -gt $((9 * table / 10)) ] && [ $((large - small)) -lt $((3 * table)) ]
 }
@@ -152,7 +158,7 @@ square 1500 >large.matrix.csv
 square 3 >small.matrix.csv
 one_matrix() {
     local small large
-    small=$(together small.matrix.csv matrix) && large=$(together large.matrix.csv matrix)
+    small=$(together small.matrix.csv matrix) && large=$(together large.matrix.csv matrix) || return 1
     echo "four ranks: $large kB, $small kB without the matrix"
     [ $((large - small)) -gt 16000 ] && [ $((large - small)) -lt $((4 * 17600)) ]
 }
