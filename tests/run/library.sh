@@ -5,6 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 project=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$scratch" || exit 1
+[ -e "$build/libemass.a" ] || { not_ok "there is something to install (make all builds it)" && finish; }
 mkdir built && cp -p "$build"/{emass,libemass.a,libemass.so.*} built # nothing is compiled
 make -s -o all -C "$project" B="$scratch/built" PREFIX="$scratch/installed" install || exit 1
 installed=$scratch/installed
