@@ -3,7 +3,9 @@
 #include "app/arguments.h"
 #include "app/run.h"
 #include "base/memory.h"
+#include "base/progress.h"
 #include "base/room.h"
+#include "base/terminal.h"
 #include "exchange/adapt.h"
 #include "io/dataset.h"
 #include "math/linalg.h"
@@ -471,6 +473,22 @@ static em_status load(checker *check, em_plan *plan)
     return status;
 }
 
+/* Tables may be long, and Stan programs longer to translate: a person at a terminal sees that. */
+static em_status load_before_eyes(checker *check, em_plan *plan)
+{
+    em_progress *progress = NULL;
+    em_status status = EM_OK;
+
+    if (em_world_rank() == 0 && em_terminal_columns(stderr) > 0)
+        status = em_progress_create(EM_PROGRESS_BAR, stderr, "loading", &progress);
+    status = em_agree(status);
+    if (!status)
+        status = load(check, plan);
+    em_progress_give_way(progress);
+    em_progress_destroy(&progress);
+    return status;
+}
+
 static bool has_exact_density(const em_model *model)
 {
     return model->ops->add_prior && !model->estimates;
@@ -481,7 +499,7 @@ static em_status check_config(const em_config *config)
     checker check = {.config = config};
     em_plan plan;
     memory taken;
-    em_status status = load(&check, &plan);
+    em_status status = load_before_eyes(&check, &plan);
 
     if (!status)
         status = em_agree(count_memory(&check, &plan, &taken));

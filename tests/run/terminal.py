@@ -102,6 +102,18 @@ def check_progress():
     report("^[" not in text and "converged" in text, "none in a file that mpirun's ranks write to", text)
 
 
+def check_waiting():
+    """Something on the screen while a table is read, or a program translated, and then no more."""
+    with open("rows.csv", "w") as out:
+        out.write("1,0\n2,1\n3,0\n")
+    with open("table.yaml", "w") as out:
+        out.write("model: {name: logistic, data: rows.csv}\n")
+    slow = {"EMASS_FAULT": "data-slow:0"}
+    _, text = at_terminal(80, EMASS, "check", "table.yaml", **slow)
+    before, _, after = text.rpartition("\r")
+    report(re.search(r"loading \([1-9] s\)", before) and after.startswith("model:"), "what check waits for, on a terminal", text)
+
+
 def check_interrupts():
     """Exit status 75, whoever got the signal."""
     for name, launch in (("one rank", []), ("--ranks 2", ["--ranks", "2"])):
@@ -150,6 +162,7 @@ with tempfile.TemporaryDirectory(prefix="emass-terminal-") as work:
     check_help()
     check_table()
     check_progress()
+    check_waiting()
     check_interrupts()
     check_leftovers()
 finish()
