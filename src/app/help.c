@@ -30,6 +30,7 @@ const char em_help[] =
     "  verify FILE.h5        run a stretch of a file again on other ranks, and compare bit for "
     "bit\n"
     "  merge OUT.h5 A.h5 ... files of one model, as of a job array, into one\n"
+    "  loo FILE.h5 ...       leave-one-out cross-validation from stored log likelihoods\n"
     "  diff A.h5 B.h5        which attributes, options and numbers differ, and where first\n"
     "  convert IN OUT.h5     a table in the form that ranks read fastest\n"
     "\n"
@@ -93,13 +94,12 @@ const char em_help_summary[] =
 const char em_help_report[] =
     "usage: emass report FILE.h5 [OPTION...]\n"
     "\n"
-    "Writes one HTML page that needs nothing else, for somebody who was not there: what was run, "
-    "the\n"
-    "verdict and what to do next, the table, intervals, chains and their ranks, pairs with "
-    "divergent\n"
-    "transitions marked, energy, what the mass learned, step size and acceptance, time, and the\n"
-    "config. Reads any file in ArviZ's schema. A page that is there is written anew; nothing else "
-    "is.\n"
+    "Writes one HTML page that needs nothing else, for somebody who was not there: what was run,\n"
+    "the verdict and what to do next, the table, intervals, chains and their ranks, pairs with\n"
+    "divergent transitions marked, energy, what the mass learned, step size and acceptance, "
+    "Pareto\n"
+    "k where there are log likelihoods, time, and the config. Reads any file in ArviZ's schema. A\n"
+    "page that is there is written anew; nothing else is.\n"
     "\n"
     "options:\n"
     "  --output FILE           the page (default: FILE.html in place of FILE.h5)\n"
@@ -108,6 +108,24 @@ const char em_help_report[] =
     "\n"
     "example:\n"
     "  emass report heart.h5 --figures figures\n"
+    "\n" EXIT_STATUS;
+
+const char em_help_loo[] =
+    "usage: emass loo FILE.h5 [FILE.h5 ...] [--var NAME] [--csv]\n"
+    "\n"
+    "Leave-one-out cross-validation by Pareto smoothed importance sampling (Vehtari et al. 2024)\n"
+    "from the group log_likelihood, as ArviZ's loo: expected log density of new observations\n"
+    "(elpd_loo) with its standard error, effective number of parameters (p_loo), and Pareto k, by\n"
+    "which one sees how far they can be relied on. Observations whose k is too large are listed.\n"
+    "Reads any file in ArviZ's schema; several files as emass summary does. A run stores\n"
+    "the group with model.log_likelihood: true, or of a Stan program where it has log_lik.\n"
+    "\n"
+    "options:\n"
+    "  --var NAME              the variable of the group, where it has several\n"
+    "  --csv                   comma-separated, all digits, of every observation\n"
+    "\n"
+    "example:\n"
+    "  emass run heart.yaml --set model.log_likelihood=true && emass loo heart.h5\n"
     "\n" EXIT_STATUS;
 
 const char em_help_check[] =

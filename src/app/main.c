@@ -5,6 +5,7 @@
 #include "app/help.h"
 #include "app/launch.h"
 #include "app/list.h"
+#include "app/loo.h"
 #include "app/merge.h"
 #include "app/predict.h"
 #include "app/report.h"
@@ -42,6 +43,7 @@ static const command commands[] = {
     {"topics", em_topics_command, em_help_topics, false},
     {"predict", em_predict_command, em_help_predict, false},
     {"merge", em_merge_command, em_help_merge, false},
+    {"loo", em_loo_command, em_help_loo, true},
     {"diff", em_diff_command, em_help_diff, true},
     {"verify", em_verify_command, em_help_verify, false},
     {"convert", em_convert_command, em_help_convert, false},
@@ -104,7 +106,8 @@ static em_status run_program(int argc, const char **argv)
 {
     if (argc < 2)
         return em_fail(EM_EUSAGE, "expected a command: run, summary, report, check, list, merge, "
-                                  "diff, verify, convert, predict or topics (see emass --help)");
+                                  "diff, loo, verify, convert, predict or topics (see emass "
+                                  "--help)");
     if (strcmp(argv[1], "--version") == 0)
         return print_version();
     const bool help = strcmp(argv[1], "help") == 0 || is_help(argv[1]);

@@ -49,7 +49,8 @@ static const char style[] =
     "font-weight:600}tbody th{font-weight:400}\n"
     /* The last of an odd number has the whole row. */
     ".sections,.figures{display:flex;flex-wrap:wrap;gap:0 2rem}.figures{gap:1rem}"
-    ".sections>*{flex:1 1 min(100%,27rem);min-width:0}.sections>.all{flex-basis:100%}"
+    ".sections>*{flex:1 1 "
+    "min(100%,27rem);min-width:0}.sections>:has(figure+figure){flex-basis:100%}"
     ".figures>*{flex:1 1 min(100%,21rem);min-width:0}"
     "figure{margin:0;background:var(--card);border:1px solid var(--edge);border-radius:.3rem;"
     "padding:.6rem}figure svg{display:block;width:100%;max-width:29rem;height:auto;margin:auto}\n"
@@ -353,10 +354,9 @@ static em_status write_figure(const em_report_data *data, const em_figure *figur
         status = draw(data, figure, k, &svg);
         if (svg && !begun)
             fprintf(out,
-                    "<section%s><h2 id=\"%s\">%s</h2>\n<p class=\"faint\">%s</p>\n"
+                    "<section><h2 id=\"%s\">%s</h2>\n<p class=\"faint\">%s</p>\n"
                     "<div class=\"figures\">\n",
-                    figure->most > 1 ? " class=\"all\"" : "", figure->name, figure->heading,
-                    figure->caption);
+                    figure->name, figure->heading, figure->caption);
         if (svg)
             fprintf(out, "<figure>%s</figure>\n", svg);
         begun |= svg != NULL;
@@ -364,6 +364,23 @@ static em_status write_figure(const em_report_data *data, const em_figure *figur
     }
     if (begun)
         fputs("</div></section>\n", out);
+    return status;
+}
+
+/* Where there is nothing to leave out, how there would be. */
+static em_status write_loo_hint(const em_report_data *data, FILE *out)
+{
+    char *how = NULL;
+    em_status status = data->log_likelihood ? EM_OK : em_loo_ask(data->draws, &how);
+
+    if (how) {
+        fputs("<h2 id=\"loo\">Leaving out one observation</h2>\n<p class=\"faint\">Leave-one-out "
+              "cross-validation needs a group log_likelihood: ",
+              out);
+        em_escape_html(out, how);
+        fputs(".</p>\n", out);
+    }
+    em_release(&how);
     return status;
 }
 
@@ -383,6 +400,8 @@ static em_status write_page(em_report_data *data, FILE *out)
     for (const em_figure *f = em_figures; !status && f->name; f++)
         status = write_figure(data, f, out);
     fputs("</div>\n", out);
+    if (!status)
+        status = write_loo_hint(data, out);
     if (!status)
         status = write_cost(data, out);
     write_config(data, out);

@@ -284,6 +284,23 @@ em_status em_report_advice(em_report_data *data, char **out)
     return status;
 }
 
+/* ---------------------------------------------------------------- leave-one-out */
+
+static em_status leave_one_out(em_report_data *data)
+{
+    double r_eff;
+    em_status status = em_loo_open(data->draws, &data->log_likelihood);
+
+    if (status || !data->log_likelihood || em_reader_n_draw(data->log_likelihood) < 1)
+        return status;
+    status = em_loo_worth(data->draws, &r_eff);
+    for (int64_t i = 0;
+         !status && i < em_reader_n_variable(data->log_likelihood) && data->n_loo < EM_REPORT_LOO;
+         i++)
+        status = em_loo_read(data->log_likelihood, i, r_eff, &data->loo[data->n_loo++]);
+    return status;
+}
+
 /* ---------------------------------------------------------------- all of it */
 
 em_status em_report_read(const char *path, const char *const *pattern, em_report_data *data)
@@ -310,7 +327,9 @@ em_status em_report_read(const char *path, const char *const *pattern, em_report
     if (status)
         return status;
     find_shown(data);
-    status = open_statistics(data, "sample_stats", &data->stats);
+    status = leave_one_out(data);
+    if (!status)
+        status = open_statistics(data, "sample_stats", &data->stats);
     if (!status)
         status = open_statistics(data, "warmup_sample_stats", &data->warmup);
     if (status)
@@ -326,6 +345,9 @@ void em_report_release(em_report_data *data)
     em_reader_close(&data->draws);
     em_reader_close(&data->stats);
     em_reader_close(&data->warmup);
+    em_reader_close(&data->log_likelihood);
+    for (int64_t i = 0; i < data->n_loo; i++)
+        em_loo_release(&data->loo[i]);
     for (int64_t j = 0; j < data->table.n_column; j++)
         em_release(&data->table.column[j].name);
     em_release(&data->table.column);

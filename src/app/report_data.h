@@ -4,6 +4,7 @@
 #define EM_APP_REPORT_DATA_H
 
 #include "app/advice.h"
+#include "app/loo.h"
 #include "app/table.h"
 #include "emass/status.h"
 #include "io/reader.h"
@@ -30,7 +31,7 @@ enum {
     EM_N_NUMBER
 };
 
-enum { EM_REPORT_SHOWN = 6 };
+enum { EM_REPORT_SHOWN = 6, EM_REPORT_LOO = 4 };
 
 typedef struct em_report_element {
     int64_t variable, index;
@@ -53,6 +54,9 @@ typedef struct em_report_data {
     double *value;
     em_table table;    /* of all of them */
     double *diverging; /* [n_chain][n_draw]; NULL: not known */
+    em_reader *log_likelihood;
+    int64_t n_loo; /* the first of the variables that observations have log likelihoods in */
+    em_loo loo[EM_REPORT_LOO];
 } em_report_data;
 
 /* `pattern`: the elements wanted, to a NULL; NULL: all. Errors: EM_EDATA, EM_EIO, EM_EMEMORY;

@@ -387,6 +387,73 @@ static em_status draw_pairs(const em_report_data *data, int k, FILE *out)
     return status;
 }
 
+/* ---------------------------------------------------------------- leave-one-out */
+
+/* Observations as dots at `at` and k, those whose k is too large or not: each as many as are drawn.
+ */
+static int64_t pick_observations(const em_loo *loo, bool high, em_range y, double *at, double *k)
+{
+    const int64_t n = loo->variable->size, step = high ? 1 : (n + MOST_DOTS - 1) / MOST_DOTS;
+    int64_t count = 0;
+
+    for (int64_t i = 0; i < n && count < MOST_DOTS; i += step) {
+        const double value = loo->value[i * EM_N_LOO + EM_LOO_K];
+        if (isnan(value) || (value > loo->good_k) != high)
+            continue;
+        at[count] = (double)i;
+        k[count++] = fmin(fmax(value, y.low), y.high); /* infinity: on the rim */
+    }
+    return count;
+}
+
+static em_range range_of_k(const em_loo *loo)
+{
+    const double most = 1.5; /* beyond which one is as bad as the other */
+    em_range y = {0, fmax(loo->good_k, 0) + 0.1};
+
+    for (int64_t i = 0; i < loo->variable->size; i++)
+        y = em_range_over(y, 1, &loo->value[i * EM_N_LOO + EM_LOO_K]);
+    return em_range_padded((em_range){fmax(y.low, -most), fmin(y.high, most)});
+}
+
+static em_status draw_loo(const em_report_data *data, int number, FILE *out)
+{
+    double at[MOST_DOTS], k[MOST_DOTS];
+    char text[160], name[NAME_BYTES];
+
+    if (number >= data->n_loo)
+        return EM_OK;
+    const em_loo *loo = &data->loo[number];
+    const double last = (double)loo->variable->size - 1, limit[] = {loo->good_k, loo->good_k};
+    const em_axes axes = {.out = out,
+                          .left = 44,
+                          .top = 62,
+                          .width = EM_SVG_WIDTH - 58,
+                          .height = 150,
+                          .x = em_range_padded((em_range){0, last}),
+                          .y = range_of_k(loo)};
+    const double ends[] = {axes.x.low, axes.x.high};
+
+    em_svg_begin(out, EM_SVG_WIDTH, axes.top + axes.height + 38, "Pareto k of the observations");
+    cut_name(loo->variable->name, 40, name);
+    em_svg_text(out, 44, 15, "start", "head", name);
+    snprintf(text, sizeof text, "elpd_loo %.1f, standard error %.1f; p_loo %.1f", loo->elpd,
+             loo->se, loo->p);
+    em_svg_text(out, 44, 32, "start", "soft", text);
+    snprintf(text, sizeof text, "k above %.2f: %lld of %lld observations", loo->good_k,
+             (long long)loo->n_high, (long long)loo->variable->size);
+    if (loo->n_undefined > 0)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "; not finite: %lld",
+                 (long long)loo->n_undefined);
+    em_svg_text(out, 44, 49, "start", "soft", text);
+    em_axes_draw(&axes, "observation", NULL);
+    em_axes_line(&axes, "line c7 dash", 2, ends, limit);
+    em_axes_dots(&axes, "mark c0", pick_observations(loo, false, axes.y, at, k), at, k);
+    em_axes_dots(&axes, "mark bad", pick_observations(loo, true, axes.y, at, k), at, k);
+    em_svg_end(out);
+    return EM_OK;
+}
+
 const em_figure em_figures[] = {
     {"chains", "Chains, those of the parameters that mix worst",
      "Left, the draws of each chain: all well, they look alike, like grass. Right, how the draws "
@@ -416,4 +483,10 @@ const em_figure em_figures[] = {
      "Means over the chains, and their range; the dashed line is the end of warmup, of which "
      "statistics are stored with output.save_warmup: true only.",
      1, em_report_draw_steps},
+    {"loo", "Leaving out one observation",
+     "Pareto k says how much the posterior changes without an observation. Above the dashed line "
+     "it "
+     "changes more than draws of the whole can tell, and elpd_loo, the expected log density of new "
+     "observations, is not to be relied on: look there first for what the model does not fit.",
+     EM_REPORT_LOO, draw_loo},
     {NULL}};

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""emass summary against ArviZ: every column to 1e-8, on any number of ranks. TAP; $1: the build."""
+"""emass summary against ArviZ: every column to 1e-8, on any number of ranks; emass loo likewise, down to
+k. TAP; $1: the build."""
 import csv
 import io
 import math
@@ -190,8 +191,80 @@ def check_sentences(folder):
         report(any(line.startswith(title) for line in text.splitlines()), title, text)
 
 
+def observations(seed, n_chain, n_draw):
+    """Log likelihoods with tails of all kinds, and what has none or is not finite; a posterior."""
+    rng = np.random.default_rng(seed)
+    mu = rng.normal(size=(n_chain, n_draw))
+    fine = {"normal": -(0.3 - mu) ** 2 / 2, "far": -(6 - mu) ** 2, "exponential": -rng.exponential(0.5, mu.shape),
+            "ties": -np.round(2 * np.abs(mu)), "tiny": -1e-4 * np.abs(mu), "huge": -1e4 * mu**2,
+            "cauchy": rng.standard_cauchy(mu.shape)}
+    rest = {"constant": np.full(mu.shape, -1.5), "nan": place(mu, math.nan), "infinite": place(mu, -math.inf)}
+    return fine, rest, {"mu": mu, "tau": autoregressive(rng.normal(size=mu.shape), 0.7)}
+
+
+def write_observations(path, observed, posterior):
+    values = np.stack(list(observed.values()), -1)
+    az.from_dict(posterior=posterior, log_likelihood={"y": values}, coords={"at": list(observed)},
+                 dims={"y": ["at"]}).to_netcdf(path)
+
+
+def leave_out(*paths):
+    run = lib.limited(EMASS, "loo", *paths, "--csv")
+    rows = {row.pop("name"): {k: float(v) for k, v in row.items()} for row in csv.DictReader(io.StringIO(run.stdout))}
+    return rows, run.stderr
+
+
+def is_theirs(rows, said, data):
+    """Observation by observation, and what it all comes to."""
+    theirs = az.loo(data, pointwise=True)
+    ours = {column: np.array([row[column] for row in rows.values()]) for column in ("elpd_loo", "p_loo", "k")}
+    yield np.allclose(ours["elpd_loo"], theirs.loo_i.values, rtol=1e-8, atol=1e-12)
+    yield math.isclose(ours["p_loo"].sum(), theirs.p_loo, rel_tol=1e-8)
+    yield np.allclose(ours["k"], theirs.pareto_k.values, rtol=1e-8, atol=1e-10)
+    yield f"elpd_loo {theirs.elpd_loo:.2f} (standard error {theirs.se:.2f}), p_loo {theirs.p_loo:.2f}" in said
+    high = (theirs.pareto_k.values > theirs.good_k).sum()
+    yield not high or theirs.n_samples <= 20 or f"k: above {theirs.good_k:.2f} for {high} of" in " ".join(said.split())
+
+
+def check_leaving_out(folder):
+    paths = [os.path.join(folder, f"loo{seed}.nc") for seed in range(3)]
+    for path, shape in zip(paths, [(4, 500), (1, 300), (2, 8)]):
+        fine, rest, posterior = observations(len(path) + shape[1], *shape)
+        write_observations(path, fine, posterior)
+        rows, said = leave_out(path)
+        wrong = [i for i, right in enumerate(is_theirs(rows, said, az.from_netcdf(path))) if not right]
+        report(not wrong and list(rows) == [f"y[{name}]" for name in fine], f"loo of {shape[0]} chains x {shape[1]} draws", wrong, said)
+    report("Too few draws: " in said, "loo: so few draws say that they are")
+    part = [os.path.join(folder, f"part{i}.nc") for i in (0, 1)]
+    whole = az.from_netcdf(paths[0])
+    for i, name in enumerate(part):
+        whole.sel(chain=[2 * i, 2 * i + 1]).to_netcdf(name)
+    report(leave_out(*part) == leave_out(paths[0]), "loo of two files is that of their chains together")
+
+    write_observations(paths[1], fine | rest, posterior)
+    few = leave_out(paths[1])[0]
+    fine, rest, posterior = observations(1, 4, 500)
+    write_observations(paths[1], fine | rest, posterior)
+    rows, said = leave_out(paths[1])
+    report(rows["y[constant]"] == {"elpd_loo": -1.5, "p_loo": 0, "k": -math.inf} and few["y[constant]"]["k"] == math.inf,
+           "loo: of weights without a tail k is as small as can be, unless there are too few to tell", rows["y[constant]"])
+    report(all(math.isnan(v) for name in ("nan", "infinite") for v in rows[f"y[{name}]"].values())
+           and "of 2 of the observations" in said and "elpd_loo nan" in said, "loo: what is not finite is counted, and said", said)
+    table = lib.limited(EMASS, "loo", paths[1]).stdout
+    report("y[nan]" in table and "y[huge]" in table and "y[ties]" not in table, "loo: observations that cannot be relied on are listed", table)
+
+    az.from_dict(posterior=posterior, log_likelihood={"y": fine["far"], "z": fine["ties"]}).to_netcdf(paths[2])
+    chosen = lib.limited(EMASS, "loo", paths[2], "--var", "z")
+    report(chosen.returncode == 0 and "z" in chosen.stdout, "loo: one of two variables", chosen.stderr)
+    for what, *words in (("y, z, expected one of them: --var y", paths[2]), ("no such variable", paths[2], "--var", "x"),
+                         ("no group log_likelihood", os.path.join(folder, "sentence.h5"))):
+        run = lib.limited(EMASS, "loo", *words)
+        report(run.returncode == 2 and what in run.stderr and len(run.stderr.splitlines()) == 1, f"loo: {what}", run.stderr)
+
+
 with tempfile.TemporaryDirectory(prefix="emass-golden-") as work:
     check_numbers(work)
     check_options(work)
     check_sentences(work)
+    check_leaving_out(work)
 lib.finish()

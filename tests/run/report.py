@@ -11,9 +11,9 @@ from lib import EMASS, finish, limited, report
 
 VOID = {"meta", "br"}
 EVIL = "<img src=x onerror=alert(1)>"
-SECTIONS = ["next", "table", "chains", "forest", "pairs", "energy", "mass", "steps", "cost", "config"]
+SECTIONS = ["next", "table", "chains", "forest", "pairs", "energy", "mass", "steps", "loo", "cost", "config"]
 CONFIGS = {
-    "schools": "model: {name: eight_schools}\nrun: {chains: 3, draws: 150}\noutput: {save_warmup: true}\n",
+    "schools": "model: {name: eight_schools, log_likelihood: true}\nrun: {chains: 3, draws: 150}\noutput: {save_warmup: true}\n",
     "wild": "model: {name: eight_schools}\nsampler: {name: nuts, step_size: 1.2, max_treedepth: 2}\n"
             "mass: {estimator: none}\nrun: {chains: 9, warmup: 0, draws: 60}\n",
     "evil": "model: {name: linear, data: evil.csv, standardise: true}\nrun: {chains: 2, draws: 40}\n",
@@ -82,6 +82,10 @@ def check_schools():
     said = limited("ncdump", "-h", "schools.h5").stdout
     verdict = re.search(r':verdict = "[a-z ]*: (.*?)"', said)
     report(not verdict or verdict[1] in page.text, "the verdict is that of the file")
+    said = re.search(r"elpd_loo (\S+) \(standard error (\S+)\), p_loo (\S+):", limited(EMASS, "loo", "schools.h5").stdout)
+    shown = re.search(r"elpd_loo (\S+), standard error (\S+); p_loo (\S+)<", text)
+    report(said and shown and all(abs(float(a) - float(b)) < 0.06 for a, b in zip(said.groups(), shown.groups()))
+           and re.search(r"of 8 observations<", text), "and elpd_loo that of emass loo", said, shown)
     report("Mt. Hermon" in page.text and "St. Paul&#39;s" in text, "labels, escaped")
 
     check_legible(text)
@@ -92,7 +96,7 @@ def check_schools():
     report(made.returncode == 0 and "theta" not in chosen.text.split("The run, to be")[0], "chosen variables", made.stderr)
     figures = sorted(os.listdir("figures"))
     parsed = [xml.etree.ElementTree.parse(f"figures/{name}").getroot().tag for name in figures]
-    report(figures == ["chains-1.svg", "chains-2.svg", "energy.svg", "forest.svg", "mass.svg", "pairs.svg", "steps.svg"]
+    report(figures == ["chains-1.svg", "chains-2.svg", "energy.svg", "forest.svg", "loo-1.svg", "mass.svg", "pairs.svg", "steps.svg"]
            and set(parsed) == {"{http://www.w3.org/2000/svg}svg"}, "figures as files", figures)
 
 
@@ -116,6 +120,7 @@ def check_wild():
     divergent = re.search(r"Divergences: (\d+) of", page.text)
     report("not converged" in page.text and divergent and any(mark.count("M") == int(divergent[1]) for mark in marks),
            "divergent transitions are counted and marked", divergent, [mark.count("M") for mark in marks])
+    report("emass run --set model.log_likelihood=true" in page.text, "how there would be log likelihoods")
     report(len(set(re.findall(r'class="thin (c\d)"', text))) == 8, "eight of nine chains have a line")
 
 

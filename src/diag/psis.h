@@ -1,0 +1,44 @@
+/*
+ * Leave-one-out cross-validation by Pareto smoothed importance sampling: Vehtari, Simpson, Gelman,
+ * Yao and Gabry (2024), "Pareto smoothed importance sampling", with the generalised Pareto fit of
+ * Zhang and Stephens (2009), equal to ArviZ's loo. One observation at a time. All Local.
+ *
+ * Where ArviZ is not followed:
+ *   equal log likelihoods: k is -infinity, for the weights are all 1 and have no tail (infinity);
+ *   a tail that nothing fits: infinity (NaN, which it counts as good);
+ *   a log likelihood that is no number or infinite: all is NaN (NaN, or an error).
+ */
+#ifndef EM_DIAG_PSIS_H
+#define EM_DIAG_PSIS_H
+
+#include "emass/status.h"
+
+#include <stdint.h>
+
+typedef struct em_psis em_psis;
+
+/* A tail is fitted to five draws and more, the largest fifth of them: not of so few draws. */
+enum { EM_PSIS_TOO_FEW = 20 };
+
+/* What leaving it out makes of an observation. */
+typedef struct em_psis_point {
+    double lpd;  /* log mean likelihood, with it */
+    double elpd; /* without it */
+    double k;    /* shape of the weights' tail: above em_psis_good_k, elpd is not to be relied on */
+} em_psis_point;
+
+/* For `n_draw` > 0 draws of all chains, each worth `r_eff` > 0 independent ones; work space for one
+ * thread. Errors: EM_EMEMORY. */
+em_status em_psis_create(int64_t n_draw, double r_eff, em_psis **out);
+void em_psis_destroy(em_psis **psis);
+
+/* `log_likelihood`: of one observation, [n_draw]. */
+em_psis_point em_psis_leave_out(em_psis *psis, const double *log_likelihood);
+
+/* min(1 - 1 / log10(n_draw), 0.7). */
+double em_psis_good_k(int64_t n_draw);
+
+/* The shape and scale of n > 4 excesses in ascending order, the first > 0, or NaN. */
+void em_psis_fit(int64_t n, const double *excess, double *shape, double *scale);
+
+#endif
