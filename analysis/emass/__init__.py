@@ -96,13 +96,16 @@ def summary(
     *,
     group: str = "posterior",
     percentiles: Sequence[float] = (5, 50, 95),
+    common: bool = False,
 ) -> pd.DataFrame:
     """Mean, its Monte Carlo standard error, sd, percentiles, ESS and R-hat, a row for each number.
 
     data: draws, or a file of any program in ArviZ's schema, or several of one model, whose chains
-    are then numbered through. var: names or patterns.
+    are then numbered through. var: names or patterns. common: of files of unequal numbers of draws
+    the first, as many as all have.
     """
     words = ["--csv", "--group", group, "--percentiles", ",".join(f"{p:g}" for p in percentiles)]
+    words += ["--common"] if common else []
     for name in [var] if isinstance(var, str) else var:
         words += ["--var", name]
     with contextlib.ExitStack() as stack:
@@ -112,11 +115,16 @@ def summary(
 
 
 def merge(
-    output: str | os.PathLike[str], files: Sequence[str | os.PathLike[str]], *, overwrite: bool = False
+    output: str | os.PathLike[str],
+    files: Sequence[str | os.PathLike[str]],
+    *,
+    common: bool = False,
+    overwrite: bool = False,
 ) -> arviz.InferenceData:
     """Puts files of one model, as of the jobs of an array, into one, their chains numbered through,
-    and returns its draws."""
-    _ask("merge", os.fspath(output), *map(os.fspath, files), *(["--overwrite"] if overwrite else []))
+    and returns its draws; common: the first ones, as many as all files have."""
+    words = (["--common"] if common else []) + (["--overwrite"] if overwrite else [])
+    _ask("merge", os.fspath(output), *map(os.fspath, files), *words)
     return _open(Path(output))
 
 

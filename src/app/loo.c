@@ -165,7 +165,7 @@ void em_loo_release(em_loo *loo)
 
 /* ---------------------------------------------------------------- what is printed */
 
-static void tell(const em_loo *loo, FILE *words)
+static void tell(const em_loo *loo, const char *cut, FILE *words)
 {
     const long long n = loo->variable->size;
 
@@ -173,6 +173,8 @@ static void tell(const em_loo *loo, FILE *words)
         words,
         "elpd_loo %.2f (standard error %.2f), p_loo %.2f: %lld observations, %s, and %lld draws\n",
         loo->elpd, loo->se, loo->p, n, loo->variable->name, (long long)loo->n_draw);
+    if (cut)
+        fprintf(words, "Cut: %s.\n", cut);
     if (loo->n_undefined > 0)
         fprintf(words,
                 "Not finite: the log likelihoods of %lld of the observations are infinite or no "
@@ -221,14 +223,14 @@ static em_status make_table(const em_loo *loo, em_table *table)
 
 /* To people what it all comes to, and the observations whose k is too large; to programs all of
  * them. */
-static em_status print(const em_loo *loo, bool csv)
+static em_status print(const em_loo *loo, const char *cut, bool csv)
 {
     em_table table = {0};
     em_prose prose;
     em_status status = em_prose_begin(csv ? stderr : stdout, &prose);
 
     if (!status)
-        tell(loo, prose.words);
+        tell(loo, cut, prose.words);
     em_prose_end(&prose, 100);
     if (!status)
         status = make_table(loo, &table);
@@ -255,7 +257,7 @@ typedef struct arguments {
     const char **path; /* borrowed, but for the list */
     int64_t n_path;
     char *name; /* from malloc, as popt does it */
-    int csv;
+    int csv, common;
 } arguments;
 
 /* The variable that is called `name`, or the only one. */
@@ -285,10 +287,11 @@ static em_status leave_one_out(const arguments *a)
 {
     em_reader *posterior = NULL, *log_likelihood = NULL;
     em_loo loo = {0};
-    char *how = NULL;
+    char *how = NULL, *cut = NULL;
     double r_eff = 1;
     int64_t i = 0;
-    em_status status = em_reader_open_all(a->n_path, a->path, "posterior", &posterior);
+    em_status status = (a->common ? em_reader_open_common : em_reader_open_all)(
+        a->n_path, a->path, "posterior", &posterior);
 
     if (!status)
         status = em_loo_open(posterior, &log_likelihood);
@@ -306,7 +309,10 @@ static em_status leave_one_out(const arguments *a)
     if (!status)
         status = em_loo_read(log_likelihood, i, r_eff, &loo);
     if (!status)
-        status = print(&loo, a->csv);
+        status = em_reader_cut(posterior, &cut);
+    if (!status)
+        status = print(&loo, cut, a->csv);
+    em_release(&cut);
     em_release(&how);
     em_loo_release(&loo);
     em_reader_close(&log_likelihood);
@@ -326,6 +332,7 @@ em_status em_loo_command(int argc, const char **argv)
 {
     arguments a = {0};
     const struct poptOption table[] = {{"var", 0, POPT_ARG_STRING, &a.name, 0, NULL, NULL},
+                                       {"common", 0, POPT_ARG_NONE, &a.common, 0, NULL, NULL},
                                        {"csv", 0, POPT_ARG_NONE, &a.csv, 0, NULL, NULL},
                                        POPT_TABLEEND};
     poptContext popt = poptGetContext("emass loo", argc, argv, table, 0);

@@ -162,6 +162,7 @@ static void write_facts(const em_report_data *data, FILE *out)
     int_fact(data, out, "iterations of warmup", "tuning_steps");
     int_fact(data, out, "seed", "seed");
     int_fact(data, out, "ranks", "ranks");
+    text_fact(data, out, "cut", "cut");
     text_fact(data, out, "made", "created_at");
     text_fact(data, out, "by", "inference_library");
     text_fact(data, out, "version", "inference_library_version");

@@ -203,8 +203,8 @@ static em_status prepare(summary *s)
 {
     const em_summary_options *options = s->options;
     int64_t n_rank = em_world_size(), rank = em_world_rank();
-    em_status status =
-        em_reader_open_all(options->n_path, options->path, options->group, &s->reader);
+    em_status status = (options->common ? em_reader_open_common : em_reader_open_all)(
+        options->n_path, options->path, options->group, &s->reader);
 
     if (status)
         return status;
@@ -361,6 +361,26 @@ static em_status advise(summary *s, const char *stats, FILE *out)
     return status;
 }
 
+/* What the table is of. */
+static em_status print_title(const summary *s, FILE *out)
+{
+    const int64_t n_chain = em_reader_n_chain(s->reader), n_draw = em_reader_n_draw(s->reader);
+    char *cut = NULL;
+    em_status status = em_reader_cut(s->reader, &cut);
+
+    if (status)
+        return status;
+    fprintf(out, "%s: %lld chain%s x %lld draw%s", s->options->group, (long long)n_chain,
+            n_chain == 1 ? "" : "s", (long long)n_draw, n_draw == 1 ? "" : "s");
+    if (!cut && em_reader_n_planned(s->reader) > n_draw)
+        fprintf(out, " so far, of %lld", (long long)em_reader_n_planned(s->reader));
+    if (s->options->n_path > 1)
+        fprintf(out, ", of %lld files", (long long)s->options->n_path);
+    fprintf(out, "%s%s\n", cut ? ": " : "", cut ? cut : "");
+    em_release(&cut);
+    return EM_OK;
+}
+
 /* Rank 0 alone. */
 static em_status print(summary *s, FILE *out)
 {
@@ -372,14 +392,9 @@ static em_status print(summary *s, FILE *out)
     if (s->options->csv) {
         em_table_print_csv(&s->table, out);
     } else {
-        const int64_t n_chain = em_reader_n_chain(s->reader), n_draw = em_reader_n_draw(s->reader);
-        fprintf(out, "%s: %lld chain%s x %lld draw%s", s->options->group, (long long)n_chain,
-                n_chain == 1 ? "" : "s", (long long)n_draw, n_draw == 1 ? "" : "s");
-        if (em_reader_n_planned(s->reader) > em_reader_n_draw(s->reader))
-            fprintf(out, " so far, of %lld", (long long)em_reader_n_planned(s->reader));
-        if (s->options->n_path > 1)
-            fprintf(out, ", of %lld files", (long long)s->options->n_path);
-        fputc('\n', out);
+        status = print_title(s, out);
+        if (status)
+            return status;
         em_table_print(&s->table, out);
     }
     return advise(s, stats, s->options->csv ? stderr : out);
@@ -441,7 +456,7 @@ static em_status parse_percentiles(const char *text, em_reals *out)
 typedef struct arguments {
     char *group, *percentiles, *sort, **pattern;
     const char **path; /* borrowed, but for the list */
-    int csv, squares;
+    int csv, squares, common;
     em_reals percentile;
 } arguments;
 
@@ -471,6 +486,7 @@ static em_status parse(poptContext popt, arguments *a, em_summary_options *optio
     options->group = a->group ? a->group : options->group;
     options->pattern = (const char *const *)a->pattern;
     options->sort = a->sort;
+    options->common = a->common;
     options->squares = a->squares;
     options->csv = a->csv;
     if (!a->percentiles)
@@ -489,6 +505,7 @@ em_status em_summary_command(int argc, const char **argv)
         {"percentiles", 0, POPT_ARG_STRING, &a.percentiles, 0, NULL, NULL},
         {"sort", 0, POPT_ARG_STRING, &a.sort, 0, NULL, NULL},
         {"ess", 0, POPT_ARG_NONE, &a.squares, 0, NULL, NULL},
+        {"common", 0, POPT_ARG_NONE, &a.common, 0, NULL, NULL},
         {"csv", 0, POPT_ARG_NONE, &a.csv, 0, NULL, NULL},
         POPT_TABLEEND};
     poptContext popt = poptGetContext("emass summary", argc, argv, table, 0);

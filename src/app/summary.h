@@ -16,6 +16,7 @@ typedef struct em_summary_options {
                                    all */
     em_reals percentile;        /* in [0, 100] */
     const char *sort;           /* a column, worst first; NULL: as in the file */
+    bool common;                /* of files of unequal numbers of draws those that all have */
     bool squares;               /* with the ESS of squares about the mean */
     bool csv;
 } em_summary_options;

@@ -112,6 +112,7 @@ em_status em_reader_open(const char *path, const char *group, em_reader **out)
                          em_excerpt_of(group).text);
     if (!status && group)
         status = leave_out_unwritten(reader, group);
+    reader->n_own_draw = reader->n_draw;
     if (status)
         em_reader_close(&reader);
     *out = reader;
@@ -153,6 +154,11 @@ const char *em_reader_path(const em_reader *reader)
 int64_t em_reader_n_own_chain(const em_reader *reader)
 {
     return reader->n_chain;
+}
+
+int64_t em_reader_n_own_draw(const em_reader *reader)
+{
+    return reader->n_own_draw;
 }
 
 int64_t em_reader_n_draw(const em_reader *reader)

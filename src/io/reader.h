@@ -40,7 +40,12 @@ void em_reader_close(em_reader **reader);
 em_status em_reader_open_all(int64_t n, const char *const *path, const char *group,
                              em_reader **out);
 
-/* Another group of the files of a reader. Errors: as there. */
+/* The same where numbers of draws need not be equal, but in groups of warmup, whose end is what
+ * matters: the first of each chain, as many as all files have. */
+em_status em_reader_open_common(int64_t n, const char *const *path, const char *group,
+                                em_reader **out);
+
+/* Another group of the files of a reader, as they were opened. Errors: as there. */
 em_status em_reader_open_beside(const em_reader *reader, const char *group, em_reader **out);
 
 /* The files of a reader, one after the other: that of the next one, NULL after the last, borrowed;
@@ -48,6 +53,12 @@ em_status em_reader_open_beside(const em_reader *reader, const char *group, em_r
 em_reader *em_reader_next(const em_reader *reader);
 const char *em_reader_path(const em_reader *reader);
 int64_t em_reader_n_own_chain(const em_reader *reader);
+int64_t em_reader_n_own_draw(const em_reader *reader);
+
+/* Which draws are shown, where some are not because others have fewer, or were not merged: "the
+ * first 400 draws of each chain, as many as b.h5 has"; NULL: all are. Freed by em_release. Errors:
+ * EM_EMEMORY. */
+em_status em_reader_cut(em_reader *reader, char **out);
 
 int64_t em_reader_n_chain(const em_reader *reader);
 /* The draws that there are: in a file of ours that is still being written, or was left by a killed

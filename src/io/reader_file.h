@@ -19,6 +19,8 @@ struct em_reader {
     em_foreign file;
     hid_t group;
     int64_t n_chain, n_draw, n_planned, n_variable;
+    int64_t n_own_draw; /* that the file itself has, of which n_draw are shown */
+    bool common;        /* of files of unequal numbers of draws */
     em_shown *variable;
     em_reader *next; /* of the next file, whose chains come after those of this one */
 };

@@ -1,5 +1,6 @@
 /* Several files of one model as one: chains numbered through. */
 #include "base/memory.h"
+#include "base/text.h"
 #include "io/reader_file.h"
 
 #include <stdlib.h>
@@ -47,6 +48,18 @@ static em_status match_variable(const em_reader *a, const em_reader *b, int64_t 
     return EM_OK;
 }
 
+/* Warmups of unequal lengths are no beginnings of one another. */
+static em_status match_lengths(const em_reader *a, const em_reader *b, const char *group)
+{
+    const bool warmup = strncmp(group, "warmup_", 7) == 0;
+
+    if (a->n_planned == b->n_planned || (a->common && !warmup))
+        return EM_OK;
+    return em_fail(EM_EDATA, "%s: found %lld draws of each chain, expected %lld as %s has%s",
+                   b->path, (long long)b->n_planned, (long long)a->n_planned, a->path,
+                   warmup ? "" : "; --common takes the first, as many as all have");
+}
+
 static em_status match_variables(const em_reader *a, const em_reader *b)
 {
     em_status status = EM_OK;
@@ -56,9 +69,6 @@ static em_status match_variables(const em_reader *a, const em_reader *b)
                        (long long)b->n_variable, (long long)a->n_variable, a->path);
     for (int64_t i = 0; !status && i < a->n_variable; i++)
         status = match_variable(a, b, i);
-    if (!status && a->n_planned != b->n_planned)
-        status = em_fail(EM_EDATA, "%s: found %lld draws of each chain, expected %lld as %s has",
-                         b->path, (long long)b->n_planned, (long long)a->n_planned, a->path);
     return status;
 }
 
@@ -150,7 +160,7 @@ static em_status look_for_twins(em_reader *joined)
 /* ---------------------------------------------------------------- all of them */
 
 /* Opens one more and puts it at the end, where it goes with the first. */
-static em_status append(const char *path, const char *group, em_reader **first)
+static em_status append(const char *path, const char *group, bool common, em_reader **first)
 {
     em_reader **end = first;
     em_status status;
@@ -158,17 +168,21 @@ static em_status append(const char *path, const char *group, em_reader **first)
     while (*end)
         end = &(*end)->next;
     status = em_reader_open(path, group, end);
+    if (!status && end == first)
+        (*first)->common = common;
     if (status || end == first)
         return status;
     status = match_origin(*first, *end);
     if (!status && group)
         status = match_variables(*first, *end);
+    if (!status && group)
+        status = match_lengths(*first, *end, group);
     if (!status)
         forget_labels(*end);
     return status;
 }
 
-/* Of runs that have not ended, the draws that all have. */
+/* Of runs that have not ended, or are of unequal lengths, the draws that all have. */
 static void level(em_reader *first)
 {
     int64_t n_draw = first->n_draw;
@@ -179,13 +193,14 @@ static void level(em_reader *first)
         r->n_draw = n_draw;
 }
 
-em_status em_reader_open_all(int64_t n, const char *const *path, const char *group, em_reader **out)
+static em_status open_all(int64_t n, const char *const *path, const char *group, bool common,
+                          em_reader **out)
 {
     em_status status = EM_OK;
 
     *out = NULL;
     for (int64_t i = 0; !status && i < n; i++)
-        status = append(path[i], group, out);
+        status = append(path[i], group, common, out);
     if (!status)
         level(*out);
     if (!status && n > 1 && group && strcmp(group, "posterior") == 0)
@@ -195,13 +210,41 @@ em_status em_reader_open_all(int64_t n, const char *const *path, const char *gro
     return status;
 }
 
+em_status em_reader_open_all(int64_t n, const char *const *path, const char *group, em_reader **out)
+{
+    return open_all(n, path, group, false, out);
+}
+
+em_status em_reader_open_common(int64_t n, const char *const *path, const char *group,
+                                em_reader **out)
+{
+    return open_all(n, path, group, true, out);
+}
+
+em_status em_reader_cut(em_reader *reader, char **out)
+{
+    const em_reader *shortest = reader;
+    int64_t most = 0;
+
+    *out = NULL;
+    for (const em_reader *r = reader; r; r = r->next) {
+        most = r->n_own_draw > most ? r->n_own_draw : most;
+        shortest = r->n_own_draw < shortest->n_own_draw ? r : shortest;
+    }
+    if (most > reader->n_draw)
+        return em_format_text(out, "the first %lld draws of each chain, as many as %s has",
+                              (long long)reader->n_draw, shortest->path);
+    em_reader_text(reader, "cut", out);
+    return EM_OK;
+}
+
 em_status em_reader_open_beside(const em_reader *reader, const char *group, em_reader **out)
 {
     em_status status = EM_OK;
 
     *out = NULL;
-    for (; !status && reader; reader = reader->next)
-        status = append(reader->path, group, out);
+    for (const em_reader *file = reader; !status && file; file = file->next)
+        status = append(file->path, group, reader->common, out);
     if (!status)
         level(*out);
     else

@@ -12,15 +12,17 @@ enum { MOST_NUMBERS = 1 << 21, LONG_CHUNK = 1 << 14 };
 
 static em_status check_complete(const em_merge_state *m)
 {
-    for (const em_reader *file = m->reader; file; file = em_reader_next(file)) {
+    for (const em_reader *file = m->reader; file && !m->order->common;
+         file = em_reader_next(file)) {
         int64_t complete = 1;
 
         em_reader_int((em_reader *)file, "complete", &complete);
         if (!complete)
-            return em_fail(EM_EDATA,
-                           "%s: found a run that has not ended, expected a complete file: emass "
-                           "run --resume goes on with it",
-                           em_reader_path(file));
+            return em_fail(
+                EM_EDATA,
+                "%s: found a run that has not ended, expected a complete file: emass "
+                "run --resume goes on with it, and --common takes the draws that all have",
+                em_reader_path(file));
     }
     return EM_OK;
 }
@@ -47,17 +49,36 @@ static em_status check_superchains(const em_merge_state *m)
     return EM_OK;
 }
 
+static em_status open_group(const em_merge_state *m, const char *group, em_reader **out)
+{
+    return (m->order->common ? em_reader_open_common
+                             : em_reader_open_all)(m->order->n_input, m->order->input, group, out);
+}
+
+static const em_reader *find_shortest(const em_reader *reader)
+{
+    const em_reader *shortest = reader;
+
+    for (; reader; reader = em_reader_next(reader))
+        if (em_reader_n_own_draw(reader) < em_reader_n_own_draw(shortest))
+            shortest = reader;
+    return shortest;
+}
+
 static em_status open_inputs(em_merge_state *m)
 {
     const em_merging *order = m->order;
-    em_status status = em_reader_open_all(order->n_input, order->input, "posterior", &m->reader);
+    em_status status = open_group(m, "posterior", &m->reader);
 
     if (!status && em_reader_n_draw(m->reader) < 1)
-        status = em_fail(EM_EDATA, "%s: found no draws, expected those of a run", order->input[0]);
+        status = em_fail(EM_EDATA, "%s: found no draws, expected those of a run",
+                         em_reader_path(find_shortest(m->reader)));
     if (!status)
         status = check_complete(m);
     if (!status)
         status = check_superchains(m);
+    if (!status)
+        status = em_reader_cut(m->reader, &m->order->cut);
     if (!status)
         status = em_allocate(order->n_input, sizeof *m->contents, &m->contents);
     for (int64_t i = 0; !status && i < order->n_input; i++)
@@ -169,7 +190,7 @@ static bool is_needed(const char *group)
 static em_status merge_draws(em_merge_state *m, const em_contents_group *group)
 {
     em_reader *reader = NULL;
-    em_status status = em_reader_open_all(m->order->n_input, m->order->input, group->name, &reader);
+    em_status status = open_group(m, group->name, &reader);
 
     if (status == EM_EDATA && !is_needed(group->name)) {
         em_say("warning: group %s is left out: %s", group->name, em_error_text());

@@ -12,8 +12,10 @@ typedef struct em_merging {
     int64_t n_input;
     const char *const *input; /* [n_input] */
     bool overwrite;           /* an output that exists */
-    /* What came of it. */
+    bool common;              /* the draws that all have, of runs that have not ended too */
+    /* What came of it; `cut`: which draws, where not all (em_reader_cut); freed by em_release. */
     int64_t n_chain, n_draw;
+    char *cut;
 } em_merging;
 
 /*

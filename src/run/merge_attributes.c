@@ -7,21 +7,23 @@
 #include <string.h>
 
 /* How an attribute of the files becomes one of theirs together. */
-typedef enum rule { SAME, SUM, SMALLEST, FIRST, DROPPED } rule;
+typedef enum rule { SAME, SUM, SUM_OF_DRAWS, SMALLEST_OF_DRAWS, FIRST, DROPPED } rule;
 
-static rule rule_of(const char *name)
+/* `cut`: what is said of all draws of the files is not said of those that are taken. */
+static rule rule_of(const char *name, bool cut)
 {
     static const struct {
         const char *name;
         rule rule;
     } known[] = {
         {"config", FIRST},
-        {"divergences", SUM},
+        {"cut", DROPPED},
+        {"divergences", SUM_OF_DRAWS},
         {"ess_limit", SUM},
         {"failed_reports", SUM},
         {"moved_chains", SUM},
         {"rescued_chains", SUM},
-        {"smallest_e_bfmi", SMALLEST},
+        {"smallest_e_bfmi", SMALLEST_OF_DRAWS},
         {"superchains", SUM},
         {"complete", DROPPED},
         {"converged", DROPPED},
@@ -43,7 +45,9 @@ static rule rule_of(const char *name)
 
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(name, known[i].name) == 0)
-            return known[i].rule;
+            return cut && (known[i].rule == SUM_OF_DRAWS || known[i].rule == SMALLEST_OF_DRAWS)
+                       ? DROPPED
+                       : known[i].rule;
     return SAME;
 }
 
@@ -72,7 +76,7 @@ static em_status put_same(em_merge_state *m, const em_contents_attribute *a)
 
 static em_status merge_attribute(em_merge_state *m, const em_contents_attribute *first)
 {
-    const rule how = rule_of(first->name);
+    const rule how = rule_of(first->name, m->order->cut != NULL);
     const bool is_text = first->kind == EM_ATTRIBUTE_TEXT;
     double sum = 0, smallest = INFINITY;
     bool same = true;
@@ -87,8 +91,8 @@ static em_status merge_attribute(em_merge_state *m, const em_contents_attribute 
     }
     if (how == FIRST || (how == SAME && same))
         return put_same(m, first);
-    if (!is_text && (how == SUM || how == SMALLEST))
-        return put_value(m, first, how == SUM ? sum : smallest);
+    if (!is_text && how != SAME && how != FIRST && how != DROPPED)
+        return put_value(m, first, how == SMALLEST_OF_DRAWS ? smallest : sum);
     return EM_OK;
 }
 
@@ -118,6 +122,13 @@ em_status em_merge_runs(em_merge_state *m)
         variable.storage = first->kind == EM_ATTRIBUTE_INT ? EM_STORE_INT : EM_STORE_REAL;
         status = em_writer_put_array(m->writer, "runs", &variable, value);
     }
+    variable.name = "draws";
+    variable.storage = EM_STORE_INT;
+    for (const em_reader *file = m->reader; file; file = em_reader_next(file))
+        value[run++] = (double)em_reader_n_own_draw(file);
+    if (!status)
+        status = em_writer_put_array(m->writer, "runs", &variable, value);
+    run = 0;
     for (const em_reader *file = m->reader; !status && file; file = em_reader_next(file), run++)
         for (int64_t c = 0; c < em_reader_n_own_chain(file); c++)
             value[chain++] = (double)run;
@@ -141,5 +152,7 @@ em_status em_merge_attributes(em_merge_state *m)
         status = em_writer_sign(m->writer, 6, m->signature.text);
     for (int64_t i = 0; !status && i < em_merge_first(m)->n_attribute; i++)
         status = merge_attribute(m, &em_merge_first(m)->attribute[i]);
+    if (!status && m->order->cut)
+        status = em_writer_put_text(m->writer, "cut", m->order->cut);
     return status ? status : em_writer_put_int(m->writer, "merged", m->order->n_input);
 }

@@ -40,18 +40,21 @@ def groups(path):
         return list(file)
 
 
-def cut(path, chains, output):
-    """Some chains of a file, as another program would write them: with xarray."""
+def cut(path, chains, output, draws=None):
+    """Some chains of a file, and of each the first draws, as another program would write them: with
+    xarray."""
     mode = "w"
     for name in groups(path):
         with xarray.open_dataset(path, group=name) as data:
             data = data.isel(chain=chains) if "chain" in data.dims else data
+            if "draw" in data.dims and not name.startswith("warmup_"):
+                data = data.isel(draw=slice(0, draws))
             data.to_netcdf(output, group=name, mode=mode)
             mode = "a"
 
 
-def table(*files):
-    done = emass("summary", *files, "--csv")
+def table(*files, command="summary"):
+    done = emass(command, *files, "--csv")
     return done.returncode, done.stdout
 
 
@@ -130,6 +133,49 @@ def warmups():
            "warmups of different lengths are left out, and said to be", done.stderr)
 
 
+def of_unequal_lengths():
+    """One task of an array ended early, another was cut by its time limit: the draws that all have."""
+    cut("whole.h5", slice(4, 8), "shorter.nc", draws=40)
+    cut("whole.h5", slice(0, 8), "all40.nc", draws=40)
+    said = "8 chains x 40 draws, of 2 files: the first 40 draws of each chain, as many as shorter.nc has\n"
+    refuses("an unequal number of draws", "--common takes the first", "merge", "x.h5", "left.nc", "shorter.nc")
+    done = emass("merge", "common.h5", "left.nc", "shorter.nc", "--common")
+    report(done.returncode == 0 and done.stdout == "common.h5: " + said, "--common merges the draws that all have, and says so", done.stdout, done.stderr)
+    done = emass("summary", "left.nc", "shorter.nc", "--common")
+    report(done.stdout.startswith("posterior: " + said), "so does a summary", done.stdout, done.stderr)
+    report(table("common.h5") == table("all40.nc") == table("left.nc", "shorter.nc", "--common"),
+           "R-hat, and the whole table, is that of the run of all chains cut to the same draws")
+    report(table("common.h5", command="loo")[1] == table("all40.nc", command="loo")[1]
+           == table("left.nc", "shorter.nc", "--common", command="loo")[1] != "", "and so is Pareto k")
+    done = emass("summary", "common.h5")
+    report("x 40 draws: the first 40 draws of each chain, as many as shorter.nc has\n" in done.stdout, "the file knows it", done.stdout)
+    with netCDF4.Dataset("common.h5") as file:
+        report(file["runs/draws"][:].tolist() == [60, 40] and "warmup_posterior" in file.groups, "and how many each had")
+
+    def stop(file):
+        file.attrs["complete"] = np.int64(0)
+        for group in ("posterior", "sample_stats", "log_likelihood", "posterior_predictive"):
+            for name, values in file[group].items():
+                if values.ndim > 1 and values.dtype == float and name != "chain":
+                    values[1:, 37:] = np.nan
+
+    copy("stopped.h5", stop, "s2.h5")
+    refuses("one that was stopped", "--common takes the draws that all have", "merge", "x.h5", "s1.h5", "stopped.h5")
+    for ranks in (1, 2):
+        done = emass("merge", f"stopped{ranks}.h5", "s1.h5", "stopped.h5", "s3.h5", "--common", ranks=ranks)
+        report(done.returncode == 0 and "9 chains x 37 draws, of 3 files: the first 37 draws of each chain, as many as stopped.h5 has" in done.stdout,
+               f"one that was stopped is merged with those that were not, on {ranks} ranks", done.stdout, done.stderr)
+    posterior = arviz.from_netcdf("stopped1.h5").posterior
+    parts = [xarray.open_dataset(name, group="posterior").isel(draw=slice(0, 37)) for name in ("s1.h5", "s2.h5", "s3.h5")]
+    with netCDF4.Dataset("stopped1.h5") as cut_short, netCDF4.Dataset("on1.h5") as whole:
+        report(set(whole.ncattrs()) - set(cut_short.ncattrs()) == {"divergences", "smallest_e_bfmi"}
+               and set(cut_short.ncattrs()) - set(whole.ncattrs()) == {"cut"}, "what was said of all draws is not said of some",
+               cut_short.ncattrs(), whole.ncattrs())
+    with open("stopped1.h5", "rb") as a, open("stopped2.h5", "rb") as b:
+        report(a.read() == b.read() and np.array_equal(posterior.beta.values, np.concatenate([p.beta.values for p in parts])),
+               "with the draws of the files, and the same bytes")
+
+
 def refused():
     run("short.h5", "--seed", 8, "--set", "run.draws=50")
     copy("other.h5", lambda f: f.attrs.modify("data_hash", b"xxh64:0"))
@@ -187,6 +233,7 @@ with tempfile.TemporaryDirectory() as folder:
     pieces()
     seeds()
     warmups()
+    of_unequal_lengths()
     refused()
     diffs()
     os.chdir("/")
