@@ -423,18 +423,22 @@ static em_status write_report(em_report_data *data, const char *path)
     return em_page_close(&page, status);
 }
 
-/* A figure with the colours that the page would give it. */
+/* A figure as it is printed. */
 static em_status write_svg(const char *path, const char *svg)
 {
     const char *inside = strchr(svg, '>') + 1;
+    double width = 0, height = 0;
     em_page page;
     const em_status status = em_page_open(path, &page);
 
-    if (!status)
-        fprintf(page.out,
-                "%.*s\n<style>%s</style>\n<rect width=\"100%%\" height=\"100%%\" "
-                "fill=\"var(--back)\"/>%s",
-                (int)(inside - svg), svg, em_svg_style, inside);
+    sscanf(strstr(svg, "viewBox"), "viewBox=\"0 0 %lf %lf", &width, &height);
+    if (!status) {
+        fprintf(page.out, "%.*s width=\"%g\" height=\"%g\">\n<style>\n", (int)(inside - 1 - svg),
+                svg, width, height);
+        em_svg_write_plain_style(page.out);
+        fprintf(page.out, "</style>\n<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>%s",
+                inside);
+    }
     return em_page_close(&page, status);
 }
 

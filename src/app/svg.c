@@ -1,6 +1,7 @@
 #include "app/svg.h"
 
 #include <math.h>
+#include <string.h>
 
 const em_range em_no_range = {INFINITY, -INFINITY};
 
@@ -28,6 +29,34 @@ const char em_svg_style[] =
     "svg .c5{stroke:var(--c5)}svg .c6{stroke:var(--c6)}svg .c7{stroke:var(--c7)}"
     "svg .bad{stroke:var(--bad)}svg .ink{stroke:var(--ink)}\n"
     "svg .band.c0{fill:var(--c0)}svg .band.c7{fill:var(--c7)}svg .band.c1{fill:var(--c1)}\n";
+
+/* What a variable is where it is set first. */
+static void write_colour(FILE *out, size_t n, const char *name)
+{
+    const char *at = em_svg_style;
+
+    while ((at = strstr(at, name)) && at[n] != ':')
+        at++;
+    if (at)
+        fprintf(out, "%.*s", (int)strcspn(at + n + 1, ";}"), at + n + 1);
+}
+
+void em_svg_write_plain_style(FILE *out)
+{
+    static const char use[] = "var(", dark_end[] = "}}\n";
+    const char *at = strchr(em_svg_style, '\n') + 1; /* behind the light colours and the dark */
+
+    at = strstr(at, dark_end) + sizeof dark_end - 1;
+    for (const char *next; (next = strstr(at, use)); at = next + strcspn(next, ")") + 1) {
+        char name[16];
+        fwrite(at, 1, (size_t)(next - at), out);
+        next += sizeof use - 1;
+        const size_t n = strcspn(next, ")");
+        snprintf(name, sizeof name, "%.*s", (int)n, next);
+        write_colour(out, n, name);
+    }
+    fputs(at, out);
+}
 
 void em_escape_html(FILE *out, const char *text)
 {

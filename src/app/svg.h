@@ -16,6 +16,10 @@ void em_escape_html(FILE *out, const char *text);
 /* The style sheet of the classes, light, and dark where the reader's is. */
 extern const char em_svg_style[];
 
+/* The same for a picture that stands by itself, to be printed: light, and in plain colours, as
+ * programs for pictures know no variables. */
+void em_svg_write_plain_style(FILE *out);
+
 /* A range of numbers, of one axis. */
 typedef struct em_range {
     double low, high;

@@ -95,6 +95,10 @@ def check_schools():
         chosen = Page(file.read())
     report(made.returncode == 0 and "theta" not in chosen.text.split("The run, to be")[0], "chosen variables", made.stderr)
     figures = sorted(os.listdir("figures"))
+    plain = [open(f"figures/{name}").read() for name in figures]
+    report(not [text for text in plain if "var(" in text or "@media" in text or not re.match(r'<svg [^>]* width="\d+" height="\d+"', text)]
+           and all(re.search(r"\.c0\{stroke:#[0-9a-f]{6}\}", text) for text in plain),
+           "figures as files have plain colours and a size, as programs for pictures need", figures)
     parsed = [xml.etree.ElementTree.parse(f"figures/{name}").getroot().tag for name in figures]
     report(figures == ["chains-1.svg", "chains-2.svg", "energy.svg", "forest.svg", "loo-1.svg", "mass.svg", "pairs.svg", "steps.svg"]
            and set(parsed) == {"{http://www.w3.org/2000/svg}svg"}, "figures as files", figures)
