@@ -22,9 +22,10 @@ static inline int64_t em_topic_stride(int64_t n_topic)
 /* Tokens that are worked at together. */
 enum { EM_TOKEN_BATCH = 8 };
 
+/* Sums are looked at eight vectors at a time. */
 static inline int64_t em_token_room(int64_t n_topic)
 {
-    return (1 + EM_TOKEN_BATCH) * (em_topic_stride(n_topic) + EM_TOPIC_LANES);
+    return (1 + EM_TOKEN_BATCH) * (em_topic_stride(n_topic) + EM_TOPIC_LANES) + 8 * EM_TOPIC_LANES;
 }
 
 /* The topics of one document that has few of them: entry i < n is topic[i], count[i] times, which
@@ -32,7 +33,7 @@ static inline int64_t em_token_room(int64_t n_topic)
  * and there is room for one more than the document may have. */
 typedef struct em_topic_list {
     int32_t n;
-    int32_t *topic;
+    uint16_t *topic;
     float *count;
 } em_topic_list;
 
@@ -47,13 +48,16 @@ typedef struct em_token_run {
     const uint32_t *slot;     /* [n] of its random bits */
     const uint32_t *bits;     /* by slot */
     uint16_t *topic;          /* [n] replaced; n_topic: none so far */
+    uint16_t *place;          /* by slot: of the topic in the document's list; replaced */
     int64_t n_topic, stride;  /* em_topic_stride(n_topic) */
     const float *phi;         /* [stride] probability of this word in each topic; padding 0 */
     const float *alpha;       /* [stride] the prior of each topic; padding any number */
     int32_t *count;           /* [stride] tokens of this word in each topic; added to */
-    float *tokens;            /* [document][stride] tokens of the document in each topic, or */
-    em_topic_list *list;      /* [document] the same, short */
-    float *room;              /* em_token_room(n_topic) aligned */
+    const float *next_phi;    /* those of the run to come, which are fetched; or NULL */
+    const int32_t *next_count;
+    float *tokens;       /* [document][stride] tokens of the document in each topic, or */
+    em_topic_list *list; /* [document] the same, short */
+    float *room;         /* em_token_room(n_topic) aligned */
 } em_token_run;
 
 /*

@@ -6,6 +6,8 @@
 #include <immintrin.h>
 #include <stdint.h>
 
+#include "math/tokens_x86.inc"
+
 #define TABLE em_tokens_avx2
 #define NAME  "avx2"
 
@@ -46,10 +48,9 @@ static inline lanes fused(lanes a, lanes b, lanes c)
     return (lanes){_mm256_fmadd_ps(a.low, b.low, c.low), _mm256_fmadd_ps(a.high, b.high, c.high)};
 }
 
-static inline lanes gather(const float *p, const int32_t *k)
+static inline lanes gather(const float *p, const uint16_t *k)
 {
-    return (lanes){_mm256_i32gather_ps(p, INTEGERS(k), 4),
-                   _mm256_i32gather_ps(p, INTEGERS(k + 8), 4)};
+    return (lanes){take_eight(p, k), take_eight(p, k + 8)};
 }
 
 static inline __m256 equal(const int32_t *key, int32_t k)
@@ -63,12 +64,6 @@ static inline lanes less_one(lanes a, const int32_t *key, int32_t k)
 
     return (lanes){_mm256_sub_ps(a.low, _mm256_and_ps(equal(key, k), one)),
                    _mm256_sub_ps(a.high, _mm256_and_ps(equal(key + 8, k), one))};
-}
-
-static inline unsigned where(const int32_t *key, int32_t k)
-{
-    return (unsigned)_mm256_movemask_ps(equal(key, k)) |
-           (unsigned)_mm256_movemask_ps(equal(key + 8, k)) << 8;
 }
 
 static inline unsigned zeros(const float *p)

@@ -4,6 +4,9 @@
 #ifdef EM_SIMD_X86
 #pragma GCC target("avx512f")
 #include <immintrin.h>
+#include <stdint.h>
+
+#include "math/tokens_x86.inc"
 
 #define TABLE em_tokens_avx512
 #define NAME  "avx512"
@@ -16,17 +19,20 @@ typedef __m512 lanes;
 #define add(a, b)      _mm512_add_ps(a, b)
 #define mul(a, b)      _mm512_mul_ps(a, b)
 #define fused(a, b, c) _mm512_fmadd_ps(a, b, c)
-#define gather(p, k)   _mm512_i32gather_ps(_mm512_load_si512(k), p, 4)
 /* One less where key[l] is k. */
 #define less_one(a, key, k)                                                                        \
     _mm512_mask_sub_ps(a, _mm512_cmpeq_epi32_mask(_mm512_load_si512(key), _mm512_set1_epi32(k)),   \
                        a, splat(1.0F))
-/* Bit l: whether key[l] is k. */
-#define where(key, k)                                                                              \
-    ((unsigned)_mm512_cmpeq_epi32_mask(_mm512_load_si512(key), _mm512_set1_epi32(k)))
 /* Bit l: whether p[l] is 0. */
 #define zeros(p)          ((unsigned)_mm512_cmp_ps_mask(load(p), splat(0.0F), _CMP_EQ_OQ))
 #define count_up_to(a, t) __builtin_popcount(_mm512_cmp_ps_mask(a, splat(t), _CMP_LE_OQ))
+
+static inline lanes gather(const float *p, const uint16_t *k)
+{
+    const __m512d low = _mm512_castps_pd(_mm512_castps256_ps512(take_eight(p, k)));
+
+    return _mm512_castpd_ps(_mm512_insertf64x4(low, _mm256_castps_pd(take_eight(p, k + 8)), 1));
+}
 
 /* a_0, a_0 + a_1, ...: within fours, from four to four in each half, from half to half. */
 static inline lanes scan(lanes a)

@@ -45,7 +45,7 @@ static inline lanes fused(lanes a, lanes b, lanes c)
     EACH(a.x[l] * b.x[l] + c.x[l]);
 }
 
-static inline lanes gather(const float *p, const int32_t *k)
+static inline lanes gather(const float *p, const uint16_t *k)
 {
     EACH(p[k[l]]);
 }
@@ -55,7 +55,7 @@ static inline lanes less_one(lanes a, const int32_t *key, int32_t k)
     EACH(a.x[l] - (float)(key[l] == k));
 }
 
-static inline unsigned where(const int32_t *key, int32_t k)
+static inline unsigned where(const uint16_t *key, int32_t k)
 {
     unsigned bits = 0;
 

@@ -465,7 +465,7 @@ static em_status make_room(em_tokens *t, const layout *l)
                 {&t->list_topic, t->sparse ? l->most_listed : 0, sizeof *t->list_topic},
                 {&t->list_count, t->sparse ? l->most_listed : 0, sizeof *t->list_count},
                 {&t->place, t->sparse ? t->n_topic + 1 : 0, sizeof *t->place},
-                {&t->slot_topic, t->sparse ? 4 * items : 0, sizeof *t->slot_topic},
+                {&t->slot_place, t->sparse ? 4 * items : 0, sizeof *t->slot_place},
                 {&t->topic_room, streams ? l->most_tokens : 0, sizeof *t->topic_room}};
     em_status status = EM_OK;
 
@@ -570,7 +570,7 @@ void em_tokens_destroy(em_tokens **out)
     void *const array[] = {&tokens->block,      &tokens->number,      &tokens->length,
                            &tokens->first,      &tokens->tokens,      &tokens->list,
                            &tokens->list_topic, &tokens->list_count,  &tokens->place,
-                           &tokens->slot_topic, &tokens->item,        &tokens->bits,
+                           &tokens->slot_place, &tokens->item,        &tokens->bits,
                            &tokens->table,      &tokens->table_alpha, &tokens->alpha,
                            &tokens->room,       &tokens->layout_room, &tokens->topic_room};
     for (size_t i = 0; i < sizeof array / sizeof *array; i++)

@@ -34,21 +34,22 @@ static void count_dense(em_tokens *tokens, const em_block_view *view)
         tokens->tokens[view->document[i] * tokens->stride + view->topic[i]] += 1;
 }
 
-/* The list of one document, whose counts are 0, from its topics as they stand in its slots. `place`
- * has no topic's place before, nor afterwards. */
-static void count_document(const uint16_t *topic, int64_t length, int32_t n_topic, int32_t *place,
+/* The list of one document, whose counts are 0, from the topics that stand in its slots, for which
+ * their places then stand there. `place` has no topic's place before, nor afterwards. */
+static void count_document(uint16_t *slot, int64_t length, int32_t n_topic, int32_t *place,
                            em_topic_list *list)
 {
     int32_t n = 0;
 
     for (int64_t j = 0; j < length; j++) {
-        const int32_t k = topic[j], known = place[k], at = known < n ? known : n;
+        const int32_t k = slot[j], known = place[k], at = known < n ? known : n;
         if (k == n_topic)
             continue;
         n += at == n;
         place[k] = at;
-        list->topic[at] = k;
+        list->topic[at] = (uint16_t)k;
         list->count[at] += 1;
+        slot[j] = (uint16_t)at;
     }
     for (int32_t i = 0; i < n; i++)
         place[list->topic[i]] = INT32_MAX;
@@ -59,34 +60,22 @@ static void count_document(const uint16_t *topic, int64_t length, int32_t n_topi
 static void count_sparse(em_tokens *tokens, const em_block_view *view)
 {
     const em_token_block *block = view->block;
-    const uint16_t *ordered = tokens->slot_topic;
+    uint16_t *slot = tokens->slot_place;
     int64_t at = 0;
 
     for (int64_t i = 0; i < block->n_token; i++)
-        tokens->slot_topic[view->slot[i]] = view->topic[i];
+        slot[view->slot[i]] = view->topic[i];
     for (int64_t i = 0; i < block->n_document; i++) {
         const int64_t length = tokens->length[block->first_document + i];
         const int64_t room = em_topic_list_room(tokens->n_topic, length);
         em_topic_list *list = &tokens->list[i];
         *list = (em_topic_list){0, tokens->list_topic + at, tokens->list_count + at};
         memset(list->count, 0, (size_t)room * sizeof *list->count);
-        count_document(ordered, length, (int32_t)tokens->n_topic, tokens->place, list);
+        count_document(slot, length, (int32_t)tokens->n_topic, tokens->place, list);
         for (int64_t j = list->n; j < room; j++)
-            list->topic[j] = (int32_t)tokens->n_topic;
+            list->topic[j] = (uint16_t)tokens->n_topic;
         at += room;
-        ordered += em_padded_length(length);
-    }
-}
-
-/* Rows of words are seldom in the cache, and which topics of one are counted is by chance. */
-static void look_ahead(const em_tokens *tokens, const em_sweep *sweep, int32_t word)
-{
-    enum { LINE = 64 / sizeof(float) };
-    const int64_t row = word * tokens->stride;
-
-    for (int64_t k = 0; k < tokens->stride; k += LINE) {
-        __builtin_prefetch(sweep->count + row + k, 1);
-        __builtin_prefetch(sweep->phi + row + k, 0);
+        slot += em_padded_length(length);
     }
 }
 
@@ -99,12 +88,13 @@ static void sweep_runs(em_tokens *tokens, const em_block_view *view, const em_sw
                         .alpha = tokens->alpha,
                         .tokens = tokens->tokens,
                         .list = tokens->list,
+                        .place = tokens->slot_place,
                         .room = tokens->room};
 
     for (int64_t r = 0; r < view->block->n_run; r++) {
         const int64_t row = view->run_word[r] * tokens->stride, first = view->run_start[r];
-        if (r + 1 < view->block->n_run)
-            look_ahead(tokens, sweep, view->run_word[r + 1]);
+        const bool is_last = r + 1 == view->block->n_run;
+        const int64_t next = is_last ? row : view->run_word[r + 1] * tokens->stride;
         run.n = view->run_start[r + 1] - first;
         run.n_more = view->block->n_token - view->run_start[r + 1];
         run.document = view->document + first;
@@ -112,6 +102,8 @@ static void sweep_runs(em_tokens *tokens, const em_block_view *view, const em_sw
         run.topic = view->topic + first;
         run.phi = sweep->phi + row;
         run.count = sweep->count + row;
+        run.next_phi = sweep->phi + next;
+        run.next_count = sweep->count + next;
         (tokens->sparse ? kernels->sparse : kernels->dense)(&run);
     }
 }

@@ -71,10 +71,10 @@ typedef struct em_tokens {
     /* Room to work in, for the largest block. */
     float *tokens;
     em_topic_list *list;
-    int32_t *list_topic;
+    uint16_t *list_topic;
     float *list_count;
     int32_t *place;       /* [n_topic + 1] in the list that is being made; INT32_MAX: none */
-    uint16_t *slot_topic; /* by slot */
+    uint16_t *slot_place; /* by slot, of topics in their document's list */
     uint64_t *item;
     uint32_t *bits;
     float *alpha, *room;

@@ -194,13 +194,13 @@ static em_sweep sweep_of(hand *h, uint64_t seed, int64_t iteration)
 static void draw_run(const em_token_kernels *kernels, bool sparse, const hand *h, uint16_t *topic)
 {
     enum { N = 2000, DOCUMENTS = 50 };
-    static uint16_t document[N];
+    static uint16_t document[N], place[N];
     static uint32_t slot[N], bits[N];
     const em_stream stream = {.seed = 5, .purpose = EM_RNG_TEST};
     const int64_t stride = h->shape.stride, n_topic = h->shape.n_topic;
     em_topic_list list[DOCUMENTS];
     float *tokens, *room, *alpha;
-    int32_t *keys;
+    uint16_t *keys;
 
     ck_assert_int_eq(em_allocate(DOCUMENTS * stride, sizeof *tokens, &tokens), EM_OK);
     ck_assert_int_eq(em_allocate(DOCUMENTS * stride, sizeof *keys, &keys), EM_OK);
@@ -209,13 +209,14 @@ static void draw_run(const em_token_kernels *kernels, bool sparse, const hand *h
     for (int d = 0; d < DOCUMENTS; d++)
         list[d] = (em_topic_list){0, keys + d * stride, tokens + d * stride};
     for (int64_t i = 0; i < DOCUMENTS * stride; i++)
-        keys[i] = (int32_t)n_topic;
+        keys[i] = (uint16_t)n_topic;
     for (int i = 0; i < N; i++) {
         document[i] = (uint16_t)(i % DOCUMENTS);
         slot[i] = (uint32_t)(N - 1 - i);
         bits[i] = (uint32_t)em_uniform_below(&stream, (uint64_t)i, UINT32_MAX);
         topic[i] = (uint16_t)(i % 3 ? (uint64_t)n_topic
-                                    : em_uniform_below(&stream, (uint64_t)(i + N), 20));
+                                    : em_uniform_below(&stream, (uint64_t)(i + N),
+                                                       (uint64_t)(n_topic < 20 ? n_topic : 20)));
         if (topic[i] < n_topic && !sparse)
             tokens[document[i] * stride + topic[i]] += 1;
         for (int32_t j = 0; topic[i] < n_topic && sparse; j++)
@@ -223,6 +224,7 @@ static void draw_run(const em_token_kernels *kernels, bool sparse, const hand *h
                 list[document[i]].n += j == list[document[i]].n;
                 list[document[i]].topic[j] = topic[i];
                 list[document[i]].count[j] += 1;
+                place[slot[i]] = (uint16_t)j;
                 break;
             }
     }
@@ -236,6 +238,7 @@ static void draw_run(const em_token_kernels *kernels, bool sparse, const hand *h
     run.count = h->count;
     run.tokens = tokens;
     run.list = list;
+    run.place = place;
     run.room = room;
     (sparse ? kernels->sparse : kernels->dense)(&run);
     em_release(&tokens);
