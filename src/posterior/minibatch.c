@@ -188,6 +188,15 @@ em_status em_posterior_sum_by_parts(em_posterior *posterior)
     return status;
 }
 
+bool em_posterior_estimates_alone(const em_posterior *posterior, const em_minibatch *minibatch)
+{
+    const em_model *model = posterior->model;
+
+    return !posterior->whole && minibatch->size < model->rows.total &&
+           em_model_has_likelihood(model) && model->ops->estimate && !posterior->grouped &&
+           em_grid_n_shard(posterior->grid) == 1;
+}
+
 em_status em_posterior_estimate(em_posterior *posterior, const em_minibatch *minibatch,
                                 const em_query *query)
 {
@@ -204,8 +213,7 @@ em_status em_posterior_estimate(em_posterior *posterior, const em_minibatch *min
     if (minibatch->size >= n || !em_model_has_likelihood(posterior->model))
         return em_posterior_sum_all(posterior, query);
     const double scale = (double)n / (double)minibatch_count(minibatch, n, query->evaluation);
-    if (posterior->model->ops->estimate && !posterior->grouped &&
-        em_grid_n_shard(posterior->grid) == 1)
+    if (em_posterior_estimates_alone(posterior, minibatch))
         return estimate_by_model(posterior, minibatch, query, scale);
     status = em_posterior_add_prior(posterior, query);
     status = posterior->grouped ? sum_chosen_parts(posterior, status, minibatch, query)

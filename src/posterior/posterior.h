@@ -79,6 +79,10 @@ static inline int64_t em_minibatches_of_epoch(int64_t n_row, int64_t size)
 em_status em_posterior_estimate(em_posterior *posterior, const em_minibatch *minibatch,
                                 const em_query *query);
 
+/* Whether the model makes such estimates itself, chain by chain and on this rank alone: chains may
+ * then be asked for one by one as well. Local. */
+bool em_posterior_estimates_alone(const em_posterior *posterior, const em_minibatch *minibatch);
+
 /*
  * The model's own transition of a panel of chains. What `shards` is, is of no meaning here.
  * Collective over the ranks of a group, which fail together. Errors: EM_EMODEL.

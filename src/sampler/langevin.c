@@ -33,7 +33,7 @@ em_status em_langevin_create(const em_sampler_ops *ops, const void *options, siz
     s->noise = s->velocity + panel;
     s->normals = s->noise + panel;
     s->log_density_before = s->normals + panel;
-    s->eps = s->log_density_before + n_chain;
+    s->step_size = s->log_density_before + n_chain;
     *out = s;
     return EM_OK;
 }
@@ -67,12 +67,15 @@ double em_langevin_noise_share(const em_sampler *sampler)
 {
     const em_langevin *s = (const em_langevin *)sampler;
 
-    return em_bath_share(s->baths.bath, s->baths.n_chain, 0.5, s->eps);
+    return em_bath_share(s->baths.bath, s->baths.n_chain, 0.5, s->step_size);
 }
 
-void em_langevin_start(em_langevin *s, const em_step_context *context, const em_block *block)
+void em_langevin_start(em_langevin *s, const em_step_context *context, const em_block *block,
+                       int64_t chain)
 {
     s->marked = s->began = s->looked = false;
+    s->bath = s->baths.bath + chain;
+    s->eps = s->step_size + chain;
     for (int64_t c = 0; c < block->n_chain; c++) {
         s->log_density_before[c] = block->log_density[c];
         s->eps[c] = context->step_size[c];
@@ -85,9 +88,10 @@ static void langevin_mark(em_langevin *s, const em_block *block)
            (size_t)(block->n_chain * block->stride) * sizeof(double));
 }
 
-void em_langevin_begin(em_langevin *s, const em_step_context *context, const em_block *block)
+void em_langevin_begin(em_langevin *s, const em_step_context *context, const em_block *block,
+                       int64_t chain)
 {
-    em_langevin_start(s, context, block);
+    em_langevin_start(s, context, block, chain);
     langevin_mark(s, block);
     memcpy(s->momentum_before, block->momentum,
            (size_t)(block->n_chain * block->stride) * sizeof(double));
@@ -106,10 +110,10 @@ static void langevin_move_piece(const em_langevin *s, em_piece *piece, bool is_c
 
     own.theta_before += piece->at;
     own.eps += piece->chain;
-    own.baths.bath += piece->chain;
-    if (is_cut && own.baths.bath[0]) {
-        bath = em_bath_piece(own.baths.bath[0], piece->block.first, piece->block.dim);
-        own.baths.bath = &cut;
+    own.bath += piece->chain;
+    if (is_cut && own.bath[0]) {
+        bath = em_bath_piece(own.bath[0], piece->block.first, piece->block.dim);
+        own.bath = &cut;
     }
     if (!s->marked)
         langevin_mark(&own, &piece->block);
@@ -121,7 +125,7 @@ void em_langevin_move(em_langevin *s, const em_step_context *context, em_block *
                       em_langevin_part *part)
 {
     const bool whole =
-        !em_is_elementwise(context, block) || !em_bath_is_diag(s->baths.bath, block->n_chain);
+        !em_is_elementwise(context, block) || !em_bath_is_diag(s->bath, block->n_chain);
     em_pieces pieces = em_pieces_of(context, block, whole);
     em_piece piece;
 

@@ -13,11 +13,15 @@
 typedef struct em_langevin {
     em_sampler base;
     const em_stochastic_options *options;
-    em_baths baths; /* of the injected noise, for kernels that keep one */
+    em_baths baths;    /* of the injected noise, for kernels that keep one */
+    double *step_size; /* [all chains] of the last iteration */
+    /* Of the chains of the block that is moved: */
+    em_bath **bath;
+    double *eps;
     /* Panels [n_chain][stride]: where the iteration began, and room to work in. */
     double *theta_before, *momentum_before;
     double *velocity, *noise, *normals;
-    double *log_density_before, *eps; /* [n_chain]; eps: step sizes of this iteration */
+    double *log_density_before; /* [n_chain] */
     /* Whether theta_before is of this iteration, and whether the others are; whether
      * em_langevin_move has found which positions are finite: */
     bool marked, began, looked;
@@ -43,12 +47,15 @@ em_status em_langevin_keep_extra(em_langevin *s, int64_t n_chain, int64_t n_extr
 /* N, for kernels that follow mean gradients; 1 where the model has no observations. */
 double em_langevin_observations(const em_step_context *context);
 
-/* Marks where the iteration begins, and with which step sizes. */
-void em_langevin_begin(em_langevin *s, const em_step_context *context, const em_block *block);
+/* Marks where the iteration begins, and with which step sizes; `chain` is the first of the block
+ * among all chains of the kernel. */
+void em_langevin_begin(em_langevin *s, const em_step_context *context, const em_block *block,
+                       int64_t chain);
 
 /* The same for a kernel that moves its block by em_langevin_move alone, which marks positions and
  * nothing else: momenta it either has not, or it `heats`. */
-void em_langevin_start(em_langevin *s, const em_step_context *context, const em_block *block);
+void em_langevin_start(em_langevin *s, const em_step_context *context, const em_block *block,
+                       int64_t chain);
 
 /* Moves the block in inner step k: piece by piece where masses and baths are diagonal, so that its
  * panels are read and written once. */

@@ -42,7 +42,7 @@ em_status em_metric_langevin_step(em_metric_langevin *self, const em_step_contex
     const bool is_whole = s->options->common.minibatch == INT64_MIN;
     em_status status = EM_OK;
 
-    em_langevin_begin(s, context, block);
+    em_langevin_begin(s, context, block, 0);
     for (int64_t k = 0; status >= 0 && k < s->options->leapfrog_steps; k++) {
         status = em_langevin_gradient(s, context, block, k);
         if (!status)

@@ -247,11 +247,13 @@ static void msgnht_after(em_thermostat *s, const em_step_context *context, em_bl
         msgnht_turn(s, context, block, EM_MAP_MOMENTUM);
 }
 
-static em_status msgnht_step(em_sampler *base, const em_step_context *context, em_block *block)
+static em_status msgnht_iterate(em_sampler *base, const em_step_context *context, em_block *block,
+                                int64_t chain)
 {
     em_thermostat *s = (em_thermostat *)base;
     em_status status = EM_OK;
 
+    (void)chain;
     em_thermostat_start(s, block);
     for (int64_t k = 0; !status && k < s->options->leapfrog_steps; k++) {
         em_thermostat_move(s, context, block, k, msgnht_before);
@@ -261,6 +263,12 @@ static em_status msgnht_step(em_sampler *base, const em_step_context *context, e
     if (!status)
         em_thermostat_end(s, context, block);
     return status;
+}
+
+static em_status msgnht_step(em_sampler *base, const em_step_context *context, em_block *block)
+{
+    return em_stochastic_in_turns(((em_thermostat *)base)->options, base, context, block,
+                                  msgnht_iterate);
 }
 
 const em_sampler_ops em_msgnht = {

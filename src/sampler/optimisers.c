@@ -78,18 +78,25 @@ static em_status optimiser_create(const em_sampler_ops *ops, em_langevin_part *m
     return status;
 }
 
-static em_status optimiser_step(em_sampler *base, const em_step_context *context, em_block *block)
+static em_status optimiser_iterate(em_sampler *base, const em_step_context *context,
+                                   em_block *block, int64_t chain)
 {
     optimiser *s = (optimiser *)base;
     em_status status = EM_OK;
 
-    em_langevin_begin(&s->langevin, context, block);
+    em_langevin_begin(&s->langevin, context, block, chain);
     for (int64_t k = 0; !status && k < s->langevin.options->leapfrog_steps; k++) {
         status = em_langevin_gradient(&s->langevin, context, block, k);
         em_langevin_move(&s->langevin, context, block, k, s->move);
     }
     em_langevin_end(&s->langevin, context, block);
     return status;
+}
+
+static em_status optimiser_step(em_sampler *base, const em_step_context *context, em_block *block)
+{
+    return em_stochastic_in_turns(((em_langevin *)base)->options, base, context, block,
+                                  optimiser_iterate);
 }
 
 /* v, in rows that line up with the panels */

@@ -63,6 +63,9 @@ static void begin_piece(const em_pieces *pieces, em_piece *out)
     out->context = *context;
     out->context.step_size = context->step_size + chain;
     out->context.mass = context->mass + chain;
+    out->context.noise = context->noise ? context->noise + chain : NULL;
+    out->context.thermostat_mass =
+        context->thermostat_mass ? context->thermostat_mass + chain : NULL;
     *b = *block;
     b->first = first;
     b->n_chain = least(pieces->rows, block->n_chain - chain);
@@ -103,6 +106,10 @@ void em_piece_chain(const em_step_context *context, const em_block *block, int64
     const em_pieces row = {context, block, 1, block->stride, chain, 0};
 
     begin_piece(&row, out);
+    out->block.acceptance += chain;
+    out->block.n_step += chain;
+    for (int i = 0; i < EM_STAT_COUNT; i++)
+        out->block.stat[i] += chain;
 }
 
 void em_piece_look(const em_piece *piece, bool *finite)

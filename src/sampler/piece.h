@@ -39,7 +39,7 @@ typedef struct em_piece {
 /* The next piece of all; false after the last. */
 bool em_piece_next(em_pieces *pieces, em_piece *out);
 
-/* One chain as a piece. */
+/* One chain as a piece, which has its statistics too. */
 void em_piece_chain(const em_step_context *context, const em_block *block, int64_t chain,
                     em_piece *out);
 

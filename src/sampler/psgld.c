@@ -147,14 +147,15 @@ static void psgld_move(em_langevin *s, const em_step_context *context, em_block 
     }
 }
 
-static em_status psgld_step(em_sampler *base, const em_step_context *context, em_block *block)
+static em_status psgld_iterate(em_sampler *base, const em_step_context *context, em_block *block,
+                               int64_t chain)
 {
     psgld_sampler *self = (psgld_sampler *)base;
     em_langevin *s = &self->langevin;
     const double mean = 1 / em_langevin_observations(context);
     em_status status = EM_OK;
 
-    em_langevin_begin(s, context, block);
+    em_langevin_begin(s, context, block, chain);
     for (int64_t k = 0; !status && k < s->options->leapfrog_steps; k++) {
         const int64_t number = psgld_number(s, context, k);
         status = self->options->correction ? psgld_two_gradients(self, context, block, k, number)
@@ -165,6 +166,12 @@ static em_status psgld_step(em_sampler *base, const em_step_context *context, em
     }
     em_langevin_end(s, context, block);
     return status;
+}
+
+static em_status psgld_step(em_sampler *base, const em_step_context *context, em_block *block)
+{
+    return em_stochastic_in_turns(((em_langevin *)base)->options, base, context, block,
+                                  psgld_iterate);
 }
 
 const em_sampler_ops em_psgld = {

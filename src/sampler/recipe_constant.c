@@ -260,7 +260,7 @@ static em_status recipe_constant_step(em_sampler *base, const em_step_context *c
     em_langevin *s = &self->langevin;
     em_status status = EM_OK;
 
-    em_langevin_begin(s, context, block);
+    em_langevin_begin(s, context, block, 0);
     for (int64_t k = 0; !status && k < s->options->leapfrog_steps; k++) {
         status = em_langevin_gradient(s, context, block, k);
         em_mass_velocity(context->mass, block->n_chain, block->momentum, s->velocity);

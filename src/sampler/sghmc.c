@@ -292,7 +292,7 @@ static em_status sghmc_update_baths(sghmc_sampler *s, const em_step_context *con
 /* p <- E p */
 static void sghmc_decay(em_langevin *s, em_block *block)
 {
-    em_bath_decay(s->baths.bath, block->n_chain, block->momentum, s->velocity);
+    em_bath_decay(s->bath, block->n_chain, block->momentum, s->velocity);
 }
 
 /* p <- E p + fraction eps g + N(0, .) */
@@ -300,8 +300,8 @@ static void sghmc_kick(em_langevin *s, const em_step_context *context, em_block 
                        double fraction)
 {
     em_langevin_normals(s, context, block, k);
-    em_bath_kick(s->baths.bath, block->n_chain, fraction, s->eps, block->gradient, s->normals,
-                 s->noise, block->momentum);
+    em_bath_kick(s->bath, block->n_chain, fraction, s->eps, block->gradient, s->normals, s->noise,
+                 block->momentum);
 }
 
 static void sghmc_drift_half(em_langevin *s, const em_step_context *context, em_block *block,
@@ -332,7 +332,8 @@ static void sghmc_aboba(em_langevin *s, const em_step_context *context, em_block
     em_langevin_drift(s, context, block, 0.5);
 }
 
-static em_status sghmc_step(em_sampler *base, const em_step_context *context, em_block *block)
+static em_status sghmc_iterate(em_sampler *base, const em_step_context *context, em_block *block,
+                               int64_t chain)
 {
     /* what comes before and after the gradient */
     static em_langevin_part *const before[] = {
@@ -341,9 +342,9 @@ static em_status sghmc_step(em_sampler *base, const em_step_context *context, em
         [EULER] = sghmc_euler, [SPLITTING] = sghmc_splitting, [ABOBA] = sghmc_aboba};
     sghmc_sampler *self = (sghmc_sampler *)base;
     em_langevin *s = &self->langevin;
-    em_status status = sghmc_update_baths(self, context);
+    em_status status = EM_OK;
 
-    em_langevin_start(s, context, block);
+    em_langevin_start(s, context, block, chain);
     if (self->refreshes)
         em_langevin_refresh(s, context, block);
     for (int64_t k = 0; !status && k < s->options->leapfrog_steps; k++) {
@@ -354,6 +355,16 @@ static em_status sghmc_step(em_sampler *base, const em_step_context *context, em
     }
     em_langevin_end(s, context, block);
     return status;
+}
+
+static em_status sghmc_step(em_sampler *base, const em_step_context *context, em_block *block)
+{
+    sghmc_sampler *self = (sghmc_sampler *)base;
+    const em_status status = sghmc_update_baths(self, context);
+
+    return status ? status
+                  : em_stochastic_in_turns(self->langevin.options, base, context, block,
+                                           sghmc_iterate);
 }
 
 static em_status sghmc_refresh(em_sampler *base, const em_step_context *context, em_block *block)

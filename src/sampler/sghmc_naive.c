@@ -190,7 +190,7 @@ static em_status sghmc_naive_step(em_sampler *base, const em_step_context *conte
     em_status status;
 
     em_langevin_refresh(&s->langevin, context, block);
-    em_langevin_begin(&s->langevin, context, block);
+    em_langevin_begin(&s->langevin, context, block, 0);
     memcpy(s->gradient_before, block->gradient,
            (size_t)(block->n_chain * block->stride) * sizeof(double));
     sghmc_naive_kinetic_energy(s, context, block);

@@ -76,26 +76,36 @@ static void sgld_move(em_langevin *s, const em_step_context *context, em_block *
     const int64_t n = block->stride;
 
     em_langevin_normals(s, context, block, k);
-    em_bath_noise(s->baths.bath, block->n_chain, 0.5, s->eps, s->normals, s->noise);
+    em_bath_noise(s->bath, block->n_chain, 0.5, s->eps, s->normals, s->noise);
     for (int64_t c = 0; c < block->n_chain; c++)
         sgld_mix(n, s->eps[c], block->gradient + c * n, s->noise + c * n);
     em_mass_velocity(context->mass, block->n_chain, s->noise, s->velocity);
     em_langevin_sum(block->n_chain * n, s->velocity, block->theta);
 }
 
-static em_status sgld_step(em_sampler *base, const em_step_context *context, em_block *block)
+static em_status sgld_iterate(em_sampler *base, const em_step_context *context, em_block *block,
+                              int64_t chain)
 {
-    sgld_sampler *self = (sgld_sampler *)base;
-    em_langevin *s = &self->langevin;
-    em_status status = sgld_update_baths(self, context);
+    em_langevin *s = (em_langevin *)base;
+    em_status status = EM_OK;
 
-    em_langevin_start(s, context, block);
+    em_langevin_start(s, context, block, chain);
     for (int64_t k = 0; !status && k < s->options->leapfrog_steps; k++) {
         status = em_langevin_gradient(s, context, block, k);
         em_langevin_move(s, context, block, k, sgld_move);
     }
     em_langevin_end(s, context, block);
     return status;
+}
+
+static em_status sgld_step(em_sampler *base, const em_step_context *context, em_block *block)
+{
+    sgld_sampler *self = (sgld_sampler *)base;
+    const em_status status = sgld_update_baths(self, context);
+
+    return status
+               ? status
+               : em_stochastic_in_turns(self->langevin.options, base, context, block, sgld_iterate);
 }
 
 static em_status sgld_refresh(em_sampler *base, const em_step_context *context, em_block *block)

@@ -140,13 +140,15 @@ static void sgnht_after(em_thermostat *t, const em_step_context *context, em_blo
     em_thermostat_add_drift(t, context, block, options->integrator == SPLITTING ? 0.5 : 1);
 }
 
-static em_status sgnht_step(em_sampler *base, const em_step_context *context, em_block *block)
+static em_status sgnht_iterate(em_sampler *base, const em_step_context *context, em_block *block,
+                               int64_t chain)
 {
     em_sgnht_sampler *s = (em_sgnht_sampler *)base;
     em_thermostat *t = &s->thermostat;
     const bool splits = s->options->integrator == SPLITTING;
     em_status status = EM_OK;
 
+    (void)chain;
     if (s->options->paper)
         return em_sgnht_step_printed(base, context, block);
     em_thermostat_start(t, block);
@@ -162,6 +164,12 @@ static em_status sgnht_step(em_sampler *base, const em_step_context *context, em
     if (!status)
         em_thermostat_end(t, context, block);
     return status;
+}
+
+static em_status sgnht_step(em_sampler *base, const em_step_context *context, em_block *block)
+{
+    return em_stochastic_in_turns(((em_thermostat *)base)->options, base, context, block,
+                                  sgnht_iterate);
 }
 
 const em_sampler_ops em_sgnht = {

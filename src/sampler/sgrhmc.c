@@ -68,7 +68,7 @@ static void sgrhmc_agitate(em_metric_langevin *self, const em_block *block)
 {
     em_langevin *s = &self->langevin;
 
-    em_bath_noise(s->baths.bath, block->n_chain, 0.5, s->eps, s->normals, s->noise);
+    em_bath_noise(s->bath, block->n_chain, 0.5, s->eps, s->normals, s->noise);
 }
 
 /* One inner step of chain c, from its gradient and noise. */

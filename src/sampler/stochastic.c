@@ -2,6 +2,7 @@
 
 #include "mass/moments.h"
 #include "math/normal.h"
+#include "sampler/piece.h"
 
 #include <math.h>
 #include <string.h>
@@ -43,15 +44,20 @@ double em_stochastic_step_scale(const em_stochastic_options *options, int64_t n_
     return ldexp(pow(1 + (double)iteration / options->decay_scale, -options->decay_power), -halved);
 }
 
+static em_minibatch stochastic_minibatch(const em_stochastic_options *options)
+{
+    return (em_minibatch){
+        .size = options->common.minibatch == INT64_MIN ? INT64_MAX : options->common.minibatch,
+        .replacement = options->common.replacement,
+        .by_epoch = options->minibatch_order == EM_MINIBATCH_EPOCH};
+}
+
 em_status em_stochastic_evaluate(const em_stochastic_options *options,
                                  const em_step_context *context, const em_block *block,
                                  int64_t per_iteration, int64_t k, int64_t first, int64_t n_chain,
                                  const double *theta, double *log_density, double *gradient)
 {
-    const em_minibatch minibatch = {
-        .size = options->common.minibatch == INT64_MIN ? INT64_MAX : options->common.minibatch,
-        .replacement = options->common.replacement,
-        .by_epoch = options->minibatch_order == EM_MINIBATCH_EPOCH};
+    const em_minibatch minibatch = stochastic_minibatch(options);
     const em_query query = {.n_chain = n_chain,
                             .stride = block->stride,
                             .chain = block->chain + first,
@@ -62,6 +68,23 @@ em_status em_stochastic_evaluate(const em_stochastic_options *options,
                             .evaluation = context->iteration * per_iteration + k};
 
     return em_posterior_estimate(context->posterior, &minibatch, &query);
+}
+
+em_status em_stochastic_in_turns(const em_stochastic_options *options, em_sampler *sampler,
+                                 const em_step_context *context, em_block *block,
+                                 em_stochastic_iteration *take)
+{
+    const em_minibatch minibatch = stochastic_minibatch(options);
+    em_status status = EM_OK;
+
+    if (!em_posterior_estimates_alone(context->posterior, &minibatch))
+        return take(sampler, context, block, 0);
+    for (int64_t c = 0; !status && c < block->n_chain; c++) {
+        em_piece one;
+        em_piece_chain(context, block, c, &one);
+        status = take(sampler, &one.context, &one.block, c);
+    }
+    return status;
 }
 
 void em_stochastic_normals(const em_step_context *context, const em_block *block,

@@ -58,6 +58,18 @@ em_status em_stochastic_evaluate(const em_stochastic_options *options,
                                  int64_t per_iteration, int64_t k, int64_t first, int64_t n_chain,
                                  const double *theta, double *log_density, double *gradient);
 
+/*
+ * Takes the iteration of a block: all chains at once, or, where gradients are estimated chain by
+ * chain anyway, one chain after the other, each as a block of its own: what it is made of then
+ * stays in a cache from its gradient to its update. `take` keeps nothing in the sampler from one
+ * call to the next; `chain` is the first of its block. Errors: those of `take`.
+ */
+typedef em_status em_stochastic_iteration(em_sampler *sampler, const em_step_context *context,
+                                          em_block *block, int64_t chain);
+em_status em_stochastic_in_turns(const em_stochastic_options *options, em_sampler *sampler,
+                                 const em_step_context *context, em_block *block,
+                                 em_stochastic_iteration *take);
+
 /* z[n_chain][stride]: standard normals for all chains of the block or piece, padding zero; `number`
  * counts the panels of one purpose over the run. */
 void em_stochastic_normals(const em_step_context *context, const em_block *block,
