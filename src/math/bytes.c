@@ -39,21 +39,6 @@ double em_bytes_size(int64_t most, int64_t n_column)
     return (double)(words(most) * WORD) * (8 + 16 * (double)words(n_column));
 }
 
-/* A bit for each of up to 64 bytes that is not 0. */
-static inline uint64_t bits_of(const uint8_t *byte, int64_t n)
-{
-    const uint64_t low = 0x7f7f7f7f7f7f7f7f;
-    uint64_t bits = 0;
-
-    for (int64_t j = 0; j < n; j += 8) {
-        uint64_t x = 0;
-        memcpy(&x, byte + j, n - j < 8 ? (size_t)(n - j) : 8);
-        x = (((x & low) + low) | x) & ~low;
-        bits |= ((x >> 7) * 0x0102040810204080 >> 56) << j;
-    }
-    return bits;
-}
-
 /* Bit b of word k becomes bit k of word b (Warren 2013, section 7-3). */
 static inline void transpose(uint64_t x[WORD])
 {
@@ -81,13 +66,6 @@ static void find_rows(em_bytes *x, const uint8_t *from, int64_t n, const int64_t
     }
 }
 
-EM_CLONES static void mark_rows(em_bytes *x)
-{
-    for (int64_t i = 0; i < x->n_row; i++)
-        for (int64_t w = 0, left = x->n_column; w < x->n_word; w++, left -= WORD)
-            x->of_row[i * x->n_word + w] = bits_of(x->row[i] + w * WORD, left < WORD ? left : WORD);
-}
-
 EM_CLONES static void mark_columns(em_bytes *x)
 {
     for (int64_t i = 0; i < x->n_row; i += WORD)
@@ -108,7 +86,7 @@ void em_bytes_take(em_bytes *x, const uint8_t *from, double factor, int64_t n, c
         x->single_tone[b] = (float)b * (float)factor;
     }
     find_rows(x, from, n, row);
-    mark_rows(x);
+    em_simd_best()->bytes_mark(x);
     mark_columns(x);
 }
 

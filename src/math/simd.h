@@ -57,6 +57,7 @@ typedef struct em_simd {
     void (*binned_merge)(int64_t n, const double *from, double *bins);
     void (*binned_values)(int64_t n, const double *bins, double *out);
     void (*binned_single)(int64_t n, double *x);
+    void (*bytes_mark)(em_bytes *x);
     void (*bytes_multiply)(const em_bytes *x, int64_t n_to, const double *weight, int64_t pitch,
                            double *z);
     void (*bytes_gather)(const em_bytes *x, int64_t n_to, const double *d, int64_t pitch,

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <sleef.h>
+#include <string.h>
 
 #define TABLE em_simd_portable
 #define NAME  "portable"
@@ -54,6 +55,20 @@ static inline real_pair sine_cosine_pi(real a)
 static inline single single_root(single a)
 {
     return (single){sqrtf(a[0]), sqrtf(a[1]), sqrtf(a[2]), sqrtf(a[3])};
+}
+
+static inline uint64_t bits_of(const uint8_t *byte)
+{
+    const uint64_t low = 0x7f7f7f7f7f7f7f7f;
+    uint64_t bits = 0;
+
+    for (int j = 0; j < 64; j += 8) {
+        uint64_t x;
+        memcpy(&x, byte + j, 8);
+        x = (((x & low) + low) | x) & ~low;
+        bits |= ((x >> 7) * 0x0102040810204080 >> 56) << j;
+    }
+    return bits;
 }
 
 #include "math/simd_kernels.inc"
