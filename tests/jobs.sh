@@ -26,7 +26,7 @@ submit() { # [option of sbatch]... SCRIPT [argument]...: prints the job's number
 # not before its steps are gone: a node that has one still refuses the job, and Slurm drains it.
 done_well() { # JOB
     local states
-    for _ in $(seq 600); do
+    for _ in $(seq "${patience:-600}"); do
         states=$(squeue --noheader --jobs="$1" --format=%T)
         [ -n "$states" ] || break
         sleep 1.5
@@ -58,4 +58,42 @@ plain() { # [argument of emass run]...
 
 same() { # FILE
     cmp "$scratch/slurm/$1" "$scratch/plain/$1"
+}
+
+# Makes $scratch/run.yaml: a density that takes a while in a job, of the clock and not of a processor,
+# so that a job lasts as long on a quiet machine as on a busy one; the same run outside is done in a moment.
+unhurried() {
+    cat >"$scratch/unhurried.c" <<'C'
+#define _POSIX_C_SOURCE 200809L
+#include <emass/plugin.h>
+#include <stdlib.h>
+#include <time.h>
+static em_status density(const void *options, const double *theta, double *log_p, double *gradient)
+{
+    static int job = -1;
+    (void)options;
+    if (job < 0)
+        job = getenv("SLURM_JOB_ID") != NULL;
+    if (job)
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    for (int i = 0; i < 3; i++) {
+        *log_p -= theta[i] * theta[i] / 2;
+        gradient[i] -= theta[i];
+    }
+    return EM_OK;
+}
+EMASS_PLUGIN({.name = "unhurried", .doc = "a normal", .dim = 3, .log_density_gradient = density});
+C
+    cat >"$scratch/run.yaml" <<YAML
+model: {name: unhurried, library: $scratch/unhurried.so}
+sampler: {name: hmc, leapfrog_steps: 5}
+run: {chains: 8, warmup: 100, draws: 100000}
+output: {file: run.h5, checkpoint_every: 1}
+YAML
+    cc -shared -fPIC -Iinclude "$scratch/unhurried.c" -o "$scratch/unhurried.so"
+}
+
+# So many draws that a job needs SECONDS at least: five gradients each, of ten milliseconds and a bit.
+draws_in() { # SECONDS
+    echo $(($1 * 1000 / 50))
 }

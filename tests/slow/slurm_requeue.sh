@@ -7,49 +7,30 @@
 . tests/jobs.sh
 export EMASS_CLUSTER_MISSED=30
 
-# A density that takes a while in a job, of the clock and not of a processor, so that a job lasts as
-# long on a quiet machine as on a busy one; the same run outside is done in a moment.
-cat >"$scratch/unhurried.c" <<'C'
-#define _POSIX_C_SOURCE 200809L
-#include <emass/plugin.h>
-#include <stdlib.h>
-#include <time.h>
-static em_status density(const void *options, const double *theta, double *log_p, double *gradient)
-{
-    static int job = -1;
-    (void)options;
-    if (job < 0)
-        job = getenv("SLURM_JOB_ID") != NULL;
-    if (job)
-        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
-    for (int i = 0; i < 3; i++) {
-        *log_p -= theta[i] * theta[i] / 2;
-        gradient[i] -= theta[i];
-    }
-    return EM_OK;
-}
-EMASS_PLUGIN({.name = "unhurried", .doc = "a normal", .dim = 3, .log_density_gradient = density});
-C
-cat >"$scratch/run.yaml" <<YAML
-model: {name: unhurried, library: $scratch/unhurried.so}
-sampler: {name: hmc, leapfrog_steps: 5}
-run: {chains: 8, warmup: 100, draws: 100000}
-output: {file: run.h5, checkpoint_every: 1}
-YAML
 script=(--nodes=4 --ntasks-per-node=2 jobs/slurm/emass.sbatch "$scratch/run.yaml" --progress none)
 
-# So many draws that a job needs SECONDS at least: five gradients each, of ten milliseconds and a bit.
-draws_in() { # SECONDS
-    echo $(($1 * 1000 / 50))
+# How many seconds a job takes that starts, adapts, and draws next to nothing, on this machine now.
+job_takes() {
+    local job
+    job=$(submit "${script[@]}" --output first.h5 --set run.draws=1) && done_well "$job" >&2 &&
+        scontrol --oneliner show job "$job" | sed -E 's/.* RunTime=([0-9]+):([0-9]+):([0-9]+) .*/\1 \2 \3/' |
+        awk '{ print 3600 * $1 + 60 * $2 + $3 }'
 }
 
-# Slurm looks for signals to send twice a minute, and sends what is due within the next half minute:
-# here after 20 s at the earliest. After 35 s the run stops by itself, 25 s before the end. Earlier
-# signals may meet every start of the job just after it, and nothing gets done.
+# The least whole minutes in which such a job gets something done: Slurm looks for signals to send twice
+# a minute, and sends what is due within the next half minute, here 40 s before the end at the earliest;
+# those that meet every start of the job just after it leave nothing done. 25 s before the end the run
+# stops by itself, so that four times as many draws as fit until then take four more starts.
+choose_limit() {
+    local takes
+    takes=$(on_cluster job_takes) && minutes=$(((40 + 2 * takes + 59) / 60)) &&
+        long=run.draws=$(draws_in $((4 * (60 * minutes - 25)))) &&
+        echo "# a job takes $takes s; a limit of $minutes min, $long"
+}
 short_limit() {
     local job
-    job=$(submit --time=1 --signal=USR1@10 "${script[@]}" --output limit.h5 --set "$long") &&
-        done_well "$job" && restarts "$job" && [ "$(restarts "$job")" -ge 4 ]
+    job=$(submit --time="$minutes" --signal=USR1@10 "${script[@]}" --output limit.h5 --set "$long") &&
+        patience=$((600 * minutes)) done_well "$job" && restarts "$job" && [ "$(restarts "$job")" -ge 4 ]
 }
 
 interrupted_by() { # FILE SETTING COMMAND...: which is told the job's number
@@ -78,13 +59,14 @@ preempt() { # SECONDS JOB: with a notice of that long
     sbatch --wait --partition=urgent --nodes=4 --output=/dev/null --wrap='sleep 1'
 }
 
-check "a model that takes its time" cc -shared -fPIC -Iinclude "$scratch/unhurried.c" -o "$scratch/unhurried.so"
+check "a model that takes its time" unhurried
 check "a Slurm of 4 nodes starts" tests/cluster up 4
-long=run.draws=$(draws_in 140) brief=run.draws=$(draws_in 20)
+brief=run.draws=$(draws_in 20)
 node=run.draws=$(draws_in 70) # Slurm needs half a minute to miss a node
-echo "# $long, $brief, $node"
+echo "# $brief, $node"
 
-check "a limit of one minute, four times" on_cluster short_limit
+choose_limit || not_ok "a job that shows how long it takes"
+check "a time limit as short as can be, four times" on_cluster short_limit
 check "the same run without Slurm" plain "$scratch/run.yaml" --output limit.h5 --set "$long"
 check "both left the same bytes" same limit.h5
 
