@@ -87,13 +87,14 @@ static bool srun_has_pmi(void)
     return found;
 }
 
+/* Without --wait ranks of MPICH wait for ever for one that was lost. */
 static const char *choose_launcher(void)
 {
     const char *given = getenv("EMASS_LAUNCHER");
 
     if (given && *given)
         return given;
-    return srun_has_pmi() ? "srun --quiet --mpi=" PMI : EM_MPIRUN;
+    return srun_has_pmi() ? "srun --quiet --wait=60 --mpi=" PMI : EM_MPIRUN;
 }
 
 /*
@@ -251,6 +252,35 @@ static void say_that_it_starts(int argc, char **argv, long ranks, const char *la
         fprintf(stderr, "emass: %ld ranks, started by %s\n", ranks, launcher);
 }
 
+/* What ended a rank, of a launcher's status: 128 and its number, or, of MPICH's mpirun, the number.
+ */
+static int signal_of(int code)
+{
+#ifndef OPEN_MPI
+    if (code < SIGRTMIN)
+        return code;
+#endif
+    return code > 128 ? code - 128 : 0;
+}
+
+/* A rank that was killed cannot say so, and mpirun was told to be quiet. */
+static void say_what_was_lost(const char *launcher, const char *command, int code)
+{
+    const int number = signal_of(code);
+
+    if (code == 0 || code == em_exit_status(EM_EIO) || code == em_exit_status(EM_EUSAGE) ||
+        code == em_exit_status(EM_ESTOPPED))
+        return;
+    fprintf(stderr, "emass: %s ended with status %d", launcher, code);
+    if (number > 0)
+        fprintf(stderr, ": signal %d ended a rank (%s)%s", number, strsignal(number),
+                number == SIGKILL ? ", as when memory runs out" : "");
+    fprintf(stderr, "%s\n",
+            strcmp(command, "run") == 0
+                ? "; what the last checkpoint holds, if there was one, stays (go on with --resume)"
+                : "");
+}
+
 static em_status launch(int argc, char **argv, long ranks, int *code)
 {
     launch_line l = {.words = NULL};
@@ -265,6 +295,8 @@ static em_status launch(int argc, char **argv, long ranks, int *code)
     if (!status && WIFSIGNALED(result))
         status = em_fail(EM_EIO, "%s was ended by signal %d", l.argv[0], WTERMSIG(result));
     *code = WIFEXITED(result) ? WEXITSTATUS(result) : 1;
+    if (!status)
+        say_what_was_lost(l.argv[0], argv[1], *code);
     release(&l);
     return status;
 }

@@ -71,8 +71,8 @@ by_its_pmi() {
         bash jobs/slurm/emass.sbatch config.yaml | tee /dev/stderr | grep "^by $2"
 }
 
-check "srun by PMI-2 where emass asks for it" by_its_pmi pmi2 'srun --mpi=pmi2'
-check "srun by PMIx likewise" by_its_pmi pmix 'srun --mpi=pmix'
+check "srun by PMI-2 where emass asks for it" by_its_pmi pmi2 'srun --mpi=pmi2 --wait='
+check "srun by PMIx likewise" by_its_pmi pmix 'srun --mpi=pmix --wait='
 check "else its own mpirun" by_its_pmi pmi7 'mpirun.other'
 check "a Slurm of 4 nodes starts" tests/cluster up 4
 check "an array job over two seeds" on_cluster seeds

@@ -139,6 +139,22 @@ def check_interrupts():
                f"an interrupt of {name}", run.returncode, rest)
 
 
+def check_lost_rank():
+    """One that is killed cannot speak."""
+    path = os.path.realpath("lost.h5")
+    with subprocess.Popen(["timeout", "-k", "10", LIMIT, EMASS, "run", "--output", path, "--ranks", "2", "long.yaml"],
+                          stderr=subprocess.PIPE, text=True) as run:
+        for line in run.stderr:
+            if re.search("[1-9]/", line):
+                break
+        ranks = subprocess.check_output(["pgrep", "-f", f"^{EMASS} run --output {path} long.yaml"], text=True).split()
+        os.kill(int(ranks[-1]), signal.SIGKILL)
+        rest = run.stderr.read()
+    # The status is that of mpirun: of MPICH's, the number of the signal.
+    said = re.search(f"^emass: mpirun.* ended with status {run.returncode}: signal 9 .*--resume", rest, re.M)
+    report(run.returncode in (137, 9) and said, "a rank is lost", run.returncode, rest)
+
+
 def beside():
     return sorted(name for name in os.listdir() if name.startswith("run.h5"))
 
@@ -164,5 +180,6 @@ with tempfile.TemporaryDirectory(prefix="emass-terminal-") as work:
     check_progress()
     check_waiting()
     check_interrupts()
+    check_lost_rank()
     check_leftovers()
 finish()
