@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Another MPI, and the HDF5 that goes with it (Debian: mpich, libhdf5-mpich-dev): emass builds with it,
-# and what ranks do together is tested as with the first one.
+# and all that starts ranks or the program is tested as with the first one, a job that loses a rank too.
 # shellcheck source=tests/run/lib.sh disable=SC2317
 . tests/run/lib.sh
 other=$scratch/mpich
@@ -21,8 +21,7 @@ builds() {
 
 check 'it builds' builds
 check 'it says so' sh -c "'$other/emass' --version | grep -i 'MPI: MPICH'"
-for part in mpi/ run/{arviz_opens,cli,collectives,columns,created,disk,faults,local_state,mass_from,memory,merge,messages} \
-    run/{network.sh,predict,prior.py,ranks,regression,resume,same_bytes,stream,structures,superchains,verify,waits}; do
+for part in mpi/ run/ slow/slurm_lost_rank; do
     check "tests of $part" tests/check "$other" "$part"
 done
 finish
