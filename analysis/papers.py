@@ -34,25 +34,48 @@ when this page was made; the papers' are copied from their text. Each run is a l
 `jobs/papers/runs`; `as printed` has the algorithm of the paper, the others the correct one."""
 
 LEAVES_OUT = """
-Left out: experiments with topic models and neural networks, unless a section below has them; those
-whose data are not public; and runs whose data are not here, which are named next. Times are of this
+Left out: experiments whose data are not public, and runs that the list Not run names. Times are of this
 machine, the papers' of theirs: ratios within a column can be compared, columns cannot. All are of
 one chain on one core, the smallest of three rounds in which runs and plain numpy, where it is beside
 them, take turns."""
 
 
-def say_missing(page, runs):
-    """The data that runs wait for, on the page and to whoever made it."""
-    missing = {}
+TO_BE_RUN = "to be run"
+
+
+def say_left_out(page, runs):
+    """Which runs the page has not, and why, in one list; and to whoever made it the data that lack."""
+    reasons = {}
     for run in runs:
-        if run.why.startswith("needs "):
-            missing.setdefault(run.why.removeprefix("needs "), []).append(run.name)
-    if not missing:
-        page.say("All data were there.")
-    for path, names in sorted(missing.items()):
-        said = f"{len(names)} runs are left out for want of {path}, from {names[0]} to {names[-1]}"
-        page.say(f"{said}: `make data` fetches what is public, EMASS_DATA names the folder of the rest.")
-        print(f"papers.py: {said} (make data, or EMASS_DATA)", file=sys.stderr)
+        if run.why:
+            reasons.setdefault(run.why, []).append(run.name)
+    if not reasons:
+        return page.say("All runs were made.")
+    page.heading("Not run")
+    lines = []
+    for why, names in sorted(reasons.items()):
+        shown = ", ".join(f"`{part}`" for part in together(names, [run.name for run in runs]))
+        count = f"{len(names)} run" + ("s" if len(names) > 1 else "")
+        if why == TO_BE_RUN:
+            lines.append(f"{count} not made, or not at their end: {shown}.")
+        elif why.startswith("needs "):
+            lack = why.removeprefix("needs ")
+            lines.append(f"{count} for want of `{lack}` (`make data` fetches what is public, EMASS_DATA names the folder of the rest): {shown}.")
+            print(f"papers.py: {count} left out for want of {lack} (make data, or EMASS_DATA)", file=sys.stderr)
+        else:
+            lines.append(f"{count} failed, {why}: {shown}.")
+    page.items(lines)
+
+
+def together(names, every):
+    """Names, those of a folder as `folder/*` where all that it has are among them."""
+    shown = []
+    for name in names:
+        parts = name.split("/")
+        folders = ["/".join(parts[:n]) + "/" for n in range(1, len(parts))]
+        whole = [f for f in folders if all(other in names for other in every if other.startswith(f))]
+        shown.append(whole[0] + "*" if whole else name)
+    return dict.fromkeys(shown)
 
 
 def main():
@@ -104,22 +127,22 @@ def main():
     execute(asked, (args.build / "emass").resolve(), folder, workers, args.limit, beside)
     for run in every:  # of networks the page shows what was cut, too
         is_there = run.file.exists() if run in networks else run.has_ended()
-        if not run.why and not (is_there and run.is_as_asked()):
-            run.why = "needs to be run"
+        if not (is_there and run.is_as_asked()):
+            run.why = run.why or run.missing_data(dict(os.environ, PAPERS=str(folder))) or TO_BE_RUN
 
     page = Page("The papers' experiments, run again", folder)
     page.say(SHOWS)
     page.say(LEAVES_OUT)
     page.say(EXPLAINED)
-    say_missing(page, [run for run in every if run.why != "needs to be run"])
     if args.shorten > 1:
         page.say(f"Shortened {args.shorten} times: a test of this page, not a result.")
     page.contents()
     for paper in (papers_000, papers_002, papers_003, papers_004, papers_topics, papers_networks):
         paper.write(page, Results(every, folder))
+    say_left_out(page, every)
     page.write("papers")
     print(folder / "papers.md")
-    failed = [run for run in asked if run.why and not run.why.startswith("needs ")]
+    failed = [run for run in asked if run.why and run.why != TO_BE_RUN and not run.why.startswith("needs ")]
     for run in failed:
         print(f"papers.py: {run.name}: {run.why}", file=sys.stderr)
     sys.exit(1 if failed else 0)

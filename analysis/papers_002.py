@@ -46,7 +46,7 @@ def write_left(page, results):
                     if kind == STEPS[-1]:
                         shown.append(row)
     if not rows:
-        return page.say("Not run.")
+        return page.leave_out()
     draw_bars(page, shown)
     page.verdict(*left_claims(errors))
     page.table(["method", "density", "step", "KL", "ESS", "share of diverging iterations"], rows)
@@ -104,7 +104,7 @@ def write_right(page, results):
         if name.startswith("002/banana/") and results.has(name)
     ]
     if not runs:
-        return page.say("Not run.")
+        return page.leave_out()
     x, y = np.meshgrid(np.linspace(-4, 4, 401), np.linspace(-3, 5, 401))
     weight = np.exp(-banana(x, y))
     figure, axes = panels(1, len(runs))

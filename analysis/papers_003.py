@@ -49,7 +49,7 @@ def write_dynamics(page, results):
     page.heading("Fig. 2: trajectories of noisy dynamics, U = theta^2 / 2", 3)
     shown = [(name, label) for name, label in DYNAMICS if results.has(f"003/dynamics/{name}")]
     if not shown:
-        return page.say("Not run.")
+        return page.leave_out()
     figure, axes = panels(1, 4, 2.4, 2.4)
     rows, last = [], {}
     for ax, (name, label) in zip(axes.flat, shown):
@@ -94,7 +94,7 @@ def write_correlated(page, results):
     page.heading("Fig. 4: the first 50 samples of a bivariate normal, correlation 0.9", 3)
     names = {name: f"003/correlated/{name}" for name, _ in CORRELATED_METHODS}
     if not results.has(*names.values()):
-        return page.say("Not run.")
+        return page.leave_out()
     figure, axes = panels(1, 3, 2.6, 2.6, sharex=True, sharey=True)
     precision = np.linalg.inv(CORRELATED)
     circle = np.exp(2j * np.pi * np.linspace(0, 1, 200))
@@ -126,7 +126,7 @@ def write_densities(page, results):
     page.heading("Fig. 3: a density with two peaks", 3)
     shown = [(name, label) for name, label in DENSITIES if results.has(f"003/density/{name}")]
     if not shown:
-        return page.say("Not run.")
+        return page.leave_out()
     density = Density(two_peaks, -3, 3, 60)
     figure, axes = panels(2, 3)
     rows, squares = [], {}
@@ -161,7 +161,7 @@ def write_regression(page, results):
     name = "003/time/with-data"
     page.heading("Fig. 5: Bayesian linear regression", 3)
     if not results.has(name):
-        return page.say(f"Not run: {results.why(name)}.")
+        return page.leave_out()
     with h5py.File(results.folder / "linear.h5") as file:
         X, y = np.split(file["table"][:], [5], axis=1)
     covariance = np.linalg.inv(X.T @ X + np.eye(5))
@@ -215,7 +215,7 @@ def write_times(page, results):
     page.heading("Table 1: seconds for 500000 inner steps", 3)
     tasks = [task for task in PAPER_SECONDS if results.has(f"003/time/{task}")]
     if not tasks:
-        return page.say("Not run.")
+        return page.leave_out()
     numpy = papers_numpy.seconds(results.folder)
     rows, ratios = [], []
     for task in tasks:
@@ -251,7 +251,7 @@ def write_airbnb(page, results):
     methods = {m: [f"003/airbnb/{m}/{c}" for c in range(1, 5)] for m in ("sghmc", "hmc", "naive")}
     methods = {method: names for method, names in methods.items() if results.has(*names)}
     if not methods:
-        return page.say("Not run: it needs airbnb_buenos_aires in EMASS_DATA.")
+        return page.leave_out()
     with h5py.File(results.folder / "airbnb.h5") as file:
         X, label = file["test/X"][:], file["test/class"][:]
         tables = [file[f"class{c}"][:] for c in range(1, 5)]

@@ -29,9 +29,11 @@ def write(page, results):
     write_a9a(page, results)
 
 
-def settings(results, prefix):
-    """The last parts of the names of runs below a prefix, in the order of the table."""
-    names = [name[len(prefix) :] for name in results.runs if name.startswith(prefix)]
+def settings(results, experiment, methods):
+    """The last parts of the names of an experiment's runs that were made by any of the methods, in the
+    order of the table."""
+    prefixes = [f"004/{experiment}/{method}/" for method in methods]
+    names = [n.removeprefix(p) for p in prefixes for n in results.runs if n.startswith(p) and results.has(n)]
     return list(dict.fromkeys(names))
 
 
@@ -47,7 +49,7 @@ def well_chains(results, name):
 def write_figure_1(page, results):
     page.heading("Fig. 1: a double well, KL against the step size", 3)
     rows, curves, kl = [], {integrator: [] for integrator in INTEGRATORS}, {}
-    for h in settings(results, "004/well/splitting/"):
+    for h in settings(results, "well", INTEGRATORS):
         row = [h]
         for integrator in INTEGRATORS:
             if not results.has(f"004/well/{integrator}/{h}"):
@@ -69,7 +71,7 @@ def write_figure_1(page, results):
                 curves[integrator].append((float(h), row[-3]))
         rows.append([*row, row[6] / row[2] if row[2] and row[6] else None])
     if not rows:
-        return page.say("Not run.")
+        return page.leave_out()
     figure, axes = panels(1, 1, 5, 3)
     for integrator, (label, color) in INTEGRATORS.items():
         if curves[integrator]:
@@ -117,7 +119,7 @@ def write_figure_2(page, results):
         h for h in ("0.001", "0.2") if results.has(*(f"004/well/{i}/{h}" for i in INTEGRATORS))
     ]
     if not steps:
-        return page.say("Not run.")
+        return page.leave_out()
     figure, axes = panels(3, len(steps))
     for column, h in enumerate(steps):
         for row, (integrator, (label, color)) in enumerate(INTEGRATORS.items()):
@@ -174,10 +176,10 @@ def accuracy(probability, label):
 
 def write_a9a(page, results):
     page.heading("Table 2: logistic regression on a9a, test accuracy in percent", 3)
-    columns = settings(results, "004/a9a/msgnht-s/")
+    columns = settings(results, "a9a", METHODS)
     test, train = read_a9a("a9a.t.gz"), read_a9a("a9a.gz")
     if test is None or train is None or not columns:
-        return page.say("Not run: it needs a9a and a9a.t in EMASS_DATA.")
+        return page.leave_out()
     X, label = test
     rows, curves, correct = [], {}, {}
     for method, title in METHODS.items():

@@ -38,6 +38,9 @@ HEADER = [
 
 def write(page, results):
     page.heading("Neural networks: 004 and 003")
+    made = [name for name in results.runs if "/networks/" in name and begun(results, name)]
+    if not made:
+        return page.leave_out()
     page.say("""Curves are of single draws, one at the end of each epoch: the mean over the seeds, and a band
         from the lowest to the highest. An averaged prediction is the mean over the draws after warmup, which is the
         first epoch where nothing else is said, for each seed by itself; then accuracies are averaged over seeds. A cell of
@@ -49,9 +52,8 @@ def write(page, results):
         nearly all draws, those on the way to the posterior too. Nothing was tuned by the test data, but that the mean over epochs 21
         to 40 was given up when it had fallen short of Table 3; what these draws come to on rows held out from the training
         data is said at the end of Table 3. These runs are those of
-        `make papers-networks`, in the order of `jobs/papers/networks`; those that have not begun are named at the
-        end of this section.""")
-    say_builds(page, results, [name for name in results.runs if "/networks/" in name and begun(results, name)])
+        `make papers-networks`, in the order of `jobs/papers/networks`; those that have not begun are named under Not run.""")
+    say_builds(page, results, made)
     write_depths(page, results)
     write_steps(page, results)
     write_sigmoid(page, results)
@@ -59,7 +61,6 @@ def write(page, results):
     write_ensemble(page, results)
     write_lenet(page, results)
     write_figure_6(page, results)
-    write_missing(page, results)
 
 
 # ---- what a run has left, whole or not ----
@@ -208,7 +209,7 @@ def section(page, results, title, runs, *claims):
         page.verdict(*claims, reached(results, runs), unfinished(results, [run[0] for run in runs]))
         page.table(HEADER, rows)
     else:
-        page.say("Not run.")
+        page.leave_out()
     return bool(rows)
 
 
@@ -341,7 +342,7 @@ def write_ensemble(page, results):
     names = {"40 epochs": "004/networks/ensemble", "200 epochs": "004/networks/ensemble/200"}
     names = {words: name for words, name in names.items() if begun(results, name)}
     if not names:
-        return page.say("Not run.")
+        return page.leave_out()
     ended = {words: name for words, name in names.items() if averaged(results, name).size}
     single = {words: {s: 100 * averaged(results, name, s) for s in SCORES} for words, name in ended.items()}
     pooled = {words: {s: 100 * float(results.draws(name, s, "predictions")) for s in SCORES} for words, name in ended.items()}
@@ -403,7 +404,7 @@ def write_figure_6(page, results):
     names = {key: f"003/networks/{key}" for key in FIGURE_6}
     names = {key: name for key, name in names.items() if begun(results, name)}
     if not names:
-        return page.say("Not run.")
+        return page.leave_out()
     last = {key: of_runs(history(results, name, "test_accuracy")[:, -1]) for key, name in names.items()}
     page.verdict(
         Claim(
@@ -438,9 +439,3 @@ def steps_to(results, name):
     error = 100 - 100 * history(results, name, "test_accuracy").mean(axis=0)
     last = float(error[-max(1, error.size // 10) :].mean())
     return last, int(np.argmax(error < last + 0.2)) + 1, error.size
-
-
-def write_missing(page, results):
-    missing = [n for n in results.runs if "/networks/" in n and not begun(results, n)]
-    if missing:
-        page.say("Not begun: " + ", ".join(f"`{name}`" for name in missing) + ".")

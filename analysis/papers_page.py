@@ -25,8 +25,10 @@ body {{ font: 15px/1.5 sans-serif; max-width: 60em; margin: 2em auto; padding: 0
 .table {{ overflow-x: auto }}
 table {{ border-collapse: collapse; margin: 1em 0; font-size: 13px }}
 th, td {{ padding: .2em .7em; text-align: right; border-bottom: 1px solid var(--line) }}
-th:first-child, td:first-child {{ text-align: left }}
+th:first-child, td:first-child {{ text-align: left; position: sticky; left: 0; background: var(--page);
+  min-width: 5.5em; max-width: 40vw }}
 tr.groups th {{ text-align: center; color: var(--soft) }}
+code {{ overflow-wrap: anywhere }}
 img {{ max-width: 100%; background: #fff }}
 .verdict {{ border-left: 3px solid var(--soft); padding-left: .8em }}
 nav li {{ margin: 0 }}
@@ -43,10 +45,23 @@ class Page:
         self.heading(title, 1)
 
     def heading(self, words, level=2):
+        self.drop_empty(level)
         self.markdown.append("#" * level + " " + words)
         self.html.append(f'<h{level} id="{anchor(words)}">{inline(words)}</h{level}>')
         if level > 1:
             self.headings.append((level, words))
+
+    def leave_out(self):
+        """The section that has just begun: nothing of it was run."""
+        for words in (self.headings, self.markdown, self.html):
+            words.pop()
+
+    def drop_empty(self, level=1):
+        """A heading that is to be followed by another of its level, or a higher one, and has nothing below it."""
+        if self.headings and self.headings[-1][0] >= level:
+            number, words = self.headings[-1]
+            if self.markdown[-1] == "#" * number + " " + words:
+                self.leave_out()
 
     def contents(self):
         """Here stand links to all headings that follow."""
@@ -57,6 +72,12 @@ class Page:
         words = " ".join(words.split())
         self.markdown.append(words)
         self.html.append(f"<p>{inline(words)}</p>")
+
+    def items(self, lines):
+        """A list."""
+        self.markdown.append("\n".join(f"- {words}" for words in lines))
+        items = "".join(f"<li>{inline(words)}</li>\n" for words in lines)
+        self.html.append(f"<ul>\n{items}</ul>")
 
     def verdict(self, *claims):
         """What a table or figure says of the paper's claims, in one line; see papers_verdict."""
@@ -88,6 +109,7 @@ class Page:
         )
 
     def write(self, name):
+        self.drop_empty()
         markdown, page = list(self.markdown), list(self.html)
         if self.begin:
             lines = [("  " * (level - 2), words, anchor(words)) for level, words in self.headings]

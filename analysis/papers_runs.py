@@ -184,9 +184,6 @@ class Results:
     def has(self, *names):
         return all(name in self.runs and not self.runs[name].why for name in names)
 
-    def why(self, name):
-        return self.runs[name].why if name in self.runs else "left out"
-
     def draws(self, name, variable, group="posterior"):
         """[chain][draw]..., or what is said of all."""
         with h5py.File(self.runs[name].file) as file:

@@ -25,7 +25,8 @@ import papers  # noqa: E402
 import papers_networks  # noqa: E402
 import plot  # noqa: E402
 from papers_measure import Density, bias, one_peak, rmse, spread  # noqa: E402
-from papers_runs import read_runs  # noqa: E402
+from papers_page import Page  # noqa: E402
+from papers_runs import Run, read_runs  # noqa: E402
 from papers_verdict import Claim, Estimate, apart, below, in_pairs, of_kl, of_mean, of_runs, verdict  # noqa: E402
 
 HMC = r"\| HMC \| 0\.0196 \| 0\.0197( \| -?[0-9.e-]+){10} \| [0-9]+ of [0-9]+ \|"
@@ -124,6 +125,11 @@ def page_is_whole(folder):
     with open(os.path.join(folder, "runs/000/time/synthetic/hmc.times")) as file:
         if len(file.read().split()) != 2 or not os.path.exists(os.path.join(folder, "numpy.json")):
             yield "times"
+    empty = re.findall(r"^(#+) .*\n+(?=#{2,3} )", page, re.M)
+    if "Not run." in page or "for want of" in page or [level for level in empty if level == "###"] or "a9a" in page.split("## Not run")[0]:
+        yield "sections of nothing"
+    if "All runs were made." not in page:
+        yield "that nothing is left out"
     yield from (line for line in (HMC, RHMC) if not re.search(f"^{line}$", page, re.M))
     for name in FIGURES:
         picture = os.path.join(folder, f"{name}.png")
@@ -135,6 +141,31 @@ def stamps(folder):
     """Every file of draws as it is: finished runs are not run again."""
     files = [os.path.join(at, name) for at, _, names in os.walk(folder) for name in names]
     return sorted((f, os.stat(f).st_mtime_ns, os.stat(f).st_ino) for f in files if f.endswith(".h5"))
+
+
+def check_left_out(folder):
+    """One list of what was not run, by reasons; and no heading of what is not there."""
+    page = Page("x", pathlib.Path(folder))
+    page.contents()
+    page.heading("A")
+    page.heading("A1", 3)
+    page.leave_out()
+    page.heading("B")
+    page.heading("B1", 3)
+    page.leave_out()
+    page.heading("B2", 3)
+    page.say("words")
+    runs = [Run(name, None, [], None, why) for name, why in
+            (("1/a/x", papers.TO_BE_RUN), ("1/a/y", papers.TO_BE_RUN), ("1/b", ""), ("2/c", "needs here/d"),
+             ("2/e", papers.TO_BE_RUN), ("3/f", "status 1"))]
+    with contextlib.redirect_stderr(io.StringIO()) as said:
+        papers.say_left_out(page, runs)
+    page.write("left_out")
+    text = pathlib.Path(folder, "left_out.md").read_text()
+    lines = re.findall(r"^- (\d+ run.*)$", text, re.M)
+    lib.report(re.findall("^#.*$", text, re.M) == ["# x", "## B", "### B2", "## Not run"] and len(lines) == 3
+               and "3 runs not made, or not at their end: `1/a/*`, `2/e`." in lines and "for want of `here/d`" in text
+               and "1 run failed, status 1: `3/*`." in lines and "here/d" in said.getvalue(), "what was not run, in one list", text)
 
 
 def check_papers(folder):
@@ -167,5 +198,6 @@ with tempfile.TemporaryDirectory(prefix="emass-figures-") as work:
     check_plot(work)
     check_measures()
     check_verdicts()
+    check_left_out(work)
     check_papers(os.path.join(work, "papers"))
 lib.finish()
