@@ -24,7 +24,7 @@ import papers_topics
 from papers_corpora import make_corpora
 from papers_data import make_held_out, make_tables
 from papers_page import Page
-from papers_runs import Results, execute, read_runs
+from papers_runs import Results, execute, read_runs, together
 from papers_verdict import EXPLAINED
 
 SHOWS = """
@@ -65,17 +65,6 @@ def say_left_out(page, runs):
         else:
             lines.append(f"{count} failed, {why}: {shown}.")
     page.items(lines)
-
-
-def together(names, every):
-    """Names, those of a folder as `folder/*` where all that it has are among them."""
-    shown = []
-    for name in names:
-        parts = name.split("/")
-        folders = ["/".join(parts[:n]) + "/" for n in range(1, len(parts))]
-        whole = [f for f in folders if all(other in names for other in every if other.startswith(f))]
-        shown.append(whole[0] + "*" if whole else name)
-    return dict.fromkeys(shown)
 
 
 def main():

@@ -28,6 +28,8 @@ th, td {{ padding: .2em .7em; text-align: right; border-bottom: 1px solid var(--
 th:first-child, td:first-child {{ text-align: left; position: sticky; left: 0; background: var(--page);
   min-width: 5.5em; max-width: 40vw }}
 tr.groups th {{ text-align: center; color: var(--soft) }}
+.short {{ white-space: nowrap }}
+.long {{ min-width: 16em }}
 code {{ overflow-wrap: anywhere }}
 img {{ max-width: 100%; background: #fff }}
 .verdict {{ border-left: 3px solid var(--soft); padding-left: .8em }}
@@ -93,7 +95,7 @@ class Page:
         self.markdown.append("\n".join("| " + " | ".join(line) + " |" for line in lines))
         groups = grouped(header)
         cells = ["".join(f"<th>{inline(name)}</th>" for _, names in groups for name in names)]
-        cells += ["".join(f"<td>{inline(cell)}</td>" for cell in row) for row in rows]
+        cells += ["".join(f'<td class="{width(cell)}">{inline(cell)}</td>' for cell in row) for row in rows]
         top = "".join(f'<th colspan="{len(names)}">{inline(group)}</th>' for group, names in groups)
         above = f'<tr class="groups">{top}</tr>\n' if any(group for group, _ in groups) else ""
         body = "".join(f"<tr>{line}</tr>\n" for line in cells)
@@ -137,6 +139,11 @@ def grouped(header):
         else:
             groups.append((group, [name]))
     return groups
+
+
+def width(cell):
+    """Of a cell that is not broken between words, or one that has room for some."""
+    return "short" if len(cell) <= 24 else "long"
 
 
 def inline(words):

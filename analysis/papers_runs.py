@@ -229,15 +229,29 @@ class Results:
         return float(np.mean(self.draws(name, "diverging", "sample_stats")))
 
 
+def together(names, every):
+    """Names, those of a folder as `folder/*` where all that it has are among them."""
+    shown = []
+    for name in names:
+        parts = name.split("/")
+        folders = ["/".join(parts[:n]) + "/" for n in range(1, len(parts))]
+        whole = [f for f in folders if all(other in names for other in every if other.startswith(f))]
+        shown.append(whole[0] + "*" if whole else name)
+    return dict.fromkeys(shown)
+
+
 def say_builds(page, results, names):
     """Which emass made these runs: files of several are not mixed unsaid."""
+    def folders(runs):
+        return ", ".join(f"`{part}`" for part in together(runs, results.runs))
+
     builds = {}
     for name in names:
-        builds.setdefault(results.commit(name), []).append(f"`{name}`")
+        builds.setdefault(results.commit(name), []).append(name)
     if len(builds) == 1:
         page.say(f"All by emass of commit {next(iter(builds))}.")
     elif builds:
-        page.say("By emass of commit " + "; ".join(f"{c}: {', '.join(runs)}" for c, runs in builds.items()) + ".")
+        page.say("By emass of commit " + "; ".join(f"{c}: {folders(runs)}" for c, runs in builds.items()) + ".")
 
 
 def text(value):
