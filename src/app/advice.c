@@ -288,10 +288,11 @@ static em_status advise_on_apart(em_reader *reader, const char *stats, const em_
     if (status)
         return status;
     fprintf(out,
-            "Apart from the others: %.0f of %lld chains, chain %lld by %.3g standard "
+            "Apart from the others: %.0f of %lld chains, chain %lld by %.*f standard "
             "deviations (%s)",
             worst->value[column->n_apart], (long long)em_reader_n_chain(reader), (long long)chain,
-            worst->value[column->distance], worst->name);
+            worst->value[column->distance] < 100 ? 1 : 0, worst->value[column->distance],
+            worst->name);
     if (above < -lower)
         fprintf(out,
                 ", where the log density is %.3g lower. It is stuck in a mode of hardly any "

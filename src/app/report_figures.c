@@ -406,6 +406,18 @@ static int64_t pick_observations(const em_loo *loo, bool high, em_range y, doubl
     return count;
 }
 
+static const char *worst_observation(const em_loo *loo)
+{
+    int64_t worst = 0;
+
+    for (int64_t i = 0; i < loo->variable->size; i++) {
+        const double k = loo->value[i * EM_N_LOO + EM_LOO_K],
+                     most = loo->value[worst * EM_N_LOO + EM_LOO_K];
+        worst = k > most || isnan(most) ? i : worst;
+    }
+    return loo->variable->label[worst];
+}
+
 static em_range range_of_k(const em_loo *loo)
 {
     const double most = 1.5; /* beyond which one is as bad as the other */
@@ -419,7 +431,7 @@ static em_range range_of_k(const em_loo *loo)
 static em_status draw_loo(const em_report_data *data, int number, FILE *out)
 {
     double at[MOST_DOTS], k[MOST_DOTS];
-    char text[160], name[NAME_BYTES];
+    char text[160 + NAME_BYTES], name[NAME_BYTES];
 
     if (number >= data->n_loo)
         return EM_OK;
@@ -440,8 +452,11 @@ static em_status draw_loo(const em_report_data *data, int number, FILE *out)
     snprintf(text, sizeof text, "elpd_loo %.1f, standard error %.1f; p_loo %.1f", loo->elpd,
              loo->se, loo->p);
     em_svg_text(out, 44, 32, "start", "soft", text);
-    snprintf(text, sizeof text, "k above %.2f: %lld of %lld observations", loo->good_k,
-             (long long)loo->n_high, (long long)loo->variable->size);
+    snprintf(text, sizeof text, "k above %.2f: %lld of %lld", loo->good_k, (long long)loo->n_high,
+             (long long)loo->variable->size);
+    cut_name(worst_observation(loo), 24, name);
+    if (loo->n_high > 0)
+        snprintf(text + strlen(text), sizeof text - strlen(text), ", most of %s", name);
     if (loo->n_undefined > 0)
         snprintf(text + strlen(text), sizeof text - strlen(text), "; not finite: %lld",
                  (long long)loo->n_undefined);

@@ -165,17 +165,21 @@ static double place_y(const em_axes *a, double y)
 static void x_ticks(const em_axes *a)
 {
     enum { ROOM = 60 }; /* for a number, at the least two thirds of it */
-    const double step = tick_step(a->x, fmax(a->width / ROOM, 3));
+    const double step = tick_step(a->x, fmax(a->width / ROOM, 3)), letter = 6.6, gap = 4;
+    double end = -INFINITY; /* of the last number */
     char text[32];
 
     for (double k = ceil(a->x.low / step); k * step <= a->x.high; k++) {
         const double at = place_x(a, k * step);
         fprintf(a->out, "<path class=\"grid\" d=\"M%.1f %.1fv%.1f\"/>", at, a->top, a->height);
         tick_text(k * step, step, text);
-        /* Of panels side by side, no number reaches into the next. */
-        if (!a->no_x_ticks &&
-            (a->width >= 200 || fabs(at - a->left - a->width / 2) < 0.42 * a->width))
-            em_svg_text(a->out, at, a->top + a->height + 15, "middle", "soft", text);
+        /* No number reaches into the one before, or of panels side by side into the next. */
+        const double half = letter * (double)strlen(text) / 2;
+        if (a->no_x_ticks || at - half < end + gap ||
+            (a->width < 200 && fabs(at - a->left - a->width / 2) >= 0.42 * a->width))
+            continue;
+        em_svg_text(a->out, at, a->top + a->height + 15, "middle", "soft", text);
+        end = at + half;
     }
 }
 
