@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "diag/diag.h"
 #include "diag/fft.h"
+#include "diag/psis.h"
 #include "diag/rank.h"
 #include "math/normal.h"
 
@@ -352,6 +353,57 @@ START_TEST(ebfmi_by_hand)
 }
 END_TEST
 
+/* The quantiles of a generalised Pareto have its shape, but for the prior's ten draws of 1/2. */
+START_TEST(generalised_pareto_is_fitted)
+{
+    enum { N = 2000 };
+    static const double shape[] = {-0.3, 0.2, 0.7, 1.4};
+    double found, scale;
+
+    for (size_t s = 0; s < sizeof shape / sizeof *shape; s++) {
+        for (int i = 0; i < N; i++)
+            draws[i] = 2.5 * expm1(-shape[s] * log1p(-(i + 0.5) / N)) / shape[s];
+        em_psis_fit(N, draws, &found, &scale);
+        ck_assert_double_eq_tol(found, (N * shape[s] + 5) / (N + 10), 0.02);
+        ck_assert_double_eq_tol(scale, 2.5, 0.1);
+    }
+}
+END_TEST
+
+/*
+ * Normal numbers of variance 1 and unknown mean, flat prior: without y the mean of the other n - 1
+ * has variance 1 / (n - 1), and y that and 1. With it the density is another: a sampler of
+ * importance that left nothing out would be found out.
+ */
+START_TEST(leaving_out_is_exact_for_normal_numbers)
+{
+    enum { N = 10, N_DRAW = 4000 };
+    static const double y[N] = {-1.2, -0.7, -0.4, -0.1, 0, 0.2, 0.3, 0.6, 0.9, 1.4};
+    double log_likelihood[N_DRAW], total = 0;
+    em_psis *psis;
+
+    ck_assert_int_eq(em_psis_create(N_DRAW, 1, &psis), EM_OK);
+    for (int i = 0; i < N; i++)
+        total += y[i];
+    for (int i = 0; i < N; i++) {
+        const double other = (total - y[i]) / (N - 1), variance = 1 + 1.0 / (N - 1);
+        for (int s = 0; s < N_DRAW; s++) {
+            const double mean =
+                total / N + em_normal_quantile((s + 0.5) / N_DRAW) / sqrt((double)N);
+            log_likelihood[s] = -log(2 * M_PI) / 2 - (y[i] - mean) * (y[i] - mean) / 2;
+        }
+        const em_psis_point point = em_psis_leave_out(psis, log_likelihood);
+        const double exact =
+            -log(2 * M_PI * variance) / 2 - (y[i] - other) * (y[i] - other) / (2 * variance);
+        ck_assert_double_eq_tol(point.elpd, exact, 0.005);
+        ck_assert_double_le(point.k, em_psis_good_k(N_DRAW));
+        if (fabs(y[i]) > 0.5)
+            ck_assert_double_gt(point.lpd, exact + 0.02);
+    }
+    em_psis_destroy(&psis);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("diag");
@@ -377,6 +429,8 @@ int main(void)
     tcase_add_test(own, sorts_draws_that_are_close);
     tcase_add_test(own, transform_is_inverted);
     tcase_add_test(own, ebfmi_by_hand);
+    tcase_add_test(own, generalised_pareto_is_fitted);
+    tcase_add_test(own, leaving_out_is_exact_for_normal_numbers);
     srunner_set_tap(runner, getenv("EMASS_TAP") ? getenv("EMASS_TAP") : "/dev/null");
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);
