@@ -483,8 +483,9 @@ const em_figure em_figures[] = {
      "own.",
      1, draw_forest},
     {"pairs", "Pairs",
-     "Draws of the parameters that mix worst, two by two; large marks are divergent transitions, "
-     "which gather where the posterior bends more sharply than the steps follow.",
+     "Draws of the parameters that mix worst, two by two (emass report --var NAME chooses others); "
+     "large marks are divergent transitions, which gather where the posterior bends more sharply "
+     "than the steps follow.",
      1, draw_pairs},
     {"energy", "Energy",
      "All well, the dashed curve is about as wide as the other: each momentum then reaches all "
