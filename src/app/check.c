@@ -195,6 +195,10 @@ static void print_shards(const checker *check)
 
     if (n_shard == 1)
         return;
+    if (rows->total == 0) {
+        printf("# shards     %lld, as the model deals its data to them\n", (long long)n_shard);
+        return;
+    }
     printf("# shards     %lld, of at most %lld observations each, dealt in parts of %lld",
            (long long)n_shard, (long long)(most < rows->total ? most : rows->total),
            (long long)rows->part);
