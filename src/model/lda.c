@@ -28,9 +28,9 @@
 
 extern const em_model_ops em_model_lda;
 
-/* Iterations of warmup with documents of one level, of all documents by the mean of phi, and from
- * step to step of the hyperparameters. */
-enum { LEVEL_ITERATIONS = 3, MEAN_ITERATIONS = 40, LEARN_EVERY = 5 };
+/* Iterations of warmup of all documents by the mean of phi, and from step to step of the
+ * hyperparameters. */
+enum { MEAN_ITERATIONS = 40, LEARN_EVERY = 5 };
 
 typedef struct lda_options {
     em_topic_options topic;
@@ -274,13 +274,21 @@ static double hyperparameters(lda *self, const double *theta)
     return exp(theta[self->shape.n_topic]);
 }
 
-/* Warmup begins with a few documents, which find topics in a moment, and doubles them. */
+/* Warmup begins with a few documents, which find topics in a moment, and doubles them: the more
+ * there are the longer, as level l comes with iteration l^2. */
+static int64_t first_iteration(int level)
+{
+    return (int64_t)level * level;
+}
+
 static int level_at(const lda *self, const em_update *update)
 {
-    const int64_t level = update->number / LEVEL_ITERATIONS;
     const int top = self->tokens->n_level - 1;
+    int level = update->warmup ? 0 : top;
 
-    return update->warmup && level < top ? (int)level : top;
+    while (level < top && update->number >= first_iteration(level + 1))
+        level++;
+    return level;
 }
 
 static bool learns(const em_update *with)
@@ -340,7 +348,7 @@ static em_status sum_counts(const lda *self, const em_update *with, em_status ow
 static bool takes_mean(const lda *self, const em_update *with)
 {
     return with->warmup &&
-           with->number < LEVEL_ITERATIONS * (self->tokens->n_level - 1) + MEAN_ITERATIONS;
+           with->number < first_iteration(self->tokens->n_level - 1) + MEAN_ITERATIONS;
 }
 
 /* phi given all topics: each shard draws some words' for all of them. */

@@ -5,9 +5,11 @@ Bayes).
 All are scored from their laws of words alone, on the same fifth of the tokens of the same test
 documents, by the definition of src/model/lda_held_out.h; without TEST these are every 50th document
 of those of 20 tokens or more, and the others are learned from. Seconds are of sampling: reading and
-scoring are left out. A point of ours is a run that ends there, of which the first half is warmup
-and phi is averaged over the other half; the peers' phi is of the state they are in. All go on in
-turns, whoever has had the fewest seconds next: what else the machine does meanwhile meets them all.
+scoring are left out. A point of ours is a run that ends there, whose phi is averaged over its draws:
+of sgrld the second half; of lda_gibbs, whose warmup takes in documents during 64 iterations at most,
+half of what comes after those, and one iteration at least. The peers' phi is of the state they are
+in. All go on in turns, whoever has had the fewest seconds next: what else the machine does meanwhile
+meets them all.
 """
 import argparse
 import gzip
@@ -32,13 +34,14 @@ import tomotopy
 ALPHA, STEPS, SCORED = 0.1, 100, 5
 SPLIT, SHORTEST = 50, 20
 LOW = np.uint64(0xFFFFFFFF)
-GIBBS = ("alpha: learned, beta: learned", "{name: lda_gibbs}", 8)
+GIBBS = ("alpha: learned, beta: learned", "{name: lda_gibbs}", 16, 64)
 STOCHASTIC = (
     "alpha: 0.1, beta: 0.05, parameters: expanded_mean, warm_start: true, local_discard: 0,"
     " local_sweeps: 1",
     "{name: sgrld, metric: expanded_mean, minibatch: 500, leapfrog_steps: 1, step_size: 0.02,"
     " minibatch_order: epoch, halve_at: [10, 20, 40, 80]}",
     64,
+    0,
 )
 
 
@@ -110,15 +113,15 @@ def perplexity(phi, parts):
 # ---- ours ----
 
 
-def run(options, folder, kind, iterations):
+def run(options, folder, kind, warmup, draws):
     """One run of one chain: its phi, and the CPU seconds it took."""
-    model, sampler, _ = kind
+    model, sampler, _, _ = kind
     config, out = os.path.join(folder, "run.yaml"), os.path.join(folder, "run.h5")
     with open(config, "w") as file:
         print(f"""model: {{name: lda, topics: {options.topics}, data: {options.train}, {model}}}
 sampler: {sampler}
 mass: {{estimator: none}}
-run: {{chains: 1, warmup: {iterations // 2}, draws: {iterations - iterations // 2}}}
+run: {{chains: 1, warmup: {warmup}, draws: {draws}}}
 output: {{checkpoint_every: 1d}}""", file=file)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([options.emass, "run", config, "--output", out, "--overwrite", "--quiet"],
@@ -153,18 +156,29 @@ class Curve:
             self.due = max(1.6 * self.due, self.used)
 
 
+def start_of(options, folder, kind):
+    """The seconds of a run without its iterations: of three, the least."""
+    one, two = (min(run(options, folder, kind, 0, n)[1] for _ in range(3)) for n in (1, 2))
+    return max(2 * one - two, 0)
+
+
 def ours(options, folder, kind, curve, passes):
-    """Seconds are those of a run less those of one that makes a single iteration, of two the least;
-    `passes` through the corpus an iteration makes."""
-    start = min(run(options, folder, kind, 1)[1] for _ in range(2))
-    n = kind[2]
+    """Seconds are those of a run, of two the least, less those of its start; `passes` through the
+    corpus an iteration makes."""
+    start = start_of(options, folder, kind)
+    _, _, n, before = kind
+    most_twice, whole = 4 * n, None
     while not curve.is_over():
-        tries = [run(options, folder, kind, n) for _ in range(1 if n > 4 * kind[2] else 2)]
+        draws = max((n - before) // 2, 1)
+        tries = [run(options, folder, kind, n - draws, draws)
+                 for _ in range(1 if n > most_twice else 2)]
         seconds = max(min(used for _, used in tries) - start, 1e-3)
         curve.add(seconds, tries[0][0])
-        curve.rate = passes * n / seconds
-        left = options.seconds / seconds
-        n = round(n * (2 if left > 2 else 1.05 * left))
+        if whole:  # all that came after this point were iterations over all documents
+            curve.rate = passes * (n - whole[0]) / (seconds - whole[1])
+        elif n > before:
+            whole = n, seconds
+        n = round(n * min(1.5, 1.05 * options.seconds / seconds))
         yield
 
 
