@@ -13,8 +13,9 @@ little; each round takes all programs in turn, and what is said is the median ov
 block of chains a second, ratios within a round, and the share that emass has of the sgemm that numpy does
 on that core (products alone are counted). All take the kernels that they choose for the processor: an
 OPENBLAS_CORETYPE of the environment, which may halve the speed of products, is put aside. Two ranks are
-timed by the clock, which only an idle machine answers for, and by the processor. A table; --json writes
-its rows as JSON lines.
+timed by the clock, which only an idle machine answers for, and by the processor; beside them two programs
+that know nothing of each other, each on a core of its own with half of the chains, or with a chain: what
+they lose, the machine takes. A table; --json writes its rows as JSON lines.
 """
 import argparse
 import gzip
@@ -53,7 +54,8 @@ LENET = [("conv", 32), ("pool", 2), ("conv", 64), ("pool", 2), ("dense", 200), (
 CASES = {"784-100-100-10": ([("dense", 100)] * 2, 1), "784-100-100-10, 8 chains": ([("dense", 100)] * 2, 8),
          "784-400-400-10": ([("dense", 400)] * 2, 1), "LeNet": (LENET, 1)}
 TWO_RANKS = [("784-100-100-10, 8 chains", "784-100-100-10, 8 chains, 4 a rank", []),
-             ("784-400-400-10", "784-400-400-10, 1 chain, 2 shards", ["run.shards=2"])]
+             ("784-400-400-10", "784-400-400-10, 1 chain, 2 shards", ["run.shards=2"]),
+             ("LeNet", "LeNet, 1 chain, 2 shards", ["run.shards=2"])]
 
 
 def shapes(layers):
@@ -162,13 +164,15 @@ def config(layers, n_chain, data):
 
 
 class Emass:
-    """Runs of one config, from which steps a second are what more steps take more."""
+    """Runs of one config, from which steps a second are what more steps take more: of one program, of
+    one on some ranks, or of one on each of some cores."""
 
-    def __init__(self, program, path, seconds, ranks=None, settings=()):
-        self.command = [program, "run", path, "--quiet", "--overwrite"]
-        self.command += ["--ranks", str(ranks)] if ranks else []
-        self.command += [a for setting in settings for a in ("--set", setting)]
-        self.folder, self.core = os.path.dirname(path), None if ranks else CORE
+    def __init__(self, program, path, seconds, ranks=None, settings=(), cores=(CORE,)):
+        command = [program, "run", path, "--quiet", "--overwrite"]
+        command += ["--ranks", str(ranks)] if ranks else []
+        command += [a for setting in settings for a in ("--set", setting)]
+        self.commands = [(core, [*command, "--output", f"{path}.{core}.h5"])
+                         for core in ([None] if ranks else cores)]
         self.thin = 20
         short = self.run(1)
         while (took := self.run(self.thin)[0] - short[0]) < seconds / 2:
@@ -177,10 +181,14 @@ class Emass:
     def run(self, thin):
         """Seconds of the processor, and by the clock."""
         before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-        pin(self.core)
-        subprocess.run([*self.command, "--set", f"run.thin={thin}"], check=True, cwd=self.folder,
-                       stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL, timeout=300)
+        programs = []
+        for core, command in self.commands:
+            pin(core)
+            programs.append(subprocess.Popen([*command, "--set", f"run.thin={thin}"],
+                                             stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL))
         pin(CORE)
+        if any([program.wait(timeout=300) for program in programs]):
+            sys.exit("emass failed")
         clock, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
         return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, clock
 
@@ -223,14 +231,19 @@ def beside_jax(name, options, path, peak, images, labels):
             "share of sgemm": round(ours * n_chain * BATCH * 2 * work / 1e9 / peak, 3)}
 
 
-def two_ranks(name, options, path, settings):
-    """A row: two ranks beside one."""
+def two_ranks(name, label, options, path, settings):
+    """A row: two ranks, and two programs, beside one rank."""
+    n_chain = CASES[name][1]
     one = Emass(options.emass, path, options.seconds, ranks=1)
     two = Emass(options.emass, path, options.seconds, ranks=2, settings=settings)
-    rounds = [(one.rates(), two.rates()) for _ in range(options.rounds)]
-    return {"network": name, "two ranks / one, by the clock":
-            round(statistics.median(b[1] / a[1] for a, b in rounds), 2), "two ranks / one, of the processor":
-            round(statistics.median(b[0] / a[0] for a, b in rounds), 2)}
+    both = Emass(options.emass, path, options.seconds, cores=sorted(CORES)[-2:],
+                 settings=[f"run.chains={max(1, n_chain // 2)}"])
+    rounds = [(one.rates(), two.rates(), both.rates()) for _ in range(options.rounds)]
+    gains = {"two ranks / one, by the clock": lambda a, b, c: b[1] / a[1],
+             "of the processor": lambda a, b, c: b[0] / a[0],
+             "two programs / one, by the clock": lambda a, b, c: c[1] / a[1] * (2 if n_chain == 1 else 1)}
+    return {"network": label} | {gain: round(statistics.median(of(*r) for r in rounds), 2)
+                                for gain, of in gains.items()}
 
 
 def print_rows(rows, to):
@@ -264,7 +277,8 @@ def main():
         print_rows((beside_jax(name, options, path, peak, images, labels) for name, path in paths.items()
                     if not options.only or name in options.only), options.json)
         if len(CORES) > 1 and (not options.only or "ranks" in options.only):
-            print_rows((two_ranks(label, options, paths[name], settings) for name, label, settings in TWO_RANKS),
+            print_rows((two_ranks(name, label, options, paths[name], settings)
+                        for name, label, settings in TWO_RANKS),
                        options.json)
 
 
