@@ -355,6 +355,17 @@ static double number_at(int64_t i, int64_t k)
 CHECK_BYTES(double, bytes_multiply, bytes_gather)
 CHECK_BYTES(float, bytes_multiply_single, bytes_gather_single)
 
+/* A bit for each byte that is not 0, and none beyond the last column. */
+static void check_bytes_mark(const em_simd *simd, em_bytes *x, const int64_t *row)
+{
+    memset(x->of_row, 0xff, (size_t)(x->n_row * x->n_word) * sizeof *x->of_row);
+    simd->bytes_mark(x);
+    for (int64_t i = 0; i < x->n_row; i++)
+        for (int64_t j = 0; j < 64 * x->n_word; j++)
+            ck_assert_int_eq(x->of_row[i * x->n_word + j / 64] >> j % 64 & 1,
+                             j < BYTE_COLUMN && byte_at(row[i], j) != 0);
+}
+
 START_TEST(products_follow_the_bits)
 {
     static uint8_t byte[BYTE_ROW * BYTE_COLUMN];
@@ -370,6 +381,7 @@ START_TEST(products_follow_the_bits)
     ck_assert_int_eq(em_bytes_create(BYTE_ROW, BYTE_COLUMN, &x), EM_OK);
     for (int c = 0; em_simd_runs(em_simds[_i]) && c < 4; c++) {
         em_bytes_take(&x, byte, 0.5, count[c], row);
+        check_bytes_mark(em_simds[_i], &x, row);
         for (int k = 0; k < 5; k++) {
             check_bytes_multiply(em_simds[_i], &x, row, n_to[k]);
             check_bytes_multiply_single(em_simds[_i], &x, row, n_to[k]);
