@@ -157,15 +157,16 @@ class Curve:
 
 
 def start_of(options, folder, kind):
-    """The seconds of a run without its iterations: of three, the least."""
+    """The seconds of a run without its iterations, and of one: of three, the least."""
     one, two = (min(run(options, folder, kind, 0, n)[1] for _ in range(3)) for n in (1, 2))
-    return max(2 * one - two, 0)
+    return max(2 * one - two, 0), max(two - one, 1e-3)
 
 
 def ours(options, folder, kind, curve, passes):
     """Seconds are those of a run, of two the least, less those of its start; `passes` through the
     corpus an iteration makes."""
-    start = start_of(options, folder, kind)
+    start, pass_seconds = start_of(options, folder, kind)
+    curve.rate = passes / pass_seconds
     _, _, n, before = kind
     most_twice, whole = 4 * n, None
     while not curve.is_over():
@@ -178,7 +179,7 @@ def ours(options, folder, kind, curve, passes):
             curve.rate = passes * (n - whole[0]) / (seconds - whole[1])
         elif n > before:
             whole = n, seconds
-        n = round(n * min(1.5, 1.05 * options.seconds / seconds))
+        n = round(n * min(1.3, 1.05 * options.seconds / seconds))
         yield
 
 
