@@ -31,6 +31,7 @@ def make_corpora(folder):
     data = Path(os.environ.get("EMASS_DATA", "/nowhere"))
     icml = data / "icml_abstracts/icml1918.ldac.gz"
     wiki = data / "wikipedia/wiki7702.ldac.xz"
+    wiki10k = data / "wikipedia/wiki10k.ldac.xz"
     news = data / "20news/dpfa2000.test.ldac.gz"
     if icml.exists() and not (folder / "icml.test.ldac").exists():
         train, test = split(lines(icml), ICML_TEST)
@@ -42,6 +43,11 @@ def make_corpora(folder):
         parts = {"steps": order[:WIKI_TEST], "test": order[WIKI_TEST : 2 * WIKI_TEST], "stream": order[2 * WIKI_TEST :]}
         for name, chosen in parts.items():
             write(folder / f"wiki.{name}.ldac", [long[i] for i in chosen])
+    if wiki10k.exists() and not (folder / "wiki10k.train.ldac").exists():
+        documents = lines(wiki10k)
+        order = np.random.default_rng(3).permutation(len(documents))
+        write(folder / "wiki10k.test.ldac", [documents[i] for i in order[:WIKI_TEST]])
+        write(folder / "wiki10k.train.ldac", [documents[i] for i in order[WIKI_TEST:]])
     if news.exists() and not (folder / "news.test.ldac").exists():
         chosen = lines(news)
         order = np.random.default_rng(0).permutation(len(chosen))[:NEWS_TEST]
