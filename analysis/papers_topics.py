@@ -88,6 +88,11 @@ def band(ax, x, curves, **look):
         ax.fill_between(x, curves.min(axis=0), curves.max(axis=0), color=line.get_color(), alpha=0.12, lw=0)
 
 
+def made_of(results, prefix, methods):
+    names = {method: f"{prefix}/{method}" for method in methods}
+    return {method: name for method, name in names.items() if results.has(name)}
+
+
 def iteration_seconds(results, name):
     """Of one chain."""
     chains = results.draws(name, "perplexity").shape[0]
@@ -95,11 +100,6 @@ def iteration_seconds(results, name):
 
 
 # ---- Poisson factor analysis ----
-
-
-def made_of(results, prefix):
-    names = {method: f"{prefix}/{method}" for method in PFA}
-    return {method: name for method, name in names.items() if results.has(name)}
 
 
 def write_methods(page, results, names, corpus):
@@ -119,7 +119,7 @@ def write_methods(page, results, names, corpus):
 
 def write_pfa(page, results):
     page.heading("000, Table 4 and Fig. 1: Poisson factor analysis of 20 Newsgroups", 3)
-    names = made_of(results, "000/topics")
+    names = made_of(results, "000/topics", PFA)
     if not names:
         return page.say("Not run.")
     write_methods(page, results, names, NEWS)
@@ -151,7 +151,7 @@ def write_pfa(page, results):
 
 def write_wikipedia_pfa(page, results):
     page.heading("000, Table 4: Wikipedia in the place of Reuters", 3)
-    names = made_of(results, "000/topics/wiki10k")
+    names = made_of(results, "000/topics/wiki10k", PFA)
     if not names:
         return page.say("Not run.")
     write_methods(page, results, names, REUTERS)
@@ -166,8 +166,7 @@ def write_wikipedia_pfa(page, results):
 
 def write_online(page, results):
     page.heading("002, Fig. 3: online LDA of Wikipedia", 3)
-    names = {method: f"002/topics/{method}" for method in ONLINE}
-    names = {method: name for method, name in names.items() if results.has(name)}
+    names = made_of(results, "002/topics", ONLINE)
     if not names:
         return page.say("Not run.")
     curves = {ONLINE[method][0]: history(results, name) for method, name in names.items()}
