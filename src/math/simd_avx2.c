@@ -6,6 +6,8 @@
 #include <immintrin.h>
 #include <sleef.h>
 
+#include "math/simd_x86.inc"
+
 #define TABLE em_simd_avx2
 #define NAME  "avx2"
 enum { LANES = 4, ACCUMULATORS = 8 };
@@ -39,14 +41,6 @@ typedef float single __attribute__((vector_size(32), may_alias));
 #define fold_2(a, b)                                                                               \
     (__builtin_shuffle(a, b, (word){0, 1, 6, 7}) + __builtin_shuffle(a, b, (word){2, 3, 4, 5}))
 #define fold_4(a, b) (a) /* of wider vectors */
-
-/* Of 32 bytes, those that are 0. */
-static inline uint32_t blank(const uint8_t *byte)
-{
-    const __m256i x = _mm256_loadu_si256((const __m256i *)byte);
-    return (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(x, _mm256_setzero_si256()));
-}
-#define bits_of(byte) (~(blank(byte) | (uint64_t)blank((byte) + 32) << 32))
 
 #include "math/simd_kernels.inc"
 #endif

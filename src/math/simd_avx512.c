@@ -6,6 +6,8 @@
 #include <immintrin.h>
 #include <sleef.h>
 
+#include "math/simd_x86.inc"
+
 #define TABLE em_simd_avx512
 #define NAME  "avx512"
 enum { LANES = 8, ACCUMULATORS = 16 };
@@ -43,14 +45,6 @@ typedef float single __attribute__((vector_size(64), may_alias));
 #define fold_4(a, b)                                                                               \
     (__builtin_shuffle(a, b, (word){0, 1, 2, 3, 12, 13, 14, 15}) +                                 \
      __builtin_shuffle(a, b, (word){4, 5, 6, 7, 8, 9, 10, 11}))
-
-/* Of 32 bytes, those that are 0. */
-static inline uint32_t blank(const uint8_t *byte)
-{
-    const __m256i x = _mm256_loadu_si256((const __m256i *)byte);
-    return (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(x, _mm256_setzero_si256()));
-}
-#define bits_of(byte) (~(blank(byte) | (uint64_t)blank((byte) + 32) << 32))
 
 #include "math/simd_kernels.inc"
 #endif
