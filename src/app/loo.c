@@ -290,8 +290,7 @@ static em_status leave_one_out(const arguments *a)
     char *how = NULL, *cut = NULL;
     double r_eff = 1;
     int64_t i = 0;
-    em_status status = (a->common ? em_reader_open_common : em_reader_open_all)(
-        a->n_path, a->path, "posterior", &posterior);
+    em_status status = em_reader_open_all(a->n_path, a->path, "posterior", a->common, &posterior);
 
     if (!status)
         status = em_loo_open(posterior, &log_likelihood);

@@ -203,8 +203,8 @@ static em_status prepare(summary *s)
 {
     const em_summary_options *options = s->options;
     int64_t n_rank = em_world_size(), rank = em_world_rank();
-    em_status status = (options->common ? em_reader_open_common : em_reader_open_all)(
-        options->n_path, options->path, options->group, &s->reader);
+    em_status status = em_reader_open_all(options->n_path, options->path, options->group,
+                                          options->common, &s->reader);
 
     if (status)
         return status;

@@ -36,14 +36,11 @@ void em_reader_close(em_reader **reader);
  * draws are those that all of them have. Variables, elements and attributes are those of the first.
  * Errors: as there, and EM_EDATA where files do not go together: another model, data set, variable
  * or number of draws, or chains that are in two of them.
+ * common: numbers of draws need not be equal, but in groups of warmup, whose end is what matters;
+ * the draws are the first of each chain, as many as all files have.
  */
-em_status em_reader_open_all(int64_t n, const char *const *path, const char *group,
+em_status em_reader_open_all(int64_t n, const char *const *path, const char *group, bool common,
                              em_reader **out);
-
-/* The same where numbers of draws need not be equal, but in groups of warmup, whose end is what
- * matters: the first of each chain, as many as all files have. */
-em_status em_reader_open_common(int64_t n, const char *const *path, const char *group,
-                                em_reader **out);
 
 /* Another group of the files of a reader, as they were opened. Errors: as there. */
 em_status em_reader_open_beside(const em_reader *reader, const char *group, em_reader **out);
@@ -54,6 +51,8 @@ em_reader *em_reader_next(const em_reader *reader);
 const char *em_reader_path(const em_reader *reader);
 int64_t em_reader_n_own_chain(const em_reader *reader);
 int64_t em_reader_n_own_draw(const em_reader *reader);
+/* The first of those with the fewest draws of their own. */
+const em_reader *em_reader_shortest(const em_reader *reader);
 
 /* Which draws are shown, where some are not because others have fewer, or were not merged: "the
  * first 400 draws of each chain, as many as b.h5 has"; NULL: all are. Freed by em_release. Errors:

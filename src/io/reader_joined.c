@@ -193,8 +193,8 @@ static void level(em_reader *first)
         r->n_draw = n_draw;
 }
 
-static em_status open_all(int64_t n, const char *const *path, const char *group, bool common,
-                          em_reader **out)
+em_status em_reader_open_all(int64_t n, const char *const *path, const char *group, bool common,
+                             em_reader **out)
 {
     em_status status = EM_OK;
 
@@ -210,30 +210,25 @@ static em_status open_all(int64_t n, const char *const *path, const char *group,
     return status;
 }
 
-em_status em_reader_open_all(int64_t n, const char *const *path, const char *group, em_reader **out)
+const em_reader *em_reader_shortest(const em_reader *reader)
 {
-    return open_all(n, path, group, false, out);
-}
+    const em_reader *shortest = reader;
 
-em_status em_reader_open_common(int64_t n, const char *const *path, const char *group,
-                                em_reader **out)
-{
-    return open_all(n, path, group, true, out);
+    for (const em_reader *r = reader; r; r = r->next)
+        shortest = r->n_own_draw < shortest->n_own_draw ? r : shortest;
+    return shortest;
 }
 
 em_status em_reader_cut(em_reader *reader, char **out)
 {
-    const em_reader *shortest = reader;
     int64_t most = 0;
 
     *out = NULL;
-    for (const em_reader *r = reader; r; r = r->next) {
+    for (const em_reader *r = reader; r; r = r->next)
         most = r->n_own_draw > most ? r->n_own_draw : most;
-        shortest = r->n_own_draw < shortest->n_own_draw ? r : shortest;
-    }
     if (most > reader->n_draw)
         return em_format_text(out, "the first %lld draws of each chain, as many as %s has",
-                              (long long)reader->n_draw, shortest->path);
+                              (long long)reader->n_draw, em_reader_shortest(reader)->path);
     em_reader_text(reader, "cut", out);
     return EM_OK;
 }

@@ -51,18 +51,7 @@ static em_status check_superchains(const em_merge_state *m)
 
 static em_status open_group(const em_merge_state *m, const char *group, em_reader **out)
 {
-    return (m->order->common ? em_reader_open_common
-                             : em_reader_open_all)(m->order->n_input, m->order->input, group, out);
-}
-
-static const em_reader *find_shortest(const em_reader *reader)
-{
-    const em_reader *shortest = reader;
-
-    for (; reader; reader = em_reader_next(reader))
-        if (em_reader_n_own_draw(reader) < em_reader_n_own_draw(shortest))
-            shortest = reader;
-    return shortest;
+    return em_reader_open_all(m->order->n_input, m->order->input, group, m->order->common, out);
 }
 
 static em_status open_inputs(em_merge_state *m)
@@ -72,7 +61,7 @@ static em_status open_inputs(em_merge_state *m)
 
     if (!status && em_reader_n_draw(m->reader) < 1)
         status = em_fail(EM_EDATA, "%s: found no draws, expected those of a run",
-                         em_reader_path(find_shortest(m->reader)));
+                         em_reader_path(em_reader_shortest(m->reader)));
     if (!status)
         status = check_complete(m);
     if (!status)

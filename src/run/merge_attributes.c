@@ -77,7 +77,7 @@ static em_status put_same(em_merge_state *m, const em_contents_attribute *a)
 static em_status merge_attribute(em_merge_state *m, const em_contents_attribute *first)
 {
     const rule how = rule_of(first->name, m->order->cut != NULL);
-    const bool is_text = first->kind == EM_ATTRIBUTE_TEXT;
+    const bool is_number = first->kind != EM_ATTRIBUTE_TEXT;
     double sum = 0, smallest = INFINITY;
     bool same = true;
 
@@ -89,11 +89,19 @@ static em_status merge_attribute(em_merge_state *m, const em_contents_attribute 
             smallest = fmin(smallest, value_of(a));
         }
     }
-    if (how == FIRST || (how == SAME && same))
+    switch (how) {
+    case SAME:
+        return same ? put_same(m, first) : EM_OK;
+    case FIRST:
         return put_same(m, first);
-    if (!is_text && how != SAME && how != FIRST && how != DROPPED)
-        return put_value(m, first, how == SMALLEST_OF_DRAWS ? smallest : sum);
-    return EM_OK;
+    case SUM:
+    case SUM_OF_DRAWS:
+        return is_number ? put_value(m, first, sum) : EM_OK;
+    case SMALLEST_OF_DRAWS:
+        return is_number ? put_value(m, first, smallest) : EM_OK;
+    default:
+        return EM_OK;
+    }
 }
 
 /* Of each file, in the group `runs`. */
