@@ -149,10 +149,12 @@ static void freeze(em_adapt *adapt)
 em_status em_adapt_meet(em_adapt *adapt, em_sampler *sampler, em_posterior *posterior,
                         em_block *block, int64_t done)
 {
-    const double start = em_clock();
+    const double start = em_clock(), step_size = adapt->pools->step_size;
     em_status status = em_update_step_size(adapt);
 
     if (adapt->course.runs) {
+        if (!status)
+            status = em_limit_depth(adapt, step_size);
         adapt->exchange_seconds += em_clock() - start;
         if (!status)
             status = em_course_meet(adapt, sampler, posterior, block, done);

@@ -30,6 +30,7 @@ em_status em_course_create(em_adapt *adapt, const em_trajectory *drawn, int64_t 
     em_status status;
 
     course->runs = true;
+    course->many = em_grid_n_chain(adapt->grid) >= EM_MANY_CHAINS;
     course->plan = em_course_plan_create(warmup, drawn);
     course->drawn = *drawn;
     course->drawn.time = course->plan.time;
@@ -45,6 +46,7 @@ em_status em_course_create(em_adapt *adapt, const em_trajectory *drawn, int64_t 
         int64_t size;
     } vectors[] = {{&course->history, n * course->plan.arrive},
                    {&course->since, n},
+                   {&course->depths, course->many ? n * EM_DEPTHS : 0},
                    {&course->lag, course->plan.climbs ? n * em_lag_size(adapt->dim) : 0},
                    {&course->kept_r, adapt->dim},
                    {&course->tried_r, adapt->dim}};
@@ -58,8 +60,9 @@ em_status em_course_create(em_adapt *adapt, const em_trajectory *drawn, int64_t 
 
 void em_course_destroy(em_course *course)
 {
-    double **const vectors[] = {&course->history, &course->since,  &course->gradients,
-                                &course->lag,     &course->kept_r, &course->tried_r};
+    double **const vectors[] = {&course->history,   &course->since, &course->depths,
+                                &course->gradients, &course->lag,   &course->kept_r,
+                                &course->tried_r};
 
     em_release(&course->flagged);
     em_release(&course->moves);

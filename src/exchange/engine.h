@@ -4,6 +4,7 @@
 
 #include "exchange/adapt.h"
 #include "exchange/course.h"
+#include "exchange/depth.h"
 #include "exchange/gate.h"
 #include "exchange/gradient_noise.h"
 #include "exchange/moves.h"
@@ -42,6 +43,10 @@ typedef struct em_course {
     double *history;         /* [n_local_chain][plan.arrive] log densities */
     double *since;           /* [n_local_chain] iterations done when it last took another's state */
     double *gradients;       /* [n_local_chain] */
+
+    bool many;       /* chains: few of their trees are ended (exchange/depth.h) */
+    int64_t deepest; /* doublings of a tree while many arrive; 0: as planned */
+    double *depths;  /* [n_local_chain][EM_DEPTHS] trees since the last meeting, where many */
 
     int64_t segment, segment_from[EM_MOST_SEGMENTS]; /* the current one; the first iterations */
 
@@ -226,6 +231,10 @@ void em_forget_chain(em_adapt *adapt, int64_t c, int64_t done);
  * have moved there. Collective. Errors: agreed. */
 em_status em_explore(em_adapt *adapt, em_sampler *sampler, em_posterior *posterior, em_block *block,
                      const em_stretch *stretch, int64_t done, bool *found);
+
+/* How deep trees may grow until the next meeting, now that `step_size` has become another.
+ * Collective. Errors: EM_EMEMORY, agreed. */
+em_status em_limit_depth(em_adapt *adapt, double step_size);
 
 /* What is decided when a window of `arrive`, or another stage, has ended. Collective. Errors:
  * agreed. */

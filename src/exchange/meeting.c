@@ -4,6 +4,8 @@
  */
 #include "exchange/engine.h"
 
+#include <string.h>
+
 int64_t em_course_next_meeting(const em_course *course)
 {
     switch (course->stage) {
@@ -15,6 +17,21 @@ int64_t em_course_next_meeting(const em_course *course)
     default:
         return course->plan.warmup;
     }
+}
+
+em_status em_limit_depth(em_adapt *adapt, double step_size)
+{
+    em_course *course = &adapt->course;
+    double count[EM_DEPTHS];
+    em_status status;
+
+    if (!course->many || course->stage != EM_STAGE_ARRIVE)
+        return EM_OK;
+    status = em_grid_sum_chains(adapt->grid, EM_DEPTHS, course->depths, count);
+    memset(course->depths, 0, (size_t)(adapt->n_local_chain * EM_DEPTHS) * sizeof *count);
+    if (!status)
+        course->deepest = em_depth_limit(count, step_size / adapt->pools->step_size);
+    return status;
 }
 
 em_status em_course_meet(em_adapt *adapt, em_sampler *sampler, em_posterior *posterior,

@@ -10,6 +10,10 @@ static void observe_arrival(em_adapt *adapt, const em_block *block, int64_t iter
         course->segment_from[++course->segment] = iteration;
     for (int64_t c = 0; c < block->n_chain; c++) {
         course->history[c * course->plan.arrive + iteration] = block->log_density[c];
+        if (course->many)
+            em_depth_observe(block->stat[EM_STAT_TREE_DEPTH][c],
+                             block->stat[EM_STAT_REACHED_MAX_TREEDEPTH][c] != 0,
+                             course->depths + c * EM_DEPTHS);
         if (em_learns(adapt) && !adapt->keeps_draws)
             em_collect(adapt, block, c, false);
     }

@@ -22,6 +22,14 @@ em_step_context em_adapt_context(const em_adapt *adapt, em_posterior *posterior,
                              .trajectory = em_adapt_trajectory(adapt, done)};
 }
 
+static int64_t most_depth(const em_course *course, int64_t iteration)
+{
+    const int64_t planned = em_course_depth(iteration);
+
+    return course->deepest > 0 && (planned == 0 || course->deepest < planned) ? course->deepest
+                                                                              : planned;
+}
+
 em_trajectory em_adapt_trajectory(const em_adapt *adapt, int64_t iteration)
 {
     const em_course *course = &adapt->course;
@@ -31,7 +39,7 @@ em_trajectory em_adapt_trajectory(const em_adapt *adapt, int64_t iteration)
         return out;
     if (course->stage == EM_STAGE_ARRIVE)
         return (em_trajectory){.kind = EM_TRAJECTORY_U_TURN,
-                               .max_depth = em_course_depth(iteration),
+                               .max_depth = most_depth(course, iteration),
                                .arriving = true};
     out = course->drawn;
     out.number = iteration - course->time_from + 1;

@@ -125,6 +125,7 @@ static void swap_integers(em_course *course, double *x, bool out)
                                  &course->last_rescue,
                                  &course->explored,
                                  &course->moved,
+                                 &course->deepest,
                                  &course->segment,
                                  &course->n_stage};
     enum { N = sizeof integers / sizeof *integers };
@@ -154,7 +155,7 @@ static void swap_trajectory(em_trajectory *t, double *x, bool out)
 
 static em_status visit_place(em_course *course, const em_visitor *visitor)
 {
-    enum { N_INTEGER = 12 + EM_MOST_SEGMENTS, N_REAL = 6 };
+    enum { N_INTEGER = 13 + EM_MOST_SEGMENTS, N_REAL = 6 };
     enum { REALS = N_INTEGER + 2 * N_TRAJECTORY, N = REALS + N_REAL };
     em_dual_averaging *averaging = &course->kept_averaging;
     double *const reals[] = {&averaging->first, &averaging->mu,      &averaging->count,
@@ -215,6 +216,8 @@ em_status em_course_visit(em_adapt *adapt, const em_visitor *visitor)
         status = visitor->chains(context, "history", course->plan.arrive, course->history);
     if (!status && course->stage == EM_STAGE_ARRIVE)
         status = visitor->chains(context, "since", 1, course->since);
+    if (!status && course->stage == EM_STAGE_ARRIVE && course->many)
+        status = visitor->chains(context, "depths", EM_DEPTHS, course->depths);
     if (!status && (course->stage == EM_STAGE_TUNE || course->stage == EM_STAGE_CLIMB))
         status = visitor->chains(context, "moves", sizeof(em_moves) / sizeof(double),
                                  (double *)course->moves);

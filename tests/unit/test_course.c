@@ -1,5 +1,6 @@
 /* The pure parts of a course: its windows, who has arrived, and when longer trajectories pay. */
 #include "exchange/course.h"
+#include "exchange/depth.h"
 #include "exchange/engine.h"
 #include "exchange/gate.h"
 #include "exchange/ladder.h"
@@ -8,6 +9,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const em_trajectory learned = {.kind = EM_TRAJECTORY_TIME, .time = NAN, .jitter = 0.2};
 static const em_trajectory u_turn = {.kind = EM_TRAJECTORY_U_TURN};
@@ -112,6 +114,52 @@ START_TEST(a_given_warmup_is_kept)
     ck_assert(em_course_longer(&usual, &(em_trajectory){.time = 2}, 250, &longer));
     ck_assert(!em_course_longer(&usual, &(em_trajectory){.time = 2}, 251, &longer));
     ck_assert(!em_course_longer(&usual, &(em_trajectory){.time = 6}, 200, &longer));
+}
+END_TEST
+
+/* ---- how deep trees of many chains may grow ---- */
+
+/* 1000 trees, of which 300 want 3 doublings and 50 more than that, with the limit that they had. */
+static void trees(int most, double *count)
+{
+    static const int wanted[] = {2, 3, 4, 6}, number[] = {650, 300, 30, 20};
+
+    memset(count, 0, EM_DEPTHS * sizeof *count);
+    for (int k = 0; k < 4; k++)
+        for (int i = 0; i < number[k]; i++)
+            em_depth_observe(wanted[k] < most ? wanted[k] : most, wanted[k] > most, count);
+}
+
+START_TEST(few_of_many_trees_are_ended)
+{
+    double count[EM_DEPTHS];
+
+    trees(6, count);
+    ck_assert_int_eq(em_depth_limit(count, 1), 3);
+    ck_assert_int_eq(em_depth_limit(count, 1.3), 3);
+    ck_assert_int_eq(em_depth_limit(count, 2), 4);
+    ck_assert_int_eq(em_depth_limit(count, 0.25), 1);
+    ck_assert_int_eq(em_depth_limit(count, 1e-3), 1);
+    trees(3, count);
+    ck_assert_int_eq(em_depth_limit(count, 1), 3);
+}
+END_TEST
+
+/* However far they are from where most would end, the limit follows: a doubling in each meeting. */
+START_TEST(a_limit_that_is_too_tight_is_raised)
+{
+    double count[EM_DEPTHS];
+
+    for (int most = 1; most < 3; most++) {
+        trees(most, count);
+        ck_assert_int_eq(em_depth_limit(count, 1), most + 1);
+    }
+    memset(count, 0, sizeof count);
+    ck_assert_int_eq(em_depth_limit(count, 1), 0);
+    em_depth_observe(24, true, count);
+    ck_assert_int_eq(em_depth_limit(count, 1), 0);
+    ck_assert_int_eq(em_depth_limit(count, INFINITY), 0);
+    ck_assert_int_eq(em_depth_limit(count, NAN), 0);
 }
 END_TEST
 
@@ -292,6 +340,8 @@ int main(void)
     tcase_add_test(all, windows_are_those_of_the_recipe);
     tcase_add_loop_test(all, windows_look_back_on_whole_segments, 0, 2);
     tcase_add_test(all, a_given_warmup_is_kept);
+    tcase_add_test(all, few_of_many_trees_are_ended);
+    tcase_add_test(all, a_limit_that_is_too_tight_is_raised);
     tcase_add_test(all, a_stretch_is_what_it_says);
     tcase_add_test(all, chains_left_behind_are_flagged);
     tcase_add_test(all, a_hundred_thousand_chains_are_sorted_once);
