@@ -68,6 +68,20 @@ static void add_exact(void *from, void *into, int *count, MPI_Datatype *type)
         em_exact_add((const em_exact_sum *)from + i, (em_exact_sum *)into + i);
 }
 
+/* Without shards it is known who belongs together: a split asks all ranks. */
+static void make_communicators(em_grid *grid)
+{
+    MPI_Comm_dup(em_world_ranks(), &grid->world);
+    if (grid->n_shard > 1) {
+        MPI_Comm_split(grid->world, grid->group, grid->shard, &grid->shards);
+        MPI_Comm_split(grid->world, grid->shard, grid->group, &grid->peers);
+        return;
+    }
+    MPI_Comm_dup(MPI_COMM_SELF, &grid->shards);
+    MPI_Comm_set_errhandler(grid->shards, MPI_ERRORS_ARE_FATAL);
+    MPI_Comm_dup(grid->world, &grid->peers);
+}
+
 em_status em_grid_create(int64_t n_chain, int64_t n_shard, em_grid **out)
 {
     em_grid *grid = NULL;
@@ -95,9 +109,7 @@ em_status em_grid_create(int64_t n_chain, int64_t n_shard, em_grid **out)
     grid->first_chain = em_deal_first(n_chain, grid->n_group, grid->group);
     grid->n_local_chain =
         em_deal_first(n_chain, grid->n_group, grid->group + 1) - grid->first_chain;
-    MPI_Comm_dup(em_world_ranks(), &grid->world);
-    MPI_Comm_split(grid->world, grid->group, grid->shard, &grid->shards);
-    MPI_Comm_split(grid->world, grid->shard, grid->group, &grid->peers);
+    make_communicators(grid);
     MPI_Type_contiguous((int)em_binned_size(8), MPI_DOUBLE, &grid->eight_sums);
     MPI_Type_commit(&grid->eight_sums);
     MPI_Op_create(merge_eights, 1, &grid->merge);
