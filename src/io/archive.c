@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 /* A change of what is saved, or how, is another version. */
-static const em_seal seal = {{'E', 'M', 'A', 'S', 'S', 'C', 'K', '8'}, "a checkpoint"};
+static const em_seal seal = {{'E', 'M', 'A', 'S', 'S', 'C', 'K', '9'}, "a checkpoint"};
 
 enum { MOST_TEXT = 1 << 24 };
 
