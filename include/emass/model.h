@@ -229,6 +229,18 @@ typedef struct em_rejections {
     char first[256];
 } em_rejections;
 
+/* What is asked of a diagonal metric G(theta). All arrays but `held` are of the parameters of
+ * `block`; NULL: of all of them. Those that are NULL are not wanted, the others replaced. */
+typedef struct em_diagonal {
+    const em_parameters *block;
+    const double *theta;
+    const double *held;   /* [dim] where the others stand, with a block */
+    double *metric;       /* G_i */
+    double *own;          /* dG_i / dtheta_i */
+    const double *weight; /* of elements, for */
+    double *slope;        /* sum_i weight_i dG_i / dtheta_k */
+} em_diagonal;
+
 /* A created model. The implementation derives its own struct with this as the first member. */
 typedef struct em_model {
     const struct em_model_ops *ops;
@@ -355,6 +367,9 @@ typedef struct em_model_ops {
      */
     em_status (*add_metric)(em_model *model, bool prior, const em_rows *rows, const double *theta,
                             double *metric, double *derivative);
+    /* INSTEAD, for many parameters: a metric that is diagonal, of what all ranks know alike. Where
+     * there is none, an element is not above zero, or not finite. Local. */
+    void (*diagonal)(em_model *model, const em_diagonal *ask);
     /*
      * For emass predict. The model is then created from the options of the run, `data` replaced by
      * the path of what is new, with context->fitted: what it learned of the data of the run (means,

@@ -78,3 +78,44 @@ void em_gamma_process_add_slope(const em_gamma_process *process, const double *t
         gradient[n + k] -= weight * T * slope[k];
     }
 }
+
+static double all_rounds(const em_gamma_process *process)
+{
+    double sum = 0;
+
+    for (int64_t k = 0; k < process->n; k++)
+        sum += round_of(process, k);
+    return sum;
+}
+
+/* With g_k = weight(E_k) + weight(T_k) T_k^2, sum_i weight_i G_i has by w_k the derivative g_k S +
+ * S' sum_l g_l w_l, S' = dS/dR, and by T_k, beside that, one of its own. */
+void em_gamma_process_diagonal(const em_gamma_process *process, em_gamma_documents documents,
+                               const em_diagonal *ask)
+{
+    const int64_t n = process->n;
+    const double *E = ask->theta, *T = E + n, *of_E = ask->weight, *of_T = of_E + n;
+    double R = (double)n * EM_LEAST_WEIGHT, all = 0;
+
+    for (int64_t k = 0; k < n; k++) {
+        const double t = exp(T[k]), w = exp(E[k] - t);
+        R += w;
+        all += (of_E[k] + of_T[k] * t * t) * w;
+    }
+    const double S = documents.number * log1p(documents.length / R);
+    const double change = documents.number * (1 / (R + documents.length) - 1 / R);
+    for (int64_t k = 0; k < n; k++) {
+        const double t = exp(T[k]), w = exp(E[k] - t), tt = t * t;
+        const double by_w = (of_E[k] + of_T[k] * tt) * S + change * all;
+        ask->metric[k] = 1 + w * S;
+        ask->metric[n + k] = round_of(process, k) + tt * w * S;
+        ask->own[k] = w * (S + w * change);
+        ask->own[n + k] = tt * w * ((2 - t) * S - t * w * change);
+        ask->slope[k] = w * by_w;
+        ask->slope[n + k] = 2 * of_T[k] * tt * w * S - t * w * by_w;
+    }
+    for (int64_t i = 2 * n; i < em_gamma_process_size(process); i++) {
+        ask->metric[i] = process->shape + (i == 2 * n ? all_rounds(process) : (double)n);
+        ask->own[i] = ask->slope[i] = 0;
+    }
+}

@@ -44,4 +44,24 @@ bool em_gamma_process_weights(const em_gamma_process *process, const double *the
 void em_gamma_process_add_slope(const em_gamma_process *process, const double *theta,
                                 const double *slope, double *gradient);
 
+/*
+ * A diagonal metric of those logarithms: how much prior and documents say of each. By the prior,
+ * the shape of a gamma variable is the information on its logarithm. By documents, whose words sit
+ * down at about r_k log(1 + length / R) tables of topic k each (R = sum r; the Chinese restaurant),
+ * of a number whose law is nearly Poisson, so that they have the information 1 / r_k S on r_k, with
+ * S = documents log(1 + length / R). With w_k = E_k exp(-T_k), the derivative of r_k by log E_k,
+ *
+ *     log E_k: 1 + w_k S,  log T_k: d_k + T_k^2 w_k S,
+ *     log alpha: shape + sum_k d_k,  log gamma, log c: shape + n
+ *
+ * Positive everywhere, as good a guess as any other: a metric changes how chains move, not whereto.
+ */
+typedef struct em_gamma_documents {
+    double number, length; /* of all of them; their mean */
+} em_gamma_documents;
+
+/* The arrays of `ask`, none of which is NULL, are of those parameters. */
+void em_gamma_process_diagonal(const em_gamma_process *process, em_gamma_documents documents,
+                               const em_diagonal *ask);
+
 #endif

@@ -52,6 +52,7 @@ typedef struct pfa {
     em_gamma_process process;
     em_parameters block[N_BLOCK];
     double *r, *slope; /* [n_topic] room */
+    double *metric;    /* [4][2 n_topic + 3] room */
 } pfa;
 
 static void destroy(em_model *model)
@@ -61,6 +62,7 @@ static void destroy(em_model *model)
     em_topic_model_close(&self->base);
     em_release(&self->r);
     em_release(&self->slope);
+    em_release(&self->metric);
     em_release(&self);
 }
 
@@ -162,6 +164,90 @@ static void finish_likelihood(em_model *model, const em_query *sums)
         em_topic_model_finish(&self->base, sums, finish_weights);
 }
 
+/* ---------------------------------------------------------------- a metric */
+
+/* Where in the arrays of a question a block of this model begins; -1: it is not asked about. */
+static int64_t place_of(const em_diagonal *ask, const em_parameters *block)
+{
+    return !ask->block ? block->first : ask->block->first == block->first ? 0 : -1;
+}
+
+static const double *theta_of(const em_diagonal *ask, const em_parameters *block)
+{
+    const int64_t place = place_of(ask, block);
+
+    return place < 0 ? ask->held + block->first : ask->theta + place;
+}
+
+/* That of E, T and hyper, where those that are not asked about have weight 0. */
+static void ask_process(pfa *self, const em_diagonal *ask)
+{
+    const em_corpus *corpus = self->base.corpus;
+    const em_gamma_documents documents = {(double)corpus->n_document,
+                                          (double)corpus->n_token / (double)corpus->n_document};
+    const int64_t n = em_gamma_process_size(&self->process), first = self->block[E].first;
+    double *theta = self->slope, *answer = self->metric, *weight = answer + 3 * n;
+    double *const out[] = {ask->metric, ask->own, ask->slope};
+
+    memset(weight, 0, (size_t)n * sizeof *weight);
+    for (int b = E; b < N_BLOCK; b++) {
+        const em_parameters *block = &self->block[b];
+        const size_t bytes = (size_t)block->count * sizeof *theta;
+        memcpy(theta + block->first - first, theta_of(ask, block), bytes);
+        if (ask->weight && place_of(ask, block) >= 0)
+            memcpy(weight + block->first - first, ask->weight + place_of(ask, block), bytes);
+    }
+    const em_diagonal all = {.theta = theta,
+                             .metric = answer,
+                             .own = answer + n,
+                             .slope = answer + 2 * n,
+                             .weight = weight};
+    em_gamma_process_diagonal(&self->process, documents, &all);
+    for (int b = E; b < N_BLOCK; b++)
+        for (int i = 0; i < 3; i++)
+            if (out[i] && place_of(ask, &self->block[b]) >= 0)
+                memcpy(out[i] + place_of(ask, &self->block[b]),
+                       answer + i * n + self->block[b].first - first,
+                       (size_t)self->block[b].count * sizeof *answer);
+}
+
+/* That of phi, whose topics have r_k / R of the tokens. */
+static void ask_topics(pfa *self, const em_diagonal *ask)
+{
+    const double tokens = (double)self->base.corpus->n_token;
+    const int64_t n = self->process.n;
+    double *r = self->r, *by_r = self->base.topics.count, R = 0, mean = 0;
+
+    memcpy(self->slope, theta_of(ask, &self->block[E]), (size_t)n * sizeof *r);
+    memcpy(self->slope + n, theta_of(ask, &self->block[T]), (size_t)n * sizeof *r);
+    em_gamma_process_weights(&self->process, self->slope, r);
+    for (int64_t k = 0; k < n; k++)
+        R += r[k];
+    for (int64_t k = 0; k < n; k++)
+        r[k] *= tokens / R;
+    em_topic_parameters_diagonal(&self->base.topics, r, ask);
+    if (ask->block || !ask->slope)
+        return;
+    for (int64_t k = 0; k < n; k++)
+        mean += by_r[k] * r[k] / tokens;
+    for (int64_t k = 0; k < n; k++)
+        by_r[k] = tokens / R * (by_r[k] - mean);
+    em_gamma_process_add_slope(&self->process, self->slope, by_r,
+                               ask->slope + self->block[E].first);
+}
+
+/* Of phi in its expanded natural form alone: of the other no sampler asks, for it must be kept
+ * above zero. */
+static void diagonal(em_model *model, const em_diagonal *ask)
+{
+    pfa *self = (pfa *)model;
+
+    if (!ask->block || ask->block->first != self->block[PHI].first)
+        ask_process(self, ask);
+    if (place_of(ask, &self->block[PHI]) >= 0)
+        ask_topics(self, ask);
+}
+
 /* ---------------------------------------------------------------- chains */
 
 static em_status place(em_model *model, const em_draw *draw, double *theta)
@@ -241,6 +327,9 @@ static em_status set_up(pfa *self, const em_model_context *context)
         status =
             em_allocate(em_gamma_process_size(&self->process), sizeof *self->slope, &self->slope);
     if (!status)
+        status = em_allocate(4 * em_gamma_process_size(&self->process), sizeof *self->metric,
+                             &self->metric);
+    if (!status)
         set_model(self);
     return status;
 }
@@ -280,6 +369,7 @@ const em_model_ops em_model_pfa = {
     .pool_averages = em_topic_model_pool_averages,
     .report_averages = em_topic_model_report_averages,
     .describe = em_topic_model_describe,
+    .diagonal = diagonal,
     .add_likelihood = add_likelihood,
     .finish_likelihood = finish_likelihood,
     .no_prior = "is conditioned on the lengths of its documents, and draws none anew"};

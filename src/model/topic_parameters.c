@@ -216,3 +216,42 @@ double em_topic_parameters_finish(em_topic_parameters *topics, const double *the
     }
     return density;
 }
+
+/* ---------------------------------------------------------------- metric */
+
+/* With f = phi (1 - phi) and f' = 1 - 2 phi, sum_v weight_v f_v has by theta_u the derivative phi_u
+ * (weight_u f'_u - sum_v weight_v f'_v phi_v). */
+static void add_slopes(em_topic_parameters *topics, const double *tokens, const double *phi,
+                       const em_diagonal *ask)
+{
+    const int64_t n_topic = topics->shape.n_topic;
+    double *restrict mean = topics->total, *restrict f = topics->count;
+
+    memset(mean, 0, (size_t)n_topic * sizeof *mean);
+    memset(f, 0, (size_t)n_topic * sizeof *f);
+    for (int64_t i = 0; i < topics->n; i++) {
+        mean[i % n_topic] += ask->weight[i] * (1 - 2 * phi[i]) * phi[i];
+        f[i % n_topic] += ask->weight[i] * (1 - phi[i]) * phi[i];
+    }
+    for (int64_t i = 0; i < topics->n; i++)
+        ask->slope[i] =
+            tokens[i % n_topic] * phi[i] * (ask->weight[i] * (1 - 2 * phi[i]) - mean[i % n_topic]);
+}
+
+void em_topic_parameters_diagonal(em_topic_parameters *topics, const double *tokens,
+                                  const em_diagonal *ask)
+{
+    const int64_t n_topic = topics->shape.n_topic;
+    double *phi = topics->work;
+
+    weigh(topics, ask->theta);
+    for (int64_t i = 0; i < topics->n; i++)
+        phi[i] /= topics->total[i % n_topic];
+    for (int64_t i = 0; ask->metric && i < topics->n; i++)
+        ask->metric[i] =
+            1 / (topics->sd * topics->sd) + tokens[i % n_topic] * phi[i] * (1 - phi[i]);
+    for (int64_t i = 0; ask->own && i < topics->n; i++)
+        ask->own[i] = tokens[i % n_topic] * phi[i] * (1 - phi[i]) * (1 - 2 * phi[i]);
+    if (ask->slope)
+        add_slopes(topics, tokens, phi, ask);
+}

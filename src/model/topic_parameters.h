@@ -51,4 +51,12 @@ void em_topic_parameters_add_prior(em_topic_parameters *topics, const double *th
 double em_topic_parameters_finish(em_topic_parameters *topics, const double *theta, double sweeps,
                                   double *count);
 
+/*
+ * A diagonal metric of the expanded natural form: the precision of the prior, and the information
+ * of tokens[k] tokens of each topic, G_kv = 1 / sd^2 + tokens_k phi_kv (1 - phi_kv). The arrays of
+ * `ask` are of theta; into topics->count the sums over words of weight_kv phi_kv (1 - phi_kv).
+ */
+void em_topic_parameters_diagonal(em_topic_parameters *topics, const double *tokens,
+                                  const em_diagonal *ask);
+
 #endif

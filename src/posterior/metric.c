@@ -110,3 +110,20 @@ em_status em_posterior_metric(em_posterior *posterior, int64_t chain, const doub
         mirror(n, derivative + k);
     return status < 0 ? status : EM_OK;
 }
+
+bool em_posterior_is_diagonal(const em_posterior *posterior)
+{
+    return posterior->model->ops->diagonal != NULL;
+}
+
+void em_posterior_diagonal(const em_posterior *posterior, int64_t chain, const em_diagonal *ask)
+{
+    em_model *model = posterior->model;
+    em_diagonal own = *ask;
+
+    if (posterior->whole) {
+        own.block = posterior->block;
+        own.held = posterior->held + (chain - posterior->first_chain) * em_stride(model->dim);
+    }
+    model->ops->diagonal(model, &own);
+}

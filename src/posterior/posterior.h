@@ -94,14 +94,21 @@ em_status em_posterior_update(em_posterior *posterior, const em_update *update);
 em_status em_posterior_watch(em_posterior *posterior, const em_update *after);
 
 /*
- * The model's metric where chain `chain` might stand, at theta [dim]: metric [dim][dim] symmetric,
- * and derivative [dim][dim][dim], whose matrix k is dG / dtheta_k; NULL: not wanted. That of a
- * block of the parameters is its part of the whole one, which is found. Collective over the ranks
- * of a group (Local for one shard), which fail together. Errors: EM_EMODEL, EM_EMEMORY; EM_ECONFIG
- * when the model has no metric.
+ * The model's metric, of those that are not diagonal, where chain `chain` might stand, at theta
+ * [dim]: metric [dim][dim] symmetric, and derivative [dim][dim][dim], whose matrix k is dG /
+ * dtheta_k; NULL: not wanted. That of a block of the parameters is its part of the whole one, which
+ * is found. Collective over the ranks of a group (Local for one shard), which fail together.
+ * Errors: EM_EMODEL, EM_EMEMORY; EM_ECONFIG when the model has no metric.
  */
 em_status em_posterior_metric(em_posterior *posterior, int64_t chain, const double *theta,
                               double *metric, double *derivative);
+
+/* Whether that metric is diagonal, and asked for by em_posterior_diagonal. Local. */
+bool em_posterior_is_diagonal(const em_posterior *posterior);
+
+/* What is asked of it where chain `chain` might stand, at ask->theta [dim]; a block and what is
+ * held are this posterior's own. Local. */
+void em_posterior_diagonal(const em_posterior *posterior, int64_t chain, const em_diagonal *ask);
 
 const em_model *em_posterior_model(const em_posterior *posterior); /* Local. */
 

@@ -4,6 +4,7 @@
 #include "base/part_visitor.h"
 #include "par/world.h"
 #include "run/fits.h"
+#include "sampler/metric.h"
 #include "sampler/stochastic.h"
 
 #include <stdio.h>
@@ -130,7 +131,11 @@ static em_status look_at_metric(const em_kernel *kernel)
 
     if (!options->ops->metric || options->ops->metric(options->options) != EM_METRIC_FISHER)
         return EM_OK;
-    status = em_allocate(block->dim * block->dim, sizeof *metric, &metric);
+    if (em_posterior_is_diagonal(kernel->posterior))
+        return EM_OK;
+    status = em_metric_check_dim(block->dim);
+    if (!status)
+        status = em_allocate(block->dim * block->dim, sizeof *metric, &metric);
     if (!status)
         status =
             em_posterior_metric(kernel->posterior, block->chain[0], block->theta, metric, NULL);

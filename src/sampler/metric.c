@@ -35,9 +35,7 @@ em_status em_metric_create(const em_metric_options *options, em_divergence of, i
     m->of = of;
     m->dim = dim;
     m->stride = em_stride(dim);
-    status = m->kind == EM_METRIC_FISHER ? em_metric_check_dim(dim) : EM_OK;
-    if (!status)
-        status = em_allocate(m->stride, sizeof(double), &m->divergence);
+    status = em_allocate(m->stride, sizeof(double), &m->divergence);
     if (!status && m->kind == EM_METRIC_DENSITY)
         status = em_allocate(n_chain, sizeof(double), &m->log_density);
     if (!status && m->kind == EM_METRIC_DENSITY)
@@ -77,7 +75,7 @@ static em_status metric_prepare(em_metric *m, em_structure structure)
     status = em_allocate(dense ? n * n : m->stride, sizeof(double), &m->root);
     if (!status && dense)
         status = em_allocate(n * n + 3 * n, sizeof(double), &m->scratch);
-    if (!status && m->kind == EM_METRIC_FISHER)
+    if (!status && dense && m->kind == EM_METRIC_FISHER)
         status = em_allocate(n * n * n, sizeof(double), &m->derivative);
     return status;
 }
@@ -186,11 +184,33 @@ static void metric_diverge_root(em_metric *m)
     }
 }
 
+/* A_i = G_i^-1/2, so that dA_i = -A_i^3 dG_i / 2, and d(G_i^-1) = -A_i^4 dG_i. */
+static em_status metric_place_diagonal(em_metric *m, const place *at)
+{
+    const bool of_root = m->of == EM_DIVERGENCE_OF_ROOT;
+    em_status status = metric_prepare(m, EM_MASS_DIAG);
+    const em_diagonal ask = {.theta = at->theta, .metric = m->root, .own = m->divergence};
+
+    if (status)
+        return status;
+    em_posterior_diagonal(at->posterior, at->chain, &ask);
+    for (int64_t i = 0; i < m->dim; i++) {
+        const double a = 1 / sqrt(m->root[i]);
+        if (!(a > 0 && isfinite(a)))
+            status = EM_NONFINITE;
+        m->divergence[i] *= of_root ? -a * a * a / 2 : -a * a * a * a;
+        m->root[i] = a;
+    }
+    return status;
+}
+
 static em_status metric_place_fisher(em_metric *m, const place *at)
 {
     const int64_t n = m->dim;
-    em_status status = metric_prepare(m, EM_MASS_DENSE);
 
+    if (em_posterior_is_diagonal(at->posterior))
+        return metric_place_diagonal(m, at);
+    em_status status = metric_prepare(m, EM_MASS_DENSE);
     if (!status)
         status =
             em_posterior_metric(at->posterior, at->chain, at->theta, m->scratch, m->derivative);

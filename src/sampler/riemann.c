@@ -20,27 +20,40 @@ em_metric_kind em_riemann_metric_of(const void *options)
 
 em_status em_riemann_create(int64_t dim, const em_riemann_options *options, em_riemann **out)
 {
-    const int64_t square = dim * dim;
     em_riemann *r = NULL;
     em_status status = em_allocate(1, sizeof *r, &r);
 
     *out = r;
-    if (!status)
-        status = em_metric_check_dim(dim);
     if (status)
         return status;
     *r = (em_riemann){.dim = dim,
                       .diagonal = options->metric == EM_RIEMANN_DIAGONAL,
                       .rounds = options->fixed_point};
-    double **const arrays[] = {&r->inverse,  &r->factor, &r->derivative, &r->half_trace,
-                               &r->velocity, &r->start,  &r->next,       &r->there,
-                               &r->before,   &r->half,   &r->back};
-    const int64_t sizes[] = {square, square, square * dim, dim, dim, dim,
-                             dim,    square, dim,          dim, dim};
-    for (int i = 0; !status && i < 11; i++)
-        status = em_allocate(sizes[i], sizeof(double), arrays[i]);
+    double **const vectors[] = {&r->half_trace, &r->at,     &r->velocity, &r->start,
+                                &r->next,       &r->before, &r->half,     &r->back};
+    for (int i = 0; !status && i < 8; i++)
+        status = em_allocate(dim, sizeof(double), vectors[i]);
     if (status)
         em_riemann_destroy(out);
+    return status;
+}
+
+/* Room for what has the size of the metric, once it is known whose that is. */
+static em_status riemann_prepare(em_riemann *r)
+{
+    const int64_t n = r->dim;
+    em_status status = EM_OK;
+
+    if (r->inverse)
+        return EM_OK;
+    r->by_element = em_posterior_is_diagonal(r->posterior);
+    if (!r->by_element)
+        status = em_metric_check_dim(n);
+    if (!status && !r->by_element)
+        status = em_allocate(n * n * n, sizeof(double), &r->derivative);
+    double **const matrices[] = {&r->factor, &r->there, &r->inverse};
+    for (int i = 0; !status && i < 3; i++)
+        status = em_allocate(r->by_element ? n : n * n, sizeof(double), matrices[i]);
     return status;
 }
 
@@ -49,10 +62,10 @@ void em_riemann_destroy(em_riemann **riemann)
     em_riemann *r = *riemann;
 
     if (r) {
-        double **const arrays[] = {&r->inverse,  &r->factor, &r->derivative, &r->half_trace,
-                                   &r->velocity, &r->start,  &r->next,       &r->there,
-                                   &r->before,   &r->half,   &r->back};
-        for (int i = 0; i < 11; i++)
+        double **const arrays[] = {&r->inverse, &r->factor,   &r->derivative, &r->half_trace,
+                                   &r->at,      &r->velocity, &r->start,      &r->next,
+                                   &r->there,   &r->before,   &r->half,       &r->back};
+        for (int i = 0; i < 12; i++)
             em_release(arrays[i]);
     }
     em_release(riemann);
@@ -76,10 +89,31 @@ static void riemann_keep_diagonal(int64_t n, double *matrix)
             matrix[i * n + j] *= i == j;
 }
 
+/* Of a diagonal metric; with `whole` also its root. */
+static em_status riemann_evaluate_elements(em_riemann *r, const double *theta, bool whole)
+{
+    const em_diagonal ask = {.theta = theta, .metric = r->inverse};
+    em_status status = EM_OK;
+
+    em_posterior_diagonal(r->posterior, r->chain, &ask);
+    for (int64_t i = 0; i < r->dim; i++) {
+        const double G = r->inverse[i];
+        if (!(G > 0 && isfinite(G)))
+            status = EM_NONFINITE;
+        if (whole)
+            r->factor[i] = sqrt(G);
+        r->inverse[i] = 1 / G;
+    }
+    return status;
+}
+
 /* G^-1, and with `whole` also its factor and derivatives. */
 static em_status riemann_evaluate(em_riemann *r, const double *theta, bool whole)
 {
     const int64_t n = r->dim;
+
+    if (r->by_element)
+        return riemann_evaluate_elements(r, theta, whole);
     em_status status = em_posterior_metric(r->posterior, r->chain, theta, r->inverse,
                                            whole ? r->derivative : NULL);
 
@@ -98,17 +132,19 @@ static em_status riemann_evaluate(em_riemann *r, const double *theta, bool whole
 static em_status riemann_place(em_riemann *r, const double *theta)
 {
     const int64_t n = r->dim;
+    const int64_t diagonal = r->by_element ? 1 : n + 1;
     em_status status = riemann_evaluate(r, theta, true);
 
-    if (!status)
+    if (!status && !r->by_element)
         status = em_cholesky(n, r->factor, n);
     if (status)
         return status;
+    memcpy(r->at, theta, (size_t)n * sizeof *theta);
     r->half_log_determinant = 0;
-    for (int64_t k = 0; k < n; k++) {
-        r->half_log_determinant += log(r->factor[k * n + k]);
+    for (int64_t k = 0; k < n; k++)
+        r->half_log_determinant += log(r->factor[k * diagonal]);
+    for (int64_t k = 0; !r->by_element && k < n; k++)
         r->half_trace[k] = riemann_dot(n * n, r->inverse, r->derivative + k * n * n) / 2;
-    }
     return EM_OK;
 }
 
@@ -117,20 +153,23 @@ em_status em_riemann_place(em_riemann *r, em_posterior *posterior, int64_t chain
 {
     r->posterior = posterior;
     r->chain = chain;
-    return riemann_place(r, theta);
+    const em_status status = riemann_prepare(r);
+    return status ? status : riemann_place(r, theta);
 }
 
 void em_riemann_add_noise(const em_riemann *r, double scale, const double *z, double *p)
 {
     for (int64_t i = 0; i < r->dim; i++)
-        p[i] += scale * riemann_dot(i + 1, r->factor + i * r->dim, z);
+        p[i] += scale * (r->by_element ? r->factor[i] * z[i]
+                                       : riemann_dot(i + 1, r->factor + i * r->dim, z));
 }
 
 /* v = G^-1 p */
 static void riemann_velocity(em_riemann *r, const double *p)
 {
     for (int64_t i = 0; i < r->dim; i++)
-        r->velocity[i] = riemann_dot(r->dim, r->inverse + i * r->dim, p);
+        r->velocity[i] =
+            r->by_element ? r->inverse[i] * p[i] : riemann_dot(r->dim, r->inverse + i * r->dim, p);
 }
 
 double em_riemann_kinetic(em_riemann *r, const double *p)
@@ -141,12 +180,30 @@ double em_riemann_kinetic(em_riemann *r, const double *p)
 
 /* ---- the integrator ---- */
 
+/* The kick of a diagonal metric, which adds to g the sum over i of its derivatives with weights
+ * (v_i^2 - 1 / G_i) / 2. */
+static void riemann_kick_elements(em_riemann *r, double eps, const double *g)
+{
+    double *weight = r->velocity;
+    const em_diagonal ask = {.theta = r->at, .weight = weight, .slope = r->next};
+
+    for (int64_t i = 0; i < r->dim; i++)
+        weight[i] = (r->velocity[i] * r->velocity[i] - r->inverse[i]) / 2;
+    em_posterior_diagonal(r->posterior, r->chain, &ask);
+    for (int64_t k = 0; k < r->dim; k++)
+        r->next[k] = r->start[k] + eps / 2 * (g[k] + r->next[k]);
+}
+
 /* next = start - eps/2 dH/dtheta(theta, p) */
 static void riemann_kick(em_riemann *r, double eps, const double *g, const double *p)
 {
     const int64_t n = r->dim;
 
     riemann_velocity(r, p);
+    if (r->by_element) {
+        riemann_kick_elements(r, eps, g);
+        return;
+    }
     for (int64_t k = 0; k < n; k++) {
         double curvature = 0;
         for (int64_t i = 0; i < n; i++)
@@ -240,7 +297,8 @@ static bool riemann_same(int64_t n, const double *x, const double *y)
 static em_status riemann_see_way_back(em_riemann *r, double eps, const double *g,
                                       const double *theta, const double *p)
 {
-    const size_t vector = (size_t)r->dim * sizeof *p, matrix = (size_t)r->dim * vector;
+    const size_t vector = (size_t)r->dim * sizeof *p;
+    const size_t matrix = r->by_element ? vector : (size_t)r->dim * vector;
     em_status status;
 
     memcpy(r->back, p, vector);

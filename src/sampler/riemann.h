@@ -36,19 +36,22 @@ extern const char *const em_riemann_metrics[];
                   .doc = "rounds of the implicit solves: to convergence, or the papers' 1 to 3, "  \
                          "which bias (rhmc by 5 % of a variance with one round of step size 0.6)")
 
-/* The metric where it was last placed, and room to work in; matrices [dim][dim]. */
+/* The metric where it was last placed, and room to work in; matrices [dim][dim], or [dim] where the
+ * model's own is diagonal. */
 typedef struct em_riemann {
     int64_t dim;
     bool diagonal;      /* only the diagonal of the model's metric counts */
+    bool by_element;    /* the model's metric is diagonal */
     int64_t rounds;     /* of each fixed point; INT64_MIN: until it has converged */
     double *inverse;    /* G^-1 */
     double *factor;     /* lower L, G = L L^T */
-    double *derivative; /* [dim][dim][dim]: dG_k */
-    double *half_trace; /* [dim]: tr(G^-1 dG_k) / 2 */
+    double *derivative; /* [dim][dim][dim]: dG_k; by_element: none */
+    double *half_trace; /* [dim]: tr(G^-1 dG_k) / 2; by_element: none */
+    double *at;         /* [dim]: where it was placed */
     double half_log_determinant;
     double *velocity, *start, *next; /* [dim] */
     double *before, *half, *back;    /* [dim]: of the last step, to see that it is reversible */
-    double *there;                   /* [dim][dim]: G^-1 where that step led */
+    double *there;                   /* G^-1 where that step led */
     em_posterior *posterior;         /* whose metric it is, */
     int64_t chain;                   /* and of which chain of the run */
 } em_riemann;
@@ -60,7 +63,8 @@ em_metric_kind em_riemann_metric_of(const void *options);
 em_status em_riemann_create(int64_t dim, const em_riemann_options *options, em_riemann **out);
 void em_riemann_destroy(em_riemann **riemann);
 
-/* Evaluates metric and derivatives at theta, where chain `chain` is. Errors: EM_NONFINITE where the
+/* Evaluates metric and derivatives at theta, where chain `chain` is. Allocates the first time.
+ * Errors: EM_NONFINITE where the
  * metric is not positive definite; those of em_posterior_metric. */
 em_status em_riemann_place(em_riemann *r, em_posterior *posterior, int64_t chain,
                            const double *theta);

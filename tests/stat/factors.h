@@ -26,6 +26,8 @@ typedef struct documents {
     int word[N_DOCUMENT][MOST];
 } documents;
 
+static const documents some_words = {{5, 3, 0, 4}, {{0, 0, 1, 2, 0}, {1, 1, 2}, {0}, {2, 2, 2, 0}}};
+
 static char folder[] = "/tmp/emass-factors-XXXXXX";
 static char path[64];
 static em_grid *grid;
@@ -82,16 +84,17 @@ static void laws(const target *t, const double *theta, double phi[N_TOPIC][N_WOR
 
 /* ---------------------------------------------------------------- gradients */
 
-static void exact_gradient(const factors *of, const target *t, double *gradient)
+static void exact_gradient(const factors *of, const target *t, const double *theta,
+                           double *gradient)
 {
     const double h = 1e-5;
 
     for (int i = 0; i < of->dim; i++) {
         double x[MOST_DIM];
-        memcpy(x, of->somewhere, (size_t)of->dim * sizeof *x);
-        x[i] = of->somewhere[i] + h;
+        memcpy(x, theta, (size_t)of->dim * sizeof *x);
+        x[i] = theta[i] + h;
         const double up = of->log_posterior(t, x);
-        x[i] = of->somewhere[i] - h;
+        x[i] = theta[i] - h;
         gradient[i] = (up - of->log_posterior(t, x)) / (2 * h);
     }
 }
@@ -139,16 +142,15 @@ static double worst_z(const factors *of, em_posterior *posterior, int64_t miniba
 /* `twin`: with another prior of documents. */
 static void compare_gradients(const factors *of, bool natural, int n)
 {
-    static const documents data = {{5, 3, 0, 4}, {{0, 0, 1, 2, 0}, {1, 1, 2}, {0}, {2, 2, 2, 0}}};
-    const target t = {natural, 3, 4, &data}, twin = {natural, 3, 2, &data};
+    const target t = {natural, 3, 4, &some_words}, twin = {natural, 3, 2, &some_words};
     double exact[MOST_DIM], wrong[MOST_DIM];
     em_posterior *posterior = NULL;
     setup s;
 
-    write_corpus(&data);
+    write_corpus(&some_words);
     of->open(natural, "15", "5", &s);
-    exact_gradient(of, &t, exact);
-    exact_gradient(of, &twin, wrong);
+    exact_gradient(of, &t, of->somewhere, exact);
+    exact_gradient(of, &twin, of->somewhere, wrong);
     ck_assert_int_eq(em_posterior_create(s.model, grid, 1, &posterior), EM_OK);
     ck_assert_double_le(worst_z(of, posterior, 4, exact, n), BOUND);
     ck_assert_double_le(worst_z(of, posterior, 2, exact, n), BOUND);
@@ -160,7 +162,6 @@ static void compare_gradients(const factors *of, bool natural, int n)
 /* A block that moves alone is told of its own gradient as all of them together are. */
 static void compare_blocks(const factors *of, bool natural)
 {
-    static const documents data = {{5, 3, 0, 4}, {{0, 0, 1, 2, 0}, {1, 1, 2}, {0}, {2, 2, 2, 0}}};
     _Alignas(64) double theta[STRIDE] = {0}, all[STRIDE], own[STRIDE], x[STRIDE];
     const em_minibatch batch = {3, false};
     em_posterior *whole = NULL, *part = NULL;
@@ -168,7 +169,7 @@ static void compare_blocks(const factors *of, bool natural)
     setup s;
 
     memcpy(theta, of->somewhere, (size_t)of->dim * sizeof *theta);
-    write_corpus(&data);
+    write_corpus(&some_words);
     of->open(natural, "2", "2", &s);
     ck_assert_int_eq(em_posterior_create(s.model, grid, 1, &whole), EM_OK);
     em_query query = query_at(theta, &density, all, 9);

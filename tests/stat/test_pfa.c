@@ -140,6 +140,60 @@ START_TEST(joint)
 }
 END_TEST
 
+/* ---------------------------------------------------------------- the metric */
+
+/* Elements of the metric, and their derivatives, against central differences; of all parameters and
+ * of each block alone. */
+static void check_diagonal(const em_posterior *posterior, int64_t n, const double *theta)
+{
+    const double h = 1e-5;
+    double x[DIM], metric[DIM], own[DIM], weight[DIM], slope[DIM], up[DIM], down[DIM];
+
+    for (int64_t i = 0; i < n; i++)
+        weight[i] = cos(1.0 + (double)i);
+    memcpy(x, theta, (size_t)n * sizeof *x);
+    const em_diagonal whole = {
+        .theta = x, .metric = metric, .own = own, .weight = weight, .slope = slope};
+    em_posterior_diagonal(posterior, 0, &whole);
+    for (int64_t k = 0; k < n; k++) {
+        double sum = 0;
+        const em_diagonal more = {.theta = x, .metric = up}, less = {.theta = x, .metric = down};
+        x[k] = theta[k] + h;
+        em_posterior_diagonal(posterior, 0, &more);
+        x[k] = theta[k] - h;
+        em_posterior_diagonal(posterior, 0, &less);
+        x[k] = theta[k];
+        for (int64_t i = 0; i < n; i++)
+            sum += weight[i] * (up[i] - down[i]) / (2 * h);
+        ck_assert_double_gt(metric[k], 0);
+        ck_assert_double_eq_tol(own[k], (up[k] - down[k]) / (2 * h), 1e-8 * metric[k]);
+        ck_assert_double_eq_tol(slope[k], sum, 1e-7);
+    }
+}
+
+START_TEST(metric_has_its_derivatives)
+{
+    _Alignas(64) double theta[STRIDE] = {0};
+    em_posterior *whole = NULL, *part = NULL;
+    setup s;
+
+    memcpy(theta, somewhere, sizeof somewhere);
+    write_corpus(&some_words);
+    open_pfa(true, "2", "2", &s);
+    ck_assert_int_eq(em_posterior_create(s.model, grid, 1, &whole), EM_OK);
+    ck_assert(em_posterior_is_diagonal(whole));
+    check_diagonal(whole, DIM, theta);
+    for (int64_t b = 0; b < s.model->n_block; b++) {
+        const em_parameters *block = &s.model->block[b];
+        ck_assert_int_eq(em_posterior_create_part(whole, block, 1, 0, theta, &part), EM_OK);
+        check_diagonal(part, block->count, theta + block->first);
+        em_posterior_destroy(&part);
+    }
+    em_posterior_destroy(&whole);
+    teardown(&s);
+}
+END_TEST
+
 static Suite *pfa_suite(void)
 {
     Suite *suite = suite_create("pfa");
@@ -147,6 +201,7 @@ static Suite *pfa_suite(void)
 
     tcase_add_loop_test(all, gradients_by_enumeration, 0, 2);
     tcase_add_loop_test(all, gradients_of_blocks, 0, 2);
+    tcase_add_test(all, metric_has_its_derivatives);
     tcase_add_test(all, joint);
     tcase_set_timeout(all, 300);
     suite_add_tcase(suite, all);
