@@ -87,6 +87,16 @@ static em_status metric_of_block(em_posterior *part, int64_t chain, const double
     return status;
 }
 
+em_status em_posterior_has_metric(const em_posterior *posterior)
+{
+    const em_model_ops *ops = posterior->model->ops;
+
+    return ops->add_metric || ops->diagonal
+               ? EM_OK
+               : em_fail(EM_ECONFIG, "model %s has no metric, which Riemannian samplers need",
+                         ops->name);
+}
+
 em_status em_posterior_metric(em_posterior *posterior, int64_t chain, const double *theta,
                               double *metric, double *derivative)
 {
@@ -96,9 +106,9 @@ em_status em_posterior_metric(em_posterior *posterior, int64_t chain, const doub
 
     if (posterior->whole)
         return metric_of_block(posterior, chain, theta, metric, derivative);
-    if (!model->ops->add_metric)
-        return em_fail(EM_ECONFIG, "model %s has no metric, which Riemannian samplers need",
-                       model->ops->name);
+    status = em_posterior_has_metric(posterior);
+    if (status)
+        return status;
     memset(metric, 0, (size_t)square * sizeof *metric);
     if (derivative)
         memset(derivative, 0, (size_t)cube * sizeof *derivative);

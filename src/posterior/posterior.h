@@ -93,12 +93,15 @@ em_status em_posterior_update(em_posterior *posterior, const em_update *update);
  * nothing. As em_posterior_update. */
 em_status em_posterior_watch(em_posterior *posterior, const em_update *after);
 
+/* Whether the model has a metric. Local. Errors: EM_ECONFIG. */
+em_status em_posterior_has_metric(const em_posterior *posterior);
+
 /*
  * The model's metric, of those that are not diagonal, where chain `chain` might stand, at theta
  * [dim]: metric [dim][dim] symmetric, and derivative [dim][dim][dim], whose matrix k is dG /
  * dtheta_k; NULL: not wanted. That of a block of the parameters is its part of the whole one, which
  * is found. Collective over the ranks of a group (Local for one shard), which fail together.
- * Errors: EM_EMODEL, EM_EMEMORY; EM_ECONFIG when the model has no metric.
+ * Errors: EM_EMODEL, EM_EMEMORY, those of em_posterior_has_metric.
  */
 em_status em_posterior_metric(em_posterior *posterior, int64_t chain, const double *theta,
                               double *metric, double *derivative);

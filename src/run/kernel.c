@@ -131,9 +131,11 @@ static em_status look_at_metric(const em_kernel *kernel)
 
     if (!options->ops->metric || options->ops->metric(options->options) != EM_METRIC_FISHER)
         return EM_OK;
-    if (em_posterior_is_diagonal(kernel->posterior))
+    status = em_posterior_has_metric(kernel->posterior);
+    if (!status && em_posterior_is_diagonal(kernel->posterior))
         return EM_OK;
-    status = em_metric_check_dim(block->dim);
+    if (!status)
+        status = em_metric_check_dim(block->dim);
     if (!status)
         status = em_allocate(block->dim * block->dim, sizeof *metric, &metric);
     if (!status)

@@ -43,7 +43,7 @@ model: {name: pfa, data: train.ldac, vocabulary: words, test: test.ldac, test_ev
   parameters: expanded_mean, beta: 0.5, local_discard: 3, local_sweeps: 2}
 sampler:
   - {block: phi, name: sgrld, metric: expanded_mean, minibatch: 20, step_size: 0.01, leapfrog_steps: 2}
-  - {block: E, name: sgnht, minibatch: 20, step_size: 0.02, leapfrog_steps: 2, mass: {estimator: none}}
+  - {block: E, name: sgrnphmc, minibatch: 20, step_size: 0.05, leapfrog_steps: 2, mass: {estimator: none}}
   - {block: T, name: sghmc, minibatch: 30, step_size: 0.02, leapfrog_steps: 2, friction: 5}
   - {block: hyper, name: sgnphmc, minibatch: 20, step_size: 0.02, leapfrog_steps: 2}
 mass: {estimator: momentum, s_count: 40}
@@ -131,6 +131,7 @@ check 'an exact sampler' refuses exact 'needs an exact density'
 check 'a sampler by the model' refuses gibbs 'asks the model for an update'
 check 'expanded mean for more than phi' refuses pfa 'which need not be there' \
     --set 'sampler[1].name=sgrld' --set 'sampler[1].metric=expanded_mean'
+check 'no metric' refuses dpfa 'model dpfa has no metric' --set 'sampler[1].name=sgrnphmc'
 check 'alpha to be learned' refuses natural 'model.alpha: found learned' --set model.alpha=learned
 check 'what is scored, and no test' refuses mean 'model.test_scored: found no test' \
     --set model.test= --set model.test_scored=test.ldac

@@ -3,14 +3,18 @@
  * likelihood in which the topics of all tokens are summed over one by one. And Geweke's joint test:
  * parameters from the prior and data given these, then a while of Langevin dynamics of the model
  * given the data, must leave the parameters with the law of the prior. Twins, of another prior of
- * documents, must be found out by both.
+ * documents, must be found out by both. And the metric: its derivatives, and the law of kernels
+ * that move by it, beside a twin whose metric is said not to change.
  */
+#include "linear_law.h"
+
 #include "factors.h"
 #include "model/gamma_process.h"
 
 enum { DIM = N_PHI + 2 * N_TOPIC + EM_GAMMA_HYPER };
 
-static void open_pfa(bool natural, const char *discard, const char *keep, setup *s)
+static void open_pfa_for(int64_t n_chain, bool natural, const char *discard, const char *keep,
+                         setup *s)
 {
     char vocabulary[64];
     const setting settings[] = {{"data", path},
@@ -29,7 +33,12 @@ static void open_pfa(bool natural, const char *discard, const char *keep, setup 
                                 {NULL, NULL}};
 
     snprintf(vocabulary, sizeof vocabulary, "%s/words", folder);
-    ck_assert_msg(try_setup("pfa", settings, 0, 1, s) == EM_OK, "%s", em_error_text());
+    ck_assert_msg(try_setup_for(n_chain, "pfa", settings, 0, 1, s) == EM_OK, "%s", em_error_text());
+}
+
+static void open_pfa(bool natural, const char *discard, const char *keep, setup *s)
+{
+    open_pfa_for(1, natural, discard, keep, s);
 }
 
 /* ---------------------------------------------------------------- the exact density */
@@ -194,6 +203,95 @@ START_TEST(metric_has_its_derivatives)
 }
 END_TEST
 
+/* ---------------------------------------------------------------- kernels with that metric */
+
+/* As if the metric did not change with position. */
+static void without_slopes(em_model *model, const em_diagonal *ask)
+{
+    const int64_t n = ask->block ? ask->block->count : DIM;
+
+    find_model("pfa")->diagonal(model, ask);
+    if (ask->own)
+        memset(ask->own, 0, (size_t)n * sizeof *ask->own);
+    if (ask->slope)
+        memset(ask->slope, 0, (size_t)n * sizeof *ask->slope);
+}
+
+/* With s the gradient of the log posterior by enumeration, means of s_i and s_i (theta_i - c_i) are
+ * 0 and -1 where theta has its law. */
+static void note_identities(const target *t, const em_block *block, int64_t n_draw, double *x)
+{
+    double s[DIM];
+
+    for (int64_t c = 0; c < N_CHAIN; c++) {
+        const double *theta = block->theta + c * block->stride;
+        exact_gradient(&pfa, t, theta, s);
+        for (int64_t i = 0; i < DIM; i++) {
+            x[(2 * i * N_CHAIN + c) * n_draw] = s[i];
+            x[((2 * i + 1) * N_CHAIN + c) * n_draw] = 1 + s[i] * (theta[i] - somewhere[i]);
+        }
+    }
+}
+
+/* The largest deviation of those from zero, in standard errors. */
+static double law_z_of(em_model *model, const target *t, const char *sampler, int64_t n_draw,
+                       uint64_t seed)
+{
+    double *x = calloc((size_t)(2 * DIM * N_CHAIN * n_draw), sizeof *x), worst = 0;
+    em_config *config = NULL;
+    em_mass *mass = NULL;
+    em_diag *diag = NULL;
+    kernel_bench b;
+
+    em_mass_identity(EM_MASS_DIAG, DIM, &mass);
+    const kernel_run run = configured_with(N_DOCUMENT, sampler, mass, NULL, seed, &config);
+    bench_open(model, grid, &run, &b);
+    for (int64_t c = 0; c < N_CHAIN; c++)
+        memcpy(b.block->theta + c * b.block->stride, somewhere, sizeof somewhere);
+    bench_start(&b);
+    for (int64_t i = -n_draw / 10; i < n_draw; i++) {
+        const em_step_context context = bench_context(&b, i + n_draw / 10);
+        ck_assert_int_eq(run.ops->step(b.sampler, &context, b.block), EM_OK);
+        if (i >= 0)
+            note_identities(t, b.block, n_draw, x + i);
+    }
+    bench_close(&b);
+    em_diag_create(&diag);
+    for (int64_t k = 0; k < 2 * DIM; k++)
+        worst = fmax(worst, law_z(diag, N_CHAIN, n_draw, x + k * N_CHAIN * n_draw, 0));
+    em_diag_destroy(&diag);
+    em_mass_destroy(&mass);
+    em_config_destroy(&config);
+    free(x);
+    return worst;
+}
+
+static const char *const by_metric[] = {
+    "name: sgrnphmc, leapfrog_steps: 10, step_size: 0.2, diffusion: 0.1",
+    "name: sgrld, metric: fisher, leapfrog_steps: 10, step_size: 0.02",
+    "name: sgrhmc, metric: fisher, leapfrog_steps: 10, step_size: 0.05"};
+enum { N_BY_METRIC = sizeof by_metric / sizeof *by_metric };
+
+START_TEST(kernels_with_its_metric_have_the_law)
+{
+    const target t = {true, 3, 4, &some_words};
+    em_model_ops twin = *find_model("pfa");
+    setup s;
+
+    twin.diagonal = without_slopes;
+    write_corpus(&some_words);
+    open_pfa_for(N_CHAIN, true, "5", "5", &s);
+    const double right = law_z_of(s.model, &t, by_metric[_i], 1000, 1);
+    s.model->ops = &twin;
+    const double wrong = law_z_of(s.model, &t, by_metric[_i], 1000, 1);
+    printf("# %s: %g, %g\n", by_metric[_i], right, wrong);
+    ck_assert_double_le(right, BOUND);
+    ck_assert_double_gt(wrong, BOUND);
+    s.model->ops = s.ops;
+    teardown(&s);
+}
+END_TEST
+
 static Suite *pfa_suite(void)
 {
     Suite *suite = suite_create("pfa");
@@ -202,6 +300,7 @@ static Suite *pfa_suite(void)
     tcase_add_loop_test(all, gradients_by_enumeration, 0, 2);
     tcase_add_loop_test(all, gradients_of_blocks, 0, 2);
     tcase_add_test(all, metric_has_its_derivatives);
+    tcase_add_loop_test(all, kernels_with_its_metric_have_the_law, 0, N_BY_METRIC);
     tcase_add_test(all, joint);
     tcase_set_timeout(all, 300);
     suite_add_tcase(suite, all);
