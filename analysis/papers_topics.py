@@ -14,6 +14,7 @@ PFA = {  # method: label, perplexities, and seconds an iteration on 20-News, of 
     "sgnht-em": ("SGNHT-EM", {NEWS: 719, REUTERS: 968}, 0.045),
     "sg-nphmc": ("SG-NPHMC", {NEWS: 714, REUTERS: 958}, 0.049),
     "sg-nphmc-em": ("SG-NPHMC-EM", {NEWS: 712, REUTERS: 947}, 0.049),
+    "sgr-nphmc": ("SGR-NPHMC", {NEWS: 723, REUTERS: 952}, 0.410),
 }
 ONLINE = {"sgld": ("SGLD", 0.778), "sghmc": ("SGHMC", 0.815), "sgrld": ("SGRLD", 0.730)}
 ONLINE["sgrhmc"] = ("SGRHMC", 0.806)  # seconds per 100 documents
@@ -143,9 +144,8 @@ def write_pfa(page, results):
         topics say little beside the topics themselves, and momenta are drawn from the mass that they are to teach.
         SG-NPHMC in its canonical form is SGNHT (EQUATIONS 11), and with the same mass of its thermostat, as here, the
         draws are the same, bit for bit: only S_count differs, 50 for its EM form and 100 for the others.
-        SGR-NPHMC is left out: it wants a metric for the weights of the topics, of which the
-        paper has no formula, and the one it cites is not among these papers (`sgrnphmc` is there, for models that
-        have a Fisher metric; `pfa` has none).""")
+        The metric of SGR-NPHMC, of which the paper says no more than that it is diagonal, is what prior and documents are expected to
+        tell of each weight (EQUATIONS 12); its step of 0.05 is in the units of that metric, as for the models above.""")
     write_wikipedia_pfa(page, results)
 
 
