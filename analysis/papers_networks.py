@@ -2,6 +2,7 @@
 
 import numpy as np
 
+import papers_calibration
 import papers_euler
 from papers_page import logarithmic, panels
 from papers_runs import say_builds
@@ -384,6 +385,24 @@ def write_ensemble(page, results):
         Confidence is the mean of the largest probability of a prediction. Accuracy less confidence is {doubts}: where it is above
         zero, a mean over draws doubts too much; a mean over chains doubts more than one chain, while it is right
         more often, and that is its ece.""")
+    for words, name in ended.items():
+        write_calibration(page, results, words, name)
+
+
+def write_calibration(page, results, words, name):
+    """Whether it is the mean over chains, or their posterior, that doubts."""
+    chains, mean = (np.asarray(results.draws(name, "probability", group), float) for group in ("averages", "predictions"))
+    chains, mean = chains.reshape(-1, *chains.shape[-2:]), mean.reshape(chains.shape[-2:])
+    truth = results.draws(name, "test_response", "constant_data").astype(int).ravel()
+    page.table(
+        [f"{words}, times 100"] + list(SCORES) + [f"{score} at a temperature" for score in SCORES[1:]],
+        [[whose, *(f"{x:.2f}" for x in plain), *(f"{x:.2f}" for x in fitted[1:])]
+         for whose, plain, fitted in papers_calibration.compare(chains, mean, truth)],
+    )
+    page.say(f"""Multiplied: the geometric mean of the chains' probabilities, which takes sharper ones for a mean over a posterior.
+        At a temperature: probabilities to the power 1/T, T being that of the least nll on the other half of the test data.
+        Of {len(truth)} observations the ensemble's ece would be {papers_calibration.unavoidable(mean):.2f} if all came about as
+        it says.""")
 
 
 def write_lenet(page, results):
