@@ -4,9 +4,9 @@
     tests/bench/network.py EMASS [--seconds 2] [--rounds 3] [--only NAME]... [--json FILE]
 
 A step is one of SGHMC (Euler) on a minibatch of 100 in single precision, of every chain: a gradient, the
-noise of every weight, and the update. JAX is what a user would write instead: the gradient by jax.grad,
-chains by vmap, 25 steps in one jitted scan, or each by itself where there are convolutions, which are slow in a
-scan; the minibatch gathered and the noise drawn within it.
+noise of every weight, and the update. An iteration of emass is 25 of them. JAX is what a user would write
+instead: the gradient by jax.grad, chains by vmap, 25 steps in one jitted scan, or each by itself where there are
+convolutions, which are slow in a scan; the minibatch gathered and the noise drawn within it.
 
 Seconds are those of the processor, of the user and the system, so that others on the machine count for
 little; each round takes all programs in turn, and what is said is the median over rounds: steps of the
@@ -159,7 +159,7 @@ def config(layers, n_chain, data):
     listed = ", ".join(names[kind].format(n) for kind, n in layers)
     return (f"model: {{name: network, data: {data}/train, layers: [{listed}], precision: single, scored: 1}}\n"
             f"sampler: {{name: sghmc, integrator: euler, step_size: {STEP_SIZE}, friction: {FRICTION}, "
-            f"minibatch: {BATCH}, leapfrog_steps: 1, replacement: true}}\n"
+            f"minibatch: {BATCH}, leapfrog_steps: {SCAN}, replacement: true}}\n"
             f"mass: {{estimator: none}}\nrun: {{chains: {n_chain}, warmup: 0, draws: 2, thin: 1}}\n")
 
 
@@ -173,7 +173,7 @@ class Emass:
         command += [a for setting in settings for a in ("--set", setting)]
         self.commands = [(core, [*command, "--output", f"{path}.{core}.h5"])
                          for core in ([None] if ranks else cores)]
-        self.thin = 20
+        self.thin = 2
         short = self.run(1)
         while (took := self.run(self.thin)[0] - short[0]) < seconds / 2:
             self.thin = int(self.thin * min(10, 1.2 * seconds / max(took, seconds / 20)))
@@ -195,7 +195,7 @@ class Emass:
     def rates(self):
         """Steps a second of the processor, and by the clock."""
         short, long = self.run(1), self.run(self.thin)
-        return [2 * (self.thin - 1) / max(b - a, 1e-9) for a, b in zip(short, long)]
+        return [2 * SCAN * (self.thin - 1) / max(b - a, 1e-9) for a, b in zip(short, long)]
 
 
 # ---- all of it ----
