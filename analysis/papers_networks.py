@@ -143,6 +143,7 @@ def percent(values):
 def row(results, name, label, paper=None):
     accuracy, nll = (history(results, name, v) for v in ("test_accuracy", "train_nll"))
     diverging = history(results, name, "diverging", "sample_stats")
+    seconds = epoch_seconds(results, name)
     return [
         label,
         f"{accuracy.shape[1]} of {results.planned(name)}",
@@ -151,7 +152,7 @@ def row(results, name, label, paper=None):
         percent(accuracy[:, -1]),
         float(nll[:, -1].mean()),
         f"{int(diverging.sum())} of {diverging.size}",
-        epoch_seconds(results, name),
+        None if np.isnan(seconds) else seconds,
     ]
 
 
