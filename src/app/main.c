@@ -6,6 +6,7 @@
 #include "app/launch.h"
 #include "app/list.h"
 #include "app/loo.h"
+#include "app/mates.h"
 #include "app/merge.h"
 #include "app/predict.h"
 #include "app/report.h"
@@ -162,6 +163,8 @@ int main(int argc, char **argv)
         em_world_start_alone();
     if (!status) {
         em_fault_start(em_world_rank());
+        if (with_mpi)
+            em_mates_watch();
         status = run_program(argc, (const char **)argv);
     }
     status = flush_output(status);
@@ -169,6 +172,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "emass: %s\n", em_error_text());
     if (with_mpi && em_world_size() == 1)
         em_signals_end_within_reason(em_exit_status(status));
+    em_mates_part();
     em_world_stop();
     em_signals_show_the_end();
     return em_exit_status(status);

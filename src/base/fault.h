@@ -8,6 +8,8 @@
  *   memory-room, impatient           there is a quarter of a GB left; a run that was asked to stop
  *                                    and a model that does not come back, and the end of MPI, have
  *                                    a second: no failures
+ *   launcher                         one that has a second to end the others, when a rank is lost:
+ *                                    no failure
  *   position                         with shards: a chain strays by one bit on this rank
  *   hdf5-create                      a file, group or dataset of the output
  *   hdf5-attribute, hdf5-array       what is written once

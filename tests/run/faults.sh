@@ -48,6 +48,20 @@ restarted() { # FAULT: from the last checkpoint, when all draws are to be restor
     fails "$1" --resume && [ -s out.h5.checkpoint ] && recovers
 }
 
+# Of a launcher that lets the others go on, as srun with MPICH: they end by themselves.
+loses_a_rank() {
+    local pid status=0
+    rm -f out.h5*
+    EMASS_FAULT=launcher:0 limited mpirun --enable-recovery -n 2 "$emass" run run.yaml --quiet \
+        --output "$scratch/out.h5" --set run.draws=2000000 >log 2>&1 &
+    pid=$!
+    wait_for out.h5.checkpoint
+    ranks_of "$scratch/out.h5" | tail -n 1 | xargs kill -9
+    wait "$pid" || status=$?
+    cat log
+    [ "$status" != 124 ] && grep -q '^emass: rank [01] was lost: ' log && ! ranks_of "$scratch/out.h5" | grep .
+}
+
 almost_done() {
     rm -f out.h5*
     fails file-undo:0 && mv out.h5 almost.h5 && mv out.h5.checkpoint almost.h5.checkpoint
@@ -63,6 +77,9 @@ for fault in config:1 data:1 allocate:1:5 allocate:0:60 allocate:1:300 \
     file-rename:0:2 file-undo:0 file-remove:0:9 file-create:0 lock-create:0 lock-write:0 lock-write:0:2; do
     check "EMASS_FAULT=$fault" within 10 fresh "$fault"
 done
+if "$emass" --version | grep -q 'Open MPI'; then
+    check 'a rank is lost, and the launcher lets the other go on' loses_a_rank
+fi
 check 'a run that is interrupted before it finishes its file' almost_done
 for fault in file-create:0 lock-write:0 allocate:1:150 hdf5-open:0 hdf5-read:1 checkpoint-open:1 checkpoint-read:1:4 \
     file-rename:0 file-remove:0; do

@@ -36,11 +36,27 @@ is_lost() { # WHICH: of the ranks, in the order of their processes
         [ "$(restarts "$number")" = 0 ] && grep -E 'srun: error: n[123]: task [0-5]: Killed' "$scratch"/slurm/job-*.log
 }
 
+# By a srun that is told nothing: where it does not tell the others either, they see it.
+by_hand() {
+    local pid status=0
+    (cd "$scratch/slurm" && limited srun --mpi=pmi2 --nodes=3 --ntasks-per-node=2 "$emass" run "$scratch/run.yaml" \
+        --quiet --output hand.h5 --set "run.draws=$short") >"$scratch/log" 2>&1 &
+    pid=$!
+    wait_for "$scratch/slurm/hand.h5.checkpoint"
+    ranks_of hand.h5 | sed -n 4p | xargs kill -9
+    wait "$pid" || status=$?
+    cat "$scratch/log"
+    [ "$status" = 137 ] && grep -q '^emass: rank [0-5] was lost: ' "$scratch/log" && ! ranks_of hand.h5 | grep .
+}
+
 check "a model that takes its time" unhurried
 check "a Slurm of 3 nodes starts" tests/cluster up 3
 check "a job that loses a rank fails, and says so" by_srun is_lost 4
 check "the next one, which loses its first, likewise" by_srun is_lost 1
 check "the one after that is done" by_srun run_job "${job[@]}"
+if "$emass" --version | grep -q 'mpi=pmi2'; then
+    check "ranks that srun started by hand end when one is lost" by_srun by_hand
+fi
 check "the same run without Slurm" plain "$scratch/run.yaml" --output lost.h5 --set "run.draws=$short"
 check "both left the same bytes" same lost.h5
 finish
