@@ -174,6 +174,11 @@ typedef struct em_shards {
      * Collective over the ranks of a group.
      */
     void (*gather)(void *context, int64_t n, int64_t size, void *x);
+    /*
+     * As sum, of n items of `size` numbers each, but that a shard is given the sums of those alone
+     * that gather takes from it; the others are then of no meaning.
+     */
+    em_status (*deal)(void *context, em_status own, int64_t n, int64_t size, int64_t *x);
 } em_shards;
 
 /* What a model with a transition of its own is asked for a panel of chains: to move them. */

@@ -49,7 +49,7 @@ static const char *const fold_ins[] = {"em", "both", NULL};
 typedef struct lda_chain {
     bool counted; /* count holds those of the topics */
     em_token_topics topic;
-    int32_t *count; /* [n_word][stride] tokens of all shards */
+    int32_t *count; /* [n_word][stride] tokens of all shards, of this one's words */
     float *phi;     /* [n_word][stride] as last drawn */
 } lda_chain;
 
@@ -64,7 +64,7 @@ typedef struct lda {
     em_topic_record *record;
     em_lda_shape shape;
     int64_t shard, n_shard;
-    em_lda_words words, own; /* all of them, and those whose laws this shard draws */
+    em_lda_words own; /* whose laws this shard draws */
     int64_t first_chain, n_chain;
     lda_chain *chain; /* [n_chain] */
     em_variable variable[EM_TOPIC_VARIABLES], average[EM_TOPIC_AVERAGES];
@@ -129,12 +129,18 @@ static int64_t most_of_piece(const em_tokens *tokens)
     return tokens->n_token < PIECE_TOKENS ? tokens->n_token : PIECE_TOKENS;
 }
 
-/* What the shards add beside counts: sums over documents (lda_tokens.h), then those over words. */
+/* What the shards add beside counts: sums over documents (lda_tokens.h), then those over words,
+ * and the tokens of each topic. */
 enum { LOG_WORDS, BETA_SLOPE, OVER_WORDS };
 
 static int64_t over_words(const lda *self)
 {
     return EM_LDA_SLOPES + self->shape.n_topic;
+}
+
+static int64_t n_sum(const lda *self)
+{
+    return over_words(self) + OVER_WORDS + self->shape.n_topic;
 }
 
 static em_status make_room(lda *self)
@@ -148,7 +154,7 @@ static em_status make_room(lda *self)
     } room[] = {{&self->alpha, n_topic, sizeof(double)},
                 {&self->tokens_of, n_topic, sizeof(double)},
                 {&self->total, n_topic, sizeof(int64_t)},
-                {&self->sums, over_words(self) + OVER_WORDS, sizeof(int64_t)},
+                {&self->sums, n_sum(self), sizeof(int64_t)},
                 {&self->phi, n, sizeof(float)},
                 {&self->ordered, self->n_chain * most_of_piece(self->tokens), sizeof(uint16_t)}};
     for (size_t i = 0; !status && i < sizeof room / sizeof *room; i++)
@@ -196,7 +202,6 @@ static em_status set_up(lda *self, const em_model_context *context)
         return status;
     self->shape =
         (em_lda_shape){self->corpus->n_word, options->topics, em_topic_stride(options->topics)};
-    self->words = (em_lda_words){0, self->shape.n_word};
     self->own = (em_lda_words){em_deal_first(self->shape.n_word, self->n_shard, self->shard),
                                em_deal_first(self->shape.n_word, self->n_shard, self->shard + 1)};
     model->dim = options->topics + 1;
@@ -310,20 +315,28 @@ static void learn(lda *self, double beta, double *theta)
                                                self->sums[over_words(self) + BETA_SLOPE], beta));
 }
 
-/* What is reported of the state, and averaged. The totals that it leaves are those of learn. */
+static void gather_phi(const lda *self, const em_update *with, float *phi)
+{
+    with->shards->gather(with->shards->context, self->shape.n_word,
+                         self->shape.stride * (int64_t)sizeof *phi, phi);
+}
+
+/* What is reported of the state, and averaged. */
 static em_status take_state(lda *self, const em_update *with, int64_t number, double beta,
                             double *log_density)
 {
     const lda_chain *chain = chain_of(self, number);
 
-    em_lda_total(&self->shape, self->words, chain->count, self->total);
     *log_density = em_lda_log_total(&self->shape, beta, self->total) +
                    (double)(self->sums[over_words(self) + LOG_WORDS] + self->sums[EM_LDA_DENSITY]) *
                        EM_LDA_UNIT;
     for (int64_t k = 0; k < self->shape.n_topic; k++)
         self->tokens_of[k] = (double)self->total[k];
     if (em_topic_record_wants_phi(self->record, with))
-        em_lda_mean_phi(&self->shape, beta, chain->count, self->total, self->room, self->phi);
+        em_lda_mean_phi(&self->shape, self->own, beta, chain->count, self->total, self->room,
+                        self->phi);
+    if (em_topic_record_wants_all(self->record, with))
+        gather_phi(self, with, self->phi);
     const em_topic_look look = {.chain = number,
                                 .log_density = *log_density,
                                 .phi = self->phi,
@@ -333,14 +346,14 @@ static em_status take_state(lda *self, const em_update *with, int64_t number, do
     return em_topic_record_take(self->record, with, &look);
 }
 
-/* Counts of all shards; `own` is how this one has fared. They are added two by two: no count is
- * negative, and none of all shards is above 2^31, so that nothing is carried from one to the other.
- */
-static em_status sum_counts(const lda *self, const em_update *with, em_status own, lda_chain *chain)
+/* Counts of all shards, to each those of its words; `own` is how this one has fared. They are added
+ * two by two: no count is negative, and none of all shards is above 2^31, so that nothing is
+ * carried from one to the other. */
+static em_status deal_counts(const lda *self, const em_update *with, em_status own,
+                             lda_chain *chain)
 {
-    const int64_t n = self->n_shard > 1 ? self->shape.n_word * self->shape.stride / 2 : 0;
-
-    return with->shards->sum(with->shards->context, own, n, (int64_t *)(void *)chain->count);
+    return with->shards->deal(with->shards->context, own, self->shape.n_word,
+                              self->shape.stride / 2, (int64_t *)(void *)chain->count);
 }
 
 /* Whether warmup takes the mean of phi, which is no draw but a sooner start: the noise of a draw
@@ -368,34 +381,43 @@ static em_status draw_phi(lda *self, const em_update *with, int64_t number, doub
     if (status)
         return status;
     em_lda_scale(&self->shape, self->own, self->total, self->room, chain->phi);
-    shards->gather(shards->context, self->shape.n_word,
-                   self->shape.stride * (int64_t)sizeof *chain->phi, chain->phi);
+    gather_phi(self, with, chain->phi);
     return EM_OK;
 }
 
 static em_status find_phi(lda *self, const em_update *with, int64_t number, double beta)
 {
     const lda_chain *chain = chain_of(self, number);
+    em_status status;
 
     if (!takes_mean(self, with))
         return draw_phi(self, with, number, beta);
-    em_lda_total(&self->shape, self->words, chain->count, self->total);
-    em_lda_mean_phi(&self->shape, beta, chain->count, self->total, self->room, chain->phi);
+    em_lda_total(&self->shape, self->own, chain->count, self->total);
+    status = with->shards->sum(with->shards->context, EM_OK, self->shape.n_topic, self->total);
+    if (status)
+        return status;
+    em_lda_mean_phi(&self->shape, self->own, beta, chain->count, self->total, self->room,
+                    chain->phi);
+    gather_phi(self, with, chain->phi);
     return EM_OK;
 }
 
-/* What is said of documents by their shard, and of words by the one that draws their laws. */
+/* What is said of documents by their shard, and of words by the one that draws their laws; the
+ * tokens of each topic are left in `total`. */
 static em_status sum_rest(const lda *self, const em_update *with, const lda_chain *chain,
                           double beta)
 {
-    int64_t *over = self->sums + over_words(self);
+    int64_t *over = self->sums + over_words(self), *total = over + OVER_WORDS;
+    em_status status;
 
     over[LOG_WORDS] = em_lda_log_words(&self->shape, self->own, beta, chain->count);
     over[BETA_SLOPE] = learns(with) && isnan(self->options->topic.beta)
                            ? em_lda_slope(&self->shape, self->own, beta, chain->count)
                            : 0;
-    return with->shards->sum(with->shards->context, EM_OK, over_words(self) + OVER_WORDS,
-                             self->sums);
+    em_lda_total(&self->shape, self->own, chain->count, total);
+    status = with->shards->sum(with->shards->context, EM_OK, n_sum(self), self->sums);
+    memcpy(self->total, total, (size_t)self->shape.n_topic * sizeof *total);
+    return status;
 }
 
 /* phi, then topics given phi. */
@@ -415,7 +437,7 @@ static em_status draw_topics(lda *self, const em_update *with, int64_t number, d
     if (status)
         return status;
     status = em_tokens_sweep(self->tokens, &sweep, &chain->topic);
-    status = sum_counts(self, with, status, chain);
+    status = deal_counts(self, with, status, chain);
     return status ? status : sum_rest(self, with, chain, beta);
 }
 
@@ -428,7 +450,7 @@ static em_status update_chain(lda *self, const em_update *with, int64_t number, 
 
     if (!chain->counted) {
         status = em_tokens_count(self->tokens, &chain->topic, chain->count);
-        status = sum_counts(self, with, status, chain);
+        status = deal_counts(self, with, status, chain);
     }
     if (!status)
         status = draw_topics(self, with, number, beta);

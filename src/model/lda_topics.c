@@ -52,12 +52,13 @@ void em_lda_total(const em_lda_shape *shape, em_lda_words words, const int32_t *
             total[k] += count[v * shape->stride + k];
 }
 
-void em_lda_mean_phi(const em_lda_shape *shape, double beta, const int32_t *restrict count,
-                     const int64_t *total, double *restrict room, float *restrict phi)
+void em_lda_mean_phi(const em_lda_shape *shape, em_lda_words words, double beta,
+                     const int32_t *restrict count, const int64_t *total, double *restrict room,
+                     float *restrict phi)
 {
     for (int64_t k = 0; k < shape->n_topic; k++)
         room[k] = 1 / ((double)shape->n_word * beta + (double)total[k]);
-    for (int64_t v = 0; v < shape->n_word; v++)
+    for (int64_t v = words.first; v < words.end; v++)
         for (int64_t k = 0; k < shape->n_topic; k++)
             phi[v * shape->stride + k] = (float)((beta + count[v * shape->stride + k]) * room[k]);
 }

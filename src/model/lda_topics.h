@@ -38,10 +38,10 @@ void em_lda_scale(const em_lda_shape *shape, em_lda_words words, const int64_t *
 void em_lda_total(const em_lda_shape *shape, em_lda_words words, const int32_t *count,
                   int64_t *total);
 
-/* The mean of phi given the topics of all tokens: (beta + n_kv) / (V beta + n_k), for all words.
+/* The mean of phi given the topics of all tokens: (beta + n_kv) / (V beta + n_k), for some words.
  * `room` [n_topic]. */
-void em_lda_mean_phi(const em_lda_shape *shape, double beta, const int32_t *count,
-                     const int64_t *total, double *room, float *phi);
+void em_lda_mean_phi(const em_lda_shape *shape, em_lda_words words, double beta,
+                     const int32_t *count, const int64_t *total, double *room, float *phi);
 
 /* log p(words | topics of all tokens, beta), phi integrated out: what some words add, in units of
  * EM_LDA_UNIT, and what the sums n_k do. */

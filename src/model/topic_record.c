@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "math/tokens.h"
 #include "model/lda_held_out.h"
+#include "par/grid.h"
 #include "par/message.h"
 
 #include <inttypes.h>
@@ -27,12 +28,14 @@ struct em_topic_record {
     const em_topic_options *options;
     const em_corpus *corpus;
     em_lda_shape shape;
+    em_lda_words own;        /* whose phi this shard averages */
+    const em_shards *shards; /* NULL: one */
     int64_t first_chain, n_chain;
     em_held_out *held_out; /* NULL: no score */
     int n_fold_in;         /* 0: no score */
     int64_t n_phi, n_piece, width;
     double *row;         /* [n_chain][width] */
-    float *mean;         /* [n_chain][n_word][stride] of phi */
+    float *mean;         /* [n_chain][n_word][stride] of phi, of own words since last gathered */
     double *piece;       /* [n_chain][n_piece] room for visits */
     double *probability; /* [n_fold_in][n_chain][n_own] of held-out entries, averaged */
     double pooled[EM_FOLD_INS];
@@ -130,6 +133,9 @@ em_status em_topic_record_create(const em_topic_options *options, const em_model
         .options = options,
         .corpus = corpus,
         .shape = {corpus->n_word, options->topics, em_topic_stride(options->topics)},
+        .own = {em_deal_first(corpus->n_word, context->n_shard, context->shard),
+                em_deal_first(corpus->n_word, context->n_shard, context->shard + 1)},
+        .shards = context->shards,
         .first_chain = context->first_chain,
         .n_chain = context->n_chain};
     record->n_phi = record->shape.n_word * record->shape.stride;
@@ -226,10 +232,22 @@ static void take_shares(const em_topic_record *record, const double *count, bool
 static void take_phi(const em_topic_record *record, const em_topic_look *look, double n_average)
 {
     const float weight = 1 / (float)n_average;
+    const int64_t stride = record->shape.stride;
     float *mean = mean_of(record, look->chain);
 
-    for (int64_t i = 0; i < record->n_phi; i++)
+    for (int64_t i = record->own.first * stride; i < record->own.end * stride; i++)
         mean[i] += (look->phi[i] - mean[i]) * weight;
+}
+
+/* Means of all words, to all shards. Collective over the ranks of a group. */
+static void gather_means(em_topic_record *record)
+{
+    const em_shards *shards = record->shards;
+    const int64_t size = record->shape.stride * (int64_t)sizeof *record->mean;
+
+    for (int64_t c = 0; shards && c < record->n_chain; c++)
+        shards->gather(shards->context, record->shape.n_word, size,
+                       record->mean + c * record->n_phi);
 }
 
 static bool scores(const em_topic_record *record, const em_update *after, const double *row)
@@ -240,7 +258,12 @@ static bool scores(const em_topic_record *record, const em_update *after, const 
 
 bool em_topic_record_wants_phi(const em_topic_record *record, const em_update *after)
 {
-    bool wants = !after->warmup;
+    return !after->warmup || em_topic_record_wants_all(record, after);
+}
+
+bool em_topic_record_wants_all(const em_topic_record *record, const em_update *after)
+{
+    bool wants = false;
 
     for (int64_t c = 0; c < after->n_chain; c++)
         wants |= scores(record, after, row_of(record, after->chain[c]));
@@ -387,6 +410,7 @@ em_status em_topic_record_pool(em_topic_record *record)
     double **of_chain = NULL;
     em_status status = em_agree_first(em_allocate(record->n_chain, sizeof *of_chain, &of_chain), 0);
 
+    gather_means(record);
     for (int f = 0; f < record->n_fold_in; f++)
         record->pooled[f] = NAN;
     for (int f = 0; !status && f < record->n_fold_in && record->row[N_SCORED] > 0; f++) {
@@ -437,6 +461,8 @@ em_status em_topic_record_visit(em_topic_record *record, const em_visitor *visit
     const em_held_out *h = record->held_out;
     em_status status = visitor->chains(visitor->context, "record", record->width, record->row);
 
+    if (!visitor->restores)
+        gather_means(record);
     for (int64_t first = 0; !status && first < record->n_phi; first += PIECE)
         status = visit_piece(record, visitor, first);
     for (int f = 0; !status && f < record->n_fold_in; f++)

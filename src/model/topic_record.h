@@ -37,7 +37,8 @@ void em_topic_record_describe(const em_topic_record *record, int64_t n_document,
 typedef struct em_topic_look {
     int64_t chain;
     double log_density;
-    const float *phi;    /* [n_word][stride] */
+    const float *phi;    /* [n_word][stride]; of the words that are dealt to this shard at least,
+                            of all where em_topic_record_wants_all */
     const double *count; /* [n_topic] tokens, of some documents at least */
     const double *alpha; /* [n_topic] */
     double beta;
@@ -49,6 +50,7 @@ em_status em_topic_record_take(em_topic_record *record, const em_update *after,
 
 /* Whether the next em_topic_record_take reads phi. Local. */
 bool em_topic_record_wants_phi(const em_topic_record *record, const em_update *after);
+bool em_topic_record_wants_all(const em_topic_record *record, const em_update *after);
 
 /* Whether phi is among what it writes of a draw. Local. */
 bool em_topic_record_stores_phi(const em_topic_record *record);

@@ -313,6 +313,19 @@ void em_grid_sum_integers(const em_grid *grid, int64_t n, int64_t *x)
                       MPI_SUM, grid->shards);
 }
 
+/* One shard after the other: who has sent its part for one goes on to the next. */
+void em_grid_deal_integers(const em_grid *grid, int64_t n, int64_t size, int64_t *x)
+{
+    for (int s = 0; grid->n_shard > 1 && s < grid->n_shard; s++) {
+        const int64_t end = em_deal_first(n, grid->n_shard, s + 1) * size;
+        for (int64_t i = em_deal_first(n, grid->n_shard, s) * size; i < end; i += PIECE) {
+            const int count = (int)(end - i < PIECE ? end - i : PIECE);
+            MPI_Reduce(s == grid->shard ? MPI_IN_PLACE : x + i, x + i, count, MPI_INT64_T, MPI_SUM,
+                       s, grid->shards);
+        }
+    }
+}
+
 void em_grid_gather_shards(const em_grid *grid, int64_t n, int64_t size, void *x)
 {
     int *count = grid->dealt, *first = grid->dealt + grid->n_shard;

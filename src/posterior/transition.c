@@ -3,16 +3,30 @@
 #include "base/memory.h"
 #include "posterior/inside.h"
 
-static em_status sum_over_shards(void *context, em_status own, int64_t n, int64_t *x)
+static em_status agree(const em_grid *grid, em_status own)
 {
-    const em_grid *grid = context;
     int64_t n_failed = own < 0;
 
     em_grid_sum_integers(grid, 1, &n_failed);
-    if (n_failed > 0)
-        return em_grid_share_failure(grid, own);
-    em_grid_sum_integers(grid, n, x);
-    return EM_OK;
+    return n_failed > 0 ? em_grid_share_failure(grid, own) : EM_OK;
+}
+
+static em_status sum_over_shards(void *context, em_status own, int64_t n, int64_t *x)
+{
+    const em_status status = agree(context, own);
+
+    if (!status)
+        em_grid_sum_integers(context, n, x);
+    return status;
+}
+
+static em_status deal_to_shards(void *context, em_status own, int64_t n, int64_t size, int64_t *x)
+{
+    const em_status status = agree(context, own);
+
+    if (!status)
+        em_grid_deal_integers(context, n, size, x);
+    return status;
 }
 
 static void gather_from_shards(void *context, int64_t n, int64_t size, void *x)
@@ -22,7 +36,7 @@ static void gather_from_shards(void *context, int64_t n, int64_t size, void *x)
 
 em_shards em_shards_of(const em_grid *grid)
 {
-    return (em_shards){(void *)grid, sum_over_shards, gather_from_shards};
+    return (em_shards){(void *)grid, sum_over_shards, gather_from_shards, deal_to_shards};
 }
 
 em_status em_posterior_update(em_posterior *posterior, const em_update *update)

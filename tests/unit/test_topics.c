@@ -457,7 +457,7 @@ static em_lda_words all_words(const hand *h)
 static void find_mean(hand *h, double beta)
 {
     em_lda_total(&h->shape, all_words(h), h->count, h->total);
-    em_lda_mean_phi(&h->shape, beta, h->count, h->total, h->room, h->phi);
+    em_lda_mean_phi(&h->shape, all_words(h), beta, h->count, h->total, h->room, h->phi);
 }
 
 /* As two shards do. */
