@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "diag/apart.h"
 #include "diag/diag.h"
+#include "diag/gather.h"
 #include "diag/limits.h"
 #include "io/elements.h"
 
@@ -65,6 +66,60 @@ static em_status select_elements(em_report_data *data, const char *const *patter
     return EM_OK;
 }
 
+/* ---------------------------------------------------------------- statistics */
+
+static bool is_called(const char *name, const char *wanted)
+{
+    const char *dot = strrchr(name, '.');
+
+    return strcmp(name, wanted) == 0 || (dot && strcmp(dot + 1, wanted) == 0);
+}
+
+em_status em_report_statistic(em_reader *stats, const char *name, double **out)
+{
+    em_status status;
+
+    *out = NULL;
+    for (int64_t i = 0; stats && i < em_reader_n_variable(stats); i++) {
+        const em_reader_variable *v = em_reader_variable_at(stats, i);
+
+        if (v->size != 1 || !is_called(v->name, name))
+            continue;
+        status = em_allocate_doubles(em_reader_n_chain(stats) * em_reader_n_draw(stats), out);
+        return status ? status : em_reader_elements(stats, i, 0, 1, *out);
+    }
+    return EM_OK;
+}
+
+/* A group that need not be there. */
+static em_status open_statistics(em_report_data *data, const char *group, em_reader **out)
+{
+    static const char *const any[] = {"lp", "energy", "step_size", "diverging", "acceptance_rate"};
+    em_status status = EM_OK;
+
+    for (size_t i = 0; i < sizeof any / sizeof *any && !*out && !status; i++)
+        if (em_reader_has(data->draws, group, any[i]))
+            status = em_reader_open(data->path, group, out);
+    return status;
+}
+
+static em_status read_statistics(em_report_data *data)
+{
+    em_status status = open_statistics(data, "sample_stats", &data->stats);
+
+    if (!status)
+        status = open_statistics(data, "warmup_sample_stats", &data->warmup);
+    if (status)
+        return status;
+    if (data->stats && (em_reader_n_chain(data->stats) != data->n_chain ||
+                        em_reader_n_draw(data->stats) != data->n_draw))
+        return EM_OK; /* of other draws: those of the figures are not known to diverge */
+    status = em_report_statistic(data->stats, "diverging", &data->diverging);
+    for (int64_t i = 0; !status && data->diverging && i < data->n_chain * data->n_draw; i++)
+        data->n_diverging += data->diverging[i] != 0;
+    return status;
+}
+
 /* ---------------------------------------------------------------- their numbers */
 
 static em_status numbers(const em_report_data *data, em_diag *diag, const double *draws,
@@ -97,7 +152,14 @@ static em_status numbers(const em_report_data *data, em_diag *diag, const double
     value[EM_AT_N_APART] = (double)apart.count;
     value[EM_AT_APART] = (double)apart.chain;
     value[EM_AT_DISTANCE] = apart.distance;
-    return EM_OK;
+    if (data->n_diverging < 1)
+        return EM_OK;
+    em_gathering gathering;
+    status = em_find_gathering(data->n_chain, data->n_draw, draws, data->diverging, d.ess_bulk,
+                               data->n_element, &gathering);
+    if (!status && gathering.distance > gathering.by_chance)
+        value[EM_AT_GATHER] = gathering.distance;
+    return status;
 }
 
 em_status em_report_draws(const em_report_data *data, int64_t element, double **out)
@@ -199,64 +261,62 @@ enum { NEAR = 10000 };
 /*
  * Whether draws have the ranks of others, from either end, as those of a multiple or a logarithm:
  * then the bulk ESS is the same to the bit, and R-hat but for roundings of the distances from the
- * median.
+ * median, or how divergent draws gather.
  */
 static bool says_the_same(const double *a, const double *b)
 {
     return a[EM_AT_ESS_BULK] == b[EM_AT_ESS_BULK] &&
-           fabs(a[EM_AT_R_HAT] - b[EM_AT_R_HAT]) * NEAR < 1;
+           (fabs(a[EM_AT_R_HAT] - b[EM_AT_R_HAT]) * NEAR < 1 ||
+            (a[EM_AT_GATHER] > 0 && a[EM_AT_GATHER] == b[EM_AT_GATHER]));
 }
 
-/* Of those that mix worst what the figures show. */
+/* Adds an element to those shown, unless one of them has its ranks. */
+static void add_fresh(const em_report_data *data, int64_t element, int64_t *n, int64_t *shown)
+{
+    for (int64_t k = 0; k < *n; k++)
+        if (says_the_same(data->element[shown[k]].value, data->element[element].value))
+            return;
+    shown[(*n)++] = element;
+}
+
+/* What the figures show: those that mix worst. */
 static void find_shown(em_report_data *data)
 {
-    for (int64_t i = 0; i < data->n_element && data->n_shown < EM_REPORT_SHOWN; i++) {
-        const double *value = data->element[data->worst[i]].value;
-        bool fresh = true;
+    for (int64_t i = 0; i < data->n_element && data->n_shown < EM_REPORT_SHOWN; i++)
+        add_fresh(data, data->worst[i], &data->n_shown, data->shown);
+}
 
-        for (int64_t k = 0; fresh && k < data->n_shown; k++)
-            fresh = !says_the_same(data->element[data->shown[k]].value, value);
-        if (fresh)
-            data->shown[data->n_shown++] = data->worst[i];
+/* Pairs: where divergent draws gather, of as many the one that mixes worse, then those that mix
+ * worst. */
+static em_status find_pairs(em_report_data *data)
+{
+    bool *seen = NULL;
+    em_status status = em_allocate(data->n_element, sizeof *seen, &seen);
+
+    while (!status && data->n_pair < EM_REPORT_PAIRS) {
+        int64_t best = -1;
+        double most = 0;
+
+        for (int64_t i = 0; i < data->n_element; i++) {
+            const double gather = data->element[data->worst[i]].value[EM_AT_GATHER];
+            if (!seen[data->worst[i]] && gather > most) {
+                most = gather;
+                best = data->worst[i];
+            }
+        }
+        if (best < 0)
+            break;
+        seen[best] = true;
+        add_fresh(data, best, &data->n_pair, data->pair);
     }
-}
-
-/* ---------------------------------------------------------------- statistics */
-
-static bool is_called(const char *name, const char *wanted)
-{
-    const char *dot = strrchr(name, '.');
-
-    return strcmp(name, wanted) == 0 || (dot && strcmp(dot + 1, wanted) == 0);
-}
-
-em_status em_report_statistic(em_reader *stats, const char *name, double **out)
-{
-    em_status status;
-
-    *out = NULL;
-    for (int64_t i = 0; stats && i < em_reader_n_variable(stats); i++) {
-        const em_reader_variable *v = em_reader_variable_at(stats, i);
-
-        if (v->size != 1 || !is_called(v->name, name))
-            continue;
-        status = em_allocate_doubles(em_reader_n_chain(stats) * em_reader_n_draw(stats), out);
-        return status ? status : em_reader_elements(stats, i, 0, 1, *out);
-    }
-    return EM_OK;
-}
-
-/* A group that need not be there. */
-static em_status open_statistics(em_report_data *data, const char *group, em_reader **out)
-{
-    static const char *const any[] = {"lp", "energy", "step_size", "diverging", "acceptance_rate"};
-    em_status status = EM_OK;
-
-    for (size_t i = 0; i < sizeof any / sizeof *any && !*out && !status; i++)
-        if (em_reader_has(data->draws, group, any[i]))
-            status = em_reader_open(data->path, group, out);
+    data->n_gathering = data->n_pair;
+    for (int64_t i = 0; !status && i < data->n_shown && data->n_pair < EM_REPORT_PAIRS; i++)
+        add_fresh(data, data->shown[i], &data->n_pair, data->pair);
+    em_release(&seen);
     return status;
 }
+
+/* ---------------------------------------------------------------- the advice */
 
 em_status em_report_advice(em_report_data *data, char **out)
 {
@@ -319,6 +379,8 @@ em_status em_report_read(const char *path, const char *const *pattern, em_report
         return em_fail(EM_EDATA, "%s: group posterior has no draws", path);
     status = select_elements(data, pattern);
     if (!status)
+        status = read_statistics(data);
+    if (!status)
         status = find_numbers(data);
     if (!status)
         status = make_table(data);
@@ -327,17 +389,8 @@ em_status em_report_read(const char *path, const char *const *pattern, em_report
     if (status)
         return status;
     find_shown(data);
-    status = leave_one_out(data);
-    if (!status)
-        status = open_statistics(data, "sample_stats", &data->stats);
-    if (!status)
-        status = open_statistics(data, "warmup_sample_stats", &data->warmup);
-    if (status)
-        return status;
-    if (data->stats && (em_reader_n_chain(data->stats) != data->n_chain ||
-                        em_reader_n_draw(data->stats) != data->n_draw))
-        return EM_OK; /* of other draws: those of the figures are not known to diverge */
-    return em_report_statistic(data->stats, "diverging", &data->diverging);
+    status = find_pairs(data);
+    return status ? status : leave_one_out(data);
 }
 
 void em_report_release(em_report_data *data)

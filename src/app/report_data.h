@@ -28,10 +28,11 @@ enum {
     EM_AT_DISTANCE,
     EM_AT_Q25,
     EM_AT_Q75,
+    EM_AT_GATHER, /* how far divergent draws stand from the others, 0: no farther than by chance */
     EM_N_NUMBER
 };
 
-enum { EM_REPORT_SHOWN = 6, EM_REPORT_LOO = 4 };
+enum { EM_REPORT_SHOWN = 6, EM_REPORT_PAIRS = 4, EM_REPORT_LOO = 4 };
 
 typedef struct em_report_element {
     int64_t variable, index;
@@ -51,9 +52,12 @@ typedef struct em_report_data {
     int64_t *worst;             /* [n_element] their numbers, those that mix worst first */
     /* The first of these, each once of those that are functions of another: what figures show. */
     int64_t n_shown, shown[EM_REPORT_SHOWN];
+    /* Of pairs: the first n_gathering are where divergent draws gather, most first. */
+    int64_t n_pair, n_gathering, pair[EM_REPORT_PAIRS];
     double *value;
     em_table table;    /* of all of them */
     double *diverging; /* [n_chain][n_draw]; NULL: not known */
+    int64_t n_diverging;
     em_reader *log_likelihood;
     int64_t n_loo; /* the first of the variables that observations have log likelihoods in */
     em_loo loo[EM_REPORT_LOO];

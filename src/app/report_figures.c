@@ -16,8 +16,7 @@ enum {
     MOST_OF_ONE = 25,  /* of a variable */
     MOST_LINES = 8,    /* chains with a line */
     MOST_POINTS = 500, /* of a line */
-    MOST_DOTS = 1500,  /* of a scatter */
-    MOST_PAIRS = 4     /* variables */
+    MOST_DOTS = 1500   /* of a scatter */
 };
 
 static const char *const line_class[MOST_LINES] = {"thin c0", "thin c1", "thin c2", "thin c3",
@@ -33,6 +32,11 @@ static int64_t smaller(int64_t a, int64_t b)
 /* Wider where names are long: they are not cut for the intervals, nor these for them. */
 enum { ROW = 18, INTERVALS = 210 };
 
+enum {
+    MOST_RATIO = 60, /* of an axis to its shortest interval */
+    MOST_PANELS = 4  /* of a variable */
+};
+
 /* How many of the elements from `first` on are of its variable. */
 static int64_t count_of_variable(const em_report_data *data, int64_t first)
 {
@@ -44,42 +48,116 @@ static int64_t count_of_variable(const em_report_data *data, int64_t first)
     return n;
 }
 
-/* Rows that the forest has, and its panels, each of one variable. */
-static void measure_forest(const em_report_data *data, int64_t *n_row, int64_t *n_panel)
+/*
+ * The rows of the forest, and its panels: each of one variable, whose intervals are all wide enough
+ * on their axis to be seen. So few panels of one that they stay a figure; the last has the rest.
+ */
+typedef struct forest {
+    int64_t n_row, n_panel;
+    int64_t row[MOST_ROWS];  /* elements, panel by panel */
+    int64_t size[MOST_ROWS]; /* of each panel */
+} forest;
+
+static double extent(const em_report_element *e)
+{
+    const double width = e->value[EM_AT_Q95] - e->value[EM_AT_Q5];
+
+    return width > 0 ? width : INFINITY; /* a constant asks for no room */
+}
+
+/* Whether an element's interval and those of a panel would be more than dots on one axis. */
+static bool suits(const em_report_data *data, int64_t n, const int64_t *row, int64_t element)
+{
+    const double *const at = data->element[element].value;
+    double low = at[EM_AT_Q5], high = at[EM_AT_Q95], least = extent(&data->element[element]);
+
+    for (int64_t i = 0; i < n; i++) {
+        const em_report_element *e = &data->element[row[i]];
+        low = fmin(low, e->value[EM_AT_Q5]);
+        high = fmax(high, e->value[EM_AT_Q95]);
+        least = fmin(least, extent(e));
+    }
+    return !(high - low > MOST_RATIO * least);
+}
+
+/* Elements [first, first + n) in panels: each takes the widest that are left, and what suits them.
+ */
+static void add_panels(const em_report_data *data, int64_t first, int64_t n, forest *f)
+{
+    int64_t order[MOST_OF_ONE], left = 0, at;
+
+    for (int64_t i = first; i < first + n; i++) { /* the widest first, else as they are stored */
+        for (at = left++;
+             at > 0 && extent(&data->element[order[at - 1]]) < extent(&data->element[i]); at--)
+            order[at] = order[at - 1];
+        order[at] = i;
+    }
+    for (int panel = 0; left > 0; panel++) {
+        int64_t *const row = f->row + f->n_row, size = 0, n_left = 0;
+
+        for (int64_t k = 0; k < left; k++)
+            if (panel + 1 < MOST_PANELS && !suits(data, size, row, order[k]))
+                order[n_left++] = order[k];
+            else {
+                for (at = size++; at > 0 && row[at - 1] > order[k]; at--) /* as they are stored */
+                    row[at] = row[at - 1];
+                row[at] = order[k];
+            }
+        left = n_left;
+        f->n_row += size;
+        f->size[f->n_panel++] = size;
+    }
+}
+
+static void arrange(const em_report_data *data, forest *f)
 {
     int64_t n;
 
-    *n_row = *n_panel = 0;
-    for (int64_t i = 0; i < data->n_element && *n_row < MOST_ROWS; i += n) {
+    *f = (forest){0};
+    for (int64_t i = 0; i < data->n_element && f->n_row < MOST_ROWS; i += n) {
         n = count_of_variable(data, i);
-        *n_row += smaller(smaller(n, MOST_OF_ONE), MOST_ROWS - *n_row);
-        ++*n_panel;
+        add_panels(data, i, smaller(smaller(n, MOST_OF_ONE), MOST_ROWS - f->n_row), f);
     }
 }
 
-/* As many characters of a name as there is room for. */
+/* Where the n-th character of a text begins, or the text ends. */
+static const char *character_at(const char *text, size_t n)
+{
+    while (*text && n-- > 0)
+        do
+            text++;
+        while (((unsigned char)*text & 0xC0) == 0x80);
+    return text;
+}
+
+/* A name in as many characters as there is room for: of a long one both ends, as elements of one
+ * variable differ in the last. */
 enum { NAME_BYTES = 256 };
 static void cut_name(const char *name, size_t most, char out[NAME_BYTES])
 {
-    size_t n = 0, characters = 0;
+    const size_t half = most / 2, bytes = NAME_BYTES / 2 - 4;
+    size_t n = 0;
 
-    while (name[n] && n < NAME_BYTES - 8 && characters < most) {
-        n++;
-        while (((unsigned char)name[n] & 0xC0) == 0x80)
-            n++;
-        characters++;
+    for (const char *c = name; *c; c++)
+        n += ((unsigned char)*c & 0xC0) != 0x80;
+    if (n <= most && strlen(name) < NAME_BYTES) {
+        snprintf(out, NAME_BYTES, "%s", name);
+        return;
     }
-    snprintf(out, NAME_BYTES, "%.*s%s", (int)n, name, name[n] ? "\u2026" : "");
+    const size_t head = (size_t)(character_at(name, half) - name);
+    const char *tail = character_at(name, n > most - half - 1 ? n - (most - half - 1) : 0);
+    snprintf(out, NAME_BYTES, "%.*s\u2026%.*s", (int)(head < bytes ? head : bytes), name,
+             (int)bytes, tail);
 }
 
 /* Of the forest's names, at the width of a letter. */
-static double name_width(const em_report_data *data, int64_t n_row)
+static double name_width(const em_report_data *data, const forest *f)
 {
     const double letter = 6.4, most = 40;
     double longest = 0;
 
-    for (int64_t i = 0; i < data->n_element && i < n_row; i++)
-        longest = fmax(longest, em_terminal_width(data->element[i].name));
+    for (int64_t i = 0; i < f->n_row; i++)
+        longest = fmax(longest, em_terminal_width(data->element[f->row[i]].name));
     return fmin(longest, most) * letter + 16;
 }
 
@@ -99,16 +177,16 @@ static void draw_interval(const em_axes *axes, const em_report_element *e, doubl
                 "end", "", name);
 }
 
-/* The elements of one variable on an axis of their own; returns its height. */
-static double draw_panel(const em_report_data *data, int64_t first, int64_t n, double left,
+/* Elements on an axis of their own; returns its height. */
+static double draw_panel(const em_report_data *data, int64_t n, const int64_t *row, double left,
                          double width, double top, FILE *out)
 {
     em_range range = em_no_range;
     const double height = (double)(n * ROW);
 
-    for (int64_t i = first; i < first + n; i++) {
-        range = em_range_over(range, 1, &data->element[i].value[EM_AT_Q5]);
-        range = em_range_over(range, 1, &data->element[i].value[EM_AT_Q95]);
+    for (int64_t i = 0; i < n; i++) {
+        range = em_range_over(range, 1, &data->element[row[i]].value[EM_AT_Q5]);
+        range = em_range_over(range, 1, &data->element[row[i]].value[EM_AT_Q95]);
     }
     const em_axes axes = {.out = out,
                           .left = left,
@@ -120,32 +198,28 @@ static double draw_panel(const em_report_data *data, int64_t first, int64_t n, d
                           .no_y_ticks = true};
     em_axes_draw(&axes, NULL, NULL);
     for (int64_t i = 0; i < n; i++)
-        draw_interval(&axes, &data->element[first + i], (double)(n - i) - 0.5);
+        draw_interval(&axes, &data->element[row[i]], (double)(n - i) - 0.5);
     return height;
 }
 
 static em_status draw_forest(const em_report_data *data, int k, FILE *out)
 {
-    int64_t n_row, n_panel, left, n;
     double top = 10;
     char rest[96];
+    forest f;
 
     (void)k;
-    measure_forest(data, &n_row, &n_panel);
-    const double names = name_width(data, n_row);
+    arrange(data, &f);
+    const double names = name_width(data, &f);
     const double width = fmax(names + INTERVALS, EM_SVG_WIDTH);
     em_svg_begin(out, width,
-                 (double)(n_row * ROW + n_panel * 34) + (n_row < data->n_element ? 26 : 4),
+                 (double)(f.n_row * ROW + f.n_panel * 34) + (f.n_row < data->n_element ? 26 : 4),
                  "Intervals of the parameters");
-    left = n_row;
-    for (int64_t i = 0; i < data->n_element && left > 0; i += n) {
-        const int64_t shown = smaller(smaller(n = count_of_variable(data, i), MOST_OF_ONE), left);
-        top += draw_panel(data, i, shown, names, width, top, out) + 34;
-        left -= shown;
-    }
-    if (n_row < data->n_element) {
+    for (int64_t panel = 0, at = 0; panel < f.n_panel; at += f.size[panel++])
+        top += draw_panel(data, f.size[panel], f.row + at, names, width, top, out) + 34;
+    if (f.n_row < data->n_element) {
         snprintf(rest, sizeof rest, "and %lld more, which the table or emass summary has",
-                 (long long)(data->n_element - n_row));
+                 (long long)(data->n_element - f.n_row));
         em_svg_text(out, names, top + 4, "start", "soft", rest);
     }
     em_svg_end(out);
@@ -325,9 +399,33 @@ static void draw_dots(const em_axes *axes, const char *class, int64_t n, const i
     em_axes_dots(axes, class, n, px, py);
 }
 
-static em_status draw_pair_panels(const em_report_data *data, int64_t n_shown, double **draws,
-                                  const em_range *range, FILE *out)
+enum { PAIRS_TOP = 48 };
+
+/* Why these: divergent draws gather there, or not so that it could be told from chance. */
+static void say_why(const em_report_data *data, char out[160])
 {
+    const long long n = (long long)data->n_diverging;
+
+    if (data->n_gathering < 1 && n < 1)
+        snprintf(out, 160, "those that mix worst");
+    else if (data->n_gathering < 1)
+        snprintf(out, 160, "%lld divergent, %s: those that mix worst", n,
+                 n == data->n_chain * data->n_draw ? "all of them"
+                                                   : "no more in one part than by chance");
+    else if (data->n_gathering < data->n_pair)
+        snprintf(out, 160, "%lld divergent, which gather in the first%s; then those that mix worst",
+                 n,
+                 data->n_gathering == 1   ? ""
+                 : data->n_gathering == 2 ? " two"
+                                          : " three");
+    else
+        snprintf(out, 160, "%lld divergent: where they gather most", n);
+}
+
+static void draw_pair_panels(const em_report_data *data, double *const *draws,
+                             const em_range *range, FILE *out)
+{
+    const int64_t n_shown = data->n_pair;
     const double side = (EM_SVG_WIDTH - 58.0) / (double)(n_shown - 1), gap = 14;
     int64_t some[MOST_DOTS], bad[MOST_DOTS];
     const int64_t n_some = pick(data, false, some), n_bad = pick(data, true, bad);
@@ -337,7 +435,7 @@ static em_status draw_pair_panels(const em_report_data *data, int64_t n_shown, d
         for (int64_t column = 0; column < row; column++) {
             const em_axes axes = {.out = out,
                                   .left = 52 + side * (double)column,
-                                  .top = 24 + side * (double)(row - 1),
+                                  .top = PAIRS_TOP + side * (double)(row - 1),
                                   .width = side - gap,
                                   .height = side - gap - 12,
                                   .x = range[column],
@@ -347,39 +445,41 @@ static em_status draw_pair_panels(const em_report_data *data, int64_t n_shown, d
             draw_dots(&axes, "dot c0", n_some, some, draws[column], draws[row]);
             draw_dots(&axes, "mark bad", n_bad, bad, draws[column], draws[row]);
             if (column == 0) {
-                cut_name(data->element[data->shown[row]].name, 40, name);
+                cut_name(data->element[data->pair[row]].name, 40, name);
                 em_svg_text(out, axes.left, axes.top - 5, "start", "head", name);
             }
             if (row == n_shown - 1) {
-                cut_name(data->element[data->shown[column]].name, 40, name);
+                cut_name(data->element[data->pair[column]].name, 40, name);
                 em_svg_text(out, column ? axes.left + axes.width : axes.left,
                             axes.top + axes.height + 31 + 15 * (double)column,
                             column ? "end" : "start", "head", name);
             }
         }
-    return EM_OK;
 }
 
 static em_status draw_pairs(const em_report_data *data, int k, FILE *out)
 {
-    const int64_t n_shown = smaller(data->n_shown, MOST_PAIRS);
-    double *draws[MOST_PAIRS] = {NULL};
-    em_range range[MOST_PAIRS];
+    const int64_t n_shown = data->n_pair;
+    double *draws[EM_REPORT_PAIRS] = {NULL};
+    em_range range[EM_REPORT_PAIRS];
+    char why[160];
     em_status status = EM_OK;
 
     (void)k;
     if (n_shown < 2)
         return EM_OK;
     for (int64_t i = 0; !status && i < n_shown; i++) {
-        status = em_report_draws(data, data->shown[i], &draws[i]);
+        status = em_report_draws(data, data->pair[i], &draws[i]);
         if (!status)
             range[i] =
                 em_range_padded(em_range_over(em_no_range, data->n_chain * data->n_draw, draws[i]));
     }
     if (!status) {
-        em_svg_begin(out, EM_SVG_WIDTH, EM_SVG_WIDTH - 26 + 15 * (double)(n_shown - 1),
-                     "Pairs of the parameters that mix worst");
-        status = draw_pair_panels(data, n_shown, draws, range, out);
+        say_why(data, why);
+        em_svg_begin(out, EM_SVG_WIDTH, EM_SVG_WIDTH + PAIRS_TOP - 50 + 15 * (double)(n_shown - 1),
+                     "Pairs of parameters");
+        em_svg_text(out, 2, 15, "start", "soft", why);
+        draw_pair_panels(data, draws, range, out);
         em_svg_end(out);
     }
     for (int64_t i = 0; i < n_shown; i++)
@@ -479,13 +579,15 @@ const em_figure em_figures[] = {
      "farthest out. Of functions of one another, as of a coefficient on two scales, one is shown.",
      EM_REPORT_SHOWN, draw_chains},
     {"forest", "Intervals",
-     "Median (dot), 50 % (thick) and 90 % (thin) of all draws; each variable has an axis of its "
-     "own.",
+     "Median (dot), 50 % (thick) and 90 % (thin) of all draws. Each variable has an axis of its "
+     "own, or several, the widest first, where some of its intervals would be mere dots on one.",
      1, draw_forest},
     {"pairs", "Pairs",
-     "Draws of the parameters that mix worst, two by two (emass report --var NAME chooses others); "
-     "large marks are divergent transitions, which gather where the posterior bends more sharply "
-     "than the steps follow.",
+     "Draws two by two; large marks are divergent transitions, which gather where the posterior "
+     "bends more sharply than the steps follow. Of the parameters those where divergent draws "
+     "stand "
+     "farthest from the others, by ranks and farther than chance leaves them one time in twenty; "
+     "else those that mix worst (emass report --var NAME chooses others).",
      1, draw_pairs},
     {"energy", "Energy",
      "All well, the dashed curve is about as wide as the other: each momentum then reaches all "

@@ -187,6 +187,51 @@ def check_foreign():
     report(made.returncode == 0 and "nothing stands against" in page.text and not page.wrong, "a file of ArviZ's", made.stderr)
 
 
+def headings(name, section):
+    with open(f"{name}.html") as file:
+        text = file.read()
+    part = text[text.index(f'id="{section}"'):]
+    part = part[:part.index("</section>")] if "</section>" in part else part
+    return part[:part.index("</svg>")]
+
+
+def check_gathering():
+    """Divergences in the neck of a funnel, of which other parameters mix worse; few; anywhere; and scales apart."""
+    try:
+        import arviz
+        import numpy
+    except ImportError:
+        return
+    random = numpy.random.default_rng(1)
+    tau = numpy.exp(random.normal(0, 1.5, (4, 500)))
+    slow = random.normal(size=(4, 500, 5)) + numpy.arange(4)[:, None, None] * 0.15
+    theta = random.normal(size=(4, 500, 3)) * tau[..., None]
+    neck = (tau < numpy.quantile(tau, 0.1)) & (random.random((4, 500)) < 0.5)
+    one = numpy.zeros((4, 500), bool)
+    one[1, 7] = True
+    for name, diverging, expected, why in (
+            ("neck", neck, {"tau", "theta[0]", "theta[1]", "theta[2]"}, r"\d+ divergent: where they gather most"),
+            ("few", one, {f"slow[{i}]" for i in range(5)}, "1 divergent, no more in one part than by chance: those that mix worst"),
+            ("anywhere", random.random((4, 500)) < 0.03, {f"slow[{i}]" for i in range(5)}, "no more in one part than by chance"),
+            ("none", one & False, {f"slow[{i}]" for i in range(5)}, ">those that mix worst<")):
+        arviz.from_dict(posterior={"slow": slow, "theta": theta, "tau": tau, "log_tau": numpy.log(tau)},
+                        sample_stats={"diverging": diverging, "lp": tau}).to_netcdf(f"{name}.nc")
+        made = limited(EMASS, "report", f"{name}.nc", "--output", f"{name}.html")
+        svg = headings(name, "pairs")
+        shown = {label.replace("log_tau", "tau") for label in re.findall(r'class="head">([^<]*)<', svg)}
+        report(made.returncode == 0 and len(shown) == 4 and shown <= expected and re.search(why, svg),
+               f"pairs, {name}: where divergent draws gather, or else what mixes worst", shown, made.stderr)
+    scale = numpy.array([1e-3, 1, 2e-3, 2e4, 1.5])
+    arviz.from_dict(posterior={"b": random.normal(size=(4, 100, 5)) * scale, "like": random.normal(size=(4, 100, 5)),
+                               "fixed": numpy.zeros((4, 100, 3)) + [0, 1e6, 3]}).to_netcdf("scales.nc")
+    made = limited(EMASS, "report", "scales.nc", "--output", "scales.html")
+    svg = headings("scales", "forest")
+    names = re.findall(r'text-anchor="end"[^>]*>([^<]*)<', svg)
+    thin = [[float(x) for x in re.findall(r"[ML]?(-?[\d.]+)[ ,]-?[\d.]+", d)] for d in re.findall(r'class="line c0" d="([^"]*)"', svg)]
+    report(names[:5] == ["b[3]", "b[1]", "b[4]", "b[0]", "b[2]"] and names[5:10] == [f"like[{i}]" for i in range(5)]
+           and all(x[1] - x[0] >= 3 for x in thin[:10]), "forest: intervals of one variable on axes where all are seen", names, thin)
+
+
 with tempfile.TemporaryDirectory(prefix="emass-report-") as work:
     os.chdir(work)
     check_schools()
@@ -196,4 +241,5 @@ with tempfile.TemporaryDirectory(prefix="emass-report-") as work:
     check_refusals()
     check_links()
     check_foreign()
+    check_gathering()
 finish()

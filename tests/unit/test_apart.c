@@ -1,6 +1,7 @@
-/* Chains that stand still, and chains that are not where the others are. */
+/* Chains that stand still, chains that are not where the others are, and draws that gather. */
 #include "diag/apart.h"
 #include "diag/diag.h"
+#include "diag/gather.h"
 #include "math/rng.h"
 #include "tap.h"
 
@@ -62,6 +63,79 @@ START_TEST(nobody_is_apart_where_it_cannot_be_said)
 }
 END_TEST
 
+/* Marks draws below `most`, each `every`-th of them; returns how many. */
+static int mark(double draws[CHAINS][DRAWS], double most, int every, double marked[CHAINS][DRAWS])
+{
+    int met = 0, n = 0;
+
+    for (int c = 0; c < CHAINS; c++)
+        for (int i = 0; i < DRAWS; i++) {
+            marked[c][i] = draws[c][i] < most && met++ % every == 0;
+            n += marked[c][i] != 0;
+        }
+    return n;
+}
+
+static em_gathering gathering(double draws[CHAINS][DRAWS], double marked[CHAINS][DRAWS], double ess)
+{
+    em_gathering out;
+
+    ck_assert_int_eq(em_find_gathering(CHAINS, DRAWS, &draws[0][0], &marked[0][0], ess, 20, &out),
+                     EM_OK);
+    return out;
+}
+
+START_TEST(marked_draws_gather)
+{
+    static double draws[CHAINS][DRAWS], marked[CHAINS][DRAWS], same[CHAINS][DRAWS];
+    const double all = CHAINS * DRAWS;
+    em_gathering found;
+
+    draw((uint64_t)_i, 0, 0, draws);
+    const double n = mark(draws, -1, 2, marked);
+    found = gathering(draws, marked, all);
+    /* all of them are among the n_below lowest, with as many others */
+    ck_assert_double_eq_tol(found.distance, 1 - n / (all - n), 2 / (all - n));
+    ck_assert(found.distance > found.by_chance);
+    for (int i = 0; i < CHAINS * DRAWS; i++) /* ranks, from either end */
+        (&same[0][0])[i] = -exp(3 * (&draws[0][0])[i]);
+    ck_assert_double_eq_tol(gathering(same, marked, all).distance, found.distance, 1e-12);
+
+    ck_assert_double_eq(mark(draws, -1, 1000, marked), 1); /* one says nothing */
+    found = gathering(draws, marked, all);
+    ck_assert(found.by_chance > 1);
+    mark(draws, INFINITY, 17, marked); /* anywhere: chance */
+    found = gathering(draws, marked, all);
+    ck_assert(found.distance < found.by_chance && found.by_chance < 0.5);
+    for (int c = 0; c < CHAINS; c++) /* a chain that stood still is one draw */
+        for (int i = 0; i < DRAWS; i++) {
+            marked[c][i] = c == 0 && i >= 50 && i < 90;
+            draws[c][i] = marked[c][i] != 0 ? -9 : draws[c][i];
+        }
+    ck_assert(gathering(draws, marked, all / 50).by_chance > 1);
+    ck_assert(gathering(draws, marked, all).by_chance <
+              1); /* which is told by what draws are worth */
+}
+END_TEST
+
+START_TEST(nothing_gathers_where_it_cannot_be_said)
+{
+    static double draws[CHAINS][DRAWS], marked[CHAINS][DRAWS];
+
+    draw(1, 0, 0, draws);
+    ck_assert_double_eq(gathering(draws, marked, NAN).distance, 0);
+    mark(draws, INFINITY, 1, marked);
+    ck_assert_double_eq(gathering(draws, marked, 100).distance, 0);
+    mark(draws, -1, 1, marked);
+    ck_assert(gathering(draws, marked, NAN).by_chance > 0.5); /* a draw for each chain */
+    draws[2][3] = NAN;
+    ck_assert_double_eq(gathering(draws, marked, 100).distance, 0);
+    for (int i = 0; i < CHAINS * DRAWS; i++)
+        (&draws[0][0])[i] = 7; /* ties */
+    ck_assert_double_eq(gathering(draws, marked, 100).distance, 0);
+}
+END_TEST
+
 START_TEST(above_the_others)
 {
     const double mean[] = {1, 2, NAN, 10, 3}, alone[] = {1};
@@ -105,6 +179,8 @@ int main(void)
 
     tcase_add_loop_test(all, a_few_are_apart, 1, 6);
     tcase_add_test(all, nobody_is_apart_where_it_cannot_be_said);
+    tcase_add_loop_test(all, marked_draws_gather, 1, 6);
+    tcase_add_test(all, nothing_gathers_where_it_cannot_be_said);
     tcase_add_test(all, above_the_others);
     tcase_add_test(all, stretches_without_a_move);
     tcase_add_test(all, more_than_chance);
