@@ -74,7 +74,7 @@ const char em_help_summary[] =
     "\n"
     "Prints mean, Monte Carlo standard error, standard deviation, percentiles, bulk and tail\n"
     "effective sample size and R-hat (Vehtari et al. 2021) of every variable, and what is wrong\n"
-    "with the draws, if anything; of a run of superchains nested R-hat too. Reads any file in "
+    "with the draws, if anything; of a run of superchains nested R-hat too. Reads any file in\n"
     "ArviZ's schema. Of several files of one model, as of the jobs of an array, the chains are\n"
     "numbered through: the table is that of the merged file (emass merge --help).\n"
     "\n"

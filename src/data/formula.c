@@ -53,6 +53,15 @@ static bool is_of_name(char c)
            c == '.' || (unsigned char)c >= 0x80;
 }
 
+static bool needs_backquotes(const char *name)
+{
+    bool needs = *name >= '0' && *name <= '9';
+
+    for (; *name; name++)
+        needs = needs || !is_of_name(*name);
+    return needs;
+}
+
 static em_status read_name(reading *r, char name[NAME_BYTES])
 {
     size_t length = 0;
@@ -101,6 +110,14 @@ static em_status fail_column(reading *r, const char *name, const char *start)
     const char *such = r->columns->n > 0 ? r->columns->name[0] : NULL;
     em_nearest nearest = em_nearest_start(name);
 
+    for (int64_t j = 0; j < r->columns->n; j++)
+        if (needs_backquotes(r->columns->name[j]) &&
+            strncmp(r->columns->name[j], name, strlen(name)) == 0)
+            return em_fail(EM_ECONFIG,
+                           "model.formula: found '%s' at character %lld, expected a column of the "
+                           "data; did you mean `%s`, between backquotes?",
+                           em_excerpt_of(name).text, character,
+                           em_excerpt_of(r->columns->name[j]).text);
     if (accept(r, '('))
         return em_fail(EM_ECONFIG,
                        "model.formula: found the function '%s' at character %lld, expected a "

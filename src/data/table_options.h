@@ -90,8 +90,10 @@ extern const char *const em_table_format_names[],
                  .doc = "features of categories: name, or name=level for the reference level; a "  \
                         "coefficient for each other level"),                                       \
         EM_TEXT(em_table_options, formula, .fallback = "",                                         \
-                .doc = "in place of response and columns: disease ~ age + sex * factor(cp) - 1; "  \
-                       "a dot is all other columns; factors may say reference levels"),            \
+                .doc =                                                                             \
+                    "in place of response and columns: disease ~ age + sex * factor(cp) - 1; "     \
+                    "a dot is all other columns; other names between backquotes; factors may say " \
+                    "reference levels"),                                                           \
         EM_CHOICE(em_table_options, na, .fallback = "error", .choices = em_table_na_names,         \
                   .doc =                                                                           \
                       "missing values (nothing, NA, NaN, ?, ...) in what is used: an error, or "   \

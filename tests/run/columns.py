@@ -207,6 +207,7 @@ def refuses():
     open("twice.csv", "w").write("x,x,y\n1,2,0\n2,3,1\n")
     open("gaps.csv", "w").write("x,y\n,0\nNA,1\n")
     open("huge.csv", "w").write("x,z,y\n1e200,1e-200,0\n2e200,2e-200,1\n")
+    open("marks.csv", "w").write("age,dose (mg),ill\n1,2,0\n2,1,1\n3,5,0\n")
     cases = [("unnamed.csv", "na: drop", "unnamed.csv:1: found no name for column 1"),
              ("twice.csv", "columns: [x]", "two columns called 'x'"),
              ("gaps.csv", "na: drop", "a missing value in each of 2 rows"),
@@ -225,6 +226,9 @@ def refuses():
              ("t.svm", "factors: [x1]", "sparse data"), ("t.svm", "formula: 'label ~ x1'", "sparse data"),
              ("t.csv", "formula: 'ill ~ age', response: ill", "model.response too"),
              ("t.csv", "formula: 'ill ~ age', columns: [age]", "model.columns too"),
+             ("marks.csv", "formula: 'ill ~ dose (mg)'", "did you mean `dose (mg)`, between backquotes?"),
+             ("marks.csv", "formula: 'ill ~ age + dose'", "did you mean `dose (mg)`, between backquotes?"),
+             ("t.csv", "formula: 'ill ~ log(age)'", "found the function 'log'"),
              ("t.csv", "formula: 'ill ~ age +'", "found the end at character 12"),
              ("t.csv", "formula: 'ill ~ age age'", "found 'age' at character 11"),
              ("t.csv", "formula: 'ill + age'", "expected '~'"), ("t.csv", "formula: 'ill ~ ill'", "'ill' among the terms"),
