@@ -58,16 +58,19 @@ static int64_t place_of_single(double x)
     return bits < 0 ? INT32_MIN - (int64_t)bits : bits;
 }
 
-/* How many numbers of this storage class there are from one to the other; "" of integers. */
+/* How many numbers of this storage class there are from one to the other; "" of integers, and of
+ * values so far apart that they themselves say it. */
 static void name_distance(em_storage storage, const double *value, size_t bytes, char *out)
 {
+    const uint64_t most = 1000000;
     const bool single = storage == EM_STORE_SINGLE;
     const int64_t a = single ? place_of_single(value[0]) : place_of(value[0]);
     const int64_t b = single ? place_of_single(value[1]) : place_of(value[1]);
     const uint64_t ulps = a > b ? (uint64_t)a - (uint64_t)b : (uint64_t)b - (uint64_t)a;
 
     out[0] = '\0';
-    if ((single || storage == EM_STORE_REAL) && !isnan(value[0]) && !isnan(value[1]))
+    if ((single || storage == EM_STORE_REAL) && !isnan(value[0]) && !isnan(value[1]) &&
+        ulps <= most)
         snprintf(out, bytes, ", %llu ulp%s", (unsigned long long)ulps, ulps == 1 ? "" : "s");
 }
 

@@ -103,6 +103,10 @@ for command in run summary check list; do
     prints "usage: emass $command" "$emass" $command --help
     prints 'Exit status: 0 done' "$emass" $command --help
 done
+wide=$(for command in run summary report check list topics predict verify merge loo diff convert; do
+    "$emass" $command --help | sed "s/^/$command: /" | grep -E '^[a-z]+: .{97}'
+done)
+report "help has no line that is wider than the others" "$wide"
 for name in hmc logistic fisher; do
     prints "  $name " "$emass" list
 done

@@ -3,6 +3,7 @@
 again, down to R-hat; chains of an array are numbered through; the same bytes on any number of ranks;
 files that do not go together are refused; diff finds the number that was changed.  TAP; $1: the build."""
 import os
+import re
 import shutil
 import tempfile
 
@@ -214,6 +215,7 @@ def diffs():
     report(done.returncode == 1 and "attribute seed: 1 | 2\n" in done.stdout and
            "config run.seed: 1 | 2\n" in done.stdout and "created_at" not in done.stdout,
            "diff: attributes and options by name", done.stdout)
+    report(not re.search(r"\d{7,} ulps", done.stdout), "diff: no ulps of numbers that are far apart", done.stdout)
     done = emass("diff", "s1.h5", "on1.h5")
     report(done.returncode == 1 and "posterior: 3 chains x 60 draws | 9 chains x 60 draws\n" in done.stdout and
            "group runs: in on1.h5 alone\n" in done.stdout and "posterior: beta" not in done.stdout,
