@@ -79,7 +79,9 @@ static em_status read_name(reading *r, char name[NAME_BYTES])
         while (is_of_name(from[length]))
             length++;
         if (length == 0 || (*from >= '0' && *from <= '9'))
-            return fail(r, "a column");
+            return fail(r, *from == '(' && strchr(from, '|')
+                               ? "a column (effects that vary by group need a Stan program)"
+                               : "a column");
     }
     if (length >= NAME_BYTES)
         return fail(r, "a shorter name");
