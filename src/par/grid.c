@@ -68,18 +68,17 @@ static void add_exact(void *from, void *into, int *count, MPI_Datatype *type)
         em_exact_add((const em_exact_sum *)from + i, (em_exact_sum *)into + i);
 }
 
-/* Without shards it is known who belongs together: a split asks all ranks. */
+/* Without shards each rank is a group, and the peer of all: nothing has to be made, which all ranks
+ * would have to agree on. */
 static void make_communicators(em_grid *grid)
 {
     MPI_Comm_dup(em_world_ranks(), &grid->world);
-    if (grid->n_shard > 1) {
-        MPI_Comm_split(grid->world, grid->group, grid->shard, &grid->shards);
-        MPI_Comm_split(grid->world, grid->shard, grid->group, &grid->peers);
+    grid->shards = MPI_COMM_SELF;
+    grid->peers = grid->world;
+    if (grid->n_shard == 1)
         return;
-    }
-    MPI_Comm_dup(MPI_COMM_SELF, &grid->shards);
-    MPI_Comm_set_errhandler(grid->shards, MPI_ERRORS_ARE_FATAL);
-    MPI_Comm_dup(grid->world, &grid->peers);
+    MPI_Comm_split(grid->world, grid->group, grid->shard, &grid->shards);
+    MPI_Comm_split(grid->world, grid->shard, grid->group, &grid->peers);
 }
 
 em_status em_grid_create(int64_t n_chain, int64_t n_shard, em_grid **out)
@@ -124,9 +123,11 @@ void em_grid_destroy(em_grid **grid)
 {
     if (!*grid)
         return;
+    if ((*grid)->n_shard > 1) {
+        MPI_Comm_free(&(*grid)->shards);
+        MPI_Comm_free(&(*grid)->peers);
+    }
     MPI_Comm_free(&(*grid)->world);
-    MPI_Comm_free(&(*grid)->shards);
-    MPI_Comm_free(&(*grid)->peers);
     MPI_Type_free(&(*grid)->eight_sums);
     MPI_Op_free(&(*grid)->merge);
     MPI_Type_free(&(*grid)->exact_sum);
