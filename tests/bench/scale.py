@@ -12,6 +12,7 @@ Prints a table in Markdown.
 import argparse
 import json
 import math
+import os
 import subprocess
 import sys
 import tempfile
@@ -45,6 +46,10 @@ SETTINGS = ("smpi/privatization:dlopen", "smpi/host-speed:1Gf", "contexts/stack-
             "smpi/reduce:binomial", "smpi/bcast:binomial_tree", "smpi/allgather:GB", "smpi/allgatherv:GB",
             "smpi/gather:ompi_binomial", "smpi/alltoallv:default")
 
+# Ranks are threads of one process here, with one heap, whose small pieces the C library joins now and then: for all
+# of them, which would be some rank's time, the more the more ranks there are (15 to 30 ms of 1,024).
+HEAP = {"GLIBC_TUNABLES": "glibc.malloc.mxfast=0"}
+
 TOPOLOGIES = {"fat-tree": fat_tree, "torus": torus, "dragonfly": dragonfly}
 
 
@@ -66,7 +71,8 @@ def simulate(program, ranks, dim, o):
         command = ["smpirun", "-np", ranks, "-platform", f"{folder}/platform.xml", "-hostfile", f"{folder}/hosts",
                    *(f"--cfg={setting}" for setting in SETTINGS), f"--cfg=smpi/tmpdir:{folder}", "--log=root.thres:warning",
                    program, ranks * o.chains_per_rank, dim, o.gradient, *o.override]
-        done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+        done = subprocess.run([str(word) for word in command], capture_output=True, text=True,
+                              env=os.environ | HEAP)
     lines = [line for line in done.stdout.splitlines() if line.startswith('{"ranks"')]
     if done.returncode or not lines:
         sys.exit(f"smpirun ended with status {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
