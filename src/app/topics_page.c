@@ -13,7 +13,7 @@
 static const char first_line[] = "<!doctype html><!-- topics by emass -->\n";
 
 enum { NEAREST = 3, MOST_POINTS = 400, N_COLOUR = 4 };
-enum { WIDTH = 640, HEIGHT = 260, LEFT = 60, BOTTOM = 40, TOP = 12, RIGHT = 12 };
+enum { WIDTH = 640, HEIGHT = 260, LEFT = 96, BOTTOM = 40, TOP = 12, RIGHT = 12 };
 
 static const char style[] =
     ":root{color-scheme:light dark;--page:#fff;--card:#f6f8fa;--text:#1c2430;--faint:#5d6979;"
@@ -30,7 +30,8 @@ static const char style[] =
     ".c1{stroke:var(--c1)}.c2{stroke:var(--c2)}.c3{stroke:var(--c3)}.rim{fill:none;"
     "stroke:var(--edge)}\n"
     ".wide{overflow-x:auto}table{border-collapse:collapse;font-size:.92rem;"
-    "font-variant-numeric:tabular-nums}th,td{padding:.3rem .7rem;text-align:left;"
+    "font-variant-numeric:tabular-nums;overflow-wrap:normal}td:nth-child(5){min-width:14rem}"
+    "td:nth-child(6){min-width:8rem}th,td{padding:.3rem .7rem;text-align:left;"
     "vertical-align:top;border-bottom:1px solid var(--edge)}th{color:var(--faint)}"
     "td.n{text-align:right;white-space:nowrap}tr:target{background:var(--card)}"
     "meter{width:5rem}a{color:var(--c0)}\n";

@@ -144,6 +144,7 @@ page() { # all topics, both traces, and nothing from elsewhere; only a page of t
     local status=0
     "$emass" topics whole.h5 --html page.html >said.txt && [ ! -s said.txt ] &&
         [ "$(grep -c '<tr id="t[0-4]">' page.html)" = 5 ] && [ "$(grep -c '<polyline' page.html)" = 4 ] &&
+        grep -q 'overflow-wrap:normal.*min-width' page.html &&
         grep -q 'prefers-color-scheme:dark' page.html && ! grep -Eq 'https?:|src=|<script' page.html &&
         "$emass" topics whole.h5 --html page.html || return 1
     mkfifo pipe.html
