@@ -7,6 +7,7 @@
 #include "math/linalg.h"
 #include "math/rng.h"
 #include "model_setup.h"
+#include "tap.h"
 
 #include <check.h>
 #include <math.h>

@@ -7,6 +7,7 @@
 #include "model/list.h"
 #include "run/catalogue.h"
 #include "run/config.h"
+#include "tap.h"
 
 #include <check.h>
 #include <math.h>
@@ -743,8 +744,6 @@ int main(void)
     Suite *suite = suite_create("config");
     TCase *valid = tcase_create("valid"), *invalid = tcase_create("invalid"),
           *hostile = tcase_create("hostile");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     tcase_add_test(valid, reads_the_example_of_the_contract);
     tcase_add_test(valid, fills_in_the_defaults);
@@ -770,9 +769,5 @@ int main(void)
     suite_add_tcase(suite, valid);
     suite_add_tcase(suite, invalid);
     suite_add_tcase(suite, hostile);
-    srunner_set_tap(runner, getenv("EMASS_TAP") ? getenv("EMASS_TAP") : "/dev/null");
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite, CK_FORK_GETENV);
 }

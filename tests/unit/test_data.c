@@ -5,6 +5,7 @@
 #include "data/lines.h"
 #include "data/moments.h"
 #include "data/table.h"
+#include "tap.h"
 
 #include <check.h>
 #include <hdf5.h>
@@ -900,12 +901,5 @@ static Suite *data_suite(void)
 
 int main(void)
 {
-    SRunner *runner = srunner_create(data_suite());
-    int failed;
-
-    srunner_set_tap(runner, getenv("EMASS_TAP") ? getenv("EMASS_TAP") : "/dev/null");
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(data_suite(), CK_FORK_GETENV);
 }

@@ -451,12 +451,5 @@ static Suite *densities_suite(void)
 
 int main(void)
 {
-    SRunner *runner = srunner_create(densities_suite());
-    int failed;
-
-    srunner_set_tap(runner, getenv("EMASS_TAP") ? getenv("EMASS_TAP") : "/dev/null");
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(densities_suite(), CK_FORK_GETENV);
 }

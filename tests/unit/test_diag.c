@@ -5,6 +5,7 @@
 #include "diag/psis.h"
 #include "diag/rank.h"
 #include "math/normal.h"
+#include "tap.h"
 
 #include <check.h>
 #include <float.h>
@@ -408,8 +409,6 @@ int main(void)
 {
     Suite *suite = suite_create("diag");
     TCase *posterior = tcase_create("posterior"), *own = tcase_create("own");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     suite_add_tcase(suite, posterior);
     suite_add_tcase(suite, own);
@@ -431,9 +430,5 @@ int main(void)
     tcase_add_test(own, ebfmi_by_hand);
     tcase_add_test(own, generalised_pareto_is_fitted);
     tcase_add_test(own, leaving_out_is_exact_for_normal_numbers);
-    srunner_set_tap(runner, getenv("EMASS_TAP") ? getenv("EMASS_TAP") : "/dev/null");
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite, CK_FORK_GETENV);
 }

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "math/linalg.h"
 #include "math/rng.h"
+#include "tap.h"
 
 #include <check.h>
 #include <math.h>
@@ -241,8 +242,6 @@ int main(void)
 {
     Suite *suite = suite_create("linalg");
     TCase *orders = tcase_create("orders"), *failures = tcase_create("failures");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     em_linalg_use_threads(1);
     tcase_add_loop_test(orders, cholesky_factors, 1, MAX + 1);
@@ -257,9 +256,5 @@ int main(void)
     suite_add_tcase(suite, orders);
     suite_add_tcase(suite, failures);
 
-    srunner_set_tap(runner, getenv("EMASS_TAP") ? getenv("EMASS_TAP") : "/dev/null");
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite, CK_FORK_GETENV);
 }

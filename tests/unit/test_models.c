@@ -281,12 +281,5 @@ static Suite *models_suite(void)
 
 int main(void)
 {
-    SRunner *runner = srunner_create(models_suite());
-    int failed;
-
-    srunner_set_tap(runner, getenv("EMASS_TAP") ? getenv("EMASS_TAP") : "/dev/null");
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(models_suite(), CK_FORK_GETENV);
 }

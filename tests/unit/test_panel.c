@@ -5,6 +5,7 @@
 #include "math/panel.h"
 #include "math/rng.h"
 #include "math/simd.h"
+#include "tap.h"
 
 #include <check.h>
 #include <math.h>
@@ -395,8 +396,7 @@ int main(void)
 {
     Suite *suite = suite_create("panel");
     TCase *all = tcase_create("all");
-    SRunner *runner = srunner_create(suite);
-    int n_simd = 0, failed;
+    int n_simd = 0;
 
     while (em_simds[n_simd])
         n_simd++;
@@ -409,9 +409,5 @@ int main(void)
     tcase_set_timeout(all, 60);
     suite_add_tcase(suite, all);
 
-    srunner_set_tap(runner, getenv("EMASS_TAP") ? getenv("EMASS_TAP") : "/dev/null");
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite, CK_FORK_GETENV);
 }

@@ -1,5 +1,6 @@
 /* Progress: the lines of a log, how often they come, and the bar of a terminal. */
 #include "base/progress.h"
+#include "tap.h"
 
 #include <check.h>
 #include <math.h>
@@ -183,8 +184,6 @@ int main(void)
 {
     Suite *suite = suite_create("progress");
     TCase *tests = tcase_create("progress");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     tcase_add_test(tests, log_says_it_all);
     tcase_add_test(tests, log_leaves_out_what_is_not_known);
@@ -195,9 +194,5 @@ int main(void)
     tcase_add_test(tests, none_is_silent);
     tcase_add_test(tests, modes_have_names);
     suite_add_tcase(suite, tests);
-    srunner_set_tap(runner, getenv("EMASS_TAP") ? getenv("EMASS_TAP") : "/dev/null");
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite, CK_FORK_GETENV);
 }

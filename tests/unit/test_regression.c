@@ -4,6 +4,7 @@
  */
 #include "math/rng.h"
 #include "model_setup.h"
+#include "tap.h"
 
 #include <check.h>
 #include <math.h>
@@ -529,8 +530,6 @@ int main(void)
 {
     Suite *suite = suite_create("regression");
     TCase *all = tcase_create("all");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     tcase_add_checked_fixture(all, set_up, tear_down);
     tcase_set_timeout(all, 60);
@@ -544,9 +543,5 @@ int main(void)
     tcase_add_test(all, test_nu_of_normal_noise);
     tcase_add_test(all, test_refused);
     suite_add_tcase(suite, all);
-    srunner_set_tap(runner, getenv("EMASS_TAP") ? getenv("EMASS_TAP") : "/dev/null");
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite, CK_FORK_GETENV);
 }

@@ -3,6 +3,7 @@
 #include "math/rng.h"
 #include "math/shuffle.h"
 #include "math/simd.h"
+#include "tap.h"
 
 #include <check.h>
 #include <math.h>
@@ -509,8 +510,6 @@ int main(void)
     Suite *suite = suite_create("rng");
     TCase *generator = tcase_create("generator"), *streams = tcase_create("streams"),
           *distribution = tcase_create("distributions");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     tcase_add_loop_test(generator, known_answers, 0, 3);
     tcase_add_test(generator, normals_are_of_the_uniforms);
@@ -540,9 +539,5 @@ int main(void)
     suite_add_tcase(suite, streams);
     suite_add_tcase(suite, distribution);
 
-    srunner_set_tap(runner, getenv("EMASS_TAP") ? getenv("EMASS_TAP") : "/dev/null");
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite, CK_FORK_GETENV);
 }
