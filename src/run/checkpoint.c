@@ -131,7 +131,8 @@ em_status em_checkpoint_restore(const em_place *place, const em_config *config, 
     }
     if (access(place->checkpoint, F_OK) != 0 && access(place->previous, F_OK) != 0)
         snprintf(reason, sizeof reason,
-                 "%s: there is none; that of a finished run is left with output.keep_checkpoint",
+                 "%s: there is none: the run had not come to its first, or had finished without "
+                 "output.keep_checkpoint",
                  place->checkpoint);
     em_fail(EM_EDATA, "%s", reason);
     return EM_OK;
