@@ -1,13 +1,12 @@
 #include "app/mates.h"
 
 #include "base/fault.h"
+#include "base/thread.h"
 #include "par/mpi_world.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -66,24 +65,6 @@ static who describe_self(void)
                  em_world_rank()};
 }
 
-/* A thread that takes no signals: those are for the run. */
-static bool start_thread(void)
-{
-    enum { STACK_BYTES = 1 << 18 };
-    sigset_t all, before;
-    pthread_attr_t small;
-    int failed;
-
-    pthread_attr_init(&small);
-    pthread_attr_setstacksize(&small, STACK_BYTES);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    failed = pthread_create(&watch.thread, &small, look, NULL);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&small);
-    return failed == 0;
-}
-
 /* Files are closed with the process. */
 static bool start(const who *mate)
 {
@@ -95,7 +76,7 @@ static bool start(const who *mate)
         return false;
     watch.file[PARTING] = ends[0];
     watch.write_end = ends[1];
-    return start_thread();
+    return em_thread_start(&watch.thread, look, NULL) == 0;
 }
 
 /* Each tells the one before it. */

@@ -3,10 +3,9 @@
 #include "base/memory.h"
 #include "base/nearest.h"
 #include "base/terminal.h"
+#include "base/thread.h"
 
 #include <math.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <string.h>
@@ -208,21 +207,12 @@ static void *watch(void *given)
     return NULL;
 }
 
-/* Signals are for the thread that samples. */
 static em_status start_watch(em_progress *progress)
 {
-    pthread_condattr_t monotonic;
-    sigset_t all, before;
     int error;
 
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&progress->wake, &monotonic);
-    pthread_condattr_destroy(&monotonic);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    error = pthread_create(&progress->watch, NULL, watch, progress);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    em_condition_create(&progress->wake);
+    error = em_thread_start(&progress->watch, watch, progress);
     progress->watched = error == 0;
     return error ? em_fail(EM_EMEMORY, "cannot start a thread: %s", strerror(error)) : EM_OK;
 }

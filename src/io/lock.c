@@ -3,12 +3,11 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/thread.h"
 #include "par/world.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -340,26 +339,12 @@ static void *live(void *context)
     return NULL;
 }
 
-/* A thread that takes no signals: those are for the run. */
 static em_status start_heart(em_lock *lock)
 {
-    enum { STACK_BYTES = 1 << 18 };
-    pthread_condattr_t monotonic;
-    pthread_attr_t small;
-    sigset_t all, before;
     int failed;
 
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&lock->ending, &monotonic);
-    pthread_condattr_destroy(&monotonic);
-    pthread_attr_init(&small);
-    pthread_attr_setstacksize(&small, STACK_BYTES);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    failed = pthread_create(&lock->heart, &small, live, lock);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&small);
+    em_condition_create(&lock->ending);
+    failed = em_thread_start(&lock->heart, live, lock);
     lock->beats = failed == 0;
     return failed == 0 ? EM_OK
                        : em_fail(EM_EMEMORY, "no thread can be started: %s", strerror(failed));

@@ -64,8 +64,7 @@ em_status em_riemann_create(int64_t dim, const em_riemann_options *options, em_r
 void em_riemann_destroy(em_riemann **riemann);
 
 /* Evaluates metric and derivatives at theta, where chain `chain` is. Allocates the first time.
- * Errors: EM_NONFINITE where the
- * metric is not positive definite; those of em_posterior_metric. */
+ * Errors: EM_NONFINITE where the metric is not positive definite; those of em_posterior_metric. */
 em_status em_riemann_place(em_riemann *r, em_posterior *posterior, int64_t chain,
                            const double *theta);
 
