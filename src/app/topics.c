@@ -305,37 +305,45 @@ static double npmi(const pairs *of, long n_top, int64_t n_document)
     return sum / (double)n;
 }
 
-static void count_document(const em_topics *t, const int64_t *seen, int64_t d, pairs *of)
+typedef struct meetings {
+    const em_topics *topics;
+    pairs *of;     /* [n_topic] */
+    int64_t *seen; /* [n_word] the last document that has it, from 1 */
+} meetings;
+
+static em_status count_document(void *to, int64_t d, em_document of)
 {
+    const meetings *m = to;
+    const em_topics *t = m->topics;
+
+    for (int64_t i = 0; i < of.n; i++)
+        m->seen[of.word[i]] = d + 1;
     for (int64_t k = 0; k < t->n_topic; k++)
         for (long i = 0; i < t->n_top; i++) {
-            if (seen[t->top[k * t->n_top + i]] != d)
+            if (m->seen[t->top[k * t->n_top + i]] != d + 1)
                 continue;
-            of[k].single[i]++;
+            m->of[k].single[i]++;
             for (long j = 0; j < i; j++)
-                of[k].both[i][j] += seen[t->top[k * t->n_top + j]] == d;
+                m->of[k].both[i][j] += m->seen[t->top[k * t->n_top + j]] == d + 1;
         }
+    return EM_OK;
 }
 
-static em_status measure_coherence(em_topics *t, const em_corpus *corpus)
+static em_status measure_coherence(em_topics *t, em_corpus *corpus)
 {
-    pairs *of = NULL;
-    int64_t *seen = NULL; /* [n_word] the last document that has it, from 1 */
-    em_status status = em_allocate(t->n_topic, sizeof *of, &of);
+    meetings m = {.topics = t};
+    em_status status = em_allocate(t->n_topic, sizeof *m.of, &m.of);
 
     if (!status)
-        status = em_allocate(t->n_word, sizeof *seen, &seen);
+        status = em_allocate(t->n_word, sizeof *m.seen, &m.seen);
     if (!status)
         status = em_allocate(t->n_topic, sizeof(double), &t->coherence);
-    for (int64_t d = 0; !status && d < corpus->n_local; d++) {
-        for (int64_t i = corpus->start[d]; i < corpus->start[d + 1]; i++)
-            seen[corpus->word[i]] = d + 1;
-        count_document(t, seen, d + 1, of);
-    }
+    if (!status)
+        status = em_corpus_each(corpus, count_document, &m);
     for (int64_t k = 0; !status && k < t->n_topic; k++)
-        t->coherence[k] = npmi(&of[k], t->n_top, corpus->n_document);
-    em_release(&of);
-    em_release(&seen);
+        t->coherence[k] = npmi(&m.of[k], t->n_top, corpus->n_document);
+    em_release(&m.of);
+    em_release(&m.seen);
     return status;
 }
 
@@ -512,6 +520,19 @@ static em_status print_mixtures(const em_topics *t, const em_corpus *corpus)
     return status;
 }
 
+/* Words that had no names are called by their numbers. */
+static bool is_named(const em_topics *t)
+{
+    char number[24];
+    bool named = false;
+
+    for (int64_t v = 0; v < t->n_word && !named; v++) {
+        snprintf(number, sizeof number, "%lld", (long long)v);
+        named = strcmp(t->word[v], number) != 0;
+    }
+    return named;
+}
+
 static em_status mix_documents(const em_topics *t)
 {
     const em_corpus_options options = {.data = t->documents};
@@ -522,6 +543,8 @@ static em_status mix_documents(const em_topics *t)
                       t->path)
             : em_corpus_read(&options, t->n_word, 0, 0, 1, &corpus);
 
+    if (!status && is_named(t))
+        status = em_corpus_check_names(corpus, t->word, t->path);
     if (!status && em_world_rank() == 0)
         status = print_mixtures(t, corpus);
     em_corpus_destroy(&corpus);

@@ -9,6 +9,9 @@
 #include "par/world.h"
 
 #include <math.h>
+#include <string.h>
+
+enum { SEEN_AT_ONCE = 1024 }; /* documents that are fetched for em_corpus_each */
 
 const char *const em_corpus_format_names[] = {"auto", "lda-c", "docword", NULL};
 
@@ -191,4 +194,27 @@ em_document em_corpus_fetched(const em_corpus *corpus, int64_t k)
     const int64_t first = corpus->start[i];
 
     return (em_document){corpus->start[i + 1] - first, corpus->word + first, corpus->count + first};
+}
+
+em_status em_corpus_each(em_corpus *corpus, em_corpus_see *see, void *to)
+{
+    em_status status = EM_OK;
+
+    for (int64_t d = 0; !status && d < corpus->n_local; d += SEEN_AT_ONCE) {
+        const int64_t left = corpus->n_local - d;
+        const em_rows rows = {.first = d, .count = left < SEEN_AT_ONCE ? left : SEEN_AT_ONCE};
+        status = em_corpus_fetch(corpus, &rows);
+        for (int64_t k = 0; !status && k < rows.count; k++)
+            status = see(to, d + k, em_corpus_fetched(corpus, k));
+    }
+    return status;
+}
+
+em_status em_corpus_check_names(const em_corpus *corpus, char *const *name, const char *whose)
+{
+    for (int64_t v = 0; corpus->name && name && v < corpus->n_word; v++)
+        if (strcmp(corpus->name[v], name[v]) != 0)
+            return em_fail(EM_EDATA, "%s: found word %lld '%s', expected '%s' as in %s",
+                           corpus->path, (long long)v, corpus->name[v], name[v], whose);
+    return EM_OK;
 }

@@ -100,4 +100,13 @@ em_status em_corpus_fetch(em_corpus *corpus, const em_rows *rows);
 /* Number k of the documents fetched last. Local. */
 em_document em_corpus_fetched(const em_corpus *corpus, int64_t k);
 
+/* Shows all documents of this shard, d being the local number, in their order; ends with the first
+ * status that is not EM_OK. Local. Errors: those of em_corpus_fetch, and of `see`. */
+typedef em_status em_corpus_see(void *to, int64_t d, em_document of);
+em_status em_corpus_each(em_corpus *corpus, em_corpus_see *see, void *to);
+
+/* That words which have names have these, which are those of the file `whose`; NULL: no names are
+ * known. Local. Errors: EM_EDATA. */
+em_status em_corpus_check_names(const em_corpus *corpus, char *const *name, const char *whose);
+
 #endif

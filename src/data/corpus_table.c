@@ -10,6 +10,8 @@
 #include <math.h>
 #include <string.h>
 
+#define KNOWN_WORDS " (the words of the vocabulary, or else those found in the corpus trained on)"
+
 /* Collective: who looks at the file is rank 0. */
 static bool is_hdf5(const char *path)
 {
@@ -53,8 +55,9 @@ int64_t em_corpus_tokens(const em_table *table, int64_t first, int64_t count)
 static em_status check_words(const char *path, int64_t found, int64_t n_word)
 {
     return n_word && found > n_word
-               ? em_fail(EM_EDATA, "%s: found a corpus of %lld words, expected at most %lld", path,
-                         (long long)found, (long long)n_word)
+               ? em_fail(EM_EDATA,
+                         "%s: found a corpus of %lld words, expected at most %lld" KNOWN_WORDS,
+                         path, (long long)found, (long long)n_word)
                : EM_OK;
 }
 
@@ -93,7 +96,7 @@ static em_status read_hdf5(const em_corpus_options *options, int64_t n_word, em_
 static em_status read_text(const em_corpus_options *options, int64_t n_word, em_corpus_take *take,
                            void *to, em_table *table)
 {
-    const char *whose = n_word ? " (the words known)" : "";
+    const char *whose = n_word ? KNOWN_WORDS : "";
     char **name = NULL;
     int64_t n = 0;
     em_status status = EM_OK;

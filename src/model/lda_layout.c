@@ -27,8 +27,6 @@ enum { SPARSE_TOPICS = 192 };
 /* The lowest level has about so many tokens, and documents for each topic. */
 enum { FIRST_TOKENS = 1 << 15, FIRST_DOCUMENTS = 4, MOST_LEVELS = 9 };
 
-enum { FETCHED_DOCUMENTS = 1024 }; /* at a time */
-
 int64_t em_padded_length(int64_t length)
 {
     return (length + 3) / 4 * 4;
@@ -196,6 +194,7 @@ typedef struct filling {
 
 typedef struct layout {
     em_tokens *tokens;
+    int64_t first_document; /* of this shard, in the corpus */
     filling level[MOST_LEVELS];
     sorted *sorted;
     int64_t *start; /* [n_word + 1] */
@@ -393,9 +392,11 @@ static em_status make_place(filling *f, int64_t n_entry)
                                      sizeof *f->document);
 }
 
-static em_status add_document(layout *l, int64_t number, em_document of)
+static em_status add_document(void *to, int64_t d, em_document of)
 {
+    layout *l = to;
     em_tokens *t = l->tokens;
+    const int64_t number = l->first_document + d;
     filling *f = &l->level[level_of(t, number)];
     int64_t length = 0;
     em_status status = is_full(t, f) ? end_block(l, f) : EM_OK;
@@ -421,16 +422,8 @@ static em_status add_document(layout *l, int64_t number, em_document of)
 
 static em_status add_documents(layout *l, em_corpus *corpus)
 {
-    em_status status = EM_OK;
+    em_status status = em_corpus_each(corpus, add_document, l);
 
-    for (int64_t d = 0; !status && d < corpus->n_local; d += FETCHED_DOCUMENTS) {
-        const int64_t left = corpus->n_local - d;
-        const em_rows rows = {.first = d,
-                              .count = left < FETCHED_DOCUMENTS ? left : FETCHED_DOCUMENTS};
-        status = em_corpus_fetch(corpus, &rows);
-        for (int64_t k = 0; !status && k < rows.count; k++)
-            status = add_document(l, corpus->first_document + d + k, em_corpus_fetched(corpus, k));
-    }
     for (int i = 0; !status && i < l->tokens->n_level; i++)
         if (l->level[i].block.n_document > 0)
             status = end_block(l, &l->level[i]);
@@ -511,7 +504,7 @@ static em_status reserve(layout *l, const em_corpus *corpus)
 
 static em_status lay_out(em_tokens *t, em_corpus *corpus)
 {
-    layout l = {.tokens = t};
+    layout l = {.tokens = t, .first_document = corpus->first_document};
     int64_t token = 0;
     em_status status = em_allocate(t->n_word + 1, sizeof *l.start, &l.start);
 

@@ -14,8 +14,6 @@ enum { BLOCK_BYTES = 1 << 19, BLOCK_TOKENS = 1 << 17 };
 /* What a topic adds for a document that has it n times is looked up where n is small. */
 enum { TABLE = 64 };
 
-enum { FETCHED = 1024 }; /* documents at a time */
-
 /* A word of a document of the block. */
 typedef struct entry {
     uint32_t slot; /* of its first token */
@@ -69,23 +67,13 @@ static int64_t tokens_of(em_document of)
     return length;
 }
 
-/* Passes over the corpus once, some documents at a time. */
-static em_status measure(em_local *local)
+static em_status measure(void *to, int64_t d, em_document of)
 {
-    em_corpus *corpus = local->corpus;
-    em_status status = EM_OK;
+    em_local *local = to;
 
-    for (int64_t d = 0; !status && d < corpus->n_local; d += FETCHED) {
-        const int64_t left = corpus->n_local - d;
-        const em_rows rows = {.first = d, .count = left < FETCHED ? left : FETCHED};
-        status = em_corpus_fetch(corpus, &rows);
-        for (int64_t k = 0; !status && k < rows.count; k++) {
-            const em_document of = em_corpus_fetched(corpus, k);
-            local->first[d + k + 1] = local->first[d + k] + tokens_of(of);
-            local->most_entries = of.n > local->most_entries ? of.n : local->most_entries;
-        }
-    }
-    return status;
+    local->first[d + 1] = local->first[d] + tokens_of(of);
+    local->most_entries = of.n > local->most_entries ? of.n : local->most_entries;
+    return EM_OK;
 }
 
 /* Room for the largest block: as many documents as fit, and one more document of any length. */
@@ -154,7 +142,7 @@ em_status em_local_create(em_corpus *corpus, int64_t n_topic, const em_local_opt
     local->n_document = BLOCK_BYTES / (local->stride * (int64_t)sizeof(float)) + 1;
     status = em_allocate(corpus->n_local + 1, sizeof *local->first, &local->first);
     if (!status)
-        status = measure(local);
+        status = em_corpus_each(corpus, measure, local);
     if (!status) {
         find_capacities(local);
         status = make_room(local);

@@ -47,8 +47,10 @@ struct em_topic_record {
 static em_status read_other(const em_topic_record *record, char *path, em_corpus **out)
 {
     const em_corpus_options options = {.data = path, .format = record->options->corpus.format};
+    const em_corpus *known = record->corpus;
+    em_status status = em_corpus_read(&options, known->n_word, 0, 0, 1, out);
 
-    return em_corpus_read(&options, record->corpus->n_word, 0, 0, 1, out);
+    return status ? status : em_corpus_check_names(*out, known->name, known->path);
 }
 
 static em_status check_test(const em_topic_options *options, const em_corpus *test,

@@ -81,6 +81,14 @@ stopped() { # streamed, stopped, resumed on other ranks
 }
 have h5diff && check 'streamed, stopped and resumed' stopped
 
+# Coherence is of documents, wherever they are.
+tells_the_same() {
+    run 1 1 whole.h5 held.h5 && run 1 1 whole.h5 streamed.h5 --set model.stream=true &&
+        "$emass" topics held.h5 >held.txt && "$emass" topics streamed.h5 >streamed.txt &&
+        cmp held.txt streamed.txt && ! grep ' - ' held.txt
+}
+check 'topics of a streamed corpus, with their coherence' tells_the_same
+
 refuses() { # WHAT COMMAND...
     local what=$1 status=0
     shift
@@ -95,6 +103,14 @@ check 'text is not streamed' refuses 'c.ldac: found text, expected the HDF5 file
 check 'a table is no corpus' refuses "found a table, expected a corpus" \
     "$emass" run run.yaml --output bad.h5 --set model.data=table.h5
 printf '1 0:1\n2 5:1 x\n' >bad.ldac
+tac words >drow
+convert c.docword --vocabulary drow other_words.h5 >other.txt
+check 'a test corpus of words in another order' refuses \
+    "other_words.h5: found word 0 'word199', expected 'word0' as in whole.h5" \
+    "$emass" run run.yaml --output bad.h5 --set model.data=whole.h5 --set model.test=other_words.h5
+check 'and new documents of such' refuses \
+    "other_words.h5: found word 0 'word199', expected 'word0' as in held.h5" \
+    "$emass" topics held.h5 --documents other_words.h5
 check 'a bad corpus is not converted' refuses "bad.ldac:2: found 'x', expected id:count" \
     "$emass" convert bad.ldac --format lda-c bad.h5
 check 'a scratch folder that is not there' refuses 'no-such-folder: no scratch file' \

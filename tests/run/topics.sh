@@ -215,7 +215,8 @@ printf '1\n60\n2\n1 1 1\n' >short.docword
 check 'a word out of the vocabulary' refuses 1 "bad.ldac:1: found '60:1', expected id:count with a \
 word's id, an integer from 0 to 59 (the words of the vocabulary)" --set model.data=bad.ldac
 check 'the same on three shards' refuses 3 bad.ldac:1: --set model.data=bad.ldac --set run.shards=3
-check 'a test corpus of other words' refuses 2 bad.ldac:1: --set model.test=bad.ldac
+check 'a test corpus of other words' refuses 2 "bad.ldac:1: found '60:1', expected id:count with a word's id, \
+an integer from 0 to 59 (the words of the vocabulary, or else those found" --set model.test=bad.ldac
 check 'a corpus cut short' refuses 2 short.docword:4: --set model.data=short.docword
 head -n 9 test.ldac >nine.ldac
 check 'other documents to be scored' refuses 1 'found 9 documents, expected the 60 of test.ldac' \
