@@ -29,7 +29,7 @@ typedef struct em_topic_options {
  * model of topics, and of those whose phi is a parameter. */
 #define EM_TOPIC_FIELDS(what_topics_are)                                                           \
     EM_CORPUS_FIELDS,                                                                              \
-        EM_INT(em_topic_options, topics, .minimum = 2, .maximum = EM_MOST_TOPICS,                  \
+        EM_INT(em_topic_options, topics, .minimum = 1, .maximum = EM_MOST_TOPICS,                  \
                .doc = (what_topics_are)),                                                          \
         EM_PATH(em_topic_options, test, .fallback = "",                                            \
                 .doc = "corpus of the same words to be scored, and not trained on; absent: none"), \

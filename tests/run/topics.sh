@@ -170,6 +170,19 @@ given() { # and the definition that is printed says so
         "$emass" check run.yaml --set model.test=fold.ldac --set model.test_scored=score.ldac |
         grep -q "$(awk '{ for (i = 2; i <= NF; i++) { split($i, p, ":"); n += p[2] } } END { print n }' score.ldac) tokens scored"
 }
+# One topic is the words' frequencies, smoothed by beta.
+one_topic() {
+    "$emass" run run.yaml --quiet --output one.h5 --overwrite --set model.topics=1 --set model.alpha=0.1 \
+        --set model.beta=0.01 --set model.test=fold.ldac --set model.test_scored=score.ldac \
+        --set run.draws=2 --set run.warmup=2 --set run.chains=1 &&
+        "$emass" topics one.h5 >one.txt || return 1
+    expected=$(gzip -cd train.ldac.gz | cat - score.ldac | awk '
+        { for (i = 2; i <= NF; i++) { split($i, p, ":")
+            if (NR <= 400) { count[p[1]] += p[2]; n += p[2] }
+            else { sum -= p[2] * log((count[p[1]] + 0.01) / (n + 0.6)); m += p[2] } } }
+        END { printf "%.1f", exp(sum / m) }')
+    echo "expected $expected" && grep -q "^Held-out perplexity of each chain.* $expected\$" one.txt
+}
 no_topics() { # one line, status 2
     local status=0
     "$emass" run other.yaml --quiet --output other.h5 --overwrite &&
@@ -196,6 +209,7 @@ fi
 check 'a page of its own' page
 check 'a score averaged over chains' pooled
 check 'tokens to be scored are given' given
+check 'one topic' one_topic
 check 'a file without topics' no_topics
 check 'verified on other ranks' limited "$emass" verify whole.h5 --ranks 2
 check 'checked' limited "$emass" check run.yaml
