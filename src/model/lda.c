@@ -17,7 +17,6 @@
 #include "model/lda_tokens.h"
 #include "model/lda_topics.h"
 #include "model/topic_record.h"
-#include "par/grid.h"
 #include "par/message.h"
 
 #include <inttypes.h>
@@ -28,9 +27,11 @@
 
 extern const em_model_ops em_model_lda;
 
-/* Iterations of warmup of all documents by the mean of phi, and from step to step of the
- * hyperparameters. */
-enum { MEAN_ITERATIONS = 40, LEARN_EVERY = 5 };
+/* Iterations of warmup of all documents by the mean of phi, from step to step of the
+ * hyperparameters, and before the first one of alpha: from topics that came by chance it would
+ * learn that documents have all of them, and two of the truth then stay together in one for very
+ * long. */
+enum { MEAN_ITERATIONS = 40, LEARN_EVERY = 5, ALPHA_FROM = 20 };
 
 typedef struct lda_options {
     em_topic_options topic;
@@ -80,9 +81,10 @@ static const em_field fields[] = {
     EM_CHOICE(em_topic_options, fold_in, .fallback = "em", .choices = fold_ins,
               .doc = "of test documents: em, from phi alone; both: by the model's own Gibbs too, "
                      "a score of its own"),
-    EM_REAL(lda_options, alpha, .minimum = 1e-6, .maximum = 1e3, .fallback = "0.1",
-            .word = "learned",
-            .doc = "of the prior of documents' weights; learned: one for each topic, in warmup"),
+    EM_REAL(
+        lda_options, alpha, .minimum = 1e-6, .maximum = 1e3, .fallback = "0.1", .word = "learned",
+        .doc = "of the prior of documents' weights; learned: one for each topic, from iteration 20 "
+               "of warmup on"),
     EM_REAL(em_topic_options, beta, .minimum = 1e-6, .maximum = 1e3, .fallback = "0.01",
             .word = "learned", .doc = "of the prior of topics' laws of words; learned: in warmup"),
     EM_PATH(lda_options, scratch, .fallback = "",
@@ -202,8 +204,7 @@ static em_status set_up(lda *self, const em_model_context *context)
         return status;
     self->shape =
         (em_lda_shape){self->corpus->n_word, options->topics, em_topic_stride(options->topics)};
-    self->own = (em_lda_words){em_deal_first(self->shape.n_word, self->n_shard, self->shard),
-                               em_deal_first(self->shape.n_word, self->n_shard, self->shard + 1)};
+    self->own = em_lda_own_words(self->shape.n_word, self->shard, self->n_shard);
     model->dim = options->topics + 1;
     model->data_hash = self->corpus->hash;
     status =
@@ -301,11 +302,11 @@ static bool learns(const em_update *with)
     return with->warmup && (with->number + 1) % LEARN_EVERY == 0;
 }
 
-static void learn(lda *self, double beta, double *theta)
+static void learn(lda *self, int64_t number, double beta, double *theta)
 {
     const int64_t n_topic = self->shape.n_topic;
 
-    if (isnan(self->options->alpha)) {
+    if (isnan(self->options->alpha) && number >= ALPHA_FROM) {
         em_lda_learn_alpha(n_topic, self->sums, self->alpha);
         for (int64_t k = 0; k < n_topic; k++)
             theta[k] = log(self->alpha[k]);
@@ -458,7 +459,7 @@ static em_status update_chain(lda *self, const em_update *with, int64_t number, 
     if (!status)
         status = take_state(self, with, number, beta, log_density);
     if (!status && learns(with))
-        learn(self, beta, theta);
+        learn(self, with->number, beta, theta);
     return status;
 }
 

@@ -2,6 +2,7 @@
 
 #include "math/digamma.h"
 #include "model/lda_tokens.h"
+#include "par/grid.h"
 
 #include <math.h>
 #include <string.h>
@@ -12,6 +13,12 @@
 
 /* What a word that has a topic n times adds is looked up where n is small. */
 enum { TABLE = 64 };
+
+em_lda_words em_lda_own_words(int64_t n_word, int64_t shard, int64_t n_shard)
+{
+    return (em_lda_words){em_deal_first(n_word, n_shard, shard),
+                          em_deal_first(n_word, n_shard, shard + 1)};
+}
 
 void em_lda_draw_weights(const em_lda_shape *shape, em_lda_words words, const em_stream *stream,
                          double beta, const int32_t *count, double *room, int64_t *total,

@@ -21,6 +21,9 @@ typedef struct em_lda_words {
     int64_t first, end;
 } em_lda_words;
 
+/* Those of a shard. */
+em_lda_words em_lda_own_words(int64_t n_word, int64_t shard, int64_t n_shard);
+
 /*
  * phi_k ~ Dirichlet(beta + n_k.), for all topics: phi [n_word][stride] from count [n_word][stride],
  * in two steps. The first one draws the weights of some words, counted by (seed, chain, iteration),

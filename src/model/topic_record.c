@@ -3,7 +3,6 @@
 #include "base/memory.h"
 #include "math/tokens.h"
 #include "model/lda_held_out.h"
-#include "par/grid.h"
 #include "par/message.h"
 
 #include <inttypes.h>
@@ -135,8 +134,7 @@ em_status em_topic_record_create(const em_topic_options *options, const em_model
         .options = options,
         .corpus = corpus,
         .shape = {corpus->n_word, options->topics, em_topic_stride(options->topics)},
-        .own = {em_deal_first(corpus->n_word, context->n_shard, context->shard),
-                em_deal_first(corpus->n_word, context->n_shard, context->shard + 1)},
+        .own = em_lda_own_words(corpus->n_word, context->shard, context->n_shard),
         .shards = context->shards,
         .first_chain = context->first_chain,
         .n_chain = context->n_chain};

@@ -170,6 +170,57 @@ given() { # and the definition that is printed says so
         "$emass" check run.yaml --set model.test=fold.ldac --set model.test_scored=score.ldac |
         grep -q "$(awk '{ for (i = 2; i <= NF; i++) { split($i, p, ":"); n += p[2] } } END { print n }' score.ldac) tokens scored"
 }
+# Documents of a model that is known: 0.9 of a topic is on twelve words of its own, the rest on all.
+# Of those to test a fifth of the tokens is scored; `truth` is what the topics themselves make of them,
+# folded in by the steps of EM that src/model/lda_held_out.h says.
+simulated() {
+    awk '
+        function phi(k, v) { return 0.1 / 60 + (int(v / 12) == k ? 0.9 / 12 : 0) }
+        function below(n) { return int(n * rand()) }
+        function token(a, b) { return rand() < 0.9 ? 12 * (rand() < 0.7 ? a : b) + below(12) : below(60) }
+        function write_line(count, file,   v, m, line) {
+            for (v = 0; v < 60; v++) if (v in count) { m++; line = line " " v ":" count[v] }
+            print m + 0 line >file
+        }
+        function score(   k, v, i, n, sum) {
+            for (v in fold) n += fold[v]
+            for (k = 0; k < 5; k++) theta[k] = n / 5
+            for (i = 0; i < 100; i++) {
+                split("", next_)
+                for (v in fold) {
+                    sum = 0
+                    for (k = 0; k < 5; k++) sum += g[k] = phi(k, v) * (0.1 + theta[k])
+                    for (k = 0; k < 5; k++) next_[k] += fold[v] * g[k] / sum
+                }
+                for (k = 0; k < 5; k++) theta[k] = next_[k]
+            }
+            for (v in scored) {
+                sum = 0
+                for (k = 0; k < 5; k++) sum += phi(k, v) * (0.1 + theta[k]) / (0.5 + n)
+                log_sum += scored[v] * log(sum); n_scored += scored[v]
+            }
+        }
+        BEGIN {
+            srand(12)
+            for (d = 0; d < 1200; d++) {
+                split("", fold); split("", scored); a = below(5); b = below(5)
+                for (j = 20 + below(60); j > 0; j--)
+                    if (d >= 1000 && rand() < 0.2) scored[token(a, b)]++; else fold[token(a, b)]++
+                if (d < 1000) write_line(fold, "simulated.ldac")
+                else { write_line(fold, "unseen.ldac"); write_line(scored, "unseen_scored.ldac"); score() }
+            }
+            print exp(-log_sum / n_scored)
+        }' >truth
+}
+near_the_truth() { # TOPICS: all chains within 3 %
+    "$emass" run run.yaml --quiet --output near.h5 --overwrite --set model.data=simulated.ldac --set model.topics="$1" \
+        --set model.test=unseen.ldac --set model.test_scored=unseen_scored.ldac --set run.draws=20 --set run.warmup=200 &&
+        "$emass" topics near.h5 | awk -v truth="$(cat truth)" '/^Held-out/ && !done++ {
+            print "truth", truth, "found", $(NF - 1), $NF
+            for (i = NF - 1; i <= NF; i++) far += $i > 1.03 * truth || $i < 0.97 * truth
+        } END { exit !done || far }'
+}
+too_few() { ! near_the_truth 4; }
 # One topic is the words' frequencies, smoothed by beta.
 one_topic() {
     "$emass" run run.yaml --quiet --output one.h5 --overwrite --set model.topics=1 --set model.alpha=0.1 \
@@ -209,6 +260,9 @@ fi
 check 'a page of its own' page
 check 'a score averaged over chains' pooled
 check 'tokens to be scored are given' given
+check 'documents of a model that is known' simulated
+check 'perplexity is that of its topics' near_the_truth 5
+check 'that of fewer topics is not' too_few
 check 'one topic' one_topic
 check 'a file without topics' no_topics
 check 'verified on other ranks' limited "$emass" verify whole.h5 --ranks 2
