@@ -62,6 +62,12 @@ bool em_idx_is(const char *path)
     return is;
 }
 
+/* Bytes that the whole has, header and all, as far as the header was read. */
+static int64_t size_so_far(const em_idx *idx)
+{
+    return MAGIC_BYTES + (int64_t)idx->shape.n_axis * WORD_BYTES + idx->shape.size;
+}
+
 /* Up to `length` bytes: fewer where the file ends. */
 static em_status fetch(const em_idx *idx, int64_t length, uint8_t *out, int64_t *got)
 {
@@ -72,12 +78,14 @@ static em_status fetch(const em_idx *idx, int64_t length, uint8_t *out, int64_t 
         n = gzread(idx->file, out + *got,
                    (unsigned)(length - *got < PIECE ? length - *got : PIECE));
     gzerror(idx->file, &code);
-    if (n >= 0 && (code == Z_OK || code == Z_STREAM_END))
+    if (*got == length || (n >= 0 && (code == Z_OK || code == Z_STREAM_END)))
         return EM_OK;
-    return em_fail(EM_EDATA, "%s: found %s after %" PRId64 " bytes, expected %" PRId64 " more",
+    return em_fail(EM_EDATA,
+                   "%s: found %s after %" PRId64 " of %" PRId64
+                   " bytes, expected all of them and the end of the file",
                    idx->path,
                    code == Z_ERRNO ? "an unreadable file" : "a truncated or damaged gzip file",
-                   *got, length - *got);
+                   (int64_t)gztell(idx->file), size_so_far(idx));
 }
 
 static em_status read_magic(em_idx *idx, uint8_t *head)

@@ -144,6 +144,8 @@ START_TEST(a_damaged_package_is_refused)
     uint8_t out[64];
     uint64_t hash;
     char packed[256];
+    const char *said;
+    int found, of, last = 0;
     FILE *file;
     size_t length;
 
@@ -151,8 +153,18 @@ START_TEST(a_damaged_package_is_refused)
     file = fopen(path, "rb");
     length = fread(packed, 1, sizeof packed, file);
     fclose(file);
-    write_bytes(packed, length - 9);
-    ck_assert_int_eq(read_all(out, &hash), EM_EDATA);
+    for (size_t cut = 18; cut < length; cut++) { /* what stands behind gzip's own header */
+        write_bytes(packed, cut);
+        ck_assert_int_eq(read_all(out, &hash), EM_EDATA);
+        said = strstr(em_error_text(), "damaged gzip file after");
+        ck_assert_msg(said &&
+                          sscanf(said, "damaged gzip file after %d of %d bytes", &found, &of) == 2,
+                      "%zu: %s", cut, em_error_text());
+        ck_assert_int_le(found, of);
+        ck_assert_int_ge(found, last);
+        ck_assert(of == (found < 4 ? 4 : found < 16 ? 16 : GOOD));
+        last = found;
+    }
     packed[length - 6] ^= 1; /* of the check sum */
     write_bytes(packed, length);
     ck_assert_int_eq(read_all(out, &hash), EM_EDATA);
