@@ -72,7 +72,8 @@ static em_status read_count(scan *s, const char *key, int64_t *out)
     s->at += length;
     if (*out >= 1 && *out <= most_units)
         return EM_OK;
-    snprintf(found, sizeof found, "%s: %.40s", key, s->at - length);
+    snprintf(found, sizeof found, "%s: %.*s", key, length > 0 && length < 40 ? (int)length : 40,
+             s->at - length);
     return bad(s, found, "an integer from 1 to 1000000");
 }
 
