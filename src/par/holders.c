@@ -1,24 +1,13 @@
-/*
- * Memory that several ranks see is an unnamed file in memory (memfd_create), which the others open
- * by way of /proc. An MPI window would do as well, but for two things: to free it takes all of its
- * ranks, and a rank that gives up after an error is alone; and it may lie in /dev/shm, which
- * containers keep small. This one is freed by each rank for itself, leaves no name behind however a
- * run ends, and its pages are there before anybody writes.
- */
 #include "par/holders.h"
 
-#include "base/fault.h"
 #include "base/memory.h"
+#include "par/mapped.h"
 #include "par/message.h"
 #include "par/mpi_world.h"
 #include "par/world.h"
 
-#include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 /* Below this, a copy in each core's own cache is worth more. */
 enum { LEAST_SHARED = 1 << 18, TAG = 1 };
@@ -119,65 +108,23 @@ static em_status agree(const em_holders *h, em_status status)
 
 /* ---------------------------------------------------------------- memory */
 
-/* Where the writer's unnamed file is to be found. */
-typedef struct place {
-    int process, descriptor; /* descriptor -1: there is none */
-    int64_t bytes;
-} place;
-
-static void *map(int descriptor, int64_t bytes, int protection)
-{
-    void *memory = descriptor < 0
-                       ? MAP_FAILED
-                       : mmap(NULL, (size_t)bytes, protection, MAP_SHARED, descriptor, 0);
-
-    return memory == MAP_FAILED ? NULL : memory;
-}
-
-/* The writer's part: pages are taken up here, so that none is missing when it is written. */
-static header *make(place *where)
-{
-    header *made;
-
-    where->process = (int)getpid();
-    where->descriptor = em_fault("data-shared") ? -1 : memfd_create("emass data", MFD_CLOEXEC);
-    if (where->descriptor < 0 || posix_fallocate(where->descriptor, 0, where->bytes) != 0)
-        return NULL;
-    made = map(where->descriptor, where->bytes, PROT_READ | PROT_WRITE);
-    if (made)
-        *made = (header){where->bytes - EM_ALIGNMENT, true};
-    return made;
-}
-
-static header *find(const place *where)
-{
-    char path[64];
-    int descriptor;
-    header *found;
-
-    snprintf(path, sizeof path, "/proc/%d/fd/%d", where->process, where->descriptor);
-    descriptor = where->descriptor < 0 ? -1 : open(path, O_RDONLY | O_CLOEXEC);
-    found = map(descriptor, where->bytes, PROT_READ);
-    if (descriptor >= 0)
-        close(descriptor);
-    return found;
-}
-
 /* NULL on all where one of them has none. */
 static header *share(const em_holders *h, int64_t bytes)
 {
-    place where = {0, -1, bytes};
-    header *found = em_holders_writes(h) ? make(&where) : NULL;
+    em_mapped_place where = {0, -1, bytes};
+    header *found = em_holders_writes(h) ? em_mapped_make(&where) : NULL;
 
+    if (found)
+        *found = (header){bytes - EM_ALIGNMENT, true};
     spread(h, &where, sizeof where);
     if (!em_holders_writes(h))
-        found = find(&where);
-    if (!smallest(h, found != NULL) && found) {
-        munmap(found, (size_t)bytes);
+        found = em_mapped_find(&where, false);
+    if (!smallest(h, found != NULL)) {
+        em_mapped_release(found, bytes);
         found = NULL;
     }
-    if (em_holders_writes(h) && where.descriptor >= 0)
-        close(where.descriptor);
+    if (em_holders_writes(h))
+        em_mapped_close(&where);
     return found;
 }
 
@@ -234,7 +181,7 @@ void em_holders_release(void *pointer)
         return;
     found = header_of(memory);
     if (found->shared)
-        munmap(found, (size_t)(found->bytes + EM_ALIGNMENT));
+        em_mapped_release(found, found->bytes + EM_ALIGNMENT);
     else
         em_release(&found);
     memory = NULL;

@@ -1,0 +1,52 @@
+#include "par/mapped.h"
+
+#include "base/fault.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static void *map(int descriptor, int64_t bytes, int protection)
+{
+    void *memory = descriptor < 0
+                       ? MAP_FAILED
+                       : mmap(NULL, (size_t)bytes, protection, MAP_SHARED, descriptor, 0);
+
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+void *em_mapped_make(em_mapped_place *where)
+{
+    where->process = (int)getpid();
+    where->descriptor = em_fault("data-shared") ? -1 : memfd_create("emass data", MFD_CLOEXEC);
+    if (where->descriptor < 0 || posix_fallocate(where->descriptor, 0, where->bytes) != 0)
+        return NULL;
+    return map(where->descriptor, where->bytes, PROT_READ | PROT_WRITE);
+}
+
+void em_mapped_close(const em_mapped_place *where)
+{
+    if (where->descriptor >= 0)
+        close(where->descriptor);
+}
+
+void *em_mapped_find(const em_mapped_place *where, bool writes)
+{
+    char path[64];
+    int descriptor;
+    void *found;
+
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", where->process, where->descriptor);
+    descriptor = where->descriptor < 0 ? -1 : open(path, (writes ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+    found = map(descriptor, where->bytes, writes ? PROT_READ | PROT_WRITE : PROT_READ);
+    if (descriptor >= 0)
+        close(descriptor);
+    return found;
+}
+
+void em_mapped_release(void *memory, int64_t bytes)
+{
+    if (memory)
+        munmap(memory, (size_t)bytes);
+}
