@@ -177,6 +177,11 @@ MPI_Comm em_grid_world(const em_grid *grid)
     return grid->world;
 }
 
+MPI_Comm em_grid_shards(const em_grid *grid)
+{
+    return grid->shards;
+}
+
 MPI_Comm em_grid_peers(const em_grid *grid)
 {
     return grid->peers;

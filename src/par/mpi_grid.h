@@ -6,7 +6,8 @@
 
 #include <mpi.h>
 
-MPI_Comm em_grid_world(const em_grid *grid); /* all ranks. Local. */
-MPI_Comm em_grid_peers(const em_grid *grid); /* the same shard of every group. Local. */
+MPI_Comm em_grid_world(const em_grid *grid);  /* all ranks. Local. */
+MPI_Comm em_grid_shards(const em_grid *grid); /* the group's. Local. */
+MPI_Comm em_grid_peers(const em_grid *grid);  /* the same shard of every group. Local. */
 
 #endif

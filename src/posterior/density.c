@@ -1,6 +1,7 @@
 /* Prior and likelihood, summed over the parts of the data on all shards. */
 #include "base/away.h"
 #include "base/fault.h"
+#include "base/memory.h"
 #include "math/binned.h"
 #include "posterior/inside.h"
 
@@ -84,6 +85,21 @@ static em_status add_whole(em_posterior *posterior, const em_query *query)
     return status < 0 ? status : EM_OK;
 }
 
+em_status em_posterior_share_sums(em_posterior *posterior)
+{
+    em_sums *sums = &posterior->likelihood;
+    em_status status;
+
+    if (posterior->addends || em_grid_n_shard(posterior->grid) == 1)
+        return EM_OK;
+    status = em_addends_create(posterior->grid, sums->n, &posterior->addends);
+    if (!status) {
+        em_release(&sums->part);
+        sums->part = em_addends_own(posterior->addends);
+    }
+    return status;
+}
+
 em_status em_posterior_end_counts(const em_posterior *posterior, em_status status,
                                   const em_query *of)
 {
@@ -91,7 +107,10 @@ em_status em_posterior_end_counts(const em_posterior *posterior, em_status statu
     const int64_t size = of->n_chain * (of->stride + 1);
 
     sum[size] = status < 0;
-    em_grid_sum_shards(posterior->grid, size + 1, sum);
+    if (posterior->addends)
+        em_addends_sum(posterior->addends, size + 1);
+    else
+        em_grid_sum_shards(posterior->grid, size + 1, sum);
     if (sum[size] != 0)
         return em_grid_share_failure(posterior->grid, status);
     if (posterior->model->ops->finish_likelihood)

@@ -6,6 +6,7 @@
 #ifndef EM_POSTERIOR_INSIDE_H
 #define EM_POSTERIOR_INSIDE_H
 
+#include "par/addends.h"
 #include "posterior/posterior.h"
 #include "posterior/sums.h"
 
@@ -14,9 +15,11 @@ struct em_posterior {
     const em_grid *grid;
     int64_t evaluations;
     em_sums likelihood; /* room for [n_chain][stride] gradients, then [n_chain] values */
-    em_sums metric;     /* room for a metric and its derivative, since they were asked for */
-    int64_t *chosen;    /* [em_integers_room(rows.total)] a minibatch */
-    uint64_t *taken;    /* [rows.total / 64 + 1] bits: those already in it */
+    em_addends
+        *addends;    /* what likelihood.part is of, since minibatches were asked for of shards */
+    em_sums metric;  /* room for a metric and its derivative, since they were asked for */
+    int64_t *chosen; /* [em_integers_room(rows.total)] a minibatch */
+    uint64_t *taken; /* [rows.total / 64 + 1] bits: those already in it */
     /* Where minibatches are summed part by part: their rows in the order of the parts, and how many
      * rows are in the parts up to each. */
     int64_t *grouped, *end;
@@ -60,6 +63,10 @@ em_status em_posterior_add_prior(em_posterior *posterior, const em_query *query)
 
 /* Adds the likelihood of the query's rows. Local, but for a model that asks other shards. */
 em_status em_posterior_add_likelihood(em_model *model, const em_query *query);
+
+/* Of several shards, before the first minibatch: the numbers that they add are from now on where
+ * all see them. Collective over the ranks of a group, which fail together. Errors: EM_EMEMORY. */
+em_status em_posterior_share_sums(em_posterior *posterior);
 
 /* The likelihood made of the counts of all shards, which failed together or not. Collective over
  * the ranks of a group. */

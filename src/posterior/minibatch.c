@@ -92,9 +92,12 @@ static em_status sum_chosen(em_posterior *posterior, em_status status,
 {
     em_model *model = posterior->model;
     const int64_t n = query->n_chain * query->stride, size = n + query->n_chain;
+    const em_status shared = em_posterior_share_sums(posterior);
     double *sum = posterior->likelihood.part;
     const em_query all = em_query_into(query, sum, sum + n);
 
+    if (shared)
+        return shared;
     memset(sum, 0, (size_t)size * sizeof *sum);
     for (int64_t c = 0; status >= 0 && c < query->n_chain; c++) {
         em_query one = em_query_panel(&all, c, 1);

@@ -1,6 +1,8 @@
 /* The grid on any number of ranks: exact sums, the transpose, agreement. */
+#include "base/fault.h"
 #include "base/memory.h"
 #include "math/rng.h"
+#include "par/addends.h"
 #include "par/grid.h"
 #include "par/world.h"
 #include "tap.h"
@@ -8,6 +10,7 @@
 #include <math.h>
 #include <mpi.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { N_CHAIN = 11, N = 7 };
@@ -93,6 +96,40 @@ START_TEST(sums_are_dealt_to_shards)
             same &= x[i / 3][i % 3] == n_shard * (n_shard + 1) / 2 * (i + 1);
         assert_everywhere(same, "a shard has the sums of its items");
     }
+    em_grid_destroy(&grid);
+}
+END_TEST
+
+/* Few and many, in memory that the shards share and, where there is none, by messages; the numbers
+ * behind those that are asked for stay, and no shard writes while another still adds. */
+START_TEST(addends_become_sums)
+{
+    enum { MANY = 40001, BEHIND = 11 };
+    const int64_t n_shard = em_world_size(), shard = em_world_rank(), n = _i % 2 ? MANY : N;
+    em_grid *grid = NULL;
+    em_addends *addends = NULL;
+    bool same = true;
+
+    assert_everywhere(em_grid_create(N_CHAIN, n_shard, &grid) == EM_OK, "the grid is made");
+    setenv("EMASS_FAULT", _i / 2 ? "data-shared:0:1" : "", 1);
+    em_fault_start(em_world_rank());
+    assert_everywhere(em_addends_create(grid, n + BEHIND, &addends) == EM_OK, "room is made");
+    unsetenv("EMASS_FAULT");
+    double *x = em_addends_own(addends);
+    for (int64_t i = 0; i < n + BEHIND; i++)
+        same &= x[i] == 0;
+    for (int64_t again = 1; again <= 20; again++) {
+        for (int64_t i = 0; i < n + BEHIND; i++)
+            x[i] = (double)(again * (i + 1) * (1 + shard));
+        em_addends_sum(addends, n);
+        for (int64_t i = 0; i < n; i++)
+            same &= x[i] == (double)(again * (i + 1) * n_shard * (n_shard + 1) / 2);
+        for (int64_t i = n + 8; i < n + BEHIND; i++)
+            same &= x[i] == (double)(again * (i + 1) * (1 + shard));
+    }
+    assert_everywhere(same, "all have the sums");
+    em_addends_destroy(&addends);
+    ck_assert_ptr_null(addends);
     em_grid_destroy(&grid);
 }
 END_TEST
@@ -308,6 +345,7 @@ int main(int argc, char **argv)
     tcase_add_test(tests, chains_are_dealt_once);
     tcase_add_test(tests, parts_of_shards_are_put_together);
     tcase_add_test(tests, sums_are_dealt_to_shards);
+    tcase_add_loop_test(tests, addends_become_sums, 0, 4);
     tcase_add_test(tests, sums_are_exact);
     tcase_add_test(tests, sums_do_not_depend_on_the_ranks);
     tcase_add_test(tests, a_sum_takes_one_reduction);

@@ -171,6 +171,14 @@ for chains in 1 24; do
     check "check tells what memory $chains chains take" memory "$chains"
 done
 
+# A gradient of 60,003 numbers is added in memory that both shards see; by messages, where there is none.
+gradients_are_added() {
+    local wide=("$emass" run wide.yaml --quiet --overwrite --set run.shards=2 --set sampler.step_size=1e-3)
+    limited mpirun -n 2 "${wide[@]}" --output shared.h5 &&
+        EMASS_FAULT=data-shared:0:1 limited mpirun -n 2 "${wide[@]}" --output sent.h5 && cmp shared.h5 sent.h5
+}
+check "two shards add by shared memory what they add by messages" gradients_are_added
+
 refused() { # WHY SETTING...: with status 2, one line, and nothing written
     local why=$1 options=() setting status=0
     shift

@@ -1,0 +1,162 @@
+#include "par/addends.h"
+
+#include "base/clones.h"
+#include "base/memory.h"
+#include "math/panel.h"
+#include "par/mapped.h"
+#include "par/mpi_grid.h"
+#include "par/mpi_world.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+/* Fewer are sent as fast. */
+enum { LEAST_SHARED = 1 << 14, LINE = 64, LINE_DOUBLES = LINE / sizeof(double) };
+
+/* How often a shard has come to where all wait for each other, on a line of its own. */
+typedef struct arrival {
+    _Alignas(LINE) _Atomic int64_t meetings;
+} arrival;
+
+/* In the memory that all see, the numbers of each shard, and behind them the arrivals of all. */
+struct em_addends {
+    const em_grid *grid;
+    int64_t room, bytes; /* doubles of a shard; bytes of all */
+    double *shared;      /* NULL: there is no such memory, */
+    double *private;     /* but this */
+    arrival *arrived;    /* [n_shard] */
+};
+
+/* Whether all shards of the group are on this node. */
+static bool see_each_other(MPI_Comm shards, int n_shard)
+{
+    MPI_Group group, node;
+    int rank, place = 0;
+    bool all = true;
+
+    MPI_Comm_group(shards, &group);
+    MPI_Comm_group(em_world_node(), &node);
+    for (rank = 0; all && rank < n_shard; rank++) {
+        MPI_Group_translate_ranks(group, 1, &rank, node, &place);
+        all = place != MPI_UNDEFINED;
+    }
+    MPI_Group_free(&group);
+    MPI_Group_free(&node);
+    return all;
+}
+
+/* Collective over the shard ranks: all have it, or none. */
+static void share(em_addends *a)
+{
+    MPI_Comm shards = em_grid_shards(a->grid);
+    const int n_shard = (int)em_grid_n_shard(a->grid);
+    const bool makes = em_grid_shard(a->grid) == 0;
+    em_mapped_place where = {0, -1, a->bytes};
+
+    if (a->room < LEAST_SHARED || !see_each_other(shards, n_shard))
+        return;
+    if (makes)
+        a->shared = em_mapped_make(&where);
+    MPI_Bcast(&where, sizeof where, MPI_BYTE, 0, shards);
+    if (!makes)
+        a->shared = em_mapped_find(&where, true);
+    int all = a->shared != NULL;
+    MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, shards);
+    if (makes)
+        em_mapped_close(&where);
+    if (!all) {
+        em_mapped_release(a->shared, a->bytes);
+        a->shared = NULL;
+    }
+}
+
+em_status em_addends_create(const em_grid *grid, int64_t n, em_addends **out)
+{
+    const int64_t n_shard = em_grid_n_shard(grid);
+    em_addends *a = NULL;
+    em_status status = em_allocate(1, sizeof *a, &a);
+    double failed = status < 0;
+
+    *out = a;
+    em_grid_sum_shards(grid, 1, &failed);
+    if (failed != 0) {
+        em_release(out);
+        return em_grid_share_failure(grid, status);
+    }
+    a->grid = grid;
+    a->room = em_stride(n);
+    a->bytes = n_shard * (a->room * (int64_t)sizeof(double) + (int64_t)sizeof(arrival));
+    if (n_shard > 1)
+        share(a);
+    if (a->shared)
+        a->arrived = (arrival *)(a->shared + n_shard * a->room);
+    else
+        status = em_allocate(a->room, sizeof(double), &a->private);
+    failed = status < 0;
+    em_grid_sum_shards(grid, 1, &failed);
+    if (failed != 0) {
+        em_addends_destroy(out);
+        return em_grid_share_failure(grid, status);
+    }
+    return EM_OK;
+}
+
+void em_addends_destroy(em_addends **addends)
+{
+    if (*addends) {
+        em_mapped_release((*addends)->shared, (*addends)->bytes);
+        em_release(&(*addends)->private);
+    }
+    em_release(addends);
+}
+
+double *em_addends_own(const em_addends *a)
+{
+    return a->shared ? a->shared + em_grid_shard(a->grid) * a->room : a->private;
+}
+
+/* Until all shards are here. One that waits looks for messages meanwhile, as it would for the sum
+ * of MPI, which knows how to wait. */
+static void meet(const em_addends *a)
+{
+    arrival *mine = &a->arrived[em_grid_shard(a->grid)];
+    const int64_t now = atomic_load_explicit(&mine->meetings, memory_order_relaxed) + 1;
+
+    atomic_store_explicit(&mine->meetings, now, memory_order_release);
+    for (int64_t s = 0; s < em_grid_n_shard(a->grid); s++)
+        while (atomic_load_explicit(&a->arrived[s].meetings, memory_order_acquire) < now) {
+            int there;
+            MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, em_grid_shards(a->grid), &there,
+                       MPI_STATUS_IGNORE);
+        }
+}
+
+/* Of a stretch that fits into the first cache: x [n_shard][room], from x on. */
+enum { STRETCH = 512 };
+EM_CLONES static void add_stretch(int64_t n, int64_t n_shard, int64_t room, double *restrict x)
+{
+    _Alignas(LINE) double sum[STRETCH];
+
+    memcpy(sum, x, (size_t)n * sizeof *sum);
+    for (int64_t s = 1; s < n_shard; s++)
+        for (int64_t i = 0; i < n; i++)
+            sum[i] += x[s * room + i];
+    for (int64_t s = 0; s < n_shard; s++)
+        memcpy(x + s * room, sum, (size_t)n * sizeof *sum);
+}
+
+void em_addends_sum(em_addends *a, int64_t n)
+{
+    const int64_t n_shard = em_grid_n_shard(a->grid), shard = em_grid_shard(a->grid);
+    const int64_t lines = (n + LINE_DOUBLES - 1) / LINE_DOUBLES;
+    const int64_t end = em_deal_first(lines, n_shard, shard + 1) * LINE_DOUBLES;
+
+    if (!a->shared) {
+        em_grid_sum_shards(a->grid, n, a->private);
+        return;
+    }
+    meet(a);
+    for (int64_t i = em_deal_first(lines, n_shard, shard) * LINE_DOUBLES; i < end; i += STRETCH)
+        add_stretch(end - i < STRETCH ? end - i : STRETCH, n_shard, a->room, a->shared + i);
+    meet(a);
+}
