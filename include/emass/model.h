@@ -127,6 +127,7 @@ typedef struct em_query {
     int64_t stream; /* added to the chain's number */
     int64_t evaluation;
     const struct em_parameters *block; /* whose gradient alone is wanted; NULL: all */
+    bool without_prior;                /* of an estimate: another shard adds it */
 } em_query;
 
 /* The chains from `first` on, `most` of them at most. */
@@ -345,7 +346,8 @@ typedef struct em_model_ops {
      * For a model of so many parameters that every pass over them counts: what a minibatch says of
      * one chain, the prior and `scale` times the likelihood of the listed rows. Log density and
      * gradient, padding too, are written, not added to, and are the numbers that add_prior and
-     * add_likelihood lead to. Asked where all rows are on one rank. Local.
+     * add_likelihood lead to. Of several shards each is asked for the rows it has, which may be
+     * none, and all but the first without the prior. Local.
      */
     em_status (*estimate)(em_model *model, const em_query *query, double scale);
     /*

@@ -298,6 +298,7 @@ static double begin_layer(const em_network *self, const em_layer *layer, const d
 em_status em_network_estimate(em_model *model, const em_query *query, double scale)
 {
     em_network *self = (em_network *)model;
+    const bool has_prior = !query->without_prior;
     const double *theta = query->theta;
     double *gradient = query->gradient, prior = 0, by_log_sigma;
     const int64_t n_weight = self->layers.n_weight;
@@ -305,16 +306,17 @@ em_status em_network_estimate(em_model *model, const em_query *query, double sca
     memset(gradient + n_weight, 0, (size_t)(query->stride - n_weight) * sizeof *gradient);
     for (int i = 0; i < self->n_weighted; i++) {
         const em_layer *layer = &self->layers.layer[self->weighted[i]];
-        prior += add_layer(self, i, begin_layer(self, layer, theta), theta, gradient);
+        const double square = begin_layer(self, layer, theta);
+        prior += has_prior ? add_layer(self, i, square, theta, gradient) : 0;
     }
-    prior += add_sigma(self, theta, gradient);
+    prior += has_prior ? add_sigma(self, theta, gradient) : 0;
     *query->log_density = prior + scale * pass_rows(self, query, &by_log_sigma);
     if (self->sigma_at >= 0)
         gradient[self->sigma_at] += scale * by_log_sigma;
     for (int i = 0; i < self->n_weighted; i++) {
         const em_layer *layer = &self->layers.layer[self->weighted[i]];
         self->pass_ops->blend(self->pass, layer->first, layer->n_weight, scale,
-                              precision_of(self, i, theta), theta + layer->first,
+                              has_prior ? precision_of(self, i, theta) : 0, theta + layer->first,
                               gradient + layer->first);
     }
     return EM_OK;

@@ -109,20 +109,40 @@ static em_status sum_chosen(em_posterior *posterior, em_status status,
     return em_posterior_end_counts(posterior, status, &all);
 }
 
-/* By a model that makes the whole estimate itself. */
-static em_status estimate_by_model(em_posterior *posterior, const em_minibatch *minibatch,
-                                   const em_query *query, double scale)
+/* By a model that makes the whole estimate itself, the prior on the first shard. */
+static em_status add_estimates(em_posterior *posterior, em_status status,
+                               const em_minibatch *minibatch, const em_query *query, double scale)
 {
     em_model *model = posterior->model;
-    em_status status = em_posterior_begin(posterior, query->n_chain);
 
     for (int64_t c = 0; status >= 0 && c < query->n_chain; c++) {
         em_query one = em_query_panel(query, c, 1);
         one.rows =
             (em_rows){.count = choose(posterior, minibatch, query, c), .index = posterior->chosen};
+        one.without_prior = em_grid_shard(posterior->grid) > 0;
         status = model->ops->estimate(model, &one, scale);
     }
     return status < 0 ? status : EM_OK;
+}
+
+static em_status estimate_by_model(em_posterior *posterior, const em_minibatch *minibatch,
+                                   const em_query *query, double scale)
+{
+    const int64_t n = query->n_chain * query->stride;
+    em_status status = em_posterior_begin(posterior, query->n_chain), shared;
+
+    if (em_grid_n_shard(posterior->grid) == 1)
+        return add_estimates(posterior, status, minibatch, query, scale);
+    shared = em_posterior_share_sums(posterior);
+    if (shared)
+        return shared;
+    double *sum = posterior->likelihood.part;
+    const em_query all = em_query_into(query, sum, sum + n);
+    status = add_estimates(posterior, status, minibatch, &all, scale);
+    status = em_posterior_end_counts(posterior, status, &all);
+    memcpy(query->gradient, sum, (size_t)n * sizeof *sum);
+    memcpy(query->log_density, sum + n, (size_t)query->n_chain * sizeof *sum);
+    return status;
 }
 
 /* Puts the chosen rows into the order of the parts; within a part they keep theirs, which is the
@@ -191,13 +211,17 @@ em_status em_posterior_sum_by_parts(em_posterior *posterior)
     return status;
 }
 
-bool em_posterior_estimates_alone(const em_posterior *posterior, const em_minibatch *minibatch)
+static bool model_estimates(const em_posterior *posterior)
 {
     const em_model *model = posterior->model;
 
-    return !posterior->whole && minibatch->size < model->rows.total &&
-           em_model_has_likelihood(model) && model->ops->estimate && !posterior->grouped &&
-           em_grid_n_shard(posterior->grid) == 1;
+    return em_model_has_likelihood(model) && model->ops->estimate && !posterior->grouped;
+}
+
+bool em_posterior_estimates_alone(const em_posterior *posterior, const em_minibatch *minibatch)
+{
+    return !posterior->whole && minibatch->size < posterior->model->rows.total &&
+           model_estimates(posterior) && em_grid_n_shard(posterior->grid) == 1;
 }
 
 em_status em_posterior_estimate(em_posterior *posterior, const em_minibatch *minibatch,
@@ -216,7 +240,7 @@ em_status em_posterior_estimate(em_posterior *posterior, const em_minibatch *min
     if (minibatch->size >= n || !em_model_has_likelihood(posterior->model))
         return em_posterior_sum_all(posterior, query);
     const double scale = (double)n / (double)minibatch_count(minibatch, n, query->evaluation);
-    if (em_posterior_estimates_alone(posterior, minibatch))
+    if (model_estimates(posterior))
         return estimate_by_model(posterior, minibatch, query, scale);
     status = em_posterior_add_prior(posterior, query);
     status = posterior->grouped ? sum_chosen_parts(posterior, status, minibatch, query)

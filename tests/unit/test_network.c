@@ -292,6 +292,47 @@ START_TEST(a_chain_does_not_depend_on_its_companions)
 }
 END_TEST
 
+/* Of three shards the first has the prior and some rows, the second none, the third the rest. */
+START_TEST(shards_share_an_estimate)
+{
+    static const int64_t index[] = {5, 250, 17, 17, 299, 0, 64};
+    enum { ROWS = sizeof index / sizeof *index, HERE = 3 };
+    const em_rows rows[] = {{.count = ROWS, .index = index},
+                            {.count = HERE, .index = index},
+                            {.count = 0, .index = index},
+                            {.count = ROWS - HERE, .index = index + HERE}};
+    double value[4], *gradient[4];
+    setup s;
+
+    make(_i, "double", &s);
+    panel p = make_panel(&s, 1);
+    for (int k = 0; k < 4; k++) {
+        ck_assert_int_eq(em_allocate(p.stride, sizeof(double), &gradient[k]), EM_OK);
+        const em_query query = {.n_chain = 1,
+                                .stride = p.stride,
+                                .chain = p.chain,
+                                .theta = p.theta,
+                                .log_density = &value[k],
+                                .gradient = gradient[k],
+                                .wanted = EM_WANT_BOTH,
+                                .rows = rows[k],
+                                .without_prior = k > 1};
+        ck_assert_int_eq(s.ops->estimate(s.model, &query, 10), EM_OK);
+    }
+    ck_assert_double_eq(value[2], 0);
+    ck_assert_double_eq_tol(value[0], value[1] + value[3], 1e-12 * fabs(value[0]));
+    for (int64_t i = 0; i < p.stride; i++) {
+        ck_assert_double_eq(gradient[2][i], 0);
+        gradient[1][i] += gradient[3][i];
+    }
+    ck_assert_double_lt(distance(s.model->dim, gradient[0], gradient[1]), 1e-12);
+    for (int k = 0; k < 4; k++)
+        em_release(&gradient[k]);
+    free_panel(&p);
+    teardown(&s);
+}
+END_TEST
+
 static const struct {
     const char *layers, *why;
 } unfit[] = {
@@ -375,6 +416,7 @@ int main(void)
     tcase_add_loop_test(tests, pixels_that_are_0_are_left_out, 0, 6);
     tcase_add_test(tests, few_pixels_are_noticed);
     tcase_add_loop_test(tests, a_chain_does_not_depend_on_its_companions, 0, n_net);
+    tcase_add_loop_test(tests, shards_share_an_estimate, 0, n_net);
     tcase_add_loop_test(tests, layers_that_do_not_fit, 0, (int)(sizeof unfit / sizeof *unfit));
     tcase_add_test(tests, tables_are_read_too);
     tcase_add_test(tests, scores_of_predictions);
