@@ -57,6 +57,9 @@ static const em_field fields[] = {
     EM_REAL(em_network_options, sigma_scale, .minimum = 1e-300, .maximum = 1e300, .fallback = "2.5",
             .doc = "of an unknown sigma: scale of its prior, a half Student-t with 3 degrees of "
                    "freedom"),
+    EM_REAL(em_network_options, temperature, .minimum = 1e-6, .maximum = 1e6, .fallback = "1",
+            .doc = "the likelihood counts to the power 1 / temperature: below 1 the posterior is "
+                   "cold, and what it predicts doubts less (Wenzel et al. 2020)"),
     EM_REAL(em_network_options, input_scale, .minimum = 1e-300, .maximum = 1e300,
             .fallback = "auto", .word = "auto",
             .doc = "inputs are divided by it; auto: 255 for images of bytes, 1 for tables"),

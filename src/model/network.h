@@ -18,7 +18,7 @@ typedef struct em_network_options {
     int output, activation, precision, blocks;
     int64_t classes, probes, scored;
     char *layers, *prior_scale;
-    double input_scale, sigma, sigma_scale;
+    double temperature, input_scale, sigma, sigma_scale;
     bool standardise, store_weights;
 } em_network_options;
 

@@ -1,10 +1,10 @@
 /*
  * The posterior of a network (EQUATIONS 25): with f(x; theta) what comes out of it,
- *     log p = sum_i log p(y_i | f(x_i)) - sum_l precision_l |theta_l|^2 / 2,
- * and p(y | f) = softmax(f)_y, or N(f, sigma^2), whose derivatives by f are [k = y] - softmax(f)_k
- * and (y - f) / sigma^2. The precisions are known, or t_l = log precision_l has a prior: with
- * precision ~ Gamma(a, rate b), log p(theta_l, t_l) = n_l t_l / 2 - e^t_l |theta_l|^2 / 2 + a t_l -
- * b e^t_l.
+ *     log p = sum_i log p(y_i | f(x_i)) / T - sum_l precision_l |theta_l|^2 / 2,
+ * T the temperature, 1 unless it is given, and p(y | f) = softmax(f)_y, or N(f, sigma^2), whose
+ * derivatives by f are [k = y] - softmax(f)_k and (y - f) / sigma^2. The precisions are known, or
+ * t_l = log precision_l has a prior: with precision ~ Gamma(a, rate b), log p(theta_l, t_l) =
+ * n_l t_l / 2 - e^t_l |theta_l|^2 / 2 + a t_l - b e^t_l.
  */
 #include "base/clones.h"
 #include "base/memory.h"
@@ -203,24 +203,24 @@ void em_network_predict(em_network *self, int64_t n, double sigma, double *densi
     }
 }
 
-/* What is in self->out becomes the derivative of the log densities by the outputs; returns that of
- * their sum by log sigma. */
-static double take_slopes(em_network *self, int64_t n, double sigma)
+/* What is in self->out becomes the derivative of `power` times the log densities by the outputs;
+ * returns that of their sum by log sigma. */
+static double take_slopes(em_network *self, int64_t n, double sigma, double power)
 {
     double by_log_sigma = 0;
 
     for (int64_t i = 0; i < n && self->output == EM_OUTPUT_SOFTMAX; i++) {
         double *out = self->out + i * self->n_output;
         for (int64_t j = 0; j < self->n_output; j++)
-            out[j] = -out[j];
-        out[(int64_t)self->response[i]] += 1;
+            out[j] = -power * out[j];
+        out[(int64_t)self->response[i]] += power;
     }
     for (int64_t i = 0; i < n && self->output == EM_OUTPUT_NORMAL; i++) {
         const double z = (self->response[i] - self->out[i]) / sigma;
-        self->out[i] = z / sigma;
+        self->out[i] = power * z / sigma;
         by_log_sigma += z * z - 1;
     }
-    return by_log_sigma;
+    return power * by_log_sigma;
 }
 
 void em_network_forward(em_network *self, const em_inputs *inputs, int64_t n, const int64_t *row)
@@ -238,12 +238,12 @@ static int64_t steps_of(const em_network *self, int64_t count)
     return n_step > 0 ? (count + n_step - 1) / n_step : 1;
 }
 
-/* Of the rows, by weights that the pass has: their log likelihood, and its derivatives, those by
- * weights in the pass. */
+/* Of the rows, by weights that the pass has: their log likelihood, to its power, and its
+ * derivatives, those by weights in the pass. */
 static double pass_rows(em_network *self, const em_query *one, double *by_log_sigma)
 {
     const int64_t count = one->rows.count, most = steps_of(self, count);
-    const double sigma = em_network_sigma(self, one->theta);
+    const double sigma = em_network_sigma(self, one->theta), power = 1 / self->options->temperature;
     double sum = 0;
 
     *by_log_sigma = 0;
@@ -257,10 +257,10 @@ static double pass_rows(em_network *self, const em_query *one, double *by_log_si
             sum += self->density[i];
         if (one->wanted == EM_WANT_LOG_DENSITY)
             continue;
-        *by_log_sigma += take_slopes(self, n, sigma);
+        *by_log_sigma += take_slopes(self, n, sigma, power);
         self->pass_ops->backward(self->pass, n, self->out);
     }
-    return sum;
+    return power * sum;
 }
 
 em_status em_network_add_likelihood(em_model *model, const em_query *query)

@@ -144,7 +144,7 @@ static const struct {
      "sigmoid", "softmax", "1"},
 };
 
-static void make(int i, const char *precision, setup *s)
+static void make_at(int i, const char *precision, const char *temperature, setup *s)
 {
     const setting settings[] = {{"data", train},
                                 {"test", train},
@@ -153,9 +153,15 @@ static void make(int i, const char *precision, setup *s)
                                 {"output", nets[i].output},
                                 {"prior_scale", nets[i].prior},
                                 {"precision", precision},
+                                {"temperature", temperature},
                                 {NULL, NULL}};
 
     ck_assert_msg(try_setup("network", settings, 0, 1, s) == EM_OK, "%s", em_error_text());
+}
+
+static void make(int i, const char *precision, setup *s)
+{
+    make_at(i, precision, "1", s);
 }
 
 START_TEST(gradients_are_those_of_the_density)
@@ -292,6 +298,69 @@ START_TEST(a_chain_does_not_depend_on_its_companions)
 }
 END_TEST
 
+/* Prior and likelihood of a chain, or what a minibatch tells of them, in theta. */
+static void take_parts(const setup *s, panel *p, double value[2], double *prior, double *likelihood)
+{
+    const em_query query = {.n_chain = 1,
+                            .stride = p->stride,
+                            .chain = p->chain,
+                            .theta = p->theta,
+                            .log_density = &value[0],
+                            .gradient = prior,
+                            .wanted = EM_WANT_BOTH,
+                            .rows = all_rows(s->model)};
+    em_query of_data = query;
+
+    of_data.log_density = &value[1];
+    of_data.gradient = likelihood;
+    value[0] = value[1] = 0;
+    memset(prior, 0, (size_t)p->stride * sizeof(double));
+    memset(likelihood, 0, (size_t)p->stride * sizeof(double));
+    ck_assert_int_eq(s->ops->add_prior(s->model, &query), EM_OK);
+    ck_assert_int_eq(s->ops->add_likelihood(s->model, &of_data), EM_OK);
+}
+
+/* By a power of 2 not a bit is lost. What is predicted stays. */
+START_TEST(a_cold_likelihood_counts_for_more)
+{
+    double warm[2], cold[2], estimate = 0;
+    double *gradient[4];
+    setup one, quarter;
+
+    make(_i, "double", &one);
+    make_at(_i, "double", "0.25", &quarter);
+    panel p = make_panel(&one, 1);
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(em_allocate(p.stride, sizeof(double), &gradient[i]), EM_OK);
+    take_parts(&one, &p, warm, gradient[0], gradient[1]);
+    take_parts(&quarter, &p, cold, gradient[2], gradient[3]);
+    ck_assert_double_eq(cold[0], warm[0]);
+    ck_assert_double_eq(cold[1], 4 * warm[1]);
+    for (int64_t i = 0; i < one.model->dim; i++) {
+        ck_assert_double_eq(gradient[2][i], gradient[0][i]);
+        ck_assert_double_eq(gradient[3][i], 4 * gradient[1][i]);
+    }
+    const em_query query = {.n_chain = 1,
+                            .stride = p.stride,
+                            .chain = p.chain,
+                            .theta = p.theta,
+                            .log_density = &estimate,
+                            .gradient = p.gradient,
+                            .wanted = EM_WANT_BOTH,
+                            .rows = all_rows(quarter.model)};
+    ck_assert_int_eq(quarter.ops->estimate(quarter.model, &query, 1), EM_OK);
+    ck_assert_double_eq_tol(estimate, cold[0] + cold[1], 1e-12 * fabs(estimate));
+    for (int64_t i = 0; i < one.model->dim; i++)
+        gradient[0][i] += gradient[3][i];
+    ck_assert_double_lt(distance(one.model->dim, gradient[0], p.gradient), 1e-12);
+    for (int i = 0; i < 4; i++)
+        em_release(&gradient[i]);
+    free_panel(&p);
+    teardown(&one);
+    teardown(&quarter);
+}
+END_TEST
+
 /* Of three shards the first has the prior and some rows, the second none, the third the rest. */
 START_TEST(shards_share_an_estimate)
 {
@@ -336,7 +405,7 @@ END_TEST
 static const struct {
     const char *layers, *why;
 } unfit[] = {
-    {"[{\"dense\": 0}]", "model.layers[0]: found dense: 0"},
+    {"[{\"dense\": 0}]", "model.layers[0]: found dense: 0, "},
     {"[{\"dense\": 1.5}]", "an integer"},
     {"[{\"dense\": 5}, {\"pool\": 2}]", "model.layers[1]: found numbers without rows"},
     {"[{\"convolution\": 4, \"kernel\": 3}, {\"pool\": 3}]",
@@ -416,6 +485,7 @@ int main(void)
     tcase_add_loop_test(tests, pixels_that_are_0_are_left_out, 0, 6);
     tcase_add_test(tests, few_pixels_are_noticed);
     tcase_add_loop_test(tests, a_chain_does_not_depend_on_its_companions, 0, n_net);
+    tcase_add_loop_test(tests, a_cold_likelihood_counts_for_more, 0, n_net);
     tcase_add_loop_test(tests, shards_share_an_estimate, 0, n_net);
     tcase_add_loop_test(tests, layers_that_do_not_fit, 0, (int)(sizeof unfit / sizeof *unfit));
     tcase_add_test(tests, tables_are_read_too);
