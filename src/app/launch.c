@@ -263,10 +263,12 @@ static int signal_of(int code)
     return code > 128 ? code - 128 : 0;
 }
 
-/* A rank that was killed cannot say so, and mpirun was told to be quiet. */
+/* A rank that was killed cannot say so, and mpirun was told to be quiet; srun kills those that it did
+ * start where it could not start others. */
 static void say_what_was_lost(const char *launcher, const char *command, int code)
 {
     const int number = signal_of(code);
+    const bool by_srun = strcmp(launcher, "srun") == 0;
 
     if (code == 0 || code == em_exit_status(EM_EIO) || code == em_exit_status(EM_EUSAGE) ||
         code == em_exit_status(EM_ESTOPPED))
@@ -275,6 +277,9 @@ static void say_what_was_lost(const char *launcher, const char *command, int cod
     if (number > 0)
         fprintf(stderr, ": signal %d ended a rank (%s)%s", number, strsignal(number),
                 number == SIGKILL ? ", as when memory runs out" : "");
+    if (by_srun && number == SIGKILL)
+        fprintf(stderr, ", or when a launch fails: if srun says so above, set "
+                        "EMASS_LAUNCHER=mpirun");
     fprintf(stderr, "%s\n",
             strcmp(command, "run") == 0
                 ? "; what the last checkpoint holds, if there was one, stays (go on with --resume)"

@@ -71,9 +71,26 @@ by_its_pmi() {
         bash jobs/slurm/emass.sbatch config.yaml | tee /dev/stderr | grep "^by $2"
 }
 
+# Where srun cannot start the ranks, the log says what to set; where they ended by themselves, it does not.
+says_what_to_set() { # STATUS
+    by_its_pmi pmix 'srun' >/dev/null # the stand-ins
+    printf '#!/bin/sh\ncase $1 in --mpi=list) echo pmix pmi2 ;; *) exit %s ;; esac\n' "$1" >"$scratch/fake/srun"
+    env -u EMASS_LAUNCHER -u EMASS PATH="$scratch/fake:$PATH" SLURM_JOB_ID=1 \
+        bash jobs/slurm/emass.sbatch config.yaml 2>&1 | tee /dev/stderr | grep 'submit with EMASS_LAUNCHER=mpirun'
+}
+says_nothing() { ! says_what_to_set "$1"; }
+ranks_cannot_start() {
+    mkdir -p "$scratch/srun" && cp "$scratch/fake/srun" "$scratch/srun/"
+    env -u EMASS_LAUNCHER PATH="$scratch/srun:$PATH" SLURM_JOB_ID=1 \
+        "$emass" run --ranks 2 "${short[0]}" --output "$scratch/none.h5" 2>&1 | tee /dev/stderr | grep 'set EMASS_LAUNCHER=mpirun'
+}
+
 check "srun by PMI-2 where emass asks for it" by_its_pmi pmi2 'srun --mpi=pmi2 --wait='
 check "srun by PMIx likewise" by_its_pmi pmix 'srun --mpi=pmix --wait='
 check "else its own mpirun" by_its_pmi pmi7 'mpirun.other'
+check "a srun that stops with a checkpoint is no failure" says_nothing 75
+check "a srun that cannot launch: the job says what to set" says_what_to_set 137
+check "and so does --ranks" ranks_cannot_start
 check "a Slurm of 4 nodes starts" tests/cluster up 4
 check "an array job over two seeds" on_cluster seeds
 check "submitted again it has nothing to do" on_cluster finished_end_at_once
