@@ -75,6 +75,29 @@ int64_t em_superchains_of(em_reader *reader)
     return total > 1 ? total : 0;
 }
 
+/* The file that is not complete, or NULL. */
+static const em_reader *find_incomplete(em_reader *reader)
+{
+    int64_t complete;
+
+    for (; reader; reader = em_reader_next(reader))
+        if (em_reader_int(reader, "complete", &complete) && !complete)
+            return reader;
+    return NULL;
+}
+
+em_status em_expect_draws(em_reader *reader, const char *group)
+{
+    if (em_reader_n_draw(reader) > 0 && em_reader_n_chain(reader) > 0)
+        return EM_OK;
+    const em_reader *unfinished = find_incomplete(reader);
+    return em_fail(EM_EDATA, "%s: group %s has no draws%s",
+                   em_reader_path(unfinished ? unfinished : reader), group,
+                   unfinished ? " yet: the run that writes it is in warmup, or was stopped there, "
+                                "and then goes on by the same emass run with --resume"
+                              : "");
+}
+
 /* `r_hat_name`: what the table's is called. */
 static void advise_on_rows(const em_table *table, const em_advice_columns *column, limits limit,
                            const char *r_hat_name, FILE *out)
@@ -356,17 +379,6 @@ static void advise_on_optimiser(em_reader *reader, FILE *out)
                 "not of the posterior; a sampler is wanted for that (emass list samplers).\n",
                 name);
     em_release(&name);
-}
-
-/* The file that is not complete, or NULL. */
-static const em_reader *find_incomplete(em_reader *reader)
-{
-    int64_t complete;
-
-    for (; reader; reader = em_reader_next(reader))
-        if (em_reader_int(reader, "complete", &complete) && !complete)
-            return reader;
-    return NULL;
 }
 
 em_status em_advise(em_reader *reader, const char *stats, const em_table *table,

@@ -19,6 +19,10 @@ typedef struct em_advice_columns {
  */
 int64_t em_superchains_of(em_reader *reader);
 
+/* Fails where the group has no draws, saying how a run that was stopped in warmup goes on. Local.
+ * Errors: EM_EDATA. */
+em_status em_expect_draws(em_reader *reader, const char *group);
+
 /*
  * Prints a sentence for each that is true: file incomplete, chains rescued in warmup, or moved to
  * another mode, draws not finite, divergences, saturated tree depth, chains that stood still,

@@ -263,8 +263,8 @@ static int signal_of(int code)
     return code > 128 ? code - 128 : 0;
 }
 
-/* A rank that was killed cannot say so, and mpirun was told to be quiet; srun kills those that it did
- * start where it could not start others. */
+/* A rank that was killed cannot say so, and mpirun was told to be quiet; srun kills those that it
+ * did start where it could not start others. */
 static void say_what_was_lost(const char *launcher, const char *command, int code)
 {
     const int number = signal_of(code);

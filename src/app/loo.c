@@ -1,5 +1,6 @@
 #include "app/loo.h"
 
+#include "app/advice.h"
 #include "app/arguments.h"
 #include "app/table.h"
 #include "base/memory.h"
@@ -299,8 +300,8 @@ static em_status leave_one_out(const arguments *a)
     if (how)
         status = em_fail(EM_EDATA, "%s: found no group log_likelihood, expected one: %s",
                          a->path[0], how);
-    if (!status && em_reader_n_draw(log_likelihood) < 1)
-        status = em_fail(EM_EDATA, "%s: group log_likelihood has no draws", a->path[0]);
+    if (!status)
+        status = em_expect_draws(log_likelihood, "log_likelihood");
     if (!status)
         status = choose(a, log_likelihood, &i);
     if (!status)

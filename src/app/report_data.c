@@ -375,9 +375,9 @@ em_status em_report_read(const char *path, const char *const *pattern, em_report
     data->n_draw = em_reader_n_draw(data->draws);
     data->n_superchain = em_superchains_of(data->draws);
     data->r_hat = data->n_superchain ? EM_AT_NESTED : EM_AT_R_HAT;
-    if (data->n_chain < 1 || data->n_draw < 1)
-        return em_fail(EM_EDATA, "%s: group posterior has no draws", path);
-    status = select_elements(data, pattern);
+    status = em_expect_draws(data->draws, "posterior");
+    if (!status)
+        status = select_elements(data, pattern);
     if (!status)
         status = read_statistics(data);
     if (!status)

@@ -5,6 +5,7 @@
 #include "app/svg.h"
 #include "base/memory.h"
 #include "base/terminal.h"
+#include "diag/diag.h"
 #include "diag/rank.h"
 
 #include <math.h>
@@ -422,6 +423,45 @@ static void say_why(const em_report_data *data, char out[160])
         snprintf(out, 160, "%lld divergent: where they gather most", n);
 }
 
+/*
+ * What an axis of pairs shows: all draws, or, where a few of them would squeeze the others
+ * together, their central 99 %. Errors: EM_EMEMORY.
+ */
+static em_status find_range(const em_report_data *data, em_diag *diag, const double *draws,
+                            em_range *out)
+{
+    static const double most = 2; /* so many times as wide as these 99 % */
+    double end[] = {0.005, 0.995};
+    const int64_t n = data->n_chain * data->n_draw;
+    const em_range all = em_range_over(em_no_range, n, draws);
+    const em_status status = em_quantiles(diag, n, draws, 2, end, end);
+    const double width = end[1] - end[0];
+
+    *out = em_range_padded(
+        width > 0 && all.high - all.low > most * width ? (em_range){end[0], end[1]} : all);
+    return status;
+}
+
+/* Those that an axis leaves out. */
+static void say_outside(const em_report_data *data, double *const *draws, const em_range *range,
+                        char out[160])
+{
+    const int64_t n = data->n_chain * data->n_draw;
+    int64_t count = 0, bad = 0;
+
+    for (int64_t i = 0; i < n; i++) {
+        bool inside = true;
+        for (int64_t k = 0; inside && k < data->n_pair; k++)
+            inside = draws[k][i] >= range[k].low && draws[k][i] <= range[k].high;
+        count += !inside;
+        bad += !inside && data->diverging && data->diverging[i] != 0;
+    }
+    out[0] = '\0';
+    if (count)
+        snprintf(out, 160, "%lld of %lld draws lie outside of these axes%s", (long long)count,
+                 (long long)n, bad ? ", divergent ones among them" : "");
+}
+
 static void draw_pair_panels(const em_report_data *data, double *const *draws,
                              const em_range *range, FILE *out)
 {
@@ -462,23 +502,27 @@ static em_status draw_pairs(const em_report_data *data, int k, FILE *out)
     const int64_t n_shown = data->n_pair;
     double *draws[EM_REPORT_PAIRS] = {NULL};
     em_range range[EM_REPORT_PAIRS];
-    char why[160];
-    em_status status = EM_OK;
+    char why[160], outside[160];
+    em_diag *diag = NULL;
+    em_status status;
 
     (void)k;
     if (n_shown < 2)
         return EM_OK;
+    status = em_diag_create(&diag);
     for (int64_t i = 0; !status && i < n_shown; i++) {
         status = em_report_draws(data, data->pair[i], &draws[i]);
         if (!status)
-            range[i] =
-                em_range_padded(em_range_over(em_no_range, data->n_chain * data->n_draw, draws[i]));
+            status = find_range(data, diag, draws[i], &range[i]);
     }
+    em_diag_destroy(&diag);
     if (!status) {
         say_why(data, why);
+        say_outside(data, draws, range, outside);
         em_svg_begin(out, EM_SVG_WIDTH, EM_SVG_WIDTH + PAIRS_TOP - 50 + 15 * (double)(n_shown - 1),
                      "Pairs of parameters");
         em_svg_text(out, 2, 15, "start", "soft", why);
+        em_svg_text(out, 2, 29, "start", "soft", outside);
         draw_pair_panels(data, draws, range, out);
         em_svg_end(out);
     }
@@ -587,7 +631,8 @@ const em_figure em_figures[] = {
      "bends more sharply than the steps follow. Of the parameters those where divergent draws "
      "stand "
      "farthest from the others, by ranks and farther than chance leaves them one time in twenty; "
-     "else those that mix worst (emass report --var NAME chooses others).",
+     "else those that mix worst (emass report --var NAME chooses others). An axis that a few draws "
+     "would make more than twice as wide shows the central 99 % of them.",
      1, draw_pairs},
     {"energy", "Energy",
      "All well, the dashed curve is about as wide as the other: each momentum then reaches all "

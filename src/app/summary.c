@@ -214,9 +214,9 @@ static em_status prepare(summary *s)
         status = find_sort_column(s);
     if (status)
         return status;
-    if (em_reader_n_draw(s->reader) < 1 || em_reader_n_chain(s->reader) < 1)
-        return em_fail(EM_EDATA, "%s: group %s has no draws", options->path[0], options->group);
-    status = select_elements(s);
+    status = em_expect_draws(s->reader, options->group);
+    if (!status)
+        status = select_elements(s);
     if (status)
         return status;
     const int64_t n_chain = em_reader_n_chain(s->reader);

@@ -27,9 +27,13 @@ static em_status open_group(em_reader *reader, const char *group)
     status = em_foreign_object(&reader->file, group, &reader->group);
     if (!status && H5Iget_type(reader->group) != H5I_GROUP) {
         const char *there = find_group(reader);
-        status = em_fail(EM_EDATA, "%s: found no group %s, expected one of draws%s%s%s",
-                         reader->path, em_excerpt_of(group).text, there ? " (it has group " : "",
-                         there ? there : "", there ? ")" : "");
+        status = em_fail(EM_EDATA, "%s: found no group %s, expected one of draws", reader->path,
+                         em_excerpt_of(group).text);
+        if (there)
+            status = em_fail(EM_EDATA,
+                             "%s: found no group %s, expected one of draws (it has group %s: emass "
+                             "summary --group %s)",
+                             reader->path, em_excerpt_of(group).text, there, there);
     }
     return status;
 }

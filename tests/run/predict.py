@@ -152,7 +152,7 @@ def refuses():
     refused("text in numbers", "text.csv:3: found 'b'", "run.h5", "text.csv")
     refused("an exposure of 0", "zero.csv:2", "run.h5", "zero.csv")
     refused("no file of a run", "expected an HDF5 file", "few.csv", "new.csv")
-    refused("predictions of predictions", "no group posterior, expected one of draws (it has group predictions)", "1.h5", "new.csv")
+    refused("predictions of predictions", "no group posterior, expected one of draws (it has group predictions: emass summary --group predictions)", "1.h5", "new.csv")
     refused("no data", "none.csv", "run.h5", "none.csv")
     with open("schools.yaml", "w") as file:
         print("model: {name: eight_schools}\nrun: {chains: 1, warmup: 5, draws: 5}\nmass: {estimator: none}", file=file)

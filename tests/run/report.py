@@ -166,6 +166,15 @@ def check_refusals():
     report(not [name for name in os.listdir() if name.endswith((".new", ".part"))] and not os.path.exists("new.html"), "nothing is left behind")
 
 
+def check_early():
+    """A run that was stopped in warmup, and a file that has predictions alone: what to do about it."""
+    stopped = limited(EMASS, "run", "chains.yaml", "--output", "early.h5", "--max-time", "0s", "--quiet")
+    for command in ("report", "summary"):
+        done = limited(EMASS, command, "early.h5")
+        report(stopped.returncode == 75 and done.returncode == 2 and "no draws yet" in done.stderr and "--resume" in done.stderr,
+               f"{command} of a run that was stopped in warmup names --resume", done.stderr)
+
+
 def check_links():
     os.symlink("led/to.html", "link.html")
     os.mkdir("led")
@@ -221,6 +230,17 @@ def check_gathering():
         shown = {label.replace("log_tau", "tau") for label in re.findall(r'class="head">([^<]*)<', svg)}
         report(made.returncode == 0 and len(shown) == 4 and shown <= expected and re.search(why, svg),
                f"pairs, {name}: where divergent draws gather, or else what mixes worst", shown, made.stderr)
+    heavy = numpy.stack([random.standard_t(2, (4, 500)), random.normal(size=(4, 500)), random.normal(size=(4, 500))], 2)
+    diverging = heavy[..., 0] < numpy.quantile(heavy[..., 0], 0.002)
+    arviz.from_dict(posterior={"h": heavy}, sample_stats={"diverging": diverging, "lp": tau}).to_netcdf("heavy.nc")
+    made = limited(EMASS, "report", "heavy.nc", "--output", "heavy.html")
+    svg = headings("heavy", "pairs")
+    said = re.search(r">(\d+) of 2000 draws lie outside of these axes, divergent ones among them<", svg)
+    dots = re.search(r'class="dot c0" d="([^"]*)"', svg)[1]
+    across = sorted(float(x) for x in re.findall(r"M(-?[\d.]+)", dots))
+    report(said and 10 <= int(said[1]) <= 20 and across[-1] - across[0] > 50
+           and across[len(across) * 9 // 10] - across[len(across) // 10] > 10 and "outside of these axes" not in headings("none", "pairs"),
+           "pairs: heavy tails do not squeeze the rest, and what lies outside is counted", said and said[0], across[:3], across[-3:])
     scale = numpy.array([1e-3, 1, 2e-3, 2e4, 1.5])
     arviz.from_dict(posterior={"b": random.normal(size=(4, 100, 5)) * scale, "like": random.normal(size=(4, 100, 5)),
                                "fixed": numpy.zeros((4, 100, 3)) + [0, 1e6, 3]}).to_netcdf("scales.nc")
@@ -239,6 +259,7 @@ with tempfile.TemporaryDirectory(prefix="emass-report-") as work:
     check_evil()
     check_bounds()
     check_refusals()
+    check_early()
     check_links()
     check_foreign()
     check_gathering()
