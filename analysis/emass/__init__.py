@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+import yaml
 
 if TYPE_CHECKING:
     import arviz
@@ -68,15 +69,19 @@ def run(
     """Samples, and returns the draws.
 
     config: the file of a config, or its content; data are named from its folder, or from the
-    current one. settings: {"run.draws": 2000}, in place of what it says. output: the file to keep;
-    without one, nothing stays on the disk. An interrupt stops the run with a checkpoint. Raises
-    Error with the line that emass said, or Stopped, whose file goes on with resume=True.
+    current one. settings: {"run.draws": 2000}, in place of what it says. output: the file to keep,
+    in place of the config's; where neither names one, nothing stays on the disk. An interrupt stops
+    the run with a checkpoint. Raises Error with the line that emass said, or Stopped, whose file
+    goes on with resume=True.
     """
-    if resume and output is None:
+    named = None if output else _output_of(config, settings or {})
+    kept_as = output or named
+    if resume and not kept_as:
         raise ValueError("resume: expected the output to go on with")
     with contextlib.ExitStack() as stack:
-        file = Path(output) if output else Path(stack.enter_context(tempfile.TemporaryDirectory())) / "draws.h5"
-        words = ["run", str(stack.enter_context(_as_file(config))), "--output", str(file), "--ranks", str(ranks)]
+        file = Path(kept_as or stack.enter_context(tempfile.TemporaryDirectory()) + "/draws.h5")
+        words = ["run", str(stack.enter_context(_as_file(config))), "--ranks", str(ranks)]
+        words += [] if named else ["--output", str(file)]
         words += ["--overwrite"] * overwrite + ["--resume"] * resume
         for key, value in (settings or {}).items():
             words += ["--set", f"{key}={_text(value)}"]
@@ -85,7 +90,7 @@ def run(
         except Stopped as stopped:
             kept = ", with a checkpoint: go on with resume=True"
             lost = "; nothing is kept: name an output, from which resume=True goes on"
-            said = str(stopped).replace(", with a checkpoint: go on with --resume", kept if output else lost)
+            said = str(stopped).replace(", with a checkpoint: go on with --resume", kept if kept_as else lost)
             raise Stopped(said, stopped.status) from None
         return _open(file)
 
@@ -162,6 +167,19 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"a config cannot hold {value!r}")
 
 
+def _output_of(config: Config, settings: Mapping[str, Any]) -> str | None:
+    """The file that settings or else the config names. Of what is no config emass says what is wrong."""
+    if "output.file" in settings:
+        file = settings["output.file"]
+    else:
+        try:
+            content = config if isinstance(config, Mapping) else yaml.safe_load(Path(config).read_text(encoding="utf-8"))
+            file = content["output"]["file"]
+        except (OSError, ValueError, LookupError, TypeError, yaml.YAMLError):
+            return None
+    return os.path.expandvars(file) if isinstance(file, (str, os.PathLike)) else None
+
+
 _PREFIX = ".emass-"  # of the file of a config; what is said of it is said of the config
 
 
@@ -205,6 +223,7 @@ def _open(file: Path) -> arviz.InferenceData:
 
 
 def _fail(status: int, said: str) -> None:
+    said = re.sub("give --overwrite, --resume or another --output", "give overwrite=True, resume=True or another output", said)
     message = "\n".join(line.removeprefix("emass: ") for line in said.splitlines() if line.startswith("emass: "))
     message = re.sub(rf"\S*{re.escape(_PREFIX)}\w+\.yaml(:1)?: ", "config: ", message)
     raise (Stopped if status == 75 else Error)(message or said.strip() or f"emass: exit status {status}", status)

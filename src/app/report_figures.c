@@ -458,8 +458,8 @@ static void say_outside(const em_report_data *data, double *const *draws, const 
     }
     out[0] = '\0';
     if (count)
-        snprintf(out, 160, "%lld of %lld draws lie outside of these axes%s", (long long)count,
-                 (long long)n, bad ? ", divergent ones among them" : "");
+        snprintf(out, 160, "%lld of %lld draws are outside%s", (long long)count, (long long)n,
+                 bad ? ", divergent ones too" : "");
 }
 
 static void draw_pair_panels(const em_report_data *data, double *const *draws,

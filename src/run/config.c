@@ -179,6 +179,19 @@ static em_status expand_paths(const em_parse *p, const em_config_section *sectio
     return status;
 }
 
+/* The output, where it was named: not of the config's folder, but variables stand in it too. */
+static em_status expand_output(const em_parse *p)
+{
+    const em_yaml_entry *entry = em_yaml_find(p->yaml, "output.file");
+    const em_texts *given = &entry->value.text;
+    const em_status status =
+        given->count > 0 && *given->value[0] ? em_expand_path("", &p->config->output.file) : EM_OK;
+
+    return status == EM_ECONFIG
+               ? em_fail(status, "%s: output.file: %s", entry->place, em_error_text())
+               : status;
+}
+
 /* ---- all of it ---- */
 
 /* "key.path=value" */
@@ -282,7 +295,7 @@ static em_status understand(em_parse *p)
         status = em_config_write(p, true, &p->config->stored);
     for (int i = 0; !status && i < p->n_section; i++)
         status = expand_paths(p, &p->section[i]);
-    return status;
+    return status ? status : expand_output(p);
 }
 
 static em_status parse_config(const char *path, const char *text, int n_override,

@@ -58,7 +58,9 @@ const em_field em_stop_fields[] = {
 
 const em_field em_output_fields[] = {
     EM_TEXT(em_output_options, file, .fallback = "",
-            .doc = "from the current folder; absent: named like the config, with .h5",
+            .doc = "from the current folder, ${NAME} as in paths of data; absent: named like the "
+                   "config, with "
+                   ".h5",
             .may_change = true),
     EM_BOOL(em_output_options, save_warmup, .fallback = "false",
             .doc = "store the draws of warmup too"),

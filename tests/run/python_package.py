@@ -67,6 +67,23 @@ def check_arrays():
     report(np.array_equal(emass.run(config, ranks=1, progress=False).observed_data.y, np.arange(8)), "arrays")
 
 
+def check_keeps():
+    """The file that the config, or settings, name."""
+    emass.run({**SCHOOLS, "output": {"file": "named.h5"}}, ranks=1, progress=False)
+    with open("named.yaml", "w") as file:
+        file.write("model: {name: eight_schools}\nrun: {chains: 3, draws: 100}\noutput:\n  file: ${WHERE}/by file.h5\n")
+    os.environ["WHERE"] = os.getcwd()
+    by_file = emass.run("named.yaml", ranks=1, progress=False)
+    emass.run("named.yaml", ranks=1, settings={"output.file": "set.h5"}, progress=False)
+    emass.run("named.yaml", ranks=1, output="given.h5", progress=False)
+    here = [name for name in ("named.h5", "by file.h5", "set.h5", "given.h5") if os.path.exists(name)]
+    report(len(here) == 4 and by_file.posterior.theta.shape == (3, 100, 8), "the file that the config names is kept", here)
+    report(raises(emass.Error, "exists: give overwrite=True, resume=True or another output",
+                  lambda: emass.run("named.yaml", ranks=1, progress=False)), "nor replaced unasked")
+    again = emass.run("named.yaml", ranks=1, resume=True, progress=False)
+    report(np.array_equal(again.posterior.theta, by_file.posterior.theta), "resume=True goes on with it")
+
+
 def check_errors():
     wrong = {"model": {"name": "eight_schols"}}
     report(raises(emass.Error, "config: unknown model 'eight_schols'; did you mean eight_schools?", lambda: emass.run(wrong, ranks=1, progress=False)),
@@ -126,6 +143,7 @@ with tempfile.TemporaryDirectory(prefix="emass-python-") as work:
     os.chdir(os.path.join(work, "here"))
     check_runs()
     check_arrays()
+    check_keeps()
     check_errors()
     check_topics()
     check_installs(work)

@@ -425,7 +425,17 @@ START_TEST(places_paths)
               0, NULL);
     ck_assert_str_eq(data_of(c), "/data/a");
     em_config_destroy(&c);
+    setenv("EM_SCRATCH", "/scratch/me", 1);
+    c = parse("jobs/a.yaml", "model: {name: eight_schools}\noutput: {file: '${EM_SCRATCH}/a.h5'}\n",
+              0, NULL);
+    ck_assert_str_eq(c->output.file, "/scratch/me/a.h5");
+    em_config_destroy(&c);
     unsetenv("EM_NOWHERE");
+    check_failure("model: {name: eight_schools}\noutput: {file: '${EM_NOWHERE}/a.h5'}\n", 0, NULL,
+                  "heart.yaml:2: output.file: the environment variable EM_NOWHERE is not set");
+    c = parse("a${b}.yaml", "model: {name: eight_schools}\n", 0, NULL);
+    ck_assert_str_eq(c->output.file, "a${b}.h5");
+    em_config_destroy(&c);
     check_failure("model:\n  name: logistic\n  data: ${EM_NOWHERE}/x\nsampler: {name: hmc}\n", 0,
                   NULL, "heart.yaml:3: model.data: the environment variable EM_NOWHERE is not set");
     check_failure("model:\n  name: logistic\n  data: ${EM_HERE\nsampler: {name: hmc}\n", 0, NULL,
