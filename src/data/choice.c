@@ -1,6 +1,7 @@
 #include "data/choice.h"
 
 #include "base/memory.h"
+#include "base/nearest.h"
 #include "base/text.h"
 #include "data/builder.h"
 #include "data/formula.h"
@@ -41,10 +42,56 @@ static em_status find(const em_table *table, const char *what, const char *name,
 
     if (status || *column >= 0)
         return status;
+    em_nearest nearest = em_nearest_start(name);
+    for (int64_t j = 0; table->is_named && j < table->n_column; j++)
+        em_nearest_offer(&nearest, table->name[j]);
     return em_fail(
-        EM_EDATA, "%s:1: found no %s '%s', expected one of %s, ..., %s or a number from 1 to %lld",
+        EM_EDATA,
+        "%s:1: found no %s '%s', expected one of %s, ..., %s or a number from 1 to %lld%s%s%s",
         table->path, what, em_excerpt_of(name).text, em_excerpt_of(table->name[0]).text,
-        em_excerpt_of(table->name[table->n_column - 1]).text, (long long)table->n_column);
+        em_excerpt_of(table->name[table->n_column - 1]).text, (long long)table->n_column,
+        nearest.name ? "; did you mean " : "", nearest.name ? em_excerpt_of(nearest.name).text : "",
+        nearest.name ? "?" : "");
+}
+
+/* A column and its name, to be put in the order of the names. */
+typedef struct named_column {
+    const char *name;
+    int64_t column;
+} named_column;
+
+static int by_name(const void *a, const void *b)
+{
+    const named_column *x = a, *y = b;
+    const int order = strcmp(x->name, y->name);
+
+    return order ? order : (x->column > y->column) - (x->column < y->column);
+}
+
+/* Numbers are told apart by the names of their columns: in the summary, in readers, in predict.
+ * `use` NULL: all are used. */
+static em_status check_names_differ(const em_table *table, const em_use *use)
+{
+    named_column *sorted = NULL;
+    int64_t n = 0;
+    em_status status = EM_OK;
+
+    if (table->is_named)
+        status = em_allocate(table->n_column, sizeof *sorted, &sorted);
+    for (int64_t j = 0; sorted && j < table->n_column; j++)
+        if (!use || use[j] != EM_USE_NOT)
+            sorted[n++] = (named_column){table->name[j], j};
+    if (n > 1)
+        qsort(sorted, (size_t)n, sizeof *sorted, by_name);
+    for (int64_t i = 1; !status && i < n; i++)
+        if (strcmp(sorted[i].name, sorted[i - 1].name) == 0)
+            status = em_fail(EM_EDATA,
+                             "%s:1: found two columns called '%s', expected one name for each that "
+                             "is used (columns: [-%lld] leaves the later one out)",
+                             table->path, em_excerpt_of(sorted[i].name).text,
+                             (long long)sorted[i].column + 1);
+    em_release(&sorted);
+    return status;
 }
 
 int64_t em_choice_count(const em_table_options *options)
@@ -237,7 +284,7 @@ em_status em_choice_make(const em_table_options *options, const em_table *table,
 
     *out = NULL;
     if (says_nothing(options) || table->n_column == 0)
-        return EM_OK;
+        return check_names_differ(table, NULL);
     status = em_allocate(1, sizeof **out, out);
     if (!status)
         status = em_allocate(table->n_column, sizeof *(*out)->use, &(*out)->use);
@@ -248,6 +295,8 @@ em_status em_choice_make(const em_table_options *options, const em_table *table,
         (*out)->n_column = table->n_column;
         status = make(&m);
     }
+    if (!status)
+        status = check_names_differ(table, (*out)->use);
     if (status)
         em_choice_destroy(out);
     return status;

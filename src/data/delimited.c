@@ -58,7 +58,12 @@ static em_status next_field(const em_lines *lines, const char *delimiter, char *
         end = unquote(*field);
         if (end && *delimiter != ' ')
             end += strspn(end, padding(delimiter));
-        if (!end || (*end && !strchr(delimiter, *end)))
+        if (!end)
+            return em_fail(EM_EDATA,
+                           "%s:%lld: found a quote that nothing closes on its line, expected "
+                           "\"text\" as a field: one line a row, without line breaks in its text",
+                           lines->path, (long long)lines->number);
+        if (*end && !strchr(delimiter, *end))
             return em_fail(EM_EDATA, "%s:%lld: found a stray quote, expected \"text\" as a field",
                            lines->path, (long long)lines->number);
         end_field(end, delimiter, at);

@@ -123,8 +123,11 @@ static em_status fail_column(reading *r, const char *name, const char *start)
     if (accept(r, '('))
         return em_fail(EM_ECONFIG,
                        "model.formula: found the function '%s' at character %lld, expected a "
-                       "column of the data or factor(column): give the data a column of its values",
-                       em_excerpt_of(name).text, character);
+                       "column of the data or factor(column): %s",
+                       em_excerpt_of(name).text, character,
+                       strcmp(name, "offset") == 0
+                           ? "what the mean is proportional to is model.exposure"
+                           : "give the data a column of its values");
     for (int64_t j = 0; j < r->columns->n; j++)
         em_nearest_offer(&nearest, r->columns->name[j]);
     such = nearest.name ? nearest.name : such;

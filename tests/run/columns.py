@@ -210,9 +210,12 @@ def refuses():
     open("marks.csv", "w").write("age,dose (mg),ill\n1,2,0\n2,1,1\n3,5,0\n")
     cases = [("unnamed.csv", "na: drop", "unnamed.csv:1: found no name for column 1"),
              ("twice.csv", "columns: [x]", "two columns called 'x'"),
+             ("twice.csv", "intercept: true", "two columns called 'x', expected one name for each that is used (columns: [-2] leaves"),
+             ("twice.csv", "columns: [1, 2]", "two columns called 'x'"),
              ("gaps.csv", "na: drop", "a missing value in each of 2 rows"),
              ("gaps.csv", "columns: [x]", "gaps.csv:2: found nothing for column x, expected a number (na: drop leaves such rows out)"),
-             ("t.csv", "columns: [agee], response: ill", "found no column 'agee'"),
+             ("t.csv", "columns: [agee], response: ill", "or a number from 1 to 8; did you mean age?"),
+             ("t.csv", "formula: 'ill ~ offset(age)'", "proportional to is model.exposure"),
              ("t.csv", "columns: [age, -sex], response: ill", "to use, or to leave out"),
              ("t.csv", "columns: [age, ill], response: ill", "expected no response there"),
              ("t.csv", "columns: [age, sex], response: ill", "expected a number (those of categories are listed in model.factors)"),
