@@ -1,5 +1,6 @@
 #include "model/stan_columns.h"
 
+#include "base/array.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -14,10 +15,18 @@
 
 enum { MOST_TABLES = 64, MOST_COLUMNS = 10000 };
 
-/* They are first listed, then read by all ranks together, then looked into. */
+/* Columns of a table, by their names as they may be printed. */
+typedef struct names {
+    int64_t n, capacity;
+    char **name;
+} names;
+
+/* They are first listed, then read by all ranks together, the columns that are named and no others,
+ * which may hold what is no number, then looked into. */
 typedef struct tables {
     int count;
     char *path[MOST_TABLES];
+    names wanted[MOST_TABLES];
     em_table *table[MOST_TABLES];
 } tables;
 
@@ -44,18 +53,60 @@ static em_status find_table(tables *all, const char *path, int *number)
     return status;
 }
 
+/* Lists a column, once. */
+static em_status want(names *wanted, const char *name)
+{
+    char printable[EM_FITTED_BYTES];
+    em_status status;
+
+    em_text_escape(name, printable, sizeof printable);
+    for (int64_t i = 0; i < wanted->n; i++)
+        if (strcmp(wanted->name[i], printable) == 0)
+            return EM_OK;
+    status = em_array_reserve(&wanted->name, &wanted->capacity, wanted->n, wanted->n + 1,
+                              sizeof *wanted->name);
+    if (!status)
+        status = em_copy_text(printable, &wanted->name[wanted->n]);
+    wanted->n += !status;
+    return status;
+}
+
+/* Collective. */
+static em_status read_table(const char *path, const names *wanted, em_table **out)
+{
+    bool *is_factor = NULL;
+    em_status status = em_agree_first(em_allocate(wanted->n, sizeof *is_factor, &is_factor), 0);
+    const em_fitted_columns columns = {wanted->n, (const char *const *)wanted->name, is_factor};
+    const em_table_options options = {
+        .data = (char *)path, .columns = INT64_MIN, .fitted = &columns};
+
+    if (!status)
+        status = em_table_read(&options, out);
+    if (!status)
+        status = em_table_hold(*out, 0, (*out)->total);
+    em_release(&is_factor);
+    return status;
+}
+
 /* Collective. */
 static em_status read_tables(tables *all)
 {
     em_status status = EM_OK;
 
-    for (int i = 0; !status && i < all->count; i++) {
-        const em_table_options options = {.data = all->path[i], .columns = INT64_MIN};
-        status = em_table_read(&options, &all->table[i]);
-        if (!status)
-            status = em_table_hold(all->table[i], 0, all->table[i]->total);
-    }
+    for (int i = 0; !status && i < all->count; i++)
+        status = read_table(all->path[i], &all->wanted[i], &all->table[i]);
     return status;
+}
+
+static void release(tables *all)
+{
+    for (int i = 0; i < all->count; i++) {
+        em_table_destroy(&all->table[i]);
+        for (int64_t k = 0; k < all->wanted[i].n; k++)
+            em_release(&all->wanted[i].name[k]);
+        em_release(&all->wanted[i].name);
+        em_release(&all->path[i]);
+    }
 }
 
 /* "table.csv:age"; where the table is not read yet, no column. */
@@ -69,7 +120,10 @@ static em_status find_column(tables *all, const char *text, column *out)
     *out = (column){NULL, 0};
     if (!status)
         status = find_table(all, path, &number);
-    if (!status && (out->table = all->table[number])) {
+    if (!status && !all->table[number])
+        status = want(&all->wanted[number], name);
+    else if (!status) {
+        out->table = all->table[number];
         while (out->index < out->table->n_column && strcmp(out->table->name[out->index], name) != 0)
             out->index++;
         if (out->index == out->table->n_column)
@@ -225,10 +279,7 @@ em_status em_stan_columns_fill_in(const char *json, char **out)
         status = em_fail(EM_EMEMORY, "out of memory for the columns of tables");
     if (!status)
         status = em_copy_text(text, out);
-    for (int i = 0; i < all.count; i++) {
-        em_table_destroy(&all.table[i]);
-        em_release(&all.path[i]);
-    }
+    release(&all);
     em_release(&of);
     free(text);
     return status;

@@ -359,12 +359,14 @@ static void set_up(void)
     ck_assert_int_eq(chdir(folder), 0);
     write_file("t.csv", "age,sex\n50,0\n60.1,1\n-1e-300,0\n");
     write_file("u.csv", "w\n1\n2\n");
+    write_file("v.csv", "day,\"a, b\",note,w\n2026-01-01,1,x,7\n2026-01-02,2,NA,8\n");
 }
 
 static void tear_down(void)
 {
     unlink("t.csv");
     unlink("u.csv");
+    unlink("v.csv");
     ck_assert_int_eq(chdir("/"), 0);
     rmdir(folder);
 }
@@ -375,6 +377,8 @@ static const struct {
     {"{\"N\": \"rows\", \"y\": \"t.csv:age\"}", "{\"N\": 3, \"y\": [50, 60.1, -1e-300]}"},
     {"{\"X\": [\"t.csv:sex\", \"t.csv:age\"]}", "{\"X\": [[0, 50], [1, 60.1], [0, -1e-300]]}"},
     {"{\"X\": [\"t.csv:sex\"]}", "{\"X\": [[0], [1], [0]]}"},
+    {"{\"w\": \"v.csv:w\", \"a\": [\"v.csv:a, b\", \"v.csv:w\"]}", /* others are no numbers */
+     "{\"w\": [7, 8], \"a\": [[1, 7], [2, 8]]}"},
     {"{\"rows\": 2, \"a\": [1, \"NaN\"]}", "{\"rows\": 2, \"a\": [1, \"NaN\"]}"},
 };
 
@@ -392,6 +396,7 @@ static const struct {
     const char *json, *message;
 } bad_columns[] = {
     {"{\"y\": \"t.csv:weight\"}", "t.csv: found no column weight"},
+    {"{\"y\": \"v.csv:note\"}", "v.csv:2: found 'x' for column note, expected a number"},
     {"{\"N\": \"rows\"}", "model.data: found rows, but no column of a table"},
     {"{\"N\": \"rows\", \"a\": \"t.csv:age\", \"b\": \"u.csv:w\"}",
      "model.data: found rows, but t.csv has 3 and u.csv 2: expected tables of as many rows"},
