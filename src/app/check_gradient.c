@@ -21,6 +21,7 @@ static const double most_seconds = 10;
 typedef struct checker {
     const em_checked *of;
     bool is_wrong;                              /* the gradient, somewhere */
+    int64_t n_compared, n_hidden;               /* components; by the rounding of densities */
     int64_t most;                               /* directions at a point */
     double *theta, *gradient, *moved, *scratch; /* [stride] each */
 } checker;
@@ -78,7 +79,11 @@ static em_status component_error(checker *check, int64_t i, double *error)
         status = difference(check, i, width, &narrower, &right);
         *error = width == span || narrower < *error ? narrower : *error;
     }
+    const bool hidden = right && *error >= tolerance; /* nothing is known of it then */
     check->is_wrong |= !right;
+    check->n_compared++;
+    check->n_hidden += hidden;
+    *error = hidden ? 0 : *error;
     return status;
 }
 
@@ -136,7 +141,17 @@ static em_status check_point(checker *check, uint64_t point, double *worst, int6
 
 static void say_agreement(const checker *check, int n_point, double worst, int64_t where)
 {
-    if (!check->is_wrong)
+    if (!check->is_wrong && check->n_hidden == check->n_compared)
+        printf(
+            "# gradient   not compared: the log density is so large at %d points where chains may "
+            "start that its rounding hides what central differences differ by\n",
+            n_point);
+    else if (!check->is_wrong && check->n_hidden > 0)
+        printf(
+            "# gradient   agrees with central differences at %d points, to %.2g; of %lld of %lld "
+            "numbers nothing is known, as the rounding of large log densities hides it\n",
+            n_point, worst, (long long)check->n_hidden, (long long)check->n_compared);
+    else if (!check->is_wrong)
         printf("# gradient   agrees with central differences at %d points, to %.2g\n", n_point,
                worst);
     else

@@ -117,6 +117,16 @@ STAN
     limited "$emass" check decay.yaml | grep -E 'gradient +differs from central differences by .* a solver'
 }
 
+# Beside a density of 1e26 no difference of another parameter is seen.
+tells_of_rounding() {
+    cat >steep.stan <<'STAN'
+parameters { real x; real y; }
+model { target += -exp(60 + x); y ~ normal(0, 1); }
+STAN
+    printf '%s\n' 'model: {name: stan, program: steep.stan}' >steep.yaml
+    limited "$emass" check steep.yaml | tee /dev/stderr | grep -E 'gradient +agrees .*, to [0-9.]+e-[0-9]+; of 5 of 10 numbers nothing is known'
+}
+
 check 'arrays in the order of the file, integers, log_lik and y_rep in their groups' reports
 check 'the same bytes on 1, 2 and 3 ranks' same_bytes
 check 'stopped and resumed on other ranks it is the same' goes_on
@@ -127,6 +137,7 @@ check 'output.variables takes patterns' selects
 check 'unconstrained parameters have their names' unconstrained
 check 'emass check tells what is declared and what the data hold' tells
 check 'and how exact a density with a solver is' tells_of_solvers
+check 'what rounding hides is no agreement' tells_of_rounding
 
 # ---------------------------------------------------------------- what is refused
 
