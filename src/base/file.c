@@ -117,6 +117,19 @@ size_t em_file_folder_length(const char *path)
     return slash ? (size_t)(slash + 1 - path) : 0;
 }
 
+em_status em_file_check_folder(const char *path)
+{
+    const size_t length = em_file_folder_length(path);
+    char *folder = NULL;
+    em_status status =
+        em_format_text(&folder, "%.*s", length ? (int)length : 1, length ? path : ".");
+
+    if (!status && access(folder, W_OK | X_OK) != 0)
+        status = em_fail(EM_EUSAGE, "%s: cannot be written: %s: %s", path, folder, strerror(errno));
+    em_release(&folder);
+    return status;
+}
+
 em_status em_file_follow(const char *path, char **target)
 {
     enum { MOST_LINKS = 40 }; /* as the kernel has it */

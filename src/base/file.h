@@ -37,6 +37,10 @@ em_status em_file_write_at(int descriptor, const char *name, off_t at, const voi
 /* The length of the folder's part of a path, with its slash. Local. */
 size_t em_file_folder_length(const char *path);
 
+/* Whether there can be a new file of that path, by its folder. Local. Errors: EM_EUSAGE, naming
+ * both; EM_EMEMORY. */
+em_status em_file_check_folder(const char *path);
+
 /* Where the links of a path lead, as far as there are any; there need be nothing. A fresh string
  * (em_release). Local. Errors: EM_EUSAGE, they go on and on; EM_EMEMORY. */
 em_status em_file_follow(const char *path, char **target);

@@ -80,10 +80,8 @@ static em_status check_name(const char *path)
                          em_excerpt_of(path).text);
     if (!status)
         status = check_length(path, folder);
-    if (!status && access(folder, W_OK | X_OK) != 0)
-        status = em_fail(EM_EUSAGE, "%s: cannot be written: %s: %s", path, folder, strerror(errno));
     em_release(&folder);
-    return status;
+    return status ? status : em_file_check_folder(path);
 }
 
 static em_status check_kind(const char *path)

@@ -109,6 +109,8 @@ em_status em_whole_take(const char *output, bool overwrite, int64_t n_input,
         return status ? status : em_agree_first(EM_OK, 0);
     status = look(whole, overwrite, n_input, input);
     if (!status)
+        status = em_file_check_folder(output);
+    if (!status)
         status = em_lock_take(whole->lock_path, output, &whole->lock);
     if (!status)
         status = look(whole, overwrite, n_input, input); /* who held it may have made the file */
