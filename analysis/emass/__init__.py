@@ -92,7 +92,10 @@ def run(
             lost = "; nothing is kept: name an output, from which resume=True goes on"
             said = str(stopped).replace(", with a checkpoint: go on with --resume", kept if kept_as else lost)
             raise Stopped(said, stopped.status) from None
-        return _open(file)
+        data = _open(file)
+        if progress and (verdict := data.attrs.get("verdict")):
+            print(verdict, file=sys.stderr)
+        return data
 
 
 def summary(

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """The Python package of analysis/: it runs the program, opens what it wrote, tells errors and stops.
 TAP; $1: the build."""
+import contextlib
 import gzip
+import io
 import os
 import shutil
 import subprocess
@@ -80,6 +82,9 @@ def check_keeps():
     report(len(here) == 4 and by_file.posterior.theta.shape == (3, 100, 8), "the file that the config names is kept", here)
     report(raises(emass.Error, "exists: give overwrite=True, resume=True or another output",
                   lambda: emass.run("named.yaml", ranks=1, progress=False)), "nor replaced unasked")
+    with contextlib.redirect_stderr(io.StringIO()) as said:
+        emass.run(SCHOOLS, ranks=1)
+    report("not converged: worst R-hat" in said.getvalue(), "the verdict is said behind the progress", said.getvalue())
     again = emass.run("named.yaml", ranks=1, resume=True, progress=False)
     report(np.array_equal(again.posterior.theta, by_file.posterior.theta), "resume=True goes on with it")
 
