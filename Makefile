@@ -50,7 +50,8 @@ OPTIMISE.debug   := -O1 -g -DEM_DEBUG
 OPTIMISE.asan    := -g1 -DEM_DEBUG -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined
 VERSION  := 0.1.0
 COMMIT   := $(shell git describe --always --dirty --abbrev=12 2>/dev/null || echo unknown)
-CPPFLAGS := -Iinclude -Isrc -D_GNU_SOURCE
+# Calls of HDF5 are those of 1.10, whichever later one is there.
+CPPFLAGS := -Iinclude -Isrc -D_GNU_SOURCE -DH5_USE_110_API
 CFLAGS   ?=
 # One set of objects serves the program and both libraries, of which only what is EM_API is seen.
 ALL_CFLAGS = -std=c17 -fPIC -fvisibility=hidden -ffp-contract=off -fno-math-errno $(OPTIMISE.$(MODE)) $(WARNINGS) $(if $(CI),-Werror) $(CPPFLAGS) $(PKG_CFLAGS) $(CFLAGS)
