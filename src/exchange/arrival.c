@@ -62,13 +62,15 @@ static bool arrival_ends(em_adapt *adapt, const em_stretch *stretch, int64_t don
     const int64_t n_chain = em_grid_n_chain(adapt->grid);
     const bool dense = adapt->form.ops == &em_mass_dense;
     const double whole = 4 * (double)adapt->dim; /* what a whole matrix takes */
+    /* They have been rescued, or are about to be. */
+    const int64_t spared = course->many && adapt->options->rescue ? n_chain / 16 : 0;
     const double wanted = fmax(200, dense ? whole : fmin(whole, 800));
     double n_sample = 0;
 
     for (int64_t c = 0; c < n_chain; c++)
         n_sample += stretch[c].length;
     course->n_arrived =
-        em_have_arrived(n_chain, stretch, course->flagged) ? course->n_arrived + 1 : 0;
+        em_have_arrived(n_chain, stretch, course->flagged, spared) ? course->n_arrived + 1 : 0;
     *arrived = course->n_arrived >= 2 && n_sample >= wanted;
     return done == course->plan.arrive || (*arrived && !course->plan.given);
 }

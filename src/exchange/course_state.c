@@ -31,6 +31,7 @@ em_status em_course_create(em_adapt *adapt, const em_trajectory *drawn, int64_t 
 
     course->runs = true;
     course->many = em_grid_n_chain(adapt->grid) >= EM_MANY_CHAINS;
+    course->deepest = em_first_depth(course);
     course->plan = em_course_plan_create(warmup, drawn);
     course->drawn = *drawn;
     course->drawn.time = course->plan.time;

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-static const double most_ended = 1.0 / 16;
+static const double most_ended = 1.0 / 4;
 
 void em_depth_observe(double depth, bool saturated, double *count)
 {

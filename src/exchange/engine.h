@@ -44,7 +44,7 @@ typedef struct em_course {
     double *since;           /* [n_local_chain] iterations done when it last took another's state */
     double *gradients;       /* [n_local_chain] */
 
-    bool many;       /* chains: few of their trees are ended (exchange/depth.h) */
+    bool many;       /* chains: a few of them hold up nobody (exchange/depth.h, gate.h) */
     int64_t deepest; /* doublings of a tree while many arrive; 0: as planned */
     double *depths;  /* [n_local_chain][EM_DEPTHS] trees since the last meeting, where many */
 
@@ -153,11 +153,18 @@ static inline int64_t em_thermostat_sums(const em_adapt *adapt)
     return adapt->n_accumulator - 2;
 }
 
-/* After a search dual averaging is drawn to longer steps; on a course to less longer ones. Local.
- */
+/* What dual averaging is drawn to, as a multiple of the step size that it begins with: to longer
+ * ones, on a course to less longer ones, and to none of them where many chains tell what a step is
+ * worth: it would only come back. Local. */
 static inline double em_restart_factor(const em_adapt *adapt)
 {
-    return adapt->course.runs ? 2 : 10;
+    return adapt->course.many ? 1 : adapt->course.runs ? 2 : 10;
+}
+
+/* How deep trees may grow before one has been seen. Local. */
+static inline int64_t em_first_depth(const em_course *course)
+{
+    return course->many ? EM_FIRST_DEPTH : 0;
 }
 
 /* Gives every chain the mass and step size of its pool. Local. */

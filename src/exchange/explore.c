@@ -223,7 +223,7 @@ em_status em_explore(em_adapt *adapt, em_sampler *sampler, em_posterior *posteri
             status = em_search_step_size(adapt, sampler, posterior, block, done);
         adapt->course.n_arrived = 0;
         adapt->course.moved = done;
-        adapt->course.deepest = 0;
+        adapt->course.deepest = em_first_depth(&adapt->course);
     }
     em_release(&room);
     em_release(&evidence);

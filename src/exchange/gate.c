@@ -57,14 +57,24 @@ int64_t em_gate(int64_t n_chain, const em_stretch *stretch, int64_t dim, double 
     return count == n_chain ? 0 : count;
 }
 
-bool em_have_arrived(int64_t n_chain, const em_stretch *stretch, const bool *flagged)
+/* Whether a chain is where it came to by itself, and has been for a while. */
+static bool counts(const em_stretch *stretch, bool flagged)
 {
-    double early = 0, late = 0, within = 0, mean = 0, between = 0, length = INFINITY;
-    const double n = (double)n_chain;
+    return !flagged && stretch->length >= 10;
+}
 
+bool em_have_arrived(int64_t n_chain, const em_stretch *stretch, const bool *flagged,
+                     int64_t spared)
+{
+    double early = 0, late = 0, within = 0, mean = 0, between = 0, length = INFINITY, n = 0;
+
+    for (int64_t c = 0; c < n_chain; c++)
+        n += counts(&stretch[c], flagged[c]);
+    if (n < (double)(n_chain - spared))
+        return false;
     for (int64_t c = 0; c < n_chain; c++) {
-        if (flagged[c])
-            return false;
+        if (!counts(&stretch[c], flagged[c]))
+            continue;
         early += stretch[c].early / n;
         late += stretch[c].late / n;
         mean += stretch[c].mean / n;
@@ -72,7 +82,8 @@ bool em_have_arrived(int64_t n_chain, const em_stretch *stretch, const bool *fla
         length = fmin(length, stretch[c].length);
     }
     for (int64_t c = 0; c < n_chain; c++)
-        between += (stretch[c].mean - mean) * (stretch[c].mean - mean) / n;
-    return length >= 10 && fabs(early - late) < 0.5 * sqrt(within) &&
+        if (counts(&stretch[c], flagged[c]))
+            between += (stretch[c].mean - mean) * (stretch[c].mean - mean) / n;
+    return fabs(early - late) < 0.5 * sqrt(within) &&
            sqrt(between) < 0.7 * sqrt(within) * fmax(1, sqrt(20 / length));
 }

@@ -29,8 +29,10 @@ int64_t em_gate(int64_t n_chain, const em_stretch *stretch, int64_t dim, double 
 /* True for a chain whose log density hardly changed. */
 bool em_stands_still(const em_stretch *stretch, int64_t dim);
 
-/* True when no chain is flagged, the log densities have no trend, and the chains are no farther
- * apart than chains of the same law are in so short a stretch. */
-bool em_have_arrived(int64_t n_chain, const em_stretch *stretch, const bool *flagged);
+/* True when all chains but `spared`, at most, are neither flagged nor newly moved, and of these the
+ * log densities have no trend, and they are no farther apart than chains of the same law are in so
+ * short a stretch. */
+bool em_have_arrived(int64_t n_chain, const em_stretch *stretch, const bool *flagged,
+                     int64_t spared);
 
 #endif

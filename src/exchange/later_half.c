@@ -87,7 +87,7 @@ em_status em_learn_from_half(em_adapt *adapt, int64_t done)
     if (!status && !refused) {
         recentre(adapt);
         if (adapt->adapts_step)
-            em_dual_averaging_start(&pool->averaging, pool->step_size, 2);
+            em_dual_averaging_start(&pool->averaging, pool->step_size, em_restart_factor(adapt));
     }
     return status;
 }
