@@ -109,10 +109,10 @@ class Rejected(ArithmeticError):
     is_recoverable = True
 
 
-def recoverable(log_prob_grad):
+def recoverable(log_density_gradient):
     def wrapped(theta):
         try:
-            return log_prob_grad(theta)
+            return log_density_gradient(theta)
         except RuntimeError as error:
             raise Rejected(str(error)) from error
     return wrapped
@@ -121,11 +121,10 @@ def recoverable(log_prob_grad):
 def run_nutpie(posterior, seed):
     import nutpie
     import stanli
-    gradients = stanli_model(posterior)
     model = stanli.bridgestan_model(stan_file=str(posterior.program), data=str(posterior.data))
     dim = model.param_unc_num()
     compiled = nutpie.compiled_pyfunc.from_pyfunc(
-        dim, lambda: recoverable(gradients.log_prob_grad), lambda *_: lambda theta: {"theta": theta},
+        dim, lambda: recoverable(model.log_density_gradient), lambda *_: lambda theta: {"theta": theta},
         [np.dtype("float64")], [(dim,)], ["theta"])
     trace = nutpie.sample(compiled, chains=N_CHAIN, seed=seed, cores=1, progress_bar=False)
     theta = np.asarray(trace.posterior["theta"])
