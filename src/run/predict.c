@@ -142,7 +142,7 @@ static em_status find_wanted(const predicting *p, const em_variable *variable, w
     }
     return em_fail(EM_EDATA,
                    "%s: found no %s in the posterior, which predictions need: was it left out by "
-                   "output.variables?",
+                   "output.variables, or not asked for (model.store_weights of a network)?",
                    p->order->path, variable->name);
 }
 

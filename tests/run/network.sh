@@ -179,6 +179,15 @@ gradients_are_added() {
 }
 check "two shards add by shared memory what they add by messages" gradients_are_added
 
+needs_weights() {
+    local status=0
+    "$emass" predict wide.h5 --data test --output bad.h5 2>bad.txt || status=$?
+    cat bad.txt
+    [ "$status" = 2 ] && [ "$(wc -l <bad.txt)" = 1 ] && grep -q "found no weights .*store_weights" bad.txt &&
+        [ ! -e bad.h5 ]
+}
+check "a file without weights predicts nothing, and says what was to be asked for" needs_weights
+
 refused() { # WHY SETTING...: with status 2, one line, and nothing written
     local why=$1 options=() setting status=0
     shift
