@@ -4,7 +4,7 @@
 #   make check-slow what is slow and rarely breaks, an hour before a release (tests/README.md)
 #   make lint       rooms, symbols, headers, gcc and clang        make format  clang-format in place
 #   make install    into PREFIX                                   make deps    what the build needs
-#   make stanli     the interpreter of Stan programs, beside the installed emass (PREFIX)
+#   make stanli     the interpreter of Stan programs, beside the built and the installed emass (PREFIX)
 #   make data       public data sets for jobs/                    make plots   figures of demo.h5
 #   make help       this text
 #   make papers     the papers' experiments, paper's numbers beside ours (resumable, 5 minutes)
@@ -234,7 +234,7 @@ install: all
 	src/app/manual zsh $(PROGRAM) >$(INTO)/share/zsh/site-functions/_emass
 
 stanli:
-	$(Q).ci/install-stanli $(INTO)/lib/emass
+	$(Q).ci/install-stanli $(dir $(B))lib/emass $(INTO)/lib/emass
 
 data:
 	$(Q)jobs/fetch-data
