@@ -153,6 +153,7 @@ static void show_progress(void *progress, const em_report *report)
                               .r_hat = sampling ? report->convergence.r_hat : NAN,
                               .ess = sampling ? report->convergence.ess : NAN,
                               .divergences = report->divergences,
+                              .at_most = !sampling,
                               .draws_per_second = rate > 0 ? rate * (double)report->n_chain : NAN,
                               .seconds_left =
                                   rate > 0 ? (double)(report->total - report->done) / rate : NAN});

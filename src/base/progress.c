@@ -71,16 +71,17 @@ static void append(text_line *line, const char *format, ...)
     line->length += strlen(line->text + line->length);
 }
 
-static void append_time_left(text_line *line, double seconds)
+static void append_time_left(text_line *line, double seconds, bool at_most)
 {
+    const char *most = at_most ? "at most " : "";
     const long long s = (long long)fmin(ceil(fmax(seconds, 0)), 1e15);
 
     if (s < 60)
-        append(line, "  left %lld s", s);
+        append(line, "  left %s%lld s", most, s);
     else if (s < 3600)
-        append(line, "  left %lld min %02lld s", s / 60, s % 60);
+        append(line, "  left %s%lld min %02lld s", most, s / 60, s % 60);
     else
-        append(line, "  left %lld h %02lld min", s / 3600, s % 3600 / 60);
+        append(line, "  left %s%lld h %02lld min", most, s / 3600, s % 3600 / 60);
 }
 
 static text_line details_of(const em_progress_record *record)
@@ -96,7 +97,7 @@ static text_line details_of(const em_progress_record *record)
     if (isfinite(record->draws_per_second))
         append(&details, "  %.3g draws/s", record->draws_per_second);
     if (isfinite(record->seconds_left) && record->iteration < record->total)
-        append_time_left(&details, record->seconds_left);
+        append_time_left(&details, record->seconds_left, record->at_most);
     return details;
 }
 

@@ -8,6 +8,7 @@
 
 #include "emass/status.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -30,6 +31,7 @@ typedef struct em_progress_record {
     int64_t divergences;
     double draws_per_second;
     double seconds_left;
+    bool at_most; /* so many: warmup may end earlier */
 } em_progress_record;
 
 typedef struct em_progress em_progress;

@@ -68,6 +68,9 @@ START_TEST(log_says_it_all)
     record.seconds_left = 3 * 3600 + 25 * 60;
     check_line(&record, "sampling 400/1000  R-hat 1.008  ESS 512  divergences 0  3.2e+04 draws/s  "
                         "left 3 h 25 min\n");
+    record.at_most = true; /* warmup may end earlier */
+    check_line(&record, "sampling 400/1000  R-hat 1.008  ESS 512  divergences 0  3.2e+04 draws/s  "
+                        "left at most 3 h 25 min\n");
 }
 END_TEST
 
