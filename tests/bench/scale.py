@@ -3,9 +3,12 @@
 
 The engine itself runs (scale/scale.c), each rank with its chains, on a network that SimGrid's SMPI
 simulates: messages take the time that they take there, everything that ranks compute the time it
-takes on this machine, and a gradient as many seconds as --gradient says. `unequal` is the time for
-which ranks wait because one of them has more gradients to compute before they meet. Memory is what a
-rank holds at most, and message sizes what a rank sends in one call: functions of ranks and dimension
+takes on this machine, and a gradient as many seconds as --gradient says. Thousands of ranks share the
+caches of this machine, and each finds nothing of its own there: with --computing free all but gradients
+and messages takes no time, and figures are the same on any machine. `unequal` is the time for
+which ranks wait because one of them has more gradients to compute before they meet; weak scaling is the
+time of the first number of ranks over that of each, for as many chains on a rank. Memory is what a rank
+holds at most, and message sizes what a rank sends in one call: functions of ranks and dimension
 (--dim 10 100). Left out are the file system, the start of the processes and noise of the nodes.
 Prints a table in Markdown.
 """
@@ -69,7 +72,9 @@ def simulate(program, ranks, dim, o):
     with tempfile.TemporaryDirectory(dir=o.scratch) as folder:
         write_platform(folder, o.topology, ranks, o.per_node)
         command = ["smpirun", "-np", ranks, "-platform", f"{folder}/platform.xml", "-hostfile", f"{folder}/hosts",
-                   *(f"--cfg={setting}" for setting in SETTINGS), f"--cfg=smpi/tmpdir:{folder}", "--log=root.thres:warning",
+                   *(f"--cfg={setting}" for setting in SETTINGS), f"--cfg=smpi/tmpdir:{folder}",
+                   f"--cfg=smpi/simulate-computation:{'yes' if o.computing == 'measured' else 'no'}",
+                   "--log=root.thres:warning",
                    program, ranks * o.chains_per_rank, dim, o.gradient, *o.override]
         done = subprocess.run([str(word) for word in command], capture_output=True, text=True,
                               env=os.environ | HEAP)
@@ -80,12 +85,18 @@ def simulate(program, ranks, dim, o):
     return result
 
 
-def row(result):
+def seconds(result):
+    """Of the whole run."""
+    return result["start"] + result["total"]
+
+
+def row(result, first):
     """A line of the table: seconds, then shares of them in percent; gradients are those of the start, too."""
     share = lambda name: f"{100 * result[name] / result['total']:.2f}"
     return [result["ranks"], result["chains"], result["dim"], f"{1000 * result['gradient']:g}",
             result["warmup"], result["draws"], f"{result['total']:.2f}",
-            f"{100 * result['computing'] / (result['start'] + result['total']):.1f}", share("unequal"),
+            f"{100 * seconds(first) / seconds(result):.1f}", f"{100 * result['computing'] / seconds(result):.1f}",
+            share("unequal"),
             share("exchange"), share("diagnostics"), f"{result['start']:.2f}",
             sum(m["calls"] for m in result["messages"]), kB(max(m["bytes"] for m in result["messages"])),
             kB(result["memory_first"]), kB(result["memory_most"])]
@@ -95,8 +106,8 @@ def kB(size):
     return f"{size / 1e3:.1f}"
 
 
-HEAD = ["ranks", "chains", "dim", "ms a gradient", "warmup", "draws", "seconds", "gradients %", "unequal %",
-        "exchange %", "diagnostics %", "start s", "collectives", "largest message kB", "memory of rank 0 kB",
+HEAD = ["ranks", "chains", "dim", "ms a gradient", "warmup", "draws", "seconds", "weak scaling %", "gradients %",
+        "unequal %", "exchange %", "diagnostics %", "start s", "collectives", "largest message kB", "memory of rank 0 kB",
         "of the largest kB"]
 
 
@@ -124,6 +135,7 @@ def main():
     parser.add_argument("--chains-per-rank", type=int, default=1)
     parser.add_argument("--dim", type=int, nargs="+", default=[10])
     parser.add_argument("--gradient", type=float, default=1e-3, help="simulated seconds of one (1e-3)")
+    parser.add_argument("--computing", choices=["measured", "free"], default="measured", help="besides gradients")
     parser.add_argument("--topology", choices=TOPOLOGIES, default="fat-tree")
     parser.add_argument("--per-node", type=int, default=1, help="ranks of a node, which share its link (1)")
     parser.add_argument("--override", nargs="*", default=[], metavar="KEY.PATH=VALUE", help="of the run's config")
@@ -133,12 +145,15 @@ def main():
     rows = []
     for ranks, dim in ((ranks, dim) for dim in o.dim for ranks in o.ranks):
         result = simulate(o.program, ranks, dim, o)
+        first = result if ranks == o.ranks[0] else first
         if o.json:
             with open(o.json, "a") as file:
-                file.write(json.dumps({"topology": o.topology, "per_node": o.per_node, **result}) + "\n")
-        rows.append(row(result))
+                given = {"topology": o.topology, "per_node": o.per_node, "computing": o.computing}
+                file.write(json.dumps({**given, **result}) + "\n")
+        rows.append(row(result, first))
         print("#", " ".join(map(str, rows[-1])), file=sys.stderr, flush=True)
-    print(f"{o.topology}, {BANDWIDTH} and {LATENCY} a link, {o.per_node} rank(s) a node\n\n{table(HEAD, rows)}\n\n"
+    print(f"{o.topology}, {BANDWIDTH} and {LATENCY} a link, {o.per_node} rank(s) a node, computing {o.computing}\n\n"
+          f"{table(HEAD, rows)}\n\n"
           f"Collectives of a rank, on {ranks} ranks, in {dim} dimensions:\n\n{messages(result)}")
 
 

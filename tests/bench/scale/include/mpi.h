@@ -31,6 +31,12 @@ double scale_clock(void);
 #define MPI_Allgatherv(send, count, type, receive, counts, firsts, into, ranks)                    \
     (scale_meet("allgather", (count), (type), (ranks)),                                            \
      (MPI_Allgatherv)((send), (count), (type), (receive), (counts), (firsts), (into), (ranks)))
+/* How SMPI keeps track of communicators, in time that grows with the ranks of all of them, is no
+ * time of the rank's: its clock stands still but for the messages. */
+#define MPI_Comm_dup(ranks, copy)                                                                  \
+    (smpi_bench_end(), (MPI_Comm_dup)((ranks), (copy)), smpi_bench_begin())
+#define MPI_Comm_split(ranks, colour, key, part)                                                   \
+    (smpi_bench_end(), (MPI_Comm_split)((ranks), (colour), (key), (part)), smpi_bench_begin())
 /* SMPI's own sends what is empty, too: as many messages as there are pairs of ranks. */
 #define MPI_Alltoallv scale_transpose
 #define MPI_Wtime()   scale_clock()
