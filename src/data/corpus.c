@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "data/corpus_stream.h"
 #include "data/corpus_table.h"
+#include "data/deal.h"
 #include "data/hand_out.h"
 #include "par/message.h"
 #include "par/world.h"
@@ -29,12 +30,12 @@ static void count_runs(const em_table *table, int64_t *tokens)
 
 /* Whether the share of `shard` begins no later than with this document, `before` tokens being
  * before it. */
-static bool is_begun(const em_corpus *corpus, int64_t per_document, int64_t shard, int64_t n_shard,
+static bool is_begun(const em_corpus *corpus, int64_t tile, int64_t shard, int64_t n_shard,
                      int64_t document, int64_t before)
 {
-    const int64_t work = corpus->n_token + per_document * corpus->n_document;
-
-    return shard < n_shard && (before + per_document * document) * n_shard / work >= shard;
+    if (tile > 0)
+        return em_deal_rows(corpus->n_document, tile, shard, n_shard).first <= document;
+    return shard < n_shard && before * n_shard / corpus->n_token >= shard;
 }
 
 /* The first documents of this shard's share and of the next one's, and the tokens before each, of
@@ -44,7 +45,7 @@ typedef struct bounds {
 } bounds;
 
 static void find_own_bounds(const em_corpus *corpus, const em_table *table, const int64_t *tokens,
-                            int64_t per_document, int64_t shard, int64_t n_shard, bounds *b)
+                            int64_t tile, int64_t shard, int64_t n_shard, bounds *b)
 {
     int64_t before = 0;
 
@@ -55,7 +56,7 @@ static void find_own_bounds(const em_corpus *corpus, const em_table *table, cons
         for (int64_t i = 0; run->rank == em_world_rank() && i < run->count; i++) {
             for (int e = 0; e < 2; e++)
                 if (isinf(b->document[e]) &&
-                    is_begun(corpus, per_document, shard + e, n_shard, run->row + i, at)) {
+                    is_begun(corpus, tile, shard + e, n_shard, run->row + i, at)) {
                     b->document[e] = (double)(run->row + i);
                     b->token[e] = (double)at;
                 }
@@ -65,8 +66,8 @@ static void find_own_bounds(const em_corpus *corpus, const em_table *table, cons
 }
 
 /* All shards' bounds at the same time: every rank looks for those of each. */
-static em_status find_share(em_corpus *corpus, const em_table *table, int64_t per_document,
-                            int64_t shard, int64_t n_shard)
+static em_status find_share(em_corpus *corpus, const em_table *table, int64_t tile, int64_t shard,
+                            int64_t n_shard)
 {
     int64_t *tokens = NULL;
     bounds *all = NULL;
@@ -80,7 +81,7 @@ static em_status find_share(em_corpus *corpus, const em_table *table, int64_t pe
         for (int64_t r = 0; r < table->n_run; r++)
             corpus->n_token += tokens[r];
         for (int64_t s = 0; s < n_shard; s++)
-            find_own_bounds(corpus, table, tokens, per_document, s, n_shard, &all[s]);
+            find_own_bounds(corpus, table, tokens, tile, s, n_shard, &all[s]);
         em_world_smallest(4 * n_shard, all->document);
         const bounds *b = &all[shard];
         const double total = (double)corpus->n_document, all_tokens = (double)corpus->n_token;
@@ -113,8 +114,8 @@ static em_status take_over(em_corpus *corpus, em_table *table)
     return em_agree_first(status, 0);
 }
 
-static em_status hold(const em_corpus_options *options, int64_t n_word, int64_t per_document,
-                      int64_t shard, int64_t n_shard, em_corpus *corpus)
+static em_status hold(const em_corpus_options *options, int64_t n_word, int64_t tile, int64_t shard,
+                      int64_t n_shard, em_corpus *corpus)
 {
     em_table *table = NULL;
     em_status status = em_corpus_table_read(options, n_word, &table);
@@ -122,7 +123,8 @@ static em_status hold(const em_corpus_options *options, int64_t n_word, int64_t 
     if (status)
         return status;
     corpus->n_document = table->total;
-    status = find_share(corpus, table, per_document, shard, n_shard);
+    corpus->part = tile > 0 ? em_deal_rows(table->total, tile, shard, n_shard).part : 1;
+    status = find_share(corpus, table, tile, shard, n_shard);
     if (!status)
         status = em_table_hold(table, corpus->first_document, corpus->n_local);
     if (!status)
@@ -133,7 +135,7 @@ static em_status hold(const em_corpus_options *options, int64_t n_word, int64_t 
 
 /* ---------------------------------------------------------------- both */
 
-em_status em_corpus_read(const em_corpus_options *options, int64_t n_word, int64_t per_document,
+em_status em_corpus_read(const em_corpus_options *options, int64_t n_word, int64_t tile,
                          int64_t shard, int64_t n_shard, em_corpus **out)
 {
     em_status status = em_allocate(1, sizeof **out, out);
@@ -144,9 +146,9 @@ em_status em_corpus_read(const em_corpus_options *options, int64_t n_word, int64
     if (!status && options->stream) {
         status = em_corpus_check_stream(options);
         if (!status)
-            status = em_corpus_stream_open(*out, n_word, per_document, shard, n_shard);
+            status = em_corpus_stream_open(*out, n_word, tile, shard, n_shard);
     } else if (!status) {
-        status = hold(options, n_word, per_document, shard, n_shard, *out);
+        status = hold(options, n_word, tile, shard, n_shard, *out);
     }
     if (status)
         em_corpus_destroy(out);

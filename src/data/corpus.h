@@ -55,6 +55,8 @@ typedef struct em_corpus {
     int64_t n_local;             /* documents of this shard, neighbours */
     int64_t first_document;      /* the number of the first of them in the corpus */
     int64_t first_token;         /* tokens in the corpus before that */
+    int64_t part;                /* documents are dealt in parts of so many (data/deal.h); 1: by
+                                    tokens */
     uint64_t hash;               /* of words and counts, whatever file they are from */
     int64_t *start;              /* [n_local + 1]; NULL: streamed */
     int32_t *word, *count;
@@ -71,14 +73,15 @@ typedef struct em_document {
 } em_document;
 
 /*
- * Reads the documents of shard `shard` of `n_shard`, neighbours: shards have about as much work
- * each, of which a token is 1 and a document `per_document` besides. Every rank reads a part of the
- * file and checks it, and is handed what its shard holds; ranks may ask for one shard of one.
- * `n_word` 0: as many words as the vocabulary has, or as are found; otherwise as many as that.
- * Collective. Errors, agreed: EM_EDATA, one line naming file and line (or row), what was found and
- * what was expected; EM_EMEMORY. The site "data" of base/fault.h fails here.
+ * Reads the documents of shard `shard` of `n_shard`: by `tile` 0, shards have about as many tokens
+ * each; else about as many documents, in whole parts as em_deal_rows deals them by that tile.
+ * Every rank reads a part of the file and checks it, and is handed what its shard holds; ranks may
+ * ask for one shard of one. `n_word` 0: as many words as the vocabulary has, or as are found;
+ * otherwise as many as that. Collective. Errors, agreed: EM_EDATA, one line naming file and line
+ * (or row), what was found and what was expected; EM_EMEMORY. The site "data" of base/fault.h fails
+ * here.
  */
-em_status em_corpus_read(const em_corpus_options *options, int64_t n_word, int64_t per_document,
+em_status em_corpus_read(const em_corpus_options *options, int64_t n_word, int64_t tile,
                          int64_t shard, int64_t n_shard, em_corpus **out);
 void em_corpus_destroy(em_corpus **corpus); /* NULL-safe. */
 

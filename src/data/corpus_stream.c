@@ -3,6 +3,7 @@
 #include "base/array.h"
 #include "base/memory.h"
 #include "data/corpus_table.h"
+#include "data/deal.h"
 #include "data/readers.h"
 #include "par/grid.h"
 #include "par/message.h"
@@ -119,16 +120,16 @@ static em_status pass(em_corpus_stream *s, int64_t n_part, int64_t *tokens, uint
     return em_agree_first(status, row);
 }
 
-/* The first document before which there is so much work, a token being 1, and the tokens before
- * it. */
+/* The first document before which there are so many tokens, or which is the one, and the tokens
+ * before it. */
 static em_status find_document(em_corpus_stream *s, int64_t n_part, const int64_t *tokens,
-                               int64_t per_document, int64_t work, int64_t found[2])
+                               int64_t token, int64_t document, int64_t found[2])
 {
     int64_t part = 0, before = 0, count;
     em_status status;
 
-    while (part < n_part &&
-           before + tokens[part] + per_document * (part + 1) * PASS_DOCUMENTS < work)
+    while (part < n_part && before + tokens[part] < token &&
+           (part + 1) * PASS_DOCUMENTS <= document)
         before += tokens[part++];
     found[0] = part * PASS_DOCUMENTS < s->form.n_row ? part * PASS_DOCUMENTS : s->form.n_row;
     found[1] = before;
@@ -136,26 +137,29 @@ static em_status find_document(em_corpus_stream *s, int64_t n_part, const int64_
         return EM_OK;
     count = s->form.n_row - found[0] < PASS_DOCUMENTS ? s->form.n_row - found[0] : PASS_DOCUMENTS;
     status = read_batch(s, found[0], count);
-    for (int64_t i = 0; !status && i < count && found[1] + per_document * found[0] < work; i++) {
+    for (int64_t i = 0; !status && i < count && found[1] < token && found[0] < document; i++) {
         found[1] += em_corpus_tokens(s->batch, i, 1);
         found[0]++;
     }
     return status;
 }
 
-/* The first of a shard's documents. */
-static em_status find_bound(em_corpus *corpus, int64_t n_part, const int64_t *tokens,
-                            int64_t per_document, int64_t shard, int64_t n_shard, int64_t found[2])
+/* The first of a shard's documents, by the tokens before it or by number. */
+static em_status find_bound(em_corpus *corpus, int64_t n_part, const int64_t *tokens, int64_t tile,
+                            int64_t shard, int64_t n_shard, int64_t found[2])
 {
-    const int64_t all = corpus->n_token + per_document * corpus->n_document;
+    const int64_t n = corpus->n_document, all = corpus->n_token;
 
-    return find_document(corpus->stream, n_part, tokens, per_document,
-                         shard < n_shard ? (all * shard + n_shard - 1) / n_shard : INT64_MAX,
+    if (tile > 0)
+        return find_document(corpus->stream, n_part, tokens, INT64_MAX,
+                             em_deal_rows(n, tile, shard, n_shard).first, found);
+    return find_document(corpus->stream, n_part, tokens,
+                         shard < n_shard ? (all * shard + n_shard - 1) / n_shard : INT64_MAX, n,
                          found);
 }
 
-static em_status find_share(em_corpus *corpus, int64_t n_part, const int64_t *tokens,
-                            int64_t per_document, int64_t shard, int64_t n_shard)
+static em_status find_share(em_corpus *corpus, int64_t n_part, const int64_t *tokens, int64_t tile,
+                            int64_t shard, int64_t n_shard)
 {
     int64_t begin[2], end[2];
     em_status status;
@@ -165,14 +169,15 @@ static em_status find_share(em_corpus *corpus, int64_t n_part, const int64_t *to
     if (corpus->n_token == 0)
         return em_fail(EM_EDATA, "%s: found no words in %lld documents, expected some",
                        corpus->path, (long long)corpus->n_document);
-    status = find_bound(corpus, n_part, tokens, per_document, shard, n_shard, begin);
+    status = find_bound(corpus, n_part, tokens, tile, shard, n_shard, begin);
     if (!status)
-        status = find_bound(corpus, n_part, tokens, per_document, shard + 1, n_shard, end);
+        status = find_bound(corpus, n_part, tokens, tile, shard + 1, n_shard, end);
     if (status)
         return status;
     corpus->first_document = begin[0];
     corpus->first_token = begin[1];
     corpus->n_local = end[0] - begin[0];
+    corpus->part = tile > 0 ? em_deal_rows(corpus->n_document, tile, shard, n_shard).part : 1;
     return EM_OK;
 }
 
@@ -220,8 +225,8 @@ static em_status open_file(em_corpus *corpus, int64_t n_word)
     return EM_OK;
 }
 
-em_status em_corpus_stream_open(em_corpus *corpus, int64_t n_word, int64_t per_document,
-                                int64_t shard, int64_t n_shard)
+em_status em_corpus_stream_open(em_corpus *corpus, int64_t n_word, int64_t tile, int64_t shard,
+                                int64_t n_shard)
 {
     uint64_t hash = 0;
     int64_t *tokens = NULL, n_part = 0;
@@ -239,8 +244,7 @@ em_status em_corpus_stream_open(em_corpus *corpus, int64_t n_word, int64_t per_d
         status = check_hash(corpus, hash);
     if (!status) {
         em_world_sum(n_part, tokens);
-        status =
-            em_agree_first(find_share(corpus, n_part, tokens, per_document, shard, n_shard), 0);
+        status = em_agree_first(find_share(corpus, n_part, tokens, tile, shard, n_shard), 0);
     }
     em_release(&tokens);
     return status;

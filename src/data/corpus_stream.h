@@ -8,8 +8,8 @@
  * Opens the file that corpus->path names and fills in all else, after one pass over the file in
  * which each rank checks its part. Collective. Errors, agreed: as em_corpus_read.
  */
-em_status em_corpus_stream_open(em_corpus *corpus, int64_t n_word, int64_t per_document,
-                                int64_t shard, int64_t n_shard);
+em_status em_corpus_stream_open(em_corpus *corpus, int64_t n_word, int64_t tile, int64_t shard,
+                                int64_t n_shard);
 void em_corpus_stream_close(em_corpus_stream **stream); /* NULL-safe. Local. */
 
 /* As em_corpus_fetch and em_corpus_fetched. Local. */

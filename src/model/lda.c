@@ -197,8 +197,8 @@ static em_status set_up(lda *self, const em_model_context *context)
 {
     const em_topic_options *options = &self->options->topic;
     em_model *model = &self->model;
-    em_status status = em_corpus_read(&options->corpus, 0, em_tokens_per_document(options->topics),
-                                      self->shard, self->n_shard, &self->corpus);
+    em_status status =
+        em_corpus_read(&options->corpus, 0, 0, self->shard, self->n_shard, &self->corpus);
 
     if (status)
         return status;

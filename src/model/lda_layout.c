@@ -24,11 +24,6 @@ enum {
 /* From so many topics on it pays to look at a document's own ones alone. */
 enum { SPARSE_TOPICS = 192 };
 
-/* What a document costs where all topics are looked at, in tokens: its counts are cleared, and
- * summed up in the end. Where its own are, a document of many tokens has more of them, which makes
- * up for it. */
-enum { DENSE_DOCUMENT = 10 };
-
 /* The lowest level has about so many tokens, and documents for each topic. */
 enum { FIRST_TOKENS = 1 << 15, FIRST_DOCUMENTS = 4, MOST_LEVELS = 9 };
 
@@ -529,16 +524,6 @@ static em_status lay_out(em_tokens *t, em_corpus *corpus)
     return status;
 }
 
-static bool is_sparse(int64_t n_topic)
-{
-    return n_topic >= SPARSE_TOPICS;
-}
-
-int64_t em_tokens_per_document(int64_t n_topic)
-{
-    return is_sparse(n_topic) ? 0 : DENSE_DOCUMENT;
-}
-
 em_status em_tokens_create(em_corpus *corpus, int64_t n_topic, int sparse, const char *scratch,
                            em_tokens **out)
 {
@@ -553,7 +538,7 @@ em_status em_tokens_create(em_corpus *corpus, int64_t n_topic, int sparse, const
     tokens->n_word = corpus->n_word;
     tokens->n_all = corpus->n_token;
     tokens->first_token = corpus->first_token;
-    tokens->sparse = sparse < 0 ? is_sparse(n_topic) : sparse > 0;
+    tokens->sparse = sparse < 0 ? n_topic >= SPARSE_TOPICS : sparse > 0;
     tokens->scratch = -1;
     choose_levels(tokens, corpus);
     if (scratch)

@@ -82,9 +82,6 @@ typedef struct em_tokens {
     double *table_alpha;               /* [n_topic]; 0: none so far */
 } em_tokens;
 
-/* What a document costs beside its tokens, in tokens: by that documents are dealt to shards. */
-int64_t em_tokens_per_document(int64_t n_topic);
-
 /*
  * Lays out the documents of a corpus, which it passes over once. `sparse`: -1 as is faster for so
  * many topics, else 0 or 1. `scratch` NULL: in memory; else in a file of no name in this folder,

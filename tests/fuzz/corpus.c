@@ -27,14 +27,14 @@ static void is_sound(const em_corpus *corpus)
 }
 
 /* Shards have the documents between them, and no other. */
-static void in_shards(const em_corpus_options *options, int64_t n_word, int64_t per_document,
+static void in_shards(const em_corpus_options *options, int64_t n_word, int64_t tile,
                       int64_t n_shard, const em_corpus *whole)
 {
     int64_t next = 0;
 
     for (int64_t shard = 0; shard < n_shard; shard++) {
         em_corpus *part;
-        REQUIRE(em_corpus_read(options, n_word, per_document, shard, n_shard, &part) == EM_OK);
+        REQUIRE(em_corpus_read(options, n_word, tile, shard, n_shard, &part) == EM_OK);
         is_sound(part);
         REQUIRE(part->n_local == 0 || part->first_document == next);
         REQUIRE(part->hash == whole->hash && part->n_token == whole->n_token);

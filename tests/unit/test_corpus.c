@@ -150,30 +150,6 @@ START_TEST(shards_share_the_documents)
 }
 END_TEST
 
-/* 50 documents of a token, then 50 of 19: half of the work is done with the first whole document
- * before which there is so much. */
-START_TEST(documents_are_work)
-{
-    static const struct {
-        int64_t per_document, first;
-    } half[] = {{0, 74}, {10, 66}, {1000000, 51}};
-    FILE *file = fopen(path, "w");
-
-    for (int d = 0; d < 100; d++)
-        fprintf(file, "1 0:%d\n", d < 50 ? 1 : 19);
-    fclose(file);
-    for (size_t i = 0; i < sizeof half / sizeof *half; i++) {
-        const em_corpus_options options = {.data = path};
-        em_corpus *corpus = NULL;
-        ck_assert_int_eq(em_corpus_read(&options, 0, half[i].per_document, 1, 2, &corpus), EM_OK);
-        ck_assert_int_eq(corpus->first_document, half[i].first);
-        ck_assert_int_eq(corpus->first_token, 50 + 19 * (half[i].first - 50));
-        ck_assert_int_eq(corpus->n_local, 100 - half[i].first);
-        em_corpus_destroy(&corpus);
-    }
-}
-END_TEST
-
 typedef struct bad {
     const char *text, *where, *found, *expected;
 } bad;
@@ -299,7 +275,6 @@ int main(void)
     tcase_add_test(tests, a_vocabulary_gives_names);
     tcase_add_test(tests, a_word_stands_once);
     tcase_add_test(tests, shards_share_the_documents);
-    tcase_add_test(tests, documents_are_work);
     tcase_add_loop_test(tests, bad_corpora, 0, (int)(sizeof bads / sizeof *bads));
     tcase_add_test(tests, packed_files_cut_short);
     tcase_add_test(tests, real_corpora);
