@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -96,4 +97,38 @@ em_status em_text_printable(const char *text, char **out)
 em_status em_text_valid(const char *text, char **out)
 {
     return escape_all(text, is_any, out);
+}
+
+typedef struct numbered {
+    const char *text;
+    int64_t number;
+} numbered;
+
+static int by_text(const void *a, const void *b)
+{
+    const numbered *x = a, *y = b;
+    const int order = strcmp(x->text, y->text);
+
+    return order ? order : (x->number > y->number) - (x->number < y->number);
+}
+
+em_status em_text_find_twin(int64_t n, const char *const *text, int64_t *twin)
+{
+    numbered *sorted = NULL;
+    int64_t n_sorted = 0;
+    em_status status = em_allocate(n, sizeof *sorted, &sorted);
+
+    *twin = -1;
+    if (status)
+        return status;
+    for (int64_t i = 0; i < n; i++)
+        if (text[i])
+            sorted[n_sorted++] = (numbered){text[i], i};
+    qsort(sorted, (size_t)n_sorted, sizeof *sorted, by_text);
+    for (int64_t i = 1; i < n_sorted; i++)
+        if (strcmp(sorted[i].text, sorted[i - 1].text) == 0 &&
+            (*twin < 0 || sorted[i].number < *twin))
+            *twin = sorted[i].number;
+    em_release(&sorted);
+    return EM_OK;
 }

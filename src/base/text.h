@@ -33,6 +33,10 @@ em_status em_text_printable(const char *text, char **out);
  * em_release. */
 em_status em_text_valid(const char *text, char **out);
 
+/* The first of n texts that an earlier one is equal to, NULL ones left out; -1: none. Local.
+ * Errors: EM_EMEMORY. */
+em_status em_text_find_twin(int64_t n, const char *const *text, int64_t *twin);
+
 /* A piece of user's text short enough to leave room in a message for the rest of it. */
 typedef struct em_excerpt {
     char text[72];

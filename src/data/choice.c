@@ -54,44 +54,28 @@ static em_status find(const em_table *table, const char *what, const char *name,
         nearest.name ? "?" : "");
 }
 
-/* A column and its name, to be put in the order of the names. */
-typedef struct named_column {
-    const char *name;
-    int64_t column;
-} named_column;
-
-static int by_name(const void *a, const void *b)
-{
-    const named_column *x = a, *y = b;
-    const int order = strcmp(x->name, y->name);
-
-    return order ? order : (x->column > y->column) - (x->column < y->column);
-}
-
 /* Numbers are told apart by the names of their columns: in the summary, in readers, in predict.
  * `use` NULL: all are used. */
 static em_status check_names_differ(const em_table *table, const em_use *use)
 {
-    named_column *sorted = NULL;
-    int64_t n = 0;
-    em_status status = EM_OK;
+    const char **used = NULL;
+    int64_t twin = -1;
+    em_status status;
 
-    if (table->is_named)
-        status = em_allocate(table->n_column, sizeof *sorted, &sorted);
-    for (int64_t j = 0; sorted && j < table->n_column; j++)
-        if (!use || use[j] != EM_USE_NOT)
-            sorted[n++] = (named_column){table->name[j], j};
-    if (n > 1)
-        qsort(sorted, (size_t)n, sizeof *sorted, by_name);
-    for (int64_t i = 1; !status && i < n; i++)
-        if (strcmp(sorted[i].name, sorted[i - 1].name) == 0)
-            status = em_fail(EM_EDATA,
-                             "%s:1: found two columns called '%s', expected one name for each that "
-                             "is used (columns: [-%lld] leaves the later one out)",
-                             table->path, em_excerpt_of(sorted[i].name).text,
-                             (long long)sorted[i].column + 1);
-    em_release(&sorted);
-    return status;
+    if (!table->is_named)
+        return EM_OK;
+    status = em_allocate(table->n_column, sizeof *used, &used);
+    for (int64_t j = 0; !status && j < table->n_column; j++)
+        used[j] = use && use[j] == EM_USE_NOT ? NULL : table->name[j];
+    if (!status)
+        status = em_text_find_twin(table->n_column, used, &twin);
+    em_release(&used);
+    if (status || twin < 0)
+        return status;
+    return em_fail(EM_EDATA,
+                   "%s:1: found two columns called '%s', expected one name for each that is used "
+                   "(columns: [-%lld] leaves the later one out)",
+                   table->path, em_excerpt_of(table->name[twin]).text, (long long)twin + 1);
 }
 
 int64_t em_choice_count(const em_table_options *options)

@@ -546,39 +546,16 @@ static em_status add_word(const em_lines *lines, const char *line, int64_t *capa
     return status;
 }
 
-typedef struct named {
-    const char *name;
-    int64_t line;
-} named;
-
-static int by_name(const void *a, const void *b)
-{
-    const named *x = a, *y = b;
-    const int order = strcmp(x->name, y->name);
-
-    return order ? order : (x->line > y->line) - (x->line < y->line);
-}
-
 /* The first line that has the word of an earlier one. */
 static em_status refuse_twins(const char *path, char *const *name, int64_t n_word)
 {
-    named *all = NULL;
-    const named *twin = NULL;
-    em_status status = em_allocate(n_word, sizeof *all, &all);
+    int64_t twin;
+    const em_status status = em_text_find_twin(n_word, (const char *const *)name, &twin);
 
-    if (status)
+    if (status || twin < 0)
         return status;
-    for (int64_t v = 0; v < n_word; v++)
-        all[v] = (named){name[v], v + 1};
-    qsort(all, (size_t)n_word, sizeof *all, by_name);
-    for (int64_t v = 1; v < n_word; v++)
-        if (strcmp(all[v].name, all[v - 1].name) == 0 && (!twin || all[v].line < twin->line))
-            twin = &all[v];
-    if (twin)
-        status = em_fail(EM_EDATA, "%s:%" PRId64 ": found '%s' again, expected every word once",
-                         path, twin->line, twin->name);
-    em_release(&all);
-    return status;
+    return em_fail(EM_EDATA, "%s:%" PRId64 ": found '%s' again, expected every word once", path,
+                   twin + 1, name[twin]);
 }
 
 /* One word a line. */
