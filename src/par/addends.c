@@ -51,7 +51,7 @@ static void share(em_addends *a)
     MPI_Comm shards = em_grid_shards(a->grid);
     const int n_shard = (int)em_grid_n_shard(a->grid);
     const bool makes = em_grid_shard(a->grid) == 0;
-    em_mapped_place where = {0, -1, a->bytes};
+    em_mapped_place where = {.descriptor = -1, .bytes = a->bytes};
 
     if (a->room < LEAST_SHARED || !see_each_other(shards, n_shard))
         return;

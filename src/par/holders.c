@@ -111,7 +111,7 @@ static em_status agree(const em_holders *h, em_status status)
 /* NULL on all where one of them has none. */
 static header *share(const em_holders *h, int64_t bytes)
 {
-    em_mapped_place where = {0, -1, bytes};
+    em_mapped_place where = {.descriptor = -1, .bytes = bytes};
     header *found = em_holders_writes(h) ? em_mapped_make(&where) : NULL;
 
     if (found)

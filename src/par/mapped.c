@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static void *map(int descriptor, int64_t bytes, int protection)
@@ -18,10 +19,15 @@ static void *map(int descriptor, int64_t bytes, int protection)
 
 void *em_mapped_make(em_mapped_place *where)
 {
+    struct stat file;
+
     where->process = (int)getpid();
     where->descriptor = em_fault("data-shared") ? -1 : memfd_create("emass data", MFD_CLOEXEC);
-    if (where->descriptor < 0 || posix_fallocate(where->descriptor, 0, where->bytes) != 0)
+    if (where->descriptor < 0 || posix_fallocate(where->descriptor, 0, where->bytes) != 0 ||
+        fstat(where->descriptor, &file) != 0)
         return NULL;
+    where->device = file.st_dev;
+    where->inode = file.st_ino;
     return map(where->descriptor, where->bytes, PROT_READ | PROT_WRITE);
 }
 
@@ -31,14 +37,22 @@ void em_mapped_close(const em_mapped_place *where)
         close(where->descriptor);
 }
 
+static bool is_that(const em_mapped_place *where, const struct stat *file)
+{
+    return file->st_dev == where->device && file->st_ino == where->inode;
+}
+
+/* A process of that number may be another one, whose file must not even be opened. */
 void *em_mapped_find(const em_mapped_place *where, bool writes)
 {
     char path[64];
-    int descriptor;
+    struct stat file;
+    int descriptor = -1;
     void *found;
 
     snprintf(path, sizeof path, "/proc/%d/fd/%d", where->process, where->descriptor);
-    descriptor = where->descriptor < 0 ? -1 : open(path, (writes ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+    if (where->descriptor >= 0 && stat(path, &file) == 0 && is_that(where, &file))
+        descriptor = open(path, (writes ? O_RDWR : O_RDONLY) | O_CLOEXEC);
     found = map(descriptor, where->bytes, writes ? PROT_READ | PROT_WRITE : PROT_READ);
     if (descriptor >= 0)
         close(descriptor);

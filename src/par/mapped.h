@@ -11,9 +11,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Where the unnamed file of the one that made it is to be found; what the others are sent. */
+/* Where the unnamed file of the one that made it is to be found, and how it is known: what the
+ * others are sent, who may count processes otherwise (containers do). */
 typedef struct em_mapped_place {
     int process, descriptor; /* descriptor -1: there is none */
+    uint64_t device, inode;
     int64_t bytes;
 } em_mapped_place;
 
@@ -23,7 +25,8 @@ typedef struct em_mapped_place {
 void *em_mapped_make(em_mapped_place *where);
 void em_mapped_close(const em_mapped_place *where);
 
-/* Those of another process, to be read, or written too; NULL: they are not to be had. Local. */
+/* Those of another process, to be read, or written too; NULL: they are not to be had, or what is
+ * found there is another file. Local. */
 void *em_mapped_find(const em_mapped_place *where, bool writes);
 
 void em_mapped_release(void *memory, int64_t bytes); /* NULL-safe. Local. */

@@ -1,6 +1,8 @@
-/* Opening what others have put there, and bringing back a file that was changed. */
+/* Opening what others have put there, be it a file or memory, and bringing back a file that was
+ * changed. */
 #include "base/file.h"
 #include "io/undo.h"
+#include "par/mapped.h"
 #include "run/initial.h"
 #include "tap.h"
 
@@ -56,6 +58,31 @@ START_TEST(test_kinds)
     ck_assert(refuses("/dev/zero", O_RDONLY, "found a device"));
     ck_assert(refuses("none", O_RDONLY, "No such file"));
     ck_assert(refuses("none/a", O_RDWR | O_CREAT, "No such file"));
+}
+END_TEST
+
+/* Where containers count processes each from one, the number of the one that made the memory may be
+ * one's own, and the descriptor that of any file. */
+START_TEST(test_memory_of_another)
+{
+    enum { BYTES = 4096 };
+    em_mapped_place where = {.descriptor = -1, .bytes = BYTES}, other;
+    char *made = em_mapped_make(&where), *found = em_mapped_find(&where, true);
+
+    ck_assert_ptr_nonnull(made);
+    ck_assert_ptr_nonnull(found);
+    found[BYTES - 1] = 'x';
+    ck_assert_int_eq(made[BYTES - 1], 'x');
+    other = where;
+    other.descriptor = open("a", O_RDWR | O_CREAT, 0600);
+    ck_assert_int_eq(ftruncate(other.descriptor, BYTES), 0);
+    ck_assert_ptr_null(em_mapped_find(&other, true));
+    close(other.descriptor);
+    ck_assert_ptr_null(em_mapped_find(&other, false));
+    em_mapped_release(found, BYTES);
+    em_mapped_release(made, BYTES);
+    em_mapped_close(&where);
+    ck_assert_ptr_null(em_mapped_find(&where, false));
 }
 END_TEST
 
@@ -207,6 +234,7 @@ int main(void)
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_set_timeout(tests, 100);
     tcase_add_test(tests, test_kinds);
+    tcase_add_test(tests, test_memory_of_another);
     tcase_add_test(tests, test_undo);
     tcase_add_test(tests, test_undo_refused);
     tcase_add_test(tests, test_positions_of_no_chains);
