@@ -319,15 +319,21 @@ void em_grid_sum_integers(const em_grid *grid, int64_t n, int64_t *x)
                       MPI_SUM, grid->shards);
 }
 
-/* One shard after the other: who has sent its part for one goes on to the next. */
+/* One shard after the other: who has sent its part for one goes on to the next. All but the first
+ * receive where the first one's part was, which is no shorter than theirs and has been sent: of
+ * MPI_IN_PLACE at another root than the first MPICH 4.0 dies. */
 void em_grid_deal_integers(const em_grid *grid, int64_t n, int64_t size, int64_t *x)
 {
     for (int s = 0; grid->n_shard > 1 && s < grid->n_shard; s++) {
+        const bool own = s == grid->shard;
+        const int64_t begin = em_deal_first(n, grid->n_shard, s) * size;
         const int64_t end = em_deal_first(n, grid->n_shard, s + 1) * size;
-        for (int64_t i = em_deal_first(n, grid->n_shard, s) * size; i < end; i += PIECE) {
+        for (int64_t i = begin; i < end; i += PIECE) {
             const int count = (int)(end - i < PIECE ? end - i : PIECE);
-            MPI_Reduce(s == grid->shard ? MPI_IN_PLACE : x + i, x + i, count, MPI_INT64_T, MPI_SUM,
-                       s, grid->shards);
+            MPI_Reduce(own && s == 0 ? MPI_IN_PLACE : x + i, x + i - begin, count, MPI_INT64_T,
+                       MPI_SUM, s, grid->shards);
+            if (own && s > 0)
+                memcpy(x + i, x + i - begin, (size_t)count * sizeof *x);
         }
     }
 }
