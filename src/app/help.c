@@ -146,11 +146,12 @@ const char em_help_check[] =
     "\n" EXIT_STATUS;
 
 const char em_help_list[] =
-    "usage: emass list [models|samplers|mass|run|stop|output] [NAME]\n"
+    "usage: emass list [models|samplers|mass|run|stop|output|keys] [NAME]\n"
     "\n"
     "Without arguments, the models, samplers and mass estimators with a line each. With the name\n"
     "of one, where it comes from and all its options: type, bounds, default, and what they do.\n"
-    "run, stop and output list the options of these sections of the config.\n"
+    "run, stop and output list the options of these sections of the config; keys, each key that a\n"
+    "config may have, a line each.\n"
     "\n"
     "example:\n"
     "  emass list samplers hmc\n"

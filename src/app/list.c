@@ -14,8 +14,8 @@
 
 /* A section of the config. */
 typedef struct list_topic {
-    const char *name; /* on the command line */
-    const char *title;
+    const char *name;          /* on the command line */
+    const char *title;         /* NULL: keys alone, of those before it */
     em_variant_list *variants; /* NULL: none to choose from */
     const em_field *fields;    /* options of the section itself; NULL: those of the variants */
 } list_topic;
@@ -27,6 +27,7 @@ static const list_topic topics[] = {
     {"run", "run", NULL, em_run_fields},
     {"stop", "stop", NULL, em_stop_fields},
     {"output", "output", NULL, em_output_fields},
+    {"keys", NULL, NULL, NULL}, /* of all of them */
 };
 
 enum { N_TOPIC = sizeof topics / sizeof *topics };
@@ -88,6 +89,49 @@ static void print_variant(const em_variant *variant, FILE *out)
     print_fields(variant->fields, out);
 }
 
+static bool has_field(const em_field *table, const char *name)
+{
+    for (const em_field *field = table; field && field->name; field++)
+        if (strcmp(field->name, name) == 0)
+            return true;
+    return false;
+}
+
+/* The options of the n-th variant that none before it has. */
+static void print_own_keys(const list_topic *topic, const char *section, int n, FILE *out)
+{
+    em_variant own, other;
+
+    if (!topic->variants(n, &own))
+        return;
+    for (const em_field *field = own.fields; field && field->name; field++) {
+        bool known = has_field(topic->fields, field->name);
+        for (int i = 0; !known && i < n; i++)
+            known = topic->variants(i, &other) && has_field(other.fields, field->name);
+        if (!known)
+            fprintf(out, "%s.%s\n", section, field->name);
+    }
+}
+
+/* What --set may be given: a line for each key, whichever models and samplers have it. */
+static void print_keys(FILE *out)
+{
+    em_variant variant;
+
+    for (int t = 0; t < N_TOPIC && topics[t].title; t++) {
+        const int length = (int)strcspn(topics[t].title, ".");
+        char section[16];
+
+        snprintf(section, sizeof section, "%.*s", length, topics[t].title);
+        if (!topics[t].fields)
+            fprintf(out, "%s\n", topics[t].title);
+        for (const em_field *field = topics[t].fields; field && field->name; field++)
+            fprintf(out, "%s.%s\n", section, field->name);
+        for (int i = 0; topics[t].variants && topics[t].variants(i, &variant); i++)
+            print_own_keys(&topics[t], section, i, out);
+    }
+}
+
 /* One of a topic, or else all of the topic, or else of all topics: in lines that fit a terminal. */
 static em_status print(const list_topic *topic, const em_variant *variant)
 {
@@ -99,6 +143,8 @@ static em_status print(const list_topic *topic, const em_variant *variant)
         return status;
     if (variant)
         print_variant(variant, prose.words);
+    else if (topic && !topic->title)
+        print_keys(prose.words);
     else if (topic)
         print_topic(topic, prose.words);
     else
