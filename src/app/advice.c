@@ -4,6 +4,7 @@
 #include "diag/apart.h"
 #include "diag/diag.h"
 #include "diag/limits.h"
+#include "run/thinned.h"
 
 #include <math.h>
 #include <string.h>
@@ -350,16 +351,39 @@ static void advise_on_moves(em_reader *reader, FILE *out)
                 (long long)count);
 }
 
+/* A few are as it should be; of many, some may have come from where there is mass. */
 static void advise_on_rescue(em_reader *reader, FILE *out)
 {
     const int64_t count = count_chains(reader, "rescued_chains");
 
-    if (count > 0)
+    if (count > 0 && 4 * count <= em_reader_n_chain(reader))
+        fprintf(out,
+                "Rescued, which is ordinary: in warmup %lld of %lld chains lagged far behind and "
+                "went on from where another was; that alone is no reason for doubt. (It would miss "
+                "only a wide mode of low density, of which R-hat would not know; mass.rescue: "
+                "false leaves chains alone.)\n",
+                (long long)count, (long long)em_reader_n_chain(reader));
+    else if (count > 0)
         fprintf(out,
                 "Rescued: in warmup chains that others had left behind took the place of one "
-                "of them, %lld time%s. R-hat knows nothing of where they came from; if that "
-                "may have been a wide mode of low density, run with mass.rescue: false.\n",
-                (long long)count, count == 1 ? "" : "s");
+                "of them, %lld time%s, which is much for %lld chains. R-hat knows nothing of where "
+                "they came from; if that may have been a wide mode of low density, run with "
+                "mass.rescue: false.\n",
+                (long long)count, count == 1 ? "" : "s", (long long)em_reader_n_chain(reader));
+}
+
+static em_status advise_on_thinning(em_reader *reader, FILE *out)
+{
+    char *unlike = NULL;
+    const em_status status = em_thinned_unlike(reader, &unlike);
+
+    if (unlike)
+        fprintf(out,
+                "Thinned unlike: %s; means and quantiles are good, and ESS, which takes all chains "
+                "as alike, is rough.\n",
+                unlike);
+    em_release(&unlike);
+    return status;
 }
 
 static bool has_statistics(em_reader *reader, const char *group)
@@ -386,7 +410,7 @@ em_status em_advise(em_reader *reader, const char *stats, const em_table *table,
 {
     const em_reader *incomplete = find_incomplete(reader);
     const bool several = em_reader_next(reader) != NULL;
-    em_status status = EM_OK;
+    em_status status = advise_on_thinning(reader, out);
 
     if (incomplete)
         fprintf(out,
@@ -396,7 +420,7 @@ em_status em_advise(em_reader *reader, const char *stats, const em_table *table,
     advise_on_optimiser(reader, out);
     advise_on_rescue(reader, out);
     advise_on_moves(reader, out);
-    if (has_statistics(reader, stats))
+    if (!status && has_statistics(reader, stats))
         status = advise_on_statistics(reader, stats, out);
     if (!status)
         advise_on_rows(table, columns, limits_of(reader),

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "par/world.h"
+#include "run/thinned.h"
 
 #include <string.h>
 
@@ -206,6 +207,20 @@ static void tell_missing(const em_merge_state *m)
         }
 }
 
+/* Chains of unlike draws are told, and not refused: each has the same law. */
+static em_status tell_thinned(const em_merge_state *m)
+{
+    char *unlike = NULL;
+    const em_status status = em_thinned_unlike(m->reader, &unlike);
+
+    if (unlike)
+        em_say("warning: %s: ESS takes all chains as alike, and is rough; the config that the "
+               "output keeps is that of the first",
+               unlike);
+    em_release(&unlike);
+    return em_agree(status);
+}
+
 static em_status write_all(em_merge_state *m)
 {
     em_status status = em_writer_create(m->grid, em_whole_part(m->whole), false, &m->writer);
@@ -225,7 +240,7 @@ static em_status write_all(em_merge_state *m)
         status = em_merge_runs(m);
     if (!status)
         tell_missing(m);
-    return status;
+    return status ? status : tell_thinned(m);
 }
 
 static em_status merge(em_merge_state *m)

@@ -134,7 +134,10 @@ check 'chains in another mode' verdict '[2-4] chains are apart from the others' 
 check 'of hardly any weight' verdict '[2-4] chains are apart' \
     'Apart from the others: .*, where the log density is [0-9.]+ lower' modes.yaml --set model.low=50
 check 'none is apart where all agree' silent 'apart|Apart|stood|Stood|Rescued|Saturated' gaussian.yaml --set run.draws=200
-check 'rescued chains' says_once '^Rescued: .* took the place of one of them, [0-9]+ times?\.' funnel.yaml "${few[@]}"
+check 'rescued chains' says_once '^Rescued: .* took the place of one of them, [0-9]+ times?, which is much for 8 chains' \
+    funnel.yaml --chains 8 --seed 2 --set run.init_radius=5 --set run.draws=20
+check 'a few are ordinary' says_once '^Rescued, which is ordinary: in warmup 1 of 4 chains .* no reason for doubt' \
+    "$project/jobs/gaussian_rotated.yaml" --chains 4 --seed 2 --set run.draws=5
 check 'nobody to be rescued' silent '^Rescued|rescued' funnel.yaml "${few[@]}" --set mass.rescue=false
 check 'heavy tails' verdict 'smallest E-BFMI 0\.[012]' 'E-BFMI below 0.3: ' funnel.yaml "${few[@]}"
 check 'saturated trees' verdict '[0-9]+ saturated trees' 'Saturated tree depth: [0-9]+ of 400 draws' gaussian.yaml --chains 4 \

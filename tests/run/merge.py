@@ -177,6 +177,18 @@ def of_unequal_lengths():
                "with the draws of the files, and the same bytes")
 
 
+def thinned():
+    """Told in a line each, and not refused: chains of either have the same law."""
+    run("thinned.h5", "--seed", 9, "--set", "run.thin=2")
+    unlike = "run.thin is 1 in s1.h5 and 2 in thinned.h5"
+    done = emass("merge", "unlike.h5", "s1.h5", "s2.h5", "thinned.h5")
+    report(done.returncode == 0 and done.stderr.count(f"warning: {unlike}: ") == 1,
+           "files that are thinned unlike are merged, and told", done.stderr)
+    done = emass("summary", "s1.h5", "s2.h5", "thinned.h5")
+    report(done.stdout.count("\nThinned unlike: " + unlike) == 1, "a summary of them tells it", done.stdout)
+    report("hinned" not in emass("summary", "s1.h5", "s2.h5").stdout, "and of others does not")
+
+
 def refused():
     run("short.h5", "--seed", 8, "--set", "run.draws=50")
     copy("other.h5", lambda f: f.attrs.modify("data_hash", b"xxh64:0"))
@@ -236,6 +248,7 @@ with tempfile.TemporaryDirectory() as folder:
     seeds()
     warmups()
     of_unequal_lengths()
+    thinned()
     refused()
     diffs()
     os.chdir("/")
