@@ -113,6 +113,11 @@ static em_status find_files(const em_examples_source *source, char **images, cha
         status = em_copy_text(source->path, images);
     else if (!is_there(source->path))
         status = find_begun(source->path, "images-idx3", images);
+    if (!status && !*images && !is_there(source->path) && !strstr(source->path, ":/"))
+        status = em_fail(EM_EDATA,
+                         "%s: found neither this file nor %s-images-idx3-ubyte[.gz], expected a "
+                         "table or images",
+                         source->path, source->path);
     return status || !*images ? status : find_labels(source, *images, labels);
 }
 

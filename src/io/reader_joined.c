@@ -24,7 +24,7 @@ static em_status match_origin(em_reader *a, em_reader *b)
             status =
                 em_fail(EM_EDATA,
                         "%s: found %s %s, expected %s as %s has: files of one model "
-                        "and data go together",
+                        "and data go together (az.compare in Python compares models)",
                         b->path, name[i], other ? other : "(none)", one ? one : "(none)", a->path);
         em_release(&one);
         em_release(&other);

@@ -212,6 +212,7 @@ check "a wrong magic number" refused "magic number 00000d03" model.test=wrong
 check "images and labels that do not match" refused "found 39 labels, expected 40" model.test=few
 check "labels out of range" refused "more-labels-idx1-ubyte: found label 3 of observation 4, expected an integer from 0 to 2" model.test=more
 check "images without labels" refused "images without labels" model.test=lonely
+check "neither a file nor what names begin with" refused "found neither this file nor none-images-idx3-ubyte[.gz]" model.data=none
 check "several files in a folder" refused "images-idx in their names, expected one" model.data=.
 check "labels that are images" refused "found an array of 3 axes, expected 1: labels" \
     model.labels=train-images-idx3-ubyte.gz model.data=train-images-idx3-ubyte.gz
