@@ -159,7 +159,7 @@ static em_status read_statistic(em_reader *stats, const char *name, double **val
 
 /* How many chains stood still, by log densities that do not change from draw to draw; of kernels
  * that accept or reject. */
-static em_status advise_on_stillness(em_reader *stats, FILE *out)
+static em_status advise_on_stillness(em_reader *stats, const char *group, FILE *out)
 {
     const int64_t n_chain = em_reader_n_chain(stats), n_draw = em_reader_n_draw(stats);
     double *log_density = NULL, *rate = NULL, longest = 0, acceptance = 0;
@@ -184,8 +184,9 @@ static em_status advise_on_stillness(em_reader *stats, FILE *out)
         fprintf(out,
                 "Stood still: %lld of %lld chains (up to %.0f draws in a row without a move). "
                 "Steps are too long for where they were, so that this part has the wrong weight: "
-                "raise target_accept, use nuts, or reparameterise.\n",
-                (long long)count, (long long)n_chain, longest);
+                "raise target_accept, %sor reparameterise.\n",
+                (long long)count, (long long)n_chain, longest,
+                em_reader_has(stats, group, "tree_depth") ? "" : "use nuts, ");
     em_release(&log_density);
     em_release(&rate);
     return status;
@@ -257,7 +258,7 @@ static em_status advise_on_statistics(const em_reader *reader, const char *group
                                 "or allow deeper trees.",
                                 out);
     if (!status)
-        status = advise_on_stillness(stats, out);
+        status = advise_on_stillness(stats, group, out);
     if (!status)
         status = advise_on_energy(stats, out);
     em_reader_close(&stats);

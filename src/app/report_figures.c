@@ -411,11 +411,9 @@ static void say_why(const em_report_data *data, char out[160])
         snprintf(out, 160, "those that mix worst");
     else if (data->n_gathering < 1)
         snprintf(out, 160, "%lld divergent, %s: those that mix worst", n,
-                 n == data->n_chain * data->n_draw ? "all of them"
-                                                   : "no more in one part than by chance");
+                 n == data->n_chain * data->n_draw ? "all of them" : "scattered");
     else if (data->n_gathering < data->n_pair)
-        snprintf(out, 160, "%lld divergent, which gather in the first%s; then those that mix worst",
-                 n,
+        snprintf(out, 160, "%lld divergent, gathered in the first%s; others mix worst", n,
                  data->n_gathering == 1   ? ""
                  : data->n_gathering == 2 ? " two"
                                           : " three");
@@ -631,7 +629,8 @@ const em_figure em_figures[] = {
      "bends more sharply than the steps follow. Of the parameters those where divergent draws "
      "stand "
      "farthest from the others, by ranks and farther than chance leaves them one time in twenty; "
-     "else those that mix worst (emass report --var NAME chooses others). An axis that a few draws "
+     "else, where they are scattered, those that mix worst (emass report --var NAME chooses "
+     "others). An axis that a few draws "
      "would make more than twice as wide shows the central 99 % of them.",
      1, draw_pairs},
     {"energy", "Energy",
@@ -645,7 +644,7 @@ const em_figure em_figures[] = {
     {"steps", "Step size and acceptance",
      "Means over the chains, and their range; the dashed line is the end of warmup, of which "
      "statistics are stored with output.save_warmup: true only.",
-     1, em_report_draw_steps},
+     2, em_report_draw_steps},
     {"loo", "Leaving out one observation",
      "Pareto k says how much the posterior changes without an observation. Above the dashed line "
      "it "

@@ -253,14 +253,14 @@ static em_status read_course(const em_report_data *data, const char *name, int64
     return status;
 }
 
-static void draw_course(const course *c, const char *label, double top, em_range y, bool log,
-                        double warmup, FILE *out)
+static void draw_course(const course *c, const char *label, em_range y, bool log, double warmup,
+                        FILE *out)
 {
     const em_axes axes = {.out = out,
                           .left = 56,
-                          .top = top,
+                          .top = 24,
                           .width = EM_SVG_WIDTH - 68,
-                          .height = 90,
+                          .height = 128,
                           .x = {0, c->x[c->n - 1] * 1.01 + 1},
                           .y = y,
                           .log_y = log};
@@ -273,34 +273,34 @@ static void draw_course(const course *c, const char *label, double top, em_range
         em_axes_line(&axes, "line c7 dash", 2, end, rim);
 }
 
+/* Of the step size, on a logarithmic axis; of acceptance, which goes from 0 to 1. */
+static em_range take_logs(course *c)
+{
+    for (int64_t i = 0; i < c->n; i++) {
+        c->mean[i] = log10(c->mean[i]);
+        c->low[i] = log10(c->low[i]);
+        c->high[i] = log10(c->high[i]);
+    }
+    return em_range_of_logs(em_range_over(em_range_over(em_no_range, c->n, c->low), c->n, c->high));
+}
+
 em_status em_report_draw_steps(const em_report_data *data, int k, FILE *out)
 {
+    const bool is_step = k == 0;
     int64_t warmup = 0;
-    course *step = NULL, *accepted = NULL;
-    em_status status = em_allocate(1, sizeof *step, &step);
+    course *c = NULL;
+    em_status status = em_allocate(1, sizeof *c, &c);
 
-    (void)k;
     em_reader_int(data->draws, "tuning_steps", &warmup);
     if (!status)
-        status = em_allocate(1, sizeof *accepted, &accepted);
-    if (!status)
-        status = read_course(data, "step_size", warmup, step);
-    if (!status)
-        status = read_course(data, "acceptance_rate", warmup, accepted);
-    if (!status && step->n > 0 && accepted->n > 0) {
-        for (int64_t i = 0; i < step->n; i++) {
-            step->mean[i] = log10(step->mean[i]);
-            step->low[i] = log10(step->low[i]);
-            step->high[i] = log10(step->high[i]);
-        }
-        const em_range y =
-            em_range_over(em_range_over(em_no_range, step->n, step->low), step->n, step->high);
-        em_svg_begin(out, EM_SVG_WIDTH, 300, "Step size and acceptance by iteration");
-        draw_course(step, "step size", 24, em_range_of_logs(y), true, (double)warmup, out);
-        draw_course(accepted, "acceptance rate", 172, (em_range){0, 1}, false, (double)warmup, out);
+        status = read_course(data, is_step ? "step_size" : "acceptance_rate", warmup, c);
+    if (!status && c->n > 0) {
+        const em_range y = is_step ? take_logs(c) : (em_range){0, 1};
+        em_svg_begin(out, EM_SVG_WIDTH, 190,
+                     is_step ? "Step size by iteration" : "Acceptance by iteration");
+        draw_course(c, is_step ? "step size" : "acceptance rate", y, is_step, (double)warmup, out);
         em_svg_end(out);
     }
-    em_release(&step);
-    em_release(&accepted);
+    em_release(&c);
     return status;
 }
