@@ -411,7 +411,7 @@ static void say_why(const em_report_data *data, char out[160])
         snprintf(out, 160, "those that mix worst");
     else if (data->n_gathering < 1)
         snprintf(out, 160, "%lld divergent, %s: those that mix worst", n,
-                 n == data->n_chain * data->n_draw ? "all of them" : "scattered");
+                 n == data->n_chain * data->n_draw ? "all of them" : "no clear pattern");
     else if (data->n_gathering < data->n_pair)
         snprintf(out, 160, "%lld divergent, gathered in the first%s; others mix worst", n,
                  data->n_gathering == 1   ? ""
@@ -629,7 +629,7 @@ const em_figure em_figures[] = {
      "bends more sharply than the steps follow. Of the parameters those where divergent draws "
      "stand "
      "farthest from the others, by ranks and farther than chance leaves them one time in twenty; "
-     "else, where they are scattered, those that mix worst (emass report --var NAME chooses "
+     "else, where there is no clear pattern, those that mix worst (emass report --var NAME chooses "
      "others). An axis that a few draws "
      "would make more than twice as wide shows the central 99 % of them.",
      1, draw_pairs},

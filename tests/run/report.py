@@ -225,8 +225,8 @@ def check_gathering():
     one[1, 7] = True
     for name, diverging, expected, why in (
             ("neck", neck, {"tau", "theta[0]", "theta[1]", "theta[2]"}, r"\d+ divergent: where they gather most"),
-            ("few", one, {f"slow[{i}]" for i in range(5)}, "1 divergent, scattered: those that mix worst"),
-            ("anywhere", random.random((4, 500)) < 0.03, {f"slow[{i}]" for i in range(5)}, "scattered"),
+            ("few", one, {f"slow[{i}]" for i in range(5)}, "1 divergent, no clear pattern: those that mix worst"),
+            ("anywhere", random.random((4, 500)) < 0.03, {f"slow[{i}]" for i in range(5)}, "no clear pattern"),
             ("none", one & False, {f"slow[{i}]" for i in range(5)}, ">those that mix worst<")):
         arviz.from_dict(posterior={"slow": slow, "theta": theta, "tau": tau, "log_tau": numpy.log(tau)},
                         sample_stats={"diverging": diverging, "lp": tau}).to_netcdf(f"{name}.nc")
