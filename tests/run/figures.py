@@ -33,7 +33,7 @@ HMC = r"\| HMC \| 0\.0196 \| 0\.0197( \| -?[0-9.e-]+){10} \| [0-9]+ of [0-9]+ \|
 RHMC = r"\| RHMC \| 0\.0111 \| 0\.0089( \| -){11} \|"
 FIGURES = ["002_fig2_right", "003_fig3", "004_fig1"]
 RUNS = ["000/normal/reference", "000/normal/hmc", "000/normal/as-printed/hmc", "002/banana/*/0.05",
-        "000/time/synthetic/hmc", "003/density/sghmc", "004/well/*/0.1"]
+        "000/time/synthetic/hmc", "003/density/sghmc", "003/correlated/*", "004/well/*/0.1"]
 
 
 def call(module, *arguments):
