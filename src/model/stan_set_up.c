@@ -222,6 +222,49 @@ static void classify(const em_stan *self, const em_stan_options *options, em_var
     variable->storage = declared && declared->is_integer ? EM_STORE_INT : EM_STORE_REAL;
 }
 
+static bool has_variable(const em_stan *self, const char *name)
+{
+    for (int64_t v = 0; v < self->model.n_variable; v++)
+        if (strcmp(self->model.variable[v].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* What is asked for by name has to be there; a pattern may be of nothing. Local. Errors:
+ * EM_ECONFIG. */
+static em_status check_asked(const em_stan *self, const em_texts *patterns, const char *option)
+{
+    for (int64_t i = 0; i < patterns->count; i++)
+        if (!strpbrk(patterns->value[i], "*?[") && !has_variable(self, patterns->value[i]))
+            return em_fail(EM_ECONFIG,
+                           "model.%s: found '%s', expected names of what the program generates, "
+                           "which has %s%s",
+                           option, em_excerpt_of(patterns->value[i]).text,
+                           self->model.n_variable > 0 ? self->model.variable[0].name : "nothing",
+                           self->model.n_variable > 1 ? ", ..." : "");
+    return EM_OK;
+}
+
+/* An interpreter that lacks a function goes on without what the program makes of the parameters. */
+static void tell_missing(const em_stan *self)
+{
+    const char *missing = NULL;
+    int64_t n = 0;
+
+    for (int64_t i = 0; self->declared && i < self->declared->count; i++) {
+        const em_stan_declaration *d = &self->declared->declaration[i];
+        if (d->block != EM_STAN_TRANSFORMED && d->block != EM_STAN_GENERATED)
+            continue;
+        if (has_variable(self, d->name))
+            return;
+        missing = n++ ? missing : d->name;
+    }
+    if (n > 0)
+        em_say("warning: %s: the draws are without %s%s, which the program declares: the library "
+               "cannot compute that (BridgeStan may: model.library)",
+               self->name, missing, n > 1 ? " and all else that is made of the parameters" : "");
+}
+
 /* What the constructed program has. Local. */
 static em_status describe_draws(em_stan *self, const em_stan_options *options)
 {
@@ -249,6 +292,12 @@ static em_status describe_draws(em_stan *self, const em_stan_options *options)
         classify(self, options, &variables->variable[v]);
     self->model.n_variable = variables->n_variable;
     self->model.variable = variables->variable;
+    tell_missing(self);
+    status = check_asked(self, &options->posterior_predictive, "posterior_predictive");
+    if (!status)
+        status = check_asked(self, &options->predictions, "predictions");
+    if (status)
+        return status;
     status = em_allocate(dim, sizeof(double), &self->gradient);
     return status ? status : em_allocate(n, sizeof(double), &self->flat);
 }

@@ -127,6 +127,36 @@ STAN
     limited "$emass" check steep.yaml | tee /dev/stderr | grep -E 'gradient +agrees .*, to [0-9.]+e-[0-9]+; of 5 of 10 numbers nothing is known'
 }
 
+# A function that the interpreter lacks takes all with it that is made of parameters: that is told, and what is asked
+# of it by name is an error.
+tells_what_lacks() {
+    local status=0
+    cat >rated.stan <<'STAN'
+data { int<lower=1> N; array[N] int y; }
+parameters { real b; ordered[2] c; }
+model { b ~ normal(0, 1); c ~ normal(0, 2); y ~ ordered_logistic(rep_vector(b, N), c); }
+generated quantities { real twice = 2 * b; array[N] int y_rep; for (n in 1:N) y_rep[n] = ordered_logistic_rng(b, c); }
+STAN
+    printf '%s\n' 'model:' '  name: stan' '  program: rated.stan' '  data: {N: 4, y: [1, 2, 3, 3]}' 'run: {draws: 5, warmup: 20}' >rated.yaml
+    sample 1 rated.h5 2>words --set model.program=good.stan && ! grep -q 'the draws are without' words || return 1
+    limited "$emass" run rated.yaml --quiet --output rated.h5 --overwrite 2>words || return
+    if ! grep -q 'of this model have no compiled path' words; then # the interpreter has it now
+        return 0
+    fi
+    grep -q 'rated.stan: the draws are without twice and all else' words || return 1
+    limited "$emass" run rated.yaml --quiet --output no.h5 --set 'model.posterior_predictive=[y_rep]' 2>words || status=$?
+    cat words
+    [ "$status" = 2 ] && [ ! -e no.h5 ] && grep -q "model.posterior_predictive: found 'y_rep', expected names of what" words
+}
+misnames() {
+    local status=0
+    limited "$emass" run run.yaml --quiet --output no.h5 --set 'model.predictions=[z_new]' 2>words || status=$?
+    cat words
+    [ "$status" = 2 ] && [ "$(wc -l <words)" = 1 ] && grep -q "model.predictions: found 'z_new', expected names" words
+}
+
+check 'what the interpreter cannot compute is told' tells_what_lacks
+check 'predictions that no variable has are refused' misnames
 check 'arrays in the order of the file, integers, log_lik and y_rep in their groups' reports
 check 'the same bytes on 1, 2 and 3 ranks' same_bytes
 check 'stopped and resumed on other ranks it is the same' goes_on
