@@ -18,7 +18,8 @@ typedef struct arrival {
     _Alignas(LINE) _Atomic int64_t meetings;
 } arrival;
 
-/* In the memory that all see, the numbers of each shard, and behind them the arrivals of all. */
+/* In the memory that all see, the numbers of each shard, the panel, and behind them the arrivals of
+ * all. */
 struct em_addends {
     const em_grid *grid;
     int64_t room, bytes; /* doubles of a shard; bytes of all */
@@ -85,11 +86,12 @@ em_status em_addends_create(const em_grid *grid, int64_t n, em_addends **out)
     }
     a->grid = grid;
     a->room = em_stride(n);
-    a->bytes = n_shard * (a->room * (int64_t)sizeof(double) + (int64_t)sizeof(arrival));
+    a->bytes =
+        (n_shard + 1) * a->room * (int64_t)sizeof(double) + n_shard * (int64_t)sizeof(arrival);
     if (n_shard > 1)
         share(a);
     if (a->shared)
-        a->arrived = (arrival *)(a->shared + n_shard * a->room);
+        a->arrived = (arrival *)(a->shared + (n_shard + 1) * a->room);
     else
         status = em_allocate(a->room, sizeof(double), &a->private);
     failed = status < 0;
@@ -115,9 +117,14 @@ double *em_addends_own(const em_addends *a)
     return a->shared ? a->shared + em_grid_shard(a->grid) * a->room : a->private;
 }
 
-/* Until all shards are here. One that waits looks for messages meanwhile, as it would for the sum
- * of MPI, which knows how to wait. */
-static void meet(const em_addends *a)
+double *em_addends_panel(const em_addends *a)
+{
+    return a->shared ? a->shared + em_grid_n_shard(a->grid) * a->room : NULL;
+}
+
+/* One that waits looks for messages meanwhile, as it would for the sum of MPI, which knows how to
+ * wait. */
+void em_addends_meet(const em_addends *a)
 {
     arrival *mine = &a->arrived[em_grid_shard(a->grid)];
     const int64_t now = atomic_load_explicit(&mine->meetings, memory_order_relaxed) + 1;
@@ -133,14 +140,20 @@ static void meet(const em_addends *a)
 
 /* Of a stretch that fits into the first cache: x [n_shard][room], from x on. */
 enum { STRETCH = 512 };
-EM_CLONES static void add_stretch(int64_t n, int64_t n_shard, int64_t room, double *restrict x)
+EM_CLONES static void add_stretch(int64_t n, int64_t n_shard, int64_t room,
+                                  const double *restrict x, double *restrict sum)
 {
-    _Alignas(LINE) double sum[STRETCH];
-
     memcpy(sum, x, (size_t)n * sizeof *sum);
     for (int64_t s = 1; s < n_shard; s++)
         for (int64_t i = 0; i < n; i++)
             sum[i] += x[s * room + i];
+}
+
+static void add_in_place(int64_t n, int64_t n_shard, int64_t room, double *x)
+{
+    _Alignas(LINE) double sum[STRETCH];
+
+    add_stretch(n, n_shard, room, x, sum);
     for (int64_t s = 0; s < n_shard; s++)
         memcpy(x + s * room, sum, (size_t)n * sizeof *sum);
 }
@@ -155,8 +168,15 @@ void em_addends_sum(em_addends *a, int64_t n)
         em_grid_sum_shards(a->grid, n, a->private);
         return;
     }
-    meet(a);
+    em_addends_meet(a);
     for (int64_t i = em_deal_first(lines, n_shard, shard) * LINE_DOUBLES; i < end; i += STRETCH)
-        add_stretch(end - i < STRETCH ? end - i : STRETCH, n_shard, a->room, a->shared + i);
-    meet(a);
+        add_in_place(end - i < STRETCH ? end - i : STRETCH, n_shard, a->room, a->shared + i);
+    em_addends_meet(a);
+}
+
+void em_addends_add(const em_addends *a, int64_t first, int64_t n, double *out)
+{
+    for (int64_t i = 0; i < n; i += STRETCH)
+        add_stretch(n - i < STRETCH ? n - i : STRETCH, em_grid_n_shard(a->grid), a->room,
+                    a->shared + first + i, out + i);
 }

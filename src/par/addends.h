@@ -1,7 +1,8 @@
 /*
  * Numbers of which every shard of a group has some, and which are added again and again, as a
  * gradient is. Where they are many, and the ranks of the group are on one node, they stand in
- * memory that all of them see: each adds a stretch of them in place, and nothing is sent.
+ * memory that all of them see: each adds a stretch of them in place, and nothing is sent. Beside
+ * them is then a panel that all of them write and read.
  */
 #ifndef EM_PAR_ADDENDS_H
 #define EM_PAR_ADDENDS_H
@@ -21,5 +22,16 @@ double *em_addends_own(const em_addends *addends);
 /* The first n of all shards, added, become each one's own, the same bits on all of them; up to
  * seven behind them may change. Collective over the shard ranks. */
 void em_addends_sum(em_addends *addends, int64_t n);
+
+/* The panel, of as many numbers; NULL: there is no such memory. Local. */
+double *em_addends_panel(const em_addends *addends);
+
+/* Until all shards are here: what each has written before, all see then. Collective over the shard
+ * ranks; of addends with a panel. */
+void em_addends_meet(const em_addends *addends);
+
+/* out [n] = the sums of numbers first .. first + n - 1 of all shards, none of which is written
+ * meanwhile: the same bits as those of em_addends_sum. Local; of addends with a panel. */
+void em_addends_add(const em_addends *addends, int64_t first, int64_t n, double *out);
 
 #endif

@@ -138,7 +138,11 @@ static em_status estimate_by_model(em_posterior *posterior, const em_minibatch *
         return shared;
     double *sum = posterior->likelihood.part;
     const em_query all = em_query_into(query, sum, sum + n);
+    if (posterior->is_dealt)
+        em_addends_meet(posterior->addends); /* all have moved */
     status = add_estimates(posterior, status, minibatch, &all, scale);
+    if (posterior->is_dealt)
+        return em_posterior_end_estimates(posterior, status, query);
     status = em_posterior_end_counts(posterior, status, &all);
     memcpy(query->gradient, sum, (size_t)n * sizeof *sum);
     memcpy(query->log_density, sum + n, (size_t)query->n_chain * sizeof *sum);
@@ -218,10 +222,25 @@ static bool model_estimates(const em_posterior *posterior)
     return em_model_has_likelihood(model) && model->ops->estimate && !posterior->grouped;
 }
 
-bool em_posterior_estimates_alone(const em_posterior *posterior, const em_minibatch *minibatch)
+static bool estimates_minibatches(const em_posterior *posterior, const em_minibatch *minibatch)
 {
     return !posterior->whole && minibatch->size < posterior->model->rows.total &&
-           model_estimates(posterior) && em_grid_n_shard(posterior->grid) == 1;
+           model_estimates(posterior);
+}
+
+bool em_posterior_estimates_alone(const em_posterior *posterior, const em_minibatch *minibatch)
+{
+    return estimates_minibatches(posterior, minibatch) && em_grid_n_shard(posterior->grid) == 1;
+}
+
+em_status em_posterior_may_deal(em_posterior *posterior, const em_minibatch *minibatch, bool *may)
+{
+    *may = false;
+    if (em_grid_n_shard(posterior->grid) == 1 || !estimates_minibatches(posterior, minibatch))
+        return EM_OK;
+    const em_status status = em_posterior_share_sums(posterior);
+    *may = !status && em_addends_panel(posterior->addends);
+    return status;
 }
 
 em_status em_posterior_estimate(em_posterior *posterior, const em_minibatch *minibatch,

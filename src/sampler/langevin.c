@@ -121,6 +121,15 @@ static void langevin_move_piece(const em_langevin *s, em_piece *piece, bool is_c
     em_piece_look(piece, s->finite);
 }
 
+em_status em_langevin_in_turns(em_langevin *s, const em_step_context *context, em_block *block,
+                               em_stochastic_iteration *take)
+{
+    const bool apart =
+        em_is_elementwise(context, block) && em_bath_is_diag(s->baths.bath, block->n_chain);
+
+    return em_stochastic_in_turns(s->options, &s->base, context, block, apart, take);
+}
+
 void em_langevin_move(em_langevin *s, const em_step_context *context, em_block *block, int64_t k,
                       em_langevin_part *part)
 {
@@ -152,6 +161,9 @@ static void langevin_put_back(em_langevin *s, const em_step_context *context, em
     const size_t bytes = (size_t)block->stride * sizeof(double);
     const int64_t row = c * block->stride;
 
+    if (context->home)
+        em_posterior_gather_dealt(context->posterior, block->n_chain * block->stride,
+                                  s->theta_before, s->theta_before);
     memcpy(block->theta + row, s->theta_before + row, bytes);
     block->log_density[c] = s->log_density_before[c];
     if (s->began) {
@@ -165,9 +177,12 @@ static void langevin_put_back(em_langevin *s, const em_step_context *context, em
 
 void em_langevin_end(em_langevin *s, const em_step_context *context, em_block *block)
 {
+    const bool looked = s->looked && !context->home; /* at all of it */
+
+    em_stochastic_gather(context, block);
     for (int64_t c = 0; c < block->n_chain; c++) {
         const bool is_finite =
-            s->looked ? s->finite[c] : em_all_finite(block->dim, block->theta + c * block->stride);
+            looked ? s->finite[c] : em_all_finite(block->dim, block->theta + c * block->stride);
         const bool diverging = !is_finite || !isfinite(block->log_density[c]);
         if (diverging && s->marked)
             langevin_put_back(s, context, block, c);

@@ -57,6 +57,10 @@ void em_langevin_begin(em_langevin *s, const em_step_context *context, const em_
 void em_langevin_start(em_langevin *s, const em_step_context *context, const em_block *block,
                        int64_t chain);
 
+/* Takes the iteration, `apart` where masses and baths are diagonal. Errors: those of `take`. */
+em_status em_langevin_in_turns(em_langevin *s, const em_step_context *context, em_block *block,
+                               em_stochastic_iteration *take);
+
 /* Moves the block in inner step k: piece by piece where masses and baths are diagonal, so that its
  * panels are read and written once. */
 void em_langevin_move(em_langevin *s, const em_step_context *context, em_block *block, int64_t k,

@@ -22,6 +22,7 @@
 #include "base/clones.h"
 #include "base/memory.h"
 #include "math/vector.h"
+#include "sampler/piece.h"
 #include "sampler/thermostat.h"
 
 #include <math.h>
@@ -268,7 +269,7 @@ static em_status msgnht_iterate(em_sampler *base, const em_step_context *context
 static em_status msgnht_step(em_sampler *base, const em_step_context *context, em_block *block)
 {
     return em_stochastic_in_turns(((em_thermostat *)base)->options, base, context, block,
-                                  msgnht_iterate);
+                                  em_is_elementwise(context, block), msgnht_iterate);
 }
 
 const em_sampler_ops em_msgnht = {

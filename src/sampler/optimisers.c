@@ -95,8 +95,7 @@ static em_status optimiser_iterate(em_sampler *base, const em_step_context *cont
 
 static em_status optimiser_step(em_sampler *base, const em_step_context *context, em_block *block)
 {
-    return em_stochastic_in_turns(((em_langevin *)base)->options, base, context, block,
-                                  optimiser_iterate);
+    return em_langevin_in_turns((em_langevin *)base, context, block, optimiser_iterate);
 }
 
 /* v, in rows that line up with the panels */

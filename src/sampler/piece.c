@@ -11,15 +11,38 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+/* Pieces of a row. */
+static int64_t across(const em_pieces *pieces)
+{
+    return (pieces->block->stride + pieces->columns - 1) / pieces->columns;
+}
+
 em_pieces em_pieces_of(const em_step_context *context, const em_block *block, bool whole)
 {
-    em_pieces pieces = {context, block, block->n_chain, block->stride, 0, 0};
+    em_pieces pieces = {context, block, block->n_chain, block->stride, 0, 1};
 
     if (!whole) {
         pieces.rows = block->stride > MOST ? 1 : MOST / block->stride;
         pieces.columns = least(block->stride, MOST);
+        pieces.end = (block->n_chain + pieces.rows - 1) / pieces.rows * across(&pieces);
     }
+    if (context->home)
+        em_posterior_deal(context->posterior, pieces.end, &pieces.next, &pieces.end);
     return pieces;
+}
+
+/* Where a piece begins in a panel. */
+static int64_t begin_of(const em_pieces *pieces, int64_t number)
+{
+    const int64_t n = across(pieces), stride = pieces->block->stride;
+
+    return least(number / n * pieces->rows * stride + number % n * pieces->columns,
+                 pieces->block->n_chain * stride);
+}
+
+em_span em_pieces_span(const em_pieces *pieces)
+{
+    return (em_span){begin_of(pieces, pieces->next), begin_of(pieces, pieces->end)};
 }
 
 bool em_is_elementwise(const em_step_context *context, const em_block *block)
@@ -54,7 +77,8 @@ static void begin_piece(const em_pieces *pieces, em_piece *out)
 {
     const em_step_context *context = pieces->context;
     const em_block *block = pieces->block;
-    const int64_t chain = pieces->chain, first = pieces->first;
+    const int64_t chain = pieces->next / across(pieces) * pieces->rows;
+    const int64_t first = pieces->next % across(pieces) * pieces->columns;
     const int64_t at = chain * block->stride + first;
     em_block *b = &out->block;
 
@@ -89,21 +113,17 @@ static void begin_piece(const em_pieces *pieces, em_piece *out)
 
 bool em_piece_next(em_pieces *pieces, em_piece *out)
 {
-    if (pieces->chain >= pieces->block->n_chain)
+    if (pieces->next >= pieces->end)
         return false;
     begin_piece(pieces, out);
-    pieces->first += pieces->columns;
-    if (pieces->first >= pieces->block->stride) {
-        pieces->first = 0;
-        pieces->chain += pieces->rows;
-    }
+    pieces->next++;
     return true;
 }
 
 void em_piece_chain(const em_step_context *context, const em_block *block, int64_t chain,
                     em_piece *out)
 {
-    const em_pieces row = {context, block, 1, block->stride, chain, 0};
+    const em_pieces row = {context, block, 1, block->stride, chain, chain + 1};
 
     begin_piece(&row, out);
     out->block.acceptance += chain;

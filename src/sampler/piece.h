@@ -12,11 +12,15 @@ typedef struct em_pieces {
     const em_step_context *context;
     const em_block *block;
     int64_t rows, columns; /* of a piece; a row that is cut has pieces of its own */
-    int64_t chain, first;  /* where the next one begins */
+    int64_t next, end;     /* numbers of the next one, and of that after the last */
 } em_pieces;
 
-/* `whole`: all of the block is one piece. */
+/* Those that this shard moves: all, unless the context says that they are dealt. `whole`: all of
+ * the block is one piece. */
 em_pieces em_pieces_of(const em_step_context *context, const em_block *block, bool whole);
+
+/* Which numbers of a panel are theirs. */
+em_span em_pieces_span(const em_pieces *pieces);
 
 /* Whether the masses of all chains work element by element. */
 bool em_is_elementwise(const em_step_context *context, const em_block *block);
@@ -36,7 +40,7 @@ typedef struct em_piece {
     const em_mass *mass;
 } em_piece;
 
-/* The next piece of all; false after the last. */
+/* The next piece; false after the last. */
 bool em_piece_next(em_pieces *pieces, em_piece *out);
 
 /* One chain as a piece, which has its statistics too. */

@@ -170,8 +170,11 @@ static em_status psgld_iterate(em_sampler *base, const em_step_context *context,
 
 static em_status psgld_step(em_sampler *base, const em_step_context *context, em_block *block)
 {
-    return em_stochastic_in_turns(((em_langevin *)base)->options, base, context, block,
-                                  psgld_iterate);
+    em_langevin *s = (em_langevin *)base;
+
+    return ((psgld_sampler *)base)->options->correction
+               ? em_stochastic_in_turns(s->options, base, context, block, false, psgld_iterate)
+               : em_langevin_in_turns(s, context, block, psgld_iterate);
 }
 
 const em_sampler_ops em_psgld = {

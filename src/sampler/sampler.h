@@ -102,6 +102,8 @@ typedef struct em_step_context {
     const double *thermostat_mass; /* [n_chain] as it was learned; NULL: what the options say */
     em_trajectory trajectory;
     bool warmup;
+    double *home; /* NULL, or the moves of the iteration are dealt to shards: meanwhile block->theta
+                     is what all of them see, and this is where it belongs */
 } em_step_context;
 
 /* The options every sampler has; first member of each sampler's own options. */

@@ -362,9 +362,7 @@ static em_status sghmc_step(em_sampler *base, const em_step_context *context, em
     sghmc_sampler *self = (sghmc_sampler *)base;
     const em_status status = sghmc_update_baths(self, context);
 
-    return status ? status
-                  : em_stochastic_in_turns(self->langevin.options, base, context, block,
-                                           sghmc_iterate);
+    return status ? status : em_langevin_in_turns(&self->langevin, context, block, sghmc_iterate);
 }
 
 static em_status sghmc_refresh(em_sampler *base, const em_step_context *context, em_block *block)

@@ -103,9 +103,7 @@ static em_status sgld_step(em_sampler *base, const em_step_context *context, em_
     sgld_sampler *self = (sgld_sampler *)base;
     const em_status status = sgld_update_baths(self, context);
 
-    return status
-               ? status
-               : em_stochastic_in_turns(self->langevin.options, base, context, block, sgld_iterate);
+    return status ? status : em_langevin_in_turns(&self->langevin, context, block, sgld_iterate);
 }
 
 static em_status sgld_refresh(em_sampler *base, const em_step_context *context, em_block *block)

@@ -168,7 +168,7 @@ static em_status sgnht_iterate(em_sampler *base, const em_step_context *context,
 
 static em_status sgnht_step(em_sampler *base, const em_step_context *context, em_block *block)
 {
-    return em_stochastic_in_turns(((em_thermostat *)base)->options, base, context, block,
+    return em_stochastic_in_turns(((em_thermostat *)base)->options, base, context, block, false,
                                   sgnht_iterate);
 }
 

@@ -70,15 +70,51 @@ em_status em_stochastic_evaluate(const em_stochastic_options *options,
     return em_posterior_estimate(context->posterior, &minibatch, &query);
 }
 
+/* All chains at once, each shard a stretch of them. */
+static em_status stochastic_take_dealt(em_sampler *sampler, const em_step_context *context,
+                                       em_block *block, em_stochastic_iteration *take)
+{
+    em_step_context dealt = *context;
+    em_status status;
+
+    dealt.home = block->theta;
+    const em_pieces pieces = em_pieces_of(&dealt, block, false);
+    block->theta =
+        em_posterior_begin_dealt(context->posterior, em_pieces_span(&pieces), dealt.home);
+    status = take(sampler, &dealt, block, 0);
+    block->theta = dealt.home;
+    em_posterior_end_dealt(context->posterior);
+    return status;
+}
+
+void em_stochastic_gather(const em_step_context *context, em_block *block)
+{
+    const int64_t n = block->n_chain * block->stride;
+
+    if (!context->home)
+        return;
+    em_posterior_gather_dealt(context->posterior, n, block->theta, context->home);
+    block->theta = context->home;
+    em_posterior_gather_dealt(context->posterior, n, block->momentum, block->momentum);
+    em_posterior_gather_dealt(context->posterior, n, block->gradient, block->gradient);
+    if (block->n_extra == block->stride)
+        em_posterior_gather_dealt(context->posterior, n, block->extra, block->extra);
+}
+
 em_status em_stochastic_in_turns(const em_stochastic_options *options, em_sampler *sampler,
-                                 const em_step_context *context, em_block *block,
+                                 const em_step_context *context, em_block *block, bool apart,
                                  em_stochastic_iteration *take)
 {
     const em_minibatch minibatch = stochastic_minibatch(options);
+    bool deals = false;
     em_status status = EM_OK;
 
-    if (!em_posterior_estimates_alone(context->posterior, &minibatch))
-        return take(sampler, context, block, 0);
+    if (!em_posterior_estimates_alone(context->posterior, &minibatch)) {
+        status = apart ? em_posterior_may_deal(context->posterior, &minibatch, &deals) : EM_OK;
+        return status  ? status
+               : deals ? stochastic_take_dealt(sampler, context, block, take)
+                       : take(sampler, context, block, 0);
+    }
     for (int64_t c = 0; !status && c < block->n_chain; c++) {
         em_piece one;
         em_piece_chain(context, block, c, &one);

@@ -62,13 +62,19 @@ em_status em_stochastic_evaluate(const em_stochastic_options *options,
  * Takes the iteration of a block: all chains at once, or, where gradients are estimated chain by
  * chain anyway, one chain after the other, each as a block of its own: what it is made of then
  * stays in a cache from its gradient to its update. `take` keeps nothing in the sampler from one
- * call to the next; `chain` is the first of its block. Errors: those of `take`.
+ * call to the next; `chain` is the first of its block. `apart`: it moves every number by itself, in
+ * pieces (sampler/piece.h), and gathers them in the end: then moves may be dealt to shards. Errors:
+ * those of `take`, EM_EMEMORY.
  */
 typedef em_status em_stochastic_iteration(em_sampler *sampler, const em_step_context *context,
                                           em_block *block, int64_t chain);
 em_status em_stochastic_in_turns(const em_stochastic_options *options, em_sampler *sampler,
-                                 const em_step_context *context, em_block *block,
+                                 const em_step_context *context, em_block *block, bool apart,
                                  em_stochastic_iteration *take);
+
+/* At the end of an iteration whose moves were dealt, what shards have of positions, momenta,
+ * gradients and extra numbers becomes that of all; nothing to do for others. */
+void em_stochastic_gather(const em_step_context *context, em_block *block);
 
 /* z[n_chain][stride]: standard normals for all chains of the block or piece, padding zero; `number`
  * counts the panels of one purpose over the run. */

@@ -177,13 +177,21 @@ static const double hottest = 1e8;
 
 void em_thermostat_end(em_thermostat *self, const em_step_context *context, em_block *block)
 {
+    const bool looked = self->looked && !context->home; /* at all of it */
+
+    em_stochastic_gather(context, block);
+    if (context->home)
+        em_posterior_sum_dealt(context->posterior, block->n_chain, self->product);
     for (int64_t c = 0; c < block->n_chain; c++) {
         const int64_t row = c * block->stride;
         const bool is_finite =
-            self->looked ? self->finite[c] &&
-                               em_all_finite(block->n_extra, block->extra + c * block->n_extra)
-                         : em_chain_is_finite(block, c);
+            looked ? self->finite[c] &&
+                         em_all_finite(block->n_extra, block->extra + c * block->n_extra)
+                   : em_chain_is_finite(block, c);
         const bool diverging = !is_finite || !(self->product[c] < hottest * (double)block->dim);
+        if (diverging && context->home)
+            em_posterior_gather_dealt(context->posterior, block->n_chain * block->stride,
+                                      self->start, self->start);
         if (diverging) {
             memcpy(block->theta + row, self->start + row,
                    (size_t)block->stride * sizeof *block->theta);

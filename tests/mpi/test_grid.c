@@ -101,6 +101,24 @@ START_TEST(sums_are_dealt_to_shards)
 }
 END_TEST
 
+/* Of numbers that nobody writes meanwhile each shard adds a stretch, into a panel that all read. */
+static bool panel_is_one(em_addends *addends, int64_t n)
+{
+    const int64_t n_shard = em_world_size(), shard = em_world_rank();
+    const int64_t first = em_deal_first(n, n_shard, shard);
+    double *x = em_addends_own(addends), *panel = em_addends_panel(addends);
+    bool same = true;
+
+    for (int64_t i = 0; i < n; i++)
+        x[i] = (double)(i * (1 + shard));
+    em_addends_meet(addends);
+    em_addends_add(addends, first, em_deal_first(n, n_shard, shard + 1) - first, panel + first);
+    em_addends_meet(addends);
+    for (int64_t i = 0; i < n; i++)
+        same &= panel[i] == (double)(i * n_shard * (n_shard + 1) / 2);
+    return same;
+}
+
 /* Few and many, in memory that the shards share and, where there is none, by messages; the numbers
  * behind those that are asked for stay, and no shard writes while another still adds. */
 START_TEST(addends_become_sums)
@@ -129,6 +147,8 @@ START_TEST(addends_become_sums)
             same &= x[i] == (double)(again * (i + 1) * (1 + shard));
     }
     assert_everywhere(same, "all have the sums");
+    if (em_addends_panel(addends))
+        assert_everywhere(panel_is_one(addends, n), "each adds, and writes, a stretch");
     em_addends_destroy(&addends);
     ck_assert_ptr_null(addends);
     em_grid_destroy(&grid);

@@ -1,0 +1,66 @@
+/* Positions that the shards of a group have in common, and gradients of which each has its own. */
+#include "posterior/inside.h"
+
+#include <string.h>
+
+void em_posterior_deal(const em_posterior *posterior, int64_t n, int64_t *first, int64_t *end)
+{
+    const int64_t n_shard = em_grid_n_shard(posterior->grid);
+    const int64_t shard = em_grid_shard(posterior->grid);
+
+    *first = em_deal_first(n, n_shard, shard);
+    *end = em_deal_first(n, n_shard, shard + 1);
+}
+
+static void copy(em_span at, const double *from, double *to)
+{
+    if (from != to)
+        memcpy(to + at.first, from + at.first, (size_t)(at.end - at.first) * sizeof *to);
+}
+
+double *em_posterior_begin_dealt(em_posterior *posterior, em_span own, const double *theta)
+{
+    double *panel = em_addends_panel(posterior->addends);
+
+    posterior->own = own;
+    posterior->is_dealt = true;
+    copy(own, theta, panel);
+    em_addends_meet(posterior->addends);
+    return panel;
+}
+
+void em_posterior_end_dealt(em_posterior *posterior)
+{
+    posterior->is_dealt = false;
+}
+
+void em_posterior_gather_dealt(const em_posterior *posterior, int64_t n, const double *from,
+                               double *to)
+{
+    double *panel = em_addends_panel(posterior->addends);
+
+    copy(posterior->own, from, panel);
+    em_addends_meet(posterior->addends);
+    copy((em_span){0, n}, panel, to);
+    em_addends_meet(posterior->addends);
+}
+
+void em_posterior_sum_dealt(const em_posterior *posterior, int64_t n, double *x)
+{
+    em_grid_sum_shards(posterior->grid, n, x);
+}
+
+em_status em_posterior_end_estimates(const em_posterior *posterior, em_status status,
+                                     const em_query *query)
+{
+    const int64_t n = query->n_chain * query->stride, size = n + query->n_chain;
+    const em_span own = posterior->own;
+    double failed;
+
+    posterior->likelihood.part[size] = status < 0;
+    em_addends_meet(posterior->addends);
+    em_addends_add(posterior->addends, own.first, own.end - own.first, query->gradient + own.first);
+    em_addends_add(posterior->addends, n, query->n_chain, query->log_density);
+    em_addends_add(posterior->addends, size, 1, &failed);
+    return failed != 0 ? em_grid_share_failure(posterior->grid, status) : EM_OK;
+}
