@@ -4,6 +4,7 @@
 #include "data/deal.h"
 #include "data/idx.h"
 #include "data/same_file.h"
+#include "data/table.h"
 #include "emass/data.h"
 #include "math/panel.h"
 #include "par/holders.h"
@@ -13,6 +14,7 @@
 #include <dirent.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -460,20 +462,38 @@ static double look_at_labels(const em_examples *e, int64_t most, int64_t *bad)
     return largest;
 }
 
+/* Where that label stands; of a table, which is read again for it, the line. Collective. */
+static em_status fail_label(const em_examples *e, int64_t row, int64_t own, int64_t most)
+{
+    const em_table_options options = {.data = e->path, .columns = INT64_MIN};
+    const double label = row == own ? em_examples_response(e, row - e->rows.first) : 0;
+    em_table *table = NULL;
+    char place[64];
+    em_status status = EM_OK;
+
+    snprintf(place, sizeof place, ": found label %g of observation %" PRId64, label, row + 1);
+    if (e->table)
+        status = em_table_read(&options, &table);
+    if (table)
+        snprintf(place, sizeof place, ":%" PRId64 ": found label %g", em_table_line(table, row),
+                 label);
+    em_table_destroy(&table);
+    if (!status && row == own)
+        status = em_fail(EM_EDATA, "%s%s, expected an integer from 0 to %" PRId64, e->path, place,
+                         most - 1);
+    return em_agree_first(status, own);
+}
+
 em_status em_examples_classes(const em_examples *e, int64_t n_class, int64_t *out)
 {
     const int64_t most = n_class > 0 ? n_class : MOST_CLASSES;
     int64_t bad;
-    double largest = look_at_labels(e, most, &bad);
-    em_status status = EM_OK;
+    double largest = look_at_labels(e, most, &bad), first = (double)bad;
 
-    if (bad < e->rows.total)
-        status = em_fail(EM_EDATA,
-                         "%s: found label %g of observation %" PRId64
-                         ", expected an integer from 0 to %" PRId64,
-                         e->path, em_examples_response(e, bad - e->rows.first), bad + 1, most - 1);
-    status = em_agree_first(status, bad);
+    em_world_smallest(1, &first);
+    if (first < (double)e->rows.total)
+        return fail_label(e, (int64_t)first, bad, most);
     em_world_largest(1, &largest);
     *out = n_class > 0 ? n_class : (int64_t)largest + 1;
-    return status;
+    return EM_OK;
 }

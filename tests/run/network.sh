@@ -218,6 +218,9 @@ check "truncated images" refused "cut-images-idx3-ubyte: found 984 bytes behind 
 check "a wrong magic number" refused "magic number 00000d03" model.test=wrong
 check "images and labels that do not match" refused "found 39 labels, expected 40" model.test=few
 check "labels out of range" refused "more-labels-idx1-ubyte: found label 3 of observation 4, expected an integer from 0 to 2" model.test=more
+printf 'a,y\n1,0\n\n2,2\n3,7\n4,1\n' >seven.csv
+check "and of a table, whose line is named" refused "seven.csv:5: found label 7, expected an integer from 0 to 2" \
+    model.data=seven.csv model.test= model.classes=3 'model.layers=[{dense: 2}]'
 check "images without labels" refused "images without labels" model.test=lonely
 check "neither a file nor what names begin with" refused "found neither this file nor none-images-idx3-ubyte[.gz]" model.data=none
 check "several files in a folder" refused "images-idx in their names, expected one" model.data=.
