@@ -204,6 +204,7 @@ check 'a program can be linked statically' statically
 
 # ---- pages and completion ----
 
+keys() { "$emass" list keys | sed 's/$/=/' | sort; }
 commands() { "$emass" --help | sed -n '/^commands:/,/^$/s/^  \([a-z]*\) .*/\1/p'; }
 # What its own options are: examples name other commands.
 options() {
@@ -243,7 +244,7 @@ completion() {
         diff <(completes emass "$command" -- | sort -u) \
             <({ options "$command" && echo --help; } | sort -u) || return 1
     done
-    diff <(completes emass run x.yaml --set '' | sort) <("$emass" list keys | sed 's/$/=/' | sort) || return 1
+    diff <(completes emass run x.yaml --set '' | sort) <(keys) || return 1
     completes emass run x.yaml --set run.dr | grep -qx 'run.draws=' || return 1
     completes emass run --progress b | grep -qx bar && completes emass list mod | grep -qx models &&
         completes emass run fil | grep -qx file.c && [ -z "$(completes emass run --seed '')" ]
