@@ -95,7 +95,7 @@ static void look_whether_it_ends(int number)
     (void)number;
     waited++;
     if (!is_made && waited >= patience)
-        leave("emass: stopped by a signal before the run began: nothing was written\n");
+        leave("emass: stopped by a signal before the run began: it has no draws\n");
     if (model_is_lost())
         leave(
             "emass: stopped by a signal, in a call of the model that does not come back: what the "

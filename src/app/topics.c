@@ -288,7 +288,8 @@ typedef struct pairs {
     int64_t single[MOST_TOP], both[MOST_TOP][MOST_TOP];
 } pairs;
 
-/* Mean of log(p_ij / p_i p_j) / -log p_ij over pairs of words; -1 for two that never meet. */
+/* Mean of log(p_ij / p_i p_j) / -log p_ij over pairs of words; -1 for two that never meet; NaN of
+ * one word alone. */
 static double npmi(const pairs *of, long n_top, int64_t n_document)
 {
     double sum = 0;
@@ -302,7 +303,7 @@ static double npmi(const pairs *of, long n_top, int64_t n_document)
             n++;
             sum += both > 0 && both < 1 ? log(both / apart) / -log(both) : both > 0 ? 1 : -1;
         }
-    return sum / (double)n;
+    return n > 0 ? sum / (double)n : NAN;
 }
 
 typedef struct meetings {
@@ -384,7 +385,7 @@ static void print_topic(const em_topics *t, int64_t k)
     char found[48], coherence[16] = "-";
 
     snprintf(found, sizeof found, "%lld/%lld", (long long)t->n_found[k], (long long)t->n_chain);
-    if (t->coherence)
+    if (t->coherence && !isnan(t->coherence[k]))
         snprintf(coherence, sizeof coherence, "%.3f", t->coherence[k]);
     printf("%5lld  %6.4f  %6s  %6s ", (long long)k, t->mean_share[k], coherence, found);
     for (long i = 0; i < t->n_top; i++)

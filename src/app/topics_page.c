@@ -170,7 +170,7 @@ static void put_topic(FILE *out, const em_topics *t, int64_t k)
             (long long)k, 100 * t->mean_share[k]);
     fprintf(out, "<br><meter min=\"0\" max=\"%.6g\" value=\"%.6g\"></meter>",
             t->mean_share[t->order[0]], t->mean_share[k]);
-    if (t->coherence)
+    if (t->coherence && !isnan(t->coherence[k]))
         fprintf(out, "<td class=\"n\">%.3f", t->coherence[k]);
     else
         fprintf(out, "<td class=\"n\">");

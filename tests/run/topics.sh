@@ -234,6 +234,13 @@ one_topic() {
         END { printf "%.1f", exp(sum / m) }')
     echo "expected $expected" && grep -q "^Held-out perplexity of each chain.* $expected\$" one.txt
 }
+lone_word() { # has no pair to be coherent; and a shard has no document
+    yes '1 0:3' | head -n 2 >lone.ldac
+    printf '%s\n' 'model: {name: lda, data: lone.ldac, topics: 2}' 'run: {chains: 2, warmup: 2, draws: 4, shards: 3}' >lone.yaml
+    limited mpirun -n 3 "$emass" run lone.yaml --quiet --output lone.h5 --overwrite &&
+        "$emass" topics lone.h5 >lone.txt && grep -q '  -  *2/2  0$' lone.txt &&
+        "$emass" topics lone.h5 --html lone.html && ! grep -qi 'nan<' lone.html lone.txt
+}
 no_topics() { # one line, status 2
     local status=0
     "$emass" run other.yaml --quiet --output other.h5 --overwrite &&
@@ -264,6 +271,7 @@ check 'documents of a model that is known' simulated
 check 'perplexity is that of its topics' near_the_truth 5
 check 'that of fewer topics is not' too_few
 check 'one topic' one_topic
+check 'topics of a single word' lone_word
 check 'a file without topics' no_topics
 check 'verified on other ranks' limited "$emass" verify whole.h5 --ranks 2
 check 'checked' limited "$emass" check run.yaml
