@@ -3,26 +3,32 @@
 #include "base/memory.h"
 #include "posterior/inside.h"
 
-static em_status agree(const em_grid *grid, em_status own)
-{
-    int64_t n_failed = own < 0;
+#include <string.h>
 
-    em_grid_sum_integers(grid, 1, &n_failed);
-    return n_failed > 0 ? em_grid_share_failure(grid, own) : EM_OK;
-}
+/* Numbers of which there are no more have the status of their rank with them. */
+enum { FEW = 4096 };
 
 static em_status sum_over_shards(void *context, em_status own, int64_t n, int64_t *x)
 {
-    const em_status status = agree(context, own);
+    const int64_t with = n <= FEW ? n : 0;
+    int64_t few[FEW + 1];
 
-    if (!status)
+    if (with > 0)
+        memcpy(few, x, (size_t)with * sizeof *x);
+    few[with] = own < 0;
+    em_grid_sum_integers(context, with + 1, few);
+    if (few[with] > 0)
+        return em_grid_share_failure(context, own);
+    if (with > 0)
+        memcpy(x, few, (size_t)with * sizeof *x);
+    else
         em_grid_sum_integers(context, n, x);
-    return status;
+    return EM_OK;
 }
 
 static em_status deal_to_shards(void *context, em_status own, int64_t n, int64_t size, int64_t *x)
 {
-    const em_status status = agree(context, own);
+    const em_status status = sum_over_shards(context, own, 0, NULL);
 
     if (!status)
         em_grid_deal_integers(context, n, size, x);
