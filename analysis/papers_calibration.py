@@ -53,6 +53,32 @@ def unavoidable(p, draws=200):
     return 100 * np.mean([np.abs(gap).sum() for gap in gaps]) / len(sure)
 
 
+def gains(chains, mean, truth, draws=1000):
+    """Times 100, what the scores of the ensemble are less those of a chain, the mean over chains; and the standard
+    errors of that, by as many test observations drawn with replacement, the same for all."""
+    generator, n = np.random.default_rng(0), len(truth)
+    happened = np.zeros_like(mean)
+    happened[np.arange(n), truth] = 1
+
+    def terms(p):
+        sure, right = p.max(axis=1), p.argmax(axis=1) == truth
+        nll = -logs_of(p)[np.arange(n), truth]
+        return np.minimum((sure * BINS).astype(int), BINS - 1), sure - right, [right, nll, ((p - happened)**2).sum(axis=1)]
+
+    def scores(of, times):
+        bins, gap, others = of
+        off = np.abs(np.bincount(bins, gap * times, BINS)).sum()
+        return np.array([(x * times).sum() for x in others] + [off]) * 100 / n
+
+    ensemble, single = terms(mean), [terms(p) for p in chains]
+
+    def gain(times):
+        return scores(ensemble, times) - np.mean([scores(of, times) for of in single], axis=0)
+
+    drawn = [gain(np.bincount(generator.integers(0, n, n), minlength=n)) for _ in range(draws)]
+    return gain(np.ones(n)), np.std(drawn, axis=0)
+
+
 def compare(chains, mean, truth):
     """Rows (whose, scores, those at a temperature of the other half): of a chain the means over chains."""
     rows = [("one chain, mean", np.mean([scores_of(p, truth) for p in chains], axis=0),

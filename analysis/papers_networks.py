@@ -340,9 +340,10 @@ def write_held_out(page, results):
 
 
 def write_ensemble(page, results):
-    page.heading("Eight chains beside one: 400-400 ReLUs, as in Table 3", 3)
+    page.heading("Eight chains beside one: 400-400 ReLUs, as in Table 3, and convolutions", 3)
     names = {"40 epochs": "004/networks/ensemble", "200 epochs": "004/networks/ensemble/200",
-             "20 epochs of a cold posterior": "004/networks/ensemble/cold"}
+             "20 epochs of a cold posterior": "004/networks/ensemble/cold",
+             "10 epochs of a cold posterior of convolutions": "004/networks/ensemble/convolutions"}
     names = {words: name for words, name in names.items() if begun(results, name)}
     if not names:
         return page.leave_out()
@@ -383,8 +384,8 @@ def write_ensemble(page, results):
         for words in ended
         for side, whose in ((single, "a chain"), (pooled, "the ensemble"))
     )
-    page.say(f"""brier and ece (expected calibration error) and nll: the less the better. Draws are of epochs 2 to 40, 41 to 200, or 11 to 20; the
-        cold posterior is that of temperature 1e-4, with steps halved at 6, 9 and 12.
+    page.say(f"""brier and ece (expected calibration error) and nll: the less the better. Draws are of epochs 2 to 40, 41 to 200, 11 to 20, or 7 to 10; a
+        cold posterior is that of temperature 1e-4, with steps halved thrice.
         Confidence is the mean of the largest probability of a prediction. Accuracy less confidence is {doubts}: where it is above
         zero, a mean over draws doubts too much; a mean over chains doubts more than one chain, while it is right
         more often, and that is its ece.""")
@@ -402,7 +403,10 @@ def write_calibration(page, results, words, name):
         [[whose, *(f"{x:.2f}" for x in plain), *(f"{x:.2f}" for x in fitted[1:])]
          for whose, plain, fitted in papers_calibration.compare(chains, mean, truth)],
     )
-    page.say(f"""Multiplied: the geometric mean of the chains' probabilities, which takes sharper ones for a mean over a posterior.
+    gain, error = papers_calibration.gains(chains, mean, truth)
+    page.say(f"""The ensemble's scores less a chain's, with standard errors by drawing test observations anew:
+        {"; ".join(f"{score} {x:+.3f} ({e:.3f})" for score, x, e in zip(SCORES, gain, error))}.
+        Multiplied: the geometric mean of the chains' probabilities, which takes sharper ones for a mean over a posterior.
         At a temperature: probabilities to the power 1/T, T being that of the least nll on the other half of the test data.
         Of {len(truth)} observations the ensemble's ece would be {papers_calibration.unavoidable(mean):.2f} if all came about as
         it says.""")
