@@ -540,7 +540,9 @@ double em_nested_r_hat(int64_t n_superchain, int64_t n_chain, int64_t n_draw, co
     const double factor = factor_of(n, draws);
     const view v = {factor, draws[0] * factor};
     for (int64_t k = 0; k < n_superchain; k++) {
-        const double own = superchain(v, each, n_draw, draws + k * each * n_draw, &within);
+        const double *of = draws + k * each * n_draw;
+        const view near = {factor, of[0] * factor}; /* superchains may be far from each other */
+        const double own = look(v, of[0]) + superchain(near, each, n_draw, of, &within);
         const double change = own - mean;
         mean += change / (double)(k + 1);
         square += change * (own - mean);
