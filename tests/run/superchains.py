@@ -66,7 +66,7 @@ def adversarial(n_chain, n_draw, n_superchain):
     nan, inf = normal.copy(), normal.copy()
     nan[-1, -1], inf[0, 0] = np.nan, -np.inf
     return {"normal": normal, "apart": normal + shifts, "far": 1e9 + normal, "farther": 1e12 + normal, "even": 1e8 + 1e-4 * normal, "tiny": 1e-150 * normal, "stuck": stuck,
-            "tinier": 1e-290 * normal, "near": shifts + 1e-9 * normal, "huge": 1e200 * normal,
+            "tinier": 1e-290 * normal, "near": shifts + 1e-12 * normal, "huge": 1e200 * normal,
             "still": np.repeat(normal[:, :1], n_draw, 1), "starts": np.repeat(shifts, n_draw, 1), "nan": nan, "inf": inf,
             "constant": np.full((n_chain, n_draw), 0.1), "counts": random.poisson(0.3, (n_chain, n_draw)).astype(float)}
 
