@@ -154,6 +154,7 @@ bench-posteriordb: all build/bench/venv/ready
 # The library once more, with SMPI's mpi.h and serial HDF5, which it does not call; SCALE="--ranks 64 --chains-per-rank 1000".
 bench-scale: private WRAPPED = $(foreach f,malloc calloc realloc aligned_alloc free,-Wl,--wrap=$f)
 bench-scale:
+	$(Q).ci/install-deps scale
 	$(Q)$(MAKE) --no-print-directory MPICC=cc B=build/smpi HDF5=hdf5-serial CHECK_LIBS="-shared -lsimgrid $(WRAPPED)" \
 	    CPPFLAGS="-Itests/bench/scale/include $(CPPFLAGS)" build/smpi/tests/bench/scale/scale
 	$(Q)tests/bench/scale.py build/smpi/tests/bench/scale/scale $(SCALE)
