@@ -8,7 +8,7 @@
 #   make data       public data sets for jobs/                    make plots   figures of demo.h5
 #   make help       this text
 #   make papers     the papers' experiments, paper's numbers beside ours (resumable, 5 minutes)
-#   make papers-topics   those of topic models, into the same page (an hour)
+#   make papers-topics   those of topic models, into the same page (an hour and a half)
 #   make papers-networks   those of networks, into the same page (hours; LIMIT=10m: what a run may take)
 #   make bench-topics CORPUS=20news|wiki7702   perplexity against CPU seconds beside peers (from PyPI), on a set of EMASS_DATA
 #                   TRAIN=... TEST=... TOPICS="--topics 100"   or on another
