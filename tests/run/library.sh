@@ -206,6 +206,7 @@ check 'a program can be linked statically' statically
 
 keys() { "$emass" list keys | sed 's/$/=/' | sort; }
 commands() { "$emass" --help | sed -n '/^commands:/,/^$/s/^  \([a-z]*\) .*/\1/p'; }
+keys() { "$emass" list keys | sed 's/$/=/' | sort; }
 # What its own options are: examples name other commands.
 options() {
     "$emass" "$1" --help | sed '/^Exit status/,$d' | grep -v '^ *emass ' | grep -o -- '--[a-z][a-z-]*' | sort -u
