@@ -60,8 +60,12 @@ def say_left_out(page, runs):
             lines.append(f"{count} not made, or not at their end: {shown}.")
         elif why.startswith("needs "):
             lack = why.removeprefix("needs ")
-            lines.append(f"{count} for want of `{lack}` (`make data` fetches what is public, EMASS_DATA names the folder of the rest): {shown}.")
-            print(f"papers.py: {count} left out for want of {lack} (make data, or EMASS_DATA)", file=sys.stderr)
+            if Path(lack).is_relative_to(page.folder):  # it is made, and not fetched
+                lack, source = Path(lack).relative_to(page.folder), "`make papers-topics` and `make papers-networks` make theirs"
+            else:
+                source = "`make data` fetches what is public, EMASS_DATA names the folder of the rest"
+            lines.append(f"{count} for want of `{lack}` ({source}): {shown}.")
+            print(f"papers.py: {count} left out for want of {lack} ({source.replace('`', '')})", file=sys.stderr)
         else:
             lines.append(f"{count} failed, {why}: {shown}.")
     page.items(lines)
