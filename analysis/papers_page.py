@@ -20,8 +20,9 @@ HEAD = """<!doctype html>
 :root {{ color-scheme: light dark; --page: #fff; --text: #222; --line: #ddd; --soft: #666 }}
 @media (prefers-color-scheme: dark) {{
   :root {{ --page: #14181d; --text: #e6e9ed; --line: #3a424c; --soft: #a0a8b2 }} }}
-body {{ font: 15px/1.5 sans-serif; max-width: 60em; margin: 2em auto; padding: 0 1em;
+body {{ font: 15px/1.5 sans-serif; max-width: 76em; margin: 2em auto; padding: 0 1em;
   color: var(--text); background: var(--page) }}
+p, li, blockquote {{ max-width: 60em }}
 .table {{ overflow-x: auto }}
 table {{ border-collapse: collapse; margin: 1em 0; font-size: 13px }}
 th, td {{ padding: .2em .7em; text-align: right; border-bottom: 1px solid var(--line) }}
