@@ -449,16 +449,7 @@ static void compare_keys(diff *d, const em_yaml *a, const em_yaml *b)
             say_alone(d, "config", b->entry[i].key, 1);
 }
 
-/* What stands under an option of a model is compared as one value, whatever model that is. */
-static em_yaml_data diff_is_data(const void *context, const char *key)
-{
-    static const char section[] = "model.";
-
-    (void)context;
-    return strncmp(key, section, strlen(section)) == 0 ? EM_YAML_ALL_IS_DATA : EM_YAML_NO_DATA;
-}
-
-/* Key by key, where both can be read. */
+/* Key by key, where both can be read; what stands under an option of a model as one value. */
 static em_status compare_configs(diff *d)
 {
     const em_contents_attribute *text[2];
@@ -470,7 +461,7 @@ static em_status compare_configs(diff *d)
     if (!text[0] || !text[1] || strcmp(text[0]->text, text[1]->text) == 0)
         return EM_OK;
     for (int i = 0; !status && i < 2; i++)
-        status = em_yaml_parse(d->path[i], text[i]->text, diff_is_data, NULL, &yaml[i]);
+        status = em_yaml_parse(d->path[i], text[i]->text, em_config_may_be_data, NULL, &yaml[i]);
     if (!status)
         compare_keys(d, yaml[0], yaml[1]);
     em_yaml_destroy(&yaml[0]);

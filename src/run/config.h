@@ -72,6 +72,9 @@ extern const em_field em_run_fields[], em_stop_fields[], em_output_fields[];
  * mapping, or a list too, as one value; NULL: the model is to be found first. Local. */
 em_yaml_data em_config_is_data(const void *model, const char *key);
 
+/* The same where the model does not matter: each of its options is one value. Local. */
+em_yaml_data em_config_may_be_data(const void *context, const char *key);
+
 /*
  * Parses `text`, the content of the file `path` (which is used for messages and for the folder of
  * relative paths), then applies `n_override` overrides "key.path=value". Local. Errors: EM_ECONFIG,

@@ -118,17 +118,31 @@ bool em_config_shards_matter(const em_config *config)
            config->run.minibatch_sums == EM_MINIBATCH_FAST;
 }
 
-em_yaml_data em_config_is_data(const void *model, const char *key)
+/* The key's option, where it is one of a model; else NULL. */
+static const char *option_of_model(const char *key)
 {
     static const char section[] = "model.";
-    const em_model_ops *ops = model;
 
-    if (strncmp(key, section, strlen(section)) != 0)
+    return strncmp(key, section, strlen(section)) == 0 ? key + strlen(section) : NULL;
+}
+
+em_yaml_data em_config_is_data(const void *model, const char *key)
+{
+    const em_model_ops *ops = model;
+    const char *option = option_of_model(key);
+
+    if (!option)
         return EM_YAML_NO_DATA;
     if (!ops)
         return EM_YAML_LOOKED_OVER;
-    const em_field *field = em_field_find(ops->fields, key + strlen(section));
+    const em_field *field = em_field_find(ops->fields, option);
     if (field && field->type == EM_FIELD_JSON)
         return EM_YAML_ALL_IS_DATA;
     return field && field->type == EM_FIELD_DATA ? EM_YAML_MAPPING_IS_DATA : EM_YAML_NO_DATA;
+}
+
+em_yaml_data em_config_may_be_data(const void *context, const char *key)
+{
+    (void)context;
+    return option_of_model(key) ? EM_YAML_ALL_IS_DATA : EM_YAML_NO_DATA;
 }

@@ -2,18 +2,9 @@
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "run/yaml.h"
+#include "run/config.h"
 
 #include <string.h>
-
-/* Only run.thin is looked for, whatever the model. */
-static em_yaml_data is_of_model(const void *context, const char *key)
-{
-    static const char section[] = "model.";
-
-    (void)context;
-    return strncmp(key, section, strlen(section)) == 0 ? EM_YAML_ALL_IS_DATA : EM_YAML_NO_DATA;
-}
 
 /* The value as the config of the file has it; NULL: it has none that can be read. */
 static em_status read_thin(em_reader *file, char **out)
@@ -24,7 +15,7 @@ static em_status read_thin(em_reader *file, char **out)
     em_status status = EM_OK;
 
     if (em_reader_text(file, "config", &config) &&
-        em_yaml_parse("config", config, is_of_model, NULL, &yaml) == EM_OK)
+        em_yaml_parse("config", config, em_config_may_be_data, NULL, &yaml) == EM_OK)
         entry = em_yaml_find(yaml, "run.thin");
     if (entry && entry->value.kind == EM_VALUE_SCALAR)
         status = em_copy_text(entry->value.text.value[0], out);
