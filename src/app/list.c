@@ -89,14 +89,6 @@ static void print_variant(const em_variant *variant, FILE *out)
     print_fields(variant->fields, out);
 }
 
-static bool has_field(const em_field *table, const char *name)
-{
-    for (const em_field *field = table; field && field->name; field++)
-        if (strcmp(field->name, name) == 0)
-            return true;
-    return false;
-}
-
 /* The options of the n-th variant that none before it has. */
 static void print_own_keys(const list_topic *topic, const char *section, int n, FILE *out)
 {
@@ -105,9 +97,9 @@ static void print_own_keys(const list_topic *topic, const char *section, int n, 
     if (!topic->variants(n, &own))
         return;
     for (const em_field *field = own.fields; field && field->name; field++) {
-        bool known = has_field(topic->fields, field->name);
+        bool known = em_field_find(topic->fields, field->name) != NULL;
         for (int i = 0; !known && i < n; i++)
-            known = topic->variants(i, &other) && has_field(other.fields, field->name);
+            known = topic->variants(i, &other) && em_field_find(other.fields, field->name);
         if (!known)
             fprintf(out, "%s.%s\n", section, field->name);
     }

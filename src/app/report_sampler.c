@@ -273,7 +273,7 @@ static void draw_course(const course *c, const char *label, em_range y, bool log
         em_axes_line(&axes, "line c7 dash", 2, end, rim);
 }
 
-/* Of the step size, on a logarithmic axis; of acceptance, which goes from 0 to 1. */
+/* The logarithms of a course, for an axis of them; returns their range. */
 static em_range take_logs(course *c)
 {
     for (int64_t i = 0; i < c->n; i++) {
