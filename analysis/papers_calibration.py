@@ -24,14 +24,24 @@ def nll_of(p, truth):
     return -logs_of(p)[np.arange(len(truth)), truth].mean()
 
 
-def scores_of(p, truth):
-    """Times 100: accuracy, NLL, Brier score, expected calibration error."""
+def terms_of(p, truth):
+    """Of each observation: its bin of confidence, how much surer than right, and whether right, NLL, Brier score."""
     happened = np.zeros_like(p)
     happened[np.arange(len(truth)), truth] = 1
     sure, right = p.max(axis=1), p.argmax(axis=1) == truth
-    bins = np.minimum((sure * BINS).astype(int), BINS - 1)
-    off = np.abs(np.bincount(bins, sure, BINS) - np.bincount(bins, right, BINS)).sum() / len(truth)
-    return 100 * np.array([right.mean(), nll_of(p, truth), ((p - happened)**2).sum(axis=1).mean(), off])
+    nll = -logs_of(p)[np.arange(len(truth)), truth]
+    return np.minimum((sure * BINS).astype(int), BINS - 1), sure - right, [right, nll, ((p - happened)**2).sum(axis=1)]
+
+
+def scores_from(terms, times):
+    """Times 100: accuracy, NLL, Brier score, expected calibration error, of observations that count so many times."""
+    bins, gap, others = terms
+    off = np.abs(np.bincount(bins, gap * times, BINS)).sum()
+    return 100 * np.array([(x * times).sum() for x in others] + [off]) / times.sum()
+
+
+def scores_of(p, truth):
+    return scores_from(terms_of(p, truth), np.ones(len(truth)))
 
 
 def tempered(p, truth):
@@ -57,23 +67,10 @@ def gains(chains, mean, truth, draws=1000):
     """Times 100, what the scores of the ensemble are less those of a chain, the mean over chains; and the standard
     errors of that, by as many test observations drawn with replacement, the same for all."""
     generator, n = np.random.default_rng(0), len(truth)
-    happened = np.zeros_like(mean)
-    happened[np.arange(n), truth] = 1
-
-    def terms(p):
-        sure, right = p.max(axis=1), p.argmax(axis=1) == truth
-        nll = -logs_of(p)[np.arange(n), truth]
-        return np.minimum((sure * BINS).astype(int), BINS - 1), sure - right, [right, nll, ((p - happened)**2).sum(axis=1)]
-
-    def scores(of, times):
-        bins, gap, others = of
-        off = np.abs(np.bincount(bins, gap * times, BINS)).sum()
-        return np.array([(x * times).sum() for x in others] + [off]) * 100 / n
-
-    ensemble, single = terms(mean), [terms(p) for p in chains]
+    ensemble, single = terms_of(mean, truth), [terms_of(p, truth) for p in chains]
 
     def gain(times):
-        return scores(ensemble, times) - np.mean([scores(of, times) for of in single], axis=0)
+        return scores_from(ensemble, times) - np.mean([scores_from(of, times) for of in single], axis=0)
 
     drawn = [gain(np.bincount(generator.integers(0, n, n), minlength=n)) for _ in range(draws)]
     return gain(np.ones(n)), np.std(drawn, axis=0)

@@ -204,7 +204,6 @@ check 'a program can be linked statically' statically
 
 # ---- pages and completion ----
 
-keys() { "$emass" list keys | sed 's/$/=/' | sort; }
 commands() { "$emass" --help | sed -n '/^commands:/,/^$/s/^  \([a-z]*\) .*/\1/p'; }
 keys() { "$emass" list keys | sed 's/$/=/' | sort; }
 # What its own options are: examples name other commands.

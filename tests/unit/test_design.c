@@ -138,17 +138,22 @@ static double element(const em_design *x, int64_t i, int64_t j)
     return 0;
 }
 
+static em_design *standardised(const char *text)
+{
+    em_table_options options = options_of(path);
+
+    write_text(text);
+    options.standardise = true;
+    return make_design(&options, 0, 1);
+}
+
 /* Three values -1, 0, 1 around 5 have standard deviation 1 with divisor n - 1. */
 START_TEST(test_standardise)
 {
     static const char *const text[] = {"4,7,1\n5,7,2\n6,7,3\n", "1 1:4 2:7\n2 1:5 2:7\n3 1:6 2:7\n",
                                        "1 1:4 2:7\n2 1:5 2:7\n3 1:6 2:7 9:0\n"};
-    em_table_options options = options_of(path);
-    em_design *x;
+    em_design *x = standardised(text[_i]);
 
-    write_text(text[_i]);
-    options.standardise = true;
-    x = make_design(&options, 0, 1);
     ck_assert(!x->sparse);
     ck_assert_str_eq(x->name[0], "intercept");
     ck_assert_str_eq(x->name[1], "x1");
@@ -165,12 +170,8 @@ END_TEST
 /* A sparse column has zeros too: mean 4/3, sd sqrt(((8/3)^2 + 2 (4/3)^2) / 2) = sqrt(16/3). */
 START_TEST(test_standardise_sparse)
 {
-    em_table_options options = options_of(path);
-    em_design *x;
+    em_design *x = standardised("1 1:1 7:4\n0 1:2\n1 1:2\n");
 
-    write_text("1 1:1 7:4\n0 1:2\n1 1:2\n");
-    options.standardise = true;
-    x = make_design(&options, 0, 1);
     ck_assert_double_eq_tol(element(x, 0, 7), (4 - 4. / 3) / sqrt(16. / 3), 1e-15);
     ck_assert_double_eq_tol(element(x, 1, 7), (0 - 4. / 3) / sqrt(16. / 3), 1e-15);
     em_design_destroy(&x);
@@ -180,12 +181,8 @@ END_TEST
 /* What a large mean does to a naive sum of squares. */
 START_TEST(test_standardise_far_from_zero)
 {
-    em_table_options options = options_of(path);
-    em_design *x;
+    em_design *x = standardised("1000000004,1\n1000000005,2\n1000000006,1\n");
 
-    write_text("1000000004,1\n1000000005,2\n1000000006,1\n");
-    options.standardise = true;
-    x = make_design(&options, 0, 1);
     for (int i = 0; i < 3; i++)
         ck_assert_double_eq_tol(element(x, i, 1), i - 1, 1e-6); /* eps 1e9 = 2e-7 in the mean */
     em_design_destroy(&x);
