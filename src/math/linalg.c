@@ -6,6 +6,7 @@
 #include <lapacke.h>
 #include <math.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -140,6 +141,39 @@ void em_multiply_into(int64_t n, int64_t k, int64_t m, const double *a, const do
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)n, (int)m, (int)k, 1.0, a, (int)k,
                 b, (int)m, 0.0, c, (int)m);
 }
+
+const char *em_linalg_kernels(void)
+{
+    return openblas_get_corename();
+}
+
+#if defined(__x86_64__)
+/*
+ * OpenBLAS until 0.3.24, and so Debian 12's, takes an Intel processor that is younger than itself
+ * for a Prescott, of 2004 (its issue 4267), and multiplies at a fifth of the speed. Where nobody
+ * chose its kernels and it fell back to those, it is asked to look again, for what the processor
+ * has. This is done when this library is loaded, before anything multiplies.
+ */
+__attribute__((weak)) void gotoblas_dynamic_quit(void);
+__attribute__((weak)) void gotoblas_dynamic_init(void);
+
+__attribute__((constructor)) static void know_processor(void)
+{
+    const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+                        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    static const char variable[] = "OPENBLAS_CORETYPE";
+
+    if (!gotoblas_dynamic_quit || !gotoblas_dynamic_init || !avx2 || getenv(variable) ||
+        strcmp(em_linalg_kernels(), "Prescott") != 0)
+        return;
+    if (setenv(variable, avx512 ? "SkylakeX" : "Haswell", 1) != 0)
+        return;
+    gotoblas_dynamic_quit();
+    gotoblas_dynamic_init();
+    unsetenv(variable);
+}
+#endif
 
 int em_linalg_use_threads(int n)
 {

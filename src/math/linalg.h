@@ -39,6 +39,9 @@ void em_gram(int64_t n, int64_t m, const double *a, double *out);
 /* C [n][m] = A [n][k] B [k][m], without padding; no aliasing. */
 void em_multiply_into(int64_t n, int64_t k, int64_t m, const double *a, const double *b, double *c);
 
+/* The processor that BLAS has its products for: "Haswell". Local. */
+const char *em_linalg_kernels(void);
+
 /* How many threads BLAS may use in this process; returns how many it might before. One, where bits
  * matter: threads change them. Local. */
 int em_linalg_use_threads(int n);

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "emass/random.h"
+#include "math/linalg.h"
 #include "par/message.h"
 
 #include <inttypes.h>
@@ -461,7 +462,7 @@ static void describe(const em_model *model, FILE *out)
             "# pass       %" PRId64
             " observations at a time in %s precision, by OpenBLAS's products "
             "for %s: %.3g MB per rank; averages of predictions %.3g MB per chain\n",
-            self->batch, ops->name, em_pass_kernels(),
+            self->batch, ops->name, em_linalg_kernels(),
             ops->bytes(&self->layers, train->n_input, self->batch) / 1e6,
             averages * sizeof(double) / 1e6);
     fprintf(out,

@@ -50,9 +50,6 @@ typedef struct em_pass_ops {
 
 extern const em_pass_ops em_pass_double, em_pass_single;
 
-/* Of which processor BLAS has its products: "Haswell". Local. */
-const char *em_pass_kernels(void);
-
 /* Observations at a time that keep a pass within the second cache, or nearly: 256 at most. Local.
  */
 int64_t em_pass_batch(const em_layers *layers);

@@ -6,11 +6,6 @@
 #define NAME        "double"
 #include "model/network_pass.inc"
 
-const char *em_pass_kernels(void)
-{
-    return openblas_get_corename();
-}
-
 int64_t em_pass_batch(const em_layers *layers)
 {
     enum { NUMBERS = 1 << 20, MOST = 256 };
