@@ -128,6 +128,9 @@ typedef struct em_query {
     int64_t evaluation;
     const struct em_parameters *block; /* whose gradient alone is wanted; NULL: all */
     bool without_prior;                /* of an estimate: another shard adds it */
+    /* Of an estimate by a model that has `slopes`: the gradient is not written, but made by them
+     * where it is used; and theta, all of it, is what `show` was given since the last estimate. */
+    bool by_slopes, shown;
 } em_query;
 
 /* The chains from `first` on, `most` of them at most. */
@@ -350,6 +353,15 @@ typedef struct em_model_ops {
      * none, and all but the first without the prior. Local.
      */
     em_status (*estimate)(em_model *model, const em_query *query, double scale);
+    /*
+     * Both or none, with `estimate`: passes over parameters that are far from each other in memory,
+     * made where a kernel has a stretch of them at hand. slopes: the gradient of the last estimate
+     * by parameters first .. first + n - 1, which are theta [n], as then. show: in the next
+     * estimate they are theta [n]; the slopes of others may still be asked for. Local.
+     */
+    void (*slopes)(em_model *model, int64_t first, int64_t n, const double *theta,
+                   double *gradient);
+    void (*show)(em_model *model, int64_t first, int64_t n, const double *theta);
     /*
      * For a likelihood that depends on counts over the rows asked for: add_likelihood adds integers
      * alone to gradient and log_density (whose sums, below 2^53, have the same bits however rows

@@ -57,12 +57,15 @@ typedef struct em_network {
     double *out;                /* [batch][n_output], padded */
     double *response, *density; /* [batch] */
     const em_shards *shards;    /* NULL: all data are here */
-    double *label;              /* of the test observations of all shards, their responses */
-    em_network_choice scored;   /* training observations */
-    em_network_choice probe;    /* test observations that are shown */
-    int64_t n_told;             /* of a report, to the other shards: */
-    double *told;      /* tallies of parts of the test data, of the training data, probes */
-    double *predicted; /* [test->rows.count][n_moment] those of the last report */
+    /* Of the last estimate: what its likelihood counts, the precisions of the layers' prior, and
+     * the gradient by what is no weight. */
+    double scale, pull[EM_MOST_LAYERS], slope[EM_MOST_LAYERS + 1];
+    double *label;            /* of the test observations of all shards, their responses */
+    em_network_choice scored; /* training observations */
+    em_network_choice probe;  /* test observations that are shown */
+    int64_t n_told;           /* of a report, to the other shards: */
+    double *told;             /* tallies of parts of the test data, of the training data, probes */
+    double *predicted;        /* [test->rows.count][n_moment] those of the last report */
     int64_t first_chain, n_chain;
     double *n_average; /* [n_chain] draws in the averages */
     double *mean;      /* [n_chain][test->rows.count][n_moment] */
@@ -80,6 +83,9 @@ em_status em_network_add_prior(em_model *model, const em_query *query);
 em_status em_network_draw_prior(em_model *model, const em_draw *draw, double *theta);
 em_status em_network_add_likelihood(em_model *model, const em_query *query);
 em_status em_network_estimate(em_model *model, const em_query *query, double scale);
+void em_network_slopes(em_model *model, int64_t first, int64_t n, const double *theta,
+                       double *gradient);
+void em_network_show(em_model *model, int64_t first, int64_t n, const double *theta);
 em_status em_network_update(em_model *model, const em_update *update);
 double em_network_log_prior(const em_network *self, const double *theta);
 double em_network_sigma(const em_network *self, const double *theta);
@@ -91,7 +97,7 @@ double em_network_sigma(const em_network *self, const double *theta);
  */
 void em_network_predict(em_network *self, int64_t n, double sigma, double *density);
 
-/* Sends n of the listed observations through the network, weights as of pass_ops->begin: then
+/* Sends n of the listed observations through the network, weights as of pass_ops->show: then
  * self->out and self->response are theirs. Local. */
 void em_network_forward(em_network *self, const em_inputs *inputs, int64_t n, const int64_t *row);
 

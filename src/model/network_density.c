@@ -270,7 +270,8 @@ em_status em_network_add_likelihood(em_model *model, const em_query *query)
     for (int64_t c = 0; c < query->n_chain; c++) {
         const em_query one = em_query_panel(query, c, 1);
         double by_log_sigma;
-        self->pass_ops->begin(self->pass, 0, self->layers.n_weight, one.theta);
+        self->pass_ops->show(self->pass, 0, self->layers.n_weight, one.theta);
+        self->pass_ops->begin(self->pass);
         *one.log_density += pass_rows(self, &one, &by_log_sigma);
         if (self->sigma_at >= 0)
             one.gradient[self->sigma_at] += by_log_sigma;
@@ -279,46 +280,87 @@ em_status em_network_add_likelihood(em_model *model, const em_query *query)
     return EM_OK;
 }
 
-/* A layer's weights go into the pass; returns their squares. A stretch of them is in the first
- * cache when it is read again. */
-static double begin_layer(const em_network *self, const em_layer *layer, const double *theta)
+void em_network_show(em_model *model, int64_t first, int64_t n, const double *theta)
+{
+    em_network *self = (em_network *)model;
+    const int64_t left = self->layers.n_weight - first;
+
+    if (left > 0)
+        self->pass_ops->show(self->pass, first, n < left ? n : left, theta);
+}
+
+/* Weights of a layer go into the pass, unless it has them; returns their squares, where these are
+ * wanted. A stretch of them is in the first cache when it is read again. */
+static double begin_layer(const em_network *self, const em_layer *layer, const double *theta,
+                          bool shown, bool squared)
 {
     enum { STRETCH = 2048 };
     squares s = {.rest = 0};
 
-    for (int64_t i = 0; i < layer->n_weight; i += STRETCH) {
+    for (int64_t i = 0; i < layer->n_weight && (squared || !shown); i += STRETCH) {
         const int64_t n = layer->n_weight - i < STRETCH ? layer->n_weight - i : STRETCH;
-        add_squares(n, theta + layer->first + i, &s);
-        self->pass_ops->begin(self->pass, layer->first + i, n, theta + layer->first + i);
+        if (squared)
+            add_squares(n, theta + layer->first + i, &s);
+        if (!shown)
+            self->pass_ops->show(self->pass, layer->first + i, n, theta + layer->first + i);
     }
     return sum_of(&s);
+}
+
+/* The prior, by which the pull of each layer is known; of weights their squares say it. */
+static double begin_estimate(em_network *self, const em_query *query)
+{
+    const bool has_prior = !query->without_prior;
+    const bool squared = has_prior && (query->wanted != EM_WANT_GRADIENT || self->scale_at >= 0);
+    const double *theta = query->theta;
+    double prior = 0;
+
+    for (int i = 0; i < self->n_weighted; i++) {
+        const em_layer *layer = &self->layers.layer[self->weighted[i]];
+        const double square = begin_layer(self, layer, theta, query->shown, squared);
+        prior += has_prior ? add_layer(self, i, square, theta, query->gradient) : 0;
+        self->pull[i] = has_prior ? precision_of(self, i, theta) : 0;
+    }
+    self->pass_ops->begin(self->pass);
+    return prior + (has_prior ? add_sigma(self, theta, query->gradient) : 0);
+}
+
+void em_network_slopes(em_model *model, int64_t first, int64_t n, const double *theta,
+                       double *gradient)
+{
+    const em_network *self = (const em_network *)model;
+    const int64_t n_weight = self->layers.n_weight;
+
+    for (int64_t i = first > n_weight ? first : n_weight; i < first + n; i++)
+        gradient[i - first] = self->slope[i - n_weight];
+    for (int i = 0; i < self->n_weighted; i++) {
+        const em_layer *layer = &self->layers.layer[self->weighted[i]];
+        const int64_t from = first > layer->first ? first : layer->first;
+        const int64_t ends = layer->first + layer->n_weight;
+        const int64_t end = first + n < ends ? first + n : ends;
+        if (from < end)
+            self->pass_ops->blend(self->pass, from, end - from, self->scale, self->pull[i],
+                                  theta + (from - first), gradient + (from - first));
+    }
 }
 
 /* Weights are read before and after the pass, and their gradient is written once. */
 em_status em_network_estimate(em_model *model, const em_query *query, double scale)
 {
     em_network *self = (em_network *)model;
-    const bool has_prior = !query->without_prior;
-    const double *theta = query->theta;
-    double *gradient = query->gradient, prior = 0, by_log_sigma;
     const int64_t n_weight = self->layers.n_weight;
+    double *gradient = query->gradient, prior, by_log_sigma;
 
     memset(gradient + n_weight, 0, (size_t)(query->stride - n_weight) * sizeof *gradient);
-    for (int i = 0; i < self->n_weighted; i++) {
-        const em_layer *layer = &self->layers.layer[self->weighted[i]];
-        const double square = begin_layer(self, layer, theta);
-        prior += has_prior ? add_layer(self, i, square, theta, gradient) : 0;
-    }
-    prior += has_prior ? add_sigma(self, theta, gradient) : 0;
+    self->scale = scale;
+    prior = begin_estimate(self, query);
     *query->log_density = prior + scale * pass_rows(self, query, &by_log_sigma);
     if (self->sigma_at >= 0)
         gradient[self->sigma_at] += scale * by_log_sigma;
-    for (int i = 0; i < self->n_weighted; i++) {
-        const em_layer *layer = &self->layers.layer[self->weighted[i]];
-        self->pass_ops->blend(self->pass, layer->first, layer->n_weight, scale,
-                              has_prior ? precision_of(self, i, theta) : 0, theta + layer->first,
-                              gradient + layer->first);
-    }
+    for (int64_t i = n_weight; i < model->dim; i++)
+        self->slope[i - n_weight] = gradient[i];
+    if (!query->by_slopes)
+        em_network_slopes(model, 0, n_weight, query->theta, gradient);
     return EM_OK;
 }
 

@@ -33,8 +33,10 @@ typedef struct em_pass_ops {
     /* Bytes that a pass takes. */
     double (*bytes)(const em_layers *layers, int64_t n_input, int64_t most);
     /* From here on weights first .. first + n - 1 are theta [n]; of all of them, in any stretches,
-     * before a pass. The gradient's sums are those of no observation. */
-    void (*begin)(em_pass *pass, int64_t first, int64_t n, const double *theta);
+     * before a pass. */
+    void (*show)(em_pass *pass, int64_t first, int64_t n, const double *theta);
+    /* The gradient's sums are those of no observation. */
+    void (*begin)(em_pass *pass);
     /* output [n][n_output] of observations row[0 .. n). */
     void (*forward)(em_pass *pass, const em_inputs *inputs, int64_t n, const int64_t *row,
                     double *output);

@@ -233,6 +233,22 @@ bool em_posterior_estimates_alone(const em_posterior *posterior, const em_miniba
     return estimates_minibatches(posterior, minibatch) && em_grid_n_shard(posterior->grid) == 1;
 }
 
+bool em_posterior_has_slopes(const em_posterior *posterior)
+{
+    return posterior->model->ops->slopes;
+}
+
+void em_posterior_slopes(em_posterior *posterior, int64_t first, int64_t n, const double *theta,
+                         double *gradient)
+{
+    posterior->model->ops->slopes(posterior->model, first, n, theta, gradient);
+}
+
+void em_posterior_show(em_posterior *posterior, int64_t first, int64_t n, const double *theta)
+{
+    posterior->model->ops->show(posterior->model, first, n, theta);
+}
+
 em_status em_posterior_may_deal(em_posterior *posterior, const em_minibatch *minibatch, bool *may)
 {
     *may = false;

@@ -84,6 +84,15 @@ em_status em_posterior_estimate(em_posterior *posterior, const em_minibatch *min
 bool em_posterior_estimates_alone(const em_posterior *posterior, const em_minibatch *minibatch);
 
 /*
+ * Of such a model the gradient of a chain may be made where it is used, if it has the functions for
+ * that (em_model_ops.slopes, show): an estimate whose query says so leaves it to these. Local.
+ */
+bool em_posterior_has_slopes(const em_posterior *posterior);
+void em_posterior_slopes(em_posterior *posterior, int64_t first, int64_t n, const double *theta,
+                         double *gradient);
+void em_posterior_show(em_posterior *posterior, int64_t first, int64_t n, const double *theta);
+
+/*
  * The moves of an iteration may be dealt to the shards of a group, where they see each other's
  * memory and kernels move every number by itself: each moves a stretch of the panel of positions,
  * which is one for all of them, and is given the gradient of that stretch alone. What a shard has

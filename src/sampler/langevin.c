@@ -118,7 +118,7 @@ static void langevin_move_piece(const em_langevin *s, em_piece *piece, bool is_c
     if (!s->marked)
         langevin_mark(&own, &piece->block);
     part(&own, &piece->context, &piece->block, k);
-    em_piece_look(piece, s->finite);
+    em_piece_end(piece, s->finite);
 }
 
 em_status em_langevin_in_turns(em_langevin *s, const em_step_context *context, em_block *block,

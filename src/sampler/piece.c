@@ -3,8 +3,9 @@
 #include "base/memory.h"
 #include "mass/moments.h"
 
-/* A multiple of 16, as normals come; ten such rows are what a first cache holds. */
-enum { MOST = 512 };
+#include <string.h>
+
+enum { MOST = EM_MOST_OF_PIECE };
 
 static int64_t least(int64_t a, int64_t b)
 {
@@ -111,12 +112,43 @@ static void begin_piece(const em_pieces *pieces, em_piece *out)
     out->context.mass = &out->mass;
 }
 
+/* Where nobody will ask for the gradient again, it is not written to its panel. */
+static void make_slopes(const em_slopes *slopes, em_piece *piece)
+{
+    em_block *b = &piece->block;
+
+    if (!slopes->kept)
+        b->gradient = piece->slope;
+    em_posterior_slopes(piece->context.posterior, b->first, b->dim, b->theta, b->gradient);
+    memset(b->gradient + b->dim, 0, (size_t)(b->stride - b->dim) * sizeof *b->gradient);
+}
+
+/* The move before the gradient does, of kernels that have one. */
+static bool shows(const em_slopes *slopes)
+{
+    return !slopes->due || !slopes->moves_before;
+}
+
+static void end_slopes(em_slopes *slopes)
+{
+    slopes->shown = shows(slopes);
+    slopes->moves_before |= !slopes->due;
+    slopes->due = false;
+}
+
 bool em_piece_next(em_pieces *pieces, em_piece *out)
 {
-    if (pieces->next >= pieces->end)
+    em_slopes *slopes = pieces->context->slopes;
+
+    if (pieces->next >= pieces->end) {
+        if (slopes)
+            end_slopes(slopes);
         return false;
+    }
     begin_piece(pieces, out);
     pieces->next++;
+    if (slopes && slopes->due)
+        make_slopes(slopes, out);
     return true;
 }
 
@@ -132,10 +164,12 @@ void em_piece_chain(const em_step_context *context, const em_block *block, int64
         out->block.stat[i] += chain;
 }
 
-void em_piece_look(const em_piece *piece, bool *finite)
+void em_piece_end(const em_piece *piece, bool *finite)
 {
     const em_block *block = &piece->block;
 
+    if (piece->context.slopes && shows(piece->context.slopes))
+        em_posterior_show(piece->context.posterior, block->first, block->dim, block->theta);
     for (int64_t c = 0; c < block->n_chain; c++)
         finite[piece->chain + c] &= em_all_finite(block->dim, block->theta + c * block->stride);
 }

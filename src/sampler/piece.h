@@ -8,6 +8,10 @@
 
 #include "sampler/sampler.h"
 
+/* Numbers of a piece that is cut from a row, at most: a multiple of 16, as normals come; ten such
+ * rows are what a first cache holds. */
+enum { EM_MOST_OF_PIECE = 512 };
+
 typedef struct em_pieces {
     const em_step_context *context;
     const em_block *block;
@@ -36,19 +40,20 @@ typedef struct em_piece {
     em_block block;
     em_step_context context;
     int64_t chain, at;
-    em_mass head; /* of a mass, for a row that is cut */
+    em_mass head;                   /* of a mass, for a row that is cut */
+    double slope[EM_MOST_OF_PIECE]; /* a gradient that is made for it */
     const em_mass *mass;
 } em_piece;
 
-/* The next piece; false after the last. */
+/* The next piece, with its gradient; false after the last. */
 bool em_piece_next(em_pieces *pieces, em_piece *out);
 
 /* One chain as a piece, which has its statistics too. */
 void em_piece_chain(const em_step_context *context, const em_block *block, int64_t chain,
                     em_piece *out);
 
-/* Takes those chains of the piece out of `finite` [all chains] that have a position which is not.
- */
-void em_piece_look(const em_piece *piece, bool *finite);
+/* After its move: takes those chains of the piece out of `finite` [all chains] that have a position
+ * which is not. */
+void em_piece_end(const em_piece *piece, bool *finite);
 
 #endif

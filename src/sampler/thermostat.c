@@ -101,7 +101,7 @@ static void thermostat_move_piece(const em_thermostat *self, em_piece *piece, in
     if (!self->marked)
         thermostat_mark(&own, &piece->block);
     part(&own, &piece->context, &piece->block, k);
-    em_piece_look(piece, self->finite);
+    em_piece_end(piece, self->finite);
 }
 
 void em_thermostat_move(em_thermostat *self, const em_step_context *context, em_block *block,

@@ -402,6 +402,65 @@ START_TEST(shards_share_an_estimate)
 }
 END_TEST
 
+/* The gradient of an estimate that leaves it to slopes, made in stretches of 1, 2, 4 ...
+ * parameters; as they are made, the model is shown where they go next. */
+static void make_slopes(const setup *s, const em_query *query, const double *next, double *gradient)
+{
+    em_query bare = *query;
+    int64_t n;
+
+    bare.by_slopes = true;
+    ck_assert_int_eq(s->ops->estimate(s->model, &bare, 10), EM_OK);
+    for (int64_t first = 0, most = 1; first < s->model->dim; first += n, most *= 2) {
+        n = s->model->dim - first < most ? s->model->dim - first : most;
+        s->ops->slopes(s->model, first, n, query->theta + first, gradient + first);
+        s->ops->show(s->model, first, n, next + first);
+    }
+}
+
+static void check_slopes(const char *precision, int net)
+{
+    static const int64_t index[] = {5, 250, 17, 17, 299, 0, 64};
+    const em_rows rows = {.count = sizeof index / sizeof *index, .index = index};
+    setup s;
+
+    make(net, precision, &s);
+    panel whole = make_panel(&s, 2), made = make_panel(&s, 2);
+    const int64_t dim = s.model->dim, stride = whole.stride;
+    double *there = whole.theta + stride;
+    em_query query = {.n_chain = 1, .stride = stride, .chain = whole.chain, .rows = rows};
+
+    for (int c = 0; c < 2; c++) {
+        query.theta = whole.theta + c * stride;
+        query.log_density = &whole.value[c];
+        query.gradient = whole.gradient + c * stride;
+        ck_assert_int_eq(s.ops->estimate(s.model, &query, 10), EM_OK);
+    }
+    query.log_density = made.value;
+    query.gradient = made.gradient; /* where an estimate writes what is no weight */
+    query.theta = whole.theta;
+    make_slopes(&s, &query, there, made.gradient);
+    ck_assert_mem_eq(made.gradient, whole.gradient, (size_t)dim * sizeof(double));
+    ck_assert_double_eq(made.value[0], whole.value[0]);
+    query.theta = there;
+    query.wanted = EM_WANT_GRADIENT;
+    query.shown = true;
+    make_slopes(&s, &query, whole.theta, made.gradient);
+    ck_assert_mem_eq(made.gradient, whole.gradient + stride, (size_t)dim * sizeof(double));
+    make_slopes(&s, &query, there, made.gradient); /* it was shown the first place, not this one */
+    ck_assert_mem_ne(made.gradient, whole.gradient + stride, (size_t)dim * sizeof(double));
+    free_panel(&whole);
+    free_panel(&made);
+    teardown(&s);
+}
+
+START_TEST(slopes_are_the_gradient)
+{
+    check_slopes("double", _i);
+    check_slopes("single", _i);
+}
+END_TEST
+
 static const struct {
     const char *layers, *why;
 } unfit[] = {
@@ -487,6 +546,7 @@ int main(void)
     tcase_add_loop_test(tests, a_chain_does_not_depend_on_its_companions, 0, n_net);
     tcase_add_loop_test(tests, a_cold_likelihood_counts_for_more, 0, n_net);
     tcase_add_loop_test(tests, shards_share_an_estimate, 0, n_net);
+    tcase_add_loop_test(tests, slopes_are_the_gradient, 0, n_net);
     tcase_add_loop_test(tests, layers_that_do_not_fit, 0, (int)(sizeof unfit / sizeof *unfit));
     tcase_add_test(tests, tables_are_read_too);
     tcase_add_test(tests, scores_of_predictions);
