@@ -343,7 +343,7 @@ def write_ensemble(page, results):
     page.heading("Eight chains beside one: 400-400 ReLUs, as in Table 3, and convolutions", 3)
     names = {"40 epochs": "004/networks/ensemble", "200 epochs": "004/networks/ensemble/200",
              "20 epochs of a cold posterior": "004/networks/ensemble/cold",
-             "10 epochs of a cold posterior of convolutions": "004/networks/ensemble/convolutions"}
+             "24 epochs of a cold posterior of convolutions": "004/networks/ensemble/convolutions"}
     names = {words: name for words, name in names.items() if begun(results, name)}
     if not names:
         return page.leave_out()
@@ -384,7 +384,7 @@ def write_ensemble(page, results):
         for words in ended
         for side, whose in ((single, "a chain"), (pooled, "the ensemble"))
     )
-    page.say(f"""brier and ece (expected calibration error) and nll: the less the better. Draws are of epochs 2 to 40, 41 to 200, 11 to 20, or 7 to 10; a
+    page.say(f"""brier and ece (expected calibration error) and nll: the less the better. Draws are of epochs 2 to 40, 41 to 200, 11 to 20, or 19 to 24; a
         cold posterior is that of temperature 1e-4, with steps halved thrice.
         Confidence is the mean of the largest probability of a prediction. Accuracy less confidence is {doubts}: where it is above
         zero, a mean over draws doubts too much; a mean over chains doubts more than one chain, while it is right
