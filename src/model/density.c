@@ -134,7 +134,9 @@ em_status em_model_complete(const char *path, em_model_ops *ops)
                         : !ops->add_prior && !ops->update       ? "add_prior, or an update"
                         : !ops->report                          ? "report"
                         : ops->fields && ops->options_size == 0 ? "options_size"
-                                                                : NULL;
+                        : !ops->slopes != !ops->show            ? "slopes or show, but both or none"
+                        : ops->slopes && !ops->estimate ? "estimate that leaves it to slopes"
+                                                        : NULL;
 
     if (!status && lacks)
         return em_fail(EM_ECONFIG, "%s: its model has no %s", path, lacks);
