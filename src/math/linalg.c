@@ -159,15 +159,16 @@ __attribute__((weak)) void gotoblas_dynamic_init(void);
 
 __attribute__((constructor)) static void know_processor(void)
 {
-    const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-                        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
-    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
     static const char variable[] = "OPENBLAS_CORETYPE";
 
-    if (!gotoblas_dynamic_quit || !gotoblas_dynamic_init || !avx2 || getenv(variable) ||
+    if (!gotoblas_dynamic_quit || !gotoblas_dynamic_init || getenv(variable) ||
         strcmp(em_linalg_kernels(), "Prescott") != 0)
         return;
-    if (setenv(variable, avx512 ? "SkylakeX" : "Haswell", 1) != 0)
+    __builtin_cpu_init();
+    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+                        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+    if (!avx2 || setenv(variable, avx512 ? "SkylakeX" : "Haswell", 1) != 0)
         return;
     gotoblas_dynamic_quit();
     gotoblas_dynamic_init();
