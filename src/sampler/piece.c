@@ -1,6 +1,5 @@
 #include "sampler/piece.h"
 
-#include "base/memory.h"
 #include "mass/moments.h"
 
 #include <string.h>
@@ -117,7 +116,7 @@ static void make_slopes(const em_slopes *slopes, em_piece *piece)
 {
     em_block *b = &piece->block;
 
-    if (!slopes->kept)
+    if (!slopes->kept && b->stride <= MOST)
         b->gradient = piece->slope;
     em_posterior_slopes(piece->context.posterior, b->first, b->dim, b->theta, b->gradient);
     memset(b->gradient + b->dim, 0, (size_t)(b->stride - b->dim) * sizeof *b->gradient);

@@ -6,6 +6,7 @@
 #ifndef EM_SAMPLER_PIECE_H
 #define EM_SAMPLER_PIECE_H
 
+#include "base/memory.h"
 #include "sampler/sampler.h"
 
 /* Numbers of a piece that is cut from a row, at most: a multiple of 16, as normals come; ten such
@@ -40,9 +41,9 @@ typedef struct em_piece {
     em_block block;
     em_step_context context;
     int64_t chain, at;
-    em_mass head;                   /* of a mass, for a row that is cut */
-    double slope[EM_MOST_OF_PIECE]; /* a gradient that is made for it */
+    em_mass head; /* of a mass, for a row that is cut */
     const em_mass *mass;
+    _Alignas(EM_ALIGNMENT) double slope[EM_MOST_OF_PIECE]; /* a gradient that is made for it */
 } em_piece;
 
 /* The next piece, with its gradient; false after the last. */
