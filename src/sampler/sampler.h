@@ -91,7 +91,6 @@ typedef struct em_trajectory {
     bool arriving;       /* in warmup, from far out: nothing is drawn yet */
 } em_trajectory;
 
-/* What is fixed during an iteration. */
 /* How the gradient of one chain stands that is made in pieces, where they are moved. */
 typedef struct em_slopes {
     bool due;          /* the last estimate left it to be made, in the next move, */
@@ -100,6 +99,7 @@ typedef struct em_slopes {
     bool moves_before; /* the kernel moves before each gradient, too */
 } em_slopes;
 
+/* What is fixed during an iteration, but for how slopes stand. */
 typedef struct em_step_context {
     em_posterior *posterior;
     const em_mass *const *mass; /* [n_chain] */
