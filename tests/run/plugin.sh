@@ -192,32 +192,32 @@ refused 'an option that is missing' 'model.y is missing' 'model: {name: slope, l
 echo '#include <emass/plugin.h>
 EMASS_PLUGIN({.name = "nothing"});' >nothing.c && build nothing
 refused 'a model without a density' 'no create, or a log_density' 'model: {name: nothing, library: nothing.so}'
-echo '#include <emass/plugin.h>
-static inline em_status create(const void *o, const em_model_context *c, em_model **m) { return !o && c && !m; }
-static inline void destroy(em_model *m) { (void)m; }
-static inline em_status ask(em_model *m, const em_query *q) { return m && q ? 0 : 0; }
-static inline em_status report(em_model *m, const em_draw *d, const double *x, double *o) { return m && d && x && o ? 0 : 0; }
-static inline void show(em_model *m, int64_t i, int64_t n, const double *x) { (void)m, (void)i, (void)n, (void)x; }
-EMASS_PLUGIN({.name = "half", .create = create, .destroy = destroy, .add_prior = ask, .report = report, .show = show});' >half.c
-build half
-refused 'a model that is shown positions and has no slopes' 'no slopes or show, but both or none' \
-    'model: {name: half, library: half.so}'
 
-# Failures that say nothing have a message all the same; and a model that is none is one.
-silent() { # PATTERN MODEL
-    echo "#include <emass/plugin.h>
+# Functions of a model that does nothing.
+cat >stubs.h <<'C'
+#include <emass/plugin.h>
 static inline em_status density(const void *o, const double *x, double *p, double *g) { return o && x && p && g ? -6 : -6; }
 static inline em_status create(const void *o, const em_model_context *c, em_model **m) { return !o && c && !m; }
 static inline em_status odd(const void *o, const em_model_context *c, em_model **m) { return !o && c && !m ? 0 : 1; }
 static inline void destroy(em_model *m) { (void)m; }
 static inline em_status ask(em_model *m, const em_query *q) { return m && q ? 0 : 0; }
 static inline em_status report(em_model *m, const em_draw *d, const double *x, double *o) { return m && d && x && o ? 0 : 0; }
+static inline void show(em_model *m, int64_t i, int64_t n, const double *x) { (void)m, (void)i, (void)n, (void)x; }
+C
+rest='.destroy = destroy, .add_prior = ask, .report = report'
+echo "#include \"stubs.h\"
+EMASS_PLUGIN({.name = \"half\", .create = create, .show = show, $rest});" >half.c && build half
+refused 'a model that is shown positions and has no slopes' 'no slopes or show, but both or none' \
+    'model: {name: half, library: half.so}'
+
+# Failures that say nothing have a message all the same; and a model that is none is one.
+silent() { # PATTERN MODEL
+    echo "#include \"stubs.h\"
 EMASS_PLUGIN({.name = \"silent\", $2});" >silent.c
     build silent && echo 'model: {name: silent, library: silent.so}' >silent.yaml || return
     limited "$emass" run silent.yaml --output silent.h5 >silent.txt 2>&1
     [ $? = 1 ] && cat silent.txt && [ "$(grep -c . silent.txt)" = 1 ] && grep -q -- "$1" silent.txt
 }
-rest='.destroy = destroy, .add_prior = ask, .report = report'
 check 'a density that fails and does not say why' silent 'log_density_gradient returned -6 and did not say why' \
     '.dim = 1, .log_density_gradient = density'
 check 'a model that is not made' silent 'create of the model returned 1' ".create = odd, $rest"
