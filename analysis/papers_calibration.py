@@ -20,8 +20,9 @@ def multiplied(p):
     return normalised(logs_of(p).mean(axis=0))
 
 
-def nll_of(p, truth):
-    return -logs_of(p)[np.arange(len(truth)), truth].mean()
+def nlls_of(p, truth):
+    """Of each observation."""
+    return -logs_of(p)[np.arange(len(truth)), truth]
 
 
 def terms_of(p, truth):
@@ -29,8 +30,8 @@ def terms_of(p, truth):
     happened = np.zeros_like(p)
     happened[np.arange(len(truth)), truth] = 1
     sure, right = p.max(axis=1), p.argmax(axis=1) == truth
-    nll = -logs_of(p)[np.arange(len(truth)), truth]
-    return np.minimum((sure * BINS).astype(int), BINS - 1), sure - right, [right, nll, ((p - happened)**2).sum(axis=1)]
+    briers = ((p - happened)**2).sum(axis=1)
+    return np.minimum((sure * BINS).astype(int), BINS - 1), sure - right, [right, nlls_of(p, truth), briers]
 
 
 def scores_from(terms, times):
@@ -49,7 +50,7 @@ def tempered(p, truth):
     logs, out = logs_of(p), np.empty(p.shape)
     for part in (0, 1):
         others = logs[1 - part::2], truth[1 - part::2]
-        nll = [nll_of(normalised(others[0] / t), others[1]) for t in TEMPERATURES]
+        nll = [nlls_of(normalised(others[0] / t), others[1]).mean() for t in TEMPERATURES]
         out[part::2] = normalised(logs[part::2] / TEMPERATURES[np.argmin(nll)])
     return out
 
