@@ -81,7 +81,8 @@ void em_langevin_lose(em_block *block, int64_t c);
  * step sizes of the last iteration. */
 double em_langevin_noise_share(const em_sampler *sampler);
 
-/* The gradient at theta from the k-th minibatch of the iteration, into the block. */
+/* The gradient at theta from the k-th minibatch of the iteration, into the block, or, of slopes,
+ * into the pieces of the next move (em_stochastic_in_turns). */
 em_status em_langevin_gradient(em_langevin *s, const em_step_context *context, em_block *block,
                                int64_t k);
 

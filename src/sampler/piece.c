@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-enum { MOST = EM_MOST_OF_PIECE };
-
 static int64_t least(int64_t a, int64_t b)
 {
     return a < b ? a : b;
@@ -22,8 +20,8 @@ em_pieces em_pieces_of(const em_step_context *context, const em_block *block, bo
     em_pieces pieces = {context, block, block->n_chain, block->stride, 0, 1};
 
     if (!whole) {
-        pieces.rows = block->stride > MOST ? 1 : MOST / block->stride;
-        pieces.columns = least(block->stride, MOST);
+        pieces.rows = block->stride > EM_MOST_OF_PIECE ? 1 : EM_MOST_OF_PIECE / block->stride;
+        pieces.columns = least(block->stride, EM_MOST_OF_PIECE);
         pieces.end = (block->n_chain + pieces.rows - 1) / pieces.rows * across(&pieces);
     }
     if (context->home)
@@ -116,7 +114,7 @@ static void make_slopes(const em_slopes *slopes, em_piece *piece)
 {
     em_block *b = &piece->block;
 
-    if (!slopes->kept && b->stride <= MOST)
+    if (!slopes->kept && b->stride <= EM_MOST_OF_PIECE)
         b->gradient = piece->slope;
     em_posterior_slopes(piece->context.posterior, b->first, b->dim, b->theta, b->gradient);
     memset(b->gradient + b->dim, 0, (size_t)(b->stride - b->dim) * sizeof *b->gradient);

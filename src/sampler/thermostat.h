@@ -55,7 +55,8 @@ void em_thermostat_start(em_thermostat *self, const em_block *block);
 void em_thermostat_move(em_thermostat *self, const em_step_context *context, em_block *block,
                         int64_t k, em_thermostat_part *part);
 
-/* The gradient at theta from the minibatch of inner step k, into the block. */
+/* The gradient at theta from the minibatch of inner step k, likewise into the block or its pieces.
+ */
 em_status em_thermostat_gradient(const em_thermostat *self, const em_step_context *context,
                                  em_block *block, int64_t k);
 
