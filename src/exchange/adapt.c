@@ -24,7 +24,7 @@ static em_status settle(em_adapt *adapt, em_sampler *sampler, em_posterior *post
 
 /* The first centre is the mean of where the chains stand. */
 em_status em_adapt_start(em_adapt *adapt, em_sampler *sampler, em_posterior *posterior,
-                         em_block *block)
+                         em_block *block, const double *inverse_curvature)
 {
     em_status status = EM_OK;
 
@@ -43,7 +43,7 @@ em_status em_adapt_start(em_adapt *adapt, em_sampler *sampler, em_posterior *pos
     }
     adapt->e_step_from = adapt->schedule.first;
     if (!status && adapt->course.runs && em_learns(adapt) && !adapt->has_step)
-        status = em_course_begin(adapt, block);
+        status = em_course_begin(adapt, block, inverse_curvature);
     if (!status)
         status = settle(adapt, sampler, posterior, block, 0);
     return status;
@@ -157,7 +157,7 @@ em_status em_adapt_meet(em_adapt *adapt, em_sampler *sampler, em_posterior *post
             status = em_limit_depth(adapt, step_size);
         adapt->exchange_seconds += em_clock() - start;
         if (!status)
-            status = em_course_meet(adapt, sampler, posterior, block, done);
+            status = em_course_meet(adapt, block, done);
         em_publish_to_chains(adapt);
         return status;
     }

@@ -63,16 +63,9 @@ int64_t em_adapt_most_warmup(const em_mass_options *options, const em_sampler_op
  * Local. */
 int64_t em_adapt_warmup(const em_adapt *adapt);
 
-/* Where chain `chain` of the run might begin as well, into theta [em_stride(dim)]: point `number`.
- */
-typedef em_status em_start_point(void *context, int64_t chain, uint64_t number, double *theta);
-
-/* Where chains have arrived they look from such points for modes of far more mass, unless the
- * options forbid that (mass.rescue). Local. */
-void em_adapt_explore(em_adapt *adapt, em_start_point *point, void *context);
-
-/* How many points to choose the start of a chain from. Local. */
-int64_t em_adapt_n_start(const em_adapt *adapt);
+/* Whether there are iterations in which chains go from where they begin to where the target has
+ * its mass. Local. */
+bool em_adapt_arrives(const em_adapt *adapt);
 
 /* Tells of gradients that local chain `chain` was given besides those of its iterations. Local. */
 void em_adapt_count_gradients(em_adapt *adapt, int64_t chain, int64_t n);
@@ -95,9 +88,11 @@ const double *em_adapt_thermostat_mass(const em_adapt *adapt); /* NULL: not lear
 const em_noise *const *em_adapt_noise(const em_adapt *adapt);  /* NULL until there is an estimate */
 
 /* Finds a first step size, unless there is one, and a centre where the chains stand, and refreshes
- * what they carry. Collective. Errors: those of the sampler, agreed. */
+ * what they carry. The first mass is diagonal, from inverse_curvature [n_local_chain][stride] or,
+ * where that is NULL, from the gradients where the chains stand. Collective. Errors: those of the
+ * sampler, agreed. */
 em_status em_adapt_start(em_adapt *adapt, em_sampler *sampler, em_posterior *posterior,
-                         em_block *block);
+                         em_block *block, const double *inverse_curvature);
 
 /* Adds what warmup iteration `iteration` (from 0) left in the block. Local, but that gradient noise
  * takes gradients of the target. Errors: EM_EMODEL. */
@@ -132,10 +127,6 @@ const char *em_stage_name(int stage); /* of an em_stage_id */
 
 /* How often a chain that others left behind took the state of one of them. Local. */
 int64_t em_adapt_n_rescued(const em_adapt *adapt);
-
-/* The chains that went to a mode of more mass after they had arrived elsewhere: all or none. Local.
- */
-int64_t em_adapt_n_moved(const em_adapt *adapt);
 
 /* One line on what warmup took and found: "warmup 140 iterations, 4310 gradients; the chains had
  * arrived at 90; T 2, 3 steps"; "" where it has no stages. Local. */

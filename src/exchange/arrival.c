@@ -48,6 +48,8 @@ static em_status leave_arrival(em_adapt *adapt, bool arrived, int64_t done)
 
     em_enter_stage(course, EM_STAGE_TUNE, done);
     course->time_from = done;
+    for (int64_t c = 0; c < adapt->n_local_chain; c++)
+        course->step_factor[c] = 1;
     if (is_uneven(adapt))
         course->drawn = course->kept = em_course_of_time(INFINITY, 0);
     else if (adapt->adapts_step && course->drawn.kind == EM_TRAJECTORY_TIME)
@@ -62,8 +64,8 @@ static bool arrival_ends(em_adapt *adapt, const em_stretch *stretch, int64_t don
     const int64_t n_chain = em_grid_n_chain(adapt->grid);
     const bool dense = adapt->form.ops == &em_mass_dense;
     const double whole = 4 * (double)adapt->dim; /* what a whole matrix takes */
-    /* They have been rescued, or are about to be. */
-    const int64_t spared = course->many && adapt->options->rescue ? n_chain / 16 : 0;
+    /* Of many chains a few may not hold up the others. */
+    const int64_t spared = course->many ? n_chain / 16 : 0;
     const double wanted = fmax(200, dense ? whole : fmin(whole, 800));
     double n_sample = 0;
 
@@ -75,23 +77,13 @@ static bool arrival_ends(em_adapt *adapt, const em_stretch *stretch, int64_t don
     return done == course->plan.arrive || (*arrived && !course->plan.given);
 }
 
-/* Chains that have arrived, and are to be asked where else they might have. */
-static bool explores(const em_adapt *adapt, bool arrived, int64_t done)
-{
-    const em_course *course = &adapt->course;
-
-    return arrived && adapt->point && !course->explored && adapt->options->rescue &&
-           em_learns(adapt) && adapt->dim <= 200 && done < course->plan.arrive;
-}
-
-em_status em_end_window(em_adapt *adapt, em_sampler *sampler, em_posterior *posterior,
-                        em_block *block, int64_t done)
+em_status em_end_window(em_adapt *adapt, em_block *block, int64_t done)
 {
     const int64_t n_chain = em_grid_n_chain(adapt->grid);
     em_course *course = &adapt->course;
     em_stretch *stretch = NULL;
     double *scratch = NULL;
-    bool ends = false, arrived = false, moved = false;
+    bool ends = false, arrived = false;
     em_status status = em_allocate(n_chain, sizeof *stretch, &stretch);
 
     if (!status)
@@ -105,14 +97,12 @@ em_status em_end_window(em_adapt *adapt, em_sampler *sampler, em_posterior *post
         if (em_learns(adapt))
             status = em_learn_from_half(adapt, done);
     }
-    if (!status && explores(adapt, arrived, done))
-        status = em_explore(adapt, sampler, posterior, block, stretch, done, &moved);
-    if (!status && !moved)
+    if (!status)
         status = em_rescue(adapt, block, stretch, done);
     course->window = em_course_next_window(&course->plan, done);
     em_window_aim(&adapt->window, em_course_later_half(course->window), course->window);
     em_drop_segments(adapt);
-    if (!status && ends && !moved)
+    if (!status && ends)
         status = leave_arrival(adapt, arrived, done);
     em_release(&stretch);
     em_release(&scratch);

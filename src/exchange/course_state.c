@@ -47,6 +47,7 @@ em_status em_course_create(em_adapt *adapt, const em_trajectory *drawn, int64_t 
         int64_t size;
     } vectors[] = {{&course->history, n * course->plan.arrive},
                    {&course->since, n},
+                   {&course->step_factor, n},
                    {&course->depths, course->many ? n * EM_DEPTHS : 0},
                    {&course->lag, course->plan.climbs ? n * em_lag_size(adapt->dim) : 0},
                    {&course->kept_r, adapt->dim},
@@ -56,14 +57,16 @@ em_status em_course_create(em_adapt *adapt, const em_trajectory *drawn, int64_t 
         status = em_allocate(n, sizeof *course->moves, &course->moves);
     for (size_t i = 0; !status && i < sizeof vectors / sizeof *vectors; i++)
         status = em_allocate(vectors[i].size, sizeof(double), vectors[i].vector);
+    for (int64_t c = 0; !status && c < n; c++)
+        course->step_factor[c] = 1;
     return status;
 }
 
 void em_course_destroy(em_course *course)
 {
-    double **const vectors[] = {&course->history,   &course->since, &course->depths,
-                                &course->gradients, &course->lag,   &course->kept_r,
-                                &course->tried_r};
+    double **const vectors[] = {&course->history, &course->since,     &course->depths,
+                                &course->lag,     &course->gradients, &course->step_factor,
+                                &course->kept_r,  &course->tried_r};
 
     em_release(&course->flagged);
     em_release(&course->moves);

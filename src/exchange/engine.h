@@ -27,6 +27,9 @@ typedef struct em_pool {
 /* Later halves of windows overlap: accumulators are kept by segments between their beginnings. */
 enum { EM_MOST_SEGMENTS = 4, EM_MOST_STAGES = 8 };
 
+/* The smallest factor of a chain that cannot move, over the step size of the others. */
+#define EM_LEAST_STEP_FACTOR 1e-6
+
 /* Where a run is on its course (exchange/course.h). */
 typedef struct em_course {
     bool runs; /* false: warmup is laid out by em_schedule, and nothing below is used */
@@ -38,11 +41,11 @@ typedef struct em_course {
     int64_t time_from; /* iterations done when trajectories first had a time */
     int64_t ended;     /* iterations of warmup; -1 while that is not known */
     int64_t n_rescued, last_rescue;
-    int64_t explored, moved; /* whether it was; iterations done when all moved, 0: never */
-    bool *flagged;           /* [n_chain] of the run: left behind at the last window's end */
-    double *history;         /* [n_local_chain][plan.arrive] log densities */
-    double *since;           /* [n_local_chain] iterations done when it last took another's state */
-    double *gradients;       /* [n_local_chain] */
+    bool *flagged;       /* [n_chain] of the run: left behind at the last window's end */
+    double *history;     /* [n_local_chain][plan.arrive] log densities */
+    double *since;       /* [n_local_chain] iterations done when it last took another's state */
+    double *gradients;   /* [n_local_chain] */
+    double *step_factor; /* [n_local_chain] of the step size while chains arrive; at most 1 */
 
     bool many;       /* chains: a few of them hold up nobody (exchange/depth.h, gate.h) */
     int64_t deepest; /* doublings of a tree while many arrive; 0: as planned */
@@ -96,8 +99,6 @@ struct em_adapt {
     double *estimate;    /* the numbers of a mass */
     double *probe;       /* [n_local_chain] */
     em_course course;
-    em_start_point *point; /* where else chains might have begun; NULL: nobody explores */
-    void *point_context;
 
     int64_t s_count;     /* of the current E-step */
     int64_t e_step_from; /* iterations done when the current E-step began */
@@ -189,8 +190,9 @@ void em_collect(em_adapt *adapt, const em_block *block, int64_t chain, bool subs
 em_status em_search_step_size(em_adapt *adapt, em_sampler *sampler, em_posterior *posterior,
                               const em_block *block, int64_t done);
 
-/* One update of each pool, at its mean acceptance since the last meeting. Collective. Errors:
- * EM_EMEMORY, agreed. */
+/* One update of each pool, at its mean acceptance since the last meeting. While chains arrive, one
+ * that accepts nothing where others do has a smaller step size than they have, and no part in that
+ * mean, until it accepts. Collective. Errors: EM_EMEMORY, agreed. */
 em_status em_update_step_size(em_adapt *adapt);
 
 /* ---------------------------------------------------------------- on a course */
@@ -202,9 +204,8 @@ bool em_course_runs(const em_mass_options *options, const em_sampler_ops *sample
 em_status em_course_create(em_adapt *adapt, const em_trajectory *drawn, int64_t warmup);
 void em_course_destroy(em_course *course);
 
-/* The first mass, from the gradients where the chains stand. Collective. Errors: EM_EMEMORY,
- * agreed. */
-em_status em_course_begin(em_adapt *adapt, const em_block *block);
+/* The first mass: see em_adapt_start. Collective. Errors: EM_EMEMORY, agreed. */
+em_status em_course_begin(em_adapt *adapt, const em_block *block, const double *inverse_curvature);
 
 /* Iterations of tune and of each climb after which the autocorrelation is looked at; whether it is
  * in this stage; whether trajectories of one length may turn out not to fit in it. Local. */
@@ -227,17 +228,12 @@ em_status em_learn_from_half(em_adapt *adapt, int64_t done);
 /* Forgets the segments that windows to come do not look back on. Local. */
 void em_drop_segments(em_adapt *adapt);
 
-/* Moves chains that are flagged to where others stand, from rows `stretch` of all chains.
- * Collective. Errors: EM_EMEMORY, agreed. */
+/* Gives chains that cannot move at any step size the position of another, from rows `stretch` of
+ * all chains, where the options ask for that. Collective. Errors: EM_EMEMORY, agreed. */
 em_status em_rescue(em_adapt *adapt, em_block *block, const em_stretch *stretch, int64_t done);
 
 /* What local chain `c` was before is no sample of anything. Local. */
 void em_forget_chain(em_adapt *adapt, int64_t c, int64_t done);
-
-/* Chains that have arrived look elsewhere for a mode of a thousand times the mass: *found, and all
- * have moved there. Collective. Errors: agreed. */
-em_status em_explore(em_adapt *adapt, em_sampler *sampler, em_posterior *posterior, em_block *block,
-                     const em_stretch *stretch, int64_t done, bool *found);
 
 /* How deep trees may grow until the next meeting, now that `step_size` has become another.
  * Collective. Errors: EM_EMEMORY, agreed. */
@@ -245,15 +241,13 @@ em_status em_limit_depth(em_adapt *adapt, double step_size);
 
 /* What is decided when a window of `arrive`, or another stage, has ended. Collective. Errors:
  * agreed. */
-em_status em_end_window(em_adapt *adapt, em_sampler *sampler, em_posterior *posterior,
-                        em_block *block, int64_t done);
+em_status em_end_window(em_adapt *adapt, em_block *block, int64_t done);
 em_status em_end_stage(em_adapt *adapt, int64_t done);
 
 /* See em_adapt_observe, em_adapt_next_meeting, em_adapt_meet, em_adapt_visit. */
 void em_course_observe(em_adapt *adapt, const em_block *block, int64_t iteration);
 int64_t em_course_next_meeting(const em_course *course);
-em_status em_course_meet(em_adapt *adapt, em_sampler *sampler, em_posterior *posterior,
-                         em_block *block, int64_t done);
+em_status em_course_meet(em_adapt *adapt, em_block *block, int64_t done);
 em_status em_course_visit(em_adapt *adapt, const em_visitor *visitor);
 
 #endif

@@ -34,14 +34,13 @@ em_status em_limit_depth(em_adapt *adapt, double step_size)
     return status;
 }
 
-em_status em_course_meet(em_adapt *adapt, em_sampler *sampler, em_posterior *posterior,
-                         em_block *block, int64_t done)
+em_status em_course_meet(em_adapt *adapt, em_block *block, int64_t done)
 {
     const em_course *course = &adapt->course;
     em_status status = EM_OK;
 
     if (course->stage == EM_STAGE_ARRIVE && done == course->window)
-        status = em_end_window(adapt, sampler, posterior, block, done);
+        status = em_end_window(adapt, block, done);
     /* A short warmup has no iterations to tune in. */
     if (!status && course->stage != EM_STAGE_ARRIVE && course->stage != EM_STAGE_DRAW &&
         done == em_course_next_meeting(course))

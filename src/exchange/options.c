@@ -59,11 +59,10 @@ const em_field em_mass_fields[] = {
     EM_ROW_AS("rule.s_i", em_mass_options, rule_s_i, EM_FIELD_REAL, double, .minimum = 1,
               .maximum = 1e9, .fallback = "10",
               .doc = "interval rule: S_count grows by S_count / s_i"),
-    EM_BOOL(em_mass_options, rescue, .fallback = "true",
-            .doc =
-                "while chains arrive, one that others left behind goes on from where one of "
-                "them is; when they have arrived, eight climbs from other starts look for a mode "
-                "of a thousand times the mass, to which all then move (hmc, nuts, walnuts)"),
+    EM_BOOL(
+        em_mass_options, rescue, .fallback = "false",
+        .doc = "in warmup, a chain that cannot move at any step size takes the position of another "
+               "chain (hmc, nuts, walnuts)"),
     {0}};
 
 /* All but the first two rows, which are of the run as a whole. */

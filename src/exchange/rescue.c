@@ -1,14 +1,10 @@
-/* Chains that others left behind go on from where one of them is. */
+/* Chains that cannot move take the position of another. */
 #include "base/memory.h"
 #include "exchange/engine.h"
 #include "math/rng.h"
 #include "par/world.h"
 
 #include <string.h>
-
-/* Iterations after which a chain that others left behind may take the state of one of them; one
- * that never moved may do so earlier. */
-enum { FIRST_RESCUE = 20 };
 
 /* A row of all that a chain is. */
 static void pack_chain(const em_block *block, int64_t c, double *row)
@@ -92,7 +88,24 @@ static em_status move_lost(em_adapt *adapt, em_block *block, int64_t done, const
     return status;
 }
 
-/* Collective, where there is somebody to rescue. */
+/* Chains that stand still at the smallest steps, while others move. Collective. */
+static em_status find_lost(em_adapt *adapt, const em_stretch *stretch, bool *lost, int64_t *n)
+{
+    const int64_t n_chain = em_grid_n_chain(adapt->grid);
+    double *factor = NULL;
+    em_status status = em_agree(em_allocate(n_chain, sizeof *factor, &factor));
+
+    if (!status)
+        status = em_grid_gather_chains(adapt->grid, 1, adapt->course.step_factor, factor);
+    for (int64_t c = 0; !status && c < n_chain; c++) {
+        lost[c] = adapt->course.flagged[c] && factor[c] <= EM_LEAST_STEP_FACTOR &&
+                  em_stands_still(&stretch[c], adapt->dim);
+        *n += lost[c];
+    }
+    em_release(&factor);
+    return status;
+}
+
 em_status em_rescue(em_adapt *adapt, em_block *block, const em_stretch *stretch, int64_t done)
 {
     const int64_t n_chain = em_grid_n_chain(adapt->grid);
@@ -104,11 +117,8 @@ em_status em_rescue(em_adapt *adapt, em_block *block, const em_stretch *stretch,
     if (!adapt->options->rescue)
         return EM_OK;
     status = em_agree(em_allocate(n_chain, sizeof *lost, &lost));
-    for (int64_t c = 0; !status && c < n_chain; c++) {
-        lost[c] = course->flagged[c] &&
-                  (done >= FIRST_RESCUE || em_stands_still(&stretch[c], adapt->dim));
-        n += lost[c];
-    }
+    if (!status)
+        status = find_lost(adapt, stretch, lost, &n);
     if (!status && n > 0) {
         status = move_lost(adapt, block, done, lost);
         course->n_rescued += n;

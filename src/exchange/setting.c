@@ -5,7 +5,8 @@ void em_publish_to_chains(em_adapt *adapt)
 {
     for (int64_t c = 0; c < adapt->n_local_chain; c++) {
         adapt->chain_mass[c] = em_pool_of(adapt, c)->mass;
-        adapt->chain_step[c] = em_pool_of(adapt, c)->step_size;
+        adapt->chain_step[c] = em_pool_of(adapt, c)->step_size *
+                               (adapt->course.runs ? adapt->course.step_factor[c] : 1);
         adapt->chain_thermostat[c] = em_pool_of(adapt, c)->thermostat_mass;
     }
 }
@@ -76,13 +77,9 @@ int64_t em_adapt_warmup(const em_adapt *adapt)
     return adapt->course.runs ? adapt->course.ended : adapt->schedule.warmup;
 }
 
-/* The best of some points is nearer, at a sixtieth of what warmup costs. It is no cure for modes:
- * all of 4 chains settle in the lower one of lotka_volterra for 5 of seeds 1 .. 72 with 16 points,
- * for 6 with 64. The density at the start does not tell which mode is downhill, and no chain that
- * was never in the higher one can tell of it: exchange/explore.c. */
-int64_t em_adapt_n_start(const em_adapt *adapt)
+bool em_adapt_arrives(const em_adapt *adapt)
 {
-    return adapt->course.runs ? 16 : 1;
+    return adapt->course.runs && adapt->course.plan.arrive > 0;
 }
 
 void em_adapt_count_gradients(em_adapt *adapt, int64_t chain, int64_t n)
@@ -103,11 +100,6 @@ const em_stage_record *em_adapt_stages(const em_adapt *adapt)
 int64_t em_adapt_n_rescued(const em_adapt *adapt)
 {
     return adapt->course.n_rescued;
-}
-
-int64_t em_adapt_n_moved(const em_adapt *adapt)
-{
-    return adapt->course.moved > 0 ? em_grid_n_chain(adapt->grid) : 0;
 }
 
 int64_t em_adapt_n_m_step(const em_adapt *adapt)

@@ -123,8 +123,6 @@ static void swap_integers(em_course *course, double *x, bool out)
                                  &course->ended,
                                  &course->n_rescued,
                                  &course->last_rescue,
-                                 &course->explored,
-                                 &course->moved,
                                  &course->deepest,
                                  &course->segment,
                                  &course->n_stage};
@@ -155,7 +153,7 @@ static void swap_trajectory(em_trajectory *t, double *x, bool out)
 
 static em_status visit_place(em_course *course, const em_visitor *visitor)
 {
-    enum { N_INTEGER = 13 + EM_MOST_SEGMENTS, N_REAL = 6 };
+    enum { N_INTEGER = 11 + EM_MOST_SEGMENTS, N_REAL = 6 };
     enum { REALS = N_INTEGER + 2 * N_TRAJECTORY, N = REALS + N_REAL };
     em_dual_averaging *averaging = &course->kept_averaging;
     double *const reals[] = {&averaging->first, &averaging->mu,      &averaging->count,
@@ -216,6 +214,8 @@ em_status em_course_visit(em_adapt *adapt, const em_visitor *visitor)
         status = visitor->chains(context, "history", course->plan.arrive, course->history);
     if (!status && course->stage == EM_STAGE_ARRIVE)
         status = visitor->chains(context, "since", 1, course->since);
+    if (!status && course->stage == EM_STAGE_ARRIVE)
+        status = visitor->chains(context, "step_factor", 1, course->step_factor);
     if (!status && course->stage == EM_STAGE_ARRIVE && course->many)
         status = visitor->chains(context, "depths", EM_DEPTHS, course->depths);
     if (!status && (course->stage == EM_STAGE_TUNE || course->stage == EM_STAGE_CLIMB))

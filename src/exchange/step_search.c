@@ -4,28 +4,43 @@
 #include "math/order.h"
 #include "par/world.h"
 
+#include <math.h>
 #include <string.h>
 
-/* The mean over each pool of one number per chain, into out[n_pool]; without the chains that others
- * left behind, whose numbers are set to 0. Collective. */
-static em_status pool_means(em_adapt *adapt, double *chain_value, double *out)
+/* Whether a chain of this rank has a part in the mean acceptance of all: it is no outlier, and
+ * needs no smaller steps than the others. */
+static bool has_part(const em_adapt *adapt, int64_t c)
 {
-    const bool *flagged = adapt->course.runs ? adapt->course.flagged : NULL;
-    const int64_t first = em_grid_first_chain(adapt->grid), n = em_grid_n_chain(adapt->grid);
-    double n_flagged = 0;
+    const em_course *course = &adapt->course;
+
+    return !course->runs ||
+           (!course->flagged[em_grid_first_chain(adapt->grid) + c] && course->step_factor[c] == 1);
+}
+
+/* The mean over each pool of one number per chain, into out[n_pool]: of the chains that have a part
+ * in it or, where none has, of all. Collective. */
+static em_status pool_means(em_adapt *adapt, const double *chain_value, double *out)
+{
+    enum { SUM, COUNT, SUM_OF_ALL, N };
+    double sum[N], *row = NULL;
     em_status status;
 
     if (!adapt->shares) {
         memcpy(out, chain_value, (size_t)adapt->n_pool * sizeof *out);
         return EM_OK;
     }
-    for (int64_t c = 0; flagged && c < n; c++)
-        n_flagged += flagged[c];
-    for (int64_t c = 0; flagged && c < adapt->n_local_chain; c++)
-        if (flagged[first + c])
-            chain_value[c] = 0;
-    status = em_grid_sum_chains(adapt->grid, 1, chain_value, out);
-    *out /= (double)n - n_flagged;
+    status = em_agree(em_allocate(adapt->n_local_chain * N, sizeof *row, &row));
+    for (int64_t c = 0; !status && c < adapt->n_local_chain; c++) {
+        row[c * N + COUNT] = has_part(adapt, c);
+        row[c * N + SUM] = row[c * N + COUNT] * chain_value[c];
+        row[c * N + SUM_OF_ALL] = chain_value[c];
+    }
+    if (!status)
+        status = em_grid_sum_chains(adapt->grid, N, row, sum);
+    if (!status)
+        *out = sum[COUNT] > 0 ? sum[SUM] / sum[COUNT]
+                              : sum[SUM_OF_ALL] / (double)em_grid_n_chain(adapt->grid);
+    em_release(&row);
     return status;
 }
 
@@ -109,6 +124,20 @@ em_status em_search_step_size(em_adapt *adapt, em_sampler *sampler, em_posterior
     return status;
 }
 
+/* A chain that accepts nothing where the others do takes smaller steps, until it accepts. */
+static void follow_chains(em_adapt *adapt, double mean)
+{
+    static const double shorter = 0.3, longer = 2, nothing = 0.1, some = 0.3;
+
+    for (int64_t c = 0; c < adapt->n_local_chain; c++) {
+        double *factor = &adapt->course.step_factor[c];
+        if (adapt->probe[c] < nothing && mean > some)
+            *factor = fmax(EM_LEAST_STEP_FACTOR, *factor * shorter);
+        else if (adapt->probe[c] > adapt->sampler_options->target_accept)
+            *factor = fmin(1, *factor * longer);
+    }
+}
+
 em_status em_update_step_size(em_adapt *adapt)
 {
     em_status status = EM_OK;
@@ -118,6 +147,8 @@ em_status em_update_step_size(em_adapt *adapt)
     for (int64_t c = 0; c < adapt->n_local_chain; c++)
         adapt->probe[c] = adapt->acceptance[c] / (double)adapt->n_since;
     status = pool_means(adapt, adapt->probe, adapt->acceptance);
+    if (adapt->course.runs && adapt->course.stage == EM_STAGE_ARRIVE)
+        follow_chains(adapt, adapt->acceptance[0]);
     for (int64_t i = 0; i < adapt->n_pool; i++)
         adapt->pools[i].step_size =
             em_dual_averaging_update(&adapt->pools[i].averaging, adapt->acceptance[i]);

@@ -52,8 +52,7 @@ void em_adapt_describe(const em_adapt *adapt, size_t bytes, char *out)
     else if (course->plan.learned)
         append(bytes, out, "; curvature varies, so that nuts draws");
     if (course->n_rescued > 0)
-        append(bytes, out, "; %lld %s rescued, the last at %lld", (long long)course->n_rescued,
-               course->n_rescued == 1 ? "chain" : "chains", (long long)course->last_rescue);
-    if (course->moved > 0)
-        append(bytes, out, "; all moved at %lld to a mode of more mass", (long long)course->moved);
+        append(bytes, out, "; %lld %s took the position of another, the last at %lld",
+               (long long)course->n_rescued, course->n_rescued == 1 ? "chain" : "chains",
+               (long long)course->last_rescue);
 }

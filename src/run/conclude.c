@@ -168,6 +168,20 @@ static void note_kernels(em_engine *engine)
     describe_kernels(engine);
 }
 
+/* Starts that were drawn anew, and modes that no draw is near to. Collective. */
+static em_status find_missed_modes(em_engine *engine)
+{
+    em_report *report = &engine->report;
+    em_mode_findings found = {.log_mass = NAN};
+    em_status status = em_count_chains(engine, engine->unusable_starts, &report->redrawn_starts);
+
+    if (!status && engine->mode_search)
+        status = em_mode_search_conclude(engine->mode_search, &found);
+    report->redrawn_starts += found.n_redrawn;
+    report->mode_search_log_mass = found.log_mass;
+    return status;
+}
+
 /* What there is to say of the run as a whole. Collective. */
 em_status em_engine_conclude(em_engine *engine)
 {
@@ -177,6 +191,8 @@ em_status em_engine_conclude(em_engine *engine)
 
     if (!status)
         status = find_faults(engine);
+    if (!status)
+        status = find_missed_modes(engine);
     if (!status)
         status = em_count_chains(engine, engine->unreported, &report->unreported);
     if (!status)

@@ -24,9 +24,12 @@ static em_status step(em_engine *engine, int64_t iteration)
 
     if (status < 0)
         return status;
-    if (iteration >= engine->plan.warmup)
+    if (iteration >= engine->plan.warmup) {
         em_tally_take(engine->tally, engine->block,
                       (iteration + 1 - engine->plan.warmup) % engine->plan.thin == 0);
+        if (engine->mode_search)
+            em_mode_search_observe(engine->mode_search, engine->block, iteration);
+    }
     status = em_recorder_take(engine->recorder, engine->block, engine->kernel_block, iteration,
                               engine->monitor, engine->unreported);
     return status < 0 ? status : EM_OK;

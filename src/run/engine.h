@@ -3,6 +3,7 @@
 #define EM_RUN_ENGINE_H
 
 #include "exchange/adapt.h"
+#include "exchange/mode_search.h"
 #include "run/checkpoint.h"
 #include "run/driver.h"
 #include "run/monitor.h"
@@ -54,11 +55,13 @@ struct em_engine {
     em_created created;
     em_report report;
     em_tally *tally;
-    em_findings findings; /* at the end */
-    double *unreported;   /* [n_local_chain] draws of sampling whose report failed */
-    int64_t done;         /* iterations */
-    int64_t first_done;   /* those that were done before */
-    bool ended;           /* by the stop rule */
+    em_findings findings;        /* at the end */
+    em_mode_search *mode_search; /* NULL: starts are the draws themselves */
+    double *unusable_starts;     /* [n_local_chain] draws without a finite density */
+    double *unreported;          /* [n_local_chain] draws of sampling whose report failed */
+    int64_t done;                /* iterations */
+    int64_t first_done;          /* those that were done before */
+    bool ended;                  /* by the stop rule */
     em_tempo tempo;
     em_status failure;                                   /* that ended it; EM_OK: none */
     double started, last_checkpoint, longest_checkpoint; /* clock, clock, seconds */
@@ -74,8 +77,9 @@ em_status em_engine_load(em_engine *engine);
 em_status em_engine_create_chains(em_engine *engine);
 void em_engine_destroy_chains(em_engine *engine); /* Collective. */
 
-/* Where the chains begin: for each the first of its tries with a finite density and gradient, or
- * the positions of an earlier run. Collective. Errors, agreed: EM_EMODEL. */
+/* Where the chains begin: at a draw from the law of starts with a finite density and gradient, or
+ * on the way up from it (exchange/mode_search.h), or at the positions of an earlier run.
+ * Collective. Errors, agreed: EM_EMODEL. */
 em_status em_engine_start_chains(em_engine *engine);
 
 /* What rank 0's clock says after a segment; it goes with the agreement at the segment's end, as one

@@ -150,6 +150,8 @@ static em_status look_at_metric(const em_kernel *kernel)
 em_status em_kernels_start(em_engine *engine)
 {
     const size_t n = (size_t)engine->block->n_chain * sizeof(double);
+    const double *inverse_curvature =
+        engine->mode_search ? em_mode_search_scale(engine->mode_search) : NULL;
     em_status status = EM_OK;
 
     for (int i = 0; !status && i < engine->n_kernel; i++) {
@@ -161,8 +163,8 @@ em_status em_kernels_start(em_engine *engine)
         }
         status = em_agree(look_at_metric(kernel));
         if (!status)
-            status =
-                em_adapt_start(kernel->adapt, kernel->sampler, kernel->posterior, kernel->block);
+            status = em_adapt_start(kernel->adapt, kernel->sampler, kernel->posterior,
+                                    kernel->block, inverse_curvature);
     }
     return status;
 }

@@ -235,9 +235,6 @@ static em_status put_stages(em_output *output, const em_adapt *adapt, const char
     if (!status)
         status = em_writer_put_int(output->writer, name_of_block("rescued_chains", block).text,
                                    em_adapt_n_rescued(adapt));
-    if (!status)
-        status = em_writer_put_int(output->writer, name_of_block("moved_chains", block).text,
-                                   em_adapt_n_moved(adapt));
     return status ? status
                   : em_writer_put_text(output->writer, name_of_block("warmup", block).text, text);
 }

@@ -21,7 +21,9 @@ static rule rule_of(const char *name, bool cut)
         {"divergences", SUM_OF_DRAWS},
         {"ess_limit", SUM},
         {"failed_reports", SUM},
-        {"moved_chains", SUM},
+        {"moved_chains", SUM}, /* of files of earlier versions */
+        {"redrawn_starts", SUM},
+        {"mode_search_log_mass", DROPPED},
         {"rescued_chains", SUM},
         {"smallest_e_bfmi", SMALLEST_OF_DRAWS},
         {"superchains", SUM},

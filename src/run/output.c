@@ -4,6 +4,7 @@
 #include "run/output_file.h"
 #include "version.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -301,6 +302,10 @@ static em_status put_verdict(em_writer *writer, const em_report *report)
         status = em_writer_put_real(writer, "smallest_e_bfmi", report->e_bfmi);
     if (!status)
         status = em_writer_put_int(writer, "divergences", report->divergences);
+    if (!status)
+        status = em_writer_put_int(writer, "redrawn_starts", report->redrawn_starts);
+    if (!status && !isnan(report->mode_search_log_mass))
+        status = em_writer_put_real(writer, "mode_search_log_mass", report->mode_search_log_mass);
     return status ? status : em_writer_put_int(writer, "failed_reports", report->unreported);
 }
 

@@ -43,6 +43,10 @@ static em_status visit_engine(void *state, const em_visitor *visitor)
     if (!status)
         status = visitor->chains(visitor->context, "unreported", 1, engine->unreported);
     if (!status)
+        status = visitor->chains(visitor->context, "unusable_starts", 1, engine->unusable_starts);
+    if (!status && engine->mode_search)
+        status = em_mode_search_visit(engine->mode_search, visitor);
+    if (!status)
         status = em_recorder_visit(engine->recorder, visitor);
     if (!status)
         status = em_kernels_visit(engine, visitor);

@@ -155,15 +155,13 @@ static em_status place(em_engine *engine, int64_t c, uint64_t attempt)
     return point(engine, block->chain[c], attempt, block->theta + c * block->stride);
 }
 
-/* A sampler of all parameters, whose chains are not told where to begin, may look elsewhere. */
-static void allow_to_explore(em_engine *engine)
+/* Of a sampler of all parameters, whose chains are not told where to begin, and which may take some
+ * iterations to where the mass is. */
+static bool may_search_modes(const em_engine *engine)
 {
-    const bool together = em_monitor_starts(&engine->config->run).n_superchain > 0;
-
-    if (engine->n_kernel == 1 && !together && !engine->config->mass.from_positions &&
-        !engine->model->ops->visit && !engine->model->estimates &&
-        em_kernel_is_exact(&engine->kernel[0]))
-        em_adapt_explore(engine->kernel[0].adapt, point, engine);
+    return engine->n_kernel == 1 && !engine->config->mass.from_positions &&
+           !engine->model->ops->visit && !engine->model->estimates &&
+           em_kernel_is_exact(&engine->kernel[0]) && em_adapt_arrives(engine->kernel[0].adapt);
 }
 
 em_status em_engine_create_chains(em_engine *engine)
@@ -182,11 +180,14 @@ em_status em_engine_create_chains(em_engine *engine)
                                  &engine->tally);
     if (!status)
         status = em_allocate(n_chain, sizeof(double), &engine->unreported);
+    if (!status)
+        status = em_allocate(n_chain, sizeof(double), &engine->unusable_starts);
     status = em_agree(status);
     if (!status)
         status = create_adaptations(engine);
-    if (!status)
-        allow_to_explore(engine);
+    if (!status && may_search_modes(engine))
+        status =
+            em_agree(em_mode_search_create(engine->grid, engine->block->dim, &engine->mode_search));
     if (!status)
         status = em_monitor_create(engine->grid, &config->stop, &engine->plan.watch,
                                    em_monitor_starts(&config->run).n_superchain, &engine->monitor);
@@ -199,52 +200,30 @@ static bool is_usable(const em_block *block, int64_t c)
            em_all_finite(block->dim, block->gradient + c * block->stride);
 }
 
-/* Tries of where chains begin. */
+/* Draws of where chains begin. */
 typedef struct em_tries {
-    em_block *best; /* of each chain so far */
-    int64_t *left;  /* [n_chain] tries to come; -1: none was usable yet */
-    int64_t n_point;
-    int64_t lost; /* number of a chain without a usable point; -1: all have one */
-    bool done;
+    bool *usable; /* [n_chain] */
+    int64_t lost; /* number of a chain without a usable draw; -1: all have one */
 } em_tries;
 
-static void take_best(em_tries *tries, const em_block *block, int64_t c)
-{
-    const size_t row = (size_t)block->stride * sizeof(double);
-
-    if (tries->left[c] >= 0 && !(block->log_density[c] > tries->best->log_density[c]))
-        return;
-    memcpy(tries->best->theta + c * block->stride, block->theta + c * block->stride, row);
-    memcpy(tries->best->gradient + c * block->stride, block->gradient + c * block->stride, row);
-    tries->best->log_density[c] = block->log_density[c];
-}
-
-/* Looks at the points that the block stands on, and places the chains that try further. Each chain
- * tries on for itself, so that none depends on the others of its rank. */
+/* Looks at the draws that the block stands on, and draws anew for chains without a density there.
+ * Each chain tries on for itself, so that none depends on the others of its rank. */
 static em_status look(em_engine *engine, em_tries *tries, uint64_t attempt)
 {
     em_block *block = engine->block;
     em_status status = EM_OK;
 
     tries->lost = -1;
-    tries->done = true;
     for (int64_t c = 0; !status && c < block->n_chain; c++) {
-        const bool usable = is_usable(block, c);
-        if (tries->left[c] == 0)
+        if (tries->usable[c])
             continue;
         em_adapt_count_gradients(engine->kernel[0].adapt, c, 1);
-        if (usable)
-            take_best(tries, block, c);
-        if (usable && tries->left[c] < 0)
-            tries->left[c] = tries->n_point;
-        if (tries->left[c] < 0)
-            tries->lost = block->chain[c];
-        else
-            tries->left[c]--;
-        if (tries->left[c] != 0) {
-            tries->done = false;
-            status = place(engine, c, attempt);
-        }
+        tries->usable[c] = is_usable(block, c);
+        if (tries->usable[c])
+            continue;
+        tries->lost = block->chain[c];
+        engine->unusable_starts[c]++;
+        status = place(engine, c, attempt);
     }
     return status;
 }
@@ -279,14 +258,14 @@ static em_status evaluate_start(em_engine *engine, uint64_t attempt)
     return em_posterior_estimate(engine->posterior, &minibatch, &query);
 }
 
-/* Local, but for the target. */
+/* Until all chains stand where there is a density. Collective over the ranks of a group. */
 static em_status try_points(em_engine *engine, em_tries *tries)
 {
-    em_block *block = engine->block;
     em_status status = EM_OK;
 
-    for (uint64_t attempt = 1; !status && !tries->done; attempt++) {
-        if (attempt > MOST_START_TRIES && tries->lost >= 0)
+    tries->lost = engine->block->n_chain > 0 ? engine->block->chain[0] : -1;
+    for (uint64_t attempt = 1; !status && tries->lost >= 0; attempt++) {
+        if (attempt > MOST_START_TRIES)
             return em_fail(
                 EM_EMODEL,
                 "chain %lld: no finite log density in %d tries within run.init_radius "
@@ -297,12 +276,22 @@ static em_status try_points(em_engine *engine, em_tries *tries)
         if (!status)
             status = look(engine, tries, attempt);
     }
-    for (int64_t c = 0; !status && c < block->n_chain; c++) {
-        const size_t row = (size_t)block->stride * sizeof(double);
-        memcpy(block->theta + c * block->stride, tries->best->theta + c * block->stride, row);
-        memcpy(block->gradient + c * block->stride, tries->best->gradient + c * block->stride, row);
-        block->log_density[c] = tries->best->log_density[c];
-    }
+    return status;
+}
+
+/* From the draws to where the chains begin, and which modes that shows. Collective. */
+static em_status search_modes(em_engine *engine)
+{
+    em_adapt *adapt = engine->kernel[0].adapt;
+    double *gradients = NULL;
+    em_status status = em_agree(em_allocate(engine->block->n_chain, sizeof *gradients, &gradients));
+
+    if (!status)
+        status = em_mode_search_start(engine->mode_search, engine->posterior, point, engine,
+                                      engine->block, gradients);
+    for (int64_t c = 0; !status && c < engine->block->n_chain; c++)
+        em_adapt_count_gradients(adapt, c, (int64_t)gradients[c]);
+    em_release(&gradients);
     return status;
 }
 
@@ -310,29 +299,20 @@ em_status em_engine_start_chains(em_engine *engine)
 {
     em_block *block = engine->block;
     const em_mass_options *mass = &engine->config->mass;
-    const bool placed = mass->from && mass->from_positions;
-    const bool keeps = engine->model->ops->visit != NULL; /* what belongs to the last try */
-    const bool together = em_monitor_starts(&engine->config->run).n_superchain > 0;
-    const bool is_one = placed || keeps || together || engine->n_kernel > 1;
-    em_tries tries = {.n_point = is_one ? 1 : em_adapt_n_start(engine->kernel[0].adapt),
-                      .lost = -1};
-    em_status status = em_block_create(em_grid_first_chain(engine->grid), block->n_chain,
-                                       block->dim, 0, &tries.best);
+    em_tries tries = {.lost = -1};
+    em_status status = em_allocate(block->n_chain, sizeof *tries.usable, &tries.usable);
 
-    if (!status)
-        status = em_allocate(block->n_chain, sizeof *tries.left, &tries.left);
-    for (int64_t c = 0; !status && c < block->n_chain; c++) {
-        tries.left[c] = -1;
+    for (int64_t c = 0; !status && c < block->n_chain; c++)
         status = place(engine, c, 0);
-    }
-    if (!status && placed)
+    if (!status && mass->from && mass->from_positions)
         status = em_initial_positions(mass->from, em_grid_first_chain(engine->grid), block->n_chain,
                                       block->dim, block->stride, block->theta);
     if (!status && !most_exacting(engine)->options->ops->by_model)
         status = try_points(engine, &tries);
-    em_block_destroy(&tries.best);
-    em_release(&tries.left);
+    em_release(&tries.usable);
     status = em_agree(status);
+    if (!status && engine->mode_search)
+        status = search_modes(engine);
     return status ? status : em_kernels_start(engine);
 }
 
@@ -341,6 +321,8 @@ void em_engine_destroy_chains(em_engine *engine)
     em_monitor_destroy(&engine->monitor);
     em_kernels_destroy(engine);
     em_tally_destroy(&engine->tally);
+    em_mode_search_destroy(&engine->mode_search);
     em_release(&engine->unreported);
+    em_release(&engine->unusable_starts);
     em_posterior_destroy(&engine->posterior);
 }

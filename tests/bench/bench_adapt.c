@@ -105,7 +105,7 @@ static int64_t warm_up(int64_t n_chain, uint64_t seed, int64_t *iteration, doubl
             theta[i] = 4 * theta[i] - 2;
     }
     require(em_block_evaluate(posterior, block));
-    require(em_adapt_start(adapt, sampler, posterior, block));
+    require(em_adapt_start(adapt, sampler, posterior, block, NULL));
     for (int64_t t = 0, meeting = em_adapt_next_meeting(adapt, 0); t < warmup;) {
         const em_step_context step = {.posterior = posterior,
                                       .mass = em_adapt_mass(adapt),

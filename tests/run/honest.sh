@@ -134,11 +134,39 @@ check 'chains in another mode' verdict '[2-4] chains are apart from the others' 
 check 'of hardly any weight' verdict '[2-4] chains are apart' \
     'Apart from the others: .*, where the log density is [0-9.]+ lower' modes.yaml --set model.low=50
 check 'none is apart where all agree' silent 'apart|Apart|stood|Stood|Rescued|Saturated' gaussian.yaml --set run.draws=200
-check 'rescued chains' says_once '^Rescued: .* took the place of one of them, [0-9]+ times?, which is much for 8 chains' \
-    funnel.yaml --chains 8 --seed 2 --set run.init_radius=5 --set run.draws=20
-check 'a few are ordinary' says_once '^Rescued, which is ordinary: in warmup 1 of 4 chains .* no reason for doubt' \
-    "$project/jobs/gaussian_rotated.yaml" --chains 4 --seed 2 --set run.draws=5
-check 'nobody to be rescued' silent '^Rescued|rescued' funnel.yaml "${few[@]}" --set mass.rescue=false
+
+# Where x_0 is above 3 no step is accepted. Chains are put there by positions of an earlier run.
+cat >spikes.c <<'C'
+#include <emass/plugin.h>
+#include <math.h>
+typedef struct { double mean, height; } options;
+static const em_field fields[] = {EM_REAL(options, mean, .minimum = -9, .maximum = 9, .fallback = "0"),
+                                  EM_REAL(options, height, .minimum = 0, .maximum = 1e9, .fallback = "0"), {0}};
+static em_status density(const void *given, const double *x, double *log_p, double *gradient)
+{
+    const options *o = given;
+    const double y = x[0] - o->mean;
+    *log_p -= (y * y + x[1] * x[1]) / 2;
+    gradient[0] -= y;
+    gradient[1] -= x[1];
+    if (x[0] > 3) {
+        *log_p += o->height * (cos(1e9 * x[0]) - 1);
+        gradient[0] -= 1e9 * o->height * sin(1e9 * x[0]);
+    }
+    return EM_OK;
+}
+EMASS_PLUGIN({.name = "spikes", .options_size = sizeof(options), .fields = fields, .dim = 2,
+              .log_density_gradient = density});
+C
+cc -std=c17 -shared -fPIC -I"$project/include" spikes.c -o spikes.so -lm || exit 1
+echo 'model: {name: spikes, library: ./spikes.so}' >spikes.yaml
+limited "$emass" run spikes.yaml --chains 8 --quiet --set model.mean=3 --set run.draws=100 \
+    --set output.save_unconstrained=true --output placed.h5 || exit 1
+spikes=(spikes.yaml --chains 8 --set model.height=1e6 --set run.draws=300 --set mass.from=placed.h5
+    --set mass.from_positions=true)
+check 'a chain that cannot move stays, and is told' verdict '[1-7] chains? stood still' 'Stood still: ' "${spikes[@]}"
+check 'or takes the position of another, where that is asked for' \
+    says '; [1-9][0-9]* chains? took the position of another' "${spikes[@]}" --set mass.rescue=true
 check 'heavy tails' verdict 'smallest E-BFMI 0\.[012]' 'E-BFMI below 0.3: ' funnel.yaml "${few[@]}"
 check 'saturated trees' verdict '[0-9]+ saturated trees' 'Saturated tree depth: [0-9]+ of 400 draws' gaussian.yaml --chains 4 \
     --set sampler='{name: nuts, max_treedepth: 1}' --set run.draws=100

@@ -71,7 +71,7 @@ static void open_engine(const char *sections, enum noise noise, uint64_t seed, e
     for (int64_t c = 0; c < N_CHAIN; c++)
         law_draw(&law, seed, c, e->block->theta + c * e->block->stride);
     em_block_evaluate(e->posterior, e->block);
-    ck_assert_int_eq(em_adapt_start(e->adapt, e->sampler, e->posterior, e->block), EM_OK);
+    ck_assert_int_eq(em_adapt_start(e->adapt, e->sampler, e->posterior, e->block, NULL), EM_OK);
 }
 
 /* The engine says EM_ECONFIG to such sections. */

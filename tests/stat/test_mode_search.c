@@ -1,0 +1,320 @@
+/*
+ * Where chains begin (exchange/mode_search.h): one draw a chain, its own basin, no mode that has
+ * mass refused, none without mass kept; and what is said of modes that no draw is near to.
+ */
+#include "base/memory.h"
+#include "exchange/ascent.h"
+#include "exchange/mode_search.h"
+#include "math/rng.h"
+#include "par/world.h"
+#include "tap.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { N_CHAIN = 16, MOST_DIM = 10 };
+
+static em_grid *grid;
+
+/* ---- targets ---- */
+
+typedef double density(const void *of, const double *x, double *slope);
+
+typedef struct target {
+    em_model base;
+    density *log_density;
+    const void *of;
+} target;
+
+static em_status add_prior(em_model *base, const em_query *query)
+{
+    const target *t = (const target *)base;
+
+    for (int64_t c = 0; c < query->n_chain; c++) {
+        double slope[MOST_DIM] = {0};
+        query->log_density[c] += t->log_density(t->of, query->theta + c * query->stride, slope);
+        for (int64_t i = 0; i < base->dim; i++)
+            query->gradient[c * query->stride + i] += slope[i];
+    }
+    return EM_OK;
+}
+
+static const em_model_ops ops = {.name = "target", .add_prior = add_prior};
+
+/* Two normals of unit variance at -5 and 5 along the first axis, of masses 1 and exp(log_mass). */
+typedef struct pair_of_modes {
+    int dim;
+    double log_mass;
+} pair_of_modes;
+
+static double two_normals(const void *of, const double *x, double *slope)
+{
+    const pair_of_modes *p = of;
+    double square = 0;
+
+    for (int i = 1; i < p->dim; i++) {
+        square += x[i] * x[i];
+        slope[i] = -x[i];
+    }
+    const double a = -(x[0] + 5) * (x[0] + 5) / 2, b = p->log_mass - (x[0] - 5) * (x[0] - 5) / 2;
+    const double top = fmax(a, b), sum = log(exp(a - top) + exp(b - top));
+    slope[0] = -(x[0] + 5) * exp(a - top - sum) - (x[0] - 5) * exp(b - top - sum);
+    return top + sum - square / 2;
+}
+
+/* A normal law with standard deviations 1e-3 ... 1e3, turned in the plane of the first and last. */
+static double ill_conditioned(const void *of, const double *x, double *slope)
+{
+    enum { D = 7 };
+    const double cosine = 0.6, sine = 0.8;
+    double y[D], value = 0;
+
+    (void)of;
+    memcpy(y, x, sizeof y);
+    y[0] = cosine * x[0] - sine * x[D - 1] - 1;
+    y[D - 1] = sine * x[0] + cosine * x[D - 1];
+    for (int i = 0; i < D; i++) {
+        const double precision = pow(10, 2 * (3 - i));
+        value -= precision * y[i] * y[i] / 2;
+        y[i] *= -precision;
+        slope[i] = y[i];
+    }
+    slope[0] = cosine * y[0] + sine * y[D - 1];
+    slope[D - 1] = -sine * y[0] + cosine * y[D - 1];
+    return value;
+}
+
+/* Neal's: v ~ N(0, 9), x_i ~ N(0, e^v). Its density grows without end into the neck. */
+static double funnel(const void *of, const double *x, double *slope)
+{
+    enum { D = 10 };
+    const double v = x[0], precision = exp(-v);
+    double square = 0;
+
+    (void)of;
+    for (int i = 1; i < D; i++) {
+        square += x[i] * x[i];
+        slope[i] = -precision * x[i];
+    }
+    slope[0] = -v / 9 - (D - 1) / 2.0 + precision * square / 2;
+    return -v * v / 18 - (D - 1) * v / 2 - precision * square / 2;
+}
+
+/* ---- searches ---- */
+
+typedef struct bench {
+    target target;
+    em_posterior *posterior;
+    em_block *block;
+    em_mode_search *search;
+    uint64_t seed;
+    double radius, gradients[N_CHAIN];
+} bench;
+
+static em_status law(void *of, int64_t chain, uint64_t draw, double *theta)
+{
+    const bench *b = of;
+
+    em_uniforms(&(em_stream){b->seed, (uint64_t)chain, draw, EM_RNG_INIT}, 0, b->target.base.dim,
+                theta);
+    for (int64_t i = 0; i < b->target.base.dim; i++)
+        theta[i] = b->radius * (2 * theta[i] - 1);
+    return EM_OK;
+}
+
+static void open_bench(density *log_density, const void *of, int dim, uint64_t seed, bench *b)
+{
+    *b =
+        (bench){.target = {.base = {.ops = &ops, .dim = dim}, .log_density = log_density, .of = of},
+                .seed = seed,
+                .radius = 2};
+    ck_assert_int_eq(em_posterior_create(&b->target.base, grid, N_CHAIN, &b->posterior), EM_OK);
+    ck_assert_int_eq(em_block_create(0, N_CHAIN, dim, 0, &b->block), EM_OK);
+    ck_assert_int_eq(em_mode_search_create(grid, dim, &b->search), EM_OK);
+    for (int64_t c = 0; c < N_CHAIN; c++)
+        law(b, c, 0, b->block->theta + c * b->block->stride);
+    ck_assert_int_eq(em_block_evaluate(b->posterior, b->block), EM_OK);
+}
+
+static void close_bench(bench *b)
+{
+    em_mode_search_destroy(&b->search);
+    em_block_destroy(&b->block);
+    em_posterior_destroy(&b->posterior);
+}
+
+static void start(bench *b)
+{
+    ck_assert_int_eq(em_mode_search_start(b->search, b->posterior, law, b, b->block, b->gradients),
+                     EM_OK);
+}
+
+static em_mode_findings conclude(bench *b)
+{
+    em_mode_findings found;
+
+    ck_assert_int_eq(em_mode_search_conclude(b->search, &found), EM_OK);
+    return found;
+}
+
+static double first_draw(const bench *b, int64_t c)
+{
+    double theta[MOST_DIM];
+
+    law((void *)b, c, 0, theta);
+    return theta[0];
+}
+
+/* ---- ascents ---- */
+
+START_TEST(an_ascent_finds_the_peak_of_an_ill_conditioned_normal_law)
+{
+    enum { D = 7 };
+    bench b;
+    em_ascent *path = NULL;
+    double precision[D * D], onward[D], log_mass, exact = 0;
+
+    open_bench(ill_conditioned, NULL, D, (uint64_t)_i, &b);
+    ck_assert_int_eq(em_ascent_create(D, &path), EM_OK);
+    ck_assert_int_eq(em_ascend(b.posterior, 0, b.block->theta, path), EM_OK);
+    em_optimum end = em_ascent_end(path);
+    ck_assert(!path->stuck);
+    /* What the ascent leaves a Newton step or two remove. */
+    for (int k = 0; k < 3; k++) {
+        ck_assert_int_eq(em_laplace(b.posterior, 0, D, &end, precision, &log_mass, onward), EM_OK);
+        if (!isnan(log_mass))
+            break;
+        for (int i = 0; i < D; i++)
+            b.block->theta[i] = end.theta[i] + onward[i];
+        ck_assert_int_eq(em_ascend(b.posterior, 0, b.block->theta, path), EM_OK);
+        end = em_ascent_end(path);
+    }
+    for (int i = 0; i < D; i++)
+        exact += log(2 * M_PI) / 2 - log(10) * (3 - i);
+    ck_assert_double_eq_tol(log_mass, exact, 0.51);
+    em_ascent_destroy(&path);
+    close_bench(&b);
+}
+END_TEST
+
+/* The end of the way is in the neck (the twin), where a chain begins is not. */
+START_TEST(no_chain_begins_in_the_neck_of_a_funnel)
+{
+    double lowest_start = INFINITY, lowest_end = INFINITY;
+    bench b;
+    em_ascent *path = NULL;
+
+    ck_assert_int_eq(em_ascent_create(10, &path), EM_OK);
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        open_bench(funnel, NULL, 10, seed, &b);
+        for (int64_t c = 0; c < N_CHAIN; c++) {
+            ck_assert_int_eq(em_ascend(b.posterior, c, b.block->theta + c * b.block->stride, path),
+                             EM_OK);
+            lowest_start = fmin(lowest_start, path->point[em_ascent_start(path) * path->stride]);
+            lowest_end = fmin(lowest_end, em_ascent_end(path).theta[0]);
+        }
+        close_bench(&b);
+    }
+    em_ascent_destroy(&path);
+    ck_assert_double_gt(lowest_start, -9); /* three standard deviations */
+    ck_assert_double_lt(lowest_end, -9);
+}
+END_TEST
+
+/* ---- basins ---- */
+
+START_TEST(chains_keep_their_basins)
+{
+    static const double log_masses[] = {0, 2.2, -2.2, 14.5, -14.5};
+    static const int dims[] = {1, 5, 10};
+    const pair_of_modes p = {dims[_i % 3], log_masses[_i / 3]};
+    bench b;
+
+    for (uint64_t seed = 1; seed <= 5; seed++) {
+        int side[2] = {0, 0};
+        open_bench(two_normals, &p, p.dim, seed, &b);
+        start(&b);
+        for (int64_t c = 0; c < N_CHAIN; c++) {
+            const double x = b.block->theta[c * b.block->stride];
+            const double ridge = -p.log_mass / 10; /* where both have the same density */
+            side[x > ridge]++;
+            if (fabs(first_draw(&b, c) - ridge) > 0.5)
+                ck_assert_msg((x > ridge) == (first_draw(&b, c) > ridge), "chain %d from %g to %g",
+                              (int)c, first_draw(&b, c), x);
+        }
+        ck_assert_int_eq(conclude(&b).n_redrawn, 0);
+        if (p.log_mass == 0)
+            ck_assert(side[0] > 0 && side[1] > 0);
+        close_bench(&b);
+    }
+}
+END_TEST
+
+START_TEST(modes_without_mass_are_refused_and_counted)
+{
+    const pair_of_modes p = {3, _i ? 15.5 : -15.5};
+    const double ridge = -p.log_mass / 10;
+    int refused = 0;
+    int64_t redrawn = 0;
+
+    for (uint64_t seed = 1; seed <= 10; seed++) {
+        bench b;
+        open_bench(two_normals, &p, p.dim, seed, &b);
+        start(&b);
+        for (int64_t c = 0; c < N_CHAIN; c++) {
+            refused += (first_draw(&b, c) > ridge) != (p.log_mass > 0) &&
+                       fabs(first_draw(&b, c) - ridge) > 0.2; /* an ascent may step over it */
+            ck_assert((b.block->theta[c * b.block->stride] > ridge) == (p.log_mass > 0));
+        }
+        redrawn += conclude(&b).n_redrawn;
+        close_bench(&b);
+    }
+    ck_assert_int_gt(refused, 0);
+    ck_assert_int_ge(redrawn, refused); /* a second draw may lead there too */
+    ck_assert_int_le(redrawn, 3 * refused);
+}
+END_TEST
+
+START_TEST(modes_that_no_draw_is_near_to_are_told)
+{
+    const pair_of_modes p = {4, -1};
+    bench b;
+
+    open_bench(two_normals, &p, p.dim, 3, &b);
+    start(&b);
+    for (int64_t c = 0; c < N_CHAIN; c++)
+        b.block->theta[c * b.block->stride] = -5;
+    em_mode_search_observe(b.search, b.block, 0);
+    em_mode_findings found = conclude(&b);
+    ck_assert_int_eq(found.n_mode, 2);
+    ck_assert_int_eq(found.n_missed, 1);
+    ck_assert_double_eq_tol(found.log_mass, -1, 0.05);
+    b.block->theta[0] = 5;
+    em_mode_search_observe(b.search, b.block, 1);
+    found = conclude(&b);
+    ck_assert_int_eq(found.n_missed, 0);
+    ck_assert(isnan(found.log_mass));
+    close_bench(&b);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    Suite *suite = suite_create("mode_search");
+    TCase *ascents = tcase_create("ascents"), *basins = tcase_create("basins");
+    int failed;
+
+    if (em_world_start(&argc, &argv) || em_grid_create(N_CHAIN, 1, &grid))
+        return EXIT_FAILURE;
+    tcase_add_loop_test(ascents, an_ascent_finds_the_peak_of_an_ill_conditioned_normal_law, 0, 10);
+    tcase_add_test(ascents, no_chain_begins_in_the_neck_of_a_funnel);
+    tcase_add_loop_test(basins, chains_keep_their_basins, 0, 15);
+    tcase_add_loop_test(basins, modes_without_mass_are_refused_and_counted, 0, 2);
+    tcase_add_test(basins, modes_that_no_draw_is_near_to_are_told);
+    suite_add_tcase(suite, ascents);
+    suite_add_tcase(suite, basins);
+    failed = run_suite(suite, CK_NOFORK);
+    em_grid_destroy(&grid);
+    em_world_stop();
+    return failed;
+}
