@@ -14,7 +14,8 @@
 #                   TRAIN=... TEST=... TOPICS="--topics 100"   or on another
 #   make bench-network   steps a second of networks on MNIST beside JAX (from PyPI)
 #   make bench-scale     what meetings cost on up to 4,096 ranks, simulated (Debian's libsimgrid-dev and libhdf5-dev)
-#   make bench-posteriordb   ESS per gradient beside Stan's NUTS and nutpie (from PyPI), 20 minutes
+#   make bench-posteriordb   ESS per gradient beside Stan's NUTS and nutpie (from PyPI), 20 minutes; POSTERIORDB="--seeds 5"
+#   make bench-verdict       how often *converged* is said falsely, beside Stan's NUTS, 40 minutes; VERDICT="--seeds 5 --only far"
 # MODE=release|debug|asan; V=1 shows commands. MPICC=mpicc.mpich: another MPI than that of mpicc, with its HDF5
 # (B=build/mpich beside the first). Lasting overrides go into config.mk, which git ignores.
 -include config.mk
@@ -73,7 +74,7 @@ PROGRAM := $(B)/emass
 TESTS   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/unit/*.c tests/mpi/*.c tests/stat/*.c))
 BENCHES := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench/*.c))
 
-.PHONY: all help demo check check-built check-slow bench bench-posteriordb bench-scale bench-topics bench-network lint format install deps data stanli plots papers papers-topics papers-networks clean tests
+.PHONY: all help demo check check-built check-slow bench bench-posteriordb bench-verdict bench-scale bench-topics bench-network lint format install deps data stanli plots papers papers-topics papers-networks clean tests
 all: $(PROGRAM) $(LIBRARY) $(SHARED)
 
 # Files that change only when what they hold does: another flag rebuilds all, a deleted source the library.
@@ -149,7 +150,10 @@ bench: all tests
 bench-posteriordb: all build/bench/venv/ready
 	$(Q)EMASS_STANLI=$$(echo build/bench/venv/lib/python3*/site-packages/stanli/_bin/libstanli.so) \
 	    build/bench/venv/bin/python tests/bench/posteriordb.py $(PROGRAM) --json build/bench/posteriordb.json \
-	    --markdown build/bench/posteriordb.md --picture build/bench/posteriordb.svg
+	    --markdown build/bench/posteriordb.md --picture build/bench/posteriordb.svg $(POSTERIORDB)
+
+bench-verdict: all build/bench/venv/ready
+	$(Q)build/bench/venv/bin/python tests/bench/verdict.py $(PROGRAM) --json build/bench/verdict.jsonl $(VERDICT)
 
 # The library once more, with SMPI's mpi.h and serial HDF5, which it does not call; SCALE="--ranks 64 --chains-per-rank 1000".
 bench-scale: private WRAPPED = $(foreach f,malloc calloc realloc aligned_alloc free,-Wl,--wrap=$f)

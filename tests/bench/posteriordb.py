@@ -2,9 +2,12 @@
 """Effective samples per gradient on posteriordb, beside Stan's NUTS and nutpie, all in one run.
 
     tests/bench/posteriordb.py EMASS [--seeds 2] [--first-seed 1] [--only NAME]... [--samplers hmc,nuts,diag,dense,short,nutpie]
-                               [--markdown FILE] [--picture FILE] [--json FILE]
+                               [--jobs 1] [--timeout 600] [--markdown FILE] [--picture FILE] [--json FILE]
 
-For every NAME.stan with NAME.json and NAME.ref.json in EMASS_DATA/posteriordb, 4 chains each:
+All posteriors of EMASS_DATA/posteriordb that have reference draws: NAME.stan with NAME.json and NAME.ref.json,
+and those of its folder `more` (posteriors.csv, models/, data/) for which there is a NAME.ref.json in
+there. --only names some of them, or others of `more`: those are judged on the program's parameters, and have
+no z. 4 chains each:
 
     hmc, nuts     `emass run` with nothing but the model, and with sampler nuts (or walnuts, on request)
     diag, dense   Stan's NUTS as stanli runs it with its defaults, 1000 + 1000 iterations, by metric
@@ -15,10 +18,16 @@ What is counted are gradients, in which warmup and its start are included (of St
 of a first step size). The figure of merit is the smallest ESS over the parameters that have reference
 draws, per 1000 gradients: of means (bulk), of squares about the mean, of the tail. z is the largest
 deviation, from the reference draws, of a mean or of a standard deviation in standard errors of both.
+A run has moved where R-hat is below 1.1 for all these parameters; the column says in how many runs of emass
+that is so, of all seeds (and samplers). A run that fails, or takes longer than --timeout seconds, has not
+moved; its posterior has no figure for that sampler, and no ratio. The next call with --json tries it again.
 """
 
 import argparse
+import collections
+import csv
 import json
+import lzma
 import math
 import os
 import pathlib
@@ -30,20 +39,53 @@ import warnings
 import h5py
 import numpy as np
 
+import forked
+
 N_CHAIN = 4
+MOVED_R_HAT = 1.1
 OURS = ("hmc", "nuts", "walnuts")
 
 
 # ---- running ----
 
 class Posterior:
-    """A program, its data, and what its reference draws say."""
+    """A program, its data, and what its reference draws say, if there are any."""
 
-    def __init__(self, path):
-        self.name = path.name.removesuffix(".stan")
-        self.program = path
-        self.data = path.with_suffix(".json")
-        self.reference = json.loads(path.with_suffix(".ref.json").read_text())
+    def __init__(self, name, program, data, reference):
+        self.name = name
+        self.program = program
+        self.data = data
+        self.reference = json.loads(reference.read_text()) if reference else None
+
+
+def main_posteriors(folder):
+    for path in sorted(folder.glob("*.stan")):
+        reference = path.with_suffix(".ref.json")
+        if reference.exists():
+            yield Posterior(path.stem, path, path.with_suffix(".json"), reference)
+
+
+def more_posteriors(folder, only, unpacked):
+    """Those that have reference draws, or were asked for; their data are written to the folder `unpacked`."""
+    table = folder / "posteriors.csv"
+    references = {path.name.removesuffix(".ref.json"): path for path in folder.rglob("*.ref.json")}
+    with table.open() if table.exists() else open(os.devnull) as file:
+        for row in csv.DictReader(file):
+            name = row["posterior"]
+            if name in references or name in only:
+                data = pathlib.Path(unpacked, f"{row['data']}.json")
+                with lzma.open(folder / "data" / f"{row['data']}.json.xz") as packed:
+                    data.write_bytes(packed.read())
+                yield Posterior(name, folder / "models" / f"{row['model']}.stan", data, references.get(name))
+
+
+def find_posteriors(folder, only, unpacked):
+    found = [p for p in [*main_posteriors(folder), *more_posteriors(folder / "more", only, unpacked)]
+             if not only or p.name in only]
+    unknown = set(only) - {p.name for p in found}
+    if unknown:
+        sys.exit(f"posteriordb.py: {folder} has no {', '.join(sorted(unknown))}")
+    return found
 
 
 class Run:
@@ -95,6 +137,13 @@ def bracketed(name):
     return f"{head}[{','.join(indices)}]" if indices else head
 
 
+def parameters_of(posterior):
+    """The names of a program's parameters, transformed ones left out."""
+    import stanli
+    model = stanli.bridgestan_model(stan_file=str(posterior.program), data=str(posterior.data))
+    return [bracketed(name) for name in model.param_names()]
+
+
 def run_stan(metric, posterior, seed, warmup=1000):
     import stanli
     fit = stanli_model(posterior).sample(chains=N_CHAIN, seed=seed, metric=metric, warmup=warmup,
@@ -138,28 +187,36 @@ def run_nutpie(posterior, seed):
 
 # ---- what a run is worth ----
 
+def worse(key, one, other):
+    """Of two figures; NaN, which chains have that stand still, is worse than all."""
+    if key in ("bulk", "square", "tail"):
+        return 0.0 if math.isnan(other) else min(one, other)
+    return math.inf if math.isnan(other) else max(one, other)
+
+
 def judge(posterior, run):
     import arviz
-    reference = posterior.reference["parameters"]
-    n_reference = posterior.reference["reference_draws"]
-    out = {"bulk": math.inf, "square": math.inf, "tail": math.inf, "r_hat": 1.0, "z": 0.0, "z_sd": 0.0}
+    reference = posterior.reference["parameters"] if posterior.reference else dict.fromkeys(parameters_of(posterior))
+    out = {"bulk": math.inf, "square": math.inf, "tail": math.inf, "r_hat": 1.0}
+    if posterior.reference:
+        out.update(z=0.0, z_sd=0.0)
     for name, known in reference.items():
-        if name not in run.draws:
+        if name not in run.draws or (not known and np.ptp(run.draws[name]) == 0):  # such as the zeros of a factor
             continue
         x = np.asarray(run.draws[name])
         square = (x - x.mean()) ** 2
-        ess, ess_square = float(arviz.ess(x)), float(arviz.ess(square))
         mcse = x.std() / math.sqrt(float(arviz.ess(x, method="mean")))
         sd_error = square.std() / math.sqrt(float(arviz.ess(square, method="mean"))) / (2 * x.std())
-        out["bulk"] = min(out["bulk"], ess)
-        out["square"] = min(out["square"], ess_square)
-        out["tail"] = min(out["tail"], float(arviz.ess(x, method="tail")))
-        out["r_hat"] = max(out["r_hat"], float(arviz.rhat(x)))
-        kurtosis_factor = square.std() / (2 * x.std() ** 2)  # of the sd of one draw, over its sd
-        out["z"] = max(out["z"], abs(x.mean() - known["mean"]) /
-                       math.hypot(mcse, known["sd"] / math.sqrt(n_reference)))
-        out["z_sd"] = max(out["z_sd"], abs(x.std() - known["sd"]) /
-                          math.hypot(sd_error, known["sd"] * kurtosis_factor / math.sqrt(n_reference)))
+        found = {"bulk": arviz.ess(x), "square": arviz.ess(square), "tail": arviz.ess(x, method="tail"), "r_hat": arviz.rhat(x)}
+        if known:
+            of_one = known["sd"] / math.sqrt(posterior.reference["reference_draws"])
+            kurtosis_factor = square.std() / (2 * x.std() ** 2)  # of the sd of one draw, over its sd
+            found["z"] = abs(x.mean() - known["mean"]) / math.hypot(mcse, of_one)
+            found["z_sd"] = abs(x.std() - known["sd"]) / math.hypot(sd_error, kurtosis_factor * of_one)
+        for key, value in found.items():
+            out[key] = worse(key, out[key], float(value))
+    if math.isinf(out["bulk"]):
+        raise ValueError("none of the parameters to judge is among the draws")
     for key in ("bulk", "square", "tail"):
         out[f"{key}_per_k"] = 1000 * out[key] / run.gradients
         out[f"{key}_per_k_drawn"] = 1000 * out[key] / (run.gradients - run.warmup_gradients)
@@ -173,9 +230,12 @@ def geometric_mean(values):
 
 
 def mean_over_seeds(rows):
+    """None where a run has no figures."""
+    if not all(rows):
+        return None
     out = {key: geometric_mean([max(row[key], 1e-9) for row in rows])
            for key in rows[0] if key.endswith(("_per_k", "_per_k_drawn", "gradients"))}
-    out.update({key: max(row[key] for row in rows) for key in ("r_hat", "z", "z_sd")})
+    out.update({key: max(row[key] for row in rows) for key in ("r_hat", "z", "z_sd") if key in rows[0]})
     return out
 
 
@@ -192,23 +252,35 @@ def line(cells, out):
     print("| " + " | ".join(cells) + " |", file=out)
 
 
-def write_table(results, samplers, out):
+def figure(value):
+    return "-" if value is None else f"{value:.2g}" if value < 100 else f"{value:.0f}"
+
+
+def ratio(of, ours, key, rivals):
+    """Ours to the better of the rivals; None where one of them has no figures."""
+    if not all(of[s] for s in (ours, *rivals)):
+        return None
+    return of[ours][key] / max(of[rival][key] for rival in rivals)
+
+
+def write_table(results, moved, samplers, out):
     """ESS per 1000 gradients; then ratios to the better of others: of means, of squares, of the tail,
-    of means without warmup; the largest z and R-hat of ours."""
-    ratios = {title: [of[ours][key] / max(of[rival][key] for rival in rivals) for of in results.values()]
+    of means without warmup; the largest z and R-hat of ours, and how many of our runs moved."""
+    ratios = {title: [ratio(of, ours, key, rivals) for of in results.values()]
               for title, ours, key, rivals in RATIOS if {ours, *rivals} <= set(samplers)}
-    ours = [s for s in samplers if s in OURS]
-    line(["posterior", *(TITLES.get(s, s) for s in samplers), *ratios, "z", "R-hat"], out)
-    line(["---"] + ["--:"] * (len(samplers) + len(ratios) + 2), out)
+    ours = [s for s in samplers if s in OURS] or samplers
+    line(["posterior", *(TITLES.get(s, s) for s in samplers), *ratios, "z", "R-hat", "moved"], out)
+    line(["---"] + ["--:"] * (len(samplers) + len(ratios) + 3), out)
     for i, (name, of) in enumerate(results.items()):
-        line([name, *(f"{of[s]['bulk_per_k']:.2g}" if of[s]["bulk_per_k"] < 100 else f"{of[s]['bulk_per_k']:.0f}"
-                      for s in samplers),
-              *(f"{column[i]:.2g}" if column[i] < 100 else f"{column[i]:.0f}" for column in ratios.values()),
-              f"{max([max(of[s]['z'], of[s]['z_sd']) for s in ours], default=math.nan):.1f}",
-              f"{max([of[s]['r_hat'] for s in ours], default=math.nan):.3f}"], out)
+        judged = [of[s] for s in ours if of[s]]
+        z = [max(r["z"], r["z_sd"]) for r in judged if "z" in r]
+        line([name, *(figure(of[s] and of[s]["bulk_per_k"]) for s in samplers),
+              *(figure(column[i]) for column in ratios.values()),
+              f"{max(z):.1f}" if z else "-", f"{max(r['r_hat'] for r in judged):.3f}" if judged else "-",
+              "{} of {}".format(*(sum(moved[name, s][k] for s in ours) for k in (0, 1)))], out)
     for title, summary in (("geometric mean", geometric_mean), ("least", min)):
-        line([title, *("" for _ in samplers), *(f"{summary(column):.2g}" for column in ratios.values()),
-              "", ""], out)
+        known = [[value for value in column if value is not None] for column in ratios.values()]
+        line([title, *("" for _ in samplers), *(figure(summary(of)) if of else "-" for of in known), "", "", ""], out)
 
 
 def draw_picture(results, samplers, path):
@@ -216,10 +288,11 @@ def draw_picture(results, samplers, path):
     matplotlib.use("Agg")
     matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "posteriordb"})
     from matplotlib import pyplot
-    names = sorted(results, key=lambda name: max(results[name][s]["bulk_per_k"] for s in samplers))
+    names = sorted((name for name in results if any(results[name].values())), key=lambda name: max(of["bulk_per_k"] for of in results[name].values() if of))
     figure, axes = pyplot.subplots(figsize=(7, 0.28 * len(names) + 1.2), layout="constrained")
     for sampler, marker in zip(samplers, "osD^v<"):
-        axes.plot([results[name][sampler]["bulk_per_k"] for name in names], range(len(names)), marker,
+        axes.plot([results[name][sampler]["bulk_per_k"] if results[name][sampler] else math.nan for name in names],
+                  range(len(names)), marker,
                   label=TITLES.get(sampler, sampler), alpha=0.8)
     axes.set(xscale="log", yticks=range(len(names)), yticklabels=names,
              xlabel="smallest bulk ESS per 1000 gradients, warmup included")
@@ -235,8 +308,10 @@ def parse(arguments):
     parser.add_argument("emass")
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--first-seed", type=int, default=1)
-    parser.add_argument("--only", action="append")
+    parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--samplers", default="hmc,nuts,diag,dense,short,nutpie")
+    parser.add_argument("--jobs", type=int, default=1, help="runs at a time")
+    parser.add_argument("--timeout", type=float, default=600, help="seconds that a run may take")
     parser.add_argument("--markdown", type=argparse.FileType("w"), default=sys.stdout)
     parser.add_argument("--picture")
     parser.add_argument("--json", help="keeps what was measured; what stands there is not run again")
@@ -253,33 +328,51 @@ def run_one(options, sampler, posterior, seed):
     return run_stan(f"{sampler}_e", posterior, seed)
 
 
+Task = collections.namedtuple("Task", "posterior sampler seed key")
+
+
+def measure(options, tasks, kept):
+    """Runs what was not kept, and adds it."""
+    missing = [task for task in tasks if task.key not in kept]
+
+    def call(task):
+        return judge(task.posterior, run_one(options, task.sampler, task.posterior, task.seed))
+
+    for task, judged, error in forked.each(call, missing, options.jobs, options.timeout):
+        if error:
+            print(f"{task.key}: failed: {error}", file=sys.stderr, flush=True)
+            continue
+        kept[task.key] = judged
+        print(f"{task.key}: " + ", ".join(f"{k} {v:.3g}" for k, v in judged.items()
+                                          if k in ("bulk_per_k", "square_per_k", "tail_per_k", "r_hat", "z", "z_sd"))
+              + f"; {judged['warmup_gradients']} + {judged['gradients'] - judged['warmup_gradients']} {judged['said']}",
+              file=sys.stderr, flush=True)
+        if options.json:
+            pathlib.Path(options.json).write_text(json.dumps(kept, indent=1))
+
+
 def main():
     options = parse(sys.argv[1:])
     warnings.filterwarnings("ignore")
+    import arviz  # here, so that the processes of the calls need not
     data = os.environ.get("EMASS_DATA")
     if not data:
         sys.exit("posteriordb.py: EMASS_DATA is not set: expected the folder that posteriordb is in")
-    posteriors = [Posterior(path) for path in sorted(pathlib.Path(data, "posteriordb").glob("*.stan"))
-                  if not options.only or path.name.removesuffix(".stan") in options.only]
     samplers = options.samplers.split(",")
-    seeds = range(options.first_seed, options.first_seed + options.seeds)
     kept = json.loads(pathlib.Path(options.json).read_text()) if options.json and os.path.exists(options.json) else {}
-    for posterior in posteriors:
-        for sampler in samplers:
-            for seed in seeds:
-                key = f"{posterior.name} {sampler} {seed}"
-                if key in kept:
-                    continue
-                kept[key] = judge(posterior, run_one(options, sampler, posterior, seed))
-                print(f"{key}: " + ", ".join(f"{k} {v:.3g}" for k, v in kept[key].items()
-                                             if k in ("bulk_per_k", "square_per_k", "tail_per_k", "r_hat", "z", "z_sd"))
-                      + f"; {kept[key]['warmup_gradients']} + {kept[key]['gradients'] - kept[key]['warmup_gradients']} {kept[key]['said']}",
-                      file=sys.stderr, flush=True)
-                if options.json:
-                    pathlib.Path(options.json).write_text(json.dumps(kept, indent=1))
-    results = {p.name: {s: mean_over_seeds([kept[f"{p.name} {s} {seed}"] for seed in seeds])
-                        for s in samplers} for p in posteriors}
-    write_table(results, samplers, options.markdown)
+    with tempfile.TemporaryDirectory() as folder:
+        tempfile.tempdir = folder  # what a run that is ended leaves behind goes with it
+        posteriors = find_posteriors(pathlib.Path(data, "posteriordb"), options.only, folder)
+        tasks = [Task(posterior, sampler, seed, f"{posterior.name} {sampler} {seed}")
+                 for posterior in posteriors for sampler in samplers
+                 for seed in range(options.first_seed, options.first_seed + options.seeds)]
+        measure(options, tasks, kept)
+    rows = collections.defaultdict(list)
+    for task in tasks:
+        rows[task.posterior.name, task.sampler].append(kept.get(task.key))
+    results = {p.name: {s: mean_over_seeds(rows[p.name, s]) for s in samplers} for p in posteriors}
+    moved = {key: (sum(bool(row) and row["r_hat"] < MOVED_R_HAT for row in of), len(of)) for key, of in rows.items()}
+    write_table(results, moved, samplers, options.markdown)
     if options.picture:
         draw_picture(results, samplers, options.picture)
 
