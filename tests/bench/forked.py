@@ -4,11 +4,13 @@ import multiprocessing
 import multiprocessing.connection
 import os
 import signal
+import sys
 import time
 
 
 def _call(function, task, pipe):
     os.setpgid(0, 0)  # what it starts ends with it
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     try:
         pipe.send((function(task), None))
     except Exception as error:  # of whatever kind: it is said, and the next call is made
@@ -36,6 +38,7 @@ def each(function, tasks, jobs, timeout):
     """Yields (task, function(task), None) or (task, None, why there is no value), as calls end; `jobs` of
     them run at a time, and one that takes longer than `timeout` seconds is ended."""
     context = multiprocessing.get_context("fork")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that calls end with this program
     waiting, running = list(reversed(tasks)), {}
     try:
         while waiting or running:
