@@ -15,7 +15,7 @@
 #   make bench-network   steps a second of networks on MNIST beside JAX (from PyPI)
 #   make bench-scale     what meetings cost on up to 4,096 ranks, simulated (Debian's libsimgrid-dev and libhdf5-dev)
 #   make bench-posteriordb   ESS per gradient beside Stan's NUTS and nutpie (from PyPI), 20 minutes; POSTERIORDB="--seeds 5"
-#   make bench-verdict       how often *converged* is said falsely, beside Stan's NUTS, 40 minutes; VERDICT="--seeds 5 --only far"
+#   make bench-verdict       how often *converged* is said falsely, beside Stan's NUTS, 30 minutes; VERDICT="--seeds 5 --only far"
 # MODE=release|debug|asan; V=1 shows commands. MPICC=mpicc.mpich: another MPI than that of mpicc, with its HDF5
 # (B=build/mpich beside the first). Lasting overrides go into config.mk, which git ignores.
 -include config.mk
