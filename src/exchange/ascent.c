@@ -34,17 +34,17 @@ em_status em_ascent_create(int64_t dim, em_ascent **out)
 
     *out = ascent;
     if (!status)
-        status = em_allocate((POINTS + 5 + 2 * MEMORY) * stride + 2 * POINTS, sizeof(double),
-                             &ascent->work);
+        status =
+            em_allocate((POINTS + 6 + 2 * MEMORY) * stride + POINTS, sizeof(double), &ascent->work);
     if (status)
         return status;
     ascent->dim = dim;
     ascent->stride = stride;
     ascent->point = ascent->work;
     ascent->scale = ascent->point + POINTS * stride;
-    ascent->gradient = ascent->scale + stride;
+    ascent->best_scale = ascent->scale + stride;
+    ascent->gradient = ascent->best_scale + stride;
     ascent->log_density = ascent->gradient + (4 + 2 * MEMORY) * stride;
-    ascent->log_volume = ascent->log_density + POINTS;
     return EM_OK;
 }
 
@@ -155,6 +155,14 @@ static void learn_from_step(search *s)
     }
 }
 
+/* The last point is the best one so far. */
+static void note_best(em_ascent *path, double log_volume)
+{
+    path->best = path->n_point - 1;
+    path->best_mass = path->log_density[path->best] + log_volume;
+    memcpy(path->best_scale, path->scale, (size_t)path->stride * sizeof(double));
+}
+
 /* The trial becomes the last point. */
 static void move(search *s)
 {
@@ -169,7 +177,8 @@ static void move(search *s)
     for (int64_t i = 0; i < path->dim; i++)
         volume += log(path->scale[i]) / 2;
     path->log_density[path->n_point - 1] = s->trial_log_density;
-    path->log_volume[path->n_point - 1] = volume;
+    if (s->trial_log_density + volume > path->best_mass)
+        note_best(path, volume);
 }
 
 /* A step along the direction to where the density is higher: *moved, unless there is none. */
@@ -223,8 +232,12 @@ static em_status ascend(search *s)
 {
     em_ascent *path = s->path;
     bool moved = true, doubted = false;
+    double volume = 0;
     em_status status = evaluate(s, path->point, path->gradient, path->log_density);
 
+    for (int64_t i = 0; i < path->dim; i++)
+        volume += log(path->scale[i]) / 2;
+    note_best(path, volume);
     path->stuck = isnan(path->log_density[0]);
     while (!status && !path->stuck && path->gradients < EM_ASCENT_GRADIENTS) {
         const double gain = choose_direction(s);
@@ -248,7 +261,8 @@ static em_status ascend(search *s)
     return status;
 }
 
-em_status em_ascend(em_posterior *posterior, int64_t chain, const double *theta, em_ascent *out)
+em_status em_ascend(em_posterior *posterior, int64_t chain, const double *theta,
+                    const double *scale, em_ascent *out)
 {
     search s = {.posterior = posterior, .chain = chain, .path = out};
     double *next = out->gradient + out->stride;
@@ -262,9 +276,8 @@ em_status em_ascend(em_posterior *posterior, int64_t chain, const double *theta,
     out->n_point = 1;
     out->gradients = 0;
     out->converged = out->stuck = false;
-    out->log_volume[0] = 0;
     for (int64_t i = 0; i < out->dim; i++)
-        out->scale[i] = 1;
+        out->scale[i] = scale ? scale[i] : 1;
     memcpy(out->point, theta, (size_t)out->stride * sizeof *theta);
     return ascend(&s);
 }
@@ -278,13 +291,10 @@ double em_fall_of_draws(int64_t dim)
 
 int64_t em_ascent_start(const em_ascent *ascent)
 {
-    int64_t best = 0, start = 0;
+    const double least = ascent->log_density[ascent->best] - em_fall_of_draws(ascent->dim);
+    int64_t start = 0;
 
-    for (int64_t k = 1; k < ascent->n_point; k++)
-        if (ascent->log_density[k] + ascent->log_volume[k] >
-            ascent->log_density[best] + ascent->log_volume[best])
-            best = k;
-    while (ascent->log_density[start] < ascent->log_density[best] - em_fall_of_draws(ascent->dim))
+    while (ascent->log_density[start] < least)
         start++;
     return start;
 }

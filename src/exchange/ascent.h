@@ -23,9 +23,11 @@ typedef struct em_ascent {
     int64_t n_point;
     double *point;       /* [EM_ASCENT_GRADIENTS + 1][stride] */
     double *log_density; /* [EM_ASCENT_GRADIENTS + 1] */
-    double *log_volume;  /* [EM_ASCENT_GRADIENTS + 1] half the log determinant of the diagonal of
-                            the inverse curvature, as the way so far tells it */
-    double *scale;       /* [stride] that diagonal at the last point */
+    double *scale;       /* [stride] the diagonal of the inverse curvature at the last point, as the
+                            way so far tells it */
+    double *best_scale;  /* [stride] and at the best one */
+    int64_t best;        /* the point with the largest product of density and volume, whose */
+    double best_mass;    /* logarithm this is: in the neck of a funnel not the highest point */
     double *gradient;    /* [stride] at the last point */
     bool converged;      /* the next step would gain less than 0.01 */
     bool stuck;          /* no step from the start is uphill, though the gradient says so */
@@ -38,16 +40,15 @@ em_status em_ascent_create(int64_t dim, em_ascent **out);
 void em_ascent_destroy(em_ascent **ascent);
 
 /*
- * Ascends from theta [stride], of which the log density is finite; the density of chain `chain` is
- * asked for. Collective over the ranks of a group, which get the same. Errors: EM_EMODEL.
+ * Ascends from theta [stride]; the density of chain `chain` is asked for. `scale` [stride] is what
+ * is known of the diagonal of the inverse curvature, NULL: nothing. Collective over the ranks of a
+ * group, which get the same. Errors: EM_EMODEL.
  */
-em_status em_ascend(em_posterior *posterior, int64_t chain, const double *theta, em_ascent *out);
+em_status em_ascend(em_posterior *posterior, int64_t chain, const double *theta,
+                    const double *scale, em_ascent *out);
 
-/*
- * The point at which a chain begins: the first one of the way whose log density is no farther below
- * that of the best one than draws of a normal law are. The best point is the one with the largest
- * product of density and volume, which is not the highest one in the neck of a funnel. Local.
- */
+/* The point at which a chain begins: the first one of the way whose log density is no farther below
+ * that of the best one than draws of a normal law are. Local. */
 int64_t em_ascent_start(const em_ascent *ascent);
 
 /* Where an ascent ended. */

@@ -61,7 +61,9 @@ typedef struct ascents {
     double *draws;                        /* [n_local] so far */
     double *own;                          /* [n_local][n_each][row] */
     double *rest;                         /* [n_local][n_each][2][stride] gradient, scale */
-    bool *moved; /* [n_local] the chain begins elsewhere than at its first draw */
+    double *log_mass; /* [n_local] about that of the best point of the way to where it begins */
+    double *further;  /* [stride] */
+    bool *moved;      /* [n_local] the chain begins elsewhere than at its first draw */
 } ascents;
 
 /* ---------------------------------------------------------------- set up */
@@ -127,6 +129,10 @@ static em_status create_ascents(ascents *a)
     if (!status)
         status = em_allocate(search->n_local, sizeof *a->moved, &a->moved);
     if (!status)
+        status = em_allocate(search->n_local, sizeof *a->log_mass, &a->log_mass);
+    if (!status)
+        status = em_allocate(search->stride, sizeof *a->further, &a->further);
+    if (!status)
         status = em_allocate(n_own * a->row, sizeof *a->own, &a->own);
     if (!status)
         status = em_allocate(n_own * 2 * search->stride, sizeof *a->rest, &a->rest);
@@ -148,6 +154,8 @@ static void destroy_ascents(ascents *a)
     em_release(&a->onward);
     em_release(&a->draws);
     em_release(&a->moved);
+    em_release(&a->log_mass);
+    em_release(&a->further);
     em_release(&a->own);
     em_release(&a->rest);
 }
@@ -171,7 +179,7 @@ static em_status draw_and_ascend(ascents *a, int64_t c, int64_t k, double *theta
     for (uint64_t t = 0; !status && t < MOST_TRIES && (t == 0 || a->path->stuck); t++) {
         status = a->law(a->context, chain, first + t, theta);
         if (!status)
-            status = em_ascend(a->posterior, chain, theta, a->path);
+            status = em_ascend(a->posterior, chain, theta, NULL, a->path);
         a->gradients[c] += (double)a->path->gradients;
         if (k == 0)
             a->search->redrawn[c]++;
@@ -179,55 +187,75 @@ static em_status draw_and_ascend(ascents *a, int64_t c, int64_t k, double *theta
     return status;
 }
 
-/* The way up from where a chain stands, of which the first draw is there already. */
-static em_status ascend_from(ascents *a, int64_t c, double *theta)
-{
-    const em_status status =
-        em_ascend(a->posterior, em_grid_first_chain(a->search->grid) + c, theta, a->path);
-
-    a->gradients[c] += (double)a->path->gradients;
-    return status;
-}
-
 /* The way up from where the last ascent ended, or from beside it, where that is no optimum. */
-static em_status ascend_further(ascents *a, int64_t c, int m, const double *end, double *theta)
+static em_status ascend_further(ascents *a, int64_t c, int m, const double *end,
+                                const double *scale)
 {
-    for (int64_t i = 0; i < a->search->dim; i++)
-        theta[i] = end[i] + (m < 0 ? 0 : a->onward[m * a->search->dim + i]);
-    return ascend_from(a, c, theta);
+    const int64_t dim = a->search->dim;
+    double *theta = a->further;
+
+    memset(theta, 0, (size_t)a->search->stride * sizeof *theta);
+    for (int64_t i = 0; i < dim; i++)
+        theta[i] = end[i] + (m < 0 ? 0 : a->onward[m * dim + i]);
+    return em_ascend(a->posterior, em_grid_first_chain(a->search->grid) + c, theta, scale, a->path);
 }
 
-/* Follows one start upwards, and keeps where that ends. */
+/* Where chain c begins: on the way that was just gone or, if it has already begun on another part
+ * of that, where there is more mass. */
+static void choose_start(ascents *a, int64_t c, bool further)
+{
+    const int64_t stride = a->search->stride;
+    const int64_t start = em_ascent_start(a->path);
+
+    if (further && !(a->path->best_mass > a->log_mass[c]))
+        return;
+    a->log_mass[c] = a->path->best_mass;
+    a->moved[c] |= start > 0 || further || a->draws[c] > 0 || a->search->redrawn[c] > 0;
+    memcpy(a->search->scale + c * stride, a->path->best_scale, (size_t)stride * sizeof(double));
+    memcpy(a->block->theta + c * stride, a->path->point + start * stride,
+           (size_t)stride * sizeof(double));
+}
+
+/* Keeps where ascent i of this rank ended. */
+static void keep_end(ascents *a, int64_t i)
+{
+    const int64_t stride = a->search->stride;
+    const em_optimum end = em_ascent_end(a->path);
+    double *own = a->own + i * a->row, *rest = a->rest + i * 2 * stride;
+
+    own[0] = end.log_density;
+    own[1] = end.converged;
+    memcpy(own + 2, end.theta, (size_t)a->search->dim * sizeof *own);
+    memcpy(rest, end.gradient, (size_t)stride * sizeof *rest);
+    memcpy(rest + stride, end.scale, (size_t)stride * sizeof *rest);
+}
+
+/* Follows one start upwards. */
 static em_status follow(ascents *a, int64_t c, int64_t k)
 {
-    const int64_t stride = a->search->stride, dim = a->search->dim;
+    const int64_t stride = a->search->stride;
     const int64_t i = c * a->search->n_each + k, e = first_own(a) + i;
-    double *own = a->own + i * a->row, *rest = a->rest + i * 2 * stride;
-    double *theta = a->block->theta + c * stride;
+    const bool further = a->task[e] == TASK_CONTINUE;
+    double *theta = k == 0 ? a->block->theta + c * stride : a->further;
     em_status status = EM_OK;
 
     a->path->stuck = true;
-    if (a->task[e] == TASK_CONTINUE)
-        status = ascend_further(a, c, a->mode[e], own + 2, theta);
+    a->path->gradients = 0;
+    if (further)
+        status = ascend_further(a, c, a->mode[e], a->own + i * a->row + 2,
+                                a->rest + (2 * i + 1) * stride);
     else if (k == 0 && a->draws[c] == 0)
-        status = ascend_from(a, c, theta);
-    if (!status && a->path->stuck)
-        status = draw_and_ascend(a, c, k, k == 0 ? theta : rest);
-    if (status)
+        status = em_ascend(a->posterior, a->block->chain[c], theta, NULL, a->path);
+    a->gradients[c] += (double)a->path->gradients;
+    if (!status && a->path->stuck && !further)
+        status = draw_and_ascend(a, c, k, theta);
+    if (status || (further && a->path->stuck))
         return status;
-    const em_optimum end = em_ascent_end(a->path);
-    own[0] = end.log_density;
-    own[1] = end.converged;
-    memcpy(own + 2, end.theta, (size_t)dim * sizeof *own);
-    memcpy(rest, end.gradient, (size_t)stride * sizeof *rest);
-    memcpy(rest + stride, end.scale, (size_t)stride * sizeof *rest);
-    if (k > 0)
-        return EM_OK;
-    memcpy(a->search->scale + c * stride, end.scale, (size_t)stride * sizeof *end.scale);
-    const int64_t start = em_ascent_start(a->path);
-    a->moved[c] |= start > 0 || a->draws[c] > 0 || a->search->redrawn[c] > 0;
-    a->draws[c]++;
-    memcpy(theta, a->path->point + start * stride, (size_t)stride * sizeof *theta);
+    keep_end(a, i);
+    if (k == 0) {
+        choose_start(a, c, further);
+        a->draws[c]++;
+    }
     return EM_OK;
 }
 
@@ -425,23 +453,42 @@ static bool refuse_negligible(ascents *a)
     return any;
 }
 
-/* Has chains go on upwards whose ascent ended far below a mode and not in one; false: none does. */
-static bool continue_ascents(ascents *a)
+/* The log density of the highest optimum; of one that is alone the curvature was not asked for. */
+static double highest_optimum(const em_mode_search *search)
 {
-    const em_mode_search *search = a->search;
     double highest = -INFINITY;
-    bool any = false;
 
     for (int64_t m = 0; m < search->n_mode; m++)
-        highest = fmax(highest, search->mode[m].log_density);
-    for (int64_t e = 0; e < a->n; e += search->n_each)
-        if ((a->mode[e] < 0 || (search->n_mode > 1 && isnan(search->mode[a->mode[e]].log_mass))) &&
-            end_of(a, e)[0] < highest - em_fall_of_draws(search->dim) &&
-            a->continued[e]++ < MOST_CONTINUED) {
+        if (!isnan(search->mode[m].log_mass))
+            highest = fmax(highest, search->mode[m].log_density);
+    return highest;
+}
+
+/* Whether an ascent ended in no mode, and far below `height`. */
+static bool ended_early(const ascents *a, int64_t e, double height)
+{
+    const em_mode_search *search = a->search;
+
+    return (a->mode[e] < 0 || (a->n_weighed > 0 && isnan(search->mode[a->mode[e]].log_mass))) &&
+           end_of(a, e)[0] < height - em_fall_of_draws(search->dim);
+}
+
+/* Has chains go on upwards whose ascent ended early; false: none does. Collective. */
+static em_status continue_ascents(ascents *a, bool *any)
+{
+    em_mode_search *search = a->search;
+    em_status status = EM_OK;
+
+    for (int64_t e = 0; !status && search->n_mode == 1 && a->n_weighed == 0 && e < a->n;
+         e += search->n_each)
+        if (ended_early(a, e, search->mode[0].log_density))
+            status = approximate(a, &search->mode[a->n_weighed++], a->maker[0]);
+    for (int64_t e = 0; !status && e < a->n; e += search->n_each)
+        if (ended_early(a, e, highest_optimum(search)) && a->continued[e]++ < MOST_CONTINUED) {
             a->task[e] = TASK_CONTINUE;
-            any = true;
+            *any = true;
         }
-    return any;
+    return status;
 }
 
 /* Keeps the modes that have mass, where there are several. */
@@ -477,8 +524,9 @@ static em_status search_modes(ascents *a)
         goes_on = false;
         if (!status && a->search->dim <= MOST_DIM) {
             status = sort_into_modes(a);
-            const bool refused = !status && refuse_negligible(a);
-            goes_on = !status && (continue_ascents(a) || refused);
+            goes_on = !status && refuse_negligible(a);
+            if (!status)
+                status = continue_ascents(a, &goes_on);
         }
     }
     if (!status)

@@ -176,7 +176,7 @@ START_TEST(an_ascent_finds_the_peak_of_an_ill_conditioned_normal_law)
 
     open_bench(ill_conditioned, NULL, D, (uint64_t)_i, &b);
     ck_assert_int_eq(em_ascent_create(D, &path), EM_OK);
-    ck_assert_int_eq(em_ascend(b.posterior, 0, b.block->theta, path), EM_OK);
+    ck_assert_int_eq(em_ascend(b.posterior, 0, b.block->theta, NULL, path), EM_OK);
     em_optimum end = em_ascent_end(path);
     ck_assert(!path->stuck);
     /* What the ascent leaves a Newton step or two remove. */
@@ -186,7 +186,7 @@ START_TEST(an_ascent_finds_the_peak_of_an_ill_conditioned_normal_law)
             break;
         for (int i = 0; i < D; i++)
             b.block->theta[i] = end.theta[i] + onward[i];
-        ck_assert_int_eq(em_ascend(b.posterior, 0, b.block->theta, path), EM_OK);
+        ck_assert_int_eq(em_ascend(b.posterior, 0, b.block->theta, NULL, path), EM_OK);
         end = em_ascent_end(path);
     }
     for (int i = 0; i < D; i++)
@@ -208,8 +208,8 @@ START_TEST(no_chain_begins_in_the_neck_of_a_funnel)
     for (uint64_t seed = 1; seed <= 20; seed++) {
         open_bench(funnel, NULL, 10, seed, &b);
         for (int64_t c = 0; c < N_CHAIN; c++) {
-            ck_assert_int_eq(em_ascend(b.posterior, c, b.block->theta + c * b.block->stride, path),
-                             EM_OK);
+            ck_assert_int_eq(
+                em_ascend(b.posterior, c, b.block->theta + c * b.block->stride, NULL, path), EM_OK);
             lowest_start = fmin(lowest_start, path->point[em_ascent_start(path) * path->stride]);
             lowest_end = fmin(lowest_end, em_ascent_end(path).theta[0]);
         }
