@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/terminal.h"
 #include "base/text.h"
+#include "par/world.h"
 #include "version.h"
 
 #include <errno.h>
@@ -327,6 +328,30 @@ em_status em_launch(int *argc, char **argv, bool *launched, int *code)
         return status;
     *launched = true;
     return launch(*argc, argv, ranks, code);
+}
+
+/* ---------------------------------------------------------------- the status of a stop */
+
+/* Whether the file has it now. Rank 0. */
+static bool write_status(const char *path, int code)
+{
+    FILE *file = path && *path ? fopen(path, "we") : NULL;
+    const bool written = file && fprintf(file, "%d\n", code) > 0;
+
+    return file && fclose(file) == 0 && written;
+}
+
+int em_launched_exit(em_status status)
+{
+    const int code = em_exit_status(status);
+    bool written = false;
+
+    if (status != EM_ESTOPPED)
+        return code;
+    if (em_world_rank() == 0)
+        written = write_status(getenv("EMASS_STATUS"), code);
+    em_broadcast(&written, sizeof written);
+    return written ? 0 : code;
 }
 
 /* ---------------------------------------------------------------- limits */

@@ -17,6 +17,13 @@
 em_status em_launch(int *argc, char **argv, bool *launched, int *code);
 
 /*
+ * The exit status that a status stands for. Launchers call any but 0 a failure, in many lines: a
+ * run that was stopped with a checkpoint ends with 0 where its own status, 75, could be written
+ * into the file that EMASS_STATUS names on rank 0. Collective for EM_ESTOPPED, else Local.
+ */
+int em_launched_exit(em_status status);
+
+/*
  * Starts the program anew with OPENBLAS_NUM_THREADS=1 where the variable is not set. Ranks are the
  * parallelism: OpenBLAS, as it is loaded, starts a thread for each core in every rank, with 128 MB
  * of address space each, and where a limit leaves no room for them the process never ends. Local.

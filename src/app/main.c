@@ -170,10 +170,11 @@ int main(int argc, char **argv)
     status = flush_output(status);
     if (status < 0 && em_world_rank() == 0)
         fprintf(stderr, "emass: %s\n", em_error_text());
+    code = em_launched_exit(status);
     if (with_mpi && em_world_size() == 1)
-        em_signals_end_within_reason(em_exit_status(status));
+        em_signals_end_within_reason(code);
     em_mates_part();
     em_world_stop();
     em_signals_show_the_end();
-    return em_exit_status(status);
+    return code;
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The script for PBS hands on names with blanks in them, and submits itself again after status 75.
-# shellcheck disable=SC2317 # functions are called by `check`
+# shellcheck disable=SC2016,SC2317 # functions are called by `check`
 # shellcheck source=tests/run/lib.sh
 . tests/run/lib.sh
 
@@ -35,6 +35,31 @@ submits_again() {
     [ "$(cat said.qsub)" = "$(printf '%s\n' -v 'CONFIG=my heart.yaml,OPTIONS=--max-time 5m,SEED=7' jobs/pbs/emass.pbs)" ]
 }
 
+# With --overwrite the first start replaces the output, and later ones go on.
+cat >./qstat <<'END'
+#!/bin/sh
+printf 'Job Id: 1\n    run_count = %s\n' "${STARTS:-1}"
+END
+chmod +x qstat
+overwrites() { # STARTS MODE
+    rm -f said.*
+    env PATH="$scratch:$PATH" STATUS=75 STARTS="$1" SAID=said PBS_O_WORKDIR="$scratch" EMASS_LAUNCHER=env \
+        EMASS="$scratch/emass" CONFIG=a.yaml SEED='' OPTIONS='--overwrite --max-time 5m' bash "$script"
+    [ "$(cat said.emass)" = "$(printf '%s\n' run a.yaml --max-time 5m "$2")" ] &&
+        [ "$(cat said.qsub)" = "$(printf '%s\n' -v 'CONFIG=a.yaml,OPTIONS=--max-time 5m,SEED=' jobs/pbs/emass.pbs)" ]
+}
+# The status that a run has written instead of ending with it.
+stops_quietly() {
+    printf '#!/bin/sh\necho 75 >"$EMASS_STATUS"\n' >quiet && chmod +x quiet
+    rm -f said.*
+    env PATH="$scratch:$PATH" SAID=said PBS_O_WORKDIR="$scratch" EMASS_LAUNCHER=env PBS_JOBID=7.host \
+        EMASS="$scratch/quiet" CONFIG=a.yaml bash "$script"
+    [ "$?" = 75 ] && [ -s said.qsub ] && [ ! -e .emass-7.host.status ]
+}
+
+check '--overwrite at the first start' overwrites 1 --overwrite
+check 'not when PBS starts it again' overwrites 2 --resume
+check 'a status in a file' stops_quietly
 check 'a plain name' hands_on heart.yaml heart.seed7.h5
 check 'a name with blanks' hands_on 'my  heart 2.yaml' 'my  heart 2.seed7.h5'
 check 'status 75' submits_again

@@ -13,11 +13,21 @@ run: {chains: 8, warmup: 200, draws: 1000}
 output: {file: longer.h5, checkpoint_every: 0.5}
 YAML
 
+# Over a finished file: the first start of the job replaces it, and the second goes on.
 signalled() {
     local job
-    job=$(submit --nodes=4 --ntasks-per-node=2 jobs/slurm/emass.sbatch "$scratch/longer.yaml") &&
+    rm -f "$scratch"/slurm/*.log
+    (cd "$scratch/slurm" && limited mpirun -n 2 "$emass" run "$scratch/longer.yaml" --quiet --set run.warmup=10 --set run.draws=10) &&
+        job=$(submit --nodes=4 --ntasks-per-node=2 jobs/slurm/emass.sbatch "$scratch/longer.yaml" --overwrite) &&
         checkpointed longer.h5 && scancel --signal=USR1 "$job" && done_well "$job" &&
-        [ "$(restarts "$job")" = 1 ]
+        [ "$(restarts "$job")" = 1 ] && [ -z "$(find "$scratch/slurm" -name '.emass-*')" ]
+}
+# Neither mpirun nor srun calls the stop with a checkpoint a failure.
+stops_quietly() {
+    cat "$scratch"/slurm/job-emass-*.log
+    grep -q 'stopped by a signal' "$scratch"/slurm/job-emass-*.log &&
+        grep -q 'resuming longer.h5 at iteration' "$scratch"/slurm/job-emass-*.log &&
+        ! grep -iE 'abort|non-zero|exit code' "$scratch"/slurm/job-emass-*.log
 }
 
 cancelled() {
@@ -85,6 +95,17 @@ ranks_cannot_start() {
         "$emass" run --ranks 2 "${short[0]}" --output "$scratch/none.h5" 2>&1 | tee /dev/stderr | grep 'set EMASS_LAUNCHER=mpirun'
 }
 
+# The first start of a job overwrites, those after it go on.
+starts_with() { # RESTARTS ARGUMENT OPTION...: the last argument of emass run
+    by_its_pmi pmi7 'mpirun.other' >/dev/null # the stand-ins
+    env -u EMASS_LAUNCHER -u EMASS PATH="$scratch/fake:$PATH" SLURM_JOB_ID=1 SLURM_RESTART_COUNT="$1" \
+        bash jobs/slurm/emass.sbatch config.yaml "${@:3}" --seed 3 | tee /dev/stderr |
+        grep -- "^by mpirun.other .* run config.yaml --seed 3 $2\$"
+}
+
+check "--overwrite at the first start" starts_with '' --overwrite --overwrite
+check "--resume after it" starts_with 1 --resume --overwrite
+check "--resume where nothing is said, or that" starts_with 0 --resume --resume
 check "srun by PMI-2 where emass asks for it" by_its_pmi pmi2 'srun --mpi=pmi2 --wait='
 check "srun by PMIx likewise" by_its_pmi pmix 'srun --mpi=pmix --wait='
 check "else its own mpirun" by_its_pmi pmi7 'mpirun.other'
@@ -103,5 +124,6 @@ check "a task that stops queues itself again, and no other" on_cluster requeues_
 check "a job on 4 nodes of 2 ranks, signalled, starts once more" on_cluster signalled
 check "the same run on 2 ranks, undisturbed, without Slurm" plain "$scratch/longer.yaml"
 check "both left the same bytes" same longer.h5
+check "its log calls the stop no failure" stops_quietly
 check "a cancelled job stays so" on_cluster cancelled
 finish
