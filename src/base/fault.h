@@ -24,6 +24,7 @@
  *   hdf5-reserve                     room on the disk, for outputs and checkpoints
  *   time-limit                       the limit is reached at the n-th iteration: no failure
  *   checkpoint-seal                  the trailer of a checkpoint
+ *   checkpoint-large                 it is too large for the output: no failure
  *   file-rename, -remove             checkpoints, and draws set aside
  *   file-undo                        what brings back a file that is being finished
  *   file-create                      an empty output

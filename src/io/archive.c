@@ -292,6 +292,7 @@ static em_status open_file(em_archive *archive)
     char reason[512];
     em_status status = EM_OK;
 
+    em_h5_keep_metadata(access); /* an output has the bytes of its last checkpoint */
     archive->file = archive->saves ? H5Fcreate(archive->path, H5F_ACC_TRUNC, H5P_DEFAULT, access)
                                    : H5Fopen(archive->path, H5F_ACC_RDONLY, access);
     if (archive->file < 0) {

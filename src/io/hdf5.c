@@ -240,6 +240,20 @@ hid_t em_h5_parallel_access(MPI_Comm world)
     return list;
 }
 
+void em_h5_keep_metadata(hid_t access)
+{
+    enum { CACHE_BYTES = 1 << 27 };
+    H5AC_cache_config_t cache = {.version = H5AC__CURR_CACHE_CONFIG_VERSION};
+
+    H5Pget_mdc_config(access, &cache);
+    cache.set_initial_size = true;
+    cache.initial_size = cache.max_size = CACHE_BYTES;
+    cache.incr_mode = H5C_incr__off;
+    cache.flash_incr_mode = H5C_flash_incr__off;
+    cache.decr_mode = H5C_decr__off;
+    H5Pset_mdc_config(access, &cache);
+}
+
 /* Where collective writes may lose data, each rank writes its own, which is slower. */
 hid_t em_h5_collective_transfer(void)
 {

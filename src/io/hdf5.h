@@ -52,6 +52,14 @@ em_status em_h5_flush(hid_t location);
  * em_h5_close. */
 hid_t em_h5_parallel_access(MPI_Comm world);
 
+/*
+ * Has HDF5 keep the metadata of a file that is opened by this list in a cache of the largest size
+ * that it allows: what it evicts depends on the number of ranks, and where a list of dimensions is
+ * stored (in a global heap with room, if one is cached) on what was evicted. So do the bytes of the
+ * file. Local.
+ */
+void em_h5_keep_metadata(hid_t access);
+
 /* A transfer list for what all ranks read or write together. Local. Closed by em_h5_close. */
 hid_t em_h5_collective_transfer(void);
 

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "io/attribute.h"
 #include "io/draws.h"
+#include "io/enclosed.h"
 #include "io/group.h"
 #include "par/mpi_grid.h"
 #include "par/world.h"
@@ -14,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MAX_GROUPS = 32, CACHE_BYTES = 1 << 27 };
+enum { MAX_GROUPS = 32 };
 
 struct em_writer {
     const em_grid *grid;
@@ -52,23 +53,11 @@ static em_status reserve(const char *path, bool overwrite, bool *made)
 /*
  * The format of HDF5 1.8 is the first that stores attributes larger than 64 KiB, and the last that
  * does not mark a file as open for writing: it can be read while it is written, or after a kill.
- *
- * Metadata stay in a cache of the largest size that HDF5 allows: what it evicts depends on the
- * number of ranks, and where a list of dimensions is stored (in a global heap with room, if one is
- * cached) on what was evicted. So do the bytes of the file.
  */
 static void set_format(hid_t access)
 {
-    H5AC_cache_config_t cache = {.version = H5AC__CURR_CACHE_CONFIG_VERSION};
-
     H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V18);
-    H5Pget_mdc_config(access, &cache);
-    cache.set_initial_size = true;
-    cache.initial_size = cache.max_size = CACHE_BYTES;
-    cache.incr_mode = H5C_incr__off;
-    cache.flash_incr_mode = H5C_flash_incr__off;
-    cache.decr_mode = H5C_decr__off;
-    H5Pset_mdc_config(access, &cache);
+    em_h5_keep_metadata(access);
 }
 
 /* For what fails with no file open: em_h5_check would not know its name. */
@@ -220,6 +209,14 @@ em_status em_writer_put_array(em_writer *writer, const char *name, const em_vari
     em_status status = get_group(writer, name, &group);
 
     return status ? status : em_group_put(&writer->group[group], variable, value);
+}
+
+em_status em_writer_enclose(em_writer *writer, const char *name, const char *path)
+{
+    int group;
+    em_status status = get_group(writer, name, &group);
+
+    return status ? status : em_enclosed_put(&writer->group[group], path);
 }
 
 em_status em_writer_put_text(em_writer *writer, const char *name, const char *text)

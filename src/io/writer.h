@@ -59,6 +59,10 @@ em_status em_writer_truncate(em_writer *writer, int group, int64_t n_draw);
 em_status em_writer_put_array(em_writer *writer, const char *group, const em_variable *variable,
                               const double *value);
 
+/* Keeps the bytes of a file, which rank 0 reads, in a group of their own (io/enclosed.h). (same)
+ * Errors: EM_EDATA where there is no such file, EM_EIO, EM_EMEMORY. */
+em_status em_writer_enclose(em_writer *writer, const char *group, const char *path);
+
 /* A text by its name. */
 typedef struct em_text_attribute {
     const char *name, *text;

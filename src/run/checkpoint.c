@@ -2,9 +2,11 @@
 
 #include "base/memory.h"
 #include "io/archive.h"
+#include "io/enclosed.h"
 #include "io/reader.h"
 #include "par/world.h"
 #include "run/changes.h"
+#include "run/output.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -112,28 +114,76 @@ static em_status read_archive(const char *path, const em_config *config, const e
     return status;
 }
 
+/* The draws to go on from: those set aside, or the output. Rank 0. */
+static em_status look_at_draws(const em_place *place, const char **path, em_found *found)
+{
+    em_status status = em_place_look(place, place->draws, found);
+
+    *path = found->exists ? place->draws : place->output;
+    return status || found->exists ? status : em_place_look(place, place->output, found);
+}
+
+/* What is wrong with a file, without its name. */
+static void note_damage(em_restored *restored)
+{
+    const char *text = em_error_text(), *colon = strstr(text, ": ");
+
+    snprintf(restored->damage, sizeof restored->damage, "the checkpoint in it: %s",
+             colon ? colon + 2 : text);
+}
+
+/* The checkpoint in a finished file, where the draws are one, becomes place->fresh. A damaged one
+ * is left where it is. Rank 0. */
+static em_status take_out(const em_place *place, em_restored *restored)
+{
+    const char *path;
+    em_found found;
+    em_status status = look_at_draws(place, &path, &found);
+
+    restored->finished = !status && found.complete;
+    if (restored->finished && found.has_checkpoint) {
+        status = em_enclosed_take(path, EM_OUTPUT_CHECKPOINT, place->fresh);
+        if (!status)
+            status = em_archive_check(place->fresh);
+        restored->from_inside = !status;
+    }
+    em_found_release(&found);
+    if (status != EM_EDATA)
+        return status;
+    note_damage(restored);
+    unlink(place->fresh);
+    return EM_OK;
+}
+
 em_status em_checkpoint_restore(const em_place *place, const em_config *config, const em_grid *grid,
                                 const em_model *model, em_visit *visit, void *state,
                                 em_restored *restored)
 {
-    const char *const paths[] = {place->checkpoint, place->previous};
     char reason[1024] = "";
+    em_status status;
 
     *restored = (em_restored){.found = false};
-    for (int i = 0; i < 2; i++) {
-        const em_status status =
-            read_archive(paths[i], config, grid, model, visit, state, &restored->new_rule);
+    status = em_agree(em_world_rank() == 0 ? take_out(place, restored) : EM_OK);
+    em_broadcast(restored, sizeof *restored);
+    const char *const paths[] = {restored->from_inside ? place->fresh : place->checkpoint,
+                                 place->previous};
+    for (int i = 0; !status && i < (restored->from_inside ? 1 : 2); i++) {
+        status = read_archive(paths[i], config, grid, model, visit, state, &restored->new_rule);
         restored->found = status == EM_OK;
+        restored->path = paths[i];
         if (status != EM_EDATA) /* what cannot be read now may be the next time */
             return status;
         if (i == 0)
             snprintf(reason, sizeof reason, "%s", em_error_text());
+        status = EM_OK;
     }
+    if (status)
+        return status;
     if (access(place->checkpoint, F_OK) != 0 && access(place->previous, F_OK) != 0)
-        snprintf(reason, sizeof reason,
-                 "%s: there is none: the run had not come to its first, or had finished without "
-                 "output.keep_checkpoint",
+        snprintf(reason, sizeof reason, "%s: there is none: the run had not come to its first",
                  place->checkpoint);
+    if (restored->damage[0])
+        snprintf(reason, sizeof reason, "%s", restored->damage);
     em_fail(EM_EDATA, "%s", reason);
     return EM_OK;
 }
@@ -160,7 +210,7 @@ static em_status check_config(const em_config *config, const char *path, const e
 
 /* Whether a complete output is all that is asked for: as many draws were planned, and either all of
  * them are there or the rule that ended it still holds. */
-static em_status is_finished(const em_config *config, const em_place *place, const em_found *found,
+static em_status is_finished(const em_config *config, const char *path, const em_found *found,
                              bool new_rule, bool *finished)
 {
     em_reader *reader = NULL;
@@ -168,32 +218,65 @@ static em_status is_finished(const em_config *config, const em_place *place, con
 
     *finished = found->planned_draws >= config->run.draws;
     if (*finished && new_rule) {
-        status = em_reader_open(place->output, "posterior", &reader);
+        status = em_reader_open(path, "posterior", &reader);
         *finished = !status && em_reader_n_draw(reader) >= config->run.draws;
         em_reader_close(&reader);
     }
     return status;
 }
 
-/* For a run that is to go on. */
+/* A finished file has a checkpoint in it or beside it, or nothing can go on from it. */
+static em_status check_extendable(const em_place *place, const char *path, const em_found *found)
+{
+    if (!found->complete || found->has_checkpoint || em_archive_check(place->checkpoint) == EM_OK ||
+        em_archive_check(place->previous) == EM_OK)
+        return EM_OK;
+    return em_fail(EM_EUSAGE,
+                   "%s is complete, with %lld draws planned, and cannot be extended: %s; "
+                   "--overwrite draws all of it anew, and output.keep_checkpoint: true then keeps "
+                   "the state beside it",
+                   path, (long long)found->planned_draws,
+                   found->left_out ? found->left_out
+                                   : "it holds no checkpoint, as it is of an earlier version of "
+                                     "emass");
+}
+
+/* Whether a run may go on from this file, and whether it has all that is asked for. */
+static em_status look_at(const em_config *config, const em_place *place, const char *path,
+                         const em_found *found, bool *finished)
+{
+    bool new_rule = false;
+    em_status status = EM_OK;
+
+    if (found->complete && !found->readable)
+        return em_fail(EM_EUSAGE,
+                       "%s is complete, but has no config to compare with: expected an output that "
+                       "this version can go on with; give --overwrite or another --output",
+                       path);
+    if (found->readable)
+        status = check_config(config, path, found, &new_rule);
+    if (!status && found->readable && found->complete)
+        status = is_finished(config, path, found, new_rule, finished);
+    return status || *finished ? status : check_extendable(place, path, found);
+}
+
+/* For a run that is to go on. Draws that were set aside are never all that is asked for: the file
+ * has to be made of them. */
 static em_status look_for_draws(const em_config *config, const em_place *place,
                                 const em_found *output, const em_found *draws,
                                 em_standing *standing)
 {
-    bool new_rule, finished = false;
-    em_status status = EM_OK;
+    bool finished = false, enough = false;
+    em_status status;
 
     if (output->merged)
         return em_fail(EM_EUSAGE,
                        "%s: found a file of several runs that emass merge made, expected that of "
                        "one to go on with",
                        place->output);
-    if (output->readable)
-        status = check_config(config, place->output, output, &new_rule);
-    if (!status && output->readable && output->complete)
-        status = is_finished(config, place, output, new_rule, &finished);
-    if (!status && !finished && draws->readable)
-        status = check_config(config, place->draws, draws, &new_rule);
+    status = look_at(config, place, place->output, output, &finished);
+    if (!status && !finished)
+        status = look_at(config, place, place->draws, draws, &enough);
     if (finished)
         *standing = EM_STANDS_FINISHED;
     else if (output->exists || draws->exists)
@@ -242,11 +325,8 @@ em_status em_checkpoint_look(const em_config *config, const em_place *place, em_
 static em_status find_draws(const em_place *place, const em_model *model, const char **path)
 {
     em_found found;
-    em_status status = em_place_look(place, place->draws, &found);
+    em_status status = look_at_draws(place, path, &found);
 
-    *path = found.exists ? place->draws : place->output;
-    if (!status && !found.exists)
-        status = em_place_look(place, place->output, &found);
     if (!status && found.readable)
         status = check_hashes(*path, found.program_hash, found.data_hash, model);
     em_found_release(&found);

@@ -24,12 +24,17 @@ em_status em_checkpoint_save(const em_place *place, const em_config *config, con
                              const em_model *model, em_visit *visit, void *state);
 
 typedef struct em_restored {
-    bool found;    /* a valid checkpoint; else em_error_text() says why not */
-    bool new_rule; /* the rule to stop by is another one than it was saved under */
+    bool found;       /* a valid checkpoint; else em_error_text() says why not */
+    bool new_rule;    /* the rule to stop by is another one than it was saved under */
+    bool finished;    /* the draws to go on from are a finished file */
+    bool from_inside; /* the checkpoint was in that file: it is now place->fresh */
+    const char *path; /* the checkpoint */
+    char damage[512]; /* what is wrong with the one in that file; "": nothing, or there is none */
 } em_restored;
 
 /*
- * Restores the state from the newest valid checkpoint. Errors: EM_ECONFIG when it is of another
+ * Restores the state from the newest valid checkpoint: that in a finished file, or the one beside
+ * it. Errors: EM_ECONFIG when it is of another
  * config (naming the keys that differ and may not), another program or other data; EM_EIO when one
  * that may be valid cannot be read.
  */
@@ -48,7 +53,8 @@ typedef enum em_standing {
  * Looks at what stands at the place, for EM_RUN_RESUME only as to *standing. Changes nothing.
  * Errors: EM_EUSAGE when something stands there that must not be replaced: anything (EM_RUN_NEW),
  * or what is no output of emass; EM_ECONFIG when it is an output of another config and the run is
- * to go on from it, naming the keys that differ and may not.
+ * to go on from it, naming the keys that differ and may not; EM_EUSAGE when it is finished
+ * and there is no checkpoint to extend it from.
  */
 em_status em_checkpoint_look(const em_config *config, const em_place *place, em_run_mode mode,
                              em_standing *standing);

@@ -200,6 +200,8 @@ static em_status begin(em_engine *engine, em_standing standing)
 
     if (!status)
         status = em_recorder_begin(engine->recorder);
+    if (!status && engine->order.mode == EM_RUN_RESUME && standing == EM_STANDS_NOTHING)
+        em_say("nothing to resume at %s: starting", engine->place->output);
     if (!status && standing == EM_STANDS_PARTIAL) {
         status = em_engine_resume(engine, &resumed);
         if (status || resumed)

@@ -5,9 +5,9 @@ static em_status write_output(em_engine *engine)
 {
     const em_layout *layout = em_recorder_layout(engine->recorder);
     em_sink sink;
-    em_status status =
-        em_output_create(engine->config, engine->place->output, engine->grid, engine->model,
-                         &engine->plan, engine->adapts, &engine->created, &engine->output);
+    em_status status = em_output_create(
+        engine->config, engine->place->output, engine->place->checkpoint, engine->grid,
+        engine->model, &engine->plan, engine->adapts, &engine->created, &engine->output);
 
     if (status)
         return status;

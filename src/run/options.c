@@ -79,7 +79,9 @@ const em_field em_output_fields[] = {
     EM_DURATION(em_output_options, checkpoint_every, .maximum = INFINITY, .fallback = "10m",
                 .doc = "time between checkpoints", .may_change = true),
     EM_BOOL(em_output_options, keep_checkpoint, .fallback = "false",
-            .doc = "leave the checkpoint of a finished run beside its file: --resume with more "
-                   "run.draws then goes on from it, and without it draws all of them anew",
+            .doc =
+                "leave the last checkpoint of a finished run beside its file as well; needed only "
+                "to extend a run whose state is larger than 64 MB and than its draws, as "
+                "the file then leaves the state out",
             .may_change = true),
     {0}};

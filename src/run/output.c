@@ -1,3 +1,4 @@
+#include "base/fault.h"
 #include "base/memory.h"
 #include "io/dataset.h"
 #include "par/world.h"
@@ -7,6 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -165,9 +167,10 @@ static em_status output_begin(void *state, const em_layout *layout)
     return status;
 }
 
-em_status em_output_create(const em_config *config, const char *path, em_grid *grid,
-                           em_model *model, const em_plan *plan, const em_adapt *const *adapts,
-                           const em_created *created, em_output **out)
+em_status em_output_create(const em_config *config, const char *path, const char *checkpoint,
+                           em_grid *grid, em_model *model, const em_plan *plan,
+                           const em_adapt *const *adapts, const em_created *created,
+                           em_output **out)
 {
     em_output *output = NULL;
     em_status status = em_agree(em_allocate(1, sizeof *output, &output));
@@ -176,6 +179,7 @@ em_status em_output_create(const em_config *config, const char *path, em_grid *g
     if (!status)
         *output = (em_output){.config = config,
                               .path = path,
+                              .checkpoint = checkpoint,
                               .grid = grid,
                               .model = model,
                               .plan = plan,
@@ -381,6 +385,48 @@ static em_status put_learned(em_output *output)
     return status;
 }
 
+/* Up to this many bytes of a checkpoint are kept in any file; more, where the draws are larger. */
+static const int64_t small_checkpoint = INT64_C(1) << 26;
+
+static int64_t bytes_of_draws(const em_output *output, int64_t n_draw)
+{
+    int64_t width = 0;
+
+    for (int64_t i = 0; i < output->layout->n_group; i++)
+        width += output->layout->group[i].width;
+    return width * n_draw * em_grid_n_chain(output->grid) * (int64_t)sizeof(double);
+}
+
+/* Rank 0's count of the checkpoint's bytes, where it is no more than that; else what is more. */
+static int64_t bytes_of_checkpoint(const em_output *output, int64_t most)
+{
+    struct stat file = {.st_size = 0};
+    int64_t bytes;
+
+    if (em_world_rank() == 0 && stat(output->checkpoint, &file) != 0)
+        file.st_size = 0; /* em_writer_enclose says what is wrong with it */
+    bytes = (int64_t)file.st_size;
+    if (em_world_rank() == 0 && em_fault("checkpoint-large"))
+        bytes = most + 1;
+    em_broadcast(&bytes, sizeof bytes);
+    return bytes;
+}
+
+/* The state that a longer run goes on from, unless it is larger than the draws. Collective. */
+static em_status put_checkpoint(em_output *output, int64_t n_draw)
+{
+    const int64_t draws = bytes_of_draws(output, n_draw);
+    const int64_t most = draws > small_checkpoint ? draws : small_checkpoint;
+    const int64_t bytes = bytes_of_checkpoint(output, most);
+    char text[256];
+
+    if (bytes <= most)
+        return em_writer_enclose(output->writer, EM_OUTPUT_CHECKPOINT, output->checkpoint);
+    snprintf(text, sizeof text, "the state of the run takes %lld MB, more than the draws",
+             (long long)(bytes >> 20));
+    return em_writer_put_text(output->writer, EM_OUTPUT_LEFT_OUT, text);
+}
+
 static em_status output_finish(void *state, const em_report *report)
 {
     em_output *output = state;
@@ -400,6 +446,8 @@ static em_status output_finish(void *state, const em_report *report)
         status = put_learned(output);
     if (!status)
         status = put_verdict(output->writer, report);
+    if (!status)
+        status = put_checkpoint(output, report->n_draw);
     if (!status)
         status = put_volatile(output, report->seconds.total);
     return status ? status : em_writer_close(&output->writer, true);

@@ -14,17 +14,24 @@
 typedef struct em_output em_output;
 
 /* A file that is not there yet; `adapts` have what is written of warmup at the end, one for each
- * sampler of the config, and `plan` what is known so far. All outlive it. Collective. Errors:
- * EM_EMEMORY. */
-em_status em_output_create(const em_config *config, const char *path, em_grid *grid,
-                           em_model *model, const em_plan *plan, const em_adapt *const *adapts,
-                           const em_created *created, em_output **out);
+ * sampler of the config, and `plan` what is known so far. `checkpoint` names the file with the
+ * state of the run at its end, which is then kept in the output too. All outlive it. Collective.
+ * Errors: EM_EMEMORY. */
+em_status em_output_create(const em_config *config, const char *path, const char *checkpoint,
+                           em_grid *grid, em_model *model, const em_plan *plan,
+                           const em_adapt *const *adapts, const em_created *created,
+                           em_output **out);
+
+/* The group of a finished output that has the run's last checkpoint (io/enclosed.h); or else the
+ * root attribute that says why there is none. */
+#define EM_OUTPUT_CHECKPOINT "checkpoint"
+#define EM_OUTPUT_LEFT_OUT   "checkpoint_left_out"
 
 /*
  * The file as a sink. To begin writes it anew with all its groups, constant data and attributes, on
- * failure it leaves none; to flush writes the draws taken; to finish writes what was learned and
- * the verdict, cuts the draws to those there are, and closes it. Its statuses are agreed: EM_EIO,
- * EM_EMEMORY.
+ * failure it leaves none; to flush writes the draws taken; to finish writes what was learned, the
+ * verdict and the last checkpoint, cuts the draws to those there are, and closes it. Its statuses
+ * are agreed: EM_EIO, EM_EMEMORY.
  */
 em_sink em_output_sink(em_output *output);
 

@@ -14,7 +14,7 @@ typedef struct em_file_group {
 
 struct em_output {
     const em_config *config;
-    const char *path;
+    const char *path, *checkpoint;
     em_grid *grid;
     em_model *model;
     const em_plan *plan;

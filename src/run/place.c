@@ -10,6 +10,7 @@
 #include "io/reader.h"
 #include "io/undo.h"
 #include "par/world.h"
+#include "run/output.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -208,6 +209,8 @@ static bool read_attributes(em_reader *reader, em_found *out)
         return false;
     out->complete = complete != 0;
     em_reader_text(reader, "program_hash", &out->program_hash);
+    em_reader_text(reader, EM_OUTPUT_LEFT_OUT, &out->left_out);
+    out->has_checkpoint = em_reader_has(reader, EM_OUTPUT_CHECKPOINT, "bytes");
     out->merged = em_reader_int(reader, "merged", &merged);
     out->readable = em_reader_text(reader, "config", &out->config) &&
                     em_reader_text(reader, "data_hash", &out->data_hash) &&
@@ -243,6 +246,7 @@ void em_found_release(em_found *found)
     em_release(&found->config);
     em_release(&found->data_hash);
     em_release(&found->program_hash);
+    em_release(&found->left_out);
 }
 
 /* An output that this run made and nobody can read must be known to the next one. */
@@ -377,6 +381,11 @@ em_status em_place_set_aside(const em_place *place)
     return em_agree(status);
 }
 
+em_status em_place_put_back(const em_place *place)
+{
+    return em_agree(em_world_rank() == 0 ? move(place->draws, place->output) : EM_OK);
+}
+
 /* What an output is of; NULL where it cannot be read. */
 static em_status identify(const em_place *place, char **identity)
 {
@@ -451,6 +460,11 @@ em_status em_place_forget_undo(const em_place *place)
 em_status em_place_forget_draws(const em_place *place)
 {
     return em_agree(em_world_rank() == 0 ? take_away(place->draws) : EM_OK);
+}
+
+em_status em_place_forget_fresh(const em_place *place)
+{
+    return em_agree(em_world_rank() == 0 ? take_away(place->fresh) : EM_OK);
 }
 
 em_status em_place_forget_checkpoints(const em_place *place)

@@ -36,10 +36,12 @@ em_status em_place_check(const em_place *place);
 typedef struct em_found {
     bool exists, readable; /* readable: an output of emass, whole enough to be read */
     bool complete;
-    bool merged; /* of several runs, by emass merge */
+    bool merged;         /* of several runs, by emass merge */
+    bool has_checkpoint; /* in it: a finished one that can be extended */
     int64_t planned_draws;
     char *config, *data_hash; /* NULL where not readable; see em_found_release */
     char *program_hash;       /* NULL: of no program */
+    char *left_out;           /* why it has no checkpoint; NULL: it does not say */
 } em_found;
 
 /*
@@ -63,9 +65,10 @@ em_status em_place_make(const em_place *place);
 /* Removes what em_place_make made. The error message stays what it was. */
 void em_place_unmake(const em_place *place);
 
-/* Draws of an interrupted run: moves the output there, unless they are; removes them. Errors:
- * EM_EIO. */
+/* Draws of an interrupted run: moves the output there, unless they are; moves them back; removes
+ * them. Errors: EM_EIO. */
 em_status em_place_set_aside(const em_place *place);
+em_status em_place_put_back(const em_place *place);
 em_status em_place_forget_draws(const em_place *place);
 
 /*
@@ -79,6 +82,9 @@ em_status em_place_forget_undo(const em_place *place);
 
 /* Removes the checkpoints, of a run that has finished. Errors: EM_EIO. */
 em_status em_place_forget_checkpoints(const em_place *place);
+
+/* Removes a checkpoint that was not to take the place of the last one. Errors: EM_EIO. */
+em_status em_place_forget_fresh(const em_place *place);
 
 /* Has the checkpoint just written take its place, the old one becoming the one before. Errors:
  * EM_EIO. */

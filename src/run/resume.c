@@ -8,12 +8,15 @@
 #include <math.h>
 #include <stdio.h>
 
-/* A longer run than the one that was saved forgets that the stop rule had ended that. */
+/* A longer run than the one that was saved forgets that the stop rule had ended that. Without such
+ * a rule no checks count. */
 static em_status visit_position(em_engine *engine, const em_visitor *visitor)
 {
     enum { DONE, TIMES_MET, ENDED, PLANNED, WARMUP, N };
-    double x[N] = {(double)engine->done, (double)em_monitor_times_met(engine->monitor),
-                   engine->ended, (double)engine->plan.n_draw, (double)engine->plan.warmup};
+    const int64_t times_met =
+        engine->plan.has_stop_rule ? em_monitor_times_met(engine->monitor) : 0;
+    double x[N] = {(double)engine->done, (double)times_met, engine->ended,
+                   (double)engine->plan.n_draw, (double)engine->plan.warmup};
     const em_status status = visitor->shared(visitor->context, "position", N, x);
 
     engine->done = (int64_t)x[DONE];
@@ -76,14 +79,19 @@ em_status em_engine_save(em_engine *engine)
     return status;
 }
 
-static void warn(const char *what, const char *why)
+/* The file anew, with the draws that the checkpoint counts on. Collective. */
+static em_status remake_output(em_engine *engine)
 {
-    em_say("warning: %s%s%s", what, *why ? ": " : "", why);
+    em_status status = em_engine_make_output(engine);
+
+    return status ? status
+                  : em_output_restore(engine->output, engine->place->draws, engine->done,
+                                      engine->monitor);
 }
 
-/* The draws that the checkpoint counts on, into an output made anew; nothing is moved before it is
- * known that they are there. *can false: they are not. Collective. */
-static em_status restore_draws(em_engine *engine, bool *can)
+/* Nothing is moved before it is known that the draws are there; a finished file that cannot be made
+ * anew comes back. *can false: they are not there. Collective. */
+static em_status restore_draws(em_engine *engine, const em_restored *restored, bool *can)
 {
     const em_place *place = engine->place;
     const char *path = NULL;
@@ -94,12 +102,68 @@ static em_status restore_draws(em_engine *engine, bool *can)
                                        &engine->plan, path, engine->done, can);
     if (status || !*can)
         return status;
-    status = em_place_set_aside(place);
+    if (restored->from_inside)
+        status = em_place_turn_checkpoint(place);
     if (!status)
-        status = em_engine_make_output(engine);
-    if (!status)
-        status = em_output_restore(engine->output, place->draws, engine->done, engine->monitor);
+        status = em_place_set_aside(place);
+    if (status)
+        return status;
+    status = remake_output(engine);
+    if (status && restored->finished)
+        em_place_put_back(place);
     return status ? status : em_place_forget_draws(place);
+}
+
+static void say_where(const em_engine *engine, const em_restored *restored)
+{
+    const em_plan *plan = &engine->plan;
+    const bool in_warmup = engine->done < plan->warmup;
+    const char *file = engine->place->output;
+
+    if (restored->finished)
+        em_say("extending %s, a finished run of %lld draws, to %lld", file,
+               (long long)em_plan_stored(plan, engine->done), (long long)plan->n_draw);
+    else
+        em_say("resuming %s at iteration %lld of %s%lld (%s), from %s", file,
+               (long long)engine->done,
+               in_warmup && engine->config->run.warmup == INT64_MIN ? "at most " : "",
+               (long long)plan->total, in_warmup ? "warmup" : "sampling", restored->path);
+}
+
+/* A finished file is not drawn anew; otherwise a run that cannot go on begins again. */
+static em_status cannot_resume(const em_engine *engine, const em_restored *restored,
+                               const char *what)
+{
+    char reason[1024];
+
+    snprintf(reason, sizeof reason, "%s", em_error_text());
+    if (restored->finished)
+        return em_fail(EM_EDATA,
+                       "%s is complete and cannot be extended: %s%s%s; --overwrite draws all of it "
+                       "anew",
+                       engine->place->output, what, *what && *reason ? ": " : "", reason);
+    em_say("warning: starting anew%s%s%s%s", *what ? ": " : "", what, *reason ? ": " : "", reason);
+    return EM_OK;
+}
+
+static em_status go_on(em_engine *engine, const em_restored *restored, bool *resumed)
+{
+    em_status status;
+
+    if (engine->done > engine->plan.total)
+        return em_fail(EM_ECONFIG, "run.draws is %lld but the checkpoint has %lld",
+                       (long long)engine->plan.n_draw,
+                       (long long)em_plan_stored(&engine->plan, engine->done));
+    if (restored->new_rule) { /* which no check was held to */
+        engine->ended = false;
+        em_monitor_set_times_met(engine->monitor, 0);
+    }
+    status = restore_draws(engine, restored, resumed);
+    if (!status && *resumed)
+        say_where(engine, restored);
+    else if (!status)
+        status = cannot_resume(engine, restored, "the draws of the checkpoint are not to be had");
+    return status;
 }
 
 em_status em_engine_resume(em_engine *engine, bool *resumed)
@@ -108,18 +172,12 @@ em_status em_engine_resume(em_engine *engine, bool *resumed)
     em_status status = em_checkpoint_restore(engine->place, engine->config, engine->grid,
                                              engine->model, visit_engine, engine, &restored);
 
-    *resumed = !status && restored.found;
+    *resumed = false;
     if (!status && !restored.found)
-        warn("starting anew", em_error_text());
-    if (status || !restored.found)
-        return status;
-    if (engine->done > engine->plan.total)
-        return em_fail(EM_ECONFIG, "run.draws is %lld but the checkpoint has %lld",
-                       (long long)engine->plan.n_draw,
-                       (long long)em_plan_stored(&engine->plan, engine->done));
-    engine->ended = engine->ended && !restored.new_rule;
-    status = restore_draws(engine, resumed);
-    if (!status && !*resumed)
-        warn("starting anew: the draws of the checkpoint are not to be had", em_error_text());
+        status = cannot_resume(engine, &restored, "");
+    else if (!status)
+        status = go_on(engine, &restored, resumed);
+    if (restored.from_inside && !*resumed)
+        em_place_forget_fresh(engine->place);
     return status;
 }

@@ -14,7 +14,6 @@ sampler:
   - {block: beta, name: sghmc, minibatch: 100, step_size: 0.01, leapfrog_steps: 3}
   - {block: sigma, name: nuts, max_treedepth: 4}
 run: {chains: 3, warmup: 60, draws: 150, minibatch_sums: by_parts}
-output: {keep_checkpoint: true}
 YAML
 
 whole() {
@@ -161,10 +160,8 @@ by_metric() { # SETTING...: one rank, 2 shards of 4 ranks, and 2 ranks resumed o
     limited "$emass" run metric.yaml --quiet --output m1.h5 "${extra[@]}" &&
         limited mpirun -n 4 "$emass" run metric.yaml --quiet --output m4.h5 --set run.shards=2 \
             "${extra[@]}" && cmp m1.h5 m4.h5 &&
-        limited mpirun -n 2 "$emass" run metric.yaml --quiet --output m2.h5 "${extra[@]}" \
-            --set run.draws=10 --set output.keep_checkpoint=true &&
-        limited mpirun -n 3 "$emass" run metric.yaml --quiet --output m2.h5 "${extra[@]}" \
-            --set output.keep_checkpoint=true --resume &&
+        limited mpirun -n 2 "$emass" run metric.yaml --quiet --output m2.h5 "${extra[@]}" --set run.draws=10 &&
+        limited mpirun -n 3 "$emass" run metric.yaml --quiet --output m2.h5 "${extra[@]}" --resume &&
         "$emass" summary m1.h5 --csv >m1.csv && "$emass" summary m2.h5 --csv >m2.csv && cmp m1.csv m2.csv
 }
 check 'rhmc and sgrnphmc of a block each' by_metric
@@ -226,7 +223,7 @@ check 'what the sampler cannot learn by' cannot_learn
 samplers '  - {block: hyper, name: nuts}' '  - hmc'
 refused 'text among the samplers' 'bad.yaml:4: found text in a list of mappings'
 changed() { # another sampler on resume is another config
-    cp one.h5 again.h5 && cp one.h5.checkpoint again.h5.checkpoint &&
+    cp one.h5 again.h5 &&
         ! "$emass" run two.yaml --quiet --resume --output again.h5 --set 'sampler[1].name=hmc' 2>said &&
         grep -q 'another config: sampler\[1\].name differ' said
 }

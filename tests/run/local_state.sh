@@ -249,7 +249,6 @@ cat >noisy.yaml <<'YAML'
 model: {name: noisy, library: noisy.so}
 sampler: {step_size: 0.05, leapfrog_steps: 3}
 run: {chains: 3, warmup: 20, draws: 200}
-output: {keep_checkpoint: true}
 YAML
 estimates() {
     limited "$emass" run noisy.yaml --quiet --output n1.h5 &&

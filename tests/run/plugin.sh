@@ -108,7 +108,7 @@ for model in slope value full; do
     check "the plug-in $model builds" build $model
     mv $model.so models
     echo "model: {name: $model, library: models/$model.so, y: [0.5, 1.5, 1.2, 0.4, 1.4]}" >$model.yaml
-    printf 'run: {chains: 4, warmup: 300, draws: 500}\nsampler: {name: hmc, leapfrog_steps: 3}\noutput: {keep_checkpoint: true}\n' >>$model.yaml
+    printf 'run: {chains: 4, warmup: 300, draws: 500}\nsampler: {name: hmc, leapfrog_steps: 3}\n' >>$model.yaml
 
 done
 

@@ -10,7 +10,6 @@ model: {name: logistic, n: 300, intercept: false}
 sampler: {name: hmc, step_size: 0.02, adapt_every: 5}
 mass: {estimator: variance}
 run: {chains: 5, warmup: 60, draws: 100}
-output: {keep_checkpoint: true}
 YAML
 
 same() { # SETTING...

@@ -12,7 +12,7 @@ model: {name: logistic, n: 300, intercept: false}
 sampler: {name: sghmc, step_size: 0.02, minibatch: 7, minibatch_order: epoch, leapfrog_steps: 3, halve_at: [1, 2.5]}
 mass: {estimator: none}
 run: {chains: 3, warmup: 10, draws: 90, minibatch_sums: by_parts}
-output: {keep_checkpoint: true, checkpoint_every: 0}
+output: {checkpoint_every: 0}
 YAML
 
 # Step 3 t is the first of iteration t: epoch 1 begins with step 43, epoch 2.5 with 107.5.

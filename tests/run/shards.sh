@@ -78,7 +78,7 @@ config() { # MODEL
 model: {$1}
 sampler: {name: hmc, step_size: 0.02}
 run: {chains: 3, warmup: 30, draws: 30, minibatch_sums: by_parts}
-output: {file: any.h5, flush_every: 10, keep_checkpoint: true}
+output: {file: any.h5, flush_every: 10}
 YAML
 }
 

@@ -165,8 +165,8 @@ def check_leftovers():
     again = limited(EMASS, "run", "run.yaml", "--resume")
     report(beside() == ["run.h5"] and "nothing to do" in again.stderr, "and goes where it is not", beside())
     longer = limited(EMASS, "run", "run.yaml", "--resume", "--quiet", "--set", "run.draws=150")
-    report("starting anew" in longer.stderr and "output.keep_checkpoint" in longer.stderr
-           and longer.returncode == 0 and beside() == ["run.h5"], "more draws are then drawn anew, which is said",
+    report("extending run.h5, a finished run of 100 draws, to 150" in longer.stderr
+           and longer.returncode == 0 and beside() == ["run.h5"], "more draws are added to the file, which is said",
            longer.stderr)
 
 

@@ -33,7 +33,7 @@ model:
    alpha: learned, beta: learned, store_phi: true, fold_in: both}
 sampler: {name: lda_gibbs}
 run: {chains: 2, warmup: 40, draws: 60}
-output: {flush_every: 20, keep_checkpoint: true}
+output: {flush_every: 20}
 YAML
 
 go() { # RANKS SHARDS FILE ARGUMENT...
