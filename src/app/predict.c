@@ -35,8 +35,8 @@ static em_status take(poptContext context, predict_command *command, const char 
                        "predict --help)");
     if (!status)
         status = em_copy_text(data, &command->data);
-    if (!status)
-        status = em_copy_text(folder ? folder : ".", &command->folder);
+    if (!status && folder)
+        status = em_copy_text(folder, &command->folder);
     if (status)
         return status;
     return output ? em_copy_text(output, &command->output)

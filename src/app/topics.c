@@ -48,8 +48,8 @@ static em_status parse(int argc, const char **argv, em_topics *t)
     if (!status && fold_in && !documents)
         status = em_fail(EM_EUSAGE, "topics: --fold-in: found no --documents, expected some to be "
                                     "folded in");
-    if (!status)
-        status = em_copy_text(folder ? folder : ".", &t->folder);
+    if (!status && folder)
+        status = em_copy_text(folder, &t->folder);
     if (!status && documents)
         status = em_copy_text(documents, &t->documents);
     if (!status && html)

@@ -5,6 +5,7 @@
 #include "io/reader.h"
 #include "par/world.h"
 #include "run/driver.h"
+#include "run/home.h"
 #include "run/place.h"
 #include "run/stored.h"
 
@@ -37,8 +38,8 @@ static em_status parse(int argc, const char **argv, verify_command *command)
     if (!status && command->draws < 1)
         status =
             em_fail(EM_EUSAGE, "verify: --draws: found %ld, expected at least 1", command->draws);
-    if (!status)
-        status = em_copy_text(folder ? folder : ".", &command->folder);
+    if (!status && folder)
+        status = em_copy_text(folder, &command->folder);
     poptFreeContext(context);
     free(folder);
     return status;
@@ -65,6 +66,10 @@ static em_status load(const verify_command *command, em_reader *reader, const ch
         const char *const overrides[] = {file, draws, "stop.r_hat=none", "stop.ess=none",
                                          "stop.max_time=none"};
         status = em_stored_config(command->path, command->folder, 5, overrides, out);
+        if (!status && !em_home_fits(*out))
+            em_say("note: files that the config of %s names are not there (--folder DIR: where "
+                   "its relative paths start)",
+                   command->path);
     }
     em_release(&file);
     em_release(&draws);

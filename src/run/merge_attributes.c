@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "par/world.h"
+#include "run/home.h"
 
 #include <math.h>
 #include <string.h>
@@ -27,7 +28,9 @@ static rule rule_of(const char *name, bool cut)
         {"rescued_chains", SUM},
         {"smallest_e_bfmi", SMALLEST_OF_DRAWS},
         {"superchains", SUM},
+        {"checkpoint_left_out", DROPPED},
         {"complete", DROPPED},
+        {EM_HOME_ATTRIBUTE, DROPPED},
         {"converged", DROPPED},
         {"created_at", DROPPED},
         {"creation_library", DROPPED},
@@ -153,6 +156,21 @@ em_status em_merge_runs(em_merge_state *m)
     return status;
 }
 
+/* Where the relative paths of the config start: where those of the first file do. Collective. */
+static em_status put_home(em_merge_state *m)
+{
+    const em_contents_attribute *a = em_contents_attribute_of(em_merge_first(m), EM_HOME_ATTRIBUTE);
+    char *folder = NULL;
+    em_status status = a && a->kind == EM_ATTRIBUTE_TEXT
+                           ? em_agree(em_home_of(m->order->input[0], a->text, &folder))
+                           : EM_OK;
+
+    if (!status)
+        status = em_home_put(m->writer, folder, m->order->output, m->created.reproducible);
+    em_release(&folder);
+    return status;
+}
+
 em_status em_merge_attributes(em_merge_state *m)
 {
     em_status status = em_created_read(&m->created);
@@ -162,6 +180,8 @@ em_status em_merge_attributes(em_merge_state *m)
         status = em_writer_sign(m->writer, 6, m->signature.text);
     for (int64_t i = 0; !status && i < em_merge_first(m)->n_attribute; i++)
         status = merge_attribute(m, &em_merge_first(m)->attribute[i]);
+    if (!status)
+        status = put_home(m);
     if (!status && m->order->cut)
         status = em_writer_put_text(m->writer, "cut", m->order->cut);
     return status ? status : em_writer_put_int(m->writer, "merged", m->order->n_input);

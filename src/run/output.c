@@ -1,7 +1,9 @@
 #include "base/fault.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "io/dataset.h"
 #include "par/world.h"
+#include "run/home.h"
 #include "run/output_file.h"
 #include "version.h"
 
@@ -132,12 +134,29 @@ static em_status put_attributes(em_output *output)
     return status ? status : put_hash(writer, "data_hash", output->model->data_hash);
 }
 
+/* Where relative paths of the config start. Collective. */
+static em_status put_home(em_output *output)
+{
+    const char *path = output->config->path;
+    const size_t length = em_file_folder_length(path);
+    char *folder = NULL;
+    em_status status =
+        em_agree(em_format_text(&folder, "%.*s", length ? (int)length : 1, length ? path : "."));
+
+    if (!status && em_home_matters(output->config))
+        status = em_home_put(output->writer, folder, output->path, output->created.reproducible);
+    em_release(&folder);
+    return status;
+}
+
 static em_status create_file(em_output *output)
 {
     em_status status = em_writer_create(output->grid, output->path, true, &output->writer);
 
     if (!status)
         status = put_attributes(output);
+    if (!status)
+        status = put_home(output);
     if (!status)
         status = add_draws(output);
     if (!status)

@@ -153,3 +153,31 @@ em_status em_expand_paths(const char *config_path, char **json)
     free(expanded);
     return status;
 }
+
+/* Whether the paths of a mapping's columns lead to files. */
+static bool columns_are_there(const char *json)
+{
+    bool there = true;
+
+    while (there && *json) {
+        char *text = NULL;
+        if (*json != '"') {
+            json++;
+            continue;
+        }
+        if (em_json_read_string(&json, &text) != EM_OK)
+            return false;
+        char *colon = em_json_is_name(json) ? NULL : strrchr(text, ':');
+        if (colon) {
+            *colon = '\0';
+            there = is_there(text);
+        }
+        em_release(&text);
+    }
+    return there;
+}
+
+bool em_path_is_there(const char *path)
+{
+    return *path == '{' ? columns_are_there(path) : is_there(path);
+}

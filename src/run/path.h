@@ -4,6 +4,8 @@
 
 #include "emass/status.h"
 
+#include <stdbool.h>
+
 /*
  * Turns a path as it is written in the config `config_path` into one from the current folder, in
  * place: ${NAME} is replaced by the environment variable, and what is then relative is taken from
@@ -17,5 +19,9 @@ em_status em_expand_path(const char *config_path, char **path);
  * a colon, what stands before the last one (table.csv:age). Errors: EM_ECONFIG, EM_EMEMORY.
  */
 em_status em_expand_paths(const char *config_path, char **json);
+
+/* Whether there is a file at an expanded path, or the file of one with a dataset in it
+ * (file.h5:/x); of a mapping as JSON, at each of its paths. Local. */
+bool em_path_is_there(const char *path);
 
 #endif

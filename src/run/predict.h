@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 typedef struct em_prediction {
-    const char *path, *folder; /* the file of the run; where relative paths of its config start */
+    const char *path, *folder; /* the file of the run; em_stored_config's */
     const char *data;          /* what is new; may be relative to the current folder */
     const char *output;
     bool overwrite; /* an output that exists */

@@ -1,29 +1,87 @@
 #include "run/stored.h"
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "io/reader.h"
+#include "run/home.h"
 
 #include <stdio.h>
 
 /* ---------------------------------------------------------------- the config */
 
+/* Parsed as if it stood in that folder. */
+static em_status parse_in(const char *folder, const char *path, const char *text, int n_override,
+                          const char *const *override, em_config **out)
+{
+    char *place = NULL;
+    em_status status =
+        em_format_text(&place, "%s/config of %s", folder, path + em_file_folder_length(path));
+
+    *out = NULL;
+    if (!status)
+        status = em_config_parse(place, text, n_override, override, out);
+    em_release(&place);
+    return status;
+}
+
+enum { N_CANDIDATE = 3 };
+
+/* Where its folder may be, the most likely one first; NULL: no such one. */
+static em_status list_folders(em_reader *reader, const char *path, char *folder[N_CANDIDATE])
+{
+    const size_t slash = em_file_folder_length(path), length = slash > 1 ? slash - 1 : slash;
+    char *name = NULL;
+    em_status status = EM_OK;
+
+    if (em_reader_text(reader, EM_HOME_ATTRIBUTE, &name))
+        status = em_home_of(path, name, &folder[0]);
+    if (!status)
+        status = em_format_text(&folder[1], "%.*s", length ? (int)length : 1, length ? path : ".");
+    if (!status)
+        status = em_copy_text(".", &folder[2]);
+    em_release(&name);
+    return status;
+}
+
+/* In the first folder that fits; else in the first, where messages then say what is missing. */
+static em_status parse_where_it_fits(em_reader *reader, const char *path, const char *text,
+                                     int n_override, const char *const *override, em_config **out)
+{
+    char *folder[N_CANDIDATE] = {NULL};
+    const char *chosen = NULL;
+    em_status status = list_folders(reader, path, folder);
+
+    for (int i = 0; !status && !chosen && i < N_CANDIDATE; i++)
+        if (folder[i] && parse_in(folder[i], path, text, n_override, override, out) == EM_OK) {
+            chosen = em_home_fits(*out) ? folder[i] : NULL;
+            em_config_destroy(out);
+        }
+    if (!status)
+        status = parse_in(chosen      ? chosen
+                          : folder[0] ? folder[0]
+                                      : folder[1],
+                          path, text, n_override, override, out);
+    for (int i = 0; i < N_CANDIDATE; i++)
+        em_release(&folder[i]);
+    return status;
+}
+
 em_status em_stored_config(const char *path, const char *folder, int n_override,
                            const char *const *override, em_config **out)
 {
     em_reader *reader = NULL;
-    char *text = NULL, *place = NULL;
+    char *text = NULL;
     em_status status = em_reader_open(path, NULL, &reader);
 
     *out = NULL;
-    if (!status)
-        status = em_format_text(&place, "%s/config of %s", folder, path);
     if (!status && !em_reader_text(reader, "config", &text))
         status = em_fail(EM_EDATA, "%s: no config in it: expected a file of emass", path);
-    if (!status)
-        status = em_config_parse(place, text, n_override, override, out);
+    if (!status && folder)
+        status = parse_in(folder, path, text, n_override, override, out);
+    else if (!status)
+        status = parse_where_it_fits(reader, path, text, n_override, override, out);
     em_reader_close(&reader);
     em_release(&text);
-    em_release(&place);
     return status;
 }
 

@@ -5,8 +5,10 @@
 #include "run/config.h"
 
 /*
- * The config that is stored in a file of ours, with overrides; relative paths start in `folder`.
- * Local. Errors: EM_EDATA, where there is none; those of em_config_parse.
+ * The config that is stored in a file of ours, with overrides. Relative paths start in `folder`;
+ * NULL: in the first of these where there is something at each of them: the config's own folder as
+ * the file names it, the file's folder, the current folder. Local. Errors: EM_EDATA, where there is
+ * no config; those of em_config_parse.
  */
 em_status em_stored_config(const char *path, const char *folder, int n_override,
                            const char *const *override, em_config **out);
