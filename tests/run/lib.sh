@@ -9,6 +9,23 @@ build=$(cd "${1:?usage: tests/run/NAME.sh BUILD}" && pwd)
 emass=$build/emass
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
+# An emass that `make install` has put into a folder of PATH is not the one that is tested: such a
+# folder is seen without it.
+hide_installed() {
+    local folders folder seen=''
+    IFS=: read -ra folders <<<"$PATH"
+    for folder in "${folders[@]}"; do
+        if [ -e "$folder/emass" ]; then
+            mkdir -p "$scratch/seen$folder"
+            ln -sf "$folder"/* "$scratch/seen$folder/"
+            folder=$scratch/seen$folder
+            rm "$folder/emass"
+        fi
+        seen+=${seen:+:}$folder
+    done
+    PATH=$seen
+}
+hide_installed
 # Of a build with another MPI, mpirun and mpicc are that one's.
 PATH=$("$(dirname "${BASH_SOURCE[0]}")/../launcher" "$build")$PATH
 number=0 failures=0
