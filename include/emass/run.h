@@ -22,7 +22,7 @@ typedef enum em_run_mode {
     EM_RUN_NO_FILE,   /* write none, nor checkpoints: draws go to the sink alone */
     EM_RUN_NEW,       /* one that is there already is an error */
     EM_RUN_OVERWRITE, /* replace it */
-    EM_RUN_RESUME     /* go on from its checkpoint, else replace it */
+    EM_RUN_RESUME     /* go on from its checkpoint, else replace it; never replace a finished one */
 } em_run_mode;
 
 /* What is asked for. Texts and mode are rank 0's for all; sink and progress are each rank's own.

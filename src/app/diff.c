@@ -7,6 +7,8 @@
 #include "io/reader.h"
 #include "par/world.h"
 #include "run/config.h"
+#include "run/home.h"
+#include "run/output.h"
 #include "run/yaml.h"
 
 #include <math.h>
@@ -349,6 +351,12 @@ static em_status compare_group(diff *d, const em_contents_group *a, const em_con
     return status;
 }
 
+/* The state that a run goes on from: bytes, of which the ones that differ say nothing. */
+static bool is_state(const diff *d, const em_contents_group *group)
+{
+    return !d->all && strcmp(group->name, EM_OUTPUT_CHECKPOINT) == 0;
+}
+
 static em_status compare_groups(diff *d)
 {
     const em_contents *a = d->contents[0], *b = d->contents[1];
@@ -356,13 +364,15 @@ static em_status compare_groups(diff *d)
 
     for (int64_t i = 0; !status && i < a->n_group; i++) {
         const em_contents_group *other = em_contents_group_of(b, a->group[i].name);
+        if (is_state(d, &a->group[i]))
+            continue;
         if (other)
             status = compare_group(d, &a->group[i], other);
         else
             say_alone(d, "group", a->group[i].name, 0);
     }
     for (int64_t i = 0; !status && i < b->n_group; i++)
-        if (!em_contents_group_of(a, b->group[i].name))
+        if (!is_state(d, &b->group[i]) && !em_contents_group_of(a, b->group[i].name))
             say_alone(d, "group", b->group[i].name, 1);
     return status;
 }
@@ -372,7 +382,8 @@ static em_status compare_groups(diff *d)
 /* What changes from run to run, whatever is drawn. */
 static bool is_volatile(const char *name)
 {
-    static const char *const known[] = {"created_at", "sampling_time", "ranks", "groups", "host"};
+    static const char *const known[] = {"created_at", "sampling_time", "ranks",
+                                        "groups",     "host",          EM_HOME_ATTRIBUTE};
 
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(name, known[i]) == 0)

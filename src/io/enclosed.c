@@ -24,7 +24,7 @@ static em_status measure(const char *path, int *descriptor, int64_t *length)
     const em_status status = em_file_open(path, O_RDONLY | O_NOFOLLOW, descriptor);
 
     *length = status ? 0 : (int64_t)lseek(*descriptor, 0, SEEK_END);
-    return status;
+    return status == EM_EDATA ? em_fail(EM_EIO, "%s", em_error_text()) : status;
 }
 
 static em_status create(em_group *group, int64_t length, em_dataset *dataset)

@@ -8,8 +8,8 @@
 
 #include "io/group.h"
 
-/* Writes the file `path`, which rank 0 reads, into the group. Collective. Errors, agreed: EM_EDATA
- * where there is no such file; EM_EIO, EM_EMEMORY. */
+/* Writes the file `path`, which rank 0 reads, into the group. Collective. Errors, agreed: EM_EIO,
+ * also where there is no such file; EM_EMEMORY. */
 em_status em_enclosed_put(em_group *group, const char *path);
 
 /*

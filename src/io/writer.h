@@ -60,7 +60,7 @@ em_status em_writer_put_array(em_writer *writer, const char *group, const em_var
                               const double *value);
 
 /* Keeps the bytes of a file, which rank 0 reads, in a group of their own (io/enclosed.h). (same)
- * Errors: EM_EDATA where there is no such file, EM_EIO, EM_EMEMORY. */
+ * Errors: EM_EIO, also where there is no such file; EM_EMEMORY. */
 em_status em_writer_enclose(em_writer *writer, const char *group, const char *path);
 
 /* A text by its name. */

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "par/world.h"
+#include "run/output.h"
 #include "run/thinned.h"
 
 #include <string.h>
@@ -195,13 +196,20 @@ static em_status merge_draws(em_merge_state *m, const em_contents_group *group)
 
 /* ---------------------------------------------------------------- all of it */
 
+/* What each file has of itself alone: the runs that it was merged of, the state of its own run. */
+static bool is_own(const em_contents_group *group)
+{
+    return strcmp(group->name, "runs") == 0 || strcmp(group->name, EM_OUTPUT_CHECKPOINT) == 0;
+}
+
 /* Groups that only later files have. */
 static void tell_missing(const em_merge_state *m)
 {
     for (int64_t i = 1; i < m->order->n_input; i++)
         for (int64_t g = 0; g < m->contents[i]->n_group; g++) {
             const char *name = m->contents[i]->group[g].name;
-            if (!em_contents_group_of(em_merge_first(m), name))
+            if (!is_own(&m->contents[i]->group[g]) &&
+                !em_contents_group_of(em_merge_first(m), name))
                 em_say("warning: group %s is left out: %s has it, %s has not", name,
                        m->order->input[i], m->order->input[0]);
         }
@@ -229,8 +237,8 @@ static em_status write_all(em_merge_state *m)
         status = em_merge_attributes(m);
     for (int64_t g = 0; !status && g < em_merge_first(m)->n_group; g++) {
         const em_contents_group *group = &em_merge_first(m)->group[g];
-        if (strcmp(group->name, "runs") == 0)
-            continue; /* of a file that was merged itself */
+        if (is_own(group))
+            continue;
         if (em_contents_has_draws(group))
             status = merge_draws(m, group);
         if (!status)

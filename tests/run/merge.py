@@ -116,6 +116,8 @@ def seeds():
                file["sample_stats/diverging"].dtype == np.int8, "and says which chain is of which run")
     steps = [xarray.open_dataset(name, group="mass_adaptation") for name in names]
     merged = xarray.open_dataset("on1.h5", group="mass_adaptation")
+    with h5py.File("on1.h5") as file:
+        report("checkpoint" not in file, "merge: no state of one run", list(file))
     report(all(np.array_equal(merged.inv_mass.isel(run=i), steps[i].inv_mass) for i in range(3)) and
            np.array_equal(merged.step_size, np.concatenate([s.step_size for s in steps])),
            "what was learned of the mass has an axis for the run", merged)
