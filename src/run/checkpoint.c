@@ -155,6 +155,19 @@ static em_status take_out(const em_place *place, em_restored *restored)
     return EM_OK;
 }
 
+/* `reason`: what is wrong with the first one that was tried. */
+static void say_why_none(const em_place *place, const em_restored *restored, const char *reason)
+{
+    if (restored->damage[0])
+        em_fail(EM_EDATA, "%s", restored->damage);
+    else if (!restored->from_inside && access(place->checkpoint, F_OK) != 0 &&
+             access(place->previous, F_OK) != 0)
+        em_fail(EM_EDATA, "%s: there is none: the run had not come to its first",
+                place->checkpoint);
+    else
+        em_fail(EM_EDATA, "%s", reason);
+}
+
 em_status em_checkpoint_restore(const em_place *place, const em_config *config, const em_grid *grid,
                                 const em_model *model, em_visit *visit, void *state,
                                 em_restored *restored)
@@ -177,15 +190,9 @@ em_status em_checkpoint_restore(const em_place *place, const em_config *config, 
             snprintf(reason, sizeof reason, "%s", em_error_text());
         status = EM_OK;
     }
-    if (status)
-        return status;
-    if (access(place->checkpoint, F_OK) != 0 && access(place->previous, F_OK) != 0)
-        snprintf(reason, sizeof reason, "%s: there is none: the run had not come to its first",
-                 place->checkpoint);
-    if (restored->damage[0])
-        snprintf(reason, sizeof reason, "%s", restored->damage);
-    em_fail(EM_EDATA, "%s", reason);
-    return EM_OK;
+    if (!status)
+        say_why_none(place, restored, reason);
+    return status;
 }
 
 /* ---------------------------------------------------------------- what stands there, by rank 0 */

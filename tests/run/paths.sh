@@ -4,6 +4,7 @@
 # was moved.
 # shellcheck source=tests/run/lib.sh disable=SC2317
 . "$(dirname "$0")/lib.sh"
+sources=$(cd "$(dirname "$0")/../.." && pwd)
 export SOURCE_DATE_EPOCH=0
 mkdir -p "$scratch/all/project" "$scratch/all/results/deep" "$scratch/all/elsewhere/far" && cd "$scratch/all" || exit 1
 
@@ -27,6 +28,12 @@ quiet() { limited "$emass" "$@" --quiet; }
 check 'a run, named from above' quiet run project/rows.yaml
 check 'one of topics' quiet run project/words.yaml
 check 'another seed' quiet run project/rows.yaml --seed 2 --output results/deep/other.h5
+cc -shared -fPIC "-I$sources/include" "$sources/tests/examples/line.c" -lm -o project/line.so
+sed 's/^a,b,y/x,z,y/' project/rows.csv >project/line.csv
+printf '%s\n' 'model: {name: line, library: ./line.so, data: line.csv}' 'run: {chains: 2, warmup: 50, draws: 50}' >project/start.yaml
+(cat project/start.yaml && echo 'mass: {from: ../results/deep/start.h5}') >project/line.yaml
+check 'a plug-in' quiet run project/start.yaml --output results/deep/start.h5
+check 'one that begins with the mass of another run' quiet run project/line.yaml --output results/deep/line.h5
 
 from() { # FOLDER COMMAND...: in a shell of its own
     (cd "$1" && "${@:2}")
@@ -85,6 +92,7 @@ every_command() { # WHERE FOLDER RESULTS PROJECT: the last two as they are named
     check "check, $name" from "$folder" says 'rows.csv' "$emass" check "$project/rows.yaml"
     check "verify, $name" from "$folder" says 'no difference' "$emass" verify "$results/rows.h5" --ranks 2
     check "verify of topics, $name" from "$folder" says 'no difference' "$emass" verify "$results/words.h5"
+    check "verify of a plug-in, $name" from "$folder" says 'no difference' "$emass" verify "$results/line.h5"
     check "topics, $name" from "$folder" coherent "$results/words.h5"
     check "predict, $name" from "$folder" predicted "$results/rows.h5" "$project/rows.csv"
     check "diff, $name" from "$folder" differs "$results/rows.h5" "$results/other.h5"
