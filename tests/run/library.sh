@@ -32,7 +32,8 @@ halves() { # RANKS
 }
 
 into_file() {
-    limited mpirun -n 2 ./file schools.h5 >out.txt 2>err.txt && cat out.txt err.txt && [ ! -s err.txt ] &&
+    limited mpirun -n 2 ./file schools.h5 >out.txt 2>err.txt && cat out.txt err.txt &&
+        [ "$(cat err.txt)" = 'file: nothing to resume at schools.h5: starting' ] &&
         grep -q '^schools.h5: .*4 chains x 500 draws' out.txt
 }
 
