@@ -39,6 +39,9 @@ typedef enum em_report_group {
     EM_N_REPORT_GROUP
 } em_report_group;
 
+/* What a reported number is: tables show parameters first. */
+typedef enum em_role { EM_PARAMETER, EM_TRANSFORMED_PARAMETER, EM_GENERATED_QUANTITY } em_role;
+
 /* A named array of parameters or data, as it will stand in the output file. */
 typedef struct em_variable {
     const char *name;
@@ -51,6 +54,8 @@ typedef struct em_variable {
     const char *axis[EM_MAX_AXES];         /* name of each axis; NULL: <name>_dim_0, ... */
     const char *const *label[EM_MAX_AXES]; /* shape[i] UTF-8 labels of the axis; NULL: 0, 1, ... */
     bool unwatched; /* no convergence to be judged by; nor are those after it */
+    bool from_one;  /* tables number the elements of axes without labels from 1, as Stan does */
+    em_role role;
 } em_variable;
 
 /* A small data array to be stored beside the draws. */

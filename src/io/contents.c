@@ -5,6 +5,7 @@
 #include "io/foreign.h"
 #include "io/labels.h"
 #include "io/reader.h"
+#include "io/role.h"
 
 #include <hdf5_hl.h>
 #include <stdio.h>
@@ -175,6 +176,7 @@ static em_status take_array(walk *w, const char *name, hid_t id)
     out->is_number = em_foreign_is_number(id);
     out->storage = storage_of(id, type);
     out->is_coordinate = H5DSis_scale(id) > 0;
+    em_role_read(id, &out->role, &out->index_base);
     em_h5_close(&type);
     if (!status)
         status = take_axes(w->file, id, out);

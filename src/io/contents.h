@@ -23,6 +23,8 @@ typedef struct em_contents_array {
     char *axis[EM_CONTENTS_AXES]; /* names of the coordinates; NULL: none */
     bool is_coordinate;           /* of an axis, or an axis without coordinate */
     bool has_draws;               /* of (chain, draw, ...) */
+    em_role role;
+    int64_t index_base; /* from where tables number its elements */
 } em_contents_array;
 
 typedef struct em_contents_group {

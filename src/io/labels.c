@@ -41,7 +41,7 @@ em_status em_scale_of(const em_foreign *file, hid_t dataset, unsigned axis, hid_
 /* ---------------------------------------------------------------- labels of one axis */
 
 /* Numbers where the coordinate has none of its own. */
-static em_status number_labels(hid_t scale, int64_t n, label_text *label)
+static em_status number_labels(hid_t scale, int64_t base, int64_t n, label_text *label)
 {
     int64_t *number = NULL;
     em_status status = em_allocate(n, sizeof *number, &number);
@@ -51,7 +51,8 @@ static em_status number_labels(hid_t scale, int64_t n, label_text *label)
     if (!status && scale >= 0 && em_foreign_is_number(scale))
         H5Dread(scale, H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, number);
     for (int64_t i = 0; !status && i < n; i++)
-        snprintf(label[i], sizeof label[i], "%lld", (long long)number[i]);
+        snprintf(label[i], sizeof label[i], "%lld",
+                 (long long)((uint64_t)number[i] + (uint64_t)base));
     em_release(&number);
     return status;
 }
@@ -115,7 +116,8 @@ static em_status variable_labels(em_foreign *file, hid_t scale, hid_t type, hid_
 }
 
 /* The coordinate as text; numbers where it is none of that length. */
-static em_status scale_labels(em_foreign *file, hid_t scale, int64_t n, label_text *label)
+static em_status scale_labels(em_foreign *file, hid_t scale, int64_t base, int64_t n,
+                              label_text *label)
 {
     hsize_t extent[H5S_MAX_RANK] = {0};
     hid_t type = H5Dget_type(scale), space = H5Dget_space(scale);
@@ -124,11 +126,11 @@ static em_status scale_labels(em_foreign *file, hid_t scale, int64_t n, label_te
     em_status status;
 
     if (rank < 1 || rank > 2 || extent[0] != (hsize_t)n)
-        status = number_labels(H5I_INVALID_HID, n, label);
+        status = number_labels(H5I_INVALID_HID, base, n, label);
     else if (rank == 2 && is_text && H5Tget_size(type) == 1)
         status = fixed_labels(file, scale, type, n, (size_t)extent[1], label);
     else if (rank == 2 || !is_text)
-        status = number_labels(rank == 1 ? scale : H5I_INVALID_HID, n, label);
+        status = number_labels(rank == 1 ? scale : H5I_INVALID_HID, base, n, label);
     else if (H5Tis_variable_str(type) > 0)
         status = variable_labels(file, scale, type, space, n, label);
     else
@@ -138,8 +140,8 @@ static em_status scale_labels(em_foreign *file, hid_t scale, int64_t n, label_te
     return status;
 }
 
-static em_status axis_labels(em_foreign *file, hid_t dataset, unsigned axis, int64_t n,
-                             label_text **label)
+static em_status axis_labels(em_foreign *file, hid_t dataset, unsigned axis, int64_t base,
+                             int64_t n, label_text **label)
 {
     hid_t scale;
     em_status status = em_scale_of(file, dataset, axis, &scale);
@@ -147,9 +149,9 @@ static em_status axis_labels(em_foreign *file, hid_t dataset, unsigned axis, int
     if (!status)
         status = em_allocate(n, sizeof **label, label);
     if (!status && scale >= 0)
-        status = scale_labels(file, scale, n, *label);
+        status = scale_labels(file, scale, base, n, *label);
     else if (!status)
-        status = number_labels(scale, n, *label);
+        status = number_labels(scale, base, n, *label);
     em_h5_close(&scale);
     return status;
 }
@@ -162,7 +164,7 @@ em_status em_labels_of(em_foreign *file, hid_t scale, int64_t n, char ***out)
     if (!status)
         status = em_allocate(n, sizeof **out, out);
     if (!status && n > 0)
-        status = scale_labels(file, scale, n, text);
+        status = scale_labels(file, scale, 0, n, text);
     for (int64_t i = 0; !status && i < n; i++)
         status = em_copy_text(text[i], &(*out)[i]);
     em_release(&text);
@@ -195,7 +197,8 @@ em_status em_label_elements(em_foreign *file, hid_t dataset, em_reader_variable 
     if (status || variable->size == 0) /* an axis of nothing beside one of any length */
         return status;
     for (int i = 0; !status && i < variable->n_axes; i++)
-        status = axis_labels(file, dataset, (unsigned)i + 2, variable->shape[i], &axis[i]);
+        status = axis_labels(file, dataset, (unsigned)i + 2, variable->index_base,
+                             variable->shape[i], &axis[i]);
     for (int64_t k = 0; !status && k < variable->size; k++)
         status = name_element(variable, axis, k, &variable->label[k]);
     for (int i = 0; i < variable->n_axes; i++)

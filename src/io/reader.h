@@ -7,6 +7,7 @@
 #ifndef EM_IO_READER_H
 #define EM_IO_READER_H
 
+#include "emass/model.h"
 #include "emass/status.h"
 
 #include <stdbool.h>
@@ -19,8 +20,10 @@ typedef struct em_reader_variable {
     char *name;
     int n_axes; /* beyond chain and draw */
     int64_t shape[8];
-    int64_t size; /* product of shape */
-    char **label; /* [size] element names: mu, theta[Choate], beta[2,x] */
+    int64_t size;       /* product of shape */
+    em_role role;       /* of files that tell it; else parameter */
+    int64_t index_base; /* of axes without labels: 0, or 1 in the tables of Stan's programs */
+    char **label;       /* [size] element names: mu, theta[Choate], beta[2,x] */
 } em_reader_variable;
 
 /*

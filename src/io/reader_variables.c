@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "io/labels.h"
 #include "io/reader_file.h"
+#include "io/role.h"
 
 #include <hdf5_hl.h>
 #include <math.h>
@@ -139,6 +140,7 @@ static em_status take_dataset(em_reader *reader, const char *name, hid_t id)
     status = take_name(name, &d->variable.name);
     if (!status)
         status = take_extent(reader, d);
+    em_role_read(id, &d->variable.role, &d->variable.index_base);
     reader->n_variable++;
     return status ? status : em_label_elements(&reader->file, id, &d->variable);
 }

@@ -212,14 +212,20 @@ static em_report_group group_of(const em_stan_options *options, const char *name
     return matches(&options->log_likelihood, name) ? EM_LOG_LIKELIHOOD : EM_POSTERIOR;
 }
 
-/* A generated quantity is stored as what the program declares it to be. */
-static void classify(const em_stan *self, const em_stan_options *options, em_variable *variable)
+/* A generated quantity is stored as what the program declares it to be; `first`: the number of its
+ * first element among those of a draw. */
+static void classify(const em_stan *self, const em_stan_options *options, int64_t first,
+                     em_variable *variable)
 {
     const em_stan_declaration *declared =
         em_stan_declared_find(self->declared, EM_STAN_GENERATED, variable->name);
 
     variable->group = group_of(options, variable->name);
     variable->storage = declared && declared->is_integer ? EM_STORE_INT : EM_STORE_REAL;
+    variable->from_one = variable->n_axes > 0;
+    variable->role = first < self->n_parameter                         ? EM_PARAMETER
+                     : first < self->n_parameter + self->n_transformed ? EM_TRANSFORMED_PARAMETER
+                                                                       : EM_GENERATED_QUANTITY;
 }
 
 static bool has_variable(const em_stan *self, const char *name)
@@ -288,8 +294,14 @@ static em_status describe_draws(em_stan *self, const em_stan_options *options)
                          (long long)variables->n_element, n);
     if (status)
         return em_fail(status, "%s: %s", self->name, em_excerpt_of(em_error_text()).text);
-    for (int64_t v = 0; v < variables->n_variable; v++)
-        classify(self, options, &variables->variable[v]);
+    for (int64_t v = 0, first = 0; v < variables->n_variable; v++) {
+        em_variable *variable = &variables->variable[v];
+        int64_t size = 1;
+        classify(self, options, first, variable);
+        for (int i = 0; i < variable->n_axes; i++)
+            size *= variable->shape[i];
+        first += size;
+    }
     self->model.n_variable = variables->n_variable;
     self->model.variable = variables->variable;
     tell_missing(self);

@@ -61,7 +61,10 @@ em_status em_merge_describe(const char *path, const em_contents_group *group,
     em_variable *variable = &out->variable;
     em_status status = EM_OK;
 
-    *variable = (em_variable){.name = array->name, .storage = array->storage};
+    *variable = (em_variable){.name = array->name,
+                              .storage = array->storage,
+                              .from_one = array->index_base == 1,
+                              .role = array->role};
     if (array->n_axes - skip > EM_MAX_AXES)
         return em_fail(EM_EDATA, "%s: %s/%s has %d axes, expected at most %d", path, group->name,
                        array->name, array->n_axes, EM_MAX_AXES + skip);
