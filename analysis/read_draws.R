@@ -12,16 +12,17 @@ read_draws <- function(path, group = "posterior") {
     dims <- basename(vapply(variable$dim, `[[`, "", "name"))
     length(dims) >= 2 && identical(tail(dims, 2), c("draw", "chain")) # the other way round in R
   }
-  labels <- function(dim) { # text where there is some, else what the axis counts
+  labels <- function(dim, base) { # text where there is some, else what the axis counts, from `base`
     name <- paste0(group, "/", basename(dim$name))
-    if (name %in% names(file$var)) ncdf4::ncvar_get(file, name) else dim$vals
+    if (name %in% names(file$var)) ncdf4::ncvar_get(file, name) else dim$vals + base
   }
   read <- function(variable) {
     values <- ncdf4::ncvar_get(file, variable$name, collapse_degen = FALSE)
     n <- length(dim(values))
     axes <- rev(variable$dim[seq_len(n - 2)])
     values <- aperm(values, c(n - 1, n, rev(seq_len(n - 2))))
-    index <- expand.grid(lapply(axes, labels), stringsAsFactors = FALSE)
+    base <- ncdf4::ncatt_get(file, variable$name, "index_base") # 1 in Stan's programs, else absent
+    index <- expand.grid(lapply(axes, labels, if (base$hasatt) base$value else 0), stringsAsFactors = FALSE)
     name <- basename(variable$name)
     if (length(axes)) name <- paste0(name, "[", do.call(paste, c(unname(index), sep = ",")), "]")
     array(values, c(dim(values)[1:2], length(name)), list(NULL, NULL, name))

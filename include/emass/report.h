@@ -41,17 +41,19 @@ typedef struct em_report {
     double e_bfmi;          /* the smallest of a chain; NaN: the sampler has no energy */
     const char *optimiser;  /* a kernel of the run that is no sampler, so that draws are not of the
                                posterior; NULL: none */
-    bool converged;         /* convergence.met, no divergence, no E-BFMI below its limit, and no
-                               optimiser */
     int64_t redrawn_starts; /* draws of chains' starts that were replaced by another draw */
     double mode_search_log_mass; /* log of the Laplace mass of the modes that no draw is near to,
                                     over that of the modes that draws are near to; NaN: none */
-    char verdict[512];           /* one sentence, as stored in the file */
-    char learned[512];           /* what warmup took and found; "" where there is nothing to say */
-    char note[512];           /* what the user should know about the adaptation; "" where nothing */
-    int64_t evaluations;      /* (chain, gradient) pairs of this rank */
-    int64_t unreported;       /* draws of sampling whose report failed */
-    char failure[256];        /* why, the first on this rank; "": none did here */
+    bool converged;      /* convergence.met, no chain that stood still, chains in one mode, at most
+                            one divergence in 1000 draws, no mode of more mass elsewhere, and no
+                            optimiser; with warnings too */
+    char verdict[512];   /* "converged: ...", "converged with warnings: ..." or "not converged:
+                            ...", as stored in the file */
+    char learned[512];   /* what warmup took and found; "" where there is nothing to say */
+    char note[512];      /* what the user should know about the adaptation; "" where nothing */
+    int64_t evaluations; /* (chain, gradient) pairs of this rank */
+    int64_t unreported;  /* draws of sampling whose report failed */
+    char failure[256];   /* why, the first on this rank; "": none did here */
     em_rejections rejections; /* in sampling, of all chains since the last start; why, the first on
                                  this rank */
 } em_report;

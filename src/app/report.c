@@ -26,9 +26,9 @@ typedef struct arguments {
 
 static const char style[] =
     ":root{color-scheme:light dark;--page:#fff;--card:#f6f8fa;--text:#1c2430;--faint:#5d6979;"
-    "--edge:#d9dee5;--good:#00704f;--wrong:#b43200}\n"
+    "--edge:#d9dee5;--good:#00704f;--warning:#8a5a00;--wrong:#b43200}\n"
     "@media (prefers-color-scheme:dark){:root{--page:#0d1117;--card:#161b22;--text:#e8ebf0;"
-    "--faint:#a3adba;--edge:#38414d;--good:#3ecfa0;--wrong:#ff9a5c}}\n"
+    "--faint:#a3adba;--edge:#38414d;--good:#3ecfa0;--warning:#f0c050;--wrong:#ff9a5c}}\n"
     "*{box-sizing:border-box}body{margin:0 "
     "auto;max-width:76rem;padding:min(1.5rem,4vw);font:16px/1.5 "
     "system-ui,sans-serif;color:var(--text);background:var(--page);overflow-wrap:anywhere}\n"
@@ -36,7 +36,8 @@ static const char style[] =
     "p{margin:.4rem 0;max-width:72ch}.faint{color:var(--faint)}\n"
     ".verdict{border-left:.4rem solid var(--faint);background:var(--card);padding:.7rem 1rem;"
     "margin:1rem 0;border-radius:.2rem}.verdict b{font-size:1.15rem}\n"
-    ".good{border-color:var(--good)}.good b{color:var(--good)}.wrong{border-color:var(--wrong)}"
+    ".good{border-color:var(--good)}.good b{color:var(--good)}.warning{border-color:var(--warning)}"
+    ".warning b{color:var(--warning)}.wrong{border-color:var(--wrong)}"
     ".wrong b,td.wrong{color:var(--wrong);font-weight:600}\n"
     "dl{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(11rem,40%),1fr));gap:.6rem "
     "1.5rem;"
@@ -44,7 +45,8 @@ static const char style[] =
     ".wide{overflow-x:auto}table{border-collapse:collapse;font-size:.9rem;"
     "font-variant-numeric:tabular-nums}th,td{padding:.15rem .7rem;text-align:right;"
     "border-bottom:1px solid var(--edge);white-space:nowrap}"
-    "th:first-child,td:first-child{text-align:left;padding-left:0;position:sticky;left:0;"
+    "td.note{text-align:left;color:var(--faint)}th:first-child,td:first-child{text-align:left;"
+    "padding-left:0;position:sticky;left:0;"
     "background:var(--page)}thead th{color:var(--faint);"
     "font-weight:600}tbody th{font-weight:400}\n"
     /* The last of an odd number has the whole row. */
@@ -116,35 +118,34 @@ static void write_head(const em_report_data *data, FILE *out)
 }
 
 /* The verdict of the run; of a file of another program, what the table shows. */
-static void write_verdict(const em_report_data *data, const char *advice, FILE *out)
+static em_status write_verdict(const em_report_data *data, FILE *out)
 {
-    char *verdict = text_of(data, "verdict");
-    int64_t converged = 0, complete = 1;
-    const bool knows = em_reader_int(data->draws, "converged", &converged);
+    static const char *const class[] = {[EM_CONVERGED] = "good",
+                                        [EM_CONVERGED_WITH_WARNINGS] = "warning",
+                                        [EM_NOT_CONVERGED] = "wrong"};
+    const bool complete = !em_find_incomplete(data->draws);
+    em_verdict verdict;
+    char *text = NULL;
+    em_status status = em_judge_verdict(data->judge, &verdict, &text);
 
-    em_reader_int(data->draws, "complete", &complete);
-    if (!verdict || !complete) {
-        const bool fine = complete && !*advice;
-        fprintf(out, "<div class=\"verdict %s\"><b>%s</b><br>%s</div>\n", fine ? "good" : "wrong",
-                fine       ? "\u2713 nothing stands against these draws"
-                : complete ? "\u26a0 see what to do"
-                           : "\u26a0 not finished",
-                complete ? "The file has no verdict of its own; this is by R-hat, effective sample "
-                           "sizes, divergences and energy."
-                         : "The run that wrote this file did not reach its end; the numbers are of "
-                           "the draws so far.");
-    } else {
-        const size_t first = strcspn(verdict, ":");
-        const size_t rest = first + (verdict[first] ? 2 : 0);
-        fprintf(out, "<div class=\"verdict %s\"><b>%s ", knows && converged ? "good" : "wrong",
-                converged ? "\u2713" : "\u26a0");
-        verdict[first] = '\0';
-        em_escape_html(out, verdict);
-        fputs("</b><br>", out);
-        em_escape_html(out, verdict + rest);
-        fputs("</div>\n", out);
-    }
-    em_release(&verdict);
+    if (status)
+        return status;
+    const size_t first = strcspn(text, ":"), rest = first + (text[first] ? 2 : 0);
+    fprintf(out, "<div class=\"verdict %s\"><b>%s ", complete ? class[verdict] : "wrong",
+            complete && verdict == EM_CONVERGED ? "\u2713" : "\u26a0");
+    text[first] = '\0';
+    if (!complete)
+        fputs("not finished, so far ", out);
+    em_escape_html(out, text);
+    fputs("</b><br>", out);
+    em_escape_html(out, text + rest);
+    if (!complete)
+        fputs("<br>The run that wrote this file did not reach its end; the numbers are of the "
+              "draws so far.",
+              out);
+    fputs("</div>\n", out);
+    em_release(&text);
+    return EM_OK;
 }
 
 static void write_facts(const em_report_data *data, FILE *out)
@@ -201,40 +202,45 @@ static void write_advice(const em_report_data *data, const char *advice, FILE *o
     fputs("\")</code>.</p>\n", out);
 }
 
-static void write_row(const em_report_data *data, const em_report_element *e, FILE *out)
+static void write_row(const em_table *table, const em_table_row *row, FILE *out)
 {
     fputs("<tr><th scope=\"row\">", out);
-    em_escape_html(out, e->name);
+    em_escape_html(out, row->name);
     fputs("</th>", out);
-    for (int64_t j = 0; j < data->table.n_column; j++) {
+    if (row->note) {
+        fprintf(out, "<td class=\"note\" colspan=\"%lld\">", (long long)table->n_column);
+        em_escape_html(out, row->note);
+        fputs("</td>", out);
+    }
+    for (int64_t j = 0; !row->note && j < table->n_column; j++) {
         char text[EM_TABLE_CELL];
-        const em_column *column = &data->table.column[j];
+        const em_column *column = &table->column[j];
 
-        em_table_cell(column, e->value[j], text);
+        em_table_cell(column, row->value[j], text);
         fprintf(out, "<td%s>%s</td>",
-                column->most > 0 && e->value[j] > column->most ? " class=\"wrong\"" : "", text);
+                column->most > 0 && row->value[j] > column->most ? " class=\"wrong\"" : "", text);
     }
     fputs("</tr>\n", out);
 }
 
-/* All rows as they are stored, or of very many those that mix worst. */
-static void write_table(const em_report_data *data, FILE *out)
+/* All rows, or of very many the first, and those that mix worst. */
+static em_status write_table(const em_report_data *data, FILE *out)
 {
-    const bool all = data->n_element <= MOST_TABLE_ROWS;
-    const int64_t n = all ? data->n_element : MOST_TABLE_ROWS;
+    em_shown_rows rows = {0};
+    em_status status = em_report_rows(data, MOST_TABLE_ROWS, &rows);
 
     fputs("<h2 id=\"table\">Table</h2>\n", out);
-    if (!all)
-        fprintf(
-            out,
-            "<p>The %d of %lld numbers that mix worst; <code>emass summary</code> has all.</p>\n",
-            MOST_TABLE_ROWS, (long long)data->n_element);
+    if (rows.n_line > rows.table.n_row)
+        fprintf(out,
+                "<p>%lld of %lld rows, with those that mix worst among them; <code>emass "
+                "summary</code> has all.</p>\n",
+                (long long)rows.table.n_row, (long long)data->n_element);
     fputs("<div class=\"wide\"><table><thead><tr><th></th>", out);
     for (int64_t j = 0; j < data->table.n_column; j++)
         fprintf(out, "<th scope=\"col\">%s</th>", data->table.column[j].name);
     fputs("</tr></thead><tbody>\n", out);
-    for (int64_t i = 0; i < n; i++)
-        write_row(data, &data->element[all ? i : data->worst[i]], out);
+    for (int64_t i = 0; i < rows.table.n_row; i++)
+        write_row(&rows.table, &rows.table.row[i], out);
     fputs("</tbody></table></div>\n<p class=\"faint\">mcse_mean: Monte Carlo standard error of the "
           "mean. ess_bulk, ess_tail: effective draws for the centre and for the 5 % and 95 % "
           "quantiles. r_hat: 1 where chains agree.",
@@ -245,6 +251,8 @@ static void write_table(const em_report_data *data, FILE *out)
                 "each; it judges them, and r_hat is above 1 as they are short.",
                 (long long)data->n_superchain);
     fputs("</p>\n", out);
+    em_rows_release(&rows);
+    return status;
 }
 
 /* ---------------------------------------------------------------- what it took */
@@ -393,10 +401,11 @@ static em_status write_page(em_report_data *data, FILE *out)
     if (status)
         return status;
     write_head(data, out);
-    write_verdict(data, advice, out);
+    status = write_verdict(data, out);
     write_facts(data, out);
     write_advice(data, advice, out);
-    write_table(data, out);
+    if (!status)
+        status = write_table(data, out);
     fputs("<div class=\"sections\">\n", out);
     for (const em_figure *f = em_figures; !status && f->name; f++)
         status = write_figure(data, f, out);

@@ -1,9 +1,8 @@
 #include "app/report_data.h"
 
+#include "app/advice.h"
 #include "base/memory.h"
-#include "diag/apart.h"
 #include "diag/diag.h"
-#include "diag/gather.h"
 #include "diag/limits.h"
 #include "io/elements.h"
 
@@ -111,19 +110,15 @@ static em_status read_statistics(em_report_data *data)
         status = open_statistics(data, "warmup_sample_stats", &data->warmup);
     if (status)
         return status;
-    if (data->stats && (em_reader_n_chain(data->stats) != data->n_chain ||
-                        em_reader_n_draw(data->stats) != data->n_draw))
-        return EM_OK; /* of other draws: those of the figures are not known to diverge */
-    status = em_report_statistic(data->stats, "diverging", &data->diverging);
-    for (int64_t i = 0; !status && data->diverging && i < data->n_chain * data->n_draw; i++)
-        data->n_diverging += data->diverging[i] != 0;
-    return status;
+    data->diverging = data->judge->diverging;
+    data->n_diverging = data->judge->evidence.divergences;
+    return EM_OK;
 }
 
 /* ---------------------------------------------------------------- their numbers */
 
 static em_status numbers(const em_report_data *data, em_diag *diag, const double *draws,
-                         double *scratch, double *value)
+                         double *value)
 {
     static const int at[] = {EM_AT_Q5, EM_AT_Q25, EM_AT_Q50, EM_AT_Q75, EM_AT_Q95};
     const int64_t n = data->n_chain * data->n_draw;
@@ -146,19 +141,11 @@ static em_status numbers(const em_report_data *data, em_diag *diag, const double
                            : NAN;
     for (int i = 0; i < 5; i++)
         value[at[i]] = quantile[i];
-    for (int64_t i = 0; i < n; i++)
-        value[EM_AT_NONFINITE] += !isfinite(draws[i]);
-    const em_apart apart = em_find_apart(data->n_chain, data->n_draw, draws, scratch);
-    value[EM_AT_N_APART] = (double)apart.count;
-    value[EM_AT_APART] = (double)apart.chain;
-    value[EM_AT_DISTANCE] = apart.distance;
-    if (data->n_diverging < 1)
-        return EM_OK;
-    em_gathering gathering;
-    status = em_find_gathering(data->n_chain, data->n_draw, draws, data->diverging, d.ess_bulk,
-                               data->n_element, &gathering);
-    if (!status && gathering.distance > gathering.by_chance)
-        value[EM_AT_GATHER] = gathering.distance;
+    const double *judged = value + EM_AT_JUDGED;
+    status = em_judge_row(data->judge, draws, &d, value[data->r_hat], data->n_element,
+                          value + EM_AT_JUDGED);
+    if (!status && judged[EM_JUDGED_GATHER] > judged[EM_JUDGED_BY_CHANCE])
+        value[EM_AT_GATHER] = judged[EM_JUDGED_GATHER];
     return status;
 }
 
@@ -172,15 +159,12 @@ em_status em_report_draws(const em_report_data *data, int64_t element, double **
 
 static em_status find_numbers(em_report_data *data)
 {
-    double *scratch = NULL;
     em_element *wanted = NULL;
     em_elements *elements = NULL;
     em_diag *diag = NULL;
     em_status status =
         em_allocate(data->n_element * EM_N_NUMBER, sizeof *data->value, &data->value);
 
-    if (!status)
-        status = em_allocate_doubles(3 * data->n_chain, &scratch);
     if (!status)
         status = em_allocate(data->n_element, sizeof *wanted, &wanted);
     for (int64_t i = 0; !status && i < data->n_element; i++)
@@ -196,12 +180,11 @@ static em_status find_numbers(em_report_data *data)
         data->element[i].value = value;
         status = em_elements_next(elements, &draws);
         if (!status)
-            status = numbers(data, diag, draws, scratch, value);
+            status = numbers(data, diag, draws, value);
     }
     em_diag_destroy(&diag);
     em_elements_destroy(&elements);
     em_release(&wanted);
-    em_release(&scratch);
     return status;
 }
 
@@ -220,7 +203,10 @@ static em_status make_table(em_report_data *data)
     }
     data->table.column[data->r_hat].most = EM_R_HAT_LIMIT;
     for (int64_t i = 0; i < data->n_element; i++)
-        data->table.row[i] = (em_row){data->element[i].name, data->element[i].value};
+        data->table.row[i] = (em_table_row){.name = data->element[i].name,
+                                            .value = data->element[i].value,
+                                            .variable = data->element[i].variable,
+                                            .index = data->element[i].index};
     data->table.n_row = data->n_element;
     return status;
 }
@@ -318,15 +304,17 @@ static em_status find_pairs(em_report_data *data)
 
 /* ---------------------------------------------------------------- the advice */
 
-em_status em_report_advice(em_report_data *data, char **out)
+static em_judge_columns columns_of(const em_report_data *data)
 {
-    const em_advice_columns at = {.ess_bulk = EM_AT_ESS_BULK,
-                                  .ess_tail = EM_AT_ESS_TAIL,
-                                  .r_hat = data->r_hat,
-                                  .n_nonfinite = EM_AT_NONFINITE,
-                                  .n_apart = EM_AT_N_APART,
-                                  .apart = EM_AT_APART,
-                                  .distance = EM_AT_DISTANCE};
+    return (em_judge_columns){.ess_bulk = EM_AT_ESS_BULK,
+                              .ess_tail = EM_AT_ESS_TAIL,
+                              .r_hat = data->r_hat,
+                              .judged = EM_AT_JUDGED};
+}
+
+em_status em_report_advice(const em_report_data *data, char **out)
+{
+    const em_judge_columns at = columns_of(data);
     char *text = NULL;
     size_t size = 0;
     FILE *words = open_memstream(&text, &size);
@@ -334,14 +322,21 @@ em_status em_report_advice(em_report_data *data, char **out)
 
     *out = NULL;
     if (!status)
-        status =
-            em_advise(data->draws, data->stats ? "sample_stats" : NULL, &data->table, &at, words);
+        status = em_advise(data->judge, &data->table, &at, words);
     if (words)
         fclose(words);
     if (!status)
         status = em_copy_text(text ? text : "", out);
     free(text);
     return status;
+}
+
+em_status em_report_rows(const em_report_data *data, int64_t most, em_shown_rows *out)
+{
+    const em_judge_columns at = columns_of(data);
+    const em_rows_order order = {.at = &at, .most = most};
+
+    return em_rows_arrange(&data->table, data->draws, &order, out);
 }
 
 /* ---------------------------------------------------------------- leave-one-out */
@@ -379,6 +374,8 @@ em_status em_report_read(const char *path, const char *const *pattern, em_report
     if (!status)
         status = select_elements(data, pattern);
     if (!status)
+        status = em_judge_create(data->draws, "posterior", &data->judge);
+    if (!status)
         status = read_statistics(data);
     if (!status)
         status = find_numbers(data);
@@ -390,11 +387,16 @@ em_status em_report_read(const char *path, const char *const *pattern, em_report
         return status;
     find_shown(data);
     status = find_pairs(data);
+    if (!status) {
+        const em_judge_columns at = columns_of(data);
+        status = em_judge_conclude(data->judge, &data->table, &at);
+    }
     return status ? status : leave_one_out(data);
 }
 
 void em_report_release(em_report_data *data)
 {
+    em_judge_destroy(&data->judge);
     em_reader_close(&data->draws);
     em_reader_close(&data->stats);
     em_reader_close(&data->warmup);
@@ -408,5 +410,4 @@ void em_report_release(em_report_data *data)
     em_release(&data->element);
     em_release(&data->worst);
     em_release(&data->value);
-    em_release(&data->diverging);
 }

@@ -3,8 +3,9 @@
 #ifndef EM_APP_REPORT_DATA_H
 #define EM_APP_REPORT_DATA_H
 
-#include "app/advice.h"
+#include "app/judge.h"
 #include "app/loo.h"
+#include "app/rows.h"
 #include "app/table.h"
 #include "emass/status.h"
 #include "io/reader.h"
@@ -20,13 +21,10 @@ enum {
     EM_AT_ESS_BULK,
     EM_AT_ESS_TAIL,
     EM_AT_R_HAT,
-    EM_AT_NESTED, /* a column where there are superchains */
-    EM_N_SHOWN,   /* so many are columns */
-    EM_AT_NONFINITE = EM_N_SHOWN,
-    EM_AT_N_APART,
-    EM_AT_APART,
-    EM_AT_DISTANCE,
-    EM_AT_Q25,
+    EM_AT_NESTED,              /* a column where there are superchains */
+    EM_N_SHOWN,                /* so many are columns */
+    EM_AT_JUDGED = EM_N_SHOWN, /* EM_N_JUDGED of them */
+    EM_AT_Q25 = EM_AT_JUDGED + EM_N_JUDGED,
     EM_AT_Q75,
     EM_AT_GATHER, /* how far divergent draws stand from the others, 0: no farther than by chance */
     EM_N_NUMBER
@@ -55,8 +53,9 @@ typedef struct em_report_data {
     /* Of pairs: the first n_gathering are where divergent draws gather, most first. */
     int64_t n_pair, n_gathering, pair[EM_REPORT_PAIRS];
     double *value;
-    em_table table;    /* of all of them */
-    double *diverging; /* [n_chain][n_draw]; NULL: not known */
+    em_table table; /* of all of them */
+    em_judge *judge;
+    const double *diverging; /* [n_chain][n_draw]; NULL: none did, or it is not known */
     int64_t n_diverging;
     em_reader *log_likelihood;
     int64_t n_loo; /* the first of the variables that observations have log likelihoods in */
@@ -78,6 +77,9 @@ em_status em_report_draws(const em_report_data *data, int64_t element, double **
 em_status em_report_statistic(em_reader *stats, const char *name, double **out);
 
 /* The sentences of the summary, a line each; freed by em_release. */
-em_status em_report_advice(em_report_data *data, char **out);
+em_status em_report_advice(const em_report_data *data, char **out);
+
+/* The rows of the table that are shown, `most` at most; released by em_rows_release. */
+em_status em_report_rows(const em_report_data *data, int64_t most, em_shown_rows *out);
 
 #endif

@@ -165,25 +165,9 @@ static void print_filled(const char *text)
     putchar('\n');
 }
 
-/* Its first words, up to the colon, in colour where there are colours. */
-static void print_verdict(const em_report *report)
-{
-    const int first = (int)strcspn(report->verdict, ":");
-    const bool colours = em_terminal_colours(stdout);
-    char text[sizeof report->verdict + 32];
-
-    snprintf(text, sizeof text, "%s%.*s%s%s",
-             !colours            ? ""
-             : report->converged ? EM_COLOUR_GOOD
-                                 : EM_COLOUR_BAD,
-             first, report->verdict, colours ? EM_COLOUR_END : "", report->verdict + first);
-    print_filled(text);
-}
-
-/* What the table does not say. Rank 0. */
+/* What the summary does not say. Rank 0. */
 static void print_outcome(const em_report *report)
 {
-    print_verdict(report);
     if (report->learned[0])
         print_filled(report->learned);
     if (report->unreported > 0)

@@ -2,10 +2,10 @@
 
 #include "app/advice.h"
 #include "app/arguments.h"
+#include "app/rows.h"
 #include "app/table.h"
 #include "base/memory.h"
 #include "base/terminal.h"
-#include "diag/apart.h"
 #include "diag/diag.h"
 #include "diag/limits.h"
 #include "io/elements.h"
@@ -33,9 +33,9 @@ typedef struct summary {
     int64_t n_superchain;  /* 0: there are none */
     int64_t plain, nested; /* columns of R-hat; nested -1: there is none */
     double *square;        /* [n_chain][n_draw] */
-    double *scratch;       /* [3 n_chain] */
     em_table table;
-    em_advice_columns column;
+    em_judge *judge;
+    em_judge_columns column;
     int64_t sort; /* the column to sort by; -1: none */
 } summary;
 
@@ -45,19 +45,6 @@ em_summary_options em_summary_defaults(int64_t n_path, const char *const *path)
 
     return (em_summary_options){
         .n_path = n_path, .path = path, .group = "posterior", .percentile = {3, percentile}};
-}
-
-/* The group of statistics that belongs to a group of draws; NULL: none. */
-static const char *statistics_of(const char *group)
-{
-    static const char *const pair[][2] = {{"posterior", "sample_stats"},
-                                          {"unconstrained_posterior", "sample_stats"},
-                                          {"warmup_posterior", "warmup_sample_stats"}};
-
-    for (size_t i = 0; i < sizeof pair / sizeof *pair; i++)
-        if (strcmp(group, pair[i][0]) == 0)
-            return pair[i][1];
-    return NULL;
 }
 
 static bool matches(const char *pattern, const char *variable, const char *label)
@@ -156,16 +143,13 @@ static em_status add_columns(summary *s)
             return status;
     }
     s->ess_square = squares ? ess_bulk + 1 : -1;
-    s->column = (em_advice_columns){.ess_bulk = ess_bulk,
-                                    .ess_tail = r_hat - 1,
-                                    .r_hat = n_column - 1, /* the nested one, where there is one */
-                                    .n_nonfinite = n_column,
-                                    .n_apart = n_column + 1,
-                                    .apart = n_column + 2,
-                                    .distance = n_column + 3};
+    s->column = (em_judge_columns){.ess_bulk = ess_bulk,
+                                   .ess_tail = r_hat - 1,
+                                   .r_hat = n_column - 1, /* the nested one, where there is one */
+                                   .judged = n_column};
     s->nested = nested ? n_column - 1 : -1;
     s->plain = r_hat;
-    s->n_value = n_column + 4;
+    s->n_value = n_column + EM_N_JUDGED;
     status = add_column(s, EM_DIGITS_WHOLE, "ess_bulk");
     if (!status && squares)
         status = add_column(s, EM_DIGITS_WHOLE, "ess_square");
@@ -223,7 +207,7 @@ static em_status prepare(summary *s)
     status = em_allocate_doubles(options->squares ? n_chain * em_reader_n_draw(s->reader) : 0,
                                  &s->square);
     if (!status)
-        status = em_allocate_doubles(3 * n_chain, &s->scratch);
+        status = em_judge_create(s->reader, options->group, &s->judge);
     if (status)
         return status;
     s->first = em_deal_first(s->n_element, n_rank, rank);
@@ -251,7 +235,7 @@ static em_status ess_of_squares(const summary *s, em_diag *diag, const double *d
 static em_status summarise(const summary *s, em_diag *diag, const double *draws, double *value)
 {
     int64_t n_chain = em_reader_n_chain(s->reader), n_draw = em_reader_n_draw(s->reader);
-    int64_t n_percentile = s->options->percentile.count, n_nonfinite = 0;
+    const int64_t n_percentile = s->options->percentile.count;
     em_diagnosis d;
     em_status status;
 
@@ -262,8 +246,6 @@ static em_status summarise(const summary *s, em_diag *diag, const double *draws,
         status = em_quantiles(diag, n_chain * n_draw, draws, n_percentile, value + 3, value + 3);
     if (status)
         return status;
-    for (int64_t i = 0; i < n_chain * n_draw; i++)
-        n_nonfinite += !isfinite(draws[i]);
     value[0] = d.mean;
     value[1] = d.mcse_mean;
     value[2] = d.sd;
@@ -272,11 +254,10 @@ static em_status summarise(const summary *s, em_diag *diag, const double *draws,
     value[s->plain] = d.r_hat;
     if (s->nested >= 0)
         value[s->nested] = em_nested_r_hat(s->n_superchain, n_chain, n_draw, draws);
-    const em_apart apart = em_find_apart(n_chain, n_draw, draws, s->scratch);
-    value[s->column.n_nonfinite] = (double)n_nonfinite;
-    value[s->column.n_apart] = (double)apart.count;
-    value[s->column.apart] = (double)apart.chain;
-    value[s->column.distance] = apart.distance;
+    status = em_judge_row(s->judge, draws, &d, value[s->column.r_hat], s->n_element,
+                          value + s->column.judged);
+    if (status)
+        return status;
     return s->ess_square < 0 ? EM_OK
                              : ess_of_squares(s, diag, draws, d.mean, &value[s->ess_square]);
 }
@@ -338,8 +319,11 @@ static em_status fill_table(summary *s)
     for (int64_t i = 0; i < s->n_element; i++) {
         const em_element *e = &s->element[i];
 
-        s->table.row[i] = (em_row){em_reader_variable_at(s->reader, e->variable)->label[e->index],
-                                   s->value + i * s->n_value};
+        s->table.row[i] =
+            (em_table_row){.name = em_reader_variable_at(s->reader, e->variable)->label[e->index],
+                           .value = s->value + i * s->n_value,
+                           .variable = e->variable,
+                           .index = e->index};
     }
     s->table.n_row = s->n_element;
     if (s->sort >= 0) /* the worst first: few effective draws, or large numbers */
@@ -349,15 +333,69 @@ static em_status fill_table(summary *s)
     return EM_OK;
 }
 
-/* In lines that fit a terminal. Local. */
-static em_status advise(summary *s, const char *stats, FILE *out)
+/* Its first words, up to the colon, in colour where there are colours. */
+static em_status print_verdict(summary *s, FILE *words, bool colours)
+{
+    static const char *const colour[] = {[EM_CONVERGED] = EM_COLOUR_GOOD,
+                                         [EM_CONVERGED_WITH_WARNINGS] = EM_COLOUR_WARNING,
+                                         [EM_NOT_CONVERGED] = EM_COLOUR_BAD};
+    em_verdict verdict;
+    char *text = NULL;
+    em_status status = em_judge_verdict(s->judge, &verdict, &text);
+
+    if (!status) {
+        const int first = (int)strcspn(text, ":");
+        fprintf(words, "%s%.*s%s%s\n", colours ? colour[verdict] : "", first, text,
+                colours ? EM_COLOUR_END : "", text + first);
+    }
+    em_release(&text);
+    return status;
+}
+
+/* The verdict and what to do, in lines that fit a terminal. Local. */
+static em_status advise(summary *s, FILE *out)
 {
     em_prose prose;
-    em_status status = em_prose_begin(out, &prose);
+    em_status status = em_judge_conclude(s->judge, &s->table, &s->column);
 
     if (!status)
-        status = em_advise(s->reader, stats, &s->table, &s->column, prose.words);
+        status = em_prose_begin(out, &prose);
+    if (status)
+        return status;
+    if (s->judge->is_posterior)
+        status = print_verdict(s, prose.words, em_terminal_colours(out));
+    if (!status)
+        status = em_advise(s->judge, &s->table, &s->column, prose.words);
     em_prose_end(&prose, INT_MAX);
+    return status;
+}
+
+/* The rows, of many on a terminal some, and how to see the others. Local. */
+static em_status print_rows(summary *s, FILE *out)
+{
+    const em_summary_options *o = s->options;
+    const bool some = o->rows > 0 || (!o->all && em_terminal_columns(out) > 0);
+    const em_rows_order order = {.at = &s->column,
+                                 .most = o->rows > 0 ? o->rows : EM_ROWS_ON_TERMINAL,
+                                 .sorted = o->sort != NULL,
+                                 .marks = true};
+    em_shown_rows rows = {0};
+    em_status status = EM_OK;
+
+    if (!some) {
+        em_table_print(&s->table, out);
+        return EM_OK;
+    }
+    status = em_rows_arrange(&s->table, s->reader, &order, &rows);
+    if (!status)
+        em_table_print(&rows.table, out);
+    if (!status && rows.n_line > rows.table.n_row)
+        fprintf(out,
+                "%lld of %lld rows; * those with the highest R-hat and the smallest ESS. All of "
+                "them: emass summary %s%s --all; some: --var NAME.\n",
+                (long long)rows.table.n_row, (long long)s->n_element, o->path[0],
+                o->n_path > 1 ? " ..." : "");
+    em_rows_release(&rows);
     return status;
 }
 
@@ -384,7 +422,6 @@ static em_status print_title(const summary *s, FILE *out)
 /* Rank 0 alone. */
 static em_status print(summary *s, FILE *out)
 {
-    const char *stats = statistics_of(s->options->group);
     em_status status = fill_table(s);
 
     if (status)
@@ -395,14 +432,13 @@ static em_status print(summary *s, FILE *out)
         status = print_title(s, out);
         if (status)
             return status;
-        em_table_print(&s->table, out);
+        status = print_rows(s, out);
     }
-    return advise(s, stats, s->options->csv ? stderr : out);
+    return status ? status : advise(s, s->options->csv ? stderr : out);
 }
 
 static void release(summary *s)
 {
-    em_reader_close(&s->reader);
     for (int64_t j = 0; j < s->table.n_column; j++)
         em_release(&s->table.column[j].name);
     em_release(&s->table.column);
@@ -410,7 +446,8 @@ static void release(summary *s)
     em_release(&s->element);
     em_release(&s->value);
     em_release(&s->square);
-    em_release(&s->scratch);
+    em_judge_destroy(&s->judge);
+    em_reader_close(&s->reader);
 }
 
 em_status em_summary_print(const em_summary_options *options, FILE *out)
@@ -420,8 +457,10 @@ em_status em_summary_print(const em_summary_options *options, FILE *out)
 
     if (!status)
         status = em_agree(summarise_share(&s));
-    if (!status && em_world_size() > 1)
+    if (!status && em_world_size() > 1) {
+        em_judge_combine(s.judge);
         status = gather(&s);
+    }
     if (!status)
         status = em_agree(em_world_rank() == 0 ? print(&s, out) : EM_OK);
     release(&s);
@@ -456,7 +495,7 @@ static em_status parse_percentiles(const char *text, em_reals *out)
 typedef struct arguments {
     char *group, *percentiles, *sort, **pattern;
     const char **path; /* borrowed, but for the list */
-    int csv, squares, common;
+    int csv, squares, common, all, rows;
     em_reals percentile;
 } arguments;
 
@@ -489,6 +528,10 @@ static em_status parse(poptContext popt, arguments *a, em_summary_options *optio
     options->common = a->common;
     options->squares = a->squares;
     options->csv = a->csv;
+    options->all = a->all;
+    options->rows = a->rows;
+    if (a->rows < 0)
+        return em_fail(EM_EUSAGE, "--rows %d: expected 1 or more", a->rows);
     if (!a->percentiles)
         return EM_OK;
     status = parse_percentiles(a->percentiles, &a->percentile);
@@ -507,6 +550,8 @@ em_status em_summary_command(int argc, const char **argv)
         {"ess", 0, POPT_ARG_NONE, &a.squares, 0, NULL, NULL},
         {"common", 0, POPT_ARG_NONE, &a.common, 0, NULL, NULL},
         {"csv", 0, POPT_ARG_NONE, &a.csv, 0, NULL, NULL},
+        {"all", 0, POPT_ARG_NONE, &a.all, 0, NULL, NULL},
+        {"rows", 0, POPT_ARG_INT, &a.rows, 0, NULL, NULL},
         POPT_TABLEEND};
     poptContext popt = poptGetContext("emass summary", argc, argv, table, 0);
     em_summary_options options;

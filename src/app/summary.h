@@ -19,6 +19,8 @@ typedef struct em_summary_options {
     bool common;                /* of files of unequal numbers of draws those that all have */
     bool squares;               /* with the ESS of squares about the mean */
     bool csv;
+    bool all;     /* all rows on a terminal too; elsewhere they are shown anyway */
+    int64_t rows; /* at most so many, wherever it is printed; 0: EM_ROWS_ON_TERMINAL on one */
 } em_summary_options;
 
 /* The options of `emass summary path...`. Local. */
@@ -26,7 +28,8 @@ em_summary_options em_summary_defaults(int64_t n_path, const char *const *path);
 
 /*
  * Reads the files on all ranks, each a share of the elements, and prints on rank 0: the table, and
- * under it one sentence for each problem found; with `csv` the sentences go to standard error.
+ * under it the verdict and a sentence for each problem found; with `csv` these go to standard
+ * error, and all rows are printed.
  * Columns as the R package posterior and ArviZ define them (diag/diag.h). Options are the same on
  * all ranks. Collective. Errors, agreed: EM_EUSAGE, EM_EDATA, EM_EIO, EM_EMEMORY.
  */

@@ -52,6 +52,8 @@ static int column_width(const em_table *table, int64_t j)
     char text[EM_TABLE_CELL];
 
     for (int64_t i = 0; i < table->n_row; i++) {
+        if (table->row[i].note)
+            continue;
         em_table_cell(&table->column[j], table->row[i].value[j], text);
         width = larger(width, (int)strlen(text));
     }
@@ -97,10 +99,14 @@ static void print_panel(const em_table *table, view look, int64_t first, int64_t
         fprintf(out, "  %*s", table->column[j].width, table->column[j].name);
     fprintf(out, "%s\n", look.colours ? EM_COLOUR_END : "");
     for (int64_t i = 0; i < table->n_row; i++) {
-        const em_row *row = &table->row[i];
+        const em_table_row *row = &table->row[i];
 
+        if (row->note && first > 0)
+            continue;
         fprintf(out, "%s%*s", row->name, look.name_width - em_terminal_width(row->name), "");
-        for (int64_t j = first; j < end; j++)
+        if (row->note)
+            fprintf(out, "  %s", row->note);
+        for (int64_t j = first; !row->note && j < end; j++)
             print_cell(&table->column[j], row->value[j], look, out);
         fputc('\n', out);
     }
@@ -159,7 +165,7 @@ struct order {
 
 static int compare_rows(const void *left, const void *right, void *context)
 {
-    const em_row *a = left, *b = right;
+    const em_table_row *a = left, *b = right;
     const struct order *order = context;
     double x = a->value[order->column], y = b->value[order->column];
 

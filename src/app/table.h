@@ -17,14 +17,16 @@ typedef struct em_column {
     int width; /* set by em_table_print */
 } em_column;
 
-typedef struct em_row {
-    const char *name;    /* UTF-8, borrowed */
-    const double *value; /* [n_column], borrowed */
-} em_row;
+typedef struct em_table_row {
+    const char *name;        /* UTF-8, borrowed */
+    const double *value;     /* [n_column], borrowed */
+    const char *note;        /* shown in place of the values; NULL: none */
+    int64_t variable, index; /* where the file has it, of rows that are elements of a file */
+} em_table_row;
 
 typedef struct em_table {
     int64_t n_row, n_column;
-    em_row *row;
+    em_table_row *row;
     em_column *column;
 } em_table;
 

@@ -18,10 +18,11 @@ int em_terminal_columns(FILE *stream);
  * (https://no-color.org). */
 bool em_terminal_colours(FILE *stream);
 
-#define EM_COLOUR_TITLE "\033[1m"
-#define EM_COLOUR_GOOD  "\033[1;32m"
-#define EM_COLOUR_BAD   "\033[1;31m"
-#define EM_COLOUR_END   "\033[0m"
+#define EM_COLOUR_TITLE   "\033[1m"
+#define EM_COLOUR_GOOD    "\033[1;32m"
+#define EM_COLOUR_WARNING "\033[1;33m"
+#define EM_COLOUR_BAD     "\033[1;31m"
+#define EM_COLOUR_END     "\033[0m"
 
 /* How many columns of a terminal UTF-8 text takes: wide characters two, combining ones none. */
 int em_terminal_width(const char *text);

@@ -1,13 +1,15 @@
 /*
  * What is asked of draws: the one set of limits behind the progress line, the verdict of a run, and
  * the advice under a summary. R-hat and ESS: Vehtari et al. 2021, whose 400 are 100 for each of
- * four chains; E-BFMI: Betancourt 2016, as CmdStan's diagnose has it. No divergence is allowed.
+ * four chains; E-BFMI: Betancourt 2016, as CmdStan's diagnose has it. Divergences: one
+ * in so many draws is a warning, more are too many.
  */
 #ifndef EM_DIAG_LIMITS_H
 #define EM_DIAG_LIMITS_H
 
-#define EM_R_HAT_LIMIT         1.01
-#define EM_ESS_LIMIT_PER_CHAIN 100
-#define EM_E_BFMI_LIMIT        0.3
+#define EM_R_HAT_LIMIT          1.01
+#define EM_ESS_LIMIT_PER_CHAIN  100
+#define EM_E_BFMI_LIMIT         0.3
+#define EM_DRAWS_PER_DIVERGENCE 1000
 
 #endif

@@ -294,6 +294,13 @@ void em_grid_maximum(const em_grid *grid, int64_t n, double *x)
                       MPI_MAX, grid->world);
 }
 
+void em_grid_sum_keys(const em_grid *grid, int64_t n, uint64_t *x)
+{
+    for (int64_t i = 0; i < n; i += PIECE)
+        MPI_Allreduce(MPI_IN_PLACE, x + i, n - i < PIECE ? (int)(n - i) : PIECE, MPI_UINT64_T,
+                      MPI_SUM, grid->world);
+}
+
 void em_grid_sum_binned(const em_grid *grid, int64_t n, double *bins)
 {
     const int64_t most = INT64_C(8) * INT_MAX;

@@ -55,6 +55,9 @@ em_status em_grid_gather_chains(const em_grid *grid, int64_t n, const double *x,
 /* The largest x[i] over all ranks, in place; NaN never wins. Collective over the world. */
 void em_grid_maximum(const em_grid *grid, int64_t n, double *x);
 
+/* The sum of x[i] over all ranks modulo 2^64, in place. Collective over the world. */
+void em_grid_sum_keys(const em_grid *grid, int64_t n, uint64_t *x);
+
 /* Merges the binned sums (math/binned.h) of the shards of this group, in place: em_binned_values of
  * the result has the same bits on all of them. Collective over the shard ranks. */
 void em_grid_sum_binned(const em_grid *grid, int64_t n, double *bins);

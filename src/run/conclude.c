@@ -1,8 +1,8 @@
 /* What there is to say of a run at its end. */
 #include "base/memory.h"
-#include "diag/limits.h"
 #include "par/world.h"
 #include "run/engine.h"
+#include "run/verdict.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -24,23 +24,6 @@ static em_status count_rejections(em_engine *engine)
     return status;
 }
 
-static const char *plural(int64_t n)
-{
-    return n == 1 ? "" : "s";
-}
-
-/* A number and the limit it is held to: "worst R-hat 1.003 (limit 1.01)". */
-static void append_number(char *text, size_t bytes, const char *what, const char *format,
-                          double value, double limit)
-{
-    const size_t length = strlen(text);
-    char number[32];
-
-    snprintf(number, sizeof number, format, value);
-    snprintf(text + length, bytes - length, "%s %s (limit %g)", what,
-             isnan(value) ? "undefined" : number, limit);
-}
-
 /* The first kernel that is no sampler. Local. */
 static const char *find_optimiser(const em_engine *engine)
 {
@@ -50,8 +33,8 @@ static const char *find_optimiser(const em_engine *engine)
     return NULL;
 }
 
-/* One definition of convergence (diag/limits.h): R-hat and ESS, as every progress line has them; no
- * divergence, no chain that stood still; and, of samplers that have an energy, E-BFMI. */
+/* One definition of convergence (run/verdict.h, diag/limits.h): R-hat and ESS are those that every
+ * progress line has. */
 static void word_verdict(em_engine *engine, int64_t n_draw)
 {
     em_report *report = &engine->report;
@@ -63,26 +46,24 @@ static void word_verdict(em_engine *engine, int64_t n_draw)
     const size_t bytes = sizeof report->verdict;
 
     report->optimiser = find_optimiser(engine);
-    report->converged = report->convergence.met && report->divergences == 0 &&
-                        !(report->e_bfmi < EM_E_BFMI_LIMIT) && engine->findings.n_still == 0 &&
-                        !report->optimiser;
-    if (report->optimiser)
-        snprintf(text, bytes, "no sample of the posterior, %s being an optimiser",
-                 report->optimiser);
-    else
-        snprintf(text, bytes, "%s", report->converged ? "converged" : "not converged");
-    append_number(text, bytes, starts.n_superchain > 0 ? ": worst nested R-hat" : ": worst R-hat",
-                  "%.3f", report->convergence.r_hat, em_monitor_r_hat_limit(stop));
-    append_number(text, bytes, ", smallest ESS", "%.0f", report->convergence.ess,
-                  em_monitor_ess_limit(stop, starts));
-    if (!isnan(report->e_bfmi))
-        append_number(text, bytes, ", smallest E-BFMI", "%.2f", report->e_bfmi, EM_E_BFMI_LIMIT);
-    snprintf(text + strlen(text), bytes - strlen(text), ", %lld divergence%s%s",
-             (long long)report->divergences, plural(report->divergences),
-             report->divergences ? " (limit 0)" : "");
-    em_findings_append(&engine->findings, bytes, text);
+    const em_evidence evidence = {
+        .r_hat = report->convergence.r_hat,
+        .ess = report->convergence.ess,
+        .r_hat_limit = em_monitor_r_hat_limit(stop),
+        .ess_limit = em_monitor_ess_limit(stop, starts),
+        .nested = starts.n_superchain > 0,
+        .undefined = !report->convergence.met,
+        .divergences = report->divergences,
+        .n_iteration = n_chain * (engine->done - engine->plan.warmup),
+        .findings = engine->findings,
+        .mode_search_log_mass = report->mode_search_log_mass,
+        .optimiser = report->optimiser,
+    };
+    report->converged = em_verdict_of(&evidence) != EM_NOT_CONVERGED;
+    em_verdict_word(&evidence, bytes, text);
     snprintf(text + strlen(text), bytes - strlen(text), "; %lld chain%s x %lld draw%s, ended %s",
-             (long long)n_chain, plural(n_chain), (long long)n_draw, plural(n_draw), why);
+             (long long)n_chain, n_chain == 1 ? "" : "s", (long long)n_draw, n_draw == 1 ? "" : "s",
+             why);
 }
 
 /* With exact gradients momenta are N(0, M) whatever M is: says so when the samples show it. */
@@ -119,17 +100,17 @@ static void note_noise(em_engine *engine, const em_kernel *kernel)
                  ops->noise_remedy ? ops->noise_remedy : "");
 }
 
-/* What the tally says; and where chains do not agree, whether that is the fault of a few.
- * Collective. */
+/* What the tally says; and where chains do not agree, what that comes from. Collective. */
 static em_status find_faults(em_engine *engine)
 {
     const em_convergence *convergence = &engine->report.convergence;
-    em_status status = em_tally_find(engine->tally, engine->grid, &engine->findings);
+    em_findings *findings = &engine->findings;
+    em_status status = em_tally_find(engine->tally, engine->grid, findings);
 
-    engine->report.e_bfmi = engine->findings.e_bfmi;
+    engine->report.e_bfmi = findings->e_bfmi;
     if (!status && convergence->r_hat > em_monitor_r_hat_limit(&engine->config->stop))
-        status =
-            em_monitor_find_apart(engine->monitor, convergence->n_draw, &engine->findings.apart);
+        status = em_monitor_find_modes(engine->monitor, convergence->n_draw, &findings->modes,
+                                       &findings->n_growing);
     return status;
 }
 

@@ -268,7 +268,7 @@ em_status em_engine_create(const em_config *config, const em_order *order, em_en
 #endif
         engine->tempo.pace = 1;
         engine->report.convergence.r_hat = engine->report.convergence.ess = NAN;
-        engine->report.e_bfmi = NAN;
+        engine->report.e_bfmi = engine->report.mode_search_log_mass = NAN;
         em_linalg_use_threads(1); /* ranks are the parallelism; and threads change the bits */
         status = em_agree(em_linalg_reserve());
     }
@@ -319,7 +319,7 @@ em_status em_sample(const em_config *config, const em_order *order, em_report *r
     em_engine *engine;
     em_status status = em_engine_create(config, order, &engine);
 
-    *report = (em_report){.convergence = {.r_hat = NAN, .ess = NAN}};
+    *report = (em_report){.convergence = {.r_hat = NAN, .ess = NAN}, .mode_search_log_mass = NAN};
     if (!status)
         status = em_engine_advance(engine, INT64_MAX);
     if (engine)

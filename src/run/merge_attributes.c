@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* How an attribute of the files becomes one of theirs together. */
-typedef enum rule { SAME, SUM, SUM_OF_DRAWS, SMALLEST_OF_DRAWS, FIRST, DROPPED } rule;
+typedef enum rule { SAME, SUM, SUM_OF_DRAWS, SMALLEST_OF_DRAWS, LARGEST, FIRST, DROPPED } rule;
 
 /* `cut`: what is said of all draws of the files is not said of those that are taken. */
 static rule rule_of(const char *name, bool cut)
@@ -22,9 +22,9 @@ static rule rule_of(const char *name, bool cut)
         {"divergences", SUM_OF_DRAWS},
         {"ess_limit", SUM},
         {"failed_reports", SUM},
-        {"moved_chains", SUM}, /* of files of earlier versions */
+        {"mode_search_log_mass", LARGEST},
+        {"moved_chains", SUM},
         {"redrawn_starts", SUM},
-        {"mode_search_log_mass", DROPPED},
         {"rescued_chains", SUM},
         {"smallest_e_bfmi", SMALLEST_OF_DRAWS},
         {"superchains", SUM},
@@ -83,7 +83,7 @@ static em_status merge_attribute(em_merge_state *m, const em_contents_attribute 
 {
     const rule how = rule_of(first->name, m->order->cut != NULL);
     const bool is_number = first->kind != EM_ATTRIBUTE_TEXT;
-    double sum = 0, smallest = INFINITY;
+    double sum = 0, smallest = INFINITY, largest = -INFINITY;
     bool same = true;
 
     for (int64_t i = 0; i < m->order->n_input; i++) {
@@ -92,6 +92,7 @@ static em_status merge_attribute(em_merge_state *m, const em_contents_attribute 
         if (a && a->kind != EM_ATTRIBUTE_TEXT) {
             sum += value_of(a);
             smallest = fmin(smallest, value_of(a));
+            largest = fmax(largest, value_of(a));
         }
     }
     switch (how) {
@@ -104,6 +105,8 @@ static em_status merge_attribute(em_merge_state *m, const em_contents_attribute 
         return is_number ? put_value(m, first, sum) : EM_OK;
     case SMALLEST_OF_DRAWS:
         return is_number ? put_value(m, first, smallest) : EM_OK;
+    case LARGEST:
+        return is_number ? put_value(m, first, largest) : EM_OK;
     default:
         return EM_OK;
     }

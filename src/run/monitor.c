@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "diag/diag.h"
+#include "diag/growth.h"
 #include "diag/limits.h"
 #include "par/world.h"
 
@@ -261,40 +262,61 @@ em_status em_monitor_check(em_monitor *monitor, int64_t n_draw, bool thorough, e
     return status;
 }
 
-/* The farthest chain of all ranks: the distance wins, then the lowest chain. Collective. */
-static void agree_on_farthest(const em_monitor *monitor, em_apart *out)
+/* Whether one number grows, and its chains do not agree. */
+static em_status does_grow(em_monitor *monitor, int64_t n_row, const double *draws, bool *grows)
 {
-    double distance = out->count > 0 ? out->distance : 0, who[2];
+    const int64_t n_chain = em_grid_n_chain(monitor->grid);
+    em_diagnosis diagnosis;
+    em_status status = EM_OK;
 
-    em_grid_maximum(monitor->grid, 1, &distance);
-    const bool mine = out->count > 0 && out->distance == distance;
-    who[0] = mine ? (double)-out->chain : -INFINITY;
-    who[1] = mine ? (double)out->count : -INFINITY;
-    em_grid_maximum(monitor->grid, 2, who);
-    *out = distance > 0 ? (em_apart){(int64_t)who[1], (int64_t)-who[0], distance} : (em_apart){0};
+    *grows = em_grows(n_chain, n_row, draws);
+    if (*grows) {
+        status = em_diagnose_convergence(monitor->diag, n_chain, n_row, draws, &diagnosis);
+        *grows = diagnosis.r_hat > em_monitor_r_hat_limit(monitor->stop);
+    }
+    return status;
 }
 
-em_status em_monitor_find_apart(em_monitor *monitor, int64_t n_draw, em_apart *out)
+/* Adds what the numbers of a batch show that this rank was dealt. */
+static em_status look_for_modes(em_monitor *monitor, const batch *b, em_mode_finder *finder,
+                                uint64_t *n_growing)
+{
+    const int64_t size = em_grid_n_chain(monitor->grid) * b->n_row;
+    em_status status = EM_OK;
+
+    for (int64_t k = 0; !status && k < b->own; k++) {
+        const double *draws = b->column + k * size;
+        bool grows;
+        em_mode_finder_look(finder, draws);
+        status = does_grow(monitor, b->n_row, draws, &grows);
+        *n_growing += grows;
+    }
+    return status;
+}
+
+em_status em_monitor_find_modes(em_monitor *monitor, int64_t n_draw, em_modes *modes,
+                                int64_t *n_growing)
 {
     const int64_t n_row = n_draw / monitor->watch.every, most = most_columns(monitor, n_row);
     const int64_t n_chain = em_grid_n_chain(monitor->grid);
-    double *scratch = NULL;
-    em_status status = em_agree(em_allocate(3 * n_chain, sizeof *scratch, &scratch));
+    em_mode_finder *finder = NULL;
+    uint64_t count = 0;
+    em_status status = em_agree(em_mode_finder_create(n_chain, n_row, &finder));
 
-    *out = (em_apart){0};
+    *modes = (em_modes){0};
     for (int64_t first = 0; !status && n_row > 0 && first < widest(monitor); first += most) {
         batch b = batch_of(monitor, first, most, n_row, 1);
         status = gather_batch(monitor, &b);
-        for (int64_t k = 0; !status && k < b.own; k++) {
-            const em_apart apart =
-                em_find_apart(n_chain, n_row, b.column + k * n_chain * n_row, scratch);
-            if (apart.count > 0 && apart.distance > out->distance)
-                *out = apart;
-        }
+        if (!status)
+            status = em_agree(look_for_modes(monitor, &b, finder, &count));
         em_release(&b.column);
     }
-    if (!status)
-        agree_on_farthest(monitor, out);
-    em_release(&scratch);
+    if (!status) {
+        em_grid_sum_keys(monitor->grid, em_mode_finder_width(finder), em_mode_finder_sums(finder));
+        em_grid_sum_keys(monitor->grid, 1, &count);
+        status = em_agree(em_mode_finder_count(finder, modes));
+    }
+    *n_growing = (int64_t)count;
+    em_mode_finder_destroy(&finder);
     return status;
 }

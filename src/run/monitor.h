@@ -6,7 +6,7 @@
 #ifndef EM_RUN_MONITOR_H
 #define EM_RUN_MONITOR_H
 
-#include "diag/apart.h"
+#include "diag/modes.h"
 #include "emass/report.h"
 #include "par/grid.h"
 #include "run/plan.h"
@@ -41,9 +41,13 @@ void em_monitor_keep(em_monitor *monitor, int64_t chain, int64_t draw, const dou
  */
 em_status em_monitor_check(em_monitor *monitor, int64_t n_draw, bool thorough, em_convergence *out);
 
-/* Chains that are apart from the others in some number that is watched, of the first `n_draw`
- * draws: what the number shows in which one is farthest. Collective. Errors: EM_EMEMORY, agreed. */
-em_status em_monitor_find_apart(em_monitor *monitor, int64_t n_draw, em_apart *out);
+/*
+ * The modes that chains are in by the numbers that are watched, of the first `n_draw` draws, and
+ * how many of these numbers grow without an end in sight (diag/growth.h) and have an R-hat above
+ * its limit. Collective. Errors: EM_EMEMORY, agreed.
+ */
+em_status em_monitor_find_modes(em_monitor *monitor, int64_t n_draw, em_modes *modes,
+                                int64_t *n_growing);
 
 /* How many times in a row the thresholds held: the state of the stop rule, for checkpoints. Local.
  */

@@ -5,10 +5,7 @@
 #include "par/world.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <string.h>
 
 /* Of one chain; all double, for sums over chains and checkpoints. */
 typedef struct em_chain_tally {
@@ -129,35 +126,6 @@ em_status em_tally_find(const em_tally *tally, em_grid *grid, em_findings *out)
         return status;
     out->n_saturated = (int64_t)llround(sum.n_saturated);
     return find_stuck(tally, grid, &sum, out);
-}
-
-static void append(size_t bytes, char *text, const char *format, ...) EM_PRINTF(3, 4);
-
-static void append(size_t bytes, char *text, const char *format, ...)
-{
-    const size_t used = strlen(text);
-    va_list arguments;
-
-    va_start(arguments, format);
-    vsnprintf(text + used, bytes - used, format, arguments);
-    va_end(arguments);
-}
-
-void em_findings_append(const em_findings *findings, size_t bytes, char *text)
-{
-    const int64_t n_apart = findings->apart.count, n_still = findings->n_still;
-
-    if (n_still > 0)
-        append(bytes, text, ", %lld chain%s stood still (up to %lld draws)", (long long)n_still,
-               n_still == 1 ? "" : "s", (long long)findings->longest_still);
-    if (n_apart == 1)
-        append(bytes, text, ", chain %lld is apart from the others",
-               (long long)findings->apart.chain);
-    if (n_apart > 1)
-        append(bytes, text, ", %lld chains are apart from the others", (long long)n_apart);
-    if (findings->n_saturated > 0)
-        append(bytes, text, ", %lld saturated tree%s", (long long)findings->n_saturated,
-               findings->n_saturated == 1 ? "" : "s");
 }
 
 em_status em_tally_visit(em_tally *tally, const em_visitor *visitor)

@@ -1,11 +1,11 @@
 /*
  * What is counted of each chain while it samples, and what that says at the end: whether a chain
- * stood still, or is not where the others are. Part of the state of a run.
+ * stood still, its energy moves or its trees were cut short. Part of the state of a run.
  */
 #ifndef EM_RUN_TALLY_H
 #define EM_RUN_TALLY_H
 
-#include "diag/apart.h"
+#include "diag/modes.h"
 #include "emass/visitor.h"
 #include "par/grid.h"
 #include "sampler/sampler.h"
@@ -17,7 +17,8 @@ typedef struct em_findings {
     int64_t n_saturated;            /* trees of stored draws that were cut short */
     int64_t n_still, longest_still; /* chains that stood still; draws in a row */
     double e_bfmi;                  /* the smallest of a chain; NaN: the sampler has no energy */
-    em_apart apart;                 /* count 0: no chain is */
+    em_modes modes;                 /* that chains are in; count 0: one */
+    int64_t n_growing;              /* numbers watched that grow without an end in sight */
 } em_findings;
 
 /* `sampler` NULL: several take turns, which have no energy or acceptance in common. Local. Errors:
@@ -31,13 +32,8 @@ void em_tally_take(em_tally *tally, const em_block *block, bool stored);
 /* Divergences so far, of all iterations and chains. Collective. Errors: EM_EMEMORY, agreed. */
 em_status em_tally_divergences(const em_tally *tally, em_grid *grid, int64_t *out);
 
-/* All of *out but the chains apart. Collective. Errors: EM_EMEMORY, agreed. */
+/* All of *out but modes and growth. Collective. Errors: EM_EMEMORY, agreed. */
 em_status em_tally_find(const em_tally *tally, em_grid *grid, em_findings *out);
-
-/* Appends to `text` what of the findings is not as it should be: ", 1 chain stood still ...".
- * Local.
- */
-void em_findings_append(const em_findings *findings, size_t bytes, char *text);
 
 /* Collective. Errors: the visitor's. */
 em_status em_tally_visit(em_tally *tally, const em_visitor *visitor);

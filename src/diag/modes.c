@@ -1,0 +1,281 @@
+#include "diag/modes.h"
+
+#include "base/memory.h"
+#include "math/order.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FEWEST_DRAWS = 16, QUARTERS = 4 };
+
+/* Of the variance of a chain's draws, what may lie between its quarters: with 20 independent draws
+ * 15 % does, of a random walk 75 %. */
+static const double most_drift = 0.4;
+
+/* A chain, as one number shows it. */
+typedef struct reach {
+    int64_t chain;
+    double low, centre, high;
+} reach;
+
+struct em_mode_finder {
+    int64_t n_chain, n_draw;
+    int64_t *cluster; /* [n_chain] */
+    reach *reach;     /* [n_chain] those that have settled */
+    double *sorted;   /* [n_draw] */
+    double *above;    /* [n_chain] */
+    uint64_t *sums;   /* [2 n_chain]: a key, equal for chains of one mode; numbers in which the
+                         chain had not settled */
+};
+
+em_status em_mode_finder_create(int64_t n_chain, int64_t n_draw, em_mode_finder **out)
+{
+    em_mode_finder *finder = NULL;
+    em_status status = em_allocate(1, sizeof *finder, &finder);
+
+    if (!status) {
+        finder->n_chain = n_chain;
+        finder->n_draw = n_draw;
+        status = em_allocate(n_chain, sizeof *finder->cluster, &finder->cluster);
+    }
+    if (!status)
+        status = em_allocate(n_chain, sizeof *finder->reach, &finder->reach);
+    if (!status)
+        status = em_allocate(n_draw, sizeof *finder->sorted, &finder->sorted);
+    if (!status)
+        status = em_allocate(n_chain, sizeof *finder->above, &finder->above);
+    if (!status)
+        status = em_allocate(2 * n_chain, sizeof *finder->sums, &finder->sums);
+    if (status)
+        em_mode_finder_destroy(&finder);
+    *out = finder;
+    return status;
+}
+
+void em_mode_finder_destroy(em_mode_finder **out)
+{
+    em_mode_finder *finder = *out;
+
+    if (finder) {
+        em_release(&finder->cluster);
+        em_release(&finder->reach);
+        em_release(&finder->sorted);
+        em_release(&finder->above);
+        em_release(&finder->sums);
+    }
+    em_release(out);
+}
+
+/* ---------------------------------------------------------------- one number */
+
+static double mean_of(int64_t n, const double *x)
+{
+    double sum = 0;
+
+    for (int64_t i = 0; i < n; i++)
+        sum += x[i];
+    return sum / (double)n;
+}
+
+/* The share of the variance that lies between the quarters; NaN: there is none, or no number. */
+static double drift_of(int64_t n_draw, const double *x)
+{
+    const int64_t n = n_draw / QUARTERS;
+    const double mean = mean_of(QUARTERS * n, x);
+    double all = 0, between = 0;
+
+    for (int64_t i = 0; i < QUARTERS * n; i++)
+        all += (x[i] - mean) * (x[i] - mean);
+    for (int q = 0; q < QUARTERS; q++) {
+        const double off = mean_of(n, x + q * n) - mean;
+        between += (double)n * off * off;
+    }
+    return between / all;
+}
+
+static int compare_reach(const void *left, const void *right)
+{
+    const reach *a = left, *b = right;
+
+    if (a->centre < b->centre || a->centre > b->centre)
+        return a->centre < b->centre ? -1 : 1;
+    return (a->chain > b->chain) - (a->chain < b->chain);
+}
+
+/* Those chains that have settled, by their centres; their number, 0 where most have not (of random
+ * walks one in ten looks settled), or a draw is not finite. */
+static int64_t find_reaches(em_mode_finder *finder, const double *draws)
+{
+    const int64_t n_draw = finder->n_draw;
+    int64_t n = 0;
+
+    for (int64_t c = 0; c < finder->n_chain; c++) {
+        const double *x = draws + c * n_draw;
+        for (int64_t i = 0; i < n_draw; i++)
+            if (!isfinite(x[i]))
+                return 0;
+        finder->cluster[c] = -1;
+        if (!(drift_of(n_draw, x) <= most_drift))
+            continue;
+        memcpy(finder->sorted, x, (size_t)n_draw * sizeof *x);
+        em_sort_numbers(n_draw, finder->sorted);
+        const double *s = finder->sorted;
+        const int64_t tail = n_draw / 20;
+        finder->reach[n++] = (reach){c, s[tail], em_sorted_median(n_draw, s), s[n_draw - 1 - tail]};
+    }
+    qsort(finder->reach, (size_t)n, sizeof *finder->reach, compare_reach);
+    return 2 * n > finder->n_chain ? n : 0;
+}
+
+/* Between neighbours, in the standard deviation that a normal of such a reach has. */
+static double separation(const reach *a, const reach *b)
+{
+    const double reach_of_one = 3.29;
+    const double width = (a->high - a->low + b->high - b->low) / 2;
+
+    return (b->centre - a->centre) * reach_of_one / width;
+}
+
+/* Numbers the clusters; returns the narrowest gap. */
+static double find_clusters(em_mode_finder *finder, int64_t n)
+{
+    const reach *r = finder->reach;
+    double *above = finder->above, below = -INFINITY, narrowest = INFINITY;
+    int64_t cluster = 0;
+
+    for (int64_t i = n - 1; i >= 0; i--) /* the lowest that those from i on reach */
+        above[i] = i + 1 < n ? fmin(above[i + 1], r[i].low) : r[i].low;
+    for (int64_t i = 0; i < n; i++) {
+        if (i > 0 && below < above[i]) {
+            cluster++;
+            narrowest = fmin(narrowest, separation(&r[i - 1], &r[i]));
+        }
+        below = fmax(below, r[i].high);
+        finder->cluster[r[i].chain] = cluster;
+    }
+    return cluster > 0 ? narrowest : 0;
+}
+
+/* A random number of a cluster of a number, by which sums of them tell chains of two modes apart
+ * (the finaliser of SplitMix64). */
+static uint64_t key_of(uint64_t number, int64_t cluster)
+{
+    uint64_t z = number + (uint64_t)(cluster + 1) * 0x9e3779b97f4a7c15u;
+
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+/* What is random of a number: the clusters that it makes. Numbers with the same ones need not
+ * differ. */
+static uint64_t name_of(const em_mode_finder *finder)
+{
+    uint64_t name = 0;
+
+    for (int64_t c = 0; c < finder->n_chain; c++)
+        name = key_of(name, finder->cluster[c]);
+    return name;
+}
+
+double em_mode_finder_look(em_mode_finder *finder, const double *draws)
+{
+    const int64_t n_chain = finder->n_chain;
+
+    if (finder->n_draw < FEWEST_DRAWS)
+        return 0;
+    const double gap = find_clusters(finder, find_reaches(finder, draws));
+    const uint64_t name = gap > 0 ? name_of(finder) : 0;
+    for (int64_t c = 0; gap > 0 && c < n_chain; c++) {
+        finder->sums[c] += key_of(name, finder->cluster[c]);
+        finder->sums[n_chain + c] += finder->cluster[c] < 0;
+    }
+    return gap;
+}
+
+const int64_t *em_mode_finder_clusters(const em_mode_finder *finder)
+{
+    return finder->cluster;
+}
+
+/* ---------------------------------------------------------------- all of them */
+
+int64_t em_mode_finder_width(const em_mode_finder *finder)
+{
+    return 2 * finder->n_chain;
+}
+
+uint64_t *em_mode_finder_sums(em_mode_finder *finder)
+{
+    return finder->sums;
+}
+
+static int compare_keys(const void *left, const void *right)
+{
+    const uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+
+    return (a > b) - (a < b);
+}
+
+/* Adds a mode of `size` chains to the list, which is in descending order. */
+static void add_mode(em_modes *out, int64_t size)
+{
+    int64_t at = out->count++;
+
+    if (at >= EM_MODES_LISTED && size <= out->size[EM_MODES_LISTED - 1])
+        return;
+    at = at < EM_MODES_LISTED ? at : EM_MODES_LISTED - 1;
+    for (; at > 0 && out->size[at - 1] < size; at--)
+        out->size[at] = out->size[at - 1];
+    out->size[at] = size;
+}
+
+em_status em_mode_finder_count(const em_mode_finder *finder, em_modes *out)
+{
+    const int64_t n_chain = finder->n_chain;
+    uint64_t *key = NULL;
+    int64_t n = 0;
+    em_status status = em_allocate(n_chain, sizeof *key, &key);
+
+    *out = (em_modes){.n_chain = n_chain};
+    for (int64_t c = 0; !status && c < n_chain; c++)
+        if (finder->sums[n_chain + c] == 0)
+            key[n++] = finder->sums[c];
+    if (!status)
+        qsort(key, (size_t)n, sizeof *key, compare_keys);
+    for (int64_t i = 0, first = 0; i < n; i++)
+        if (i + 1 == n || key[i + 1] != key[i]) {
+            add_mode(out, i + 1 - first);
+            first = i + 1;
+        }
+    out->unsettled = n_chain - n;
+    if (out->count < 2)
+        *out = (em_modes){.n_chain = n_chain};
+    em_release(&key);
+    return status;
+}
+
+static void append(size_t bytes, char *text, const char *format, long long number)
+{
+    const size_t used = strlen(text);
+
+    snprintf(text + used, bytes - used, format, number);
+}
+
+void em_modes_describe(const em_modes *modes, size_t bytes, char *text)
+{
+    const int64_t listed = modes->count < EM_MODES_LISTED ? modes->count : EM_MODES_LISTED;
+
+    snprintf(text, bytes, "%lld modes (", (long long)modes->count);
+    for (int64_t i = 0; i < listed; i++)
+        append(bytes, text,
+               i == 0                                    ? "%lld"
+               : i + 1 < listed || listed < modes->count ? ", %lld"
+                                                         : " and %lld",
+               (long long)modes->size[i]);
+    append(bytes, text, listed < modes->count ? ", ... of %lld chains)" : " of %lld chains)",
+           (long long)modes->n_chain);
+}
