@@ -199,15 +199,15 @@ static void advise_on_rows(const em_judge *judge, const em_table *table, const e
             take(&r_hat, row, x[at->r_hat]);
         if (least < judge->evidence.ess_limit)
             take(&ess, row, -least);
-        n_undefined += x[at->judged + EM_JUDGED_CONSTANT] == 0 &&
+        n_undefined += (x[at->judged + EM_JUDGED_CONSTANT] == 0 || isnan(judge->evidence.r_hat)) &&
                        (isnan(x[at->r_hat]) || isnan(x[at->ess_bulk]) || isnan(x[at->ess_tail]));
     }
     advise_on_r_hat(judge, &r_hat, table->n_row, out);
     advise_on_ess(judge, &ess, table->n_row, out);
     if (n_undefined)
         fprintf(out,
-                "Undefined (nan): R-hat or ESS of %lld of %lld rows. These take few values, are "
-                "not finite, or have too few draws.\n",
+                "Undefined (nan): R-hat or ESS of %lld of %lld rows. These are constant, take "
+                "few values, are not finite, or have too few draws.\n",
                 (long long)n_undefined, (long long)table->n_row);
 }
 

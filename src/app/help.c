@@ -127,25 +127,30 @@ const char em_help_report[] =
     "\n" EXIT_STATUS;
 
 const char em_help_loo[] =
-    "usage: emass loo FILE.h5 [FILE.h5 ...] [--var NAME] [--common] [--csv]\n"
+    "usage: emass loo FILE.h5 [FILE.h5 ...] [--var NAME] [--together] [--common] [--csv]\n"
     "\n"
     "Leave-one-out cross-validation by Pareto smoothed importance sampling (Vehtari et al. 2024)\n"
     "from the group log_likelihood, as ArviZ's loo: expected log density of new observations\n"
     "(elpd_loo) with its standard error, effective number of parameters (p_loo), and Pareto k, by\n"
     "which one sees how far they can be relied on. Observations whose k is too large are listed.\n"
-    "Reads any file in ArviZ's schema; several files, of one model, as emass summary does; models\n"
-    "are compared in Python: az.compare({\"a\": az.from_netcdf(\"a.h5\"), \"b\": ...}). A run "
-    "stores\n"
-    "the group with model.log_likelihood: true, or of a Stan program where it has log_lik.\n"
+    "Several files are compared, as models of the same observations: the best first, the others\n"
+    "with what their elpd_loo is less (elpd_diff) and the standard error of that (diff_se). Files\n"
+    "of other data are refused. Reads any file in ArviZ's schema. A run stores the group with\n"
+    "model.log_likelihood: true, or of a Stan program where it has log_lik.\n"
     "\n"
     "options:\n"
     "  --var NAME              the variable of the group, where it has several\n"
-    "  --common                of files of unequal numbers of draws the first, as many as all "
+    "  --together              the chains of several files of one model, as emass summary has "
+    "them\n"
+    "  --common                the same, and of files of unequal numbers of draws the first, as "
+    "many as all "
     "have\n"
-    "  --csv                   comma-separated, all digits, of every observation\n"
+    "  --csv                   comma-separated, all digits: of every observation, or of several\n"
+    "                          files the table that compares them\n"
     "\n"
     "example:\n"
     "  emass run heart.yaml --set model.log_likelihood=true && emass loo heart.h5\n"
+    "  emass loo small.h5 large.h5\n"
     "\n" EXIT_STATUS;
 
 const char em_help_check[] =

@@ -1,7 +1,8 @@
 #include "app/loo.h"
 
-#include "app/advice.h"
 #include "app/arguments.h"
+#include "app/judge.h"
+#include "app/loo_compare.h"
 #include "app/table.h"
 #include "base/memory.h"
 #include "base/terminal.h"
@@ -218,7 +219,7 @@ static em_status make_table(const em_loo *loo, em_table *table)
     table->column[EM_LOO_K].most = loo->good_k;
     table->n_row = loo->variable->size;
     for (int64_t i = 0; i < table->n_row; i++)
-        table->row[i] = (em_row){loo->variable->label[i], loo->value + i * EM_N_LOO};
+        table->row[i] = (em_table_row){loo->variable->label[i], loo->value + i * EM_N_LOO};
     return EM_OK;
 }
 
@@ -258,65 +259,113 @@ typedef struct arguments {
     const char **path; /* borrowed, but for the list */
     int64_t n_path;
     char *name; /* from malloc, as popt does it */
-    int csv, common;
+    int csv, common, together;
 } arguments;
 
 /* The variable that is called `name`, or the only one. */
-static em_status choose(const arguments *a, em_reader *log_likelihood, int64_t *out)
+static em_status choose(const char *path, const char *name, em_reader *log_likelihood, int64_t *out)
 {
     const int64_t n = em_reader_n_variable(log_likelihood);
     const char *first = em_reader_variable_at(log_likelihood, 0)->name;
 
-    for (*out = 0; a->name && *out < n; ++*out)
-        if (strcmp(em_reader_variable_at(log_likelihood, *out)->name, a->name) == 0)
+    for (*out = 0; name && *out < n; ++*out)
+        if (strcmp(em_reader_variable_at(log_likelihood, *out)->name, name) == 0)
             return EM_OK;
-    if (a->name)
+    if (name)
         return em_fail(EM_EUSAGE,
                        "loo: --var %s: no such variable in group log_likelihood of %s, which "
                        "begins with %s",
-                       a->name, a->path[0], first);
+                       name, path, first);
     if (n > 1)
         return em_fail(EM_EUSAGE,
                        "%s: found log likelihoods of %s, %s%s, expected one of them: --var %s",
-                       a->path[0], first, em_reader_variable_at(log_likelihood, 1)->name,
+                       path, first, em_reader_variable_at(log_likelihood, 1)->name,
                        n > 2 ? " ..." : "", first);
     return EM_OK;
 }
 
-/* Rank 0. */
-static em_status leave_one_out(const arguments *a)
+em_status em_loo_open_files(int64_t n_path, const char *const *path, const char *name, bool common,
+                            em_loo_files *out)
 {
-    em_reader *posterior = NULL, *log_likelihood = NULL;
-    em_loo loo = {0};
-    char *how = NULL, *cut = NULL;
+    char *how = NULL;
     double r_eff = 1;
     int64_t i = 0;
-    em_status status = em_reader_open_all(a->n_path, a->path, "posterior", a->common, &posterior);
+    em_status status = em_reader_open_all(n_path, path, "posterior", common, &out->posterior);
 
     if (!status)
-        status = em_loo_open(posterior, &log_likelihood);
-    if (!status && !log_likelihood)
-        status = em_loo_ask(posterior, &how);
+        status = em_loo_open(out->posterior, &out->log_likelihood);
+    if (!status && !out->log_likelihood)
+        status = em_loo_ask(out->posterior, &how);
     if (how)
-        status = em_fail(EM_EDATA, "%s: found no group log_likelihood, expected one: %s",
-                         a->path[0], how);
+        status =
+            em_fail(EM_EDATA, "%s: found no group log_likelihood, expected one: %s", path[0], how);
     if (!status)
-        status = em_expect_draws(log_likelihood, "log_likelihood");
+        status = em_expect_draws(out->log_likelihood, "log_likelihood");
     if (!status)
-        status = choose(a, log_likelihood, &i);
+        status = choose(path[0], name, out->log_likelihood, &i);
     if (!status)
-        status = em_loo_worth(posterior, &r_eff);
+        status = em_loo_worth(out->posterior, &r_eff);
     if (!status)
-        status = em_loo_read(log_likelihood, i, r_eff, &loo);
-    if (!status)
-        status = em_reader_cut(posterior, &cut);
-    if (!status)
-        status = print(&loo, cut, a->csv);
-    em_release(&cut);
+        status = em_loo_read(out->log_likelihood, i, r_eff, &out->loo);
     em_release(&how);
-    em_loo_release(&loo);
-    em_reader_close(&log_likelihood);
-    em_reader_close(&posterior);
+    return status;
+}
+
+void em_loo_close_files(em_loo_files *files)
+{
+    em_loo_release(&files->loo);
+    em_reader_close(&files->log_likelihood);
+    em_reader_close(&files->posterior);
+}
+
+/* Of one file, or of the chains of several. */
+static em_status leave_one_out(const arguments *a, int64_t n_path, const char *const *path,
+                               em_loo_files *files)
+{
+    char *cut = NULL;
+    em_status status = em_loo_open_files(n_path, path, a->name, a->common, files);
+
+    if (!status)
+        status = em_reader_cut(files->posterior, &cut);
+    if (!status && !(a->csv && n_path < a->n_path))
+        status = print(&files->loo, cut, a->csv);
+    em_release(&cut);
+    return status;
+}
+
+/* Each file, and then how they differ. */
+static em_status compare(const arguments *a)
+{
+    em_loo_files *files = NULL;
+    em_status status = em_allocate(a->n_path, sizeof *files, &files);
+
+    for (int64_t i = 0; !status && i < a->n_path; i++) {
+        if (!a->csv)
+            printf("%s:\n", a->path[i]);
+        status = leave_one_out(a, 1, &a->path[i], &files[i]);
+        if (!status && i > 0)
+            status = em_loo_check_data(a->path[0], &files[0].loo, a->path[i], &files[i].loo);
+        if (!a->csv)
+            putchar('\n');
+    }
+    if (!status)
+        status = em_loo_compare(a->n_path, a->path, files, a->csv);
+    for (int64_t i = 0; files && i < a->n_path; i++)
+        em_loo_close_files(&files[i]);
+    em_release(&files);
+    return status;
+}
+
+/* Rank 0. */
+static em_status answer(const arguments *a)
+{
+    em_loo_files files = {0};
+    em_status status;
+
+    if (a->n_path > 1 && !a->together && !a->common)
+        return compare(a);
+    status = leave_one_out(a, a->n_path, a->path, &files);
+    em_loo_close_files(&files);
     return status;
 }
 
@@ -332,6 +381,7 @@ em_status em_loo_command(int argc, const char **argv)
 {
     arguments a = {0};
     const struct poptOption table[] = {{"var", 0, POPT_ARG_STRING, &a.name, 0, NULL, NULL},
+                                       {"together", 0, POPT_ARG_NONE, &a.together, 0, NULL, NULL},
                                        {"common", 0, POPT_ARG_NONE, &a.common, 0, NULL, NULL},
                                        {"csv", 0, POPT_ARG_NONE, &a.csv, 0, NULL, NULL},
                                        POPT_TABLEEND};
@@ -339,7 +389,7 @@ em_status em_loo_command(int argc, const char **argv)
     em_status status = em_agree(parse(popt, &a));
 
     if (!status)
-        status = em_agree(em_world_rank() == 0 ? leave_one_out(&a) : EM_OK);
+        status = em_agree(em_world_rank() == 0 ? answer(&a) : EM_OK);
     em_release(&a.path);
     free(a.name);
     poptFreeContext(popt);

@@ -182,7 +182,7 @@ def check_sentences(folder):
     path = os.path.join(folder, "sentence.h5")
     az.from_dict(posterior={"x": good}, sample_stats=calm).to_netcdf(path)
     silent = emass(path).stdout.splitlines()
-    report(len(silent) == 3, "nothing to say of good draws", *silent)
+    report(len(silent) == 4 and silent[3].startswith("converged: "), "nothing to say of good draws but the verdict", *silent)
     for title, case in titles.items():
         stats = calm | case if isinstance(case, dict) else calm
         draws = good if isinstance(case, dict) else case
@@ -226,6 +226,39 @@ def is_theirs(rows, said, data):
     yield not high or theirs.n_samples <= 20 or f"k: above {theirs.good_k:.2f} for {high} of" in " ".join(said.split())
 
 
+def check_comparison(folder):
+    """Three models of one response, the best in the middle, as ArviZ's compare has them; and what is refused."""
+    rng = np.random.default_rng(5)
+    y, means = rng.normal(size=30), [0.9, 0.1, 0.4]
+    files = {}
+    for i, mean in enumerate(means):
+        mu = mean + 0.2 * rng.normal(size=(4, 500))
+        log_likelihood = -((y - mu[..., None]) ** 2) / 2 - math.log(2 * math.pi) / 2
+        files[os.path.join(folder, f"model{i}.nc")] = az.from_dict(
+            posterior={"mu": mu}, log_likelihood={"y": log_likelihood}, observed_data={"y": y})
+    for path, data in files.items():
+        data.to_netcdf(path)
+    theirs = az.compare(files, ic="loo")
+    run = lib.limited(EMASS, "loo", *files, "--csv")
+    ours = list(csv.DictReader(io.StringIO(run.stdout)))
+    wrong = [(row["name"], column, row[mine], theirs.loc[row["name"], column]) for row in ours
+             for mine, column, sign in (("elpd_loo", "elpd_loo", 1), ("se", "se", 1), ("p_loo", "p_loo", 1),
+                                        ("elpd_diff", "elpd_diff", -1), ("diff_se", "dse", 1))
+             if not math.isclose(float(row[mine]), sign * theirs.loc[row["name"], column], rel_tol=1e-8, abs_tol=1e-10)]
+    report([row["name"] for row in ours] == list(theirs.index) and ours[0]["name"].endswith("model1.nc") and not wrong,
+           "loo of several files: the table of ArviZ's compare", wrong, run.stderr, run.stdout)
+    said = " ".join(lib.limited(EMASS, "loo", *files).stdout.split())
+    report(said.count("elpd_loo") >= 4 and all(f"{path}:" in said for path in files)
+           and ("cannot be told apart" in said or f"{ours[0]['name']} predicts best." in said), "each of them, and what it comes to", said)
+    other = os.path.join(folder, "other.nc")
+    for what, response, n in (("other values of observed_data/y", y + 1, 30), ("found 29 observations, expected 30", y[:29], 29)):
+        data = next(iter(files.values()))
+        az.from_dict(posterior={"mu": data.posterior.mu.values}, observed_data={"y": response},
+                     log_likelihood={"y": data.log_likelihood.y.values[..., :n]}).to_netcdf(other)
+        run = lib.limited(EMASS, "loo", list(files)[0], other)
+        report(run.returncode == 2 and what in run.stderr and len(run.stderr.splitlines()) == 1, f"loo: {what}", run.stderr)
+
+
 def check_leaving_out(folder):
     paths = [os.path.join(folder, f"loo{seed}.nc") for seed in range(3)]
     for path, shape in zip(paths, [(4, 500), (1, 300), (2, 8)]):
@@ -239,7 +272,8 @@ def check_leaving_out(folder):
     whole = az.from_netcdf(paths[0])
     for i, name in enumerate(part):
         whole.sel(chain=[2 * i, 2 * i + 1]).to_netcdf(name)
-    report(leave_out(*part) == leave_out(paths[0]), "loo of two files is that of their chains together")
+    report(leave_out(*part, "--together") == leave_out(paths[0]), "loo of two files' chains together")
+    check_comparison(folder)
 
     write_observations(paths[1], fine | rest, posterior)
     few = leave_out(paths[1])[0]

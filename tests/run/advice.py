@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""What a summary says of draws that are not to be trusted, the gravest first: of files made for it, chains
+that stand still, modes of 2/2, 7/1, 1/1/2 and of exchanged labels, numbers that grow, a mode elsewhere, few and
+many divergences and where they are, starts drawn anew.  TAP; $1: the build."""
+import os
+import re
+import tempfile
+
+import lib
+from lib import report
+
+lib.needs_packages("advice")
+
+import h5py
+import numpy as np
+
+
+def write(path, posterior, stats=None, attributes=None):
+    """A file in ArviZ's schema; variables [chain][draw] or [chain][draw][2]."""
+    with h5py.File(path, "w", track_order=True) as file:
+        file.attrs.update(attributes or {})
+        for group_name, variables in (("posterior", posterior), ("sample_stats", stats or {})):
+            group = file.create_group(group_name, track_order=True)
+            shape = next(iter(posterior.values())).shape
+            for name, n in zip(("chain", "draw"), shape):
+                group[name] = np.arange(n)
+                group[name].make_scale(name)
+            for name, x in variables.items():
+                group[name] = x
+                for axis, scale in enumerate(("chain", "draw")):
+                    group[name].dims[axis].attach_scale(group[scale])
+
+
+def said(folder, posterior, stats=None, attributes=None, ranks=1):
+    """The lines under the table, the first of which is the verdict."""
+    path = os.path.join(folder, "file.h5")
+    write(path, posterior, stats, attributes)
+    launcher = ["mpirun", "-n", ranks] if ranks > 1 else []
+    done = lib.limited(*launcher, lib.EMASS, "summary", path)
+    lines = done.stdout.splitlines()
+    first = next((i for i, line in enumerate(lines) if re.match("(not )?converged", line)), len(lines))
+    return lines[first:] or [done.stderr]
+
+
+def titles(lines):
+    return [line.split(":")[0].split(" above")[0].split(" below")[0] for line in lines]
+
+
+def normals(seed, centres, n_draw=400):
+    return np.random.default_rng(seed).normal(size=(len(centres), n_draw)) + np.array(centres)[:, None]
+
+
+def check_modes(folder):
+    for centres, words, places in (
+            ([0, 9, 0, 9], "2 modes (2 and 2 of 4 chains)", r"In x 2 are about [-0.][\d.e-]* and 2 are about (9|8\.9)"),
+            ([-7] * 7 + [6], "2 modes (7 and 1 of 8 chains)", r"In x 7 are about -(7|6\.9|7\.0)\d* and 1 is about [56]"),
+            ([0, 9, 18, 18], "3 modes (2, 1 and 1 of 4 chains)", r"In x 1 is about .*, 1 is about .* and 2 are about 1[78]")):
+        lines = said(folder, {"x": normals(1, centres), "y": normals(2, [0] * len(centres))})
+        report(lines[0].startswith(f"not converged: {words}, worst R-hat") and lines[1].startswith(f"Modes: the chains are in {words}. ")
+               and re.search(places, lines[1]) and "weights of the modes are not known" in lines[1]
+               and not any("run longer" in line for line in lines), words, *lines)
+    circle = [2 * np.pi * (c % 8) / 8 for c in range(16)]
+    draws = {"x": normals(1, [20 * np.cos(a) for a in circle]), "y": normals(2, [20 * np.sin(a) for a in circle])}
+    lines = said(folder, draws)
+    report(lines[0].startswith("not converged: 8 modes (2, 2, 2, 2, 2, 2, 2 and 2 of 16 chains)"), "eight on a circle", *lines)
+    report(said(folder, draws, ranks=3) == lines, "and on three ranks", *lines)
+    shift = np.array([0, 9, 0, 9])
+    both = np.stack([normals(1, shift), normals(2, 9 - shift)], -1)
+    path = os.path.join(folder, "labels.h5")
+    write(path, {"mu": both})
+    lines = lib.limited(lib.EMASS, "summary", path).stdout
+    report(re.search(r"mu\[[01]\] and mu\[[01]\] have exchanged their values", lines), "exchanged labels", lines)
+    lp = normals(3, [-10, -10, -60, -10])
+    lines = said(folder, {"x": normals(1, [0, 0, 9, 0])}, {"lp": lp})
+    report(re.search(r"The log density at x about (9|8\.9)\d* is (49|50)\.?\d* lower", lines[1]), "a mode of low density", *lines)
+    lines = said(folder, {"x": np.cumsum(normals(5, [0] * 4), axis=1)})
+    report(titles(lines)[1] == "R-hat" and "run longer, warmup included" in lines[1] and "mode" not in lines[0],
+           "random walks are no modes", *lines)
+
+
+def check_growth(folder):
+    grows = normals(1, [0] * 4)
+    grows[1] += 0.5 * np.arange(400)
+    for name, x in (("grows", grows), ("is enormous", 1e12 * np.cumsum(normals(1, [0] * 4), axis=1))):
+        lines = said(folder, {"x": x, "y": normals(2, [0] * 4)})
+        report("1 number may be improper" in lines[0] and lines[1].startswith("Improper: the draws of 1 of 2 rows")
+               and "(x, mean" in lines[1] and "has every parameter a prior" in lines[1], f"a number that {name}", *lines)
+
+
+def check_sampler(folder):
+    calm = {"x": normals(1, [0] * 4, 1000), "tau": np.exp(normals(2, [0] * 4, 1000))}
+    lowest = np.zeros((4, 1000), "i1")
+    lowest.flat[np.argsort(calm["tau"], axis=None)[:3]] = 1
+    rate = {"acceptance_rate": np.full((4, 1000), 0.8)}
+    lines = said(folder, calm, rate | {"diverging": lowest})
+    report(lines[0].startswith("converged with warnings: ") and "3 divergences (limit 4)" in lines[0] and len(lines) == 2
+           and re.search(r"Divergences: 3 of 4000 draws .* (nearest to each other in|gather where) tau.*So few are a warning", lines[1]),
+           "three divergences of 4000 draws are a warning, with their place", *lines)
+    lowest.flat[np.argsort(calm["tau"], axis=None)[:40]] = 1
+    lines = said(folder, calm, rate | {"diverging": lowest})
+    report(lines[0].startswith("not converged: ") and "40 divergences (limit 4)" in lines[0]
+           and re.search(r"They gather where tau is 0\.\d+ to 0\.\d+, as 0?\.?\d+ % of all draws are", lines[1]),
+           "more are not converged, and where they gather", *lines)
+    energy = np.cumsum(normals(3, [0] * 4, 1000), axis=1)
+    saturated = {"reached_max_treedepth": np.ones((4, 1000), "i1")}
+    lines = said(folder, calm, rate | saturated | {"energy": energy})
+    report(lines[0].startswith("converged with warnings: ") and "4000 saturated trees" in lines[0]
+           and titles(lines)[1:] == ["E-BFMI", "Saturated tree depth"], "low E-BFMI and saturated trees are warnings", *lines)
+    still = {"x": normals(1, [0, 0, 9, 9], 1000)}
+    still["x"][0, 100:500] = still["x"][0, 100]
+    everything = rate | saturated | {"energy": energy, "diverging": lowest, "lp": -(still["x"] ** 2) / 2}
+    lines = said(folder, still, everything, {"redrawn_starts": 2, "rescued_chains": 1})
+    report(titles(lines)[1:] == ["Stood still", "Modes", "R-hat", "ESS", "Divergences", "E-BFMI", "Rescued", "Starts drawn anew",
+                                 "Saturated tree depth"], "the gravest first", *lines)
+
+
+def check_warmup(folder):
+    calm = {"x": normals(1, [0] * 4, 1000)}
+    lines = said(folder, calm, None, {"redrawn_starts": 0, "rescued_chains": 0})
+    report(lines[0].startswith("converged: ") and len(lines) == 1, "nothing to say", *lines)
+    lines = said(folder, calm, None, {"redrawn_starts": 3})
+    report(lines[0].startswith("converged: ") and lines[1].startswith("Starts drawn anew: 3,") and len(lines) == 2,
+           "starts drawn anew are said and are no warning", *lines)
+    lines = said(folder, calm, None, {"mode_search_log_mass": np.log(0.25)})
+    report(lines[0].startswith("converged with warnings: a mode of 0.25 times the mass where no chain is, ")
+           and re.match(r"A mode elsewhere: .* about 0.25 times the mass", lines[1]) and "larger part" not in lines[1],
+           "a mode elsewhere of less mass is a warning", *lines)
+    lines = said(folder, calm, None, {"mode_search_log_mass": np.log(30.0)})
+    report(lines[0].startswith("not converged: a mode of 30 times the mass") and "miss the larger part" in lines[1],
+           "of more mass: not converged", *lines)
+
+
+with tempfile.TemporaryDirectory(prefix="emass-advice-") as work:
+    check_modes(work)
+    check_growth(work)
+    check_sampler(work)
+    check_warmup(work)
+lib.finish()
