@@ -14,7 +14,8 @@ read_draws <- function(path, group = "posterior") {
   }
   labels <- function(dim, base) { # text where there is some, else what the axis counts, from `base`
     name <- paste0(group, "/", basename(dim$name))
-    if (name %in% names(file$var)) ncdf4::ncvar_get(file, name) else dim$vals + base
+    if (name %in% names(file$var)) return(ncdf4::ncvar_get(file, name))
+    if (is.numeric(dim$vals)) dim$vals + base else dim$vals
   }
   read <- function(variable) {
     values <- ncdf4::ncvar_get(file, variable$name, collapse_degen = FALSE)

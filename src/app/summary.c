@@ -1,7 +1,6 @@
 #include "app/summary.h"
 
 #include "app/advice.h"
-#include "app/arguments.h"
 #include "app/rows.h"
 #include "app/table.h"
 #include "base/memory.h"
@@ -17,8 +16,6 @@
 #include <limits.h>
 #include <math.h>
 #include <mpi.h>
-#include <popt.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct summary {
@@ -370,7 +367,24 @@ static em_status advise(summary *s, FILE *out)
     return status;
 }
 
-/* The rows, of many on a terminal some, and how to see the others. Local. */
+/* How to see the rows that are not shown. */
+static em_status tell_others(const summary *s, const em_shown_rows *rows, FILE *out)
+{
+    const em_summary_options *o = s->options;
+    em_prose prose;
+    em_status status = em_prose_begin(out, &prose);
+
+    if (!status)
+        fprintf(prose.words,
+                "%lld of %lld rows; * those with the highest R-hat or the smallest ESS. All of "
+                "them: emass summary %s%s --all; some: --var NAME.\n",
+                (long long)rows->table.n_row, (long long)s->n_element, o->path[0],
+                o->n_path > 1 ? " ..." : "");
+    em_prose_end(&prose, INT_MAX);
+    return status;
+}
+
+/* The rows, of many on a terminal some. Local. */
 static em_status print_rows(summary *s, FILE *out)
 {
     const em_summary_options *o = s->options;
@@ -390,11 +404,7 @@ static em_status print_rows(summary *s, FILE *out)
     if (!status)
         em_table_print(&rows.table, out);
     if (!status && rows.n_line > rows.table.n_row)
-        fprintf(out,
-                "%lld of %lld rows; * those with the highest R-hat and the smallest ESS. All of "
-                "them: emass summary %s%s --all; some: --var NAME.\n",
-                (long long)rows.table.n_row, (long long)s->n_element, o->path[0],
-                o->n_path > 1 ? " ..." : "");
+        status = tell_others(s, &rows, out);
     em_rows_release(&rows);
     return status;
 }
@@ -464,102 +474,5 @@ em_status em_summary_print(const em_summary_options *options, FILE *out)
     if (!status)
         status = em_agree(em_world_rank() == 0 ? print(&s, out) : EM_OK);
     release(&s);
-    return status;
-}
-
-/* Numbers between 0 and 100, separated by commas. */
-static em_status parse_percentiles(const char *text, em_reals *out)
-{
-    const char *next = text;
-    em_status status = em_allocate_doubles((int64_t)strlen(text) / 2 + 1, &out->value);
-
-    out->count = 0;
-    while (!status) {
-        char *end;
-        double x = strtod(next, &end);
-
-        if (end == next || (*end && *end != ',') || !(x >= 0 && x <= 100))
-            return em_fail(EM_EUSAGE,
-                           "--percentiles %s: found '%s', expected numbers between 0 and 100 "
-                           "separated by commas",
-                           text, next);
-        out->value[out->count++] = x;
-        if (!*end)
-            return EM_OK;
-        next = end + 1;
-    }
-    return status;
-}
-
-/* What the command line gave; text is owned, from malloc as popt does it. */
-typedef struct arguments {
-    char *group, *percentiles, *sort, **pattern;
-    const char **path; /* borrowed, but for the list */
-    int csv, squares, common, all, rows;
-    em_reals percentile;
-} arguments;
-
-static void release_arguments(arguments *a)
-{
-    for (char **p = a->pattern; p && *p; p++)
-        free(*p);
-    free(a->pattern);
-    free(a->group);
-    free(a->percentiles);
-    free(a->sort);
-    em_release(&a->path);
-    em_release(&a->percentile.value);
-}
-
-static em_status parse(poptContext popt, arguments *a, em_summary_options *options)
-{
-    em_status status = em_arguments_check(popt, "summary", poptGetNextOpt(popt));
-
-    if (status)
-        return status;
-    int64_t n = 0;
-    status = em_arguments_all(popt, "summary", "one file or more", 1, &n, &a->path);
-    if (status)
-        return status;
-    *options = em_summary_defaults(n, a->path);
-    options->group = a->group ? a->group : options->group;
-    options->pattern = (const char *const *)a->pattern;
-    options->sort = a->sort;
-    options->common = a->common;
-    options->squares = a->squares;
-    options->csv = a->csv;
-    options->all = a->all;
-    options->rows = a->rows;
-    if (a->rows < 0)
-        return em_fail(EM_EUSAGE, "--rows %d: expected 1 or more", a->rows);
-    if (!a->percentiles)
-        return EM_OK;
-    status = parse_percentiles(a->percentiles, &a->percentile);
-    options->percentile = a->percentile;
-    return status;
-}
-
-em_status em_summary_command(int argc, const char **argv)
-{
-    arguments a = {0};
-    const struct poptOption table[] = {
-        {"group", 0, POPT_ARG_STRING, &a.group, 0, NULL, NULL},
-        {"var", 0, POPT_ARG_ARGV, &a.pattern, 0, NULL, NULL},
-        {"percentiles", 0, POPT_ARG_STRING, &a.percentiles, 0, NULL, NULL},
-        {"sort", 0, POPT_ARG_STRING, &a.sort, 0, NULL, NULL},
-        {"ess", 0, POPT_ARG_NONE, &a.squares, 0, NULL, NULL},
-        {"common", 0, POPT_ARG_NONE, &a.common, 0, NULL, NULL},
-        {"csv", 0, POPT_ARG_NONE, &a.csv, 0, NULL, NULL},
-        {"all", 0, POPT_ARG_NONE, &a.all, 0, NULL, NULL},
-        {"rows", 0, POPT_ARG_INT, &a.rows, 0, NULL, NULL},
-        POPT_TABLEEND};
-    poptContext popt = poptGetContext("emass summary", argc, argv, table, 0);
-    em_summary_options options;
-    em_status status = em_agree(parse(popt, &a, &options));
-
-    if (!status)
-        status = em_summary_print(&options, stdout);
-    poptFreeContext(popt);
-    release_arguments(&a);
     return status;
 }

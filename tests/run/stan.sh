@@ -52,6 +52,12 @@ reports() {
         [ "$(h5dump -y -w 80 -d /posterior/M -s 0,0,0,0 -c 1,1,2,3 one.h5 |
             grep -cE '^ *(11, 12, 13,|21, 22, 23)$')" = 2 ]
 }
+numbered_as_in_stan() { # in tables; the file has ArviZ's coordinates, and says what is what
+    "$emass" summary one.h5 | grep '^M\[1,1\] ' && ! "$emass" summary one.h5 | grep '\[0' &&
+        [ "$(h5dump -y -w 0 -d /posterior/M_dim_0 one.h5 | grep -c '^ *0, 1')" = 1 ] && ncdump -h one.h5 >words &&
+        grep -q 'M:index_base = 1L*' words && ! grep -q 'mu:role' words &&
+        grep -q 'k:role = "generated quantity"' words && grep -q 'M:role = "transformed parameter"' words
+}
 same_bytes() { sample 2 two.h5 && sample 3 three.h5 && cmp one.h5 two.h5 && cmp one.h5 three.h5; }
 goes_on() {
     stopped_at 230 2 run.yaml --output cut.h5 && sample 3 cut.h5 --resume && cmp cut.h5 one.h5
@@ -158,6 +164,7 @@ misnames() {
 check 'what the interpreter cannot compute is told' tells_what_lacks
 check 'predictions that no variable has are refused' misnames
 check 'arrays in the order of the file, integers, log_lik and y_rep in their groups' reports
+check 'tables number from 1, and the file says what is a parameter' numbered_as_in_stan
 check 'the same bytes on 1, 2 and 3 ranks' same_bytes
 check 'stopped and resumed on other ranks it is the same' goes_on
 check 'another program is not gone on with' another_program

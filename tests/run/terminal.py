@@ -22,6 +22,11 @@ model: {name: eight_schools}
 run: {chains: 4, draws: 100}
 output: {file: run.h5}
 """
+MANY = """\
+model: {name: gaussian, dim: 60}
+run: {chains: 2, draws: 50}
+output: {file: many.h5}
+"""
 ENDLESS = """\
 model: {name: gaussian, dim: 5}
 sampler: {name: hmc, leapfrog_steps: 20000}
@@ -83,6 +88,15 @@ def check_table():
                f"on {columns} columns all numbers are shown, in {len(heads)} panels", text)
     _, text = at_terminal(60, EMASS, "summary", "run.h5")
     report("\033[1m" in text, "titles are bold on a terminal")
+    _, text = at_terminal(80, EMASS, "run", "many.yaml", "--progress", "none")
+    bare = COLOUR.sub("", text)
+    rows = [line for line in bare.splitlines() if line.startswith("theta[")]
+    report(len(rows) == 2 * 40 and re.search("40 of 60 rows; .*emass summary many.h5 --all", " ".join(bare.split())) and widest(text) <= 80,
+           "of many rows the end of a run shows 40 on a terminal, and says how to see all", text)
+    _, text = at_terminal(200, EMASS, "summary", "many.h5", "--all")
+    report(len(re.findall("^theta", text, re.M)) == 60 and "60 rows;" not in text, "all of them with --all", text)
+    plain = limited(EMASS, "summary", "many.h5").stdout
+    report(len(re.findall("^theta", plain, re.M)) == 60 and "rows;" not in plain, "and in a pipe", plain)
     for name, value in (("NO_COLOR", "1"), ("TERM", "dumb")):
         _, text = at_terminal(60, EMASS, "summary", "run.h5", **{name: value})
         report("\033" not in text and "r_hat" in text, f"no colours with {name}={value}")
@@ -172,7 +186,7 @@ def check_leftovers():
 
 with tempfile.TemporaryDirectory(prefix="emass-terminal-") as work:
     os.chdir(work)
-    for file, text in (("run.yaml", CONFIG), ("long.yaml", ENDLESS)):
+    for file, text in (("run.yaml", CONFIG), ("long.yaml", ENDLESS), ("many.yaml", MANY)):
         with open(file, "w") as out:
             out.write(text)
     check_help()
