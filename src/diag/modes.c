@@ -13,7 +13,7 @@ enum { FEWEST_DRAWS = 16, QUARTERS = 4 };
 
 /* Of the variance of a chain's draws, what may lie between its quarters: with 20 independent draws
  * 15 % does, of a random walk 75 %. */
-static const double most_drift = 0.4;
+static const double most_drift = 0.25;
 
 /* A chain, as one number shows it. */
 typedef struct reach {
@@ -24,6 +24,8 @@ typedef struct reach {
 struct em_mode_finder {
     int64_t n_chain, n_draw;
     int64_t *cluster; /* [n_chain] */
+    reach *wanders;   /* [n_chain] chains that have not settled */
+    reach *span;      /* [n_chain] of a cluster, its number in place of the chain's */
     reach *reach;     /* [n_chain] those that have settled */
     double *sorted;   /* [n_draw] */
     double *above;    /* [n_chain] */
@@ -44,6 +46,10 @@ em_status em_mode_finder_create(int64_t n_chain, int64_t n_draw, em_mode_finder 
     if (!status)
         status = em_allocate(n_chain, sizeof *finder->reach, &finder->reach);
     if (!status)
+        status = em_allocate(n_chain, sizeof *finder->wanders, &finder->wanders);
+    if (!status)
+        status = em_allocate(n_chain, sizeof *finder->span, &finder->span);
+    if (!status)
         status = em_allocate(n_draw, sizeof *finder->sorted, &finder->sorted);
     if (!status)
         status = em_allocate(n_chain, sizeof *finder->above, &finder->above);
@@ -62,6 +68,8 @@ void em_mode_finder_destroy(em_mode_finder **out)
     if (finder) {
         em_release(&finder->cluster);
         em_release(&finder->reach);
+        em_release(&finder->wanders);
+        em_release(&finder->span);
         em_release(&finder->sorted);
         em_release(&finder->above);
         em_release(&finder->sums);
@@ -105,29 +113,38 @@ static int compare_reach(const void *left, const void *right)
     return (a->chain > b->chain) - (a->chain < b->chain);
 }
 
-/* Those chains that have settled, by their centres; their number, 0 where most have not (of random
- * walks one in ten looks settled), or a draw is not finite. */
+static reach reach_of(em_mode_finder *finder, int64_t chain, const double *x)
+{
+    const int64_t n_draw = finder->n_draw, tail = n_draw / 20;
+    double *sorted = finder->sorted;
+
+    memcpy(sorted, x, (size_t)n_draw * sizeof *x);
+    em_sort_numbers(n_draw, sorted);
+    return (reach){chain, sorted[tail], em_sorted_median(n_draw, sorted),
+                   sorted[n_draw - 1 - tail]};
+}
+
+/* Finds those chains that have settled, by their centres, and those that have not. Returns how many
+ * have, 0 where most have not (of random walks one in thirty looks settled), or a draw is
+ * not finite. */
 static int64_t find_reaches(em_mode_finder *finder, const double *draws)
 {
-    const int64_t n_draw = finder->n_draw;
+    const int64_t n_chain = finder->n_chain, n_draw = finder->n_draw;
     int64_t n = 0;
 
-    for (int64_t c = 0; c < finder->n_chain; c++) {
+    for (int64_t i = 0; i < n_chain * n_draw; i++)
+        if (!isfinite(draws[i]))
+            return 0;
+    for (int64_t c = 0; c < n_chain; c++) {
         const double *x = draws + c * n_draw;
-        for (int64_t i = 0; i < n_draw; i++)
-            if (!isfinite(x[i]))
-                return 0;
         finder->cluster[c] = -1;
-        if (!(drift_of(n_draw, x) <= most_drift))
-            continue;
-        memcpy(finder->sorted, x, (size_t)n_draw * sizeof *x);
-        em_sort_numbers(n_draw, finder->sorted);
-        const double *s = finder->sorted;
-        const int64_t tail = n_draw / 20;
-        finder->reach[n++] = (reach){c, s[tail], em_sorted_median(n_draw, s), s[n_draw - 1 - tail]};
+        if (drift_of(n_draw, x) <= most_drift)
+            finder->reach[n++] = reach_of(finder, c, x);
+        else
+            finder->wanders[c - n] = reach_of(finder, c, x);
     }
     qsort(finder->reach, (size_t)n, sizeof *finder->reach, compare_reach);
-    return 2 * n > finder->n_chain ? n : 0;
+    return 2 * n > n_chain ? n : 0;
 }
 
 /* Between neighbours, in the standard deviation that a normal of such a reach has. */
@@ -139,24 +156,42 @@ static double separation(const reach *a, const reach *b)
     return (b->centre - a->centre) * reach_of_one / width;
 }
 
-/* Numbers the clusters; returns the narrowest gap. */
-static double find_clusters(em_mode_finder *finder, int64_t n)
+/* Numbers the clusters of the chains that have settled, and finds what each spans; returns the
+ * narrowest gap, 0: there is one cluster. */
+static double find_clusters(em_mode_finder *finder, int64_t n, int64_t *n_cluster)
 {
     const reach *r = finder->reach;
     double *above = finder->above, below = -INFINITY, narrowest = INFINITY;
-    int64_t cluster = 0;
 
+    *n_cluster = 0;
     for (int64_t i = n - 1; i >= 0; i--) /* the lowest that those from i on reach */
         above[i] = i + 1 < n ? fmin(above[i + 1], r[i].low) : r[i].low;
     for (int64_t i = 0; i < n; i++) {
-        if (i > 0 && below < above[i]) {
-            cluster++;
-            narrowest = fmin(narrowest, separation(&r[i - 1], &r[i]));
+        if (i == 0 || below < above[i]) {
+            if (i > 0)
+                narrowest = fmin(narrowest, separation(&r[i - 1], &r[i]));
+            finder->span[(*n_cluster)++] = (reach){.low = above[i]};
         }
         below = fmax(below, r[i].high);
-        finder->cluster[r[i].chain] = cluster;
+        finder->span[*n_cluster - 1].high = below;
+        finder->cluster[r[i].chain] = *n_cluster - 1;
     }
-    return cluster > 0 ? narrowest : 0;
+    return *n_cluster > 1 ? narrowest : 0;
+}
+
+/* A chain that has not settled is in a cluster if it overlaps that one and no other. */
+static void take_in_others(em_mode_finder *finder, int64_t n_other, int64_t n_cluster)
+{
+    for (int64_t i = 0; i < n_other; i++) {
+        const reach *r = &finder->wanders[i];
+        int64_t met = 0, last = -1;
+        for (int64_t k = 0; k < n_cluster; k++)
+            if (r->low <= finder->span[k].high && r->high >= finder->span[k].low) {
+                met++;
+                last = k;
+            }
+        finder->cluster[r->chain] = met == 1 ? last : -1;
+    }
 }
 
 /* A random number of a cluster of a number, by which sums of them tell chains of two modes apart
@@ -187,7 +222,11 @@ double em_mode_finder_look(em_mode_finder *finder, const double *draws)
 
     if (finder->n_draw < FEWEST_DRAWS)
         return 0;
-    const double gap = find_clusters(finder, find_reaches(finder, draws));
+    int64_t n_cluster;
+    const int64_t n_settled = find_reaches(finder, draws);
+    const double gap = find_clusters(finder, n_settled, &n_cluster);
+    if (gap > 0)
+        take_in_others(finder, n_chain - n_settled, n_cluster);
     const uint64_t name = gap > 0 ? name_of(finder) : 0;
     for (int64_t c = 0; gap > 0 && c < n_chain; c++) {
         finder->sums[c] += key_of(name, finder->cluster[c]);

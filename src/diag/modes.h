@@ -3,10 +3,11 @@
  * Local.
  *
  * Of one number, a chain reaches from the 5 % to the 95 % quantile of its draws. Chains are in one
- * cluster where what they reach overlaps, directly or by way of others. A chain is in a cluster
- * only if it has settled: the means of its four quarters differ by little beside its draws, so that
- * a chain that drifts, stands still or crosses from one mode to another is not taken for a mode.
- * Nothing is said where half of the chains or more have not settled.
+ * cluster where what they reach overlaps, directly or by way of others. Only chains that have
+ * settled make clusters: the means of their four quarters differ by little beside their draws, so
+ * that a chain that drifts or stands still is not taken for a mode. Another chain is in a cluster
+ * that it overlaps, unless it overlaps two, as one that crosses. Nothing is said where half of the
+ * chains or more have not settled.
  * Over several numbers, two chains are in one mode where no number puts them into two clusters.
  */
 #ifndef EM_DIAG_MODES_H
@@ -41,8 +42,8 @@ void em_mode_finder_destroy(em_mode_finder **finder); /* NULL-safe. */
  */
 double em_mode_finder_look(em_mode_finder *finder, const double *draws);
 
-/* The cluster of each chain in the number last looked at, by increasing value, -1 where a chain has
- * not settled; borrowed. */
+/* The cluster of each chain in the number last looked at, by increasing value, -1 where it is in
+ * none; borrowed. */
 const int64_t *em_mode_finder_clusters(const em_mode_finder *finder);
 
 /*
