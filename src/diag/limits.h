@@ -12,4 +12,8 @@
 #define EM_E_BFMI_LIMIT         0.3
 #define EM_DRAWS_PER_DIVERGENCE 1000
 
+/* Modes that no draw is near to: the log of their Laplace mass over that of the others from which
+ * on a run has not converged, a twentieth. */
+#define EM_MISSED_LOG_MASS_LIMIT (-3.0)
+
 #endif

@@ -16,8 +16,8 @@ static bool has_failed(const em_evidence *e)
 {
     return !(e->r_hat <= e->r_hat_limit) || !(e->ess >= e->ess_limit) || e->undefined ||
            e->findings.n_still > 0 || e->findings.modes.count > 1 ||
-           e->divergences > em_divergence_limit(e->n_iteration) || e->mode_search_log_mass > 0 ||
-           e->optimiser;
+           e->divergences > em_divergence_limit(e->n_iteration) ||
+           e->mode_search_log_mass > EM_MISSED_LOG_MASS_LIMIT || e->optimiser;
 }
 
 static bool has_warnings(const em_evidence *e)
@@ -77,7 +77,7 @@ static void append_findings(const em_evidence *e, size_t bytes, char *text)
         append(bytes, text, "%lld number%s may be improper, ", (long long)f->n_growing,
                plural(f->n_growing));
     if (!isnan(e->mode_search_log_mass))
-        append(bytes, text, "a mode of %.2g times the mass where no chain is, ",
+        append(bytes, text, "a mode of %.2g times the mass that no draw is near to, ",
                exp(e->mode_search_log_mass));
 }
 
