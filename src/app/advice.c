@@ -100,7 +100,7 @@ static void advise_on_growth(const em_table *table, const em_judge_columns *at, 
                 (long long)w.count, (long long)table->n_row, w.row->name, w.row->value[0]);
 }
 
-/* Of a mode that the search of warmup found where no chain is. */
+/* Of a mode that the search for modes found and no draw is near to. */
 static void advise_on_search(const em_judge *judge, FILE *out)
 {
     const double log_mass = judge->evidence.mode_search_log_mass;
@@ -108,11 +108,11 @@ static void advise_on_search(const em_judge *judge, FILE *out)
     if (isnan(log_mass))
         return;
     fprintf(out,
-            "A mode elsewhere: warmup found a mode with about %.2g times the mass of the chains' "
-            "own (Laplace approximation), and no chain is in it. ",
+            "A mode elsewhere: the search for modes found one with about %.2g times the mass of "
+            "those that the draws are in (Laplace approximation), and no draw is near to it. ",
             exp(log_mass));
-    fputs(log_mass > 0 ? "These draws miss the larger part of the posterior: " : "", out);
-    fputs("the weights of modes are not known. Run again with another seed or more chains, or "
+    fputs(log_mass > 0 ? "The draws miss the larger part of the posterior. " : "", out);
+    fputs("The weights of the modes are not known. Run again with another seed or more chains, or "
           "constrain the model to one mode.\n",
           out);
 }

@@ -121,9 +121,9 @@ def check_warmup(folder):
     lines = said(folder, calm, None, {"redrawn_starts": 3})
     report(lines[0].startswith("converged: ") and lines[1].startswith("Starts drawn anew: 3,") and len(lines) == 2,
            "starts drawn anew are said and are no warning", *lines)
-    lines = said(folder, calm, None, {"mode_search_log_mass": np.log(0.25)})
-    report(lines[0].startswith("converged with warnings: a mode of 0.25 times the mass where no chain is, ")
-           and re.match(r"A mode elsewhere: .* about 0.25 times the mass", lines[1]) and "larger part" not in lines[1],
+    lines = said(folder, calm, None, {"mode_search_log_mass": np.log(0.03)})
+    report(lines[0].startswith("converged with warnings: a mode of 0.03 times the mass that no draw is near to, ")
+           and re.match(r"A mode elsewhere: .* about 0.03 times the mass", lines[1]) and "larger part" not in lines[1],
            "a mode elsewhere of less mass is a warning", *lines)
     lines = said(folder, calm, None, {"mode_search_log_mass": np.log(30.0)})
     report(lines[0].startswith("not converged: a mode of 30 times the mass") and "miss the larger part" in lines[1],
