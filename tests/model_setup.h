@@ -63,6 +63,8 @@ static inline em_status set_option(const em_field *field, const char *text, void
     em_value value;
     em_status status;
 
+    if (field->type == EM_FIELD_JSON && *text == '\0')
+        return EM_OK;
     if (field->type == EM_FIELD_JSON)
         return em_copy_text(text, (char **)((char *)options + field->offset));
     status = parse_value(text, &value);

@@ -129,7 +129,7 @@ static em_status arrange_sparse(em_table *table, int64_t n, const char *const *n
 em_status em_table_arrange(em_table *table, const em_table_options *options, int64_t n_column,
                            const char *const *name)
 {
-    em_status status = em_table_take_exposure(table, options);
+    em_status status = em_table_take_beside(table, options);
 
     if (!status)
         status = em_agree_first(table->column ? arrange_sparse(table, n_column, name)

@@ -9,6 +9,7 @@
 #include "par/world.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -113,26 +114,46 @@ static bool says_nothing(const em_table_options *o)
            !o->labelled && !o->fitted;
 }
 
+static bool is_beside(const em_choice *choice, int64_t column)
+{
+    for (int k = 0; k < EM_N_BESIDE; k++)
+        if (choice->beside[k] == column)
+            return true;
+    return false;
+}
+
+static em_status find_beside(making *m, int k)
+{
+    char what[32];
+
+    snprintf(what, sizeof what, "%s column", em_beside_names[k]);
+    return find(m->table, what, m->options->beside[k], &m->choice->beside[k]);
+}
+
 static em_status find_apart(making *m)
 {
     const em_table_options *o = m->options;
     em_status status = EM_OK;
 
-    m->choice->response = m->choice->exposure = -1;
-    if (o->exposure)
-        status = find(m->table, "exposure column", o->exposure, &m->choice->exposure);
+    m->choice->response = -1;
+    for (int k = 0; k < EM_N_BESIDE; k++)
+        m->choice->beside[k] = -1;
+    for (int k = 0; !status && k < EM_N_BESIDE; k++)
+        if (o->beside[k] && !(o->fitted && k == EM_BESIDE_WEIGHTS))
+            status = find_beside(m, k);
     if (status || o->formula || o->fitted || m->table->response)
         return status;
     if (o->response)
         return find(m->table, "response column", o->response, &m->choice->response);
     m->choice->response = m->table->n_column - 1;
-    m->choice->response -= m->choice->response == m->choice->exposure;
+    while (m->choice->response >= 0 && is_beside(m->choice, m->choice->response))
+        m->choice->response--;
     return EM_OK;
 }
 
 static em_status take_formula(making *m)
 {
-    const em_formula_columns columns = {m->table->n_column, m->table->name, m->choice->exposure,
+    const em_formula_columns columns = {m->table->n_column, m->table->name, m->choice->beside,
                                         false};
     em_formula formula = {0};
     em_status status = EM_OK;
@@ -164,10 +185,11 @@ static em_status take_name(making *m, const char *name, bool *removes)
     *removes = !status && column < 0 && *name == '-';
     if (!status)
         status = find(m->table, "column", *removes ? name + 1 : name, &column);
-    if (!status && (column == m->choice->response || column == m->choice->exposure))
-        status = em_fail(EM_EDATA, "%s:1: found '%s' among columns, expected no %s there",
-                         m->table->path, em_excerpt_of(name).text,
-                         column == m->choice->response ? "response" : "exposure");
+    if (!status && (column == m->choice->response || is_beside(m->choice, column)))
+        status =
+            em_fail(EM_EDATA, "%s:1: found '%s' among columns, expected no %s there",
+                    m->table->path, em_excerpt_of(name).text,
+                    column == m->choice->response ? "response" : "exposure, offset or weights");
     if (!status)
         m->choice->use[column] = *removes ? EM_USE_NOT : EM_USE_NUMBER;
     return status;
@@ -228,7 +250,7 @@ static em_status take_factor(making *m, const char *factor)
         status = find(m->table, "factor", factor, &column);
     }
     if (!status && (m->choice->use[column] == EM_USE_NOT || column == m->choice->response ||
-                    column == m->choice->exposure))
+                    is_beside(m->choice, column)))
         status = em_fail(EM_EDATA, "%s:1: found '%s' among factors, expected one of the features",
                          m->table->path, em_excerpt_of(factor).text);
     if (!status) {
@@ -253,8 +275,9 @@ static em_status make(making *m)
         return status;
     if (m->choice->response >= 0)
         choice->use[m->choice->response] = o->labelled ? EM_USE_LEVEL : EM_USE_NUMBER;
-    if (m->choice->exposure >= 0)
-        choice->use[m->choice->exposure] = EM_USE_NUMBER;
+    for (int k = 0; k < EM_N_BESIDE; k++)
+        if (choice->beside[k] >= 0)
+            choice->use[choice->beside[k]] = EM_USE_NUMBER;
     for (int64_t j = 0; j < choice->n_column; j++)
         choice->n_used += choice->use[j] != EM_USE_NOT;
     choice->drops = o->na == EM_NA_DROP;
@@ -305,7 +328,8 @@ em_status em_choice_mark(const em_choice *choice, em_table *table)
             table->factor[to++] = choice->factor[j];
     table->is_chosen = true;
     table->response_at = place_of(choice, choice->response);
-    table->exposure_at = place_of(choice, choice->exposure);
+    for (int k = 0; k < EM_N_BESIDE; k++)
+        table->beside_at[k] = place_of(choice, choice->beside[k]);
     return status;
 }
 

@@ -13,10 +13,10 @@ typedef enum em_use {
 
 typedef struct em_choice {
     int64_t n_column, n_used;
-    em_use *use;                /* [n_column] */
-    const char **factor;        /* [n_column] as em_table has it */
-    int64_t response, exposure; /* -1: none */
-    bool drops;                 /* rows with a missing value are left out */
+    em_use *use;                           /* [n_column] */
+    const char **factor;                   /* [n_column] as em_table has it */
+    int64_t response, beside[EM_N_BESIDE]; /* -1: none */
+    bool drops;                            /* rows with a missing value are left out */
 } em_choice;
 
 /*

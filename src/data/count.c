@@ -17,10 +17,11 @@ static em_status fail(const em_table *table, int64_t row, const char *what, doub
 em_status em_table_check_counts(const em_table *table)
 {
     int64_t held = 0, row;
+    const double *exposure = table->beside[EM_BESIDE_EXPOSURE];
     double y;
 
     while (held < table->n_row && is_count(table->response[held]) &&
-           (!table->exposure || table->exposure[held] > 0))
+           (!exposure || exposure[held] > 0))
         held++;
     row = em_table_first_row(table, held < table->n_row ? held : -1);
     if (row < 0)
@@ -28,6 +29,5 @@ em_status em_table_check_counts(const em_table *table)
     y = em_table_number(table, row, table->response);
     if (!is_count(y))
         return fail(table, row, "response", y, "a count: 0, 1, 2, ...");
-    return fail(table, row, "exposure", em_table_number(table, row, table->exposure),
-                "a number above 0");
+    return fail(table, row, "exposure", em_table_number(table, row, exposure), "a number above 0");
 }

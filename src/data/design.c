@@ -36,7 +36,7 @@ static bool can_be_scaled(const em_moments *moments, int64_t j)
     return moments->count[j] == 0 || (moments->smallest[j] > -most && moments->largest[j] < most);
 }
 
-/* Collective. */
+/* Both may be NULL: then constant columns are warned of alone. Collective. */
 static em_status find_scaling(const em_table *table, double *centre, double *scale)
 {
     em_moments moments;
@@ -58,14 +58,20 @@ static em_status find_scaling(const em_table *table, double *centre, double *sca
     return status;
 }
 
+em_status em_design_scaling(const em_table *table, double *mean, double *sd)
+{
+    return find_scaling(table, mean, sd);
+}
+
 /* Finds what is done to the columns, or takes what is given. Collective. */
 static em_status scale_columns(const em_table *table, const em_table_options *options,
                                const em_scaling *given, em_design *design)
 {
-    const int64_t first = options->intercept, n = table->n_column;
+    const int64_t first = options->intercept;
+    const size_t bytes = (size_t)design->n_column * sizeof(double);
     em_status status = EM_OK;
 
-    if (!options->standardise)
+    if (given ? !given->centre : !options->standardise)
         return given ? EM_OK : find_scaling(table, NULL, NULL);
     status = em_allocate(design->n_column, sizeof *design->centre, &design->centre);
     if (!status)
@@ -73,12 +79,12 @@ static em_status scale_columns(const em_table *table, const em_table_options *op
     status = em_agree_first(status, 0);
     if (status)
         return status;
-    if (first)
+    if (!given) {
         design->scale[0] = 1;
-    if (!given)
         return find_scaling(table, design->centre + first, design->scale + first);
-    memcpy(design->centre + first, given->centre, (size_t)n * sizeof *given->centre);
-    memcpy(design->scale + first, given->scale, (size_t)n * sizeof *given->scale);
+    }
+    memcpy(design->centre, given->centre, bytes);
+    memcpy(design->scale, given->scale, bytes);
     return EM_OK;
 }
 
@@ -130,7 +136,7 @@ static void take_dense(const filling *f, const em_piece *piece)
         const int64_t at = piece->row + i;
         double *row = x->tile + at / EM_TILE_ROWS * x->n_column * EM_TILE_ROWS + at % EM_TILE_ROWS;
         if (f->intercept)
-            row[0] = 1;
+            row[0] = f->design->scale ? 1 / f->design->scale[0] : 1;
         for (int64_t j = 0; j < f->n_left; j++)
             put(f, row, j, piece->start ? 0 : piece->value[i * f->n_left + j]);
         for (int64_t k = 0; piece->start && k < piece->start[i + 1] - piece->start[i]; k++) {
@@ -165,14 +171,28 @@ static em_status take_sparse(filling *f, const em_piece *piece)
     return status;
 }
 
+static void take_beside(em_design *design, const em_piece *piece)
+{
+    const double *exposure = piece->beside[EM_BESIDE_EXPOSURE],
+                 *offset = piece->beside[EM_BESIDE_OFFSET],
+                 *weight = piece->beside[EM_BESIDE_WEIGHTS];
+
+    for (int64_t i = 0; i < piece->count; i++) {
+        if (design->offset)
+            design->offset[piece->row + i] =
+                (offset ? offset[i] : 0) + (exposure ? log(exposure[i]) : 0);
+        if (design->weight)
+            design->weight[piece->row + i] = weight[i];
+    }
+}
+
 static em_status take(void *to, const em_piece *piece)
 {
     filling *f = to;
 
     memcpy(f->design->response + piece->row, piece->response,
            (size_t)piece->count * sizeof *piece->response);
-    for (int64_t i = 0; piece->exposure && i < piece->count; i++)
-        f->design->offset[piece->row + i] = log(piece->exposure[i]);
+    take_beside(f->design, piece);
     if (f->design->sparse)
         return take_sparse(f, piece);
     take_dense(f, piece);
@@ -180,8 +200,9 @@ static em_status take(void *to, const em_piece *piece)
 }
 
 /* What is known in size before the rows come. Collective over the holders. */
-static em_status allocate(em_design *design, bool has_offset)
+static em_status allocate(em_design *design, double *const beside[EM_N_BESIDE])
 {
+    const bool has_offset = beside[EM_BESIDE_EXPOSURE] || beside[EM_BESIDE_OFFSET];
     em_tiled *x = &design->dense;
     em_status status = em_holders_allocate(design->holders, design->n_row, sizeof *design->response,
                                            &design->response);
@@ -189,6 +210,9 @@ static em_status allocate(em_design *design, bool has_offset)
     if (!status && has_offset)
         status = em_holders_allocate(design->holders, design->n_row + 1, sizeof *design->offset,
                                      &design->offset);
+    if (!status && beside[EM_BESIDE_WEIGHTS])
+        status = em_holders_allocate(design->holders, design->n_row + 1, sizeof *design->weight,
+                                     &design->weight);
     if (status || design->sparse)
         return status;
     x->n_row = design->n_row;
@@ -237,6 +261,8 @@ static em_status share(const filling *f)
     if (!status)
         em_holders_publish(design->holders, design->offset);
     if (!status)
+        em_holders_publish(design->holders, design->weight);
+    if (!status)
         em_holders_publish(design->holders, design->dense.tile);
     return status;
 }
@@ -253,7 +279,7 @@ static em_status prepare(const em_table *table, const em_table_options *options,
     if (!status && design->sparse)
         status = em_allocate(design->n_row + 1, sizeof *f->start, &f->start);
     status = em_agree_first(status, 0);
-    return status ? status : em_agree_first(allocate(design, table->exposure != NULL), 0);
+    return status ? status : em_agree_first(allocate(design, table->beside), 0);
 }
 
 /* Collective. */
@@ -344,6 +370,55 @@ em_status em_design_store_rows(em_design *design)
     return EM_OK;
 }
 
+void em_design_row(const em_design *design, int64_t i, double *row)
+{
+    const int64_t n = design->n_column;
+
+    if (!design->sparse) {
+        const double *tile =
+            design->dense.tile + i / EM_TILE_ROWS * n * EM_TILE_ROWS + i % EM_TILE_ROWS;
+        for (int64_t j = 0; j < n; j++)
+            row[j] = tile[j * EM_TILE_ROWS];
+        return;
+    }
+    memset(row, 0, (size_t)n * sizeof *row);
+    for (int64_t k = design->start[i]; k < design->start[i + 1]; k++)
+        row[design->column[k]] = design->value[k];
+    for (int64_t j = 0; design->centre && j < n; j++)
+        row[j] = (row[j] - design->centre[j]) / design->scale[j];
+}
+
+em_status em_design_add_offset(em_design *design, const double *coefficient)
+{
+    double *row = NULL;
+    em_status status = EM_OK;
+
+    if (!design->offset)
+        status = em_holders_allocate(design->holders, design->n_row + 1, sizeof *design->offset,
+                                     &design->offset);
+    if (!status)
+        status = em_allocate_doubles(design->n_column, &row);
+    for (int64_t i = 0; !status && em_holders_writes(design->holders) && i < design->n_row; i++) {
+        em_design_row(design, i, row);
+        for (int64_t j = 0; j < design->n_column; j++)
+            design->offset[i] += row[j] * coefficient[j];
+    }
+    if (design->offset)
+        em_holders_publish(design->holders, design->offset);
+    em_release(&row);
+    return status;
+}
+
+void em_design_shift(em_design *design, double origin)
+{
+    for (int64_t i = 0; em_holders_writes(design->holders) && i < design->n_row; i++)
+        design->response[i] -= origin + (design->offset ? design->offset[i] : 0);
+    em_holders_publish(design->holders, design->response);
+    design->origin = origin;
+    design->shift = design->offset;
+    design->offset = NULL;
+}
+
 static void scale(em_design *design, double factor, int64_t n, double *x)
 {
     for (int64_t i = 0; em_holders_writes(design->holders) && i < n; i++)
@@ -359,6 +434,8 @@ void em_design_scale(em_design *design, double factor)
     scale(design, factor, x->n_tile * x->n_column * EM_TILE_ROWS, x->tile);
     if (design->sparse)
         scale(design, factor, design->start[design->n_row], design->value);
+    for (int64_t j = 0; design->sparse && design->centre && j < design->n_column; j++)
+        design->centre[j] *= factor;
 }
 
 void em_design_destroy(em_design **out)
@@ -374,6 +451,8 @@ void em_design_destroy(em_design **out)
     em_release(&design->scale);
     em_holders_release(&design->response);
     em_holders_release(&design->offset);
+    em_holders_release(&design->weight);
+    em_holders_release(&design->shift);
     em_holders_release(&design->dense.tile);
     em_holders_release(&design->row);
     em_holders_release(&design->start);

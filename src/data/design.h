@@ -10,7 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What is done to the features: less `centre`, divided by `scale`; both [n_column of the table]. */
+/* What is done to the columns: less `centre`, divided by `scale`; both [n_column of the design].
+ * Both NULL: nothing. */
 typedef struct em_scaling {
     const double *centre, *scale;
 } em_scaling;
@@ -20,10 +21,14 @@ typedef struct em_design {
     em_share rows;
     int64_t n_row, n_column; /* of this shard; the intercept, where there is one, is column 0 */
     char **name;             /* [n_column] */
-    double *centre, *scale;  /* [n_column] of what is standardised, 0 and 1 of an intercept; NULL */
+    double *centre, *scale;  /* [n_column] a column is (x - centre) / scale of what follows; NULL: 0
+                                and 1. Of dense columns that is done, sparse ones stay x. */
     double *response;        /* [n_row] */
-    double *offset;          /* [n_row + 1], the logarithms of the exposures, then 0; NULL: none */
-    uint64_t hash;           /* of the whole table */
+    double *offset;          /* [n_row + 1], what is added to the linear predictor: offsets and the
+                                logarithms of exposures, then 0; NULL: none */
+    double *weight;          /* [n_row + 1], then 0; NULL: 1 */
+    double origin, *shift; /* taken out of the response by em_design_shift; [n_row + 1], NULL: 0 */
+    uint64_t hash;         /* of the whole table */
     bool sparse;
     em_tiled dense; /* if not sparse */
     double *row;    /* if not sparse and asked for: [n_row + 1][row_stride], the columns again,
@@ -49,8 +54,12 @@ typedef struct em_design {
 em_status em_design_create(const em_table *table, const em_table_options *options, int64_t shard,
                            int64_t n_shard, em_design **out);
 
-/* The same with the scaling that an earlier design of the same columns had, where the options ask
- * for one. */
+/* The mean and the standard deviation (divisor n - 1) of each column of a table; 1 of a constant
+ * one, which is a warning. Collective. Errors, agreed: EM_EDATA where a column is too wide for
+ * that, EM_EMEMORY. */
+em_status em_design_scaling(const em_table *table, double *mean, double *sd);
+
+/* The same with a scaling that is given, instead of what the options say. */
 em_status em_design_create_as(const em_table *table, const em_table_options *options,
                               const em_scaling *scaling, int64_t shard, int64_t n_shard,
                               em_design **out);
@@ -60,8 +69,19 @@ void em_design_destroy(em_design **design); /* NULL-safe. Local. */
  * rows. Collective. Errors: EM_EMEMORY, agreed among the holders. */
 em_status em_design_store_rows(em_design *design);
 
-/* Multiplies the design matrix and the response by a number; before em_design_store_rows.
- * Collective. */
+/* Row i of this shard, scaled: row[n_column]. Local. */
+void em_design_row(const em_design *design, int64_t i, double *row);
+
+/* Adds the products of the scaled columns and `coefficient` [n_column] to the offset. Collective
+ * over the holders. Errors, agreed among them: EM_EMEMORY. */
+em_status em_design_add_offset(em_design *design, const double *coefficient);
+
+/* For a likelihood of the residuals alone: takes origin and offset out of the response. Collective
+ * over the holders. */
+void em_design_shift(em_design *design, double origin);
+
+/* Multiplies the design matrix and the response by a number; which is shifted
+ * before; before em_design_store_rows. Collective. */
 void em_design_scale(em_design *design, double factor);
 
 #endif

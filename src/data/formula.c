@@ -99,6 +99,15 @@ static int64_t find(const em_formula_columns *columns, const char *name)
     return -1;
 }
 
+/* Whether the column is the exposure, the offset or the weights. */
+static bool is_beside(const em_formula_columns *columns, int64_t column)
+{
+    for (int k = 0; columns->beside && k < EM_N_BESIDE; k++)
+        if (columns->beside[k] == column)
+            return true;
+    return false;
+}
+
 static void see(reading *r, int64_t column)
 {
     if (r->seen[column] == 0)
@@ -265,7 +274,7 @@ static em_status read_all_columns(reading *r, sum *out)
 
     r->at++;
     for (int64_t j = 0; !status && j < r->columns->n; j++)
-        if (j != r->columns->exposure && j != r->formula->response) {
+        if (!is_beside(r->columns, j) && j != r->formula->response) {
             see(r, j);
             status = add(r, out, &(em_term){1, {j}});
         }
@@ -390,10 +399,10 @@ static em_status check_response(const reading *r)
 
     for (int64_t i = 0; i < f->n_term; i++)
         for (int k = 0; k < f->term[i].n; k++)
-            if (f->term[i].column[k] == f->response || f->term[i].column[k] == r->columns->exposure)
+            if (f->term[i].column[k] == f->response || is_beside(r->columns, f->term[i].column[k]))
                 return em_fail(EM_ECONFIG,
-                               "model.formula: found '%s' among the terms, expected no response "
-                               "and no exposure there",
+                               "model.formula: found '%s' among the terms, expected no response, "
+                               "exposure, offset or weights there",
                                em_excerpt_of(r->columns->name[f->term[i].column[k]]).text);
     return EM_OK;
 }

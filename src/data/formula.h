@@ -6,6 +6,7 @@
 #ifndef EM_DATA_FORMULA_H
 #define EM_DATA_FORMULA_H
 
+#include "data/table_options.h"
 #include "emass/status.h"
 
 #include <stdbool.h>
@@ -30,10 +31,10 @@ typedef struct em_formula {
 /* What a formula is about. */
 typedef struct em_formula_columns {
     int64_t n;
-    char *const *name; /* [n] */
-    int64_t exposure;  /* no part of a dot; -1: none */
-    bool fitted;       /* the columns that the terms of a run had: the response is none of them, and
-                          terms taken away need not be */
+    char *const *name;     /* [n] */
+    const int64_t *beside; /* [EM_N_BESIDE] no part of a dot; -1: none; NULL: none at all */
+    bool fitted; /* the columns that the terms of a run had: the response is none of them, and
+                    terms taken away need not be */
 } em_formula_columns;
 
 /* Local. Errors: EM_ECONFIG, saying where in the text what was found and what was expected;

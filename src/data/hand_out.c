@@ -20,8 +20,8 @@ typedef struct route {
     int64_t step; /* rows of a piece at most */
     em_outbox *outbox;
     /* Of a piece that comes from elsewhere. */
-    int64_t *start;              /* [step + 1] */
-    double *response, *exposure; /* [step] */
+    int64_t *start;                         /* [step + 1] */
+    double *response, *beside[EM_N_BESIDE]; /* [step] */
     double *value;
     int32_t *column;
     int64_t value_capacity, column_capacity;
@@ -53,8 +53,10 @@ static void send_piece(const route *r, int rank, int64_t held, int64_t count)
     em_outbox_send(r->outbox, rank, n * (int64_t)sizeof *t->value, t->value + at);
     if (t->response)
         em_outbox_send(r->outbox, rank, count * (int64_t)sizeof *t->response, t->response + held);
-    if (t->exposure)
-        em_outbox_send(r->outbox, rank, count * (int64_t)sizeof *t->exposure, t->exposure + held);
+    for (int k = 0; k < EM_N_BESIDE; k++)
+        if (t->beside[k])
+            em_outbox_send(r->outbox, rank, count * (int64_t)sizeof *t->beside[k],
+                           t->beside[k] + held);
 }
 
 /* Every piece of this rank's runs that another wants. */
@@ -76,13 +78,15 @@ static void send_all(const route *r)
 static em_piece own_piece(const em_table *t, int64_t held, int64_t count)
 {
     const int64_t at = first_value(t, held);
-
-    return (em_piece){.count = count,
+    em_piece piece = {.count = count,
                       .response = t->response ? t->response + held : NULL,
-                      .exposure = t->exposure ? t->exposure + held : NULL,
                       .value = t->value ? t->value + at : NULL,
                       .start = t->column ? t->start + held : NULL,
                       .column = t->column ? t->column + at : NULL};
+
+    for (int k = 0; k < EM_N_BESIDE; k++)
+        piece.beside[k] = t->beside[k] ? t->beside[k] + held : NULL;
+    return piece;
 }
 
 /* All of it is received, also what there is no room for. */
@@ -103,14 +107,16 @@ static em_status receive_piece(route *r, int rank, int64_t count, em_piece *piec
     em_receive(rank, n * (int64_t)sizeof *r->value, status ? NULL : r->value);
     if (t->response)
         em_receive(rank, count * (int64_t)sizeof *r->response, r->response);
-    if (t->exposure)
-        em_receive(rank, count * (int64_t)sizeof *r->exposure, r->exposure);
+    for (int k = 0; k < EM_N_BESIDE; k++)
+        if (t->beside[k])
+            em_receive(rank, count * (int64_t)sizeof *r->beside[k], r->beside[k]);
     *piece = (em_piece){.count = count,
                         .response = t->response ? r->response : NULL,
-                        .exposure = t->exposure ? r->exposure : NULL,
                         .value = r->value,
                         .start = t->column ? r->start : NULL,
                         .column = t->column ? r->column : NULL};
+    for (int k = 0; k < EM_N_BESIDE; k++)
+        piece->beside[k] = t->beside[k] ? r->beside[k] : NULL;
     return status;
 }
 
@@ -152,8 +158,9 @@ static em_status prepare(int64_t first, int64_t count, route *r)
     status = em_allocate(r->step + 1, sizeof *r->start, &r->start);
     if (!status)
         status = em_allocate_doubles(r->step, &r->response);
-    if (!status)
-        status = em_allocate_doubles(r->step, &r->exposure);
+    for (int k = 0; !status && k < EM_N_BESIDE; k++)
+        if (t->beside[k])
+            status = em_allocate_doubles(r->step, &r->beside[k]);
     if (!status)
         status = em_outbox_create(&r->outbox);
     if (!status) {
@@ -176,7 +183,8 @@ em_status em_hand_out(const em_table *table, int64_t first, int64_t count, em_ta
     em_release(&r.wish);
     em_release(&r.start);
     em_release(&r.response);
-    em_release(&r.exposure);
+    for (int k = 0; k < EM_N_BESIDE; k++)
+        em_release(&r.beside[k]);
     em_release(&r.value);
     em_release(&r.column);
     return em_agree_first(status, 0);

@@ -8,7 +8,7 @@
  * <= k < start[i + 1] - start[0]. */
 typedef struct em_piece {
     int64_t row, count; /* counted from the first row that was asked for */
-    const double *response, *exposure, *value;
+    const double *response, *beside[EM_N_BESIDE], *value;
     const int64_t *start;
     const int32_t *column;
 } em_piece;

@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "base/nearest.h"
 #include "base/text.h"
-#include "data/choice.h"
+#include "data/beside.h"
 #include "par/message.h"
 
 #include <math.h>
@@ -12,136 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-
-/* The column with this name, or this number from 1. */
-static em_status find_column(const em_table *table, const char *what, const char *name,
-                             int64_t *column)
-{
-    em_status status = em_choice_find(table, name, column);
-
-    if (status || *column >= 0)
-        return status;
-    return em_fail(EM_EDATA,
-                   "%s:1: found no %s column '%s', expected one of %s, ..., %s or a number "
-                   "from 1 to %lld",
-                   table->path, what, name, table->name[0], table->name[table->n_column - 1],
-                   (long long)table->n_column);
-}
-
-static void split_dense(em_table *table, int64_t at, double *out)
-{
-    const int64_t n = table->n_column, n_left = n - 1;
-
-    for (int64_t i = 0; i < table->n_row; i++) {
-        const double *row = table->value + i * n;
-        double *left = table->value + i * n_left;
-
-        out[i] = row[at];
-        memmove(left, row, (size_t)at * sizeof *row);
-        memmove(left + at, row + at + 1, (size_t)(n_left - at) * sizeof *row);
-    }
-    table->n_value = table->n_row * n_left;
-}
-
-/* 0 where a row has no such entry. */
-static void split_sparse(em_table *table, int64_t at, double *out)
-{
-    int64_t begin = 0, to = 0;
-
-    for (int64_t i = 0; i < table->n_row; i++) {
-        const int64_t end = table->start[i + 1];
-        for (int64_t k = begin; k < end; k++) {
-            const int32_t j = table->column[k];
-            if (j == at) {
-                out[i] = table->value[k];
-                continue;
-            }
-            table->column[to] = j - (j > at);
-            table->value[to++] = table->value[k];
-        }
-        begin = end;
-        table->start[i + 1] = to;
-    }
-    table->n_value = to;
-}
-
-/* Splits every row into one column and the rest. Collective. */
-static em_status take_column(em_table *table, int64_t at, double **out)
-{
-    const int64_t n_left = table->n_column - 1;
-    em_status status = em_agree_first(em_allocate(table->n_row, sizeof **out, out), 0);
-
-    if (status)
-        return status;
-    (table->column ? split_sparse : split_dense)(table, at, *out);
-    em_release(&table->name[at]);
-    if (table->text) {
-        em_levels_release(&table->text[at]);
-        memmove(&table->text[at], &table->text[at + 1],
-                (size_t)(n_left - at) * sizeof *table->text);
-        table->text[n_left] = (em_levels){0};
-    }
-    if (table->factor)
-        memmove(&table->factor[at], &table->factor[at + 1],
-                (size_t)(n_left - at) * sizeof *table->factor);
-    memmove(&table->name[at], &table->name[at + 1], (size_t)(n_left - at) * sizeof *table->name);
-    table->n_column = n_left;
-    table->total_entries = table->n_value;
-    em_world_sum(1, &table->total_entries);
-    return EM_OK;
-}
-
-/* The response is the last column that is left, where no other is named. */
-static em_status find_apart(const em_table *table, const em_table_options *options,
-                            int64_t *response, int64_t *exposure)
-{
-    em_status status = EM_OK;
-
-    *exposure = table->is_chosen ? table->exposure_at : -1;
-    *response = table->is_chosen ? table->response_at : table->n_column - 1;
-    if (table->is_chosen)
-        return EM_OK;
-    if (options->exposure)
-        status = find_column(table, "exposure", options->exposure, exposure);
-    *response -= *exposure == *response;
-    return status || table->response || !options->response
-               ? status
-               : find_column(table, "response", options->response, response);
-}
-
-static em_status take_columns(em_table *table, const em_table_options *options)
-{
-    int64_t exposure, response;
-    em_status status = find_apart(table, options, &response, &exposure);
-
-    if (!status && !table->response && (response == exposure || response < 0))
-        return em_fail(EM_EDATA,
-                       "%s:1: found one column for the response and the exposure, expected two",
-                       table->path);
-    if (!status && !table->response) {
-        if (table->text) {
-            table->label = table->text[response];
-            table->text[response] = (em_levels){0};
-        }
-        status = take_column(table, response, &table->response);
-        exposure -= exposure > response;
-    }
-    if (!status && exposure >= 0)
-        status = take_column(table, exposure, &table->exposure);
-    return status;
-}
-
-em_status em_table_take_exposure(em_table *table, const em_table_options *options)
-{
-    int64_t exposure = table->exposure_at;
-    em_status status = EM_OK;
-
-    if (!options->exposure)
-        return EM_OK;
-    if (!table->is_chosen)
-        status = find_column(table, "exposure", options->exposure, &exposure);
-    return status ? status : take_column(table, exposure, &table->exposure);
-}
 
 em_status em_table_take_response(em_table *table, const em_table_options *options)
 {
@@ -152,7 +22,7 @@ em_status em_table_take_response(em_table *table, const em_table_options *option
                        "%s:1: found a LIBSVM file and response '%s', expected no response: it is "
                        "the label",
                        table->path, options->response);
-    status = take_columns(table, options);
+    status = em_table_take_apart(table, options);
     if (!status && options->columns > 0 && options->columns != table->n_column)
         status = em_fail(EM_EDATA, "%s:1: found %lld features, expected columns: %lld", table->path,
                          (long long)table->n_column, (long long)options->columns);

@@ -25,7 +25,8 @@ void em_table_destroy(em_table **out)
     em_release(&table->run);
     em_release(&table->line);
     em_release(&table->response);
-    em_release(&table->exposure);
+    for (int k = 0; k < EM_N_BESIDE; k++)
+        em_release(&table->beside[k]);
     em_release(&table->start);
     em_release(&table->column);
     em_release(&table->value);

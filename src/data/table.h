@@ -33,9 +33,8 @@ typedef struct em_table {
     bool unnamed; /* columns stay without names where the file names none */
     char **name;  /* [n_column]; x1, x2, ... where the file names none; NULL: unnamed */
     bool is_named;
-    bool
-        is_chosen; /* columns were: then the next two say which of those left are apart; -1: none */
-    int64_t response_at, exposure_at;
+    bool is_chosen; /* columns were: then the next say which of those left are apart; -1: none */
+    int64_t response_at, beside_at[EM_N_BESIDE];
     const char *
         *factor;     /* [n_column] of one its reference level, or ""; NULL: none, of all or one */
     em_levels *text; /* [n_column] texts among the numbers (data/levels.h); NULL: there are none */
@@ -45,10 +44,10 @@ typedef struct em_table {
     em_run *run; /* [n_run] the whole, in the order of the rows */
     /* What this rank holds. */
     int64_t n_row;
-    double *response; /* [n_row]; NULL: none, or still among the columns */
-    double *exposure; /* [n_row]; NULL: none */
-    int64_t *start;   /* [n_row + 1]; NULL: dense */
-    int32_t *column;  /* NULL: dense, value[n_row][n_column] */
+    double *response;            /* [n_row]; NULL: none, or still among the columns */
+    double *beside[EM_N_BESIDE]; /* [n_row] each; NULL: none */
+    int64_t *start;              /* [n_row + 1]; NULL: dense */
+    int32_t *column;             /* NULL: dense, value[n_row][n_column] */
     double *value;
     int64_t n_value, n_break;
     em_break *line; /* [n_break] */
@@ -94,19 +93,24 @@ em_status em_table_responses(const em_table *table, double **response);
 double em_table_number(const em_table *table, int64_t row, const double *column);
 
 /*
- * Moves the response, and the exposure, out of the columns, as the options say, and checks that as
- * many features remain as they say. Collective. Errors, agreed: EM_EDATA, EM_EMEMORY.
+ * Moves the response, and what is beside the features, out of the columns, as the options say, and
+ * checks that as many features remain as they say, and that weights are numbers from 0. Collective.
+ * Errors, agreed: EM_EDATA, EM_EMEMORY.
  */
 em_status em_table_take_response(em_table *table, const em_table_options *options);
 
-/* The exposure alone, where the options have one. Collective. Errors, agreed: likewise. */
-em_status em_table_take_exposure(em_table *table, const em_table_options *options);
+/* Of a table that is predicted for: what is beside the features alone; weights need not be there.
+ * Collective. Errors, agreed: likewise. */
+em_status em_table_take_beside(em_table *table, const em_table_options *options);
+
+/* What the config calls it: exposure, offset, weights. Local. */
+extern const char *const em_beside_names[EM_N_BESIDE];
 
 /*
  * Makes the columns those that a table before had, `name` [n_column] as they may be printed, in
- * that order; others are left out, and the exposure is apart. A file that names no columns may have
- * as many, in that order. The response becomes 0 in all rows: it need not be there. Collective.
- * Errors, agreed: EM_EDATA, EM_EMEMORY.
+ * that order; others are left out, and what is beside them is apart. A file that names no columns
+ * may have as many, in that order. The response becomes 0 in all rows: it need not be there.
+ * Collective. Errors, agreed: EM_EDATA, EM_EMEMORY.
  */
 em_status em_table_arrange(em_table *table, const em_table_options *options, int64_t n_column,
                            const char *const *name);

@@ -10,6 +10,15 @@
 
 enum { EM_FITTED_BYTES = 256 };
 
+/* Columns that are no features: the mean is proportional to the exposure; the offset is added to
+ * the linear predictor; the weights multiply the log likelihoods of their rows. */
+typedef enum em_beside {
+    EM_BESIDE_EXPOSURE,
+    EM_BESIDE_OFFSET,
+    EM_BESIDE_WEIGHTS,
+    EM_N_BESIDE
+} em_beside;
+
 /* The columns that the features of an earlier table were made of, by their names as they may be
  * printed, in their order. */
 typedef struct em_fitted_columns {
@@ -20,12 +29,12 @@ typedef struct em_fitted_columns {
 
 /* First member of such a model's own options. */
 typedef struct em_table_options {
-    char *data;       /* the file; NULL: none given */
-    int format;       /* em_table_format */
-    int header;       /* em_table_header */
-    int decimal;      /* em_table_decimal */
-    char *response;   /* name or 1-based number of a column; NULL: the last one */
-    char *exposure;   /* name or number of a column that is none of the features; NULL: none */
+    char *data;                /* the file; NULL: none given */
+    int format;                /* em_table_format */
+    int header;                /* em_table_header */
+    int decimal;               /* em_table_decimal */
+    char *response;            /* name or 1-based number of a column; NULL: the last one */
+    char *beside[EM_N_BESIDE]; /* names or numbers of columns that are no features; NULL: none */
     em_texts chosen;  /* columns that are features, or are not: -name; of LIBSVM, how many */
     em_texts factors; /* those that have categories: name, name=reference level */
     char *formula;    /* in place of these and the response; NULL: none */
@@ -106,8 +115,20 @@ extern const char *const em_table_format_names[],
 
 /* One more row, for models of counts. */
 #define EM_TABLE_EXPOSURE_FIELD                                                                    \
-    EM_TEXT(em_table_options, exposure, .fallback = "",                                            \
-            .doc = "column, by name or number from 1, that the mean is proportional to: time, "    \
-                   "area, ...")
+    EM_ROW_AS("exposure", em_table_options, beside[EM_BESIDE_EXPOSURE], EM_FIELD_TEXT, char *,     \
+              .fallback = "",                                                                      \
+              .doc = "column, by name or number from 1, that the mean is proportional to: time, "  \
+                     "area, ...")
+
+/* Two more, for regressions. */
+#define EM_TABLE_WEIGHTS_FIELDS                                                                    \
+    EM_ROW_AS("offset", em_table_options, beside[EM_BESIDE_OFFSET], EM_FIELD_TEXT, char *,         \
+              .fallback = "",                                                                      \
+              .doc = "column, by name or number from 1, that is added to the linear predictor, "   \
+                     "with no coefficient"),                                                       \
+        EM_ROW_AS("weights", em_table_options, beside[EM_BESIDE_WEIGHTS], EM_FIELD_TEXT, char *,   \
+                  .fallback = "",                                                                  \
+                  .doc = "column, by name or number from 1, of numbers from 0: the log "           \
+                         "likelihood of a row is multiplied by its weight")
 
 #endif

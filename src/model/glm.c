@@ -16,10 +16,11 @@ struct em_glm {
     double *eta, *density;                       /* [EM_GLM_CHAINS][EM_TILE_ROWS] */
     double *slope[EM_GLM_SHAPES];                /* likewise, of those that are unknown */
     double *work[2];
-    double *response;            /* [EM_TILE_ROWS] */
+    double *response, *weight;   /* [EM_TILE_ROWS] */
     double *partial;             /* dense: [EM_GLM_CHAINS][n_column][8] */
     double *row_theta, *row_sum; /* dense, minibatches: [row_stride], the one for the response 0 */
     lanes *theta, *sum;          /* sparse: [n_column] */
+    lanes origin, residual;      /* sparse: what every row has; the sum of the residuals */
 };
 
 /* Rows of numbers for each chain of a panel and each observation of a tile. */
@@ -29,6 +30,8 @@ static em_status allocate_tile(em_glm *glm)
     double **const rows[] = {&glm->eta, &glm->density, &glm->work[0], &glm->work[1]};
     em_status status = em_allocate_doubles(EM_TILE_ROWS, &glm->response);
 
+    if (!status)
+        status = em_allocate_doubles(EM_TILE_ROWS, &glm->weight);
     for (size_t i = 0; !status && i < sizeof rows / sizeof *rows; i++)
         status = em_allocate_doubles(TILE, rows[i]);
     for (int k = 0; !status && k < glm->n_shape; k++)
@@ -85,6 +88,7 @@ void em_glm_destroy(em_glm **out)
     em_release(&glm->work[0]);
     em_release(&glm->work[1]);
     em_release(&glm->response);
+    em_release(&glm->weight);
     em_release(&glm->partial);
     em_release(&glm->row_theta);
     em_release(&glm->row_sum);
@@ -143,6 +147,19 @@ static void apply_link(em_glm *glm, em_glm_link *link, int64_t n_chain)
                         {glm->work[0], glm->work[1]}});
 }
 
+/* What a row with a weight counts. */
+static void weigh(em_glm *glm, int64_t n_chain)
+{
+    for (int64_t c = 0; c < n_chain; c++)
+        for (int64_t i = 0; i < EM_TILE_ROWS; i++) {
+            glm->eta[c * EM_TILE_ROWS + i] *= glm->weight[i];
+            glm->density[c * EM_TILE_ROWS + i] *= glm->weight[i];
+            for (int k = 0; k < glm->n_shape; k++)
+                if (glm->slope[k])
+                    glm->slope[k][c * EM_TILE_ROWS + i] *= glm->weight[i];
+        }
+}
+
 /* The likelihood of a batch at its responses and the linear predictors in glm->eta, which become
  * residuals. */
 static void add_likelihood(em_glm *glm, em_glm_link *link, int64_t count, const em_query *p)
@@ -150,6 +167,8 @@ static void add_likelihood(em_glm *glm, em_glm_link *link, int64_t count, const 
     double *gradient = p->gradient + glm->design->n_column;
 
     apply_link(glm, link, p->n_chain);
+    if (glm->design->weight)
+        weigh(glm, p->n_chain);
     for (int64_t c = 0; c < p->n_chain; c++)
         for (int64_t i = count; i < EM_TILE_ROWS; i++)
             glm->eta[c * EM_TILE_ROWS + i] = 0;
@@ -166,6 +185,8 @@ static void take_observations(em_glm *glm, const batch *b, int64_t n_chain)
 
     for (int64_t i = 0; i < b->count; i++)
         glm->response[i] = x->response[row_of(b, i)];
+    for (int64_t i = 0; x->weight && i < b->count; i++)
+        glm->weight[i] = x->weight[row_of(b, i)];
     for (int64_t c = 0; x->offset && c < n_chain; c++)
         for (int64_t i = 0; i < b->count; i++)
             glm->eta[c * EM_TILE_ROWS + i] += x->offset[row_of(b, i)];
@@ -207,6 +228,8 @@ static void add_batch(em_glm *glm, em_glm_link *link, const int64_t *index, int6
         glm->response[i] = x->row[index[i] * stride + x->n_column];
     for (int64_t i = 0; x->offset && i < n; i++)
         glm->eta[i] += x->offset[index[i]];
+    for (int64_t i = 0; x->weight && i < n; i++)
+        glm->weight[i] = x->weight[index[i]];
     add_likelihood(glm, link, count, one);
     em_rows_accumulate(n, index, x->row, stride, glm->eta, glm->row_sum);
 }
@@ -255,7 +278,7 @@ CLONED static void predict_sparse(em_glm *glm, const batch *b)
 
     for (int64_t i = 0; i < b->count; i++) {
         int64_t row = row_of(b, i);
-        lanes eta = {0};
+        lanes eta = glm->origin;
         for (int64_t k = x->start[row]; k < x->start[row + 1]; k++)
             eta += x->value[k] * glm->theta[x->column[k]];
         for (int64_t c = 0; c < EM_GLM_CHAINS; c++)
@@ -275,14 +298,24 @@ CLONED static void accumulate_sparse(em_glm *glm, const batch *b)
             residual[c] = glm->eta[c * EM_TILE_ROWS + i];
         for (int64_t k = x->start[row]; k < x->start[row + 1]; k++)
             glm->sum[x->column[k]] += x->value[k] * residual;
+        glm->residual += residual;
     }
 }
 
+/* Of scaled columns, (x - centre) / scale, the coefficients of x, and what all rows have in common.
+ */
 static void set_sparse_theta(em_glm *glm, const em_query *p)
 {
+    const em_design *x = glm->design;
+
     for (int64_t j = 0; j < glm->design->n_column; j++)
         for (int64_t c = 0; c < EM_GLM_CHAINS; c++)
             glm->theta[j][c] = c < p->n_chain ? p->theta[c * p->stride + j] : 0;
+    memset(&glm->origin, 0, sizeof glm->origin);
+    for (int64_t j = 0; x->centre && j < x->n_column; j++) {
+        glm->theta[j] /= x->scale[j];
+        glm->origin -= x->centre[j] * glm->theta[j];
+    }
 }
 
 static void add_sparse(em_glm *glm, em_glm_link *link, const em_query *p)
@@ -293,6 +326,7 @@ static void add_sparse(em_glm *glm, em_glm_link *link, const em_query *p)
     set_shapes(glm, p);
     set_sparse_theta(glm, p);
     memset(glm->sum, 0, (size_t)n * sizeof *glm->sum);
+    memset(&glm->residual, 0, sizeof glm->residual);
     for (int64_t i = 0; i < rows->count; i += EM_TILE_ROWS) {
         const batch b = {rows->index, first + i,
                          rows->count - i < EM_TILE_ROWS ? rows->count - i : EM_TILE_ROWS};
@@ -301,6 +335,9 @@ static void add_sparse(em_glm *glm, em_glm_link *link, const em_query *p)
         add_likelihood(glm, link, b.count, p);
         accumulate_sparse(glm, &b);
     }
+    for (int64_t j = 0; glm->design->centre && j < n; j++)
+        glm->sum[j] =
+            (glm->sum[j] - glm->design->centre[j] * glm->residual) / glm->design->scale[j];
     for (int64_t c = 0; c < p->n_chain; c++)
         for (int64_t j = 0; j < n; j++)
             p->gradient[c * p->stride + j] += glm->sum[j][c];

@@ -1,7 +1,8 @@
 /*
  * Bayesian linear regression (EQUATIONS 19): y ~ N(X beta, sigma^2 I), or with Student's t of nu
- * degrees of freedom in the place of the normal, beta ~ N(0, s I). With a known sigma X and y are
- * divided by it once and for all, and sigma is 1 from there on. Of normal noise,
+ * degrees of freedom in the place of the normal. Below, beta are the coefficients of the columns as
+ * model/regression_prior.h makes them, with the prior N(0, s I) of model.prior_scale. With a known
+ * sigma X and y are divided by it once and for all, and sigma is 1 from there on. Of normal noise,
  *     log p = -|y - X beta|^2 / (2 sigma^2) - n log sigma - |beta|^2 / (2 s)
  *     grad  = X^T (y - X beta) / sigma^2 - beta / s,  by log sigma: |y - X beta|^2 / sigma^2 - n.
  * All data enter through X^T X and X^T y where these are kept, minibatches row by row: with Z = (X,
@@ -32,14 +33,18 @@ static const em_field fields[] = {
     EM_TABLE_FIELDS(NULL),
     EM_CHOICE(linear_options, noise, .fallback = "normal", .choices = noises,
               .doc = "distribution of the noise"),
-    EM_REAL(linear_options, sigma, .minimum = 1e-300, .maximum = 1e300, .fallback = "1",
-            .word = "unknown", .doc = "standard deviation of the noise (student_t: its scale)"),
-    EM_REAL(linear_options, sigma_scale, .minimum = 1e-300, .maximum = 1e300, .fallback = "2.5",
-            .doc = "of an unknown sigma: scale of its prior, a half Student-t with 3 degrees of "
-                   "freedom"),
+    EM_REAL(linear_options, sigma, .minimum = 1e-300, .maximum = 1e300, .fallback = "unknown",
+            .word = "unknown",
+            .doc = "standard deviation of the noise (student_t: its scale): a number, or unknown"),
+    EM_REAL(linear_options, sigma_scale, .minimum = 1e-300, .maximum = 1e300, .fallback = "none",
+            .word = "none",
+            .doc =
+                "of an unknown sigma: scale of a half Student-t prior with 3 degrees of freedom, "
+                "in place of prior.sigma"),
     EM_REAL(linear_options, nu, .minimum = 1e-3, .maximum = 1e300, .fallback = "unknown",
             .word = "unknown",
             .doc = "degrees of freedom of student_t; unknown: its prior is Gamma(2, rate 0.1)"),
+    EM_TABLE_WEIGHTS_FIELDS,
     EM_REGRESSION_FIELDS,
     {0}};
 
@@ -50,7 +55,7 @@ typedef struct linear {
     double *gram;          /* X^T X, [n_column][stride]; NULL: not kept, nor the next two */
     double *moment;        /* X^T y, [stride] */
     double squares;        /* y^T y */
-    double n;              /* of all y */
+    double n;              /* of all y: the sum of their weights */
     double *product;       /* work space of one panel, [EM_GLM_CHAINS][stride] */
     double *weights, *sum; /* of minibatches, [design->row_stride]: (-beta, 1), and X^T X of it */
 } linear;
@@ -225,6 +230,8 @@ static void add_summary(em_model *model, int64_t piece, const em_rows *rows, dou
     if (piece == 0) {
         em_glm_add(self->base.glm, residual, &query);
         sum[stride] -= 2 * constant[0];
+        for (int64_t i = rows->first; i < rows->first + rows->count; i++)
+            sum[stride + 1] += self->base.design->weight ? self->base.design->weight[i] : 1;
         return;
     }
     query.n_chain = n - row < EM_GLM_CHAINS ? n - row : EM_GLM_CHAINS;
@@ -241,6 +248,7 @@ static void take_summary(em_model *model, int64_t piece, const double *sum)
     if (piece == 0) {
         memcpy(self->moment, sum, (size_t)stride * sizeof *sum);
         self->squares = sum[stride];
+        self->n = sum[stride + 1];
         return;
     }
     for (int64_t j = first; j < first + EM_GLM_CHAINS && j < self->base.design->n_column; j++)
@@ -343,30 +351,23 @@ static em_status add_metric(em_model *model, bool prior, const em_rows *rows, co
 
 /* ---------------------------------------------------------------- set up */
 
-static double gamma_prior(double rate, double x, double *slope)
-{
-    *slope = 1 - rate * x;
-    return log(x) - rate * x;
-}
-
-static double gamma_draw(em_variate *v, double rate)
-{
-    return em_variate_gamma(v, 2) / rate;
-}
-
 static em_regression_plan plan_of(const linear_options *options)
 {
-    const em_shape sigma = {"sigma",
-                            isnan(options->sigma) ? NAN : 1,
-                            em_half_student_t_prior,
-                            em_half_student_t_curvature,
-                            options->sigma_scale,
-                            em_half_student_t_draw};
-    const em_shape nu = {"nu", options->nu, gamma_prior, NULL, 0.1, gamma_draw};
-    const bool is_normal = options->noise == NOISE_NORMAL;
+    const bool is_normal = options->noise == NOISE_NORMAL, scaled = !isnan(options->sigma_scale);
+    const em_prior half_t = {EM_PRIOR_HALF_STUDENT_T, 3, 0, scaled ? options->sigma_scale : 2.5};
+    const em_prior of_nu = {EM_PRIOR_GAMMA, 2, 0, 0.1};
+    const em_shape sigma = {.name = "sigma",
+                            .value = isnan(options->sigma) ? NAN : 1,
+                            .prior = scaled ? half_t : (em_prior){EM_PRIOR_EXPONENTIAL, 1, 0, 1},
+                            .earlier = half_t,
+                            .prior_given = scaled,
+                            .of_response = true,
+                            .in_metric = true};
+    const em_shape nu = {.name = "nu", .value = options->nu, .prior = of_nu, .earlier = of_nu};
 
     return (em_regression_plan){.family = is_normal ? &normal_family : &student_t_family,
-                                .unit = isnan(options->sigma) ? 1 : options->sigma,
+                                .identity = true,
+                                .unit = options->sigma,
                                 .n_shape = is_normal ? 1 : 2,
                                 .shape = {[SIGMA] = sigma, [NU] = nu}};
 }
@@ -391,7 +392,6 @@ static em_status keep_sums(linear *self)
     const int64_t n = self->base.design->n_column, stride = em_stride(self->base.model.dim);
     em_status status = em_allocate(n * stride, sizeof *self->gram, &self->gram);
 
-    self->n = (double)self->base.design->rows.total;
     if (!status)
         status = em_allocate(stride, sizeof *self->moment, &self->moment);
     if (!status)
@@ -407,7 +407,7 @@ static em_status prepare(linear *self, const linear_options *options, bool minib
     const int64_t n = design->n_column;
     em_status status = EM_OK;
 
-    if (options->noise != NOISE_NORMAL || design->sparse)
+    if (options->noise != NOISE_NORMAL || design->sparse || (minibatches && design->weight))
         return EM_OK;
     if (!minibatches && n <= design->rows.total)
         return keep_sums(self);
@@ -457,8 +457,7 @@ static em_status create(const void *untyped, const em_model_context *context, em
 
 const em_model_ops em_model_linear = {
     .name = "linear",
-    .doc =
-        "Bayesian linear regression, normal or Student-t noise, normal prior on all coefficients",
+    .doc = "Bayesian linear regression, normal or Student-t noise, priors on the scale of the data",
     .source = "Gelman et al., Bayesian Data Analysis, sections 14.2 and 17.5",
     .options_size = sizeof(linear_options),
     .fields = fields,
@@ -468,6 +467,7 @@ const em_model_ops em_model_linear = {
     .report = em_regression_report,
     .predict = em_regression_predict,
     .draw_prior = em_regression_draw_prior,
+    .describe = em_regression_describe,
     .add_likelihood = add_likelihood,
     .add_summary = add_summary,
     .take_summary = take_summary,

@@ -32,6 +32,7 @@ static const em_field fields[] = {
     EM_TEXT(logistic_options, positive, .fallback = "",
             .doc = "label that counts as 1, any other as 0; absent: labels are 0 and 1, -1 and 1, "
                    "no and yes, or false and true"),
+    EM_TABLE_WEIGHTS_FIELDS,
     EM_REGRESSION_FIELDS,
     EM_INT(logistic_options, n, .minimum = 1, .maximum = 1e12, .fallback = "auto", .word = "auto",
            .doc = "without data: points to generate, from normals around (1, -1) and (-1, 1); "
@@ -202,7 +203,7 @@ static em_status create(const void *options, const em_model_context *context, em
 
 const em_model_ops em_model_logistic = {
     .name = "logistic",
-    .doc = "Bayesian logistic regression, normal prior on all coefficients",
+    .doc = "Bayesian logistic regression, priors on the scale of the data",
     .source = "Girolami & Calderhead (2011), section 7; Roychowdhury & Parthasarathy (2017), "
               "section 4.2",
     .options_size = sizeof(logistic_options),
@@ -213,5 +214,6 @@ const em_model_ops em_model_logistic = {
     .report = em_regression_report,
     .predict = em_regression_predict,
     .draw_prior = em_regression_draw_prior,
+    .describe = em_regression_describe,
     .add_likelihood = em_regression_add_likelihood,
     .add_metric = em_regression_add_metric};

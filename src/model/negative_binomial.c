@@ -24,10 +24,11 @@ typedef struct negative_binomial_options {
 static const em_field fields[] = {
     EM_TABLE_FIELDS(NULL),
     EM_TABLE_EXPOSURE_FIELD,
+    EM_TABLE_WEIGHTS_FIELDS,
     EM_REAL(negative_binomial_options, phi, .minimum = 1e-300, .maximum = 1e300,
             .fallback = "unknown", .word = "unknown",
             .doc = "reciprocal dispersion: the variance is mean + mean^2 / phi; unknown: its prior "
-                   "is inverse Gamma(0.4, 0.3)"),
+                   "is exponential(1), or prior.phi; with prior_scale inverse Gamma(0.4, 0.3)"),
     EM_REGRESSION_FIELDS,
     {0}};
 
@@ -96,18 +97,6 @@ static const em_family family = {.link = negative_binomial,
                                  .draw = draw,
                                  .information = information};
 
-/* Inverse Gamma(0.4, 0.3), as in brms. */
-static double inverse_gamma_prior(double scale, double x, double *slope)
-{
-    *slope = scale / x - 1.4;
-    return -1.4 * log(x) - scale / x;
-}
-
-static double inverse_gamma_draw(em_variate *v, double scale)
-{
-    return scale / em_variate_gamma(v, 0.4);
-}
-
 static em_status create(const void *untyped, const em_model_context *context, em_model **out)
 {
     const negative_binomial_options *options = untyped;
@@ -115,15 +104,18 @@ static em_status create(const void *untyped, const em_model_context *context, em
         .family = &family,
         .unit = 1,
         .n_shape = 1,
-        .shape = {{"phi", options->phi, inverse_gamma_prior, NULL, 0.3, inverse_gamma_draw}}};
+        .shape = {{.name = "phi",
+                   .value = options->phi,
+                   .prior = {EM_PRIOR_EXPONENTIAL, 1, 0, 1},            /* as rstanarm has it */
+                   .earlier = {EM_PRIOR_INVERSE_GAMMA, 0.4, 0, 0.3}}}}; /* as brms has it */
 
     return em_create_count_model(&options->regression, context, &plan, out);
 }
 
 const em_model_ops em_model_negative_binomial = {
     .name = "negative_binomial",
-    .doc = "Bayesian negative binomial regression of counts, log link, normal prior on all "
-           "coefficients",
+    .doc = "Bayesian negative binomial regression of counts, log link, priors on "
+           "the scale of the data",
     .source = "Gelman et al., Bayesian Data Analysis, section 16.4; Stan's neg_binomial_2_log",
     .options_size = sizeof(negative_binomial_options),
     .fields = fields,
@@ -133,5 +125,6 @@ const em_model_ops em_model_negative_binomial = {
     .report = em_regression_report,
     .predict = em_regression_predict,
     .draw_prior = em_regression_draw_prior,
+    .describe = em_regression_describe,
     .add_likelihood = em_regression_add_likelihood,
     .add_metric = em_regression_add_metric};

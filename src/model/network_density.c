@@ -12,7 +12,7 @@
 #include "math/rng.h"
 #include "math/vector.h"
 #include "model/network.h"
-#include "model/regression.h"
+#include "model/prior.h"
 
 #include <math.h>
 #include <string.h>
@@ -92,6 +92,12 @@ static double add_layer(const em_network *self, int i, double square, const doub
     return shape * theta[self->scale_at + i] - precision * (0.5 * square + self->gamma[1]);
 }
 
+/* A half Student-t distribution with 3 degrees of freedom. */
+static em_prior prior_of_sigma(const em_network *self)
+{
+    return (em_prior){EM_PRIOR_HALF_STUDENT_T, 3, 0, self->options->sigma_scale};
+}
+
 /* The prior of sigma, where it is one. */
 static double add_sigma(const em_network *self, const double *theta, double *gradient)
 {
@@ -100,7 +106,8 @@ static double add_sigma(const em_network *self, const double *theta, double *gra
     if (self->sigma_at < 0)
         return 0;
     const double t = theta[self->sigma_at];
-    const double density = em_half_student_t_prior(self->options->sigma_scale, exp(t), &slope) + t;
+    const em_prior prior = prior_of_sigma(self);
+    const double density = em_prior_of_positive(&prior, exp(t), &slope) + t;
     if (gradient)
         gradient[self->sigma_at] += slope + 1;
     return density;
@@ -109,6 +116,7 @@ static double add_sigma(const em_network *self, const double *theta, double *gra
 em_status em_network_draw_prior(em_model *model, const em_draw *draw, double *theta)
 {
     const em_network *self = (const em_network *)model;
+    const em_prior sigma = prior_of_sigma(self);
     em_variate v = {draw, (uint64_t)self->layers.n_weight};
 
     em_draw_normals(draw, 0, self->layers.n_weight, theta);
@@ -123,7 +131,7 @@ em_status em_network_draw_prior(em_model *model, const em_draw *draw, double *th
             theta[self->scale_at + i] = log(precision);
     }
     if (self->sigma_at >= 0)
-        theta[self->sigma_at] = log(em_half_student_t_draw(&v, self->options->sigma_scale));
+        theta[self->sigma_at] = log(em_prior_draw_positive(&sigma, &v));
     return EM_OK;
 }
 

@@ -10,8 +10,11 @@
 
 extern const em_model_ops em_model_poisson; /* at the end */
 
-static const em_field fields[] = {
-    EM_TABLE_FIELDS(NULL), EM_TABLE_EXPOSURE_FIELD, EM_REGRESSION_FIELDS, {0}};
+static const em_field fields[] = {EM_TABLE_FIELDS(NULL),
+                                  EM_TABLE_EXPOSURE_FIELD,
+                                  EM_TABLE_WEIGHTS_FIELDS,
+                                  EM_REGRESSION_FIELDS,
+                                  {0}};
 
 static void poisson(const em_glm_tile *t)
 {
@@ -61,7 +64,7 @@ static em_status create(const void *options, const em_model_context *context, em
 
 const em_model_ops em_model_poisson = {
     .name = "poisson",
-    .doc = "Bayesian Poisson regression of counts, log link, normal prior on all coefficients",
+    .doc = "Bayesian Poisson regression of counts, log link, priors on the scale of the data",
     .source = "Gelman et al., Bayesian Data Analysis, section 16.4",
     .options_size = sizeof(em_regression_options),
     .fields = fields,
@@ -71,5 +74,6 @@ const em_model_ops em_model_poisson = {
     .report = em_regression_report,
     .predict = em_regression_predict,
     .draw_prior = em_regression_draw_prior,
+    .describe = em_regression_describe,
     .add_likelihood = em_regression_add_likelihood,
     .add_metric = em_regression_add_metric};

@@ -1,7 +1,6 @@
-#include "model/regression.h"
+#include "model/regression_prior.h"
 
 #include "base/memory.h"
-#include "emass/random.h"
 #include "par/message.h"
 
 #include <math.h>
@@ -71,17 +70,22 @@ static void add_variables(em_regression *self)
     add_variable(self, per_observation(self, "mu", EM_STORE_REAL, EM_PREDICTIONS));
 }
 
-/* How features were coded, and what standardised columns were: emass predict asks for it. */
+/* How features were coded, and what standardised columns were, which emass predict asks for; and
+ * the priors. */
 static void add_data(em_regression *self)
 {
     static const char group[] = "constant_data";
     const em_design *design = self->design;
     em_datum *to = self->datum;
 
-    if (design->centre) {
-        *to++ = (em_datum){group, per_coefficient(self, "feature_mean"), design->centre};
-        *to++ = (em_datum){group, per_coefficient(self, "feature_sd"), design->scale};
+    if (self->standardised && !self->theta) {
+        *to++ = (em_datum){group, per_coefficient(self, "feature_mean"),
+                           self->prior ? self->mean : design->centre};
+        *to++ = (em_datum){group, per_coefficient(self, "feature_sd"),
+                           self->prior ? self->sd : design->scale};
     }
+    if (!self->theta)
+        to += em_regression_prior_data(self, to);
     if (self->features)
         to += em_features_data(self->features, to);
     if (self->line)
@@ -110,7 +114,8 @@ static em_status prepare_reports(em_regression *self, const em_regression_option
     if (!status && options->log_likelihood)
         status = em_allocate_doubles(design->n_row, &self->constant);
     for (int64_t i = 0; !status && self->constant && i < design->n_row; i++)
-        self->constant[i] = self->family->constant(design->response[i], shape) - log(self->unit);
+        self->constant[i] = (design->weight ? design->weight[i] : 1) *
+                            (self->family->constant(design->response[i], shape) - log(self->unit));
     return status;
 }
 
@@ -139,8 +144,6 @@ static em_status create_fitted_design(em_regression *self, const em_table *table
         status = find_fitted(context->fitted, "feature_mean", n, &scaling.centre);
         if (!status)
             status = find_fitted(context->fitted, "feature_sd", n, &scaling.scale);
-        scaling.centre += options->intercept;
-        scaling.scale += options->intercept;
         status = em_agree_first(status, 0);
     }
     return status ? status
@@ -151,35 +154,52 @@ static em_status create_fitted_design(em_regression *self, const em_table *table
 static em_status create_design(em_regression *self, const em_table *table,
                                const em_table_options *options, const em_model_context *context)
 {
-    return context->fitted
-               ? create_fitted_design(self, table, options, context)
-               : em_design_create(table, options, context->shard, context->n_shard, &self->design);
+    em_scaling scaling = {NULL, NULL};
+    em_status status;
+
+    if (context->fitted)
+        return create_fitted_design(self, table, options, context);
+    if (!self->prior)
+        return em_design_create(table, options, context->shard, context->n_shard, &self->design);
+    status = em_agree_first(
+        em_regression_scaling(self, table->n_column + options->intercept, &scaling), 0);
+    if (!status)
+        status = em_design_create_as(table, options, &scaling, context->shard, context->n_shard,
+                                     &self->design);
+    em_release(&scaling.centre);
+    em_release(&scaling.scale);
+    return status;
 }
 
 static em_status prepare_design(em_regression *self, const em_table *table,
                                 const em_regression_options *options,
-                                const em_model_context *context)
+                                const em_model_context *context, bool identity)
 {
     em_table_options as = options->table;
     em_status status;
 
-    as.intercept = self->features ? self->features->intercept : as.intercept;
+    as.intercept = self->intercept;
     status = create_design(self, table, &as, context);
 
+    if (!status)
+        status = em_regression_centre(self, identity);
     if (!status && self->unit != 1)
         em_design_scale(self->design, 1 / self->unit);
     if (!status && context->minibatches)
         status = em_design_store_rows(self->design);
+    if (!status)
+        status = em_allocate_doubles(self->design->n_column, &self->beta);
     return status ? status : em_allocate_doubles(self->design->n_column, &self->row);
 }
 
 /* The names of the coefficients on the original scale, of which the first is the intercept. */
-static em_status prepare_original(em_regression *self, bool intercept)
+static em_status prepare_original(em_regression *self)
 {
     const em_design *design = self->design;
+    const bool intercept = self->intercept;
     em_status status;
 
-    if (!design->centre)
+    if (!self->standardised)
         return EM_OK;
     self->n_original = design->n_column + !intercept;
     status = em_allocate(self->n_original, sizeof *self->original, &self->original);
@@ -226,20 +246,26 @@ em_status em_regression_create(em_regression *self, const em_table *table,
     if (status)
         return status;
     self->family = plan->family;
-    self->unit = plan->unit;
+    self->unit_is_free = isnan(plan->unit);
+    self->unit = self->unit_is_free ? 1 : plan->unit;
     self->n_shape = plan->n_shape;
-    self->prior_variance = options->prior_scale;
+    self->standardised = options->table.standardise;
+    self->intercept = self->features ? self->features->intercept : options->table.intercept;
     for (int k = 0; k < plan->n_shape; k++) {
         self->shape[k] = plan->shape[k];
         shape[k] = plan->shape[k].value;
         self->n_unknown += isnan(shape[k]);
     }
-    status = prepare_design(self, table, options, context);
+    if (!context->fitted)
+        status = em_regression_find_priors(self, table, options, plan);
+    if (!status)
+        status = prepare_design(self, table, options, context, plan->identity);
     if (!status)
         status = em_glm_create(self->design, self->n_shape, shape, &self->glm);
     if (!status && !context->fitted)
-        status = prepare_original(self, self->features ? self->features->intercept
-                                                       : options->table.intercept);
+        status = prepare_original(self);
+    if (!status && !context->fitted)
+        status = em_regression_say_priors(self);
     if (!status)
         status =
             context->fitted ? prepare_predictions(self) : prepare_reports(self, options, shape);
@@ -263,6 +289,8 @@ void em_regression_release(em_regression *self)
     em_features_destroy(&self->features);
     em_release(&self->original);
     em_release(&self->theta);
+    em_regression_release_priors(self);
+    em_release(&self->beta);
     em_release(&self->row);
     em_release(&self->eta);
     em_release(&self->density);
@@ -281,54 +309,6 @@ void em_regression_destroy(em_model *model)
 
 /* ---------------------------------------------------------------- the posterior */
 
-double em_half_student_t_prior(double scale, double x, double *slope)
-{
-    const double q = x / scale * (x / scale) / 3;
-
-    *slope = -4 / (1 + 1 / q); /* -4 q / (1 + q), without inf / inf */
-    return -2 * log1p(q);
-}
-
-void em_half_student_t_curvature(double scale, double x, double curvature[2])
-{
-    const double q = x / scale * (x / scale) / 3, part = q / (1 + q), rest = 1 / (1 + q);
-
-    curvature[0] = 8 * part * rest;
-    curvature[1] = 16 * part * rest * (rest - part);
-}
-
-/* A chain's coefficients, then its unknown shape parameters: the log of each has the prior times
- * its value. */
-static double add_prior_of_chain(const em_regression *self, const double *theta, double *gradient)
-{
-    const int64_t n = self->design->n_column;
-    double sum = 0;
-    int64_t at = n;
-
-    for (int64_t j = 0; j < n; j++) {
-        sum -= theta[j] * theta[j] / (2 * self->prior_variance);
-        gradient[j] -= theta[j] / self->prior_variance;
-    }
-    for (int k = 0; k < self->n_shape; k++) {
-        const em_shape *shape = &self->shape[k];
-        double slope;
-        if (!isnan(shape->value))
-            continue;
-        sum += shape->log_prior(shape->scale, exp(theta[at]), &slope) + theta[at];
-        gradient[at++] += slope + 1;
-    }
-    return sum;
-}
-
-em_status em_regression_add_prior(em_model *model, const em_query *query)
-{
-    for (int64_t c = 0; c < query->n_chain; c++)
-        query->log_density[c] +=
-            add_prior_of_chain((const em_regression *)model, query->theta + c * query->stride,
-                               query->gradient + c * query->stride);
-    return EM_OK;
-}
-
 em_status em_regression_add_likelihood(em_model *model, const em_query *query)
 {
     const em_regression *self = (const em_regression *)model;
@@ -338,19 +318,6 @@ em_status em_regression_add_likelihood(em_model *model, const em_query *query)
 }
 
 /* ---------------------------------------------------------------- the metric */
-
-static void copy_row(const em_design *x, int64_t i, double *row)
-{
-    if (x->sparse) {
-        memset(row, 0, (size_t)x->n_column * sizeof *row);
-        for (int64_t k = x->start[i]; k < x->start[i + 1]; k++)
-            row[x->column[k]] = x->value[k];
-        return;
-    }
-    const double *tile = x->dense.tile + i / EM_TILE_ROWS * x->n_column * EM_TILE_ROWS;
-    for (int64_t j = 0; j < x->n_column; j++)
-        row[j] = tile[j * EM_TILE_ROWS + i % EM_TILE_ROWS];
-}
 
 /* The lower triangle of a matrix [][dim] += weight x x^T, x [n]. */
 static void add_square(int64_t n, int64_t dim, double weight, const double *x, double *matrix)
@@ -368,10 +335,16 @@ static void add_metric_of_row(const em_regression *self, int64_t i, const double
     const int64_t n = self->design->n_column, dim = self->model.dim;
     double *x = self->row, eta = self->design->offset ? self->design->offset[i] : 0;
 
-    copy_row(self->design, i, x);
+    em_design_row(self->design, i, x);
     for (int64_t j = 0; j < n; j++)
         eta += x[j] * theta[j];
-    const em_information information = self->family->information(eta, shape);
+    em_information information = self->family->information(eta, shape);
+    if (self->design->weight) {
+        information.eta *= self->design->weight[i];
+        information.by_eta *= self->design->weight[i];
+        information.by_shape *= self->design->weight[i];
+        information.shape *= self->design->weight[i];
+    }
     add_square(n, dim, information.eta, x, metric);
     for (int64_t k = 0; derivative && k < n; k++)
         add_square(n, dim, information.by_eta * x[k], x, derivative + k * dim * dim);
@@ -390,7 +363,8 @@ static const em_shape *unknown_shape(const em_regression *self, bool *known)
     for (int k = 0; k < self->n_shape; k++)
         if (isnan(self->shape[k].value))
             unknown = &self->shape[k];
-    *known = self->family->information && self->n_unknown <= 1 && (!unknown || unknown->curvature);
+    *known = self->family->information && self->n_unknown <= 1 &&
+             (!unknown || (unknown->in_metric && unknown->prior.kind != EM_PRIOR_INVERSE_GAMMA));
     return unknown;
 }
 
@@ -401,10 +375,12 @@ static void add_metric_of_prior(const em_regression *self, const em_shape *unkno
     double curvature[2];
 
     for (int64_t j = 0; j < n; j++)
-        metric[j * dim + j] += 1 / self->prior_variance;
+        metric[j * dim + j] +=
+            self->prior ? em_prior_information(&self->prior[j]) : 1 / self->prior_variance;
     if (!unknown)
         return;
-    unknown->curvature(unknown->scale, exp(theta[n]), curvature);
+    em_prior_curvature(&unknown->prior, exp(theta[n]) * em_regression_unit(self, unknown),
+                       curvature);
     metric[corner] += curvature[0];
     if (derivative)
         derivative[n * dim * dim + corner] += curvature[1];
@@ -429,117 +405,4 @@ em_status em_regression_add_metric(em_model *model, bool prior, const em_rows *r
     if (prior)
         add_metric_of_prior(self, unknown, theta, metric, derivative);
     return EM_OK;
-}
-
-double em_half_student_t_draw(em_variate *v, double scale)
-{
-    const double z = em_variate_normal(v);
-
-    return scale * fabs(z) / sqrt(2 * em_variate_gamma(v, 1.5) / 3);
-}
-
-em_status em_regression_draw_prior(em_model *model, const em_draw *draw, double *theta)
-{
-    const em_regression *self = (const em_regression *)model;
-    const int64_t n = self->design->n_column;
-    em_variate v = {draw, (uint64_t)n};
-
-    em_draw_normals(draw, 0, n, theta);
-    for (int64_t j = 0; j < n; j++)
-        theta[j] *= sqrt(self->prior_variance);
-    theta += n;
-    for (int k = 0; k < self->n_shape; k++)
-        if (isnan(self->shape[k].value))
-            *theta++ = log(self->shape[k].draw(&v, self->shape[k].scale));
-    return EM_OK;
-}
-
-/* ---------------------------------------------------------------- reports */
-
-/* Nothing of any observation yet; returns where those of this shard are. */
-static double *clear(const em_regression *self, double *out)
-{
-    for (int64_t i = 0; i < self->design->rows.total; i++)
-        out[i] = -0.0;
-    return out + self->design->rows.first;
-}
-
-static void report_log_likelihood(const em_regression *self, double *out)
-{
-    double *own = clear(self, out);
-
-    for (int64_t i = 0; i < self->design->n_row; i++)
-        own[i] = self->density[i] + self->constant[i];
-}
-
-static em_status report_predictive(const em_regression *self, const em_draw *draw,
-                                   const double *shape, double *out)
-{
-    double *own = clear(self, out);
-    em_status status = EM_OK;
-
-    for (int64_t i = 0; i < self->design->n_row; i++) {
-        em_variate v = {draw, (uint64_t)(self->design->rows.first + i) * EM_VARIATES};
-        const em_status failed = self->family->draw(&v, self->eta[i], shape, &own[i]);
-        own[i] = failed ? NAN : own[i] * self->unit;
-        status = failed ? failed : status;
-    }
-    return status;
-}
-
-/* x_j beta_j / sd_j less mean_j beta_j / sd_j, which goes into the intercept. */
-static void report_original(const em_regression *self, const double *beta, double *out)
-{
-    const em_design *design = self->design;
-    const int64_t shift = self->n_original - design->n_column;
-
-    out[0] = 0;
-    for (int64_t j = 0; j < design->n_column; j++) {
-        out[j + shift] = beta[j] / design->scale[j];
-        if (j + shift > 0)
-            out[0] -= out[j + shift] * design->centre[j];
-    }
-}
-
-em_status em_regression_report(em_model *model, const em_draw *draw, const double *theta,
-                               double *out)
-{
-    const em_regression *self = (const em_regression *)model;
-    const int64_t n = self->design->n_column, total = self->design->rows.total;
-    double shape[EM_GLM_SHAPES];
-
-    memcpy(out, theta, (size_t)n * sizeof *out);
-    for (int64_t k = n; k < model->dim; k++)
-        out[k] = exp(theta[k]);
-    out += model->dim;
-    if (self->original) {
-        report_original(self, theta, out);
-        out += self->n_original;
-    }
-    if (!self->eta)
-        return EM_OK;
-    em_glm_shape(self->glm, theta, shape);
-    em_glm_each(self->glm, self->family->link, theta, self->eta, self->density);
-    if (self->constant) {
-        report_log_likelihood(self, out);
-        out += total;
-    }
-    return self->predicts ? report_predictive(self, draw, shape, out) : EM_OK;
-}
-
-em_status em_regression_predict(em_model *model, const em_draw *draw, const double *posterior,
-                                double *out)
-{
-    const em_regression *self = (const em_regression *)model;
-    const int64_t n = self->design->n_column;
-    double shape[EM_GLM_SHAPES], *mean = clear(self, out + self->design->rows.total);
-
-    memcpy(self->theta, posterior, (size_t)n * sizeof *posterior);
-    for (int64_t k = n; k < model->dim; k++)
-        self->theta[k] = log(posterior[k]);
-    em_glm_shape(self->glm, self->theta, shape);
-    em_glm_predict(self->glm, self->theta, self->eta);
-    for (int64_t i = 0; i < self->design->n_row; i++)
-        mean[i] = self->family->mean(self->eta[i]) * self->unit;
-    return report_predictive(self, draw, shape, out);
 }

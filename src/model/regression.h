@@ -1,7 +1,8 @@
 /*
  * What the regression models of this room share. A model is a family (a link and a distribution of
- * the responses about it), options and a table: linear, logistic, poisson, negative_binomial. The
- * coefficients beta ~ N(0, prior_scale I); unknown shape parameters are sampled as logarithms.
+ * the responses about it), options and a table: linear, logistic, poisson, negative_binomial. What
+ * priors they have says model/regression_prior.h; unknown shape parameters are sampled as
+ * logarithms.
  */
 #ifndef EM_MODEL_REGRESSION_H
 #define EM_MODEL_REGRESSION_H
@@ -9,20 +10,32 @@
 #include "data/features.h"
 #include "emass/model.h"
 #include "model/glm.h"
+#include "model/prior.h"
 #include "model/variate.h"
+
+#include <math.h>
 
 /* First member of the options of such a model. */
 typedef struct em_regression_options {
     em_table_options table;
-    double prior_scale;
+    char *prior;        /* NULL: the default */
+    double prior_scale; /* NaN: absent */
     bool log_likelihood, posterior_predictive;
 } em_regression_options;
 
 /* The rows of those options for a field table, behind EM_TABLE_FIELDS. */
 #define EM_REGRESSION_FIELDS                                                                       \
     EM_REAL(em_regression_options, prior_scale, .minimum = 1e-300, .maximum = 1e300,               \
-            .fallback = "10",                                                                      \
-            .doc = "variance of the normal prior on every coefficient, alpha in the papers"),      \
+            .fallback = "none", .word = "none",                                                    \
+            .doc = "a number in place of prior: the variance of a normal prior on every "          \
+                   "coefficient, the intercept too, alpha in the papers"),                         \
+        EM_JSON(em_regression_options, prior, .fallback = "",                                      \
+                .doc = "on the data's scale: {coefficients: {normal: [0, 10]}, intercept: "        \
+                       "{student_t: [3, 0, 5]}, sigma: {exponential: 1}, autoscale: true}, or "    \
+                       "coefficients: {age: {normal: [0, 1]}, default: {cauchy: [0, 2.5]}}; what " \
+                       "is absent: normal(0, 2.5 sd(y) / sd(x)), of the intercept at the means "   \
+                       "normal(mean(y), 2.5 sd(y)), sigma exponential of mean sd(y); 0 and 1 for " \
+                       "mean(y) and sd(y) with a log or logit link"),                              \
         EM_BOOL(em_regression_options, log_likelihood, .fallback = "false",                        \
                 .doc = "store that of each observation, in the group log_likelihood; and "         \
                        "responses in observed_data"),                                              \
@@ -34,12 +47,11 @@ typedef struct em_regression_options {
 typedef struct em_shape {
     const char *name;
     double value; /* NaN: unknown, and then: */
-    /* The log density of its prior at x; *slope is x times the derivative. */
-    double (*log_prior)(double scale, double x, double *slope);
-    /* Minus its second derivative by log x, and the derivative of that; NULL: not known. */
-    void (*curvature)(double scale, double x, double curvature[2]);
-    double scale;
-    double (*draw)(em_variate *v, double scale); /* from that prior */
+    em_prior prior;
+    em_prior earlier; /* that with model.prior_scale, where no other is given */
+    bool prior_given; /* by an option of its own */
+    bool of_response; /* it has the unit of the responses */
+    bool in_metric;   /* the family's information is about it too */
 } em_shape;
 
 /*
@@ -69,11 +81,21 @@ typedef struct em_regression {
     const em_family *family;
     em_design *design; /* divided by `unit`, as its responses are */
     em_glm *glm;
-    double unit, prior_variance;
+    double unit;       /* of the responses, where the link is the identity */
+    bool unit_is_free; /* not that of a known sigma: their standard deviation, if that is found */
+    bool intercept, standardised;
+    double prior_variance; /* of all coefficients, where */
+    em_prior *prior;       /* [n_column] is NULL: on the data's scale */
+    double *mean, *sd;     /* [n_column] of the columns, 0 and 1 of an intercept, with those priors;
+                              the mean of columns that are not centred is 0 */
+    int64_t n_line;        /* what the priors are, in words, and of how many unknowns */
+    char **prior_line;
+    double *prior_count;
+    double *prior_location, *prior_sd, *prior_df; /* [n_column] in units of beta */
     int n_shape, n_unknown;
     em_shape shape[EM_GLM_SHAPES];
     em_variable variable[2 + EM_GLM_SHAPES + 2];
-    em_datum datum[4 + EM_FEATURES_ARRAYS];
+    em_datum datum[10 + EM_FEATURES_ARRAYS];
     em_features *features;
     em_parameters block[1 + EM_GLM_SHAPES]; /* beta, and every unknown shape */
     const char **original; /* [n_original] coefficients of what is standardised; NULL */
@@ -83,6 +105,7 @@ typedef struct em_regression {
     double *observed;      /* [rows.total] responses, where draws are reported of each; else NULL */
     double *theta;         /* [dim] of a draw to predict from; NULL: the model is to be sampled */
     double *row;           /* [n_column] of the design, for the metric */
+    double *beta;          /* [n_column] as reported */
     double *eta, *density; /* [n_row] of a report; NULL: reports are of the parameters alone */
     double *constant;      /* [n_row] of log likelihoods; NULL: not reported */
 } em_regression;
@@ -90,7 +113,8 @@ typedef struct em_regression {
 /* What em_regression_create is told by a model. */
 typedef struct em_regression_plan {
     const em_family *family;
-    double unit; /* the design and the responses are divided by it */
+    bool identity; /* the link is: coefficients and responses have a unit */
+    double unit;   /* the design and the responses are divided by it; NaN: one is to be found */
     int n_shape;
     em_shape shape[EM_GLM_SHAPES];
 } em_regression_plan;
@@ -102,6 +126,12 @@ em_status em_regression_create(em_regression *self, const em_table *table,
                                const em_regression_options *options,
                                const em_model_context *context, const em_regression_plan *plan);
 void em_regression_release(em_regression *self);
+
+/* What a shape parameter of 1 is, in the units of the data. Local. */
+static inline double em_regression_unit(const em_regression *self, const em_shape *shape)
+{
+    return shape->of_response ? self->unit : 1;
+}
 
 /* Functions of em_model_ops; `destroy` for models that own nothing more. */
 void em_regression_destroy(em_model *model);
@@ -115,10 +145,6 @@ em_status em_regression_predict(em_model *model, const em_draw *draw, const doub
                                 double *out);
 
 em_status em_regression_draw_prior(em_model *model, const em_draw *draw, double *theta);
-
-/* Half Student-t with 3 degrees of freedom and this scale, for em_shape. Local. */
-double em_half_student_t_prior(double scale, double x, double *slope);
-void em_half_student_t_curvature(double scale, double x, double curvature[2]);
-double em_half_student_t_draw(em_variate *v, double scale);
+void em_regression_describe(const em_model *model, FILE *out);
 
 #endif

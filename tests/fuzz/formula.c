@@ -21,7 +21,8 @@ static void is_sound(const em_formula *formula, const em_formula_columns *column
         REQUIRE(em_formula_has(formula, term));
         for (int k = 0; k < term->n; k++) {
             REQUIRE(term->column[k] >= 0 && term->column[k] < columns->n);
-            REQUIRE(term->column[k] != formula->response && term->column[k] != columns->exposure);
+            REQUIRE(term->column[k] != formula->response &&
+                    (!columns->beside || term->column[k] != columns->beside[0]));
             for (int l = 0; l < k; l++)
                 REQUIRE(term->column[k] != term->column[l]);
         }
@@ -30,8 +31,9 @@ static void is_sound(const em_formula *formula, const em_formula_columns *column
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    const em_formula_columns columns = {N_NAME, names, size % 3 ? -1 : 2, false};
-    const em_formula_columns again = {N_NAME - 1, names + 1, -1, true};
+    static const int64_t beside[EM_N_BESIDE] = {2, -1, -1};
+    const em_formula_columns columns = {N_NAME, names, size % 3 ? NULL : beside, false};
+    const em_formula_columns again = {N_NAME - 1, names + 1, NULL, true};
     em_formula formula;
     char *text = NULL;
     em_status status;

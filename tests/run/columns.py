@@ -94,8 +94,8 @@ for (i in seq_along(formulas)) {
         report(False, "R makes matrices", done.stderr)
         return
     for i, (formula, factors) in enumerate(formulas.items()):
-        ours = run("ours.h5", f"formula: 'ill ~ {formula}', factors: [{factors}]")
-        theirs = run("theirs.h5", "intercept: false, header: no", data=f"matrix{i + 1}.csv")
+        ours = run("ours.h5", f"formula: 'ill ~ {formula}', factors: [{factors}], prior_scale: 10")
+        theirs = run("theirs.h5", "intercept: false, header: no, prior_scale: 10", data=f"matrix{i + 1}.csv")
         same = ours.returncode == theirs.returncode == 0
         with h5py.File("ours.h5") as a, h5py.File("theirs.h5") as b:
             a, b = a["posterior/beta"][:], b["posterior/beta"][:]

@@ -51,7 +51,7 @@ agree() { # GROUP ROWS: means of both files within Monte Carlo errors
             END { exit n != rows || bad }'
 }
 law() {
-    run 2 1 'name: linear, data: swapped.csv, sigma: unknown, log_likelihood: true, posterior_predictive: true' \
+    run 2 1 'name: linear, data: swapped.csv, sigma: unknown, prior_scale: 10, log_likelihood: true, posterior_predictive: true' \
         beta sigma linear.h5 &&
         agree posterior 3 && agree log_likelihood 700 && agree posterior_predictive 700
 }

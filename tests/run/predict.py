@@ -55,7 +55,7 @@ def run(model, options, *more):
 def scaled(columns, file):
     """[n][1 + columns] with the scaling of the run."""
     rows = np.stack([np.ones(len(columns[0]))] + columns, 1)
-    if "constant_data" in file:
+    if "feature_mean" in file["constant_data"]:
         rows = (rows - file["constant_data/feature_mean"][:]) / file["constant_data/feature_sd"][:]
     return rows
 

@@ -21,7 +21,7 @@ run() { # SHARDS FILE CONFIG SETTING...
 # shards have 512 and 88: their mean is 792 / 600.1.
 
 cat >three.yaml <<'YAML'
-model: {name: linear, data: three.csv, intercept: false, prior_scale: 10}
+model: {name: linear, data: three.csv, intercept: false, sigma: 1, prior_scale: 10}
 sampler: {name: sgld, minibatch: 2, step_size: 0.05}
 mass: {estimator: none}
 run: {chains: 4, warmup: 100, draws: 3000}
@@ -185,7 +185,7 @@ twin_is_far() {
 }
 check 'another minibatch is found out' twin_is_far
 
-config 'name: linear, data: three.csv, intercept: false, prior_scale: 10'
+config 'name: linear, data: three.csv, intercept: false, sigma: 1, prior_scale: 10'
 for how in "${hows[@]}"; do
     check "three rows, minibatch ${how% *}, replacement ${how#* }: the same draws but for rounding" nearly_same 3 \
         sampler.name=sgld sampler.step_size=0.05 sampler.minibatch="${how% *}" sampler.replacement="${how#* }" \

@@ -71,7 +71,7 @@ static void write_matrix(const char *text)
 
 typedef struct model_case {
     const char *name;
-    setting settings[6];
+    setting settings[8];
     double radius; /* of the positions where it is tested */
 } model_case;
 

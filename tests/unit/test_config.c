@@ -556,7 +556,8 @@ static const struct {
     {TOP "  chains:\n    ten\n",
      "heart.yaml:5: run.chains: found 'ten', expected an integer from 1 to 1000000"},
     {"model: {name: logistic, prior_scale: 1e999}\nsampler: {name: hmc}\n",
-     "heart.yaml:1: model.prior_scale: found '1e999', expected a number from 1e-300 to 1e+300"},
+     "heart.yaml:1: model.prior_scale: found '1e999', expected a number from 1e-300 to 1e+300, or "
+     "none"},
     {TOP "  init_radius: .nan\n",
      "heart.yaml:4: run.init_radius: found '.nan', expected a number from 0 to 1000000"},
     {TOP "  init_radius: .inf\n",

@@ -199,8 +199,9 @@ static double sparse_logistic_density(const double *theta)
 
 START_TEST(test_logistic)
 {
-    setup dense = make(&(model_case){"logistic", {{"data", csv}}, 1}, 0, 1),
-          sparse = make(&(model_case){"logistic", {{"data", libsvm}}, 1}, 0, 1);
+    setup dense = make(&(model_case){"logistic", {{"data", csv}, {"prior_scale", "10"}}, 1}, 0, 1),
+          sparse =
+              make(&(model_case){"logistic", {{"data", libsvm}, {"prior_scale", "10"}}, 1}, 0, 1);
 
     check_density(&dense, 0.3, dense_logistic_density);
     check_density(&sparse, 0.3, sparse_logistic_density);
@@ -396,8 +397,11 @@ static void check_data_set(const char *file, const char *positive, int64_t n, in
                            double n_positive)
 {
     char path[512];
-    const setting settings[] = {
-        {"data", path}, {"standardise", "true"}, {"positive", positive}, {NULL, NULL}};
+    const setting settings[] = {{"data", path},
+                                {"standardise", "true"},
+                                {"prior_scale", "10"},
+                                {"positive", positive},
+                                {NULL, NULL}};
     setup s;
     panel p = {1, em_stride(dim), {0}, {0}, {0}};
 

@@ -28,6 +28,28 @@ static const model_case cases[] = {
     {"negative_binomial", {{"data", csv}}, 1},
     {"negative_binomial", {{"data", libsvm}}, 1},
     {"negative_binomial", {{"data", csv}, {"phi", "1.5"}}, 1},
+    {"linear",
+     {{"data", csv},
+      {"weights", "x12"},
+      {"response", "x1"},
+      {"offset", "x3"},
+      {"standardise", "true"},
+      {"prior", "{\"coefficients\": {\"x2\": {\"normal\": [3, 2]}, \"default\": "
+                "{\"student_t\": [4, -1, 2]}}, \"sigma\": {\"half_normal\": 2}}"}},
+     1},
+    {"linear",
+     {{"data", libsvm},
+      {"offset", "x3"},
+      {"prior", "{\"intercept\": {\"cauchy\": [1, 2]}, \"coefficients\": {\"normal\": [1, 3]}, "
+                "\"sigma\": {\"half_cauchy\": 2}, \"autoscale\": true}"}},
+     1},
+    {"logistic",
+     {{"data", libsvm}, {"prior", "{\"coefficients\": {\"cauchy\": [0, 0.5]}}"}, {"offset", "x2"}},
+     1},
+    {"poisson", {{"data", csv}, {"response", "x12"}, {"intercept", "false"}, {"offset", "x2"}}, 1},
+    {"negative_binomial",
+     {{"data", csv}, {"prior", "{\"phi\": {\"inverse_gamma\": [0.4, 0.3]}}"}},
+     1},
 };
 
 enum { N_CASE = sizeof cases / sizeof *cases, WITH_UNKNOWN_SIGMA = 14 };

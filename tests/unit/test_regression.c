@@ -55,14 +55,14 @@ static void write_tables(void)
 /* A model, its options, and what follows the coefficients in theta. */
 typedef struct regression {
     const char *name;
-    setting settings[7];
+    setting settings[8];
     const char *shape[2];
 } regression;
 
 #define DATA                                                                                       \
-    {"data", csv},                                                                                 \
+    {"data", csv}, {"response", "y"},                                                              \
     {                                                                                              \
-        "response", "y"                                                                            \
+        "prior_scale", "10"                                                                        \
     }
 
 static const regression regressions[] = {
@@ -217,7 +217,8 @@ END_TEST
 /* Sparse data, of which the exposure is a column too. */
 START_TEST(test_sparse_exposure)
 {
-    static const setting settings[] = {{"data", libsvm}, {"exposure", "x2"}, {NULL, NULL}};
+    static const setting settings[] = {
+        {"data", libsvm}, {"exposure", "x2"}, {"prior_scale", "10"}, {NULL, NULL}};
     _Alignas(64) double theta[40] = {0.1, 0.2}, gradient[40] = {0};
     double found = 0, expected = 0;
     setup s;
