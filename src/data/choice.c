@@ -166,7 +166,12 @@ static em_status take_formula(making *m)
     m->choice->response = formula.response;
     for (int64_t i = 0; !status && i < formula.n_term; i++)
         for (int k = 0; k < formula.term[i].n; k++)
-            m->choice->use[formula.term[i].column[k]] = EM_USE_NUMBER;
+            if (formula.term[i].column[k] < columns.n)
+                m->choice->use[formula.term[i].column[k]] = EM_USE_NUMBER;
+    for (int64_t k = 0; !status && k < formula.n_derived; k++)
+        for (int i = 0; i < formula.derived[k].n_step; i++)
+            if (formula.derived[k].step[i].op == EM_OP_COLUMN)
+                m->choice->use[formula.derived[k].step[i].column] = EM_USE_NUMBER;
     for (int64_t j = 0; !status && j < m->table->n_column; j++)
         if (formula.is_factor[j] && m->choice->use[j] != EM_USE_NOT) {
             m->choice->use[j] = EM_USE_LEVEL;

@@ -24,7 +24,11 @@ static em_status take_formula(const em_table_options *options, const em_table *t
     coding->intercept &= formula.intercept;
     coding->n_term = formula.n_term;
     coding->term = formula.term;
+    coding->n_derived = formula.n_derived;
+    coding->derived = formula.derived;
     formula.term = NULL;
+    formula.derived = NULL;
+    formula.n_derived = 0;
     em_formula_release(&formula);
     return status;
 }
@@ -37,6 +41,21 @@ static em_status take_columns(em_coding *coding)
     for (int64_t j = 0; j < coding->n_term; j++)
         coding->term[j] = (em_term){1, {j}};
     return status;
+}
+
+/* A factor that model.factors names may not be a number too. */
+static em_status check_derived(const em_table *table, const em_coding *coding)
+{
+    for (int64_t k = 0; k < coding->n_derived; k++)
+        for (int i = 0; i < coding->derived[k].n_step; i++) {
+            const em_step *step = &coding->derived[k].step[i];
+            if (step->op == EM_OP_COLUMN && table->factor && table->factor[step->column])
+                return em_fail(EM_ECONFIG,
+                               "model.formula: found factor %s in %s, expected a column of numbers",
+                               em_excerpt_of(table->name[step->column]).text,
+                               em_excerpt_of(coding->derived[k].name).text);
+        }
+    return EM_OK;
 }
 
 em_status em_coding_create(const em_table_options *options, const em_table *table,
@@ -59,6 +78,8 @@ em_status em_coding_create(const em_table_options *options, const em_table *tabl
         status = em_allocate(coding->n, sizeof *coding->factor, &coding->factor);
     if (!status)
         status = options->formula ? take_formula(options, table, coding) : take_columns(coding);
+    if (!status)
+        status = check_derived(table, coding);
     for (int64_t j = 0; !status && j < coding->n; j++)
         coding->is_factor[j] = fitted ? fitted[j] : table->factor && table->factor[j];
     if (status)
@@ -77,6 +98,9 @@ void em_coding_destroy(em_coding **out)
     em_release(&coding->factor);
     em_release(&coding->is_factor);
     em_release(&coding->term);
+    for (int64_t k = 0; k < coding->n_derived; k++)
+        em_derived_release(&coding->derived[k]);
+    em_release(&coding->derived);
     em_release(out);
 }
 
@@ -93,8 +117,20 @@ typedef struct making {
     const em_coding *coding;
     em_table *table;
     int64_t n_made;
-    made *made; /* [n_made] */
+    made *made;    /* [n_made] */
+    double *value; /* [n_derived][EM_MOST_DEGREE] of a row */
 } making;
+
+static bool is_factor(const em_coding *coding, int64_t column)
+{
+    return column < coding->n && coding->is_factor[column];
+}
+
+/* How many columns a function makes that is a polynomial; else 1. */
+static int64_t size_of(const em_coding *coding, int64_t column)
+{
+    return column < coding->n ? 1 : em_derived_size(&coding->derived[column - coding->n]);
+}
 
 /* Whether the columns of a are among those of b. */
 static bool is_within(const em_term *a, const em_term *b)
@@ -111,7 +147,7 @@ static bool is_first(const em_coding *coding, int64_t t, int k)
 {
     for (int64_t i = 0; i <= t; i++)
         for (int l = 0; l < coding->term[i].n; l++)
-            if (coding->is_factor[coding->term[i].column[l]])
+            if (is_factor(coding, coding->term[i].column[l]))
                 return i == t && l == k;
     return false;
 }
@@ -144,10 +180,9 @@ static int64_t make_term(const em_coding *coding, int64_t t, made *out)
     int64_t first[EM_MOST_IN_TERM], size[EM_MOST_IN_TERM], total = 1;
 
     for (int k = 0; k < term->n; k++) {
-        const em_factor *factor = &coding->factor[term->column[k]];
-        const bool is_factor = coding->is_factor[term->column[k]];
-        first[k] = !is_factor ? -1 : has_contrasts(coding, t, k);
-        size[k] = is_factor ? factor->n - first[k] : 1;
+        const int64_t j = term->column[k];
+        first[k] = !is_factor(coding, j) ? -1 : has_contrasts(coding, t, k);
+        size[k] = is_factor(coding, j) ? coding->factor[j].n - first[k] : size_of(coding, j);
         total = total * size[k] > MOST_COLUMNS ? MOST_COLUMNS + 1 : total * size[k];
     }
     for (int64_t i = 0; out && i < total; i++) {
@@ -155,7 +190,9 @@ static int64_t make_term(const em_coding *coding, int64_t t, made *out)
         out[i].n = term->n;
         for (int k = 0; k < term->n; k++) {
             out[i].column[k] = term->column[k];
-            out[i].level[k] = first[k] < 0 ? -1 : first[k] + rest % size[k];
+            out[i].level[k] = first[k] < 0 && size[k] == 1 ? -1
+                              : first[k] < 0               ? rest % size[k]
+                                                           : first[k] + rest % size[k];
             rest /= size[k];
         }
     }
@@ -181,20 +218,24 @@ static em_status make_columns(making *m)
 
 /* ---------------------------------------------------------------- names */
 
-/* sex[male]:age */
+/* sex[male]:age, or, as R has it, poly(age, 2)1 */
 static em_status name_column(const making *m, const made *of, char **out)
 {
     em_status status = em_copy_text("", out);
 
     for (int k = 0; !status && k < of->n; k++) {
-        const char *name = m->table->name[of->column[k]];
+        const int64_t j = of->column[k], d = j - m->coding->n;
+        const char *name = d < 0 ? m->table->name[j] : m->coding->derived[d].name;
         const double level =
-            of->level[k] < 0 ? 0 : m->coding->factor[of->column[k]].level[of->level[k]];
+            of->level[k] < 0 || d >= 0 ? 0 : m->coding->factor[j].level[of->level[k]];
         const int64_t code = em_level_code(level);
         char *longer = NULL;
 
         if (of->level[k] < 0)
             status = em_format_text(&longer, "%s%s%s", *out, k ? ":" : "", name);
+        else if (d >= 0)
+            status = em_format_text(&longer, "%s%s%s%lld", *out, k ? ":" : "", name,
+                                    (long long)of->level[k] + 1);
         else if (code >= 0)
             status = em_format_text(&longer, "%s%s%s[%s]", *out, k ? ":" : "", name,
                                     m->table->text[of->column[k]].text[code]);
@@ -278,14 +319,23 @@ static em_status place_levels(making *m, int64_t j, int64_t *bad)
     return status;
 }
 
+/* Column j of a row, a number or whether it is at that level. */
+static double value_of(const making *m, const double *from, int64_t j, int64_t level)
+{
+    if (j >= m->coding->n)
+        return m->value[(j - m->coding->n) * EM_MOST_DEGREE + (level < 0 ? 0 : level)];
+    return level < 0 ? from[j] : from[j] == (double)level;
+}
+
 static void make_row(const making *m, const double *from, double *to)
 {
+    for (int64_t k = 0; k < m->coding->n_derived; k++)
+        em_derived_make(&m->coding->derived[k], from, m->value + k * EM_MOST_DEGREE);
     for (int64_t c = 0; c < m->n_made; c++) {
         const made *of = &m->made[c];
         to[c] = 1;
         for (int k = 0; k < of->n; k++)
-            to[c] *= of->level[k] < 0 ? from[of->column[k]]
-                                      : from[of->column[k]] == (double)of->level[k];
+            to[c] *= value_of(m, from, of->column[k], of->level[k]);
     }
 }
 
@@ -295,10 +345,15 @@ static em_status make_rows(making *m)
     double *value = NULL;
     em_status status = em_allocate_doubles(table->n_row * m->n_made, &value);
 
+    if (!status)
+        status = em_allocate_doubles(m->coding->n_derived * EM_MOST_DEGREE, &m->value);
     for (int64_t i = 0; !status && i < table->n_row; i++)
         make_row(m, table->value + i * table->n_column, value + i * m->n_made);
-    if (status)
+    em_release(&m->value);
+    if (status) {
+        em_release(&value);
         return status;
+    }
     em_release(&table->value);
     table->value = value;
     table->n_value = table->value_capacity = table->n_row * m->n_made;
@@ -331,6 +386,8 @@ em_status em_coding_apply(const em_coding *coding, em_table *table)
     int64_t bad = -1;
     em_status status = EM_OK;
 
+    for (int64_t k = 0; !status && k < coding->n_derived; k++)
+        status = em_derived_check(&coding->derived[k], table);
     for (int64_t j = 0; !status && j < coding->n; j++)
         if (coding->is_factor[j])
             status = place_levels(&m, j, &bad);

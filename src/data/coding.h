@@ -17,6 +17,8 @@ typedef struct em_coding {
     em_factor *factor; /* [n] to be filled in for those */
     int64_t n_term;
     em_term *term;
+    int64_t n_derived; /* columns from n on of the terms */
+    em_derived *derived;
 } em_coding;
 
 /* What the options say of a table whose response is taken; `fitted`: which columns are factors, as

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "data/choice.h"
 #include "data/coding.h"
+#include "data/formula.h"
 #include "par/message.h"
 #include "par/world.h"
 
@@ -12,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char sizes[] = "n_level", values[] = "level_value";
+static const char sizes[] = "n_level", values[] = "level_value", codings[] = "poly_coding";
 
 enum { LONGEST_NAME = 100 }; /* of a factor, so that name[level] is a label */
 
@@ -117,6 +118,7 @@ void em_features_destroy(em_features **out)
         em_release(&f->n_level);
         em_release(&f->level);
         em_release(&f->value);
+        em_release(&f->poly);
     }
     em_release(out);
 }
@@ -161,6 +163,26 @@ static em_status find_factor(em_features *f, const em_table *table, em_coding *c
 }
 
 /* Collective. */
+static em_status find_codings(em_features *f, const em_table *table, em_coding *coding)
+{
+    em_status status = EM_OK;
+    int64_t at = 0;
+
+    for (int64_t k = 0; !status && k < coding->n_derived; k++) {
+        status = em_derived_check(&coding->derived[k], table);
+        if (!status)
+            status = em_derived_find(&coding->derived[k], table);
+        f->n_poly += em_derived_coding_size(&coding->derived[k]);
+    }
+    if (!status)
+        status = em_agree_first(em_allocate_doubles(f->n_poly, &f->poly), 0);
+    for (int64_t k = 0; !status && k < coding->n_derived; k++)
+        for (int64_t i = 0; i < em_derived_coding_size(&coding->derived[k]); i++)
+            f->poly[at++] = coding->derived[k].coding[i];
+    return status;
+}
+
+/* Collective. */
 static em_status find_features(const em_table *table, em_coding *coding, em_features **out)
 {
     em_status status = create(table->n_column, coding->intercept, out);
@@ -171,16 +193,16 @@ static em_status find_features(const em_table *table, em_coding *coding, em_feat
     for (int64_t j = 0; !status && j < table->n_column; j++)
         if (coding->is_factor[j])
             status = find_factor(*out, table, coding, j);
-    return status;
+    return status ? status : find_codings(*out, table, coding);
 }
 
 /* ---------------------------------------------------------------- features of a file */
 
 /* What the arrays of a file say, which need not be ours. */
 typedef struct found {
-    int64_t n, n_size, n_label, n_value;
+    int64_t n, n_size, n_label, n_value, n_poly;
     const char *const *name, *const *label;
-    const double *size, *value;
+    const double *size, *value, *poly;
 } found;
 
 static em_status ask(const em_fitted *fitted, found *f)
@@ -192,6 +214,8 @@ static em_status ask(const em_fitted *fitted, found *f)
     status = fitted->labels(fitted->context, "feature", &f->n, &f->name);
     if (!status)
         status = fitted->labels(fitted->context, "level", &f->n_label, &f->label);
+    if (!status)
+        status = fitted->numbers(fitted->context, codings, &f->n_poly, &f->poly);
     return status ? status : fitted->numbers(fitted->context, values, &f->n_value, &f->value);
 }
 
@@ -257,7 +281,51 @@ static em_status take_levels(em_table *table, const found *f, em_coding *coding)
     return status;
 }
 
+/* The codings that polynomials had. */
+static em_status take_codings(const found *f, em_coding *coding)
+{
+    int64_t at = 0;
+    em_status status = EM_OK;
+
+    for (int64_t k = 0; k < coding->n_derived; k++)
+        at += em_derived_coding_size(&coding->derived[k]);
+    if (at != f->n_poly)
+        return em_fail(EM_EDATA, "found %lld numbers of constant_data/%s, expected %lld",
+                       (long long)f->n_poly, codings, (long long)at);
+    at = 0;
+    for (int64_t k = 0; !status && k < coding->n_derived; k++) {
+        em_derived *derived = &coding->derived[k];
+        const int64_t n = em_derived_coding_size(derived);
+        if (n == 0)
+            continue;
+        status = em_allocate(n, sizeof *derived->coding, &derived->coding);
+        for (int64_t i = 0; !status && i < n; i++)
+            derived->coding[i] = f->poly[at++];
+    }
+    return status;
+}
+
 /* ---------------------------------------------------------------- a table is read */
+
+/* The response of a formula, log(y) of the column y, stands in the place of the column. Collective.
+ */
+static em_status derive_response(const em_table_options *options, em_table *table)
+{
+    const em_formula_columns columns = {table->n_column, table->name, table->beside_at, false};
+    em_formula formula = {.response_derived = -1};
+    const int64_t n = table->n_column;
+    em_status status = em_agree_first(em_formula_parse(options->formula, &columns, &formula), 0);
+    const em_derived *derived = !status && formula.response_derived >= 0
+                                    ? &formula.derived[formula.response_derived]
+                                    : NULL;
+
+    if (derived)
+        status = em_derived_check(derived, table);
+    for (int64_t i = 0; !status && derived && i < table->n_row; i++)
+        table->value[i * n + formula.response] = em_derived_value(derived, table->value + i * n);
+    em_formula_release(&formula);
+    return status;
+}
 
 static em_status read_run(const em_table_options *options, em_table **table, em_features **out)
 {
@@ -270,6 +338,8 @@ static em_status read_run(const em_table_options *options, em_table **table, em_
                                        : "those of categories are listed in model.factors";
     status = em_table_read(&advised, table);
 
+    if (!status && options->formula)
+        status = derive_response(options, *table);
     if (!status)
         status = em_table_take_response(*table, options);
     if (!status)
@@ -341,6 +411,8 @@ static em_status read_coded(const em_table_options *options, const found *f, em_
     if (!status)
         status = take_levels(*table, f, coding);
     if (!status)
+        status = take_codings(f, coding);
+    if (!status)
         status = create(0, coding->intercept, out);
     status = em_agree_first(status, 0);
     if (!status)
@@ -390,5 +462,9 @@ int em_features_data(const em_features *f, em_datum data[EM_FEATURES_ARRAYS])
                           .axis = {"level"},
                           .label = {(const char *const *)f->level}},
                          f->value};
-    return f->n_all > 0 ? 2 : 1;
+    int n = f->n_all > 0 ? 2 : 1;
+    if (f->n_poly > 0)
+        data[n++] =
+            (em_datum){group, {.name = codings, .n_axes = 1, .shape = {f->n_poly}}, f->poly};
+    return n;
 }

@@ -8,7 +8,7 @@
 #include "data/table.h"
 #include "emass/model.h"
 
-enum { EM_FEATURES_ARRAYS = 2 };
+enum { EM_FEATURES_ARRAYS = 3 };
 
 /* The features of a table. Where none of them is coded, n is 0: the columns are the features. */
 typedef struct em_features {
@@ -19,6 +19,8 @@ typedef struct em_features {
     int64_t n_all;   /* levels of all factors, those of one after the other, the reference first */
     char **level;    /* [n_all] name[level] */
     double *value;   /* [n_all] of levels that are numbers; NaN: a text */
+    int64_t n_poly;
+    double *poly; /* [n_poly] the codings of orthogonal polynomials, one after the other */
 } em_features;
 
 /*

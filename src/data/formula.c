@@ -2,21 +2,14 @@
 
 #include "base/array.h"
 #include "base/memory.h"
-#include "base/nearest.h"
 #include "base/text.h"
+#include "data/formula_reading.h"
 
 #include <string.h>
 
-enum { NAME_BYTES = 1024, LONGEST = 65536 };
+enum { LONGEST = 65536 };
 
-/* A formula being read: text, and where. */
-typedef struct reading {
-    const char *text, *at;
-    const em_formula_columns *columns;
-    em_formula *formula;
-    int64_t n_seen;
-    int64_t *seen; /* [columns->n] in which order they stand in the text, from 1; 0: not yet */
-} reading;
+typedef em_reading reading;
 
 /* A sum that is put together: the terms of a*b, or of a dot. */
 typedef struct sum {
@@ -24,160 +17,43 @@ typedef struct sum {
     em_term *term;
 } sum;
 
-static em_status fail(const reading *r, const char *expected)
-{
-    return em_fail(EM_ECONFIG, "model.formula: found %s%s%s at character %lld, expected %s",
-                   *r->at ? "'" : "the end", *r->at ? em_excerpt_of(r->at).text : "",
-                   *r->at ? "'" : "", (long long)(r->at - r->text) + 1, expected);
-}
-
-static void skip(reading *r)
-{
-    r->at += strspn(r->at, " \t\r\n");
-}
-
-static bool accept(reading *r, char c)
-{
-    skip(r);
-    if (*r->at != c)
-        return false;
-    r->at++;
-    return true;
-}
-
-/* ---------------------------------------------------------------- names */
-
-static bool is_of_name(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '.' || (unsigned char)c >= 0x80;
-}
-
-static bool needs_backquotes(const char *name)
-{
-    bool needs = *name >= '0' && *name <= '9';
-
-    for (; *name; name++)
-        needs = needs || !is_of_name(*name);
-    return needs;
-}
-
-static em_status read_name(reading *r, char name[NAME_BYTES])
-{
-    size_t length = 0;
-    const char *from;
-
-    skip(r);
-    from = r->at;
-    if (*from == '`') {
-        from++;
-        while (from[length] && from[length] != '`')
-            length++;
-        if (length == 0 || !from[length])
-            return fail(r, "a name between backquotes");
-    } else {
-        while (is_of_name(from[length]))
-            length++;
-        if (length == 0 || (*from >= '0' && *from <= '9'))
-            return fail(r, *from == '(' && strchr(from, '|')
-                               ? "a column (effects that vary by group need a Stan program)"
-                               : "a column");
-    }
-    if (length >= NAME_BYTES)
-        return fail(r, "a shorter name");
-    memcpy(name, from, length);
-    name[length] = '\0';
-    r->at = from + length + (*r->at == '`');
-    return EM_OK;
-}
-
-static int64_t find(const em_formula_columns *columns, const char *name)
-{
-    for (int64_t j = 0; j < columns->n; j++)
-        if (strcmp(columns->name[j], name) == 0)
-            return j;
-    return -1;
-}
-
-/* Whether the column is the exposure, the offset or the weights. */
-static bool is_beside(const em_formula_columns *columns, int64_t column)
-{
-    for (int k = 0; columns->beside && k < EM_N_BESIDE; k++)
-        if (columns->beside[k] == column)
-            return true;
-    return false;
-}
-
-static void see(reading *r, int64_t column)
-{
-    if (r->seen[column] == 0)
-        r->seen[column] = ++r->n_seen;
-}
-
-/* There is no column of that name: says which there is that is called nearly so, or any. */
-static em_status fail_column(reading *r, const char *name, const char *start)
-{
-    const long long character = start - r->text + 1;
-    const char *such = r->columns->n > 0 ? r->columns->name[0] : NULL;
-    em_nearest nearest = em_nearest_start(name);
-
-    for (int64_t j = 0; j < r->columns->n; j++)
-        if (needs_backquotes(r->columns->name[j]) &&
-            strncmp(r->columns->name[j], name, strlen(name)) == 0)
-            return em_fail(EM_ECONFIG,
-                           "model.formula: found '%s' at character %lld, expected a column of the "
-                           "data; did you mean `%s`, between backquotes?",
-                           em_excerpt_of(name).text, character,
-                           em_excerpt_of(r->columns->name[j]).text);
-    if (accept(r, '('))
-        return em_fail(EM_ECONFIG,
-                       "model.formula: found the function '%s' at character %lld, expected a "
-                       "column of the data or factor(column): %s",
-                       em_excerpt_of(name).text, character,
-                       strcmp(name, "offset") == 0
-                           ? "what the mean is proportional to is model.exposure"
-                           : "give the data a column of its values");
-    for (int64_t j = 0; j < r->columns->n; j++)
-        em_nearest_offer(&nearest, r->columns->name[j]);
-    such = nearest.name ? nearest.name : such;
-    return em_fail(
-        EM_ECONFIG,
-        "model.formula: found '%s' at character %lld, expected a column of the data%s%s%s",
-        em_excerpt_of(name).text, character,
-        nearest.name ? "; did you mean "
-        : such       ? " such as "
-                     : "",
-        such ? em_excerpt_of(such).text : "", nearest.name ? "?" : "");
-}
-
-/* A column, or factor(column); -1 where it need not be there and is not. */
+/* A column, factor(column), or what is derived from some; -1 where it need not be there and is not.
+ */
 static em_status read_column(reading *r, bool removed, int64_t *column)
 {
     const char *start;
-    char name[NAME_BYTES];
+    char name[EM_NAME_BYTES];
     bool is_factor;
     em_status status;
 
-    skip(r);
+    em_reading_skip(r);
     start = r->at;
-    status = read_name(r, name);
-    is_factor = !status && *start != '`' && strcmp(name, "factor") == 0 && accept(r, '(');
+    status = em_reading_name(r, name);
+    if (!status && *start != '`' && em_is_function(name) && em_reading_accept(r, '(')) {
+        r->may_miss = removed && r->columns->fitted;
+        status = em_reading_derived(r, name, column);
+        if (!status && *column >= 0)
+            em_reading_see(r, *column);
+        return status;
+    }
+    is_factor =
+        !status && *start != '`' && strcmp(name, "factor") == 0 && em_reading_accept(r, '(');
     if (is_factor) {
-        skip(r);
+        em_reading_skip(r);
         start = r->at;
-        status = read_name(r, name);
-        if (!status && !accept(r, ')'))
-            status = fail(r, "')'");
+        status = em_reading_name(r, name);
+        if (!status && !em_reading_accept(r, ')'))
+            status = em_reading_fail(r, "')'");
     }
     if (status)
         return status;
-    *column = find(r->columns, name);
+    *column = em_reading_find(r->columns, name);
     if (*column < 0 && removed && r->columns->fitted)
         return EM_OK;
     if (*column < 0)
-        return fail_column(r, name, start);
+        return em_reading_fail_column(r, name, start);
     r->formula->is_factor[*column] |= is_factor;
-    see(r, *column);
+    em_reading_see(r, *column);
     return EM_OK;
 }
 
@@ -208,7 +84,7 @@ static em_status add(const reading *r, sum *to, const em_term *term)
     if (place_of(to->n, to->term, term) >= 0)
         return EM_OK;
     if (to->n >= EM_MOST_TERMS)
-        return fail(r, "fewer terms");
+        return em_reading_fail(r, "fewer terms");
     status = em_array_reserve(&to->term, &to->capacity, to->n, to->n + 1, sizeof *to->term);
     if (!status)
         to->term[to->n++] = *term;
@@ -225,7 +101,7 @@ static em_status multiply(const reading *r, const em_term *a, const em_term *b, 
         const int64_t x = i < a->n ? r->seen[a->column[i]] : INT64_MAX;
         const int64_t y = j < b->n ? r->seen[b->column[j]] : INT64_MAX;
         if (out->n == EM_MOST_IN_TERM)
-            return fail(r, "products of at most four columns");
+            return em_reading_fail(r, "products of at most four columns");
         out->column[out->n++] = x < y ? a->column[i] : b->column[j];
         i += x <= y;
         j += y <= x;
@@ -249,7 +125,7 @@ static em_status read_product(reading *r, bool removed, em_term *out, bool *gone
             status = multiply(r, out, &one, &product);
         if (!status && !*gone)
             *out = product;
-    } while (!status && accept(r, ':'));
+    } while (!status && em_reading_accept(r, ':'));
     return status;
 }
 
@@ -274,8 +150,8 @@ static em_status read_all_columns(reading *r, sum *out)
 
     r->at++;
     for (int64_t j = 0; !status && j < r->columns->n; j++)
-        if (!is_beside(r->columns, j) && j != r->formula->response) {
-            see(r, j);
+        if (!em_reading_is_beside(r->columns, j) && j != r->formula->response) {
+            em_reading_see(r, j);
             status = add(r, out, &(em_term){1, {j}});
         }
     return status;
@@ -288,14 +164,14 @@ static em_status read_part(reading *r, bool removed, sum *out)
     bool gone;
     em_status status;
 
-    skip(r);
-    if (*r->at == '.' && !is_of_name(r->at[1]))
+    em_reading_skip(r);
+    if (*r->at == '.' && !em_is_of_name(r->at[1]))
         return read_all_columns(r, out);
     do {
         status = read_product(r, removed, &one, &gone);
         if (!status && !gone)
             status = cross(r, out, &one);
-    } while (!status && accept(r, '*'));
+    } while (!status && em_reading_accept(r, '*'));
     return status;
 }
 
@@ -332,8 +208,8 @@ static em_status read_summand(reading *r, bool removed)
     sum part = {0};
     em_status status;
 
-    skip(r);
-    if ((*r->at == '0' || *r->at == '1') && !is_of_name(r->at[1])) {
+    em_reading_skip(r);
+    if ((*r->at == '0' || *r->at == '1') && !em_is_of_name(r->at[1])) {
         r->formula->intercept = (*r->at == '1') != removed;
         r->at++;
         return EM_OK;
@@ -347,29 +223,52 @@ static em_status read_summand(reading *r, bool removed)
 
 /* ---------------------------------------------------------------- all of it */
 
+/* What the response is made of need not be there any more. */
+static void skip_response(reading *r)
+{
+    for (bool quoted = false; *r->at && (quoted || *r->at != '~'); r->at++)
+        quoted ^= *r->at == '`';
+}
+
 static em_status read_response(reading *r)
 {
-    char name[NAME_BYTES];
+    em_formula *f = r->formula;
     em_status status;
 
-    if (!r->columns->fitted)
-        return read_column(r, false, &r->formula->response);
-    status = read_name(r, name);
-    return status;
+    if (r->columns->fitted) {
+        skip_response(r);
+        return EM_OK;
+    }
+    status = read_column(r, false, &f->response);
+    if (status || f->response < r->columns->n)
+        return status;
+    const em_derived *derived = &f->derived[f->response - r->columns->n];
+    f->response_derived = f->response - r->columns->n;
+    f->response = -1;
+    for (int i = 0; i < derived->n_step; i++) {
+        if (derived->step[i].op != EM_OP_COLUMN)
+            continue;
+        if (f->response >= 0 && derived->step[i].column != f->response)
+            return em_reading_fail(r, "a response made of one column before it");
+        f->response = derived->step[i].column;
+    }
+    return f->response < 0 || derived->degree > 0
+               ? em_reading_fail(r, "a response made of a column before it")
+               : EM_OK;
 }
 
 static em_status read_terms(reading *r)
 {
-    bool removed = accept(r, '-');
+    bool removed = em_reading_accept(r, '-');
     em_status status = read_summand(r, removed);
 
     while (!status) {
-        skip(r);
+        em_reading_skip(r);
         if (!*r->at)
             return EM_OK;
         removed = *r->at == '-';
         if (!removed && *r->at != '+')
-            return fail(r, "+, -, *, : or the end");
+            return em_reading_fail(r, "+, -, *, : or the end");
         r->at++;
         status = read_summand(r, removed);
     }
@@ -393,17 +292,58 @@ static em_status sort_terms(em_formula *formula)
     return status;
 }
 
-static em_status check_response(const reading *r)
+static bool is_apart(const reading *r, int64_t column)
+{
+    return column == r->formula->response || em_reading_is_beside(r->columns, column);
+}
+
+static em_status fail_apart(const reading *r, int64_t column)
+{
+    return em_fail(EM_ECONFIG,
+                   "model.formula: found '%s' among the terms, expected no response, exposure, "
+                   "offset or weights there",
+                   em_excerpt_of(r->columns->name[column]).text);
+}
+
+/* What functions are of is numbers, and none of what is apart. */
+static em_status check_derived(const reading *r, int64_t k)
+{
+    const em_derived *derived = &r->formula->derived[k];
+
+    for (int i = 0; i < derived->n_step; i++) {
+        const em_step *step = &derived->step[i];
+        if (step->op != EM_OP_COLUMN)
+            continue;
+        if (is_apart(r, step->column))
+            return fail_apart(r, step->column);
+        if (r->formula->is_factor[step->column])
+            return em_fail(EM_ECONFIG,
+                           "model.formula: found factor(%s) beside %s, expected a column of "
+                           "numbers, or one of categories",
+                           em_excerpt_of(r->columns->name[step->column]).text,
+                           em_excerpt_of(derived->name).text);
+    }
+    return EM_OK;
+}
+
+static em_status check_terms(const reading *r)
 {
     const em_formula *f = r->formula;
+    em_status status = EM_OK;
+
+    for (int64_t k = 0; !status && k < f->n_derived; k++)
+        if (k != f->response_derived)
+            status = check_derived(r, k);
+    if (status)
+        return status;
 
     for (int64_t i = 0; i < f->n_term; i++)
         for (int k = 0; k < f->term[i].n; k++)
-            if (f->term[i].column[k] == f->response || is_beside(r->columns, f->term[i].column[k]))
-                return em_fail(EM_ECONFIG,
-                               "model.formula: found '%s' among the terms, expected no response, "
-                               "exposure, offset or weights there",
-                               em_excerpt_of(r->columns->name[f->term[i].column[k]]).text);
+            if (f->term[i].column[k] - r->columns->n == f->response_derived &&
+                f->response_derived >= 0)
+                return fail_apart(r, f->response);
+            else if (is_apart(r, f->term[i].column[k]))
+                return fail_apart(r, f->term[i].column[k]);
     return EM_OK;
 }
 
@@ -412,21 +352,21 @@ em_status em_formula_parse(const char *text, const em_formula_columns *columns, 
     reading r = {.text = text, .at = text, .columns = columns, .formula = out};
     em_status status;
 
-    *out = (em_formula){.intercept = true, .response = -1};
+    *out = (em_formula){.intercept = true, .response = -1, .response_derived = -1};
     if (strlen(text) > LONGEST)
         return em_fail(EM_ECONFIG, "model.formula: found %zu characters, expected at most %d",
                        strlen(text), LONGEST);
     status = em_allocate(columns->n, sizeof *out->is_factor, &out->is_factor);
     if (!status)
-        status = em_allocate(columns->n, sizeof *r.seen, &r.seen);
+        status = em_allocate(columns->n + EM_MOST_DERIVED, sizeof *r.seen, &r.seen);
     if (!status)
         status = read_response(&r);
-    if (!status && !accept(&r, '~'))
-        status = fail(&r, "'~' behind the response");
+    if (!status && !em_reading_accept(&r, '~'))
+        status = em_reading_fail(&r, "'~' behind the response");
     if (!status)
         status = read_terms(&r);
     if (!status)
-        status = check_response(&r);
+        status = check_terms(&r);
     em_release(&r.seen);
     return status || out->n_term == 0 ? status : sort_terms(out);
 }
@@ -435,4 +375,7 @@ void em_formula_release(em_formula *formula)
 {
     em_release(&formula->term);
     em_release(&formula->is_factor);
+    for (int64_t k = 0; k < formula->n_derived; k++)
+        em_derived_release(&formula->derived[k]);
+    em_release(&formula->derived);
 }

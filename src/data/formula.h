@@ -1,11 +1,13 @@
 /*
  * Formulas as R has them: disease ~ age + sex * vessels. Terms are joined by + and -, a:b is the
  * product of a and b, a*b is a + b + a:b, 1 and 0 (or -1) say whether there is an intercept, a dot
- * is every other column; factor(a) says that a has categories; `a b` is a name with blanks.
+ * is every other column; factor(a) says that a has categories; `a b` is a name with blanks; log(a),
+ * exp(a), sqrt(a), I(a^2 + b) and poly(a, 2) are made of columns of numbers.
  */
 #ifndef EM_DATA_FORMULA_H
 #define EM_DATA_FORMULA_H
 
+#include "data/derived.h"
 #include "data/table_options.h"
 #include "emass/status.h"
 
@@ -14,7 +16,8 @@
 
 enum { EM_MOST_IN_TERM = 4, EM_MOST_TERMS = 10000 };
 
-/* The product of some columns, in the order in which the text first has them. */
+/* The product of some columns, in the order in which the text first has them; from n_column of the
+ * table on a number is that of what is derived. */
 typedef struct em_term {
     int n;
     int64_t column[EM_MOST_IN_TERM];
@@ -23,6 +26,9 @@ typedef struct em_term {
 typedef struct em_formula {
     bool intercept;
     int64_t response; /* a column */
+    int64_t n_derived;
+    em_derived *derived;      /* [n_derived] functions of columns, among them */
+    int64_t response_derived; /* the one that the response column becomes; -1: none */
     int64_t n_term, capacity;
     em_term *term;   /* [n_term] as R orders them: single columns, products of two, ... */
     bool *is_factor; /* [n_column] said to have categories */

@@ -161,6 +161,27 @@ void em_moments_release(em_moments *m)
     em_release(&m->sd);
 }
 
+em_status em_sum_exactly(int64_t n, const double *x, double *sum)
+{
+    exact_sums sums = {NULL, NULL, NULL};
+    double largest = 0;
+    em_status status = em_agree_first(sums_create(1, &sums), 0);
+
+    for (int64_t i = 0; i < n; i++)
+        largest = fmax(largest, fabs(x[i]));
+    if (!status) {
+        em_world_largest(1, &largest);
+        sums.scale[0] = isfinite(largest) ? fixed_scale(largest) : 0;
+        for (int64_t i = 0; sums.scale[0] > 0 && i < n; i++)
+            sums.sum[0] += llrint(x[i] * sums.scale[0]);
+        sums_finish(1, &sums, sum);
+    }
+    if (!isfinite(largest))
+        *sum = NAN;
+    sums_release(&sums);
+    return status;
+}
+
 bool em_moments_constant(const em_table *table, const em_moments *m, int64_t j)
 {
     const bool equal = m->smallest[j] >= m->largest[j];

@@ -16,6 +16,10 @@ typedef struct em_moments {
 em_status em_moments_find(const em_table *table, bool both, em_moments *out);
 void em_moments_release(em_moments *moments);
 
+/* The sum of the numbers x [n] of all ranks, n on this one, with the same bits however they are
+ * dealt. Collective. Errors, agreed: EM_EMEMORY. */
+em_status em_sum_exactly(int64_t n, const double *x, double *sum);
+
 /* Whether all values of a column are equal. Local. */
 bool em_moments_constant(const em_table *table, const em_moments *moments, int64_t column);
 

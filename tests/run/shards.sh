@@ -102,7 +102,7 @@ gradients_of() { # SAMPLER ROWS: settings
 # gibbs and lda_gibbs: local_state.sh, topics.sh
 samplers=$("$emass" list samplers | awk 'NR > 1 && /^  [a-z]/ && $1 !~ /gibbs/ { print $1 }')
 
-config 'name: logistic, n: 700, intercept: false'
+config 'name: logistic, n: 700, intercept: false, prior_scale: 10'
 for sampler in $samplers; do
     # shellcheck disable=SC2046 # words
     check "$sampler: one file on 1 and 3 shards" \
@@ -118,7 +118,7 @@ for sampler in $samplers; do
     check "$sampler: one row on 3 shards" same 3 sampler.name="$sampler" $(gradients_of "$sampler" 1)
 done
 
-config 'name: logistic, data: labels.csv'
+config 'name: logistic, data: labels.csv, prior_scale: 10'
 for sampler in rhmc sgrnphmc; do
     # shellcheck disable=SC2046 # words
     check "$sampler: two rows on 3 shards" same 3 sampler.name=$sampler $(gradients_of $sampler 2)
@@ -139,7 +139,7 @@ twin() { run 2 one.h5 any.yaml && run 2 many.h5 any.yaml run.seed=2 && ! cmp one
 check 'another seed gives another file' twin
 
 resumed() {
-    config 'name: logistic, n: 700, intercept: false'
+    config 'name: logistic, n: 700, intercept: false, prior_scale: 10'
     run 1 one.h5 any.yaml && rm -f parts.h5* &&
         run 2 parts.h5 any.yaml run.draws=10 &&
         limited mpirun -n 3 "$emass" run any.yaml --quiet --resume --output parts.h5 \
@@ -169,7 +169,7 @@ nearly_same() { # SHARDS SETTING...
     done
 }
 
-config 'name: logistic, n: 700, intercept: false'
+config 'name: logistic, n: 700, intercept: false, prior_scale: 10'
 for sampler in sgld sgnht sgrnphmc; do
     check "$sampler: the same draws but for rounding" nearly_same '2 3' sampler.name=$sampler \
         sampler.minibatch=30 sampler.step_size=0.002 run.minibatch_sums=fast
