@@ -1,5 +1,6 @@
 #include "app/advice.h"
 
+#include "app/advice_prior.h"
 #include "base/memory.h"
 #include "diag/limits.h"
 #include "run/thinned.h"
@@ -321,6 +322,9 @@ em_status em_advise(em_judge *judge, const em_table *table, const em_judge_colum
     if (!status)
         status = em_advise_on_modes(judge, table, at, out);
     advise_on_growth(table, at, out);
+    if (!status && strcmp(judge->group, "posterior") == 0)
+        status = em_advise_on_priors(judge->reader, judge->n_chain * judge->n_draw,
+                                     judge->log_density, out);
     advise_on_search(judge, out);
     advise_on_rows(judge, table, at, out);
     advise_on_divergences(judge, table, at, out);

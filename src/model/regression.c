@@ -249,6 +249,7 @@ em_status em_regression_create(em_regression *self, const em_table *table,
     self->unit_is_free = isnan(plan->unit);
     self->unit = self->unit_is_free ? 1 : plan->unit;
     self->n_shape = plan->n_shape;
+    self->identity = plan->identity;
     self->standardised = options->table.standardise;
     self->intercept = self->features ? self->features->intercept : options->table.intercept;
     for (int k = 0; k < plan->n_shape; k++) {

@@ -83,7 +83,7 @@ typedef struct em_regression {
     em_glm *glm;
     double unit;       /* of the responses, where the link is the identity */
     bool unit_is_free; /* not that of a known sigma: their standard deviation, if that is found */
-    bool intercept, standardised;
+    bool intercept, standardised, identity;
     double prior_variance; /* of all coefficients, where */
     em_prior *prior;       /* [n_column] is NULL: on the data's scale */
     double *mean, *sd;     /* [n_column] of the columns, 0 and 1 of an intercept, with those priors;
@@ -91,6 +91,8 @@ typedef struct em_regression {
     int64_t n_line;        /* what the priors are, in words, and of how many unknowns */
     char **prior_line;
     double *prior_count;
+    double known_sigma[2]; /* with normal noise: it, and the number of observations; 0: it is not
+                              known, or these have weights */
     double *prior_location, *prior_sd, *prior_df; /* [n_column] in units of beta */
     int n_shape, n_unknown;
     em_shape shape[EM_GLM_SHAPES];

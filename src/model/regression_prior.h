@@ -40,7 +40,7 @@ void em_regression_beta(const em_regression *self, const double *theta, double *
 /* The priors in words and numbers, once the design has its columns, and in arrays. Local. Errors:
  * EM_EMEMORY. */
 em_status em_regression_say_priors(em_regression *self);
-enum { EM_PRIOR_ARRAYS = 5 };
+enum { EM_PRIOR_ARRAYS = 6 };
 int em_regression_prior_data(em_regression *self, em_datum datum[EM_PRIOR_ARRAYS]);
 void em_regression_release_priors(em_regression *self);
 

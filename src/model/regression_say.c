@@ -104,6 +104,11 @@ em_status em_regression_say_priors(em_regression *self)
     for (int k = 0; !status && k < self->n_shape; k++)
         if (isnan(self->shape[k].value))
             status = say(self, self->shape[k].name, "", &self->shape[k].prior);
+    if (self->identity && self->n_shape == 1 && !isnan(self->shape[0].value) &&
+        !self->design->weight) {
+        self->known_sigma[0] = self->unit;
+        self->known_sigma[1] = (double)self->design->rows.total;
+    }
     return status ? status : find_arrays(self);
 }
 
@@ -143,6 +148,9 @@ int em_regression_prior_data(em_regression *self, em_datum datum[EM_PRIOR_ARRAYS
     datum[n++] = per_coefficient(self, "prior_df", self->prior_df);
     if (self->prior && self->intercept && !self->standardised)
         datum[n++] = per_coefficient(self, "predictor_mean", self->mean);
+    if (self->known_sigma[1] > 0)
+        datum[n++] = (em_datum){
+            "constant_data", {.name = "known_sigma", .n_axes = 1, .shape = {2}}, self->known_sigma};
     return n;
 }
 
