@@ -3,6 +3,7 @@
 #include "app/arguments.h"
 #include "app/page.h"
 #include "app/report_figures.h"
+#include "app/report_priors.h"
 #include "app/svg.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -406,6 +407,8 @@ static em_status write_page(em_report_data *data, FILE *out)
     write_advice(data, advice, out);
     if (!status)
         status = write_table(data, out);
+    if (!status)
+        status = em_report_priors(data, out);
     fputs("<div class=\"sections\">\n", out);
     for (const em_figure *f = em_figures; !status && f->name; f++)
         status = write_figure(data, f, out);

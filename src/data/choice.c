@@ -154,7 +154,7 @@ static em_status find_apart(making *m)
 static em_status take_formula(making *m)
 {
     const em_formula_columns columns = {m->table->n_column, m->table->name, m->choice->beside,
-                                        false};
+                                        false, false};
     em_formula formula = {0};
     em_status status = EM_OK;
 

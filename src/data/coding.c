@@ -17,7 +17,7 @@ enum { MOST_COLUMNS = 1000000 };
 static em_status take_formula(const em_table_options *options, const em_table *table,
                               em_coding *coding)
 {
-    const em_formula_columns columns = {table->n_column, table->name, NULL, true};
+    const em_formula_columns columns = {.n = table->n_column, .name = table->name, .fitted = true};
     em_formula formula;
     em_status status = em_formula_parse(options->formula, &columns, &formula);
 

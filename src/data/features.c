@@ -311,7 +311,8 @@ static em_status take_codings(const found *f, em_coding *coding)
  */
 static em_status derive_response(const em_table_options *options, em_table *table)
 {
-    const em_formula_columns columns = {table->n_column, table->name, table->beside_at, false};
+    const em_formula_columns columns = {
+        .n = table->n_column, .name = table->name, .beside = table->beside_at, .chosen = true};
     em_formula formula = {.response_derived = -1};
     const int64_t n = table->n_column;
     em_status status = em_agree_first(em_formula_parse(options->formula, &columns, &formula), 0);

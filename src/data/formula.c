@@ -30,7 +30,7 @@ static em_status read_column(reading *r, bool removed, int64_t *column)
     start = r->at;
     status = em_reading_name(r, name);
     if (!status && *start != '`' && em_is_function(name) && em_reading_accept(r, '(')) {
-        r->may_miss = removed && r->columns->fitted;
+        r->may_miss = removed && (r->columns->fitted || r->columns->chosen);
         status = em_reading_derived(r, name, column);
         if (!status && *column >= 0)
             em_reading_see(r, *column);
@@ -48,7 +48,7 @@ static em_status read_column(reading *r, bool removed, int64_t *column)
     if (status)
         return status;
     *column = em_reading_find(r->columns, name);
-    if (*column < 0 && removed && r->columns->fitted)
+    if (*column < 0 && removed && (r->columns->fitted || r->columns->chosen))
         return EM_OK;
     if (*column < 0)
         return em_reading_fail_column(r, name, start);

@@ -39,6 +39,8 @@ typedef struct em_formula_columns {
     int64_t n;
     char *const *name;     /* [n] */
     const int64_t *beside; /* [EM_N_BESIDE] no part of a dot; -1: none; NULL: none at all */
+    bool chosen; /* they are the ones that the formula uses: terms taken away need not be there
+                  */
     bool fitted; /* the columns that the terms of a run had: the response is none of them, and
                     terms taken away need not be */
 } em_formula_columns;

@@ -14,13 +14,17 @@ enum { N_NAME = sizeof names / sizeof *names };
 
 static void is_sound(const em_formula *formula, const em_formula_columns *columns)
 {
+    const double row[N_NAME] = {1, 2, 3, 4};
+
+    for (int64_t k = 0; k < formula->n_derived; k++)
+        (void)em_derived_value(&formula->derived[k], row);
     for (int64_t i = 0; i < formula->n_term; i++) {
         const em_term *term = &formula->term[i];
         REQUIRE(term->n >= 1 && term->n <= EM_MOST_IN_TERM);
         REQUIRE(i == 0 || formula->term[i - 1].n <= term->n);
         REQUIRE(em_formula_has(formula, term));
         for (int k = 0; k < term->n; k++) {
-            REQUIRE(term->column[k] >= 0 && term->column[k] < columns->n);
+            REQUIRE(term->column[k] >= 0 && term->column[k] < columns->n + formula->n_derived);
             REQUIRE(term->column[k] != formula->response &&
                     (!columns->beside || term->column[k] != columns->beside[0]));
             for (int l = 0; l < k; l++)
@@ -32,8 +36,8 @@ static void is_sound(const em_formula *formula, const em_formula_columns *column
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const int64_t beside[EM_N_BESIDE] = {2, -1, -1};
-    const em_formula_columns columns = {N_NAME, names, size % 3 ? NULL : beside, false};
-    const em_formula_columns again = {N_NAME - 1, names + 1, NULL, true};
+    const em_formula_columns columns = {N_NAME, names, size % 3 ? NULL : beside, false, false};
+    const em_formula_columns again = {N_NAME - 1, names + 1, NULL, false, true};
     em_formula formula;
     char *text = NULL;
     em_status status;
