@@ -9,10 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *const em_beside_names[EM_N_BESIDE] = {[EM_BESIDE_EXPOSURE] = "exposure",
-                                                  [EM_BESIDE_OFFSET] = "offset",
-                                                  [EM_BESIDE_WEIGHTS] = "weights"};
-
 /* ---------------------------------------------------------------- one column */
 
 /* The column with this name, or this number from 1. */

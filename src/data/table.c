@@ -7,6 +7,10 @@
 #include <math.h>
 #include <string.h>
 
+const char *const em_beside_names[EM_N_BESIDE] = {[EM_BESIDE_EXPOSURE] = "exposure",
+                                                  [EM_BESIDE_OFFSET] = "offset",
+                                                  [EM_BESIDE_WEIGHTS] = "weights"};
+
 void em_table_destroy(em_table **out)
 {
     em_table *table = *out;

@@ -102,7 +102,8 @@ extern const char *const em_table_format_names[],
                 .doc =                                                                             \
                     "in place of response and columns: disease ~ age + sex * factor(cp) - 1; "     \
                     "a dot is all other columns; other names between backquotes; factors may say " \
-                    "reference levels"),                                                           \
+                    "reference levels; columns of numbers may be in log(), exp(), sqrt(), I(), "   \
+                    "poly(x, 2), the response too: log(y)"),                                       \
         EM_CHOICE(em_table_options, na, .fallback = "error", .choices = em_table_na_names,         \
                   .doc =                                                                           \
                       "missing values (nothing, NA, NaN, ?, ...) in what is used: an error, or "   \

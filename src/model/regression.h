@@ -28,7 +28,8 @@ typedef struct em_regression_options {
     EM_REAL(em_regression_options, prior_scale, .minimum = 1e-300, .maximum = 1e300,               \
             .fallback = "none", .word = "none",                                                    \
             .doc = "a number in place of prior: the variance of a normal prior on every "          \
-                   "coefficient, the intercept too, alpha in the papers"),                         \
+                   "coefficient, the intercept too, alpha in the papers; sigma then is half "      \
+                   "Student-t of scale 2.5, phi inverse Gamma(0.4, 0.3)"),                         \
         EM_JSON(em_regression_options, prior, .fallback = "",                                      \
                 .doc = "on the data's scale: {coefficients: {normal: [0, 10]}, intercept: "        \
                        "{student_t: [3, 0, 5]}, sigma: {exponential: 1}, autoscale: true}, or "    \

@@ -10,6 +10,23 @@
 
 #include <string.h>
 
+/* Whether this is a regression that has another family, or other effects, than those of the models
+ * here. */
+static bool is_other_regression(const char *name)
+{
+    static const char *const names[] = {
+        "gamma",    "beta",     "ordinal",     "cumulative",       "ordered",  "multinomial",
+        "probit",   "cloglog",  "categorical", "inverse_gaussian", "binomial", "zero_inflated",
+        "weibull",  "cox",      "survival",    "lognormal",        "tweedie",  "hurdle",
+        "mixed",    "lmer",     "glmer",       "multilevel",       "gam",      "hierarchical",
+        "quantile", "stan_glm", "brms"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
 static em_status unknown_variant(const em_config_section *section, const em_yaml_entry *entry)
 {
     const bool is_text = entry->value.kind == EM_VALUE_SCALAR;
@@ -22,6 +39,13 @@ static em_status unknown_variant(const em_config_section *section, const em_yaml
     if (!is_text)
         return em_fail(EM_ECONFIG, "%s: %s: expected a name (see emass list %ss)", entry->place,
                        entry->key, section->kind);
+    if (strcmp(section->kind, "model") == 0 && is_other_regression(found))
+        return em_fail(
+            EM_ECONFIG,
+            "%s: unknown model '%s'; regressions are linear, logistic, poisson and "
+            "negative_binomial, and another takes a Stan program (name: stan), which brms "
+            "or Bambi write",
+            entry->place, found);
     if (nearest.name)
         return em_fail(EM_ECONFIG, "%s: unknown %s '%s'; did you mean %s?", entry->place,
                        section->kind, em_excerpt_of(found).text, nearest.name);

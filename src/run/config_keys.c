@@ -118,6 +118,10 @@ static em_status unknown_option(const em_parse *p, const em_config_section *sect
 
     if (status)
         return status;
+    if (section->variants && strcmp(section->kind, "model") == 0 && strcmp(option, "family") == 0)
+        return unknown_key(entry, NULL,
+                           "; the family is the name of the model: linear, logistic, poisson or "
+                           "negative_binomial, or, in a Stan program, stan");
     if (find_section(p, option))
         return unknown_key(entry, option, "");
     if (other)

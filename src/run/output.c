@@ -9,6 +9,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -99,6 +100,41 @@ static void name_samplers(const em_config *config, size_t bytes, char *out)
     }
 }
 
+/* The config as it is kept, and behind it, as comments, the priors that a model found on its data.
+ */
+static em_status put_config(em_output *output)
+{
+    static const char prior[] = "# prior ";
+    const em_model *model = output->model;
+    char *said = NULL, *text = NULL;
+    size_t length;
+    FILE *out = open_memstream(&said, &length);
+    em_status status = out ? em_copy_text(output->config->stored, &text)
+                           : em_fail(EM_EMEMORY, "out of memory for the priors of the model");
+
+    if (out && model->ops->describe)
+        model->ops->describe(model, out);
+    if (out)
+        fclose(out);
+    for (const char *line = said, *next; !status && line && *line; line = next) {
+        const size_t all = strcspn(line, "\n");
+        char *longer = NULL;
+        next = line + all + (line[all] != '\0');
+        if (strncmp(line, prior, strlen(prior)) != 0)
+            continue;
+        status = em_format_text(&longer, "%s%.*s\n", text, (int)all, line);
+        if (!status) {
+            em_release(&text);
+            text = longer;
+        }
+    }
+    if (!status)
+        status = em_writer_put_text(output->writer, "config", text);
+    em_release(&text);
+    free(said);
+    return status;
+}
+
 static em_status put_attributes(em_output *output)
 {
     em_writer *writer = output->writer;
@@ -109,14 +145,13 @@ static em_status put_attributes(em_output *output)
     output->signature = em_created_signature(&output->created);
     const struct {
         const char *name, *text;
-    } texts[] = {{"git_commit", EM_COMMIT},
-                 {"model", config->model->name},
-                 {"sampler", samplers},
-                 {"config", config->stored}};
+    } texts[] = {{"git_commit", EM_COMMIT}, {"model", config->model->name}, {"sampler", samplers}};
     em_status status = em_writer_sign(writer, 6, output->signature.text);
 
     for (size_t i = 0; !status && i < sizeof texts / sizeof *texts; i++)
         status = em_writer_put_text(writer, texts[i].name, texts[i].text);
+    if (!status)
+        status = put_config(output);
     if (!status)
         status = em_writer_put_int(writer, "seed", config->run.seed);
     if (!status && !(output->created.reproducible && !em_config_shards_matter(config)))

@@ -522,6 +522,13 @@ static const struct {
     /* names */
     {"model: {name: gausian}\nsampler: {name: hmc}\n",
      "heart.yaml:1: unknown model 'gausian'; did you mean gaussian?"},
+    {"model: {name: gamma, data: a.csv}\n",
+     "heart.yaml:1: unknown model 'gamma'; regressions are linear, logistic, poisson and "
+     "negative_binomial, and another takes a Stan program (name: stan), which brms or Bambi write"},
+    {"model: {name: linear, family: gamma, data: a.csv}\n",
+     "heart.yaml:1: unknown key model.family; the family is the name of the model: linear, "
+     "logistic, "
+     "poisson or negative_binomial, or, in a Stan program, stan"},
     {"model: {name: gaussian}\nsampler:\n  name: metropolis\n",
      "heart.yaml:3: unknown sampler 'metropolis' (see emass list samplers)"},
     {"model:\n  name: [gaussian]\nsampler: {name: hmc}\n",
