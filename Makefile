@@ -65,7 +65,7 @@ endif
 # libFuzzer's own main is for its programs alone.
 $(B)/tests/fuzz/%: private CHECK_LIBS = -fsanitize=fuzzer
 
-SOURCES := $(sort $(wildcard src/*/*.c))
+SOURCES := $(sort $(wildcard src/*/*.c src/*/*/*.c))
 OBJECTS := $(patsubst src/%.c,$(B)/obj/%.o,$(SOURCES))
 LIBRARY := $(B)/libemass.a
 SONAME  := libemass.so.0

@@ -7,7 +7,7 @@
 
 #include "emass/visitor.h"
 #include "par/grid.h"
-#include "run/driver.h"
+#include "emass/run.h"
 #include "run/place.h"
 
 #include <stdbool.h>
