@@ -115,7 +115,7 @@ $(B)/tests/%: $(B)/tests/%.o $(LIBRARY)
 	$(Q)$(CC) $(ALL_CFLAGS) $(filter %.o,$^) $(LIBRARY) $(LIBS) $(CHECK_LIBS) -o $@
 
 # Ranks of tests wait as those of emass do.
-$(filter $(B)/tests/mpi/%,$(TESTS)): $(B)/obj/app/yield.o
+$(filter $(B)/tests/mpi/%,$(TESTS)): $(B)/obj/app/process/yield.o
 
 .SECONDARY: $(TESTS:=.o) $(BENCHES:=.o)
 tests: $(TESTS) $(BENCHES)
@@ -233,10 +233,10 @@ install: all
 	install -m 755 jobs/slurm/* $(INTO)/share/emass/jobs/slurm/
 	install -m 755 jobs/pbs/* $(INTO)/share/emass/jobs/pbs/
 	printf '%s\n' "$$PC" >$(INTO)/lib/pkgconfig/emass.pc
-	src/app/manual page $(PROGRAM) >$(INTO)/share/man/man1/emass.1
-	src/app/manual library $(PROGRAM) >$(INTO)/share/man/man7/emass-library.7
-	src/app/manual bash $(PROGRAM) >$(INTO)/share/bash-completion/completions/emass
-	src/app/manual zsh $(PROGRAM) >$(INTO)/share/zsh/site-functions/_emass
+	src/app/command/manual page $(PROGRAM) >$(INTO)/share/man/man1/emass.1
+	src/app/command/manual library $(PROGRAM) >$(INTO)/share/man/man7/emass-library.7
+	src/app/command/manual bash $(PROGRAM) >$(INTO)/share/bash-completion/completions/emass
+	src/app/command/manual zsh $(PROGRAM) >$(INTO)/share/zsh/site-functions/_emass
 
 stanli:
 	$(Q).ci/install-stanli $(dir $(B))lib/emass $(INTO)/lib/emass

@@ -5,9 +5,9 @@
 #ifndef EM_RUN_CHECKPOINT_H
 #define EM_RUN_CHECKPOINT_H
 
+#include "emass/run.h"
 #include "emass/visitor.h"
 #include "par/grid.h"
-#include "emass/run.h"
 #include "run/place.h"
 
 #include <stdbool.h>

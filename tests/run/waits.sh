@@ -24,7 +24,7 @@ int main(int argc, char **argv)
     MPI_Finalize();
 }
 C
-mpicc -O2 -D_GNU_SOURCE meet.c "$project/src/app/yield.c" -o naps -rdynamic || exit 1
+mpicc -O2 -D_GNU_SOURCE meet.c "$project/src/app/process/yield.c" -o naps -rdynamic || exit 1
 mpicc -O2 meet.c -o yields || exit 1
 
 # A busy process for each processor, for as long as this one is there.

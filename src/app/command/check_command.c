@@ -1,0 +1,151 @@
+#include "app/command/check_command.h"
+
+#include "app/command/checked_config.h"
+#include "app/command/run_command.h"
+#include "app/summary/command_arguments.h"
+#include "base/memory.h"
+#include "base/progress.h"
+#include "base/terminal.h"
+#include "math/linalg.h"
+#include "par/world.h"
+#include "run/fits.h"
+#include "run/prior.h"
+#include "run/recorder.h"
+#include "run/same.h"
+
+#include <popt.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static em_status load(em_checked *check, em_plan *plan)
+{
+    const em_config *config = check->config;
+    em_width width = {0, 0};
+    em_status status = em_grid_create(config->run.chains, config->run.shards, &check->grid);
+
+    if (status)
+        return status;
+    check->shards = em_shards_of(check->grid);
+    const em_model_context context = {.seed = (uint64_t)config->run.seed,
+                                      .shard = em_grid_shard(check->grid),
+                                      .n_shard = em_grid_n_shard(check->grid),
+                                      .ops = config->model,
+                                      .n_chain = 1,
+                                      .exact = true,
+                                      .shards = &check->shards};
+    status = em_config_create_model(config, &context, &check->model);
+    if (!status)
+        status = em_sampler_fits(config, check->model);
+    if (!status)
+        status = em_prior_fits(config, check->model);
+    if (!status)
+        status = em_recorder_width(config, check->model, &width);
+    if (!status)
+        status = em_posterior_create(check->model, check->grid, 1, &check->posterior);
+    if (!status)
+        status = em_plan_create(config, width, plan);
+    status = em_agree(status);
+    if (!status)
+        status = em_same_data(check->model);
+    if (!status)
+        status = em_agree(em_model_summarise(check->model, check->grid));
+    return status;
+}
+
+/* Tables may be long, and Stan programs longer to translate: a person at a terminal sees that. */
+static em_status load_before_eyes(em_checked *check, em_plan *plan)
+{
+    em_progress *progress = NULL;
+    em_status status = EM_OK;
+
+    if (em_world_rank() == 0 && em_terminal_columns(stderr) > 0)
+        status = em_progress_create(EM_PROGRESS_BAR, stderr, "loading", &progress);
+    status = em_agree(status);
+    if (!status)
+        status = load(check, plan);
+    em_progress_give_way(progress);
+    em_progress_destroy(&progress);
+    return status;
+}
+
+static bool has_exact_density(const em_model *model)
+{
+    return model->ops->add_prior && !model->estimates;
+}
+
+static em_status check_config(const em_config *config)
+{
+    em_checked check = {.config = config};
+    em_plan plan;
+    em_status status = load_before_eyes(&check, &plan);
+
+    if (!status)
+        status = em_check_plan(&check, &plan);
+    if (!status && has_exact_density(check.model))
+        status = em_check_gradient(&check);
+    else if (!status && em_world_rank() == 0)
+        printf("# gradient   not compared: the model %s\n",
+               check.model->estimates ? "estimates its density by random numbers"
+                                      : "has no density, but an update of its own");
+    em_posterior_destroy(&check.posterior);
+    if (check.model)
+        check.model->ops->destroy(check.model);
+    em_grid_destroy(&check.grid);
+    return status;
+}
+
+static em_status parse_command(int argc, const char **argv, char **path, em_texts *overrides)
+{
+    const struct poptOption options[] = {
+        {"set", 0, POPT_ARG_STRING, NULL, 's', "override one setting of the config", "KEY=VALUE"},
+        POPT_TABLEEND};
+    poptContext context = poptGetContext("emass check", argc, argv, options, 0);
+    em_status status = em_allocate(argc, sizeof(char *), &overrides->value);
+    int option = -1;
+
+    while (!status && (option = poptGetNextOpt(context)) > 0) {
+        char *value = poptGetOptArg(context);
+        status = em_copy_text(value, &overrides->value[overrides->count++]);
+        free(value);
+    }
+    if (!status)
+        status = em_arguments_check(context, "check", option);
+    if (!status)
+        status = em_arguments_only(context, "check", "one config file", path);
+    poptFreeContext(context);
+    return status;
+}
+
+static em_status load_config(const char *path, const em_texts *overrides, em_config **out)
+{
+    char *text = NULL;
+    em_status status = em_read_config(path, &text);
+
+    if (!status)
+        status = em_agree(em_config_parse(path, text, (int)overrides->count,
+                                          (const char *const *)overrides->value, out));
+    em_release(&text);
+    return status;
+}
+
+em_status em_check_command(int argc, const char **argv)
+{
+    em_texts overrides = {0};
+    char *path = NULL;
+    em_config *config = NULL;
+    em_status status = em_agree(parse_command(argc, argv, &path, &overrides));
+
+    if (!status)
+        status = em_agree(em_linalg_reserve());
+    if (!status)
+        status = load_config(path, &overrides, &config);
+    if (!status)
+        status = check_config(config);
+    em_config_destroy(&config);
+    for (int64_t i = 0; i < overrides.count; i++)
+        em_release(&overrides.value[i]);
+    em_release(&overrides.value);
+    em_release(&path);
+    return status;
+}

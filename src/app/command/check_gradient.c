@@ -1,0 +1,230 @@
+#include "app/command/checked_config.h"
+
+#include "base/memory.h"
+#include "math/rng.h"
+#include "par/world.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+enum { N_POINT = 5, MOST_TRIES = 100, MOST_DIRECTIONS = 200 };
+
+/* Central differences over a span h err by O(h^2 f''') and O(ulp f / h); h = 1e-5 of the scale
+ * keeps both near 1e-9 of the gradient. Where the slope jumps within the span (a ReLU at 0) they
+ * err by O(h), and narrower ones are tried. */
+static const double span = 1e-5, narrowest = 1e-8, tolerance = 1e-5;
+
+/* Seconds that the comparison may take, where densities of many observations take long. */
+static const double most_seconds = 10;
+
+typedef struct checker {
+    const em_checked *of;
+    bool is_wrong;                              /* the gradient, somewhere */
+    int64_t n_compared, n_hidden;               /* components; by the rounding of densities */
+    int64_t most;                               /* directions at a point */
+    double *theta, *gradient, *moved, *scratch; /* [stride] each */
+} checker;
+
+static em_status density(checker *check, em_wanted wanted, const double *theta, double *gradient,
+                         double *value)
+{
+    static const int64_t first_chain = 0;
+    const em_query query = {.n_chain = 1,
+                            .stride = em_stride(check->of->model->dim),
+                            .chain = &first_chain,
+                            .theta = theta,
+                            .log_density = value,
+                            .gradient = gradient,
+                            .wanted = wanted};
+
+    return em_posterior_evaluate(check->of->posterior, &query);
+}
+
+/* |analytic - numeric| / (1 + |numeric|) of one component, over a span; *right: as near as it can
+ * be.
+ */
+static em_status difference(checker *check, int64_t i, double width, double *error, bool *right)
+{
+    const double scale = width * fmax(1, fabs(check->theta[i]));
+    double up = 0, down = 0;
+    em_status status;
+
+    *right = true;
+    for (int64_t k = 0; k < check->of->model->dim; k++)
+        check->moved[k] = check->theta[k];
+    check->moved[i] = check->theta[i] + scale;
+    const double above = check->moved[i];
+    status = density(check, EM_WANT_LOG_DENSITY, check->moved, check->scratch, &up);
+    check->moved[i] = check->theta[i] - scale;
+    if (!status)
+        status = density(check, EM_WANT_LOG_DENSITY, check->moved, check->scratch, &down);
+    if (!isfinite(up) || !isfinite(down)) /* at the edge of where there is a density */
+        return status;
+    const double numeric = (up - down) / (above - check->moved[i]);
+    /* The difference cannot be better than the rounding of the densities. */
+    const double rounding = 1e-14 * (fabs(up) + fabs(down)) / scale / (1 + fabs(numeric));
+    *error = fabs(check->gradient[i] - numeric) / (1 + fabs(numeric));
+    *right = *error < tolerance + rounding;
+    return status;
+}
+
+static em_status component_error(checker *check, int64_t i, double *error)
+{
+    bool right = false;
+    em_status status = EM_OK;
+
+    for (double width = span; !status && !right && width >= narrowest; width /= 10) {
+        double narrower = 0;
+        status = difference(check, i, width, &narrower, &right);
+        *error = width == span || narrower < *error ? narrower : *error;
+    }
+    const bool hidden = right && *error >= tolerance; /* nothing is known of it then */
+    check->is_wrong |= !right;
+    check->n_compared++;
+    check->n_hidden += hidden;
+    *error = hidden ? 0 : *error;
+    return status;
+}
+
+/* Where a chain may begin: where the model has it, or a random point. */
+static em_status place(checker *check, uint64_t point)
+{
+    const em_stream stream = {(uint64_t)check->of->config->run.seed, point, 0, EM_RNG_INIT};
+    const em_draw draw = {stream.seed, 0, (int64_t)point, EM_DRAW_START};
+    const double radius = check->of->config->run.init_radius;
+
+    em_uniforms(&stream, 0, check->of->model->dim, check->theta);
+    for (int64_t i = 0; i < check->of->model->dim; i++)
+        check->theta[i] = radius * (2 * check->theta[i] - 1);
+    return check->of->model->ops->place
+               ? check->of->model->ops->place(check->of->model, &draw, check->theta)
+               : EM_OK;
+}
+
+/* How many directions there is time for, of a density that takes so long. Collective: shards
+ * evaluate together. */
+static void plan_directions(checker *check, double seconds)
+{
+    const double most = most_seconds / N_POINT / (2 * seconds);
+
+    check->most = most > MOST_DIRECTIONS ? MOST_DIRECTIONS : most > 1 ? (int64_t)most : 1;
+    em_broadcast(&check->most, sizeof check->most);
+}
+
+/* At a random point; not where the density is not finite, as chains do not start there. */
+static em_status check_point(checker *check, uint64_t point, double *worst, int64_t *where,
+                             int *n_point)
+{
+    const int64_t dim = check->of->model->dim;
+    const double start = em_clock();
+    double value = 0;
+    em_status status = place(check, point);
+
+    if (!status)
+        status = density(check, EM_WANT_BOTH, check->theta, check->gradient, &value);
+    if (status || !isfinite(value))
+        return status;
+    plan_directions(check, em_clock() - start);
+    ++*n_point;
+    const int64_t every = (dim + check->most - 1) / check->most;
+    for (int64_t i = 0; !status && i < dim; i += every) {
+        double error = 0;
+        status = component_error(check, i, &error);
+        if (!(error <= *worst)) {
+            *worst = error;
+            *where = i;
+        }
+    }
+    return status;
+}
+
+static void say_agreement(const checker *check, int n_point, double worst, int64_t where)
+{
+    if (!check->is_wrong && check->n_hidden == check->n_compared)
+        printf(
+            "# gradient   not compared: the log density is so large at %d points where chains may "
+            "start that its rounding hides what central differences differ by\n",
+            n_point);
+    else if (!check->is_wrong && check->n_hidden > 0)
+        printf(
+            "# gradient   agrees with central differences at %d points, to %.2g; of %lld of %lld "
+            "numbers nothing is known, as the rounding of large log densities hides it\n",
+            n_point, worst, (long long)check->n_hidden, (long long)check->n_compared);
+    else if (!check->is_wrong)
+        printf("# gradient   agrees with central differences at %d points, to %.2g\n", n_point,
+               worst);
+    else
+        printf("# gradient   differs from central differences by up to %.2g of its size (component "
+               "%lld, of %d points): that far the density is not exact where chains may start, by "
+               "rounding or a solver in it (ODE, root, integral)\n",
+               worst, (long long)where, n_point);
+}
+
+static em_status compare(checker *check)
+{
+    double worst = 0;
+    int64_t where = 0;
+    int n_point = 0;
+    em_status status = EM_OK;
+
+    for (uint64_t point = 0; !status && n_point < N_POINT && point < MOST_TRIES; point++)
+        status = check_point(check, point, &worst, &where, &n_point);
+    if (!status && n_point == 0)
+        status = em_fail(
+            EM_EMODEL,
+            "model %s: no finite log density at %d points within run.init_radius %g of "
+            "the origin%s%s",
+            check->of->config->model->name, MOST_TRIES, check->of->config->run.init_radius,
+            check->of->model->rejections.count > 0 ? ": " : "", check->of->model->rejections.first);
+    if (!status && check->is_wrong && !check->of->model->differentiated)
+        status = em_fail(EM_EMODEL,
+                         "model %s: the gradient's component %lld differs from central differences "
+                         "by %.3g of its size, expected less than %g",
+                         check->of->config->model->name, (long long)where, worst, tolerance);
+    status = em_agree(status);
+    if (!status && em_world_rank() == 0)
+        say_agreement(check, n_point, worst, where);
+    return status;
+}
+
+/* How long a gradient takes where chains start: of one chain, for a fifth of a second. Collective.
+ */
+static em_status time_gradient(checker *check)
+{
+    const double start = em_clock(), enough = 0.2;
+    double value = 0, seconds = 0;
+    int64_t n = 0;
+    em_status status = EM_OK;
+
+    for (int64_t batch = 1; !status && seconds < enough; batch *= 2) {
+        for (int64_t i = 0; !status && i < batch; i++)
+            status = density(check, EM_WANT_BOTH, check->theta, check->gradient, &value);
+        n += batch;
+        seconds = em_clock() - start;
+        em_broadcast(&seconds, sizeof seconds); /* shards evaluate together */
+    }
+    status = em_agree(status);
+    if (!status && em_world_rank() == 0)
+        printf("# speed      %.3g us a gradient of one chain\n", 1e6 * seconds / (double)n);
+    return status;
+}
+
+em_status em_check_gradient(const em_checked *checked)
+{
+    const int64_t stride = em_stride(checked->model->dim);
+    double *room = NULL;
+    em_status status = em_agree(em_allocate_doubles(4 * stride, &room));
+    checker check = {.of = checked, .theta = room};
+
+    if (!status) {
+        check.gradient = room + stride;
+        check.moved = room + 2 * stride;
+        check.scratch = room + 3 * stride;
+        status = compare(&check);
+    }
+    if (!status)
+        status = time_gradient(&check);
+    em_release(&room);
+    return status;
+}

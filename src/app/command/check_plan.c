@@ -1,0 +1,239 @@
+#include "app/command/checked_config.h"
+
+#include "base/memory.h"
+#include "base/room.h"
+#include "exchange/adapt.h"
+#include "io/dataset.h"
+#include "par/world.h"
+#include "run/fits.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* On a rank that has `most` chains, and its share of the numbers. */
+static double watched_bytes(const em_checked *check, int64_t most, const em_plan *plan)
+{
+    const int64_t width = em_deal_first(plan->watch.width, em_grid_n_shard(check->grid), 1);
+
+    return (double)most * (double)plan->watch.n_row * (double)width * sizeof(double);
+}
+
+/* What learning takes on this rank, of all samplers. Collective. Errors: agreed. */
+static em_status adaptation_bytes(const em_checked *check, double *bytes)
+{
+    const em_config *config = check->config;
+    em_status status = EM_OK;
+
+    *bytes = 0;
+    for (int i = 0; !status && i < config->n_kernel; i++) {
+        const em_kernel_options *kernel = &config->kernel[i];
+        em_mass_options mass = *kernel->mass;
+        const em_parameters *moved = em_sampler_parameters(config, check->model, i);
+        em_adapt *adapt = NULL;
+        double *own = NULL;
+        status = em_agree(em_choose_blocks(config, check->model, &mass, &own));
+        if (!status)
+            status = em_adapt_create(&mass, kernel->ops, kernel->options, check->grid,
+                                     moved ? moved->count : check->model->dim, config->run.warmup,
+                                     0, &adapt);
+        if (!status)
+            *bytes += em_adapt_bytes(adapt);
+        em_adapt_destroy(&adapt);
+        em_release(&own);
+    }
+    return status;
+}
+
+/* What a sampler takes of n chains: its own, and, where it moves a block of the parameters, its
+ * block. */
+static em_status make_sampler(const em_checked *check, int i, int64_t n)
+{
+    const em_config *config = check->config;
+    const em_kernel_options *kernel = &config->kernel[i];
+    const em_parameters *moved = em_sampler_parameters(config, check->model, i);
+    const int64_t dim = moved ? moved->count : check->model->dim;
+    const int64_t n_extra = kernel->ops->n_extra ? kernel->ops->n_extra(kernel->options, dim) : 0;
+    em_posterior *part = NULL;
+    em_block *block = NULL;
+    em_sampler *sampler = NULL;
+    double *extra = NULL;
+    em_status status = EM_OK;
+
+    if (moved) {
+        status = em_posterior_create_part(check->posterior, moved, n, 0, NULL, &part);
+        em_posterior_destroy(&part);
+    }
+    if (!status && moved)
+        status = em_block_create(0, n, dim, n_extra, &block);
+    else if (!status)
+        status = em_allocate(n * n_extra, sizeof(double), &extra);
+    em_block_destroy(&block);
+    em_release(&extra);
+    if (!status)
+        status = kernel->ops->create(kernel->options, n, dim, &sampler);
+    if (sampler)
+        kernel->ops->destroy(sampler);
+    return status;
+}
+
+static bool sums_all_rows(const em_checked *check)
+{
+    bool sums = em_grid_n_shard(check->grid) > 1;
+
+    for (int i = 0; i < check->config->n_kernel; i++) {
+        const em_kernel_options *kernel = &check->config->kernel[i];
+        sums |= !em_takes_minibatches(kernel->ops, kernel->options);
+    }
+    return sums;
+}
+
+/* What n chains take on a rank: where they stand, and what samplers and the posterior keep of them.
+ */
+static em_status bytes_of_chains(const em_checked *check, int64_t n, double *bytes)
+{
+    const double before = em_allocated_bytes();
+    double untouched = 0;
+    em_posterior *posterior = NULL;
+    em_block *block = NULL;
+    em_status status = em_posterior_create(check->model, check->grid, n, &posterior);
+
+    if (!status && !sums_all_rows(check))
+        untouched = em_posterior_bytes_of_bins(posterior);
+    em_posterior_destroy(&posterior);
+    if (!status)
+        status = em_block_create(0, n, check->model->dim, 0, &block);
+    em_block_destroy(&block);
+    for (int i = 0; !status && i < check->config->n_kernel; i++)
+        status = make_sampler(check, i, n);
+    *bytes = em_allocated_bytes() - before - untouched;
+    return status;
+}
+
+/* Bytes on the rank that has most: of what the process has already, program, data and model; of its
+ * chains and samplers, which are carried on to from one and two; of the averages that the model
+ * keeps of each chain; and of the largest of what is there for a moment: a chain's best point while
+ * it starts, or averages as they are written. */
+typedef struct memory {
+    double here, chains, averages, moment, draws, watched, learning;
+} memory;
+
+static em_status count_memory(const em_checked *check, const em_plan *plan, memory *out)
+{
+    const em_model *model = check->model;
+    const int64_t most = em_deal_first(check->config->run.chains, em_grid_n_group(check->grid), 1);
+    const double start = 3 * (double)(most * em_stride(model->dim)) * sizeof(double);
+    double one = 0, two = 0;
+    em_status status;
+
+    *out = (memory){.here = em_resident_bytes(),
+                    .draws = (double)(most * plan->buffer * plan->width.all) * sizeof(double),
+                    .watched = watched_bytes(check, most, plan)};
+    for (int64_t i = 0; i < model->n_average; i++)
+        out->averages += (double)(most * em_variable_size(&model->average[i])) * sizeof(double);
+    out->moment = fmax(start, out->averages);
+    status = bytes_of_chains(check, 1, &one);
+    if (!status)
+        status = bytes_of_chains(check, 2, &two);
+    out->chains = one + (two - one) * (double)(most - 1);
+    return status;
+}
+
+static void print_memory(const memory *m)
+{
+    printf("# memory     %.3g MB per rank: %.3g of program, data and model, %.3g of chains and "
+           "samplers, %.3g of averages, %.3g while they start or end, %.3g of draws in buffers, "
+           "%.3g watched for convergence, %.3g MB to learn the mass\n",
+           (m->here + m->chains + m->averages + m->moment + m->draws + m->watched + m->learning) /
+               1e6,
+           m->here / 1e6, m->chains / 1e6, m->averages / 1e6, m->moment / 1e6, m->draws / 1e6,
+           m->watched / 1e6, m->learning / 1e6);
+}
+
+static void print_shards(const em_checked *check)
+{
+    const em_share *rows = &check->model->rows;
+    const int64_t n_shard = em_grid_n_shard(check->grid);
+    const int64_t n_part = rows->total > 0 ? (rows->total + rows->part - 1) / rows->part : 0;
+    const int64_t most = rows->part * em_deal_first(n_part, n_shard, 1);
+
+    if (n_shard == 1)
+        return;
+    if (rows->total == 0) {
+        printf("# shards     %lld, as the model deals its data to them\n", (long long)n_shard);
+        return;
+    }
+    printf("# shards     %lld, of at most %lld observations each, dealt in parts of %lld",
+           (long long)n_shard, (long long)(most < rows->total ? most : rows->total),
+           (long long)rows->part);
+    if (n_part < n_shard)
+        printf("; %lld hold none", (long long)(n_shard - n_part));
+    printf("\n");
+}
+
+/* Where a variable is just the parameters of a block, their labels: of a table's columns. */
+static void print_block(const em_model *model, const em_parameters *block)
+{
+    enum { MOST = 20 };
+
+    printf("# block      %s: parameters %lld .. %lld", block->name, (long long)block->first,
+           (long long)(block->first + block->count - 1));
+    for (int64_t v = 0; v < model->n_variable; v++) {
+        const em_variable *of = &model->variable[v];
+        if (strcmp(of->name, block->name) != 0 || of->n_axes != 1 || !of->label[0] ||
+            of->shape[0] != block->count)
+            continue;
+        for (int64_t i = 0; i < block->count && i < MOST; i++)
+            printf("%s%s", i == 0 ? ": " : ", ", of->label[0][i]);
+        printf("%s", block->count > MOST ? ", ..." : "");
+    }
+    printf("\n");
+}
+
+static void print_plan(const em_checked *check, const em_plan *plan, const memory *taken)
+{
+    const em_config *config = check->config;
+    const int64_t n_group = em_grid_n_group(check->grid);
+    const double draw = (double)plan->width.all * sizeof(double);
+
+    printf("%s\n", config->full);
+    printf("# plan\n");
+    printf("# model      %s: %lld unconstrained parameters, %lld observations, %lld numbers per "
+           "draw\n",
+           config->model->name, (long long)check->model->dim, (long long)check->model->rows.total,
+           (long long)plan->width.all);
+    for (int64_t b = 0; b < check->model->n_block; b++)
+        print_block(check->model, &check->model->block[b]);
+    if (check->model->ops->describe)
+        check->model->ops->describe(check->model, stdout);
+    for (int64_t g = 0; g < n_group; g++)
+        printf("# rank %-5lld chains %lld .. %lld\n", (long long)(g * em_grid_n_shard(check->grid)),
+               (long long)em_deal_first(config->run.chains, n_group, g),
+               (long long)em_deal_first(config->run.chains, n_group, g + 1) - 1);
+    print_shards(check);
+    printf("# iterations %s%lld of warmup, then %lld draws",
+           config->run.warmup < 0 ? "at most " : "", (long long)plan->warmup,
+           (long long)plan->n_draw);
+    if (plan->thin > 1)
+        printf(" of %lld iterations", (long long)plan->thin);
+    printf("\n");
+    print_memory(taken);
+    if (plan->watch.width < plan->width.posterior || plan->watch.every > 1)
+        printf("# watched    the first %lld of %lld numbers, of 1 in %lld draws\n",
+               (long long)plan->watch.width, (long long)plan->width.posterior,
+               (long long)plan->watch.every);
+    printf("# output     %s, %.3g MB of draws\n", config->output.file,
+           draw * (double)(config->run.chains * plan->n_draw) / 1e6);
+}
+
+em_status em_check_plan(const em_checked *check, const em_plan *plan)
+{
+    memory taken;
+    em_status status = em_agree(count_memory(check, plan, &taken));
+
+    if (!status)
+        status = adaptation_bytes(check, &taken.learning);
+    if (!status && em_world_rank() == 0)
+        print_plan(check, plan, &taken);
+    return status;
+}

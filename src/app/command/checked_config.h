@@ -1,0 +1,25 @@
+/* What `emass check` looks at, and the parts of what it says. */
+#ifndef EM_APP_COMMAND_CHECKED_CONFIG_H
+#define EM_APP_COMMAND_CHECKED_CONFIG_H
+
+#include "posterior/posterior.h"
+#include "run/config.h"
+#include "run/plan.h"
+
+/* A config with its model and data, for one chain. */
+typedef struct em_checked {
+    const em_config *config;
+    em_grid *grid;
+    em_shards shards;
+    em_model *model;
+    em_posterior *posterior;
+} em_checked;
+
+/* Prints how the run would go: chains, shards, iterations, memory. Collective. Errors: agreed. */
+em_status em_check_plan(const em_checked *checked, const em_plan *plan);
+
+/* Compares the gradient with central differences where chains may start, and times it. Collective.
+ * Errors, agreed: EM_EMODEL where it is wrong, or there is no density anywhere; EM_EMEMORY. */
+em_status em_check_gradient(const em_checked *checked);
+
+#endif

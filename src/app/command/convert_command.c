@@ -1,0 +1,353 @@
+#include "app/command/convert_command.h"
+
+#include "app/summary/command_arguments.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "data/corpus_table.h"
+#include "data/hand_out.h"
+#include "data/moments.h"
+#include "io/numbers.h"
+#include "par/message.h"
+#include "par/world.h"
+#include "run/whole.h"
+
+#include <math.h>
+#include <popt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_SHOWN = 40 }; /* columns of the summary */
+
+typedef struct conversion {
+    em_table_options options; /* .data: what is read */
+    em_corpus_options corpus; /* the same, of a corpus */
+    bool is_corpus;
+    char *output;
+    int overwrite;
+    em_whole *whole;           /* the place of the output */
+    FILE *said;                /* of rank 0: what was found, told when the output is there */
+    em_numbers_writer *writer; /* of rank 0 */
+    int64_t n_row, n_entry;    /* written so far */
+} conversion;
+
+/* ---------------------------------------------------------------- the command line */
+
+static int find_choice(const char *text, const char *const *choices)
+{
+    for (int i = 0; text && choices[i]; i++)
+        if (strcmp(choices[i], text) == 0)
+            return i;
+    return -1;
+}
+
+static em_status parse_choice(const char *what, const char *text, const char *const *choices,
+                              int *out)
+{
+    const int found = find_choice(text, choices);
+
+    *out = found < 0 ? 0 : found;
+    return text && found < 0
+               ? em_fail(EM_EUSAGE, "convert: found --%s=%s (see emass convert --help)", what,
+                         em_excerpt_of(text).text)
+               : EM_OK;
+}
+
+/* What has a corpus's format, or a vocabulary, is a corpus. */
+static em_status take_format(const char *format, const char *vocabulary, conversion *c)
+{
+    em_status status;
+
+    c->is_corpus = vocabulary || find_choice(format, em_corpus_format_names) > EM_CORPUS_AUTO;
+    if (!c->is_corpus)
+        return parse_choice("format", format, em_table_format_names, &c->options.format);
+    status = parse_choice("format", format, em_corpus_format_names, &c->corpus.format);
+    return status || !vocabulary ? status : em_copy_text(vocabulary, &c->corpus.vocabulary);
+}
+
+static em_status take_paths(poptContext context, conversion *c)
+{
+    const char *input = poptGetArg(context), *output = input ? poptGetArg(context) : NULL;
+    em_status status = EM_OK;
+
+    if (!output || poptPeekArg(context))
+        return em_fail(EM_EUSAGE, "convert: expected IN OUT.h5 (see emass convert --help)");
+    status = em_copy_text(input, &c->options.data);
+    c->corpus.data = c->options.data;
+    return status ? status : em_copy_text(output, &c->output);
+}
+
+static em_status parse_command(int argc, const char **argv, conversion *c)
+{
+    char *format = NULL, *header = NULL, *decimal = NULL, *vocabulary = NULL;
+    long long columns = -1;
+    const struct poptOption options[] = {
+        {"format", 0, POPT_ARG_STRING, &format, 0, "of a text file", "FORMAT"},
+        {"vocabulary", 0, POPT_ARG_STRING, &vocabulary, 0, "words of a corpus", "FILE"},
+        {"header", 0, POPT_ARG_STRING, &header, 0, "whether the first line names", "HEADER"},
+        {"decimal", 0, POPT_ARG_STRING, &decimal, 0, "what parts digits", "DECIMAL"},
+        {"columns", 0, POPT_ARG_LONGLONG, &columns, 0, "features of a LIBSVM file", "N"},
+        {"overwrite", 0, POPT_ARG_NONE, &c->overwrite, 0, "replace an output", NULL},
+        POPT_TABLEEND};
+    poptContext context = poptGetContext("emass convert", argc, argv, options, 0);
+    const int option = poptGetNextOpt(context);
+    em_status status = em_arguments_check(context, "convert", option);
+
+    if (!status)
+        status = take_format(format, vocabulary, c);
+    if (!status)
+        status = parse_choice("header", header, em_table_header_names, &c->options.header);
+    if (!status)
+        status = parse_choice("decimal", decimal, em_table_decimal_names, &c->options.decimal);
+    c->options.columns = columns < 0 ? INT64_MIN : columns;
+    if (!status)
+        status = take_paths(context, c);
+    free(format);
+    free(header);
+    free(decimal);
+    free(vocabulary);
+    poptFreeContext(context);
+    return status;
+}
+
+/* ---------------------------------------------------------------- rows */
+
+static em_status write_sparse(conversion *c, const em_piece *piece)
+{
+    const int64_t n = piece->start[piece->count] - piece->start[0];
+    int64_t *start = NULL;
+    em_status status = em_allocate(piece->count, sizeof *start, &start);
+
+    for (int64_t i = 0; !status && i < piece->count; i++)
+        start[i] = c->n_entry + piece->start[i + 1] - piece->start[0];
+    if (!status)
+        status = em_numbers_write(c->writer, EM_NUMBERS_START, piece->row + 1, piece->count, start);
+    if (!status)
+        status = em_numbers_write(c->writer, EM_NUMBERS_COLUMN, c->n_entry, n, piece->column);
+    if (!status)
+        status = em_numbers_write(c->writer, EM_NUMBERS_VALUE, c->n_entry, n, piece->value);
+    c->n_entry += n;
+    em_release(&start);
+    return status;
+}
+
+static em_status take(void *to, const em_piece *piece)
+{
+    conversion *c = to;
+    em_status status = piece->start ? write_sparse(c, piece)
+                                    : em_numbers_write(c->writer, EM_NUMBERS_VALUE, piece->row,
+                                                       piece->count, piece->value);
+
+    if (!status && piece->response)
+        status = em_numbers_write(c->writer, EM_NUMBERS_RESPONSE, piece->row, piece->count,
+                                  piece->response);
+    return status;
+}
+
+/* Rank 0. */
+static em_status create(const em_table *table, conversion *c)
+{
+    const char *slash = strrchr(c->options.data, '/');
+    const em_numbers_form form = {.n_row = table->total,
+                                  .n_column = table->n_column,
+                                  .n_entry = table->column ? table->total_entries : -1,
+                                  .labelled = table->response != NULL,
+                                  .hash = table->hash};
+    const int64_t zero = 0;
+    em_status status = EM_OK;
+
+    status = em_numbers_create(em_whole_part(c->whole), &form, table->name,
+                               slash ? slash + 1 : c->options.data, &c->writer);
+    if (!status && table->column)
+        status = em_numbers_write(c->writer, EM_NUMBERS_START, 0, 1, &zero);
+    return status;
+}
+
+/* Rank 0. */
+static em_status finish(conversion *c, em_status status)
+{
+    const em_status closed = em_numbers_finish(&c->writer);
+
+    return status ? status : closed;
+}
+
+static em_status write_table(const em_table *table, conversion *c)
+{
+    const bool writes = em_world_rank() == 0;
+    em_status status = em_agree_first(writes ? create(table, c) : EM_OK, 0);
+    const bool created = !status;
+
+    if (created)
+        status = em_hand_out(table, 0, writes ? table->total : 0, take, c);
+    return em_agree_first(writes ? finish(c, status) : status, 0);
+}
+
+/* ---------------------------------------------------------------- corpora */
+
+/* What a first pass finds. */
+typedef struct counts {
+    int64_t n_row, n_entry, n_token, n_empty;
+    uint64_t hash;
+} counts;
+
+static em_status count_documents(void *to, const em_table *table)
+{
+    counts *n = to;
+
+    n->hash += em_table_hash_rows(table, 0, table->n_row, n->n_row);
+    n->n_row += table->n_row;
+    n->n_entry += table->n_value;
+    n->n_token += em_corpus_tokens(table, 0, table->n_row);
+    for (int64_t i = 0; i < table->n_row; i++)
+        n->n_empty += table->start[i] == table->start[i + 1];
+    return EM_OK;
+}
+
+static em_status write_documents(void *to, const em_table *table)
+{
+    conversion *c = to;
+    const em_piece piece = {.row = c->n_row,
+                            .count = table->n_row,
+                            .value = table->value,
+                            .start = table->start,
+                            .column = table->column};
+
+    c->n_row += table->n_row;
+    return take(c, &piece);
+}
+
+static void print_corpus(const em_table *table, const counts *n, const conversion *c)
+{
+    fprintf(c->said, "# read       %s\n", c->options.data);
+    fprintf(c->said, "# documents  %lld, %lld of them empty\n", (long long)n->n_row,
+            (long long)n->n_empty);
+    fprintf(c->said, "# words      %lld\n", (long long)table->n_column);
+    fprintf(c->said, "# tokens     %lld, %lld entries\n", (long long)n->n_token,
+            (long long)n->n_entry);
+    fprintf(c->said, "# hash       %016llx\n", (unsigned long long)table->hash);
+    fprintf(c->said, "# written    %s:%s\n", c->output, EM_NUMBERS_PLACE);
+}
+
+/* Rank 0: two passes over the text, neither of which holds more than some documents. */
+static em_status convert_corpus(conversion *c)
+{
+    counts n = {0};
+    em_table *table = NULL, *again = NULL;
+    em_world *world;
+    em_status status = em_corpus_scan(&c->corpus, count_documents, &n, &table);
+
+    if (status)
+        return status;
+    table->total = n.n_row;
+    table->total_entries = n.n_entry;
+    world = em_world_enter(NULL);
+    em_table_hash(table, n.hash);
+    em_world_enter(world);
+    status = create(table, c);
+    if (!status)
+        status = em_corpus_scan(&c->corpus, write_documents, c, &again);
+    if (!status && (c->n_row != n.n_row || c->n_entry != n.n_entry))
+        status = em_fail(EM_EDATA, "%s: found another file than a moment ago, expected the same",
+                         c->options.data);
+    status = finish(c, status);
+    if (!status)
+        print_corpus(table, &n, c);
+    em_table_destroy(&again);
+    em_table_destroy(&table);
+    return status;
+}
+
+/* ---------------------------------------------------------------- what was found */
+
+static void print_columns(const em_table *table, const em_moments *m, const conversion *c)
+{
+    fprintf(c->said, "# %-20s %12s %12s %12s\n", "column", "smallest", "mean", "largest");
+    for (int64_t j = 0; j < table->n_column && j < MOST_SHOWN; j++) {
+        const bool zeros = m->count[j] < table->total; /* that are not stored */
+        fprintf(c->said, "  %-20s %12.5g %12.5g %12.5g%s\n", em_excerpt_of(table->name[j]).text,
+                zeros ? fmin(m->smallest[j], 0) : m->smallest[j], m->mean[j],
+                zeros ? fmax(m->largest[j], 0) : m->largest[j],
+                em_moments_constant(table, m, j) ? "  all values are equal" : "");
+    }
+    if (table->n_column > MOST_SHOWN)
+        fprintf(c->said, "  and %lld more\n", (long long)table->n_column - MOST_SHOWN);
+}
+
+static void print_summary(const em_table *table, const em_moments *m, const conversion *c)
+{
+    fprintf(c->said, "# read       %s\n", c->options.data);
+    fprintf(c->said, "# rows       %lld\n", (long long)table->total);
+    fprintf(c->said, "# columns    %lld\n", (long long)table->n_column);
+    if (table->column)
+        fprintf(c->said, "# numbers    %lld, %.3g of each hundred; the others are 0\n",
+                (long long)table->total_entries,
+                100 * (double)table->total_entries /
+                    fmax(1, (double)table->total * (double)table->n_column));
+    if (table->response)
+        fprintf(c->said, "# response   the label, apart\n");
+    fprintf(c->said, "# hash       %016llx\n", (unsigned long long)table->hash);
+    fprintf(c->said, "# written    %s:%s\n", c->output, EM_NUMBERS_PLACE);
+    print_columns(table, m, c);
+}
+
+static em_status convert_table(conversion *c)
+{
+    em_table *table;
+    em_moments moments = {0};
+    em_status status;
+
+    c->options.if_text = "a table in HDF5 has none; a config reads this file as it is, with "
+                         "model.factors for columns of categories";
+    c->options.if_missing = "a config reads this file as it is, with model.na: drop";
+    status = em_table_read(&c->options, &table);
+
+    if (status)
+        return status;
+    status = em_moments_find(table, true, &moments);
+    if (!status)
+        status = write_table(table, c);
+    if (!status && em_world_rank() == 0)
+        print_summary(table, &moments, c);
+    em_moments_release(&moments);
+    em_table_destroy(&table);
+    return status;
+}
+
+static em_status convert(conversion *c)
+{
+    const char *const input[] = {c->options.data, c->corpus.vocabulary};
+    char *said = NULL;
+    size_t length = 0;
+    em_status status =
+        em_whole_take(c->output, c->overwrite, c->corpus.vocabulary ? 2 : 1, input, &c->whole);
+
+    c->said = open_memstream(&said, &length);
+    if (!status && !c->said)
+        status = em_fail(EM_EMEMORY, "out of memory");
+    status = em_agree(status);
+    if (!status && c->is_corpus)
+        status = em_agree_first(em_world_rank() == 0 ? convert_corpus(c) : EM_OK, 0);
+    else if (!status)
+        status = convert_table(c);
+    status = em_whole_place(&c->whole, status);
+    if (c->said)
+        fclose(c->said);
+    if (!status && em_world_rank() == 0)
+        fputs(said, stdout);
+    free(said);
+    return status;
+}
+
+em_status em_convert_command(int argc, const char **argv)
+{
+    conversion c = {.options = {.columns = INT64_MIN}};
+    em_status status = em_agree(parse_command(argc, argv, &c));
+
+    if (!status)
+        status = convert(&c);
+    em_release(&c.options.data);
+    em_release(&c.corpus.vocabulary);
+    em_release(&c.output);
+    return status;
+}

@@ -1,0 +1,535 @@
+#include "app/command/diff_command.h"
+
+#include "app/summary/command_arguments.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "io/contents.h"
+#include "io/reader.h"
+#include "par/world.h"
+#include "run/config.h"
+#include "run/home.h"
+#include "run/output.h"
+#include "run/yaml.h"
+
+#include <math.h>
+#include <popt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_NUMBERS = 1 << 20 }; /* in memory at a time, of each file */
+
+typedef struct diff {
+    const char *path[2];
+    em_contents *contents[2];
+    bool all; /* what changes from run to run, too */
+    int64_t n_line, n_number;
+    int64_t first_draw, first_chain; /* of all numbers of draws that differ */
+    char *first;                     /* where that is; NULL: none does */
+} diff;
+
+/* ---------------------------------------------------------------- numbers */
+
+/* Two numbers that differ, and how many others do. */
+typedef struct difference {
+    int64_t count, of; /* numbers that differ, and that were compared */
+    int64_t chain, draw, element;
+    double value[2];
+} difference;
+
+static bool differ(double a, double b)
+{
+    return memcmp(&a, &b, sizeof a) != 0 && !(isnan(a) && isnan(b));
+}
+
+/* Doubles in their order, as integers. */
+static int64_t place_of(double x)
+{
+    int64_t bits;
+
+    memcpy(&bits, &x, sizeof bits);
+    return bits < 0 ? INT64_MIN - bits : bits;
+}
+
+static int64_t place_of_single(double x)
+{
+    const float single = (float)x;
+    int32_t bits;
+
+    memcpy(&bits, &single, sizeof bits);
+    return bits < 0 ? INT32_MIN - (int64_t)bits : bits;
+}
+
+/* How many numbers of this storage class there are from one to the other; "" of integers, and of
+ * values so far apart that they themselves say it. */
+static void name_distance(em_storage storage, const double *value, size_t bytes, char *out)
+{
+    const uint64_t most = 1000000;
+    const bool single = storage == EM_STORE_SINGLE;
+    const int64_t a = single ? place_of_single(value[0]) : place_of(value[0]);
+    const int64_t b = single ? place_of_single(value[1]) : place_of(value[1]);
+    const uint64_t ulps = a > b ? (uint64_t)a - (uint64_t)b : (uint64_t)b - (uint64_t)a;
+
+    out[0] = '\0';
+    if ((single || storage == EM_STORE_REAL) && !isnan(value[0]) && !isnan(value[1]) &&
+        ulps <= most)
+        snprintf(out, bytes, ", %llu ulp%s", (unsigned long long)ulps, ulps == 1 ? "" : "s");
+}
+
+static void print_difference(diff *d, const char *group, const char *where, em_storage storage,
+                             const difference *found)
+{
+    char distance[48];
+
+    name_distance(storage, found->value, sizeof distance, distance);
+    printf("%s: %s: %.17g | %.17g%s; %lld of %lld numbers differ\n", group, where, found->value[0],
+           found->value[1], distance, (long long)found->count, (long long)found->of);
+    d->n_line++;
+}
+
+/* ---------------------------------------------------------------- draws */
+
+/* Draws `first` .. first + n of one chain. The first difference is that of the first draw. */
+static void compare_block(const double *a, const double *b, int64_t size, int64_t chain,
+                          int64_t first, int64_t n, difference *out)
+{
+    for (int64_t k = 0; k < n * size; k++) {
+        const int64_t draw = first + k / size;
+
+        if (!differ(a[k], b[k]))
+            continue;
+        if (out->count == 0 || draw < out->draw)
+            *out = (difference){out->count, out->of, chain, draw, k % size, {a[k], b[k]}};
+        out->count++;
+    }
+    out->of += n * size;
+}
+
+static em_status compare_chains(em_reader **reader, const int64_t *variable, int64_t size,
+                                difference *out)
+{
+    const int64_t n_chain[] = {em_reader_n_chain(reader[0]), em_reader_n_chain(reader[1])};
+    const int64_t n_draw[] = {em_reader_n_draw(reader[0]), em_reader_n_draw(reader[1])};
+    const int64_t chains = n_chain[0] < n_chain[1] ? n_chain[0] : n_chain[1];
+    const int64_t draws = n_draw[0] < n_draw[1] ? n_draw[0] : n_draw[1];
+    const int64_t fit = size < MOST_NUMBERS ? MOST_NUMBERS / (size > 0 ? size : 1) : 1;
+    double *value[2] = {NULL, NULL};
+    em_status status = em_allocate_doubles(fit * size, &value[0]);
+
+    if (!status)
+        status = em_allocate_doubles(fit * size, &value[1]);
+    for (int64_t c = 0; c < chains; c++)
+        for (int64_t first = 0; !status && first < draws; first += fit) {
+            const int64_t n = draws - first < fit ? draws - first : fit;
+            for (int i = 0; !status && i < 2; i++)
+                status = em_reader_draws(reader[i], variable[i], c, 1, first, n, value[i]);
+            if (!status)
+                compare_block(value[0], value[1], size, c, first, n, out);
+        }
+    em_release(&value[0]);
+    em_release(&value[1]);
+    return status;
+}
+
+/* The first of all is of the first draw, and of the first chain there. */
+static em_status remember(diff *d, const char *group, const char *where, const difference *found)
+{
+    if (d->first && (found->draw > d->first_draw ||
+                     (found->draw == d->first_draw && found->chain >= d->first_chain)))
+        return EM_OK;
+    em_release(&d->first);
+    d->first_draw = found->draw;
+    d->first_chain = found->chain;
+    return em_format_text(&d->first, "%s: %s", group, where);
+}
+
+static em_status compare_variable(diff *d, const char *group, em_reader **reader,
+                                  const int64_t *variable, em_storage storage)
+{
+    const em_reader_variable *v = em_reader_variable_at(reader[0], variable[0]);
+    difference found = {.count = 0};
+    char *where = NULL;
+    em_status status = compare_chains(reader, variable, v->size, &found);
+
+    d->n_number += found.of;
+    if (status || found.count == 0)
+        return status;
+    status = em_format_text(&where, "%s, chain %lld, draw %lld", v->label[found.element],
+                            (long long)found.chain, (long long)found.draw);
+    if (!status)
+        status = remember(d, group, where, &found);
+    if (!status)
+        print_difference(d, group, where, storage, &found);
+    em_release(&where);
+    return status;
+}
+
+static int64_t find_variable(em_reader *reader, const char *name)
+{
+    for (int64_t i = 0; i < em_reader_n_variable(reader); i++)
+        if (strcmp(em_reader_variable_at(reader, i)->name, name) == 0)
+            return i;
+    return -1;
+}
+
+static void say_alone(diff *d, const char *what, const char *name, int which)
+{
+    printf("%s%s%s: in %s alone\n", what, *what ? " " : "", name, d->path[which]);
+    d->n_line++;
+}
+
+static void compare_extent(diff *d, const char *group, em_reader **reader)
+{
+    const int64_t n_chain[] = {em_reader_n_chain(reader[0]), em_reader_n_chain(reader[1])};
+    const int64_t n_draw[] = {em_reader_n_draw(reader[0]), em_reader_n_draw(reader[1])};
+
+    if (n_chain[0] == n_chain[1] && n_draw[0] == n_draw[1])
+        return;
+    printf("%s: %lld chains x %lld draws | %lld chains x %lld draws\n", group,
+           (long long)n_chain[0], (long long)n_draw[0], (long long)n_chain[1],
+           (long long)n_draw[1]);
+    d->n_line++;
+}
+
+/* Element by element, whose names are said where they differ. */
+static bool has_other_labels(diff *d, const char *group, const em_reader_variable *a,
+                             const em_reader_variable *b)
+{
+    if (a->size != b->size) {
+        printf("%s: %s: %lld numbers a draw | %lld numbers a draw\n", group, a->name,
+               (long long)a->size, (long long)b->size);
+        d->n_line++;
+        return true;
+    }
+    for (int64_t k = 0; k < a->size; k++)
+        if (strcmp(a->label[k], b->label[k]) != 0) {
+            printf("%s: %s | %s\n", group, a->label[k], b->label[k]);
+            d->n_line++;
+            return false;
+        }
+    return false;
+}
+
+static em_status compare_variables(diff *d, const em_contents_group *group, em_reader **reader)
+{
+    em_status status = EM_OK;
+
+    compare_extent(d, group->name, reader);
+    for (int64_t i = 0; !status && i < em_reader_n_variable(reader[0]); i++) {
+        const em_reader_variable *v = em_reader_variable_at(reader[0], i);
+        const em_contents_array *array = em_contents_array_of(group, v->name);
+        const int64_t pair[] = {i, find_variable(reader[1], v->name)};
+
+        if (pair[1] < 0)
+            say_alone(d, group->name, v->name, 0);
+        else if (!has_other_labels(d, group->name, v, em_reader_variable_at(reader[1], pair[1])))
+            status = compare_variable(d, group->name, reader, pair,
+                                      array ? array->storage : EM_STORE_REAL);
+    }
+    for (int64_t i = 0; !status && i < em_reader_n_variable(reader[1]); i++) {
+        const char *name = em_reader_variable_at(reader[1], i)->name;
+        if (find_variable(reader[0], name) < 0)
+            say_alone(d, group->name, name, 1);
+    }
+    return status;
+}
+
+static em_status compare_draws(diff *d, const em_contents_group *group)
+{
+    em_reader *reader[2] = {NULL, NULL};
+    em_status status = em_reader_open(d->path[0], group->name, &reader[0]);
+
+    if (!status)
+        status = em_reader_open(d->path[1], group->name, &reader[1]);
+    if (!status)
+        status = compare_variables(d, group, reader);
+    em_reader_close(&reader[0]);
+    em_reader_close(&reader[1]);
+    return status;
+}
+
+/* ---------------------------------------------------------------- arrays */
+
+/* "inv_mass[3,4]" */
+static void name_element(const em_contents_array *array, int64_t k, size_t bytes, char *out)
+{
+    size_t used = (size_t)snprintf(out, bytes, "%s", array->name);
+    int64_t stride = 1;
+
+    for (int i = 0; i < array->n_axes; i++)
+        stride *= array->shape[i];
+    for (int i = 0; i < array->n_axes && used < bytes; i++) {
+        stride /= array->shape[i];
+        used += (size_t)snprintf(out + used, bytes - used, "%s%lld", i > 0 ? "," : "[",
+                                 (long long)(k / stride % array->shape[i]));
+    }
+    if (array->n_axes > 0 && used < bytes)
+        snprintf(out + used, bytes - used, "]");
+}
+
+static em_status compare_numbers(diff *d, const char *group, const em_contents_array *array)
+{
+    difference found = {.count = 0};
+    double *value[2] = {NULL, NULL};
+    int64_t count[2] = {0, 0};
+    char place[1024], where[512];
+    em_status status = EM_OK;
+
+    snprintf(place, sizeof place, "%s/%s", group, array->name);
+    for (int i = 0; !status && i < 2; i++)
+        status = em_read_array(d->path[i], place, &count[i], &value[i]);
+    if (!status && count[0] != count[1]) {
+        printf("%s: %s: %lld numbers | %lld numbers\n", group, array->name, (long long)count[0],
+               (long long)count[1]);
+        d->n_line++;
+    } else if (!status) {
+        compare_block(value[0], value[1], count[0] > 0 ? count[0] : 1, 0, 0, count[0] > 0, &found);
+        d->n_number += found.of;
+    }
+    if (found.count > 0) {
+        name_element(array, found.element, sizeof where, where);
+        print_difference(d, group, where, array->storage, &found);
+    }
+    em_release(&value[0]);
+    em_release(&value[1]);
+    return status;
+}
+
+static em_status compare_labels(diff *d, const char *group, const char *name)
+{
+    char **label[2] = {NULL, NULL}, place[1024];
+    int64_t count[2] = {0, 0}, k = 0;
+    em_status status = EM_OK;
+
+    snprintf(place, sizeof place, "%s/%s", group, name);
+    for (int i = 0; !status && i < 2; i++)
+        status = em_read_labels(d->path[i], place, &count[i], &label[i]);
+    while (!status && k < count[0] && k < count[1] && strcmp(label[0][k], label[1][k]) == 0)
+        k++;
+    if (!status && (k < count[0] || k < count[1])) {
+        printf("%s: %s[%lld]: %s | %s\n", group, name, (long long)k,
+               k < count[0] ? label[0][k] : "(none)", k < count[1] ? label[1][k] : "(none)");
+        d->n_line++;
+    }
+    for (int i = 0; i < 2; i++) {
+        for (k = 0; label[i] && k < count[i]; k++)
+            em_release(&label[i][k]);
+        em_release(&label[i]);
+    }
+    return status;
+}
+
+static em_status compare_array(diff *d, const char *group, const em_contents_array *array)
+{
+    if (array->has_draws || strcmp(array->name, "chain") == 0 || strcmp(array->name, "draw") == 0)
+        return EM_OK; /* compared as draws */
+    if (array->is_coordinate)
+        return array->n_axes == 1 && !array->is_number ? compare_labels(d, group, array->name)
+                                                       : EM_OK;
+    return array->is_number ? compare_numbers(d, group, array) : EM_OK;
+}
+
+static em_status compare_group(diff *d, const em_contents_group *a, const em_contents_group *b)
+{
+    em_status status = EM_OK;
+
+    if (em_contents_has_draws(a) && em_contents_has_draws(b))
+        status = compare_draws(d, a);
+    for (int64_t i = 0; !status && i < a->n_array; i++) {
+        const em_contents_array *array = &a->array[i],
+                                *other = em_contents_array_of(b, array->name);
+        if (other)
+            status = compare_array(d, a->name, array);
+        else if (!array->has_draws && !array->is_coordinate)
+            say_alone(d, a->name, array->name, 0);
+    }
+    for (int64_t i = 0; !status && i < b->n_array; i++) {
+        const em_contents_array *array = &b->array[i];
+        if (!array->has_draws && !array->is_coordinate && !em_contents_array_of(a, array->name))
+            say_alone(d, a->name, array->name, 1);
+    }
+    return status;
+}
+
+/* The state that a run goes on from: bytes, of which the ones that differ say nothing. */
+static bool is_state(const diff *d, const em_contents_group *group)
+{
+    return !d->all && strcmp(group->name, EM_OUTPUT_CHECKPOINT) == 0;
+}
+
+static em_status compare_groups(diff *d)
+{
+    const em_contents *a = d->contents[0], *b = d->contents[1];
+    em_status status = EM_OK;
+
+    for (int64_t i = 0; !status && i < a->n_group; i++) {
+        const em_contents_group *other = em_contents_group_of(b, a->group[i].name);
+        if (is_state(d, &a->group[i]))
+            continue;
+        if (other)
+            status = compare_group(d, &a->group[i], other);
+        else
+            say_alone(d, "group", a->group[i].name, 0);
+    }
+    for (int64_t i = 0; !status && i < b->n_group; i++)
+        if (!is_state(d, &b->group[i]) && !em_contents_group_of(a, b->group[i].name))
+            say_alone(d, "group", b->group[i].name, 1);
+    return status;
+}
+
+/* ---------------------------------------------------------------- attributes and configs */
+
+/* What changes from run to run, whatever is drawn. */
+static bool is_volatile(const char *name)
+{
+    static const char *const known[] = {"created_at", "sampling_time", "ranks",
+                                        "groups",     "host",          EM_HOME_ATTRIBUTE};
+
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(name, known[i]) == 0)
+            return true;
+    return false;
+}
+
+static void compare_attributes(diff *d)
+{
+    const em_contents *a = d->contents[0], *b = d->contents[1];
+
+    for (int64_t i = 0; i < a->n_attribute; i++) {
+        const em_contents_attribute *one = &a->attribute[i];
+        const em_contents_attribute *other = em_contents_attribute_of(b, one->name);
+        if (strcmp(one->name, "config") == 0 || (!d->all && is_volatile(one->name)))
+            continue;
+        if (!other)
+            say_alone(d, "attribute", one->name, 0);
+        else if (strcmp(one->text, other->text) != 0) {
+            printf("attribute %s: %s | %s\n", one->name, em_excerpt_of(one->text).text,
+                   em_excerpt_of(other->text).text);
+            d->n_line++;
+        }
+    }
+    for (int64_t i = 0; i < b->n_attribute; i++) {
+        const char *name = b->attribute[i].name;
+        if (!em_contents_attribute_of(a, name) && (d->all || !is_volatile(name)))
+            say_alone(d, "attribute", name, 1);
+    }
+}
+
+static bool is_same_value(const em_value *a, const em_value *b)
+{
+    if (a->kind != b->kind || a->text.count != b->text.count)
+        return false;
+    for (int64_t i = 0; i < a->text.count; i++)
+        if (strcmp(a->text.value[i], b->text.value[i]) != 0)
+            return false;
+    return true;
+}
+
+static bool is_read_by_key(const em_yaml_entry *entry)
+{
+    return entry->value.kind == EM_VALUE_MAPPING && entry->value.text.count == 0;
+}
+
+static void print_value(const em_value *value)
+{
+    if (value->text.count == 1)
+        fputs(em_excerpt_of(value->text.value[0]).text, stdout);
+    else
+        printf("%lld values", (long long)value->text.count);
+}
+
+static void compare_keys(diff *d, const em_yaml *a, const em_yaml *b)
+{
+    for (int64_t i = 0; i < a->count; i++) {
+        const em_yaml_entry *one = &a->entry[i], *other = em_yaml_find(b, one->key);
+        if (is_read_by_key(one) || (other && is_same_value(&one->value, &other->value)))
+            continue;
+        if (!other) {
+            say_alone(d, "config", one->key, 0);
+            continue;
+        }
+        printf("config %s: ", one->key);
+        print_value(&one->value);
+        fputs(" | ", stdout);
+        print_value(&other->value);
+        putchar('\n');
+        d->n_line++;
+    }
+    for (int64_t i = 0; i < b->count; i++)
+        if (!is_read_by_key(&b->entry[i]) && !em_yaml_find(a, b->entry[i].key))
+            say_alone(d, "config", b->entry[i].key, 1);
+}
+
+/* Key by key, where both can be read; what stands under an option of a model as one value. */
+static em_status compare_configs(diff *d)
+{
+    const em_contents_attribute *text[2];
+    em_yaml *yaml[2] = {NULL, NULL};
+    em_status status = EM_OK;
+
+    for (int i = 0; i < 2; i++)
+        text[i] = em_contents_attribute_of(d->contents[i], "config");
+    if (!text[0] || !text[1] || strcmp(text[0]->text, text[1]->text) == 0)
+        return EM_OK;
+    for (int i = 0; !status && i < 2; i++)
+        status = em_yaml_parse(d->path[i], text[i]->text, em_config_may_be_data, NULL, &yaml[i]);
+    if (!status)
+        compare_keys(d, yaml[0], yaml[1]);
+    em_yaml_destroy(&yaml[0]);
+    em_yaml_destroy(&yaml[1]);
+    return status;
+}
+
+/* ---------------------------------------------------------------- the command */
+
+static em_status compare(diff *d)
+{
+    em_status status = em_contents_read(d->path[0], &d->contents[0]);
+
+    if (!status)
+        status = em_contents_read(d->path[1], &d->contents[1]);
+    if (!status)
+        compare_attributes(d);
+    if (!status)
+        status = compare_configs(d);
+    if (!status)
+        status = compare_groups(d);
+    if (status) /* 1 would mean that they differ */
+        return EM_EDATA;
+    if (d->n_line == 0) {
+        printf("%s and %s: no difference in %lld numbers\n", d->path[0], d->path[1],
+               (long long)d->n_number);
+        return EM_OK;
+    }
+    return em_fail(EM_ENUMERIC, "%s and %s differ%s%s", d->path[0], d->path[1],
+                   d->first ? ", first in " : "", d->first ? d->first : "");
+}
+
+em_status em_diff_command(int argc, const char **argv)
+{
+    int all = 0;
+    const struct poptOption options[] = {
+        {"all", 0, POPT_ARG_NONE, &all, 0, "times and hosts too", NULL}, POPT_TABLEEND};
+    poptContext context = poptGetContext("emass diff", argc, argv, options, 0);
+    const int option = poptGetNextOpt(context);
+    const char **path = NULL;
+    int64_t n = 0;
+    diff d = {.all = false};
+    em_status status = em_arguments_check(context, "diff", option);
+
+    if (!status)
+        status = em_arguments_all(context, "diff", "two files", 2, &n, &path);
+    if (!status && n > 2)
+        status = em_fail(EM_EUSAGE, "diff: expected two files (see emass diff --help)");
+    status = em_agree(status);
+    if (!status) {
+        d = (diff){.path = {path[0], path[1]}, .all = all != 0};
+        status = em_agree(em_world_rank() == 0 ? compare(&d) : EM_OK);
+    }
+    em_contents_release(&d.contents[0]);
+    em_contents_release(&d.contents[1]);
+    em_release(&d.first);
+    em_release(&path);
+    poptFreeContext(context);
+    return status;
+}

@@ -1,0 +1,48 @@
+#include "app/command/merge_command.h"
+
+#include "app/summary/command_arguments.h"
+#include "base/memory.h"
+#include "par/world.h"
+#include "run/merge.h"
+
+#include <popt.h>
+#include <stdio.h>
+
+static em_status merge(em_merging *order)
+{
+    em_status status = em_merge(order);
+
+    if (!status && em_world_rank() == 0)
+        printf("%s: %lld chains x %lld draws, of %lld files%s%s\n", order->output,
+               (long long)order->n_chain, (long long)order->n_draw, (long long)order->n_input,
+               order->cut ? ": " : "", order->cut ? order->cut : "");
+    em_release(&order->cut);
+    return status;
+}
+
+em_status em_merge_command(int argc, const char **argv)
+{
+    int overwrite = 0, common = 0;
+    const struct poptOption options[] = {
+        {"common", 0, POPT_ARG_NONE, &common, 0, "draws that all have", NULL},
+        {"overwrite", 0, POPT_ARG_NONE, &overwrite, 0, "replace an output", NULL},
+        POPT_TABLEEND};
+    poptContext context = poptGetContext("emass merge", argc, argv, options, 0);
+    const int option = poptGetNextOpt(context);
+    const char **path = NULL;
+    int64_t n = 0;
+    em_status status = em_arguments_check(context, "merge", option);
+
+    if (!status)
+        status = em_arguments_all(context, "merge", "OUT.h5 and two files or more", 3, &n, &path);
+    status = em_agree(status);
+    if (!status)
+        status = merge(&(em_merging){.output = path[0],
+                                     .n_input = n - 1,
+                                     .input = path + 1,
+                                     .overwrite = overwrite != 0,
+                                     .common = common != 0});
+    em_release(&path);
+    poptFreeContext(context);
+    return status;
+}

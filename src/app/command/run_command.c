@@ -1,0 +1,276 @@
+#include "app/command/run_command.h"
+
+#include "app/process/signals.h"
+#include "app/summary/command_arguments.h"
+#include "app/summary/summary.h"
+#include "base/memory.h"
+#include "base/progress.h"
+#include "base/terminal.h"
+#include "base/text.h"
+#include "emass/emass.h"
+#include "par/world.h"
+
+#include <math.h>
+#include <popt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_OVERRIDES = 256, MOST_CONFIG_BYTES = 1 << 20 };
+
+typedef struct run_command {
+    const char *config;
+    int n_override;
+    const char *override[MOST_OVERRIDES]; /* key=value */
+    char *owned[MOST_OVERRIDES];          /* those made here */
+    em_progress_mode progress;
+    int overwrite, resume, quiet;
+} run_command;
+
+em_status em_read_config(const char *path, char **text)
+{
+    em_status status = EM_OK;
+
+    *text = NULL;
+    if (em_world_rank() == 0)
+        status = em_read_text_file(path, MOST_CONFIG_BYTES, text);
+    status = em_agree(status);
+    return status ? status : em_broadcast_text(text);
+}
+
+/* ---------------------------------------------------------------- command line */
+
+enum { SET = 1, OUTPUT, SEED, CHAINS, MAX_TIME, PROGRESS };
+
+static em_status add_override(run_command *command, const char *key, const char *value)
+{
+    em_status status = EM_OK;
+
+    if (command->n_override == MOST_OVERRIDES)
+        return em_fail(EM_EUSAGE, "more than %d --set options", MOST_OVERRIDES);
+    if (key)
+        status = em_format_text(&command->owned[command->n_override], "%s=%s", key, value);
+    else
+        status = em_copy_text(value, &command->owned[command->n_override]);
+    if (!status) {
+        command->override[command->n_override] = command->owned[command->n_override];
+        command->n_override++;
+    }
+    return status;
+}
+
+static em_status take_option(run_command *command, int option, const char *value)
+{
+    static const char *const keys[] = {[SET] = NULL,
+                                       [OUTPUT] = "output.file",
+                                       [SEED] = "run.seed",
+                                       [CHAINS] = "run.chains",
+                                       [MAX_TIME] = "stop.max_time"};
+
+    static const char *const names[] = {
+        [OUTPUT] = "--output", [SEED] = "--seed", [CHAINS] = "--chains", [MAX_TIME] = "--max-time"};
+
+    if (option != SET && option != PROGRESS && !*value) /* which would be the default, unsaid */
+        return em_fail(EM_EUSAGE, "run: %s: found nothing, expected a value", names[option]);
+    if (option == PROGRESS)
+        return em_progress_mode_of(value, &command->progress);
+    return add_override(command, keys[option], value);
+}
+
+static em_status parse_command(int argc, const char **argv, run_command *command)
+{
+    const struct poptOption options[] = {
+        {"set", 0, POPT_ARG_STRING, NULL, SET, "override one setting of the config", "KEY=VALUE"},
+        {"output", 0, POPT_ARG_STRING, NULL, OUTPUT, "output file", "FILE"},
+        {"seed", 0, POPT_ARG_STRING, NULL, SEED, "seed", "N"},
+        {"chains", 0, POPT_ARG_STRING, NULL, CHAINS, "number of chains", "N"},
+        {"max-time", 0, POPT_ARG_STRING, NULL, MAX_TIME, "stop by then, with a checkpoint", "3h"},
+        {"progress", 0, POPT_ARG_STRING, NULL, PROGRESS, "how progress is told",
+         "auto|bar|log|none"},
+        {"quiet", 0, POPT_ARG_NONE, &command->quiet, 0, "no progress, no table", NULL},
+        {"resume", 0, POPT_ARG_NONE, &command->resume, 0,
+         "go on where an earlier run was stopped, else start", NULL},
+        {"overwrite", 0, POPT_ARG_NONE, &command->overwrite, 0, "replace an existing output", NULL},
+        POPT_TABLEEND};
+    poptContext context = poptGetContext("emass run", argc, argv, options, 0);
+    em_status status = EM_OK;
+    int option;
+
+    while (!status && (option = poptGetNextOpt(context)) > 0) {
+        char *value = poptGetOptArg(context);
+        status = take_option(command, option, value);
+        free(value);
+    }
+    if (!status)
+        status = em_arguments_check(context, "run", option);
+    const char *config = status ? NULL : poptGetArg(context);
+    if (!status && !config)
+        status = em_fail(EM_EUSAGE, "run: expected a config file (see emass run --help)");
+    if (!status && poptPeekArg(context))
+        status = em_fail(EM_EUSAGE, "run: found '%s' after the config, expected options only",
+                         poptPeekArg(context));
+    if (!status && command->overwrite && command->resume)
+        status = em_fail(EM_EUSAGE, "run: --resume and --overwrite exclude each other");
+    if (!status)
+        status = em_copy_text(config, (char **)&command->config);
+    poptFreeContext(context);
+    return status;
+}
+
+static void release_command(run_command *command)
+{
+    for (int i = 0; i < command->n_override; i++)
+        em_release(&command->owned[i]);
+    em_release(&command->config);
+}
+
+/* ---------------------------------------------------------------- the run */
+
+/* Who hears what a run has to say. */
+typedef struct audience {
+    FILE *stream;
+    em_progress *progress; /* shown on the same stream; NULL: none */
+} audience;
+
+static void print_message(void *to, const char *text)
+{
+    const audience *listener = to;
+
+    em_progress_give_way(listener->progress);
+    fprintf(listener->stream, "emass: %s\n", text);
+}
+
+static void show_progress(void *progress, const em_report *report)
+{
+    const bool sampling = report->done > report->warmup;
+    const double rate = (double)(report->done - report->before) / report->seconds.total;
+
+    em_progress_tell(
+        progress,
+        &(em_progress_record){.iteration = report->done,
+                              .total = report->total,
+                              .phase = sampling ? "sampling" : "warmup",
+                              .r_hat = sampling ? report->convergence.r_hat : NAN,
+                              .ess = sampling ? report->convergence.ess : NAN,
+                              .divergences = report->divergences,
+                              .at_most = !sampling,
+                              .draws_per_second = rate > 0 ? rate * (double)report->n_chain : NAN,
+                              .seconds_left =
+                                  rate > 0 ? (double)(report->total - report->done) / rate : NAN});
+}
+
+static void print_filled(const char *text)
+{
+    em_terminal_fill(stdout, em_terminal_columns(stdout), text);
+    putchar('\n');
+}
+
+/* What the summary does not say. Rank 0. */
+static void print_outcome(const em_report *report)
+{
+    if (report->learned[0])
+        print_filled(report->learned);
+    if (report->unreported > 0)
+        fprintf(stderr,
+                "emass: warning: %lld draws could not be reported in full: what is missing is NaN "
+                "in the file%s%s\n",
+                (long long)report->unreported,
+                report->failure[0] ? "; the first on this rank: " : "", report->failure);
+    if (report->rejections.count > 0)
+        fprintf(
+            stderr,
+            "emass: note: the model rejected %lld positions that chains tried after warmup%s%s\n",
+            (long long)report->rejections.count,
+            report->rejections.first[0] ? "; the first on this rank: " : "",
+            report->rejections.first);
+    if (report->note[0])
+        fprintf(stderr, "emass: note: %s\n", report->note);
+}
+
+static em_status sample(const run_command *command, em_context *context, const char *config,
+                        em_progress *progress, em_run **run)
+{
+    const em_run_mode mode = command->resume      ? EM_RUN_RESUME
+                             : command->overwrite ? EM_RUN_OVERWRITE
+                                                  : EM_RUN_NEW;
+    em_status status = em_run_create(context,
+                                     &(em_run_request){.config = config,
+                                                       .path = command->config,
+                                                       .n_override = command->n_override,
+                                                       .override = command->override,
+                                                       .mode = mode,
+                                                       .progress = show_progress,
+                                                       .progress_to = progress},
+                                     run);
+
+    em_signals_run_is_made();
+    return status ? status : em_run_advance(*run, INT64_MAX);
+}
+
+static em_status tell(const run_command *command, em_run *run)
+{
+    const em_report *report = em_run_report(run);
+    em_status status = EM_OK;
+
+    if (report->was_finished) {
+        if (em_world_rank() == 0)
+            fprintf(stderr, "emass: %s is complete: nothing to do\n", em_run_file(run));
+        return EM_OK;
+    }
+    if (command->quiet)
+        return EM_OK;
+    const char *const file = em_run_file(run);
+    const em_summary_options summary = em_summary_defaults(1, &file);
+    status = em_summary_print(&summary, stdout);
+    if (!status && em_world_rank() == 0)
+        print_outcome(report);
+    return status;
+}
+
+static em_status run(const run_command *command, em_context *context, const char *config,
+                     audience *listener)
+{
+    em_progress *progress = NULL;
+    em_run *made = NULL;
+    em_status status = EM_OK;
+
+    if (em_world_rank() == 0)
+        status = em_progress_create(command->quiet ? EM_PROGRESS_NONE : command->progress, stderr,
+                                    "starting", &progress);
+    listener->progress = progress;
+    status = em_agree(status);
+    if (!status)
+        status = sample(command, context, config, progress, &made);
+    listener->progress = NULL;
+    em_progress_destroy(&progress);
+    if (!status)
+        status = tell(command, made);
+    em_run_destroy(&made);
+    return status;
+}
+
+/* ---------------------------------------------------------------- the command */
+
+em_status em_run_command(int argc, const char **argv)
+{
+    audience listener = {stderr, NULL};
+    const em_context_options options = {print_message, &listener, .may_abort = true};
+    em_context *context = NULL;
+    run_command command = {0};
+    char *config = NULL;
+    em_status status = em_agree(parse_command(argc, argv, &command));
+
+    if (!status)
+        status = em_read_config(command.config, &config);
+    if (!status)
+        status = em_context_create(MPI_COMM_WORLD, &options, &context);
+    if (!status) {
+        em_signals_hand_on(context, em_world_rank());
+        status = run(&command, context, config, &listener);
+        em_signals_hand_on(NULL, 0);
+    }
+    em_context_destroy(&context);
+    em_release(&config);
+    release_command(&command);
+    return status;
+}

@@ -1,0 +1,220 @@
+#include "app/command/verify_command.h"
+
+#include "app/summary/command_arguments.h"
+#include "base/memory.h"
+#include "io/reader.h"
+#include "par/world.h"
+#include "run/driver.h"
+#include "run/home.h"
+#include "run/place.h"
+#include "run/stored.h"
+
+#include <popt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct verify_command {
+    char *path, *folder;
+    long draws;
+} verify_command;
+
+/* ---------------------------------------------------------------- command line */
+
+static em_status parse(int argc, const char **argv, verify_command *command)
+{
+    char *folder = NULL;
+    const struct poptOption options[] = {
+        {"draws", 0, POPT_ARG_LONG, &command->draws, 0, "draws to compare", "N"},
+        {"folder", 0, POPT_ARG_STRING, &folder, 0, "folder of the config", "DIR"},
+        POPT_TABLEEND};
+    poptContext context = poptGetContext("emass verify", argc, argv, options, 0);
+    const int option = poptGetNextOpt(context);
+    em_status status = em_arguments_check(context, "verify", option);
+
+    if (!status)
+        status = em_arguments_only(context, "verify", "one file", &command->path);
+    if (!status && command->draws < 1)
+        status =
+            em_fail(EM_EUSAGE, "verify: --draws: found %ld, expected at least 1", command->draws);
+    if (!status && folder)
+        status = em_copy_text(folder, &command->folder);
+    poptFreeContext(context);
+    free(folder);
+    return status;
+}
+
+/* ---------------------------------------------------------------- the second run */
+
+/* The config in the file, for fewer draws, into another file. Local. */
+static em_status load(const verify_command *command, em_reader *reader, const char *output,
+                      em_config **out)
+{
+    char *file = NULL, *draws = NULL;
+    em_status status =
+        em_reader_n_draw(reader) > 0
+            ? em_format_text(&file, "output.file=%s", output)
+            : em_fail(EM_EDATA, "%s: found no draws, expected those of a run", command->path);
+
+    if (!status)
+        status = em_format_text(&draws, "run.draws=%lld",
+                                (long long)(em_reader_n_draw(reader) < command->draws
+                                                ? em_reader_n_draw(reader)
+                                                : command->draws));
+    if (!status) {
+        const char *const overrides[] = {file, draws, "stop.r_hat=none", "stop.ess=none",
+                                         "stop.max_time=none"};
+        status = em_stored_config(command->path, command->folder, 5, overrides, out);
+        if (!status && !em_home_fits(*out))
+            em_say("note: files that the config of %s names are not there (--folder DIR: where "
+                   "its relative paths start)",
+                   command->path);
+    }
+    em_release(&file);
+    em_release(&draws);
+    return status;
+}
+
+/* ---------------------------------------------------------------- comparison, by rank 0 */
+
+/* The first number that differs, bit for bit. */
+static em_status compare_rows(const em_reader_variable *variable, int64_t chain, int64_t n_draw,
+                              const double *a, const double *b)
+{
+    for (int64_t k = 0; k < n_draw * variable->size; k++)
+        if (memcmp(a + k, b + k, sizeof *a) != 0)
+            return em_fail(
+                EM_ENUMERIC,
+                "verify: %s, chain %lld, draw %lld: %.17g in the file, %.17g on %d ranks",
+                variable->label[k % variable->size], (long long)chain,
+                (long long)(k / variable->size), a[k], b[k], em_world_size());
+    return EM_OK;
+}
+
+/* Whether variable i is the same one in both files, of as many numbers. */
+static em_status match_variable(em_reader *old, em_reader *new, int64_t i)
+{
+    const em_reader_variable *a = em_reader_variable_at(old, i), *b = em_reader_variable_at(new, i);
+
+    if (strcmp(a->name, b->name) == 0 && a->size == b->size)
+        return EM_OK;
+    return em_fail(
+        EM_ENUMERIC,
+        "verify: %s of %lld numbers in the file is %s of %lld now: are the data the same?", a->name,
+        (long long)a->size, b->name, (long long)b->size);
+}
+
+static em_status compare_variable(em_reader *old, em_reader *new, int64_t i)
+{
+    const em_reader_variable *variable = em_reader_variable_at(new, i);
+    const int64_t n_draw = em_reader_n_draw(new), size = n_draw * variable->size;
+    double *a = NULL, *b = NULL;
+    em_status status = em_allocate(size, sizeof *a, &a);
+
+    if (!status)
+        status = em_allocate(size, sizeof *b, &b);
+    for (int64_t c = 0; !status && c < em_reader_n_chain(new); c++) {
+        status = em_reader_draws(old, i, c, 1, 0, n_draw, a);
+        if (!status)
+            status = em_reader_draws(new, i, c, 1, 0, n_draw, b);
+        if (!status)
+            status = compare_rows(variable, c, n_draw, a, b);
+    }
+    em_release(&a);
+    em_release(&b);
+    return status;
+}
+
+static em_status compare_group(const char *old_path, const char *new_path, const char *group)
+{
+    em_reader *old = NULL, *new = NULL;
+    em_status status = em_reader_open(old_path, group, &old);
+
+    if (!status)
+        status = em_reader_open(new_path, group, &new);
+    if (!status && (em_reader_n_variable(old) != em_reader_n_variable(new) ||
+                    em_reader_n_chain(old) != em_reader_n_chain(new) ||
+                    em_reader_n_draw(old) < em_reader_n_draw(new)))
+        status = em_fail(EM_ENUMERIC, "verify: the group %s has other variables, chains or draws",
+                         group);
+    for (int64_t i = 0; !status && i < em_reader_n_variable(new); i++) {
+        status = match_variable(old, new, i);
+        if (!status)
+            status = compare_variable(old, new, i);
+    }
+    em_reader_close(&old);
+    em_reader_close(&new);
+    return status;
+}
+
+static em_status compare_files(const char *old_path, const char *new_path)
+{
+    static const char *const groups[] = {
+        "posterior",   "sample_stats", "log_likelihood",  "posterior_predictive",
+        "predictions", "prior",        "prior_predictive"};
+    em_reader *reader = NULL;
+    em_status status = em_reader_open(new_path, "posterior", &reader);
+
+    for (size_t i = 0; !status && i < sizeof groups / sizeof *groups; i++)
+        if (em_reader_has(reader, groups[i], "draw"))
+            status = compare_group(old_path, new_path, groups[i]);
+    em_reader_close(&reader);
+    return status;
+}
+
+/* ---------------------------------------------------------------- the command */
+
+static em_status run_and_compare(const verify_command *command, const em_config *config)
+{
+    em_report report;
+    const em_order order = {.mode = EM_RUN_OVERWRITE, .watchful = true};
+    em_status status = em_sample(config, &order, &report), removed;
+
+    if (!status && em_world_rank() == 0)
+        status = compare_files(command->path, config->output.file);
+    status = em_agree(status);
+    if (!status && em_world_rank() == 0)
+        printf("%s: no difference in the first %lld draws of %lld chains, run again on %d ranks\n",
+               command->path, (long long)config->run.draws, (long long)config->run.chains,
+               em_world_size());
+    removed = em_place_remove(config);
+    return status ? status : removed;
+}
+
+static em_status verify(const verify_command *command)
+{
+    em_reader *reader = NULL;
+    em_config *config = NULL;
+    char *output = NULL;
+    int64_t merged;
+    em_status status = em_format_text(&output, "%s.verify", command->path);
+
+    if (!status)
+        status = em_reader_open(command->path, "posterior", &reader);
+    if (!status && em_reader_int(reader, "merged", &merged))
+        status = em_fail(
+            EM_EUSAGE, "%s: found a file of %lld runs, expected that of one: verify each by itself",
+            command->path, (long long)merged);
+    if (!status)
+        status = load(command, reader, output, &config);
+    em_reader_close(&reader);
+    status = em_agree(status);
+    if (!status)
+        status = run_and_compare(command, config);
+    em_config_destroy(&config);
+    em_release(&output);
+    return status;
+}
+
+em_status em_verify_command(int argc, const char **argv)
+{
+    verify_command command = {.draws = 100};
+    em_status status = em_agree(parse(argc, argv, &command));
+
+    if (!status)
+        status = verify(&command);
+    em_release(&command.path);
+    em_release(&command.folder);
+    return status;
+}

@@ -1,0 +1,391 @@
+#include "app/process/launch.h"
+
+#include "base/launcher.h"
+#include "base/memory.h"
+#include "base/terminal.h"
+#include "base/text.h"
+#include "par/world.h"
+#include "version.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { MOST_RANKS = 1000000, MOST_WORDS = 64 };
+
+/* ---------------------------------------------------------------- the command line */
+
+static bool has_ranks(const char *command)
+{
+    return strcmp(command, "run") == 0 || strcmp(command, "verify") == 0;
+}
+
+/* Takes the option out of argv; *value NULL: it is not there. */
+static em_status take_option(int *argc, char **argv, const char **value)
+{
+    static const char name[] = "--ranks";
+    const size_t length = strlen(name);
+
+    *value = NULL;
+    for (int i = 2; i < *argc && strcmp(argv[i], "--") != 0; i++) {
+        const bool apart = strcmp(argv[i], name) == 0;
+        if (!apart && (strncmp(argv[i], name, length) != 0 || argv[i][length] != '='))
+            continue;
+        if (*value || (apart && i + 1 == *argc))
+            return em_fail(EM_EUSAGE, "%s: expected --ranks once, with a number", argv[1]);
+        *value = apart ? argv[i + 1] : argv[i] + length + 1;
+        const int n = apart ? 2 : 1;
+        memmove(argv + i, argv + i + n, (size_t)(*argc - i - n + 1) * sizeof *argv);
+        *argc -= n;
+        i--;
+    }
+    return EM_OK;
+}
+
+static em_status read_ranks(const char *command, const char *text, long *ranks)
+{
+    *ranks = strspn(text, "0123456789") == strlen(text) ? strtol(text, NULL, 10) : 0;
+    if (*ranks >= 1 && *ranks <= MOST_RANKS)
+        return EM_OK;
+    return em_fail(EM_EUSAGE, "%s: --ranks: found '%s', expected a number from 1 to %d", command,
+                   em_excerpt_of(text).text, MOST_RANKS);
+}
+
+/* ---------------------------------------------------------------- the launcher */
+
+/* How ranks of the MPI that is linked find each other under srun: Open MPI's by PMIx; MPICH's, and
+ * those of what is made of it, by PMI-2. */
+#ifdef OPEN_MPI
+#define PMI "pmix"
+#else
+#define PMI "pmi2"
+#endif
+
+const char *em_launchers(void)
+{
+    return EM_MPIRUN ", srun --mpi=" PMI;
+}
+
+static bool srun_has_pmi(void)
+{
+    FILE *list = getenv("SLURM_JOB_ID") ? popen("srun --mpi=list 2>&1", "r") : NULL;
+    char line[256];
+    bool found = false;
+
+    while (list && fgets(line, sizeof line, list))
+        found |= strstr(line, PMI) != NULL;
+    if (list)
+        pclose(list);
+    return found;
+}
+
+/* Without --wait ranks of MPICH wait for ever for one that was lost. */
+static const char *choose_launcher(void)
+{
+    const char *given = getenv("EMASS_LAUNCHER");
+
+    if (given && *given)
+        return given;
+    return srun_has_pmi() ? "srun --quiet --wait=60 --mpi=" PMI : EM_MPIRUN;
+}
+
+/*
+ * What Open MPI's mpirun needs on a machine like any: to run as root, which containers do; to start
+ * more ranks than cores, which then must not be bound to one nor spin; and to leave it to emass to
+ * say what is wrong. By the environment, which other launchers do not mind, and where the user has
+ * not said otherwise.
+ */
+static void prepare_environment(long ranks)
+{
+    static const char *const always[][2] = {
+        {"OMPI_ALLOW_RUN_AS_ROOT", "1"},      {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
+        {"PRTE_ALLOW_RUN_AS_ROOT", "1"},      {"PRTE_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
+        {"OMPI_MCA_orte_execute_quiet", "1"}, {"OMPI_MCA_rmaps_base_oversubscribe", "1"}};
+    static const char *const crowded[][2] = {
+        {"PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"},
+        {"OMPI_MCA_hwloc_base_binding_policy", "none"},
+        {"OMPI_MCA_mpi_yield_when_idle", "1"}};
+
+    for (size_t i = 0; i < sizeof always / sizeof *always; i++)
+        setenv(always[i][0], always[i][1], 0);
+    for (size_t i = 0; i < sizeof crowded / sizeof *crowded; i++)
+        if (ranks > sysconf(_SC_NPROCESSORS_ONLN))
+            setenv(crowded[i][0], crowded[i][1], 0);
+    if (geteuid() == 0) /* containers forbid one process to read another's memory */
+        setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0);
+}
+
+/* A command line and what its words lie in. */
+typedef struct launch_line {
+    char *words, option[4], ranks[32], program[4096];
+    char **argv;
+} launch_line;
+
+static void release(launch_line *l)
+{
+    em_release(&l->words);
+    em_release(&l->argv);
+}
+
+/* The launcher's own words, -n N, this program and its arguments. */
+static em_status prepare_command(int argc, char **argv, long ranks, launch_line *l)
+{
+    const ssize_t length = readlink("/proc/self/exe", l->program, sizeof l->program - 1);
+    char *rest = NULL;
+    int n = 0;
+    em_status status = em_copy_text(choose_launcher(), &l->words);
+
+    if (!status && length <= 0)
+        status = em_fail(EM_EIO, "cannot find this program: %s", strerror(errno));
+    if (!status)
+        status = em_allocate(argc + MOST_WORDS + 4, sizeof *l->argv, &l->argv);
+    if (status)
+        return status;
+    snprintf(l->option, sizeof l->option, "-n");
+    snprintf(l->ranks, sizeof l->ranks, "%ld", ranks);
+    for (char *word = strtok_r(l->words, " ", &rest); word && n < MOST_WORDS;
+         word = strtok_r(NULL, " ", &rest))
+        l->argv[n++] = word;
+    l->argv[n++] = l->option;
+    l->argv[n++] = l->ranks;
+    l->argv[n++] = l->program;
+    for (int i = 1; i < argc; i++)
+        l->argv[n++] = argv[i];
+    return EM_OK;
+}
+
+/* ---------------------------------------------------------------- watching over it */
+
+static const int forwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
+
+enum { N_FORWARDED = sizeof forwarded / sizeof *forwarded };
+
+/*
+ * The launcher, in a process group of its own: a terminal sends Ctrl-C to this process alone.
+ * SIGUSR1 is ignored until launcher and ranks have handlers of their own, or one that came too
+ * early would end them; and it is sent again.
+ */
+static _Noreturn void become(char **command, const sigset_t *mask, int failure)
+{
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    signal(SIGUSR1, SIG_IGN);
+    if (isatty(STDIN_FILENO)) { /* reading it from the background would stop the launcher */
+        const int nothing = open("/dev/null", O_RDONLY);
+        dup2(nothing, STDIN_FILENO);
+    }
+    sigprocmask(SIG_SETMASK, mask, NULL);
+    execvp(command[0], command);
+    const int error = errno;
+    _exit(write(failure, &error, sizeof error) == sizeof error ? 127 : 126);
+}
+
+/* Until the launcher ends: every signal becomes SIGUSR1, once a second from the first on, which
+ * launchers hand to the ranks and ranks take as the wish to stop with a checkpoint. SIGTERM would
+ * have Open MPI kill them after a second. */
+static int watch(pid_t launcher, const sigset_t *watched)
+{
+    const struct timespec second = {1, 0};
+    bool stopping = false;
+    int interrupts = 0, status = 0;
+
+    while (waitpid(launcher, &status, WNOHANG) == 0) {
+        const int number = sigtimedwait(watched, NULL, &second);
+        stopping |= number > 0 && number != SIGCHLD;
+        interrupts += number == SIGINT;
+        if (stopping && (number != SIGCHLD))
+            kill(launcher, interrupts > 1 ? SIGTERM : SIGUSR1);
+    }
+    return status;
+}
+
+static em_status start_and_watch(char **command, int *status)
+{
+    sigset_t watched, before;
+    int failure[2], error = 0;
+
+    sigemptyset(&watched);
+    sigaddset(&watched, SIGCHLD);
+    for (int i = 0; i < N_FORWARDED; i++)
+        sigaddset(&watched, forwarded[i]);
+    if (pipe2(failure, O_CLOEXEC) != 0)
+        return em_fail(EM_EIO, "cannot start %s: %s", command[0], strerror(errno));
+    sigprocmask(SIG_BLOCK, &watched, &before);
+    const pid_t child = fork();
+    if (child == 0)
+        become(command, &before, failure[1]);
+    close(failure[1]);
+    const bool failed =
+        child < 0 || read(failure[0], &error, sizeof error) == (ssize_t)sizeof error;
+    close(failure[0]);
+    if (child > 0)
+        *status = watch(child, &watched);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return failed ? em_fail(EM_EUSAGE,
+                            "%s cannot be started: %s; start the ranks yourself and leave out "
+                            "--ranks, or name a launcher in EMASS_LAUNCHER",
+                            command[0], strerror(child < 0 ? errno : error))
+                  : EM_OK;
+}
+
+static bool is_quiet(int argc, char **argv)
+{
+    for (int i = 2; i < argc; i++)
+        if (strcmp(argv[i], "--quiet") == 0 || strcmp(argv[i], "--progress=none") == 0 ||
+            (strcmp(argv[i], "none") == 0 && strcmp(argv[i - 1], "--progress") == 0))
+            return true;
+    return false;
+}
+
+/* Ranks may need a second to start, in which a person wonders. */
+static void say_that_it_starts(int argc, char **argv, long ranks, const char *launcher)
+{
+    if (em_terminal_columns(stderr) > 0 && !is_quiet(argc, argv))
+        fprintf(stderr, "emass: %ld ranks, started by %s\n", ranks, launcher);
+}
+
+/* What ended a rank, of a launcher's status: 128 and its number, or, of MPICH's mpirun, the number.
+ */
+static int signal_of(int code)
+{
+#ifndef OPEN_MPI
+    if (code < SIGRTMIN)
+        return code;
+#endif
+    return code > 128 ? code - 128 : 0;
+}
+
+/* A rank that was killed cannot say so, and mpirun was told to be quiet; srun kills those that it
+ * did start where it could not start others. */
+static void say_what_was_lost(const char *launcher, const char *command, int code)
+{
+    const int number = signal_of(code);
+    const bool by_srun = strcmp(launcher, "srun") == 0;
+
+    if (code == 0 || code == em_exit_status(EM_EIO) || code == em_exit_status(EM_EUSAGE) ||
+        code == em_exit_status(EM_ESTOPPED))
+        return;
+    fprintf(stderr, "emass: %s ended with status %d", launcher, code);
+    if (number > 0)
+        fprintf(stderr, ": signal %d ended a rank (%s)%s", number, strsignal(number),
+                number == SIGKILL ? ", as when memory runs out" : "");
+    if (by_srun && number == SIGKILL)
+        fprintf(stderr, ", or when a launch fails: if srun says so above, set "
+                        "EMASS_LAUNCHER=mpirun");
+    fprintf(stderr, "%s\n",
+            strcmp(command, "run") == 0
+                ? "; what the last checkpoint holds, if there was one, stays (go on with --resume)"
+                : "");
+}
+
+static em_status launch(int argc, char **argv, long ranks, int *code)
+{
+    launch_line l = {.words = NULL};
+    int result = 0;
+    em_status status = prepare_command(argc, argv, ranks, &l);
+
+    if (!status) {
+        prepare_environment(ranks);
+        say_that_it_starts(argc, argv, ranks, l.argv[0]);
+        status = start_and_watch(l.argv, &result);
+    }
+    if (!status && WIFSIGNALED(result))
+        status = em_fail(EM_EIO, "%s was ended by signal %d", l.argv[0], WTERMSIG(result));
+    *code = WIFEXITED(result) ? WEXITSTATUS(result) : 1;
+    if (!status)
+        say_what_was_lost(l.argv[0], argv[1], *code);
+    release(&l);
+    return status;
+}
+
+em_status em_launch(int *argc, char **argv, bool *launched, int *code)
+{
+    const char *text = NULL;
+    long ranks = 1;
+    em_status status = EM_OK;
+
+    *launched = false;
+    if (*argc < 3 || !has_ranks(argv[1]))
+        return EM_OK;
+    status = take_option(argc, argv, &text);
+    if (status || !text)
+        return status;
+    status = read_ranks(argv[1], text, &ranks);
+    if (!status && em_launched_ranks() > 1)
+        status = em_fail(EM_EUSAGE,
+                         "%s: --ranks starts the ranks itself: leave it out under mpirun or srun",
+                         argv[1]);
+    if (status || ranks == 1)
+        return status;
+    *launched = true;
+    return launch(*argc, argv, ranks, code);
+}
+
+/* ---------------------------------------------------------------- the status of a stop */
+
+/* Whether the file has it now. Rank 0. */
+static bool write_status(const char *path, int code)
+{
+    FILE *file = path && *path ? fopen(path, "we") : NULL;
+    const bool written = file && fprintf(file, "%d\n", code) > 0;
+
+    return file && fclose(file) == 0 && written;
+}
+
+int em_launched_exit(em_status status)
+{
+    const int code = em_exit_status(status);
+    bool written = false;
+
+    if (status != EM_ESTOPPED)
+        return code;
+    if (em_world_rank() == 0)
+        written = write_status(getenv("EMASS_STATUS"), code);
+    em_broadcast(&written, sizeof written);
+    return written ? 0 : code;
+}
+
+/* ---------------------------------------------------------------- limits */
+
+void em_start_without_threads(char **argv)
+{
+    static const char variable[] = "OPENBLAS_NUM_THREADS";
+    char program[PATH_MAX];
+    const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+
+    if (getenv(variable) || length <= 0 || setenv(variable, "1", 1) != 0)
+        return;
+    program[length] = '\0';
+    execv(program, argv); /* should that fail, this process does as well */
+}
+
+em_status em_check_limits(void)
+{
+    enum { LEAST_FILES = 64 };
+    static const rlim_t least_bytes = (rlim_t)384 << 20; /* MPI starts in 350 MB */
+    struct rlimit files, memory;
+
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < LEAST_FILES) {
+        files.rlim_cur = files.rlim_max < LEAST_FILES ? files.rlim_max : LEAST_FILES;
+        if (files.rlim_cur < LEAST_FILES || setrlimit(RLIMIT_NOFILE, &files) != 0)
+            return em_fail(EM_EUSAGE,
+                           "found a limit of %lld open files, expected at least %d, "
+                           "which MPI needs (ulimit -n)",
+                           (long long)files.rlim_cur, LEAST_FILES);
+    }
+    if (getrlimit(RLIMIT_AS, &memory) == 0 && memory.rlim_cur < least_bytes)
+        return em_fail(EM_EUSAGE,
+                       "found a limit of %lld kB of address space, expected at least "
+                       "%lld, which MPI needs (ulimit -v)",
+                       (long long)(memory.rlim_cur >> 10), (long long)(least_bytes >> 10));
+    return EM_OK;
+}

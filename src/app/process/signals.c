@@ -1,0 +1,134 @@
+#include "app/process/signals.h"
+
+#include "base/away.h"
+#include "base/fault.h"
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Seconds, and the status to leave with; `waited`: since the first signal. */
+static volatile sig_atomic_t came, is_made, patience = 20, leaving, waited;
+static em_context *volatile to_stop;  /* NULL: none */
+static volatile sig_atomic_t follows; /* a rank that lets the first speak */
+
+static void heed_faults(void)
+{
+    if (em_fault("impatient"))
+        patience = 1;
+}
+
+static void note_signal(int number)
+{
+    (void)number;
+    if (!came)
+        alarm(1);
+    came = 1;
+    if (to_stop)
+        em_context_interrupt(to_stop);
+}
+
+/* After the end of the process its errors are closed, at which the launcher wakes and waits for it,
+ * and then its output. All else is closed at once: nobody else waits for a copy. */
+static _Noreturn void close_one_by_one(pid_t process)
+{
+    enum { MOST_FILES = 1024, MOMENTS = 400 };
+    const struct timespec moment = {.tv_nsec = 5000000};
+
+    for (int i = STDERR_FILENO + 1; i < MOST_FILES; i++)
+        close(i);
+    for (int i = 0; i < MOMENTS && getppid() == process; i++)
+        nanosleep(&moment, NULL);
+    close(STDERR_FILENO);
+    for (int i = 0; i < MOMENTS && kill(process, 0) == 0; i++)
+        nanosleep(&moment, NULL);
+    _exit(EXIT_SUCCESS);
+}
+
+void em_signals_show_the_end(void)
+{
+    const bool by_hydra = getenv("HYDI_CONTROL_FD") || getenv("HYDRA_CONTROL_FD");
+    const pid_t process = getpid();
+
+    if (came && by_hydra && fork() == 0)
+        close_one_by_one(process);
+}
+
+static void end_all_the_same(int number)
+{
+    (void)number;
+    em_signals_show_the_end();
+    _exit(leaving);
+}
+
+void em_signals_end_within_reason(int status)
+{
+    const struct sigaction late = {.sa_handler = end_all_the_same};
+
+    heed_faults();
+    leaving = status;
+    sigaction(SIGALRM, &late, NULL);
+    alarm((unsigned)patience);
+}
+
+static _Noreturn void leave(const char *words)
+{
+    em_signals_show_the_end();
+    _exit(write(STDERR_FILENO, words, strlen(words)) >= 0 ? leaving : EXIT_FAILURE);
+}
+
+/* A call of a model is given as long again ten times as the longest before it. */
+static bool model_is_lost(void)
+{
+    const double late = patience + follows, usual = 10 * em_away_longest();
+    const double away = em_away_seconds();
+
+    return is_made && waited >= late && away >= late && away >= usual;
+}
+
+/* Each second since the first signal. */
+static void look_whether_it_ends(int number)
+{
+    (void)number;
+    waited++;
+    if (!is_made && waited >= patience)
+        leave("emass: stopped by a signal before the run began: it has no draws\n");
+    if (model_is_lost())
+        leave(
+            "emass: stopped by a signal, in a call of the model that does not come back: what the "
+            "last checkpoint holds, if there was one, stays (go on with --resume)\n");
+    alarm(1);
+}
+
+void em_signals_catch(void)
+{
+    static const int numbers[] = {SIGTERM, SIGINT, SIGUSR1, SIGUSR2};
+    struct sigaction action = {.sa_handler = note_signal};
+    const struct sigaction look = {.sa_handler = look_whether_it_ends, .sa_flags = SA_RESTART};
+
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        action.sa_flags = SA_RESTART | (numbers[i] == SIGINT ? (int)SA_RESETHAND : 0);
+        sigaction(numbers[i], &action, NULL);
+    }
+    leaving = em_exit_status(EM_ESTOPPED);
+    sigaction(SIGALRM, &look, NULL);
+}
+
+void em_signals_hand_on(em_context *context, int rank)
+{
+    to_stop = context;
+    follows = rank > 0 ? 2 : 0;
+    heed_faults();
+    if (context && came)
+        em_context_interrupt(context);
+    if (!context)
+        alarm(0);
+}
+
+void em_signals_run_is_made(void)
+{
+    is_made = 1;
+}

@@ -1,0 +1,10 @@
+/* `emass report`: what a run was and found, as one page for somebody who was not there. */
+#ifndef EM_APP_REPORT_REPORT_H
+#define EM_APP_REPORT_REPORT_H
+
+#include "emass/status.h"
+
+/* argv[0] is the name of the command. Collective. */
+em_status em_report_command(int argc, const char **argv);
+
+#endif

@@ -1,0 +1,335 @@
+#include "app/summary/advice.h"
+
+#include "app/summary/advice_prior.h"
+#include "base/memory.h"
+#include "diag/limits.h"
+#include "run/thinned.h"
+
+#include <math.h>
+#include <string.h>
+
+/* How many rows have a bad value, and the worst of them. */
+typedef struct worst {
+    int64_t count;
+    double value;
+    const em_table_row *row;
+} worst;
+
+/* Takes a row in whose value is bad the larger it is. */
+static void take(worst *w, const em_table_row *row, double value)
+{
+    if (w->count++ == 0 || value > w->value) {
+        w->value = value;
+        w->row = row;
+    }
+}
+
+static const char *plural(int64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+/* ---------------------------------------------------------------- what comes first */
+
+static em_status advise_on_files(em_judge *judge, FILE *out)
+{
+    const em_reader *incomplete = em_find_incomplete(judge->reader);
+    const bool several = em_reader_next(judge->reader) != NULL;
+    char *unlike = NULL;
+    const em_status status = em_thinned_unlike(judge->reader, &unlike);
+
+    if (incomplete)
+        fprintf(out,
+                "Incomplete: the run that wrote %s did not reach its end; emass run --resume goes "
+                "on from its last checkpoint.\n",
+                several ? em_reader_path(incomplete) : "this file");
+    if (judge->evidence.optimiser)
+        fprintf(out,
+                "No sample: %s is an optimiser, so that these numbers are of points on its way and "
+                "not of the posterior; a sampler is wanted for that (emass list samplers).\n",
+                judge->evidence.optimiser);
+    if (unlike)
+        fprintf(out,
+                "Thinned unlike: %s; means and quantiles are good, and ESS, which takes all chains "
+                "as alike, is rough.\n",
+                unlike);
+    em_release(&unlike);
+    return status;
+}
+
+static void advise_on_nonfinite(const em_table *table, const em_judge_columns *at, FILE *out)
+{
+    worst w = {0};
+
+    for (int64_t i = 0; i < table->n_row; i++) {
+        const double n = table->row[i].value[at->judged + EM_JUDGED_NONFINITE];
+        if (n > 0)
+            take(&w, &table->row[i], n);
+    }
+    if (w.count)
+        fprintf(out,
+                "Not finite: draws in %lld of %lld rows (%.0f of %s). The model overflows there: "
+                "look at its priors and its data.\n",
+                (long long)w.count, (long long)table->n_row, w.value, w.row->name);
+}
+
+static void advise_on_stillness(const em_judge *judge, FILE *out)
+{
+    const em_findings *f = &judge->evidence.findings;
+
+    if (f->n_still > 0)
+        fprintf(out,
+                "Stood still: %lld of %lld chains (up to %lld draws in a row without a move). "
+                "Steps are too long for where they were, so that this part has the wrong weight: "
+                "raise target_accept, %sor reparameterise.\n",
+                (long long)f->n_still, (long long)judge->n_chain, (long long)f->longest_still,
+                judge->builds_trees ? "" : "use nuts, ");
+}
+
+static void advise_on_growth(const em_table *table, const em_judge_columns *at, FILE *out)
+{
+    worst w = {0};
+
+    for (int64_t i = 0; i < table->n_row; i++)
+        if (table->row[i].value[at->judged + EM_JUDGED_GROWS] != 0)
+            take(&w, &table->row[i], fabs(table->row[i].value[0]));
+    if (w.count)
+        fprintf(out,
+                "Improper: the draws of %lld of %lld rows grow without an end in sight (%s, mean "
+                "%.2g). The posterior may be improper: has every parameter a prior, and do the "
+                "data tell each of them from the others? No number of draws mends that.\n",
+                (long long)w.count, (long long)table->n_row, w.row->name, w.row->value[0]);
+}
+
+/* Of a mode that the search for modes found and no draw is near to. */
+static void advise_on_search(const em_judge *judge, FILE *out)
+{
+    const double log_mass = judge->evidence.mode_search_log_mass;
+
+    if (isnan(log_mass))
+        return;
+    fprintf(out,
+            "A mode elsewhere: the search for modes found one with about %.2g times the mass of "
+            "those that the draws are in (Laplace approximation), and no draw is near to it. ",
+            exp(log_mass));
+    fputs(log_mass > 0 ? "The draws miss the larger part of the posterior. " : "", out);
+    fputs("The weights of the modes are not known. Run again with another seed or more chains, or "
+          "constrain the model to one mode.\n",
+          out);
+}
+
+/* ---------------------------------------------------------------- R-hat and ESS */
+
+/* Draws of a chain for `factor` times as many, rounded up to two digits. */
+static long long more_draws(const em_judge *judge, double factor)
+{
+    const double n = factor * (double)judge->n_draw;
+    const double unit = pow(10, fmax(0, floor(log10(n)) - 1));
+
+    return (long long)(ceil(n / unit) * unit);
+}
+
+/* Whether something is named already that more draws do not mend. */
+static bool has_cause(const em_judge *judge)
+{
+    const em_findings *f = &judge->evidence.findings;
+
+    return f->modes.count > 1 || f->n_growing > 0 || f->n_still > 0;
+}
+
+static void advise_on_r_hat(const em_judge *judge, const worst *w, int64_t n_row, FILE *out)
+{
+    const double slightly = 1.05, enough = 1.2, most = 1000;
+    const em_evidence *e = &judge->evidence;
+    const double factor = fmin(most, fmax(4, enough * e->ess_limit / e->ess));
+
+    if (w->count == 0)
+        return;
+    fprintf(out, "%s above %g: %lld of %lld rows (highest %.3f, %s). ",
+            e->nested ? "Nested R-hat" : "R-hat", e->r_hat_limit, (long long)w->count,
+            (long long)n_row, w->value, w->row->name);
+    if (has_cause(judge))
+        fputs("The chains do not agree, for the reason above, and these numbers are not of the "
+              "posterior.\n",
+              out);
+    else if (w->value < slightly)
+        fprintf(out,
+                "The chains do not agree quite yet, so that these numbers may be a little off: "
+                "draw more, as by run.draws: %lld.\n",
+                more_draws(judge, factor));
+    else
+        fprintf(out,
+                "The chains do not agree yet, so these numbers are not of the posterior: run "
+                "longer, warmup included, as by run.draws: %lld. If that does not help, look for "
+                "parameters that the data do not tell apart, and reparameterise.\n",
+                more_draws(judge, factor));
+}
+
+static void advise_on_ess(const em_judge *judge, const worst *w, int64_t n_row, FILE *out)
+{
+    const em_evidence *e = &judge->evidence;
+    const double least = -w->value, enough = 1.2, most = 100;
+
+    if (w->count == 0)
+        return;
+    fprintf(out, "ESS below %g: %lld of %lld rows (lowest %.0f, %s). ", e->ess_limit,
+            (long long)w->count, (long long)n_row, least, w->row->name);
+    if (e->r_hat > e->r_hat_limit)
+        fputs("Where chains do not agree it says little else.\n", out);
+    else if (least > 0 && enough * e->ess_limit < most * least)
+        fprintf(out,
+                "Too little for quantiles and for R-hat itself: draw more, as by run.draws: "
+                "%lld.\n",
+                more_draws(judge, enough * e->ess_limit / least));
+    else
+        fputs("Too little for quantiles and for R-hat itself: draw many more, or reparameterise.\n",
+              out);
+}
+
+static void advise_on_rows(const em_judge *judge, const em_table *table, const em_judge_columns *at,
+                           FILE *out)
+{
+    worst r_hat = {0}, ess = {0};
+    int64_t n_undefined = 0;
+
+    for (int64_t i = 0; i < table->n_row; i++) {
+        const em_table_row *row = &table->row[i];
+        const double *x = row->value, least = fmin(x[at->ess_bulk], x[at->ess_tail]);
+
+        if (x[at->r_hat] > judge->evidence.r_hat_limit)
+            take(&r_hat, row, x[at->r_hat]);
+        if (least < judge->evidence.ess_limit)
+            take(&ess, row, -least);
+        n_undefined += (x[at->judged + EM_JUDGED_CONSTANT] == 0 || isnan(judge->evidence.r_hat)) &&
+                       (isnan(x[at->r_hat]) || isnan(x[at->ess_bulk]) || isnan(x[at->ess_tail]));
+    }
+    advise_on_r_hat(judge, &r_hat, table->n_row, out);
+    advise_on_ess(judge, &ess, table->n_row, out);
+    if (n_undefined)
+        fprintf(out,
+                "Undefined (nan): R-hat or ESS of %lld of %lld rows. These are constant, take "
+                "few values, are not finite, or have too few draws.\n",
+                (long long)n_undefined, (long long)table->n_row);
+}
+
+/* ---------------------------------------------------------------- the sampler */
+
+/* The row in which the divergent draws stand farthest from the others; NULL: there is none. */
+static const em_table_row *find_place(const em_table *table, const em_judge_columns *at)
+{
+    worst w = {0};
+
+    for (int64_t i = 0; i < table->n_row; i++) {
+        const double distance = table->row[i].value[at->judged + EM_JUDGED_GATHER];
+        if (distance > 0 && (w.count == 0 || distance > w.value))
+            take(&w, &table->row[i], distance);
+    }
+    return w.row;
+}
+
+static void tell_place(const em_table *table, const em_judge_columns *at, FILE *out)
+{
+    const em_table_row *row = find_place(table, at);
+    const double small = 0.25;
+
+    if (!row)
+        return;
+    const double *x = row->value + at->judged;
+    const bool gather = x[EM_JUDGED_GATHER] > x[EM_JUDGED_BY_CHANCE];
+    if (!gather && x[EM_JUDGED_SHARE] > small)
+        return; /* they are everywhere */
+    fprintf(out,
+            gather ? "They gather where %s is %.3g to %.3g, as %.2g %% of all draws are. "
+                   : "They are nearest to each other in %s, at %.3g to %.3g, as %.2g %% of all "
+                     "draws are, which may be chance. ",
+            row->name, x[EM_JUDGED_LOW], x[EM_JUDGED_HIGH], 100 * x[EM_JUDGED_SHARE]);
+}
+
+/* Where nothing is accepted or rejected, a step that is too large goes to infinity at last. */
+static void advise_on_divergences(const em_judge *judge, const em_table *table,
+                                  const em_judge_columns *at, FILE *out)
+{
+    const em_evidence *e = &judge->evidence;
+    const int64_t limit = em_divergence_limit(e->n_iteration);
+
+    if (e->divergences == 0)
+        return;
+    fprintf(out, "Divergences: %lld of %lld draws (%.3g %%). ", (long long)e->divergences,
+            (long long)e->n_iteration, 100.0 * (double)e->divergences / (double)e->n_iteration);
+    if (!judge->accepts) {
+        fputs("The step size is too large, and nothing rejects what it leads to: give "
+              "sampler.step_size a tenth of it, or less.\n",
+              out);
+        return;
+    }
+    tell_place(table, at, out);
+    fputs(e->divergences <= limit
+              ? "So few are a warning: the integrator fails where the posterior bends sharply, "
+                "which may have a little too small a weight; with sampler.target_accept: 0.95 "
+                "they should go away.\n"
+              : "The integrator fails where the posterior bends sharply, and misses that part: "
+                "raise target_accept, reparameterise, or take sampler walnuts.\n",
+          out);
+}
+
+static void advise_on_energy(const em_judge *judge, FILE *out)
+{
+    if (judge->n_low_energy > 0)
+        fprintf(out,
+                "E-BFMI below %g: %lld of %lld chains (lowest %.2g). The energy changes too "
+                "slowly to reach heavy tails, so that standard deviations and outer quantiles may "
+                "be too small: reparameterise the model, or draw more.\n",
+                EM_E_BFMI_LIMIT, (long long)judge->n_low_energy, (long long)judge->n_chain,
+                judge->evidence.findings.e_bfmi);
+}
+
+static void advise_on_warmup(const em_judge *judge, FILE *out)
+{
+    const int64_t rescued = judge->rescued_chains, redrawn = judge->redrawn_starts;
+
+    if (rescued > 0)
+        fprintf(out,
+                "Rescued: in warmup %lld chain%s could not move at any step size and took another "
+                "chain's position (mass.rescue: true). R-hat does not know where %s came from: "
+                "with mass.rescue: false chains stay independent.\n",
+                (long long)rescued, plural(rescued), rescued == 1 ? "it" : "they");
+    if (redrawn > 0)
+        fprintf(out,
+                "Starts drawn anew: %lld, as the first one had no finite density, could not be "
+                "moved from, or led to an optimum of negligible mass. The chains are independent "
+                "all the same.\n",
+                (long long)redrawn);
+}
+
+static void advise_on_trees(const em_judge *judge, FILE *out)
+{
+    const int64_t n = judge->evidence.findings.n_saturated, n_all = judge->n_chain * judge->n_draw;
+
+    if (n > 0)
+        fprintf(out,
+                "Saturated tree depth: %lld of %lld draws (%.3g %%). Trajectories were cut short, "
+                "which costs time and biases nothing: warm up longer, or allow deeper trees "
+                "(sampler.max_treedepth).\n",
+                (long long)n, (long long)n_all, 100.0 * (double)n / (double)n_all);
+}
+
+em_status em_advise(em_judge *judge, const em_table *table, const em_judge_columns *at, FILE *out)
+{
+    em_status status = advise_on_files(judge, out);
+
+    advise_on_nonfinite(table, at, out);
+    advise_on_stillness(judge, out);
+    if (!status)
+        status = em_advise_on_modes(judge, table, at, out);
+    advise_on_growth(table, at, out);
+    if (!status && strcmp(judge->group, "posterior") == 0)
+        status = em_advise_on_priors(judge->reader, judge->n_chain * judge->n_draw,
+                                     judge->log_density, out);
+    advise_on_search(judge, out);
+    advise_on_rows(judge, table, at, out);
+    advise_on_divergences(judge, table, at, out);
+    advise_on_energy(judge, out);
+    advise_on_warmup(judge, out);
+    advise_on_trees(judge, out);
+    return status;
+}

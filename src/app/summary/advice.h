@@ -1,0 +1,22 @@
+/* What the numbers of a summary say about a run, and what to do about it. */
+#ifndef EM_APP_SUMMARY_ADVICE_H
+#define EM_APP_SUMMARY_ADVICE_H
+
+#include "app/summary/evidence.h"
+
+#include <stdio.h>
+
+/*
+ * Prints a sentence for each that is true, the gravest first: file incomplete, optimiser, draws not
+ * finite, chains that stood still, several modes, numbers that may be improper, a mode elsewhere,
+ * R-hat and ESS beside their limits, diagnostics undefined, divergences, E-BFMI, what warmup did to
+ * chains, saturated trees. The judge has concluded. Local. Errors: EM_EDATA, EM_EIO, EM_EMEMORY.
+ */
+em_status em_advise(em_judge *judge, const em_table *table, const em_judge_columns *at, FILE *out);
+
+/* The sentences on modes alone: how many chains are in each, where they are, whether they are one
+ * with its labels exchanged, how their log densities differ. Local. Errors: the same. */
+em_status em_advise_on_modes(em_judge *judge, const em_table *table, const em_judge_columns *at,
+                             FILE *out);
+
+#endif

@@ -1,0 +1,221 @@
+/* What there is to say of chains in several modes. */
+#include "app/summary/advice.h"
+
+#include "base/memory.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MOST_SHOWN = 8, MOST_TRIED = 32 };
+
+/* The clusters of chains in one row. */
+typedef struct view {
+    int64_t n_cluster;
+    const int64_t *cluster; /* [n_chain] of a chain, or -1 */
+    double *mean;           /* [n_chain] of a chain's draws in the row that is looked at */
+} view;
+
+/* The mean of numbers of chains over those of a cluster, and how many these are. */
+static double mean_over(const em_judge *judge, const view *v, const double *of_chain,
+                        int64_t cluster, int64_t *count)
+{
+    double sum = 0;
+
+    *count = 0;
+    for (int64_t c = 0; c < judge->n_chain; c++)
+        if (v->cluster[c] == cluster) {
+            sum += of_chain[c];
+            ++*count;
+        }
+    return sum / (double)*count;
+}
+
+static void find_means(const em_judge *judge, const double *draws, double *mean)
+{
+    for (int64_t c = 0; c < judge->n_chain; c++) {
+        mean[c] = 0;
+        for (int64_t i = 0; i < judge->n_draw; i++)
+            mean[c] += draws[c * judge->n_draw + i] / (double)judge->n_draw;
+    }
+}
+
+/* The row in which the clusters are farthest apart; NULL: none has several. */
+static const em_table_row *best_row(const em_table *table, const em_judge_columns *at)
+{
+    const em_table_row *best = NULL;
+
+    for (int64_t i = 0; i < table->n_row; i++) {
+        const em_table_row *row = &table->row[i];
+        const int64_t k = at->judged + EM_JUDGED_SEPARATION;
+        if (row->value[k] > 0 && (!best || row->value[k] > best->value[k]))
+            best = row;
+    }
+    return best;
+}
+
+static void tell_places(const em_judge *judge, const view *v, const em_table_row *row, FILE *out)
+{
+    fprintf(out, "In %s ", row->name);
+    for (int64_t k = 0; k < v->n_cluster && k < MOST_SHOWN; k++) {
+        int64_t n;
+        const double centre = mean_over(judge, v, v->mean, k, &n);
+        fprintf(out, "%s%lld %s about %.3g",
+                k == 0                  ? ""
+                : k + 1 == v->n_cluster ? " and "
+                                        : ", ",
+                (long long)n, n == 1 ? "is" : "are", centre);
+    }
+    fputs(v->n_cluster > MOST_SHOWN ? " .... " : ". ", out);
+}
+
+/* Whether the chains of each cluster have in one row what those of another have in the other row:
+ * `mean`, of the chains in the other one. */
+static bool exchanges(const em_judge *judge, const view *v, const double *mean)
+{
+    const double nearly = 0.25;
+    int64_t n;
+    double first = mean_over(judge, v, v->mean, 0, &n), gap = INFINITY;
+
+    for (int64_t k = 1; k < v->n_cluster; k++) {
+        const double next = mean_over(judge, v, v->mean, k, &n);
+        gap = fmin(gap, next - first);
+        first = next;
+    }
+    for (int64_t k = 0; k < v->n_cluster; k++) {
+        const double here = mean_over(judge, v, mean, k, &n);
+        bool found = false;
+        for (int64_t m = 0; m < v->n_cluster; m++)
+            found = found ||
+                    (m != k && fabs(mean_over(judge, v, v->mean, m, &n) - here) < nearly * gap);
+        if (!found)
+            return false;
+    }
+    return true;
+}
+
+/* Another element of the variable that has exchanged its values with this one: as the means of the
+ * components of a mixture, whose labels mean nothing. *out NULL: there is none. */
+static em_status find_exchange(em_judge *judge, const em_table *table, const em_judge_columns *at,
+                               const view *v, const em_table_row *row, double *draws,
+                               const em_table_row **out)
+{
+    double *mean = NULL;
+    int64_t n_tried = 0;
+    em_status status = em_allocate(judge->n_chain, sizeof *mean, &mean);
+
+    *out = NULL;
+    for (int64_t i = 0; !status && !*out && i < table->n_row && n_tried < MOST_TRIED; i++) {
+        const em_table_row *other = &table->row[i];
+        if (other == row || other->variable != row->variable ||
+            other->value[at->judged + EM_JUDGED_SEPARATION] == 0)
+            continue;
+        n_tried++;
+        status = em_reader_elements(judge->reader, other->variable, other->index, 1, draws);
+        if (status)
+            break;
+        find_means(judge, draws, mean);
+        if (exchanges(judge, v, mean))
+            *out = other;
+    }
+    em_release(&mean);
+    return status;
+}
+
+/* *tells: the mean log density of a mode is so much lower than that of another that it says which
+ * of them has the mass. */
+static em_status tell_densities(const em_judge *judge, const view *v, const em_table_row *row,
+                                FILE *out, bool *tells)
+{
+    const double much = 10;
+    double *mean = NULL, highest = -INFINITY, lowest = INFINITY;
+    int64_t low = 0, n;
+    em_status status =
+        judge->log_density ? em_allocate(judge->n_chain, sizeof *mean, &mean) : EM_OK;
+
+    *tells = false;
+    if (status || !judge->log_density)
+        return status;
+    find_means(judge, judge->log_density, mean);
+    for (int64_t k = 0; k < v->n_cluster; k++) {
+        const double density = mean_over(judge, v, mean, k, &n);
+        highest = fmax(highest, density);
+        if (density < lowest) {
+            lowest = density;
+            low = k;
+        }
+    }
+    *tells = highest - lowest > much;
+    if (*tells)
+        fprintf(out,
+                "The log density at %s about %.3g is %.3g lower than elsewhere, so that this mode "
+                "has hardly any of the mass, unless it is much wider: run again with another seed "
+                "or a smaller init_radius.",
+                row->name, mean_over(judge, v, v->mean, low, &n), highest - lowest);
+    em_release(&mean);
+    return EM_OK;
+}
+
+static em_status tell_row(em_judge *judge, const em_table *table, const em_judge_columns *at,
+                          const em_table_row *row, view *v, double *draws, FILE *out)
+{
+    const em_table_row *other = NULL;
+    bool tells;
+    em_status status;
+
+    for (int64_t c = 0; c < judge->n_chain; c++)
+        v->n_cluster = v->cluster[c] >= v->n_cluster ? v->cluster[c] + 1 : v->n_cluster;
+    find_means(judge, draws, v->mean);
+    tell_places(judge, v, row, out);
+    fputs("Chains do not cross from one mode to another, so the weights of the modes are not "
+          "known, and longer runs do not help. ",
+          out);
+    status = tell_densities(judge, v, row, out, &tells);
+    if (!status && !tells)
+        status = find_exchange(judge, table, at, v, row, draws, &other);
+    if (!status && other)
+        fprintf(out,
+                "%s and %s have exchanged their values, as components of a mixture do whose labels "
+                "mean nothing: order them, as by a type ordered in Stan.",
+                row->name, other->name);
+    else if (!status && !tells)
+        fputs("Constrain the model to one mode where they are copies of each other, or "
+              "reparameterise it.",
+              out);
+    return status;
+}
+
+em_status em_advise_on_modes(em_judge *judge, const em_table *table, const em_judge_columns *at,
+                             FILE *out)
+{
+    const em_modes *modes = &judge->evidence.findings.modes;
+    const em_table_row *row = best_row(table, at);
+    em_mode_finder *finder = NULL;
+    double *draws = NULL;
+    view v = {0};
+    char text[256];
+    em_status status;
+
+    if (modes->count < 2 || !row)
+        return EM_OK;
+    em_modes_describe(modes, sizeof text, text);
+    fprintf(out, "Modes: the chains are in %s. ", text);
+    if (modes->unsettled > 0)
+        fprintf(out, "%lld %s in none for long. ", (long long)modes->unsettled,
+                modes->unsettled == 1 ? "is" : "are");
+    status = em_mode_finder_create(judge->n_chain, judge->n_draw, &finder);
+    if (!status)
+        status = em_allocate_doubles(judge->n_chain * judge->n_draw, &draws);
+    if (!status)
+        status = em_allocate(judge->n_chain, sizeof *v.mean, &v.mean);
+    if (!status)
+        status = em_reader_elements(judge->reader, row->variable, row->index, 1, draws);
+    if (!status && em_mode_finder_look(finder, draws) > 0) {
+        v.cluster = em_mode_finder_clusters(finder);
+        status = tell_row(judge, table, at, row, &v, draws, out);
+    }
+    fputc('\n', out);
+    em_release(&v.mean);
+    em_release(&draws);
+    em_mode_finder_destroy(&finder);
+    return status;
+}

@@ -1,0 +1,184 @@
+#include "app/summary/advice_prior.h"
+
+#include "base/memory.h"
+
+#include <math.h>
+#include <string.h>
+
+static const double far = 3, unlike = 2;
+
+/* The priors of the coefficients, and where they are. All [n]. */
+typedef struct found {
+    int64_t n;
+    double *location, *scale, *df;
+    double *centre; /* of the predictors, where the intercept's prior is; NULL: 0 */
+    double *mean;   /* of the posterior */
+    char **label;
+} found;
+
+/* An array of constant_data; absent: left NULL. */
+static em_status read_array(em_reader *reader, const char *name, int64_t *n, double **out)
+{
+    char place[64];
+
+    snprintf(place, sizeof place, "constant_data/%s", name);
+    return em_reader_has(reader, "constant_data", name)
+               ? em_read_array(em_reader_path(reader), place, n, out)
+               : EM_OK;
+}
+
+static const em_reader_variable *find_beta(em_reader *reader, int64_t *at)
+{
+    for (*at = 0; *at < em_reader_n_variable(reader); ++*at)
+        if (strcmp(em_reader_variable_at(reader, *at)->name, "beta") == 0)
+            return em_reader_variable_at(reader, *at);
+    return NULL;
+}
+
+static em_status read_means(em_reader *reader, int64_t at, found *f)
+{
+    const int64_t n_draw = em_reader_n_chain(reader) * em_reader_n_draw(reader);
+    double *draws = NULL;
+    em_status status = em_allocate_doubles(n_draw, &draws);
+
+    if (!status)
+        status = em_allocate(f->n, sizeof *f->mean, &f->mean);
+    for (int64_t j = 0; !status && j < f->n; j++) {
+        status = em_reader_elements(reader, at, j, 1, draws);
+        for (int64_t i = 0; !status && i < n_draw; i++)
+            f->mean[j] += draws[i] / (double)n_draw;
+    }
+    em_release(&draws);
+    return status;
+}
+
+/* Where all arrays have as many numbers as there are coefficients; else f->mean stays NULL. */
+static em_status read_found(em_reader *reader, found *f)
+{
+    int64_t at, n[4] = {0};
+    const em_reader_variable *beta = find_beta(reader, &at);
+    em_status status = EM_OK;
+
+    if (!beta || em_reader_n_draw(reader) < 1)
+        return EM_OK;
+    status = read_array(reader, "prior_location", &n[0], &f->location);
+    if (!status)
+        status = read_array(reader, "prior_scale", &n[1], &f->scale);
+    if (!status)
+        status = read_array(reader, "prior_df", &n[2], &f->df);
+    n[3] = beta->size;
+    if (!status)
+        status = read_array(reader, "predictor_mean", &n[3], &f->centre);
+    f->n = beta->size;
+    f->label = beta->label;
+    for (int k = 0; k < 4; k++)
+        if (n[k] != f->n)
+            return status;
+    return status ? status : read_means(reader, at, f);
+}
+
+static void release(found *f)
+{
+    em_release(&f->location);
+    em_release(&f->scale);
+    em_release(&f->df);
+    em_release(&f->centre);
+    em_release(&f->mean);
+}
+
+/* How many standard deviations of the prior a coefficient is from its centre; the intercept, where
+ * its prior is about that of predictors at their means, there. */
+static double distance(const found *f, int64_t j, double *mean)
+{
+    *mean = f->mean[j];
+    for (int64_t k = 1; j == 0 && f->centre && k < f->n; k++)
+        *mean += f->centre[k] * f->mean[k];
+    return (*mean - f->location[j]) / f->scale[j];
+}
+
+static void advise_on_distance(const found *f, FILE *out)
+{
+    int64_t count = 0, worst = -1;
+    double most = 0, mean;
+
+    for (int64_t j = 0; j < f->n; j++) {
+        const double z = fabs(distance(f, j, &mean));
+        if (!isinf(f->df[j]) || !(z > far))
+            continue;
+        count++;
+        if (z > most) {
+            most = z;
+            worst = j;
+        }
+    }
+    if (count == 0)
+        return;
+    distance(f, worst, &mean);
+    fprintf(out,
+            "Prior far off: the posterior mean of %s%s is %.4g, %.3g standard deviations from the "
+            "centre of its prior, normal(%.4g, %.4g)",
+            f->label[worst], worst == 0 && f->centre ? " where predictors are at their means" : "",
+            mean, most, f->location[worst], f->scale[worst]);
+    if (count > 1)
+        fprintf(out, "; and %lld more are beyond three", (long long)count - 1);
+    fprintf(out, ". The prior shapes the result: give a wider one in model.prior, or leave it and "
+                 "prior_scale out, for one on the scale of the data.\n");
+}
+
+/* Minus the log density of the priors at the means. */
+static double prior_energy(const found *f)
+{
+    double sum = 0, mean;
+
+    for (int64_t j = 0; j < f->n; j++) {
+        const double z = distance(f, j, &mean), df = f->df[j];
+        sum += isinf(df) ? z * z / 2 : (df + 1) / 2 * log1p(z * z / df);
+    }
+    return sum;
+}
+
+static double mean_of(int64_t n, const double *x)
+{
+    double sum = 0;
+
+    for (int64_t i = 0; x && i < n; i++)
+        sum += x[i] / (double)n;
+    return x ? sum : NAN;
+}
+
+/* The log density of normal noise whose sigma is fixed is -(sum of squared residuals) / (2 sigma^2)
+ * and that of the priors. */
+static em_status advise_on_sigma(em_reader *reader, double log_density, const found *f, FILE *out)
+{
+    double *known = NULL;
+    int64_t n = 0;
+    em_status status = read_array(reader, "known_sigma", &n, &known);
+
+    if (!status && n == 2) {
+        const double ratio = sqrt(-2 * (log_density + prior_energy(f)) / known[1]);
+        if (ratio > unlike || ratio < 1 / unlike)
+            fprintf(
+                out,
+                "Residuals unlike sigma: their standard deviation is near %.3g, where sigma is "
+                "fixed at %.4g, so that intervals are %.2g times too %s: leave model.sigma out, "
+                "and it is learned.\n",
+                ratio * known[0], known[0], ratio > 1 ? ratio : 1 / ratio,
+                ratio > 1 ? "narrow" : "wide");
+    }
+    em_release(&known);
+    return status;
+}
+
+em_status em_advise_on_priors(em_reader *reader, int64_t n_draw, const double *log_density,
+                              FILE *out)
+{
+    found f = {.n = 0};
+    em_status status = read_found(reader, &f);
+
+    if (!status && f.mean) {
+        advise_on_distance(&f, out);
+        status = advise_on_sigma(reader, mean_of(n_draw, log_density), &f, out);
+    }
+    release(&f);
+    return status;
+}

@@ -1,0 +1,382 @@
+#include "app/summary/evidence.h"
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "diag/gather.h"
+#include "diag/growth.h"
+#include "diag/limits.h"
+#include "par/world.h"
+
+#include <math.h>
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "par/mpi_world.h"
+
+/* ---------------------------------------------------------------- the files */
+
+int64_t em_superchains_of(em_reader *reader)
+{
+    int64_t total = 0, size = 0, n;
+
+    for (; reader; reader = em_reader_next(reader)) {
+        const int64_t n_chain = em_reader_n_own_chain(reader);
+        if (!em_reader_int(reader, "superchains", &n) || n < 1 || n_chain % n != 0 ||
+            (size > 0 && n_chain / n != size))
+            return 0;
+        size = n_chain / n;
+        total += n;
+    }
+    return total > 1 ? total : 0;
+}
+
+const em_reader *em_find_incomplete(em_reader *reader)
+{
+    int64_t complete;
+
+    for (; reader; reader = em_reader_next(reader))
+        if (em_reader_int(reader, "complete", &complete) && !complete)
+            return reader;
+    return NULL;
+}
+
+em_status em_expect_draws(em_reader *reader, const char *group)
+{
+    if (em_reader_n_draw(reader) > 0 && em_reader_n_chain(reader) > 0)
+        return EM_OK;
+    const em_reader *unfinished = em_find_incomplete(reader);
+    return em_fail(EM_EDATA, "%s: group %s has no draws%s",
+                   em_reader_path(unfinished ? unfinished : reader), group,
+                   unfinished ? " yet: the run that writes it is in warmup, or was stopped there, "
+                                "and then goes on by the same emass run with --resume"
+                              : "");
+}
+
+/* The sum of an attribute over the files. */
+static int64_t sum_of(em_reader *reader, const char *name)
+{
+    int64_t count = 0, one;
+
+    for (; reader; reader = em_reader_next(reader))
+        count += em_reader_int(reader, name, &one) ? one : 0;
+    return count;
+}
+
+/* The largest over the files; NaN: none has it. */
+static double largest_of(em_reader *reader, const char *name)
+{
+    double largest = NAN, one;
+
+    for (; reader; reader = em_reader_next(reader))
+        if (em_reader_real(reader, name, &one))
+            largest = fmax(largest, one);
+    return largest;
+}
+
+/* The limits of the verdict in files of emass, else those of diag/limits.h. */
+static void find_limits(em_reader *reader, em_evidence *evidence)
+{
+    evidence->r_hat_limit = EM_R_HAT_LIMIT;
+    evidence->ess_limit = 0;
+    em_reader_real(reader, "r_hat_limit", &evidence->r_hat_limit);
+    for (; reader; reader = em_reader_next(reader)) { /* of several, what they want together */
+        double ess = EM_ESS_LIMIT_PER_CHAIN * (double)em_reader_n_own_chain(reader);
+
+        em_reader_real(reader, "ess_limit", &ess);
+        evidence->ess_limit += ess;
+    }
+}
+
+/* ---------------------------------------------------------------- statistics */
+
+/* The group of statistics that belongs to a group of draws; NULL: none. */
+static const char *statistics_of(const char *group)
+{
+    static const char *const pair[][2] = {{"posterior", "sample_stats"},
+                                          {"unconstrained_posterior", "sample_stats"},
+                                          {"warmup_posterior", "warmup_sample_stats"}};
+
+    for (size_t i = 0; i < sizeof pair / sizeof *pair; i++)
+        if (strcmp(group, pair[i][0]) == 0)
+            return pair[i][1];
+    return NULL;
+}
+
+static em_status open_statistics(em_judge *judge)
+{
+    static const char *const any[] = {"diverging", "reached_max_treedepth", "energy", "lp"};
+    const char *group = statistics_of(judge->group);
+    bool there = false;
+
+    for (size_t i = 0; group && i < sizeof any / sizeof *any; i++)
+        there = there || em_reader_has(judge->reader, group, any[i]);
+    if (!there)
+        return EM_OK;
+    judge->accepts = em_reader_has(judge->reader, group, "acceptance_rate");
+    judge->builds_trees = em_reader_has(judge->reader, group, "tree_depth");
+    em_status status = em_reader_open_beside(judge->reader, group, &judge->stats);
+    if (!status && (em_reader_n_chain(judge->stats) != judge->n_chain ||
+                    em_reader_n_draw(judge->stats) != judge->n_draw))
+        em_reader_close(&judge->stats); /* they are of other draws */
+    return status;
+}
+
+/* All draws of a scalar statistic; *value stays NULL where there is none of that name. */
+static em_status read_statistic(em_judge *judge, const char *name, double **value)
+{
+    em_status status;
+
+    for (int64_t i = 0; judge->stats && i < em_reader_n_variable(judge->stats); i++) {
+        const em_reader_variable *variable = em_reader_variable_at(judge->stats, i);
+
+        if (strcmp(variable->name, name) != 0 || variable->size != 1)
+            continue;
+        if ((status = em_allocate_doubles(judge->n_chain * judge->n_draw, value)))
+            return status;
+        return em_reader_elements(judge->stats, i, 0, 1, *value);
+    }
+    return EM_OK;
+}
+
+/* How many draws have a flag. */
+static em_status count_flag(em_judge *judge, const char *name, int64_t *count)
+{
+    double *flag = NULL;
+    em_status status = read_statistic(judge, name, &flag);
+
+    *count = 0;
+    for (int64_t i = 0; !status && flag && i < judge->n_chain * judge->n_draw; i++)
+        *count += flag[i] != 0;
+    em_release(&flag);
+    return status;
+}
+
+/* Chains that stood still, by log densities that do not change from draw to draw; of kernels that
+ * accept or reject. */
+static em_status find_still(em_judge *judge)
+{
+    const int64_t n_draw = judge->n_draw, n_all = judge->n_chain * n_draw;
+    em_findings *findings = &judge->evidence.findings;
+    double *rate = NULL, acceptance = 0;
+    em_status status = read_statistic(judge, "acceptance_rate", &rate);
+    const int64_t n = status || !judge->log_density || !rate ? 0 : n_all;
+
+    for (int64_t i = 0; i < n; i++)
+        acceptance += rate[i] / (double)n;
+    for (int64_t c = 0; n > 0 && c < judge->n_chain; c++) {
+        double state[EM_STILL_STATE] = {0};
+        for (int64_t i = 0; i < n_draw; i++)
+            em_still_add(state, judge->log_density[c * n_draw + i]);
+        const double longest = em_still_longest(state);
+        if (em_still_is_stuck(longest, (double)n_draw, (double)n, acceptance)) {
+            findings->n_still++;
+            if ((int64_t)longest > findings->longest_still)
+                findings->longest_still = (int64_t)longest;
+        }
+    }
+    em_release(&rate);
+    return status;
+}
+
+static em_status find_energy(em_judge *judge)
+{
+    double *energy = NULL, lowest = INFINITY;
+    em_status status = read_statistic(judge, "energy", &energy);
+
+    for (int64_t c = 0; !status && energy && c < judge->n_chain; c++) {
+        const double e_bfmi = em_ebfmi(judge->n_draw, energy + c * judge->n_draw);
+
+        judge->n_low_energy += e_bfmi < EM_E_BFMI_LIMIT;
+        lowest = fmin(lowest, e_bfmi);
+    }
+    judge->evidence.findings.e_bfmi = isfinite(lowest) ? lowest : NAN;
+    em_release(&energy);
+    return status;
+}
+
+/* ---------------------------------------------------------------- rows */
+
+em_status em_judge_create(em_reader *reader, const char *group, em_judge **out)
+{
+    em_judge *judge = NULL;
+    em_status status = em_allocate(1, sizeof *judge, &judge);
+
+    if (!status) {
+        *judge = (em_judge){.reader = reader,
+                            .group = group,
+                            .n_chain = em_reader_n_chain(reader),
+                            .n_draw = em_reader_n_draw(reader)};
+        judge->is_posterior =
+            strcmp(group, "posterior") == 0 || strcmp(group, "unconstrained_posterior") == 0;
+        judge->evidence.findings.e_bfmi = NAN;
+        find_limits(reader, &judge->evidence);
+        status = open_statistics(judge);
+    }
+    if (!status)
+        status = em_mode_finder_create(judge->n_chain, judge->n_draw, &judge->finder);
+    if (!status)
+        status = read_statistic(judge, "lp", &judge->log_density);
+    if (!status)
+        status = read_statistic(judge, "diverging", &judge->diverging);
+    for (int64_t i = 0; !status && judge->diverging && i < judge->n_chain * judge->n_draw; i++)
+        judge->evidence.divergences += judge->diverging[i] != 0;
+    if (!status && judge->evidence.divergences == 0)
+        em_release(&judge->diverging);
+    if (status)
+        em_judge_destroy(&judge);
+    *out = judge;
+    return status;
+}
+
+void em_judge_destroy(em_judge **judge)
+{
+    if (*judge) {
+        em_reader_close(&(*judge)->stats);
+        em_mode_finder_destroy(&(*judge)->finder);
+        em_release(&(*judge)->diverging);
+        em_release(&(*judge)->log_density);
+        em_release(&(*judge)->evidence.optimiser);
+    }
+    em_release(judge);
+}
+
+static int compare(const void *left, const void *right)
+{
+    const double a = *(const double *)left, b = *(const double *)right;
+
+    return (a > b) - (a < b);
+}
+
+/* Where the divergent draws of a row lie: of ten or more, the middle four fifths of them. */
+static em_status find_place(const em_judge *judge, const double *draws, double *value)
+{
+    const int64_t n = judge->n_chain * judge->n_draw, n_marked = judge->evidence.divergences;
+    const int64_t tail = n_marked / 10;
+    double *x = NULL;
+    int64_t k = 0, inside = 0;
+    em_status status = em_allocate(n_marked, sizeof *x, &x);
+
+    if (status)
+        return status;
+    for (int64_t i = 0; i < n; i++)
+        if (judge->diverging[i] != 0)
+            x[k++] = draws[i];
+    qsort(x, (size_t)k, sizeof *x, compare);
+    value[EM_JUDGED_LOW] = x[tail];
+    value[EM_JUDGED_HIGH] = x[k - 1 - tail];
+    for (int64_t i = 0; i < n; i++)
+        inside += draws[i] >= x[tail] && draws[i] <= x[k - 1 - tail];
+    value[EM_JUDGED_SHARE] = (double)inside / (double)n;
+    em_release(&x);
+    return EM_OK;
+}
+
+em_status em_judge_row(em_judge *judge, const double *draws, const em_diagnosis *diagnosis,
+                       double r_hat, int64_t n_row, double *value)
+{
+    const int64_t n = judge->n_chain * judge->n_draw;
+    const bool disagrees = r_hat > judge->evidence.r_hat_limit;
+    em_gathering gathering = {0, INFINITY};
+    int64_t n_nonfinite = 0;
+    em_status status = EM_OK;
+
+    for (int64_t i = 0; i < n; i++)
+        n_nonfinite += !isfinite(draws[i]);
+    value[EM_JUDGED_NONFINITE] = (double)n_nonfinite;
+    value[EM_JUDGED_CONSTANT] = diagnosis->constant;
+    value[EM_JUDGED_SEPARATION] = em_mode_finder_look(judge->finder, draws);
+    value[EM_JUDGED_GROWS] = disagrees && em_grows(judge->n_chain, judge->n_draw, draws);
+    value[EM_JUDGED_LOW] = value[EM_JUDGED_HIGH] = value[EM_JUDGED_SHARE] = 0;
+    if (judge->diverging && n_nonfinite == 0 && !diagnosis->constant) {
+        status = em_find_gathering(judge->n_chain, judge->n_draw, draws, judge->diverging,
+                                   diagnosis->ess_bulk, n_row, &gathering);
+        if (!status)
+            status = find_place(judge, draws, value);
+    }
+    value[EM_JUDGED_GATHER] = gathering.distance;
+    value[EM_JUDGED_BY_CHANCE] = gathering.by_chance;
+    return status;
+}
+
+void em_judge_combine(em_judge *judge)
+{
+    if (em_world_size() > 1)
+        MPI_Allreduce(MPI_IN_PLACE, em_mode_finder_sums(judge->finder),
+                      (int)em_mode_finder_width(judge->finder), MPI_UINT64_T, MPI_SUM,
+                      em_world_ranks());
+}
+
+/* ---------------------------------------------------------------- the verdict */
+
+static void judge_rows(em_judge *judge, const em_table *table, const em_judge_columns *at)
+{
+    em_evidence *e = &judge->evidence;
+
+    e->r_hat = e->ess = NAN;
+    for (int64_t i = 0; i < table->n_row; i++) {
+        const double *x = table->row[i].value, *judged = x + at->judged;
+        const double ess = fmin(x[at->ess_bulk], x[at->ess_tail]);
+
+        e->undefined = e->undefined ||
+                       (judged[EM_JUDGED_CONSTANT] == 0 &&
+                        (isnan(x[at->r_hat]) || isnan(x[at->ess_bulk]) || isnan(x[at->ess_tail])));
+        e->r_hat = fmax(e->r_hat, x[at->r_hat]);
+        e->ess = fmin(e->ess, ess);
+        e->findings.n_growing += judged[EM_JUDGED_GROWS] != 0;
+    }
+}
+
+em_status em_judge_conclude(em_judge *judge, const em_table *table, const em_judge_columns *at)
+{
+    em_evidence *e = &judge->evidence;
+    char *optimiser = NULL;
+    em_status status = em_mode_finder_count(judge->finder, &e->findings.modes);
+
+    judge_rows(judge, table, at);
+    if (!(e->r_hat > e->r_hat_limit))
+        e->findings.modes = (em_modes){0};
+    e->nested = em_superchains_of(judge->reader) > 0;
+    e->n_iteration = judge->n_chain * judge->n_draw;
+    e->mode_search_log_mass = largest_of(judge->reader, "mode_search_log_mass");
+    judge->redrawn_starts = sum_of(judge->reader, "redrawn_starts");
+    judge->rescued_chains = sum_of(judge->reader, "rescued_chains");
+    if (em_reader_text(judge->reader, "optimiser", &optimiser))
+        e->optimiser = optimiser;
+    if (!status)
+        status = find_still(judge);
+    if (!status)
+        status = find_energy(judge);
+    return status ? status : count_flag(judge, "reached_max_treedepth", &e->findings.n_saturated);
+}
+
+/* What the file says, or NULL. */
+static char *stored_verdict(em_judge *judge)
+{
+    char *text = NULL;
+
+    return !em_reader_next(judge->reader) && !em_find_incomplete(judge->reader) &&
+                   em_reader_text(judge->reader, "verdict", &text)
+               ? text
+               : NULL;
+}
+
+em_status em_judge_verdict(em_judge *judge, em_verdict *verdict, char **text)
+{
+    static const char with_warnings[] = "converged with warnings", good[] = "converged:";
+    char words[1024];
+
+    *text = stored_verdict(judge);
+    if (*text) {
+        *verdict = strncmp(*text, with_warnings, strlen(with_warnings)) == 0
+                       ? EM_CONVERGED_WITH_WARNINGS
+                   : strncmp(*text, good, strlen(good)) == 0 ? EM_CONVERGED
+                                                             : EM_NOT_CONVERGED;
+        return EM_OK;
+    }
+    *verdict = em_verdict_of(&judge->evidence);
+    em_verdict_word(&judge->evidence, sizeof words, words);
+    return em_format_text(text, "%s; %lld chain%s x %lld draw%s", words, (long long)judge->n_chain,
+                          judge->n_chain == 1 ? "" : "s", (long long)judge->n_draw,
+                          judge->n_draw == 1 ? "" : "s");
+}

@@ -1,0 +1,55 @@
+/*
+ * `emass loo`: leave-one-out cross-validation from the log likelihoods in a file (diag/psis.h), and
+ * what a report shows of it. All Local but em_loo_command.
+ */
+#ifndef EM_APP_SUMMARY_LOO_H
+#define EM_APP_SUMMARY_LOO_H
+
+#include "emass/status.h"
+#include "io/reader.h"
+
+/* The numbers of an observation. */
+enum { EM_LOO_ELPD, EM_LOO_P, EM_LOO_K, EM_N_LOO };
+
+/* Of one variable of the group log_likelihood, whose elements are the observations. */
+typedef struct em_loo {
+    const em_reader_variable *variable; /* borrowed from the reader */
+    int64_t n_draw;                     /* of all chains */
+    double elpd, se, p;                 /* NaN where they are not defined for an observation */
+    double good_k;
+    int64_t n_high, n_undefined; /* observations whose k is above that; with numbers not finite */
+    double *value;               /* [variable->size][EM_N_LOO] */
+} em_loo;
+
+/* The group log_likelihood of the files of a reader; NULL: they have none. Errors: EM_EDATA,
+ * EM_EIO, EM_EMEMORY. */
+em_status em_loo_open(em_reader *posterior, em_reader **out);
+
+/* How many independent draws a draw is worth, as ArviZ's loo takes it: by the ESS of the mean of
+ * all elements of the posterior; 1 of one chain. Errors: as there. */
+em_status em_loo_worth(em_reader *posterior, double *r_eff);
+
+/* For variable i. Errors: as there; em_loo_release all the same. */
+em_status em_loo_read(em_reader *log_likelihood, int64_t i, double r_eff, em_loo *out);
+void em_loo_release(em_loo *loo);
+
+/* Files whose chains are taken together, and what leaving out makes of them. */
+typedef struct em_loo_files {
+    em_reader *posterior, *log_likelihood;
+    em_loo loo;
+} em_loo_files;
+
+/* `name`: the variable; NULL: the only one. `common`: as of em_reader_open_all. Errors: as there,
+ * and EM_EUSAGE; em_loo_close_files all the same. */
+em_status em_loo_open_files(int64_t n_path, const char *const *path, const char *name, bool common,
+                            em_loo_files *out);
+void em_loo_close_files(em_loo_files *files);
+
+/* How a file comes to have the group, in half a sentence; freed by em_release. Errors:
+ * EM_EMEMORY. */
+em_status em_loo_ask(em_reader *posterior, char **out);
+
+/* argv[0] is the name of the command. Collective. */
+em_status em_loo_command(int argc, const char **argv);
+
+#endif

@@ -1,0 +1,478 @@
+#include "app/summary/summary.h"
+
+#include "app/summary/advice.h"
+#include "app/summary/summary_rows.h"
+#include "app/summary/summary_table.h"
+#include "base/memory.h"
+#include "base/terminal.h"
+#include "diag/diag.h"
+#include "diag/limits.h"
+#include "io/elements.h"
+#include "io/reader.h"
+#include "par/grid.h"
+#include "par/mpi_world.h"
+
+#include <fnmatch.h>
+#include <limits.h>
+#include <math.h>
+#include <mpi.h>
+#include <string.h>
+
+typedef struct summary {
+    const em_summary_options *options;
+    em_reader *reader;
+    int64_t n_element;
+    em_element *element;
+    int64_t first, end;    /* this rank's share of the elements */
+    double *value;         /* [end - first][n_value], on rank 0 [n_element][n_value] */
+    int64_t n_value;       /* the columns, and after them what only the advice reads */
+    int64_t ess_square;    /* a column; -1: it is not asked for */
+    int64_t n_superchain;  /* 0: there are none */
+    int64_t plain, nested; /* columns of R-hat; nested -1: there is none */
+    double *square;        /* [n_chain][n_draw] */
+    em_table table;
+    em_judge *judge;
+    em_judge_columns column;
+    int64_t sort; /* the column to sort by; -1: none */
+} summary;
+
+em_summary_options em_summary_defaults(int64_t n_path, const char *const *path)
+{
+    static double percentile[] = {5, 50, 95};
+
+    return (em_summary_options){
+        .n_path = n_path, .path = path, .group = "posterior", .percentile = {3, percentile}};
+}
+
+static bool matches(const char *pattern, const char *variable, const char *label)
+{
+    /* The brackets of theta[2] would be a set of characters to a glob. */
+    return strcmp(pattern, label) == 0 || fnmatch(pattern, variable, 0) == 0 ||
+           fnmatch(pattern, label, 0) == 0;
+}
+
+static bool wanted(const em_summary_options *options, const em_reader_variable *v, int64_t index)
+{
+    for (const char *const *p = options->pattern; p && *p; p++)
+        if (matches(*p, v->name, v->label[index]))
+            return true;
+    return !options->pattern;
+}
+
+/* Fails where a pattern matches nothing. */
+static em_status check_patterns(const summary *s)
+{
+    for (const char *const *p = s->options->pattern; p && *p; p++) {
+        bool found = false;
+
+        for (int64_t i = 0; i < em_reader_n_variable(s->reader) && !found; i++) {
+            const em_reader_variable *v = em_reader_variable_at(s->reader, i);
+
+            for (int64_t k = 0; k < v->size && !found; k++)
+                found = matches(*p, v->name, v->label[k]);
+        }
+        if (!found)
+            return em_fail(EM_EUSAGE,
+                           "--var %s: no such variable or element in group %s of %s, which "
+                           "begins with %s",
+                           *p, s->options->group, s->options->path[0],
+                           em_reader_variable_at(s->reader, 0)->name);
+    }
+    return EM_OK;
+}
+
+static em_status select_elements(summary *s)
+{
+    int64_t total = 0;
+    em_status status;
+
+    for (int64_t i = 0; i < em_reader_n_variable(s->reader); i++)
+        total += em_reader_variable_at(s->reader, i)->size;
+    status = check_patterns(s);
+    if (!status)
+        status = em_allocate(total, sizeof *s->element, &s->element);
+    if (status)
+        return status;
+    for (int64_t i = 0; i < em_reader_n_variable(s->reader); i++) {
+        const em_reader_variable *v = em_reader_variable_at(s->reader, i);
+
+        for (int64_t k = 0; k < v->size; k++)
+            if (wanted(s->options, v, k))
+                s->element[s->n_element++] = (em_element){i, k};
+    }
+    if (s->n_element > INT_MAX) /* what MPI counts to */
+        return em_fail(EM_EUSAGE, "%s has %lld elements, more than %d: choose some by --var",
+                       s->options->path[0], (long long)s->n_element, INT_MAX);
+    return EM_OK;
+}
+
+static em_status add_column(summary *s, em_digits digits, const char *name)
+{
+    em_column *column = &s->table.column[s->table.n_column++];
+
+    column->digits = digits;
+    return em_copy_text(name, &column->name);
+}
+
+static em_status add_columns(summary *s)
+{
+    const em_reals *percentile = &s->options->percentile;
+    const bool squares = s->options->squares;
+    const bool nested = s->n_superchain > 0;
+    const int64_t ess_bulk = 3 + percentile->count;
+    const int64_t n_column = 6 + percentile->count + squares + nested;
+    const int64_t r_hat = n_column - 1 - nested;
+    char name[32];
+    em_status status = em_allocate(n_column, sizeof *s->table.column, &s->table.column);
+
+    if (!status)
+        status = add_column(s, EM_DIGITS_FOUR, "mean");
+    if (!status)
+        status = add_column(s, EM_DIGITS_FOUR, "mcse_mean");
+    if (!status)
+        status = add_column(s, EM_DIGITS_FOUR, "sd");
+    if (status)
+        return status;
+    for (int64_t i = 0; i < percentile->count; i++) {
+        snprintf(name, sizeof name, "%g%%", percentile->value[i]);
+        status = add_column(s, EM_DIGITS_FOUR, name);
+        if (status)
+            return status;
+    }
+    s->ess_square = squares ? ess_bulk + 1 : -1;
+    s->column = (em_judge_columns){.ess_bulk = ess_bulk,
+                                   .ess_tail = r_hat - 1,
+                                   .r_hat = n_column - 1, /* the nested one, where there is one */
+                                   .judged = n_column};
+    s->nested = nested ? n_column - 1 : -1;
+    s->plain = r_hat;
+    s->n_value = n_column + EM_N_JUDGED;
+    status = add_column(s, EM_DIGITS_WHOLE, "ess_bulk");
+    if (!status && squares)
+        status = add_column(s, EM_DIGITS_WHOLE, "ess_square");
+    if (!status)
+        status = add_column(s, EM_DIGITS_WHOLE, "ess_tail");
+    if (status)
+        return status;
+    status = add_column(s, EM_DIGITS_THOUSANDTHS, "r_hat");
+    if (!status && nested)
+        status = add_column(s, EM_DIGITS_THOUSANDTHS, "r_hat_nested");
+    if (status)
+        return status;
+    s->table.column[s->column.r_hat].most = EM_R_HAT_LIMIT;
+    return EM_OK;
+}
+
+static em_status find_sort_column(summary *s)
+{
+    const char *name = s->options->sort;
+
+    s->sort = -1;
+    for (int64_t j = 0; name && j < s->table.n_column; j++)
+        if (strcmp(name, s->table.column[j].name) == 0)
+            s->sort = j;
+    if (name && s->sort < 0)
+        return em_fail(EM_EUSAGE,
+                       "--sort %s: no such column; expected mean, mcse_mean, sd, a percentile "
+                       "such as 50%%, ess_bulk, ess_tail, r_hat, (with --ess) ess_square "
+                       "or, of superchains, r_hat_nested",
+                       name);
+    return EM_OK;
+}
+
+static em_status prepare(summary *s)
+{
+    const em_summary_options *options = s->options;
+    int64_t n_rank = em_world_size(), rank = em_world_rank();
+    em_status status = em_reader_open_all(options->n_path, options->path, options->group,
+                                          options->common, &s->reader);
+
+    if (status)
+        return status;
+    s->n_superchain = em_superchains_of(s->reader);
+    status = add_columns(s);
+    if (!status)
+        status = find_sort_column(s);
+    if (status)
+        return status;
+    status = em_expect_draws(s->reader, options->group);
+    if (!status)
+        status = select_elements(s);
+    if (status)
+        return status;
+    const int64_t n_chain = em_reader_n_chain(s->reader);
+    status = em_allocate_doubles(options->squares ? n_chain * em_reader_n_draw(s->reader) : 0,
+                                 &s->square);
+    if (!status)
+        status = em_judge_create(s->reader, options->group, &s->judge);
+    if (status)
+        return status;
+    s->first = em_deal_first(s->n_element, n_rank, rank);
+    s->end = em_deal_first(s->n_element, n_rank, rank + 1);
+    return em_allocate_doubles((rank == 0 ? s->n_element : s->end - s->first) * s->n_value,
+                               &s->value);
+}
+
+/* Bulk ESS of the squares of the draws about their mean: what it takes to know a variance. */
+static em_status ess_of_squares(const summary *s, em_diag *diag, const double *draws, double mean,
+                                double *out)
+{
+    const int64_t n_chain = em_reader_n_chain(s->reader), n_draw = em_reader_n_draw(s->reader);
+    em_diagnosis d;
+    em_status status;
+
+    for (int64_t i = 0; i < n_chain * n_draw; i++)
+        s->square[i] = (draws[i] - mean) * (draws[i] - mean);
+    status = em_diagnose_convergence(diag, n_chain, n_draw, s->square, &d);
+    *out = d.ess_bulk;
+    return status;
+}
+
+/* One row of the table. `draws`: [n_chain][n_draw]. */
+static em_status summarise(const summary *s, em_diag *diag, const double *draws, double *value)
+{
+    int64_t n_chain = em_reader_n_chain(s->reader), n_draw = em_reader_n_draw(s->reader);
+    const int64_t n_percentile = s->options->percentile.count;
+    em_diagnosis d;
+    em_status status;
+
+    for (int64_t i = 0; i < n_percentile; i++)
+        value[3 + i] = s->options->percentile.value[i] / 100;
+    status = em_diagnose(diag, n_chain, n_draw, draws, &d);
+    if (!status)
+        status = em_quantiles(diag, n_chain * n_draw, draws, n_percentile, value + 3, value + 3);
+    if (status)
+        return status;
+    value[0] = d.mean;
+    value[1] = d.mcse_mean;
+    value[2] = d.sd;
+    value[s->column.ess_bulk] = d.ess_bulk;
+    value[s->column.ess_tail] = d.ess_tail;
+    value[s->plain] = d.r_hat;
+    if (s->nested >= 0)
+        value[s->nested] = em_nested_r_hat(s->n_superchain, n_chain, n_draw, draws);
+    status = em_judge_row(s->judge, draws, &d, value[s->column.r_hat], s->n_element,
+                          value + s->column.judged);
+    if (status)
+        return status;
+    return s->ess_square < 0 ? EM_OK
+                             : ess_of_squares(s, diag, draws, d.mean, &value[s->ess_square]);
+}
+
+/* This rank's share. */
+static em_status summarise_share(summary *s)
+{
+    em_elements *elements = NULL;
+    em_diag *diag = NULL;
+    em_status status = em_diag_create(&diag);
+
+    if (!status)
+        status = em_elements_create(s->reader, s->end - s->first, s->element + s->first, &elements);
+    for (int64_t i = 0; !status && i < s->end - s->first; i++) {
+        const double *draws;
+
+        status = em_elements_next(elements, &draws);
+        if (!status)
+            status = summarise(s, diag, draws, s->value + i * s->n_value);
+    }
+    em_elements_destroy(&elements);
+    em_diag_destroy(&diag);
+    return status;
+}
+
+/* All rows to rank 0, whose own are already in their place: of several ranks. Collective. */
+static em_status gather(summary *s)
+{
+    int n_rank = em_world_size(), share = (int)(s->end - s->first);
+    int *count, *start = NULL;
+    MPI_Datatype row;
+    em_status status = em_allocate(n_rank, sizeof *count, &count);
+
+    if (!status)
+        status = em_allocate(n_rank, sizeof *start, &start);
+    status = em_agree(status);
+    if (!status) {
+        for (int r = 0; r < n_rank; r++) {
+            start[r] = (int)em_deal_first(s->n_element, n_rank, r);
+            count[r] = (int)em_deal_first(s->n_element, n_rank, r + 1) - start[r];
+        }
+        MPI_Type_contiguous((int)s->n_value, MPI_DOUBLE, &row);
+        MPI_Type_commit(&row);
+        MPI_Gatherv(em_world_rank() == 0 ? MPI_IN_PLACE : s->value, share, row, s->value, count,
+                    start, row, 0, em_world_ranks());
+        MPI_Type_free(&row);
+    }
+    em_release(&count);
+    em_release(&start);
+    return status;
+}
+
+static em_status fill_table(summary *s)
+{
+    em_status status = em_allocate(s->n_element, sizeof *s->table.row, &s->table.row);
+
+    if (status)
+        return status;
+    for (int64_t i = 0; i < s->n_element; i++) {
+        const em_element *e = &s->element[i];
+
+        s->table.row[i] =
+            (em_table_row){.name = em_reader_variable_at(s->reader, e->variable)->label[e->index],
+                           .value = s->value + i * s->n_value,
+                           .variable = e->variable,
+                           .index = e->index};
+    }
+    s->table.n_row = s->n_element;
+    if (s->sort >= 0) /* the worst first: few effective draws, or large numbers */
+        em_table_sort(&s->table, s->sort,
+                      s->sort == s->column.ess_bulk || s->sort == s->column.ess_tail ||
+                          s->sort == s->ess_square);
+    return EM_OK;
+}
+
+/* Its first words, up to the colon, in colour where there are colours. */
+static em_status print_verdict(summary *s, FILE *words, bool colours)
+{
+    static const char *const colour[] = {[EM_CONVERGED] = EM_COLOUR_GOOD,
+                                         [EM_CONVERGED_WITH_WARNINGS] = EM_COLOUR_WARNING,
+                                         [EM_NOT_CONVERGED] = EM_COLOUR_BAD};
+    em_verdict verdict;
+    char *text = NULL;
+    em_status status = em_judge_verdict(s->judge, &verdict, &text);
+
+    if (!status) {
+        const int first = (int)strcspn(text, ":");
+        fprintf(words, "%s%.*s%s%s\n", colours ? colour[verdict] : "", first, text,
+                colours ? EM_COLOUR_END : "", text + first);
+    }
+    em_release(&text);
+    return status;
+}
+
+/* The verdict and what to do, in lines that fit a terminal. Local. */
+static em_status advise(summary *s, FILE *out)
+{
+    em_prose prose;
+    em_status status = em_judge_conclude(s->judge, &s->table, &s->column);
+
+    if (!status)
+        status = em_prose_begin(out, &prose);
+    if (status)
+        return status;
+    if (s->judge->is_posterior)
+        status = print_verdict(s, prose.words, em_terminal_colours(out));
+    if (!status)
+        status = em_advise(s->judge, &s->table, &s->column, prose.words);
+    em_prose_end(&prose, INT_MAX);
+    return status;
+}
+
+/* How to see the rows that are not shown. */
+static em_status tell_others(const summary *s, const em_shown_rows *rows, FILE *out)
+{
+    const em_summary_options *o = s->options;
+    em_prose prose;
+    em_status status = em_prose_begin(out, &prose);
+
+    if (!status)
+        fprintf(prose.words,
+                "%lld of %lld rows; * those with the highest R-hat or the smallest ESS. All of "
+                "them: emass summary %s%s --all; some: --var NAME.\n",
+                (long long)rows->table.n_row, (long long)s->n_element, o->path[0],
+                o->n_path > 1 ? " ..." : "");
+    em_prose_end(&prose, INT_MAX);
+    return status;
+}
+
+/* The rows, of many on a terminal some. Local. */
+static em_status print_rows(summary *s, FILE *out)
+{
+    const em_summary_options *o = s->options;
+    const bool some = o->rows > 0 || (!o->all && em_terminal_columns(out) > 0);
+    const em_rows_order order = {.at = &s->column,
+                                 .most = o->rows > 0 ? o->rows : EM_ROWS_ON_TERMINAL,
+                                 .sorted = o->sort != NULL,
+                                 .marks = true};
+    em_shown_rows rows = {0};
+    em_status status = EM_OK;
+
+    if (!some) {
+        em_table_print(&s->table, out);
+        return EM_OK;
+    }
+    status = em_rows_arrange(&s->table, s->reader, &order, &rows);
+    if (!status)
+        em_table_print(&rows.table, out);
+    if (!status && rows.n_line > rows.table.n_row)
+        status = tell_others(s, &rows, out);
+    em_rows_release(&rows);
+    return status;
+}
+
+/* What the table is of. */
+static em_status print_title(const summary *s, FILE *out)
+{
+    const int64_t n_chain = em_reader_n_chain(s->reader), n_draw = em_reader_n_draw(s->reader);
+    char *cut = NULL;
+    em_status status = em_reader_cut(s->reader, &cut);
+
+    if (status)
+        return status;
+    fprintf(out, "%s: %lld chain%s x %lld draw%s", s->options->group, (long long)n_chain,
+            n_chain == 1 ? "" : "s", (long long)n_draw, n_draw == 1 ? "" : "s");
+    if (!cut && em_reader_n_planned(s->reader) > n_draw)
+        fprintf(out, " so far, of %lld", (long long)em_reader_n_planned(s->reader));
+    if (s->options->n_path > 1)
+        fprintf(out, ", of %lld files", (long long)s->options->n_path);
+    fprintf(out, "%s%s\n", cut ? ": " : "", cut ? cut : "");
+    em_release(&cut);
+    return EM_OK;
+}
+
+/* Rank 0 alone. */
+static em_status print(summary *s, FILE *out)
+{
+    em_status status = fill_table(s);
+
+    if (status)
+        return status;
+    if (s->options->csv) {
+        em_table_print_csv(&s->table, out);
+    } else {
+        status = print_title(s, out);
+        if (status)
+            return status;
+        status = print_rows(s, out);
+    }
+    return status ? status : advise(s, s->options->csv ? stderr : out);
+}
+
+static void release(summary *s)
+{
+    for (int64_t j = 0; j < s->table.n_column; j++)
+        em_release(&s->table.column[j].name);
+    em_release(&s->table.column);
+    em_release(&s->table.row);
+    em_release(&s->element);
+    em_release(&s->value);
+    em_release(&s->square);
+    em_judge_destroy(&s->judge);
+    em_reader_close(&s->reader);
+}
+
+em_status em_summary_print(const em_summary_options *options, FILE *out)
+{
+    summary s = {.options = options};
+    em_status status = em_agree(prepare(&s));
+
+    if (!status)
+        status = em_agree(summarise_share(&s));
+    if (!status && em_world_size() > 1) {
+        em_judge_combine(s.judge);
+        status = gather(&s);
+    }
+    if (!status)
+        status = em_agree(em_world_rank() == 0 ? print(&s, out) : EM_OK);
+    release(&s);
+    return status;
+}

@@ -1,0 +1,35 @@
+/*
+ * The rows of a table as people get them: parameters before transformed parameters before generated
+ * quantities, scalars and short arrays before long ones; rows that say the same in one line; and,
+ * of many, some. All Local.
+ */
+#ifndef EM_APP_SUMMARY_SUMMARY_ROWS_H
+#define EM_APP_SUMMARY_SUMMARY_ROWS_H
+
+#include "app/summary/evidence.h"
+#include "app/summary/summary_table.h"
+#include "emass/status.h"
+#include "io/reader.h"
+
+/* Rows on a terminal, unless all are asked for. */
+enum { EM_ROWS_ON_TERMINAL = 40 };
+
+typedef struct em_rows_order {
+    const em_judge_columns *at;
+    int64_t most; /* rows */
+    bool sorted;  /* the order of the rows is kept */
+    bool marks;   /* where some are left out, those that mix worst are marked */
+} em_rows_order;
+
+typedef struct em_shown_rows {
+    em_table table; /* columns borrowed, rows and their texts owned */
+    int64_t n_line; /* there would be in all */
+} em_shown_rows;
+
+/* Of a table whose rows are elements of the reader. em_rows_release, also after an error. Errors:
+ * EM_EMEMORY. */
+em_status em_rows_arrange(const em_table *table, const em_reader *reader,
+                          const em_rows_order *order, em_shown_rows *out);
+void em_rows_release(em_shown_rows *rows);
+
+#endif

@@ -1,0 +1,594 @@
+#include "app/topics/topics_command.h"
+
+#include "app/summary/command_arguments.h"
+#include "app/topics/topics_page.h"
+#include "base/memory.h"
+#include "data/corpus.h"
+#include "io/reader.h"
+#include "math/assignment.h"
+#include "math/tokens.h"
+#include "model/lda_fold_in.h"
+#include "model/lda_held_out.h"
+#include "par/message.h"
+#include "par/world.h"
+#include "run/stored.h"
+
+#include <math.h>
+#include <popt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_TOP = 50, EM_STEPS = 100 };
+
+/* ---------------------------------------------------------------- command line */
+
+static em_status parse(int argc, const char **argv, em_topics *t)
+{
+    char *folder = NULL, *documents = NULL, *html = NULL, *fold_in = NULL;
+    const struct poptOption options[] = {
+        {"words", 0, POPT_ARG_LONG, &t->n_top, 0, "words of a topic", "N"},
+        {"documents", 0, POPT_ARG_STRING, &documents, 0, "new documents", "FILE"},
+        {"fold-in", 0, POPT_ARG_STRING, &fold_in, 0, "of new documents", "em|gibbs"},
+        {"html", 0, POPT_ARG_STRING, &html, 0, "a page", "FILE"},
+        {"folder", 0, POPT_ARG_STRING, &folder, 0, "folder of the config", "DIR"},
+        POPT_TABLEEND};
+    poptContext context = poptGetContext("emass topics", argc, argv, options, 0);
+    const int option = poptGetNextOpt(context);
+    em_status status = em_arguments_check(context, "topics", option);
+
+    if (!status)
+        status = em_arguments_only(context, "topics", "one file", &t->path);
+    if (!status && (t->n_top < 2 || t->n_top > MOST_TOP))
+        status =
+            em_fail(EM_EUSAGE, "topics: --words: found %ld, expected 2 to %d", t->n_top, MOST_TOP);
+    t->by_gibbs = fold_in && strcmp(fold_in, "gibbs") == 0;
+    if (!status && fold_in && !t->by_gibbs && strcmp(fold_in, "em") != 0)
+        status = em_fail(EM_EUSAGE, "topics: --fold-in: found '%s', expected em or gibbs", fold_in);
+    if (!status && fold_in && !documents)
+        status = em_fail(EM_EUSAGE, "topics: --fold-in: found no --documents, expected some to be "
+                                    "folded in");
+    if (!status && folder)
+        status = em_copy_text(folder, &t->folder);
+    if (!status && documents)
+        status = em_copy_text(documents, &t->documents);
+    if (!status && html)
+        status = em_copy_text(html, &t->html);
+    poptFreeContext(context);
+    free(folder);
+    free(documents);
+    free(html);
+    free(fold_in);
+    return status;
+}
+
+/* ---------------------------------------------------------------- the file */
+
+/* Number of a variable; -1: there is none. */
+static int64_t find(em_reader *reader, const char *name)
+{
+    for (int64_t i = 0; i < em_reader_n_variable(reader); i++)
+        if (strcmp(em_reader_variable_at(reader, i)->name, name) == 0)
+            return i;
+    return -1;
+}
+
+static em_status read_averages(em_reader *reader, int64_t i, int64_t n_chain, double **out)
+{
+    const int64_t size = em_reader_variable_at(reader, i)->size;
+    em_status status = em_allocate(n_chain * size, sizeof **out, out);
+
+    return status ? status : em_reader_draws(reader, i, 0, n_chain, 0, 1, *out);
+}
+
+/* Of phi[3,word], what is behind the comma. */
+static em_status copy_word(const char *label, char **out)
+{
+    const char *comma = strchr(label, ',');
+    em_status status = em_copy_text(comma ? comma + 1 : label, out);
+
+    if (!status && comma)
+        (*out)[strlen(*out) - 1] = '\0';
+    return status;
+}
+
+/* What is not there is left NULL. */
+static em_status read_if_any(em_reader *reader, const char *name, int64_t n_chain, double **out)
+{
+    const int64_t i = find(reader, name);
+
+    return i < 0 ? EM_OK : read_averages(reader, i, n_chain, out);
+}
+
+static em_status read_scores(em_topics *t, em_reader *reader)
+{
+    static const char *const name[EM_TOPIC_SCORES][2] = {
+        {"perplexity", "perplexity_of_all_chains"},
+        {"perplexity_gibbs", "perplexity_gibbs_of_all_chains"}};
+    em_status status = EM_OK;
+
+    for (int i = 0; !status && i < EM_TOPIC_SCORES; i++) {
+        status = read_if_any(reader, name[i][0], t->n_chain, &t->score[i].perplexity);
+        if (!status)
+            status = read_if_any(reader, name[i][1], t->n_chain, &t->score[i].pooled);
+    }
+    return status;
+}
+
+static em_status read_topics(em_topics *t, em_reader *reader)
+{
+    const int64_t phi = find(reader, "phi"), share = find(reader, "topic_share");
+    em_status status;
+
+    if (phi < 0 || share < 0 || em_reader_variable_at(reader, phi)->n_axes != 2 ||
+        em_reader_n_draw(reader) < 1)
+        return em_fail(EM_EDATA,
+                       "%s: found no topics in averages, expected a finished run of a "
+                       "topic model",
+                       t->path);
+    const em_reader_variable *variable = em_reader_variable_at(reader, phi);
+    t->n_chain = em_reader_n_chain(reader);
+    t->n_topic = variable->shape[0];
+    t->n_word = variable->shape[1];
+    if (em_reader_variable_at(reader, share)->size != t->n_topic)
+        return em_fail(EM_EDATA, "%s: found %lld topic_share, expected %lld", t->path,
+                       (long long)em_reader_variable_at(reader, share)->size,
+                       (long long)t->n_topic);
+    status = em_allocate(t->n_word, sizeof *t->word, &t->word);
+    for (int64_t v = 0; !status && v < t->n_word; v++)
+        status = copy_word(variable->label[v], &t->word[v]);
+    if (!status)
+        status = read_averages(reader, phi, t->n_chain, &t->phi);
+    if (!status)
+        status = read_averages(reader, share, t->n_chain, &t->share);
+    if (!status)
+        status = read_if_any(reader, "alpha", t->n_chain, &t->alpha);
+    return status ? status : read_scores(t, reader);
+}
+
+/* Whether the config in the file names tokens to be scored. */
+static bool scores_given_tokens(em_reader *reader)
+{
+    static const char name[] = "test_scored: ";
+    char *text = NULL;
+    const char *at;
+    bool given = false;
+
+    if (em_reader_text(reader, "config", &text)) {
+        at = strstr(text, name);
+        given = at && strncmp(at + sizeof name - 1, "null", 4) != 0;
+    }
+    em_release(&text);
+    return given;
+}
+
+static em_status read_file(em_topics *t)
+{
+    em_reader *reader = NULL;
+    em_status status = em_reader_open(t->path, NULL, &reader);
+
+    if (!status)
+        t->score[0].doc = scores_given_tokens(reader) ? EM_HELD_OUT_GIVEN_DOC : EM_HELD_OUT_DOC;
+    t->score[1].doc = EM_HELD_OUT_GIBBS_DOC;
+    if (!status && !em_reader_has(reader, "averages", "phi"))
+        status = em_fail(EM_EDATA,
+                         "%s: found no averages/phi, expected the output of a finished "
+                         "run of a topic model",
+                         t->path);
+    em_reader_close(&reader);
+    if (!status)
+        status = em_reader_open(t->path, "averages", &reader);
+    if (!status)
+        status = read_topics(t, reader);
+    em_reader_close(&reader);
+    return status;
+}
+
+/* ---------------------------------------------------------------- topics of all chains */
+
+/* Adds the topics of chain c to those of the first one that they are. */
+static em_status match_chain(em_topics *t, int64_t c, double *cost, int64_t *mate)
+{
+    const int64_t n = t->n_topic, size = n * t->n_word;
+    em_status status;
+
+    for (int64_t a = 0; a < n; a++)
+        for (int64_t b = 0; b < n; b++)
+            cost[a * n + b] = -em_topic_overlap(t->n_word, t->phi + a * t->n_word,
+                                                t->phi + c * size + b * t->n_word);
+    status = em_assign(n, cost, mate);
+    for (int64_t a = 0; !status && a < n; a++) {
+        const int64_t b = mate[a];
+        if (-cost[a * n + b] < EM_LEAST_OVERLAP)
+            continue;
+        t->n_found[a]++;
+        t->mean_share[a] += t->share[c * n + b];
+        for (int64_t v = 0; v < t->n_word; v++)
+            t->mean[a * t->n_word + v] += t->phi[c * size + b * t->n_word + v];
+    }
+    return status;
+}
+
+static em_status match_chains(em_topics *t)
+{
+    const int64_t n = t->n_topic, size = n * t->n_word;
+    double *cost = NULL;
+    int64_t *mate = NULL;
+    em_status status = em_allocate(size, sizeof(double), &t->mean);
+
+    if (!status)
+        status = em_allocate(n, sizeof(double), &t->mean_share);
+    if (!status)
+        status = em_allocate(n, sizeof *t->n_found, &t->n_found);
+    if (!status)
+        status = em_allocate(n * n, sizeof *cost, &cost);
+    if (!status)
+        status = em_allocate(n, sizeof *mate, &mate);
+    if (!status) {
+        memcpy(t->mean, t->phi, (size_t)size * sizeof(double));
+        memcpy(t->mean_share, t->share, (size_t)n * sizeof(double));
+        for (int64_t k = 0; k < n; k++)
+            t->n_found[k] = 1;
+    }
+    for (int64_t c = 1; !status && c < t->n_chain; c++)
+        status = match_chain(t, c, cost, mate);
+    for (int64_t k = 0; !status && k < n; k++) {
+        t->mean_share[k] /= (double)t->n_found[k];
+        for (int64_t v = 0; v < t->n_word; v++)
+            t->mean[k * t->n_word + v] /= (double)t->n_found[k];
+    }
+    em_release(&cost);
+    em_release(&mate);
+    return status;
+}
+
+/* ---------------------------------------------------------------- the largest ones */
+
+/* The `n` largest of x[size], by insertion: n is small. */
+static void largest(int64_t size, const double *x, long n, int32_t *out)
+{
+    long held = 0;
+
+    for (int64_t v = 0; v < size; v++) {
+        long at = held;
+        if (held == n && !(x[v] > x[out[n - 1]]))
+            continue;
+        if (held == n)
+            at = n - 1;
+        else
+            held++;
+        for (; at > 0 && x[v] > x[out[at - 1]]; at--)
+            out[at] = out[at - 1];
+        out[at] = (int32_t)v;
+    }
+}
+
+static em_status rank_topics(em_topics *t)
+{
+    em_status status = em_allocate(t->n_topic, sizeof *t->order, &t->order);
+
+    if (t->n_top > t->n_word)
+        t->n_top = (long)t->n_word;
+    if (!status)
+        status = em_allocate(t->n_topic * t->n_top, sizeof *t->top, &t->top);
+    for (int64_t k = 0; !status && k < t->n_topic; k++) {
+        int64_t at = k;
+        for (; at > 0 && t->mean_share[k] > t->mean_share[t->order[at - 1]]; at--)
+            t->order[at] = t->order[at - 1];
+        t->order[at] = k;
+        largest(t->n_word, t->mean + k * t->n_word, t->n_top, t->top + k * t->n_top);
+    }
+    return status;
+}
+
+/* ---------------------------------------------------------------- coherence */
+
+/* Documents with each of the words of a topic, and with each two. */
+typedef struct pairs {
+    int64_t single[MOST_TOP], both[MOST_TOP][MOST_TOP];
+} pairs;
+
+/* Mean of log(p_ij / p_i p_j) / -log p_ij over pairs of words; -1 for two that never meet; NaN of
+ * one word alone. */
+static double npmi(const pairs *of, long n_top, int64_t n_document)
+{
+    double sum = 0;
+    int64_t n = 0;
+
+    for (long i = 1; i < n_top; i++)
+        for (long j = 0; j < i; j++) {
+            const double both = (double)of->both[i][j] / (double)n_document;
+            const double apart =
+                (double)of->single[i] * (double)of->single[j] / pow((double)n_document, 2);
+            n++;
+            sum += both > 0 && both < 1 ? log(both / apart) / -log(both) : both > 0 ? 1 : -1;
+        }
+    return n > 0 ? sum / (double)n : NAN;
+}
+
+typedef struct meetings {
+    const em_topics *topics;
+    pairs *of;     /* [n_topic] */
+    int64_t *seen; /* [n_word] the last document that has it, from 1 */
+} meetings;
+
+static em_status count_document(void *to, int64_t d, em_document of)
+{
+    const meetings *m = to;
+    const em_topics *t = m->topics;
+
+    for (int64_t i = 0; i < of.n; i++)
+        m->seen[of.word[i]] = d + 1;
+    for (int64_t k = 0; k < t->n_topic; k++)
+        for (long i = 0; i < t->n_top; i++) {
+            if (m->seen[t->top[k * t->n_top + i]] != d + 1)
+                continue;
+            m->of[k].single[i]++;
+            for (long j = 0; j < i; j++)
+                m->of[k].both[i][j] += m->seen[t->top[k * t->n_top + j]] == d + 1;
+        }
+    return EM_OK;
+}
+
+static em_status measure_coherence(em_topics *t, em_corpus *corpus)
+{
+    meetings m = {.topics = t};
+    em_status status = em_allocate(t->n_topic, sizeof *m.of, &m.of);
+
+    if (!status)
+        status = em_allocate(t->n_word, sizeof *m.seen, &m.seen);
+    if (!status)
+        status = em_allocate(t->n_topic, sizeof(double), &t->coherence);
+    if (!status)
+        status = em_corpus_each(corpus, count_document, &m);
+    for (int64_t k = 0; !status && k < t->n_topic; k++)
+        t->coherence[k] = npmi(&m.of[k], t->n_top, corpus->n_document);
+    em_release(&m.of);
+    em_release(&m.seen);
+    return status;
+}
+
+/* The corpus that the run was of, as the config in the file names it. */
+static em_status read_own_corpus(const em_topics *t, em_corpus **out)
+{
+    em_config *config = NULL;
+    em_status status = em_stored_config(t->path, t->folder, 0, NULL, &config);
+
+    if (!status)
+        status = em_corpus_read(config->model_options, t->n_word, 0, 0, 1, out);
+    em_config_destroy(&config);
+    return status;
+}
+
+/* What is missing without the corpus is no failure. */
+static em_status find_coherence(em_topics *t)
+{
+    em_corpus *corpus = NULL;
+    em_status status = read_own_corpus(t, &corpus);
+
+    if (status == EM_EDATA || status == EM_ECONFIG) {
+        em_say("note: coherence needs the corpus of the run: %s (--folder DIR: where relative "
+               "paths start)",
+               em_error_text());
+        return EM_OK;
+    }
+    if (!status)
+        status = measure_coherence(t, corpus);
+    em_corpus_destroy(&corpus);
+    return status;
+}
+
+/* ---------------------------------------------------------------- what is printed */
+
+static void print_topic(const em_topics *t, int64_t k)
+{
+    char found[48], coherence[16] = "-";
+
+    snprintf(found, sizeof found, "%lld/%lld", (long long)t->n_found[k], (long long)t->n_chain);
+    if (t->coherence && !isnan(t->coherence[k]))
+        snprintf(coherence, sizeof coherence, "%.3f", t->coherence[k]);
+    printf("%5lld  %6.4f  %6s  %6s ", (long long)k, t->mean_share[k], coherence, found);
+    for (long i = 0; i < t->n_top; i++)
+        printf(" %s", t->word[t->top[k * t->n_top + i]]);
+    printf("\n");
+}
+
+static void print_score(const em_topics *t, const em_topic_score *score)
+{
+    printf("Held-out perplexity of each chain, probabilities averaged over its draws:");
+    for (int64_t c = 0; c < t->n_chain; c++)
+        printf(" %.1f", score->perplexity[c]);
+    if (score->pooled && t->n_chain > 1)
+        printf("\nover all chains too: %.1f", score->pooled[0]);
+    printf("\n(%s).\n", score->doc);
+}
+
+static void print_table(const em_topics *t)
+{
+    int64_t lost = 0;
+
+    printf("%lld topics of %lld words, %lld chain%s\n", (long long)t->n_topic, (long long)t->n_word,
+           (long long)t->n_chain, t->n_chain == 1 ? "" : "s");
+    printf("topic   share    npmi  chains  words\n");
+    for (int64_t i = 0; i < t->n_topic; i++) {
+        print_topic(t, t->order[i]);
+        lost += t->n_found[t->order[i]] < t->n_chain;
+    }
+    printf("Topics are numbered as in the first chain; those of the others are matched to them by "
+           "the best\nassignment and averaged where their laws of words overlap by %g or more.",
+           EM_LEAST_OVERLAP);
+    if (lost > 0)
+        printf(" %lld of %lld were not\nfound by all chains.", (long long)lost,
+               (long long)t->n_topic);
+    printf("\n");
+    for (int i = 0; i < EM_TOPIC_SCORES; i++)
+        if (t->score[i].perplexity)
+            print_score(t, &t->score[i]);
+}
+
+/* ---------------------------------------------------------------- new documents */
+
+/* Rows of the document's words, and how often they stand in it. */
+static void gather(const em_topics *t, const em_corpus *corpus, int64_t d, int64_t stride,
+                   float *rows, float *count)
+{
+    for (int64_t i = corpus->start[d]; i < corpus->start[d + 1]; i++) {
+        const int64_t at = i - corpus->start[d];
+        count[at] = (float)corpus->count[i];
+        for (int64_t k = 0; k < t->n_topic; k++)
+            rows[at * stride + k] = (float)fmax(t->mean[k * t->n_word + corpus->word[i]], 1e-12);
+    }
+}
+
+static void print_mixture(const em_topics *t, int64_t d, const float *mixture)
+{
+    double sum = 0;
+
+    for (int64_t k = 0; k < t->n_topic; k++)
+        sum += mixture[k];
+    printf("%lld", (long long)d);
+    for (int64_t k = 0; k < t->n_topic; k++)
+        printf(",%.6g", mixture[k] / sum);
+    printf("\n");
+}
+
+/* Room for the largest document, and what folds in. */
+typedef struct folding {
+    em_fold_in *gibbs; /* NULL: EM */
+    float *rows, *count, *mixture;
+} folding;
+
+static em_status start_folding(const em_topics *t, const em_corpus *corpus, folding *f)
+{
+    const int64_t stride = em_topic_stride(t->n_topic);
+    int64_t widest = 0, longest = 0;
+    em_status status;
+
+    for (int64_t d = 0; d < corpus->n_local; d++) {
+        int64_t length = 0;
+        for (int64_t i = corpus->start[d]; i < corpus->start[d + 1]; i++)
+            length += corpus->count[i];
+        widest = (int64_t)fmax((double)widest, (double)(corpus->start[d + 1] - corpus->start[d]));
+        longest = length > longest ? length : longest;
+    }
+    status = em_allocate(widest * stride, sizeof *f->rows, &f->rows);
+    if (!status)
+        status = em_allocate(widest, sizeof *f->count, &f->count);
+    if (!status)
+        status = em_allocate(2 * stride, sizeof *f->mixture, &f->mixture);
+    return !status && t->by_gibbs ? em_fold_in_create(t->n_topic, longest, &f->gibbs) : status;
+}
+
+static void end_folding(folding *f)
+{
+    em_fold_in_destroy(&f->gibbs);
+    em_release(&f->rows);
+    em_release(&f->count);
+    em_release(&f->mixture);
+}
+
+/* Topics are numbered as in the first chain: alpha is that chain's. */
+static void fold_in(const em_topics *t, const em_corpus *corpus, int64_t d, const folding *f)
+{
+    const int64_t stride = em_topic_stride(t->n_topic), n = corpus->start[d + 1] - corpus->start[d];
+    const em_folded document = {.number = d, .n = n, .count = f->count, .phi = f->rows};
+    const em_stream stream = em_fold_in_stream(0, 0, 0);
+
+    gather(t, corpus, d, stride, f->rows, f->count);
+    if (f->gibbs)
+        em_fold_in_gibbs(f->gibbs, &stream, &document, t->alpha, f->mixture);
+    else
+        em_token_kernels_best()->fold_in(n, f->rows, f->count, t->n_topic, stride, 0.1F, EM_STEPS,
+                                         f->mixture);
+}
+
+static em_status print_mixtures(const em_topics *t, const em_corpus *corpus)
+{
+    folding f = {0};
+    em_status status = start_folding(t, corpus, &f);
+
+    if (!status) {
+        printf("document");
+        for (int64_t k = 0; k < t->n_topic; k++)
+            printf(",topic%lld", (long long)k);
+        printf("\n");
+    }
+    for (int64_t d = 0; !status && d < corpus->n_local; d++) {
+        fold_in(t, corpus, d, &f);
+        print_mixture(t, d, f.mixture);
+    }
+    end_folding(&f);
+    return status;
+}
+
+/* Words that had no names are called by their numbers. */
+static bool is_named(const em_topics *t)
+{
+    char number[24];
+    bool named = false;
+
+    for (int64_t v = 0; v < t->n_word && !named; v++) {
+        snprintf(number, sizeof number, "%lld", (long long)v);
+        named = strcmp(t->word[v], number) != 0;
+    }
+    return named;
+}
+
+static em_status mix_documents(const em_topics *t)
+{
+    const em_corpus_options options = {.data = t->documents};
+    em_corpus *corpus = NULL;
+    em_status status =
+        t->by_gibbs && !t->alpha
+            ? em_fail(EM_EDATA, "%s: found no averages/alpha, expected it for --fold-in gibbs",
+                      t->path)
+            : em_corpus_read(&options, t->n_word, 0, 0, 1, &corpus);
+
+    if (!status && is_named(t))
+        status = em_corpus_check_names(corpus, t->word, t->path);
+    if (!status && em_world_rank() == 0)
+        status = print_mixtures(t, corpus);
+    em_corpus_destroy(&corpus);
+    return status;
+}
+
+/* ---------------------------------------------------------------- the command */
+
+static void release(em_topics *t)
+{
+    for (int64_t v = 0; t->word && v < t->n_word; v++)
+        em_release(&t->word[v]);
+    void *const array[] = {&t->word,       &t->phi,     &t->share,     &t->alpha, &t->mean,
+                           &t->mean_share, &t->n_found, &t->order,     &t->top,   &t->coherence,
+                           &t->path,       &t->folder,  &t->documents, &t->html};
+    for (int i = 0; i < EM_TOPIC_SCORES; i++) {
+        em_release(&t->score[i].perplexity);
+        em_release(&t->score[i].pooled);
+    }
+    for (size_t i = 0; i < sizeof array / sizeof *array; i++)
+        em_release(array[i]);
+}
+
+em_status em_topics_command(int argc, const char **argv)
+{
+    em_topics t = {.n_top = 10};
+    em_status status = parse(argc, argv, &t);
+
+    if (!status)
+        status = read_file(&t);
+    if (!status)
+        status = match_chains(&t);
+    if (!status && t.documents) {
+        status = mix_documents(&t);
+    } else if (!status) {
+        status = rank_topics(&t);
+        if (!status)
+            status = find_coherence(&t);
+        if (!status && em_world_rank() == 0 && !t.html)
+            print_table(&t);
+        if (!status && t.html)
+            status = em_agree_first(em_world_rank() == 0 ? em_topics_write_page(&t) : EM_OK, 0);
+    }
+    release(&t);
+    return status;
+}

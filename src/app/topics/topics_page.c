@@ -1,0 +1,252 @@
+#include "app/topics/topics_page.h"
+
+#include "app/report/page.h"
+#include "app/report/svg.h"
+#include "base/memory.h"
+#include "io/reader.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What every page begins with, by which one is known that may be replaced. */
+static const char first_line[] = "<!doctype html><!-- topics by emass -->\n";
+
+enum { NEAREST = 3, MOST_POINTS = 400, N_COLOUR = 4 };
+enum { WIDTH = 640, HEIGHT = 260, LEFT = 96, BOTTOM = 40, TOP = 12, RIGHT = 12 };
+
+static const char style[] =
+    ":root{color-scheme:light dark;--page:#fff;--card:#f6f8fa;--text:#1c2430;--faint:#5d6979;"
+    "--edge:#d9dee5;--bar:#9cc3e8;--c0:#0062b1;--c1:#b43200;--c2:#00704f;--c3:#7a3e9d}\n"
+    "@media (prefers-color-scheme:dark){:root{--page:#0d1117;--card:#161b22;--text:#e8ebf0;"
+    "--faint:#a3adba;--edge:#38414d;--bar:#24507a;--c0:#6cb6ff;--c1:#ff9a5c;--c2:#3ecfa0;"
+    "--c3:#d2a8ff}}\n"
+    "body{margin:0 auto;max-width:72rem;padding:1.5rem;font:16px/1.5 system-ui,sans-serif;"
+    "color:var(--text);background:var(--page);overflow-wrap:anywhere}h1{font-size:1.5rem}"
+    "h2{font-size:1.15rem;margin-top:2rem}p{max-width:72ch}.faint{color:var(--faint)}\n"
+    "svg{width:100%;max-width:44rem;height:auto;background:var(--card);"
+    "border:1px solid var(--edge);border-radius:.3rem}svg text{fill:var(--faint);font:12px "
+    "system-ui,sans-serif}polyline{fill:none;stroke-width:1.5}.c0{stroke:var(--c0)}"
+    ".c1{stroke:var(--c1)}.c2{stroke:var(--c2)}.c3{stroke:var(--c3)}.rim{fill:none;"
+    "stroke:var(--edge)}\n"
+    ".wide{overflow-x:auto}table{border-collapse:collapse;font-size:.92rem;"
+    "font-variant-numeric:tabular-nums;overflow-wrap:normal}td:nth-child(5){min-width:14rem}"
+    "td:nth-child(6){min-width:8rem}th,td{padding:.3rem .7rem;text-align:left;"
+    "vertical-align:top;border-bottom:1px solid var(--edge)}th{color:var(--faint)}"
+    "td.n{text-align:right;white-space:nowrap}tr:target{background:var(--card)}"
+    "meter{width:5rem}a{color:var(--c0)}\n";
+
+/* ---------------------------------------------------------------- the trace */
+
+/* A number of each draw of each chain. */
+typedef struct trace {
+    int64_t n_chain, n_draw;
+    double *value; /* [n_chain][n_draw]; NULL: none */
+} trace;
+
+static em_status read_trace(const char *path, const char *name, trace *out)
+{
+    em_reader *reader = NULL;
+    em_status status = em_reader_open(path, "posterior", &reader);
+
+    *out = (trace){0};
+    for (int64_t i = 0; !status && i < em_reader_n_variable(reader); i++)
+        if (strcmp(em_reader_variable_at(reader, i)->name, name) == 0 && !out->value) {
+            out->n_chain = em_reader_n_chain(reader);
+            out->n_draw = em_reader_n_draw(reader);
+            status = em_allocate(out->n_chain * out->n_draw, sizeof(double), &out->value);
+            if (!status)
+                status = em_reader_elements(reader, i, 0, 1, out->value);
+        }
+    em_reader_close(&reader);
+    return status;
+}
+
+static void range_of(const trace *of, double *low, double *high)
+{
+    *low = INFINITY;
+    *high = -INFINITY;
+    for (int64_t i = 0; i < of->n_chain * of->n_draw; i++)
+        if (isfinite(of->value[i])) {
+            *low = fmin(*low, of->value[i]);
+            *high = fmax(*high, of->value[i]);
+        }
+    if (!(*high > *low)) {
+        *low = isfinite(*low) ? *low - 0.5 : 0;
+        *high = *low + 1;
+    }
+}
+
+static void put_trace(FILE *out, const char *title, const trace *of)
+{
+    const int64_t step = of->n_draw / MOST_POINTS + 1;
+    const double across = WIDTH - LEFT - RIGHT, down = HEIGHT - TOP - BOTTOM;
+    double low, high;
+
+    range_of(of, &low, &high);
+    fprintf(out, "<h2>%s</h2>\n<svg viewBox=\"0 0 %d %d\" role=\"img\"><title>%s</title>\n", title,
+            WIDTH, HEIGHT, title);
+    fprintf(out, "<rect class=\"rim\" x=\"%d\" y=\"%d\" width=\"%g\" height=\"%g\"/>\n", LEFT, TOP,
+            across, down);
+    fprintf(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%.6g</text>", LEFT - 6, TOP + 10,
+            high);
+    fprintf(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%.6g</text>", LEFT - 6,
+            HEIGHT - BOTTOM, low);
+    fprintf(out, "<text x=\"%d\" y=\"%d\">0</text>", LEFT, HEIGHT - BOTTOM + 18);
+    fprintf(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">draw %lld</text>\n", WIDTH - RIGHT,
+            HEIGHT - BOTTOM + 18, (long long)of->n_draw);
+    for (int64_t c = 0; c < of->n_chain; c++) {
+        fprintf(out, "<polyline class=\"c%d\" points=\"", (int)(c % N_COLOUR));
+        for (int64_t i = 0; i < of->n_draw; i += step) {
+            const double y = of->value[c * of->n_draw + i];
+            if (isfinite(y))
+                fprintf(out, "%.1f,%.1f ",
+                        LEFT + across * (double)i / fmax(1, (double)of->n_draw - 1),
+                        TOP + down * (high - y) / (high - low));
+        }
+        fprintf(out, "\"/>\n");
+    }
+    fprintf(out, "</svg>\n");
+}
+
+static em_status put_traces(FILE *out, const em_topics *t)
+{
+    static const char *const name[] = {"perplexity", "log_density"};
+    static const char *const title[] = {"Perplexity of the test documents, draw by draw",
+                                        "Log density of words and topics, draw by draw"};
+    em_status status = EM_OK;
+
+    for (size_t i = 0; !status && i < sizeof name / sizeof *name; i++) {
+        trace of;
+        status = read_trace(t->path, name[i], &of);
+        if (!status && of.value && of.n_draw > 0)
+            put_trace(out, title[i], &of);
+        em_release(&of.value);
+    }
+    return status;
+}
+
+/* ---------------------------------------------------------------- topics */
+
+double em_topic_overlap(int64_t n, const double *p, const double *q)
+{
+    double sum = 0;
+
+    for (int64_t v = 0; v < n; v++)
+        sum += sqrt(p[v] * q[v]);
+    return sum;
+}
+
+/* The nearest ones that overlap at all, the first the nearest. */
+static void put_nearest(FILE *out, const em_topics *t, int64_t k)
+{
+    int64_t nearest[NEAREST];
+    double much[NEAREST];
+    int n = 0;
+
+    for (int64_t j = 0; j < t->n_topic; j++) {
+        const double overlap =
+            j == k ? 0
+                   : em_topic_overlap(t->n_word, t->mean + k * t->n_word, t->mean + j * t->n_word);
+        int at = n;
+        if (overlap <= 0 || (n == NEAREST && overlap <= much[n - 1]))
+            continue;
+        n += n < NEAREST;
+        for (at = n - 1; at > 0 && overlap > much[at - 1]; at--) {
+            much[at] = much[at - 1];
+            nearest[at] = nearest[at - 1];
+        }
+        much[at] = overlap;
+        nearest[at] = j;
+    }
+    for (int i = 0; i < n; i++)
+        fprintf(out, "<a href=\"#t%lld\">%lld</a> <span class=\"faint\">%.2f</span> ",
+                (long long)nearest[i], (long long)nearest[i], much[i]);
+}
+
+static void put_topic(FILE *out, const em_topics *t, int64_t k)
+{
+    fprintf(out, "<tr id=\"t%lld\"><td class=\"n\">%lld<td class=\"n\">%.2f %%", (long long)k,
+            (long long)k, 100 * t->mean_share[k]);
+    fprintf(out, "<br><meter min=\"0\" max=\"%.6g\" value=\"%.6g\"></meter>",
+            t->mean_share[t->order[0]], t->mean_share[k]);
+    if (t->coherence && !isnan(t->coherence[k]))
+        fprintf(out, "<td class=\"n\">%.3f", t->coherence[k]);
+    else
+        fprintf(out, "<td class=\"n\">");
+    fprintf(out, "<td class=\"n\">%lld of %lld<td>", (long long)t->n_found[k],
+            (long long)t->n_chain);
+    for (long i = 0; i < t->n_top; i++) {
+        const int32_t v = t->top[k * t->n_top + i];
+        fprintf(out, "%s<span title=\"%.4g\">", i ? " " : "", t->mean[k * t->n_word + v]);
+        em_escape_html(out, t->word[v]);
+        fprintf(out, "</span>");
+    }
+    fprintf(out, "<td>");
+    put_nearest(out, t, k);
+    fprintf(out, "\n");
+}
+
+static void put_score(FILE *out, const em_topics *t, const em_topic_score *score)
+{
+    fprintf(out, "<p>Held-out perplexity of each chain, probabilities averaged over its draws:");
+    for (int64_t c = 0; c < t->n_chain; c++)
+        fprintf(out, " %.1f", score->perplexity[c]);
+    if (score->pooled && t->n_chain > 1)
+        fprintf(out, "; over all chains too: <b>%.1f</b>", score->pooled[0]);
+    fprintf(out, ".<br><span class=\"faint\">");
+    em_escape_html(out, score->doc);
+    fprintf(out, ".</span></p>\n");
+}
+
+static void put_scores(FILE *out, const em_topics *t)
+{
+    for (int i = 0; i < EM_TOPIC_SCORES; i++)
+        if (t->score[i].perplexity)
+            put_score(out, t, &t->score[i]);
+}
+
+static em_status put_page(FILE *out, const em_topics *t)
+{
+    em_status status;
+
+    fprintf(out,
+            "%s<html lang=\"en\"><head><meta charset=\"utf-8\">\n<meta name=\"viewport\" "
+            "content=\"width=device-width\">\n<title>Topics of ",
+            first_line);
+    em_escape_html(out, t->path);
+    fprintf(out, "</title>\n<style>\n%s</style></head><body>\n<h1>Topics of ", style);
+    em_escape_html(out, t->path);
+    fprintf(out, "</h1>\n<p>%lld topics of %lld words, %lld chain%s.</p>\n", (long long)t->n_topic,
+            (long long)t->n_word, (long long)t->n_chain, t->n_chain == 1 ? "" : "s");
+    put_scores(out, t);
+    status = put_traces(out, t);
+    fprintf(out,
+            "<h2>Topics, the largest first</h2>\n<div class=\"wide\"><table><thead><tr><th>topic"
+            "<th>share<th>coherence<th>chains<th>words<th>nearest</thead><tbody>\n");
+    for (int64_t i = 0; i < t->n_topic; i++)
+        put_topic(out, t, t->order[i]);
+    fprintf(out,
+            "</tbody></table></div>\n<p class=\"faint\">Topics are numbered as in the first chain; "
+            "those of the others are matched to them by the best assignment and averaged where "
+            "their laws of words overlap (the sum of the roots of the products) by %g or more. "
+            "Coherence is the mean NPMI of the words over the documents of the run. Nearest: the "
+            "topics of the largest overlap.</p>\n</body></html>\n",
+            EM_LEAST_OVERLAP);
+    return status;
+}
+
+/* ---------------------------------------------------------------- the file */
+
+em_status em_topics_write_page(const em_topics *t)
+{
+    em_page page;
+    em_status status = em_page_check(t->html, first_line, "page of topics");
+
+    if (status)
+        return status;
+    status = em_page_open(t->html, &page);
+    if (!status)
+        status = put_page(page.out, t);
+    return em_page_close(&page, status);
+}

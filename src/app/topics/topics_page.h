@@ -1,0 +1,50 @@
+/* Topics of all chains of a run, and the page of them. */
+#ifndef EM_APP_TOPICS_TOPICS_PAGE_H
+#define EM_APP_TOPICS_TOPICS_PAGE_H
+
+#include "emass/status.h"
+
+#include <stdint.h>
+
+/* Topics of two chains are one where their laws of words overlap by more than this: sum_v
+ * sqrt(p_v q_v), which is 1 for equal ones. */
+#define EM_LEAST_OVERLAP 0.7
+
+/* Held-out scores of one definition. */
+typedef struct em_topic_score {
+    double *perplexity; /* [n_chain]; NULL: none */
+    double *pooled;     /* [n_chain] all alike: averaged over chains too; NULL: none */
+    const char *doc;    /* how they are defined */
+} em_topic_score;
+
+enum { EM_TOPIC_SCORES = 2 }; /* folded in by EM, and by the model's own Gibbs */
+
+typedef struct em_topics {
+    char *path, *folder, *documents, *html;
+    int by_gibbs; /* documents are folded in by the model's own Gibbs */
+    long n_top;
+    int64_t n_chain, n_topic, n_word;
+    char **word;   /* [n_word] */
+    double *phi;   /* [n_chain][n_topic][n_word] */
+    double *share; /* [n_chain][n_topic] */
+    double *alpha; /* [n_chain][n_topic]; NULL: none */
+    em_topic_score score[EM_TOPIC_SCORES];
+    double *mean;       /* [n_topic][n_word] over the chains that have the topic */
+    double *mean_share; /* [n_topic] */
+    int64_t *n_found;   /* [n_topic] chains that have it, the first one included */
+    int64_t *order;     /* [n_topic] the largest first */
+    int32_t *top;       /* [n_topic][n_top] words, the most probable first */
+    double *coherence;  /* [n_topic]; NULL: not known */
+} em_topics;
+
+/* sum_v sqrt(p_v q_v) over n words. Local. */
+double em_topic_overlap(int64_t n, const double *p, const double *q);
+
+/*
+ * Writes t->html: one page that needs nothing else, with the trace of the perplexity and, of each
+ * topic, its size, coherence, words and nearest topics. A page of this kind is replaced, another
+ * file is not. Local. Errors: EM_EUSAGE, EM_EIO, EM_EMEMORY.
+ */
+em_status em_topics_write_page(const em_topics *t);
+
+#endif
