@@ -33,8 +33,8 @@ static const char *find_optimiser(const em_engine *engine)
     return NULL;
 }
 
-/* One definition of convergence (run/verdict.h, diag/limits.h): R-hat and ESS are those that every
- * progress line has. */
+/* One definition of convergence (run/verdict.h, diagnostics/limits.h): R-hat and ESS are those that
+ * every progress line has. */
 static void word_verdict(em_engine *engine, int64_t n_draw)
 {
     em_report *report = &engine->report;

@@ -1,9 +1,9 @@
 #include "run/monitor.h"
 
 #include "base/memory.h"
-#include "diag/diag.h"
-#include "diag/growth.h"
-#include "diag/limits.h"
+#include "diagnostics/diag.h"
+#include "diagnostics/growth.h"
+#include "diagnostics/limits.h"
 #include "par/world.h"
 
 #include <limits.h>

@@ -6,7 +6,7 @@
 #ifndef EM_RUN_MONITOR_H
 #define EM_RUN_MONITOR_H
 
-#include "diag/modes.h"
+#include "diagnostics/modes.h"
 #include "emass/report.h"
 #include "par/grid.h"
 #include "run/plan.h"
@@ -43,8 +43,8 @@ em_status em_monitor_check(em_monitor *monitor, int64_t n_draw, bool thorough, e
 
 /*
  * The modes that chains are in by the numbers that are watched, of the first `n_draw` draws, and
- * how many of these numbers grow without an end in sight (diag/growth.h) and have an R-hat above
- * its limit. Collective. Errors: EM_EMEMORY, agreed.
+ * how many of these numbers grow without an end in sight (diagnostics/growth.h) and have an R-hat
+ * above its limit. Collective. Errors: EM_EMEMORY, agreed.
  */
 em_status em_monitor_find_modes(em_monitor *monitor, int64_t n_draw, em_modes *modes,
                                 int64_t *n_growing);
@@ -54,7 +54,7 @@ em_status em_monitor_find_modes(em_monitor *monitor, int64_t n_draw, em_modes *m
 int64_t em_monitor_times_met(const em_monitor *monitor);
 void em_monitor_set_times_met(em_monitor *monitor, int64_t times);
 
-/* The thresholds in force: those of the stop rule, or of diag/limits.h. Local. */
+/* The thresholds in force: those of the stop rule, or of diagnostics/limits.h. Local. */
 double em_monitor_r_hat_limit(const em_stop_options *stop);
 double em_monitor_ess_limit(const em_stop_options *stop, em_starts starts);
 

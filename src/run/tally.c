@@ -1,7 +1,7 @@
 #include "run/tally.h"
 
 #include "base/memory.h"
-#include "diag/diag.h"
+#include "diagnostics/diag.h"
 #include "par/world.h"
 
 #include <math.h>

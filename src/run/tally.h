@@ -5,7 +5,7 @@
 #ifndef EM_RUN_TALLY_H
 #define EM_RUN_TALLY_H
 
-#include "diag/modes.h"
+#include "diagnostics/modes.h"
 #include "emass/visitor.h"
 #include "par/grid.h"
 #include "sampler/sampler.h"

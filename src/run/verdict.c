@@ -1,6 +1,6 @@
 #include "run/verdict.h"
 
-#include "diag/limits.h"
+#include "diagnostics/limits.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* What is watched: the same verdict on any number of ranks and shards, that of the draws kept. */
 #include "base/memory.h"
-#include "diag/diag.h"
+#include "diagnostics/diag.h"
 #include "math/rng.h"
 #include "par/world.h"
 #include "run/monitor.h"

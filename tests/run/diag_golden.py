@@ -40,7 +40,7 @@ def place(x, value):
 
 
 def posterior(seed, n_chain, n_draw):
-    """Draws by name, and where emass follows posterior rather than ArviZ (src/diag/diag.h): the
+    """Draws by name, and where emass follows posterior rather than ArviZ (src/diagnostics/diag.h): the
     value expected, or None to leave a column to tests/unit/test_diag.c."""
     rng = np.random.default_rng(seed)
     chain = np.arange(n_chain)[:, None]

@@ -6,7 +6,7 @@
 #define TESTS_STAT_LAW_H
 
 #include "base/memory.h"
-#include "diag/diag.h"
+#include "diagnostics/diag.h"
 #include "math/linalg.h"
 #include "math/rng.h"
 #include "par/grid.h"

@@ -1,9 +1,9 @@
 /* Diagnostics: equal to the R package posterior (diag_golden.h), and sound where it is not. */
 #include "base/memory.h"
-#include "diag/diag.h"
-#include "diag/fft.h"
-#include "diag/psis.h"
-#include "diag/rank.h"
+#include "diagnostics/diag.h"
+#include "diagnostics/fft.h"
+#include "diagnostics/psis.h"
+#include "diagnostics/rank.h"
 #include "math/normal.h"
 #include "tap.h"
 

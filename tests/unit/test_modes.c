@@ -1,8 +1,8 @@
 /* Chains in different modes, chains that stand still, numbers that grow, and draws that gather. */
-#include "diag/diag.h"
-#include "diag/gather.h"
-#include "diag/growth.h"
-#include "diag/modes.h"
+#include "diagnostics/diag.h"
+#include "diagnostics/gather.h"
+#include "diagnostics/growth.h"
+#include "diagnostics/modes.h"
 #include "math/rng.h"
 #include "tap.h"
 

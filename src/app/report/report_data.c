@@ -2,8 +2,8 @@
 
 #include "app/summary/advice.h"
 #include "base/memory.h"
-#include "diag/diag.h"
-#include "diag/limits.h"
+#include "diagnostics/diag.h"
+#include "diagnostics/limits.h"
 #include "io/elements.h"
 
 #include <fnmatch.h>

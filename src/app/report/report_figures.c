@@ -5,8 +5,8 @@
 #include "app/report/svg.h"
 #include "base/memory.h"
 #include "base/terminal.h"
-#include "diag/diag.h"
-#include "diag/rank.h"
+#include "diagnostics/diag.h"
+#include "diagnostics/rank.h"
 
 #include <math.h>
 #include <stdlib.h>

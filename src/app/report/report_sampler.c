@@ -2,7 +2,7 @@
 
 #include "app/report/svg.h"
 #include "base/memory.h"
-#include "diag/diag.h"
+#include "diagnostics/diag.h"
 
 #include <math.h>
 #include <string.h>

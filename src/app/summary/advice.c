@@ -2,7 +2,7 @@
 
 #include "app/summary/advice_prior.h"
 #include "base/memory.h"
-#include "diag/limits.h"
+#include "diagnostics/limits.h"
 #include "run/thinned.h"
 
 #include <math.h>

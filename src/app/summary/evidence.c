@@ -2,9 +2,9 @@
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "diag/gather.h"
-#include "diag/growth.h"
-#include "diag/limits.h"
+#include "diagnostics/gather.h"
+#include "diagnostics/growth.h"
+#include "diagnostics/limits.h"
 #include "par/world.h"
 
 #include <math.h>
@@ -74,7 +74,7 @@ static double largest_of(em_reader *reader, const char *name)
     return largest;
 }
 
-/* The limits of the verdict in files of emass, else those of diag/limits.h. */
+/* The limits of the verdict in files of emass, else those of diagnostics/limits.h. */
 static void find_limits(em_reader *reader, em_evidence *evidence)
 {
     evidence->r_hat_limit = EM_R_HAT_LIMIT;

@@ -6,7 +6,7 @@
 #define EM_APP_SUMMARY_EVIDENCE_H
 
 #include "app/summary/summary_table.h"
-#include "diag/diag.h"
+#include "diagnostics/diag.h"
 #include "emass/status.h"
 #include "io/reader.h"
 #include "run/verdict.h"
@@ -17,7 +17,7 @@ enum {
     EM_JUDGED_CONSTANT,   /* 1: all draws are equal */
     EM_JUDGED_SEPARATION, /* of clusters of chains, in standard deviations; 0: there is one */
     EM_JUDGED_GROWS,      /* 1: enormous, or growing, and its chains do not agree */
-    EM_JUDGED_GATHER,     /* how far divergent draws stand from the others (diag/gather.h) */
+    EM_JUDGED_GATHER,     /* how far divergent draws stand from the others (diagnostics/gather.h) */
     EM_JUDGED_BY_CHANCE,  /* and how far they would by chance */
     EM_JUDGED_LOW,        /* where they lie: from */
     EM_JUDGED_HIGH,       /* to */

@@ -7,8 +7,8 @@
 #include "base/memory.h"
 #include "base/terminal.h"
 #include "base/text.h"
-#include "diag/diag.h"
-#include "diag/psis.h"
+#include "diagnostics/diag.h"
+#include "diagnostics/psis.h"
 #include "io/elements.h"
 #include "par/world.h"
 

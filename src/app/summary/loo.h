@@ -1,6 +1,6 @@
 /*
- * `emass loo`: leave-one-out cross-validation from the log likelihoods in a file (diag/psis.h), and
- * what a report shows of it. All Local but em_loo_command.
+ * `emass loo`: leave-one-out cross-validation from the log likelihoods in a file
+ * (diagnostics/psis.h), and what a report shows of it. All Local but em_loo_command.
  */
 #ifndef EM_APP_SUMMARY_LOO_H
 #define EM_APP_SUMMARY_LOO_H

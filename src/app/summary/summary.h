@@ -30,8 +30,8 @@ em_summary_options em_summary_defaults(int64_t n_path, const char *const *path);
  * Reads the files on all ranks, each a share of the elements, and prints on rank 0: the table, and
  * under it the verdict and a sentence for each problem found; with `csv` these go to standard
  * error, and all rows are printed.
- * Columns as the R package posterior and ArviZ define them (diag/diag.h). Options are the same on
- * all ranks. Collective. Errors, agreed: EM_EUSAGE, EM_EDATA, EM_EIO, EM_EMEMORY.
+ * Columns as the R package posterior and ArviZ define them (diagnostics/diag.h). Options are the
+ * same on all ranks. Collective. Errors, agreed: EM_EUSAGE, EM_EDATA, EM_EIO, EM_EMEMORY.
  */
 em_status em_summary_print(const em_summary_options *options, FILE *out);
 

@@ -1,9 +1,9 @@
-#include "diag/diag.h"
+#include "diagnostics/diag.h"
 
 #include "base/memory.h"
-#include "diag/fft.h"
-#include "diag/rank.h"
-#include "diag/share.h"
+#include "diagnostics/diagnostics_team.h"
+#include "diagnostics/fft.h"
+#include "diagnostics/rank.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -3,8 +3,8 @@
  * double-precision C libraries that distributions package are under the GPL (FFTW) or come in
  * single precision only (KISS FFT); powers of two are all that a zero-padded series needs.
  */
-#ifndef EM_DIAG_FFT_H
-#define EM_DIAG_FFT_H
+#ifndef EM_DIAGNOSTICS_FFT_H
+#define EM_DIAGNOSTICS_FFT_H
 
 #include <stdint.h>
 

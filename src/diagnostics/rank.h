@@ -2,8 +2,8 @@
  * Sorted draws, and what follows from them without a second sort: folded draws, quantiles, and
  * normal scores by rank (Blom 1958; Vehtari et al. 2021, eq. 14). All Local, nothing allocates.
  */
-#ifndef EM_DIAG_RANK_H
-#define EM_DIAG_RANK_H
+#ifndef EM_DIAGNOSTICS_RANK_H
+#define EM_DIAGNOSTICS_RANK_H
 
 #include <stdint.h>
 

@@ -1,4 +1,4 @@
-#include "diag/rank.h"
+#include "diagnostics/rank.h"
 
 #include "math/normal.h"
 

@@ -16,8 +16,8 @@
  * And posterior is not followed where it errs: for fewer than 4 draws a chain all is NaN, and
  * "constant" means equal, not within 2e-16, whatever the units.
  */
-#ifndef EM_DIAG_DIAG_H
-#define EM_DIAG_DIAG_H
+#ifndef EM_DIAGNOSTICS_DIAG_H
+#define EM_DIAGNOSTICS_DIAG_H
 
 #include "emass/status.h"
 #include "par/team.h"

@@ -3,10 +3,10 @@
  * chains: what needs them all, with the bits that a rank alone would find. All Collective over the
  * team. Errors: EM_EMEMORY, on all of its ranks.
  */
-#ifndef EM_DIAG_SHARE_H
-#define EM_DIAG_SHARE_H
+#ifndef EM_DIAGNOSTICS_DIAGNOSTICS_TEAM_H
+#define EM_DIAGNOSTICS_DIAGNOSTICS_TEAM_H
 
-#include "diag/rank.h"
+#include "diagnostics/rank.h"
 #include "par/team.h"
 
 /* A failure of one rank is one of all. */

@@ -1,4 +1,4 @@
-#include "diag/share.h"
+#include "diagnostics/diagnostics_team.h"
 
 #include "base/memory.h"
 

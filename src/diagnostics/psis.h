@@ -8,8 +8,8 @@
  *   a tail that nothing fits: infinity (NaN, which it counts as good);
  *   a log likelihood that is no number or infinite: all is NaN (NaN, or an error).
  */
-#ifndef EM_DIAG_PSIS_H
-#define EM_DIAG_PSIS_H
+#ifndef EM_DIAGNOSTICS_PSIS_H
+#define EM_DIAGNOSTICS_PSIS_H
 
 #include "emass/status.h"
 

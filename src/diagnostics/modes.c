@@ -1,4 +1,4 @@
-#include "diag/modes.h"
+#include "diagnostics/modes.h"
 
 #include "base/memory.h"
 #include "math/order.h"

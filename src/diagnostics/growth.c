@@ -1,4 +1,4 @@
-#include "diag/growth.h"
+#include "diagnostics/growth.h"
 
 #include <math.h>
 

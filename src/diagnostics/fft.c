@@ -2,7 +2,7 @@
  * Radix-2 butterflies; decimation in frequency on the way there and in time on the way back, so
  * that a spectrum is only ever seen in bit-reversed order and nothing needs to be permuted.
  */
-#include "diag/fft.h"
+#include "diagnostics/fft.h"
 
 #include <math.h>
 

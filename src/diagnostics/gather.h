@@ -1,6 +1,6 @@
 /* Whether some draws, as those that diverged, gather in a part of where all are. All Local. */
-#ifndef EM_DIAG_GATHER_H
-#define EM_DIAG_GATHER_H
+#ifndef EM_DIAGNOSTICS_GATHER_H
+#define EM_DIAGNOSTICS_GATHER_H
 
 #include "emass/status.h"
 

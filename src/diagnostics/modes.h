@@ -10,8 +10,8 @@
  * chains or more have not settled.
  * Over several numbers, two chains are in one mode where no number puts them into two clusters.
  */
-#ifndef EM_DIAG_MODES_H
-#define EM_DIAG_MODES_H
+#ifndef EM_DIAGNOSTICS_MODES_H
+#define EM_DIAGNOSTICS_MODES_H
 
 #include "emass/status.h"
 

@@ -1,7 +1,7 @@
 /* A number that has no bounds to settle in, as a parameter without a prior that the data say
  * nothing of: its posterior may be improper. Local. */
-#ifndef EM_DIAG_GROWTH_H
-#define EM_DIAG_GROWTH_H
+#ifndef EM_DIAGNOSTICS_GROWTH_H
+#define EM_DIAGNOSTICS_GROWTH_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * four chains; E-BFMI: Betancourt 2016, as CmdStan's diagnose has it. Divergences: one
  * in so many draws is a warning, more are too many.
  */
-#ifndef EM_DIAG_LIMITS_H
-#define EM_DIAG_LIMITS_H
+#ifndef EM_DIAGNOSTICS_LIMITS_H
+#define EM_DIAGNOSTICS_LIMITS_H
 
 #define EM_R_HAT_LIMIT          1.01
 #define EM_ESS_LIMIT_PER_CHAIN  100

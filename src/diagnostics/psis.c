@@ -1,7 +1,7 @@
-#include "diag/psis.h"
+#include "diagnostics/psis.h"
 
 #include "base/memory.h"
-#include "diag/rank.h"
+#include "diagnostics/rank.h"
 
 #include <float.h>
 #include <math.h>

@@ -1,7 +1,7 @@
-#include "diag/gather.h"
+#include "diagnostics/gather.h"
 
 #include "base/memory.h"
-#include "diag/rank.h"
+#include "diagnostics/rank.h"
 
 #include <math.h>
 
