@@ -5,10 +5,10 @@
 extern const em_estimator_ops em_none, em_momentum, em_fisher, em_variance, em_gradient,
     em_noise_covariance;
 
-/* The order of the choices in exchange/options.c. */
+/* The order of the choices in adaptation/mass_window/mass_options.c. */
 const em_estimator_ops *const em_estimators[] = {
     &em_none, &em_momentum, &em_fisher, &em_variance, &em_gradient, &em_noise_covariance, NULL};
 
-/* The order of the choices in exchange/options.c, after "auto". */
+/* The order of the choices in adaptation/mass_window/mass_options.c, after "auto". */
 const em_mass_ops *const em_mass_structures[] = {&em_mass_diag, &em_mass_dense,
                                                  &em_mass_block_diagonal, &em_mass_low_rank, NULL};

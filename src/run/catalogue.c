@@ -1,6 +1,6 @@
 #include "run/catalogue.h"
 
-#include "exchange/options.h"
+#include "adaptation/mass_window/mass_options.h"
 #include "mass/estimator.h"
 #include "model/list.h"
 #include "sampler/sampler.h"

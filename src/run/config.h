@@ -2,9 +2,9 @@
 #ifndef EM_RUN_CONFIG_H
 #define EM_RUN_CONFIG_H
 
+#include "adaptation/mass_window/mass_options.h"
 #include "emass/model.h"
 #include "emass/status.h"
-#include "exchange/options.h"
 #include "model/plugin.h"
 #include "run/yaml.h"
 #include "sampler/sampler.h"

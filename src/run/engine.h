@@ -2,8 +2,8 @@
 #ifndef EM_RUN_ENGINE_H
 #define EM_RUN_ENGINE_H
 
-#include "exchange/adapt.h"
-#include "exchange/mode_search.h"
+#include "adaptation/adaptation.h"
+#include "adaptation/starts/mode_search.h"
 #include "run/checkpoint.h"
 #include "run/driver.h"
 #include "run/monitor.h"
@@ -78,7 +78,7 @@ em_status em_engine_create_chains(em_engine *engine);
 void em_engine_destroy_chains(em_engine *engine); /* Collective. */
 
 /* Where the chains begin: at a draw from the law of starts with a finite density and gradient, or
- * on the way up from it (exchange/mode_search.h), or at the positions of an earlier run.
+ * on the way up from it (adaptation/starts/mode_search.h), or at the positions of an earlier run.
  * Collective. Errors, agreed: EM_EMODEL. */
 em_status em_engine_start_chains(em_engine *engine);
 

@@ -3,8 +3,8 @@
 #ifndef EM_RUN_OUTPUT_H
 #define EM_RUN_OUTPUT_H
 
+#include "adaptation/adaptation.h"
 #include "emass/sink.h"
-#include "exchange/adapt.h"
 #include "par/grid.h"
 #include "run/config.h"
 #include "run/created.h"

@@ -1,6 +1,6 @@
 #include "run/plan.h"
 
-#include "exchange/adapt.h"
+#include "adaptation/adaptation.h"
 
 #include <math.h>
 

@@ -5,8 +5,8 @@
  */
 #include "bench.h"
 
+#include "adaptation/adaptation.h"
 #include "base/memory.h"
-#include "exchange/adapt.h"
 #include "math/linalg.h"
 #include "math/rng.h"
 #include "par/grid.h"

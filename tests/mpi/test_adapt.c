@@ -1,6 +1,6 @@
 /* What the adaptation engine shows to a visitor: no more than there is, and saving changes nothing.
  */
-#include "exchange/adapt.h"
+#include "adaptation/adaptation.h"
 #include "par/world.h"
 #include "run/config.h"
 #include "tap.h"

@@ -3,7 +3,7 @@
  * the momenta of a thermostat, a mass proportional to the covariance of the gradient noise; from
  * that covariance itself, the same at once; from the momenta of HMC, nothing.
  */
-#include "exchange/adapt.h"
+#include "adaptation/adaptation.h"
 #include "observe.h"
 #include "par/world.h"
 

@@ -1,10 +1,10 @@
 /*
- * Where chains begin (exchange/mode_search.h): one draw a chain, its own basin, no mode that has
- * mass refused, none without mass kept; and what is said of modes that no draw is near to.
+ * Where chains begin (adaptation/starts/mode_search.h): one draw a chain, its own basin, no mode
+ * that has mass refused, none without mass kept; and what is said of modes that no draw is near to.
  */
+#include "adaptation/starts/ascent.h"
+#include "adaptation/starts/mode_search.h"
 #include "base/memory.h"
-#include "exchange/ascent.h"
-#include "exchange/mode_search.h"
 #include "math/rng.h"
 #include "par/world.h"
 #include "tap.h"

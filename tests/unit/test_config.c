@@ -1,9 +1,9 @@
 /* The config parser: valid configs, every kind of error with its exact line, and hostile input. */
+#include "adaptation/mass_window/mass_options.h"
 #include "base/fault.h"
 #include "base/field.h"
 #include "base/memory.h"
 #include "base/nearest.h"
-#include "exchange/options.h"
 #include "model/list.h"
 #include "run/catalogue.h"
 #include "run/config.h"

@@ -1,9 +1,9 @@
 /* The pure parts of a course: its windows, who has arrived, and when longer trajectories pay. */
-#include "exchange/course.h"
-#include "exchange/depth.h"
-#include "exchange/engine.h"
-#include "exchange/gate.h"
-#include "exchange/ladder.h"
+#include "adaptation/adaptation_internal.h"
+#include "adaptation/schedule/outliers.h"
+#include "adaptation/schedule/warmup_schedule.h"
+#include "adaptation/trajectory/trajectory_criterion.h"
+#include "adaptation/trajectory/tree_depth.h"
 #include "math/rng.h"
 #include "tap.h"
 

@@ -1,6 +1,6 @@
 /* The published mass and the estimators, against what they estimate. */
+#include "adaptation/mass_window/eigenvalue_clipping.h"
 #include "base/memory.h"
-#include "exchange/guard.h"
 #include "mass/estimator.h"
 #include "math/linalg.h"
 #include "math/rng.h"

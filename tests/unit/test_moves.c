@@ -1,6 +1,6 @@
 /* When trajectories of one length do not fit: chains of one law never look so, one that is stuck or
  * trajectories that diverge do. */
-#include "exchange/moves.h"
+#include "adaptation/trajectory/acceptance_statistics.h"
 #include "math/rng.h"
 #include "tap.h"
 

@@ -1,5 +1,5 @@
 /* The schedule of warmup: doubling windows that fill it exactly. */
-#include "exchange/schedule.h"
+#include "adaptation/schedule/schedule.h"
 #include "tap.h"
 
 static em_schedule make(int64_t warmup, int64_t s_count, int64_t n_chain)

@@ -1,8 +1,8 @@
 #include "app/command/checked_config.h"
 
+#include "adaptation/adaptation.h"
 #include "base/memory.h"
 #include "base/room.h"
-#include "exchange/adapt.h"
 #include "io/dataset.h"
 #include "par/world.h"
 #include "run/fits.h"

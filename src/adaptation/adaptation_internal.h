@@ -1,0 +1,254 @@
+/* Private to the room: the adaptation engine from inside. */
+#ifndef EM_ADAPTATION_ADAPTATION_INTERNAL_H
+#define EM_ADAPTATION_ADAPTATION_INTERNAL_H
+
+#include "adaptation/adaptation.h"
+#include "adaptation/mass_window/gradient_noise.h"
+#include "adaptation/mass_window/window.h"
+#include "adaptation/schedule/outliers.h"
+#include "adaptation/schedule/schedule.h"
+#include "adaptation/schedule/warmup_schedule.h"
+#include "adaptation/step_size/step_size.h"
+#include "adaptation/trajectory/acceptance_statistics.h"
+#include "adaptation/trajectory/tree_depth.h"
+#include "mass/estimator.h"
+
+/* Chains that share one mass and step size. */
+typedef struct em_pool {
+    em_mass *mass;
+    em_dual_averaging averaging;
+    double step_size;
+    double *centre;         /* [dim] what positions are measured from */
+    em_m_step *m_step;      /* [n_m_step], room for most_m_steps */
+    int64_t n_published;    /* estimates that went into the mass */
+    double thermostat_mass; /* Q of a sampler that has it learned */
+} em_pool;
+
+/* Later halves of windows overlap: accumulators are kept by segments between their beginnings. */
+enum { EM_MOST_SEGMENTS = 4, EM_MOST_STAGES = 8 };
+
+/* The smallest factor of a chain that cannot move, over the step size of the others. */
+#define EM_LEAST_STEP_FACTOR 1e-6
+
+/* Where a run is on its course (adaptation/schedule/warmup_schedule.h). */
+typedef struct em_course {
+    bool runs; /* false: warmup is laid out by em_schedule, and nothing below is used */
+    em_course_plan plan;
+    em_stage_id stage;
+    int64_t begun;     /* iterations done when the stage began */
+    int64_t window;    /* iterations done when the current window ends */
+    int64_t n_arrived; /* windows in a row in which the chains had arrived */
+    int64_t time_from; /* iterations done when trajectories first had a time */
+    int64_t ended;     /* iterations of warmup; -1 while that is not known */
+    int64_t n_rescued, last_rescue;
+    bool *flagged;       /* [n_chain] of the run: left behind at the last window's end */
+    double *history;     /* [n_local_chain][plan.arrive] log densities */
+    double *since;       /* [n_local_chain] iterations done when it last took another's state */
+    double *gradients;   /* [n_local_chain] */
+    double *step_factor; /* [n_local_chain] of the step size while chains arrive; at most 1 */
+
+    bool many; /* chains: a few of them hold up nobody (adaptation/trajectory/tree_depth.h, gate.h)
+                */
+    int64_t deepest; /* doublings of a tree while many arrive; 0: as planned */
+    double *depths;  /* [n_local_chain][EM_DEPTHS] trees since the last meeting, where many */
+
+    int64_t segment, segment_from[EM_MOST_SEGMENTS]; /* the current one; the first iterations */
+
+    em_trajectory drawn, kept; /* trajectories of a time: tried now, best so far */
+    em_dual_averaging kept_averaging;
+    em_moves *moves;          /* [n_local_chain] */
+    double *lag;              /* [n_local_chain][em_lag_size] */
+    double *kept_r, *tried_r; /* [dim] */
+    double kept_steps, tried_steps;
+
+    int64_t n_stage;
+    em_stage_record record[EM_MOST_STAGES];
+} em_course;
+
+struct em_adapt {
+    const em_mass_options *options;
+    const em_sampler_options *sampler_options;
+    const em_estimator_ops *estimator;
+    em_grid *grid;
+    em_mass_form form; /* of the masses */
+    em_part *part;     /* [form.n_part] */
+    em_schedule schedule;
+    uint64_t seed;
+    int64_t dim, stride, n_local_chain;
+    bool adapts_step, shares;
+    bool has_step; /* an earlier run has found it: it is not searched for at the start */
+    double (*thermostat)(const em_step_context *, const em_block *, int64_t); /* NULL: Q is given */
+
+    int64_t n_pool; /* on this rank: 1, or its number of chains */
+    em_pool *pools;
+    const em_mass **chain_mass; /* [n_local_chain] */
+    double *chain_step;         /* [n_local_chain] */
+    double *chain_thermostat;   /* [n_local_chain] Q */
+    em_gradient_noise *noise;   /* NULL: neither the estimator nor the kernel wants it */
+
+    /* E-step: per chain the estimator's accumulators, the sum of positions from the centre, those
+     * of the S_count rule, and the sums of q and q^2 of a thermostat. */
+    int64_t n_estimator, n_accumulator;
+    int64_t n_segment;   /* EM_MOST_SEGMENTS on a course, else 1; 0: see keeps_draws */
+    double *accumulator; /* [n_local_chain][n_segment][n_accumulator] */
+    double *pooled;      /* [n_accumulator] */
+    em_window window;    /* draws and gradients themselves, where the mass is of low rank, or */
+    bool keeps_draws;    /* the sums of a window's half are made from them when it ends */
+    double *acceptance;  /* [n_local_chain] sum since the last meeting */
+    int64_t n_since;     /* iterations since the last meeting */
+    double *sample;      /* [2][stride]: a centred position, a velocity */
+    double *estimate;    /* the numbers of a mass */
+    double *probe;       /* [n_local_chain] */
+    em_course course;
+
+    int64_t s_count;     /* of the current E-step */
+    int64_t e_step_from; /* iterations done when the current E-step began */
+    int64_t n_m_step, most_m_steps;
+    double exchange_seconds, m_step_seconds;
+};
+
+/*
+ * The M-step of all pools after `done` iterations: estimates from the accumulators, averages them
+ * in, guards and publishes them, records what was done, and begins the next E-step. A pool whose
+ * samples did not allow an estimate keeps its mass, and of a window, the samples: it goes on into
+ * the next one; *refused: the one that all chains share did. Collective. Errors: EM_EMEMORY,
+ * EM_ENUMERIC, agreed.
+ */
+em_status em_take_m_step(em_adapt *adapt, int64_t done, bool *refused);
+
+/*
+ * The M-step of the pool that all chains share, from adapt->pooled, up to its record; *refused:
+ * that did not allow an estimate, and the mass is kept. Collective. Errors: as above.
+ */
+em_status em_pooled_m_step(em_adapt *adapt, int64_t done, bool *refused);
+
+/* Whether there are M-steps that learn a mass. Local. */
+static inline bool em_learns(const em_adapt *adapt)
+{
+    return adapt->estimator->estimate != NULL;
+}
+
+static inline int64_t em_chains_per_pool(const em_adapt *adapt)
+{
+    return adapt->shares ? em_grid_n_chain(adapt->grid) : 1;
+}
+
+/* Sets adapt->form: the structure that was asked for, or (auto) the one that the planned samples
+ * and the kernel allow. Local. Errors: EM_ECONFIG, EM_EMEMORY. */
+em_status em_choose_form(em_adapt *adapt, const em_sampler_ops *sampler);
+
+/* The pool of a chain of this rank. Local. */
+static inline em_pool *em_pool_of(const em_adapt *adapt, int64_t chain)
+{
+    return &adapt->pools[adapt->shares ? 0 : chain];
+}
+
+/* The accumulators of a chain of this rank in a segment. Local. */
+static inline double *em_accumulators(const em_adapt *adapt, int64_t chain, int64_t segment)
+{
+    return adapt->accumulator + (chain * adapt->n_segment + segment) * adapt->n_accumulator;
+}
+
+/* Where the sums of a thermostat are among the accumulators of a chain. Local. */
+static inline int64_t em_thermostat_sums(const em_adapt *adapt)
+{
+    return adapt->n_accumulator - 2;
+}
+
+/* What dual averaging is drawn to, as a multiple of the step size that it begins with: to longer
+ * ones, on a course to less longer ones, and to none of them where many chains tell what a step is
+ * worth: it would only come back. Local. */
+static inline double em_restart_factor(const em_adapt *adapt)
+{
+    return adapt->course.many ? 1 : adapt->course.runs ? 2 : 10;
+}
+
+/* How deep trees may grow before one has been seen. Local. */
+static inline int64_t em_first_depth(const em_course *course)
+{
+    return course->many ? EM_FIRST_DEPTH : 0;
+}
+
+/* Gives every chain the mass and step size of its pool. Local. */
+void em_publish_to_chains(em_adapt *adapt);
+
+/* What a sampler is told when it is asked for more than a step, after `done` iterations. Local. */
+em_step_context em_adapt_context(const em_adapt *adapt, em_posterior *posterior, int64_t done);
+
+/* Iterations until the chains of a pool have s_count samples together. Local. */
+int64_t em_e_step_length(const em_adapt *adapt);
+
+/* Adds a sample of chain `chain` of this rank, a position as it is, to its accumulators. Local. */
+void em_add_sample(const em_adapt *adapt, int64_t chain, const em_observation *sample,
+                   double *accumulator);
+
+/* Adds to chain `chain` of this rank what the E-step collects; `subsample`: for the S_count rule
+ * too. Local. */
+void em_collect(em_adapt *adapt, const em_block *block, int64_t chain, bool subsample);
+
+/* Searches a step size for each pool from the present one on, and starts dual averaging there.
+ * Collective. Errors: those of the sampler, agreed. */
+em_status em_search_step_size(em_adapt *adapt, em_sampler *sampler, em_posterior *posterior,
+                              const em_block *block, int64_t done);
+
+/* One update of each pool, at its mean acceptance since the last meeting. While chains arrive, one
+ * that accepts nothing where others do has a smaller step size than they have, and no part in that
+ * mean, until it accepts. Collective. Errors: EM_EMEMORY, agreed. */
+em_status em_update_step_size(em_adapt *adapt);
+
+/* ---------------------------------------------------------------- on a course */
+
+/* Whether the adaptation of these options goes on a course, and which trajectories it ends with. */
+bool em_course_runs(const em_mass_options *options, const em_sampler_ops *sampler,
+                    const em_sampler_options *sampler_options, em_trajectory *drawn);
+
+em_status em_course_create(em_adapt *adapt, const em_trajectory *drawn, int64_t warmup);
+void em_course_destroy(em_course *course);
+
+/* The first mass: see em_adapt_start. Collective. Errors: EM_EMEMORY, agreed. */
+em_status em_course_begin(em_adapt *adapt, const em_block *block, const double *inverse_curvature);
+
+/* Iterations of tune and of each climb after which the autocorrelation is looked at; whether it is
+ * in this stage; whether trajectories of one length may turn out not to fit in it. Local. */
+int64_t em_first_lag(const em_course *course);
+bool em_stage_is_measured(const em_course *course);
+bool em_stage_is_tried(const em_course *course);
+
+/* The step size that a stage ends with: the averaged one. Local. */
+double em_final_step_size(const em_adapt *adapt);
+
+void em_enter_stage(em_course *course, em_stage_id stage, int64_t done); /* Local. */
+
+/* Notes what was learned in the stage that ends. Collective. Errors: agreed. */
+em_status em_record_stage(em_adapt *adapt, em_stage_end why, int64_t done);
+
+/* The mass from the sums over the later half of the window that ends, and a step size for it.
+ * Collective. Errors: agreed. */
+em_status em_learn_from_half(em_adapt *adapt, int64_t done);
+
+/* Forgets the segments that windows to come do not look back on. Local. */
+void em_drop_segments(em_adapt *adapt);
+
+/* Gives chains that cannot move at any step size the position of another, from rows `stretch` of
+ * all chains, where the options ask for that. Collective. Errors: EM_EMEMORY, agreed. */
+em_status em_rescue(em_adapt *adapt, em_block *block, const em_stretch *stretch, int64_t done);
+
+/* What local chain `c` was before is no sample of anything. Local. */
+void em_forget_chain(em_adapt *adapt, int64_t c, int64_t done);
+
+/* How deep trees may grow until the next meeting, now that `step_size` has become another.
+ * Collective. Errors: EM_EMEMORY, agreed. */
+em_status em_limit_depth(em_adapt *adapt, double step_size);
+
+/* What is decided when a window of `arrive`, or another stage, has ended. Collective. Errors:
+ * agreed. */
+em_status em_end_window(em_adapt *adapt, em_block *block, int64_t done);
+em_status em_end_stage(em_adapt *adapt, int64_t done);
+
+/* See em_adapt_observe, em_adapt_next_meeting, em_adapt_meet, em_adapt_visit. */
+void em_course_observe(em_adapt *adapt, const em_block *block, int64_t iteration);
+int64_t em_course_next_meeting(const em_course *course);
+em_status em_course_meet(em_adapt *adapt, em_block *block, int64_t done);
+em_status em_course_visit(em_adapt *adapt, const em_visitor *visitor);
+
+#endif

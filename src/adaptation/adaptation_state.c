@@ -1,0 +1,266 @@
+/* The state of the adaptation engine, shown to a visitor array by array. */
+#include "adaptation/adaptation_internal.h"
+#include "adaptation/trajectory/trajectory_criterion.h"
+#include "base/memory.h"
+#include "par/world.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/* Numbers that each pool keeps about its step size. */
+enum { N_STEP_SIZE = 8 };
+
+/* Rows of numbers, one per pool: of the one that all chains share, or of each chain. */
+static em_status visit_pools(em_adapt *adapt, const em_visitor *visitor, const char *name,
+                             int64_t n, double *x)
+{
+    return adapt->shares ? visitor->shared(visitor->context, name, n, x)
+                         : visitor->chains(visitor->context, name, n, x);
+}
+
+/* An array that each pool keeps by pointer, by way of one that lies together. */
+static em_status visit_member(em_adapt *adapt, const em_visitor *visitor, const char *name,
+                              int64_t n, size_t member, double *rows)
+{
+    em_status status;
+
+    for (int64_t i = 0; i < adapt->n_pool; i++)
+        memcpy(rows + i * n, *(double **)((char *)&adapt->pools[i] + member),
+               (size_t)n * sizeof *rows);
+    status = visit_pools(adapt, visitor, name, n, rows);
+    for (int64_t i = 0; !status && i < adapt->n_pool; i++)
+        memcpy(*(double **)((char *)&adapt->pools[i] + member), rows + i * n,
+               (size_t)n * sizeof *rows);
+    return status;
+}
+
+static em_status visit_step_sizes(em_adapt *adapt, const em_visitor *visitor, double *rows)
+{
+    enum { N = N_STEP_SIZE };
+    em_status status;
+
+    for (int64_t i = 0; i < adapt->n_pool; i++) {
+        const em_pool *pool = &adapt->pools[i];
+        const em_dual_averaging *averaging = &pool->averaging;
+        const double row[N] = {averaging->first,          averaging->mu,        averaging->count,
+                               averaging->h_bar,          averaging->log_bar,   pool->step_size,
+                               (double)pool->n_published, pool->thermostat_mass};
+        memcpy(rows + i * N, row, sizeof row);
+    }
+    status = visit_pools(adapt, visitor, "step_size", N, rows);
+    for (int64_t i = 0; !status && i < adapt->n_pool; i++) {
+        em_pool *pool = &adapt->pools[i];
+        const double *row = rows + i * N;
+        pool->averaging =
+            (em_dual_averaging){pool->averaging.target, row[0], row[1], row[2], row[3], row[4]};
+        pool->step_size = row[5];
+        pool->n_published = (int64_t)row[6];
+        pool->thermostat_mass = row[7];
+    }
+    return status;
+}
+
+static em_status visit_masses(em_adapt *adapt, const em_visitor *visitor, double *rows)
+{
+    const int64_t size = adapt->form.ops->size(&adapt->form);
+    em_status status;
+
+    for (int64_t i = 0; i < adapt->n_pool; i++)
+        adapt->form.ops->write(adapt->pools[i].mass, &adapt->form, rows + i * size);
+    status = visit_pools(adapt, visitor, "inv_mass", size, rows);
+    if (status || !visitor->restores)
+        return status;
+    for (int64_t i = 0; !status && i < adapt->n_pool; i++) {
+        em_mass *mass = NULL;
+        status = em_mass_of(&adapt->form, rows + i * size, &mass);
+        if (status > 0)
+            status = em_fail(EM_EDATA, "the inverse mass of a checkpoint is not positive definite");
+        if (!status) {
+            em_mass_destroy(&adapt->pools[i].mass);
+            adapt->pools[i].mass = mass;
+        }
+    }
+    return em_agree(status);
+}
+
+static em_status visit_counters(em_adapt *adapt, const em_visitor *visitor)
+{
+    int64_t *const counters[] = {&adapt->n_since, &adapt->s_count, &adapt->e_step_from,
+                                 &adapt->n_m_step};
+    enum { N = sizeof counters / sizeof *counters };
+    double value[N];
+    em_status status;
+
+    for (int i = 0; i < N; i++)
+        value[i] = (double)*counters[i];
+    status = visitor->shared(visitor->context, "adaptation", N, value);
+    if (!status && !(value[N - 1] >= 0 && value[N - 1] <= (double)adapt->most_m_steps))
+        status = em_fail(EM_EDATA, "a checkpoint has %g M-steps, expected 0 to %lld", value[N - 1],
+                         (long long)adapt->most_m_steps);
+    for (int i = 0; !status && i < N; i++)
+        *counters[i] = (int64_t)value[i];
+    return status;
+}
+
+/* The widest array of a pool, of which `n_record` numbers are records of M-steps. */
+static int64_t widest_array(const em_adapt *adapt, int64_t n_record)
+{
+    const int64_t size = adapt->form.ops->size(&adapt->form);
+    const int64_t widest = size > n_record ? size : n_record;
+
+    return widest > N_STEP_SIZE ? widest : N_STEP_SIZE;
+}
+
+/* Integers of a course, as the doubles that a visitor takes. */
+static void swap_integers(em_course *course, double *x, bool out)
+{
+    int64_t stage = course->stage;
+    int64_t *const integers[] = {&stage,
+                                 &course->begun,
+                                 &course->window,
+                                 &course->n_arrived,
+                                 &course->time_from,
+                                 &course->ended,
+                                 &course->n_rescued,
+                                 &course->last_rescue,
+                                 &course->deepest,
+                                 &course->segment,
+                                 &course->n_stage};
+    enum { N = sizeof integers / sizeof *integers };
+
+    for (int i = 0; i < N + EM_MOST_SEGMENTS; i++) {
+        int64_t *integer = i < N ? integers[i] : &course->segment_from[i - N];
+        if (out)
+            x[i] = (double)*integer;
+        else
+            *integer = (int64_t)x[i];
+    }
+    course->stage = (em_stage_id)stage;
+}
+
+/* Numbers of a trajectory. */
+enum { N_TRAJECTORY = 3 };
+
+static void swap_trajectory(em_trajectory *t, double *x, bool out)
+{
+    double kind = t->kind;
+    double *const member[] = {&t->time, &t->jitter, &kind};
+
+    for (int i = 0; i < N_TRAJECTORY; i++)
+        *(out ? &x[i] : member[i]) = *(out ? member[i] : &x[i]);
+    t->kind = (em_trajectory_kind)kind;
+}
+
+static em_status visit_place(em_course *course, const em_visitor *visitor)
+{
+    enum { N_INTEGER = 11 + EM_MOST_SEGMENTS, N_REAL = 6 };
+    enum { REALS = N_INTEGER + 2 * N_TRAJECTORY, N = REALS + N_REAL };
+    em_dual_averaging *averaging = &course->kept_averaging;
+    double *const reals[] = {&averaging->first, &averaging->mu,      &averaging->count,
+                             &averaging->h_bar, &averaging->log_bar, &course->kept_steps};
+    double x[N];
+    em_status status = EM_OK;
+
+    for (int out = 1; out >= 0; out--) {
+        swap_integers(course, x, out);
+        swap_trajectory(&course->drawn, x + N_INTEGER, out);
+        swap_trajectory(&course->kept, x + N_INTEGER + N_TRAJECTORY, out);
+        for (int i = 0; i < N_REAL; i++)
+            *(out ? &x[REALS + i] : reals[i]) = *(out ? reals[i] : &x[REALS + i]);
+        if (out)
+            status = visitor->shared(visitor->context, "course", N, x);
+        if (status)
+            return status;
+    }
+    if (course->segment < 0 || course->segment >= EM_MOST_SEGMENTS || course->n_stage < 0 ||
+        course->n_stage > EM_MOST_STAGES)
+        return em_fail(EM_EDATA, "a checkpoint has %lld stages of warmup and %lld segments",
+                       (long long)course->n_stage, (long long)course->segment);
+    return EM_OK;
+}
+
+/* Marks of chains, as doubles. */
+static em_status visit_flags(em_adapt *adapt, const em_visitor *visitor)
+{
+    const int64_t n = em_grid_n_chain(adapt->grid);
+    double *x = NULL;
+    em_status status = em_agree(em_allocate(n, sizeof *x, &x));
+
+    for (int64_t c = 0; !status && c < n; c++)
+        x[c] = adapt->course.flagged[c];
+    if (!status)
+        status = visitor->shared(visitor->context, "flagged", n, x);
+    for (int64_t c = 0; !status && c < n; c++)
+        adapt->course.flagged[c] = x[c] != 0;
+    em_release(&x);
+    return status;
+}
+
+em_status em_course_visit(em_adapt *adapt, const em_visitor *visitor)
+{
+    em_course *course = &adapt->course;
+    void *context = visitor->context;
+    em_status status = visit_place(course, visitor);
+
+    if (!status)
+        status = visit_flags(adapt, visitor);
+    if (!status)
+        status = visitor->shared(
+            context, "stages", EM_MOST_STAGES * (int64_t)(sizeof(em_stage_record) / sizeof(double)),
+            (double *)course->record);
+    if (!status)
+        status = visitor->shared(context, "autocorrelation", adapt->dim, course->kept_r);
+    if (!status && course->stage == EM_STAGE_ARRIVE)
+        status = visitor->chains(context, "history", course->plan.arrive, course->history);
+    if (!status && course->stage == EM_STAGE_ARRIVE)
+        status = visitor->chains(context, "since", 1, course->since);
+    if (!status && course->stage == EM_STAGE_ARRIVE)
+        status = visitor->chains(context, "step_factor", 1, course->step_factor);
+    if (!status && course->stage == EM_STAGE_ARRIVE && course->many)
+        status = visitor->chains(context, "depths", EM_DEPTHS, course->depths);
+    if (!status && (course->stage == EM_STAGE_TUNE || course->stage == EM_STAGE_CLIMB))
+        status = visitor->chains(context, "moves", sizeof(em_moves) / sizeof(double),
+                                 (double *)course->moves);
+    if (!status && course->plan.climbs && course->stage != EM_STAGE_ARRIVE)
+        status = visitor->chains(context, "lag", em_lag_size(adapt->dim), course->lag);
+    return status;
+}
+
+em_status em_adapt_visit(em_adapt *adapt, int64_t done, const em_visitor *visitor)
+{
+    double *rows = NULL;
+    em_status status = visit_counters(adapt, visitor);
+
+    if (status)
+        return status;
+    const int64_t n_record = adapt->n_m_step * (int64_t)(sizeof(em_m_step) / sizeof(double));
+    status =
+        em_agree(em_allocate(adapt->n_pool * widest_array(adapt, n_record), sizeof *rows, &rows));
+    if (!status)
+        status = visit_step_sizes(adapt, visitor, rows);
+    if (!status)
+        status = visit_masses(adapt, visitor, rows);
+    if (!status)
+        status =
+            visit_member(adapt, visitor, "centre", adapt->dim, offsetof(em_pool, centre), rows);
+    if (!status)
+        status = visit_member(adapt, visitor, "m_steps", n_record, offsetof(em_pool, m_step), rows);
+    if (!status && adapt->course.runs)
+        status = em_course_visit(adapt, visitor);
+    const bool collects =
+        adapt->course.runs ? adapt->course.stage == EM_STAGE_ARRIVE : done < adapt->schedule.last;
+    if (!status && collects && !adapt->keeps_draws)
+        status = visitor->chains(visitor->context, "accumulator",
+                                 adapt->n_segment * adapt->n_accumulator, adapt->accumulator);
+    if (!status && collects)
+        status = em_window_visit(&adapt->window, visitor);
+    if (!status)
+        status = visitor->chains(visitor->context, "acceptance", 1, adapt->acceptance);
+    if (!status)
+        status = visitor->chains(visitor->context, "gradients", 1, adapt->course.gradients);
+    if (!status && adapt->noise)
+        status = em_gradient_noise_visit(adapt->noise, visitor);
+    em_publish_to_chains(adapt);
+    em_release(&rows);
+    return status;
+}

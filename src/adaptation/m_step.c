@@ -1,0 +1,218 @@
+#include "adaptation/adaptation_internal.h"
+#include "adaptation/mass_window/eigenvalue_clipping.h"
+#include "adaptation/mass_window/subsampling_interval.h"
+#include "base/memory.h"
+#include "par/world.h"
+
+#include <math.h>
+#include <string.h>
+
+/*
+ * kappa_k = (k + k0)^-eta, where k counts the estimates that the inverse mass already averages. For
+ * the papers' criterion the initial mass counts as one; for the windowed ones it does not, because
+ * it holds no samples.
+ */
+static double kappa(const em_adapt *adapt, int64_t n_published)
+{
+    const em_mass_options *options = adapt->options;
+    const bool windowed = adapt->estimator->windowed;
+    const double eta = isnan(options->kappa_eta) ? (windowed ? 0 : 1) : options->kappa_eta;
+    const double k = (double)n_published + (windowed ? 0 : 1);
+
+    return fmin(1, pow(k + options->kappa_k0, -eta));
+}
+
+/* W <- (1 - kappa) W + kappa W_est, guarded; into adapt->estimate. Local. */
+static em_status blend(em_adapt *adapt, const em_pool *pool, const double *accumulator,
+                       em_samples *samples, double weight)
+{
+    const int64_t size = adapt->form.ops->size(&adapt->form);
+    double *current = NULL;
+    em_status status = em_estimate(adapt->estimator, &adapt->form, pool->mass, accumulator, samples,
+                                   adapt->estimate);
+
+    if (!status)
+        status = em_allocate(size, sizeof *current, &current);
+    if (status)
+        return status;
+    pool->mass->ops->write(pool->mass, &adapt->form, current);
+    for (int64_t i = 0; i < size; i++)
+        adapt->estimate[i] = (1 - weight) * current[i] + weight * adapt->estimate[i];
+    if (!adapt->estimator->windowed)
+        status = em_guard(&adapt->form, current, adapt->estimate);
+    em_release(&current);
+    return status;
+}
+
+/* 1 / Q <- (1 - kappa) / Q + kappa / Var q, the variance about the mean, which noise moves. Local.
+ */
+static double blend_thermostat(const em_adapt *adapt, const em_pool *pool,
+                               const double *accumulator, double weight)
+{
+    const double *sums = accumulator + em_thermostat_sums(adapt), n = accumulator[0];
+    const double mean = sums[0] / n, variance = sums[1] / n - mean * mean;
+
+    return variance > 0 ? 1 / ((1 - weight) / pool->thermostat_mass + weight / variance)
+                        : pool->thermostat_mass;
+}
+
+/* The M-step of one pool: what the new inverse mass is, into adapt->estimate, and its record.
+ * Local. EM_NONFINITE: the estimate is refused and the mass kept. */
+static em_status estimate(em_adapt *adapt, const em_pool *pool, const double *accumulator,
+                          em_samples *samples, int64_t done, em_m_step *record)
+{
+    const double weight = kappa(adapt, pool->n_published);
+    em_mass *trial = NULL;
+    em_status status = EM_OK;
+
+    *record = (em_m_step){.iteration = (double)done,
+                          .kappa = weight,
+                          .s_count = (double)adapt->s_count,
+                          .n_sample = accumulator[0],
+                          .trace_deviation = NAN,
+                          .diagonal_deviation = NAN,
+                          .unevenness = NAN,
+                          .thermostat_mass = pool->thermostat_mass};
+    if (adapt->estimator->deviation)
+        status = em_deviation(adapt->estimator, &adapt->form, pool->mass, accumulator,
+                              &record->trace_deviation, &record->diagonal_deviation);
+    if (!status)
+        status = em_unevenness(adapt->estimator, &adapt->form, accumulator, &record->unevenness);
+    if (!status)
+        status = blend(adapt, pool, accumulator, samples, weight);
+    if (!status)
+        status = em_mass_of(&adapt->form, adapt->estimate, &trial);
+    if (status < 0)
+        return status;
+    if (status > 0)
+        record->kappa = 0;
+    if (!status && adapt->thermostat)
+        record->thermostat_mass = blend_thermostat(adapt, pool, accumulator, weight);
+    const em_mass *next = trial ? trial : pool->mass;
+    const em_status range = next->ops->range(next, &record->smallest, &record->largest);
+    em_mass_destroy(&trial);
+    return range ? range : status;
+}
+
+/* Makes adapt->estimate the pool's mass, takes Q from the record, and moves the centre to the mean
+ * of the samples. Local. */
+static em_status publish(em_adapt *adapt, em_pool *pool, const double *accumulator)
+{
+    const double *position = accumulator + adapt->n_estimator;
+    em_mass *mass = NULL;
+    em_status status = em_mass_of(&adapt->form, adapt->estimate, &mass);
+
+    if (status)
+        return status > 0
+                   ? em_fail(EM_ENUMERIC, "an accepted inverse mass is not positive definite")
+                   : status;
+    for (int64_t i = 0; i < adapt->dim; i++)
+        pool->centre[i] += position[i] / accumulator[0];
+    em_mass_destroy(&pool->mass);
+    pool->mass = mass;
+    pool->thermostat_mass = pool->m_step[adapt->n_m_step].thermostat_mass;
+    pool->n_published++;
+    return EM_OK;
+}
+
+/* Forgets the samples of the chains of a pool, but for a window too short for an estimate, which
+ * goes on into the next one. */
+static void begin_e_step(em_adapt *adapt, bool refused, int64_t chain, int64_t n_chain)
+{
+    if (refused && adapt->estimator->windowed)
+        return;
+    memset(adapt->accumulator + chain * adapt->n_accumulator, 0,
+           (size_t)(n_chain * adapt->n_accumulator) * sizeof(double));
+}
+
+static void apply_interval_rule(em_adapt *adapt)
+{
+    const double *accumulator = adapt->pooled + adapt->n_estimator + adapt->dim;
+    const double step = (double)adapt->s_count / adapt->options->rule_s_i;
+
+    if (adapt->options->s_count_rule == EM_S_COUNT_INTERVAL &&
+        em_interval_holds(adapt->options, adapt->pools->mass, accumulator, adapt->sample))
+        adapt->s_count += (int64_t)ceil(step);
+}
+
+/* Rank 0 computes and the others are told, so that a cluster of unlike processors agrees on every
+ * bit. */
+em_status em_pooled_m_step(em_adapt *adapt, int64_t done, bool *refused)
+{
+    struct {
+        em_status status;
+        em_m_step record;
+    } result = {0};
+    em_pool *pool = adapt->pools;
+    em_samples samples = {0, NULL};
+    em_status status = EM_OK;
+
+    if (adapt->form.most_rank > 0)
+        status = em_window_gather(&adapt->window, adapt->grid,
+                                  adapt->course.runs ? adapt->course.flagged : NULL, &samples);
+    if (!status && em_world_rank() == 0)
+        result.status = estimate(adapt, pool, adapt->pooled, &samples, done, &result.record);
+    em_release(&samples.row);
+    if (status)
+        return status;
+    status = em_agree(result.status);
+    if (status)
+        return status;
+    em_broadcast(&result, sizeof result);
+    em_broadcast(adapt->estimate, (size_t)adapt->form.ops->size(&adapt->form) * sizeof(double));
+    pool->m_step[adapt->n_m_step] = result.record;
+    *refused = result.status > 0;
+    status = em_agree(*refused ? EM_OK : publish(adapt, pool, adapt->pooled));
+    adapt->n_m_step += !status;
+    return status;
+}
+
+/* The M-step of all chains together. Collective. */
+static em_status shared_m_step(em_adapt *adapt, int64_t done, bool *refused)
+{
+    em_status status =
+        em_grid_sum_chains(adapt->grid, adapt->n_accumulator, adapt->accumulator, adapt->pooled);
+
+    if (!status)
+        status = em_pooled_m_step(adapt, done, refused);
+    if (!status && !*refused)
+        apply_interval_rule(adapt);
+    if (!status)
+        begin_e_step(adapt, *refused, 0, adapt->n_local_chain);
+    return status;
+}
+
+/* Every chain for itself. Collective only in that ranks agree. */
+static em_status lone_m_steps(em_adapt *adapt, int64_t done)
+{
+    em_status status = EM_OK;
+
+    for (int64_t i = 0; status >= 0 && i < adapt->n_pool; i++) {
+        const double *accumulator = adapt->accumulator + i * adapt->n_accumulator;
+        em_pool *pool = &adapt->pools[i];
+        em_samples samples = {0, NULL};
+        status = adapt->window.n_slot > 0 ? em_window_of_chain(&adapt->window, i, &samples) : EM_OK;
+        if (!status)
+            status =
+                estimate(adapt, pool, accumulator, &samples, done, &pool->m_step[adapt->n_m_step]);
+        em_release(&samples.row);
+        const bool refused = status > 0;
+        if (!status)
+            status = publish(adapt, pool, accumulator);
+        if (status >= 0)
+            begin_e_step(adapt, refused, i, 1);
+    }
+    status = em_agree(status);
+    adapt->n_m_step += !status;
+    return status;
+}
+
+em_status em_take_m_step(em_adapt *adapt, int64_t done, bool *refused)
+{
+    const em_status status =
+        adapt->shares ? shared_m_step(adapt, done, refused) : lone_m_steps(adapt, done);
+
+    if (!status)
+        adapt->e_step_from = done;
+    return status;
+}

@@ -1,0 +1,43 @@
+/*
+ * The covariance V of one minibatch gradient, estimated in warmup: half the second moment of the
+ * difference of two independent minibatch gradients at one position of one chain, pooled over the
+ * chains that share, window by window.
+ */
+#ifndef EM_ADAPTATION_MASS_WINDOW_GRADIENT_NOISE_H
+#define EM_ADAPTATION_MASS_WINDOW_GRADIENT_NOISE_H
+
+#include "emass/visitor.h"
+#include "par/grid.h"
+#include "sampler/sampler.h"
+
+#include <stdbool.h>
+
+typedef struct em_gradient_noise em_gradient_noise;
+
+/* `shares`: one estimate for all chains of the run, else one for each. `options` and `grid` outlive
+ * it. Local. Errors: EM_EMEMORY. */
+em_status em_gradient_noise_create(const em_sampler_options *options, em_grid *grid, bool shares,
+                                   em_structure structure, int64_t dim, em_gradient_noise **out);
+void em_gradient_noise_destroy(em_gradient_noise **noise); /* NULL-safe. */
+
+/* The bytes of memory that it takes; NULL: 0. */
+double em_gradient_noise_bytes(const em_gradient_noise *noise);
+
+/* Takes one sample of every chain, with two gradients each. Local, but for the target. */
+em_status em_gradient_noise_sample(em_gradient_noise *noise, em_posterior *posterior, uint64_t seed,
+                                   int64_t iteration, const em_block *block);
+
+/* The last sample of chain c, [dim] of covariance V. Local. */
+const double *em_gradient_noise_last(const em_gradient_noise *noise, int64_t c);
+
+/* Publishes the estimates of the samples since the last time, and forgets the samples; of fewer
+ * than 10 dim samples only the diagonal, of none zero. Collective. Errors: EM_EMEMORY, agreed. */
+em_status em_gradient_noise_publish(em_gradient_noise *noise);
+
+/* What is published, [n_local_chain]; NULL before. Local. */
+const em_noise *const *em_gradient_noise_published(const em_gradient_noise *noise);
+
+/* Shows its state to a visitor. Collective. Errors: the visitor's. */
+em_status em_gradient_noise_visit(em_gradient_noise *noise, const em_visitor *visitor);
+
+#endif

@@ -1,0 +1,69 @@
+#include "adaptation/mass_window/mass_options.h"
+
+#include <stddef.h>
+
+/* The order of mass/list.c. */
+static const char *const estimators[] = {"none",     "momentum", "fisher", "variance",
+                                         "gradient", "noise",    NULL};
+static const char *const structures[] = {"auto",           "diag",     "dense",
+                                         "block_diagonal", "low_rank", NULL};
+static const char *const shares[] = {"all", "none", NULL};
+static const char *const rules[] = {"fixed", "interval", NULL};
+
+const em_field em_mass_fields[] = {
+    EM_PATH(em_mass_options, from, .fallback = "",
+            .doc = "begin with the mass and the step size of an earlier run of the same model: its "
+                   ".h5 file"),
+    EM_BOOL(em_mass_options, from_positions, .fallback = "false",
+            .doc = "and with its last positions (it needs output.save_unconstrained)"),
+    EM_CHOICE(
+        em_mass_options, estimator, .fallback = "fisher", .choices = estimators,
+        .doc =
+            "criterion of the M-step; momentum is the papers', noise is for stochastic samplers"),
+    EM_CHOICE(em_mass_options, structure, .fallback = "auto", .choices = structures,
+              .doc = "auto: dense up to dimension 200 where the samples allow it, beyond that "
+                     "low_rank for hmc and nuts, else diag"),
+    EM_REALS(em_mass_options, blocks, .fallback = "",
+             .doc = "block_diagonal: how many parameters each block has, in their order; those "
+                    "left over are alone; none: the blocks that the model names"),
+    EM_CHOICE(em_mass_options, share, .fallback = "all", .choices = shares,
+              .doc = "all: E-step samples pooled over all chains; none: every chain adapts alone"),
+    EM_INT(em_mass_options, s_count, .minimum = 2, .maximum = 1e12, .fallback = "100",
+           .doc = "samples of an E-step (of the first window, which then double), pooled over the "
+                  "sharing chains"),
+    EM_CHOICE(
+        em_mass_options, s_count_rule, .fallback = "fixed", .choices = rules,
+        .doc = "interval: S_count grows by the papers' confidence-interval rule (momentum only)"),
+    EM_ROW_AS(
+        "kappa.k0", em_mass_options, kappa_k0, EM_FIELD_REAL, double, .maximum = 1e9,
+        .fallback = "1",
+        .doc = "kappa_k = (k + k0)^-eta weighs the k-th estimate against the current inverse mass"),
+    EM_ROW_AS(
+        "kappa.eta", em_mass_options, kappa_eta, EM_FIELD_REAL, double, .maximum = 10,
+        .fallback = "auto", .word = "auto",
+        .doc =
+            "auto: 1 for momentum, 0 (the last window replaces the earlier ones) for the others"),
+    EM_INT(em_mass_options, init_buffer, .maximum = 1e9, .fallback = "auto", .word = "auto",
+           .doc = "warmup iterations before the first window; auto: 15 % of warmup, at most 75"),
+    EM_INT(em_mass_options, term_buffer, .maximum = 1e9, .fallback = "auto", .word = "auto",
+           .doc = "warmup iterations after the last M-step; auto: 10 % of warmup, at most 50"),
+    EM_ROW_AS("rule.nu", em_mass_options, rule_nu, EM_FIELD_REAL, double, .maximum = 1e6,
+              .fallback = "1",
+              .doc = "interval rule: epochs are subsampled at offsets 1 + Poisson(nu i^d)"),
+    EM_ROW_AS("rule.d", em_mass_options, rule_d, EM_FIELD_REAL, double, .maximum = 10,
+              .fallback = "2", .doc = "interval rule: see rule.nu"),
+    EM_ROW_AS("rule.alpha", em_mass_options, rule_alpha, EM_FIELD_REAL, double, .maximum = 1,
+              .fallback = "0.05",
+              .doc =
+                  "interval rule: level; the paper's 1 gives an empty interval that never fires"),
+    EM_ROW_AS("rule.s_i", em_mass_options, rule_s_i, EM_FIELD_REAL, double, .minimum = 1,
+              .maximum = 1e9, .fallback = "10",
+              .doc = "interval rule: S_count grows by S_count / s_i"),
+    EM_BOOL(
+        em_mass_options, rescue, .fallback = "false",
+        .doc = "in warmup, a chain that cannot move at any step size takes the position of another "
+               "chain (hmc, nuts, walnuts)"),
+    {0}};
+
+/* All but the first two rows, which are of the run as a whole. */
+const em_field *const em_block_mass_fields = em_mass_fields + 2;

@@ -1,0 +1,207 @@
+#include "adaptation/mass_window/window.h"
+
+#include "base/memory.h"
+#include "mass/moments.h"
+#include "par/world.h"
+
+#include <math.h>
+#include <string.h>
+
+int64_t em_window_span(int64_t dim)
+{
+    const int64_t fit = (INT64_C(1) << 23) / dim;
+
+    return fit > 200 ? 200 : fit < 20 ? 20 : fit;
+}
+
+em_status em_window_create(int64_t chains_per_pool, int64_t n_chain, int64_t dim, int64_t longest,
+                           int64_t most, em_window *out)
+{
+    const int64_t each = most / chains_per_pool, n_slot = each < longest ? each : longest;
+    em_status status;
+
+    *out = (em_window){.dim = dim,
+                       .n_chain = n_chain,
+                       .skip = (chains_per_pool + most - 1) / most,
+                       .n_slot = n_slot > 0 ? n_slot : 1,
+                       .every = 1};
+    status = em_allocate(out->n_slot, sizeof(double), &out->iteration);
+    for (int64_t i = 0; !status && i < out->n_slot; i++)
+        out->iteration[i] = -1;
+    return status ? status
+                  : em_allocate(n_chain * out->n_slot * 2 * dim, sizeof(double), &out->row);
+}
+
+void em_window_release(em_window *window)
+{
+    em_release(&window->iteration);
+    em_release(&window->row);
+}
+
+/* Multiples of `every` in from .. to - 1. */
+static int64_t count_of(int64_t from, int64_t to, int64_t every)
+{
+    return (to + every - 1) / every - (from + every - 1) / every;
+}
+
+/* A power of two, so that what an earlier, shorter window has kept is of use in this one. */
+void em_window_aim(em_window *window, int64_t from, int64_t to)
+{
+    int64_t every = (int64_t)window->every;
+
+    while (window->n_slot > 0 && count_of(from, to, every) > window->n_slot)
+        every *= 2;
+    window->from = (double)from;
+    window->every = (double)every;
+}
+
+static bool is_wanted(const em_window *window, double iteration)
+{
+    return iteration >= window->from && fmod(iteration, window->every) == 0;
+}
+
+static double *row_of(const em_window *window, int64_t chain, int64_t slot)
+{
+    return window->row + (chain * window->n_slot + slot) * 2 * window->dim;
+}
+
+void em_window_take(em_window *window, const em_block *block, int64_t iteration)
+{
+    const size_t bytes = (size_t)window->dim * sizeof(double);
+    int64_t slot = 0;
+
+    if (window->n_slot == 0 || !is_wanted(window, (double)iteration))
+        return;
+    while (slot < window->n_slot - 1 && is_wanted(window, window->iteration[slot]))
+        slot++;
+    window->iteration[slot] = (double)iteration;
+    for (int64_t c = 0; c < window->n_chain; c++) {
+        double *row = row_of(window, c, slot);
+        memcpy(row, block->theta + c * block->stride, bytes);
+        memcpy(row + window->dim, block->gradient + c * block->stride, bytes);
+        if (!em_all_finite(window->dim, row + window->dim))
+            row[0] = NAN;
+    }
+}
+
+void em_window_forget(em_window *window, int64_t chain)
+{
+    for (int64_t slot = 0; slot < window->n_slot; slot++)
+        row_of(window, chain, slot)[0] = NAN;
+}
+
+const double *em_window_sample(const em_window *window, const em_grid *grid, int64_t chain,
+                               int64_t slot)
+{
+    const double *row = row_of(window, chain - em_grid_first_chain(grid), slot);
+
+    return chain % window->skip == 0 && is_wanted(window, window->iteration[slot]) && !isnan(row[0])
+               ? row
+               : NULL;
+}
+
+/* Columns first .. first + count - 1 of a slot's rows of all chains, into out [n_chain][count]. */
+static em_status gather_columns(const em_window *window, const em_grid *grid, int64_t slot,
+                                int64_t first, int64_t count, double *local, double *out)
+{
+    for (int64_t c = 0; c < window->n_chain; c++)
+        memcpy(local + c * count, row_of(window, c, slot) + first, (size_t)count * sizeof *local);
+    return em_grid_gather_chains(grid, count, local, out);
+}
+
+/* Adds a slot's rows to the samples, by way of batches of columns, to bound the memory. */
+static em_status gather_slot(const em_window *window, const em_grid *grid, const bool *flagged,
+                             int64_t slot, int64_t batch, double *work, em_samples *out)
+{
+    const int64_t n_chain = em_grid_n_chain(grid), width = 2 * window->dim;
+    double *all = work + window->n_chain * batch;
+    int64_t n = 0;
+    em_status status = EM_OK;
+
+    for (int64_t first = 0; !status && first < width; first += batch) {
+        const int64_t count = width - first < batch ? width - first : batch;
+        status = gather_columns(window, grid, slot, first, count, work, all);
+        n = 0;
+        for (int64_t c = 0; !status && c < n_chain; c += window->skip)
+            if (!flagged || !flagged[c])
+                memcpy(out->row + (out->n + n++) * width + first, all + c * count,
+                       (size_t)count * sizeof *all);
+    }
+    out->n += n;
+    return status;
+}
+
+/* Drops the samples that begin with NaN. */
+static void drop_left_out(int64_t width, em_samples *samples)
+{
+    int64_t kept = 0;
+
+    for (int64_t i = 0; i < samples->n; i++) {
+        if (isnan(samples->row[i * width]))
+            continue;
+        if (kept < i)
+            memcpy(samples->row + kept * width, samples->row + i * width,
+                   (size_t)width * sizeof(double));
+        kept++;
+    }
+    samples->n = kept;
+}
+
+em_status em_window_gather(const em_window *window, const em_grid *grid, const bool *flagged,
+                           em_samples *out)
+{
+    const int64_t n_chain = em_grid_n_chain(grid), width = 2 * window->dim;
+    const int64_t fit = (1 << 20) / n_chain + 1, batch = fit < width ? fit : width;
+    const int64_t most = window->n_slot * ((n_chain + window->skip - 1) / window->skip);
+    double *work = NULL;
+    em_status status = em_allocate_doubles((window->n_chain + n_chain) * batch, &work);
+
+    *out = (em_samples){0, NULL};
+    if (!status)
+        status = em_allocate_doubles(most * width, &out->row);
+    status = em_agree(status);
+    for (int64_t slot = 0; !status && slot < window->n_slot; slot++)
+        if (is_wanted(window, window->iteration[slot]))
+            status = gather_slot(window, grid, flagged, slot, batch, work, out);
+    if (!status)
+        drop_left_out(width, out);
+    em_release(&work);
+    return status;
+}
+
+em_status em_window_of_chain(const em_window *window, int64_t chain, em_samples *out)
+{
+    const int64_t width = 2 * window->dim;
+    em_status status;
+
+    *out = (em_samples){0, NULL};
+    status = em_allocate_doubles(window->n_slot * width, &out->row);
+    for (int64_t slot = 0; !status && slot < window->n_slot; slot++)
+        if (is_wanted(window, window->iteration[slot]))
+            memcpy(out->row + out->n++ * width, row_of(window, chain, slot),
+                   (size_t)width * sizeof(double));
+    if (!status)
+        drop_left_out(width, out);
+    return status;
+}
+
+em_status em_window_visit(em_window *window, const em_visitor *visitor)
+{
+    double aim[2] = {window->from, window->every};
+    em_status status;
+
+    if (window->n_slot == 0)
+        return EM_OK;
+    status = visitor->shared(visitor->context, "window_aim", 2, aim);
+    if (!status)
+        status = visitor->shared(visitor->context, "window_iterations", window->n_slot,
+                                 window->iteration);
+    if (!status)
+        status = visitor->chains(visitor->context, "window", window->n_slot * 2 * window->dim,
+                                 window->row);
+    if (!status && !(aim[1] >= 1))
+        return em_fail(EM_EDATA, "a checkpoint keeps every %g-th draw of a window", aim[1]);
+    window->from = aim[0];
+    window->every = aim[1];
+    return status;
+}

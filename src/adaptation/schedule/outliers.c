@@ -1,0 +1,89 @@
+#include "adaptation/schedule/outliers.h"
+
+#include "math/order.h"
+
+#include <math.h>
+
+em_stretch em_stretch_of(int64_t length, const double *log_density)
+{
+    const int64_t half = length / 2;
+    em_stretch s = {.length = (double)length};
+
+    for (int64_t t = 0; t < half; t++)
+        s.early += log_density[t];
+    for (int64_t t = half; t < length; t++)
+        s.late += log_density[t];
+    s.mean = (s.early + s.late) / (double)length;
+    s.early = half > 0 ? s.early / (double)half : s.mean;
+    s.late /= (double)(length - half);
+    for (int64_t t = 0; t < length; t++)
+        s.variance += (log_density[t] - s.mean) * (log_density[t] - s.mean) / (double)length;
+    return s;
+}
+
+/* The median of the better half of the means; one that is not a number is the worst. */
+static double better_median(int64_t n_chain, const em_stretch *stretch, double *mean)
+{
+    const int64_t worse = n_chain / 2;
+
+    for (int64_t c = 0; c < n_chain; c++)
+        mean[c] = isnan(stretch[c].mean) ? -INFINITY : stretch[c].mean;
+    em_sort_numbers(n_chain, mean);
+    return em_sorted_median(n_chain - worse, mean + worse);
+}
+
+bool em_stands_still(const em_stretch *stretch, int64_t dim)
+{
+    return !(sqrt(stretch->variance) > 0.05 * sqrt(0.5 * (double)dim));
+}
+
+int64_t em_gate(int64_t n_chain, const em_stretch *stretch, int64_t dim, double *scratch,
+                bool *flagged)
+{
+    const double limit =
+        better_median(n_chain, stretch, scratch) - 4 * (sqrt(0.5 * (double)dim) + 2);
+    bool some_moved = false;
+    int64_t count = 0;
+
+    for (int64_t c = 0; c < n_chain; c++)
+        some_moved |= stretch[c].length >= 5 && !em_stands_still(&stretch[c], dim);
+    for (int64_t c = 0; c < n_chain; c++) {
+        flagged[c] = !(stretch[c].mean > limit) ||
+                     (some_moved && stretch[c].length >= 5 && em_stands_still(&stretch[c], dim));
+        count += flagged[c];
+    }
+    for (int64_t c = 0; count == n_chain && c < n_chain; c++)
+        flagged[c] = false;
+    return count == n_chain ? 0 : count;
+}
+
+/* Whether a chain is where it came to by itself, and has been for a while. */
+static bool counts(const em_stretch *stretch, bool flagged)
+{
+    return !flagged && stretch->length >= 10;
+}
+
+bool em_have_arrived(int64_t n_chain, const em_stretch *stretch, const bool *flagged,
+                     int64_t spared)
+{
+    double early = 0, late = 0, within = 0, mean = 0, between = 0, length = INFINITY, n = 0;
+
+    for (int64_t c = 0; c < n_chain; c++)
+        n += counts(&stretch[c], flagged[c]);
+    if (n < (double)(n_chain - spared))
+        return false;
+    for (int64_t c = 0; c < n_chain; c++) {
+        if (!counts(&stretch[c], flagged[c]))
+            continue;
+        early += stretch[c].early / n;
+        late += stretch[c].late / n;
+        mean += stretch[c].mean / n;
+        within += stretch[c].variance / n;
+        length = fmin(length, stretch[c].length);
+    }
+    for (int64_t c = 0; c < n_chain; c++)
+        if (counts(&stretch[c], flagged[c]))
+            between += (stretch[c].mean - mean) * (stretch[c].mean - mean) / n;
+    return fabs(early - late) < 0.5 * sqrt(within) &&
+           sqrt(between) < 0.7 * sqrt(within) * fmax(1, sqrt(20 / length));
+}

@@ -1,0 +1,390 @@
+#include "adaptation/starts/ascent.h"
+
+#include "base/memory.h"
+#include "mass/moments.h"
+#include "math/linalg.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MEMORY = 5, POINTS = EM_ASCENT_GRADIENTS + 1 };
+
+/* A step s and the change of minus the gradient y along it, with s^T y > 0. */
+typedef struct pair {
+    double *s, *y, product;
+} pair;
+
+/* An ascent under way: the current point is the last one of `path`. */
+typedef struct search {
+    em_posterior *posterior;
+    int64_t chain;
+    em_ascent *path;
+    double *direction, *trial, *trial_gradient; /* [stride] */
+    double trial_log_density;                   /* NaN: none */
+    double longest;                             /* step, in the norm of the parameters */
+    int64_t n_pair;                             /* the youngest is the last */
+    pair pair[MEMORY];
+} search;
+
+em_status em_ascent_create(int64_t dim, em_ascent **out)
+{
+    em_ascent *ascent = NULL;
+    em_status status = em_allocate(1, sizeof *ascent, &ascent);
+    const int64_t stride = em_stride(dim);
+
+    *out = ascent;
+    if (!status)
+        status =
+            em_allocate((POINTS + 6 + 2 * MEMORY) * stride + POINTS, sizeof(double), &ascent->work);
+    if (status)
+        return status;
+    ascent->dim = dim;
+    ascent->stride = stride;
+    ascent->point = ascent->work;
+    ascent->scale = ascent->point + POINTS * stride;
+    ascent->best_scale = ascent->scale + stride;
+    ascent->gradient = ascent->best_scale + stride;
+    ascent->log_density = ascent->gradient + (4 + 2 * MEMORY) * stride;
+    return EM_OK;
+}
+
+void em_ascent_destroy(em_ascent **ascent)
+{
+    if (*ascent)
+        em_release(&(*ascent)->work);
+    em_release(ascent);
+}
+
+static double inner(int64_t n, const double *a, const double *b)
+{
+    double sum = 0;
+
+    for (int64_t i = 0; i < n; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
+
+static void add(int64_t n, double factor, const double *x, double *out)
+{
+    for (int64_t i = 0; i < n; i++)
+        out[i] += factor * x[i];
+}
+
+/* The log density and its gradient at theta; NaN where one of them is not finite. */
+static em_status evaluate(search *s, const double *theta, double *gradient, double *log_density)
+{
+    const em_query query = {.n_chain = 1,
+                            .stride = s->path->stride,
+                            .chain = &s->chain,
+                            .theta = theta,
+                            .log_density = log_density,
+                            .gradient = gradient};
+    const em_status status = em_posterior_evaluate(s->posterior, &query);
+
+    s->path->gradients++;
+    if (status > 0 || !isfinite(*log_density) || !em_all_finite(s->path->dim, gradient))
+        *log_density = NAN;
+    return status < 0 ? status : EM_OK;
+}
+
+static double *last_point(const em_ascent *path)
+{
+    return path->point + (path->n_point - 1) * path->stride;
+}
+
+/* direction = H gradient (Nocedal & Wright 2006, algorithm 7.4), from H_0 = diag(scale). Returns
+ * the gain that it predicts. */
+static double choose_direction(search *s)
+{
+    em_ascent *path = s->path;
+    const int64_t n = path->dim;
+    double weight[MEMORY] = {0}, *q = s->trial_gradient; /* free now */
+
+    memcpy(q, path->gradient, (size_t)n * sizeof *q);
+    for (int64_t k = s->n_pair - 1; k >= 0; k--) {
+        weight[k] = inner(n, s->pair[k].s, q) / s->pair[k].product;
+        add(n, -weight[k], s->pair[k].y, q);
+    }
+    for (int64_t i = 0; i < n; i++)
+        s->direction[i] = path->scale[i] * q[i];
+    for (int64_t k = 0; k < s->n_pair; k++)
+        add(n, weight[k] - inner(n, s->pair[k].y, s->direction) / s->pair[k].product, s->pair[k].s,
+            s->direction);
+    return inner(n, path->gradient, s->direction);
+}
+
+/* The diagonal after a step (Gilbert & Lemarechal 1989; Zhang et al. 2022, algorithm 3). */
+static void update_scale(em_ascent *path, const pair *new)
+{
+    double along = 0, across = 0;
+
+    for (int64_t i = 0; i < path->dim; i++) {
+        along += new->y[i] * new->y[i] * path->scale[i];
+        across += new->s[i] * new->s[i] / path->scale[i];
+    }
+    for (int64_t i = 0; i < path->dim; i++) {
+        const double scale = path->scale[i];
+        const double inverse = along / (new->product *scale) +
+                               new->y[i] * new->y[i] / new->product -
+                               along *new->s[i] * new->s[i] / (new->product *across *scale *scale);
+        path->scale[i] = inverse > 1e-20 && inverse < 1e20 ? 1 / inverse : scale;
+    }
+}
+
+/* Keeps what a step tells of the curvature, unless it is that of a valley. */
+static void learn_from_step(search *s)
+{
+    em_ascent *path = s->path;
+    const int64_t n = path->dim;
+    const double *from = last_point(path);
+    const pair oldest = s->pair[0];
+
+    if (s->n_pair == MEMORY) {
+        memmove(s->pair, s->pair + 1, (MEMORY - 1) * sizeof *s->pair);
+        s->pair[--s->n_pair] = oldest;
+    }
+    pair *const new = &s->pair[s->n_pair];
+    for (int64_t i = 0; i < n; i++) {
+        new->s[i] = s->trial[i] - from[i];
+        new->y[i] = path->gradient[i] - s->trial_gradient[i];
+    }
+    new->product = inner(n, new->s, new->y);
+    if (new->product > 1e-10 * sqrt(inner(n, new->s, new->s) * inner(n, new->y, new->y))) {
+        s->n_pair++;
+        update_scale(path, new);
+    }
+}
+
+/* The last point is the best one so far. */
+static void note_best(em_ascent *path, double log_volume)
+{
+    path->best = path->n_point - 1;
+    path->best_mass = path->log_density[path->best] + log_volume;
+    memcpy(path->best_scale, path->scale, (size_t)path->stride * sizeof(double));
+}
+
+/* The trial becomes the last point. */
+static void move(search *s)
+{
+    em_ascent *path = s->path;
+    const size_t row = (size_t)path->stride * sizeof(double);
+    double volume = 0;
+
+    learn_from_step(s);
+    memcpy(path->gradient, s->trial_gradient, row);
+    path->n_point++;
+    memcpy(last_point(path), s->trial, row);
+    for (int64_t i = 0; i < path->dim; i++)
+        volume += log(path->scale[i]) / 2;
+    path->log_density[path->n_point - 1] = s->trial_log_density;
+    if (s->trial_log_density + volume > path->best_mass)
+        note_best(path, volume);
+}
+
+/* A step along the direction to where the density is higher: *moved, unless there is none. */
+static em_status search_line(search *s, double gain, bool *moved)
+{
+    em_ascent *path = s->path;
+    const double here = path->log_density[path->n_point - 1];
+    const double length = sqrt(inner(path->dim, s->direction, s->direction));
+    const bool bounded = length > s->longest;
+    double step = bounded ? s->longest / length : 1;
+    em_status status = EM_OK;
+
+    *moved = false;
+    while (!status && !*moved && path->gradients < EM_ASCENT_GRADIENTS && step > 1e-12) {
+        memcpy(s->trial, last_point(path), (size_t)path->stride * sizeof(double));
+        add(path->dim, step, s->direction, s->trial);
+        status = evaluate(s, s->trial, s->trial_gradient, &s->trial_log_density);
+        *moved = !status && s->trial_log_density >= here + 1e-4 * step * gain;
+        if (*moved && bounded && step * length >= s->longest)
+            s->longest *= 2;
+        step *= isnan(s->trial_log_density) ? 0.1 : 0.3;
+    }
+    return status;
+}
+
+/* Forgets what is known of the curvature, and a tenth of the last step is long. */
+static void forget(search *s)
+{
+    em_ascent *path = s->path;
+    const double *last = last_point(path);
+    double square = 0;
+
+    for (int64_t i = 0; i < path->dim; i++) {
+        const double step = path->n_point > 1 ? last[i] - last[i - path->stride] : 1;
+        square += step * step;
+        path->scale[i] = 1;
+    }
+    s->n_pair = 0;
+    s->longest = 0.1 * sqrt(square);
+}
+
+/* A last step that gained much has not shown that the next one gains little. */
+static bool is_doubtful(const em_ascent *path)
+{
+    const double *last = &path->log_density[path->n_point - 1];
+
+    return path->n_point > 1 && last[0] > last[-1] + 1;
+}
+
+static em_status ascend(search *s)
+{
+    em_ascent *path = s->path;
+    bool moved = true, doubted = false;
+    double volume = 0;
+    em_status status = evaluate(s, path->point, path->gradient, path->log_density);
+
+    for (int64_t i = 0; i < path->dim; i++)
+        volume += log(path->scale[i]) / 2;
+    note_best(path, volume);
+    path->stuck = isnan(path->log_density[0]);
+    while (!status && !path->stuck && path->gradients < EM_ASCENT_GRADIENTS) {
+        const double gain = choose_direction(s);
+        path->converged = fabs(gain) < 0.02;
+        if (path->converged && (doubted || !is_doubtful(path)))
+            break;
+        if (gain > 0 && !path->converged)
+            status = search_line(s, gain, &moved);
+        if (!status && gain > 0 && !path->converged && moved) {
+            move(s);
+            doubted = false;
+        } else if (s->n_pair > 0) {
+            doubted = true;
+            forget(s);
+        } else {
+            path->stuck = path->n_point == 1 && path->gradients < EM_ASCENT_GRADIENTS;
+            path->converged |= path->n_point > 1;
+            break;
+        }
+    }
+    return status;
+}
+
+em_status em_ascend(em_posterior *posterior, int64_t chain, const double *theta,
+                    const double *scale, em_ascent *out)
+{
+    search s = {.posterior = posterior, .chain = chain, .path = out};
+    double *next = out->gradient + out->stride;
+
+    s.longest = sqrt((double)out->dim);
+    s.direction = next, next += out->stride;
+    s.trial = next, next += out->stride;
+    s.trial_gradient = next, next += out->stride;
+    for (int i = 0; i < MEMORY; i++, next += 2 * out->stride)
+        s.pair[i] = (pair){.s = next, .y = next + out->stride};
+    out->n_point = 1;
+    out->gradients = 0;
+    out->converged = out->stuck = false;
+    for (int64_t i = 0; i < out->dim; i++)
+        out->scale[i] = scale ? scale[i] : 1;
+    memcpy(out->point, theta, (size_t)out->stride * sizeof *theta);
+    return ascend(&s);
+}
+
+double em_fall_of_draws(int64_t dim)
+{
+    const double half = 0.5 * (double)dim;
+
+    return half + 4 * (sqrt(half) + 2);
+}
+
+int64_t em_ascent_start(const em_ascent *ascent)
+{
+    const double least = ascent->log_density[ascent->best] - em_fall_of_draws(ascent->dim);
+    int64_t start = 0;
+
+    while (ascent->log_density[start] < least)
+        start++;
+    return start;
+}
+
+em_optimum em_ascent_end(const em_ascent *ascent)
+{
+    return (em_optimum){last_point(ascent), ascent->gradient, ascent->scale,
+                        ascent->log_density[ascent->n_point - 1], ascent->converged};
+}
+
+/* Minus the Hessian, from gradients a thousandth of a standard deviation to both sides. *good: all
+ * of them are finite. */
+static em_status differentiate(em_posterior *posterior, int64_t chain, int64_t n,
+                               const em_optimum *at, double *work, double *out, bool *good)
+{
+    double *theta = work, *gradient = work + em_stride(n), log_density;
+    const em_query query = {.n_chain = 1,
+                            .stride = em_stride(n),
+                            .chain = &chain,
+                            .theta = theta,
+                            .log_density = &log_density,
+                            .gradient = gradient};
+    em_status status = EM_OK;
+
+    memcpy(theta, at->theta, (size_t)n * sizeof *theta);
+    for (int64_t j = 0; status >= 0 && *good && j < n; j++) {
+        const double h = 1e-3 * sqrt(at->scale[j]);
+        for (int sign = -1; status >= 0 && sign <= 1; sign += 2) {
+            theta[j] = at->theta[j] + sign * h;
+            status = em_posterior_evaluate(posterior, &query);
+            *good = *good && status == EM_OK && em_all_finite(n, gradient);
+            for (int64_t i = 0; i < n; i++)
+                out[j * n + i] = sign < 0 ? gradient[i] : (out[j * n + i] - gradient[i]) / (2 * h);
+        }
+        theta[j] = at->theta[j];
+    }
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t i = 0; i < j; i++)
+            out[j * n + i] = out[i * n + j] = (out[j * n + i] + out[i * n + j]) / 2;
+    return status < 0 ? status : EM_OK;
+}
+
+/* A standard deviation along the direction of the most negative curvature, uphill. */
+static em_status leave_saddle(int64_t n, const double *gradient, double *hessian, double *out)
+{
+    double *value = NULL;
+    em_status status = em_allocate(n, sizeof *value, &value);
+    int64_t lowest = 0;
+
+    if (!status)
+        status = em_eigen(n, hessian, n, value);
+    for (int64_t k = 1; !status && k < n; k++)
+        lowest = value[k] < value[lowest] ? k : lowest;
+    const double *v = hessian + lowest * n;
+    for (int64_t i = 0; !status && value[lowest] < 0 && i < n; i++)
+        out[i] = v[i] / sqrt(-value[lowest]) * (inner(n, v, gradient) < 0 ? -1 : 1);
+    em_release(&value);
+    return status < 0 ? status : EM_OK;
+}
+
+em_status em_laplace(em_posterior *posterior, int64_t chain, int64_t dim, const em_optimum *at,
+                     double *precision, double *log_mass, double *onward)
+{
+    const size_t matrix = (size_t)(dim * dim) * sizeof *precision;
+    bool good = true;
+    double *work = NULL, log_det = 0;
+    em_status status = em_allocate(2 * em_stride(dim) + dim * dim, sizeof *work, &work);
+
+    *log_mass = NAN;
+    memset(onward, 0, (size_t)dim * sizeof *onward);
+    if (!status)
+        status = differentiate(posterior, chain, dim, at, work, precision, &good);
+    if (status || !good) {
+        em_release(&work);
+        return status;
+    }
+    memcpy(work, precision, matrix);
+    good = em_cholesky(dim, work, dim) == EM_OK;
+    for (int64_t i = 0; good && i < dim; i++)
+        log_det += 2 * log(work[i * dim + i]);
+    memcpy(work, precision, matrix);
+    if (good && em_invert_spd(dim, work, dim) == EM_OK) {
+        for (int64_t i = 0; i < dim; i++)
+            onward[i] = inner(dim, work + i * dim, at->gradient);
+        if (inner(dim, onward, at->gradient) < 1) {
+            *log_mass = at->log_density - log_det / 2 + (double)dim * log(2 * M_PI) / 2;
+            memset(onward, 0, (size_t)dim * sizeof *onward);
+        }
+    } else
+        status = leave_saddle(dim, at->gradient, work, onward);
+    em_release(&work);
+    return status;
+}

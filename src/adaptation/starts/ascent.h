@@ -1,0 +1,73 @@
+/*
+ * The way up from one point to an optimum of the log density, by BFGS of limited memory, and the
+ * Laplace approximation there. A chain's start uses it: the way stays in the basin of the start,
+ * as each step is bounded and the bound grows only with success.
+ */
+#ifndef EM_ADAPTATION_STARTS_ASCENT_H
+#define EM_ADAPTATION_STARTS_ASCENT_H
+
+#include "posterior/posterior.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Gradients that one ascent may take, and the most parameters for which its points are kept. */
+enum { EM_ASCENT_GRADIENTS = 100, EM_ASCENT_MOST_DIM = 100000 };
+
+/* How far below its peak the log density of draws of a normal law may be. Local. */
+double em_fall_of_draws(int64_t dim);
+
+/* The points of an ascent, the start among them. */
+typedef struct em_ascent {
+    int64_t dim, stride;
+    int64_t n_point;
+    double *point;       /* [EM_ASCENT_GRADIENTS + 1][stride] */
+    double *log_density; /* [EM_ASCENT_GRADIENTS + 1] */
+    double *scale;       /* [stride] the diagonal of the inverse curvature at the last point, as the
+                            way so far tells it */
+    double *best_scale;  /* [stride] and at the best one */
+    int64_t best;        /* the point with the largest product of density and volume, whose */
+    double best_mass;    /* logarithm this is: in the neck of a funnel not the highest point */
+    double *gradient;    /* [stride] at the last point */
+    bool converged;      /* the next step would gain less than 0.01 */
+    bool stuck;          /* no step from the start is uphill, though the gradient says so */
+    int64_t gradients;   /* that it took */
+    double *work;
+} em_ascent;
+
+/* Local. Errors: EM_EMEMORY. */
+em_status em_ascent_create(int64_t dim, em_ascent **out);
+void em_ascent_destroy(em_ascent **ascent);
+
+/*
+ * Ascends from theta [stride]; the density of chain `chain` is asked for. `scale` [stride] is what
+ * is known of the diagonal of the inverse curvature, NULL: nothing. Collective over the ranks of a
+ * group, which get the same. Errors: EM_EMODEL.
+ */
+em_status em_ascend(em_posterior *posterior, int64_t chain, const double *theta,
+                    const double *scale, em_ascent *out);
+
+/* The point at which a chain begins: the first one of the way whose log density is no farther below
+ * that of the best one than draws of a normal law are. Local. */
+int64_t em_ascent_start(const em_ascent *ascent);
+
+/* Where an ascent ended. */
+typedef struct em_optimum {
+    double *theta, *gradient, *scale; /* [stride] each, as those of em_ascent */
+    double log_density;
+    bool converged;
+} em_optimum;
+
+em_optimum em_ascent_end(const em_ascent *ascent);
+
+/*
+ * The Laplace approximation around an optimum, by central differences of gradients, 2 dim of them:
+ * minus the Hessian into precision [dim][dim], and the logarithm of the integral; NaN where this is
+ * no optimum. The way up from there is then `onward` [dim], else that is 0: a Newton step or, on a
+ * saddle, a standard deviation along the direction of the most negative curvature. Collective over
+ * the ranks of a group. Errors: EM_EMEMORY, EM_EMODEL, EM_ENUMERIC.
+ */
+em_status em_laplace(em_posterior *posterior, int64_t chain, int64_t dim, const em_optimum *at,
+                     double *precision, double *log_mass, double *onward);
+
+#endif

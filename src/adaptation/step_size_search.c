@@ -1,0 +1,158 @@
+/* The step size of each pool: searched for after a new mass, then one update per meeting. */
+#include "adaptation/adaptation_internal.h"
+#include "base/memory.h"
+#include "math/order.h"
+#include "par/world.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Whether a chain of this rank has a part in the mean acceptance of all: it is no outlier, and
+ * needs no smaller steps than the others. */
+static bool has_part(const em_adapt *adapt, int64_t c)
+{
+    const em_course *course = &adapt->course;
+
+    return !course->runs ||
+           (!course->flagged[em_grid_first_chain(adapt->grid) + c] && course->step_factor[c] == 1);
+}
+
+/* The mean over each pool of one number per chain, into out[n_pool]: of the chains that have a part
+ * in it or, where none has, of all. Collective. */
+static em_status pool_means(em_adapt *adapt, const double *chain_value, double *out)
+{
+    enum { SUM, COUNT, SUM_OF_ALL, N };
+    double sum[N], *row = NULL;
+    em_status status;
+
+    if (!adapt->shares) {
+        memcpy(out, chain_value, (size_t)adapt->n_pool * sizeof *out);
+        return EM_OK;
+    }
+    status = em_agree(em_allocate(adapt->n_local_chain * N, sizeof *row, &row));
+    for (int64_t c = 0; !status && c < adapt->n_local_chain; c++) {
+        row[c * N + COUNT] = has_part(adapt, c);
+        row[c * N + SUM] = row[c * N + COUNT] * chain_value[c];
+        row[c * N + SUM_OF_ALL] = chain_value[c];
+    }
+    if (!status)
+        status = em_grid_sum_chains(adapt->grid, N, row, sum);
+    if (!status)
+        *out = sum[COUNT] > 0 ? sum[SUM] / sum[COUNT]
+                              : sum[SUM_OF_ALL] / (double)em_grid_n_chain(adapt->grid);
+    em_release(&row);
+    return status;
+}
+
+/* Likewise the median of all chains, which one that starts far off does not move. Collective. */
+static em_status pool_medians(em_adapt *adapt, const double *chain_value, double *out)
+{
+    const int64_t n = em_grid_n_chain(adapt->grid);
+    double *all = NULL;
+    em_status status;
+
+    if (!adapt->shares) {
+        memcpy(out, chain_value, (size_t)adapt->n_pool * sizeof *out);
+        return EM_OK;
+    }
+    status = em_agree(em_allocate(n, sizeof *all, &all));
+    if (!status)
+        status = em_grid_gather_chains(adapt->grid, 1, chain_value, all);
+    if (!status) {
+        em_sort_numbers(n, all);
+        *out = em_sorted_median(n, all);
+    }
+    em_release(&all);
+    return status;
+}
+
+/* Acceptance of one leapfrog step, the median of each pool. Collective; errors agreed. */
+static em_status probe(em_adapt *adapt, em_sampler *sampler, em_posterior *posterior,
+                       const em_block *block, int64_t done, double *pool_acceptance)
+{
+    const em_step_context context = em_adapt_context(adapt, posterior, done);
+    em_status status = em_agree(sampler->ops->probe(sampler, &context, block, adapt->probe));
+
+    for (int64_t c = 0; c < adapt->n_local_chain; c++)
+        em_adapt_count_gradients(adapt, c, 1);
+    return status ? status : pool_medians(adapt, adapt->probe, pool_acceptance);
+}
+
+/*
+ * Doubles or halves the step size of each pool until one leapfrog step crosses the target
+ * acceptance (Hoffman & Gelman 2014, Algorithm 4), then starts dual averaging there. With share:
+ * none every rank goes on until the slowest pool of the run is done, so that all meet equally
+ * often.
+ */
+em_status em_search_step_size(em_adapt *adapt, em_sampler *sampler, em_posterior *posterior,
+                              const em_block *block, int64_t done)
+{
+    double *acceptance = adapt->acceptance; /* free between meetings */
+    double searching = 1;
+    em_status status = EM_OK;
+
+    if (!adapt->adapts_step || !sampler->ops->probe)
+        return EM_OK;
+    for (int64_t i = 0; i < adapt->n_pool; i++)
+        adapt->pools[i].averaging.count = 0; /* its direction while searching: -1, 0 or 1 */
+    for (int round = 0; !status && searching > 0 && round < 100; round++) {
+        status = probe(adapt, sampler, posterior, block, done, acceptance);
+        searching = 0;
+        for (int64_t i = 0; !status && i < adapt->n_pool; i++) {
+            em_pool *pool = &adapt->pools[i];
+            const double direction = acceptance[i] > pool->averaging.target ? 1 : -1;
+            if (round == 0)
+                pool->averaging.count = direction;
+            if (pool->averaging.count == 0)
+                continue;
+            if (direction != pool->averaging.count) {
+                pool->averaging.count = 0;
+                continue;
+            }
+            pool->step_size *= direction > 0 ? 2 : 0.5;
+            searching = 1;
+        }
+        em_publish_to_chains(adapt);
+        if (!adapt->shares)
+            em_grid_maximum(adapt->grid, 1, &searching);
+    }
+    for (int64_t i = 0; i < adapt->n_pool; i++)
+        em_dual_averaging_start(&adapt->pools[i].averaging, adapt->pools[i].step_size,
+                                em_restart_factor(adapt));
+    memset(adapt->acceptance, 0, (size_t)adapt->n_local_chain * sizeof(double));
+    adapt->n_since = 0;
+    return status;
+}
+
+/* A chain that accepts nothing where the others do takes smaller steps, until it accepts. */
+static void follow_chains(em_adapt *adapt, double mean)
+{
+    static const double shorter = 0.3, longer = 2, nothing = 0.1, some = 0.3;
+
+    for (int64_t c = 0; c < adapt->n_local_chain; c++) {
+        double *factor = &adapt->course.step_factor[c];
+        if (adapt->probe[c] < nothing && mean > some)
+            *factor = fmax(EM_LEAST_STEP_FACTOR, *factor * shorter);
+        else if (adapt->probe[c] > adapt->sampler_options->target_accept)
+            *factor = fmin(1, *factor * longer);
+    }
+}
+
+em_status em_update_step_size(em_adapt *adapt)
+{
+    em_status status = EM_OK;
+
+    if (!adapt->adapts_step || adapt->n_since == 0)
+        return EM_OK;
+    for (int64_t c = 0; c < adapt->n_local_chain; c++)
+        adapt->probe[c] = adapt->acceptance[c] / (double)adapt->n_since;
+    status = pool_means(adapt, adapt->probe, adapt->acceptance);
+    if (adapt->course.runs && adapt->course.stage == EM_STAGE_ARRIVE)
+        follow_chains(adapt, adapt->acceptance[0]);
+    for (int64_t i = 0; i < adapt->n_pool; i++)
+        adapt->pools[i].step_size =
+            em_dual_averaging_update(&adapt->pools[i].averaging, adapt->acceptance[i]);
+    memset(adapt->acceptance, 0, (size_t)adapt->n_local_chain * sizeof(double));
+    adapt->n_since = 0;
+    return status;
+}

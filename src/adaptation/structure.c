@@ -1,0 +1,130 @@
+/* Which structure the masses of a run have. */
+#include "adaptation/adaptation_internal.h"
+#include "base/memory.h"
+
+#include <math.h>
+
+/* LAPACK counts the 2 n^2 + 6 n + 1 numbers of its work space (dsyevd) in int: 17 GB. */
+enum { MOST_DENSE = 32766, MOST_DENSE_BY_CHOICE = 200 };
+
+/* Fewer directions than that are not worth their gathering. */
+enum { LEAST_RANK = 8 };
+
+/* Whether estimates may have directions: they replace one another, and samples are gathered. */
+static bool gathers(const em_adapt *adapt)
+{
+    const double eta = adapt->options->kappa_eta;
+
+    return adapt->estimator->add_directions && (isnan(eta) || eta == 0);
+}
+
+/* As many directions as there is memory for: 64 MB. */
+static int64_t most_rank(int64_t dim)
+{
+    const int64_t fit = (INT64_C(1) << 23) / dim, most = fit < dim ? fit : dim;
+
+    return most > EM_MASS_MOST_RANK ? EM_MASS_MOST_RANK : most < 1 ? 1 : most;
+}
+
+static em_status set_low_rank(em_adapt *adapt)
+{
+    adapt->form.most_rank = most_rank(adapt->dim);
+    if (!em_learns(adapt) || gathers(adapt))
+        return EM_OK;
+    return em_fail(EM_ECONFIG,
+                   "mass.structure is low_rank with mass.estimator %s and mass.kappa.eta %g: "
+                   "expected the estimator fisher, whose estimates replace one another (eta 0)",
+                   adapt->estimator->name, adapt->options->kappa_eta);
+}
+
+/* The blocks that the config lists. */
+static em_status set_parts(em_adapt *adapt)
+{
+    const em_reals *blocks = &adapt->options->blocks;
+    const em_status status =
+        em_mass_parts(adapt->dim, blocks->count, blocks->value, &adapt->form.n_part, &adapt->part);
+
+    adapt->form.part = adapt->part;
+    return status == EM_EDATA ? em_fail(EM_ECONFIG,
+                                        "mass.blocks: found %lld sizes, expected those of the "
+                                        "blocks of mass.structure block_diagonal: whole numbers "
+                                        "from 1, of at most %lld parameters in all",
+                                        (long long)blocks->count, (long long)adapt->dim)
+                              : status;
+}
+
+/* The order of the largest matrix that is kept whole; 1: of none. */
+static int64_t largest_order(const em_mass_form *form)
+{
+    int64_t largest = 1;
+
+    for (int64_t i = 0; i < em_form_n_part(form); i++) {
+        const em_part part = em_form_part(form, i);
+        if (part.structure == EM_MASS_DENSE && part.count > largest)
+            largest = part.count;
+    }
+    return largest;
+}
+
+/* Samples of the last planned E-step. */
+static int64_t planned_samples(const em_adapt *adapt)
+{
+    return adapt->estimator->windowed
+               ? em_schedule_last_window(&adapt->schedule, em_chains_per_pool(adapt))
+               : adapt->options->s_count;
+}
+
+/* A matrix needs LAPACK to count, and samples: on a course estimates are shrunk as few samples need
+ * it. */
+static em_status check_order(const em_adapt *adapt)
+{
+    const bool windowed = adapt->estimator->windowed, noise = adapt->estimator->noise;
+    const int64_t order = largest_order(&adapt->form), planned = planned_samples(adapt);
+    const int64_t least = noise ? 10 * order : windowed ? 2 : order + 2;
+    const char *name = adapt->form.ops->name;
+
+    if (order > MOST_DENSE)
+        return em_fail(EM_ECONFIG,
+                       "mass.structure is %s in dimension %lld: expected at most %d, or diag or "
+                       "low_rank",
+                       name, (long long)order, MOST_DENSE);
+    if (order > 1 && !adapt->course.runs && em_learns(adapt) && planned > 0 && planned < least)
+        return em_fail(EM_ECONFIG,
+                       "mass.structure is %s but an E-step has %lld samples of dimension %lld: "
+                       "expected at least %lld (raise mass.s_count or run.warmup), or diag",
+                       name, (long long)planned, (long long)order, (long long)least);
+    return EM_OK;
+}
+
+/* Dense where the samples are enough; beyond that of low rank, for kernels that follow gradients
+ * which are exact. */
+static const em_mass_ops *choose(const em_adapt *adapt, const em_sampler_ops *sampler)
+{
+    const bool draws = adapt->estimator->windowed && !adapt->estimator->noise;
+    const int64_t dim = adapt->dim, wanted = draws ? 2 * dim : 10 * dim;
+
+    if (!em_learns(adapt))
+        return &em_mass_diag;
+    if (dim <= MOST_DENSE_BY_CHOICE)
+        return adapt->course.runs || planned_samples(adapt) >= wanted ? &em_mass_dense
+                                                                      : &em_mass_diag;
+    return sampler->trajectory && adapt->shares && gathers(adapt) && most_rank(dim) >= LEAST_RANK
+               ? &em_mass_low_rank
+               : &em_mass_diag;
+}
+
+em_status em_choose_form(em_adapt *adapt, const em_sampler_ops *sampler)
+{
+    const int structure = adapt->options->structure;
+    em_status status = EM_OK;
+
+    adapt->form = (em_mass_form){.dim = adapt->dim};
+    adapt->form.ops = structure == EM_STRUCTURE_AUTO
+                          ? choose(adapt, sampler)
+                          : em_mass_structures[structure - EM_STRUCTURE_DIAG];
+    if (adapt->form.ops == &em_mass_low_rank)
+        status = set_low_rank(adapt);
+    if (adapt->form.ops == &em_mass_block_diagonal)
+        status = set_parts(adapt);
+    return status ? status : check_order(adapt);
+}
