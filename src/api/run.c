@@ -2,7 +2,7 @@
 
 #include "base/fault.h"
 #include "base/memory.h"
-#include "run/driver.h"
+#include "run/loop/driver.h"
 
 struct em_run {
     em_context *context;

@@ -11,7 +11,7 @@
 #include "math/rng.h"
 #include "par/grid.h"
 #include "par/world.h"
-#include "run/driver.h"
+#include "run/loop/driver.h"
 
 #include <string.h>
 

@@ -9,7 +9,7 @@
 #include "par/grid.h"
 #include "par/world.h"
 #include "posterior/posterior.h"
-#include "run/config.h"
+#include "run/config/config.h"
 #include "sampler/sampler.h"
 
 #include <string.h>

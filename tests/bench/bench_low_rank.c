@@ -8,7 +8,7 @@
 #include "mass/mass.h"
 #include "math/rng.h"
 #include "par/world.h"
-#include "run/driver.h"
+#include "run/loop/driver.h"
 
 #include <unistd.h>
 

@@ -5,8 +5,8 @@
 #include "bench.h"
 
 #include "par/world.h"
-#include "run/driver.h"
-#include "run/place.h"
+#include "run/loop/driver.h"
+#include "run/output/output_paths.h"
 
 static const char yaml[] = "model: {name: gaussian, dim: 100000, condition: 10}\n"
                            "sampler: {name: hmc, leapfrog_steps: 5}\n"

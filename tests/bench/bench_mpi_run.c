@@ -5,8 +5,8 @@
 #include "bench.h"
 
 #include "par/world.h"
-#include "run/driver.h"
-#include "run/place.h"
+#include "run/loop/driver.h"
+#include "run/output/output_paths.h"
 
 #include <string.h>
 

@@ -11,7 +11,7 @@
 #include "math/rng.h"
 #include "par/grid.h"
 #include "par/world.h"
-#include "run/config.h"
+#include "run/config/config.h"
 #include "sampler/sampler.h"
 
 #include <string.h>

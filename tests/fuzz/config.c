@@ -4,7 +4,7 @@
  */
 #include "fuzz/fuzz.h"
 
-#include "run/config.h"
+#include "run/config/config.h"
 
 #include <string.h>
 

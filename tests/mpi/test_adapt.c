@@ -2,7 +2,7 @@
  */
 #include "adaptation/adaptation.h"
 #include "par/world.h"
-#include "run/config.h"
+#include "run/config/config.h"
 #include "tap.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
 #include "diagnostics/diag.h"
 #include "math/rng.h"
 #include "par/world.h"
-#include "run/monitor.h"
+#include "run/convergence/convergence_monitor.h"
 #include "tap.h"
 
 #include <math.h>

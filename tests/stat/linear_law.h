@@ -7,7 +7,7 @@
 #define TESTS_STAT_LINEAR_LAW_H
 
 #include "law.h"
-#include "run/config.h"
+#include "run/config/config.h"
 #include "tap.h"
 
 #include <stdio.h>

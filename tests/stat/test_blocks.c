@@ -10,8 +10,8 @@
 #include "model/list.h"
 #include "observe.h"
 #include "par/world.h"
-#include "run/config.h"
-#include "run/driver.h"
+#include "run/config/config.h"
+#include "run/loop/driver.h"
 
 #include <unistd.h>
 

@@ -5,8 +5,8 @@
 #include "base/memory.h"
 #include "base/nearest.h"
 #include "model/list.h"
-#include "run/catalogue.h"
-#include "run/config.h"
+#include "run/config/config.h"
+#include "run/config/model_catalogue.h"
 #include "tap.h"
 
 #include <check.h>

@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "io/undo.h"
 #include "par/mapped.h"
-#include "run/initial.h"
+#include "run/loop/earlier_mass.h"
 #include "tap.h"
 
 #include <check.h>

@@ -1,6 +1,6 @@
 /* A host program with a decimal comma: configs mean the same, and its locale stays its own. Needs
  * localedef and the source of de_DE (Debian: locales). */
-#include "run/config.h"
+#include "run/config/config.h"
 #include "tap.h"
 
 #include <locale.h>

@@ -1,5 +1,5 @@
 /* The plan of a run: what is watched, however many chains, draws and numbers there are. */
-#include "run/plan.h"
+#include "run/config/run_plan.h"
 #include "tap.h"
 
 #include <stdio.h>

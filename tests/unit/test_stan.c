@@ -6,7 +6,7 @@
 #include "model/stan_columns.h"
 #include "model/stan_model.h"
 #include "model/stan_shape.h"
-#include "run/config.h"
+#include "run/config/config.h"
 #include "tap.h"
 
 #include <check.h>

@@ -8,10 +8,10 @@
 #include "base/terminal.h"
 #include "math/linalg.h"
 #include "par/world.h"
-#include "run/fits.h"
-#include "run/prior.h"
-#include "run/recorder.h"
-#include "run/same.h"
+#include "run/config/compatibility.h"
+#include "run/loop/prior_draws.h"
+#include "run/loop/rank_consistency.h"
+#include "run/output/recorder.h"
 
 #include <popt.h>
 #include <stdbool.h>

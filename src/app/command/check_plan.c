@@ -5,7 +5,7 @@
 #include "base/room.h"
 #include "io/dataset.h"
 #include "par/world.h"
-#include "run/fits.h"
+#include "run/config/compatibility.h"
 
 #include <math.h>
 #include <stdio.h>

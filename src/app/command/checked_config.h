@@ -3,8 +3,8 @@
 #define EM_APP_COMMAND_CHECKED_CONFIG_H
 
 #include "posterior/posterior.h"
-#include "run/config.h"
-#include "run/plan.h"
+#include "run/config/config.h"
+#include "run/config/run_plan.h"
 
 /* A config with its model and data, for one chain. */
 typedef struct em_checked {

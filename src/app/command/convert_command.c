@@ -10,7 +10,7 @@
 #include "io/numbers.h"
 #include "par/message.h"
 #include "par/world.h"
-#include "run/whole.h"
+#include "run/output/atomic_file.h"
 
 #include <math.h>
 #include <popt.h>

@@ -6,10 +6,10 @@
 #include "io/contents.h"
 #include "io/reader.h"
 #include "par/world.h"
-#include "run/config.h"
-#include "run/home.h"
-#include "run/output.h"
-#include "run/yaml.h"
+#include "run/config/config.h"
+#include "run/config/config_folder.h"
+#include "run/config/yaml.h"
+#include "run/output/output.h"
 
 #include <math.h>
 #include <popt.h>

@@ -6,8 +6,8 @@
 #include "base/terminal.h"
 #include "model/plugin.h"
 #include "par/world.h"
-#include "run/catalogue.h"
-#include "run/config.h"
+#include "run/config/config.h"
+#include "run/config/model_catalogue.h"
 
 #include <stdio.h>
 #include <string.h>

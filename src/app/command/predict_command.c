@@ -3,7 +3,7 @@
 #include "app/summary/command_arguments.h"
 #include "base/memory.h"
 #include "par/world.h"
-#include "run/predict.h"
+#include "run/loop/prediction.h"
 
 #include <popt.h>
 #include <stdio.h>

@@ -4,10 +4,10 @@
 #include "base/memory.h"
 #include "io/reader.h"
 #include "par/world.h"
-#include "run/driver.h"
-#include "run/home.h"
-#include "run/place.h"
-#include "run/stored.h"
+#include "run/config/config_folder.h"
+#include "run/loop/driver.h"
+#include "run/output/output_paths.h"
+#include "run/output/stored_config.h"
 
 #include <popt.h>
 #include <stdio.h>

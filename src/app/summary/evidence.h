@@ -1,6 +1,7 @@
 /*
  * What draws are worth: what the rows of a summary show, with the statistics of the sampler beside
- * them, as the evidence that a verdict rests on (run/verdict.h). All Local but em_judge_combine.
+ * them, as the evidence that a verdict rests on (run/convergence/verdict.h). All Local but
+ * em_judge_combine.
  */
 #ifndef EM_APP_SUMMARY_EVIDENCE_H
 #define EM_APP_SUMMARY_EVIDENCE_H
@@ -9,7 +10,7 @@
 #include "diagnostics/diag.h"
 #include "emass/status.h"
 #include "io/reader.h"
-#include "run/verdict.h"
+#include "run/convergence/verdict.h"
 
 /* What is found of each row, beside what is printed. */
 enum {

@@ -11,7 +11,7 @@
 #include "model/lda_held_out.h"
 #include "par/message.h"
 #include "par/world.h"
-#include "run/stored.h"
+#include "run/output/stored_config.h"
 
 #include <math.h>
 #include <popt.h>

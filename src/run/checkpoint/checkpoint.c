@@ -1,0 +1,356 @@
+#include "run/checkpoint/checkpoint.h"
+
+#include "base/memory.h"
+#include "io/archive.h"
+#include "io/enclosed.h"
+#include "io/reader.h"
+#include "par/world.h"
+#include "run/config/config_changes.h"
+#include "run/output/output.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct hashes {
+    char program[32], data[32];
+} hashes;
+
+static hashes hashes_of(const em_model *model)
+{
+    hashes out;
+
+    snprintf(out.program, sizeof out.program, "xxh64:%016llx",
+             (unsigned long long)model->program_hash);
+    snprintf(out.data, sizeof out.data, "xxh64:%016llx", (unsigned long long)model->data_hash);
+    return out;
+}
+
+/* What a file is of, by the hashes it has, against what is to go on. A program is among the data:
+ * it is asked about first. */
+static em_status check_hashes(const char *path, const char *program, const char *data,
+                              const em_model *model)
+{
+    const hashes expected = hashes_of(model);
+
+    if (program && strcmp(program, expected.program) != 0)
+        return em_fail(EM_ECONFIG, "%s is of another program: its hash was %s, expected %s", path,
+                       program, expected.program);
+    if (strcmp(data, expected.data) != 0)
+        return em_fail(EM_ECONFIG, "%s is of other data: their hash was %s, expected %s", path,
+                       data, expected.data);
+    return EM_OK;
+}
+
+/* Texts that identify what a checkpoint is of. */
+static em_status check_origin(const em_config *config, em_archive *archive, const char *path,
+                              const em_model *model, bool *new_rule)
+{
+    char *old = NULL, *program = NULL, *data = NULL;
+    em_changes changes = {.refused = NULL};
+    em_status status = em_archive_get_text(archive, "config", &old);
+
+    if (!status)
+        status = em_archive_get_text(archive, "program_hash", &program);
+    if (!status)
+        status = em_archive_get_text(archive, "data_hash", &data);
+    if (!status)
+        status = em_changes_find(config, old, &changes);
+    if (!status && changes.refused)
+        status = em_fail(EM_ECONFIG,
+                         "%s is of another config: %s differ; go on with the old values, or start "
+                         "anew with --overwrite",
+                         path, changes.refused);
+    else if (!status)
+        status = check_hashes(path, program, data, model);
+    *new_rule = changes.stop_rule;
+    em_changes_release(&changes);
+    em_release(&old);
+    em_release(&program);
+    em_release(&data);
+    return em_agree(status);
+}
+
+/* ---------------------------------------------------------------- save and restore */
+
+static em_status write_archive(const em_config *config, const em_grid *grid, const char *path,
+                               const em_model *model, em_visit *visit, void *state)
+{
+    const hashes hash = hashes_of(model);
+    em_archive *archive = NULL;
+    em_status closed, status = em_archive_create(grid, path, &archive);
+
+    if (!status)
+        status = em_archive_put_text(archive, "config", config->stored);
+    if (!status)
+        status = em_archive_put_text(archive, "program_hash", hash.program);
+    if (!status)
+        status = em_archive_put_text(archive, "data_hash", hash.data);
+    if (!status)
+        status = visit(state, em_archive_visitor(archive));
+    closed = em_archive_close(&archive, !status);
+    return status ? status : closed;
+}
+
+em_status em_checkpoint_save(const em_place *place, const em_config *config, const em_grid *grid,
+                             const em_model *model, em_visit *visit, void *state)
+{
+    const em_status status = write_archive(config, grid, place->fresh, model, visit, state);
+
+    return status ? status : em_place_turn_checkpoint(place);
+}
+
+static em_status read_archive(const char *path, const em_config *config, const em_grid *grid,
+                              const em_model *model, em_visit *visit, void *state, bool *new_rule)
+{
+    em_archive *archive = NULL;
+    em_status status = em_archive_open(grid, path, &archive);
+
+    if (!status)
+        status = check_origin(config, archive, path, model, new_rule);
+    if (!status)
+        status = visit(state, em_archive_visitor(archive));
+    em_archive_close(&archive, false);
+    return status;
+}
+
+/* The draws to go on from: those set aside, or the output. Rank 0. */
+static em_status look_at_draws(const em_place *place, const char **path, em_found *found)
+{
+    em_status status = em_place_look(place, place->draws, found);
+
+    *path = found->exists ? place->draws : place->output;
+    return status || found->exists ? status : em_place_look(place, place->output, found);
+}
+
+/* What is wrong with a file, without its name. */
+static void note_damage(em_restored *restored)
+{
+    const char *text = em_error_text(), *colon = strstr(text, ": ");
+
+    snprintf(restored->damage, sizeof restored->damage, "the checkpoint in it: %s",
+             colon ? colon + 2 : text);
+}
+
+/* The checkpoint in a finished file, where the draws are one, becomes place->fresh. A damaged one
+ * is left where it is. Rank 0. */
+static em_status take_out(const em_place *place, em_restored *restored)
+{
+    const char *path;
+    em_found found;
+    em_status status = look_at_draws(place, &path, &found);
+
+    restored->finished = !status && found.complete;
+    if (restored->finished && found.has_checkpoint) {
+        status = em_enclosed_take(path, EM_OUTPUT_CHECKPOINT, place->fresh);
+        if (!status)
+            status = em_archive_check(place->fresh);
+        restored->from_inside = !status;
+    }
+    em_found_release(&found);
+    if (status != EM_EDATA)
+        return status;
+    note_damage(restored);
+    unlink(place->fresh);
+    return EM_OK;
+}
+
+/* `reason`: what is wrong with the first one that was tried. */
+static void say_why_none(const em_place *place, const em_restored *restored, const char *reason)
+{
+    if (restored->damage[0])
+        em_fail(EM_EDATA, "%s", restored->damage);
+    else if (!restored->from_inside && access(place->checkpoint, F_OK) != 0 &&
+             access(place->previous, F_OK) != 0)
+        em_fail(EM_EDATA, "%s: there is none: the run had not come to its first",
+                place->checkpoint);
+    else
+        em_fail(EM_EDATA, "%s", reason);
+}
+
+em_status em_checkpoint_restore(const em_place *place, const em_config *config, const em_grid *grid,
+                                const em_model *model, em_visit *visit, void *state,
+                                em_restored *restored)
+{
+    char reason[1024] = "";
+    em_status status;
+
+    *restored = (em_restored){.found = false};
+    status = em_agree(em_world_rank() == 0 ? take_out(place, restored) : EM_OK);
+    em_broadcast(restored, sizeof *restored);
+    const char *const paths[] = {restored->from_inside ? place->fresh : place->checkpoint,
+                                 place->previous};
+    for (int i = 0; !status && i < (restored->from_inside ? 1 : 2); i++) {
+        status = read_archive(paths[i], config, grid, model, visit, state, &restored->new_rule);
+        restored->found = status == EM_OK;
+        restored->path = paths[i];
+        if (status != EM_EDATA) /* what cannot be read now may be the next time */
+            return status;
+        if (i == 0)
+            snprintf(reason, sizeof reason, "%s", em_error_text());
+        status = EM_OK;
+    }
+    if (!status)
+        say_why_none(place, restored, reason);
+    return status;
+}
+
+/* ---------------------------------------------------------------- what stands there, by rank 0 */
+
+/* Draws of another run are never gone on from, and not replaced unasked. */
+static em_status check_config(const em_config *config, const char *path, const em_found *found,
+                              bool *new_rule)
+{
+    em_changes changes;
+    em_status status = em_changes_find(config, found->config, &changes);
+
+    if (!status && changes.refused)
+        status =
+            em_fail(EM_ECONFIG,
+                    "%s is %sof another config: %s differ; give the old values, --overwrite or "
+                    "another --output",
+                    path, found->complete ? "complete and " : "", changes.refused);
+    *new_rule = changes.stop_rule;
+    em_changes_release(&changes);
+    return status;
+}
+
+/* Whether a complete output is all that is asked for: as many draws were planned, and either all of
+ * them are there or the rule that ended it still holds. */
+static em_status is_finished(const em_config *config, const char *path, const em_found *found,
+                             bool new_rule, bool *finished)
+{
+    em_reader *reader = NULL;
+    em_status status = EM_OK;
+
+    *finished = found->planned_draws >= config->run.draws;
+    if (*finished && new_rule) {
+        status = em_reader_open(path, "posterior", &reader);
+        *finished = !status && em_reader_n_draw(reader) >= config->run.draws;
+        em_reader_close(&reader);
+    }
+    return status;
+}
+
+/* A finished file has a checkpoint in it or beside it, or nothing can go on from it. */
+static em_status check_extendable(const em_place *place, const char *path, const em_found *found)
+{
+    if (!found->complete || found->has_checkpoint || em_archive_check(place->checkpoint) == EM_OK ||
+        em_archive_check(place->previous) == EM_OK)
+        return EM_OK;
+    return em_fail(EM_EUSAGE,
+                   "%s is complete, with %lld draws planned, and cannot be extended: %s; "
+                   "--overwrite draws all of it anew, and output.keep_checkpoint: true then keeps "
+                   "the state beside it",
+                   path, (long long)found->planned_draws,
+                   found->left_out ? found->left_out
+                                   : "it holds no checkpoint, as it is of an earlier version of "
+                                     "emass");
+}
+
+/* Whether a run may go on from this file, and whether it has all that is asked for. */
+static em_status look_at(const em_config *config, const em_place *place, const char *path,
+                         const em_found *found, bool *finished)
+{
+    bool new_rule = false;
+    em_status status = EM_OK;
+
+    if (found->complete && !found->readable)
+        return em_fail(EM_EUSAGE,
+                       "%s is complete, but has no config to compare with: expected an output that "
+                       "this version can go on with; give --overwrite or another --output",
+                       path);
+    if (found->readable)
+        status = check_config(config, path, found, &new_rule);
+    if (!status && found->readable && found->complete)
+        status = is_finished(config, path, found, new_rule, finished);
+    return status || *finished ? status : check_extendable(place, path, found);
+}
+
+/* For a run that is to go on. Draws that were set aside are never all that is asked for: the file
+ * has to be made of them. */
+static em_status look_for_draws(const em_config *config, const em_place *place,
+                                const em_found *output, const em_found *draws,
+                                em_standing *standing)
+{
+    bool finished = false, enough = false;
+    em_status status;
+
+    if (output->merged)
+        return em_fail(EM_EUSAGE,
+                       "%s: found a file of several runs that emass merge made, expected that of "
+                       "one to go on with",
+                       place->output);
+    status = look_at(config, place, place->output, output, &finished);
+    if (!status && !finished)
+        status = look_at(config, place, place->draws, draws, &enough);
+    if (finished)
+        *standing = EM_STANDS_FINISHED;
+    else if (output->exists || draws->exists)
+        *standing = EM_STANDS_PARTIAL;
+    return status;
+}
+
+static em_status look(const em_config *config, const em_place *place, em_run_mode mode,
+                      em_standing *standing)
+{
+    em_found output = {.exists = false}, draws = {.exists = false};
+    em_status status = em_place_look(place, place->output, &output);
+
+    if (mode == EM_RUN_NEW && (status == EM_EUSAGE || output.exists))
+        status = em_fail(EM_EUSAGE, "%s exists: give --overwrite, --resume or another --output",
+                         place->output);
+    if (!status)
+        status = em_place_look(place, place->draws, &draws);
+    if (!status && mode == EM_RUN_NEW && draws.exists)
+        status = em_fail(EM_EUSAGE,
+                         "%s, the draws of an interrupted run, exists: give --resume, --overwrite "
+                         "or another --output",
+                         place->draws);
+    if (!status && mode == EM_RUN_RESUME)
+        status = look_for_draws(config, place, &output, &draws, standing);
+    em_found_release(&output);
+    em_found_release(&draws);
+    return status;
+}
+
+em_status em_checkpoint_look(const em_config *config, const em_place *place, em_run_mode mode,
+                             em_standing *standing)
+{
+    em_status status = EM_OK;
+
+    *standing = EM_STANDS_NOTHING;
+    if (em_world_rank() == 0)
+        status = look(config, place, mode, standing);
+    status = em_agree(status);
+    em_broadcast(standing, sizeof *standing);
+    return status;
+}
+
+/* ---------------------------------------------------------------- the draws to go on from */
+
+static em_status find_draws(const em_place *place, const em_model *model, const char **path)
+{
+    em_found found;
+    em_status status = look_at_draws(place, path, &found);
+
+    if (!status && found.readable)
+        status = check_hashes(*path, found.program_hash, found.data_hash, model);
+    em_found_release(&found);
+    return status;
+}
+
+em_status em_checkpoint_find_draws(const em_place *place, const em_model *model, const char **path)
+{
+    bool aside = false;
+    em_status status = EM_OK;
+
+    if (em_world_rank() == 0) {
+        status = find_draws(place, model, path);
+        aside = *path == place->draws;
+    }
+    status = em_agree(status);
+    em_broadcast(&aside, sizeof aside);
+    *path = aside ? place->draws : place->output;
+    return status;
+}

@@ -1,0 +1,168 @@
+#include "run/config/compatibility.h"
+
+#include "base/memory.h"
+#include "base/text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Of the parameters that a sampler moves, the first ones that live above zero, or that need not;
+ * NULL: none. */
+static const em_parameters *moved(const em_kernel_options *kernel, const em_model *model,
+                                  bool positive)
+{
+    for (int64_t b = 0; b < model->n_block; b++)
+        if (model->block[b].positive == positive &&
+            (!kernel->block || strcmp(model->block[b].name, kernel->block) == 0))
+            return &model->block[b];
+    return NULL;
+}
+
+static bool has_positive(const em_model *model)
+{
+    for (int64_t b = 0; b < model->n_block; b++)
+        if (model->block[b].positive)
+            return true;
+    return false;
+}
+
+static em_metric_kind metric_of(const em_kernel_options *kernel)
+{
+    return kernel->ops->metric ? kernel->ops->metric(kernel->options) : EM_METRIC_MASS;
+}
+
+static em_status check_positive(const em_kernel_options *kernel, const em_model *model)
+{
+    const em_sampler_ops *sampler = kernel->ops;
+    const bool keeps = metric_of(kernel) == EM_METRIC_EXPANDED_MEAN;
+    const em_parameters *positive = moved(kernel, model, true);
+    const em_parameters *free = moved(kernel, model, false);
+
+    if (sampler->by_model || !has_positive(model))
+        return EM_OK;
+    if (positive && !keeps)
+        return em_fail(EM_ECONFIG,
+                       "sampler %s does not keep %s of model %s above zero: expected sgrld or "
+                       "sgrhmc with metric: expanded_mean%s",
+                       sampler->name, positive->name, model->ops->name,
+                       free && !kernel->block ? ", for that block alone" : "");
+    if (free && keeps)
+        return em_fail(EM_ECONFIG,
+                       "sampler %s with metric: expanded_mean keeps %s of model %s above zero, "
+                       "which need not be there: expected a list of samplers, with another one "
+                       "for that block",
+                       sampler->name, free->name, model->ops->name);
+    return EM_OK;
+}
+
+static em_status fits(const em_kernel_options *kernel, const em_model *model)
+{
+    const em_sampler_ops *sampler = kernel->ops;
+    const char *name = model->ops->name;
+
+    if (sampler->by_model && !model->ops->update)
+        return em_fail(EM_ECONFIG,
+                       "sampler %s asks the model for an update of its own, which model %s has "
+                       "not: expected another sampler",
+                       sampler->name, name);
+    if (sampler->by_model && model->update_of &&
+        !(kernel->block && strcmp(kernel->block, model->update_of) == 0))
+        return em_fail(EM_ECONFIG,
+                       "%s%ssampler %s asks model %s for an update of its own, which it has of %s "
+                       "alone: expected another sampler",
+                       kernel->place ? kernel->place : "", kernel->place ? ": " : "", sampler->name,
+                       name, model->update_of);
+    if (!sampler->by_model && !model->ops->add_prior)
+        return em_fail(EM_ECONFIG,
+                       "sampler %s needs a density, which model %s has not: expected sampler gibbs",
+                       sampler->name, name);
+    if (!sampler->by_model && !sampler->minibatches && model->estimates)
+        return em_fail(EM_ECONFIG,
+                       "sampler %s needs an exact density, but model %s estimates it by random "
+                       "numbers: expected a sampler that takes minibatches (emass list samplers)",
+                       sampler->name, name);
+    if (metric_of(kernel) == EM_METRIC_DENSITY && model->estimates)
+        return em_fail(EM_ECONFIG,
+                       "sampler %s with metric: density needs an exact density, but model %s "
+                       "estimates it by random numbers: expected another metric",
+                       sampler->name, name);
+    return check_positive(kernel, model);
+}
+
+const em_parameters *em_sampler_parameters(const em_config *config, const em_model *model, int i)
+{
+    for (int64_t b = 0; config->kernel[i].block && b < model->n_block; b++)
+        if (strcmp(model->block[b].name, config->kernel[i].block) == 0)
+            return &model->block[b];
+    return NULL;
+}
+
+/* The names of the model's blocks: "mu, tau". */
+static void list_blocks(const em_model *model, size_t bytes, char *out)
+{
+    size_t used = 0;
+
+    out[0] = '\0';
+    for (int64_t b = 0; b < model->n_block && used < bytes; b++)
+        used += (size_t)snprintf(out + used, bytes - used, "%s%s", b > 0 ? ", " : "",
+                                 model->block[b].name);
+}
+
+static em_status check_block(const em_config *config, const em_model *model, int i)
+{
+    const em_kernel_options *kernel = &config->kernel[i];
+    char names[512];
+
+    list_blocks(model, sizeof names, names);
+    if (!em_sampler_parameters(config, model, i))
+        return em_fail(EM_ECONFIG, "%s: block: found '%s', expected one of model %s: %s",
+                       kernel->place, em_excerpt_of(kernel->block).text, model->ops->name,
+                       model->n_block > 0 ? names : "it names none");
+    for (int k = 0; k < i; k++)
+        if (strcmp(config->kernel[k].block, kernel->block) == 0)
+            return em_fail(EM_ECONFIG, "%s: block: found '%s' again, expected each block once",
+                           kernel->place, em_excerpt_of(kernel->block).text);
+    return EM_OK;
+}
+
+/* Every block of the model has a sampler. */
+static em_status check_cover(const em_config *config, const em_model *model)
+{
+    for (int64_t b = 0; b < model->n_block; b++) {
+        bool found = false;
+        for (int i = 0; i < config->n_kernel; i++)
+            found |= strcmp(model->block[b].name, config->kernel[i].block) == 0;
+        if (!found)
+            return em_fail(EM_ECONFIG, "%s: no sampler for block %s of model %s", config->path,
+                           model->block[b].name, model->ops->name);
+    }
+    return EM_OK;
+}
+
+em_status em_sampler_fits(const em_config *config, const em_model *model)
+{
+    em_status status = EM_OK;
+
+    for (int i = 0; !status && i < config->n_kernel; i++) {
+        status = fits(&config->kernel[i], model);
+        if (!status && config->kernel[i].block)
+            status = check_block(config, model, i);
+    }
+    return status || !config->kernel[0].block ? status : check_cover(config, model);
+}
+
+em_status em_choose_blocks(const em_config *config, const em_model *model, em_mass_options *mass,
+                           double **own)
+{
+    em_reals *blocks = &mass->blocks;
+
+    if (mass->structure != EM_STRUCTURE_BLOCK_DIAGONAL || blocks->count > 0 || model->n_block < 2 ||
+        config->n_kernel > 1)
+        return EM_OK;
+    const em_status status = em_allocate(model->n_block, sizeof **own, own);
+    blocks->value = *own;
+    for (int64_t i = 0; !status && i < model->n_block; i++)
+        if (model->block[i].count > 0)
+            blocks->value[blocks->count++] = (double)model->block[i].count;
+    return status;
+}

@@ -1,0 +1,359 @@
+#include "run/config/config_parse.h"
+
+#include "base/field.h"
+#include "base/locale.h"
+#include "base/memory.h"
+#include "base/said.h"
+#include "base/text.h"
+#include "model/list.h"
+#include "run/config/config_path.h"
+#include "sampler/stochastic.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- values ---- */
+
+static em_status missing(const em_parse *p, const em_config_section *section, const char *option,
+                         const char *hint)
+{
+    const em_yaml_entry *parent = em_yaml_find(p->yaml, section->name);
+
+    return em_fail(EM_ECONFIG, "%s: %s.%s is missing%s", parent ? parent->place : p->config->path,
+                   section->name, option, hint);
+}
+
+static em_status require_names(const em_parse *p)
+{
+    if (!p->section[EM_SECTION_MODEL].chosen)
+        return missing(p, &p->section[EM_SECTION_MODEL], "name", " (see emass list models)");
+    for (int i = 0; i < p->config->n_kernel; i++)
+        if (!p->section[EM_SECTION_SAMPLER + i].chosen)
+            return missing(p, &p->section[EM_SECTION_SAMPLER + i], "name",
+                           " (see emass list samplers)");
+    return EM_OK;
+}
+
+/* Puts the place and the key of an option in front of the message, where `status` is of its value.
+ */
+static em_status say_where(const em_parse *p, const em_config_section *section,
+                           const em_field *field, em_status status)
+{
+    const em_key key = em_join_key(section->name, field->name);
+
+    if (status != EM_ECONFIG)
+        return status;
+    return em_fail(status, "%s: %s: %s", em_yaml_find(p->yaml, key.text)->place, key.text,
+                   em_error_text());
+}
+
+/* One that is not given is first put there with its default. */
+static em_status read_option(em_parse *p, const em_config_section *section, const em_field *field)
+{
+    const em_key key = em_join_key(section->name, field->name);
+    em_status status = EM_OK;
+
+    if (!em_yaml_find(p->yaml, key.text)) {
+        if (!field->fallback)
+            return missing(p, section, field->name, "");
+        status = em_yaml_put(p->yaml, "default", key.text, field->fallback);
+    }
+    return status ? status
+                  : say_where(p, section, field,
+                              em_field_read(field, &em_yaml_find(p->yaml, key.text)->value,
+                                            section->options));
+}
+
+/* Reads every option of a section; one that is not given may stand in another section. */
+static em_status read_section(em_parse *p, const em_config_section *section)
+{
+    em_status status = EM_OK;
+
+    for (const em_field *field = section->fields; !status && field && field->name; field++) {
+        const bool is_given = em_yaml_find(p->yaml, em_join_key(section->name, field->name).text);
+        if (section->inherits && !is_given)
+            status = em_field_read(
+                field,
+                &em_yaml_find(p->yaml, em_join_key(section->inherits, field->name).text)->value,
+                section->options);
+        else
+            status = read_option(p, section, field);
+    }
+    return status;
+}
+
+/* heart.yaml -> heart.h5, in the current folder. */
+static em_status name_output(em_config *config)
+{
+    const char *slash = strrchr(config->path, '/');
+    const char *base = slash ? slash + 1 : config->path;
+    const char *dot = strrchr(base, '.');
+    const size_t length = dot > base ? (size_t)(dot - base) : strlen(base);
+
+    if (config->output.file)
+        return EM_OK;
+    return em_format_text(&config->output.file, "%.*s.h5", (int)length, base);
+}
+
+static em_status read_sections(em_parse *p)
+{
+    em_status status = EM_OK;
+
+    for (int i = 0; !status && i < p->n_section; i++)
+        status = read_section(p, &p->section[i]);
+    return status ? status : name_output(p->config);
+}
+
+/* A step size that is to be adapted needs a sampler and a warmup for it. */
+static em_status check_step_size(const em_parse *p, int i)
+{
+    const em_kernel_options *kernel = &p->config->kernel[i];
+    const em_key key = em_join_key(p->section[EM_SECTION_SAMPLER + i].name, "step_size");
+
+    if (!isnan(((const em_sampler_options *)kernel->options)->step_size))
+        return EM_OK;
+    if (p->config->run.warmup == 0 && !p->config->mass.from)
+        return em_fail(EM_ECONFIG,
+                       "%s: run.warmup is 0, which leaves no iteration to adapt %s in, expected a "
+                       "number for it or some warmup",
+                       em_yaml_find(p->yaml, "run.warmup")->place, key.text);
+    if (!kernel->ops->probe)
+        return em_fail(EM_ECONFIG, "%s: %s: found adapt, expected a number: %s cannot adapt it",
+                       em_yaml_find(p->yaml, key.text)->place, key.text, kernel->ops->name);
+    return EM_OK;
+}
+
+/* What options of a stochastic kernel say together. */
+static em_status check_stochastic(const em_parse *p, int i)
+{
+    const em_kernel_options *kernel = &p->config->kernel[i];
+    const em_config_section *section = &p->section[EM_SECTION_SAMPLER + i];
+    const char *name = NULL;
+    em_status status = EM_OK;
+
+    if (kernel->ops->minibatches)
+        status = em_stochastic_check(kernel->options, &name);
+    return status ? say_where(p, section, em_field_find(section->fields, name), status) : EM_OK;
+}
+
+/* What the tables cannot say, because it takes two options. */
+static em_status check_together(const em_parse *p)
+{
+    const em_run_options *run = &p->config->run;
+    const double warmup = run->warmup == INT64_MIN ? 1000 : (double)run->warmup;
+    const double iterations = warmup + (double)run->draws * (double)run->thin;
+    em_status status = EM_OK;
+
+    if (iterations >= 0x1p40) /* the counter of math/rng.h */
+        return em_fail(EM_ECONFIG,
+                       "%s: run.warmup + run.draws x run.thin is %.0f iterations, expected less "
+                       "than 2^40",
+                       em_yaml_find(p->yaml, "run.draws")->place, iterations);
+    for (int i = 0; !status && i < p->config->n_kernel; i++)
+        status = check_step_size(p, i);
+    for (int i = 0; !status && i < p->config->n_kernel; i++)
+        status = check_stochastic(p, i);
+    if (status)
+        return status;
+    if (p->config->mass.from_positions && !p->config->mass.from)
+        return em_fail(EM_ECONFIG,
+                       "%s: mass.from_positions: found true without mass.from, expected the file "
+                       "that has the positions",
+                       em_yaml_find(p->yaml, "mass.from_positions")->place);
+    return EM_OK;
+}
+
+static em_status expand_paths(const em_parse *p, const em_config_section *section)
+{
+    em_status status = EM_OK;
+
+    for (const em_field *field = section->fields; !status && field && field->name; field++) {
+        char **path = (char **)((char *)section->options + field->offset);
+
+        if (field->type == EM_FIELD_DATA && *path && **path == '{')
+            status = em_expand_paths(p->config->path, path);
+        else if ((field->type == EM_FIELD_PATH || field->type == EM_FIELD_DATA) && *path)
+            status = em_expand_path(p->config->path, path);
+        status = say_where(p, section, field, status);
+    }
+    return status;
+}
+
+/* The output, where it was named: not of the config's folder, but variables stand in it too. */
+static em_status expand_output(const em_parse *p)
+{
+    const em_yaml_entry *entry = em_yaml_find(p->yaml, "output.file");
+    const em_texts *given = &entry->value.text;
+    const em_status status =
+        given->count > 0 && *given->value[0] ? em_expand_path("", &p->config->output.file) : EM_OK;
+
+    return status == EM_ECONFIG
+               ? em_fail(status, "%s: output.file: %s", entry->place, em_error_text())
+               : status;
+}
+
+/* ---- all of it ---- */
+
+/* "key.path=value" */
+static em_status apply_override(em_yaml *yaml, const char *override)
+{
+    const size_t length = strcspn(override, "=");
+    char *place = NULL, *key = NULL;
+    em_status status;
+
+    if (!override[length] || length == 0)
+        return em_fail(EM_ECONFIG, "--set %s: expected key.path=value",
+                       em_excerpt_of(override).text);
+    status = em_format_text(&place, "--set %s", em_excerpt_of(override).text);
+    if (!status)
+        status = em_format_text(&key, "%.*s", (int)length, override);
+    if (!status)
+        status = em_yaml_put(yaml, place, key, override + length + 1);
+    em_release(&key);
+    em_release(&place);
+    return status;
+}
+
+/* Puts the place of an option of the model in front of the error message, where that begins with
+ * its key and the config has it. */
+static em_status say_option(const em_config *config, em_status status)
+{
+    char message[2048];
+    size_t length;
+
+    if (status != EM_ECONFIG)
+        return status;
+    snprintf(message, sizeof message, "%s", em_error_text());
+    length = strcspn(message, ":");
+    for (int64_t i = 0; i < config->yaml->count; i++) {
+        const em_yaml_entry *entry = &config->yaml->entry[i];
+        if (strncmp(entry->key, message, length) == 0 && !entry->key[length] &&
+            strcmp(entry->place, "default") != 0)
+            return em_fail(status, "%s: %s", entry->place, message);
+    }
+    return status;
+}
+
+em_status em_config_create_model(const em_config *config, const em_model_context *context,
+                                 em_model **out)
+{
+    const uint64_t before = em_n_said();
+    em_status status;
+
+    *out = NULL;
+    status = em_said(config->model->create(config->model_options, context, out), before,
+                     "create of the model");
+    if (status > 0)
+        return em_fail(EM_EMODEL, "%s", em_error_text());
+    if (!status && !*out)
+        return em_fail(EM_EMODEL, "create of the model made none, and says that all is well");
+    return say_option(config, status);
+}
+
+static em_status read_text(em_parse *p, const char *text, int n_override,
+                           const char *const *override)
+{
+    em_status status =
+        em_yaml_parse(p->config->path, text, em_config_is_data, p->config->model, &p->yaml);
+
+    for (int i = 0; !status && i < n_override; i++)
+        status = apply_override(p->yaml, override[i]);
+    return status;
+}
+
+/* Twice, as what is in it depends on its model: a first look finds which one that is. */
+static em_status read_for_model(em_parse *p, const char *text, int n_override,
+                                const char *const *override)
+{
+    em_status status = read_text(p, text, n_override, override);
+
+    if (!status)
+        status = em_config_choose_model(p);
+    if (status || !p->section[EM_SECTION_MODEL].chosen)
+        return status;
+    em_yaml_destroy(&p->yaml);
+    return read_text(p, text, n_override, override);
+}
+
+static em_status understand(em_parse *p)
+{
+    em_status status = em_config_lay_sections(p);
+
+    if (!status)
+        status = em_config_choose_samplers(p);
+    if (!status)
+        status = em_config_check_keys(p);
+    if (!status)
+        status = require_names(p);
+    if (!status)
+        status = read_sections(p);
+    if (!status)
+        status = check_together(p);
+    if (!status)
+        status = em_config_write(p, false, &p->config->full);
+    if (!status)
+        status = em_config_write(p, true, &p->config->stored);
+    for (int i = 0; !status && i < p->n_section; i++)
+        status = expand_paths(p, &p->section[i]);
+    return status ? status : expand_output(p);
+}
+
+static em_status parse_config(const char *path, const char *text, int n_override,
+                              const char *const *override, em_config **out)
+{
+    em_config *config;
+    em_status status = em_allocate(1, sizeof *config, &config);
+    em_parse p = {.config = config};
+
+    *out = config;
+    if (!status)
+        status = em_copy_text(path, &config->path);
+    if (!status)
+        status = read_for_model(&p, text, n_override, override);
+    if (!status)
+        status = understand(&p);
+    if (config)
+        config->yaml = p.yaml;
+    if (status)
+        em_config_destroy(out);
+    return status;
+}
+
+em_status em_config_parse(const char *path, const char *text, int n_override,
+                          const char *const *override, em_config **out)
+{
+    em_locale locale = em_locale_enter();
+    const em_status status = parse_config(path, text, n_override, override, out);
+
+    em_locale_leave(&locale);
+    return status;
+}
+
+void em_config_destroy(em_config **config)
+{
+    em_config *c = *config;
+
+    if (!c)
+        return;
+    if (c->model_options)
+        em_field_release(c->model->fields, c->model_options);
+    for (int i = 0; i < c->n_kernel; i++) {
+        if (c->kernel[i].options)
+            em_field_release(c->kernel[i].ops->fields, c->kernel[i].options);
+        em_field_release(em_block_mass_fields, &c->kernel[i].own_mass);
+        em_release(&c->kernel[i].options);
+        em_release(&c->kernel[i].block);
+        em_release(&c->kernel[i].place);
+    }
+    em_field_release(em_mass_fields, &c->mass);
+    em_field_release(em_run_fields, &c->run);
+    em_field_release(em_stop_fields, &c->stop);
+    em_field_release(em_output_fields, &c->output);
+    em_release(&c->model_options);
+    em_plugin_close(&c->plugin);
+    em_yaml_destroy(&c->yaml);
+    em_release(&c->path);
+    em_release(&c->full);
+    em_release(&c->stored);
+    em_release(config);
+}

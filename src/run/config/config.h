@@ -1,0 +1,114 @@
+/* The config: parsed from YAML text on every rank, checked against the field tables. */
+#ifndef EM_RUN_CONFIG_CONFIG_H
+#define EM_RUN_CONFIG_CONFIG_H
+
+#include "adaptation/mass_window/mass_options.h"
+#include "emass/model.h"
+#include "emass/status.h"
+#include "model/plugin.h"
+#include "run/config/yaml.h"
+#include "sampler/sampler.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { EM_MINIBATCH_FAST, EM_MINIBATCH_BY_PARTS };
+
+typedef struct em_run_options {
+    int64_t chains, superchains, shards, warmup, draws, thin, seed; /* superchains below 1: none */
+    double init_radius;
+    int minibatch_sums;
+} em_run_options;
+
+typedef struct em_stop_options {
+    double r_hat, ess; /* NaN: no such criterion; both NaN: no stop rule */
+    int64_t check_every, consecutive;
+    double max_time; /* seconds; NaN: none */
+} em_stop_options;
+
+typedef struct em_output_options {
+    char *file; /* relative to the current folder */
+    bool save_warmup, save_unconstrained;
+    int64_t prior_draws; /* of each chain */
+    em_texts variables;  /* empty: all */
+    int64_t flush_every;
+    double checkpoint_every; /* seconds */
+    bool keep_checkpoint;    /* of a run that has finished */
+} em_output_options;
+
+enum { EM_MOST_KERNELS = 16 };
+
+/* A sampler of the config: of all parameters, or of a block of them. */
+typedef struct em_kernel_options {
+    char *block, *place; /* NULL: all; where the config says so */
+    const em_sampler_ops *ops;
+    void *options;               /* begins with em_sampler_options */
+    const em_mass_options *mass; /* the config's or, in a list, own_mass */
+    em_mass_options own_mass;    /* the config's, but for what the sampler's own section says */
+} em_kernel_options;
+
+typedef struct em_config {
+    char *path; /* as given */
+    char *full; /* YAML with every default filled in, in a fixed order; parses to the same config */
+    char *stored;  /* what the file keeps of it: without output.file, and without run.shards where
+                      draws do not depend on it */
+    em_yaml *yaml; /* as it was read: what says where */
+    em_plugin *plugin; /* that the model is in; NULL: a model of ours */
+    const em_model_ops *model;
+    void *model_options;
+    int n_kernel; /* they take turns within an iteration */
+    em_kernel_options kernel[EM_MOST_KERNELS];
+    const em_sampler_ops *sampler; /* the first one's */
+    void *sampler_options;         /* likewise */
+    em_mass_options mass;
+    em_run_options run;
+    em_stop_options stop;
+    em_output_options output;
+} em_config;
+
+extern const em_field em_run_fields[], em_stop_fields[], em_output_fields[];
+
+/* Whether the key is an option, as model.data, of the model `model` (em_model_ops) that takes a
+ * mapping, or a list too, as one value; NULL: the model is to be found first. Local. */
+em_yaml_data em_config_is_data(const void *model, const char *key);
+
+/* The same where the model does not matter: each of its options is one value. Local. */
+em_yaml_data em_config_may_be_data(const void *context, const char *key);
+
+/*
+ * Parses `text`, the content of the file `path` (which is used for messages and for the folder of
+ * relative paths), then applies `n_override` overrides "key.path=value". Local. Errors: EM_ECONFIG,
+ * one line with file:line (or "--set key"), what was found, what was expected, and the nearest
+ * valid name; EM_EMEMORY.
+ */
+em_status em_config_parse(const char *path, const char *text, int n_override,
+                          const char *const *override, em_config **out);
+void em_config_destroy(em_config **config);
+
+/* Makes the model of a config. Where an error begins with the key of one of its options
+ * ("model.layers[1]: found ...") the place of that is put in front of it. Collective. Errors: those
+ * of em_model_ops.create, not agreed. */
+em_status em_config_create_model(const em_config *config, const em_model_context *context,
+                                 em_model **out);
+
+/* A section of a config as it was understood. */
+typedef struct em_section {
+    const char *name, *chosen; /* chosen: the model or sampler, else NULL */
+    const char *block;         /* of a sampler, or NULL */
+    const char *inherits;      /* the section that has what is not said in this one; or NULL */
+    const em_field *fields;    /* may be NULL */
+    const void *options;
+} em_section;
+
+enum { EM_MOST_SECTIONS = 5 + 2 * EM_MOST_KERNELS };
+
+/* Returns how many. Local. */
+int em_config_sections(const em_config *config, em_section section[EM_MOST_SECTIONS]);
+
+/* Whether a sampler of the config takes minibatches. Local. */
+bool em_config_takes_minibatches(const em_config *config);
+
+/* Whether draws depend on run.shards: only the sums of minibatches may, by rounding. Local. */
+bool em_config_shards_matter(const em_config *config);
+
+#endif

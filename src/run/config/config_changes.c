@@ -1,0 +1,201 @@
+#include "run/config/config_changes.h"
+
+#include "base/field.h"
+#include "base/memory.h"
+#include "run/config/yaml.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Two configs as they are kept, and the keys that were found to differ. */
+typedef struct comparison {
+    em_yaml *old, *new;
+    em_changes *changes;
+    FILE *keys;
+} comparison;
+
+static void note(const comparison *c, const char *section, const char *option)
+{
+    fprintf(c->keys, "%s%s.%s", ftell(c->keys) > 0 ? ", " : "", section, option);
+}
+
+/* ---------------------------------------------------------------- values */
+
+/* The value of an option in the one way of writing it; NULL where it cannot be one. */
+static em_status write_canonical(const em_field *field, const em_value *value, char **text)
+{
+    em_field alone[2] = {*field, {.name = NULL}};
+    void *options = NULL;
+    char *written = NULL;
+    size_t length;
+    em_status status = em_allocate(1, 64, &options);
+    FILE *out = open_memstream(&written, &length);
+
+    *text = NULL;
+    alone[0].offset = 0;
+    if (!status && !out)
+        status = em_fail(EM_EMEMORY, "out of memory while comparing configs");
+    if (!status && em_field_read(alone, value, options) == EM_OK) {
+        em_field_write(alone, options, out);
+        status = fflush(out) == 0 ? em_copy_text(written, text)
+                                  : em_fail(EM_EMEMORY, "out of memory while comparing configs");
+    }
+    if (options)
+        em_field_release(alone, options);
+    if (out)
+        fclose(out);
+    free(written);
+    em_release(&options);
+    return status;
+}
+
+/* The key of an option: in its section or, where that does not say it, in the one it inherits from.
+ */
+static em_status find_key(const em_yaml *yaml, const em_section *section, const em_field *field,
+                          char **key, bool *inherited)
+{
+    em_status status = em_format_text(key, "%s.%s", section->name, field->name);
+
+    *inherited = !status && section->inherits && !em_yaml_find(yaml, *key);
+    if (*inherited) {
+        em_release(key);
+        status = em_format_text(key, "%s.%s", section->inherits, field->name);
+    }
+    return status;
+}
+
+/* The same of what stands in a config, or of the default. */
+static em_status get_canonical(em_yaml *yaml, const em_section *section, const em_field *field,
+                               char **text, bool *inherited)
+{
+    char *key = NULL;
+    em_status status = find_key(yaml, section, field, &key, inherited);
+
+    *text = NULL;
+    if (!status && !em_yaml_find(yaml, key) && field->fallback)
+        status = em_yaml_put(yaml, "default", key, field->fallback);
+    if (!status && em_yaml_find(yaml, key))
+        status = write_canonical(field, &em_yaml_find(yaml, key)->value, text);
+    em_release(&key);
+    return status;
+}
+
+static em_status compare_option(const comparison *c, const em_section *section,
+                                const em_field *field)
+{
+    char *old = NULL, *new = NULL;
+    bool old_inherits = false, new_inherits = false;
+    em_status status = get_canonical(c->old, section, field, &old, &old_inherits);
+
+    if (!status)
+        status = get_canonical(c->new, section, field, &new, &new_inherits);
+    const bool is_of_other = old_inherits && new_inherits; /* whose comparison says it */
+    if (!status && !is_of_other && !(old && new &&strcmp(old, new) == 0)) {
+        if (!field->may_change)
+            note(c, section->name, field->name);
+        if (strcmp(section->name, "stop") == 0 && strcmp(field->name, "max_time") != 0)
+            c->changes->stop_rule = true;
+    }
+    em_release(&old);
+    em_release(&new);
+    return status;
+}
+
+/* ---------------------------------------------------------------- sections */
+
+/* Whether the section has this text there. */
+static bool says(const em_yaml *yaml, const em_section *section, const char *option,
+                 const char *text)
+{
+    char key[64];
+    const em_yaml_entry *entry;
+
+    snprintf(key, sizeof key, "%s.%s", section->name, option);
+    entry = em_yaml_find(yaml, key);
+    return entry && entry->value.kind == EM_VALUE_SCALAR &&
+           strcmp(entry->value.text.value[0], text) == 0;
+}
+
+/* Options that this version does not have. */
+static void note_unknown(const comparison *c, const em_section *section)
+{
+    const size_t length = strlen(section->name);
+
+    for (int64_t i = 0; i < c->old->count; i++) {
+        const em_yaml_entry *entry = &c->old->entry[i];
+        const char *option = entry->key + length + 1;
+        if (strncmp(entry->key, section->name, length) != 0 || entry->key[length] != '.' ||
+            entry->value.kind == EM_VALUE_MAPPING)
+            continue;
+        if (section->block && strncmp(option, "mass.", strlen("mass.")) == 0) /* its own section */
+            continue;
+        if (!(section->chosen && strcmp(option, "name") == 0) &&
+            !(section->block && strcmp(option, "block") == 0) &&
+            !em_field_find(section->fields, option))
+            note(c, section->name, option);
+    }
+}
+
+static em_status compare_section(const comparison *c, const em_section *section)
+{
+    em_status status = EM_OK;
+
+    if (section->chosen && !says(c->old, section, "name", section->chosen)) {
+        note(c, section->name, "name");
+        return EM_OK;
+    }
+    if (section->block && !says(c->old, section, "block", section->block))
+        note(c, section->name, "block");
+    note_unknown(c, section);
+    for (const em_field *field = section->fields; !status && field && field->name; field++)
+        status = compare_option(c, section, field);
+    return status;
+}
+
+static em_status compare_all(const comparison *c, const em_config *config)
+{
+    em_section section[EM_MOST_SECTIONS];
+    const int n = em_config_sections(config, section);
+    char next[32];
+    em_status status = EM_OK;
+
+    for (int i = 0; !status && i < n; i++)
+        status = compare_section(c, &section[i]);
+    snprintf(next, sizeof next, "sampler[%d]", config->n_kernel);
+    if (em_yaml_find(c->old, next))
+        note(c, next, "name");
+    return status;
+}
+
+em_status em_changes_find(const em_config *config, const char *stored, em_changes *out)
+{
+    char *keys = NULL;
+    size_t length = 0;
+    comparison c = {.changes = out, .keys = open_memstream(&keys, &length)};
+    em_status status =
+        c.keys ? EM_OK : em_fail(EM_EMEMORY, "out of memory while comparing configs");
+
+    *out = (em_changes){.refused = NULL};
+    if (!status)
+        status =
+            em_yaml_parse("the config", config->stored, em_config_is_data, config->model, &c.new);
+    if (!status &&
+        em_yaml_parse("an old config", stored, em_config_is_data, config->model, &c.old) == EM_OK)
+        status = compare_all(&c, config);
+    else if (!status)
+        fputs("all of an unreadable config", c.keys);
+    if (c.keys && fclose(c.keys) != 0 && !status)
+        status = em_fail(EM_EMEMORY, "out of memory while comparing configs");
+    if (!status && length > 0)
+        status = em_copy_text(keys, &out->refused);
+    free(keys);
+    em_yaml_destroy(&c.old);
+    em_yaml_destroy(&c.new);
+    return status;
+}
+
+void em_changes_release(em_changes *changes)
+{
+    em_release(&changes->refused);
+}

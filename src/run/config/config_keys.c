@@ -1,0 +1,190 @@
+/* Which keys a config may have, and what was meant by others. */
+#include "base/nearest.h"
+#include "base/text.h"
+#include "run/config/config_parse.h"
+
+#include <string.h>
+
+/* The innermost section that the key is of, or is. */
+static const em_config_section *find_section(const em_parse *p, const char *key)
+{
+    const em_config_section *found = NULL;
+
+    for (int i = 0; i < p->n_section; i++) {
+        const em_config_section *section = &p->section[i];
+        const size_t length = strlen(section->name);
+        if (strncmp(section->name, key, length) == 0 && (key[length] == '.' || !key[length]) &&
+            (!found || length > strlen(found->name)))
+            found = section;
+    }
+    return found;
+}
+
+/* The i-th table whose options may stand in the section: the chosen variant's, or all variants'. */
+static bool table_of(const em_config_section *section, int i, const em_field **table)
+{
+    em_variant variant;
+
+    if (!section->variants || section->chosen) {
+        *table = section->fields;
+        return i == 0;
+    }
+    if (!section->variants(i, &variant))
+        return false;
+    *table = variant.fields;
+    return true;
+}
+
+static const em_field *em_find_option(const em_config_section *section, const char *option)
+{
+    const em_field *table, *field = NULL;
+
+    for (int i = 0; !field && table_of(section, i, &table); i++)
+        field = em_field_find(table, option);
+    return field;
+}
+
+/* True for `kappa`, where there is an option kappa.k0. */
+static bool is_group(const em_config_section *section, const char *option)
+{
+    const size_t length = strlen(option);
+    const em_field *table;
+
+    for (int i = 0; table_of(section, i, &table); i++)
+        for (const em_field *field = table; field && field->name; field++)
+            if (strncmp(field->name, option, length) == 0 && field->name[length] == '.')
+                return true;
+    return false;
+}
+
+/* ---- unknown keys ---- */
+
+/* The section where an option of exactly this name is known. */
+static const em_config_section *find_elsewhere(const em_parse *p, const char *option)
+{
+    for (int i = 0; i < p->n_section; i++)
+        if (em_find_option(&p->section[i], option))
+            return &p->section[i];
+    return NULL;
+}
+
+/* `meant`: what to suggest; NULL: nothing is near, and `otherwise` ends the message. */
+static em_status unknown_key(const em_yaml_entry *entry, const char *meant, const char *otherwise)
+{
+    const em_excerpt key = em_excerpt_of(entry->key);
+
+    if (meant)
+        return em_fail(EM_ECONFIG, "%s: unknown key %s; did you mean %s?", entry->place, key.text,
+                       meant);
+    return em_fail(EM_ECONFIG, "%s: unknown key %s%s", entry->place, key.text, otherwise);
+}
+
+static em_status unknown_section(const em_parse *p, const em_yaml_entry *entry)
+{
+    const em_config_section *other = find_elsewhere(p, entry->key);
+    const bool is_sampler = p->is_list && strncmp(entry->key, "sampler", 7) == 0;
+    em_nearest nearest = em_nearest_start(entry->key);
+
+    if (is_sampler)
+        return em_fail(EM_ECONFIG, "%s: %s: sampler is a list: expected sampler[0] to sampler[%d]",
+                       entry->place, em_excerpt_of(entry->key).text, p->config->n_kernel - 1);
+    if (other)
+        return unknown_key(entry, em_join_key(other->name, entry->key).text, "");
+    for (int i = 0; i < p->n_section; i++)
+        em_nearest_offer(&nearest, p->section[i].name);
+    return unknown_key(entry, nearest.name, ", expected model, sampler, mass, run, stop or output");
+}
+
+/* An option that another variant of the section has, but not the chosen one. */
+static em_status option_of_other(const em_config_section *section, const em_yaml_entry *entry,
+                                 const char *option)
+{
+    em_variant variant;
+
+    for (int i = 0; section->chosen && section->variants(i, &variant); i++)
+        if (em_field_find(variant.fields, option))
+            return em_fail(EM_ECONFIG, "%s: %s is not an option of %s, but of %s", entry->place,
+                           entry->key, section->chosen, variant.name);
+    return EM_OK;
+}
+
+static em_status unknown_option(const em_parse *p, const em_config_section *section,
+                                const em_yaml_entry *entry, const char *option)
+{
+    const em_config_section *other = find_elsewhere(p, option);
+    em_nearest nearest = em_nearest_start(option);
+    const em_field *table;
+    em_status status = option_of_other(section, entry, option);
+
+    if (status)
+        return status;
+    if (section->variants && strcmp(section->kind, "model") == 0 && strcmp(option, "family") == 0)
+        return unknown_key(entry, NULL,
+                           "; the family is the name of the model: linear, logistic, poisson or "
+                           "negative_binomial, or, in a Stan program, stan");
+    if (find_section(p, option))
+        return unknown_key(entry, option, "");
+    if (other)
+        return unknown_key(entry, em_join_key(other->name, option).text, "");
+    for (int i = 0; table_of(section, i, &table); i++)
+        for (const em_field *field = table; field && field->name; field++)
+            em_nearest_offer(&nearest, field->name);
+    if (section->variants)
+        em_nearest_offer(&nearest, "name");
+    return unknown_key(entry, nearest.name, " (see emass list)");
+}
+
+/* ---- every key ---- */
+
+/* "model.layers[1]", which says where the element of a list is. */
+static bool is_element_of_data(const em_parse *p, const em_yaml_entry *entry)
+{
+    char key[256];
+
+    snprintf(key, sizeof key, "%.*s", (int)strcspn(entry->key, "["), entry->key);
+    return strchr(entry->key, '[') &&
+           em_config_is_data(p->config->model, key) == EM_YAML_ALL_IS_DATA;
+}
+
+static em_status check_key(em_parse *p, const em_yaml_entry *entry)
+{
+    const em_config_section *section = find_section(p, entry->key);
+    const em_field *field;
+
+    if (!section && p->is_list && strcmp(entry->key, "sampler") == 0)
+        return EM_OK;
+    if (!section)
+        return unknown_section(p, entry);
+    const size_t length = strlen(section->name);
+    const bool is_option = entry->key[length] == '.';
+    const char *option = entry->key + length + is_option;
+    if (!is_option || is_group(section, option)) {
+        if (entry->value.kind == EM_VALUE_MAPPING || entry->value.kind == EM_VALUE_NULL)
+            return EM_OK;
+        return em_fail(EM_ECONFIG, "%s: %s: found a value, expected a mapping of options",
+                       entry->place, entry->key);
+    }
+    if (section->variants && strcmp(option, "name") == 0)
+        return EM_OK;
+    if (em_is_element(p, section) && strcmp(option, "block") == 0)
+        return EM_OK;
+    field = em_find_option(section, option);
+    if (!field && is_element_of_data(p, entry))
+        return EM_OK;
+    if (!field)
+        return unknown_option(p, section, entry, option);
+    if (entry->value.kind == EM_VALUE_MAPPING && field->type != EM_FIELD_DATA &&
+        field->type != EM_FIELD_JSON)
+        return em_fail(EM_ECONFIG, "%s: %s: found a mapping, expected a value", entry->place,
+                       entry->key);
+    return EM_OK;
+}
+
+em_status em_config_check_keys(em_parse *p)
+{
+    em_status status = EM_OK;
+
+    for (int64_t i = 0; !status && i < p->yaml->count; i++)
+        status = check_key(p, &p->yaml->entry[i]);
+    return status;
+}

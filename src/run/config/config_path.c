@@ -1,0 +1,183 @@
+#include "run/config/config_path.h"
+
+#include "base/json.h"
+#include "base/memory.h"
+#include "base/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Data that the environment does not place lie beside the config. */
+static const char data_name[] = "EMASS_DATA", data_folder[] = "data";
+
+static bool is_set(const char *name)
+{
+    const char *value = getenv(name);
+
+    return value && *value;
+}
+
+/* What ${NAME} stands for. */
+static em_status look_up(const char *name, const char **value)
+{
+    *value = is_set(name) ? getenv(name) : data_folder;
+    if (is_set(name) || strcmp(name, data_name) == 0)
+        return EM_OK;
+    return em_fail(EM_ECONFIG, "the environment variable %s is not set", em_excerpt_of(name).text);
+}
+
+/* Writes `text` with every ${NAME} replaced, once. */
+static em_status write_replaced(const char *text, FILE *out)
+{
+    const char *begin;
+
+    for (; (begin = strstr(text, "${")); text = strchr(begin, '}') + 1) {
+        char name[256];
+        const char *value;
+        const size_t length = strcspn(begin + 2, "}");
+        em_status status;
+
+        if (!begin[2 + length] || length == 0 || length >= sizeof name)
+            return em_fail(EM_ECONFIG, "found '%s', expected ${NAME}", em_excerpt_of(begin).text);
+        snprintf(name, sizeof name, "%.*s", (int)length, begin + 2);
+        status = look_up(name, &value);
+        if (status)
+            return status;
+        fprintf(out, "%.*s%s", (int)(begin - text), text, value);
+    }
+    fputs(text, out);
+    return EM_OK;
+}
+
+/* Whether there is a file, or that of file.h5:/dataset. */
+static bool is_there(const char *path)
+{
+    const char *colon = strstr(path, ":/");
+    char file[4096];
+
+    snprintf(file, sizeof file, "%.*s", colon ? (int)(colon - path) : (int)strlen(path), path);
+    return access(path, F_OK) == 0 || access(file, F_OK) == 0;
+}
+
+/* Says what to set where data are in neither place. */
+static em_status check_data(const char *written, const char *path)
+{
+    if (!strstr(written, "${EMASS_DATA}") || is_set(data_name) || is_there(path))
+        return EM_OK;
+    return em_fail(EM_ECONFIG,
+                   "found nothing at %s, expected a file there, or the environment variable %s, "
+                   "which is not set, to name the folder of the data",
+                   path, data_name);
+}
+
+em_status em_expand_path(const char *config_path, char **path)
+{
+    const char *slash = strrchr(config_path, '/');
+    size_t length;
+    char *replaced = NULL;
+    FILE *out = open_memstream(&replaced, &length);
+    em_status status;
+
+    if (!out)
+        return em_fail(EM_EMEMORY, "out of memory while reading a path");
+    status = write_replaced(*path, out);
+    if (fclose(out) && !status)
+        status = em_fail(EM_EMEMORY, "out of memory while reading a path");
+    if (!status) {
+        const int folder = slash && *replaced != '/' ? (int)(slash + 1 - config_path) : 0;
+        char *written = *path;
+        *path = NULL;
+        status = em_format_text(path, "%.*s%s", folder, config_path, replaced);
+        if (!status)
+            status = check_data(written, *path);
+        em_release(&written);
+    }
+    free(replaced);
+    return status;
+}
+
+/* "table.csv:age", with its path turned into one from the current folder. */
+static em_status write_column(const char *config_path, const char *text, FILE *out)
+{
+    const char *colon = strrchr(text, ':');
+    char *path = NULL, *whole = NULL;
+    em_status status = em_format_text(&path, "%.*s", (int)(colon - text), text);
+
+    if (!status)
+        status = em_expand_path(config_path, &path);
+    if (!status)
+        status = em_format_text(&whole, "%s%s", path, colon);
+    if (!status)
+        em_json_write_string(whole, out);
+    em_release(&path);
+    em_release(&whole);
+    return status;
+}
+
+static em_status write_expanded(const char *config_path, const char *json, FILE *out)
+{
+    em_status status = EM_OK;
+
+    while (!status && *json) {
+        const char *start = json;
+        char *text = NULL;
+        if (*json != '"') {
+            fputc(*json++, out);
+            continue;
+        }
+        status = em_json_read_string(&json, &text);
+        if (!status && !em_json_is_name(json) && strchr(text, ':'))
+            status = write_column(config_path, text, out);
+        else if (!status)
+            fprintf(out, "%.*s", (int)(json - start), start);
+        em_release(&text);
+    }
+    return status;
+}
+
+em_status em_expand_paths(const char *config_path, char **json)
+{
+    size_t length;
+    char *expanded = NULL;
+    FILE *out = open_memstream(&expanded, &length);
+    em_status status = out ? write_expanded(config_path, *json, out) : EM_OK;
+
+    if (!out || fclose(out) != 0)
+        status = em_fail(EM_EMEMORY, "out of memory while reading a path");
+    if (!status) {
+        em_release(json);
+        status = em_copy_text(expanded, json);
+    }
+    free(expanded);
+    return status;
+}
+
+/* Whether the paths of a mapping's columns lead to files. */
+static bool columns_are_there(const char *json)
+{
+    bool there = true;
+
+    while (there && *json) {
+        char *text = NULL;
+        if (*json != '"') {
+            json++;
+            continue;
+        }
+        if (em_json_read_string(&json, &text) != EM_OK)
+            return false;
+        char *colon = em_json_is_name(json) ? NULL : strrchr(text, ':');
+        if (colon) {
+            *colon = '\0';
+            there = is_there(text);
+        }
+        em_release(&text);
+    }
+    return there;
+}
+
+bool em_path_is_there(const char *path)
+{
+    return *path == '{' ? columns_are_there(path) : is_there(path);
+}

@@ -1,0 +1,145 @@
+#include "run/config/run_plan.h"
+
+#include "adaptation/adaptation.h"
+
+#include <math.h>
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* HDF5 takes time and memory by the chunk, so that a chain of usual length is one. */
+enum { LONG_CHUNK = 1 << 14 };
+
+/*
+ * A run of usual size is watched as a whole. Where chains x draws are so many that looking at one
+ * number takes seconds, every few draws do, but no chain is left with fewer than have an ESS.
+ */
+enum { MOST_VALUES = 1 << 22, LEAST_ROWS = 16 };
+
+static const int64_t watched_bytes = INT64_C(1) << 30;
+
+static em_watch plan_watch(int64_t n_chain, int64_t n_draw, int64_t width)
+{
+    const int64_t every = (n_chain * n_draw + MOST_VALUES - 1) / MOST_VALUES;
+    em_watch watch = {.every = most(1, least(every, n_draw / LEAST_ROWS))};
+
+    watch.n_row = n_draw / watch.every;
+    watch.width = least(width, watched_bytes / (n_chain * watch.n_row * (int64_t)sizeof(double)));
+    return watch;
+}
+
+/* Past this, sizes in bytes would not fit the numbers that HDF5 and we count them with. */
+static em_status check_size(const em_config *config, int64_t warmup, int64_t width)
+{
+    const em_run_options *run = &config->run;
+    const double bytes = (double)run->chains * ((double)run->draws + (double)warmup) *
+                         (double)width * sizeof(double);
+
+    return bytes < 0x1p60 ? EM_OK
+                          : em_fail(EM_ECONFIG,
+                                    "%s: %lld chains x %lld draws of %lld numbers take %.3g "
+                                    "bytes, expected less than 2^60",
+                                    config->path, (long long)run->chains, (long long)run->draws,
+                                    (long long)width, bytes);
+}
+
+/*
+ * A write is collective and takes its time whatever its size: small draws wait for one another, up
+ * to 8 MB for all chains of the run.
+ */
+static int64_t plan_buffer(int64_t n_chain, int64_t flush_every, int64_t width)
+{
+    enum { MOST_DRAWS = 1000, MOST_WAITING = 1 << 20 };
+
+    return most(flush_every, least(MOST_DRAWS, MOST_WAITING / (n_chain * width)));
+}
+
+int64_t em_plan_sampler_warmup(const em_config *config, int i)
+{
+    bool waits = config->run.warmup == INT64_MIN && config->kernel[i].ops->by_model;
+
+    for (int k = 0; waits && k < config->n_kernel; k++)
+        if (!config->kernel[k].ops->by_model)
+            return 0;
+    return config->run.warmup;
+}
+
+em_status em_plan_create(const em_config *config, em_width width, em_plan *plan)
+{
+    const em_run_options *run = &config->run;
+    int64_t warmup = 0;
+
+    if (run->superchains > 0 && run->chains % run->superchains != 0)
+        return em_fail(EM_ECONFIG,
+                       "%s: run.superchains: found %lld, expected a divisor of the %lld chains",
+                       config->path, (long long)run->superchains, (long long)run->chains);
+    for (int i = 0; i < config->n_kernel; i++)
+        warmup = most(warmup, em_adapt_most_warmup(config->kernel[i].mass, config->kernel[i].ops,
+                                                   config->kernel[i].options,
+                                                   em_plan_sampler_warmup(config, i)));
+    *plan = (em_plan){
+        .warmup = warmup,
+        .total = warmup + run->draws * run->thin,
+        .thin = run->thin,
+        .n_draw = run->draws,
+        .n_warmup_draw = config->output.save_warmup ? warmup / run->thin : 0,
+        .flush_every = config->output.flush_every,
+        .buffer = plan_buffer(run->chains, config->output.flush_every, width.all),
+        .chunk = most(config->output.flush_every, LONG_CHUNK),
+        .check_every = config->stop.check_every,
+        .has_stop_rule = !isnan(config->stop.r_hat) || !isnan(config->stop.ess),
+        .width = width,
+        .watch = plan_watch(run->chains, run->draws, width.watched),
+    };
+    return check_size(config, warmup, width.all);
+}
+
+void em_plan_end_warmup(em_plan *plan, int64_t done)
+{
+    plan->total -= plan->warmup - done;
+    plan->warmup = done;
+}
+
+/* The first multiple of `step` iterations from `origin` on that lies after `done`. */
+static int64_t next_multiple(int64_t origin, int64_t step, int64_t done)
+{
+    return origin + ((done - origin) / step + 1) * step;
+}
+
+int64_t em_plan_next_stop(const em_plan *plan, int64_t done)
+{
+    if (done < plan->warmup)
+        return least(plan->warmup, next_multiple(0, plan->flush_every * plan->thin, done));
+    return least(plan->total,
+                 least(next_multiple(plan->warmup, plan->flush_every * plan->thin, done),
+                       next_multiple(plan->warmup, plan->check_every * plan->thin, done)));
+}
+
+bool em_plan_must_write(const em_plan *plan, int64_t waiting)
+{
+    return waiting + plan->flush_every > plan->buffer;
+}
+
+int64_t em_plan_stored(const em_plan *plan, int64_t done)
+{
+    if (done <= plan->warmup)
+        return plan->n_warmup_draw ? done / plan->thin : 0;
+    return (done - plan->warmup) / plan->thin;
+}
+
+bool em_plan_checks(const em_plan *plan, int64_t done)
+{
+    const int64_t drawn = done - plan->warmup, every = plan->check_every * plan->thin;
+    const int64_t times = drawn / every;
+
+    if (drawn <= 0 || drawn % every != 0)
+        return false;
+    return plan->has_stop_rule || (times & (times - 1)) == 0;
+}

@@ -1,0 +1,60 @@
+/* What a run will do, fixed before it starts: a pure function of the config. Local. */
+#ifndef EM_RUN_CONFIG_RUN_PLAN_H
+#define EM_RUN_CONFIG_RUN_PLAN_H
+
+#include "run/config/config.h"
+
+/* How many numbers one stored draw has: of all groups that the model reports, of the posterior,
+ * and those that this begins with and that are watched for convergence. */
+typedef struct em_width {
+    int64_t all, posterior, watched;
+} em_width;
+
+/*
+ * What is kept in memory to be watched for convergence: the first `width` numbers of every
+ * `every`-th draw, `n_row` draws of each chain in all. It is bounded for all chains of the run
+ * together and not for a rank, so that a stop rule decides the same on any number of ranks.
+ */
+typedef struct em_watch {
+    int64_t width, every, n_row;
+} em_watch;
+
+typedef struct em_plan {
+    int64_t warmup, total;         /* iterations: of warmup (at most, until it ends), in all */
+    int64_t thin;                  /* iterations per stored draw */
+    int64_t n_draw, n_warmup_draw; /* stored draws of a chain; n_warmup_draw 0 unless saved */
+    int64_t flush_every;           /* stored draws between chances to write */
+    int64_t buffer;                /* stored draws of a chain that wait to be written, at most */
+    int64_t chunk;                 /* stored draws of a chain that lie together in the file */
+    int64_t check_every;           /* draws between checks of convergence */
+    bool has_stop_rule;
+    em_width width;
+    em_watch watch;
+} em_plan;
+
+/* What sampler number i is told of run.warmup, where INT64_MIN is as long as it takes: one that
+ * learns nothing, as the model makes its moves, has none beside others, whose it waits for. */
+int64_t em_plan_sampler_warmup(const em_config *config, int i);
+
+/* Errors: EM_ECONFIG for a run whose draws no file can hold. */
+em_status em_plan_create(const em_config *config, em_width width, em_plan *plan);
+
+/* Warmup has ended after `done` iterations. */
+void em_plan_end_warmup(em_plan *plan, int64_t done);
+
+/* Iterations done at the next point after `done` where the ranks must meet for writing or checking:
+ * the end of warmup, a full buffer, a check, the end. */
+int64_t em_plan_next_stop(const em_plan *plan, int64_t done);
+
+/* Whether the `waiting` draws of a chain leave no room for those up to the next chance to write. */
+bool em_plan_must_write(const em_plan *plan, int64_t waiting);
+
+/* Stored draws of the current phase after `done` iterations: of warmup while done <= warmup. */
+int64_t em_plan_stored(const em_plan *plan, int64_t done);
+
+/* True when the draws of sampling are to be checked after `done` iterations: every check_every
+ * draws for a stop rule; else, for progress only, after 1, 2, 4, 8 ... times as many, so that the
+ * checks of a long run cost no more than a few of its last ones. */
+bool em_plan_checks(const em_plan *plan, int64_t done);
+
+#endif

@@ -1,0 +1,55 @@
+/*
+ * YAML as a flat list: every value under the path of its keys, "mass.kappa.k0", with the place it
+ * was written at. Keys with dots in them are paths too, and those of a mapping in a list that
+ * stands under `sampler` begin with "sampler[0]", "sampler[1]", ... Anchors, aliases, lists in
+ * lists, and text of several lines are refused. All Local.
+ */
+#ifndef EM_RUN_CONFIG_YAML_H
+#define EM_RUN_CONFIG_YAML_H
+
+#include "base/field.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct em_yaml_entry {
+    char *key;
+    char *place;    /* "heart.yaml:7", or what was handed to em_yaml_put */
+    em_value value; /* a mapping comes before its entries */
+} em_yaml_entry;
+
+/* What of that which stands under a key is data, one value in JSON, with all that is in it:
+ * nothing, a mapping, or a list too, whose elements then have entries "key[0]", "key[1]", ... that
+ * say where they are, mappings without keys; or, at a first look, either, and nothing of elements.
+ */
+typedef enum em_yaml_data {
+    EM_YAML_NO_DATA,
+    EM_YAML_MAPPING_IS_DATA,
+    EM_YAML_ALL_IS_DATA,
+    EM_YAML_LOOKED_OVER
+} em_yaml_data;
+typedef em_yaml_data em_yaml_is_data(const void *context, const char *key);
+
+enum { EM_YAML_MAX_ENTRIES = 1000, EM_YAML_MAX_DEPTH = 8 };
+
+typedef struct em_yaml {
+    em_yaml_is_data *is_data;
+    const void *context; /* of is_data */
+    int64_t count;
+    em_yaml_entry entry[EM_YAML_MAX_ENTRIES];
+} em_yaml;
+
+/* Parses the text of the file `path`; `context` outlives what is parsed. Errors: EM_ECONFIG, naming
+ * file and line; EM_EMEMORY. */
+em_status em_yaml_parse(const char *path, const char *text, em_yaml_is_data *is_data,
+                        const void *context, em_yaml **out);
+void em_yaml_destroy(em_yaml **yaml);
+
+/* Puts the YAML value `text` under `key`, in place of one that is there; messages name `place`.
+ * Errors as for em_yaml_parse. */
+em_status em_yaml_put(em_yaml *yaml, const char *place, const char *key, const char *text);
+
+/* The entry of a path; NULL when there is none. */
+const em_yaml_entry *em_yaml_find(const em_yaml *yaml, const char *key);
+
+#endif

@@ -1,0 +1,41 @@
+/*
+ * What is counted of each chain while it samples, and what that says at the end: whether a chain
+ * stood still, its energy moves or its trees were cut short. Part of the state of a run.
+ */
+#ifndef EM_RUN_CONVERGENCE_CHAIN_STATISTICS_H
+#define EM_RUN_CONVERGENCE_CHAIN_STATISTICS_H
+
+#include "diagnostics/modes.h"
+#include "emass/visitor.h"
+#include "par/grid.h"
+#include "sampler/sampler.h"
+
+typedef struct em_tally em_tally;
+
+/* Of all chains of the run; the same on all ranks. */
+typedef struct em_findings {
+    int64_t n_saturated;            /* trees of stored draws that were cut short */
+    int64_t n_still, longest_still; /* chains that stood still; draws in a row */
+    double e_bfmi;                  /* the smallest of a chain; NaN: the sampler has no energy */
+    em_modes modes;                 /* that chains are in; count 0: one */
+    int64_t n_growing;              /* numbers watched that grow without an end in sight */
+} em_findings;
+
+/* `sampler` NULL: several take turns, which have no energy or acceptance in common. Local. Errors:
+ * EM_EMEMORY. */
+em_status em_tally_create(const em_sampler_ops *sampler, int64_t n_local_chain, em_tally **out);
+void em_tally_destroy(em_tally **tally);
+
+/* Counts what an iteration of sampling left in the block; `stored`: it is a draw. Local. */
+void em_tally_take(em_tally *tally, const em_block *block, bool stored);
+
+/* Divergences so far, of all iterations and chains. Collective. Errors: EM_EMEMORY, agreed. */
+em_status em_tally_divergences(const em_tally *tally, em_grid *grid, int64_t *out);
+
+/* All of *out but modes and growth. Collective. Errors: EM_EMEMORY, agreed. */
+em_status em_tally_find(const em_tally *tally, em_grid *grid, em_findings *out);
+
+/* Collective. Errors: the visitor's. */
+em_status em_tally_visit(em_tally *tally, const em_visitor *visitor);
+
+#endif

@@ -1,0 +1,322 @@
+#include "run/convergence/convergence_monitor.h"
+
+#include "base/memory.h"
+#include "diagnostics/diag.h"
+#include "diagnostics/growth.h"
+#include "diagnostics/limits.h"
+#include "par/world.h"
+
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
+struct em_monitor {
+    const em_grid *grid;
+    const em_stop_options *stop;
+    em_diag *diag;
+    em_team *team; /* of each number: n_part ranks, which look at it together; NULL: one does */
+    int64_t n_part;
+    em_watch watch;
+    int64_t first, width; /* the numbers that this shard has of those watched */
+    int64_t n_local_chain, n_superchain;
+    int64_t times_met; /* in a row */
+    int64_t suspect;   /* the number that missed the thresholds last time, on this rank */
+    double *history;   /* [n_local_chain][watch.n_row][width] */
+};
+
+/* Numbers that a rank looks at at once, to bound the memory of a check. */
+enum { BATCH = 1 << 22 };
+
+/* Draws of a number that are worth a rank's while beside others, and ranks that send as many
+ * messages to each other in less time than they save. */
+enum { PART = 1 << 14, MOST_PARTS = 64 };
+
+double em_monitor_r_hat_limit(const em_stop_options *stop)
+{
+    return isnan(stop->r_hat) ? EM_R_HAT_LIMIT : stop->r_hat;
+}
+
+em_starts em_monitor_starts(const em_run_options *run)
+{
+    return (em_starts){run->chains, run->superchains > 0 ? run->superchains : 0};
+}
+
+/* 100 for each start: what is asked of a chain of its own, superchains have together. */
+double em_monitor_ess_limit(const em_stop_options *stop, em_starts starts)
+{
+    const int64_t n = starts.n_superchain > 0 ? starts.n_superchain : starts.n_chain;
+
+    return isnan(stop->ess) ? EM_ESS_LIMIT_PER_CHAIN * (double)n : stop->ess;
+}
+
+/* Numbers of the shard that has the most: for so many are batches gathered everywhere. */
+static int64_t widest(const em_monitor *monitor)
+{
+    return em_deal_first(monitor->watch.width, em_grid_n_shard(monitor->grid), 1);
+}
+
+/* Where there are more ranks than numbers; of chains, each rank has one at least. */
+static int64_t parts_of(const em_monitor *monitor)
+{
+    const int64_t n_chain = em_grid_n_chain(monitor->grid), width = widest(monitor);
+    const int64_t idle =
+        width > 0 && width <= INT_MAX / n_chain ? em_grid_n_group(monitor->grid) / width : 1;
+    const int64_t worth = n_chain * monitor->watch.n_row / PART;
+    const int64_t most = worth < MOST_PARTS ? worth : MOST_PARTS;
+
+    return monitor->n_superchain > 0 || most < 2 || idle < 2 ? 1 : idle < most ? idle : most;
+}
+
+em_status em_monitor_create(const em_grid *grid, const em_stop_options *stop, const em_watch *watch,
+                            int64_t n_superchain, em_monitor **out)
+{
+    const int64_t n_shard = em_grid_n_shard(grid), shard = em_grid_shard(grid);
+    em_monitor *monitor = NULL;
+    em_status status = em_allocate(1, sizeof *monitor, &monitor);
+
+    *out = NULL;
+    if (!status) {
+        monitor->grid = grid;
+        monitor->stop = stop;
+        monitor->n_superchain = n_superchain;
+        monitor->watch = *watch;
+        monitor->first = em_deal_first(watch->width, n_shard, shard);
+        monitor->width = em_deal_first(watch->width, n_shard, shard + 1) - monitor->first;
+        monitor->n_local_chain = em_grid_n_local_chain(grid);
+        status = em_allocate_doubles(monitor->n_local_chain * watch->n_row * monitor->width,
+                                     &monitor->history);
+    }
+    if (!status)
+        status = em_diag_create(&monitor->diag);
+    status = em_agree(status);
+    if (!status) {
+        monitor->n_part = parts_of(monitor);
+        if (monitor->n_part > 1)
+            status = em_team_create(grid, monitor->width, monitor->n_part, &monitor->team);
+    }
+    if (status)
+        em_monitor_destroy(&monitor);
+    *out = monitor;
+    return status;
+}
+
+void em_monitor_destroy(em_monitor **monitor)
+{
+    if (*monitor) {
+        em_diag_destroy(&(*monitor)->diag);
+        em_team_destroy(&(*monitor)->team);
+        em_release(&(*monitor)->history);
+    }
+    em_release(monitor);
+}
+
+int64_t em_monitor_times_met(const em_monitor *monitor)
+{
+    return monitor->times_met;
+}
+
+void em_monitor_set_times_met(em_monitor *monitor, int64_t times)
+{
+    monitor->times_met = times;
+}
+
+void em_monitor_keep(em_monitor *monitor, int64_t chain, int64_t draw, const double *value)
+{
+    const int64_t row = (draw + 1) / monitor->watch.every - 1;
+
+    if ((draw + 1) % monitor->watch.every == 0 && row < monitor->watch.n_row)
+        memcpy(monitor->history + (chain * monitor->watch.n_row + row) * monitor->width,
+               value + monitor->first, (size_t)monitor->width * sizeof *value);
+}
+
+/* One number's contribution to {r_hat, -ess}. Numbers that never change, the same in all chains,
+ * have no R-hat and are passed over; any other NaN is as bad as can be. */
+static em_status worsen(em_monitor *monitor, int64_t n_row, const double *draws, double worst[2])
+{
+    const int64_t n_chain = em_grid_n_chain(monitor->grid);
+    em_diagnosis diagnosis;
+    em_status status =
+        monitor->team
+            ? em_diagnose_together(monitor->diag, monitor->team, n_chain, n_row, draws, &diagnosis)
+            : em_diagnose_convergence(monitor->diag, n_chain, n_row, draws, &diagnosis);
+
+    if (status || diagnosis.constant)
+        return status;
+    if (monitor->n_superchain > 0)
+        diagnosis.r_hat = em_nested_r_hat(monitor->n_superchain, n_chain, n_row, draws);
+    const double ess = fmin(diagnosis.ess_bulk, diagnosis.ess_tail);
+    worst[0] = fmax(worst[0], isnan(diagnosis.r_hat) ? INFINITY : diagnosis.r_hat);
+    worst[1] = fmax(worst[1], isnan(ess) ? 0 : -ess);
+    return EM_OK;
+}
+
+static bool meets(const em_monitor *monitor, const double worst[2])
+{
+    const em_starts starts = {em_grid_n_chain(monitor->grid), monitor->n_superchain};
+
+    return worst[0] <= em_monitor_r_hat_limit(monitor->stop) &&
+           -worst[1] >= em_monitor_ess_limit(monitor->stop, starts);
+}
+
+/* Numbers of this shard that are looked at together: from `first` on, `n_column` of them, the
+ * chains of each in n_part parts. */
+typedef struct batch {
+    int64_t first, n_column, n_row, n_part;
+    int64_t own_first, own; /* items, a number or a part of one, that this rank was dealt */
+    double *column;         /* [own][chains][n_row] */
+} batch;
+
+static batch batch_of(const em_monitor *monitor, int64_t first, int64_t most, int64_t n_row,
+                      int64_t n_part)
+{
+    const int64_t n_group = em_grid_n_group(monitor->grid), group = em_grid_group(monitor->grid);
+    const int64_t left = monitor->width > first ? monitor->width - first : 0;
+    const int64_t n_column = left < most ? left : most, n_item = n_column * n_part;
+    const int64_t own_first = em_deal_first(n_item, n_group, group);
+
+    return (batch){first,
+                   n_column,
+                   n_row,
+                   n_part,
+                   first * n_part + own_first,
+                   em_deal_first(n_item, n_group, group + 1) - own_first,
+                   NULL};
+}
+
+/* Fills in b->column, which is then owned. Collective. */
+static em_status gather_batch(em_monitor *monitor, batch *b)
+{
+    const int64_t n_local = monitor->n_local_chain, n_column = b->n_column, n_row = b->n_row;
+    const int64_t n_chain = (em_grid_n_chain(monitor->grid) + b->n_part - 1) / b->n_part;
+    double *local = NULL;
+    em_status status = em_allocate(n_local * n_row * n_column, sizeof *local, &local);
+
+    if (!status)
+        status = em_allocate(b->own * n_chain * n_row, sizeof *b->column, &b->column);
+    status = em_agree(status);
+    for (int64_t c = 0; !status && c < n_local; c++)
+        for (int64_t r = 0; r < n_row; r++)
+            memcpy(local + (c * n_row + r) * n_column,
+                   monitor->history + (c * monitor->watch.n_row + r) * monitor->width + b->first,
+                   (size_t)n_column * sizeof *local);
+    if (!status)
+        status = em_grid_transpose(monitor->grid, n_row, n_column, b->n_part, local, b->column);
+    em_release(&local);
+    return status;
+}
+
+/* Numbers of a shard that fit a batch, of which each group has some, and which MPI can count; the
+ * same on all ranks. */
+static int64_t most_columns(const em_monitor *monitor, int64_t n_row)
+{
+    const int64_t n_chain = em_grid_n_chain(monitor->grid), size = n_chain * n_row;
+    const int64_t each = size > 0 && size < BATCH ? BATCH / size : 1;
+    const int64_t fit = em_grid_n_group(monitor->grid) * each, counted = INT_MAX / n_chain;
+
+    return fit < counted ? fit : counted > 0 ? counted : 1;
+}
+
+/* The worst of the numbers of a batch that this rank was dealt; the suspect first. A part of one is
+ * all that a rank of a team has. */
+static em_status worst_of(em_monitor *monitor, const batch *b, bool thorough, double worst[2])
+{
+    const int64_t size = em_grid_n_chain(monitor->grid) * b->n_row;
+    const int64_t start =
+        monitor->suspect >= b->own_first && monitor->suspect < b->own_first + b->own
+            ? monitor->suspect - b->own_first
+            : 0;
+    em_status status = EM_OK;
+
+    for (int64_t i = 0; !status && i < b->own && (thorough || i == 0 || meets(monitor, worst));
+         i++) {
+        const int64_t k = (start + i) % b->own;
+        status = worsen(monitor, b->n_row, b->column + k * size, worst);
+        if (!meets(monitor, worst) && !thorough)
+            monitor->suspect = b->own_first + k;
+    }
+    return status;
+}
+
+em_status em_monitor_check(em_monitor *monitor, int64_t n_draw, bool thorough, em_convergence *out)
+{
+    const int64_t n_row = n_draw / monitor->watch.every, most = most_columns(monitor, n_row);
+    const bool rule = !isnan(monitor->stop->r_hat) || !isnan(monitor->stop->ess);
+    double worst[2] = {-INFINITY, -INFINITY};
+    em_status status = EM_OK;
+
+    for (int64_t first = 0; !status && first < widest(monitor); first += most) {
+        batch b = batch_of(monitor, first, most, n_row, monitor->n_part);
+        status = gather_batch(monitor, &b);
+        if (!status)
+            status = em_agree(worst_of(monitor, &b, thorough, worst));
+        em_release(&b.column);
+    }
+    em_grid_maximum(monitor->grid, 2, worst);
+    *out = (em_convergence){.n_draw = n_draw,
+                            .thorough = thorough || meets(monitor, worst),
+                            .r_hat = isfinite(worst[0]) || worst[0] > 0 ? worst[0] : NAN,
+                            .ess = isfinite(worst[1]) ? 0 - worst[1] : NAN};
+    out->met = meets(monitor, worst) && !isnan(out->r_hat);
+    monitor->times_met = out->met ? monitor->times_met + 1 : 0;
+    out->stop = rule && monitor->times_met >= monitor->stop->consecutive;
+    return status;
+}
+
+/* Whether one number grows, and its chains do not agree. */
+static em_status does_grow(em_monitor *monitor, int64_t n_row, const double *draws, bool *grows)
+{
+    const int64_t n_chain = em_grid_n_chain(monitor->grid);
+    em_diagnosis diagnosis;
+    em_status status = EM_OK;
+
+    *grows = em_grows(n_chain, n_row, draws);
+    if (*grows) {
+        status = em_diagnose_convergence(monitor->diag, n_chain, n_row, draws, &diagnosis);
+        *grows = diagnosis.r_hat > em_monitor_r_hat_limit(monitor->stop);
+    }
+    return status;
+}
+
+/* Adds what the numbers of a batch show that this rank was dealt. */
+static em_status look_for_modes(em_monitor *monitor, const batch *b, em_mode_finder *finder,
+                                uint64_t *n_growing)
+{
+    const int64_t size = em_grid_n_chain(monitor->grid) * b->n_row;
+    em_status status = EM_OK;
+
+    for (int64_t k = 0; !status && k < b->own; k++) {
+        const double *draws = b->column + k * size;
+        bool grows;
+        em_mode_finder_look(finder, draws);
+        status = does_grow(monitor, b->n_row, draws, &grows);
+        *n_growing += grows;
+    }
+    return status;
+}
+
+em_status em_monitor_find_modes(em_monitor *monitor, int64_t n_draw, em_modes *modes,
+                                int64_t *n_growing)
+{
+    const int64_t n_row = n_draw / monitor->watch.every, most = most_columns(monitor, n_row);
+    const int64_t n_chain = em_grid_n_chain(monitor->grid);
+    em_mode_finder *finder = NULL;
+    uint64_t count = 0;
+    em_status status = em_agree(em_mode_finder_create(n_chain, n_row, &finder));
+
+    *modes = (em_modes){0};
+    for (int64_t first = 0; !status && n_row > 0 && first < widest(monitor); first += most) {
+        batch b = batch_of(monitor, first, most, n_row, 1);
+        status = gather_batch(monitor, &b);
+        if (!status)
+            status = em_agree(look_for_modes(monitor, &b, finder, &count));
+        em_release(&b.column);
+    }
+    if (!status) {
+        em_grid_sum_keys(monitor->grid, em_mode_finder_width(finder), em_mode_finder_sums(finder));
+        em_grid_sum_keys(monitor->grid, 1, &count);
+        status = em_agree(em_mode_finder_count(finder, modes));
+    }
+    *n_growing = (int64_t)count;
+    em_mode_finder_destroy(&finder);
+    return status;
+}

@@ -1,0 +1,186 @@
+/* What there is to say of a run at its end. */
+#include "base/memory.h"
+#include "par/world.h"
+#include "run/convergence/verdict.h"
+#include "run/loop/engine.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The model's own count of this rank, which is added as if it were that of its first chain. */
+static em_status count_rejections(em_engine *engine)
+{
+    em_rejections *total = &engine->report.rejections;
+    double *of_chain = NULL;
+    em_status status = em_agree(em_allocate(engine->block->n_chain, sizeof *of_chain, &of_chain));
+
+    *total = engine->model->rejections;
+    if (!status) {
+        of_chain[0] = (double)total->count;
+        status = em_count_chains(engine, of_chain, &total->count);
+    }
+    em_release(&of_chain);
+    return status;
+}
+
+/* The first kernel that is no sampler. Local. */
+static const char *find_optimiser(const em_engine *engine)
+{
+    for (int i = 0; i < engine->n_kernel; i++)
+        if (engine->kernel[i].options->ops->optimises)
+            return engine->kernel[i].options->ops->name;
+    return NULL;
+}
+
+/* One definition of convergence (run/convergence/verdict.h, diagnostics/limits.h): R-hat and ESS
+ * are those that every progress line has. */
+static void word_verdict(em_engine *engine, int64_t n_draw)
+{
+    em_report *report = &engine->report;
+    const em_stop_options *stop = &engine->config->stop;
+    const int64_t n_chain = em_grid_n_chain(engine->grid);
+    const em_starts starts = em_monitor_starts(&engine->config->run);
+    const char *why = n_draw == engine->plan.n_draw ? "as planned" : "by the stop rule";
+    char *text = report->verdict;
+    const size_t bytes = sizeof report->verdict;
+
+    report->optimiser = find_optimiser(engine);
+    const em_evidence evidence = {
+        .r_hat = report->convergence.r_hat,
+        .ess = report->convergence.ess,
+        .r_hat_limit = em_monitor_r_hat_limit(stop),
+        .ess_limit = em_monitor_ess_limit(stop, starts),
+        .nested = starts.n_superchain > 0,
+        .undefined = !report->convergence.met,
+        .divergences = report->divergences,
+        .n_iteration = n_chain * (engine->done - engine->plan.warmup),
+        .findings = engine->findings,
+        .mode_search_log_mass = report->mode_search_log_mass,
+        .optimiser = report->optimiser,
+    };
+    report->converged = em_verdict_of(&evidence) != EM_NOT_CONVERGED;
+    em_verdict_word(&evidence, bytes, text);
+    snprintf(text + strlen(text), bytes - strlen(text), "; %lld chain%s x %lld draw%s, ended %s",
+             (long long)n_chain, n_chain == 1 ? "" : "s", (long long)n_draw, n_draw == 1 ? "" : "s",
+             why);
+}
+
+/* With exact gradients momenta are N(0, M) whatever M is: says so when the samples show it. */
+static void note_momenta(em_engine *engine, const em_kernel *kernel)
+{
+    const int64_t n = em_adapt_n_m_step(kernel->adapt);
+    const em_m_step *record = em_adapt_m_steps(kernel->adapt, 0);
+    int64_t by_chance = 0;
+
+    for (int64_t i = 0; i < n; i++)
+        by_chance += record[i].trace_deviation < 1 && record[i].diagonal_deviation < 1;
+    if (n > 0 && (double)by_chance >= 0.9 * (double)n)
+        snprintf(
+            engine->report.note, sizeof engine->report.note,
+            "in %lld of %lld M-steps the momenta were what the current mass predicts, to within "
+            "chance: they carry no information about the mass, and nothing was learned; "
+            "mass.estimator: fisher learns it from draws and gradients",
+            (long long)by_chance, (long long)n);
+}
+
+/* Says so when minibatches bring more noise than a kernel can leave out of its own. Collective. */
+static void note_noise(em_engine *engine, const em_kernel *kernel)
+{
+    const em_sampler_ops *ops = kernel->sampler->ops;
+    double share = ops->noise_share ? ops->noise_share(kernel->sampler) : 0;
+
+    em_grid_maximum(engine->grid, 1, &share);
+    if (share > 1)
+        snprintf(engine->report.note, sizeof engine->report.note,
+                 "minibatches bring up to %.3g times the noise that sampler %s may have in some "
+                 "direction, so that draws are too wide there: expected at most 1; lower "
+                 "sampler.step_size, or raise sampler.minibatch%s%s",
+                 share, ops->name, ops->noise_remedy ? ", or " : "",
+                 ops->noise_remedy ? ops->noise_remedy : "");
+}
+
+/* What the tally says; and where chains do not agree, what that comes from. Collective. */
+static em_status find_faults(em_engine *engine)
+{
+    const em_convergence *convergence = &engine->report.convergence;
+    em_findings *findings = &engine->findings;
+    em_status status = em_tally_find(engine->tally, engine->grid, findings);
+
+    engine->report.e_bfmi = findings->e_bfmi;
+    if (!status && convergence->r_hat > em_monitor_r_hat_limit(&engine->config->stop))
+        status = em_monitor_find_modes(engine->monitor, convergence->n_draw, &findings->modes,
+                                       &findings->n_growing);
+    return status;
+}
+
+/* What warmup took and found, of each sampler: "topics: warmup ...; weights: warmup ...". Local. */
+static void describe_kernels(em_engine *engine)
+{
+    char *out = engine->report.learned, text[sizeof engine->report.learned];
+    const size_t bytes = sizeof engine->report.learned;
+
+    out[0] = '\0';
+    for (int i = 0; i < engine->n_kernel; i++) {
+        const char *block = engine->kernel[i].options->block;
+        const size_t used = strlen(out);
+        em_adapt_describe(engine->kernel[i].adapt, sizeof text, text);
+        if (text[0])
+            snprintf(out + used, bytes - used, "%s%s%s%s", used > 0 ? "; " : "", block ? block : "",
+                     block ? ": " : "", text);
+    }
+}
+
+/* What the samplers took and found. Collective. */
+static void note_kernels(em_engine *engine)
+{
+    em_report *report = &engine->report;
+    double exchange, m_step;
+
+    report->seconds.exchange = report->seconds.m_step = 0;
+    for (int i = 0; i < engine->n_kernel; i++) {
+        const em_kernel *kernel = &engine->kernel[i];
+        note_momenta(engine, kernel);
+        note_noise(engine, kernel);
+        em_adapt_seconds(kernel->adapt, &exchange, &m_step);
+        report->seconds.exchange += exchange;
+        report->seconds.m_step += m_step;
+    }
+    describe_kernels(engine);
+}
+
+/* Starts that were drawn anew, and modes that no draw is near to. Collective. */
+static em_status find_missed_modes(em_engine *engine)
+{
+    em_report *report = &engine->report;
+    em_mode_findings found = {.log_mass = NAN};
+    em_status status = em_count_chains(engine, engine->unusable_starts, &report->redrawn_starts);
+
+    if (!status && engine->mode_search)
+        status = em_mode_search_conclude(engine->mode_search, &found);
+    report->redrawn_starts += found.n_redrawn;
+    report->mode_search_log_mass = found.log_mass;
+    return status;
+}
+
+/* What there is to say of the run as a whole. Collective. */
+em_status em_engine_conclude(em_engine *engine)
+{
+    em_report *report = &engine->report;
+    em_status status =
+        em_engine_check_all(engine); /* a finished run that was resumed has not been checked */
+
+    if (!status)
+        status = find_faults(engine);
+    if (!status)
+        status = find_missed_modes(engine);
+    if (!status)
+        status = em_count_chains(engine, engine->unreported, &report->unreported);
+    if (!status)
+        status = count_rejections(engine);
+    snprintf(report->failure, sizeof report->failure, "%s", em_recorder_failure(engine->recorder));
+    word_verdict(engine, em_plan_stored(&engine->plan, engine->done));
+    note_kernels(engine);
+    report->evaluations = em_posterior_evaluations(engine->posterior);
+    return status;
+}

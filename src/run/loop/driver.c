@@ -1,0 +1,329 @@
+#include "run/loop/driver.h"
+
+#include "base/locale.h"
+#include "base/memory.h"
+#include "math/linalg.h"
+#include "par/world.h"
+#include "run/loop/engine.h"
+#include "run/loop/rank_consistency.h"
+#include "run/loop/run_kernel.h"
+#include "run/output/recorder.h"
+
+#include <math.h>
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* ---------------------------------------------------------------- the loop */
+
+static em_status step(em_engine *engine, int64_t iteration)
+{
+    em_status status = em_kernels_step(engine, iteration);
+
+    if (status < 0)
+        return status;
+    if (iteration >= engine->plan.warmup) {
+        em_tally_take(engine->tally, engine->block,
+                      (iteration + 1 - engine->plan.warmup) % engine->plan.thin == 0);
+        if (engine->mode_search)
+            em_mode_search_observe(engine->mode_search, engine->block, iteration);
+    }
+    status = em_recorder_take(engine->recorder, engine->block, engine->kernel_block, iteration,
+                              engine->monitor, engine->unreported);
+    return status < 0 ? status : EM_OK;
+}
+
+static void tell(em_engine *engine)
+{
+    if (engine->order.progress)
+        engine->order.progress(engine->order.progress_to, em_engine_report(engine));
+}
+
+static em_status stop_early(em_engine *engine, const char *why)
+{
+    em_status status = engine->place ? em_engine_save(engine) : EM_OK;
+
+    em_world_resume();
+    return status ? status
+                  : em_fail(EM_ESTOPPED, "stopped by %s after %lld of %lld iterations%s", why,
+                            (long long)engine->done, (long long)engine->plan.total,
+                            engine->place ? ", with a checkpoint: go on with --resume" : "");
+}
+
+/* Iterations up to `end`, without waiting for other ranks; then all agree. Collective. */
+static em_status run_segment(em_engine *engine, int64_t end)
+{
+    const double start = em_clock();
+    em_status status = EM_OK;
+
+    while (!status && engine->done < end)
+        status = step(engine, engine->done++);
+    engine->report.seconds.sampling += em_clock() - start;
+    em_tempo_tell(em_tempo_now(engine));
+    return em_agree(status);
+}
+
+/* Writes the draws, unless few are waiting, and not for long. At the end of warmup they go to
+ * another group. Collective. */
+static em_status write_draws(em_engine *engine, bool due)
+{
+    const em_plan *plan = &engine->plan;
+    const int64_t stored = em_plan_stored(plan, engine->done);
+    em_status status;
+
+    if (!due && engine->done != plan->warmup && engine->done != plan->total && !engine->ended &&
+        !em_plan_must_write(plan, stored - engine->n_written))
+        return EM_OK;
+    status = em_recorder_flush(engine->recorder);
+    engine->last_write = em_clock();
+    engine->n_written = engine->done == plan->warmup ? 0 : stored;
+    return status;
+}
+
+/* What is due at a planned stop: write, check, tell. Collective. */
+static em_status pause_at(em_engine *engine)
+{
+    const double start = em_clock();
+    em_status status = write_draws(engine, em_tempo_told().write);
+
+    if (engine->done == engine->plan.warmup) /* steps are too long there, on purpose */
+        engine->model->rejections = (em_rejections){.count = 0};
+    engine->report.seconds.writing += em_clock() - start;
+    if (!status && em_plan_checks(&engine->plan, engine->done))
+        status = em_engine_check(engine, engine->done, false);
+    if (!status && (engine->done == engine->plan.total || engine->ended))
+        status = em_engine_check_all(engine);
+    return status;
+}
+
+/* A meeting of the chains, at which warmup may end: *ended. Collective. */
+static em_status meet(em_engine *engine, int64_t from, bool *ended)
+{
+    em_status status = em_kernels_meet(engine, from, ended);
+
+    if (*ended)
+        em_plan_end_warmup(&engine->plan, engine->done);
+    return status;
+}
+
+/* What is due after a segment that began at `from`: nothing, or a meeting, a planned stop. */
+static em_status meet_and_pause(em_engine *engine, int64_t from, int64_t meeting, int64_t stop)
+{
+    const int64_t end = engine->done;
+    bool ended = false;
+    em_status status = EM_OK;
+
+    if (engine->order.watchful && (end == meeting || end == stop))
+        status = em_same_chains(engine);
+    if (!status && end == meeting && end <= engine->plan.warmup)
+        status = meet(engine, from, &ended);
+    if (!status && (ended || end == stop))
+        status = pause_at(engine);
+    return status;
+}
+
+/*
+ * Segments between meetings, up to `most` iterations: within one, ranks do not wait for each other.
+ * They end where chains meet to adapt, at planned stops, and about every second, which is when the
+ * listener is told; only the first two change what is drawn.
+ */
+static em_status sample(em_engine *engine, int64_t most)
+{
+    const em_plan *plan = &engine->plan;
+    em_status status = EM_OK;
+
+    while (!status && engine->done < most && engine->done < plan->total && !engine->ended) {
+        const int64_t stop = em_plan_next_stop(plan, engine->done);
+        const int64_t meeting =
+            engine->done < plan->warmup ? em_kernels_next_meeting(engine, engine->done) : stop;
+        const int64_t near = least(most, meeting < stop ? meeting : stop);
+        const int64_t end = least(near, engine->done + engine->tempo.pace), from = engine->done;
+
+        status = run_segment(engine, end);
+        const bool interrupted = em_world_interrupted();
+        if (!status)
+            status = meet_and_pause(engine, from, meeting, stop);
+        if (!status)
+            tell(engine);
+        if (status || engine->ended || engine->done == plan->total)
+            break;
+        engine->tempo = em_tempo_told();
+        if (interrupted || engine->tempo.over)
+            status = stop_early(engine, interrupted ? "a signal" : "the time limit");
+        else if (engine->tempo.checkpoint)
+            status = em_engine_save(engine);
+    }
+    return status;
+}
+
+/* ---------------------------------------------------------------- the end */
+
+/* What stands beside a file that is complete: nothing, but for a checkpoint that is to be kept.
+ * Collective. */
+static em_status clear_up(em_engine *engine)
+{
+    em_status status = em_place_forget_undo(engine->place);
+
+    if (!status)
+        status = em_place_forget_draws(engine->place);
+    if (!status && !engine->config->output.keep_checkpoint)
+        status = em_place_forget_checkpoints(engine->place);
+    return status;
+}
+
+/* Until the file is complete a checkpoint stands beside it, and what brings its draws back, because
+ * HDF5 may lose a file whose metadata was half written. */
+static em_status finish(em_engine *engine)
+{
+    em_status status = em_engine_conclude(engine);
+
+    if (!status && engine->place)
+        status = em_engine_save(engine);
+    if (!status && engine->place)
+        status = em_place_prepare_finish(engine->place);
+    if (!status)
+        status = em_recorder_finish(engine->recorder, em_engine_report(engine));
+    if (!status && engine->place)
+        status = clear_up(engine);
+    em_engine_report(engine);
+    engine->report.finished = !status;
+    return status;
+}
+
+/* Chains and output, either where a checkpoint left them or at the beginning. */
+static em_status begin(em_engine *engine, em_standing standing)
+{
+    bool resumed = false;
+    em_status status = em_engine_create_chains(engine);
+
+    if (!status)
+        status = em_recorder_begin(engine->recorder);
+    if (!status && engine->order.mode == EM_RUN_RESUME && standing == EM_STANDS_NOTHING)
+        em_say("nothing to resume at %s: starting", engine->place->output);
+    if (!status && standing == EM_STANDS_PARTIAL) {
+        status = em_engine_resume(engine, &resumed);
+        if (status || resumed)
+            return status;
+        em_engine_destroy_chains(engine);
+        engine->done = 0;
+        engine->ended = false;
+        status = em_engine_create_chains(engine);
+        if (!status)
+            status = em_recorder_begin(engine->recorder);
+    }
+    if (!status)
+        status = em_engine_start_chains(engine);
+    if (!status && engine->place)
+        status = em_place_clear(engine->place);
+    return status ? status : em_engine_make_output(engine);
+}
+
+/* What stands where the output goes. Collective. */
+static em_status take_place(em_engine *engine, em_standing *standing)
+{
+    em_status status = em_place_take(engine->config, &engine->place);
+
+    if (!status && engine->order.mode == EM_RUN_RESUME)
+        status = em_place_undo_finish(engine->place);
+    if (!status)
+        status = em_checkpoint_look(engine->config, engine->place, engine->order.mode, standing);
+    engine->report.was_finished = engine->report.finished = *standing == EM_STANDS_FINISHED;
+    if (!status && engine->report.was_finished)
+        status = clear_up(engine);
+    return status;
+}
+
+static em_status set_up(em_engine *engine)
+{
+    const em_config *config = engine->config;
+    em_standing standing = EM_STANDS_NOTHING;
+    em_status status = em_grid_create(config->run.chains, config->run.shards, &engine->grid);
+
+    if (!status && engine->order.mode != EM_RUN_NO_FILE)
+        status = take_place(engine, &standing);
+    if (status || engine->report.was_finished)
+        return status;
+    status = em_engine_load(engine);
+    if (!status)
+        status = begin(engine, standing);
+    engine->first_done = engine->done;
+    engine->started = engine->last_checkpoint = engine->last_write = em_clock();
+    return status;
+}
+
+em_status em_engine_create(const em_config *config, const em_order *order, em_engine **out)
+{
+    em_engine *engine = NULL;
+    em_locale locale = em_locale_enter();
+    em_status status = em_agree(em_allocate(1, sizeof *engine, &engine));
+
+    *out = engine;
+    if (!status) {
+        engine->config = config;
+        engine->order = *order;
+#ifdef EM_DEBUG
+        engine->order.watchful = true;
+#endif
+        engine->tempo.pace = 1;
+        engine->report.convergence.r_hat = engine->report.convergence.ess = NAN;
+        engine->report.e_bfmi = engine->report.mode_search_log_mass = NAN;
+        em_linalg_use_threads(1); /* ranks are the parallelism; and threads change the bits */
+        status = em_agree(em_linalg_reserve());
+    }
+    if (!status)
+        status = set_up(engine);
+    if (status)
+        em_engine_destroy(out);
+    em_locale_leave(&locale);
+    return status;
+}
+
+em_status em_engine_advance(em_engine *engine, int64_t iterations)
+{
+    em_report *report = &engine->report;
+    em_locale locale = em_locale_enter();
+    const int64_t left = engine->plan.total - engine->done;
+    em_status status = engine->failure;
+
+    if (!status && !report->finished) {
+        status = sample(engine, engine->done + least(iterations, left));
+        if (!status && (engine->done == engine->plan.total || engine->ended))
+            status = finish(engine);
+    }
+    if (status < 0 && status != EM_ESTOPPED)
+        engine->failure = status;
+    em_locale_leave(&locale);
+    return status;
+}
+
+void em_engine_destroy(em_engine **out)
+{
+    em_engine *engine = *out;
+
+    if (!engine)
+        return;
+    em_output_destroy(&engine->output);
+    em_place_release(&engine->place);
+    em_recorder_destroy(&engine->recorder);
+    em_engine_destroy_chains(engine);
+    if (engine->model)
+        engine->model->ops->destroy(engine->model);
+    em_grid_destroy(&engine->grid);
+    em_release(out);
+}
+
+em_status em_sample(const em_config *config, const em_order *order, em_report *report)
+{
+    em_engine *engine;
+    em_status status = em_engine_create(config, order, &engine);
+
+    *report = (em_report){.convergence = {.r_hat = NAN, .ess = NAN}, .mode_search_log_mass = NAN};
+    if (!status)
+        status = em_engine_advance(engine, INT64_MAX);
+    if (engine)
+        *report = *em_engine_report(engine);
+    em_engine_destroy(&engine);
+    return status;
+}

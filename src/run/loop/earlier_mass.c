@@ -1,0 +1,256 @@
+#include "run/loop/earlier_mass.h"
+
+#include "base/memory.h"
+#include "io/reader.h"
+#include "par/world.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The numbers of a mass, and their form. */
+typedef struct em_found {
+    int structure;     /* em_structure_choice */
+    int64_t most_rank; /* of low rank */
+    em_reals blocks;   /* of blocks: their sizes */
+    double *number;
+} em_found;
+
+/* Where an earlier run has left what a sampler of it learned: "mass_adaptation", or
+ * "mass_adaptation_topics". */
+typedef struct source {
+    const char *path;
+    char group[256];
+} source;
+
+/* Whether the group has an array of that name. */
+static bool has(const source *from, const char *name)
+{
+    em_reader *reader = NULL;
+    const bool found = !em_reader_open(from->path, "posterior", &reader) &&
+                       em_reader_has(reader, from->group, name);
+
+    em_reader_close(&reader);
+    return found;
+}
+
+/* An array of the group, of `expected` numbers, or (0) of *count. */
+static em_status read_numbers(const source *from, const char *name, int64_t expected,
+                              int64_t *count, double **out)
+{
+    char where[320];
+    em_status status;
+
+    snprintf(where, sizeof where, "%s/%s", from->group, name);
+    status = em_read_array(from->path, where, count, out);
+    if (!status && expected > 0 && *count != expected)
+        status = em_fail(EM_EDATA,
+                         "%s: found %s of %lld numbers, expected %lld, shared by all "
+                         "chains",
+                         from->path, name, (long long)*count, (long long)expected);
+    return status;
+}
+
+static em_status read_array_mass(const source *from, int64_t dim, em_found *out)
+{
+    int64_t count = 0;
+    em_status status = read_numbers(from, "inv_mass", 0, &count, &out->number);
+
+    if (!status && count != dim && count != dim * dim)
+        status =
+            em_fail(EM_EDATA,
+                    "%s: found an inverse mass of %lld numbers, expected %lld or %lld x %lld, "
+                    "shared by all chains",
+                    from->path, (long long)count, (long long)dim, (long long)dim, (long long)dim);
+    out->structure = count == dim ? EM_STRUCTURE_DIAG : EM_STRUCTURE_DENSE;
+    return status;
+}
+
+/* Scales, and where there are directions, values and directions. */
+static em_status read_low_rank(const source *from, int64_t dim, em_found *out)
+{
+    double *part[3] = {NULL, NULL, NULL};
+    int64_t count[3] = {0, 0, 0};
+    em_status status = read_numbers(from, "inv_mass_scale", dim, &count[0], &part[0]);
+
+    if (!status && has(from, "inv_mass_value")) {
+        status = read_numbers(from, "inv_mass_value", 0, &count[1], &part[1]);
+        if (!status && count[1] > EM_MASS_MOST_RANK)
+            status =
+                em_fail(EM_EDATA, "%s: found an inverse mass of rank %lld, expected at most %d",
+                        from->path, (long long)count[1], EM_MASS_MOST_RANK);
+        if (!status)
+            status = read_numbers(from, "inv_mass_direction", count[1] * dim, &count[2], &part[2]);
+    }
+    if (!status)
+        status = em_allocate(count[0] + count[1] + count[2], sizeof *out->number, &out->number);
+    for (int64_t i = 0, at = 0; !status && i < 3; at += count[i++])
+        if (count[i] > 0)
+            memcpy(out->number + at, part[i], (size_t)count[i] * sizeof **part);
+    for (int i = 0; i < 3; i++)
+        em_release(&part[i]);
+    out->structure = EM_STRUCTURE_LOW_RANK;
+    out->most_rank = count[1];
+    return status;
+}
+
+/* The sizes of blocks, and the array of each. */
+static em_status read_blocks(const source *from, int64_t dim, em_found *out)
+{
+    em_mass_form form = {.dim = dim};
+    em_part *part = NULL;
+    int64_t count = 0;
+    em_status status =
+        read_numbers(from, "inv_mass_block_size", 0, &out->blocks.count, &out->blocks.value);
+
+    if (!status)
+        status = em_mass_parts(dim, out->blocks.count, out->blocks.value, &form.n_part, &part);
+    if (status == EM_EDATA)
+        status = em_fail(EM_EDATA,
+                         "%s: found an inverse mass of %lld blocks, expected one of "
+                         "dimension %lld",
+                         from->path, (long long)out->blocks.count, (long long)dim);
+    form.part = part;
+    if (!status)
+        status = read_numbers(from, "inv_mass_blocks", em_mass_block_diagonal.size(&form), &count,
+                              &out->number);
+    em_release(&part);
+    out->structure = EM_STRUCTURE_BLOCK_DIAGONAL;
+    return status;
+}
+
+static em_status read_mass(const source *from, int64_t dim, em_found *out)
+{
+    if (has(from, "inv_mass_scale"))
+        return read_low_rank(from, dim, out);
+    return has(from, "inv_mass_blocks") ? read_blocks(from, dim, out)
+                                        : read_array_mass(from, dim, out);
+}
+
+/* An array of rank 0, to all. Collective. */
+static em_status share_array(int64_t *count, double **x)
+{
+    em_status status;
+
+    em_broadcast(count, sizeof *count);
+    status = em_agree(*x ? EM_OK : em_allocate(*count, sizeof **x, x));
+    if (!status)
+        em_broadcast(*x, (size_t)*count * sizeof **x);
+    return status;
+}
+
+/* Gives all ranks the mass that rank 0 has read. Collective. */
+static em_status share_mass(const char *path, int64_t dim, em_found *found, em_initial *out)
+{
+    em_mass_form form = {.dim = dim};
+    em_part *part = NULL;
+    int64_t size;
+    em_status status = share_array(&found->blocks.count, &found->blocks.value);
+
+    em_broadcast(&found->structure, sizeof found->structure);
+    em_broadcast(&found->most_rank, sizeof found->most_rank);
+    form.ops = em_mass_structures[found->structure - EM_STRUCTURE_DIAG];
+    form.most_rank = found->most_rank;
+    if (!status && found->blocks.count > 0)
+        status = em_agree(
+            em_mass_parts(dim, found->blocks.count, found->blocks.value, &form.n_part, &part));
+    form.part = part;
+    size = form.ops->size(&form);
+    if (!status)
+        status = share_array(&size, &found->number);
+    if (!status)
+        status = em_mass_of(&form, found->number, &out->mass);
+    if (status > 0)
+        status = em_fail(EM_EDATA, "%s: the inverse mass is not positive definite", path);
+    em_release(&part);
+    out->structure = found->structure;
+    out->blocks = found->blocks;
+    return em_agree(status);
+}
+
+/* The mean of all chains' step sizes; to the last bit theirs, where they have the same. */
+static em_status read_step_size(const source *from, em_initial *out)
+{
+    double *step = NULL;
+    int64_t count = 0;
+    em_status status = read_numbers(from, "step_size", 0, &count, &step);
+
+    out->step_size = 0;
+    for (int64_t i = 0; !status && i < count; i++)
+        out->step_size += (step[i] - out->step_size) / (double)(i + 1);
+    if (!status && !(out->step_size > 0 && isfinite(out->step_size)))
+        status = em_fail(EM_EDATA, "%s: found a step size of %g", from->path, out->step_size);
+    em_release(&step);
+    return status;
+}
+
+/* Kernels whose trajectories have no time leave none. */
+static em_status read_trajectory(const source *from, em_initial *out)
+{
+    double *x = NULL;
+    int64_t count = 0;
+    const bool found = has(from, "trajectory");
+    em_status status = found ? read_numbers(from, "trajectory", 0, &count, &x) : EM_OK;
+
+    if (found && !status && !(count == 2 && x[0] > 0 && x[1] >= 0 && x[1] <= 1))
+        status = em_fail(EM_EDATA, "%s: found a trajectory of %lld numbers, expected time, jitter",
+                         from->path, (long long)count);
+    out->time = found && !status ? x[0] : NAN;
+    out->jitter = found && !status ? x[1] : NAN;
+    em_release(&x);
+    return status;
+}
+
+em_status em_initial_load(const char *path, const char *block, int64_t dim, em_initial *out)
+{
+    source from = {.path = path};
+    em_found found = {.number = NULL};
+    em_status status = EM_OK;
+
+    snprintf(from.group, sizeof from.group, "mass_adaptation%s%s", block ? "_" : "",
+             block ? block : "");
+
+    *out = (em_initial){.mass = NULL};
+    if (em_world_rank() == 0) {
+        status = read_mass(&from, dim, &found);
+        if (!status)
+            status = read_step_size(&from, out);
+        if (!status)
+            status = read_trajectory(&from, out);
+    }
+    status = em_agree(status);
+    if (!status) {
+        em_broadcast(&out->step_size, sizeof out->step_size);
+        em_broadcast(&out->time, sizeof out->time);
+        em_broadcast(&out->jitter, sizeof out->jitter);
+        status = share_mass(path, dim, &found, out);
+    } else
+        em_release(&found.blocks.value);
+    em_release(&found.number);
+    return status;
+}
+
+void em_initial_release(em_initial *initial)
+{
+    em_mass_destroy(&initial->mass);
+    em_release(&initial->blocks.value);
+}
+
+em_status em_initial_positions(const char *path, int64_t first_chain, int64_t n_chain, int64_t dim,
+                               int64_t stride, double *theta)
+{
+    em_reader *reader = NULL;
+    em_status status = em_reader_open(path, "unconstrained_posterior", &reader);
+
+    if (!status && (em_reader_n_variable(reader) != 1 || em_reader_n_draw(reader) < 1 ||
+                    em_reader_n_chain(reader) < 1 || em_reader_variable_at(reader, 0)->size != dim))
+        status = em_fail(EM_EDATA,
+                         "%s: expected draws of %lld unconstrained parameters "
+                         "(output.save_unconstrained: true)",
+                         path, (long long)dim);
+    for (int64_t c = 0; !status && c < n_chain; c++)
+        status = em_reader_draws(reader, 0, (first_chain + c) % em_reader_n_chain(reader), 1,
+                                 em_reader_n_draw(reader) - 1, 1, theta + c * stride);
+    em_reader_close(&reader);
+    return status;
+}

@@ -1,0 +1,30 @@
+/* What a run takes over from an earlier one (mass.from): mass, step size, positions. */
+#ifndef EM_RUN_LOOP_EARLIER_MASS_H
+#define EM_RUN_LOOP_EARLIER_MASS_H
+
+#include "par/grid.h"
+#include "run/config/config.h"
+
+typedef struct em_initial {
+    em_mass *mass;   /* the same on all ranks */
+    int structure;   /* its em_structure_choice */
+    em_reals blocks; /* of block_diagonal: their sizes; owned */
+    double step_size;
+    double time, jitter; /* of trajectories; NaN: it says nothing of them */
+} em_initial;
+
+/* Reads the final mass and the mean step size of the file: of its only sampler, or (not NULL) of
+ * the one on `block`. Collective. Errors, agreed: EM_EDATA when the file is not one of emass, has
+ * no such sampler, or one of another dimension, or its chains shared no mass, or that is no inverse
+ * mass. */
+em_status em_initial_load(const char *path, const char *block, int64_t dim, em_initial *out);
+void em_initial_release(em_initial *initial);
+
+/*
+ * theta[c] = the last unconstrained draw of the file's chain c, for the chains of this rank,
+ * [n][stride]; a file of fewer chains is gone through again. Local. Errors: EM_EDATA.
+ */
+em_status em_initial_positions(const char *path, int64_t first_chain, int64_t n_chain, int64_t dim,
+                               int64_t stride, double *theta);
+
+#endif

@@ -1,0 +1,31 @@
+/* The output of a run, at its place. */
+#include "run/loop/engine.h"
+
+static em_status write_output(em_engine *engine)
+{
+    const em_layout *layout = em_recorder_layout(engine->recorder);
+    em_sink sink;
+    em_status status = em_output_create(
+        engine->config, engine->place->output, engine->place->checkpoint, engine->grid,
+        engine->model, &engine->plan, engine->adapts, &engine->created, &engine->output);
+
+    if (status)
+        return status;
+    sink = em_output_sink(engine->output);
+    status = sink.begin(sink.state, layout);
+    if (!status)
+        em_recorder_add(engine->recorder, &sink, true);
+    return status ? status : em_engine_put_prior(engine);
+}
+
+em_status em_engine_make_output(em_engine *engine)
+{
+    em_status status = engine->place ? em_place_make(engine->place) : EM_OK;
+
+    if (status || !engine->place)
+        return status;
+    status = write_output(engine);
+    if (status)
+        em_place_unmake(engine->place);
+    return status;
+}

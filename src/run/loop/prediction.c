@@ -1,0 +1,363 @@
+#include "run/loop/prediction.h"
+
+#include "base/memory.h"
+#include "io/dataset.h"
+#include "io/reader.h"
+#include "io/writer.h"
+#include "math/linalg.h"
+#include "par/message.h"
+#include "par/world.h"
+#include "run/output/atomic_file.h"
+#include "run/output/creation_record.h"
+#include "run/output/stored_config.h"
+#include "version.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Numbers that wait to be written, of all chains together, and draws that lie together in the
+ * file. */
+enum { MOST_WAITING = 1 << 22, LONG_CHUNK = 1 << 14 };
+
+/* A variable of the posterior that the model wants. */
+typedef struct wanted {
+    int64_t variable; /* of the reader */
+    int64_t size;
+    double *value; /* [n_local_chain][n_step][size] */
+} wanted;
+
+typedef struct predicting {
+    em_prediction *order;
+    em_config *config;
+    em_stored *stored;
+    em_grid *grid;
+    em_model *model;
+    em_reader *reader;
+    em_writer *writer;
+    em_created created;
+    em_signature signature;
+    em_whole *whole; /* the output */
+    int group;
+    int64_t n_wanted, n_series;
+    wanted *wanted;      /* [n_wanted] */
+    em_variable *series; /* [n_series] what is written */
+    bool dealt;
+    int64_t width, posterior_width, n_step;
+    double *posterior; /* [posterior_width] of one draw */
+    double *value;     /* [n_local_chain][n_step][width] */
+} predicting;
+
+/* ---------------------------------------------------------------- the model */
+
+/* "model.data=...", where a path that is relative starts in the current folder. */
+static em_status name_data(const char *data, char **out)
+{
+    char folder[PATH_MAX], *text = NULL;
+    size_t length = 0;
+    em_status status;
+
+    if (*data != '/' && !getcwd(folder, sizeof folder))
+        return em_fail(EM_EIO, "the current folder cannot be named: %s", strerror(errno));
+    status = em_allocate(2 * (int64_t)strlen(data) + 1, 1, &text);
+    for (const char *from = data; !status && *from; from++) { /* as YAML has quotes in quotes */
+        if (*from == '\'')
+            text[length++] = '\'';
+        text[length++] = *from;
+    }
+    if (!status)
+        status = em_format_text(out, "model.data='%s%s%s'", *data == '/' ? "" : folder,
+                                *data == '/' ? "" : "/", text);
+    em_release(&text);
+    return status;
+}
+
+static em_status load_config(predicting *p)
+{
+    const em_prediction *order = p->order;
+    char *data = NULL;
+    em_status status = em_stored_config(order->path, order->folder, 0, NULL, &p->config);
+
+    if (!status && !p->config->model->predict)
+        status = em_fail(EM_EUSAGE, "%s: model %s makes no predictions of new data", order->path,
+                         p->config->model->name);
+    em_config_destroy(&p->config);
+    if (!status)
+        status = name_data(order->data, &data);
+    if (!status) {
+        const char *const overrides[] = {data};
+        status = em_stored_config(order->path, order->folder, 1, overrides, &p->config);
+    }
+    em_release(&data);
+    return status;
+}
+
+/* Ranks that are more than the chains share the rows of the new data. */
+static int64_t choose_shards(int64_t n_chain)
+{
+    const int64_t n_rank = em_world_size();
+    int64_t shards = 1;
+
+    while (n_rank % shards != 0 || n_rank / shards > n_chain)
+        shards++;
+    return shards;
+}
+
+static em_status create_model(predicting *p)
+{
+    const em_model_ops *ops = p->config->model;
+    em_status status = em_grid_create(em_reader_n_chain(p->reader),
+                                      choose_shards(em_reader_n_chain(p->reader)), &p->grid);
+
+    if (status)
+        return status;
+    const em_model_context context = {.seed = (uint64_t)p->config->run.seed,
+                                      .shard = em_grid_shard(p->grid),
+                                      .n_shard = em_grid_n_shard(p->grid),
+                                      .ops = ops,
+                                      .first_chain = em_grid_first_chain(p->grid),
+                                      .n_chain = em_grid_n_local_chain(p->grid),
+                                      .fitted = em_stored_fitted(p->stored)};
+    return em_agree(em_config_create_model(p->config, &context, &p->model));
+}
+
+/* ---------------------------------------------------------------- what goes in and out */
+
+/* The variable of the file that the model wants. */
+static em_status find_wanted(const predicting *p, const em_variable *variable, wanted *out)
+{
+    out->size = em_variable_size(variable);
+    for (int64_t i = 0; i < em_reader_n_variable(p->reader); i++) {
+        const em_reader_variable *there = em_reader_variable_at(p->reader, i);
+        if (strcmp(there->name, variable->name) != 0)
+            continue;
+        out->variable = i;
+        if (there->size == out->size)
+            return EM_OK;
+        return em_fail(EM_EDATA, "%s: found %lld numbers of %s, expected %lld as the model has now",
+                       p->order->path, (long long)there->size, variable->name,
+                       (long long)out->size);
+    }
+    return em_fail(EM_EDATA,
+                   "%s: found no %s in the posterior, which predictions need: was it left out by "
+                   "output.variables, or not asked for (model.store_weights of a network)?",
+                   p->order->path, variable->name);
+}
+
+static em_status sort_variables(predicting *p)
+{
+    const em_model *model = p->model;
+    em_status status = em_allocate(model->n_variable, sizeof *p->wanted, &p->wanted);
+
+    if (!status)
+        status = em_allocate(model->n_variable, sizeof *p->series, &p->series);
+    for (int64_t k = 0; !status && k < model->n_variable; k++) {
+        const em_variable *variable = &model->variable[k];
+        if (variable->group == EM_POSTERIOR) {
+            wanted *one = &p->wanted[p->n_wanted++];
+            status = find_wanted(p, variable, one);
+            p->posterior_width += one->size;
+        } else if (variable->group == EM_PREDICTIONS) {
+            p->series[p->n_series++] = *variable;
+            p->width += em_variable_size(variable);
+            p->dealt |= variable->dealt;
+        }
+    }
+    return status;
+}
+
+/* As many draws at a time as fit, and one at least; the same on all ranks. */
+static em_status make_room(predicting *p)
+{
+    const int64_t n_chain = em_grid_n_chain(p->grid), n_local = em_grid_n_local_chain(p->grid);
+    const int64_t numbers = n_chain * (p->width + p->posterior_width);
+    em_status status;
+
+    p->n_step = numbers < MOST_WAITING ? MOST_WAITING / numbers : 1;
+    if (p->n_step > em_reader_n_draw(p->reader))
+        p->n_step = em_reader_n_draw(p->reader);
+    status = em_allocate(p->posterior_width, sizeof(double), &p->posterior);
+    for (int64_t k = 0; !status && k < p->n_wanted; k++)
+        status = em_allocate(n_local * p->n_step * p->wanted[k].size, sizeof(double),
+                             &p->wanted[k].value);
+    return status ? status : em_allocate(n_local * p->n_step * p->width, sizeof(double), &p->value);
+}
+
+/* ---------------------------------------------------------------- the file */
+
+/* Attributes that the file of the run has too, and where they are from. */
+static em_status copy_texts(predicting *p)
+{
+    static const char *const name[] = {"config", "model_hash"};
+    em_status status = EM_OK;
+
+    for (size_t i = 0; !status && i < sizeof name / sizeof *name; i++) {
+        char *text = NULL;
+        if (em_reader_text(p->reader, name[i], &text))
+            status = em_writer_put_text(p->writer, name[i], text);
+        em_release(&text);
+    }
+    return status;
+}
+
+static em_status put_attributes(predicting *p)
+{
+    const struct {
+        const char *name, *text;
+    } texts[] = {{"git_commit", EM_COMMIT}, {"model", p->config->model->name}};
+    em_status status = em_created_read(&p->created);
+
+    p->signature = em_created_signature(&p->created);
+    if (!status)
+        status = em_writer_sign(p->writer, 6, p->signature.text);
+    for (size_t i = 0; !status && i < sizeof texts / sizeof *texts; i++)
+        status = em_writer_put_text(p->writer, texts[i].name, texts[i].text);
+    if (!status)
+        status = copy_texts(p);
+    return status ? status : em_writer_put_int(p->writer, "seed", p->config->run.seed);
+}
+
+/* Which lines of the new data were predicted for, say. */
+static em_status put_data(predicting *p)
+{
+    em_status status = EM_OK;
+
+    for (int64_t i = 0; !status && i < p->model->n_datum; i++) {
+        const em_datum *datum = &p->model->datum[i];
+        if (strcmp(datum->group, "predictions_constant_data") == 0)
+            status = em_writer_put_array(p->writer, datum->group, &datum->variable, datum->value);
+    }
+    return status;
+}
+
+static em_status create_file(predicting *p)
+{
+    em_status status = em_writer_create(p->grid, em_whole_part(p->whole), false, &p->writer);
+
+    if (!status)
+        status = put_attributes(p);
+    if (!status)
+        status = em_writer_add_draws(p->writer, "predictions", p->n_series, p->series,
+                                     em_reader_n_draw(p->reader), LONG_CHUNK, &p->group);
+    return status ? status : put_data(p);
+}
+
+/* ---------------------------------------------------------------- draws */
+
+static em_status predict_draw(predicting *p, int64_t c, int64_t i, int64_t iteration, double *out)
+{
+    const em_draw draw = {(uint64_t)p->config->run.seed, em_grid_first_chain(p->grid) + c,
+                          iteration, EM_DRAW_PREDICTION};
+    double *to = p->posterior;
+    em_status status;
+
+    for (int64_t k = 0; k < p->n_wanted; k++) {
+        const wanted *one = &p->wanted[k];
+        memcpy(to, one->value + (c * p->n_step + i) * one->size, (size_t)one->size * sizeof *to);
+        to += one->size;
+    }
+    status = p->model->ops->predict(p->model, &draw, p->posterior, out);
+    if (status > 0 && p->order->n_failed++ == 0)
+        snprintf(p->order->failure, sizeof p->order->failure, "%s", em_error_text());
+    return status < 0 ? status : EM_OK;
+}
+
+/* Draws first .. first + n of this rank's chains. Local. */
+static em_status predict_step(predicting *p, int64_t first, int64_t n)
+{
+    const int64_t n_local = em_grid_n_local_chain(p->grid);
+    em_status status = EM_OK;
+
+    for (int64_t k = 0; !status && k < p->n_wanted; k++)
+        for (int64_t c = 0; !status && c < n_local; c++)
+            status = em_reader_draws(p->reader, p->wanted[k].variable,
+                                     em_grid_first_chain(p->grid) + c, 1, first, n,
+                                     p->wanted[k].value + c * p->n_step * p->wanted[k].size);
+    for (int64_t c = 0; !status && c < n_local; c++)
+        for (int64_t i = 0; !status && i < n; i++)
+            status = predict_draw(p, c, i, first + i, p->value + (c * n + i) * p->width);
+    return status;
+}
+
+static em_status predict_all(predicting *p)
+{
+    const int64_t n_draw = em_reader_n_draw(p->reader), n_local = em_grid_n_local_chain(p->grid);
+    em_status status = EM_OK;
+
+    for (int64_t first = 0; !status && first < n_draw; first += p->n_step) {
+        const int64_t n = n_draw - first < p->n_step ? n_draw - first : p->n_step;
+        status = em_agree_first(predict_step(p, first, n), 0);
+        if (!status && p->dealt)
+            em_grid_sum_shards(p->grid, n_local * n * p->width, p->value);
+        if (!status)
+            status = em_writer_put_draws(p->writer, p->group, first, n, p->value);
+    }
+    return status;
+}
+
+/* ---------------------------------------------------------------- all of it */
+
+static em_status open_run(predicting *p)
+{
+    const em_prediction *order = p->order;
+    em_status status = em_reader_open(order->path, "posterior", &p->reader);
+
+    if (!status && em_reader_n_draw(p->reader) < 1)
+        status = em_fail(EM_EDATA, "%s: found no draws, expected those of a run", order->path);
+    if (!status)
+        status = load_config(p);
+    return status ? status : em_stored_create(order->path, &p->stored);
+}
+
+static em_status predict(predicting *p)
+{
+    const char *const input[] = {p->order->path, p->order->data};
+    em_status status = em_whole_take(p->order->output, p->order->overwrite, 2, input, &p->whole);
+
+    if (!status)
+        status = em_agree(em_linalg_reserve());
+    if (!status)
+        status = em_agree(open_run(p));
+    if (!status)
+        status = create_model(p);
+    if (!status)
+        status = sort_variables(p);
+    if (!status)
+        status = make_room(p);
+    status = em_agree(status);
+    if (!status)
+        status = create_file(p);
+    if (!status)
+        status = predict_all(p);
+    return em_whole_finish(&p->whole, &p->writer, status);
+}
+
+em_status em_predict(em_prediction *order)
+{
+    predicting p = {.order = order};
+    em_status status;
+
+    order->n_failed = 0;
+    order->failure[0] = '\0';
+    status = predict(&p);
+    if (!status) {
+        order->n_chain = em_reader_n_chain(p.reader);
+        order->n_draw = em_reader_n_draw(p.reader);
+        em_world_sum(1, &order->n_failed);
+    }
+    if (p.model)
+        p.model->ops->destroy(p.model);
+    em_stored_destroy(&p.stored);
+    em_config_destroy(&p.config);
+    em_grid_destroy(&p.grid);
+    em_reader_close(&p.reader);
+    for (int64_t k = 0; k < p.n_wanted; k++)
+        em_release(&p.wanted[k].value);
+    em_release(&p.wanted);
+    em_release(&p.series);
+    em_release(&p.posterior);
+    em_release(&p.value);
+    return status;
+}

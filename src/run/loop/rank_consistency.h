@@ -1,0 +1,16 @@
+/* What must be the same on several ranks is compared. */
+#ifndef EM_RUN_LOOP_RANK_CONSISTENCY_H
+#define EM_RUN_LOOP_RANK_CONSISTENCY_H
+
+#include "emass/model.h"
+
+/* That all ranks have read the same data, once the model is made. Collective. Errors, agreed:
+ * EM_EDATA, naming the ranks. */
+em_status em_same_data(const em_model *model);
+
+/* That every chain stands at the same position on all ranks of its group, bit for bit; nothing to
+ * do for one shard. Collective. Errors, agreed: EM_ENUMERIC, naming the chain and the ranks. */
+struct em_engine;
+em_status em_same_chains(const struct em_engine *engine);
+
+#endif

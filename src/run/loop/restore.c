@@ -1,0 +1,132 @@
+/* The draws of an earlier output of the same run, into a new one. */
+#include "base/memory.h"
+#include "io/reader.h"
+#include "par/world.h"
+#include "run/output/output_file.h"
+
+#include <string.h>
+
+/* Numbers of one draw. */
+static int64_t width_of(em_reader *reader)
+{
+    int64_t width = 0;
+
+    for (int64_t i = 0; i < em_reader_n_variable(reader); i++)
+        width += em_reader_variable_at(reader, i)->size;
+    return width;
+}
+
+/* Damaged draws are none; what only cannot be read now is a failure. */
+static em_status holds(const em_grid *grid, const char *path, const char *group, int64_t n_draw,
+                       int64_t width, bool *can)
+{
+    em_reader *reader = NULL;
+    const em_status status = n_draw > 0 ? em_reader_open(path, group, &reader) : EM_OK;
+
+    if (n_draw > 0)
+        *can &= status == EM_OK && em_reader_n_chain(reader) == em_grid_n_chain(grid) &&
+                em_reader_n_draw(reader) >= n_draw && width_of(reader) == width;
+    em_reader_close(&reader);
+    return status == EM_EDATA ? EM_OK : status;
+}
+
+em_status em_output_can_restore(const em_layout *layout, const em_grid *grid, const em_plan *plan,
+                                const char *path, int64_t done, bool *can)
+{
+    const int64_t n_warmup = em_plan_stored(plan, done < plan->warmup ? done : plan->warmup);
+    const int64_t n_draw = done > plan->warmup ? em_plan_stored(plan, done) : 0;
+    double cannot;
+    em_status status = EM_OK;
+
+    *can = true;
+    for (int64_t i = 0; !status && i < layout->n_group; i++) {
+        const em_draw_group *group = &layout->group[i];
+        status = holds(grid, path, group->name, n_draw, group->width, can);
+        if (!status)
+            status =
+                holds(grid, path, em_warmup_group(group->name).text, n_warmup, group->width, can);
+    }
+    status = em_agree(status);
+    cannot = !*can;
+    em_grid_maximum(grid, 1, &cannot);
+    *can = cannot == 0;
+    return status;
+}
+
+/* Numbers at a time for all chains of the run: transfers are collective, and what is flushed at a
+ * time while drawing may be few. */
+enum { MOST_NUMBERS = 1 << 22 };
+
+/* Draws at a time: the same on all ranks. */
+static int64_t block_of(const em_output *output, int64_t width)
+{
+    const int64_t most = MOST_NUMBERS / (em_grid_n_chain(output->grid) * width);
+
+    return most > 1 ? most : 1;
+}
+
+/* Draws first .. first + n of all variables of a group, into rows of `width`. Local. */
+static em_status read_rows(const em_output *output, em_reader *reader, int64_t first, int64_t n,
+                           int64_t width, double *rows)
+{
+    double *part = NULL;
+    int64_t column = 0;
+    em_status status = em_allocate(output->n_local_chain * n * width, sizeof *part, &part);
+
+    for (int64_t i = 0; !status && i < em_reader_n_variable(reader); i++) {
+        const int64_t size = em_reader_variable_at(reader, i)->size;
+        if (column + size > width)
+            status = em_fail(EM_EDATA, "the draws set aside have other variables");
+        if (!status)
+            status = em_reader_draws(reader, i, em_grid_first_chain(output->grid),
+                                     output->n_local_chain, first, n, part);
+        for (int64_t r = 0; !status && r < output->n_local_chain * n; r++)
+            memcpy(rows + r * width + column, part + r * size, (size_t)size * sizeof *part);
+        column += size;
+    }
+    em_release(&part);
+    return status;
+}
+
+static em_status copy_group(em_output *output, const char *path, const char *name, int64_t n_draw,
+                            const em_file_group *to, em_monitor *monitor)
+{
+    const int64_t block = block_of(output, to->width);
+    em_reader *reader = NULL;
+    double *rows = NULL;
+    em_status status = em_reader_open(path, name, &reader);
+
+    if (!status)
+        status = em_allocate(output->n_local_chain * block * to->width, sizeof *rows, &rows);
+    status = em_agree(status);
+    for (int64_t first = 0; !status && first < n_draw; first += block) {
+        const int64_t n = n_draw - first < block ? n_draw - first : block;
+        status = em_agree(read_rows(output, reader, first, n, to->width, rows));
+        if (!status)
+            status = em_writer_put_draws(output->writer, to->group, first, n, rows);
+        for (int64_t r = 0; !status && monitor && r < output->n_local_chain * n; r++)
+            em_monitor_keep(monitor, r / n, first + r % n, rows + r * to->width);
+    }
+    em_reader_close(&reader);
+    em_release(&rows);
+    return status;
+}
+
+em_status em_output_restore(em_output *output, const char *path, int64_t done, em_monitor *monitor)
+{
+    const em_plan *plan = output->plan;
+    const int64_t n_warmup = em_plan_stored(plan, done < plan->warmup ? done : plan->warmup);
+    const int64_t n_draw = done > plan->warmup ? em_plan_stored(plan, done) : 0;
+    em_status status = EM_OK;
+
+    for (int64_t i = 0; !status && i < output->layout->n_group; i++) {
+        const char *name = output->layout->group[i].name;
+        if (n_draw > 0) /* the posterior is the first group */
+            status = copy_group(output, path, name, n_draw, &output->sampling[i],
+                                i == 0 ? monitor : NULL);
+        if (!status && n_warmup > 0)
+            status = copy_group(output, path, em_warmup_group(name).text, n_warmup,
+                                &output->warmup[i], NULL);
+    }
+    return status ? status : em_writer_flush(output->writer);
+}

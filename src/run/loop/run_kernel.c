@@ -1,0 +1,336 @@
+#include "run/loop/run_kernel.h"
+
+#include "base/memory.h"
+#include "base/part_visitor.h"
+#include "par/world.h"
+#include "run/config/compatibility.h"
+#include "sampler/metric.h"
+#include "sampler/stochastic.h"
+
+#include <stdio.h>
+#include <string.h>
+
+bool em_kernel_is_exact(const em_kernel *kernel)
+{
+    return !kernel->options->ops->by_model &&
+           !em_takes_minibatches(kernel->options->ops, kernel->options->options);
+}
+
+/* ---------------------------------------------------------------- set up */
+
+static int64_t extra_of(const em_kernel_options *options, int64_t dim)
+{
+    return options->ops->n_extra ? options->ops->n_extra(options->options, dim) : 0;
+}
+
+/* A sampler of all parameters works on the engine's block itself; that of a part on one of its own.
+ */
+static em_status create_kernel(em_engine *engine, int i)
+{
+    const em_kernel_options *options = &engine->config->kernel[i];
+    const int64_t first_chain = em_grid_first_chain(engine->grid);
+    const int64_t n_chain = em_grid_n_local_chain(engine->grid);
+    em_kernel *kernel = &engine->kernel[i];
+    em_status status = EM_OK;
+
+    kernel->options = options;
+    kernel->parameters = em_sampler_parameters(engine->config, engine->model, i);
+    kernel->seed = (uint64_t)engine->config->run.seed + ((uint64_t)i << 54);
+    const int64_t dim = kernel->parameters ? kernel->parameters->count : engine->model->dim;
+    kernel->posterior = engine->posterior;
+    if (kernel->parameters)
+        status = em_posterior_create_part(engine->posterior, kernel->parameters, n_chain,
+                                          first_chain, engine->block->theta, &kernel->posterior);
+    if (!status && kernel->parameters)
+        status = em_block_create(first_chain, n_chain, dim, extra_of(options, dim), &kernel->block);
+    else if (!status)
+        kernel->block = engine->block;
+    if (!status)
+        status = em_allocate(n_chain, sizeof(double), &kernel->step_size);
+    return status ? status : options->ops->create(options->options, n_chain, dim, &kernel->sampler);
+}
+
+em_status em_kernels_create(em_engine *engine)
+{
+    const em_config *config = engine->config;
+    const em_kernel_options *only = config->kernel[0].block ? NULL : &config->kernel[0];
+    const int64_t dim = engine->model->dim;
+    em_status status =
+        em_block_create(em_grid_first_chain(engine->grid), em_grid_n_local_chain(engine->grid), dim,
+                        only ? extra_of(only, dim) : 0, &engine->block);
+
+    for (int i = 0; !status && i < config->n_kernel; i++) {
+        engine->n_kernel = i + 1;
+        status = create_kernel(engine, i);
+    }
+    return status;
+}
+
+void em_kernels_destroy(em_engine *engine)
+{
+    for (int i = 0; i < engine->n_kernel; i++) {
+        em_kernel *kernel = &engine->kernel[i];
+        em_adapt_destroy(&kernel->adapt);
+        if (kernel->sampler)
+            kernel->sampler->ops->destroy(kernel->sampler);
+        em_release(&kernel->step_size);
+        if (kernel->parameters) {
+            em_block_destroy(&kernel->block);
+            em_posterior_destroy(&kernel->posterior);
+        }
+        *kernel = (em_kernel){.options = NULL};
+    }
+    engine->n_kernel = 0;
+    em_block_destroy(&engine->block);
+}
+
+/* ---------------------------------------------------------------- a part and the whole */
+
+/* Copies the columns of the kernel's parameters between rows of all parameters and its own. */
+static void copy_part(const em_kernel *kernel, double *all, double *own, bool to_all)
+{
+    const em_block *block = kernel->block;
+    const em_parameters *part = kernel->parameters;
+    const int64_t wide = em_stride(em_posterior_model(kernel->posterior)->dim);
+
+    for (int64_t c = 0; c < block->n_chain; c++) {
+        double *a = all + c * wide + part->first, *b = own + c * block->stride;
+        memcpy(to_all ? a : b, to_all ? b : a, (size_t)part->count * sizeof *a);
+    }
+}
+
+/* Where the sampler has moved the chains. */
+static void give_back(em_engine *engine, const em_kernel *kernel)
+{
+    const size_t n = (size_t)engine->block->n_chain * sizeof(double);
+
+    if (!kernel->parameters)
+        return;
+    copy_part(kernel, engine->block->theta, kernel->block->theta, true);
+    memcpy(engine->block->log_density, kernel->block->log_density, n);
+}
+
+/* The density where the others have left the chains, for a sampler that remembers it. */
+static em_status look_again(const em_kernel *kernel)
+{
+    const em_sampler_ops *ops = kernel->options->ops;
+    const bool remembers = !ops->minibatches && !ops->by_model;
+
+    return kernel->parameters && remembers ? em_block_evaluate(kernel->posterior, kernel->block)
+                                           : EM_OK;
+}
+
+/* Whether there is a metric for a sampler that moves by the model's, which that says where a chain
+ * stands. Local, but for the target. */
+static em_status look_at_metric(const em_kernel *kernel)
+{
+    const em_kernel_options *options = kernel->options;
+    const em_block *block = kernel->block;
+    double *metric = NULL;
+    em_status status;
+
+    if (!options->ops->metric || options->ops->metric(options->options) != EM_METRIC_FISHER)
+        return EM_OK;
+    status = em_posterior_has_metric(kernel->posterior);
+    if (!status && em_posterior_is_diagonal(kernel->posterior))
+        return EM_OK;
+    if (!status)
+        status = em_metric_check_dim(block->dim);
+    if (!status)
+        status = em_allocate(block->dim * block->dim, sizeof *metric, &metric);
+    if (!status)
+        status =
+            em_posterior_metric(kernel->posterior, block->chain[0], block->theta, metric, NULL);
+    em_release(&metric);
+    return status == EM_ECONFIG && options->place
+               ? em_fail(status, "%s: %s", options->place, em_error_text())
+               : status;
+}
+
+em_status em_kernels_start(em_engine *engine)
+{
+    const size_t n = (size_t)engine->block->n_chain * sizeof(double);
+    const double *inverse_curvature =
+        engine->mode_search ? em_mode_search_scale(engine->mode_search) : NULL;
+    em_status status = EM_OK;
+
+    for (int i = 0; !status && i < engine->n_kernel; i++) {
+        em_kernel *kernel = &engine->kernel[i];
+        if (kernel->parameters) {
+            copy_part(kernel, engine->block->theta, kernel->block->theta, false);
+            copy_part(kernel, engine->block->gradient, kernel->block->gradient, false);
+            memcpy(kernel->block->log_density, engine->block->log_density, n);
+        }
+        status = em_agree(look_at_metric(kernel));
+        if (!status)
+            status = em_adapt_start(kernel->adapt, kernel->sampler, kernel->posterior,
+                                    kernel->block, inverse_curvature);
+    }
+    return status;
+}
+
+/* ---------------------------------------------------------------- iterations */
+
+static bool adapts(const em_kernel *kernel, int64_t done)
+{
+    const int64_t warmup = em_adapt_warmup(kernel->adapt);
+
+    return warmup < 0 || done < warmup;
+}
+
+/* The step sizes that adaptation gives, by the schedule of a stochastic kernel. */
+static const double *scheduled(const em_kernel *kernel, int64_t iteration)
+{
+    const em_kernel_options *options = kernel->options;
+    const int64_t n_row = em_posterior_model(kernel->posterior)->rows.total;
+    const double *given = em_adapt_step_size(kernel->adapt);
+
+    if (!options->ops->minibatches)
+        return given;
+    const double scale = em_stochastic_step_scale(options->options, n_row, iteration);
+    for (int64_t c = 0; c < kernel->block->n_chain; c++)
+        kernel->step_size[c] = scale * given[c];
+    return kernel->step_size;
+}
+
+static em_status step(const em_kernel *kernel, int64_t iteration, bool warmup)
+{
+    const em_adapt *adapt = kernel->adapt;
+    const em_step_context context = {.posterior = kernel->posterior,
+                                     .thermostat_mass = em_adapt_thermostat_mass(adapt),
+                                     .mass = em_adapt_mass(adapt),
+                                     .step_size = scheduled(kernel, iteration),
+                                     .seed = kernel->seed,
+                                     .iteration = iteration,
+                                     .warmup = warmup,
+                                     .trajectory = em_adapt_trajectory(adapt, iteration),
+                                     .noise = em_adapt_noise(adapt)};
+    em_status status = look_again(kernel);
+
+    if (status >= 0)
+        status = kernel->sampler->ops->step(kernel->sampler, &context, kernel->block);
+    if (status >= 0 && adapts(kernel, iteration))
+        status = em_adapt_observe(kernel->adapt, kernel->posterior, kernel->block, iteration);
+    return status < 0 ? status : EM_OK;
+}
+
+/* What is told of an iteration as a whole: that of the last one, and whether it was so of any. */
+static void gather_statistics(em_engine *engine)
+{
+    static const em_stat any[] = {EM_STAT_DIVERGING, EM_STAT_REACHED_MAX_TREEDEPTH};
+    em_block *all = engine->block;
+
+    for (int64_t c = 0; engine->kernel[0].parameters && c < all->n_chain; c++) {
+        all->stat[EM_STAT_LP][c] = all->log_density[c];
+        for (size_t s = 0; s < sizeof any / sizeof *any; s++) {
+            all->stat[any[s]][c] = 0;
+            for (int i = 0; i < engine->n_kernel; i++)
+                if (engine->kernel[i].block->stat[any[s]][c] != 0)
+                    all->stat[any[s]][c] = 1;
+        }
+    }
+}
+
+/* What the model keeps of an iteration. */
+static em_status watch(const em_engine *engine, int64_t iteration)
+{
+    const em_block *block = engine->block;
+    const em_update after = {.n_chain = block->n_chain,
+                             .stride = block->stride,
+                             .chain = block->chain,
+                             .theta = block->theta,
+                             .log_density = block->log_density,
+                             .seed = (uint64_t)engine->config->run.seed,
+                             .number = iteration,
+                             .warmup = iteration < engine->plan.warmup};
+
+    return em_posterior_watch(engine->posterior, &after);
+}
+
+em_status em_kernels_step(em_engine *engine, int64_t iteration)
+{
+    em_status status = EM_OK;
+
+    for (int i = 0; !status && i < engine->n_kernel; i++) {
+        status = step(&engine->kernel[i], iteration, iteration < engine->plan.warmup);
+        give_back(engine, &engine->kernel[i]);
+    }
+    gather_statistics(engine);
+    return status ? status : watch(engine, iteration);
+}
+
+/* ---------------------------------------------------------------- meetings */
+
+static int64_t next_meeting(const em_kernel *kernel, int64_t done)
+{
+    return adapts(kernel, done) ? em_adapt_next_meeting(kernel->adapt, done) : INT64_MAX;
+}
+
+int64_t em_kernels_next_meeting(const em_engine *engine, int64_t done)
+{
+    int64_t next = INT64_MAX;
+
+    for (int i = 0; i < engine->n_kernel; i++) {
+        const int64_t meeting = next_meeting(&engine->kernel[i], done);
+        next = meeting < next ? meeting : next;
+    }
+    return next;
+}
+
+em_status em_kernels_meet(em_engine *engine, int64_t from, bool *ended)
+{
+    em_status status = EM_OK;
+
+    *ended = true;
+    for (int i = 0; !status && i < engine->n_kernel; i++) {
+        em_kernel *kernel = &engine->kernel[i];
+        if (next_meeting(kernel, from) == engine->done) {
+            status = em_agree(look_again(kernel));
+            if (!status)
+                status = em_adapt_meet(kernel->adapt, kernel->sampler, kernel->posterior,
+                                       kernel->block, engine->done);
+            give_back(engine, kernel);
+        }
+        *ended &= !adapts(kernel, engine->done);
+    }
+    *ended &= !status;
+    return status;
+}
+
+/* ---------------------------------------------------------------- checkpoints */
+
+static em_status visit_block(em_block *block, const em_visitor *visitor)
+{
+    em_status status = visitor->chains(visitor->context, "theta", block->stride, block->theta);
+
+    if (!status)
+        status = visitor->chains(visitor->context, "momentum", block->stride, block->momentum);
+    if (!status)
+        status = visitor->chains(visitor->context, "gradient", block->stride, block->gradient);
+    if (!status)
+        status = visitor->chains(visitor->context, "log_density", 1, block->log_density);
+    if (!status && block->n_extra > 0)
+        status = visitor->chains(visitor->context, "extra", block->n_extra, block->extra);
+    return status;
+}
+
+em_status em_kernels_visit(em_engine *engine, const em_visitor *visitor)
+{
+    em_block *all = engine->block;
+    em_status status = EM_OK;
+
+    if (engine->kernel[0].parameters)
+        status = visitor->chains(visitor->context, "theta", all->stride, all->theta);
+    for (int i = 0; !status && i < engine->n_kernel; i++) {
+        em_kernel *kernel = &engine->kernel[i];
+        char prefix[32] = "";
+        em_part_visitor part;
+        if (kernel->parameters)
+            snprintf(prefix, sizeof prefix, "kernel%d_", i);
+        const em_visitor *own = em_part_visitor_start(&part, visitor, prefix);
+        status = visit_block(kernel->block, own);
+        if (!status)
+            status = em_adapt_visit(kernel->adapt, engine->done, own);
+    }
+    return status;
+}

@@ -1,0 +1,35 @@
+/* Private to the room: the samplers of a run, which take turns within an iteration, each with its
+ * own mass and step size. */
+#ifndef EM_RUN_LOOP_RUN_KERNEL_H
+#define EM_RUN_LOOP_RUN_KERNEL_H
+
+#include "run/loop/engine.h"
+
+/* Makes the samplers of the config and their blocks, adaptation apart. Local. Errors: EM_EMEMORY,
+ * EM_ECONFIG. */
+em_status em_kernels_create(em_engine *engine);
+void em_kernels_destroy(em_engine *engine); /* Collective. */
+
+/* Whether a sampler asks for the density of all data, exactly. Local. */
+bool em_kernel_is_exact(const em_kernel *kernel);
+
+/* The chains of engine->block begin where it stands, for every sampler. Collective. Errors: agreed.
+ */
+em_status em_kernels_start(em_engine *engine);
+
+/* Iteration `iteration` (from 0) of every sampler, one after the other. Local, but that the
+ * posterior may sum over shards. */
+em_status em_kernels_step(em_engine *engine, int64_t iteration);
+
+/* Iterations done at the next meeting of chains after `done`, of any sampler that still adapts;
+ * INT64_MAX: none. Local. */
+int64_t em_kernels_next_meeting(const em_engine *engine, int64_t done);
+
+/* The meeting after engine->done iterations, which were `from` when the segment began, of every
+ * sampler that is due; *ended: warmup ended with it. Collective. Errors: agreed. */
+em_status em_kernels_meet(em_engine *engine, int64_t from, bool *ended);
+
+/* Shows what the samplers carry and have learned to a visitor. Collective. */
+em_status em_kernels_visit(em_engine *engine, const em_visitor *visitor);
+
+#endif

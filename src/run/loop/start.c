@@ -1,0 +1,328 @@
+#include "base/memory.h"
+#include "mass/moments.h"
+#include "math/rng.h"
+#include "par/world.h"
+#include "run/config/compatibility.h"
+#include "run/loop/earlier_mass.h"
+#include "run/loop/engine.h"
+#include "run/loop/prior_draws.h"
+#include "run/loop/rank_consistency.h"
+#include "run/loop/run_kernel.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MOST_START_TRIES = 100 };
+
+/* A minibatch of more observations than there are is all of them. */
+static void warn_of_minibatch(const em_engine *engine, const em_kernel_options *kernel)
+{
+    const em_sampler_options *options = kernel->options;
+    const int64_t total = engine->model->rows.total;
+
+    if (em_takes_minibatches(kernel->ops, options) && options->minibatch > total)
+        em_say("warning: sampler.minibatch is %lld, but model %s has %lld observations: every "
+               "gradient uses all of them",
+               (long long)options->minibatch, engine->model->ops->name, (long long)total);
+}
+
+em_status em_engine_load(em_engine *engine)
+{
+    const em_model_context context = {.seed = (uint64_t)engine->config->run.seed,
+                                      .shard = em_grid_shard(engine->grid),
+                                      .n_shard = em_grid_n_shard(engine->grid),
+                                      .minibatches = em_config_takes_minibatches(engine->config),
+                                      .ops = engine->config->model,
+                                      .first_chain = em_grid_first_chain(engine->grid),
+                                      .n_chain = em_grid_n_local_chain(engine->grid),
+                                      .shards = &engine->shards};
+    em_width width = {0, 0};
+    em_status status = engine->place ? em_created_read(&engine->created) : EM_OK;
+
+    if (status)
+        return status;
+    engine->shards = em_shards_of(engine->grid);
+    status = em_config_create_model(engine->config, &context, &engine->model);
+    if (!status)
+        status = em_sampler_fits(engine->config, engine->model);
+    if (!status)
+        status = em_prior_fits(engine->config, engine->model);
+    if (!status)
+        status = em_recorder_width(engine->config, engine->model, &width);
+    if (!status)
+        status = em_plan_create(engine->config, width, &engine->plan);
+    if (!status)
+        status = em_recorder_create(engine->config, engine->grid, engine->model, &engine->plan,
+                                    &engine->recorder);
+    if (!status && engine->order.sink)
+        em_recorder_add(engine->recorder, engine->order.sink, false);
+    status = em_agree(status);
+    if (!status)
+        status = em_same_data(engine->model);
+    if (!status)
+        status = em_agree(em_model_summarise(engine->model, engine->grid));
+    for (int i = 0; !status && i < engine->config->n_kernel; i++)
+        warn_of_minibatch(engine, &engine->config->kernel[i]);
+    return status;
+}
+
+static em_status create_adaptation(em_engine *engine, em_kernel *kernel)
+{
+    const em_kernel_options *options = kernel->options;
+    const em_status status = em_adapt_create(
+        &kernel->mass, options->ops, options->options, engine->grid, kernel->block->dim,
+        em_plan_sampler_warmup(engine->config, (int)(kernel - engine->kernel)), kernel->seed,
+        &kernel->adapt);
+
+    return status == EM_ECONFIG && options->place
+               ? em_fail(status, "%s: %s", options->place, em_error_text())
+               : status;
+}
+
+/* The adaptation engine of a sampler: from the identity, or from what that of an earlier run has
+ * learned. Collective. */
+static em_status begin_adaptation(em_engine *engine, em_kernel *kernel)
+{
+    const char *earlier = engine->config->mass.from;
+    em_initial initial = {.mass = NULL};
+    double *own = NULL;
+    em_status status;
+
+    kernel->mass = *kernel->options->mass;
+    status = em_agree(em_choose_blocks(engine->config, engine->model, &kernel->mass, &own));
+    if (!status && earlier)
+        status = em_initial_load(earlier, kernel->options->block, kernel->block->dim, &initial);
+    if (!status && earlier) {
+        kernel->mass.structure = initial.structure;
+        kernel->mass.blocks = initial.blocks;
+    }
+    if (!status)
+        status = create_adaptation(engine, kernel);
+    if (!status && earlier)
+        status = em_agree(em_adapt_begin_with(kernel->adapt, initial.mass, initial.step_size,
+                                              initial.time, initial.jitter));
+    kernel->mass.blocks = kernel->options->mass->blocks;
+    em_release(&own);
+    em_initial_release(&initial);
+    return status;
+}
+
+static em_status create_adaptations(em_engine *engine)
+{
+    em_status status = EM_OK;
+
+    for (int i = 0; !status && i < engine->n_kernel; i++)
+        status = begin_adaptation(engine, &engine->kernel[i]);
+    for (int i = 0; i < engine->n_kernel; i++) {
+        engine->kernel_block[i] = engine->kernel[i].block;
+        engine->adapts[i] = engine->kernel[i].adapt;
+    }
+    return status;
+}
+
+/* The first chain of a superchain, whose start all of them have. */
+static int64_t leader(const em_engine *engine, int64_t chain)
+{
+    const em_starts starts = em_monitor_starts(&engine->config->run);
+    const int64_t each = starts.n_superchain > 0 ? starts.n_chain / starts.n_superchain : 1;
+
+    return chain - chain % each;
+}
+
+/* A uniform position in [-radius, radius]^dim, unless the model has one; each try has numbers of
+ * its own. */
+static em_status point(void *of, int64_t number, uint64_t attempt, double *theta)
+{
+    const em_engine *engine = of;
+    const em_model_ops *ops = engine->model->ops;
+    const double radius = engine->config->run.init_radius;
+    const int64_t chain = leader(engine, number);
+    const em_stream stream = {(uint64_t)engine->config->run.seed, (uint64_t)chain, attempt,
+                              EM_RNG_INIT};
+
+    em_uniforms(&stream, 0, engine->block->dim, theta);
+    for (int64_t i = 0; i < engine->block->dim; i++)
+        theta[i] = radius * (2 * theta[i] - 1);
+    const em_draw draw = {stream.seed, chain, (int64_t)attempt, EM_DRAW_START};
+    return ops->place ? ops->place(engine->model, &draw, theta) : EM_OK;
+}
+
+static em_status place(em_engine *engine, int64_t c, uint64_t attempt)
+{
+    const em_block *block = engine->block;
+
+    return point(engine, block->chain[c], attempt, block->theta + c * block->stride);
+}
+
+/* Of a sampler of all parameters, whose chains are not told where to begin, and which may take some
+ * iterations to where the mass is. */
+static bool may_search_modes(const em_engine *engine)
+{
+    return engine->n_kernel == 1 && !engine->config->mass.from_positions &&
+           !engine->model->ops->visit && !engine->model->estimates &&
+           em_kernel_is_exact(&engine->kernel[0]) && em_adapt_arrives(engine->kernel[0].adapt);
+}
+
+em_status em_engine_create_chains(em_engine *engine)
+{
+    const em_config *config = engine->config;
+    const int64_t n_chain = em_grid_n_local_chain(engine->grid);
+    em_status status =
+        em_posterior_create(engine->model, engine->grid, n_chain, &engine->posterior);
+
+    if (!status && config->run.minibatch_sums == EM_MINIBATCH_BY_PARTS)
+        status = em_posterior_sum_by_parts(engine->posterior);
+    if (!status)
+        status = em_kernels_create(engine);
+    if (!status)
+        status = em_tally_create(engine->n_kernel == 1 ? config->sampler : NULL, n_chain,
+                                 &engine->tally);
+    if (!status)
+        status = em_allocate(n_chain, sizeof(double), &engine->unreported);
+    if (!status)
+        status = em_allocate(n_chain, sizeof(double), &engine->unusable_starts);
+    status = em_agree(status);
+    if (!status)
+        status = create_adaptations(engine);
+    if (!status && may_search_modes(engine))
+        status =
+            em_agree(em_mode_search_create(engine->grid, engine->block->dim, &engine->mode_search));
+    if (!status)
+        status = em_monitor_create(engine->grid, &config->stop, &engine->plan.watch,
+                                   em_monitor_starts(&config->run).n_superchain, &engine->monitor);
+    return status;
+}
+
+static bool is_usable(const em_block *block, int64_t c)
+{
+    return isfinite(block->log_density[c]) &&
+           em_all_finite(block->dim, block->gradient + c * block->stride);
+}
+
+/* Draws of where chains begin. */
+typedef struct em_tries {
+    bool *usable; /* [n_chain] */
+    int64_t lost; /* number of a chain without a usable draw; -1: all have one */
+} em_tries;
+
+/* Looks at the draws that the block stands on, and draws anew for chains without a density there.
+ * Each chain tries on for itself, so that none depends on the others of its rank. */
+static em_status look(em_engine *engine, em_tries *tries, uint64_t attempt)
+{
+    em_block *block = engine->block;
+    em_status status = EM_OK;
+
+    tries->lost = -1;
+    for (int64_t c = 0; !status && c < block->n_chain; c++) {
+        if (tries->usable[c])
+            continue;
+        em_adapt_count_gradients(engine->kernel[0].adapt, c, 1);
+        tries->usable[c] = is_usable(block, c);
+        if (tries->usable[c])
+            continue;
+        tries->lost = block->chain[c];
+        engine->unusable_starts[c]++;
+        status = place(engine, c, attempt);
+    }
+    return status;
+}
+
+/* Evaluations of minibatches where chains begin have numbers beyond those of iterations. */
+static const int64_t start_evaluations = INT64_C(1) << 39;
+
+/* The sampler that asks most of a start: an exact density before an estimate before nothing. */
+static const em_kernel *most_exacting(const em_engine *engine)
+{
+    const em_kernel *most = &engine->kernel[0];
+
+    for (int i = 0; i < engine->n_kernel; i++)
+        if (em_kernel_is_exact(&engine->kernel[i]) || most->options->ops->by_model)
+            most = &engine->kernel[i];
+    return most;
+}
+
+/* The density where the block stands, as the samplers are going to ask for it. */
+static em_status evaluate_start(em_engine *engine, uint64_t attempt)
+{
+    const em_kernel *kernel = most_exacting(engine);
+    const em_sampler_options *options = kernel->options->options;
+    em_query query = em_block_query(engine->block);
+
+    if (!engine->model->estimates && em_kernel_is_exact(kernel))
+        return em_posterior_evaluate(engine->posterior, &query);
+    const em_minibatch minibatch = {
+        options->minibatch == INT64_MIN ? INT64_MAX : options->minibatch, options->replacement};
+    query.seed = (uint64_t)engine->config->run.seed;
+    query.evaluation = start_evaluations + (int64_t)attempt;
+    return em_posterior_estimate(engine->posterior, &minibatch, &query);
+}
+
+/* Until all chains stand where there is a density. Collective over the ranks of a group. */
+static em_status try_points(em_engine *engine, em_tries *tries)
+{
+    em_status status = EM_OK;
+
+    tries->lost = engine->block->n_chain > 0 ? engine->block->chain[0] : -1;
+    for (uint64_t attempt = 1; !status && tries->lost >= 0; attempt++) {
+        if (attempt > MOST_START_TRIES)
+            return em_fail(
+                EM_EMODEL,
+                "chain %lld: no finite log density in %d tries within run.init_radius "
+                "%g of the origin (see emass check)%s%s",
+                (long long)tries->lost, MOST_START_TRIES, engine->config->run.init_radius,
+                engine->model->rejections.count > 0 ? ": " : "", engine->model->rejections.first);
+        status = evaluate_start(engine, attempt);
+        if (!status)
+            status = look(engine, tries, attempt);
+    }
+    return status;
+}
+
+/* From the draws to where the chains begin, and which modes that shows. Collective. */
+static em_status search_modes(em_engine *engine)
+{
+    em_adapt *adapt = engine->kernel[0].adapt;
+    double *gradients = NULL;
+    em_status status = em_agree(em_allocate(engine->block->n_chain, sizeof *gradients, &gradients));
+
+    if (!status)
+        status = em_mode_search_start(engine->mode_search, engine->posterior, point, engine,
+                                      engine->block, gradients);
+    for (int64_t c = 0; !status && c < engine->block->n_chain; c++)
+        em_adapt_count_gradients(adapt, c, (int64_t)gradients[c]);
+    em_release(&gradients);
+    return status;
+}
+
+em_status em_engine_start_chains(em_engine *engine)
+{
+    em_block *block = engine->block;
+    const em_mass_options *mass = &engine->config->mass;
+    em_tries tries = {.lost = -1};
+    em_status status = em_allocate(block->n_chain, sizeof *tries.usable, &tries.usable);
+
+    for (int64_t c = 0; !status && c < block->n_chain; c++)
+        status = place(engine, c, 0);
+    if (!status && mass->from && mass->from_positions)
+        status = em_initial_positions(mass->from, em_grid_first_chain(engine->grid), block->n_chain,
+                                      block->dim, block->stride, block->theta);
+    if (!status && !most_exacting(engine)->options->ops->by_model)
+        status = try_points(engine, &tries);
+    em_release(&tries.usable);
+    status = em_agree(status);
+    if (!status && engine->mode_search)
+        status = search_modes(engine);
+    return status ? status : em_kernels_start(engine);
+}
+
+void em_engine_destroy_chains(em_engine *engine)
+{
+    em_monitor_destroy(&engine->monitor);
+    em_kernels_destroy(engine);
+    em_tally_destroy(&engine->tally);
+    em_mode_search_destroy(&engine->mode_search);
+    em_release(&engine->unreported);
+    em_release(&engine->unusable_starts);
+    em_posterior_destroy(&engine->posterior);
+}

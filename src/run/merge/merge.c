@@ -1,0 +1,283 @@
+#include "run/merge/merge_state.h"
+
+#include "base/memory.h"
+#include "par/world.h"
+#include "run/output/output.h"
+#include "run/output/thinning.h"
+
+#include <string.h>
+
+/* Numbers in memory at a time, and draws that lie together in the file. */
+enum { MOST_NUMBERS = 1 << 21, LONG_CHUNK = 1 << 14 };
+
+/* ---------------------------------------------------------------- what goes together */
+
+static em_status check_complete(const em_merge_state *m)
+{
+    for (const em_reader *file = m->reader; file && !m->order->common;
+         file = em_reader_next(file)) {
+        int64_t complete = 1;
+
+        em_reader_int((em_reader *)file, "complete", &complete);
+        if (!complete)
+            return em_fail(
+                EM_EDATA,
+                "%s: found a run that has not ended, expected a complete file: emass "
+                "run --resume goes on with it, and --common takes the draws that all have",
+                em_reader_path(file));
+    }
+    return EM_OK;
+}
+
+/* The chains of one start are as many in all files, or R-hat of superchains means nothing. */
+static em_status check_superchains(const em_merge_state *m)
+{
+    const em_reader *first = m->reader;
+    int64_t of_first = 0;
+
+    em_reader_int(m->reader, "superchains", &of_first);
+    for (em_reader *file = em_reader_next(first); file; file = em_reader_next(file)) {
+        int64_t n = 0;
+
+        em_reader_int(file, "superchains", &n);
+        if (n * em_reader_n_own_chain(first) != of_first * em_reader_n_own_chain(file))
+            return em_fail(EM_EDATA,
+                           "%s: found %lld superchains of %lld chains, expected %lld of %lld as %s "
+                           "has",
+                           em_reader_path(file), (long long)n,
+                           (long long)em_reader_n_own_chain(file), (long long)of_first,
+                           (long long)em_reader_n_own_chain(first), em_reader_path(first));
+    }
+    return EM_OK;
+}
+
+static em_status open_group(const em_merge_state *m, const char *group, em_reader **out)
+{
+    return em_reader_open_all(m->order->n_input, m->order->input, group, m->order->common, out);
+}
+
+static em_status open_inputs(em_merge_state *m)
+{
+    const em_merging *order = m->order;
+    em_status status = open_group(m, "posterior", &m->reader);
+
+    if (!status && em_reader_n_draw(m->reader) < 1)
+        status = em_fail(EM_EDATA, "%s: found no draws, expected those of a run",
+                         em_reader_path(em_reader_shortest(m->reader)));
+    if (!status)
+        status = check_complete(m);
+    if (!status)
+        status = check_superchains(m);
+    if (!status)
+        status = em_reader_cut(m->reader, &m->order->cut);
+    if (!status)
+        status = em_allocate(order->n_input, sizeof *m->contents, &m->contents);
+    for (int64_t i = 0; !status && i < order->n_input; i++)
+        status = em_contents_read(order->input[i], &m->contents[i]);
+    return status;
+}
+
+/* ---------------------------------------------------------------- groups of draws */
+
+/* Draws first .. first + n of one chain, row by row all variables. Local. */
+static em_status read_rows(em_reader *reader, int64_t chain, int64_t first, int64_t n,
+                           int64_t width, double *part, double *rows)
+{
+    int64_t column = 0;
+    em_status status = EM_OK;
+
+    for (int64_t i = 0; !status && i < em_reader_n_variable(reader); i++) {
+        const int64_t size = em_reader_variable_at(reader, i)->size;
+
+        status = em_reader_draws(reader, i, chain, 1, first, n, part);
+        for (int64_t r = 0; !status && r < n; r++)
+            memcpy(rows + r * width + column, part + r * size, (size_t)size * sizeof *part);
+        column += size;
+    }
+    return status;
+}
+
+static em_status copy_draws(em_merge_state *m, em_reader *reader, int64_t width, int group)
+{
+    const int64_t n_draw = em_reader_n_draw(reader);
+    const int64_t most_chain = em_deal_first(em_grid_n_chain(m->grid), em_grid_n_group(m->grid), 1);
+    const int64_t fit = width > 0 && width < MOST_NUMBERS ? MOST_NUMBERS / width : 1;
+    const int64_t step = fit < n_draw ? fit : n_draw;
+    double *part = NULL, *rows = NULL;
+    em_status status = em_allocate_doubles(step * width, &part);
+
+    if (!status)
+        status = em_allocate_doubles(step * width, &rows);
+    status = em_agree(status);
+    for (int64_t c = 0; !status && c < most_chain; c++)
+        for (int64_t first = 0; !status && first < n_draw; first += step) {
+            const int64_t n = n_draw - first < step ? n_draw - first : step;
+
+            if (c < em_grid_n_local_chain(m->grid))
+                status = read_rows(reader, em_grid_first_chain(m->grid) + c, first, n, width, part,
+                                   rows);
+            status = em_agree(status);
+            if (!status)
+                status = em_writer_put_chain(m->writer, group, c, first, n, rows);
+        }
+    em_release(&part);
+    em_release(&rows);
+    return status;
+}
+
+/* The variables as the reader has them, in its order. */
+static em_status describe_draws(const em_merge_state *m, const em_contents_group *group,
+                                em_reader *reader, em_merge_written *all, em_variable *series,
+                                int64_t *width)
+{
+    em_status status = EM_OK;
+
+    *width = 0;
+    for (int64_t i = 0; !status && i < em_reader_n_variable(reader); i++) {
+        const em_reader_variable *variable = em_reader_variable_at(reader, i);
+        const em_contents_array *array = em_contents_array_of(group, variable->name);
+
+        if (!array)
+            return em_fail(EM_EDATA, "%s: two variables of group %s are called %s",
+                           m->order->input[0], group->name, variable->name);
+        status = em_merge_describe(m->order->input[0], group, array, 2, &all[i]);
+        series[i] = all[i].variable;
+        *width += variable->size;
+    }
+    return status;
+}
+
+static em_status write_draws(em_merge_state *m, const em_contents_group *group, em_reader *reader)
+{
+    const int64_t n = em_reader_n_variable(reader);
+    em_merge_written *all = NULL;
+    em_variable *series = NULL;
+    int64_t width = 0;
+    int number = 0;
+    em_status status = em_allocate(n, sizeof *all, &all);
+
+    if (!status)
+        status = em_allocate(n, sizeof *series, &series);
+    if (!status)
+        status = describe_draws(m, group, reader, all, series, &width);
+    status = em_agree(status);
+    if (!status)
+        status = em_writer_add_draws(m->writer, group->name, n, series, em_reader_n_draw(reader),
+                                     LONG_CHUNK, &number);
+    if (!status)
+        status = copy_draws(m, reader, width, number);
+    em_merge_release_written(n, &all);
+    em_release(&series);
+    return status;
+}
+
+/* Groups of draws without which a file is not what the others are. */
+static bool is_needed(const char *group)
+{
+    return strcmp(group, "posterior") == 0 || strcmp(group, "sample_stats") == 0;
+}
+
+/* One that all files have, of as many draws; others are left out, and said to be. */
+static em_status merge_draws(em_merge_state *m, const em_contents_group *group)
+{
+    em_reader *reader = NULL;
+    em_status status = open_group(m, group->name, &reader);
+
+    if (status == EM_EDATA && !is_needed(group->name)) {
+        em_say("warning: group %s is left out: %s", group->name, em_error_text());
+        return EM_OK;
+    }
+    status = em_agree(status);
+    if (!status && em_reader_n_draw(reader) > 0)
+        status = write_draws(m, group, reader);
+    em_reader_close(&reader);
+    return status;
+}
+
+/* ---------------------------------------------------------------- all of it */
+
+/* What each file has of itself alone: the runs that it was merged of, the state of its own run. */
+static bool is_own(const em_contents_group *group)
+{
+    return strcmp(group->name, "runs") == 0 || strcmp(group->name, EM_OUTPUT_CHECKPOINT) == 0;
+}
+
+/* Groups that only later files have. */
+static void tell_missing(const em_merge_state *m)
+{
+    for (int64_t i = 1; i < m->order->n_input; i++)
+        for (int64_t g = 0; g < m->contents[i]->n_group; g++) {
+            const char *name = m->contents[i]->group[g].name;
+            if (!is_own(&m->contents[i]->group[g]) &&
+                !em_contents_group_of(em_merge_first(m), name))
+                em_say("warning: group %s is left out: %s has it, %s has not", name,
+                       m->order->input[i], m->order->input[0]);
+        }
+}
+
+/* Chains of unlike draws are told, and not refused: each has the same law. */
+static em_status tell_thinned(const em_merge_state *m)
+{
+    char *unlike = NULL;
+    const em_status status = em_thinned_unlike(m->reader, &unlike);
+
+    if (unlike)
+        em_say("warning: %s: ESS takes all chains as alike, and is rough; the config that the "
+               "output keeps is that of the first",
+               unlike);
+    em_release(&unlike);
+    return em_agree(status);
+}
+
+static em_status write_all(em_merge_state *m)
+{
+    em_status status = em_writer_create(m->grid, em_whole_part(m->whole), false, &m->writer);
+
+    if (!status)
+        status = em_merge_attributes(m);
+    for (int64_t g = 0; !status && g < em_merge_first(m)->n_group; g++) {
+        const em_contents_group *group = &em_merge_first(m)->group[g];
+        if (is_own(group))
+            continue;
+        if (em_contents_has_draws(group))
+            status = merge_draws(m, group);
+        if (!status)
+            status = em_merge_arrays(m, group);
+    }
+    if (!status)
+        status = em_merge_runs(m);
+    if (!status)
+        tell_missing(m);
+    return status ? status : tell_thinned(m);
+}
+
+static em_status merge(em_merge_state *m)
+{
+    em_status status = em_whole_take(m->order->output, m->order->overwrite, m->order->n_input,
+                                     m->order->input, &m->whole);
+
+    if (!status)
+        status = em_agree(open_inputs(m));
+    if (!status)
+        status = em_grid_create(em_reader_n_chain(m->reader), 1, &m->grid);
+    if (!status)
+        status = write_all(m);
+    return em_whole_finish(&m->whole, &m->writer, status);
+}
+
+em_status em_merge(em_merging *order)
+{
+    em_merge_state m = {.order = order};
+    const em_status status = merge(&m);
+
+    if (!status) {
+        order->n_chain = em_reader_n_chain(m.reader);
+        order->n_draw = em_reader_n_draw(m.reader);
+    }
+    for (int64_t i = 0; m.contents && i < order->n_input; i++)
+        em_contents_release(&m.contents[i]);
+    em_release(&m.contents);
+    em_reader_close(&m.reader);
+    em_grid_destroy(&m.grid);
+    return status;
+}

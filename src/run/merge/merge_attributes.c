@@ -1,0 +1,191 @@
+#include "run/merge/merge_state.h"
+
+#include "base/memory.h"
+#include "par/world.h"
+#include "run/config/config_folder.h"
+
+#include <math.h>
+#include <string.h>
+
+/* How an attribute of the files becomes one of theirs together. */
+typedef enum rule { SAME, SUM, SUM_OF_DRAWS, SMALLEST_OF_DRAWS, LARGEST, FIRST, DROPPED } rule;
+
+/* `cut`: what is said of all draws of the files is not said of those that are taken. */
+static rule rule_of(const char *name, bool cut)
+{
+    static const struct {
+        const char *name;
+        rule rule;
+    } known[] = {
+        {"config", FIRST},
+        {"cut", DROPPED},
+        {"divergences", SUM_OF_DRAWS},
+        {"ess_limit", SUM},
+        {"failed_reports", SUM},
+        {"mode_search_log_mass", LARGEST},
+        {"moved_chains", SUM},
+        {"redrawn_starts", SUM},
+        {"rescued_chains", SUM},
+        {"smallest_e_bfmi", SMALLEST_OF_DRAWS},
+        {"superchains", SUM},
+        {"checkpoint_left_out", DROPPED},
+        {"complete", DROPPED},
+        {EM_HOME_ATTRIBUTE, DROPPED},
+        {"converged", DROPPED},
+        {"created_at", DROPPED},
+        {"creation_library", DROPPED},
+        {"creation_library_language", DROPPED},
+        {"creation_library_version", DROPPED},
+        {"groups", DROPPED},
+        {"host", DROPPED},
+        {"inference_library", DROPPED},
+        {"inference_library_version", DROPPED},
+        {"merged", DROPPED},
+        {"ranks", DROPPED},
+        {"sampling_time", DROPPED},
+        {"smallest_ess", DROPPED},
+        {"verdict", DROPPED},
+        {"worst_r_hat", DROPPED},
+    };
+
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(name, known[i].name) == 0)
+            return cut && (known[i].rule == SUM_OF_DRAWS || known[i].rule == SMALLEST_OF_DRAWS)
+                       ? DROPPED
+                       : known[i].rule;
+    return SAME;
+}
+
+static double value_of(const em_contents_attribute *attribute)
+{
+    return attribute->kind == EM_ATTRIBUTE_INT ? (double)attribute->integer : attribute->real;
+}
+
+static em_status put_value(em_merge_state *m, const em_contents_attribute *like, double value)
+{
+    return like->kind == EM_ATTRIBUTE_INT ? em_writer_put_int(m->writer, like->name, (int64_t)value)
+                                          : em_writer_put_real(m->writer, like->name, value);
+}
+
+static em_status put_same(em_merge_state *m, const em_contents_attribute *a)
+{
+    switch (a->kind) {
+    case EM_ATTRIBUTE_TEXT:
+        return em_writer_put_text(m->writer, a->name, a->text);
+    case EM_ATTRIBUTE_INT:
+        return em_writer_put_int(m->writer, a->name, a->integer);
+    default:
+        return em_writer_put_real(m->writer, a->name, a->real);
+    }
+}
+
+static em_status merge_attribute(em_merge_state *m, const em_contents_attribute *first)
+{
+    const rule how = rule_of(first->name, m->order->cut != NULL);
+    const bool is_number = first->kind != EM_ATTRIBUTE_TEXT;
+    double sum = 0, smallest = INFINITY, largest = -INFINITY;
+    bool same = true;
+
+    for (int64_t i = 0; i < m->order->n_input; i++) {
+        const em_contents_attribute *a = em_contents_attribute_of(m->contents[i], first->name);
+        same = same && a && a->kind == first->kind && strcmp(a->text, first->text) == 0;
+        if (a && a->kind != EM_ATTRIBUTE_TEXT) {
+            sum += value_of(a);
+            smallest = fmin(smallest, value_of(a));
+            largest = fmax(largest, value_of(a));
+        }
+    }
+    switch (how) {
+    case SAME:
+        return same ? put_same(m, first) : EM_OK;
+    case FIRST:
+        return put_same(m, first);
+    case SUM:
+    case SUM_OF_DRAWS:
+        return is_number ? put_value(m, first, sum) : EM_OK;
+    case SMALLEST_OF_DRAWS:
+        return is_number ? put_value(m, first, smallest) : EM_OK;
+    case LARGEST:
+        return is_number ? put_value(m, first, largest) : EM_OK;
+    default:
+        return EM_OK;
+    }
+}
+
+/* Of each file, in the group `runs`. */
+em_status em_merge_runs(em_merge_state *m)
+{
+    static const char *const name[] = {"seed",        "tuning_steps",    "divergences",
+                                       "worst_r_hat", "smallest_e_bfmi", "converged"};
+    const int64_t n = m->order->n_input, n_chain = em_grid_n_chain(m->grid);
+    em_variable variable = {.n_axes = 1,
+                            .shape = {n},
+                            .axis = {"run"},
+                            .label = {(const char *const *)m->order->input}};
+    double *value = NULL;
+    int64_t run = 0, chain = 0;
+    em_status status = em_agree(em_allocate(n + n_chain, sizeof *value, &value));
+
+    for (size_t k = 0; !status && k < sizeof name / sizeof *name; k++) {
+        const em_contents_attribute *first = em_contents_attribute_of(em_merge_first(m), name[k]);
+        if (!first || first->kind == EM_ATTRIBUTE_TEXT)
+            continue;
+        for (int64_t i = 0; i < n; i++) {
+            const em_contents_attribute *a = em_contents_attribute_of(m->contents[i], name[k]);
+            value[i] = a && a->kind != EM_ATTRIBUTE_TEXT ? value_of(a) : NAN;
+        }
+        variable.name = name[k];
+        variable.storage = first->kind == EM_ATTRIBUTE_INT ? EM_STORE_INT : EM_STORE_REAL;
+        status = em_writer_put_array(m->writer, "runs", &variable, value);
+    }
+    variable.name = "draws";
+    variable.storage = EM_STORE_INT;
+    for (const em_reader *file = m->reader; file; file = em_reader_next(file))
+        value[run++] = (double)em_reader_n_own_draw(file);
+    if (!status)
+        status = em_writer_put_array(m->writer, "runs", &variable, value);
+    run = 0;
+    for (const em_reader *file = m->reader; !status && file; file = em_reader_next(file), run++)
+        for (int64_t c = 0; c < em_reader_n_own_chain(file); c++)
+            value[chain++] = (double)run;
+    variable = (em_variable){.name = "run_of_chain",
+                             .storage = EM_STORE_INT,
+                             .n_axes = 1,
+                             .shape = {n_chain},
+                             .axis = {"chain"}};
+    if (!status)
+        status = em_writer_put_array(m->writer, "runs", &variable, value);
+    em_release(&value);
+    return status;
+}
+
+/* Where the relative paths of the config start: where those of the first file do. Collective. */
+static em_status put_home(em_merge_state *m)
+{
+    const em_contents_attribute *a = em_contents_attribute_of(em_merge_first(m), EM_HOME_ATTRIBUTE);
+    char *folder = NULL;
+    em_status status = a && a->kind == EM_ATTRIBUTE_TEXT
+                           ? em_agree(em_home_of(m->order->input[0], a->text, &folder))
+                           : EM_OK;
+
+    if (!status)
+        status = em_home_put(m->writer, folder, m->order->output, m->created.reproducible);
+    em_release(&folder);
+    return status;
+}
+
+em_status em_merge_attributes(em_merge_state *m)
+{
+    em_status status = em_created_read(&m->created);
+
+    m->signature = em_created_signature(&m->created);
+    if (!status)
+        status = em_writer_sign(m->writer, 6, m->signature.text);
+    for (int64_t i = 0; !status && i < em_merge_first(m)->n_attribute; i++)
+        status = merge_attribute(m, &em_merge_first(m)->attribute[i]);
+    if (!status)
+        status = put_home(m);
+    if (!status && m->order->cut)
+        status = em_writer_put_text(m->writer, "cut", m->order->cut);
+    return status ? status : em_writer_put_int(m->writer, "merged", m->order->n_input);
+}

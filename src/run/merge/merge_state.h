@@ -1,0 +1,52 @@
+/* Files that are merged, and the parts of that (run/merge/merge.h). */
+#ifndef EM_RUN_MERGE_MERGE_STATE_H
+#define EM_RUN_MERGE_MERGE_STATE_H
+
+#include "io/contents.h"
+#include "io/reader.h"
+#include "io/writer.h"
+#include "run/merge/merge.h"
+#include "run/output/atomic_file.h"
+#include "run/output/creation_record.h"
+
+typedef struct em_merge_state {
+    em_merging *order;
+    em_reader *reader;      /* the posteriors of all */
+    em_contents **contents; /* [n_input] */
+    em_grid *grid;
+    em_whole *whole;
+    em_writer *writer;
+    em_created created;
+    em_signature signature;
+} em_merge_state;
+
+/* What the first file has, which says what there is. Local. */
+static inline const em_contents *em_merge_first(const em_merge_state *m)
+{
+    return m->contents[0];
+}
+
+/* The texts of an axis; NULL for numbers from 0 on. */
+typedef struct em_merge_labels {
+    int64_t n;
+    char **text;
+} em_merge_labels;
+
+/* A variable as it is written, which owns what it names. */
+typedef struct em_merge_written {
+    em_variable variable;
+    em_merge_labels label[EM_MAX_AXES];
+} em_merge_written;
+
+/* An array of a file from axis `skip` on. Local. Errors: EM_EDATA, EM_EIO, EM_EMEMORY. */
+em_status em_merge_describe(const char *path, const em_contents_group *group,
+                            const em_contents_array *array, int skip, em_merge_written *out);
+void em_merge_release_written(int64_t n, em_merge_written **out);
+
+/* The arrays of a group that are no draws; what the files say of themselves together; and of each
+ * of them, in the group `runs`. Collective. Errors, agreed: as em_merge. */
+em_status em_merge_arrays(em_merge_state *m, const em_contents_group *group);
+em_status em_merge_attributes(em_merge_state *m);
+em_status em_merge_runs(em_merge_state *m);
+
+#endif

@@ -1,0 +1,266 @@
+/* What the adaptation engine has learned, in the output: the group mass_adaptation. */
+#include "base/memory.h"
+#include "par/world.h"
+#include "run/output/output_file.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+/* "mass_adaptation", or "mass_adaptation_topics". */
+typedef struct block_name {
+    char text[256];
+} block_name;
+
+static block_name name_of_block(const char *what, const char *block)
+{
+    block_name name;
+
+    snprintf(name.text, sizeof name.text, "%s%s%s", what, block ? "_" : "", block ? block : "");
+    return name;
+}
+
+/* Rows of numbers, one per M-step, of each pool of the run: [n_pool][n_m_step], on every rank. */
+static em_status gather_m_steps(const em_output *output, const em_adapt *adapt, size_t member,
+                                double *out)
+{
+    const int64_t n = em_adapt_n_m_step(adapt);
+    const bool shared = em_adapt_n_pool(adapt) == 1;
+    const int64_t n_local = shared ? 1 : output->n_local_chain;
+    double *local = NULL;
+    em_status status = em_agree(em_allocate(n_local * n, sizeof *local, &local));
+
+    for (int64_t pool = 0; !status && pool < n_local; pool++)
+        for (int64_t i = 0; i < n; i++)
+            memcpy(&local[pool * n + i], (const char *)&em_adapt_m_steps(adapt, pool)[i] + member,
+                   sizeof(double));
+    if (!status && shared)
+        memcpy(out, local, (size_t)n * sizeof *out);
+    else if (!status)
+        status = em_grid_gather_chains(output->grid, n, local, out);
+    em_release(&local);
+    return status;
+}
+
+static em_status put_m_steps(em_output *output, const em_adapt *adapt, const char *group)
+{
+    static const struct {
+        const char *name;
+        size_t member;
+        em_storage storage;
+    } columns[] = {
+        {"iteration", offsetof(em_m_step, iteration), EM_STORE_INT},
+        {"kappa", offsetof(em_m_step, kappa), EM_STORE_REAL},
+        {"S_count", offsetof(em_m_step, s_count), EM_STORE_INT},
+        {"n_sample", offsetof(em_m_step, n_sample), EM_STORE_INT},
+        {"smallest_eigenvalue", offsetof(em_m_step, smallest), EM_STORE_REAL},
+        {"largest_eigenvalue", offsetof(em_m_step, largest), EM_STORE_REAL},
+        {"trace_deviation", offsetof(em_m_step, trace_deviation), EM_STORE_REAL},
+        {"diagonal_deviation", offsetof(em_m_step, diagonal_deviation), EM_STORE_REAL},
+        {"unevenness", offsetof(em_m_step, unevenness), EM_STORE_REAL},
+        {"thermostat_mass", offsetof(em_m_step, thermostat_mass), EM_STORE_REAL},
+    };
+    /* The last one only where it is learned. */
+    const size_t n_column = sizeof columns / sizeof *columns - !em_adapt_thermostat_mass(adapt);
+    const int64_t n = em_adapt_n_m_step(adapt), n_pool = em_adapt_n_pool(adapt);
+    em_variable variable = {.n_axes = 1, .shape = {n}, .axis = {"m_step"}};
+    double *value = NULL;
+    em_status status;
+
+    if (n == 0)
+        return EM_OK;
+    if (n_pool > 1)
+        variable = (em_variable){.n_axes = 2, .shape = {n_pool, n}, .axis = {"chain", "m_step"}};
+    status = em_agree(em_allocate(n_pool * n, sizeof *value, &value));
+    for (size_t i = 0; !status && i < n_column; i++) {
+        variable.name = columns[i].name;
+        variable.storage = columns[i].storage;
+        status = gather_m_steps(output, adapt, columns[i].member, value);
+        if (!status)
+            status = em_writer_put_array(output->writer, group, &variable, value);
+    }
+    em_release(&value);
+    return status;
+}
+
+/* The form of what is stored: of low rank with as many directions as there are, in some pool. */
+static em_mass_form stored_form(const em_output *output, const em_adapt *adapt)
+{
+    const int64_t n_local = em_adapt_n_pool(adapt) == 1 ? 1 : output->n_local_chain;
+    em_mass_form form = *em_adapt_form(adapt);
+    double most = 0;
+
+    if (form.most_rank == 0)
+        return form;
+    for (int64_t i = 0; i < n_local; i++)
+        most = fmax(most, (double)em_mass_rank(em_adapt_mass(adapt)[i]));
+    em_grid_maximum(output->grid, 1, &most);
+    form.most_rank = (int64_t)most;
+    return form;
+}
+
+/* The numbers of the masses of all pools, [n_pool][size]. Collective. */
+static em_status gather_masses(const em_output *output, const em_adapt *adapt,
+                               const em_mass_form *form, double *out)
+{
+    const int64_t n_pool = em_adapt_n_pool(adapt), size = form->ops->size(form);
+    const int64_t n_local = n_pool == 1 ? 1 : output->n_local_chain;
+    double *local = NULL;
+    em_status status = em_agree(em_allocate(n_local * size, sizeof *local, &local));
+
+    for (int64_t i = 0; !status && i < n_local; i++)
+        form->ops->write(em_adapt_mass(adapt)[i], form, local + i * size);
+    if (!status && n_pool > 1)
+        status = em_grid_gather_chains(output->grid, size, local, out);
+    else if (!status)
+        memcpy(out, local, (size_t)size * sizeof *out);
+    em_release(&local);
+    return status;
+}
+
+/* One of the arrays that a mass consists of, for each pool; `value` [n_pool][size] is overwritten.
+ */
+static em_status put_array(em_output *output, const char *group, int64_t n_pool, int64_t size,
+                           const em_mass_array *array, const double *number, double *value)
+{
+    em_variable variable = {.name = array->name};
+    int64_t count = 1;
+
+    if (n_pool > 1) {
+        variable.axis[0] = "chain";
+        variable.shape[variable.n_axes++] = n_pool;
+    }
+    for (int i = 0; i < array->n_axes; i++) {
+        variable.shape[variable.n_axes++] = array->shape[i];
+        count *= array->shape[i];
+    }
+    for (int64_t i = 0; i < n_pool; i++)
+        memcpy(value + i * count, number + i * size + array->first, (size_t)count * sizeof *value);
+    return em_writer_put_array(output->writer, group, &variable, value);
+}
+
+/* The sizes of blocks; what they leave over is a diagonal. */
+static em_status put_block_sizes(em_output *output, const em_mass_form *form, const char *group)
+{
+    const em_part *last = &form->part[form->n_part - 1];
+    const bool left_over = last->structure == EM_MASS_DIAG && last->count > 1;
+    const int64_t n = form->n_part - left_over;
+    const em_variable variable = {
+        .name = "inv_mass_block_size", .storage = EM_STORE_INT, .n_axes = 1, .shape = {n}};
+    double *size = NULL;
+    em_status status = em_agree(em_allocate(n, sizeof *size, &size));
+
+    for (int64_t i = 0; !status && i < n; i++)
+        size[i] = (double)form->part[i].count;
+    if (!status)
+        status = em_writer_put_array(output->writer, group, &variable, size);
+    em_release(&size);
+    return status;
+}
+
+/* The final inverse mass of each pool. */
+static em_status put_mass(em_output *output, const em_adapt *adapt, const char *group)
+{
+    const em_mass_form form = stored_form(output, adapt);
+    const int64_t size = form.ops->size(&form), n_pool = em_adapt_n_pool(adapt);
+    em_mass_array array[EM_MASS_MOST_ARRAYS];
+    const int n_array = form.ops->arrays(&form, array);
+    double *number = NULL;
+    em_status status = em_agree(em_allocate(2 * n_pool * size, sizeof *number, &number));
+
+    if (!status)
+        status = gather_masses(output, adapt, &form, number);
+    for (int i = 0; !status && i < n_array; i++)
+        status = put_array(output, group, n_pool, size, &array[i], number, number + n_pool * size);
+    if (!status && form.n_part > 0)
+        status = put_block_sizes(output, &form, group);
+    em_release(&number);
+    return status;
+}
+
+/* The step size of each chain. */
+static em_status put_step_size(em_output *output, const em_adapt *adapt, const char *group)
+{
+    const int64_t n_chain = em_grid_n_chain(output->grid);
+    const em_variable step = {
+        .name = "step_size", .n_axes = 1, .shape = {n_chain}, .axis = {"chain"}};
+    double *all = NULL;
+    em_status status = em_agree(em_allocate(n_chain, sizeof *all, &all));
+
+    if (!status)
+        status = em_grid_gather_chains(output->grid, 1, em_adapt_step_size(adapt), all);
+    if (!status)
+        status = em_writer_put_array(output->writer, group, &step, all);
+    em_release(&all);
+    return status;
+}
+
+/* The stages of warmup, by their names: when each ended and what it ended with. */
+static em_status put_stages(em_output *output, const em_adapt *adapt, const char *group,
+                            const char *block)
+{
+    static const struct {
+        const char *name;
+        size_t member;
+        em_storage storage;
+    } columns[] = {
+        {"stage_iteration", offsetof(em_stage_record, iteration), EM_STORE_INT},
+        {"stage_gradients", offsetof(em_stage_record, gradients), EM_STORE_INT},
+        {"stage_end", offsetof(em_stage_record, end), EM_STORE_INT},
+        {"stage_trajectory", offsetof(em_stage_record, time), EM_STORE_REAL},
+        {"stage_step_size", offsetof(em_stage_record, step_size), EM_STORE_REAL},
+    };
+    enum { MOST = 16 };
+    const int64_t n = em_adapt_n_stage(adapt);
+    const em_stage_record *record = em_adapt_stages(adapt);
+    const char *label[MOST];
+    double value[MOST];
+    em_variable variable = {.n_axes = 1, .shape = {n}, .axis = {"stage"}, .label = {label}};
+    char text[512];
+    em_status status = EM_OK;
+
+    if (n == 0)
+        return EM_OK;
+    for (int64_t i = 0; i < n; i++)
+        label[i] = em_stage_name((int)record[i].stage);
+    for (size_t k = 0; !status && k < sizeof columns / sizeof *columns; k++) {
+        variable.name = columns[k].name;
+        variable.storage = columns[k].storage;
+        for (int64_t i = 0; i < n; i++)
+            memcpy(&value[i], (const char *)&record[i] + columns[k].member, sizeof *value);
+        status = em_writer_put_array(output->writer, group, &variable, value);
+    }
+    em_adapt_describe(adapt, sizeof text, text);
+    if (!status)
+        status = em_writer_put_int(output->writer, name_of_block("rescued_chains", block).text,
+                                   em_adapt_n_rescued(adapt));
+    return status ? status
+                  : em_writer_put_text(output->writer, name_of_block("warmup", block).text, text);
+}
+
+/* Time and jitter of trajectories that have one; infinite where they were to have one and end where
+ * they turn back. */
+static em_status put_trajectory(em_output *output, const em_adapt *adapt, const char *group)
+{
+    const em_trajectory drawn = em_adapt_trajectory(adapt, INT64_C(1) << 40);
+    const double value[] = {drawn.time, drawn.jitter};
+    const em_variable variable = {
+        .name = "trajectory", .n_axes = 1, .shape = {2}, .axis = {"of_time"}};
+
+    return drawn.time > 0 ? em_writer_put_array(output->writer, group, &variable, value) : EM_OK;
+}
+
+em_status em_output_put_learned(em_output *output, const em_adapt *adapt, const char *block)
+{
+    const block_name group = name_of_block("mass_adaptation", block);
+    em_status status = put_m_steps(output, adapt, group.text);
+
+    if (!status)
+        status = put_stages(output, adapt, group.text, block);
+    if (!status)
+        status = put_trajectory(output, adapt, group.text);
+    if (!status)
+        status = put_mass(output, adapt, group.text);
+    return status ? status : put_step_size(output, adapt, group.text);
+}

@@ -1,0 +1,517 @@
+#include "base/fault.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "io/dataset.h"
+#include "par/world.h"
+#include "run/config/config_folder.h"
+#include "run/output/output_file.h"
+#include "version.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+/* ---------------------------------------------------------------- set up */
+
+em_group_name em_warmup_group(const char *name)
+{
+    em_group_name warmup;
+
+    snprintf(warmup.text, sizeof warmup.text, "warmup_%s", name);
+    return warmup;
+}
+
+static em_status add_phase(em_output *output, const char *name, const em_draw_group *group,
+                           int64_t n_draw, em_file_group *out)
+{
+    em_status status;
+
+    out->width = group->width;
+    status = em_agree(em_allocate(output->n_local_chain * output->plan->buffer * out->width,
+                                  sizeof(double), &out->buffer));
+    return status ? status
+                  : em_writer_add_draws(output->writer, name, group->n_variable, group->variable,
+                                        n_draw, output->plan->chunk, &out->group);
+}
+
+static em_status add_draws(em_output *output)
+{
+    const em_plan *plan = output->plan;
+    em_status status = EM_OK;
+
+    for (int64_t i = 0; !status && i < output->layout->n_group; i++) {
+        const em_draw_group *group = &output->layout->group[i];
+        status = add_phase(output, group->name, group, plan->n_draw, &output->sampling[i]);
+        if (!status && plan->n_warmup_draw > 0)
+            status = add_phase(output, em_warmup_group(group->name).text, group,
+                               plan->n_warmup_draw, &output->warmup[i]);
+    }
+    return status;
+}
+
+/* What the model averages over its draws, as a group of one draw. */
+static em_status add_averages(em_output *output)
+{
+    const em_model *model = output->model;
+
+    output->averages.group = -1;
+    for (int64_t i = 0; i < model->n_average; i++)
+        output->averages.width += em_variable_size(&model->average[i]);
+    return model->n_average == 0
+               ? EM_OK
+               : em_writer_add_draws(output->writer, "averages", model->n_average, model->average,
+                                     1, 1, &output->averages.group);
+}
+
+static uint64_t model_hash(const em_model *model)
+{
+    uint64_t hash = XXH64(model->ops->name, strlen(model->ops->name), (uint64_t)model->dim);
+
+    for (int64_t k = 0; k < model->n_variable; k++) {
+        const em_variable *variable = &model->variable[k];
+        hash = XXH64(variable->name, strlen(variable->name), hash);
+        hash = XXH64(variable->shape, (size_t)variable->n_axes * sizeof *variable->shape, hash);
+    }
+    return hash;
+}
+
+static em_status put_hash(em_writer *writer, const char *name, uint64_t hash)
+{
+    char text[32];
+
+    snprintf(text, sizeof text, "xxh64:%016llx", (unsigned long long)hash);
+    return em_writer_put_text(writer, name, text);
+}
+
+/* "hmc", or "topics: sgrld, network: msgnht". */
+static void name_samplers(const em_config *config, size_t bytes, char *out)
+{
+    size_t used = 0;
+
+    for (int i = 0; i < config->n_kernel && used < bytes; i++) {
+        const em_kernel_options *kernel = &config->kernel[i];
+        used += (size_t)snprintf(out + used, bytes - used, "%s%s%s%s", i > 0 ? ", " : "",
+                                 kernel->block ? kernel->block : "", kernel->block ? ": " : "",
+                                 kernel->ops->name);
+    }
+}
+
+/* The config as it is kept, and behind it, as comments, the priors that a model found on its data.
+ */
+static em_status put_config(em_output *output)
+{
+    static const char prior[] = "# prior ";
+    const em_model *model = output->model;
+    char *said = NULL, *text = NULL;
+    size_t length;
+    FILE *out = open_memstream(&said, &length);
+    em_status status = out ? em_copy_text(output->config->stored, &text)
+                           : em_fail(EM_EMEMORY, "out of memory for the priors of the model");
+
+    if (out && model->ops->describe)
+        model->ops->describe(model, out);
+    if (out)
+        fclose(out);
+    for (const char *line = said, *next; !status && line && *line; line = next) {
+        const size_t all = strcspn(line, "\n");
+        char *longer = NULL;
+        next = line + all + (line[all] != '\0');
+        if (strncmp(line, prior, strlen(prior)) != 0)
+            continue;
+        status = em_format_text(&longer, "%s%.*s\n", text, (int)all, line);
+        if (!status) {
+            em_release(&text);
+            text = longer;
+        }
+    }
+    if (!status)
+        status = em_writer_put_text(output->writer, "config", text);
+    em_release(&text);
+    free(said);
+    return status;
+}
+
+static em_status put_attributes(em_output *output)
+{
+    em_writer *writer = output->writer;
+    const em_config *config = output->config;
+    char samplers[1024];
+
+    name_samplers(config, sizeof samplers, samplers);
+    output->signature = em_created_signature(&output->created);
+    const struct {
+        const char *name, *text;
+    } texts[] = {{"git_commit", EM_COMMIT}, {"model", config->model->name}, {"sampler", samplers}};
+    em_status status = em_writer_sign(writer, 6, output->signature.text);
+
+    for (size_t i = 0; !status && i < sizeof texts / sizeof *texts; i++)
+        status = em_writer_put_text(writer, texts[i].name, texts[i].text);
+    if (!status)
+        status = put_config(output);
+    if (!status)
+        status = em_writer_put_int(writer, "seed", config->run.seed);
+    if (!status && !(output->created.reproducible && !em_config_shards_matter(config)))
+        status = em_writer_put_int(writer, "shards", config->run.shards);
+    if (!status && config->run.superchains > 0)
+        status = em_writer_put_int(writer, "superchains", config->run.superchains);
+    if (!status)
+        status = em_writer_put_int(writer, "tuning_steps", output->plan->warmup);
+    if (!status)
+        status = em_writer_put_int(writer, "planned_draws", config->run.draws);
+    if (!status)
+        status = put_hash(writer, "model_hash", model_hash(output->model));
+    if (!status && output->model->program_hash)
+        status = put_hash(writer, "program_hash", output->model->program_hash);
+    return status ? status : put_hash(writer, "data_hash", output->model->data_hash);
+}
+
+/* Where relative paths of the config start. Collective. */
+static em_status put_home(em_output *output)
+{
+    const char *path = output->config->path;
+    const size_t length = em_file_folder_length(path);
+    char *folder = NULL;
+    em_status status =
+        em_agree(em_format_text(&folder, "%.*s", length ? (int)length : 1, length ? path : "."));
+
+    if (!status && em_home_matters(output->config))
+        status = em_home_put(output->writer, folder, output->path, output->created.reproducible);
+    em_release(&folder);
+    return status;
+}
+
+static em_status create_file(em_output *output)
+{
+    em_status status = em_writer_create(output->grid, output->path, true, &output->writer);
+
+    if (!status)
+        status = put_attributes(output);
+    if (!status)
+        status = put_home(output);
+    if (!status)
+        status = add_draws(output);
+    if (!status)
+        status = add_averages(output);
+    for (int64_t i = 0; !status && i < output->model->n_datum; i++) {
+        const em_datum *datum = &output->model->datum[i];
+        status = em_writer_put_array(output->writer, datum->group, &datum->variable, datum->value);
+    }
+    return status ? status : em_writer_flush(output->writer);
+}
+
+static em_status output_begin(void *state, const em_layout *layout)
+{
+    em_output *output = state;
+    em_status status = em_allocate(layout->n_group, sizeof *output->sampling, &output->sampling);
+
+    output->layout = layout;
+    output->n_local_chain = layout->n_local_chain;
+    if (!status)
+        status = em_allocate(layout->n_group, sizeof *output->warmup, &output->warmup);
+    status = em_agree(status);
+    if (!status) {
+        status = create_file(output);
+        if (status)
+            em_writer_discard(&output->writer);
+    }
+    return status;
+}
+
+em_status em_output_create(const em_config *config, const char *path, const char *checkpoint,
+                           em_grid *grid, em_model *model, const em_plan *plan,
+                           const em_adapt *const *adapts, const em_created *created,
+                           em_output **out)
+{
+    em_output *output = NULL;
+    em_status status = em_agree(em_allocate(1, sizeof *output, &output));
+
+    *out = output;
+    if (!status)
+        *output = (em_output){.config = config,
+                              .path = path,
+                              .checkpoint = checkpoint,
+                              .grid = grid,
+                              .model = model,
+                              .plan = plan,
+                              .adapts = adapts,
+                              .created = *created};
+    return status;
+}
+
+void em_output_destroy(em_output **out)
+{
+    em_output *output = *out;
+
+    if (!output)
+        return;
+    for (int64_t i = 0; output->layout && i < output->layout->n_group; i++) {
+        if (output->sampling)
+            em_release(&output->sampling[i].buffer);
+        if (output->warmup)
+            em_release(&output->warmup[i].buffer);
+    }
+    em_release(&output->sampling);
+    em_release(&output->warmup);
+    em_writer_close(&output->writer, false);
+    em_release(out);
+}
+
+/* ---------------------------------------------------------------- draws */
+
+static const em_file_group *phase(const em_output *output)
+{
+    return output->in_warmup ? output->warmup : output->sampling;
+}
+
+static em_status output_take(void *state, const em_stored_draw *draw)
+{
+    em_output *output = state;
+    const int64_t chain = draw->chain - output->layout->first_chain;
+
+    if (output->n_taken == 0) {
+        output->in_warmup = draw->in_warmup;
+        output->first = draw->index;
+    }
+    const int64_t row = chain * output->plan->buffer + draw->index - output->first;
+    for (int64_t i = 0; i < output->layout->n_group; i++) {
+        const em_file_group *to = &phase(output)[i];
+        memcpy(to->buffer + row * to->width, draw->group[i], (size_t)to->width * sizeof(double));
+    }
+    output->n_taken++;
+    return EM_OK;
+}
+
+/* The writer wants the draws of a chain right behind those of the one before. */
+static void close_ranks(const em_output *output, int64_t count, const em_file_group *draws)
+{
+    const int64_t every = output->plan->buffer;
+
+    for (int64_t c = 1; c < output->n_local_chain && count < every; c++)
+        memmove(draws->buffer + c * count * draws->width, draws->buffer + c * every * draws->width,
+                (size_t)(count * draws->width) * sizeof(double));
+}
+
+static em_status output_flush(void *state)
+{
+    em_output *output = state;
+    const int64_t count = output->n_taken / output->n_local_chain;
+    em_status status = EM_OK;
+
+    for (int64_t i = 0; !status && i < output->layout->n_group && count > 0; i++) {
+        const em_file_group *from = &phase(output)[i];
+        close_ranks(output, count, from);
+        if (output->layout->group[i].dealt)
+            em_grid_sum_shards(output->grid, output->n_local_chain * count * from->width,
+                               from->buffer);
+        status =
+            em_writer_put_draws(output->writer, from->group, output->first, count, from->buffer);
+    }
+    output->n_taken = 0;
+    return status;
+}
+
+em_status em_output_sync(em_output *output)
+{
+    return em_writer_flush(output->writer);
+}
+
+/* ---------------------------------------------------------------- the end */
+
+static em_status put_volatile(const em_output *output, double seconds)
+{
+    em_writer *writer = output->writer;
+    char host[256] = "unknown";
+    em_status status;
+
+    if (output->created.reproducible)
+        return EM_OK;
+    gethostname(host, sizeof host - 1);
+    em_broadcast(host, sizeof host);
+    em_broadcast(&seconds, sizeof seconds);
+    status = em_writer_put_real(writer, "sampling_time", seconds);
+    if (!status)
+        status = em_writer_put_int(writer, "ranks", em_world_size());
+    if (!status)
+        status = em_writer_put_int(writer, "groups", em_grid_n_group(output->grid));
+    return status ? status : em_writer_put_text(writer, "host", host);
+}
+
+static em_status put_verdict(em_writer *writer, const em_report *report)
+{
+    em_status status = em_writer_put_text(writer, "verdict", report->verdict);
+
+    if (!status && report->optimiser)
+        status = em_writer_put_text(writer, "optimiser", report->optimiser);
+    if (!status)
+        status = em_writer_put_int(writer, "converged", report->converged);
+    if (!status)
+        status = em_writer_put_real(writer, "worst_r_hat", report->convergence.r_hat);
+    if (!status)
+        status = em_writer_put_real(writer, "smallest_ess", report->convergence.ess);
+    if (!status)
+        status = em_writer_put_real(writer, "r_hat_limit", report->r_hat_limit);
+    if (!status)
+        status = em_writer_put_real(writer, "ess_limit", report->ess_limit);
+    if (!status)
+        status = em_writer_put_real(writer, "smallest_e_bfmi", report->e_bfmi);
+    if (!status)
+        status = em_writer_put_int(writer, "divergences", report->divergences);
+    if (!status)
+        status = em_writer_put_int(writer, "redrawn_starts", report->redrawn_starts);
+    if (!status && !isnan(report->mode_search_log_mass))
+        status = em_writer_put_real(writer, "mode_search_log_mass", report->mode_search_log_mass);
+    return status ? status : em_writer_put_int(writer, "failed_reports", report->unreported);
+}
+
+/* Cuts groups of draws to those there are. */
+static em_status truncate_draws(em_output *output, const em_file_group *groups, int64_t n_draw,
+                                int64_t planned)
+{
+    em_status status = EM_OK;
+
+    for (int64_t i = 0; !status && i < output->layout->n_group && n_draw < planned; i++)
+        status = em_writer_truncate(output->writer, groups[i].group, n_draw);
+    return status;
+}
+
+/* What the model says of its averages over all chains, in a group of their own. Collective. */
+static em_status put_pooled(em_output *output, const double *value)
+{
+    const em_model *model = output->model;
+    const int64_t width = output->averages.width;
+    double *mean = NULL, *out = NULL;
+    int64_t n = 0;
+    em_status status;
+
+    for (int64_t i = 0; i < model->n_pooled; i++)
+        n += em_variable_size(&model->pooled[i]);
+    status = em_allocate(width, sizeof *mean, &mean);
+    if (!status)
+        status = em_allocate(n, sizeof *out, &out);
+    status = em_agree(status);
+    if (!status)
+        status = em_grid_sum_chains(output->grid, width, value, mean);
+    for (int64_t i = 0; !status && i < width; i++)
+        mean[i] /= (double)em_grid_n_chain(output->grid);
+    if (!status)
+        model->ops->report_pooled(output->model, mean, out);
+    n = 0;
+    for (int64_t i = 0; !status && i < model->n_pooled; i++) {
+        status = em_writer_put_array(output->writer, "predictions", &model->pooled[i], out + n);
+        n += em_variable_size(&model->pooled[i]);
+    }
+    em_release(&mean);
+    em_release(&out);
+    return status;
+}
+
+static em_status put_averages(em_output *output)
+{
+    const int64_t width = output->averages.width, first = output->layout->first_chain;
+    double *value = NULL;
+    em_status status;
+
+    if (output->averages.group < 0)
+        return EM_OK;
+    status = em_agree(em_allocate(output->n_local_chain * width, sizeof *value, &value));
+    if (!status && output->model->ops->pool_averages)
+        status = output->model->ops->pool_averages(output->model);
+    for (int64_t c = 0; !status && c < output->n_local_chain; c++)
+        output->model->ops->report_averages(output->model, first + c, value + c * width);
+    if (!status)
+        status = em_writer_put_draws(output->writer, output->averages.group, 0, 1, value);
+    if (!status && output->model->n_pooled > 0)
+        status = put_pooled(output, value);
+    em_release(&value);
+    return status;
+}
+
+static em_status put_learned(em_output *output)
+{
+    em_status status = EM_OK;
+
+    for (int i = 0; !status && i < output->config->n_kernel; i++)
+        status = em_output_put_learned(output, output->adapts[i], output->config->kernel[i].block);
+    return status;
+}
+
+/* Up to this many bytes of a checkpoint are kept in any file; more, where the draws are larger. */
+static const int64_t small_checkpoint = INT64_C(1) << 26;
+
+static int64_t bytes_of_draws(const em_output *output, int64_t n_draw)
+{
+    int64_t width = 0;
+
+    for (int64_t i = 0; i < output->layout->n_group; i++)
+        width += output->layout->group[i].width;
+    return width * n_draw * em_grid_n_chain(output->grid) * (int64_t)sizeof(double);
+}
+
+/* Rank 0's count of the checkpoint's bytes, where it is no more than that; else what is more. */
+static int64_t bytes_of_checkpoint(const em_output *output, int64_t most)
+{
+    struct stat file = {.st_size = 0};
+    int64_t bytes;
+
+    if (em_world_rank() == 0 && stat(output->checkpoint, &file) != 0)
+        file.st_size = 0; /* em_writer_enclose says what is wrong with it */
+    bytes = (int64_t)file.st_size;
+    if (em_world_rank() == 0 && em_fault("checkpoint-large"))
+        bytes = most + 1;
+    em_broadcast(&bytes, sizeof bytes);
+    return bytes;
+}
+
+/* The state that a longer run goes on from, unless it is larger than the draws. Collective. */
+static em_status put_checkpoint(em_output *output, int64_t n_draw)
+{
+    const int64_t draws = bytes_of_draws(output, n_draw);
+    const int64_t most = draws > small_checkpoint ? draws : small_checkpoint;
+    const int64_t bytes = bytes_of_checkpoint(output, most);
+    char text[256];
+
+    if (bytes <= most)
+        return em_writer_enclose(output->writer, EM_OUTPUT_CHECKPOINT, output->checkpoint);
+    snprintf(text, sizeof text, "the state of the run takes %lld MB, more than the draws",
+             (long long)(bytes >> 20));
+    return em_writer_put_text(output->writer, EM_OUTPUT_LEFT_OUT, text);
+}
+
+static em_status output_finish(void *state, const em_report *report)
+{
+    em_output *output = state;
+    const em_plan *plan = output->plan;
+    em_status status = output_flush(output);
+
+    if (!status)
+        status = truncate_draws(output, output->warmup, em_plan_stored(plan, plan->warmup),
+                                plan->n_warmup_draw);
+    if (!status)
+        status = em_writer_put_int(output->writer, "tuning_steps", plan->warmup);
+    if (!status)
+        status = truncate_draws(output, output->sampling, report->n_draw, plan->n_draw);
+    if (!status)
+        status = put_averages(output);
+    if (!status)
+        status = put_learned(output);
+    if (!status)
+        status = put_verdict(output->writer, report);
+    if (!status)
+        status = put_checkpoint(output, report->n_draw);
+    if (!status)
+        status = put_volatile(output, report->seconds.total);
+    return status ? status : em_writer_close(&output->writer, true);
+}
+
+em_sink em_output_sink(em_output *output)
+{
+    return (em_sink){.state = output,
+                     .begin = output_begin,
+                     .take = output_take,
+                     .flush = output_flush,
+                     .finish = output_finish};
+}

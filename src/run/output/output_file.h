@@ -1,0 +1,45 @@
+/* Private to the room: an output from inside, and what is written into it at the end. */
+#ifndef EM_RUN_OUTPUT_OUTPUT_FILE_H
+#define EM_RUN_OUTPUT_OUTPUT_FILE_H
+
+#include "io/writer.h"
+#include "run/output/output.h"
+
+/* A group of draws that is being filled, of warmup or of sampling. */
+typedef struct em_file_group {
+    int group; /* of the writer */
+    int64_t width;
+    double *buffer; /* [n_local_chain][plan->buffer][width] */
+} em_file_group;
+
+struct em_output {
+    const em_config *config;
+    const char *path, *checkpoint;
+    em_grid *grid;
+    em_model *model;
+    const em_plan *plan;
+    const em_adapt *const *adapts; /* [config->n_kernel] */
+    em_created created;
+    em_signature signature;
+    em_writer *writer;
+    const em_layout *layout;
+    int64_t n_local_chain;
+    em_file_group *sampling, *warmup; /* [layout->n_group] */
+    em_file_group averages;           /* of the model, one draw; group -1: none */
+    int64_t first, n_taken; /* the buffers hold draws of a phase from `first` on, of all chains */
+    bool in_warmup;         /* which phase that is */
+};
+
+typedef struct em_group_name {
+    char text[64];
+} em_group_name;
+
+/* Where the draws of warmup of a group stand. Local. */
+em_group_name em_warmup_group(const char *name);
+
+/* Writes the M-steps, the final inverse mass and the step sizes of a sampler of all parameters
+ * (block NULL), or of a block, into a group of its own: mass_adaptation_<block>. Collective.
+ * Errors, agreed: EM_EIO, EM_EMEMORY. */
+em_status em_output_put_learned(em_output *output, const em_adapt *adapt, const char *block);
+
+#endif

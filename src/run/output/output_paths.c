@@ -1,0 +1,492 @@
+#include "run/output/output_paths.h"
+
+#include "base/fault.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "io/archive.h"
+#include "io/hdf5.h"
+#include "io/lock.h"
+#include "io/reader.h"
+#include "io/undo.h"
+#include "par/world.h"
+#include "run/output/output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The files beside an output, and where their names are kept. */
+static const struct {
+    const char *suffix;
+    size_t offset;
+} companions[] = {{".lock", offsetof(em_place, lock_path)},
+                  {".draws", offsetof(em_place, draws)},
+                  {".undo", offsetof(em_place, undo)},
+                  {".undo.part", offsetof(em_place, part)},
+                  {".checkpoint", offsetof(em_place, checkpoint)},
+                  {".checkpoint.new", offsetof(em_place, fresh)},
+                  {".checkpoint.previous", offsetof(em_place, previous)}};
+
+enum { N_COMPANION = sizeof companions / sizeof *companions };
+
+static char **companion(em_place *place, int i)
+{
+    return (char **)((char *)place + companions[i].offset);
+}
+
+/* ---------------------------------------------------------------- finding it, by rank 0 */
+
+/* How long names may be that Open MPI is given: it writes names of its own, made of those, where
+ * they have no room, and abort()s (4.1: "<path>.locktest.<rank>" into 256 bytes, and a file
+ * "<name>_cid-<number>-<process>.sm"). The longest is a new checkpoint's. */
+enum {
+    MOST_PATH_BYTES = 255 - (int)sizeof ".checkpoint.new.locktest.9999999" + 1,
+    MPI_NAME_BYTES = (int)sizeof ".checkpoint.new_cid-4294967295-4194304.sm"
+};
+
+static em_status check_length(const char *path, const char *folder)
+{
+    const long most_name = pathconf(folder, _PC_NAME_MAX);
+    const size_t length = strlen(path), name = length - em_file_folder_length(path);
+
+    if (length > MOST_PATH_BYTES)
+        return em_fail(EM_EUSAGE,
+                       "output.file: found a path of %zu bytes, expected at most %d: MPI libraries "
+                       "have no room for more; a run started in its folder needs no more than the "
+                       "name",
+                       length, MOST_PATH_BYTES);
+    if (most_name > 0 && name + MPI_NAME_BYTES > (size_t)most_name)
+        return em_fail(EM_EUSAGE,
+                       "output.file: found a name of %zu bytes, expected at most %zu: files beside "
+                       "it have longer ones",
+                       name, (size_t)most_name - MPI_NAME_BYTES);
+    return EM_OK;
+}
+
+/* The name, its folder, and room for the longest name beside it. */
+static em_status check_name(const char *path)
+{
+    const size_t length = em_file_folder_length(path);
+    char *folder = NULL;
+    em_status status =
+        em_format_text(&folder, "%.*s", length ? (int)length : 1, length ? path : ".");
+
+    if (!status && !path[length])
+        status = em_fail(EM_EUSAGE, "output.file: found '%s', expected the name of a file",
+                         em_excerpt_of(path).text);
+    if (!status)
+        status = check_length(path, folder);
+    em_release(&folder);
+    return status ? status : em_file_check_folder(path);
+}
+
+static em_status check_kind(const char *path)
+{
+    struct stat found;
+
+    if (lstat(path, &found) != 0 || S_ISREG(found.st_mode))
+        return EM_OK;
+    return em_fail(EM_EUSAGE, "%s: found %s, expected a regular file or none", path,
+                   em_file_kind(found.st_mode));
+}
+
+/* Whether `key`, a path that the run reads, perhaps with a dataset in it, is one it writes. */
+static em_status check_input(em_place *place, const char *key, const char *input)
+{
+    const char *colon = strstr(input, ":/");
+    struct stat read, written;
+    char *path = NULL;
+    em_status status =
+        em_format_text(&path, "%.*s", (int)(colon ? colon - input : (long)strlen(input)), input);
+
+    if (!status && stat(path, &read) == 0)
+        for (int i = -1; !status && i < N_COMPANION; i++) {
+            const char *own = i < 0 ? place->output : *companion(place, i);
+            if (lstat(own, &written) == 0 && written.st_ino == read.st_ino &&
+                written.st_dev == read.st_dev)
+                status = em_fail(EM_EUSAGE,
+                                 "%s is read by this run, as %s, and would be written: expected "
+                                 "another --output",
+                                 own, key);
+        }
+    em_release(&path);
+    return status;
+}
+
+static em_status check_inputs(em_place *place, const em_config *config)
+{
+    em_section section[EM_MOST_SECTIONS];
+    const int n = em_config_sections(config, section);
+    em_status status = check_input(place, "its config", config->path);
+
+    for (int i = 0; i < n; i++)
+        for (const em_field *f = section[i].fields; !status && f && f->name; f++) {
+            const char *const *path =
+                (const char *const *)((const char *)section[i].options + f->offset);
+            char key[128];
+            snprintf(key, sizeof key, "%s.%s", section[i].name, f->name);
+            if (f->type == EM_FIELD_PATH && *path)
+                status = check_input(place, key, *path);
+        }
+    return status;
+}
+
+static em_status name_files(em_place *place)
+{
+    em_status status = EM_OK;
+
+    for (int i = 0; !status && i < N_COMPANION; i++)
+        status = em_format_text(companion(place, i), "%s%s", place->output, companions[i].suffix);
+    return status;
+}
+
+static em_status check_all(em_place *place, const em_config *config)
+{
+    em_status status = name_files(place);
+
+    if (!status)
+        status = check_kind(place->output);
+    for (int i = 0; !status && i < N_COMPANION; i++)
+        status = check_kind(*companion(place, i));
+    return status ? status : check_inputs(place, config);
+}
+
+em_status em_place_take(const em_config *config, em_place **out)
+{
+    const bool leads = em_world_rank() == 0;
+    em_place *place = NULL;
+    em_status status = em_allocate(1, sizeof *place, out);
+
+    place = *out;
+    if (!status && leads)
+        status = em_file_follow(config->output.file, &place->output);
+    if (!status && leads)
+        status = check_name(place->output);
+    status = em_agree(status);
+    if (!status)
+        status = em_broadcast_text(&place->output);
+    if (!status)
+        status = leads ? check_all(place, config) : name_files(place);
+    if (!status && leads)
+        status = em_lock_take(place->lock_path, place->output, &place->lock);
+    return em_agree(status);
+}
+
+em_status em_place_check(const em_place *place)
+{
+    return em_agree(place->lock ? em_lock_check(place->lock) : EM_OK);
+}
+
+/* ---------------------------------------------------------------- what stands there, by rank 0 */
+
+/* What a kill left of an output is known by the record of who made it or, where nobody can open it,
+ * by a whole checkpoint. */
+static bool is_torn_output(const em_place *place, const char *path, const struct stat *file,
+                           bool opens)
+{
+    if (em_lock_made(place->lock) == file->st_ino)
+        return true;
+    return !opens && em_h5_may_be(path) &&
+           (em_archive_check(place->checkpoint) == EM_OK ||
+            em_archive_check(place->previous) == EM_OK);
+}
+
+/* The attributes by which an output of emass is known. */
+static bool read_attributes(em_reader *reader, em_found *out)
+{
+    int64_t complete = 0, merged = 0;
+    char *library = NULL;
+    const bool ours =
+        em_reader_text(reader, "inference_library", &library) && strcmp(library, "emass") == 0;
+
+    em_release(&library);
+    if (!ours || !em_reader_int(reader, "complete", &complete))
+        return false;
+    out->complete = complete != 0;
+    em_reader_text(reader, "program_hash", &out->program_hash);
+    em_reader_text(reader, EM_OUTPUT_LEFT_OUT, &out->left_out);
+    out->has_checkpoint = em_reader_has(reader, EM_OUTPUT_CHECKPOINT, "bytes");
+    out->merged = em_reader_int(reader, "merged", &merged);
+    out->readable = em_reader_text(reader, "config", &out->config) &&
+                    em_reader_text(reader, "data_hash", &out->data_hash) &&
+                    em_reader_int(reader, "planned_draws", &out->planned_draws);
+    return true;
+}
+
+em_status em_place_look(const em_place *place, const char *path, em_found *out)
+{
+    em_reader *reader = NULL;
+    struct stat file;
+    em_status status;
+
+    *out = (em_found){.exists = false};
+    if (lstat(path, &file) != 0)
+        return errno == ENOENT ? EM_OK : em_fail(EM_EIO, "%s: %s", path, strerror(errno));
+    out->exists = true;
+    if (file.st_size == 0)
+        return EM_OK;
+    status = em_reader_open(path, NULL, &reader);
+    const bool opens = status == EM_OK, ours = opens && read_attributes(reader, out);
+    em_reader_close(&reader);
+    if (ours || (status && status != EM_EDATA) || is_torn_output(place, path, &file, opens))
+        return status == EM_EDATA ? EM_OK : status;
+    return em_fail(EM_EUSAGE,
+                   "%s: found a file that is no output of emass, expected one or none: neither "
+                   "--overwrite nor --resume touches it",
+                   path);
+}
+
+void em_found_release(em_found *found)
+{
+    em_release(&found->config);
+    em_release(&found->data_hash);
+    em_release(&found->program_hash);
+    em_release(&found->left_out);
+}
+
+/* An output that this run made and nobody can read must be known to the next one. */
+static bool must_be_remembered(const em_place *place)
+{
+    struct stat file;
+    em_found found;
+    bool readable;
+
+    if (lstat(place->output, &file) != 0 || file.st_ino != em_lock_made(place->lock))
+        return false;
+    readable = em_place_look(place, place->output, &found) == EM_OK && found.readable;
+    em_found_release(&found);
+    return !readable;
+}
+
+void em_place_release(em_place **out)
+{
+    em_place *place = *out;
+    char message[2048];
+
+    if (!place)
+        return;
+    snprintf(message, sizeof message, "%s", em_error_text());
+    if (place->lock)
+        em_lock_release(&place->lock, must_be_remembered(place));
+    em_fail(EM_OK, "%s", message);
+    for (int i = 0; i < N_COMPANION; i++)
+        em_release(companion(place, i));
+    em_release(&place->output);
+    em_release(out);
+}
+
+/* ---------------------------------------------------------------- changing it, by rank 0 */
+
+static em_status move(const char *from, const char *to)
+{
+    const em_status status = em_fault_file("file-rename", from);
+
+    if (status || rename(from, to) == 0)
+        return status;
+    return em_fail(EM_EIO, "%s: cannot be renamed to %s: %s", from, to, strerror(errno));
+}
+
+static em_status take_away(const char *path)
+{
+    const em_status status = em_fault_file("file-remove", path);
+
+    if (status || unlink(path) == 0 || errno == ENOENT)
+        return status;
+    return em_fail(EM_EIO, "%s: cannot be removed: %s", path, strerror(errno));
+}
+
+/* So that a rename is not lost with the power. */
+static void sync_folder(const char *path)
+{
+    char folder[PATH_MAX];
+    const size_t length = em_file_folder_length(path);
+
+    snprintf(folder, sizeof folder, "%.*s", length ? (int)length : 1, length ? path : ".");
+    const int descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (descriptor >= 0) {
+        fsync(descriptor);
+        close(descriptor);
+    }
+}
+
+/* Draws go before checkpoints: a checkpoint without draws is of no use and misleads nobody. */
+em_status em_place_clear(const em_place *place)
+{
+    const char *const paths[] = {place->output,     place->draws,    place->undo, place->part,
+                                 place->checkpoint, place->previous, place->fresh};
+    em_status status = EM_OK;
+
+    for (size_t i = 0; !status && em_world_rank() == 0 && i < sizeof paths / sizeof *paths; i++)
+        status = take_away(paths[i]);
+    return em_agree(status);
+}
+
+em_status em_place_remove(const em_config *config)
+{
+    char message[2048];
+    em_place *place = NULL;
+    em_status status;
+
+    snprintf(message, sizeof message, "%s", em_error_text());
+    status = em_place_take(config, &place);
+    if (!status)
+        status = em_place_clear(place);
+    em_place_release(&place);
+    if (!status)
+        em_fail(EM_OK, "%s", message);
+    return status;
+}
+
+static em_status make(const em_place *place)
+{
+    struct stat file;
+    int descriptor;
+    em_status status = take_away(place->output);
+
+    if (!status)
+        status = em_fault_file("file-create", place->output);
+    if (status)
+        return status;
+    descriptor = open(place->output, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (descriptor < 0 || fstat(descriptor, &file) != 0)
+        status =
+            em_fail(EM_EIO, "%s: cannot create the output: %s", place->output, strerror(errno));
+    if (descriptor >= 0)
+        close(descriptor);
+    return status ? status : em_lock_set_made(place->lock, file.st_ino);
+}
+
+em_status em_place_make(const em_place *place)
+{
+    return em_agree(em_world_rank() == 0 ? make(place) : EM_OK);
+}
+
+void em_place_unmake(const em_place *place)
+{
+    if (em_world_rank() == 0)
+        unlink(place->output);
+}
+
+em_status em_place_set_aside(const em_place *place)
+{
+    em_status status = EM_OK;
+
+    if (em_world_rank() == 0 && access(place->draws, F_OK) != 0)
+        status = move(place->output, place->draws);
+    return em_agree(status);
+}
+
+em_status em_place_put_back(const em_place *place)
+{
+    return em_agree(em_world_rank() == 0 ? move(place->draws, place->output) : EM_OK);
+}
+
+/* What an output is of; NULL where it cannot be read. */
+static em_status identify(const em_place *place, char **identity)
+{
+    em_found found;
+    em_status status = em_place_look(place, place->output, &found);
+
+    *identity = NULL;
+    if (!status && found.readable)
+        status = em_format_text(identity, "%s%s", found.config, found.data_hash);
+    em_found_release(&found);
+    return status;
+}
+
+/* By way of a name of its own, so that it is whole or not there. */
+static em_status prepare_finish(const em_place *place)
+{
+    char *identity = NULL;
+    em_status status = em_fault_file("file-undo", place->output);
+
+    if (!status)
+        status = identify(place, &identity);
+    if (!status && !identity)
+        status = em_fail(EM_EIO, "%s: cannot be read again", place->output);
+    if (!status)
+        status = em_undo_keep(place->output, identity, place->part);
+    if (!status)
+        status = move(place->part, place->undo);
+    if (status)
+        unlink(place->part);
+    else
+        sync_folder(place->undo);
+    em_release(&identity);
+    return status;
+}
+
+em_status em_place_prepare_finish(const em_place *place)
+{
+    return em_agree(em_world_rank() == 0 ? prepare_finish(place) : EM_OK);
+}
+
+/* Of another file, or not whole, in which case the output was not touched yet: nothing is undone.
+ */
+static em_status undo_finish(const em_place *place)
+{
+    char *identity = NULL;
+    em_status status = identify(place, &identity);
+
+    if (!status)
+        status = em_undo_apply(place->undo, identity, place->output);
+    em_release(&identity);
+    if (status)
+        return status == EM_EDATA ? EM_OK : status;
+    status = take_away(place->undo);
+    sync_folder(place->undo);
+    return status;
+}
+
+em_status em_place_undo_finish(const em_place *place)
+{
+    struct stat file;
+    const bool begun = em_world_rank() == 0 && access(place->undo, F_OK) == 0 &&
+                       stat(place->output, &file) == 0 && file.st_size > 0;
+
+    return em_agree(begun ? undo_finish(place) : EM_OK);
+}
+
+em_status em_place_forget_undo(const em_place *place)
+{
+    return em_agree(em_world_rank() == 0 ? take_away(place->undo) : EM_OK);
+}
+
+em_status em_place_forget_draws(const em_place *place)
+{
+    return em_agree(em_world_rank() == 0 ? take_away(place->draws) : EM_OK);
+}
+
+em_status em_place_forget_fresh(const em_place *place)
+{
+    return em_agree(em_world_rank() == 0 ? take_away(place->fresh) : EM_OK);
+}
+
+em_status em_place_forget_checkpoints(const em_place *place)
+{
+    em_status status = EM_OK;
+
+    if (em_world_rank() == 0) {
+        status = take_away(place->previous);
+        if (!status)
+            status = take_away(place->checkpoint);
+    }
+    return em_agree(status);
+}
+
+em_status em_place_turn_checkpoint(const em_place *place)
+{
+    em_status status = EM_OK;
+
+    if (em_world_rank() == 0) {
+        rename(place->checkpoint, place->previous); /* there may be none yet */
+        status = move(place->fresh, place->checkpoint);
+        sync_folder(place->checkpoint);
+    }
+    return em_agree(status);
+}

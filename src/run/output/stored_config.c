@@ -1,0 +1,204 @@
+#include "run/output/stored_config.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "io/reader.h"
+#include "run/config/config_folder.h"
+
+#include <stdio.h>
+
+/* ---------------------------------------------------------------- the config */
+
+/* Parsed as if it stood in that folder. */
+static em_status parse_in(const char *folder, const char *path, const char *text, int n_override,
+                          const char *const *override, em_config **out)
+{
+    char *place = NULL;
+    em_status status =
+        em_format_text(&place, "%s/config of %s", folder, path + em_file_folder_length(path));
+
+    *out = NULL;
+    if (!status)
+        status = em_config_parse(place, text, n_override, override, out);
+    em_release(&place);
+    return status;
+}
+
+enum { N_CANDIDATE = 3 };
+
+/* Where its folder may be, the most likely one first; NULL: no such one. */
+static em_status list_folders(em_reader *reader, const char *path, char *folder[N_CANDIDATE])
+{
+    const size_t slash = em_file_folder_length(path), length = slash > 1 ? slash - 1 : slash;
+    char *name = NULL;
+    em_status status = EM_OK;
+
+    if (em_reader_text(reader, EM_HOME_ATTRIBUTE, &name))
+        status = em_home_of(path, name, &folder[0]);
+    if (!status)
+        status = em_format_text(&folder[1], "%.*s", length ? (int)length : 1, length ? path : ".");
+    if (!status)
+        status = em_copy_text(".", &folder[2]);
+    em_release(&name);
+    return status;
+}
+
+/* In the first folder that fits; else in the first, where messages then say what is missing. */
+static em_status parse_where_it_fits(em_reader *reader, const char *path, const char *text,
+                                     int n_override, const char *const *override, em_config **out)
+{
+    char *folder[N_CANDIDATE] = {NULL};
+    const char *chosen = NULL;
+    em_status status = list_folders(reader, path, folder);
+
+    for (int i = 0; !status && !chosen && i < N_CANDIDATE; i++)
+        if (folder[i] && parse_in(folder[i], path, text, n_override, override, out) == EM_OK) {
+            chosen = em_home_fits(*out) ? folder[i] : NULL;
+            em_config_destroy(out);
+        }
+    if (!status)
+        status = parse_in(chosen      ? chosen
+                          : folder[0] ? folder[0]
+                                      : folder[1],
+                          path, text, n_override, override, out);
+    for (int i = 0; i < N_CANDIDATE; i++)
+        em_release(&folder[i]);
+    return status;
+}
+
+em_status em_stored_config(const char *path, const char *folder, int n_override,
+                           const char *const *override, em_config **out)
+{
+    em_reader *reader = NULL;
+    char *text = NULL;
+    em_status status = em_reader_open(path, NULL, &reader);
+
+    *out = NULL;
+    if (!status && !em_reader_text(reader, "config", &text))
+        status = em_fail(EM_EDATA, "%s: no config in it: expected a file of emass", path);
+    if (!status && folder)
+        status = parse_in(folder, path, text, n_override, override, out);
+    else if (!status)
+        status = parse_where_it_fits(reader, path, text, n_override, override, out);
+    em_reader_close(&reader);
+    em_release(&text);
+    return status;
+}
+
+/* ---------------------------------------------------------------- arrays and labels */
+
+/* What was read and is lent. */
+typedef struct loan {
+    struct loan *next;
+    int64_t count;
+    double *value;
+    char **label;
+} loan;
+
+struct em_stored {
+    const char *path;
+    em_fitted fitted;
+    loan *first;
+};
+
+static em_status has(const em_stored *stored, const char *group, const char *name, bool *there)
+{
+    em_reader *reader = NULL;
+    em_status status = em_reader_open(stored->path, NULL, &reader);
+
+    *there = !status && em_reader_has(reader, group, name);
+    em_reader_close(&reader);
+    return status;
+}
+
+static em_status lend(em_stored *stored, loan **out)
+{
+    em_status status = em_allocate(1, sizeof **out, out);
+
+    if (!status) {
+        (*out)->next = stored->first;
+        stored->first = *out;
+    }
+    return status;
+}
+
+static em_status numbers(void *context, const char *name, int64_t *count, const double **value)
+{
+    em_stored *stored = context;
+    loan *one = NULL;
+    char place[256];
+    bool there;
+    em_status status = has(stored, "constant_data", name, &there);
+
+    *count = 0;
+    *value = NULL;
+    if (status || !there)
+        return status;
+    snprintf(place, sizeof place, "constant_data/%s", name);
+    status = lend(stored, &one);
+    if (!status)
+        status = em_read_array(stored->path, place, &one->count, &one->value);
+    if (!status) {
+        *count = one->count;
+        *value = one->value;
+    }
+    return status;
+}
+
+static em_status labels(void *context, const char *axis, int64_t *count, const char *const **label)
+{
+    static const char *const group[] = {"posterior", "constant_data"};
+    em_stored *stored = context;
+    loan *one = NULL;
+    char place[256] = "";
+    bool there = false;
+    em_status status = EM_OK;
+
+    *count = 0;
+    *label = NULL;
+    for (int i = 0; !status && !there && i < 2; i++) {
+        status = has(stored, group[i], axis, &there);
+        snprintf(place, sizeof place, "%s/%s", group[i], axis);
+    }
+    if (status || !there)
+        return status;
+    status = lend(stored, &one);
+    if (!status)
+        status = em_read_labels(stored->path, place, &one->count, &one->label);
+    if (!status) {
+        *count = one->count;
+        *label = (const char *const *)one->label;
+    }
+    return status;
+}
+
+em_status em_stored_create(const char *path, em_stored **out)
+{
+    em_status status = em_allocate(1, sizeof **out, out);
+
+    if (!status) {
+        (*out)->path = path;
+        (*out)->fitted = (em_fitted){*out, numbers, labels};
+    }
+    return status;
+}
+
+const em_fitted *em_stored_fitted(const em_stored *stored)
+{
+    return &stored->fitted;
+}
+
+void em_stored_destroy(em_stored **out)
+{
+    em_stored *stored = *out;
+
+    for (loan *one = stored ? stored->first : NULL, *next; one; one = next) {
+        next = one->next;
+        for (int64_t i = 0; one->label && i < one->count; i++)
+            em_release(&one->label[i]);
+        em_release(&one->label);
+        em_release(&one->value);
+        em_release(&one);
+    }
+    em_release(out);
+}

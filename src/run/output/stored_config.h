@@ -1,0 +1,24 @@
+/* What a run has left in its file, for those who go on from there. */
+#ifndef EM_RUN_OUTPUT_STORED_CONFIG_H
+#define EM_RUN_OUTPUT_STORED_CONFIG_H
+
+#include "run/config/config.h"
+
+/*
+ * The config that is stored in a file of ours, with overrides. Relative paths start in `folder`;
+ * NULL: in the first of these where there is something at each of them: the config's own folder as
+ * the file names it, the file's folder, the current folder. Local. Errors: EM_EDATA, where there is
+ * no config; those of em_config_parse.
+ */
+em_status em_stored_config(const char *path, const char *folder, int n_override,
+                           const char *const *override, em_config **out);
+
+/* The arrays of a file and the labels of its axes, for a model that is to predict. */
+typedef struct em_stored em_stored;
+
+/* `path` is borrowed. Local. Errors: EM_EMEMORY. */
+em_status em_stored_create(const char *path, em_stored **out);
+const em_fitted *em_stored_fitted(const em_stored *stored); /* valid as long. Local. */
+void em_stored_destroy(em_stored **stored);                 /* NULL-safe. Local. */
+
+#endif
