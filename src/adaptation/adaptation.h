@@ -15,7 +15,7 @@
 #include "adaptation/mass_window/mass_options.h"
 #include "emass/visitor.h"
 #include "par/grid.h"
-#include "sampler/sampler.h"
+#include "sampler/kernel/sampler.h"
 
 typedef struct em_adapt em_adapt;
 

@@ -4,7 +4,7 @@
  * is `sweeps` of them.
  */
 #include "base/memory.h"
-#include "sampler/sampler.h"
+#include "sampler/kernel/sampler.h"
 
 extern const em_sampler_ops em_gibbs, em_lda_gibbs;
 

@@ -10,7 +10,7 @@
 #include "par/world.h"
 #include "posterior/posterior.h"
 #include "run/config/config.h"
-#include "sampler/sampler.h"
+#include "sampler/kernel/sampler.h"
 
 #include <string.h>
 

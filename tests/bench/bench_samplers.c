@@ -12,7 +12,7 @@
 #include "par/grid.h"
 #include "par/world.h"
 #include "run/config/config.h"
-#include "sampler/sampler.h"
+#include "sampler/kernel/sampler.h"
 
 #include <string.h>
 

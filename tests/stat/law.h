@@ -11,7 +11,7 @@
 #include "math/rng.h"
 #include "par/grid.h"
 #include "posterior/posterior.h"
-#include "sampler/sampler.h"
+#include "sampler/kernel/sampler.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -5,8 +5,8 @@
  */
 #include "linear_law.h"
 #include "par/world.h"
-#include "sampler/metric.h"
-#include "sampler/stochastic.h"
+#include "sampler/riemannian/riemannian_metric.h"
+#include "sampler/stochastic/stochastic.h"
 
 enum { DIM = 3, DRAWS = 4000 };
 

@@ -7,7 +7,7 @@
 #include "jacobian.h"
 #include "observe.h"
 #include "par/world.h"
-#include "sampler/nose_poincare.h"
+#include "sampler/thermostat/nose_poincare.h"
 
 enum { DIM = 2 };
 

@@ -5,7 +5,7 @@
  */
 #include "linear_law.h"
 #include "par/world.h"
-#include "sampler/recipe.h"
+#include "sampler/stochastic/recipe.h"
 
 enum { MOST = 8 };
 

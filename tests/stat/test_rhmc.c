@@ -9,7 +9,7 @@
 #include "model_setup.h"
 #include "observe.h"
 #include "par/world.h"
-#include "sampler/riemann.h"
+#include "sampler/riemannian/riemann.h"
 
 enum { DIM = 2 };
 

@@ -20,7 +20,7 @@
 #include "model_setup.h"
 #include "par/grid.h"
 #include "par/world.h"
-#include "sampler/sampler.h"
+#include "sampler/kernel/sampler.h"
 
 #include <check.h>
 #include <math.h>

@@ -10,7 +10,7 @@
 #include "../model_setup.h"
 #include "linear_law.h"
 #include "par/world.h"
-#include "sampler/metric_langevin.h"
+#include "sampler/riemannian/metric_langevin.h"
 #include "tap.h"
 
 #include <check.h>

@@ -8,7 +8,7 @@
 
 #include "emass/visitor.h"
 #include "par/grid.h"
-#include "sampler/sampler.h"
+#include "sampler/kernel/sampler.h"
 
 #include <stdbool.h>
 

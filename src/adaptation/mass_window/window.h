@@ -9,7 +9,7 @@
 #include "emass/visitor.h"
 #include "mass/estimator.h"
 #include "par/grid.h"
-#include "sampler/sampler.h"
+#include "sampler/kernel/sampler.h"
 
 typedef struct em_window {
     int64_t dim, n_chain; /* of this rank */

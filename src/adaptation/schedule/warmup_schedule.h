@@ -13,7 +13,7 @@
 #ifndef EM_ADAPTATION_SCHEDULE_WARMUP_SCHEDULE_H
 #define EM_ADAPTATION_SCHEDULE_WARMUP_SCHEDULE_H
 
-#include "sampler/sampler.h"
+#include "sampler/kernel/sampler.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -13,7 +13,7 @@
 
 #include "emass/visitor.h"
 #include "par/grid.h"
-#include "sampler/sampler.h"
+#include "sampler/kernel/sampler.h"
 
 typedef struct em_mode_search em_mode_search;
 

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "model/list.h"
 #include "run/config/config_path.h"
-#include "sampler/stochastic.h"
+#include "sampler/stochastic/stochastic.h"
 
 #include <math.h>
 #include <string.h>

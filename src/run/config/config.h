@@ -7,7 +7,7 @@
 #include "emass/status.h"
 #include "model/plugin.h"
 #include "run/config/yaml.h"
-#include "sampler/sampler.h"
+#include "sampler/kernel/sampler.h"
 
 #include <stdbool.h>
 #include <stdint.h>

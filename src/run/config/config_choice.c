@@ -6,7 +6,7 @@
 #include "run/config/config_parse.h"
 #include "run/config/config_path.h"
 #include "run/config/model_catalogue.h"
-#include "sampler/sampler.h"
+#include "sampler/kernel/sampler.h"
 
 #include <string.h>
 

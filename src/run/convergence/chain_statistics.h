@@ -8,7 +8,7 @@
 #include "diagnostics/modes.h"
 #include "emass/visitor.h"
 #include "par/grid.h"
-#include "sampler/sampler.h"
+#include "sampler/kernel/sampler.h"
 
 typedef struct em_tally em_tally;
 

@@ -4,8 +4,8 @@
 #include "base/part_visitor.h"
 #include "par/world.h"
 #include "run/config/compatibility.h"
-#include "sampler/metric.h"
-#include "sampler/stochastic.h"
+#include "sampler/riemannian/riemannian_metric.h"
+#include "sampler/stochastic/stochastic.h"
 
 #include <stdio.h>
 #include <string.h>

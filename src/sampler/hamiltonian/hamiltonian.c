@@ -1,0 +1,214 @@
+#include "sampler/hamiltonian/hamiltonian.h"
+
+#include "base/memory.h"
+#include "math/rng.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Compiled for each instruction set and chosen at run time; without contraction all give the same
+ * bits. */
+#ifdef __x86_64__
+#define CLONED __attribute__((target_clones("default", "avx2", "avx512f")))
+#else
+#define CLONED
+#endif
+
+em_status em_points_create(int64_t n, int64_t dim, em_points *out)
+{
+    const int64_t panel = n * em_stride(dim);
+    em_status status;
+
+    *out = (em_points){.n = n, .dim = dim, .stride = em_stride(dim)};
+    status = em_allocate(n, sizeof *out->chain, &out->chain);
+    if (!status)
+        status = em_allocate(5 * panel + em_stride(n), sizeof(double), &out->theta);
+    if (status)
+        return status;
+    out->momentum = out->theta + panel;
+    out->velocity = out->momentum + panel;
+    out->gradient = out->velocity + panel;
+    out->acceleration = out->gradient + panel;
+    out->log_density = out->acceleration + panel;
+    return EM_OK;
+}
+
+void em_points_release(em_points *points)
+{
+    em_release(&points->chain);
+    em_release(&points->theta);
+}
+
+static void hamiltonian_copy_row(int64_t stride, const double *from, double *to)
+{
+    memcpy(to, from, (size_t)stride * sizeof *to);
+}
+
+void em_points_copy(const em_points *source, int64_t from, em_points *posterior, int64_t to)
+{
+    const int64_t stride = source->stride, i = from * stride, k = to * stride;
+
+    hamiltonian_copy_row(stride, source->theta + i, posterior->theta + k);
+    hamiltonian_copy_row(stride, source->momentum + i, posterior->momentum + k);
+    hamiltonian_copy_row(stride, source->velocity + i, posterior->velocity + k);
+    hamiltonian_copy_row(stride, source->gradient + i, posterior->gradient + k);
+    hamiltonian_copy_row(stride, source->acceleration + i, posterior->acceleration + k);
+    posterior->chain[to] = source->chain[from];
+    posterior->log_density[to] = source->log_density[from];
+}
+
+void em_hamiltonian_refresh(const em_step_context *context, const em_block *block,
+                            em_points *points)
+{
+    const size_t panel = (size_t)(block->n_chain * block->stride) * sizeof(double);
+    double *z = points->velocity;
+
+    for (int64_t c = 0; c < block->n_chain; c++) {
+        const em_stream stream = {context->seed, (uint64_t)block->chain[c],
+                                  (uint64_t)context->iteration, EM_RNG_MOMENTUM};
+        double *row = z + c * block->stride;
+        em_normals(&stream, block->dim, row);
+        memset(row + block->dim, 0, (size_t)(block->stride - block->dim) * sizeof *row);
+    }
+    em_mass_momentum(context->mass, block->n_chain, z, points->momentum);
+    em_mass_velocity(context->mass, block->n_chain, points->momentum, points->velocity);
+    memcpy(points->chain, block->chain, (size_t)block->n_chain * sizeof *points->chain);
+    memcpy(points->theta, block->theta, panel);
+    memcpy(points->gradient, block->gradient, panel);
+    em_mass_velocity(context->mass, block->n_chain, points->gradient, points->acceleration);
+    memcpy(points->log_density, block->log_density, (size_t)block->n_chain * sizeof(double));
+}
+
+/* p and v by half a step. */
+CLONED static void kick(const em_points *points, int64_t n, const double *step_size)
+{
+    const int64_t stride = points->stride;
+
+    for (int64_t r = 0; r < n; r++) {
+        const double half = 0.5 * step_size[r];
+        double *restrict p = points->momentum + r * stride;
+        double *restrict v = points->velocity + r * stride;
+        const double *restrict g = points->gradient + r * stride;
+        const double *restrict a = points->acceleration + r * stride;
+        for (int64_t i = 0; i < stride; i++) {
+            p[i] += half * g[i];
+            v[i] += half * a[i];
+        }
+    }
+}
+
+CLONED static void drift(const em_points *points, int64_t n, const double *step_size)
+{
+    const int64_t stride = points->stride;
+
+    for (int64_t r = 0; r < n; r++) {
+        double *restrict theta = points->theta + r * stride;
+        const double *restrict v = points->velocity + r * stride;
+        for (int64_t i = 0; i < stride; i++)
+            theta[i] += step_size[r] * v[i];
+    }
+}
+
+em_status em_hamiltonian_leap(em_posterior *posterior, int64_t n, const em_mass *const *mass,
+                              const double *step_size, em_points *points)
+{
+    const em_query query = {.n_chain = n,
+                            .stride = points->stride,
+                            .chain = points->chain,
+                            .theta = points->theta,
+                            .log_density = points->log_density,
+                            .gradient = points->gradient};
+    em_status status;
+
+    kick(points, n, step_size);
+    drift(points, n, step_size);
+    status = em_posterior_evaluate(posterior, &query);
+    if (status < 0)
+        return status;
+    em_mass_velocity(mass, n, points->gradient, points->acceleration);
+    kick(points, n, step_size);
+    return EM_OK;
+}
+
+/* Rows are added in eight lanes, and those in one fixed order. */
+typedef double lanes __attribute__((vector_size(64), may_alias));
+
+#define LANES(row, i) (*(const lanes *)((row) + (i)))
+
+static inline double hamiltonian_total(const lanes *x)
+{
+    return (((*x)[0] + (*x)[4]) + ((*x)[2] + (*x)[6])) +
+           (((*x)[1] + (*x)[5]) + ((*x)[3] + (*x)[7]));
+}
+
+CLONED static double twice_kinetic(int64_t stride, const double *p, const double *v)
+{
+    lanes sum = {0};
+
+    for (int64_t i = 0; i < stride; i += 8)
+        sum += LANES(p, i) * LANES(v, i);
+    return hamiltonian_total(&sum);
+}
+
+double em_hamiltonian_energy(const em_points *points, int64_t row)
+{
+    const int64_t at = row * points->stride;
+    const double energy =
+        0.5 * twice_kinetic(points->stride, points->momentum + at, points->velocity + at) -
+        points->log_density[row];
+
+    return isfinite(energy) ? energy : INFINITY;
+}
+
+em_status em_hamiltonian_probe(const em_step_context *context, const em_block *block,
+                               em_points *points, double *acceptance)
+{
+    em_status status;
+
+    em_hamiltonian_refresh(context, block, points);
+    for (int64_t c = 0; c < block->n_chain; c++)
+        acceptance[c] = em_hamiltonian_energy(points, c);
+    status = em_hamiltonian_leap(context->posterior, block->n_chain, context->mass,
+                                 context->step_size, points);
+    for (int64_t c = 0; !status && c < block->n_chain; c++)
+        acceptance[c] = fmin(1, exp(acceptance[c] - em_hamiltonian_energy(points, c)));
+    return status;
+}
+
+/* Both velocities go along with x + y. */
+CLONED static bool go_along(int64_t stride, const double *v, const double *w, const double *x,
+                            const double *y)
+{
+    lanes along_v = {0}, along_w = {0};
+
+    for (int64_t i = 0; i < stride; i += 8) {
+        const lanes sum = LANES(x, i) + LANES(y, i);
+        along_v += LANES(v, i) * sum;
+        along_w += LANES(w, i) * sum;
+    }
+    return hamiltonian_total(&along_v) > 0 && hamiltonian_total(&along_w) > 0;
+}
+
+bool em_subtrees_turn(int64_t stride, const em_subtree *a, int far_a, const em_subtree *b,
+                      int far_b)
+{
+    const int near_a = 1 - far_a, near_b = 1 - far_b;
+
+    if (!go_along(stride, a->velocity[far_a], b->velocity[far_b], a->sum, b->sum))
+        return true;
+    if (a->n == 1 && b->n == 1) /* the further checks are the same one */
+        return false;
+    return !(
+        go_along(stride, a->velocity[far_a], b->velocity[near_b], a->sum, b->momentum[near_b]) &&
+        go_along(stride, a->velocity[near_a], b->velocity[far_b], b->sum, a->momentum[near_a]));
+}
+
+void em_hamiltonian_move(const em_points *points, int64_t row, em_block *block, int64_t c)
+{
+    const int64_t stride = block->stride;
+
+    hamiltonian_copy_row(stride, points->theta + row * stride, block->theta + c * stride);
+    hamiltonian_copy_row(stride, points->momentum + row * stride, block->momentum + c * stride);
+    hamiltonian_copy_row(stride, points->gradient + row * stride, block->gradient + c * stride);
+    block->log_density[c] = points->log_density[row];
+}

@@ -1,0 +1,235 @@
+/*
+ * Hamiltonian Monte Carlo with leapfrog and Metropolis-Hastings (EQUATIONS 1), for a block of
+ * chains in lockstep. With g = grad log p = -grad U and W = M^-1:
+ *
+ *     p ~ N(0, M)
+ *     p <- p + eps/2 g(theta);  L times: theta <- theta + eps W p, p <- p + eps g(theta), the last
+ *     kick by eps/2;  accept with probability min(1, exp(H_0 - H_L)),  H = -log p(theta) + p^T W
+ * p/2
+ *
+ * By default the length is a time T, learned in warmup in units in which the target is whitened:
+ * T_j = T (1 - jitter + 2 jitter u_j) with u_j of the base-2 Halton sequence, L = ceil(T_j / eps)
+ * steps (at most 100) of T_j / L; and chains arrive by NUTS. With leapfrog_steps given, L is drawn
+ * uniformly from 1 .. 2 leapfrog_steps - 1, because a fixed eps L can be resonant. Either is shared
+ * by all chains, so that they stay in step, and independent of their states, so that each is an HMC
+ * chain of its own. The momentum left in the block is the one of the accepted point, or the fresh
+ * one where the move was rejected: what Algorithm 1 of Roychowdhury & Parthasarathy stores.
+ */
+#include "base/memory.h"
+#include "math/rng.h"
+#include "sampler/hamiltonian/nuts.h"
+#include "sampler/hamiltonian/trajectory_length.h"
+
+#include <math.h>
+#include <string.h>
+
+extern const em_sampler_ops em_hmc;
+
+enum { MOST_STEPS = 100 };
+
+typedef struct hmc_options {
+    em_sampler_options common;
+    int64_t leapfrog_steps; /* INT64_MIN: the trajectory has a time */
+    bool jitter;            /* of leapfrog_steps */
+    double time;            /* NaN: learned */
+    int64_t max_treedepth;  /* while chains arrive */
+} hmc_options;
+
+static const em_field fields[] = {
+    EM_SAMPLER_FIELDS_WITH("adapt", "0.8", "3"),
+    EM_ROW_AS("trajectory", hmc_options, time, EM_FIELD_REAL, double, .minimum = 1e-6,
+              .maximum = 1e6, .fallback = "learned", .word = "learned",
+              .doc = "length of a trajectory in standard deviations of the target, or learned"),
+    EM_INT(hmc_options, leapfrog_steps, .minimum = 1, .maximum = 1e6, .fallback = "by trajectory",
+           .word = "by trajectory",
+           .doc = "mean number of leapfrog steps of a trajectory; sets trajectory aside"),
+    EM_JITTER_FIELD(hmc_options),
+    EM_NUTS_FIELD(hmc_options, max_treedepth),
+    {0}};
+
+/* The depth of trees is 0 where there are none. */
+static const em_stat stats[] = {EM_TREE_STATS, EM_STAT_INT_TIME, EM_STAT_COUNT};
+
+typedef struct hmc_sampler {
+    em_sampler base;
+    const hmc_options *options;
+    em_points points;       /* of the trajectories, one row for each chain */
+    double *fresh;          /* [n_chain][stride] the momenta they began with */
+    double *initial_energy; /* [n_chain] */
+    double *step;           /* [n_chain] their step sizes */
+    em_nuts_options arrival_options;
+    em_sampler *arrival; /* NUTS; NULL: the number of steps is given */
+} hmc_sampler;
+
+static bool hmc_has_time(const hmc_options *options)
+{
+    return options->leapfrog_steps == INT64_MIN;
+}
+
+static void hmc_destroy(em_sampler *base)
+{
+    hmc_sampler *s = (hmc_sampler *)base;
+
+    if (s) {
+        em_points_release(&s->points);
+        em_release(&s->fresh);
+        em_release(&s->initial_energy);
+        em_release(&s->step);
+        if (s->arrival)
+            em_nuts.destroy(s->arrival);
+    }
+    em_release(&s);
+}
+
+static em_status hmc_create(const void *options, int64_t n_chain, int64_t dim, em_sampler **out)
+{
+    hmc_sampler *s = NULL;
+    em_status status = em_allocate(1, sizeof *s, &s);
+
+    *out = NULL;
+    if (!status)
+        status = em_points_create(n_chain, dim, &s->points);
+    if (!status)
+        status = em_allocate(n_chain * em_stride(dim), sizeof(double), &s->fresh);
+    if (!status)
+        status = em_allocate(n_chain, sizeof(double), &s->initial_energy);
+    if (!status)
+        status = em_allocate(n_chain, sizeof(double), &s->step);
+    if (!status) {
+        s->base.ops = &em_hmc;
+        s->options = options;
+        if (hmc_has_time(s->options)) {
+            s->arrival_options = (em_nuts_options){s->options->common, s->options->max_treedepth};
+            status = em_nuts.create(&s->arrival_options, n_chain, dim, &s->arrival);
+        }
+    }
+    if (status)
+        hmc_destroy((em_sampler *)s);
+    else
+        *out = &s->base;
+    return status;
+}
+
+/* n_step leapfrog steps from where the chains stand, with fresh momenta. */
+static em_status hmc_trajectory(hmc_sampler *s, const em_step_context *context,
+                                const em_block *block, int64_t n_step)
+{
+    const int64_t n = block->n_chain;
+    em_status status = EM_OK;
+
+    em_hamiltonian_refresh(context, block, &s->points);
+    memcpy(s->fresh, s->points.momentum, (size_t)(n * block->stride) * sizeof(double));
+    for (int64_t c = 0; c < n; c++)
+        s->initial_energy[c] = em_hamiltonian_energy(&s->points, c);
+    for (int64_t step = 0; status >= 0 && step < n_step; step++)
+        status = em_hamiltonian_leap(context->posterior, n, context->mass, s->step, &s->points);
+    return status < 0 ? status : EM_OK;
+}
+
+/* Metropolis-Hastings for one chain. */
+static void hmc_resolve(hmc_sampler *s, const em_step_context *context, em_block *block, int64_t c)
+{
+    const em_stream stream = {context->seed, (uint64_t)block->chain[c],
+                              (uint64_t)context->iteration, EM_RNG_ACCEPT};
+    const double error = em_hamiltonian_energy(&s->points, c) - s->initial_energy[c];
+    const bool accept = log(em_uniform(&stream, 0)) < -error;
+
+    if (accept)
+        em_hamiltonian_move(&s->points, c, block, c);
+    else
+        memcpy(block->momentum + c * block->stride, s->fresh + c * block->stride,
+               (size_t)block->stride * sizeof(double));
+    block->stat[EM_STAT_LP][c] = block->log_density[c];
+    block->acceptance[c] = block->stat[EM_STAT_ACCEPTANCE_RATE][c] = fmin(1, exp(-error));
+    block->stat[EM_STAT_DIVERGING][c] = !(error < EM_DIVERGENCE_LIMIT);
+    block->stat[EM_STAT_ENERGY][c] = s->initial_energy[c] + (accept ? error : 0);
+    block->stat[EM_STAT_ENERGY_ERROR][c] = error;
+}
+
+/* Element n of the base-2 Halton sequence: the bits of n, mirrored at the point. */
+static double hmc_halton(int64_t n)
+{
+    double x = 0, weight = 0.5;
+
+    for (; n > 0; n >>= 1, weight /= 2)
+        x += (double)(n & 1) * weight;
+    return x;
+}
+
+/* The number of steps of all chains, and the size of each into s->step. A time is divided by the
+ * step size of the first chain: chains whose trajectories have a time share theirs. */
+static int64_t hmc_plan_steps(hmc_sampler *s, const em_step_context *context, int64_t n_chain)
+{
+    const em_trajectory *t = &context->trajectory;
+    const bool timed = hmc_has_time(s->options);
+    int64_t n_step = 1;
+    double longest = INFINITY;
+
+    if (timed) {
+        const double time = t->time * (1 - t->jitter + 2 * t->jitter * hmc_halton(t->number));
+        n_step = (int64_t)fmin(fmax(ceil(time / context->step_size[0] - 1e-9), 1), MOST_STEPS);
+        longest = time / (double)n_step;
+    } else
+        n_step = em_draw_length(context, s->options->leapfrog_steps, s->options->jitter);
+    for (int64_t c = 0; c < n_chain; c++)
+        s->step[c] = fmin(context->step_size[c], longest);
+    return n_step;
+}
+
+static em_status hmc_by_u_turn(hmc_sampler *s, const em_step_context *context, em_block *block)
+{
+    em_status status = em_nuts.step(s->arrival, context, block);
+
+    for (int64_t c = 0; !status && c < block->n_chain; c++)
+        block->stat[EM_STAT_INT_TIME][c] =
+            block->stat[EM_STAT_N_STEPS][c] * block->stat[EM_STAT_STEP_SIZE][c];
+    return status;
+}
+
+static em_status hmc_step(em_sampler *base, const em_step_context *context, em_block *block)
+{
+    hmc_sampler *s = (hmc_sampler *)base;
+    em_status status;
+
+    if (s->arrival && context->trajectory.kind != EM_TRAJECTORY_TIME)
+        return hmc_by_u_turn(s, context, block);
+    const int64_t n_step = hmc_plan_steps(s, context, block->n_chain);
+    status = hmc_trajectory(s, context, block, n_step);
+    for (int64_t c = 0; !status && c < block->n_chain; c++) {
+        hmc_resolve(s, context, block, c);
+        block->stat[EM_STAT_STEP_SIZE][c] = s->step[c];
+        block->stat[EM_STAT_TREE_DEPTH][c] = block->stat[EM_STAT_REACHED_MAX_TREEDEPTH][c] = 0;
+        block->n_step[c] = block->stat[EM_STAT_N_STEPS][c] = (double)n_step;
+        block->stat[EM_STAT_INT_TIME][c] = (double)n_step * s->step[c];
+    }
+    return status;
+}
+
+static em_trajectory hmc_kind_of_trajectory(const void *options)
+{
+    const hmc_options *o = options;
+
+    if (!hmc_has_time(o))
+        return (em_trajectory){.kind = EM_TRAJECTORY_OPTIONS};
+    return (em_trajectory){.kind = EM_TRAJECTORY_TIME, .time = o->time, .jitter = 0.2};
+}
+
+static em_status hmc_probe(em_sampler *base, const em_step_context *context, const em_block *block,
+                           double *acceptance)
+{
+    return em_hamiltonian_probe(context, block, &((hmc_sampler *)base)->points, acceptance);
+}
+
+const em_sampler_ops em_hmc = {
+    .name = "hmc",
+    .doc = "Hamiltonian Monte Carlo: leapfrog, Metropolis-Hastings, trajectories of learned length",
+    .source = "Duane et al. 1987; Neal 2011; HMC-EM: Roychowdhury & Parthasarathy 2017, Alg. 1",
+    .options_size = sizeof(hmc_options),
+    .fields = fields,
+    .stats = stats,
+    .create = hmc_create,
+    .destroy = hmc_destroy,
+    .step = hmc_step,
+    .trajectory = hmc_kind_of_trajectory,
+    .probe = hmc_probe,
+};

@@ -1,0 +1,91 @@
+/*
+ * The No-U-Turn sampler with multinomial draws (Hoffman & Gelman 2014; Betancourt 2017), as Stan
+ * has it: the trees of sampler/hamiltonian/trees.h, whose leaves are leapfrog steps.
+ */
+#include "sampler/hamiltonian/nuts.h"
+#include "base/memory.h"
+#include "sampler/hamiltonian/trees.h"
+
+static const em_field fields[] = {EM_SAMPLER_FIELDS_WITH("adapt", "0.8", "3"),
+                                  EM_NUTS_FIELD(em_nuts_options, max_treedepth),
+                                  {0}};
+
+typedef struct nuts_sampler {
+    em_sampler base;
+    const em_nuts_options *options;
+    em_trees trees;
+} nuts_sampler;
+
+static void nuts_destroy(em_sampler *base)
+{
+    nuts_sampler *s = (nuts_sampler *)base;
+
+    if (s)
+        em_trees_release(&s->trees);
+    em_release(&s);
+}
+
+static em_status nuts_create(const void *options, int64_t n_chain, int64_t dim, em_sampler **out)
+{
+    nuts_sampler *s = NULL;
+    em_status status = em_allocate(1, sizeof *s, &s);
+
+    *out = NULL;
+    if (!status) {
+        s->base.ops = &em_nuts;
+        s->options = options;
+        status = em_trees_create(n_chain, dim, s->options->max_treedepth, &s->trees);
+    }
+    if (status)
+        nuts_destroy((em_sampler *)s);
+    else
+        *out = &s->base;
+    return status;
+}
+
+static em_status nuts_step(em_sampler *base, const em_step_context *context, em_block *block)
+{
+    nuts_sampler *s = (nuts_sampler *)base;
+    em_trees *trees = &s->trees;
+
+    em_trees_plant(trees, context, block, s->options->max_treedepth);
+    while (trees->n_moving > 0) {
+        const em_status status = em_hamiltonian_leap(context->posterior, trees->n_moving,
+                                                     trees->mass, trees->step, &trees->moving);
+        int64_t kept = 0;
+        if (status < 0)
+            return status;
+        for (int64_t row = 0; row < trees->n_moving; row++) {
+            const double energy = em_hamiltonian_energy(&trees->moving, row);
+            trees->tree[trees->chain[row]].n_gradient++;
+            if (!em_trees_grow(trees, row, energy, energy))
+                continue;
+            if (kept < row)
+                em_trees_move_row(trees, row, kept);
+            kept++;
+        }
+        trees->n_moving = kept;
+    }
+    em_trees_harvest(trees, block);
+    return EM_OK;
+}
+
+static em_status nuts_probe(em_sampler *base, const em_step_context *context, const em_block *block,
+                            double *acceptance)
+{
+    return em_hamiltonian_probe(context, block, &((nuts_sampler *)base)->trees.moving, acceptance);
+}
+
+const em_sampler_ops em_nuts = {
+    .name = "nuts",
+    .doc = "No-U-Turn sampler: multinomial, with a trajectory that ends where it turns back",
+    .source = "Hoffman & Gelman 2014; Betancourt 2017, arXiv:1701.02434, appendix A; Stan",
+    .options_size = sizeof(em_nuts_options),
+    .fields = fields,
+    .stats = em_tree_stats,
+    .create = nuts_create,
+    .destroy = nuts_destroy,
+    .step = nuts_step,
+    .trajectory = em_trees_trajectory,
+    .probe = nuts_probe,
+};

@@ -1,0 +1,68 @@
+#include "base/memory.h"
+#include "sampler/kernel/sampler.h"
+
+em_status em_block_create(int64_t first_chain, int64_t n_chain, int64_t dim, int64_t n_extra,
+                          em_block **out)
+{
+    em_block *block = NULL;
+    em_status status = em_allocate(1, sizeof *block, &block);
+
+    *out = NULL;
+    if (status)
+        return status;
+    block->n_chain = n_chain;
+    block->dim = dim;
+    block->stride = em_stride(dim);
+    block->n_extra = n_extra;
+    status = em_allocate(n_chain, sizeof *block->chain, &block->chain);
+    for (int64_t c = 0; !status && c < n_chain; c++)
+        block->chain[c] = first_chain + c;
+    double **const panels[] = {&block->theta, &block->momentum, &block->gradient};
+    for (int i = 0; !status && i < 3; i++)
+        status = em_allocate(n_chain * block->stride, sizeof(double), panels[i]);
+    double **const vectors[] = {&block->log_density, &block->acceptance, &block->n_step};
+    for (int i = 0; !status && i < 3; i++)
+        status = em_allocate(n_chain, sizeof(double), vectors[i]);
+    if (!status)
+        status = em_allocate(n_chain * n_extra, sizeof(double), &block->extra);
+    for (int i = 0; !status && i < EM_STAT_COUNT; i++)
+        status = em_allocate(n_chain, sizeof(double), &block->stat[i]);
+    if (status)
+        em_block_destroy(&block);
+    *out = block;
+    return status;
+}
+
+void em_block_destroy(em_block **block)
+{
+    if (*block) {
+        em_release(&(*block)->chain);
+        em_release(&(*block)->theta);
+        em_release(&(*block)->momentum);
+        em_release(&(*block)->gradient);
+        em_release(&(*block)->log_density);
+        em_release(&(*block)->extra);
+        em_release(&(*block)->acceptance);
+        em_release(&(*block)->n_step);
+        for (int i = 0; i < EM_STAT_COUNT; i++)
+            em_release(&(*block)->stat[i]);
+    }
+    em_release(block);
+}
+
+em_query em_block_query(const em_block *block)
+{
+    return (em_query){.n_chain = block->n_chain,
+                      .stride = block->stride,
+                      .chain = block->chain,
+                      .theta = block->theta,
+                      .log_density = block->log_density,
+                      .gradient = block->gradient};
+}
+
+em_status em_block_evaluate(em_posterior *posterior, em_block *block)
+{
+    const em_query query = em_block_query(block);
+
+    return em_posterior_evaluate(posterior, &query);
+}

@@ -1,0 +1,63 @@
+#include "sampler/riemannian/metric_langevin.h"
+
+em_status em_metric_langevin_create(const em_sampler_ops *ops, const void *options,
+                                    em_divergence of, int64_t n_chain, int64_t dim,
+                                    em_sampler **out)
+{
+    em_langevin *base = NULL;
+    em_status status =
+        em_langevin_create(ops, options, sizeof(em_metric_langevin), n_chain, dim, &base);
+    em_metric_langevin *s = (em_metric_langevin *)base;
+
+    *out = NULL;
+    if (!status) {
+        s->options = options;
+        status = em_metric_create(&s->options->metric, of, n_chain, dim, &s->metric);
+    }
+    if (status)
+        em_metric_langevin_destroy((em_sampler *)s);
+    else
+        *out = (em_sampler *)s;
+    return status;
+}
+
+void em_metric_langevin_destroy(em_sampler *base)
+{
+    if (base)
+        em_metric_destroy(&((em_metric_langevin *)base)->metric);
+    em_langevin_destroy(base);
+}
+
+em_metric_kind em_metric_langevin_metric(const void *options)
+{
+    return (em_metric_kind)((const em_metric_langevin_options *)options)->metric.kind;
+}
+
+em_status em_metric_langevin_step(em_metric_langevin *self, const em_step_context *context,
+                                  em_block *block,
+                                  void (*agitate)(em_metric_langevin *, const em_block *),
+                                  void (*move)(em_metric_langevin *, em_block *, int64_t c))
+{
+    em_langevin *s = &self->langevin;
+    const bool is_whole = s->options->common.minibatch == INT64_MIN;
+    em_status status = EM_OK;
+
+    em_langevin_begin(s, context, block, 0);
+    for (int64_t k = 0; status >= 0 && k < s->options->leapfrog_steps; k++) {
+        status = em_langevin_gradient(s, context, block, k);
+        if (!status)
+            status = em_metric_look(self->metric, context, block, is_whole);
+        em_langevin_normals(s, context, block, k);
+        if (agitate)
+            agitate(self, block);
+        for (int64_t c = 0; status >= 0 && c < block->n_chain; c++) {
+            status = em_metric_place(self->metric, context, block, c);
+            if (status > 0)
+                em_langevin_lose(block, c);
+            else if (!status)
+                move(self, block, c);
+        }
+    }
+    em_langevin_end(s, context, block);
+    return status < 0 ? status : EM_OK;
+}

@@ -1,0 +1,42 @@
+/* What first-order kernels share that move by a metric: one inner step after the other, each from a
+ * gradient, noise, and the metric where a chain stands. All Local, but for the target. */
+#ifndef EM_SAMPLER_RIEMANNIAN_METRIC_LANGEVIN_H
+#define EM_SAMPLER_RIEMANNIAN_METRIC_LANGEVIN_H
+
+#include "sampler/riemannian/riemannian_metric.h"
+#include "sampler/stochastic/langevin.h"
+
+/* First member of the options of such a kernel. */
+typedef struct em_metric_langevin_options {
+    em_stochastic_options stochastic;
+    em_metric_options metric;
+} em_metric_langevin_options;
+
+/* The sampler of such a kernel. */
+typedef struct em_metric_langevin {
+    em_langevin langevin;
+    const em_metric_langevin_options *options;
+    em_metric *metric;
+} em_metric_langevin;
+
+/* A sampler of the kernel `ops`, whose drift has the divergence `of`. Errors: EM_EMEMORY,
+ * EM_ECONFIG. */
+em_status em_metric_langevin_create(const em_sampler_ops *ops, const void *options,
+                                    em_divergence of, int64_t n_chain, int64_t dim,
+                                    em_sampler **out);
+
+/* em_sampler_ops.destroy and em_sampler_ops.metric. */
+void em_metric_langevin_destroy(em_sampler *sampler);
+em_metric_kind em_metric_langevin_metric(const void *options);
+
+/*
+ * An iteration: `agitate` (NULL: nothing) makes noise of the standard normals in langevin.normals,
+ * for all chains; `move` moves chain c, where the metric has been placed. A chain without a metric
+ * there is lost.
+ */
+em_status em_metric_langevin_step(em_metric_langevin *s, const em_step_context *context,
+                                  em_block *block,
+                                  void (*agitate)(em_metric_langevin *, const em_block *),
+                                  void (*move)(em_metric_langevin *, em_block *, int64_t c));
+
+#endif

@@ -1,0 +1,223 @@
+/*
+ * Riemannian manifold Hamiltonian Monte Carlo (EQUATIONS 2): the mass is the model's metric
+ * G(theta), with H = -log p + log|G| / 2 + p^T G^-1 p / 2:
+ *
+ *     p ~ N(0, G(theta));  L steps of the generalised leapfrog of sampler/riemannian/riemann.h;
+ *     accept with probability min(1, exp(H_0 - H_L))
+ *
+ * Exact where the implicit equations are solved, from both ends of each step: to 1e-10, or else the
+ * move is rejected. A fixed number of rounds, as in the papers, makes the map irreversible, which
+ * Metropolis-Hastings does not repair. The number of steps is drawn as in
+ * sampler/hamiltonian/hmc.c. The learned mass is not used. At larger steps most rejections are
+ * equations without a solution, again and again in the same places: hence a target_accept above
+ * that of HMC.
+ */
+#include "base/memory.h"
+#include "sampler/hamiltonian/trajectory_length.h"
+#include "sampler/riemannian/riemann.h"
+#include "sampler/stochastic/stochastic.h"
+
+#include <math.h>
+#include <string.h>
+
+/* An energy error beyond which a trajectory is called divergent, as in Stan. */
+static const double divergence_limit = 1000;
+
+extern const em_sampler_ops em_rhmc;
+
+typedef struct rhmc_options {
+    em_sampler_options common;
+    int64_t leapfrog_steps;
+    bool jitter;
+    em_riemann_options riemann;
+} rhmc_options;
+
+static const em_field fields[] = {EM_SAMPLER_FIELDS_FROM("adapt", "0.95"),
+                                  EM_INT(rhmc_options, leapfrog_steps, .minimum = 1, .maximum = 1e6,
+                                         .fallback = "10",
+                                         .doc = "mean number of leapfrog steps of a trajectory"),
+                                  EM_JITTER_FIELD(rhmc_options),
+                                  EM_RIEMANN_FIELDS(rhmc_options, riemann),
+                                  {0}};
+
+static const em_stat stats[] = {EM_STAT_LP,           EM_STAT_ACCEPTANCE_RATE, EM_STAT_STEP_SIZE,
+                                EM_STAT_N_STEPS,      EM_STAT_DIVERGING,       EM_STAT_ENERGY,
+                                EM_STAT_ENERGY_ERROR, EM_STAT_INT_TIME,        EM_STAT_COUNT};
+
+typedef struct rhmc_sampler {
+    em_sampler base;
+    const rhmc_options *options;
+    em_riemann *riemann;
+    double *fresh;                       /* [n_chain][stride] momenta drawn */
+    double *theta, *momentum, *gradient; /* [stride] of the trajectory */
+    double log_density, initial_energy;
+    em_query here; /* asks where the trajectory stands */
+} rhmc_sampler;
+
+static void rhmc_destroy(em_sampler *base)
+{
+    rhmc_sampler *s = (rhmc_sampler *)base;
+
+    if (s) {
+        em_riemann_destroy(&s->riemann);
+        em_release(&s->fresh);
+    }
+    em_release(&s);
+}
+
+static em_status rhmc_create(const void *untyped, int64_t n_chain, int64_t dim, em_sampler **out)
+{
+    const rhmc_options *options = untyped;
+    const int64_t stride = em_stride(dim);
+    rhmc_sampler *s = NULL;
+    em_status status = em_allocate(1, sizeof *s, &s);
+
+    *out = NULL;
+    if (!status)
+        status = em_riemann_create(dim, &options->riemann, &s->riemann);
+    if (!status)
+        status = em_allocate((n_chain + 3) * stride, sizeof(double), &s->fresh);
+    if (status) {
+        rhmc_destroy((em_sampler *)s);
+        return status;
+    }
+    s->base.ops = &em_rhmc;
+    s->options = options;
+    s->theta = s->fresh + n_chain * stride;
+    s->momentum = s->theta + stride;
+    s->gradient = s->momentum + stride;
+    *out = &s->base;
+    return EM_OK;
+}
+
+static double rhmc_energy(const rhmc_sampler *s)
+{
+    return -s->log_density + s->riemann->half_log_determinant +
+           em_riemann_kinetic(s->riemann, s->momentum);
+}
+
+/* Puts chain c at the start of a trajectory: p ~ N(0, G), with normals that are in `fresh`. Where G
+ * is not positive definite there is no such momentum, and the energy is that of position alone: the
+ * factor at hand is of another place, or of another chain. */
+static em_status rhmc_start(rhmc_sampler *s, const em_step_context *context, const em_block *block,
+                            int64_t c)
+{
+    const int64_t row = c * block->stride;
+    const size_t bytes = (size_t)block->stride * sizeof(double);
+    em_status status =
+        em_riemann_place(s->riemann, context->posterior, block->chain[c], block->theta + row);
+
+    s->here = (em_query){.n_chain = 1,
+                         .stride = block->stride,
+                         .chain = block->chain + c,
+                         .theta = s->theta,
+                         .log_density = &s->log_density,
+                         .gradient = s->gradient};
+    memcpy(s->theta, block->theta + row, bytes);
+    memcpy(s->gradient, block->gradient + row, bytes);
+    memset(s->momentum, 0, bytes);
+    s->log_density = block->log_density[c];
+    s->initial_energy = -s->log_density;
+    if (!status) {
+        em_riemann_add_noise(s->riemann, 1, s->fresh + row, s->momentum);
+        s->initial_energy = rhmc_energy(s);
+    }
+    memcpy(s->fresh + row, s->momentum, bytes);
+    return status;
+}
+
+/* One generalised leapfrog step. */
+static em_status rhmc_leap(rhmc_sampler *s, const em_step_context *context, double eps)
+{
+    em_status status = em_riemann_advance(s->riemann, eps, s->gradient, s->theta, s->momentum);
+
+    if (!status)
+        status = em_posterior_evaluate(context->posterior, &s->here);
+    if (!status)
+        status = em_riemann_finish(s->riemann, eps, s->gradient, s->theta, s->momentum);
+    return status;
+}
+
+/* H_L - H_0 of a trajectory of chain c; plus infinity where it is not finite or not solved. */
+static em_status rhmc_trajectory(rhmc_sampler *s, const em_step_context *context,
+                                 const em_block *block, int64_t c, int64_t n_step, double *error)
+{
+    em_status status = rhmc_start(s, context, block, c);
+
+    for (int64_t k = 0; !status && k < n_step; k++)
+        status = rhmc_leap(s, context, context->step_size[c]);
+    *error = status ? INFINITY : rhmc_energy(s) - s->initial_energy;
+    if (!isfinite(*error))
+        *error = INFINITY;
+    return status < 0 ? status : EM_OK;
+}
+
+/* Metropolis-Hastings for one chain. */
+static void rhmc_resolve(rhmc_sampler *s, const em_step_context *context, em_block *block,
+                         int64_t c, double error)
+{
+    const em_stream stream = {context->seed, (uint64_t)block->chain[c],
+                              (uint64_t)context->iteration, EM_RNG_ACCEPT};
+    const bool accept = isfinite(error) && log(em_uniform(&stream, 0)) < -error;
+    const int64_t row = c * block->stride;
+    const size_t bytes = (size_t)block->stride * sizeof(double);
+
+    memcpy(block->momentum + row, accept ? s->momentum : s->fresh + row, bytes);
+    if (accept) {
+        memcpy(block->theta + row, s->theta, bytes);
+        memcpy(block->gradient + row, s->gradient, bytes);
+        block->log_density[c] = s->log_density;
+    }
+    block->stat[EM_STAT_LP][c] = block->log_density[c];
+    block->acceptance[c] = block->stat[EM_STAT_ACCEPTANCE_RATE][c] = fmin(1, exp(-error));
+    block->stat[EM_STAT_DIVERGING][c] = !(error < divergence_limit);
+    block->stat[EM_STAT_ENERGY][c] = s->initial_energy + (accept ? error : 0);
+    block->stat[EM_STAT_ENERGY_ERROR][c] = error;
+}
+
+static em_status rhmc_step(em_sampler *base, const em_step_context *context, em_block *block)
+{
+    rhmc_sampler *s = (rhmc_sampler *)base;
+    const int64_t n_step = em_draw_length(context, s->options->leapfrog_steps, s->options->jitter);
+    em_status status = EM_OK;
+    double error;
+
+    em_stochastic_normals(context, block, EM_RNG_MOMENTUM, context->iteration, s->fresh);
+    for (int64_t c = 0; !status && c < block->n_chain; c++) {
+        status = rhmc_trajectory(s, context, block, c, n_step, &error);
+        rhmc_resolve(s, context, block, c, error);
+        block->stat[EM_STAT_STEP_SIZE][c] = context->step_size[c];
+        block->n_step[c] = block->stat[EM_STAT_N_STEPS][c] = (double)n_step;
+        block->stat[EM_STAT_INT_TIME][c] = (double)n_step * context->step_size[c];
+    }
+    return status;
+}
+
+static em_status rhmc_probe(em_sampler *base, const em_step_context *context, const em_block *block,
+                            double *acceptance)
+{
+    rhmc_sampler *s = (rhmc_sampler *)base;
+    em_status status = EM_OK;
+    double error;
+
+    em_stochastic_normals(context, block, EM_RNG_MOMENTUM, context->iteration, s->fresh);
+    for (int64_t c = 0; !status && c < block->n_chain; c++) {
+        status = rhmc_trajectory(s, context, block, c, 1, &error);
+        acceptance[c] = fmin(1, exp(-error));
+    }
+    return status;
+}
+
+const em_sampler_ops em_rhmc = {
+    .name = "rhmc",
+    .doc = "Riemannian HMC: the model's metric as a mass that depends on position",
+    .source = "Girolami & Calderhead 2011, section 6; Roychowdhury & Parthasarathy 2017, eq 2",
+    .options_size = sizeof(rhmc_options),
+    .fields = fields,
+    .stats = stats,
+    .create = rhmc_create,
+    .destroy = rhmc_destroy,
+    .step = rhmc_step,
+    .metric = em_riemann_metric_of,
+    .probe = rhmc_probe,
+};

@@ -1,0 +1,329 @@
+#include "sampler/riemannian/riemann.h"
+
+#include "base/memory.h"
+#include "math/linalg.h"
+#include "sampler/riemannian/riemannian_metric.h"
+
+#include <math.h>
+#include <string.h>
+
+static const double tolerance = 1e-10, return_tolerance = 1e-7;
+enum { MOST_ROUNDS = 20 };
+
+const char *const em_riemann_metrics[] = {"full", "diagonal", NULL};
+
+em_metric_kind em_riemann_metric_of(const void *options)
+{
+    (void)options;
+    return EM_METRIC_FISHER;
+}
+
+em_status em_riemann_create(int64_t dim, const em_riemann_options *options, em_riemann **out)
+{
+    em_riemann *r = NULL;
+    em_status status = em_allocate(1, sizeof *r, &r);
+
+    *out = r;
+    if (status)
+        return status;
+    *r = (em_riemann){.dim = dim,
+                      .diagonal = options->metric == EM_RIEMANN_DIAGONAL,
+                      .rounds = options->fixed_point};
+    double **const vectors[] = {&r->half_trace, &r->at,     &r->velocity, &r->start,
+                                &r->next,       &r->before, &r->half,     &r->back};
+    for (int i = 0; !status && i < 8; i++)
+        status = em_allocate(dim, sizeof(double), vectors[i]);
+    if (status)
+        em_riemann_destroy(out);
+    return status;
+}
+
+/* Room for what has the size of the metric, once it is known whose that is. */
+static em_status riemann_prepare(em_riemann *r)
+{
+    const int64_t n = r->dim;
+    em_status status = EM_OK;
+
+    if (r->inverse)
+        return EM_OK;
+    r->by_element = em_posterior_is_diagonal(r->posterior);
+    if (!r->by_element)
+        status = em_metric_check_dim(n);
+    if (!status && !r->by_element)
+        status = em_allocate(n * n * n, sizeof(double), &r->derivative);
+    double **const matrices[] = {&r->factor, &r->there, &r->inverse};
+    for (int i = 0; !status && i < 3; i++)
+        status = em_allocate(r->by_element ? n : n * n, sizeof(double), matrices[i]);
+    return status;
+}
+
+void em_riemann_destroy(em_riemann **riemann)
+{
+    em_riemann *r = *riemann;
+
+    if (r) {
+        double **const arrays[] = {&r->inverse, &r->factor,   &r->derivative, &r->half_trace,
+                                   &r->at,      &r->velocity, &r->start,      &r->next,
+                                   &r->there,   &r->before,   &r->half,       &r->back};
+        for (int i = 0; i < 12; i++)
+            em_release(arrays[i]);
+    }
+    em_release(riemann);
+}
+
+/* ---- the metric ---- */
+
+static double riemann_dot(int64_t n, const double *x, const double *y)
+{
+    double sum = 0;
+
+    for (int64_t i = 0; i < n; i++)
+        sum += x[i] * y[i];
+    return sum;
+}
+
+static void riemann_keep_diagonal(int64_t n, double *matrix)
+{
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < n; j++)
+            matrix[i * n + j] *= i == j;
+}
+
+/* Of a diagonal metric; with `whole` also its root. */
+static em_status riemann_evaluate_elements(em_riemann *r, const double *theta, bool whole)
+{
+    const em_diagonal ask = {.theta = theta, .metric = r->inverse};
+    em_status status = EM_OK;
+
+    em_posterior_diagonal(r->posterior, r->chain, &ask);
+    for (int64_t i = 0; i < r->dim; i++) {
+        const double G = r->inverse[i];
+        if (!(G > 0 && isfinite(G)))
+            status = EM_NONFINITE;
+        if (whole)
+            r->factor[i] = sqrt(G);
+        r->inverse[i] = 1 / G;
+    }
+    return status;
+}
+
+/* G^-1, and with `whole` also its factor and derivatives. */
+static em_status riemann_evaluate(em_riemann *r, const double *theta, bool whole)
+{
+    const int64_t n = r->dim;
+
+    if (r->by_element)
+        return riemann_evaluate_elements(r, theta, whole);
+    em_status status = em_posterior_metric(r->posterior, r->chain, theta, r->inverse,
+                                           whole ? r->derivative : NULL);
+
+    if (status)
+        return status;
+    for (int64_t k = 0; r->diagonal && k < n; k++)
+        if (whole)
+            riemann_keep_diagonal(n, r->derivative + k * n * n);
+    if (r->diagonal)
+        riemann_keep_diagonal(n, r->inverse);
+    if (whole)
+        memcpy(r->factor, r->inverse, (size_t)(n * n) * sizeof *r->factor);
+    return em_invert_spd(n, r->inverse, n);
+}
+
+static em_status riemann_place(em_riemann *r, const double *theta)
+{
+    const int64_t n = r->dim;
+    const int64_t diagonal = r->by_element ? 1 : n + 1;
+    em_status status = riemann_evaluate(r, theta, true);
+
+    if (!status && !r->by_element)
+        status = em_cholesky(n, r->factor, n);
+    if (status)
+        return status;
+    memcpy(r->at, theta, (size_t)n * sizeof *theta);
+    r->half_log_determinant = 0;
+    for (int64_t k = 0; k < n; k++)
+        r->half_log_determinant += log(r->factor[k * diagonal]);
+    for (int64_t k = 0; !r->by_element && k < n; k++)
+        r->half_trace[k] = riemann_dot(n * n, r->inverse, r->derivative + k * n * n) / 2;
+    return EM_OK;
+}
+
+em_status em_riemann_place(em_riemann *r, em_posterior *posterior, int64_t chain,
+                           const double *theta)
+{
+    r->posterior = posterior;
+    r->chain = chain;
+    const em_status status = riemann_prepare(r);
+    return status ? status : riemann_place(r, theta);
+}
+
+void em_riemann_add_noise(const em_riemann *r, double scale, const double *z, double *p)
+{
+    for (int64_t i = 0; i < r->dim; i++)
+        p[i] += scale * (r->by_element ? r->factor[i] * z[i]
+                                       : riemann_dot(i + 1, r->factor + i * r->dim, z));
+}
+
+/* v = G^-1 p */
+static void riemann_velocity(em_riemann *r, const double *p)
+{
+    for (int64_t i = 0; i < r->dim; i++)
+        r->velocity[i] =
+            r->by_element ? r->inverse[i] * p[i] : riemann_dot(r->dim, r->inverse + i * r->dim, p);
+}
+
+double em_riemann_kinetic(em_riemann *r, const double *p)
+{
+    riemann_velocity(r, p);
+    return riemann_dot(r->dim, p, r->velocity) / 2;
+}
+
+/* ---- the integrator ---- */
+
+/* The kick of a diagonal metric, which adds to g the sum over i of its derivatives with weights
+ * (v_i^2 - 1 / G_i) / 2. */
+static void riemann_kick_elements(em_riemann *r, double eps, const double *g)
+{
+    double *weight = r->velocity;
+    const em_diagonal ask = {.theta = r->at, .weight = weight, .slope = r->next};
+
+    for (int64_t i = 0; i < r->dim; i++)
+        weight[i] = (r->velocity[i] * r->velocity[i] - r->inverse[i]) / 2;
+    em_posterior_diagonal(r->posterior, r->chain, &ask);
+    for (int64_t k = 0; k < r->dim; k++)
+        r->next[k] = r->start[k] + eps / 2 * (g[k] + r->next[k]);
+}
+
+/* next = start - eps/2 dH/dtheta(theta, p) */
+static void riemann_kick(em_riemann *r, double eps, const double *g, const double *p)
+{
+    const int64_t n = r->dim;
+
+    riemann_velocity(r, p);
+    if (r->by_element) {
+        riemann_kick_elements(r, eps, g);
+        return;
+    }
+    for (int64_t k = 0; k < n; k++) {
+        double curvature = 0;
+        for (int64_t i = 0; i < n; i++)
+            curvature +=
+                r->velocity[i] * riemann_dot(n, r->derivative + (k * n + i) * n, r->velocity);
+        r->next[k] = r->start[k] + eps / 2 * (g[k] - r->half_trace[k] + curvature / 2);
+    }
+}
+
+/* x = next; how far it moved. NaN where it is not finite. */
+static double riemann_take(em_riemann *r, double *x)
+{
+    double moved = 0;
+
+    for (int64_t i = 0; i < r->dim; i++) {
+        const double change = fabs(r->next[i] - x[i]);
+        moved = change > moved || isnan(change) ? change : moved;
+        x[i] = r->next[i];
+    }
+    return moved;
+}
+
+static bool riemann_goes_on(const em_riemann *r, int64_t round, double moved)
+{
+    if (r->rounds != INT64_MIN)
+        return round < r->rounds;
+    return round < MOST_ROUNDS && !(moved < tolerance);
+}
+
+static em_status riemann_verdict(const em_riemann *r, double moved)
+{
+    return moved < (r->rounds == INT64_MIN ? tolerance : INFINITY) ? EM_OK : EM_NONFINITE;
+}
+
+static em_status riemann_solve_momentum(em_riemann *r, double eps, const double *g, double *p)
+{
+    double moved = INFINITY;
+
+    memcpy(r->start, p, (size_t)r->dim * sizeof *p);
+    for (int64_t round = 0; riemann_goes_on(r, round, moved); round++) {
+        riemann_kick(r, eps, g, p);
+        moved = riemann_take(r, p);
+    }
+    return riemann_verdict(r, moved);
+}
+
+/* The first round finds the metric at theta, where it is placed. */
+static em_status riemann_solve_position(em_riemann *r, double eps, const double *p, double *theta)
+{
+    double moved = INFINITY;
+    em_status status = EM_OK;
+
+    riemann_velocity(r, p);
+    for (int64_t i = 0; i < r->dim; i++)
+        r->start[i] = theta[i] + eps / 2 * r->velocity[i];
+    for (int64_t round = 0; !status && riemann_goes_on(r, round, moved); round++) {
+        if (round > 0)
+            status = riemann_evaluate(r, theta, false);
+        riemann_velocity(r, p);
+        for (int64_t i = 0; i < r->dim; i++)
+            r->next[i] = r->start[i] + eps / 2 * r->velocity[i];
+        moved = riemann_take(r, theta);
+    }
+    return status ? status : riemann_verdict(r, moved);
+}
+
+em_status em_riemann_advance(em_riemann *r, double eps, const double *g, double *theta, double *p)
+{
+    em_status status;
+
+    memcpy(r->before, theta, (size_t)r->dim * sizeof *theta);
+    status = riemann_solve_momentum(r, eps, g, p);
+    if (!status)
+        status = riemann_solve_position(r, eps, p, theta);
+    return status ? status : riemann_place(r, theta);
+}
+
+static bool riemann_same(int64_t n, const double *x, const double *y)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (!(fabs(x[i] - y[i]) < return_tolerance))
+            return false;
+    return true;
+}
+
+/*
+ * Whether the step from (before, ...) to (theta, p) by way of p_1/2 = half is found by the solves
+ * from the other end too: p_1/2 from p, then where it began. The first momentum follows from these
+ * two without a solve.
+ */
+static em_status riemann_see_way_back(em_riemann *r, double eps, const double *g,
+                                      const double *theta, const double *p)
+{
+    const size_t vector = (size_t)r->dim * sizeof *p;
+    const size_t matrix = r->by_element ? vector : (size_t)r->dim * vector;
+    em_status status;
+
+    memcpy(r->back, p, vector);
+    status = riemann_solve_momentum(r, -eps, g, r->back);
+    if (!status && !riemann_same(r->dim, r->back, r->half))
+        status = EM_NONFINITE;
+    if (status)
+        return status;
+    memcpy(r->there, r->inverse, matrix);
+    memcpy(r->back, theta, vector);
+    status = riemann_solve_position(r, -eps, r->half, r->back);
+    memcpy(r->inverse, r->there, matrix);
+    if (!status && !riemann_same(r->dim, r->back, r->before))
+        status = EM_NONFINITE;
+    return status;
+}
+
+em_status em_riemann_finish(em_riemann *r, double eps, const double *g, const double *theta,
+                            double *p)
+{
+    const size_t vector = (size_t)r->dim * sizeof *p;
+
+    memcpy(r->half, p, vector);
+    memcpy(r->start, p, vector);
+    riemann_kick(r, eps, g, p);
+    riemann_take(r, p);
+    return r->rounds == INT64_MIN ? riemann_see_way_back(r, eps, g, theta, p) : EM_OK;
+}

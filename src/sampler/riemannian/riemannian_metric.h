@@ -1,0 +1,81 @@
+/*
+ * A metric G(theta) as first-order kernels need it: through a root A of its inverse, A A^T = G^-1,
+ * and what its change with theta adds to their drift. For one chain. All Local, but for the target
+ * where the metric is the model's.
+ */
+#ifndef EM_SAMPLER_RIEMANNIAN_RIEMANNIAN_METRIC_H
+#define EM_SAMPLER_RIEMANNIAN_RIEMANNIAN_METRIC_H
+
+#include "sampler/kernel/sampler.h"
+
+extern const char *const em_metric_names[];
+
+typedef struct em_metric_options {
+    int kind;            /* em_metric_kind */
+    double scale, shift; /* of EM_METRIC_DENSITY: D and C */
+} em_metric_options;
+
+/* The rows of those options, which are `member` of `type`. */
+#define EM_METRIC_FIELDS(type, member)                                                             \
+    EM_ROW_AS("metric", type, member.kind, EM_FIELD_CHOICE, int, .fallback = "mass",               \
+              .choices = em_metric_names,                                                          \
+              .doc = "the learned mass, diag(1 / theta), 1 / (D sqrt(|C - log p|)), or the "       \
+                     "model's Fisher metric"),                                                     \
+        EM_ROW_AS("metric_scale", type, member.scale, EM_FIELD_REAL, double, .minimum = 1e-300,    \
+                  .maximum = 1e300, .fallback = "1.5", .doc = "D of the metric density"),          \
+        EM_ROW_AS("metric_shift", type, member.shift, EM_FIELD_REAL, double, .minimum = -1e300,    \
+                  .maximum = 1e300, .fallback = "1.5",                                             \
+                  .doc = "C of the metric density; C - log p must stay away from zero, where the " \
+                         "metric is singular")
+
+/* What the drift of a kernel takes from the change of the metric. */
+typedef enum em_divergence {
+    EM_DIVERGENCE_OF_INVERSE, /* sum_j d(G^-1)_ij / dtheta_j */
+    EM_DIVERGENCE_OF_ROOT     /* sum_j dA_ji / dtheta_j */
+} em_divergence;
+
+typedef struct em_metric {
+    em_metric_kind kind;
+    double scale, shift;
+    em_divergence of;
+    int64_t dim, stride;
+    em_structure structure; /* of the root, where it was last placed */
+    double *root;           /* A: diag [stride]; dense [dim][dim] */
+    double *divergence;     /* [stride] */
+    double *derivative;     /* [dim][dim][dim]: dG / dtheta_k of the model's metric */
+    double *scratch;
+    bool placed; /* EM_METRIC_MASS has a root, of the mass of this version */
+    uint64_t version;
+    double *log_density, *gradient; /* of all data: [n_chain], [n_chain][stride] */
+} em_metric;
+
+/* Errors: EM_ECONFIG for a dimension whose cube of numbers no memory holds. Local. */
+em_status em_metric_check_dim(int64_t dim);
+
+/* For blocks of n_chain chains, one at a time. Errors: EM_EMEMORY. */
+em_status em_metric_create(const em_metric_options *options, em_divergence of, int64_t n_chain,
+                           int64_t dim, em_metric **out);
+void em_metric_destroy(em_metric **metric);
+
+/* Looks at where the chains of a block stand, before the metric is placed there: evaluates the
+ * density of all data if the metric depends on it. `is_whole` says that what the block holds is of
+ * all data already. Errors: EM_EMODEL. */
+em_status em_metric_look(em_metric *metric, const em_step_context *context, const em_block *block,
+                         bool is_whole);
+
+/* Sets root and divergence where chain c stands. Allocates the first time, and where masses differ
+ * in structure. Errors: EM_NONFINITE where G is not positive definite; those of
+ * em_posterior_metric.
+ */
+em_status em_metric_place(em_metric *metric, const em_step_context *context, const em_block *block,
+                          int64_t c);
+
+/* out = A x, or A^T x; vectors [stride], no aliasing. */
+void em_metric_root(const em_metric *metric, const double *x, double *out);
+void em_metric_root_transposed(const em_metric *metric, const double *x, double *out);
+
+/* Where G^-1 ends at zero: takes theta back to |theta| and turns the momentum (NULL: none) round
+ * with it. */
+void em_metric_reflect(const em_metric *metric, double *theta, double *momentum);
+
+#endif

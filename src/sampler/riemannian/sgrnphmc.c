@@ -1,0 +1,266 @@
+/*
+ * Stochastic gradient Riemannian Nose-Poincare HMC, canonical form (EQUATIONS 12): the thermostat
+ * of sampler/thermostat/sgnphmc.c with the model's metric G(theta) for a mass, in H of
+ * sampler/riemannian/riemann.h. With p~ = p / s:
+ *
+ *     d theta = G^-1 p~ dt
+ *     d p~    = -dH/dtheta dt - (q / Q) p~ dt + N(0, 2 a G dt)
+ *     d q     = (p~^T G^-1 p~ - D) dt
+ *
+ * leaves exp(-U) N(p~; 0, G) N(q; a Q, Q) invariant. One inner step, of order 2:
+ *
+ *     q <- q + eps/2 (p~^T G^-1 p~ - D),  p~ <- exp(-q eps / (2 Q)) p~,  p~ <- p~ + N(0, a eps G)
+ *     generalised leapfrog of step eps with the stochastic gradient, one per position
+ *     p~ <- p~ + N(0, a eps G),  p~ <- exp(-q eps / (2 Q)) p~,  q <- q + eps/2 (p~^T G^-1 p~ - D)
+ *
+ * The metric is of all observations. A chain whose implicit equations have no solution is
+ * diverging. The learned mass is not used; the momentum left in the block is p~.
+ */
+#include "base/memory.h"
+#include "mass/moments.h"
+#include "sampler/riemannian/riemann.h"
+#include "sampler/thermostat/thermostat.h"
+
+#include <math.h>
+#include <string.h>
+
+extern const em_sampler_ops em_sgrnphmc;
+
+typedef struct sgrnphmc_options {
+    em_stochastic_options stochastic;
+    double diffusion, thermostat_mass;
+    em_riemann_options riemann;
+} sgrnphmc_options;
+
+static const em_field fields[] = {
+    EM_STOCHASTIC_FIELDS("0.1"),
+    EM_REAL(sgrnphmc_options, diffusion, .minimum = 0, .maximum = 1e9, .fallback = "1",
+            .doc = "injected noise a, per unit of time"),
+    EM_REAL(sgrnphmc_options, thermostat_mass, .minimum = 1e-300, .maximum = 1e300,
+            .fallback = "auto", .word = "auto",
+            .doc = "Q, in squared units of time; auto: the dimension"),
+    EM_RIEMANN_FIELDS(sgrnphmc_options, riemann),
+    {0}};
+
+typedef struct sgrnphmc_sampler {
+    em_sampler base;
+    const sgrnphmc_options *options;
+    double Q;
+    em_riemann *riemann;
+    double *normals;                     /* [stride] */
+    double *theta, *momentum, *gradient; /* [stride] of the chain that is moving */
+    double log_density, q;
+} sgrnphmc_sampler;
+
+static int64_t sgrnphmc_n_extra(const void *options, int64_t dim)
+{
+    (void)options;
+    (void)dim;
+    return 1; /* q */
+}
+
+static void sgrnphmc_destroy(em_sampler *base)
+{
+    sgrnphmc_sampler *s = (sgrnphmc_sampler *)base;
+
+    if (s) {
+        em_riemann_destroy(&s->riemann);
+        em_release(&s->normals);
+    }
+    em_release(&s);
+}
+
+static em_status sgrnphmc_create(const void *untyped, int64_t n_chain, int64_t dim,
+                                 em_sampler **out)
+{
+    (void)n_chain; /* chains move one after the other */
+    const sgrnphmc_options *options = untyped;
+    const int64_t stride = em_stride(dim);
+    sgrnphmc_sampler *s = NULL;
+    em_status status = em_allocate(1, sizeof *s, &s);
+
+    *out = NULL;
+    if (!status)
+        status = em_riemann_create(dim, &options->riemann, &s->riemann);
+    if (!status)
+        status = em_allocate(4 * stride, sizeof(double), &s->normals);
+    if (status) {
+        sgrnphmc_destroy((em_sampler *)s);
+        return status;
+    }
+    s->base.ops = &em_sgrnphmc;
+    s->options = options;
+    s->Q = isnan(options->thermostat_mass) ? (double)dim : options->thermostat_mass;
+    s->theta = s->normals + stride;
+    s->momentum = s->theta + stride;
+    s->gradient = s->momentum + stride;
+    *out = &s->base;
+    return EM_OK;
+}
+
+static const double *sgrnphmc_normals(sgrnphmc_sampler *s, const em_step_context *context,
+                                      const em_block *block, int64_t c, em_purpose purpose,
+                                      int64_t number)
+{
+    const em_stream stream = {context->seed, (uint64_t)block->chain[c], (uint64_t)number, purpose};
+
+    em_normals(&stream, block->dim, s->normals);
+    return s->normals;
+}
+
+/* p~ ~ N(0, G), q ~ N(a Q, Q). Where there is no metric, the chain will not move anyway. */
+static em_status sgrnphmc_draw(sgrnphmc_sampler *s, const em_step_context *context, em_block *block,
+                               int64_t c)
+{
+    double *p = block->momentum + c * block->stride;
+    em_status status = em_riemann_place(s->riemann, context->posterior, block->chain[c],
+                                        block->theta + c * block->stride);
+
+    memset(p, 0, (size_t)block->stride * sizeof *p);
+    if (!status)
+        em_riemann_add_noise(
+            s->riemann, 1,
+            sgrnphmc_normals(s, context, block, c, EM_RNG_MOMENTUM, context->iteration), p);
+    block->extra[c] =
+        s->options->diffusion * s->Q + sqrt(s->Q) * em_stochastic_normal(context, block, c, 0);
+    return status < 0 ? status : EM_OK;
+}
+
+/* Nothing here depends on the learned mass. */
+static em_status sgrnphmc_refresh(em_sampler *base, const em_step_context *context, em_block *block)
+{
+    em_status status = EM_OK;
+
+    for (int64_t c = 0; !status && context->iteration == 0 && c < block->n_chain; c++)
+        status = sgrnphmc_draw((sgrnphmc_sampler *)base, context, block, c);
+    return status;
+}
+
+/* q <- q + eps/2 (p~^T G^-1 p~ - D) */
+static void sgrnphmc_drive(sgrnphmc_sampler *s, double eps)
+{
+    s->q += eps / 2 * (2 * em_riemann_kinetic(s->riemann, s->momentum) - (double)s->riemann->dim);
+}
+
+/* p~ <- exp(-q eps / (2 Q)) p~ */
+static void sgrnphmc_damp(sgrnphmc_sampler *s, double eps)
+{
+    const double factor = exp(-s->q * eps / (2 * s->Q));
+
+    for (int64_t i = 0; i < s->riemann->dim; i++)
+        s->momentum[i] *= factor;
+}
+
+/* The generalised leapfrog with the minibatch of inner step k. */
+static em_status sgrnphmc_leap(sgrnphmc_sampler *s, const em_step_context *context,
+                               const em_block *block, int64_t c, int64_t k)
+{
+    const double eps = context->step_size[c];
+    const em_stochastic_options *options = &s->options->stochastic;
+    em_status status = em_riemann_advance(s->riemann, eps, s->gradient, s->theta, s->momentum);
+
+    if (!status)
+        status = em_stochastic_evaluate(options, context, block, options->leapfrog_steps, k, c, 1,
+                                        s->theta, &s->log_density, s->gradient);
+    if (!status)
+        status = em_riemann_finish(s->riemann, eps, s->gradient, s->theta, s->momentum);
+    return status;
+}
+
+static em_status sgrnphmc_inner_step(sgrnphmc_sampler *s, const em_step_context *context,
+                                     const em_block *block, int64_t c, int64_t k)
+{
+    const double eps = context->step_size[c], scale = sqrt(s->options->diffusion * eps);
+    const int64_t number = 2 * (context->iteration * s->options->stochastic.leapfrog_steps + k);
+    em_status status;
+
+    sgrnphmc_drive(s, eps);
+    sgrnphmc_damp(s, eps);
+    em_riemann_add_noise(s->riemann, scale,
+                         sgrnphmc_normals(s, context, block, c, EM_RNG_NOISE, number), s->momentum);
+    status = sgrnphmc_leap(s, context, block, c, k);
+    em_riemann_add_noise(s->riemann, scale,
+                         sgrnphmc_normals(s, context, block, c, EM_RNG_NOISE, number + 1),
+                         s->momentum);
+    sgrnphmc_damp(s, eps);
+    sgrnphmc_drive(s, eps);
+    return status;
+}
+
+static void sgrnphmc_load(sgrnphmc_sampler *s, const em_block *block, int64_t c)
+{
+    const size_t bytes = (size_t)block->stride * sizeof(double);
+
+    memcpy(s->theta, block->theta + c * block->stride, bytes);
+    memcpy(s->momentum, block->momentum + c * block->stride, bytes);
+    memcpy(s->gradient, block->gradient + c * block->stride, bytes);
+    s->log_density = block->log_density[c];
+    s->q = block->extra[c];
+}
+
+static void sgrnphmc_store(const sgrnphmc_sampler *s, em_block *block, int64_t c)
+{
+    const size_t bytes = (size_t)block->stride * sizeof(double);
+
+    memcpy(block->theta + c * block->stride, s->theta, bytes);
+    memcpy(block->momentum + c * block->stride, s->momentum, bytes);
+    memcpy(block->gradient + c * block->stride, s->gradient, bytes);
+    block->log_density[c] = s->log_density;
+    block->extra[c] = s->q;
+}
+
+static bool sgrnphmc_is_finite(const sgrnphmc_sampler *s)
+{
+    const int64_t n = s->riemann->dim;
+
+    return em_all_finite(n, s->theta) && em_all_finite(n, s->momentum) &&
+           em_all_finite(n, s->gradient) && isfinite(s->q);
+}
+
+/* An iteration of one chain, which stays where it was if it diverges. */
+static em_status sgrnphmc_advance(sgrnphmc_sampler *s, const em_step_context *context,
+                                  em_block *block, int64_t c)
+{
+    const em_stochastic_options *options = &s->options->stochastic;
+    em_status status;
+
+    sgrnphmc_load(s, block, c);
+    status = em_riemann_place(s->riemann, context->posterior, block->chain[c], s->theta);
+    for (int64_t k = 0; !status && k < options->leapfrog_steps; k++)
+        status = sgrnphmc_inner_step(s, context, block, c, k);
+    if (status < 0)
+        return status;
+    const bool diverging = status || !sgrnphmc_is_finite(s);
+    if (diverging)
+        status = sgrnphmc_draw(s, context, block, c);
+    else
+        sgrnphmc_store(s, block, c);
+    em_stochastic_report(options, context, block, c, diverging);
+    block->stat[EM_STAT_THERMOSTAT][c] = block->extra[c] / s->Q;
+    return status;
+}
+
+static em_status sgrnphmc_step(em_sampler *base, const em_step_context *context, em_block *block)
+{
+    em_status status = EM_OK;
+
+    for (int64_t c = 0; !status && c < block->n_chain; c++)
+        status = sgrnphmc_advance((sgrnphmc_sampler *)base, context, block, c);
+    return status;
+}
+
+const em_sampler_ops em_sgrnphmc = {
+    .name = "sgrnphmc",
+    .doc = "stochastic gradient Riemannian Nose-Poincare HMC, canonical form",
+    .source = "Roychowdhury, Kulis, Parthasarathy 2016; derived in canonical form",
+    .options_size = sizeof(sgrnphmc_options),
+    .fields = fields,
+    .stats = em_thermostat_stats,
+    .create = sgrnphmc_create,
+    .destroy = sgrnphmc_destroy,
+    .step = sgrnphmc_step,
+    .metric = em_riemann_metric_of,
+    .minibatches = true,
+    .n_extra = sgrnphmc_n_extra,
+    .refresh = sgrnphmc_refresh,
+};

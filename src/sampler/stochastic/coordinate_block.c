@@ -1,0 +1,172 @@
+#include "sampler/stochastic/coordinate_block.h"
+
+#include "mass/moments.h"
+
+#include <string.h>
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Pieces of a row. */
+static int64_t across(const em_pieces *pieces)
+{
+    return (pieces->block->stride + pieces->columns - 1) / pieces->columns;
+}
+
+em_pieces em_pieces_of(const em_step_context *context, const em_block *block, bool whole)
+{
+    em_pieces pieces = {context, block, block->n_chain, block->stride, 0, 1};
+
+    if (!whole) {
+        pieces.rows = block->stride > EM_MOST_OF_PIECE ? 1 : EM_MOST_OF_PIECE / block->stride;
+        pieces.columns = least(block->stride, EM_MOST_OF_PIECE);
+        pieces.end = (block->n_chain + pieces.rows - 1) / pieces.rows * across(&pieces);
+    }
+    if (context->home)
+        em_posterior_deal(context->posterior, pieces.end, &pieces.next, &pieces.end);
+    return pieces;
+}
+
+/* Where a piece begins in a panel. */
+static int64_t begin_of(const em_pieces *pieces, int64_t number)
+{
+    const int64_t n = across(pieces), stride = pieces->block->stride;
+
+    return least(number / n * pieces->rows * stride + number % n * pieces->columns,
+                 pieces->block->n_chain * stride);
+}
+
+em_span em_pieces_span(const em_pieces *pieces)
+{
+    return (em_span){begin_of(pieces, pieces->next), begin_of(pieces, pieces->end)};
+}
+
+bool em_is_elementwise(const em_step_context *context, const em_block *block)
+{
+    for (int64_t c = 0; c < block->n_chain; c++)
+        if (!context->mass[c]->scale[EM_MAP_VELOCITY])
+            return false;
+    return true;
+}
+
+/* Has numbers of a panel on their way while the piece before them is worked on. */
+static void fetch(const double *panel, int64_t first, int64_t end)
+{
+    for (int64_t i = first; i < end; i += EM_LANES)
+        __builtin_prefetch(panel + i, 0, 2);
+}
+
+/* What follows the piece that begins at number `at`. */
+static void fetch_next(const em_pieces *pieces, const em_block *block, int64_t at, bool extra)
+{
+    const int64_t size = pieces->rows * pieces->columns, all = block->n_chain * block->stride;
+    const int64_t end = least(at + 2 * size, all);
+
+    fetch(block->theta, at + size, end);
+    fetch(block->momentum, at + size, end);
+    fetch(block->gradient, at + size, end);
+    if (extra)
+        fetch(block->extra, at + size, end);
+}
+
+static void begin_piece(const em_pieces *pieces, em_piece *out)
+{
+    const em_step_context *context = pieces->context;
+    const em_block *block = pieces->block;
+    const int64_t chain = pieces->next / across(pieces) * pieces->rows;
+    const int64_t first = pieces->next % across(pieces) * pieces->columns;
+    const int64_t at = chain * block->stride + first;
+    em_block *b = &out->block;
+
+    out->chain = chain;
+    out->at = at;
+    out->context = *context;
+    out->context.step_size = context->step_size + chain;
+    out->context.mass = context->mass + chain;
+    out->context.noise = context->noise ? context->noise + chain : NULL;
+    out->context.thermostat_mass =
+        context->thermostat_mass ? context->thermostat_mass + chain : NULL;
+    *b = *block;
+    b->first = first;
+    b->n_chain = least(pieces->rows, block->n_chain - chain);
+    b->chain = block->chain + chain;
+    b->theta = block->theta + at;
+    b->momentum = block->momentum + at;
+    b->gradient = block->gradient + at;
+    b->log_density = block->log_density + chain;
+    const bool in_rows = block->n_extra == block->stride;
+    b->extra = in_rows ? block->extra + at : block->extra + chain * block->n_extra;
+    fetch_next(pieces, block, at, in_rows);
+    if (pieces->columns == block->stride)
+        return;
+    b->dim = least(pieces->columns, block->dim - first);
+    b->stride = em_stride(b->dim);
+    b->n_extra = in_rows ? b->stride : block->n_extra;
+    out->head = em_mass_piece(context->mass[chain], first, b->dim);
+    out->mass = &out->head;
+    out->context.mass = &out->mass;
+}
+
+/* Where nobody will ask for the gradient again, it is not written to its panel. */
+static void make_slopes(const em_slopes *slopes, em_piece *piece)
+{
+    em_block *b = &piece->block;
+
+    if (!slopes->kept && b->stride <= EM_MOST_OF_PIECE)
+        b->gradient = piece->slope;
+    em_posterior_slopes(piece->context.posterior, b->first, b->dim, b->theta, b->gradient);
+    memset(b->gradient + b->dim, 0, (size_t)(b->stride - b->dim) * sizeof *b->gradient);
+}
+
+/* The move before the gradient does, of kernels that have one. */
+static bool shows(const em_slopes *slopes)
+{
+    return !slopes->due || !slopes->moves_before;
+}
+
+static void end_slopes(em_slopes *slopes)
+{
+    slopes->shown = shows(slopes);
+    slopes->moves_before |= !slopes->due;
+    slopes->due = false;
+}
+
+bool em_piece_next(em_pieces *pieces, em_piece *out)
+{
+    em_slopes *slopes = pieces->context->slopes;
+
+    if (pieces->next >= pieces->end) {
+        if (slopes)
+            end_slopes(slopes);
+        return false;
+    }
+    begin_piece(pieces, out);
+    pieces->next++;
+    if (slopes && slopes->due)
+        make_slopes(slopes, out);
+    return true;
+}
+
+void em_piece_chain(const em_step_context *context, const em_block *block, int64_t chain,
+                    em_piece *out)
+{
+    const em_pieces row = {context, block, 1, block->stride, chain, chain + 1};
+
+    begin_piece(&row, out);
+    out->block.acceptance += chain;
+    out->block.n_step += chain;
+    for (int i = 0; i < EM_STAT_COUNT; i++)
+        out->block.stat[i] += chain;
+}
+
+void em_piece_end(const em_piece *piece, bool *finite)
+{
+    const em_block *block = &piece->block;
+
+    if (piece->context.slopes && shows(piece->context.slopes))
+        em_posterior_show(piece->context.posterior, block->first, block->dim, block->theta);
+    for (int64_t c = 0; c < block->n_chain; c++)
+        finite[piece->chain + c] &= em_all_finite(block->dim, block->theta + c * block->stride);
+}

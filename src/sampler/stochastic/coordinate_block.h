@@ -1,0 +1,60 @@
+/*
+ * A block in pieces, for kernels that move every number by itself: what they do in several loops
+ * over a piece stays in the first cache from one to the next. Whole rows of some chains, or columns
+ * of one; either way its numbers are one stretch of a panel. All Local.
+ */
+#ifndef EM_SAMPLER_STOCHASTIC_COORDINATE_BLOCK_H
+#define EM_SAMPLER_STOCHASTIC_COORDINATE_BLOCK_H
+
+#include "base/memory.h"
+#include "sampler/kernel/sampler.h"
+
+/* Numbers of a piece that is cut from a row, at most: a multiple of 16, as normals come; ten such
+ * rows are what a first cache holds. */
+enum { EM_MOST_OF_PIECE = 512 };
+
+typedef struct em_pieces {
+    const em_step_context *context;
+    const em_block *block;
+    int64_t rows, columns; /* of a piece; a row that is cut has pieces of its own */
+    int64_t next, end;     /* numbers of the next one, and of that after the last */
+} em_pieces;
+
+/* Those that this shard moves: all, unless the context says that they are dealt. `whole`: all of
+ * the block is one piece. */
+em_pieces em_pieces_of(const em_step_context *context, const em_block *block, bool whole);
+
+/* Which numbers of a panel are theirs. */
+em_span em_pieces_span(const em_pieces *pieces);
+
+/* Whether the masses of all chains work element by element. */
+bool em_is_elementwise(const em_step_context *context, const em_block *block);
+
+/*
+ * The piece as a block of its own, beside what it needs of the context: columns from `first` on of
+ * the chains from `chain` on. It has theta, momentum, gradient and extra numbers, those of the
+ * columns where a chain has as many as a row, else all; nothing else of what a block has is to be
+ * touched. What begins at number `at` of a panel is the piece's. It points into itself: it is not
+ * to be copied.
+ */
+typedef struct em_piece {
+    em_block block;
+    em_step_context context;
+    int64_t chain, at;
+    em_mass head; /* of a mass, for a row that is cut */
+    const em_mass *mass;
+    _Alignas(EM_ALIGNMENT) double slope[EM_MOST_OF_PIECE]; /* a gradient that is made for it */
+} em_piece;
+
+/* The next piece, with its gradient; false after the last. */
+bool em_piece_next(em_pieces *pieces, em_piece *out);
+
+/* One chain as a piece, which has its statistics too. */
+void em_piece_chain(const em_step_context *context, const em_block *block, int64_t chain,
+                    em_piece *out);
+
+/* After its move: takes those chains of the piece out of `finite` [all chains] that have a position
+ * which is not. */
+void em_piece_end(const em_piece *piece, bool *finite);
+
+#endif

@@ -1,0 +1,260 @@
+#include "sampler/stochastic/langevin.h"
+
+#include "base/clones.h"
+#include "base/memory.h"
+#include "mass/moments.h"
+
+#include <math.h>
+#include <string.h>
+
+em_status em_langevin_create(const em_sampler_ops *ops, const void *options, size_t size,
+                             int64_t n_chain, int64_t dim, em_langevin **out)
+{
+    const int64_t panel = n_chain * em_stride(dim);
+    em_langevin *s = NULL;
+    em_status status = em_allocate(1, size, &s);
+
+    *out = NULL;
+    if (status)
+        return status;
+    status = em_allocate(n_chain, sizeof *s->finite, &s->finite);
+    if (!status)
+        status = em_allocate(5 * panel + 2 * n_chain, sizeof(double), &s->theta_before);
+    if (!status)
+        status = em_baths_create(n_chain, &s->baths);
+    if (status) {
+        em_langevin_destroy(&s->base);
+        return status;
+    }
+    s->base.ops = ops;
+    s->options = options;
+    s->momentum_before = s->theta_before + panel;
+    s->velocity = s->momentum_before + panel;
+    s->noise = s->velocity + panel;
+    s->normals = s->noise + panel;
+    s->log_density_before = s->normals + panel;
+    s->step_size = s->log_density_before + n_chain;
+    *out = s;
+    return EM_OK;
+}
+
+void em_langevin_destroy(em_sampler *base)
+{
+    em_langevin *s = (em_langevin *)base;
+
+    if (s) {
+        em_release(&s->theta_before);
+        em_release(&s->finite);
+        em_release(&s->extra_before);
+        em_baths_destroy(&s->baths);
+    }
+    em_release(&s);
+}
+
+em_status em_langevin_keep_extra(em_langevin *s, int64_t n_chain, int64_t n_extra)
+{
+    return em_allocate(n_chain * n_extra, sizeof(double), &s->extra_before);
+}
+
+double em_langevin_observations(const em_step_context *context)
+{
+    const int64_t total = em_posterior_model(context->posterior)->rows.total;
+
+    return total > 0 ? (double)total : 1;
+}
+
+double em_langevin_noise_share(const em_sampler *sampler)
+{
+    const em_langevin *s = (const em_langevin *)sampler;
+
+    return em_bath_share(s->baths.bath, s->baths.n_chain, 0.5, s->step_size);
+}
+
+void em_langevin_start(em_langevin *s, const em_step_context *context, const em_block *block,
+                       int64_t chain)
+{
+    s->marked = s->began = s->looked = false;
+    s->bath = s->baths.bath + chain;
+    s->eps = s->step_size + chain;
+    for (int64_t c = 0; c < block->n_chain; c++) {
+        s->log_density_before[c] = block->log_density[c];
+        s->eps[c] = context->step_size[c];
+    }
+}
+
+static void langevin_mark(em_langevin *s, const em_block *block)
+{
+    memcpy(s->theta_before, block->theta,
+           (size_t)(block->n_chain * block->stride) * sizeof(double));
+}
+
+void em_langevin_begin(em_langevin *s, const em_step_context *context, const em_block *block,
+                       int64_t chain)
+{
+    em_langevin_start(s, context, block, chain);
+    langevin_mark(s, block);
+    memcpy(s->momentum_before, block->momentum,
+           (size_t)(block->n_chain * block->stride) * sizeof(double));
+    if (s->extra_before)
+        memcpy(s->extra_before, block->extra,
+               (size_t)(block->n_chain * block->n_extra) * sizeof(double));
+    s->marked = s->began = true;
+}
+
+/* Its panels of the past begin where the piece does; the others are room to work in. */
+static void langevin_move_piece(const em_langevin *s, em_piece *piece, bool is_cut, int64_t k,
+                                em_langevin_part *part)
+{
+    em_langevin own = *s;
+    em_bath bath, *cut = &bath;
+
+    own.theta_before += piece->at;
+    own.eps += piece->chain;
+    own.bath += piece->chain;
+    if (is_cut && own.bath[0]) {
+        bath = em_bath_piece(own.bath[0], piece->block.first, piece->block.dim);
+        own.bath = &cut;
+    }
+    if (!s->marked)
+        langevin_mark(&own, &piece->block);
+    part(&own, &piece->context, &piece->block, k);
+    em_piece_end(piece, s->finite);
+}
+
+em_status em_langevin_in_turns(em_langevin *s, const em_step_context *context, em_block *block,
+                               em_stochastic_iteration *take)
+{
+    const bool apart =
+        em_is_elementwise(context, block) && em_bath_is_diag(s->baths.bath, block->n_chain);
+
+    return em_stochastic_in_turns(s->options, &s->base, context, block, apart, take);
+}
+
+void em_langevin_move(em_langevin *s, const em_step_context *context, em_block *block, int64_t k,
+                      em_langevin_part *part)
+{
+    const bool whole =
+        !em_is_elementwise(context, block) || !em_bath_is_diag(s->bath, block->n_chain);
+    em_pieces pieces = em_pieces_of(context, block, whole);
+    em_piece piece;
+
+    for (int64_t c = 0; c < block->n_chain; c++)
+        s->finite[c] = true;
+    while (em_piece_next(&pieces, &piece))
+        langevin_move_piece(s, &piece, pieces.columns < block->stride, k, part);
+    s->marked = s->looked = true;
+}
+
+/* A momentum of its own for one chain. */
+static void langevin_refresh_chain(em_langevin *s, const em_step_context *context, em_block *block,
+                                   int64_t c)
+{
+    em_piece piece;
+
+    em_piece_chain(context, block, c, &piece);
+    em_langevin_refresh(s, &piece.context, &piece.block);
+}
+
+static void langevin_put_back(em_langevin *s, const em_step_context *context, em_block *block,
+                              int64_t c)
+{
+    const size_t bytes = (size_t)block->stride * sizeof(double);
+    const int64_t row = c * block->stride;
+
+    if (context->home)
+        em_posterior_gather_dealt(context->posterior, block->n_chain * block->stride,
+                                  s->theta_before, s->theta_before);
+    memcpy(block->theta + row, s->theta_before + row, bytes);
+    block->log_density[c] = s->log_density_before[c];
+    if (s->began) {
+        memcpy(block->momentum + row, s->momentum_before + row, bytes);
+        if (s->extra_before)
+            memcpy(block->extra + c * block->n_extra, s->extra_before + c * block->n_extra,
+                   (size_t)block->n_extra * sizeof(double));
+    } else if (s->heats)
+        langevin_refresh_chain(s, context, block, c);
+}
+
+void em_langevin_end(em_langevin *s, const em_step_context *context, em_block *block)
+{
+    const bool looked = s->looked && !context->home; /* at all of it */
+
+    em_stochastic_gather(context, block);
+    for (int64_t c = 0; c < block->n_chain; c++) {
+        const bool is_finite =
+            looked ? s->finite[c] : em_all_finite(block->dim, block->theta + c * block->stride);
+        const bool diverging = !is_finite || !isfinite(block->log_density[c]);
+        if (diverging && s->marked)
+            langevin_put_back(s, context, block, c);
+        em_stochastic_report(s->options, context, block, c, diverging);
+    }
+}
+
+void em_langevin_lose(em_block *block, int64_t c)
+{
+    block->theta[c * block->stride] = NAN;
+}
+
+em_status em_langevin_gradient(em_langevin *s, const em_step_context *context, em_block *block,
+                               int64_t k)
+{
+    return em_stochastic_evaluate(s->options, context, block, s->options->leapfrog_steps, k, 0,
+                                  block->n_chain, block->theta, block->log_density,
+                                  block->gradient);
+}
+
+void em_langevin_normals(em_langevin *s, const em_step_context *context, const em_block *block,
+                         int64_t k)
+{
+    em_stochastic_normals(context, block, EM_RNG_NOISE,
+                          context->iteration * s->options->leapfrog_steps + k, s->normals);
+}
+
+void em_langevin_refresh(em_langevin *s, const em_step_context *context, em_block *block)
+{
+    em_stochastic_normals(context, block, EM_RNG_MOMENTUM, context->iteration, s->normals);
+    em_mass_momentum(context->mass, block->n_chain, s->normals, block->momentum);
+}
+
+EM_CLONES static void langevin_sum(int64_t n, const double *restrict from, double *restrict to)
+{
+    for (int64_t i = 0; i < n; i++)
+        to[i] += from[i];
+}
+
+void em_langevin_sum(int64_t n, const double *from, double *to)
+{
+    langevin_sum(n, from, to);
+}
+
+EM_CLONES static void langevin_add(int64_t n, double eps, const double *restrict from,
+                                   double *restrict to)
+{
+    for (int64_t i = 0; i < n; i++)
+        to[i] += eps * from[i];
+}
+
+void em_langevin_add(const em_langevin *s, const em_block *block, double fraction,
+                     const double *from, double *to)
+{
+    for (int64_t c = 0; c < block->n_chain; c++)
+        langevin_add(block->stride, fraction * s->eps[c], from + c * block->stride,
+                     to + c * block->stride);
+}
+
+EM_CLONES static void langevin_add_product(int64_t n, double eps, em_product v, double *restrict to)
+{
+    for (int64_t i = 0; i < n; i++)
+        to[i] += eps * (v.scale[i] * v.value[i]);
+}
+
+void em_langevin_drift(em_langevin *s, const em_step_context *context, em_block *block,
+                       double fraction)
+{
+    em_mass_map(context->mass, EM_MAP_VELOCITY, block->n_chain, block->momentum, s->velocity);
+    for (int64_t c = 0, row = 0; c < block->n_chain; c++, row += block->stride) {
+        const em_product v = em_mass_product(context->mass[c], EM_MAP_VELOCITY,
+                                             block->momentum + row, s->velocity + row);
+        langevin_add_product(block->stride, fraction * s->eps[c], v, block->theta + row);
+    }
+}

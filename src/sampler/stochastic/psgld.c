@@ -1,0 +1,192 @@
+/*
+ * Stochastic gradient Langevin dynamics with the preconditioner of RMSprop (EQUATIONS 4). With the
+ * stochastic gradient g ~ grad log p = -grad U, its mean over the N observations h = g / N, and
+ * products, quotients and roots element by element:
+ *
+ *     v <- b v + (1 - b) h^2,   G = 1 / (lambda + sqrt(v))
+ *     theta <- theta + eps (G g + Gamma) + N(0, 2 eps G)
+ *
+ * of order 1. G depends on where the chain has been, and Gamma_i = dG_ii / dtheta_i with all of
+ * that moved along: v' <- b v' + (1 - b) 2 h dh/dtheta, Gamma = -G^2 v' / (2 sqrt(v)), where the
+ * diagonal of dh/dtheta is estimated without bias by z (h(theta + d z) - h(theta)) / d with z = -1
+ * or 1 at random, from the same minibatch: a second gradient. Without Gamma, as the paper runs it,
+ * the law is that of exp(-U) / G. Li et al.'s epsilon is 2 eps. The mass is not used.
+ */
+#include "base/clones.h"
+#include "base/memory.h"
+#include "sampler/stochastic/langevin.h"
+
+#include <math.h>
+
+extern const em_sampler_ops em_psgld;
+
+typedef struct psgld_options {
+    em_stochastic_options stochastic;
+    double square_decay, lambda, difference;
+    bool correction;
+} psgld_options;
+
+static const em_field fields[] = {
+    EM_STOCHASTIC_FIELDS("0.001"),
+    EM_REAL(psgld_options, square_decay, .maximum = 0.999999999, .fallback = "0.99",
+            .doc = "b of the moving average of squared mean gradients"),
+    EM_REAL(psgld_options, lambda, .minimum = 1e-300, .maximum = 1e300, .fallback = "1e-5",
+            .doc = "what is added to its root: the preconditioner is at most 1 / lambda"),
+    EM_BOOL(psgld_options, correction, .fallback = "true",
+            .doc = "the term Gamma of a preconditioner that depends on the position, from a second "
+                   "gradient; false: as its paper runs it, with another law"),
+    EM_REAL(psgld_options, difference, .minimum = 1e-12, .maximum = 1e12, .fallback = "1e-3",
+            .doc = "d, how far from the position that second gradient is"),
+    {0}};
+
+typedef struct psgld_sampler {
+    em_langevin langevin;
+    const psgld_options *options;
+} psgld_sampler;
+
+/* v and, with the correction, v', in rows that line up with the panels. */
+static int64_t psgld_n_extra(const void *options, int64_t dim)
+{
+    return em_stride(dim) * (((const psgld_options *)options)->correction ? 2 : 1);
+}
+
+static em_status psgld_create(const void *options, int64_t n_chain, int64_t dim, em_sampler **out)
+{
+    em_langevin *s = NULL;
+    em_status status =
+        em_langevin_create(&em_psgld, options, sizeof(psgld_sampler), n_chain, dim, &s);
+
+    if (!status)
+        status = em_langevin_keep_extra(s, n_chain, psgld_n_extra(options, dim));
+    if (status) {
+        em_langevin_destroy((em_sampler *)s);
+        s = NULL;
+    }
+    *out = (em_sampler *)s;
+    if (s)
+        ((psgld_sampler *)s)->options = options;
+    return status;
+}
+
+/* Of the k-th inner step of the iteration, since the first one; */
+static int64_t psgld_number(const em_langevin *s, const em_step_context *context, int64_t k)
+{
+    return context->iteration * s->options->leapfrog_steps + k;
+}
+
+/* and b of it: in the first step all of v is new. */
+static double psgld_keep(const psgld_options *options, int64_t number)
+{
+    return number == 0 ? 0 : options->square_decay;
+}
+
+/* The gradients of minibatch k at theta + d z into s->noise, z into s->normals, and those at theta
+ * into the block. */
+static em_status psgld_two_gradients(psgld_sampler *self, const em_step_context *context,
+                                     em_block *block, int64_t k, int64_t number)
+{
+    em_langevin *s = &self->langevin;
+    const int64_t n = block->n_chain * block->stride;
+    em_status status;
+
+    em_stochastic_normals(context, block, EM_RNG_NOISE, 2 * number, s->normals);
+    for (int64_t i = 0; i < n; i++) {
+        s->normals[i] = s->normals[i] == 0 ? 0 : copysign(1, s->normals[i]); /* 0: the padding */
+        s->velocity[i] = block->theta[i] + self->options->difference * s->normals[i];
+    }
+    status = em_stochastic_evaluate(s->options, context, block, s->options->leapfrog_steps, k, 0,
+                                    block->n_chain, s->velocity, block->log_density, s->noise);
+    return status ? status : em_langevin_gradient(s, context, block, k);
+}
+
+/* v' before v has the new square. */
+static void psgld_follow(const psgld_sampler *self, double mean, double b, const em_block *block)
+{
+    const em_langevin *s = &self->langevin;
+    const int64_t n = block->stride;
+
+    for (int64_t c = 0; c < block->n_chain; c++) {
+        const double *g = block->gradient + c * n, *there = s->noise + c * n;
+        const double *z = s->normals + c * n;
+        double *slope = block->extra + c * block->n_extra + n;
+        for (int64_t i = 0; i < n; i++) {
+            const double second = mean * z[i] * (there[i] - g[i]) / self->options->difference;
+            slope[i] = b * slope[i] + (1 - b) * 2 * mean * g[i] * second;
+        }
+    }
+}
+
+/* h is the mean gradient, `mean` times g; slope NULL: without Gamma. */
+EM_CLONES static void psgld_move_row(int64_t n, double eps, double lambda, double mean, double b,
+                                     const double *restrict g, const double *restrict z,
+                                     const double *restrict slope, double *restrict v,
+                                     double *restrict theta)
+{
+    for (int64_t i = 0; i < n; i++) {
+        v[i] = b * v[i] + (1 - b) * mean * g[i] * mean * g[i];
+        const double root = sqrt(v[i]), G = 1 / (lambda + root);
+        const double gamma = slope && root > 0 ? -G * G * slope[i] / (2 * root) : 0;
+        theta[i] += eps * (G * g[i] + gamma) + sqrt(2 * eps * G) * z[i];
+    }
+}
+
+/* v' has followed. Of a piece of columns a chain's v alone is cut as they are, v and v' are not. */
+static void psgld_move(em_langevin *s, const em_step_context *context, em_block *block, int64_t k)
+{
+    const psgld_options *options = (const psgld_options *)s->options;
+    const int64_t n = block->stride, number = psgld_number(s, context, k);
+    const int64_t first = options->correction ? block->first : 0;
+
+    em_stochastic_normals(context, block, EM_RNG_NOISE, 2 * number + 1, s->normals);
+    for (int64_t c = 0; c < block->n_chain; c++) {
+        double *v = block->extra + c * block->n_extra + first;
+        psgld_move_row(
+            block->dim, s->eps[c], options->lambda, 1 / em_langevin_observations(context),
+            psgld_keep(options, number), block->gradient + c * n, s->normals + c * n,
+            options->correction ? v + block->n_extra / 2 : NULL, v, block->theta + c * n);
+    }
+}
+
+static em_status psgld_iterate(em_sampler *base, const em_step_context *context, em_block *block,
+                               int64_t chain)
+{
+    psgld_sampler *self = (psgld_sampler *)base;
+    em_langevin *s = &self->langevin;
+    const double mean = 1 / em_langevin_observations(context);
+    em_status status = EM_OK;
+
+    em_langevin_begin(s, context, block, chain);
+    for (int64_t k = 0; !status && k < s->options->leapfrog_steps; k++) {
+        const int64_t number = psgld_number(s, context, k);
+        status = self->options->correction ? psgld_two_gradients(self, context, block, k, number)
+                                           : em_langevin_gradient(s, context, block, k);
+        if (self->options->correction)
+            psgld_follow(self, mean, psgld_keep(self->options, number), block);
+        em_langevin_move(s, context, block, k, psgld_move);
+    }
+    em_langevin_end(s, context, block);
+    return status;
+}
+
+static em_status psgld_step(em_sampler *base, const em_step_context *context, em_block *block)
+{
+    em_langevin *s = (em_langevin *)base;
+
+    return ((psgld_sampler *)base)->options->correction
+               ? em_stochastic_in_turns(s->options, base, context, block, false, psgld_iterate)
+               : em_langevin_in_turns(s, context, block, psgld_iterate);
+}
+
+const em_sampler_ops em_psgld = {
+    .name = "psgld",
+    .doc = "stochastic gradient Langevin dynamics, preconditioned as RMSprop is",
+    .source = "Li, Chen, Carlson & Carin 2016, with all of Gamma",
+    .options_size = sizeof(psgld_options),
+    .fields = fields,
+    .stats = em_stochastic_stats,
+    .create = psgld_create,
+    .destroy = em_langevin_destroy,
+    .step = psgld_step,
+    .minibatches = true,
+    .n_extra = psgld_n_extra,
+};

@@ -1,0 +1,44 @@
+/*
+ * The general recipe for stochastic gradient samplers (Ma, Chen & Fox 2015; EQUATIONS 13): every
+ * continuous sampler of exp(-H(z)) is one choice of a positive semidefinite D(z) and a
+ * skew-symmetric Q(z). For users who bring their own matrices; the state is that of one chain, z =
+ * (theta, whatever else). All Local.
+ */
+#ifndef EM_SAMPLER_STOCHASTIC_RECIPE_H
+#define EM_SAMPLER_STOCHASTIC_RECIPE_H
+
+#include "emass/status.h"
+
+#include <stdint.h>
+
+/* What the user brings. `user` is handed back to each function; z is [dim]. */
+typedef struct em_recipe {
+    int64_t dim;
+    void *user;
+    /* slope[dim] = grad H(z), exactly or with noise. Its status is that of the step. */
+    em_status (*slope)(void *user, const double *z, double *slope);
+    /* D and Q, [dim][dim]. */
+    void (*matrices)(void *user, const double *z, double *D, double *Q);
+    /* OPTIONAL: gamma_i = sum_j d(D_ij + Q_ij) / dz_j; NULL: by central differences. */
+    void (*divergence)(void *user, const double *z, double *gamma);
+    /* OPTIONAL: covariance of the noise in slope [dim][dim], to be left out of what is injected. */
+    const double *V;
+} em_recipe;
+
+typedef struct em_recipe_stepper em_recipe_stepper;
+
+/* `recipe` is borrowed. Errors: EM_EMEMORY. */
+em_status em_recipe_create(const em_recipe *recipe, em_recipe_stepper **out);
+void em_recipe_destroy(em_recipe_stepper **stepper);
+
+/*
+ * One step of size eps, of order 1, from standard normals [dim]:
+ *
+ *     z <- z + eps [-(D + Q) grad H + Gamma] + N(0, 2 eps D - eps^2 (D + Q) V (D + Q)^T),
+ *
+ * the covariance projected on the positive semidefinite matrices. Allocates nothing. Errors: those
+ * of slope.
+ */
+em_status em_recipe_step(em_recipe_stepper *stepper, double eps, const double *normals, double *z);
+
+#endif

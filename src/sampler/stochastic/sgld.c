@@ -1,0 +1,129 @@
+/*
+ * Stochastic gradient Langevin dynamics with a constant preconditioner (EQUATIONS 4). With the
+ * stochastic gradient g ~ grad log p = -grad U, W = M^-1 as the preconditioner D, and V the
+ * covariance of g:
+ *
+ *     theta <- theta + eps W g(theta) + N(0, 2 eps W - eps^2 W V W)
+ *            = theta + W (eps g(theta) + N(0, 2 eps (M - eps/2 V)))
+ *
+ * of order 1 in eps. V is the pooled estimate where `correct_noise` asks for it, else zero, which
+ * leaves another bias of order 1. Where steps decrease, averages over the draws are to be weighted
+ * by the statistic step_size. Welling & Teh's epsilon is 2 eps.
+ */
+#include "base/clones.h"
+#include "sampler/stochastic/langevin.h"
+
+#include <math.h>
+
+extern const em_sampler_ops em_sgld;
+
+typedef struct sgld_options {
+    em_stochastic_options stochastic;
+    bool correct_noise;
+} sgld_options;
+
+static const em_field fields[] = {
+    EM_STOCHASTIC_FIELDS("0.001"),
+    EM_BOOL(sgld_options, correct_noise, .fallback = "false",
+            .doc =
+                "leave out of the injected noise what minibatches bring, as estimated in warmup"),
+    {0}};
+
+typedef struct sgld_sampler {
+    em_langevin langevin;
+    const sgld_options *options;
+} sgld_sampler;
+
+static em_status sgld_create(const void *options, int64_t n_chain, int64_t dim, em_sampler **out)
+{
+    em_langevin *s;
+    em_status status =
+        em_langevin_create(&em_sgld, options, sizeof(sgld_sampler), n_chain, dim, &s);
+
+    *out = (em_sampler *)s;
+    if (!status) {
+        ((sgld_sampler *)s)->options = options;
+        s->baths.of_any_step = true;
+    }
+    return status;
+}
+
+static em_status sgld_make_bath(const void *self, const em_bath_key *key, em_bath **out)
+{
+    (void)self;
+    return em_bath_of_mass(key->mass, key->noise, out);
+}
+
+static em_status sgld_update_baths(sgld_sampler *s, const em_step_context *context)
+{
+    return em_baths_update(&s->langevin.baths, context, s->options->correct_noise, sgld_make_bath,
+                           NULL);
+}
+
+/* eps g + sqrt(2 eps) noise */
+EM_CLONES static void sgld_mix(int64_t n, double eps, const double *restrict gradient,
+                               double *restrict noise)
+{
+    const double root = sqrt(2 * eps);
+
+    for (int64_t i = 0; i < n; i++)
+        noise[i] = eps * gradient[i] + root * noise[i];
+}
+
+/* theta <- theta + W (eps g + N(0, 2 eps (M - eps/2 V))) */
+static void sgld_move(em_langevin *s, const em_step_context *context, em_block *block, int64_t k)
+{
+    const int64_t n = block->stride;
+
+    em_langevin_normals(s, context, block, k);
+    em_bath_noise(s->bath, block->n_chain, 0.5, s->eps, s->normals, s->noise);
+    for (int64_t c = 0; c < block->n_chain; c++)
+        sgld_mix(n, s->eps[c], block->gradient + c * n, s->noise + c * n);
+    em_mass_velocity(context->mass, block->n_chain, s->noise, s->velocity);
+    em_langevin_sum(block->n_chain * n, s->velocity, block->theta);
+}
+
+static em_status sgld_iterate(em_sampler *base, const em_step_context *context, em_block *block,
+                              int64_t chain)
+{
+    em_langevin *s = (em_langevin *)base;
+    em_status status = EM_OK;
+
+    em_langevin_start(s, context, block, chain);
+    for (int64_t k = 0; !status && k < s->options->leapfrog_steps; k++) {
+        status = em_langevin_gradient(s, context, block, k);
+        em_langevin_move(s, context, block, k, sgld_move);
+    }
+    em_langevin_end(s, context, block);
+    return status;
+}
+
+static em_status sgld_step(em_sampler *base, const em_step_context *context, em_block *block)
+{
+    sgld_sampler *self = (sgld_sampler *)base;
+    const em_status status = sgld_update_baths(self, context);
+
+    return status ? status : em_langevin_in_turns(&self->langevin, context, block, sgld_iterate);
+}
+
+static em_status sgld_refresh(em_sampler *base, const em_step_context *context, em_block *block)
+{
+    (void)block;
+    return sgld_update_baths((sgld_sampler *)base, context);
+}
+
+const em_sampler_ops em_sgld = {
+    .name = "sgld",
+    .doc = "stochastic gradient Langevin dynamics, the inverse mass as preconditioner",
+    .source = "Welling & Teh 2011; Ma, Chen & Fox 2015, eq. 13",
+    .options_size = sizeof(sgld_options),
+    .fields = fields,
+    .stats = em_stochastic_stats,
+    .create = sgld_create,
+    .destroy = em_langevin_destroy,
+    .step = sgld_step,
+    .minibatches = true,
+    .uses_noise = true,
+    .refresh = sgld_refresh,
+    .noise_share = em_langevin_noise_share,
+};

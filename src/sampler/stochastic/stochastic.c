@@ -1,0 +1,178 @@
+#include "sampler/stochastic/stochastic.h"
+
+#include "mass/moments.h"
+#include "math/normal.h"
+#include "sampler/stochastic/coordinate_block.h"
+
+#include <math.h>
+#include <string.h>
+
+const em_stat em_stochastic_stats[] = {EM_STAT_LP, EM_STAT_STEP_SIZE, EM_STAT_N_STEPS,
+                                       EM_STAT_DIVERGING, EM_STAT_COUNT};
+
+const char *const em_minibatch_orders[] = {"drawn", "epoch", NULL};
+
+em_status em_stochastic_check(const em_stochastic_options *options, const char **name)
+{
+    const em_reals *at = &options->halve_at;
+
+    *name = "minibatch_order";
+    if (options->minibatch_order == EM_MINIBATCH_EPOCH && options->common.minibatch == INT64_MIN)
+        return em_fail(EM_ECONFIG, "found epoch without minibatch, expected the size of one");
+    if (options->minibatch_order == EM_MINIBATCH_EPOCH && options->common.replacement)
+        return em_fail(EM_ECONFIG, "found epoch with replacement: true, expected drawn");
+    *name = "halve_at";
+    for (int64_t i = 1; i < at->count; i++)
+        if (!(at->value[i - 1] < at->value[i]))
+            return em_fail(EM_ECONFIG, "found %g after %g, expected epochs that increase",
+                           at->value[i], at->value[i - 1]);
+    return EM_OK;
+}
+
+double em_stochastic_step_scale(const em_stochastic_options *options, int64_t n_row,
+                                int64_t iteration)
+{
+    const em_reals *at = &options->halve_at;
+    const int64_t size = options->common.minibatch;
+    const int64_t batches =
+        size == INT64_MIN || n_row <= size ? 1 : em_minibatches_of_epoch(n_row, size);
+    const double steps = (double)iteration * (double)options->leapfrog_steps;
+    int halved = 0;
+
+    while (halved < at->count && steps >= at->value[halved] * (double)batches)
+        halved++;
+    return ldexp(pow(1 + (double)iteration / options->decay_scale, -options->decay_power), -halved);
+}
+
+static em_minibatch stochastic_minibatch(const em_stochastic_options *options)
+{
+    return (em_minibatch){
+        .size = options->common.minibatch == INT64_MIN ? INT64_MAX : options->common.minibatch,
+        .replacement = options->common.replacement,
+        .by_epoch = options->minibatch_order == EM_MINIBATCH_EPOCH};
+}
+
+em_status em_stochastic_evaluate(const em_stochastic_options *options,
+                                 const em_step_context *context, const em_block *block,
+                                 int64_t per_iteration, int64_t k, int64_t first, int64_t n_chain,
+                                 const double *theta, double *log_density, double *gradient)
+{
+    const em_minibatch minibatch = stochastic_minibatch(options);
+    em_slopes *slopes = context->slopes;
+    const em_query query = {.n_chain = n_chain,
+                            .stride = block->stride,
+                            .chain = block->chain + first,
+                            .theta = theta,
+                            .log_density = log_density,
+                            .gradient = gradient,
+                            .wanted =
+                                slopes && k < per_iteration - 1 ? EM_WANT_GRADIENT : EM_WANT_BOTH,
+                            .seed = context->seed,
+                            .evaluation = context->iteration * per_iteration + k,
+                            .by_slopes = slopes != NULL,
+                            .shown = slopes && slopes->shown};
+
+    if (slopes) {
+        slopes->due = true;
+        slopes->kept = k == per_iteration - 1;
+    }
+    return em_posterior_estimate(context->posterior, &minibatch, &query);
+}
+
+/* All chains at once, each shard a stretch of them. */
+static em_status stochastic_take_dealt(em_sampler *sampler, const em_step_context *context,
+                                       em_block *block, em_stochastic_iteration *take)
+{
+    em_step_context dealt = *context;
+    em_status status;
+
+    dealt.home = block->theta;
+    const em_pieces pieces = em_pieces_of(&dealt, block, false);
+    block->theta =
+        em_posterior_begin_dealt(context->posterior, em_pieces_span(&pieces), dealt.home);
+    status = take(sampler, &dealt, block, 0);
+    block->theta = dealt.home;
+    em_posterior_end_dealt(context->posterior);
+    return status;
+}
+
+void em_stochastic_gather(const em_step_context *context, em_block *block)
+{
+    const int64_t n = block->n_chain * block->stride;
+
+    if (!context->home)
+        return;
+    em_posterior_gather_dealt(context->posterior, n, block->theta, context->home);
+    block->theta = context->home;
+    em_posterior_gather_dealt(context->posterior, n, block->momentum, block->momentum);
+    em_posterior_gather_dealt(context->posterior, n, block->gradient, block->gradient);
+    if (block->n_extra == block->stride)
+        em_posterior_gather_dealt(context->posterior, n, block->extra, block->extra);
+}
+
+em_status em_stochastic_in_turns(const em_stochastic_options *options, em_sampler *sampler,
+                                 const em_step_context *context, em_block *block, bool apart,
+                                 em_stochastic_iteration *take)
+{
+    const em_minibatch minibatch = stochastic_minibatch(options);
+    bool deals = false;
+    em_status status = EM_OK;
+
+    if (!em_posterior_estimates_alone(context->posterior, &minibatch)) {
+        status = apart ? em_posterior_may_deal(context->posterior, &minibatch, &deals) : EM_OK;
+        return status  ? status
+               : deals ? stochastic_take_dealt(sampler, context, block, take)
+                       : take(sampler, context, block, 0);
+    }
+    const bool in_slopes = apart && em_posterior_has_slopes(context->posterior);
+    for (int64_t c = 0; !status && c < block->n_chain; c++) {
+        em_slopes slopes = {.due = false};
+        em_piece one;
+        em_piece_chain(context, block, c, &one);
+        one.context.slopes = in_slopes ? &slopes : NULL;
+        status = take(sampler, &one.context, &one.block, c);
+    }
+    return status;
+}
+
+void em_stochastic_normals(const em_step_context *context, const em_block *block,
+                           em_purpose purpose, int64_t number, double *z)
+{
+    const bool single = em_posterior_model(context->posterior)->single;
+
+    for (int64_t c = 0; c < block->n_chain; c++) {
+        const em_stream stream = {context->seed, (uint64_t)block->chain[c], (uint64_t)number,
+                                  purpose};
+        double *row = z + c * block->stride;
+        (single ? em_single_normals_from : em_normals_from)(&stream, block->first, block->dim, row);
+        memset(row + block->dim, 0, (size_t)(block->stride - block->dim) * sizeof *row);
+    }
+}
+
+double em_stochastic_normal(const em_step_context *context, const em_block *block, int64_t c,
+                            uint64_t index)
+{
+    const em_stream stream = {context->seed, (uint64_t)block->chain[c],
+                              (uint64_t)context->iteration, EM_RNG_THERMOSTAT};
+
+    return em_normal_quantile(em_uniform(&stream, index));
+}
+
+bool em_chain_is_finite(const em_block *block, int64_t c)
+{
+    const int64_t row = c * block->stride;
+
+    return em_all_finite(block->dim, block->theta + row) &&
+           em_all_finite(block->dim, block->momentum + row) &&
+           em_all_finite(block->dim, block->gradient + row) &&
+           em_all_finite(block->n_extra, block->extra + c * block->n_extra);
+}
+
+void em_stochastic_report(const em_stochastic_options *options, const em_step_context *context,
+                          em_block *block, int64_t c, bool diverging)
+{
+    block->stat[EM_STAT_LP][c] = block->log_density[c];
+    block->stat[EM_STAT_STEP_SIZE][c] = context->step_size[c];
+    block->n_step[c] = block->stat[EM_STAT_N_STEPS][c] = (double)options->leapfrog_steps;
+    block->stat[EM_STAT_DIVERGING][c] = diverging;
+}

@@ -1,0 +1,99 @@
+/*
+ * What the kernels with stochastic gradients share: options, fresh minibatches, noise, and what
+ * becomes of a chain that diverges. An iteration is `leapfrog_steps` inner steps. All Local, but
+ * for the target, which may sum over shards.
+ */
+#ifndef EM_SAMPLER_STOCHASTIC_STOCHASTIC_H
+#define EM_SAMPLER_STOCHASTIC_STOCHASTIC_H
+
+#include "math/rng.h"
+#include "sampler/kernel/sampler.h"
+
+/* First member of the options of a stochastic kernel: one of those that take minibatches. */
+typedef struct em_stochastic_options {
+    em_sampler_options common;
+    int64_t leapfrog_steps;
+    int minibatch_order; /* EM_MINIBATCH_DRAWN or EM_MINIBATCH_EPOCH */
+    em_reals halve_at;
+    double decay_power, decay_scale;
+} em_stochastic_options;
+
+enum { EM_MINIBATCH_DRAWN, EM_MINIBATCH_EPOCH };
+extern const char *const em_minibatch_orders[];
+
+/* The rows of those options; such kernels accept every move, so that nothing adapts the step. */
+#define EM_STOCHASTIC_FIELDS(first_step)                                                           \
+    EM_SAMPLER_FIELDS_FROM(first_step, "0.8"),                                                     \
+        EM_INT(em_stochastic_options, leapfrog_steps, .minimum = 1, .maximum = 1e6,                \
+               .fallback = "10", .doc = "inner steps of an iteration"),                            \
+        EM_CHOICE(em_stochastic_options, minibatch_order, .choices = em_minibatch_orders,          \
+                  .fallback = "drawn",                                                             \
+                  .doc = "drawn: each minibatch by itself; epoch: all observations in turn, in "   \
+                         "an order that is shuffled anew for each pass over them"),                \
+        EM_REALS(em_stochastic_options, halve_at, .maximum = 1e15, .fallback = "",                 \
+                 .doc = "epochs at which step_size is halved, warmup counted: [20, 30]; an epoch " \
+                        "is as many inner steps as minibatches make up the data, or one without"), \
+        EM_REAL(em_stochastic_options, decay_power, .maximum = 1, .fallback = "0",                 \
+                .doc = "c of step_size (1 + t / b)^-c in iteration t, above 1/2 for convergence; " \
+                       "0: a constant step"),                                                      \
+        EM_REAL(em_stochastic_options, decay_scale, .minimum = 1e-300, .maximum = 1e300,           \
+                .fallback = "1000", .doc = "b of the decreasing steps, in iterations")
+
+/* What the rows of the options cannot say: em_fail with what was found and expected of the option
+ * *name. Local. Errors: EM_ECONFIG. */
+em_status em_stochastic_check(const em_stochastic_options *options, const char **name);
+
+/* What step_size is multiplied by in an iteration (from 0, warmup included), for `n_row`
+ * observations in all. Local. */
+double em_stochastic_step_scale(const em_stochastic_options *options, int64_t n_row,
+                                int64_t iteration);
+
+/*
+ * The log density and its gradient for `n_chain` chains from `first` (counted within the block),
+ * from a minibatch of their own each: evaluation number k of `per_iteration` in this iteration.
+ * theta, log_density, gradient are the panels of those chains alone. Where the context has slopes,
+ * the gradient is due in the next move, and the log density is that of an iteration's last
+ * evaluation alone. Errors: EM_EMODEL.
+ */
+em_status em_stochastic_evaluate(const em_stochastic_options *options,
+                                 const em_step_context *context, const em_block *block,
+                                 int64_t per_iteration, int64_t k, int64_t first, int64_t n_chain,
+                                 const double *theta, double *log_density, double *gradient);
+
+/*
+ * Takes the iteration of a block: all chains at once, or, where gradients are estimated chain by
+ * chain anyway, one chain after the other, each as a block of its own: what it is made of then
+ * stays in a cache from its gradient to its update. `take` keeps nothing in the sampler from one
+ * call to the next; `chain` is the first of its block. `apart`: it moves every number by itself, in
+ * pieces (sampler/stochastic/coordinate_block.h), and gathers them in the end: then moves may be
+ * dealt to shards, or the gradient of a chain made in slopes, piece by piece, by a model that can.
+ * Errors: those of `take`, EM_EMEMORY.
+ */
+typedef em_status em_stochastic_iteration(em_sampler *sampler, const em_step_context *context,
+                                          em_block *block, int64_t chain);
+em_status em_stochastic_in_turns(const em_stochastic_options *options, em_sampler *sampler,
+                                 const em_step_context *context, em_block *block, bool apart,
+                                 em_stochastic_iteration *take);
+
+/* At the end of an iteration whose moves were dealt, what shards have of positions, momenta,
+ * gradients and extra numbers becomes that of all; nothing to do for others. */
+void em_stochastic_gather(const em_step_context *context, em_block *block);
+
+/* z[n_chain][stride]: standard normals for all chains of the block or piece, padding zero; `number`
+ * counts the panels of one purpose over the run. */
+void em_stochastic_normals(const em_step_context *context, const em_block *block,
+                           em_purpose purpose, int64_t number, double *z);
+
+/* Scalar normal number `index` of chain c in this iteration, for thermostats. */
+double em_stochastic_normal(const em_step_context *context, const em_block *block, int64_t c,
+                            uint64_t index);
+
+/* True while position, momentum, gradient and extra numbers of chain c are finite. */
+bool em_chain_is_finite(const em_block *block, int64_t c);
+
+/* Fills lp, step_size, n_steps and diverging, the statistics of a kernel without acceptance. */
+extern const em_stat em_stochastic_stats[];
+void em_stochastic_report(const em_stochastic_options *options, const em_step_context *context,
+                          em_block *block, int64_t c, bool diverging);
+
+#endif

@@ -1,0 +1,106 @@
+/*
+ * Nose-Poincare Hamiltonian Monte Carlo (EQUATIONS 11): the thermostat variables s and q drive the
+ * chain through energies, deterministically, along the flow of sampler/thermostat/nose_poincare.h.
+ * Every trajectory starts anew with
+ *
+ *     s = 1,  p ~ N(0, M),  q ~ N(0, Q),  H_0 = U + p^T W p / 2 + q^2 / (2 Q),
+ *
+ * which is what makes it a sampler: with s and H_0 kept, as printed in Algorithm 4 of Roychowdhury
+ * & Parthasarathy, the covariance is wrong by its own size. There is no Metropolis-Hastings step;
+ * the error is of order 2 in the step size. The momentum left in the block is p / s ~ N(0, M).
+ */
+#include "base/memory.h"
+#include "sampler/thermostat/nose_poincare.h"
+
+#include <math.h>
+
+extern const em_sampler_ops em_nphmc;
+
+typedef struct nphmc_options {
+    em_sampler_options common;
+    int64_t leapfrog_steps;
+    double thermostat_mass;
+} nphmc_options;
+
+static const em_field fields[] = {
+    EM_SAMPLER_FIELDS_FROM("0.1", "0.8"),
+    EM_INT(nphmc_options, leapfrog_steps, .minimum = 1, .maximum = 1e6, .fallback = "10",
+           .doc = "steps of a trajectory"),
+    EM_REAL(nphmc_options, thermostat_mass, .minimum = 1e-300, .maximum = 1e300, .fallback = "auto",
+            .word = "auto",
+            .doc = "Q, in squared units of time; too small a Q is unstable; auto: the dimension"),
+    {0}};
+
+typedef struct nphmc_sampler {
+    em_sampler base;
+    const nphmc_options *options;
+    em_nose_poincare *flow;
+} nphmc_sampler;
+
+static int64_t nphmc_n_extra(const void *options, int64_t dim)
+{
+    (void)options;
+    (void)dim;
+    return 2; /* s and q as the trajectory left them */
+}
+
+static void nphmc_destroy(em_sampler *base)
+{
+    nphmc_sampler *s = (nphmc_sampler *)base;
+
+    if (s)
+        em_nose_poincare_destroy(&s->flow);
+    em_release(&s);
+}
+
+static em_status nphmc_create(const void *untyped, int64_t n_chain, int64_t dim, em_sampler **out)
+{
+    const nphmc_options *options = untyped;
+    const double auto_mass = (double)dim, Q = options->thermostat_mass;
+    nphmc_sampler *s = NULL;
+    em_status status = em_allocate(1, sizeof *s, &s);
+
+    *out = NULL;
+    if (!status)
+        status = em_nose_poincare_create(n_chain, dim, isnan(Q) ? auto_mass : Q, &s->flow);
+    if (status) {
+        nphmc_destroy((em_sampler *)s);
+        return status;
+    }
+    s->base.ops = &em_nphmc;
+    s->options = options;
+    *out = &s->base;
+    return EM_OK;
+}
+
+static em_status nphmc_step(em_sampler *base, const em_step_context *context, em_block *block)
+{
+    const nphmc_sampler *s = (const nphmc_sampler *)base;
+    em_nose_poincare *flow = s->flow;
+    const em_query query = em_nose_poincare_query(flow, block->chain);
+    em_status status = EM_OK;
+
+    em_nose_poincare_start(flow, context, block);
+    for (int64_t k = 0; !status && k < s->options->leapfrog_steps; k++) {
+        em_nose_poincare_advance(flow, context);
+        status = em_posterior_evaluate(context->posterior, &query);
+        em_nose_poincare_finish(flow, context);
+    }
+    if (!status)
+        em_nose_poincare_store(flow, context, s->options->leapfrog_steps, block);
+    return status;
+}
+
+const em_sampler_ops em_nphmc = {
+    .name = "nphmc",
+    .doc = "Nose-Poincare HMC: deterministic thermostat, no Metropolis-Hastings",
+    .source = "Roychowdhury, Kulis, Parthasarathy 2016; Roychowdhury & Parthasarathy 2017, Alg. 4, "
+              "corrected",
+    .options_size = sizeof(nphmc_options),
+    .fields = fields,
+    .stats = em_nose_poincare_stats,
+    .create = nphmc_create,
+    .destroy = nphmc_destroy,
+    .step = nphmc_step,
+    .n_extra = nphmc_n_extra,
+};

@@ -1,0 +1,32 @@
+/* What the forms of the stochastic gradient Nose-Hoover thermostat share: sgnht.c, sgnht_printed.c.
+ */
+#ifndef EM_SAMPLER_THERMOSTAT_SGNHT_H
+#define EM_SAMPLER_THERMOSTAT_SGNHT_H
+
+#include "sampler/thermostat/thermostat.h"
+
+typedef struct em_sgnht_options {
+    em_stochastic_options stochastic;
+    int integrator;
+    double diffusion, thermostat_mass;
+    bool paper;
+} em_sgnht_options;
+
+typedef struct em_sgnht_sampler {
+    em_thermostat thermostat;
+    const em_sgnht_options *options;
+    double mu;
+} em_sgnht_sampler;
+
+/* xi moves for a fraction of the step size (A of sgnht.c), given p^T W p of all chains. Local. */
+static inline void em_sgnht_turn(const em_sgnht_sampler *s, const em_step_context *context,
+                                 em_block *block, double fraction, const double *pWp)
+{
+    for (int64_t c = 0; c < block->n_chain; c++)
+        block->extra[c] += fraction * context->step_size[c] * (pWp[c] - (double)block->dim) / s->mu;
+}
+
+/* em_sampler_ops.step of `paper: true`. */
+em_status em_sgnht_step_printed(em_sampler *base, const em_step_context *context, em_block *block);
+
+#endif

@@ -1,0 +1,36 @@
+/* What the forms of stochastic gradient Nose-Poincare HMC share: sgnphmc.c, sgnphmc_printed.c. */
+#ifndef EM_SAMPLER_THERMOSTAT_SGNPHMC_H
+#define EM_SAMPLER_THERMOSTAT_SGNPHMC_H
+
+#include "sampler/thermostat/nose_poincare.h"
+#include "sampler/thermostat/thermostat.h"
+
+typedef struct em_sgnphmc_options {
+    em_stochastic_options stochastic;
+    double diffusion, thermostat_mass, thermostat_diffusion;
+    bool learn_thermostat_mass, paper;
+} em_sgnphmc_options;
+
+typedef struct em_sgnphmc_sampler {
+    em_thermostat thermostat;
+    const em_sgnphmc_options *options;
+    double Q;
+    em_nose_poincare *flow; /* of the printed form; else NULL */
+} em_sgnphmc_sampler;
+
+/* Q of chain c. Local. */
+static inline double em_sgnphmc_mass_of(const em_sgnphmc_sampler *s, const em_step_context *context,
+                                        int64_t c)
+{
+    return context->thermostat_mass ? context->thermostat_mass[c] : s->Q;
+}
+
+/* The printed form, `paper: true`: s->flow, and an iteration. Local. Errors: EM_EMEMORY; those of
+ * the posterior. */
+em_status em_sgnphmc_create_printed(em_sgnphmc_sampler *s, const em_sgnphmc_options *options,
+                                    int64_t n_chain, int64_t dim, double Q);
+void em_sgnphmc_destroy_printed(em_sgnphmc_sampler *s);
+em_status em_sgnphmc_step_printed(em_sgnphmc_sampler *s, const em_step_context *context,
+                                  em_block *block);
+
+#endif

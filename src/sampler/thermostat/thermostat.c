@@ -1,0 +1,205 @@
+#include "sampler/thermostat/thermostat.h"
+
+#include "base/clones.h"
+#include "base/memory.h"
+#include "mass/moments.h"
+#include "sampler/stochastic/coordinate_block.h"
+
+#include <string.h>
+
+const em_stat em_thermostat_stats[] = {EM_STAT_LP,        EM_STAT_STEP_SIZE,  EM_STAT_N_STEPS,
+                                       EM_STAT_DIVERGING, EM_STAT_THERMOSTAT, EM_STAT_COUNT};
+
+em_status em_thermostat_create(const em_sampler_ops *ops, const void *options, size_t size,
+                               int64_t n_chain, int64_t dim, em_thermostat **out)
+{
+    const int64_t panel = n_chain * em_stride(dim);
+    em_thermostat *self = NULL;
+    em_status status = em_allocate(1, size, &self);
+
+    *out = NULL;
+    if (!status)
+        status = em_allocate(3 * panel + 2 * em_stride(n_chain), sizeof(double), &self->start);
+    if (!status)
+        status = em_allocate(n_chain, sizeof *self->finite, &self->finite);
+    if (status) {
+        em_thermostat_destroy((em_sampler *)self);
+        return status;
+    }
+    self->base.ops = ops;
+    self->options = options;
+    self->work = self->start + panel;
+    self->normals = self->work + panel;
+    self->start_density = self->normals + panel;
+    self->product = self->start_density + em_stride(n_chain);
+    *out = self;
+    return EM_OK;
+}
+
+void em_thermostat_destroy(em_sampler *sampler)
+{
+    em_thermostat *self = (em_thermostat *)sampler;
+
+    if (self) {
+        em_release(&self->start);
+        em_release(&self->finite);
+    }
+    em_release(&self);
+}
+
+/* p ~ N(0, M) */
+static void thermostat_draw_momentum(em_thermostat *self, const em_step_context *context,
+                                     em_block *block, int64_t c)
+{
+    const int64_t row = c * block->stride;
+    const em_stream stream = {context->seed, (uint64_t)block->chain[c],
+                              (uint64_t)context->iteration, EM_RNG_MOMENTUM};
+
+    em_normals(&stream, block->dim, self->normals + row);
+    em_mass_momentum(context->mass + c, 1, self->normals + row, block->momentum + row);
+}
+
+em_status em_thermostat_refresh(em_sampler *sampler, const em_step_context *context,
+                                em_block *block)
+{
+    em_thermostat *self = (em_thermostat *)sampler;
+
+    for (int64_t c = 0; c < block->n_chain; c++) {
+        thermostat_draw_momentum(self, context, block, c);
+        if (context->iteration == 0)
+            self->draw(self, context, block, c);
+    }
+    return EM_OK;
+}
+
+void em_thermostat_start(em_thermostat *self, const em_block *block)
+{
+    self->marked = self->looked = false;
+    memcpy(self->start_density, block->log_density, (size_t)block->n_chain * sizeof(double));
+}
+
+static void thermostat_mark(em_thermostat *self, const em_block *block)
+{
+    memcpy(self->start, block->theta, (size_t)(block->n_chain * block->stride) * sizeof(double));
+}
+
+void em_thermostat_begin(em_thermostat *self, const em_block *block)
+{
+    em_thermostat_start(self, block);
+    thermostat_mark(self, block);
+    self->marked = true;
+}
+
+/* Its start begins where the piece does; work and normals are room to work in. */
+static void thermostat_move_piece(const em_thermostat *self, em_piece *piece, int64_t k,
+                                  em_thermostat_part *part)
+{
+    em_thermostat own = *self;
+
+    own.start += piece->at;
+    own.product += piece->chain;
+    if (!self->marked)
+        thermostat_mark(&own, &piece->block);
+    part(&own, &piece->context, &piece->block, k);
+    em_piece_end(piece, self->finite);
+}
+
+void em_thermostat_move(em_thermostat *self, const em_step_context *context, em_block *block,
+                        int64_t k, em_thermostat_part *part)
+{
+    em_pieces pieces = em_pieces_of(context, block, !em_is_elementwise(context, block));
+    em_piece piece;
+
+    for (int64_t c = 0; c < block->n_chain; c++) {
+        self->finite[c] = true;
+        self->product[c] = 0;
+    }
+    while (em_piece_next(&pieces, &piece))
+        thermostat_move_piece(self, &piece, k, part);
+    self->marked = self->looked = true;
+}
+
+em_status em_thermostat_gradient(const em_thermostat *self, const em_step_context *context,
+                                 em_block *block, int64_t k)
+{
+    return em_stochastic_evaluate(self->options, context, block, self->options->leapfrog_steps, k,
+                                  0, block->n_chain, block->theta, block->log_density,
+                                  block->gradient);
+}
+
+void em_thermostat_normals(em_thermostat *self, const em_step_context *context,
+                           const em_block *block, int64_t k)
+{
+    em_stochastic_normals(context, block, EM_RNG_NOISE,
+                          context->iteration * self->options->leapfrog_steps + k, self->normals);
+}
+
+/* theta <- theta + h v and p . v, summed in eight lanes */
+EM_CLONES static double thermostat_drift(int64_t n, double h, em_product v, const double *p,
+                                         double *restrict theta)
+{
+    double sum[EM_LANES] = {0};
+
+    for (int64_t i = 0; i < n; i += EM_LANES)
+        for (int64_t l = 0; l < EM_LANES; l++) {
+            const double velocity = v.scale[i + l] * v.value[i + l];
+            theta[i + l] += h * velocity;
+            sum[l] += p[i + l] * velocity;
+        }
+    return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
+}
+
+void em_thermostat_add_drift(em_thermostat *self, const em_step_context *context, em_block *block,
+                             double fraction)
+{
+    const int64_t n = block->stride;
+
+    em_mass_map(context->mass, EM_MAP_VELOCITY, block->n_chain, block->momentum, self->work);
+    for (int64_t c = 0; c < block->n_chain; c++) {
+        const double *p = block->momentum + c * n;
+        const em_product v =
+            em_mass_product(context->mass[c], EM_MAP_VELOCITY, p, self->work + c * n);
+        self->product[c] +=
+            thermostat_drift(n, fraction * context->step_size[c], v, p, block->theta + c * n);
+    }
+}
+
+const double *em_thermostat_drift(em_thermostat *self, const em_step_context *context,
+                                  em_block *block, double fraction)
+{
+    memset(self->product, 0, (size_t)block->n_chain * sizeof *self->product);
+    em_thermostat_add_drift(self, context, block, fraction);
+    return self->product;
+}
+
+/* In equilibrium p^T W p is D; on the way there it is the energy to be lost, some of N. */
+static const double hottest = 1e8;
+
+void em_thermostat_end(em_thermostat *self, const em_step_context *context, em_block *block)
+{
+    const bool looked = self->looked && !context->home; /* at all of it */
+
+    em_stochastic_gather(context, block);
+    if (context->home)
+        em_posterior_sum_dealt(context->posterior, block->n_chain, self->product);
+    for (int64_t c = 0; c < block->n_chain; c++) {
+        const int64_t row = c * block->stride;
+        const bool is_finite =
+            looked ? self->finite[c] &&
+                         em_all_finite(block->n_extra, block->extra + c * block->n_extra)
+                   : em_chain_is_finite(block, c);
+        const bool diverging = !is_finite || !(self->product[c] < hottest * (double)block->dim);
+        if (diverging && context->home)
+            em_posterior_gather_dealt(context->posterior, block->n_chain * block->stride,
+                                      self->start, self->start);
+        if (diverging) {
+            memcpy(block->theta + row, self->start + row,
+                   (size_t)block->stride * sizeof *block->theta);
+            block->log_density[c] = self->start_density[c];
+            thermostat_draw_momentum(self, context, block, c);
+            self->draw(self, context, block, c);
+        }
+        em_stochastic_report(self->options, context, block, c, diverging);
+        block->stat[EM_STAT_THERMOSTAT][c] = self->friction(block, c);
+    }
+}

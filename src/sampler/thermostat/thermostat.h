@@ -1,0 +1,83 @@
+/*
+ * What the thermostat kernels share: momenta and thermostats that live on from one iteration to the
+ * next, in block->momentum and block->extra. Momenta are drawn afresh when the mass has changed;
+ * thermostats, which have found the noise of the gradient by then and would be slow to find it
+ * again, only when the chain diverged. All Local, but for the target.
+ */
+#ifndef EM_SAMPLER_THERMOSTAT_THERMOSTAT_H
+#define EM_SAMPLER_THERMOSTAT_THERMOSTAT_H
+
+#include "sampler/stochastic/stochastic.h"
+
+/* First member of such a kernel; `options` begins with em_stochastic_options. */
+typedef struct em_thermostat em_thermostat;
+struct em_thermostat {
+    em_sampler base;
+    const em_stochastic_options *options;
+    /* Draws the thermostats of chain c from their stationary law. */
+    void (*draw)(em_thermostat *self, const em_step_context *context, em_block *block, int64_t c);
+    /* Of chain c, for the statistics. */
+    double (*friction)(const em_block *block, int64_t c);
+    double *start;                   /* [n_chain][stride] where the iteration began */
+    double *start_density, *product; /* [n_chain]; p^T W p as the last drift found it */
+    double *work, *normals;          /* [n_chain][stride] */
+    /* Whether `start` is of this iteration, and whether em_thermostat_move has found which
+     * positions are finite (what is not finite in a gradient or momentum has reached them): */
+    bool marked, looked;
+    bool *finite; /* [n_chain] */
+};
+
+/* A part of a step that moves every number by itself: of a piece of the block, beside a kernel
+ * whose products are those of the piece's chains. */
+typedef void em_thermostat_part(em_thermostat *self, const em_step_context *context,
+                                em_block *block, int64_t k);
+
+/* em_stochastic_stats, and the friction. */
+extern const em_stat em_thermostat_stats[];
+
+/* A kernel of `size` bytes, zeroed beyond its em_thermostat. Errors: EM_EMEMORY. */
+em_status em_thermostat_create(const em_sampler_ops *ops, const void *options, size_t size,
+                               int64_t n_chain, int64_t dim, em_thermostat **out);
+void em_thermostat_destroy(em_sampler *sampler);
+
+/* em_sampler_ops.refresh: p ~ N(0, M), and before the first iteration the thermostats. */
+em_status em_thermostat_refresh(em_sampler *sampler, const em_step_context *context,
+                                em_block *block);
+
+/* Marks where an iteration begins. */
+void em_thermostat_begin(em_thermostat *self, const em_block *block);
+
+/* The same for a kernel that moves its block by em_thermostat_move alone, which does the marking.
+ */
+void em_thermostat_start(em_thermostat *self, const em_block *block);
+
+/* Moves the block in inner step k: piece by piece where masses are diagonal. */
+void em_thermostat_move(em_thermostat *self, const em_step_context *context, em_block *block,
+                        int64_t k, em_thermostat_part *part);
+
+/* The gradient at theta from the minibatch of inner step k, likewise into the block or its pieces.
+ */
+em_status em_thermostat_gradient(const em_thermostat *self, const em_step_context *context,
+                                 em_block *block, int64_t k);
+
+/* Standard normals of inner step k, into `normals`. */
+void em_thermostat_normals(em_thermostat *self, const em_step_context *context,
+                           const em_block *block, int64_t k);
+
+/* theta <- theta + h W p for all chains, where h is `fraction` of the step size; returns p^T W p
+ * of each, which drives thermostats. Uses `work`. */
+const double *em_thermostat_drift(em_thermostat *self, const em_step_context *context,
+                                  em_block *block, double fraction);
+
+/* The same of a piece, whose p^T W p is added to that of the pieces before. */
+void em_thermostat_add_drift(em_thermostat *self, const em_step_context *context, em_block *block,
+                             double fraction);
+
+/*
+ * Fills em_thermostat_stats, lp being the estimate of the last minibatch. A chain
+ * whose state is not finite, or whose momentum is hotter than any approach to the posterior makes
+ * it, is diverging: it is put back to where the iteration began, and drawn afresh.
+ */
+void em_thermostat_end(em_thermostat *self, const em_step_context *context, em_block *block);
+
+#endif
