@@ -5,7 +5,7 @@
 #include "base/field.h"
 #include "base/memory.h"
 #include "emass/model.h"
-#include "model/list.h"
+#include "model/model_list.h"
 #include "posterior/posterior.h"
 
 #include <stdio.h>

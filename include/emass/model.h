@@ -1,8 +1,8 @@
 /*
  * What the author of a model writes: a const em_model_ops, in a shared object of its own
  * (emass/plugin.h), in a program (emass/emass.h), or in a file of src/model, with a line in
- * src/model/list.c. A model is pure: it knows its data and what it is asked (em_query), not the
- * rank, the sampler or a file being written.
+ * src/model/model_list.c. A model is pure: it knows its data and what it is asked (em_query), not
+ * the rank, the sampler or a file being written.
  *
  * Sign convention: models ADD the log density and its gradient, +log p and +grad log p, on the
  * unconstrained scale, the Jacobian of the transform included in the prior.

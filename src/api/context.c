@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 #include "math/linalg.h"
-#include "model/density.h"
+#include "model/plugin_density.h"
 #include "version.h"
 
 #include <sched.h>

@@ -5,7 +5,7 @@
 #include "base/locale.h"
 #include "emass/emass.h"
 #include "io/quiet.h"
-#include "model/list.h"
+#include "model/model_list.h"
 #include "par/mpi_world.h"
 
 struct em_context {

@@ -41,7 +41,7 @@ typedef struct em_design {
 } em_design;
 
 /* Sparse data stay sparse up to this share of non-zero entries: there the sparse kernel of
- * model/glm.c is still the faster one for eight chains, for one no longer
+ * model/regression/glm.c is still the faster one for eight chains, for one no longer
  * (tests/bench/bench_model.c). */
 #define EM_SPARSE_DENSITY 0.15
 

@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "base/shared_object.h"
 #include "emass/plugin.h"
-#include "model/density.h"
+#include "model/plugin_density.h"
 
 struct em_plugin {
     em_model_ops ops;

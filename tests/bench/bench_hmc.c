@@ -5,7 +5,7 @@
 #include "bench.h"
 
 #include "base/memory.h"
-#include "model/list.h"
+#include "model/model_list.h"
 #include "par/grid.h"
 #include "par/world.h"
 #include "posterior/posterior.h"

@@ -3,7 +3,7 @@ gradients of sgrld, beside tomotopy (collapsed Gibbs), gensim and scikit-learn (
 Bayes).
 
 All are scored from their laws of words alone, on the same fifth of the tokens of the same test
-documents, by the definition of src/model/lda_held_out.h; without TEST these are every 50th document
+documents, by the definition of src/topics/lda_held_out.h; without TEST these are every 50th document
 of those of 20 tokens or more, and the others are learned from. Seconds are of sampling: reading and
 scoring are left out. A point of ours is a run that ends there, whose phi is averaged over its draws:
 of sgrld the second half; of lda_gibbs, whose warmup takes in documents during 64 iterations at most,

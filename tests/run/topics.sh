@@ -172,7 +172,7 @@ given() { # and the definition that is printed says so
 }
 # Documents of a model that is known: 0.9 of a topic is on twelve words of its own, the rest on all.
 # Of those to test a fifth of the tokens is scored; `truth` is what the topics themselves make of them,
-# folded in by the steps of EM that src/model/lda_held_out.h says.
+# folded in by the steps of EM that src/topics/lda_held_out.h says.
 simulated() {
     awk '
         function phi(k, v) { return 0.1 / 60 + (int(v / 12) == k ? 0.9 / 12 : 0) }
@@ -252,9 +252,9 @@ check 'a line for each topic, found by both chains' tells_topics
 check 'mixtures of new documents' mixes
 check 'and by the own Gibbs of the model' mixes --fold-in gibbs
 check 'both scores, with their definitions' both_scores
-# The lines of src/model/TOPICS.md for Python: a table of ten words for each of the five topics.
+# The lines of src/topics/TOPICS.md for Python: a table of ten words for each of the five topics.
 snippet() {
-    { echo 'import pandas, xarray' && sed -n '/^phi = xarray/,/^print(pandas/p' "$top/src/model/TOPICS.md" |
+    { echo 'import pandas, xarray' && sed -n '/^phi = xarray/,/^print(pandas/p' "$top/src/topics/TOPICS.md" |
         sed 's/run\.h5/whole.h5/'; } >snippet.py &&
         "$top/analysis/venv/bin/python" snippet.py >table.txt && [ "$(grep -c 'word[0-9]' table.txt)" -ge 5 ] &&
         grep -q '^4  *word' table.txt

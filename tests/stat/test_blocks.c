@@ -7,7 +7,7 @@
  */
 #include "io/reader.h"
 #include "law.h"
-#include "model/list.h"
+#include "model/model_list.h"
 #include "observe.h"
 #include "par/world.h"
 #include "run/config/config.h"

@@ -9,7 +9,7 @@
 #include "linear_law.h"
 
 #include "factors.h"
-#include "model/gamma_process.h"
+#include "topics/gamma_process.h"
 
 enum { DIM = N_PHI + 2 * N_TOPIC + EM_GAMMA_HYPER };
 

@@ -16,7 +16,7 @@
  */
 #include "../tap.h"
 #include "math/linalg.h"
-#include "model/variate.h"
+#include "model/regression/variate.h"
 #include "model_setup.h"
 #include "par/grid.h"
 #include "par/world.h"

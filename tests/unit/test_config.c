@@ -4,7 +4,7 @@
 #include "base/field.h"
 #include "base/memory.h"
 #include "base/nearest.h"
-#include "model/list.h"
+#include "model/model_list.h"
 #include "run/config/config.h"
 #include "run/config/model_catalogue.h"
 #include "tap.h"

@@ -5,8 +5,8 @@
  */
 #include "base/memory.h"
 #include "math/rng.h"
-#include "model/network.h"
-#include "model/network_score.h"
+#include "network/network.h"
+#include "network/network_score.h"
 
 #include <check.h>
 #include <math.h>

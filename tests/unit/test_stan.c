@@ -3,9 +3,9 @@
  */
 #include "base/json.h"
 #include "base/memory.h"
-#include "model/stan_columns.h"
-#include "model/stan_model.h"
-#include "model/stan_shape.h"
+#include "model/stan/stan_columns.h"
+#include "model/stan/stan_model.h"
+#include "model/stan/stan_shape.h"
 #include "run/config/config.h"
 #include "tap.h"
 

@@ -3,9 +3,9 @@
 #include "math/digamma.h"
 #include "math/rng.h"
 #include "math/simd.h"
-#include "model/lda_fold_in.h"
-#include "model/lda_tokens.h"
-#include "model/lda_topics.h"
+#include "topics/lda_fold_in.h"
+#include "topics/lda_tokens.h"
+#include "topics/lda_topics.h"
 
 #include <check.h>
 #include <math.h>

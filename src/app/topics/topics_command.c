@@ -7,11 +7,11 @@
 #include "io/reader.h"
 #include "math/assignment.h"
 #include "math/tokens.h"
-#include "model/lda_fold_in.h"
-#include "model/lda_held_out.h"
 #include "par/message.h"
 #include "par/world.h"
 #include "run/output/stored_config.h"
+#include "topics/lda_fold_in.h"
+#include "topics/lda_held_out.h"
 
 #include <math.h>
 #include <popt.h>

@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "base/said.h"
 #include "base/text.h"
-#include "model/list.h"
+#include "model/model_list.h"
 #include "run/config/config_path.h"
 #include "sampler/stochastic/stochastic.h"
 

@@ -2,7 +2,7 @@
 #include "base/memory.h"
 #include "base/nearest.h"
 #include "base/text.h"
-#include "model/list.h"
+#include "model/model_list.h"
 #include "run/config/config_parse.h"
 #include "run/config/config_path.h"
 #include "run/config/model_catalogue.h"

@@ -2,7 +2,7 @@
 
 #include "adaptation/mass_window/mass_options.h"
 #include "mass/estimator.h"
-#include "model/list.h"
+#include "model/model_list.h"
 #include "sampler/kernel/sampler.h"
 
 bool em_model_variant(int i, em_variant *out)

@@ -1,0 +1,33 @@
+/*
+ * Gradient noise of known size for models that have no data: N artificial observations b_i of log
+ * likelihood b_i . theta. As sum_i b_i = 0 they leave the density as it is, but the gradient
+ * estimated from n of them (with replacement) is off by N/n sum b, of mean 0 and covariance
+ * variance / n times the identity.
+ */
+#ifndef EM_MODEL_EXAMPLES_ARTIFICIAL_NOISE_H
+#define EM_MODEL_EXAMPLES_ARTIFICIAL_NOISE_H
+
+#include "emass/model.h"
+
+typedef struct em_artificial_noise {
+    double *b;         /* [N][dim]; NULL: none */
+    const double *own; /* the observations of this shard, within b */
+} em_artificial_noise;
+
+/* The row of a model's options, a struct with a double `gradient_noise`. */
+#define EM_GRADIENT_NOISE_FIELD(options)                                                           \
+    EM_REAL(options, gradient_noise, .maximum = 1e12, .fallback = "0",                             \
+            .doc = "variance of the gradient from a minibatch of one, of 10000 observations; 0: "  \
+                   "none")
+
+/* Makes the noise and sets model->rows, where variance > 0; model->dim is known. Local.
+ * Errors: EM_EMEMORY. */
+em_status em_artificial_noise_create(double variance, const em_model_context *context,
+                                     em_model *model, em_artificial_noise *out);
+void em_artificial_noise_destroy(em_artificial_noise *noise);
+
+/* Adds what the listed observations bring; all of them bring nothing, on every shard, so that all
+ * shards together do not either. Shapes as in em_model_ops. Local. */
+void em_artificial_noise_add(const em_artificial_noise *noise, int64_t dim, const em_query *query);
+
+#endif

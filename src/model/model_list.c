@@ -1,0 +1,44 @@
+#include "model/model_list.h"
+
+#include <stddef.h>
+
+extern const em_model_ops em_model_banana, em_model_double_well, em_model_double_well_tilted,
+    em_model_dpfa, em_model_eight_schools, em_model_gaussian, em_model_lda, em_model_linear,
+    em_model_logistic, em_model_negative_binomial, em_model_network, em_model_normal_wishart,
+    em_model_pfa, em_model_poisson, em_model_stan;
+
+const em_model_ops *const em_models[] = {&em_model_eight_schools,
+                                         &em_model_gaussian,
+                                         &em_model_normal_wishart,
+                                         &em_model_linear,
+                                         &em_model_logistic,
+                                         &em_model_poisson,
+                                         &em_model_negative_binomial,
+                                         &em_model_double_well,
+                                         &em_model_double_well_tilted,
+                                         &em_model_banana,
+                                         &em_model_stan,
+                                         &em_model_lda,
+                                         &em_model_network,
+                                         &em_model_pfa,
+                                         &em_model_dpfa,
+                                         NULL};
+
+static _Thread_local const em_registry *entered;
+
+const em_registry *em_registry_enter(const em_registry *registry)
+{
+    const em_registry *before = entered;
+
+    entered = registry;
+    return before;
+}
+
+const em_model_ops *em_model_at(int i)
+{
+    const int own = (int)(sizeof em_models / sizeof *em_models) - 1;
+
+    if (i < own)
+        return em_models[i];
+    return entered && i - own < entered->count ? entered->model[i - own] : NULL;
+}

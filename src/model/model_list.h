@@ -1,0 +1,21 @@
+/* All models, by name; ends with NULL. A new one is one file and one line in model/model_list.c. */
+#ifndef EM_MODEL_MODEL_LIST_H
+#define EM_MODEL_MODEL_LIST_H
+
+#include "emass/model.h"
+
+extern const em_model_ops *const em_models[];
+
+/* Models that a program has registered besides (emass/emass.h). */
+typedef struct em_registry {
+    int count;
+    const em_model_ops **model; /* [count] */
+} em_registry;
+
+/* From here on the calling thread has these too, NULL: none; returns those it had. Local. */
+const em_registry *em_registry_enter(const em_registry *registry);
+
+/* The i-th of all of them; NULL: there are no more. Local. */
+const em_model_ops *em_model_at(int i);
+
+#endif

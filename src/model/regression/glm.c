@@ -1,0 +1,404 @@
+#include "model/regression/glm.h"
+
+#include "base/memory.h"
+
+#include <math.h>
+#include <string.h>
+
+/* One number of each chain of a panel: sparse rows update all chains together. */
+typedef double lanes __attribute__((vector_size(EM_GLM_CHAINS * sizeof(double)), may_alias));
+
+struct em_glm {
+    const em_design *design;
+    int n_shape;
+    double known[EM_GLM_SHAPES];                 /* NaN: unknown */
+    double shape[EM_GLM_CHAINS * EM_GLM_SHAPES]; /* of the panel's chains */
+    double *eta, *density;                       /* [EM_GLM_CHAINS][EM_TILE_ROWS] */
+    double *slope[EM_GLM_SHAPES];                /* likewise, of those that are unknown */
+    double *work[2];
+    double *response, *weight;   /* [EM_TILE_ROWS] */
+    double *partial;             /* dense: [EM_GLM_CHAINS][n_column][8] */
+    double *row_theta, *row_sum; /* dense, minibatches: [row_stride], the one for the response 0 */
+    lanes *theta, *sum;          /* sparse: [n_column] */
+    lanes origin, residual;      /* sparse: what every row has; the sum of the residuals */
+};
+
+/* Rows of numbers for each chain of a panel and each observation of a tile. */
+static em_status allocate_tile(em_glm *glm)
+{
+    enum { TILE = EM_GLM_CHAINS * EM_TILE_ROWS };
+    double **const rows[] = {&glm->eta, &glm->density, &glm->work[0], &glm->work[1]};
+    em_status status = em_allocate_doubles(EM_TILE_ROWS, &glm->response);
+
+    if (!status)
+        status = em_allocate_doubles(EM_TILE_ROWS, &glm->weight);
+    for (size_t i = 0; !status && i < sizeof rows / sizeof *rows; i++)
+        status = em_allocate_doubles(TILE, rows[i]);
+    for (int k = 0; !status && k < glm->n_shape; k++)
+        if (isnan(glm->known[k]))
+            status = em_allocate_doubles(TILE, &glm->slope[k]);
+    return status;
+}
+
+static em_status allocate_sums(em_glm *glm)
+{
+    const int64_t n = glm->design->n_column;
+    em_status status;
+
+    if (glm->design->sparse) {
+        status = em_allocate(n, sizeof *glm->theta, &glm->theta);
+        return status ? status : em_allocate(n, sizeof *glm->sum, &glm->sum);
+    }
+    status = em_allocate_doubles(EM_GLM_CHAINS * n * EM_LANES, &glm->partial);
+    if (!status)
+        status = em_allocate(em_stride(n + 1), sizeof(double), &glm->row_theta);
+    return status ? status : em_allocate(em_stride(n + 1), sizeof(double), &glm->row_sum);
+}
+
+em_status em_glm_create(const em_design *design, int n_shape, const double *shape, em_glm **out)
+{
+    em_glm *glm;
+    em_status status = em_allocate(1, sizeof *glm, out);
+
+    if (status)
+        return status;
+    glm = *out;
+    glm->design = design;
+    glm->n_shape = n_shape;
+    for (int k = 0; k < n_shape; k++)
+        glm->known[k] = shape[k];
+    status = allocate_tile(glm);
+    if (!status)
+        status = allocate_sums(glm);
+    if (status)
+        em_glm_destroy(out);
+    return status;
+}
+
+void em_glm_destroy(em_glm **out)
+{
+    em_glm *glm = *out;
+
+    if (!glm)
+        return;
+    em_release(&glm->eta);
+    em_release(&glm->density);
+    for (int k = 0; k < EM_GLM_SHAPES; k++)
+        em_release(&glm->slope[k]);
+    em_release(&glm->work[0]);
+    em_release(&glm->work[1]);
+    em_release(&glm->response);
+    em_release(&glm->weight);
+    em_release(&glm->partial);
+    em_release(&glm->row_theta);
+    em_release(&glm->row_sum);
+    em_release(&glm->theta);
+    em_release(&glm->sum);
+    em_release(out);
+}
+
+void em_glm_shape(const em_glm *glm, const double *theta, double *shape)
+{
+    const double *log_shape = theta + glm->design->n_column;
+
+    for (int k = 0; k < glm->n_shape; k++)
+        shape[k] = isnan(glm->known[k]) ? exp(*log_shape++) : glm->known[k];
+}
+
+/* The rows first..first + count of a selection that stands for itself when it has no index. */
+typedef struct batch {
+    const int64_t *index;
+    int64_t first, count;
+} batch;
+
+static int64_t row_of(const batch *b, int64_t i)
+{
+    return b->index ? b->index[b->first + i] : b->first + i;
+}
+
+/* The sum over a tile's observations, in one fixed order. */
+static double sum_tile(const double *x)
+{
+    lanes sum = {0};
+
+    for (int64_t i = 0; i < EM_TILE_ROWS; i += EM_LANES)
+        sum += *(const lanes *)(x + i);
+    return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
+}
+
+/* Adds the sum of what is there of each chain's row. */
+static void add_rows_of(int64_t count, int64_t n_chain, double *row, int64_t stride, double *sum)
+{
+    for (int64_t c = 0; c < n_chain; c++, row += EM_TILE_ROWS) {
+        for (int64_t i = count; i < EM_TILE_ROWS; i++)
+            row[i] = 0;
+        sum[c * stride] += sum_tile(row);
+    }
+}
+
+static void apply_link(em_glm *glm, em_glm_link *link, int64_t n_chain)
+{
+    link(&(em_glm_tile){n_chain,
+                        glm->response,
+                        glm->shape,
+                        glm->eta,
+                        glm->density,
+                        {glm->slope[0], glm->slope[1]},
+                        {glm->work[0], glm->work[1]}});
+}
+
+/* What a row with a weight counts. */
+static void weigh(em_glm *glm, int64_t n_chain)
+{
+    for (int64_t c = 0; c < n_chain; c++)
+        for (int64_t i = 0; i < EM_TILE_ROWS; i++) {
+            glm->eta[c * EM_TILE_ROWS + i] *= glm->weight[i];
+            glm->density[c * EM_TILE_ROWS + i] *= glm->weight[i];
+            for (int k = 0; k < glm->n_shape; k++)
+                if (glm->slope[k])
+                    glm->slope[k][c * EM_TILE_ROWS + i] *= glm->weight[i];
+        }
+}
+
+/* The likelihood of a batch at its responses and the linear predictors in glm->eta, which become
+ * residuals. */
+static void add_likelihood(em_glm *glm, em_glm_link *link, int64_t count, const em_query *p)
+{
+    double *gradient = p->gradient + glm->design->n_column;
+
+    apply_link(glm, link, p->n_chain);
+    if (glm->design->weight)
+        weigh(glm, p->n_chain);
+    for (int64_t c = 0; c < p->n_chain; c++)
+        for (int64_t i = count; i < EM_TILE_ROWS; i++)
+            glm->eta[c * EM_TILE_ROWS + i] = 0;
+    add_rows_of(count, p->n_chain, glm->density, 1, p->log_density);
+    for (int k = 0; k < glm->n_shape; k++)
+        if (glm->slope[k])
+            add_rows_of(count, p->n_chain, glm->slope[k], p->stride, gradient++);
+}
+
+/* The responses of a batch; its offsets are added to the predictors. */
+static void take_observations(em_glm *glm, const batch *b, int64_t n_chain)
+{
+    const em_design *x = glm->design;
+
+    for (int64_t i = 0; i < b->count; i++)
+        glm->response[i] = x->response[row_of(b, i)];
+    for (int64_t i = 0; x->weight && i < b->count; i++)
+        glm->weight[i] = x->weight[row_of(b, i)];
+    for (int64_t c = 0; x->offset && c < n_chain; c++)
+        for (int64_t i = 0; i < b->count; i++)
+            glm->eta[c * EM_TILE_ROWS + i] += x->offset[row_of(b, i)];
+}
+
+static void set_shapes(em_glm *glm, const em_query *p)
+{
+    for (int64_t c = 0; c < p->n_chain; c++)
+        em_glm_shape(glm, p->theta + c * p->stride, glm->shape + c * EM_GLM_SHAPES);
+}
+
+static void add_dense(em_glm *glm, em_glm_link *link, const em_query *p)
+{
+    const em_tiled *x = &glm->design->dense;
+    const int64_t end = p->rows.first + p->rows.count;
+
+    set_shapes(glm, p);
+    memset(glm->partial, 0, (size_t)(p->n_chain * x->n_column * EM_LANES) * sizeof(double));
+    for (int64_t i = p->rows.first; i < end; i += EM_TILE_ROWS) {
+        const batch b = {NULL, i, end - i < EM_TILE_ROWS ? end - i : EM_TILE_ROWS};
+        em_tile_predict(x, i / EM_TILE_ROWS, p->n_chain, p->stride, p->theta, glm->eta);
+        take_observations(glm, &b, p->n_chain);
+        add_likelihood(glm, link, b.count, p);
+        em_tile_accumulate(x, i / EM_TILE_ROWS, p->n_chain, glm->eta, glm->partial);
+    }
+    em_tile_finish(p->n_chain, x->n_column, glm->partial, p->stride, p->gradient);
+}
+
+/* The rows of a batch, for the chain whose coefficients are glm->row_theta. `index` ends on a
+ * multiple of eight rows; those beyond count have residual 0. */
+static void add_batch(em_glm *glm, em_glm_link *link, const int64_t *index, int64_t count,
+                      const em_query *one)
+{
+    const em_design *x = glm->design;
+    const int64_t n = em_stride(count), stride = x->row_stride;
+
+    em_rows_predict(n, index, x->row, stride, glm->row_theta, glm->eta);
+    for (int64_t i = 0; i < n; i++)
+        glm->response[i] = x->row[index[i] * stride + x->n_column];
+    for (int64_t i = 0; x->offset && i < n; i++)
+        glm->eta[i] += x->offset[index[i]];
+    for (int64_t i = 0; x->weight && i < n; i++)
+        glm->weight[i] = x->weight[index[i]];
+    add_likelihood(glm, link, count, one);
+    em_rows_accumulate(n, index, x->row, stride, glm->eta, glm->row_sum);
+}
+
+/* A minibatch for one chain; what the last eight rows lack is made up by the row of zeros. */
+static void add_listed(em_glm *glm, em_glm_link *link, const em_query *one)
+{
+    const em_rows *rows = &one->rows;
+    const int64_t whole = rows->count / EM_TILE_ROWS * EM_TILE_ROWS, rest = rows->count - whole;
+    int64_t last[EM_TILE_ROWS];
+
+    for (int64_t i = 0; i < whole; i += EM_TILE_ROWS)
+        add_batch(glm, link, rows->index + i, EM_TILE_ROWS, one);
+    for (int64_t i = 0; i < em_stride(rest); i++)
+        last[i] = i < rest ? rows->index[whole + i] : glm->design->n_row;
+    add_batch(glm, link, last, rest, one);
+}
+
+/* One chain after the other: each has its own rows, as a rule. */
+static void add_rows(em_glm *glm, em_glm_link *link, const em_query *p)
+{
+    const int64_t n = glm->design->n_column;
+
+    for (int64_t c = 0; c < p->n_chain; c++) {
+        const em_query one = em_query_panel(p, c, 1);
+        set_shapes(glm, &one);
+        memcpy(glm->row_theta, one.theta, (size_t)n * sizeof(double));
+        memset(glm->row_sum, 0, (size_t)n * sizeof(double));
+        add_listed(glm, link, &one);
+        for (int64_t j = 0; j < n; j++)
+            one.gradient[j] += glm->row_sum[j];
+    }
+}
+
+/* Compiled for each instruction set and chosen at run time. */
+#ifdef __x86_64__
+#define CLONED __attribute__((target_clones("default", "avx2", "avx512f")))
+#else
+#define CLONED
+#endif
+
+/* eta[c][i] = x_i . theta[c], for all chains of the panel: those that are absent have theta 0. */
+CLONED static void predict_sparse(em_glm *glm, const batch *b)
+{
+    const em_design *x = glm->design;
+
+    for (int64_t i = 0; i < b->count; i++) {
+        int64_t row = row_of(b, i);
+        lanes eta = glm->origin;
+        for (int64_t k = x->start[row]; k < x->start[row + 1]; k++)
+            eta += x->value[k] * glm->theta[x->column[k]];
+        for (int64_t c = 0; c < EM_GLM_CHAINS; c++)
+            glm->eta[c * EM_TILE_ROWS + i] = eta[c];
+    }
+}
+
+/* sum[j][c] += residual[c][i] x_ij */
+CLONED static void accumulate_sparse(em_glm *glm, const batch *b)
+{
+    const em_design *x = glm->design;
+
+    for (int64_t i = 0; i < b->count; i++) {
+        int64_t row = row_of(b, i);
+        lanes residual;
+        for (int64_t c = 0; c < EM_GLM_CHAINS; c++)
+            residual[c] = glm->eta[c * EM_TILE_ROWS + i];
+        for (int64_t k = x->start[row]; k < x->start[row + 1]; k++)
+            glm->sum[x->column[k]] += x->value[k] * residual;
+        glm->residual += residual;
+    }
+}
+
+/* Of scaled columns, (x - centre) / scale, the coefficients of x, and what all rows have in common.
+ */
+static void set_sparse_theta(em_glm *glm, const em_query *p)
+{
+    const em_design *x = glm->design;
+
+    for (int64_t j = 0; j < glm->design->n_column; j++)
+        for (int64_t c = 0; c < EM_GLM_CHAINS; c++)
+            glm->theta[j][c] = c < p->n_chain ? p->theta[c * p->stride + j] : 0;
+    memset(&glm->origin, 0, sizeof glm->origin);
+    for (int64_t j = 0; x->centre && j < x->n_column; j++) {
+        glm->theta[j] /= x->scale[j];
+        glm->origin -= x->centre[j] * glm->theta[j];
+    }
+}
+
+static void add_sparse(em_glm *glm, em_glm_link *link, const em_query *p)
+{
+    const em_rows *rows = &p->rows;
+    const int64_t n = glm->design->n_column, first = rows->index ? 0 : rows->first;
+
+    set_shapes(glm, p);
+    set_sparse_theta(glm, p);
+    memset(glm->sum, 0, (size_t)n * sizeof *glm->sum);
+    memset(&glm->residual, 0, sizeof glm->residual);
+    for (int64_t i = 0; i < rows->count; i += EM_TILE_ROWS) {
+        const batch b = {rows->index, first + i,
+                         rows->count - i < EM_TILE_ROWS ? rows->count - i : EM_TILE_ROWS};
+        predict_sparse(glm, &b);
+        take_observations(glm, &b, p->n_chain);
+        add_likelihood(glm, link, b.count, p);
+        accumulate_sparse(glm, &b);
+    }
+    for (int64_t j = 0; glm->design->centre && j < n; j++)
+        glm->sum[j] =
+            (glm->sum[j] - glm->design->centre[j] * glm->residual) / glm->design->scale[j];
+    for (int64_t c = 0; c < p->n_chain; c++)
+        for (int64_t j = 0; j < n; j++)
+            p->gradient[c * p->stride + j] += glm->sum[j][c];
+}
+
+static void add_panel(em_glm *glm, em_glm_link *link, const em_query *p)
+{
+    if (glm->design->sparse)
+        add_sparse(glm, link, p);
+    else if (p->rows.index)
+        add_rows(glm, link, p);
+    else
+        add_dense(glm, link, p);
+}
+
+void em_glm_add(em_glm *glm, em_glm_link *link, const em_query *query)
+{
+    for (int64_t c = 0; c < query->n_chain; c += EM_GLM_CHAINS) {
+        const em_query panel = em_query_panel(query, c, EM_GLM_CHAINS);
+        add_panel(glm, link, &panel);
+    }
+}
+
+/* The linear predictors of a batch, which begins a tile, for the first chain of the panel. */
+static void predict(em_glm *glm, const batch *b, const em_query *one)
+{
+    if (glm->design->sparse)
+        predict_sparse(glm, b);
+    else
+        em_tile_predict(&glm->design->dense, b->first / EM_TILE_ROWS, 1, one->stride, one->theta,
+                        glm->eta);
+    take_observations(glm, b, 1);
+}
+
+/* A density is found where there is a link. */
+static void go_over(em_glm *glm, em_glm_link *link, const double *theta, double *eta,
+                    double *density)
+{
+    const int64_t n = glm->design->n_row;
+    const em_query one = {.n_chain = 1, .theta = theta};
+
+    set_shapes(glm, &one);
+    if (glm->design->sparse)
+        set_sparse_theta(glm, &one);
+    for (int64_t i = 0; i < n; i += EM_TILE_ROWS) {
+        const batch b = {NULL, i, n - i < EM_TILE_ROWS ? n - i : EM_TILE_ROWS};
+        predict(glm, &b, &one);
+        memcpy(eta + i, glm->eta, (size_t)b.count * sizeof *eta);
+        if (!link)
+            continue;
+        apply_link(glm, link, 1);
+        memcpy(density + i, glm->density, (size_t)b.count * sizeof *density);
+    }
+}
+
+void em_glm_each(em_glm *glm, em_glm_link *link, const double *theta, double *eta, double *density)
+{
+    go_over(glm, link, theta, eta, density);
+}
+
+void em_glm_predict(em_glm *glm, const double *theta, double *eta)
+{
+    go_over(glm, NULL, theta, eta, NULL);
+}

@@ -1,0 +1,61 @@
+/*
+ * Sums over the observations of a generalised linear model, eta = X beta + offset, for a panel of
+ * chains: the design matrix is streamed once for eight chains, and a chain's numbers depend on its
+ * own theta alone. theta is beta, then the logarithms of the unknown parameters of the distribution
+ * about eta (a scale, degrees of freedom, ...), its shape.
+ */
+#ifndef EM_MODEL_REGRESSION_GLM_H
+#define EM_MODEL_REGRESSION_GLM_H
+
+#include "data/design.h"
+#include "emass/model.h"
+
+#include <stdint.h>
+
+enum { EM_GLM_CHAINS = 8, EM_GLM_SHAPES = 2 };
+
+/*
+ * A tile of observations and the chains of a panel. Rows are [EM_TILE_ROWS], one for each chain
+ * where there is [n_chain]; where the data end, their numbers are not used.
+ */
+typedef struct em_glm_tile {
+    int64_t n_chain;
+    const double *response;       /* a row */
+    const double *shape;          /* [n_chain][EM_GLM_SHAPES], in the order of em_glm_create */
+    double *eta;                  /* [n_chain] rows */
+    double *density;              /* [n_chain] rows */
+    double *slope[EM_GLM_SHAPES]; /* [n_chain] rows; NULL: the shape parameter is known */
+    double *work[2];              /* [n_chain] rows each */
+} em_glm_tile;
+
+/*
+ * What makes the model, a link and a distribution: `density` becomes log p(response | eta, shape),
+ * without terms that no unknown is in; `eta` its derivative by eta; and each `slope` that by the
+ * logarithm of the shape parameter. Local.
+ */
+typedef void em_glm_link(const em_glm_tile *tile);
+
+typedef struct em_glm em_glm;
+
+/* Allocates the work space. `design` outlives it. `shape` [n_shape] are values of the shape
+ * parameters; NaN: unknown. Local. Errors: EM_EMEMORY. */
+em_status em_glm_create(const em_design *design, int n_shape, const double *shape, em_glm **out);
+void em_glm_destroy(em_glm **glm); /* NULL-safe. */
+
+/*
+ * log_density[c] += sum_i log p(y_i | x_i . theta[c]) and gradient[c] += its gradient, over the
+ * rows asked for, which begin a tile where they are not listed; never `all`. Local.
+ */
+void em_glm_add(em_glm *glm, em_glm_link *link, const em_query *query);
+
+/* The shape parameters [EM_GLM_SHAPES] at one position. Local. */
+void em_glm_shape(const em_glm *glm, const double *theta, double *shape);
+
+/* For one chain and every observation of the shard: eta, and the density as `link` has it; each
+ * [n_row]. Local. */
+void em_glm_each(em_glm *glm, em_glm_link *link, const double *theta, double *eta, double *density);
+
+/* eta alone. Local. */
+void em_glm_predict(em_glm *glm, const double *theta, double *eta);
+
+#endif

@@ -1,0 +1,219 @@
+/*
+ * Bayesian logistic regression (EQUATIONS 20): y_i ~ Bernoulli(sigma(x_i . beta)), beta ~ N(0,
+ * alpha I), so that
+ *     log p = sum_i [y_i a_i - log(1 + e^{a_i})] - |beta|^2 / (2 alpha),  a = X beta,
+ *     grad  = X^T (y - sigma(a)) - beta / alpha.
+ */
+#include "base/memory.h"
+#include "math/rng.h"
+#include "math/vector.h"
+#include "model/regression/regression.h"
+#include "par/message.h"
+
+#include <math.h>
+#include <string.h>
+
+extern const em_model_ops em_model_logistic; /* at the end */
+
+enum label_rule { LABELS_AUTO, LABELS_BERNOULLI, LABELS_LINEAR };
+static const char *const label_rules[] = {"auto", "bernoulli", "linear", NULL};
+
+enum { DEFAULT_N = 2000 };
+
+typedef struct logistic_options {
+    em_regression_options regression;
+    char *positive; /* NULL: auto */
+    int64_t n;
+    int labels;
+} logistic_options;
+
+static const em_field fields[] = {
+    EM_TABLE_FIELDS(""),
+    EM_TEXT(logistic_options, positive, .fallback = "",
+            .doc = "label that counts as 1, any other as 0; absent: labels are 0 and 1, -1 and 1, "
+                   "no and yes, or false and true"),
+    EM_TABLE_WEIGHTS_FIELDS,
+    EM_REGRESSION_FIELDS,
+    EM_INT(logistic_options, n, .minimum = 1, .maximum = 1e12, .fallback = "auto", .word = "auto",
+           .doc = "without data: points to generate, from normals around (1, -1) and (-1, 1); "
+                  "auto: 2000"),
+    EM_CHOICE(logistic_options, labels, .fallback = "auto", .choices = label_rules,
+              .doc = "without data: drawn with logit x1 - x2 (bernoulli, or auto), or its sign "
+                     "(linear: the classes separate)"),
+    {0}};
+
+/* Rows (x1, x2, y) from work space: two normals, and a uniform each for component and label. */
+static void draw_points(int64_t n, int labels, uint64_t seed, double *uniform, double *normal,
+                        double *row)
+{
+    em_stream stream = {seed, EM_ALL_CHAINS, 0, EM_RNG_DATA};
+
+    em_normals(&stream, 2 * n, normal);
+    stream.iteration = 1;
+    em_uniforms(&stream, 0, 2 * n, uniform);
+    for (int64_t i = 0; i < n; i++) {
+        double side = uniform[2 * i] < 0.5 ? 1 : -1;
+        double x1 = side + normal[2 * i], x2 = -side + normal[2 * i + 1];
+        double p = labels == LABELS_LINEAR ? x1 > x2 : 1 / (1 + exp(x2 - x1));
+        row[3 * i] = x1;
+        row[3 * i + 1] = x2;
+        row[3 * i + 2] = uniform[2 * i + 1] < p;
+    }
+}
+
+static em_status generate(const logistic_options *options, uint64_t seed, em_table **table)
+{
+    const int64_t n = options->n == INT64_MIN ? DEFAULT_N : options->n;
+    double *uniform = NULL, *normal = NULL, *row = NULL;
+    em_status status = em_allocate_doubles(2 * n, &uniform);
+
+    if (!status)
+        status = em_allocate_doubles(em_stride(2 * n), &normal);
+    if (!status)
+        status = em_allocate_doubles(3 * n, &row);
+    status = em_agree_first(status, 0);
+    if (!status) {
+        draw_points(n, options->labels, seed, uniform, normal, row);
+        status = em_table_generate("generated data", n, 3, row, table);
+    }
+    em_release(&uniform);
+    em_release(&normal);
+    em_release(&row);
+    return status;
+}
+
+/* Both labels in one formula: with s = 1 for y = 0 and -1 for y = 1, log p = -log(1 + e^{s a}),
+ * whose derivative by a is -s sigma(s a). */
+static void bernoulli(const em_glm_tile *t)
+{
+    const double *y = t->response;
+
+    for (int64_t c = 0; c < t->n_chain; c++)
+        for (int64_t i = 0; i < EM_TILE_ROWS; i++)
+            t->eta[c * EM_TILE_ROWS + i] *= 1 - 2 * y[i];
+    em_logistic(t->n_chain * EM_TILE_ROWS, t->eta, t->density, t->eta);
+    for (int64_t c = 0; c < t->n_chain; c++)
+        for (int64_t i = 0; i < EM_TILE_ROWS; i++) {
+            t->density[c * EM_TILE_ROWS + i] *= -1;
+            t->eta[c * EM_TILE_ROWS + i] *= 2 * y[i] - 1;
+        }
+}
+
+static double constant(double y, const double *shape)
+{
+    (void)y, (void)shape;
+    return 0;
+}
+
+static double mean(double eta)
+{
+    return 1 / (1 + exp(-eta));
+}
+
+static em_status draw(em_variate *v, double eta, const double *shape, double *y)
+{
+    (void)shape;
+    *y = em_variate_uniform(v) < mean(eta);
+    return EM_OK;
+}
+
+/* sigma (1 - sigma), whose derivative by a is sigma (1 - sigma) (1 - 2 sigma) (Girolami &
+ * Calderhead 2011, section 7). */
+static em_information information(double eta, const double *shape)
+{
+    const double sigma = 1 / (1 + exp(-eta)), weight = sigma * (1 - sigma);
+
+    (void)shape;
+    return (em_information){.eta = weight, .by_eta = weight * (1 - 2 * sigma)};
+}
+
+static const em_family family = {.link = bernoulli,
+                                 .storage = EM_STORE_INT,
+                                 .constant = constant,
+                                 .mean = mean,
+                                 .draw = draw,
+                                 .information = information};
+
+/* "auto" too, for files of earlier versions. */
+static const char *positive_of(const logistic_options *options)
+{
+    const char *positive = options->positive;
+
+    return positive && strcmp(positive, "auto") == 0 ? NULL : positive;
+}
+
+static em_status load(em_regression *self, const logistic_options *options,
+                      const em_model_context *context)
+{
+    em_table_options data = options->regression.table;
+    const em_regression_plan plan = {.family = &family, .unit = 1};
+    em_table *table = NULL;
+    em_status status;
+
+    data.labelled = true;
+    if (data.data) {
+        status = em_features_read(&data, context->fitted, &table, &self->features);
+    } else {
+        status = generate(options, context->seed, &table);
+        if (!status)
+            status = em_table_take_response(table, &data);
+    }
+    if (!status && !context->fitted)
+        status = em_table_label_response(table, positive_of(options));
+    if (!status)
+        status = em_regression_create(self, table, &options->regression, context, &plan);
+    em_table_destroy(&table);
+    return status;
+}
+
+/* What generated data would be like says nothing about those of a file. */
+static em_status check_options(const logistic_options *options)
+{
+    const char *data = options->regression.table.data;
+
+    if (data && options->n != INT64_MIN)
+        return em_fail(EM_ECONFIG, "model.n: found %lld beside data %s, expected one of the two",
+                       (long long)options->n, data);
+    if (data && options->labels != LABELS_AUTO)
+        return em_fail(EM_ECONFIG, "model.labels: found %s beside data %s, expected one of the two",
+                       label_rules[options->labels], data);
+    return EM_OK;
+}
+
+static em_status create(const void *options, const em_model_context *context, em_model **out)
+{
+    em_regression *self = NULL;
+    em_status status = check_options(options);
+
+    *out = NULL;
+    if (!status)
+        status = em_allocate(1, sizeof *self, &self);
+    status = em_agree_first(status, 0);
+    if (status) {
+        em_release(&self);
+        return status;
+    }
+    status = load(self, options, context);
+    if (status)
+        em_regression_destroy(&self->model);
+    else
+        *out = &self->model;
+    return status;
+}
+
+const em_model_ops em_model_logistic = {
+    .name = "logistic",
+    .doc = "Bayesian logistic regression, priors on the scale of the data",
+    .source = "Girolami & Calderhead (2011), section 7; Roychowdhury & Parthasarathy (2017), "
+              "section 4.2",
+    .options_size = sizeof(logistic_options),
+    .fields = fields,
+    .create = create,
+    .destroy = em_regression_destroy,
+    .add_prior = em_regression_add_prior,
+    .report = em_regression_report,
+    .predict = em_regression_predict,
+    .draw_prior = em_regression_draw_prior,
+    .describe = em_regression_describe,
+    .add_likelihood = em_regression_add_likelihood,
+    .add_metric = em_regression_add_metric};

@@ -1,0 +1,67 @@
+/*
+ * The prior distributions of a regression: of coefficients, on the real line, and of positive
+ * parameters such as a standard deviation, which are sampled as logarithms. All Local.
+ */
+#ifndef EM_MODEL_REGRESSION_PRIOR_LAW_H
+#define EM_MODEL_REGRESSION_PRIOR_LAW_H
+
+#include "model/regression/variate.h"
+
+#include <stdbool.h>
+
+typedef enum em_prior_kind {
+    EM_PRIOR_DEFAULT, /* none is given */
+    EM_PRIOR_NORMAL,
+    EM_PRIOR_STUDENT_T,
+    EM_PRIOR_CAUCHY,
+    EM_PRIOR_EXPONENTIAL,
+    EM_PRIOR_HALF_NORMAL,
+    EM_PRIOR_HALF_STUDENT_T,
+    EM_PRIOR_HALF_CAUCHY,
+    EM_PRIOR_GAMMA,
+    EM_PRIOR_INVERSE_GAMMA,
+    EM_N_PRIOR
+} em_prior_kind;
+
+/* `df` is the shape of a gamma or an inverse gamma distribution, and 1 of a Cauchy distribution. */
+typedef struct em_prior {
+    em_prior_kind kind;
+    double df, location;
+    double scale; /* of an exponential or a gamma distribution: the rate */
+} em_prior;
+
+/* How a kind is written: its numbers, one letter each: d(f), l(ocation), s(cale), r(ate). */
+typedef struct em_prior_form {
+    const char *name, *numbers;
+    bool positive;
+} em_prior_form;
+
+extern const em_prior_form em_prior_forms[EM_N_PRIOR];
+
+/* In another unit of what the prior is of, `factor` times as large: the scale is multiplied, a rate
+ * divided. The location is not. */
+void em_prior_stretch(em_prior *prior, double factor);
+
+/* As a text: normal(0, 2.5). */
+enum { EM_PRIOR_BYTES = 128 };
+void em_prior_print(const em_prior *prior, char out[EM_PRIOR_BYTES]);
+
+/* Of z = (x - location) / scale on the real line: the log density up to a constant, and its
+ * derivative. */
+double em_prior_of_z(const em_prior *prior, double z, double *slope);
+
+/* Its Fisher information about the location, in units of the scale: what a metric takes. */
+double em_prior_information(const em_prior *prior);
+
+double em_prior_draw_z(const em_prior *prior, em_variate *v);
+
+/* Of a positive x: the log density up to a constant; *slope is x times the derivative. */
+double em_prior_of_positive(const em_prior *prior, double x, double *slope);
+
+/* Minus its second derivative by log x, and the derivative of that. Not for an inverse gamma
+ * distribution. */
+void em_prior_curvature(const em_prior *prior, double x, double curvature[2]);
+
+double em_prior_draw_positive(const em_prior *prior, em_variate *v);
+
+#endif

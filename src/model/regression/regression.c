@@ -1,0 +1,409 @@
+#include "model/regression/regression_prior.h"
+
+#include "base/memory.h"
+#include "par/message.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------- set up */
+
+static void add_variable(em_regression *self, em_variable variable)
+{
+    self->variable[self->model.n_variable++] = variable;
+}
+
+/* Of each observation of all shards. */
+static em_variable per_observation(const em_regression *self, const char *name, em_storage storage,
+                                   em_report_group group)
+{
+    return (em_variable){.name = name,
+                         .storage = storage,
+                         .group = group,
+                         .dealt = true,
+                         .n_axes = 1,
+                         .shape = {self->design->rows.total},
+                         .axis = {"observation"}};
+}
+
+static em_variable per_coefficient(const em_regression *self, const char *name)
+{
+    return (em_variable){.name = name,
+                         .n_axes = 1,
+                         .shape = {self->design->n_column},
+                         .axis = {"coefficient"},
+                         .label = {(const char *const *)self->design->name}};
+}
+
+/* Of features that are not standardised; an intercept they always have, whatever the means were
+ * moved into it. A function of beta: it is not watched. */
+static em_variable original_coefficients(const em_regression *self)
+{
+    const int64_t n = self->design->n_column;
+    const bool same = n == self->n_original;
+
+    return (em_variable){.name = "beta_original",
+                         .n_axes = 1,
+                         .shape = {self->n_original},
+                         .axis = {same ? "coefficient" : "coefficient_original"},
+                         .label = {self->original},
+                         .unwatched = true};
+}
+
+static void add_variables(em_regression *self)
+{
+    const em_storage storage = self->family->storage;
+
+    add_variable(self, per_coefficient(self, "beta"));
+    for (int k = 0; k < self->n_shape; k++)
+        if (isnan(self->shape[k].value))
+            add_variable(self, (em_variable){.name = self->shape[k].name});
+    if (self->original)
+        add_variable(self, original_coefficients(self));
+    if (self->constant)
+        add_variable(self, per_observation(self, "y", EM_STORE_REAL, EM_LOG_LIKELIHOOD));
+    if (self->predicts)
+        add_variable(self, per_observation(self, "y", storage, EM_POSTERIOR_PREDICTIVE));
+    if (!self->theta)
+        return;
+    add_variable(self, per_observation(self, "y", storage, EM_PREDICTIONS));
+    add_variable(self, per_observation(self, "mu", EM_STORE_REAL, EM_PREDICTIONS));
+}
+
+/* How features were coded, and what standardised columns were, which emass predict asks for; and
+ * the priors. */
+static void add_data(em_regression *self)
+{
+    static const char group[] = "constant_data";
+    const em_design *design = self->design;
+    em_datum *to = self->datum;
+
+    if (self->standardised && !self->theta) {
+        *to++ = (em_datum){group, per_coefficient(self, "feature_mean"),
+                           self->prior ? self->mean : design->centre};
+        *to++ = (em_datum){group, per_coefficient(self, "feature_sd"),
+                           self->prior ? self->sd : design->scale};
+    }
+    if (!self->theta)
+        to += em_regression_prior_data(self, to);
+    if (self->features)
+        to += em_features_data(self->features, to);
+    if (self->line)
+        *to++ = (em_datum){"predictions_constant_data",
+                           per_observation(self, "line", EM_STORE_INT, EM_POSTERIOR), self->line};
+    if (self->observed)
+        *to++ = (em_datum){"observed_data",
+                           per_observation(self, "y", self->family->storage, EM_POSTERIOR),
+                           self->observed};
+    self->model.datum = self->datum;
+    self->model.n_datum = to - self->datum;
+}
+
+static em_status prepare_reports(em_regression *self, const em_regression_options *options,
+                                 const double *shape)
+{
+    const em_design *design = self->design;
+    em_status status = EM_OK;
+
+    self->predicts = options->posterior_predictive;
+    if (options->log_likelihood || self->predicts) {
+        status = em_allocate_doubles(design->n_row, &self->eta);
+        if (!status)
+            status = em_allocate_doubles(design->n_row, &self->density);
+    }
+    if (!status && options->log_likelihood)
+        status = em_allocate_doubles(design->n_row, &self->constant);
+    for (int64_t i = 0; !status && self->constant && i < design->n_row; i++)
+        self->constant[i] = (design->weight ? design->weight[i] : 1) *
+                            (self->family->constant(design->response[i], shape) - log(self->unit));
+    return status;
+}
+
+/* One of two arrays of the run, of as many numbers as there are coefficients. */
+static em_status find_fitted(const em_fitted *fitted, const char *name, int64_t n_column,
+                             const double **value)
+{
+    int64_t n = 0;
+    em_status status = fitted->numbers(fitted->context, name, &n, value);
+
+    if (!status && n != n_column)
+        status = em_fail(EM_EDATA, "found %lld numbers of constant_data/%s, expected %lld",
+                         (long long)n, name, (long long)n_column);
+    return status;
+}
+
+static em_status create_fitted_design(em_regression *self, const em_table *table,
+                                      const em_table_options *options,
+                                      const em_model_context *context)
+{
+    const int64_t n = table->n_column + options->intercept;
+    em_scaling scaling = {NULL, NULL};
+    em_status status = EM_OK;
+
+    if (options->standardise) {
+        status = find_fitted(context->fitted, "feature_mean", n, &scaling.centre);
+        if (!status)
+            status = find_fitted(context->fitted, "feature_sd", n, &scaling.scale);
+        status = em_agree_first(status, 0);
+    }
+    return status ? status
+                  : em_design_create_as(table, options, &scaling, context->shard, context->n_shard,
+                                        &self->design);
+}
+
+static em_status create_design(em_regression *self, const em_table *table,
+                               const em_table_options *options, const em_model_context *context)
+{
+    em_scaling scaling = {NULL, NULL};
+    em_status status;
+
+    if (context->fitted)
+        return create_fitted_design(self, table, options, context);
+    if (!self->prior)
+        return em_design_create(table, options, context->shard, context->n_shard, &self->design);
+    status = em_agree_first(
+        em_regression_scaling(self, table->n_column + options->intercept, &scaling), 0);
+    if (!status)
+        status = em_design_create_as(table, options, &scaling, context->shard, context->n_shard,
+                                     &self->design);
+    em_release(&scaling.centre);
+    em_release(&scaling.scale);
+    return status;
+}
+
+static em_status prepare_design(em_regression *self, const em_table *table,
+                                const em_regression_options *options,
+                                const em_model_context *context, bool identity)
+{
+    em_table_options as = options->table;
+    em_status status;
+
+    as.intercept = self->intercept;
+    status = create_design(self, table, &as, context);
+
+    if (!status)
+        status = em_regression_centre(self, identity);
+    if (!status && self->unit != 1)
+        em_design_scale(self->design, 1 / self->unit);
+    if (!status && context->minibatches)
+        status = em_design_store_rows(self->design);
+    if (!status)
+        status = em_allocate_doubles(self->design->n_column, &self->beta);
+    return status ? status : em_allocate_doubles(self->design->n_column, &self->row);
+}
+
+/* The names of the coefficients on the original scale, of which the first is the intercept. */
+static em_status prepare_original(em_regression *self)
+{
+    const em_design *design = self->design;
+    const bool intercept = self->intercept;
+    em_status status;
+
+    if (!self->standardised)
+        return EM_OK;
+    self->n_original = design->n_column + !intercept;
+    status = em_allocate(self->n_original, sizeof *self->original, &self->original);
+    if (!status && !intercept)
+        self->original[0] = "intercept";
+    for (int64_t j = 0; !status && j < design->n_column; j++)
+        self->original[j + !intercept] = design->name[j];
+    return status;
+}
+
+static em_status prepare_predictions(em_regression *self)
+{
+    em_status status =
+        em_allocate(self->design->n_column + self->n_shape, sizeof(double), &self->theta);
+
+    return status ? status : em_allocate_doubles(self->design->n_row, &self->eta);
+}
+
+static void name_blocks(em_regression *self)
+{
+    const int64_t n_column = self->design->n_column;
+
+    self->block[self->model.n_block++] = (em_parameters){"beta", 0, n_column, false};
+    for (int k = 0; k < self->n_shape; k++)
+        if (isnan(self->shape[k].value)) {
+            self->block[self->model.n_block] =
+                (em_parameters){self->shape[k].name, n_column + self->model.n_block - 1, 1, false};
+            self->model.n_block++;
+        }
+    self->model.block = self->block;
+}
+
+em_status em_regression_create(em_regression *self, const em_table *table,
+                               const em_regression_options *options,
+                               const em_model_context *context, const em_regression_plan *plan)
+{
+    double shape[EM_GLM_SHAPES];
+    em_status status = EM_OK;
+
+    if (context->fitted)
+        status = em_table_lines(table, &self->line);
+    else if (options->log_likelihood || options->posterior_predictive)
+        status = em_table_responses(table, &self->observed);
+    if (status)
+        return status;
+    self->family = plan->family;
+    self->unit_is_free = isnan(plan->unit);
+    self->unit = self->unit_is_free ? 1 : plan->unit;
+    self->n_shape = plan->n_shape;
+    self->identity = plan->identity;
+    self->standardised = options->table.standardise;
+    self->intercept = self->features ? self->features->intercept : options->table.intercept;
+    for (int k = 0; k < plan->n_shape; k++) {
+        self->shape[k] = plan->shape[k];
+        shape[k] = plan->shape[k].value;
+        self->n_unknown += isnan(shape[k]);
+    }
+    if (!context->fitted)
+        status = em_regression_find_priors(self, table, options, plan);
+    if (!status)
+        status = prepare_design(self, table, options, context, plan->identity);
+    if (!status)
+        status = em_glm_create(self->design, self->n_shape, shape, &self->glm);
+    if (!status && !context->fitted)
+        status = prepare_original(self);
+    if (!status && !context->fitted)
+        status = em_regression_say_priors(self);
+    if (!status)
+        status =
+            context->fitted ? prepare_predictions(self) : prepare_reports(self, options, shape);
+    if (status)
+        return status;
+    self->model = (em_model){.ops = context->ops,
+                             .dim = self->design->n_column + self->n_unknown,
+                             .rows = self->design->rows,
+                             .variable = self->variable,
+                             .data_hash = self->design->hash};
+    add_variables(self);
+    add_data(self);
+    name_blocks(self);
+    return EM_OK;
+}
+
+void em_regression_release(em_regression *self)
+{
+    em_glm_destroy(&self->glm);
+    em_design_destroy(&self->design);
+    em_features_destroy(&self->features);
+    em_release(&self->original);
+    em_release(&self->theta);
+    em_regression_release_priors(self);
+    em_release(&self->beta);
+    em_release(&self->row);
+    em_release(&self->eta);
+    em_release(&self->density);
+    em_release(&self->constant);
+    em_release(&self->line);
+    em_release(&self->observed);
+}
+
+void em_regression_destroy(em_model *model)
+{
+    em_regression *self = (em_regression *)model;
+
+    em_regression_release(self);
+    em_release(&self);
+}
+
+/* ---------------------------------------------------------------- the posterior */
+
+em_status em_regression_add_likelihood(em_model *model, const em_query *query)
+{
+    const em_regression *self = (const em_regression *)model;
+
+    em_glm_add(self->glm, self->family->link, query);
+    return EM_OK;
+}
+
+/* ---------------------------------------------------------------- the metric */
+
+/* The lower triangle of a matrix [][dim] += weight x x^T, x [n]. */
+static void add_square(int64_t n, int64_t dim, double weight, const double *x, double *matrix)
+{
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t l = 0; l <= j; l++)
+            matrix[j * dim + l] += weight * x[j] * x[l];
+}
+
+/* X^T Lambda X, Lambda the information of each observation (Girolami & Calderhead 2011, section 7),
+ * and below it the shape parameter's. */
+static void add_metric_of_row(const em_regression *self, int64_t i, const double *theta,
+                              const double *shape, double *metric, double *derivative)
+{
+    const int64_t n = self->design->n_column, dim = self->model.dim;
+    double *x = self->row, eta = self->design->offset ? self->design->offset[i] : 0;
+
+    em_design_row(self->design, i, x);
+    for (int64_t j = 0; j < n; j++)
+        eta += x[j] * theta[j];
+    em_information information = self->family->information(eta, shape);
+    if (self->design->weight) {
+        information.eta *= self->design->weight[i];
+        information.by_eta *= self->design->weight[i];
+        information.by_shape *= self->design->weight[i];
+        information.shape *= self->design->weight[i];
+    }
+    add_square(n, dim, information.eta, x, metric);
+    for (int64_t k = 0; derivative && k < n; k++)
+        add_square(n, dim, information.by_eta * x[k], x, derivative + k * dim * dim);
+    if (self->n_unknown > 0) {
+        metric[n * dim + n] += information.shape;
+        if (derivative)
+            add_square(n, dim, information.by_shape, x, derivative + n * dim * dim);
+    }
+}
+
+/* The unknown shape parameter, or NULL; known: whether the metric is. */
+static const em_shape *unknown_shape(const em_regression *self, bool *known)
+{
+    const em_shape *unknown = NULL;
+
+    for (int k = 0; k < self->n_shape; k++)
+        if (isnan(self->shape[k].value))
+            unknown = &self->shape[k];
+    *known = self->family->information && self->n_unknown <= 1 &&
+             (!unknown || (unknown->in_metric && unknown->prior.kind != EM_PRIOR_INVERSE_GAMMA));
+    return unknown;
+}
+
+static void add_metric_of_prior(const em_regression *self, const em_shape *unknown,
+                                const double *theta, double *metric, double *derivative)
+{
+    const int64_t n = self->design->n_column, dim = self->model.dim, corner = n * dim + n;
+    double curvature[2];
+
+    for (int64_t j = 0; j < n; j++)
+        metric[j * dim + j] +=
+            self->prior ? em_prior_information(&self->prior[j]) : 1 / self->prior_variance;
+    if (!unknown)
+        return;
+    em_prior_curvature(&unknown->prior, exp(theta[n]) * em_regression_unit(self, unknown),
+                       curvature);
+    metric[corner] += curvature[0];
+    if (derivative)
+        derivative[n * dim * dim + corner] += curvature[1];
+}
+
+em_status em_regression_add_metric(em_model *model, bool prior, const em_rows *rows,
+                                   const double *theta, double *metric, double *derivative)
+{
+    const em_regression *self = (const em_regression *)model;
+    double shape[EM_GLM_SHAPES];
+    bool known;
+    const em_shape *unknown = unknown_shape(self, &known);
+
+    if (!known)
+        return em_fail(EM_ECONFIG,
+                       "model %s has no metric, which Riemannian samplers need, with unknown "
+                       "parameters of its distribution",
+                       model->ops->name);
+    em_glm_shape(self->glm, theta, shape);
+    for (int64_t i = rows ? rows->first : 0; rows && i < rows->first + rows->count; i++)
+        add_metric_of_row(self, i, theta, shape, metric, derivative);
+    if (prior)
+        add_metric_of_prior(self, unknown, theta, metric, derivative);
+    return EM_OK;
+}

@@ -1,0 +1,153 @@
+/*
+ * What the regression models of this room share. A model is a family (a link and a distribution of
+ * the responses about it), options and a table: linear, logistic, poisson, negative_binomial. What
+ * priors they have says model/regression/regression_prior.h; unknown shape parameters are sampled
+ * as logarithms.
+ */
+#ifndef EM_MODEL_REGRESSION_REGRESSION_H
+#define EM_MODEL_REGRESSION_REGRESSION_H
+
+#include "data/features.h"
+#include "emass/model.h"
+#include "model/regression/glm.h"
+#include "model/regression/prior_law.h"
+#include "model/regression/variate.h"
+
+#include <math.h>
+
+/* First member of the options of such a model. */
+typedef struct em_regression_options {
+    em_table_options table;
+    char *prior;        /* NULL: the default */
+    double prior_scale; /* NaN: absent */
+    bool log_likelihood, posterior_predictive;
+} em_regression_options;
+
+/* The rows of those options for a field table, behind EM_TABLE_FIELDS. */
+#define EM_REGRESSION_FIELDS                                                                       \
+    EM_REAL(em_regression_options, prior_scale, .minimum = 1e-300, .maximum = 1e300,               \
+            .fallback = "none", .word = "none",                                                    \
+            .doc = "a number in place of prior: the variance of a normal prior on every "          \
+                   "coefficient, the intercept too, alpha in the papers; sigma then is half "      \
+                   "Student-t of scale 2.5, phi inverse Gamma(0.4, 0.3)"),                         \
+        EM_JSON(em_regression_options, prior, .fallback = "",                                      \
+                .doc = "on the data's scale: {coefficients: {normal: [0, 10]}, intercept: "        \
+                       "{student_t: [3, 0, 5]}, sigma: {exponential: 1}, autoscale: true}, or "    \
+                       "coefficients: {age: {normal: [0, 1]}, default: {cauchy: [0, 2.5]}}; what " \
+                       "is absent: normal(0, 2.5 sd(y) / sd(x)), of the intercept at the means "   \
+                       "normal(mean(y), 2.5 sd(y)), sigma exponential of mean sd(y); 0 and 1 for " \
+                       "mean(y) and sd(y) with a log or logit link"),                              \
+        EM_BOOL(em_regression_options, log_likelihood, .fallback = "false",                        \
+                .doc = "store that of each observation, in the group log_likelihood; and "         \
+                       "responses in observed_data"),                                              \
+        EM_BOOL(em_regression_options, posterior_predictive, .fallback = "false",                  \
+                .doc = "store observations drawn anew, in the group posterior_predictive; and "    \
+                       "responses in observed_data")
+
+/* A parameter of the distribution besides eta, positive. */
+typedef struct em_shape {
+    const char *name;
+    double value; /* NaN: unknown, and then: */
+    em_prior prior;
+    em_prior earlier; /* that with model.prior_scale, where no other is given */
+    bool prior_given; /* by an option of its own */
+    bool of_response; /* it has the unit of the responses */
+    bool in_metric;   /* the family's information is about it too */
+} em_shape;
+
+/*
+ * Fisher information of an observation: about eta; its derivatives by eta and by the logarithm of
+ * the unknown shape parameter, where there is one; and about that logarithm, of which the other
+ * derivatives, and the information about both together, are zero.
+ */
+typedef struct em_information {
+    double eta, by_eta, by_shape, shape;
+} em_information;
+
+typedef struct em_family {
+    em_glm_link *link;
+    em_storage storage; /* of a response */
+    /* The terms of log p(y | eta, shape) that the link leaves out; unknown shapes are NaN. */
+    double (*constant)(double y, const double *shape);
+    double (*mean)(double eta); /* of a response, where there is one */
+    /* A response: recoverable, with a message, where it is too large to be drawn. */
+    em_status (*draw)(em_variate *v, double eta, const double *shape, double *y);
+    /* NULL: not known. */
+    em_information (*information)(double eta, const double *shape);
+} em_family;
+
+/* A model derives its own struct with this as the first member. */
+typedef struct em_regression {
+    em_model model;
+    const em_family *family;
+    em_design *design; /* divided by `unit`, as its responses are */
+    em_glm *glm;
+    double unit;       /* of the responses, where the link is the identity */
+    bool unit_is_free; /* not that of a known sigma: their standard deviation, if that is found */
+    bool intercept, standardised, identity;
+    double prior_variance; /* of all coefficients, where */
+    em_prior *prior;       /* [n_column] is NULL: on the data's scale */
+    double *mean, *sd;     /* [n_column] of the columns, 0 and 1 of an intercept, with those priors;
+                              the mean of columns that are not centred is 0 */
+    int64_t n_line;        /* what the priors are, in words, and of how many unknowns */
+    char **prior_line;
+    double *prior_count;
+    double known_sigma[2]; /* with normal noise: it, and the number of observations; 0: it is not
+                              known, or these have weights */
+    double *prior_location, *prior_sd, *prior_df; /* [n_column] in units of beta */
+    int n_shape, n_unknown;
+    em_shape shape[EM_GLM_SHAPES];
+    em_variable variable[2 + EM_GLM_SHAPES + 2];
+    em_datum datum[10 + EM_FEATURES_ARRAYS];
+    em_features *features;
+    em_parameters block[1 + EM_GLM_SHAPES]; /* beta, and every unknown shape */
+    const char **original; /* [n_original] coefficients of what is standardised; NULL */
+    int64_t n_original;
+    bool predicts;
+    double *line;          /* [rows.total] of the table that is predicted for; else NULL */
+    double *observed;      /* [rows.total] responses, where draws are reported of each; else NULL */
+    double *theta;         /* [dim] of a draw to predict from; NULL: the model is to be sampled */
+    double *row;           /* [n_column] of the design, for the metric */
+    double *beta;          /* [n_column] as reported */
+    double *eta, *density; /* [n_row] of a report; NULL: reports are of the parameters alone */
+    double *constant;      /* [n_row] of log likelihoods; NULL: not reported */
+} em_regression;
+
+/* What em_regression_create is told by a model. */
+typedef struct em_regression_plan {
+    const em_family *family;
+    bool identity; /* the link is: coefficients and responses have a unit */
+    double unit;   /* the design and the responses are divided by it; NaN: one is to be found */
+    int n_shape;
+    em_shape shape[EM_GLM_SHAPES];
+} em_regression_plan;
+
+/* Sets up `self`, all of it zero before but for the features, if it has any, from their table,
+ * whose response has been checked. After an error em_regression_release is due. Local. Errors:
+ * those of em_design_create. */
+em_status em_regression_create(em_regression *self, const em_table *table,
+                               const em_regression_options *options,
+                               const em_model_context *context, const em_regression_plan *plan);
+void em_regression_release(em_regression *self);
+
+/* What a shape parameter of 1 is, in the units of the data. Local. */
+static inline double em_regression_unit(const em_regression *self, const em_shape *shape)
+{
+    return shape->of_response ? self->unit : 1;
+}
+
+/* Functions of em_model_ops; `destroy` for models that own nothing more. */
+void em_regression_destroy(em_model *model);
+em_status em_regression_add_prior(em_model *model, const em_query *query);
+em_status em_regression_add_likelihood(em_model *model, const em_query *query);
+em_status em_regression_add_metric(em_model *model, bool prior, const em_rows *rows,
+                                   const double *theta, double *metric, double *derivative);
+em_status em_regression_report(em_model *model, const em_draw *draw, const double *theta,
+                               double *out);
+em_status em_regression_predict(em_model *model, const em_draw *draw, const double *posterior,
+                                double *out);
+
+em_status em_regression_draw_prior(em_model *model, const em_draw *draw, double *theta);
+void em_regression_describe(const em_model *model, FILE *out);
+
+#endif

@@ -1,0 +1,47 @@
+/*
+ * Private to regressions: the priors of one.
+ *
+ * With model.prior_scale every coefficient, the intercept too, is normal(0, variance prior_scale),
+ * and theta are the coefficients of the columns as they are. Else the priors are on the data's
+ * scale, as rstanarm has them (Gabry and Goodrich, prior distributions for rstanarm models): with
+ * u = sd(y) where the link is the identity, and 1 of the other links,
+ *     coefficient k ~ normal(0, 2.5 u / sd(x_k)),
+ *     the intercept where predictors are at their means ~ normal(mean(y) or 0, 2.5 u),
+ *     sigma ~ exponential(1 / u), or what model.prior says; and theta are in the units of the
+ * priors, (coefficient - location) / scale, of columns less their means.
+ */
+#ifndef EM_MODEL_REGRESSION_REGRESSION_PRIOR_H
+#define EM_MODEL_REGRESSION_REGRESSION_PRIOR_H
+
+#include "model/regression/regression.h"
+
+/* Finds the priors, and the moments of the columns where they are needed; `options` are checked
+ * first. Of a model that is to predict nothing is found. Collective. Errors: EM_ECONFIG, EM_EDATA,
+ * EM_EMEMORY, agreed. */
+em_status em_regression_find_priors(em_regression *self, const em_table *table,
+                                    const em_regression_options *options,
+                                    const em_regression_plan *plan);
+
+/* What makes the columns those that theta are the coefficients of, `n` of them, freed by
+ * em_release; NULLs where that is nothing. Local. Errors: EM_EMEMORY. */
+em_status em_regression_scaling(const em_regression *self, int64_t n, em_scaling *to);
+
+/* Takes the locations of the priors into the offset of the design, or, with an identity link, out
+ * of the response. Collective. Errors, agreed: EM_EMEMORY. */
+em_status em_regression_centre(em_regression *self, bool identity);
+
+/* The log density of all unknowns of a chain, to whose gradient the prior's is added. Local. */
+double em_regression_prior_of_chain(const em_regression *self, const double *theta,
+                                    double *gradient);
+
+/* The coefficients as they are reported, beta [n_column], at a position. Local. */
+void em_regression_beta(const em_regression *self, const double *theta, double *beta);
+
+/* The priors in words and numbers, once the design has its columns, and in arrays. Local. Errors:
+ * EM_EMEMORY. */
+em_status em_regression_say_priors(em_regression *self);
+enum { EM_PRIOR_ARRAYS = 6 };
+int em_regression_prior_data(em_regression *self, em_datum datum[EM_PRIOR_ARRAYS]);
+void em_regression_release_priors(em_regression *self);
+
+#endif

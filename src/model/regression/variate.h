@@ -1,0 +1,29 @@
+/* Random numbers of the distributions that responses have, for what models draw when they report.
+ */
+#ifndef EM_MODEL_REGRESSION_VARIATE_H
+#define EM_MODEL_REGRESSION_VARIATE_H
+
+#include "emass/model.h"
+
+#include <stdint.h>
+
+/* The numbers of one observation of a draw, taken one after the other: EM_VARIATES of them are its
+ * own, more than any of these has been seen to take. */
+enum { EM_VARIATES = 256 };
+
+typedef struct em_variate {
+    const em_draw *draw;
+    uint64_t next;
+} em_variate;
+
+double em_variate_uniform(em_variate *v); /* in (0, 1). Local. */
+double em_variate_normal(em_variate *v);  /* standard. Local. */
+
+/* Gamma with this shape, of scale 1: Marsaglia and Tsang (2000). Local. */
+double em_variate_gamma(em_variate *v, double shape);
+
+/* Poisson: by inversion below a mean of 10, else by Hormann's (1993) transformed rejection, PTRS.
+ * Local. */
+double em_variate_poisson(em_variate *v, double mean);
+
+#endif

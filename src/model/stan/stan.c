@@ -1,0 +1,283 @@
+/*
+ * A Stan program as a model: its log density and gradient through the C interface of BridgeStan
+ * (model/stan/stan_library.h), its parameters, transformed parameters and generated quantities as
+ * what is reported.
+ */
+#include "base/away.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "math/rng.h"
+#include "model/stan/stan_model.h"
+#include "par/world.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+extern const em_model_ops em_model_stan; /* at the end */
+
+static const em_field fields[] = {
+    EM_PATH(em_stan_options, program, .fallback = "",
+            .doc = "the Stan program, which libstanli.so interprets"),
+    EM_PATH(em_stan_options, library, .fallback = "",
+            .doc = "or a Stan program that BridgeStan has compiled: its shared object"),
+    EM_DATA(em_stan_options, data, .fallback = "",
+            .doc = "its data: JSON as for CmdStan, or a mapping {N: rows, y: table.csv:age, X: "
+                   "[...], ...}"),
+    EM_DATA(em_stan_options, init, .fallback = "",
+            .doc = "where chains begin: JSON of all parameters, or a mapping"),
+    EM_TEXTS(em_stan_options, observed_data, .fallback = "[y]",
+             .doc = "data that go into the group observed_data; others that are not many into "
+                    "constant_data"),
+    EM_TEXTS(em_stan_options, log_likelihood, .fallback = "[log_lik]",
+             .doc = "variables that go into the group log_likelihood, * and ? as in file names"),
+    EM_TEXTS(em_stan_options, posterior_predictive, .fallback = "[]",
+             .doc = "those that go into posterior_predictive: observations drawn anew, say y_rep"),
+    EM_TEXTS(em_stan_options, predictions, .fallback = "[]",
+             .doc = "those that go into predictions: of what was not observed"),
+    {0}};
+
+static void destroy(em_model *model)
+{
+    em_stan *self = (em_stan *)model;
+
+    if (self->program)
+        self->library.destruct(self->program);
+    if (self->without_generated)
+        self->library.destruct(self->without_generated);
+    em_release(&self->simpler);
+    em_stan_data_destroy(&self->data);
+    em_stan_declared_destroy(&self->declared);
+    em_stan_variables_destroy(&self->variables);
+    em_release(&self->init);
+    em_release(&self->datum);
+    em_release(&self->name_text);
+    em_release(&self->unconstrained_name);
+    em_release(&self->block);
+    em_release(&self->block_names);
+    em_release(&self->gradient);
+    em_release(&self->flat);
+    em_release(&self);
+}
+
+static em_status create(const void *options, const em_model_context *context, em_model **out)
+{
+    em_stan *self = NULL;
+    em_status status = em_agree(em_allocate(1, sizeof *self, &self));
+
+    *out = NULL;
+    if (status)
+        return status;
+    self->model.ops = &em_model_stan;
+    self->model.differentiated = true;
+    status = em_stan_set_up(self, options, context);
+    if (status)
+        destroy(&self->model);
+    else
+        *out = &self->model;
+    return status;
+}
+
+/* ---------------------------------------------------------------- density */
+
+/* Keeps the message of the first rejection. */
+static em_status reject(em_stan *self, em_status status)
+{
+    em_rejections *rejections = &self->model.rejections;
+
+    if (rejections->count++ == 0)
+        snprintf(rejections->first, sizeof rejections->first, "%s", em_error_text());
+    return status;
+}
+
+/* reject() and arguments out of a distribution's bounds make the density of a chain NaN. */
+static em_status add_chain(em_stan *self, const double *theta, double *log_density,
+                           double *gradient)
+{
+    char *error = NULL;
+    double value = NAN;
+
+    em_away_begin();
+    const int failed =
+        self->library.gradient(self->program, true, true, theta, &value, self->gradient, &error);
+
+    if (failed || !isfinite(value)) {
+        *log_density = NAN;
+        return failed ? reject(self, em_stan_library_fail(&self->library, EM_NONFINITE,
+                                                          "the program", error))
+                      : reject(self, em_fail(EM_NONFINITE, "the log density is %g", value));
+    }
+    *log_density += value;
+    for (int64_t i = 0; i < self->model.dim; i++)
+        gradient[i] += self->gradient[i];
+    return EM_OK;
+}
+
+static em_status add_prior(em_model *model, const em_query *query)
+{
+    em_status status = EM_OK;
+
+    for (int64_t c = 0; c < query->n_chain; c++) {
+        const int64_t row = c * query->stride;
+        const em_status one = add_chain((em_stan *)model, query->theta + row,
+                                        query->log_density + c, query->gradient + row);
+        status = one ? one : status;
+    }
+    return status;
+}
+
+/* ---------------------------------------------------------------- report */
+
+/* Generated quantities draw from a generator of this draw alone. */
+static em_status start_random(const em_stan *self, const em_draw *draw, em_stan_rng **out)
+{
+    const em_stream stream = {draw->seed, (uint64_t)draw->chain, (uint64_t)draw->iteration,
+                              EM_RNG_REPORT};
+    char *error = NULL;
+
+    *out = self->library.rng_construct((unsigned)em_uniform_below(&stream, 0, UINT64_C(1) << 32),
+                                       &error);
+    return *out ? EM_OK
+                : em_stan_library_fail(&self->library, EM_EMODEL, "the program's random numbers",
+                                       error);
+}
+
+/*
+ * Without generated quantities. The interpreter computes them even where they are not asked for, so
+ * that it takes a program that has none. False: that fails too.
+ */
+static bool constrain_less(em_stan *self, const double *theta, bool transformed)
+{
+    const em_stan_library *library = &self->library;
+    const em_stan_model *program;
+    char *error = NULL;
+    bool good;
+
+    if (self->simpler) {
+        self->without_generated = library->construct(self->simpler, self->seed, &error);
+        em_release(&self->simpler);
+    }
+    if (error)
+        library->free_error(error);
+    error = NULL;
+    program = self->without_generated ? self->without_generated : self->program;
+    good = library->constrain(program, transformed, false, theta, self->flat, NULL, &error) == 0;
+    if (error)
+        library->free_error(error);
+    return good;
+}
+
+/* The numbers of a draw: *n of them, where generated quantities cannot be computed those of the
+ * parameters all the same, and if need be without transformed ones. */
+static em_status constrain(em_stan *self, const double *theta, em_stan_rng *rng, int64_t *n)
+{
+    const em_stan_library *library = &self->library;
+    char *error = NULL;
+    em_status status = EM_OK;
+
+    *n = self->variables->n_element;
+    if (library->constrain(self->program, true, true, theta, self->flat, rng, &error) == 0)
+        return EM_OK;
+    status = em_stan_library_fail(library, EM_NONFINITE, "the program", error);
+    *n = 0;
+    if (constrain_less(self, theta, true))
+        *n = self->n_parameter + self->n_transformed;
+    else if (constrain_less(self, theta, false))
+        *n = self->n_parameter;
+    return status;
+}
+
+static em_status report(em_model *model, const em_draw *draw, const double *theta, double *out)
+{
+    em_stan *self = (em_stan *)model;
+    em_stan_rng *rng = NULL;
+    int64_t n = 0;
+    em_status status = start_random(self, draw, &rng);
+
+    if (status)
+        return status;
+    status = constrain(self, theta, rng, &n);
+    for (int64_t i = 0; i < n; i++)
+        out[self->variables->place[i]] = self->flat[i];
+    self->library.rng_destruct(rng);
+    return status;
+}
+
+/* ---------------------------------------------------------------- where chains begin */
+
+static em_status place(em_model *model, const em_draw *draw, double *theta)
+{
+    em_stan *self = (em_stan *)model;
+    char *error = NULL;
+
+    (void)draw;
+    if (!self->init ||
+        self->library.unconstrain(self->program, self->init, self->gradient, &error) == 0) {
+        if (self->init)
+            memcpy(theta, self->gradient, (size_t)model->dim * sizeof *theta);
+        return EM_OK;
+    }
+    return em_stan_library_fail(&self->library, EM_EDATA, self->init_name, error);
+}
+
+/* ---------------------------------------------------------------- emass check */
+
+static void write_shape(const em_stan_datum *datum, FILE *out)
+{
+    fputs(datum->n_axes == 0 ? "one" : "", out);
+    for (int i = 0; i < datum->n_axes; i++)
+        fprintf(out, "%s%lld", i ? " x " : "", (long long)datum->shape[i]);
+    fputs(datum->is_tuple     ? datum->n_axes ? " tuples" : " tuple"
+          : datum->is_integer ? datum->n_axes ? " integers" : " integer"
+          : datum->n_axes     ? " numbers"
+                              : " number",
+          out);
+}
+
+static void describe_data(const em_stan *self, FILE *out)
+{
+    for (int64_t i = 0; self->declared && i < self->declared->count; i++) {
+        const em_stan_declaration *wanted = &self->declared->declaration[i];
+        const em_stan_datum *datum = em_stan_data_find(self->data, wanted->name);
+        if (wanted->block != EM_STAN_DATA)
+            continue;
+        fprintf(out, "# data       %s: ", em_excerpt_of(wanted->text).text);
+        if (datum)
+            write_shape(datum, out);
+        fputs(datum ? "\n" : "not in the data\n", out);
+    }
+    for (int64_t i = 0; i < self->data->count; i++) {
+        const em_stan_datum *datum = &self->data->datum[i];
+        if (em_stan_declared_find(self->declared, EM_STAN_DATA, datum->name))
+            continue;
+        fprintf(out, "# data       %s: ", datum->name);
+        write_shape(datum, out);
+        fputs(self->declared ? ", which the program does not declare\n" : "\n", out);
+    }
+}
+
+static void describe(const em_model *model, FILE *out)
+{
+    const em_stan *self = (const em_stan *)model;
+
+    fprintf(out, "# program    %s: %lld numbers of parameters, %lld transformed, %lld generated\n",
+            self->name, (long long)self->n_parameter, (long long)self->n_transformed,
+            (long long)(self->variables->n_element - self->n_parameter - self->n_transformed));
+    fprintf(out, "# library    BridgeStan 2.%d, build %s\n", self->library.minor,
+            self->library.identity);
+    describe_data(self, out);
+}
+
+const em_model_ops em_model_stan = {
+    .name = "stan",
+    .doc = "a program in the Stan language, interpreted by libstanli.so or compiled by BridgeStan",
+    .source = "Carpenter et al. (2017); Roualdes et al. (2023), BridgeStan",
+    .options_size = sizeof(em_stan_options),
+    .fields = fields,
+    .create = create,
+    .destroy = destroy,
+    .add_prior = add_prior,
+    .report = report,
+    .place = place,
+    .describe = describe,
+    .no_prior = "is a program, whose density is not told apart into prior and likelihood"};

@@ -1,0 +1,286 @@
+#include "model/stan/stan_columns.h"
+
+#include "base/array.h"
+#include "base/json.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "data/hand_out.h"
+#include "par/message.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_TABLES = 64, MOST_COLUMNS = 10000 };
+
+/* Columns of a table, by their names as they may be printed. */
+typedef struct names {
+    int64_t n, capacity;
+    char **name;
+} names;
+
+/* They are first listed, then read by all ranks together, the columns that are named and no others,
+ * which may hold what is no number, then looked into. */
+typedef struct tables {
+    int count;
+    char *path[MOST_TABLES];
+    names wanted[MOST_TABLES];
+    em_table *table[MOST_TABLES];
+} tables;
+
+/* A column of a table; NULL table: not one. */
+typedef struct column {
+    const em_table *table;
+    int64_t index;
+} column;
+
+/* ---------------------------------------------------------------- tables and columns */
+
+/* Its number; a new one where it is not listed yet. */
+static em_status find_table(tables *all, const char *path, int *number)
+{
+    em_status status;
+
+    for (*number = 0; *number < all->count; ++*number)
+        if (strcmp(all->path[*number], path) == 0)
+            return EM_OK;
+    if (all->count == MOST_TABLES)
+        return em_fail(EM_ECONFIG, "model.data: more than %d tables", MOST_TABLES);
+    status = em_copy_text(path, &all->path[all->count]);
+    all->count += !status;
+    return status;
+}
+
+/* Lists a column, once. */
+static em_status want(names *wanted, const char *name)
+{
+    char printable[EM_FITTED_BYTES];
+    em_status status;
+
+    em_text_escape(name, printable, sizeof printable);
+    for (int64_t i = 0; i < wanted->n; i++)
+        if (strcmp(wanted->name[i], printable) == 0)
+            return EM_OK;
+    status = em_array_reserve(&wanted->name, &wanted->capacity, wanted->n, wanted->n + 1,
+                              sizeof *wanted->name);
+    if (!status)
+        status = em_copy_text(printable, &wanted->name[wanted->n]);
+    wanted->n += !status;
+    return status;
+}
+
+/* Collective. */
+static em_status read_table(const char *path, const names *wanted, em_table **out)
+{
+    bool *is_factor = NULL;
+    em_status status = em_agree_first(em_allocate(wanted->n, sizeof *is_factor, &is_factor), 0);
+    const em_fitted_columns columns = {wanted->n, (const char *const *)wanted->name, is_factor};
+    const em_table_options options = {
+        .data = (char *)path, .columns = INT64_MIN, .fitted = &columns};
+
+    if (!status)
+        status = em_table_read(&options, out);
+    if (!status)
+        status = em_table_hold(*out, 0, (*out)->total);
+    em_release(&is_factor);
+    return status;
+}
+
+/* Collective. */
+static em_status read_tables(tables *all)
+{
+    em_status status = EM_OK;
+
+    for (int i = 0; !status && i < all->count; i++)
+        status = read_table(all->path[i], &all->wanted[i], &all->table[i]);
+    return status;
+}
+
+static void release(tables *all)
+{
+    for (int i = 0; i < all->count; i++) {
+        em_table_destroy(&all->table[i]);
+        for (int64_t k = 0; k < all->wanted[i].n; k++)
+            em_release(&all->wanted[i].name[k]);
+        em_release(&all->wanted[i].name);
+        em_release(&all->path[i]);
+    }
+}
+
+/* "table.csv:age"; where the table is not read yet, no column. */
+static em_status find_column(tables *all, const char *text, column *out)
+{
+    const char *name = strrchr(text, ':') + 1;
+    char *path = NULL;
+    int number;
+    em_status status = em_format_text(&path, "%.*s", (int)(name - 1 - text), text);
+
+    *out = (column){NULL, 0};
+    if (!status)
+        status = find_table(all, path, &number);
+    if (!status && !all->table[number])
+        status = want(&all->wanted[number], name);
+    else if (!status) {
+        out->table = all->table[number];
+        while (out->index < out->table->n_column && strcmp(out->table->name[out->index], name) != 0)
+            out->index++;
+        if (out->index == out->table->n_column)
+            status = em_fail(EM_EDATA, "%s: found no column %s", path, em_excerpt_of(name).text);
+    }
+    em_release(&path);
+    return status;
+}
+
+static double element(const column *of, int64_t row)
+{
+    const em_table *table = of->table;
+
+    if (!table->column)
+        return table->value[row * table->n_column + of->index];
+    for (int64_t k = table->start[row]; k < table->start[row + 1]; k++)
+        if (table->column[k] == of->index)
+            return table->value[k];
+    return 0;
+}
+
+/* ---------------------------------------------------------------- JSON */
+
+static const char *skip_blanks(const char *c)
+{
+    return c + strspn(c, " \t\r\n");
+}
+
+static em_status write_rows(const tables *all, FILE *out)
+{
+    for (int i = 1; i < all->count; i++)
+        if (all->table[i]->n_row != all->table[0]->n_row)
+            return em_fail(EM_ECONFIG,
+                           "model.data: found rows, but %s has %lld and %s %lld: expected tables "
+                           "of as many rows",
+                           all->table[0]->path, (long long)all->table[0]->n_row,
+                           all->table[i]->path, (long long)all->table[i]->n_row);
+    if (all->count == 0)
+        return em_fail(EM_ECONFIG, "model.data: found rows, but no column of a table");
+    fprintf(out, "%lld", (long long)all->table[0]->n_row);
+    return EM_OK;
+}
+
+/* One column as a list; several (`as_matrix`, also of one) as a list of rows. */
+static em_status write_columns(int64_t n, const column *of, bool as_matrix, FILE *out)
+{
+    for (int64_t c = 1; c < n; c++)
+        if (of[c].table->n_row != of[0].table->n_row)
+            return em_fail(EM_EDATA, "%s has %lld rows, expected %lld as in %s", of[c].table->path,
+                           (long long)of[c].table->n_row, (long long)of[0].table->n_row,
+                           of[0].table->path);
+    fputc('[', out);
+    for (int64_t row = 0; row < of[0].table->n_row; row++) {
+        fputs(row ? ", " : "", out);
+        fputs(as_matrix ? "[" : "", out);
+        for (int64_t c = 0; c < n; c++) {
+            fputs(c ? ", " : "", out);
+            em_json_write_number(element(&of[c], row), out);
+        }
+        fputs(as_matrix ? "]" : "", out);
+    }
+    fputc(']', out);
+    return EM_OK;
+}
+
+/* A list of columns, ["t.csv:a", "t.csv:b"], at *at; *n 0: another list. */
+static em_status read_columns(tables *all, const char **at, int64_t *n, column *of)
+{
+    const char *c = skip_blanks(*at + 1);
+    em_status status = EM_OK;
+
+    for (*n = 0; !status && *c == '"' && *n < MOST_COLUMNS;) {
+        char *text = NULL;
+        status = em_json_read_string(&c, &text);
+        if (!status && !strchr(text, ':')) {
+            em_release(&text);
+            break;
+        }
+        if (!status)
+            status = find_column(all, text, &of[(*n)++]);
+        em_release(&text);
+        c = skip_blanks(c);
+        c = *c == ',' ? skip_blanks(c + 1) : c;
+    }
+    if (*c != ']')
+        *n = 0;
+    else if (*n > 0)
+        *at = c + 1;
+    return status;
+}
+
+/* The text at the quote *at, or what it stands for. With `out` NULL tables are only read. */
+static em_status write_text(tables *all, const char **at, FILE *out)
+{
+    const char *start = *at;
+    column found = {NULL, 0};
+    char *text = NULL;
+    em_status status = em_json_read_string(at, &text);
+    const bool is_value = !status && !em_json_is_name(*at);
+
+    if (is_value && strchr(text, ':'))
+        status = find_column(all, text, &found);
+    if (!status && out && found.table)
+        status = write_columns(1, &found, false, out);
+    else if (!status && out && is_value && strcmp(text, "rows") == 0)
+        status = write_rows(all, out);
+    else if (!status && out)
+        fprintf(out, "%.*s", (int)(*at - start), start);
+    em_release(&text);
+    return status;
+}
+
+static em_status fill_in(tables *all, column *of, const char *json, FILE *out)
+{
+    em_status status = EM_OK;
+
+    while (!status && *json) {
+        int64_t n = 0;
+        if (*json == '[')
+            status = read_columns(all, &json, &n, of);
+        if (!status && n > 0 && out)
+            status = write_columns(n, of, true, out);
+        else if (!status && n == 0 && *json == '"')
+            status = write_text(all, &json, out);
+        else if (!status && n == 0) {
+            if (out)
+                fputc(*json, out);
+            json++;
+        }
+    }
+    return status;
+}
+
+em_status em_stan_columns_fill_in(const char *json, char **out)
+{
+    tables all = {0};
+    column *of = NULL;
+    char *text = NULL;
+    size_t length;
+    FILE *file = open_memstream(&text, &length);
+    em_status status = em_allocate(MOST_COLUMNS, sizeof *of, &of);
+
+    if (!status && !file)
+        status = em_fail(EM_EMEMORY, "out of memory for the columns of tables");
+    if (!status)
+        status = fill_in(&all, of, json, NULL);
+    status = em_agree_first(status, 0);
+    if (!status)
+        status = read_tables(&all);
+    if (!status)
+        status = fill_in(&all, of, json, file);
+    if ((!file || fclose(file) != 0) && !status)
+        status = em_fail(EM_EMEMORY, "out of memory for the columns of tables");
+    if (!status)
+        status = em_copy_text(text, out);
+    release(&all);
+    em_release(&of);
+    free(text);
+    return status;
+}

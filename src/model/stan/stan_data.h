@@ -1,0 +1,40 @@
+/* The data of a Stan program: JSON as CmdStan reads it. */
+#ifndef EM_MODEL_STAN_STAN_DATA_H
+#define EM_MODEL_STAN_STAN_DATA_H
+
+#include "emass/model.h"
+
+/* Numbers that are kept, to be stored beside the draws. */
+enum { EM_STAN_MOST_KEPT = 100000 };
+
+/* One variable of the data. */
+typedef struct em_stan_datum {
+    char *name;
+    int n_axes;
+    int64_t shape[EM_MAX_AXES];
+    bool is_integer; /* all its numbers are written as integers */
+    bool is_tuple;   /* the shape is that of an array of tuples */
+    double *value;   /* [n_value] row-major; NULL: none, a tuple, or too many to be kept */
+    int64_t n_value, capacity;
+} em_stan_datum;
+
+typedef struct em_stan_data {
+    int64_t count, capacity;
+    int64_t n_kept;       /* values of all variables: at most EM_STAN_MOST_KEPT */
+    em_stan_datum *datum; /* [count] */
+    char *text; /* the same data in one line, numbers as they were written, not finite ones as
+                   "NaN", "Inf" and "-Inf"; its braces left out */
+} em_stan_data;
+
+/*
+ * Reads an object of numbers, rectangular arrays of numbers, and tuples {"1": ..., "2": ...}; NaN,
+ * Infinity, Inf and their negatives may stand bare or as strings. `path` is what messages name.
+ * Local. Errors: EM_EDATA, naming file and line; EM_EMEMORY.
+ */
+em_status em_stan_data_read(const char *path, const char *text, em_stan_data **out);
+void em_stan_data_destroy(em_stan_data **data); /* NULL-safe. */
+
+/* The variable of a name; NULL: it is not there. Local. */
+const em_stan_datum *em_stan_data_find(const em_stan_data *data, const char *name);
+
+#endif

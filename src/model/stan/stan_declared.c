@@ -1,0 +1,261 @@
+#include "model/stan/stan_declared.h"
+
+#include "base/array.h"
+#include "base/memory.h"
+
+#include <ctype.h>
+#include <string.h>
+
+/* Blanks out comments, strings and directives, so that brackets and semicolons are what they seem.
+ */
+static void strip(char *text)
+{
+    for (char *c = text; *c; c++) {
+        size_t length = 0;
+        if (c[0] == '/' && c[1] == '*')
+            length = strstr(c + 2, "*/") ? (size_t)(strstr(c + 2, "*/") - c) + 2 : strlen(c);
+        else if ((c[0] == '/' && c[1] == '/') || c[0] == '#')
+            length = strcspn(c, "\n");
+        else if (c[0] == '"')
+            length = 1 + strcspn(c + 1, "\"\n") + (c[1 + strcspn(c + 1, "\"\n")] == '"');
+        if (length > 0) {
+            memset(c, ' ', length);
+            c += length - 1;
+        }
+    }
+}
+
+static const char *skip_blanks(const char *c)
+{
+    while (isspace((unsigned char)*c))
+        c++;
+    return c;
+}
+
+/* Behind a character, unless it is the end of the text. */
+static const char *past(const char *c)
+{
+    return *c ? c + 1 : c;
+}
+
+static size_t word_length(const char *c)
+{
+    size_t n = 0;
+
+    while (isalnum((unsigned char)c[n]) || c[n] == '_')
+        n++;
+    return n;
+}
+
+static bool is_word(const char *c, const char *word)
+{
+    return word_length(c) == strlen(word) && strncmp(c, word, strlen(word)) == 0;
+}
+
+/* Behind the bracket that closes the one at `c`, or at the end of the text. */
+static const char *skip_brackets(const char *c)
+{
+    int depth = 0;
+
+    do {
+        depth += *c == '(' || *c == '[' || *c == '{';
+        depth -= *c == ')' || *c == ']' || *c == '}';
+        c += *c != '\0';
+    } while (*c && depth > 0);
+    return c;
+}
+
+/* The first of some characters that stands in no brackets, or the end of the text. */
+static const char *find_outside(const char *c, const char *wanted)
+{
+    while (*c && !strchr(wanted, *c))
+        c = strchr("([{", *c) ? skip_brackets(c) : c + 1;
+    return c;
+}
+
+static em_status append(em_stan_declared *declared, em_stan_declaration **out)
+{
+    const em_status status =
+        em_array_reserve(&declared->declaration, &declared->capacity, declared->count,
+                         declared->count + 1, sizeof *declared->declaration);
+
+    if (!status)
+        *out = &declared->declaration[declared->count++];
+    return status;
+}
+
+/* The type as it was written, with single blanks, and the name behind it. */
+static em_status write_text(const char *type, size_t length, const char *name, char **out)
+{
+    em_status status = em_format_text(out, "%.*s %s", (int)length, type, name);
+    char *to = status ? NULL : *out;
+
+    for (const char *from = to; !status && *from; from++)
+        if (!isspace((unsigned char)*from) || !isspace((unsigned char)from[1]))
+            *to++ = isspace((unsigned char)*from) ? ' ' : *from;
+    if (!status)
+        *to = '\0';
+    return status;
+}
+
+static em_status add(em_stan_declared *declared, em_stan_block block, bool is_integer,
+                     const char *type, size_t type_length, const char *name, size_t name_length)
+{
+    em_stan_declaration *added;
+    em_status status = append(declared, &added);
+
+    if (status)
+        return status;
+    added->block = block;
+    added->is_integer = is_integer;
+    status = em_format_text(&added->name, "%.*s", (int)name_length, name);
+    return status ? status : write_text(type, type_length, added->name, &added->text);
+}
+
+/*
+ * A statement "array[N] int<lower=0> a, b = 2" that may declare variables; `end` is its semicolon.
+ * A statement of another kind has no name where one would be, or is no integer's and does no harm.
+ */
+static em_status read_statement(em_stan_declared *declared, em_stan_block block, const char *start,
+                                const char *end)
+{
+    const char *base = start, *at;
+    size_t type_length;
+    em_status status = EM_OK;
+
+    if (is_word(base, "array"))
+        base = skip_blanks(skip_brackets(skip_blanks(base + 5)));
+    at = skip_blanks(base + word_length(base));
+    if (at < end && *at == '<')
+        at = skip_blanks(past(find_outside(at, ">")));
+    if (at < end && (*at == '[' || *at == '('))
+        at = skip_blanks(skip_brackets(at));
+    type_length = (size_t)(at - start);
+    while (!status && at < end && word_length(at) > 0) {
+        status =
+            add(declared, block, is_word(base, "int"), start, type_length, at, word_length(at));
+        at = find_outside(at, ",;");
+        at = *at == ',' ? skip_blanks(at + 1) : end;
+    }
+    return status;
+}
+
+/* The statements of a block, from behind its brace to the one that closes it. */
+static em_status read_block(em_stan_declared *declared, em_stan_block block, const char *c,
+                            const char *close)
+{
+    em_status status = EM_OK;
+
+    for (c = skip_blanks(c); !status && c < close; c = skip_blanks(c)) {
+        const char *end = c;
+        while (end < close && *end != ';' && *end != '{')
+            end = strchr("([", *end) ? skip_brackets(end) : end + 1;
+        if (end < close && *end == '{') { /* a loop, a condition: not the top of the block */
+            c = skip_brackets(end);
+            continue;
+        }
+        if (end < close)
+            status = read_statement(declared, block, c, end);
+        c = end < close ? end + 1 : close;
+    }
+    return status;
+}
+
+/* The next block from *at on: its name begins at *at, its braces are at *open and before *close,
+ * from where one may go on. False: there are no more. */
+static bool find_block(const char **at, const char **open, const char **close)
+{
+    *at = skip_blanks(*at);
+    *open = *at + strcspn(*at, "{");
+    *close = skip_brackets(*open);
+    return **open != '\0';
+}
+
+static bool are_words(const char *c, const char *first, const char *second)
+{
+    return is_word(c, first) && is_word(skip_blanks(c + word_length(c)), second);
+}
+
+static bool is_generated(const char *name)
+{
+    return are_words(name, "generated", "quantities");
+}
+
+static em_status read_blocks(em_stan_declared *declared, const char *at)
+{
+    const char *open, *close;
+    em_status status = EM_OK;
+
+    for (; !status && find_block(&at, &open, &close); at = close)
+        if (is_word(at, "data"))
+            status = read_block(declared, EM_STAN_DATA, open + 1, close - 1);
+        else if (is_word(at, "parameters"))
+            status = read_block(declared, EM_STAN_PARAMETERS, open + 1, close - 1);
+        else if (are_words(at, "transformed", "parameters"))
+            status = read_block(declared, EM_STAN_TRANSFORMED, open + 1, close - 1);
+        else if (is_generated(at))
+            status = read_block(declared, EM_STAN_GENERATED, open + 1, close - 1);
+    return status;
+}
+
+em_status em_stan_without_generated(const char *program, char **out)
+{
+    const char *at, *open, *close;
+    char *text = NULL;
+    bool found = false;
+    em_status status = em_copy_text(program, &text);
+
+    *out = NULL;
+    if (!status)
+        status = em_copy_text(program, out);
+    if (!status) {
+        strip(text);
+        for (at = text; find_block(&at, &open, &close); at = close)
+            for (const char *c = at; is_generated(at) && c < close; c++) {
+                (*out)[c - text] = *c == '\n' ? '\n' : ' ';
+                found = true;
+            }
+    }
+    em_release(&text);
+    if (status || !found)
+        em_release(out);
+    return status;
+}
+
+em_status em_stan_declared_read(const char *program, em_stan_declared **out)
+{
+    char *text = NULL;
+    em_status status = em_allocate(1, sizeof **out, out);
+
+    if (!status)
+        status = em_copy_text(program, &text);
+    if (!status) {
+        strip(text);
+        status = read_blocks(*out, text);
+    }
+    em_release(&text);
+    if (status)
+        em_stan_declared_destroy(out);
+    return status;
+}
+
+void em_stan_declared_destroy(em_stan_declared **declared)
+{
+    for (int64_t i = 0; *declared && i < (*declared)->count; i++) {
+        em_release(&(*declared)->declaration[i].name);
+        em_release(&(*declared)->declaration[i].text);
+    }
+    if (*declared)
+        em_release(&(*declared)->declaration);
+    em_release(declared);
+}
+
+const em_stan_declaration *em_stan_declared_find(const em_stan_declared *declared,
+                                                 em_stan_block block, const char *name)
+{
+    for (int64_t i = 0; declared && i < declared->count; i++)
+        if (declared->declaration[i].block == block &&
+            strcmp(declared->declaration[i].name, name) == 0)
+            return &declared->declaration[i];
+    return NULL;
+}

@@ -1,0 +1,45 @@
+/* What the text of a Stan program declares: names and types, for messages and integers. */
+#ifndef EM_MODEL_STAN_STAN_DECLARED_H
+#define EM_MODEL_STAN_STAN_DECLARED_H
+
+#include "emass/status.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum em_stan_block {
+    EM_STAN_DATA,
+    EM_STAN_PARAMETERS,
+    EM_STAN_TRANSFORMED, /* parameters */
+    EM_STAN_GENERATED
+} em_stan_block;
+
+typedef struct em_stan_declaration {
+    em_stan_block block;
+    bool is_integer;
+    char *name;
+    char *text; /* "array[N] int<lower=0> y", without what is assigned */
+} em_stan_declaration;
+
+typedef struct em_stan_declared {
+    int64_t count, capacity;
+    em_stan_declaration *declaration; /* [count] */
+} em_stan_declared;
+
+/*
+ * Collects the declarations of the data, and those at the top of the blocks of which a draw is. It
+ * need not know the language: what it does not understand (and what is in an included file) is not
+ * in the list. Local. Errors: EM_EMEMORY.
+ */
+em_status em_stan_declared_read(const char *program, em_stan_declared **out);
+void em_stan_declared_destroy(em_stan_declared **declared); /* NULL-safe. */
+
+/* A copy of the program with its generated quantities blanked out; *out NULL: it has none. Local.
+ * Errors: EM_EMEMORY. */
+em_status em_stan_without_generated(const char *program, char **out);
+
+/* The declaration of a name in a block; NULL: none. Local. */
+const em_stan_declaration *em_stan_declared_find(const em_stan_declared *declared,
+                                                 em_stan_block block, const char *name);
+
+#endif

@@ -1,0 +1,147 @@
+#include "model/stan/stan_library.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/shared_object.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+enum { MAJOR = 2, STANLI_ABI = 2 };
+
+#define AT(member) offsetof(em_stan_library, member)
+static const struct {
+    const char *name;
+    size_t offset;
+} functions[] = {{"bs_model_construct", AT(construct)},
+                 {"bs_model_destruct", AT(destruct)},
+                 {"bs_free_error_msg", AT(free_error)},
+                 {"bs_param_names", AT(names)},
+                 {"bs_param_unc_names", AT(unconstrained_names)},
+                 {"bs_param_num", AT(count)},
+                 {"bs_param_unc_num", AT(count_unconstrained)},
+                 {"bs_log_density_gradient", AT(gradient)},
+                 {"bs_param_constrain", AT(constrain)},
+                 {"bs_param_unconstrain_json", AT(unconstrain)},
+                 {"bs_rng_construct", AT(rng_construct)},
+                 {"bs_rng_destruct", AT(rng_destruct)},
+                 {"bs_set_print_callback", AT(set_print)},
+                 {"stanli_stan_to_mir_with_opts", AT(translate)},
+                 {"stanli_string_free", AT(free_text)}};
+#undef AT
+enum { N_FUNCTION = sizeof functions / sizeof *functions, N_COMMON = N_FUNCTION - 2 };
+
+static em_status take_functions(const char *path, bool interpreter, em_stan_library *library)
+{
+    const int n = interpreter ? N_FUNCTION : N_COMMON;
+
+    for (int i = 0; i < n; i++)
+        if (!em_shared_object_find(library->handle, functions[i].name,
+                                   (char *)library + functions[i].offset))
+            return em_fail(EM_ECONFIG, "%s: no function %s in it, expected %s", path,
+                           functions[i].name,
+                           interpreter ? "libstanli.so" : "a Stan model compiled by BridgeStan 2");
+    return EM_OK;
+}
+
+static em_status check_version(const char *path, em_stan_library *library)
+{
+    const int *major, *minor;
+
+    if (!em_shared_object_find(library->handle, "bs_major_version", &major) ||
+        !em_shared_object_find(library->handle, "bs_minor_version", &minor))
+        return em_fail(EM_ECONFIG, "%s: no version of BridgeStan in it, expected %d", path, MAJOR);
+    library->minor = *minor;
+    if (*major == MAJOR)
+        return EM_OK;
+    return em_fail(EM_ECONFIG, "%s: found version %d.%d of BridgeStan, expected %d", path, *major,
+                   *minor, MAJOR);
+}
+
+/* The interpreter's own functions change with its version. */
+static em_status identify_interpreter(const char *path, em_stan_library *library)
+{
+    int (*abi)(void);
+    const char *(*build)(void);
+
+    if (!em_shared_object_find(library->handle, "stanli_abi_version", &abi) ||
+        !em_shared_object_find(library->handle, "stanli_build_id", &build))
+        return em_fail(EM_ECONFIG, "%s: not a libstanli.so", path);
+    if (abi() != STANLI_ABI)
+        return em_fail(EM_ECONFIG, "%s: found version %d of stanli's interface, expected %d", path,
+                       abi(), STANLI_ABI);
+    snprintf(library->identity, sizeof library->identity, "%s", build());
+    return EM_OK;
+}
+
+/* A compiled model is known by its bytes. */
+static em_status identify_compiled(const char *path, em_stan_library *library)
+{
+    enum { PART = 1 << 20 };
+    int file = -1;
+    XXH64_state_t *state = XXH64_createState();
+    char *part = NULL;
+    ssize_t n = -1;
+    em_status status = em_allocate(PART, 1, &part);
+
+    if (!status)
+        status = em_file_open(path, O_RDONLY, &file);
+    if (!status && state && file >= 0) {
+        XXH64_reset(state, 0);
+        while ((n = read(file, part, PART)) > 0)
+            XXH64_update(state, part, (size_t)n);
+        snprintf(library->identity, sizeof library->identity, "xxh64:%016llx",
+                 (unsigned long long)XXH64_digest(state));
+    }
+    if (!status && n != 0)
+        status = em_fail(EM_ECONFIG, "%s: cannot be read: %s", path, strerror(errno));
+    if (file >= 0)
+        close(file);
+    XXH64_freeState(state);
+    em_release(&part);
+    return status;
+}
+
+em_status em_stan_library_open(const char *path, bool interpreter, em_stan_library *out)
+{
+    em_status status;
+
+    *out = (em_stan_library){.handle = NULL};
+    status = em_shared_object_load(path, &out->handle);
+    if (!status)
+        status = check_version(path, out);
+    if (!status)
+        status = take_functions(path, interpreter, out);
+    if (status)
+        return status;
+    return interpreter ? identify_interpreter(path, out) : identify_compiled(path, out);
+}
+
+void em_stan_one_line(const char *from, char *to, size_t bytes)
+{
+    size_t length = 0;
+
+    for (; *from && length < bytes - 1; from++)
+        if ((unsigned char)*from >= 0x20 && *from != 0x7f)
+            to[length++] = *from;
+        else if (length > 0 && to[length - 1] != ' ')
+            to[length++] = ' ';
+    while (length > 0 && to[length - 1] == ' ')
+        length--;
+    to[length] = '\0';
+}
+
+em_status em_stan_library_fail(const em_stan_library *library, em_status status, const char *what,
+                               char *error)
+{
+    char text[1024];
+
+    em_stan_one_line(error ? error : "no reason given", text, sizeof text);
+    if (error)
+        library->free_error(error);
+    return em_fail(status, "%s: %s", what, text);
+}

@@ -1,0 +1,65 @@
+/*
+ * The C interface of BridgeStan 2, found at run time in a shared object: a Stan model compiled by
+ * BridgeStan, or libstanli.so, which interprets programs. Declared here from its documentation.
+ */
+#ifndef EM_MODEL_STAN_STAN_LIBRARY_H
+#define EM_MODEL_STAN_STAN_LIBRARY_H
+
+#include "emass/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What the interface calls bs_model and bs_rng. */
+typedef struct em_stan_model em_stan_model;
+typedef struct em_stan_rng em_stan_rng;
+
+/*
+ * Functions of a library. Those that return int give 0, or not 0 and a message in *error, which
+ * free_error releases. Unconstrained numbers are in the order of the program's parameters;
+ * constrained ones flattened, the first index fastest, parameters before transformed parameters
+ * before generated quantities.
+ */
+typedef struct em_stan_library {
+    void *handle;
+    char identity[64]; /* of the code: what ranks compare */
+    int minor;         /* version 2.minor of the interface */
+    em_stan_model *(*construct)(const char *data, unsigned seed, char **error);
+    void (*destruct)(em_stan_model *model);
+    void (*free_error)(char *error);
+    const char *(*names)(const em_stan_model *model, bool transformed, bool generated);
+    const char *(*unconstrained_names)(const em_stan_model *model);
+    int (*count)(const em_stan_model *model, bool transformed, bool generated);
+    int (*count_unconstrained)(const em_stan_model *model);
+    int (*gradient)(const em_stan_model *model, bool without_constants, bool jacobian,
+                    const double *theta, double *value, double *gradient, char **error);
+    int (*constrain)(const em_stan_model *model, bool transformed, bool generated,
+                     const double *theta, double *out, em_stan_rng *rng, char **error);
+    int (*unconstrain)(const em_stan_model *model, const char *json, double *out, char **error);
+    em_stan_rng *(*rng_construct)(unsigned seed, char **error);
+    void (*rng_destruct)(em_stan_rng *rng);
+    int (*set_print)(void (*print)(const char *text, int length), char **error);
+    /* of libstanli.so only, else NULL */
+    char *(*translate)(const char *program, const char *const *folder, size_t n_folder, int fast,
+                       char *error, size_t error_bytes);
+    void (*free_text)(char *text);
+} em_stan_library;
+
+/*
+ * Opens a compiled model, or with `interpreter` libstanli.so, for as long as the process lives:
+ * their runtimes cannot be unloaded. Local. Errors: EM_ECONFIG when it is no regular file, no
+ * shared object, without the functions, or of another version; EM_EMEMORY.
+ */
+em_status em_stan_library_open(const char *path, bool interpreter, em_stan_library *out);
+
+/* Copies a message, blanks for line breaks and other control characters, as much as there is room
+ * for. Local. */
+void em_stan_one_line(const char *from, char *to, size_t bytes);
+
+/* Fails with `status`, "<what>: <the library's message in one line>", and releases the message,
+ * which may be NULL. Local. */
+em_status em_stan_library_fail(const em_stan_library *library, em_status status, const char *what,
+                               char *error);
+
+#endif

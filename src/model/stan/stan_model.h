@@ -1,0 +1,45 @@
+/* Private to the files stan*.c: a Stan program as a model, from inside. */
+#ifndef EM_MODEL_STAN_STAN_MODEL_H
+#define EM_MODEL_STAN_STAN_MODEL_H
+
+#include "emass/model.h"
+#include "model/stan/stan_data.h"
+#include "model/stan/stan_declared.h"
+#include "model/stan/stan_library.h"
+#include "model/stan/stan_variables.h"
+
+typedef struct em_stan_options {
+    char *program, *library, *data, *init;
+    em_texts observed_data, log_likelihood, posterior_predictive, predictions;
+} em_stan_options;
+
+typedef struct em_stan {
+    em_model model;
+    const char *name; /* of the program or the library, for messages */
+    em_stan_library library;
+    unsigned seed; /* of random numbers in transformed data */
+    em_stan_model *program;
+    char *simpler; /* what a model without generated quantities is constructed from, once it is
+                      needed; NULL: not needed, or constructed */
+    em_stan_model *without_generated;
+    em_stan_data *data;         /* without its text, once the program has it */
+    em_datum *datum;            /* [model.n_datum] what of it is stored */
+    em_stan_declared *declared; /* NULL: a library, whose text is not known */
+    char *init;                 /* JSON; NULL: none given */
+    const char *init_name;      /* for messages */
+    em_stan_variables *variables;
+    char *name_text; /* of the unconstrained parameters, one after the other */
+    const char **unconstrained_name;
+    em_parameters *block; /* [model.n_block] one for each parameter of the program */
+    char *block_names;
+    int64_t n_parameter, n_transformed; /* numbers of a draw; the rest is generated */
+    double *gradient;                   /* [dim] of one chain */
+    double *flat;                       /* [variables->n_element] a draw as the library orders it */
+} em_stan;
+
+/* Finds the library, reads program and data, and constructs the model. Collective. Errors, agreed:
+ * EM_ECONFIG, EM_EDATA, EM_EUSAGE, EM_EMEMORY; em_stan_destroy all the same. */
+em_status em_stan_set_up(em_stan *self, const em_stan_options *options,
+                         const em_model_context *context);
+
+#endif

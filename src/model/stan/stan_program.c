@@ -1,0 +1,154 @@
+#include "model/stan/stan_program.h"
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "model/stan/stan_find.h"
+#include "model/stan/stan_include.h"
+#include "par/world.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* As much room as a file asks for; a pipe does not say. */
+static int64_t room_for(const char *path, int64_t most)
+{
+    enum { MOST_OF_A_PIPE = 1 << 26 };
+    struct stat about;
+    int64_t room = MOST_OF_A_PIPE;
+
+    if (stat(path, &about) == 0 && S_ISREG(about.st_mode))
+        room = (int64_t)about.st_size;
+    return room < most ? room : most;
+}
+
+em_status em_stan_read_text(const char *path, int64_t most, char **text)
+{
+    em_status status = EM_OK;
+
+    *text = NULL;
+    if (em_world_rank() == 0)
+        status = em_read_text_file(path, room_for(path, most), text);
+    status = em_agree(status);
+    return status ? status : em_broadcast_text(text);
+}
+
+/* ---------------------------------------------------------------- the library */
+
+/* Where the interpreter is, as one rank finds it. Collective. */
+static em_status find_interpreter(char **path)
+{
+    em_status status = EM_OK;
+
+    if (em_world_rank() == 0)
+        status = em_stan_find(path);
+    status = em_agree(status);
+    return status ? status : em_broadcast_text(path);
+}
+
+/* Copies of a file that differ from node to node would draw from models that differ. Collective. */
+static em_status compare_identities(const char *path, const em_stan_library *library)
+{
+    char first[sizeof library->identity];
+    em_status status = EM_OK;
+
+    memcpy(first, library->identity, sizeof first);
+    em_broadcast(first, sizeof first);
+    if (strcmp(first, library->identity) != 0)
+        status = em_fail(EM_ECONFIG, "%s: found build %s here, but %s on rank 0", path,
+                         library->identity, first);
+    return em_agree(status);
+}
+
+em_status em_stan_open(const char *path, bool interpreter, em_stan_library *out)
+{
+    char *found = NULL;
+    em_status status = EM_OK;
+
+    if (interpreter) {
+        status = find_interpreter(&found);
+        path = found;
+    }
+    if (!status)
+        status = em_agree(em_stan_library_open(path, interpreter, out));
+    if (!status)
+        status = compare_identities(path, out);
+    em_release(&found);
+    return status;
+}
+
+/* ---------------------------------------------------------------- translation */
+
+static void skip_to(const char **text, const char *mark)
+{
+    const char *at = strstr(*text, mark);
+
+    *text = at ? at + strlen(mark) : "";
+}
+
+/*
+ * The compiler's message, "Syntax error in 'string', line 2, column 13 ...:" with an excerpt of the
+ * program between two rulers and the reason after it, as "m.stan:2:13: Syntax error ...: reason".
+ * In an included file it names that instead of 'string'.
+ */
+static em_status translation_failed(const char *path, const char *message)
+{
+    static const char ruler[] = "   ---------------------------------------------";
+    char file[256] = "", kind[64] = "", text[2048];
+    long line = 0, column = 0;
+    const char *rest = message;
+
+    em_stan_one_line(message, text, sizeof text);
+    if (sscanf(message, "%63[^'\n] '%255[^']', line %ld, column %ld", kind, file, &line, &column) !=
+        4)
+        return em_fail(EM_EDATA, "%s: %s", path, text);
+    skip_to(&rest, ruler);
+    skip_to(&rest, ruler);
+    skip_to(&rest, "\n");
+    rest += strspn(rest, " \n");
+    if (*rest)
+        em_stan_one_line(rest, text, sizeof text);
+    if (strlen(kind) > 4 && strcmp(kind + strlen(kind) - 4, " in ") == 0)
+        kind[strlen(kind) - 4] = '\0';
+    return em_fail(EM_EDATA, "%s:%ld:%ld: %s: %s", strcmp(file, "string") == 0 ? path : file, line,
+                   column + 1, kind, text);
+}
+
+static em_status translate(const em_stan_library *library, const char *path, const char *program,
+                           char **translated)
+{
+    const char *slash = strrchr(path, '/');
+    const size_t room = strlen(program) + 65536; /* the message quotes lines of it */
+    char *error = NULL, *folder = NULL, *text = NULL;
+    em_status status =
+        em_format_text(&folder, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
+
+    if (!status)
+        status = em_stan_check_includes(path, folder, program, EM_STAN_MOST_PROGRAM_BYTES);
+    if (!status)
+        status = em_allocate((int64_t)room, 1, &error);
+    if (!status) {
+        const char *const folders[] = {folder};
+        text = library->translate(program, folders, 1, 0, error, room);
+        error[room - 1] = '\0';
+        status = text ? em_copy_text(text, translated) : translation_failed(path, error);
+    }
+    if (text)
+        library->free_text(text);
+    em_release(&error);
+    em_release(&folder);
+    return status;
+}
+
+em_status em_stan_translate(const em_stan_library *library, const char *path, const char *program,
+                            char **translated)
+{
+    em_status status = EM_OK;
+
+    *translated = NULL;
+    if (em_world_rank() == 0)
+        status = translate(library, path, program, translated);
+    status = em_agree(status);
+    return status ? status : em_broadcast_text(translated);
+}

@@ -1,0 +1,498 @@
+/*
+ * A feed-forward network, dense or convolutional, with a normal prior on its weights: a classifier,
+ * or a regression with normal noise (Neal 1996; EQUATIONS 25).
+ */
+#include "network/network.h"
+
+#include "base/json.h"
+#include "base/memory.h"
+#include "emass/random.h"
+#include "math/linalg.h"
+#include "par/message.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern const em_model_ops em_model_network; /* at the end */
+
+static const char *const outputs[] = {"softmax", "normal", NULL};
+static const char *const precisions[] = {"double", "single", NULL};
+enum { PRECISION_DOUBLE, PRECISION_SINGLE };
+static const char *const block_choices[] = {"layers", "weights", NULL};
+enum { BLOCKS_LAYERS, BLOCKS_WEIGHTS };
+
+static const em_field fields[] = {
+    EM_PATH(em_network_options, data,
+            .doc =
+                "images and labels, IDX, plain or .gz: the file of images, a folder with both, or "
+                "what both names begin with; or a table, as other models read it"),
+    EM_PATH(em_network_options, labels, .fallback = "",
+            .doc = "of images in one file; absent: the file beside it that is named alike"),
+    EM_PATH(em_network_options, test, .fallback = "",
+            .doc = "observations that are predicted, and not trained on; absent: none"),
+    EM_PATH(em_network_options, test_labels, .fallback = "",
+            .doc = "as labels, of the test images"),
+    EM_TEXT(em_network_options, response, .fallback = "",
+            .doc =
+                "of a table: column to be explained, by name or number from 1; absent: the last"),
+    EM_JSON(em_network_options, layers,
+            .doc =
+                "list of {dense: units}, {convolution: channels, kernel: side, padding: valid or "
+                "same} and {pool: side}, each perhaps with its activation; the output is added"),
+    EM_CHOICE(em_network_options, activation, .fallback = "relu", .choices = em_activation_names,
+              .doc = "of the layers that name none"),
+    EM_CHOICE(em_network_options, output, .fallback = "softmax", .choices = outputs,
+              .doc = "softmax: the response is a class, 0, 1, ...; normal: a number, with normal "
+                     "noise"),
+    EM_INT(em_network_options, classes, .minimum = 2, .maximum = 10000, .fallback = "auto",
+           .word = "auto", .doc = "of a softmax; auto: as many as the largest label says"),
+    EM_JSON(em_network_options, prior_scale, .fallback = "1",
+            .doc =
+                "variance of the normal prior of weights and biases; {gamma: [shape, rate]}: every "
+                "layer has one of its own, whose inverse has that prior and is learned"),
+    EM_REAL(em_network_options, sigma, .minimum = 1e-300, .maximum = 1e300, .fallback = "unknown",
+            .word = "unknown", .doc = "standard deviation of the noise of a normal output"),
+    EM_REAL(em_network_options, sigma_scale, .minimum = 1e-300, .maximum = 1e300, .fallback = "2.5",
+            .doc = "of an unknown sigma: scale of its prior, a half Student-t with 3 degrees of "
+                   "freedom"),
+    EM_REAL(em_network_options, temperature, .minimum = 1e-6, .maximum = 1e6, .fallback = "1",
+            .doc = "the likelihood counts to the power 1 / temperature: below 1 the posterior is "
+                   "cold, and what it predicts doubts less (Wenzel et al. 2020)"),
+    EM_REAL(em_network_options, input_scale, .minimum = 1e-300, .maximum = 1e300,
+            .fallback = "auto", .word = "auto",
+            .doc = "inputs are divided by it; auto: 255 for images of bytes, 1 for tables"),
+    EM_BOOL(em_network_options, standardise, .fallback = "false",
+            .doc = "of tables: inputs to mean 0 and standard deviation 1 on the training data"),
+    EM_CHOICE(
+        em_network_options, precision, .fallback = "double", .choices = precisions,
+        .doc = "of the products, and of the noise of stochastic samplers; single: 32 bits, twice "
+               "as fast, gradients good to about 1e-5"),
+    EM_CHOICE(em_network_options, blocks, .fallback = "layers", .choices = block_choices,
+              .doc =
+                  "what a list of samplers may name: layer1, layer2, ..., output; or weights, all "
+                  "of them; then sigma and scales, where they are learned"),
+    EM_INT(em_network_options, probes, .maximum = 1e6, .fallback = "5",
+           .doc = "test observations, evenly spaced, where the function is reported and watched"),
+    EM_INT(em_network_options, scored, .maximum = 1e12, .fallback = "10000",
+           .doc = "training observations, evenly spaced, that the training score of a draw is of"),
+    EM_BOOL(em_network_options, store_weights, .fallback = "false",
+            .doc = "store the parameters of every draw, in 32 bits (run.thin says of how many "
+                   "iterations), which emass predict needs"),
+    {0}};
+
+/* ---------------------------------------------------------------- options */
+
+static em_status bad_scale(const char *found)
+{
+    return em_fail(EM_ECONFIG,
+                   "model.prior_scale: found %s, expected a variance above 0, or {gamma: [shape, "
+                   "rate]}, both above 0",
+                   found);
+}
+
+static bool is_positive(double x)
+{
+    return x >= 1e-300 && x <= 1e300;
+}
+
+/* 1, or {"gamma": [1, 1]} as a config is made into. */
+static em_status read_prior(em_network *self, bool *learned)
+{
+    const char *json = self->options->prior_scale;
+    double variance = 0;
+    int end = 0;
+
+    if (sscanf(json, "{\"gamma\": [%lf, %lf]}%n", &self->gamma[0], &self->gamma[1], &end) == 2 &&
+        end > 0 && !json[end]) {
+        *learned = true;
+        return is_positive(self->gamma[0]) && is_positive(self->gamma[1]) ? EM_OK : bad_scale(json);
+    }
+    if (sscanf(json, "%lf%n", &variance, &end) != 1 || json[end] || !is_positive(variance))
+        return bad_scale(json);
+    self->precision = 1 / variance;
+    return EM_OK;
+}
+
+static em_status check_options(const em_network_options *o)
+{
+    const bool softmax = o->output == EM_OUTPUT_SOFTMAX;
+
+    if (o->test_labels && !o->test)
+        return em_fail(EM_ECONFIG, "model.test_labels: found a file without model.test");
+    if (softmax && !isnan(o->sigma))
+        return em_fail(EM_ECONFIG,
+                       "model.sigma: found %g beside a softmax, expected it of a normal "
+                       "output alone",
+                       o->sigma);
+    if (!softmax && o->classes != INT64_MIN)
+        return em_fail(EM_ECONFIG,
+                       "model.classes: found %" PRId64 " beside a normal output, "
+                       "expected it of a softmax alone",
+                       o->classes);
+    return EM_OK;
+}
+
+/* ---------------------------------------------------------------- data */
+
+/* What the run learned of its inputs. */
+static em_status take_fitted(em_network *self, const em_fitted *fitted)
+{
+    double *const to[] = {self->centre, self->factor};
+    static const char *const name[] = {"input_centre", "input_factor"};
+    em_status status = EM_OK;
+
+    for (int i = 0; !status && i < 2; i++) {
+        const double *value = NULL;
+        int64_t n = 0;
+        status = fitted->numbers(fitted->context, name[i], &n, &value);
+        if (!status && n != self->train->n_input)
+            return em_fail(EM_EDATA,
+                           "%s: found observations of %" PRId64 " inputs, expected %" PRId64
+                           ", as the run had",
+                           self->train->path, self->train->n_input, n);
+        if (!status)
+            memcpy(to[i], value, (size_t)n * sizeof *value);
+    }
+    return status;
+}
+
+/* What products read: of images two thirds of whose numbers are 0 these are left out, on all shards
+ * or on none. Collective. */
+static em_status set_inputs(const em_network *self, const em_examples *e, em_inputs *inputs)
+{
+    int64_t count[2] = {e && e->images ? e->rows.count * e->n_input : 0, 0}; /* numbers, zeros */
+    em_status status = EM_OK;
+
+    for (int64_t i = 0; i < count[0]; i++)
+        count[1] += e->byte[i] == 0;
+    if (self->shards)
+        status = self->shards->sum(self->shards->context, EM_OK, 2, count);
+    *inputs = (em_inputs){e, self->centre, self->factor, count[0] && 3 * count[1] >= 2 * count[0]};
+    return status;
+}
+
+static em_status prepare_inputs(em_network *self, const em_fitted *fitted)
+{
+    const em_examples *e = self->train;
+    const double scale = self->options->input_scale;
+    em_status status = em_allocate(e->n_input, sizeof(double), &self->centre);
+
+    if (!status)
+        status = em_allocate(e->n_input, sizeof(double), &self->factor);
+    status = em_agree_first(status, 0);
+    if (status)
+        return status;
+    if (e->images && self->options->standardise)
+        return em_fail(EM_ECONFIG, "model.standardise: found true for images, expected "
+                                   "model.input_scale");
+    for (int64_t j = 0; j < e->n_input; j++)
+        self->factor[j] = 1 / (!isnan(scale) ? scale : e->images ? 255 : 1);
+    if (fitted)
+        status = take_fitted(self, fitted);
+    else if (self->options->standardise)
+        status = em_network_find_moments(self);
+    if (!status)
+        status = set_inputs(self, self->train, &self->train_inputs);
+    if (!status)
+        status = set_inputs(self, self->test, &self->test_inputs);
+    return status;
+}
+
+static em_status check_test(const em_network *self)
+{
+    const em_examples *train = self->train, *test = self->test;
+
+    if (test->images == train->images && test->shape[0] == train->shape[0] &&
+        test->shape[1] == train->shape[1])
+        return EM_OK;
+    return em_fail(EM_EDATA,
+                   "%s: found test observations of %" PRId64 " x %" PRId64 " numbers%s, expected "
+                   "%" PRId64 " x %" PRId64 "%s, as %s has",
+                   test->path, test->shape[0], test->shape[1], test->images ? " of an image" : "",
+                   train->shape[0], train->shape[1], train->images ? " of an image" : "",
+                   train->path);
+}
+
+/* Of what is to be predicted. Collective. */
+static em_status read_new(em_network *self, const em_model_context *context)
+{
+    const em_fitted *fitted = context->fitted;
+    em_examples_source source = {.path = self->options->data, .unlabelled = true};
+    const double *n_output = NULL;
+    int64_t n = 0;
+    em_status status = fitted->numbers(fitted->context, "n_output", &n, &n_output);
+
+    if (!status)
+        status = fitted->labels(fitted->context, "input", &source.n_input, &source.input);
+    status = em_agree_first(status, 0);
+    if (status)
+        return status;
+    self->n_output = (int64_t)n_output[0];
+    status = em_examples_read(&source, context, &self->train);
+    if (!status)
+        status = prepare_inputs(self, fitted);
+    return em_agree_first(status, 0);
+}
+
+/* Collective. */
+static em_status read_data(em_network *self, const em_model_context *context)
+{
+    const em_network_options *o = self->options;
+    const int64_t wanted = o->classes == INT64_MIN ? 0 : o->classes;
+    int64_t n_class = 0;
+    const em_examples_source train = {o->data, o->labels, o->response},
+                             test = {o->test, o->test_labels, o->response};
+    em_status status = em_examples_read(&train, context, &self->train);
+
+    if (!status && o->test)
+        status = em_examples_read(&test, context, &self->test);
+    if (!status && o->test)
+        status = check_test(self);
+    self->n_output = 1;
+    if (!status && self->output == EM_OUTPUT_SOFTMAX)
+        status = em_examples_classes(self->train, wanted, &n_class);
+    if (!status && self->output == EM_OUTPUT_SOFTMAX) {
+        self->n_output = n_class > 2 ? n_class : 2;
+        status = o->test ? em_examples_classes(self->test, self->n_output, &n_class) : EM_OK;
+    }
+    if (!status)
+        status = prepare_inputs(self, NULL);
+    return em_agree_first(status, 0);
+}
+
+/* ---------------------------------------------------------------- parameters */
+
+static void add_block(em_network *self, const char *name, int64_t count)
+{
+    const int64_t n = self->model.n_block;
+    const em_parameters *last = n > 0 ? &self->block[n - 1] : NULL;
+
+    self->block[n] = (em_parameters){name, last ? last->first + last->count : 0, count};
+    self->model.n_block++;
+}
+
+/* The weights of the layers, and what is learned besides. */
+static void lay_parameters(em_network *self, bool learns_scales)
+{
+    const bool learns_sigma = self->output == EM_OUTPUT_NORMAL && isnan(self->options->sigma);
+    const em_layers *layers = &self->layers;
+
+    for (int l = 0; l < layers->n; l++)
+        if (layers->layer[l].n_weight > 0) {
+            self->layer_name[self->n_weighted] = layers->layer[l].name;
+            self->weighted[self->n_weighted++] = l;
+        }
+    for (int i = 0; self->options->blocks == BLOCKS_LAYERS && i < self->n_weighted; i++)
+        add_block(self, self->layer_name[i], layers->layer[self->weighted[i]].n_weight);
+    if (self->options->blocks == BLOCKS_WEIGHTS)
+        add_block(self, "weights", layers->n_weight);
+    self->sigma = self->options->sigma;
+    self->sigma_at = learns_sigma ? layers->n_weight : -1;
+    if (learns_sigma)
+        add_block(self, "sigma", 1);
+    self->n_scale = learns_scales ? self->n_weighted : 0;
+    self->scale_at = learns_scales ? layers->n_weight + learns_sigma : -1;
+    if (learns_scales)
+        add_block(self, "scales", self->n_scale);
+    self->model.block = self->block;
+    self->model.dim = layers->n_weight + learns_sigma + self->n_scale;
+    self->model.update_of = learns_scales ? "scales" : "none of its blocks";
+}
+
+static em_status prepare_pass(em_network *self, bool exact)
+{
+    const bool is_single = self->options->precision == PRECISION_SINGLE && !exact;
+    em_status status;
+
+    self->model.single = is_single;
+    self->pass_ops = is_single ? &em_pass_single : &em_pass_double;
+    self->batch = em_pass_batch(&self->layers);
+    status = self->pass_ops->create(&self->layers, self->train->n_input, self->batch, &self->pass);
+    if (!status)
+        status = em_allocate(self->batch, sizeof *self->row, &self->row);
+    if (!status)
+        status = em_allocate(self->batch, sizeof *self->response, &self->response);
+    if (!status)
+        status = em_allocate(self->batch, sizeof *self->density, &self->density);
+    if (!status)
+        status =
+            em_allocate(em_stride(self->batch * self->n_output), sizeof *self->out, &self->out);
+    return status;
+}
+
+static em_status prepare_network(em_network *self, const em_model_context *context)
+{
+    const em_examples *e = self->train;
+    const em_extent input =
+        e->images ? (em_extent){e->shape[0], e->shape[1], 1} : (em_extent){1, 1, e->n_input};
+    bool learns_scales = false;
+    em_status status =
+        em_layers_read(self->options->layers, (em_activation)self->options->activation, &input,
+                       self->n_output, &self->layers);
+
+    if (!status)
+        status = read_prior(self, &learns_scales);
+    if (status)
+        return status;
+    lay_parameters(self, learns_scales);
+    self->model.rows = e->rows;
+    self->model.data_hash = e->hash ^ (self->test ? self->test->hash << 7 : 0);
+    status = em_agree_first(prepare_pass(self, context->exact), 0);
+    if (!status && context->fitted) {
+        em_network_prepare_predictions(self);
+        return EM_OK;
+    }
+    return status ? status : em_network_prepare_reports(self);
+}
+
+/* ---------------------------------------------------------------- the model */
+
+static void destroy(em_model *model)
+{
+    em_network *self = (em_network *)model;
+
+    em_network_release_reports(self);
+    if (self->pass_ops)
+        self->pass_ops->destroy(&self->pass);
+    em_examples_destroy(&self->train);
+    em_examples_destroy(&self->test);
+    em_release(&self->centre);
+    em_release(&self->factor);
+    em_release(&self->row);
+    em_release(&self->response);
+    em_release(&self->density);
+    em_release(&self->out);
+    em_release(&self);
+}
+
+static em_status create(const void *options, const em_model_context *context, em_model **out)
+{
+    em_network *self = NULL;
+    em_status status = check_options(options);
+
+    *out = NULL;
+    if (!status)
+        status = em_allocate(1, sizeof *self, &self);
+    status = em_agree_first(status, 0);
+    if (status) {
+        em_release(&self);
+        return status;
+    }
+    self->model.ops = &em_model_network;
+    self->options = options;
+    self->output = (em_network_output)self->options->output;
+    self->shards = context->n_shard > 1 ? context->shards : NULL;
+    self->first_chain = context->first_chain;
+    self->n_chain = context->n_chain;
+    status = context->fitted ? read_new(self, context) : read_data(self, context);
+    if (!status)
+        status = prepare_network(self, context);
+    if (status)
+        destroy(&self->model);
+    else
+        *out = &self->model;
+    return status;
+}
+
+/* The standard deviation of a layer's weights, such that what goes through keeps its size: He et
+ * al. 2015 behind a ReLU, else Glorot & Bengio 2010. */
+static double start_scale(const em_layer *layer)
+{
+    const double places =
+        layer->kind == EM_LAYER_CONVOLUTION ? (double)(layer->side * layer->side) : 1;
+    const double in = (double)layer->n_from, out = (double)layer->n_to * places;
+
+    return layer->activation == EM_ACTIVATION_RELU ? sqrt(2 / in) : sqrt(2 / (in + out));
+}
+
+/* Normal weights, biases 0, sigma and precisions 1. */
+static em_status place(em_model *model, const em_draw *draw, double *theta)
+{
+    const em_network *self = (const em_network *)model;
+
+    for (int64_t i = self->layers.n_weight; i < model->dim; i++)
+        theta[i] = 0;
+    em_draw_normals(draw, 0, self->layers.n_weight, theta);
+    for (int i = 0; i < self->n_weighted; i++) {
+        const em_layer *layer = &self->layers.layer[self->weighted[i]];
+        const int64_t n = layer->n_from * layer->n_to;
+        const double scale = start_scale(layer);
+        for (int64_t k = 0; k < layer->n_weight; k++)
+            theta[layer->first + k] *= k < n ? scale : 0;
+    }
+    return EM_OK;
+}
+
+static void describe_layer(const em_layer *layer, FILE *out)
+{
+    static const char *const kinds[] = {"dense", "convolution", "pool"};
+
+    fprintf(out,
+            "# %-10s %s, %" PRId64 " x %" PRId64 " x %" PRId64 " to %" PRId64 " x %" PRId64
+            " x %" PRId64,
+            layer->name, kinds[layer->kind], layer->in.height, layer->in.width, layer->in.channels,
+            layer->out.height, layer->out.width, layer->out.channels);
+    if (layer->n_weight > 0)
+        fprintf(out, ": %" PRId64 " weights", layer->n_weight);
+    if (layer->activation != EM_ACTIVATION_NONE)
+        fprintf(out, ", %s", em_activation_names[layer->activation]);
+    fputc('\n', out);
+}
+
+static void describe(const em_model *model, FILE *out)
+{
+    const em_network *self = (const em_network *)model;
+    const em_pass_ops *ops =
+        self->options->precision == PRECISION_SINGLE ? &em_pass_single : &em_pass_double;
+    const em_examples *train = self->train, *test = self->test;
+    const double averages = test ? (double)(test->rows.count * self->n_moment) : 0;
+
+    for (int l = 0; l < self->layers.n; l++)
+        describe_layer(&self->layers.layer[l], out);
+    fprintf(out,
+            "# data       %" PRId64 " observations of %" PRId64 " inputs, %" PRId64
+            " test observations; here %" PRId64 " and %" PRId64 ": %.3g MB, once a node\n",
+            train->rows.total, train->n_input, test ? test->rows.total : 0, train->rows.count,
+            test ? test->rows.count : 0,
+            (em_examples_bytes(train) + (test ? em_examples_bytes(test) : 0)) / 1e6);
+    fprintf(out,
+            "# pass       %" PRId64
+            " observations at a time in %s precision, by OpenBLAS's products "
+            "for %s: %.3g MB per rank; averages of predictions %.3g MB per chain\n",
+            self->batch, ops->name, em_linalg_kernels(),
+            ops->bytes(&self->layers, train->n_input, self->batch) / 1e6,
+            averages * sizeof(double) / 1e6);
+    fprintf(out,
+            "# watched    R-hat and ESS are of %s and of the function at some inputs: weights "
+            "have symmetries, and are not judged by\n",
+            self->test ? "the test score" : "the training score");
+    if (self->options->precision == PRECISION_SINGLE)
+        fprintf(out, "# precision  single: what follows about gradients is of double precision\n");
+}
+
+const em_model_ops em_model_network = {
+    .name = "network",
+    .doc = "feed-forward network, dense or convolutional, as a classifier or a regression",
+    .source = "Neal 1996; Li, Chen, Carlson & Carin 2016, section 5",
+    .options_size = sizeof(em_network_options),
+    .fields = fields,
+    .create = create,
+    .destroy = destroy,
+    .add_prior = em_network_add_prior,
+    .add_likelihood = em_network_add_likelihood,
+    .estimate = em_network_estimate,
+    .slopes = em_network_slopes,
+    .show = em_network_show,
+    .update = em_network_update,
+    .place = place,
+    .report = em_network_report,
+    .average = em_network_average,
+    .report_averages = em_network_report_averages,
+    .report_pooled = em_network_report_pooled,
+    .visit = em_network_visit,
+    .predict = em_network_predict_new,
+    .describe = describe,
+    .draw_prior = em_network_draw_prior};

@@ -1,0 +1,131 @@
+/* The model `network` in its parts: network.c sets it up, network_density.c is its posterior,
+ * network_report.c what comes out, network_shards.c what shards know together. */
+#ifndef EM_NETWORK_NETWORK_H
+#define EM_NETWORK_NETWORK_H
+
+#include "data/examples.h"
+#include "emass/model.h"
+#include "network/network_layers.h"
+#include "network/network_pass.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum em_network_output { EM_OUTPUT_SOFTMAX, EM_OUTPUT_NORMAL } em_network_output;
+
+typedef struct em_network_options {
+    char *data, *labels, *test, *test_labels, *response;
+    int output, activation, precision, blocks;
+    int64_t classes, probes, scored;
+    char *layers, *prior_scale;
+    double temperature, input_scale, sigma, sigma_scale;
+    bool standardise, store_weights;
+} em_network_options;
+
+/* Averages over the draws of a chain, for every test observation: of the probabilities of classes;
+ * or, of a normal output, of these. */
+enum { EM_MEAN, EM_SQUARE, EM_VARIANCE, EM_DENSITY, EM_N_MOMENT };
+
+/* Observations that were chosen of those of all shards: `total` of them, of which this shard has
+ * number first .. first + count - 1, as its row[0 .. count). */
+typedef struct em_network_choice {
+    int64_t total, first, count, *row;
+} em_network_choice;
+
+enum { EM_NETWORK_VARIABLES = 12, EM_NETWORK_AVERAGES = 6, EM_NETWORK_POOLED = 12 };
+
+typedef struct em_network {
+    em_model model;
+    const em_network_options *options;
+    em_examples *train, *test; /* test NULL: none */
+    em_inputs train_inputs, test_inputs;
+    double *centre, *factor; /* [n_input] */
+    em_network_output output;
+    em_layers layers;
+    int64_t n_output, n_moment;
+    /* Parameters: the weights, then log sigma, then the log precisions of the layers' weights. */
+    int64_t sigma_at, scale_at, n_scale; /* -1: sigma is known, the prior is */
+    double sigma;                        /* where it is known */
+    double precision;                    /* of the weights' prior, likewise */
+    double gamma[2];                     /* shape and rate of the precisions' prior */
+    int n_weighted;                      /* layers with weights, and their numbers: */
+    int weighted[EM_MOST_LAYERS];
+    const em_pass_ops *pass_ops;
+    em_pass *pass;
+    int64_t batch;              /* observations at a time */
+    int64_t *row;               /* [batch] */
+    double *out;                /* [batch][n_output], padded */
+    double *response, *density; /* [batch] */
+    const em_shards *shards;    /* NULL: all data are here */
+    /* Of the last estimate: what its likelihood counts, the precisions of the layers' prior, and
+     * the gradient by what is no weight. */
+    double scale, pull[EM_MOST_LAYERS], slope[EM_MOST_LAYERS + 1];
+    double *label;            /* of the test observations of all shards, their responses */
+    em_network_choice scored; /* training observations */
+    em_network_choice probe;  /* test observations that are shown */
+    int64_t n_told;           /* of a report, to the other shards: */
+    double *told;             /* tallies of parts of the test data, of the training data, probes */
+    double *predicted;        /* [test->rows.count][n_moment] those of the last report */
+    int64_t first_chain, n_chain;
+    double *n_average; /* [n_chain] draws in the averages */
+    double *mean;      /* [n_chain][test->rows.count][n_moment] */
+    em_parameters block[EM_MOST_LAYERS + 3];
+    const char *layer_name[EM_MOST_LAYERS];
+    em_variable variable[EM_NETWORK_VARIABLES], average[EM_NETWORK_AVERAGES],
+        pooled[EM_NETWORK_POOLED];
+    em_datum datum[4];
+    double n_output_kept; /* as a datum */
+    char **input_name;    /* [n_input] */
+} em_network;
+
+/* network_density.c: functions of em_model_ops. */
+em_status em_network_add_prior(em_model *model, const em_query *query);
+em_status em_network_draw_prior(em_model *model, const em_draw *draw, double *theta);
+em_status em_network_add_likelihood(em_model *model, const em_query *query);
+em_status em_network_estimate(em_model *model, const em_query *query, double scale);
+void em_network_slopes(em_model *model, int64_t first, int64_t n, const double *theta,
+                       double *gradient);
+void em_network_show(em_model *model, int64_t first, int64_t n, const double *theta);
+em_status em_network_update(em_model *model, const em_update *update);
+double em_network_log_prior(const em_network *self, const double *theta);
+double em_network_sigma(const em_network *self, const double *theta);
+
+/*
+ * Turns the outputs of n observations, in self->out, into what is known of their responses in
+ * self->response: `density` [n] their log densities, and what is left in self->out are
+ * probabilities of classes, or the means. Local.
+ */
+void em_network_predict(em_network *self, int64_t n, double sigma, double *density);
+
+/* Sends n of the listed observations through the network, weights as of pass_ops->show: then
+ * self->out and self->response are theirs. Local. */
+void em_network_forward(em_network *self, const em_inputs *inputs, int64_t n, const int64_t *row);
+
+/*
+ * network_shards.c: numbers of which each is on one shard, and 0 on the others, become those of
+ * all. `own` is how this rank has fared: all fail where one has. Collective over the ranks of a
+ * group.
+ */
+em_status em_network_gather(const em_network *self, em_status own, int64_t n, double *x);
+
+/* Parts that the observations of all shards are dealt in. Local. */
+int64_t em_network_n_part(const em_share *rows);
+
+/* What standardises the inputs, into self->centre and self->factor; a constant one stays as it is.
+ * Collective over the ranks of a group, and the same bits on any number of shards. Errors:
+ * EM_EMEMORY. */
+em_status em_network_find_moments(em_network *self);
+
+/* network_report.c: sets up what is reported, and functions of em_model_ops. Errors: EM_EMEMORY. */
+em_status em_network_prepare_reports(em_network *self); /* Collective over the ranks of a group. */
+void em_network_prepare_predictions(em_network *self);
+em_status em_network_predict_new(em_model *model, const em_draw *draw, const double *posterior,
+                                 double *out);
+void em_network_release_reports(em_network *self);
+em_status em_network_report(em_model *model, const em_draw *draw, const double *theta, double *out);
+void em_network_average(em_model *model, const em_draw *draw, const double *theta);
+void em_network_report_averages(em_model *model, int64_t chain, double *out);
+void em_network_report_pooled(em_model *model, const double *mean, double *out);
+em_status em_network_visit(em_model *model, const em_visitor *visitor);
+
+#endif

@@ -1,0 +1,59 @@
+/* The layers of a feed-forward network, as a config describes them, and where their weights are. */
+#ifndef EM_NETWORK_NETWORK_LAYERS_H
+#define EM_NETWORK_NETWORK_LAYERS_H
+
+#include "emass/status.h"
+
+#include <stdint.h>
+
+typedef enum em_layer_kind { EM_LAYER_DENSE, EM_LAYER_CONVOLUTION, EM_LAYER_POOL } em_layer_kind;
+
+typedef enum em_activation {
+    EM_ACTIVATION_RELU,
+    EM_ACTIVATION_SIGMOID,
+    EM_ACTIVATION_TANH,
+    EM_ACTIVATION_NONE /* of pools and the output */
+} em_activation;
+
+extern const char *const em_activation_names[]; /* those that a config may name; ends with NULL */
+
+/* What goes from layer to layer: row by row, of each place its channels. */
+typedef struct em_extent {
+    int64_t height, width, channels;
+} em_extent;
+
+static inline int64_t em_extent_size(const em_extent *extent)
+{
+    return extent->height * extent->width * extent->channels;
+}
+
+/*
+ * Weights are [n_from][n_to], then come n_to biases; a pool has none. A convolution's n_from are
+ * the numbers under its kernel: side x side places, of each the channels.
+ */
+typedef struct em_layer {
+    em_layer_kind kind;
+    em_activation activation;
+    em_extent in, out;
+    int64_t side, pad; /* of a kernel, or of a pool's square; zeros on each side */
+    int64_t n_from, n_to;
+    int64_t first, n_weight; /* of all parameters: weights and biases */
+    char name[24];           /* layer1, layer2, ..., output */
+} em_layer;
+
+enum { EM_MOST_LAYERS = 64 };
+
+typedef struct em_layers {
+    int n; /* the last one is the output: dense, without activation */
+    em_layer layer[EM_MOST_LAYERS];
+    int64_t n_weight; /* of all of them */
+} em_layers;
+
+/*
+ * Reads `json`, the list of mappings of the option model.layers, for inputs of this extent, and
+ * adds the output. Local. Errors: EM_ECONFIG, a message that begins with "model.layers[N]:".
+ */
+em_status em_layers_read(const char *json, em_activation activation, const em_extent *input,
+                         int64_t n_output, em_layers *out);
+
+#endif

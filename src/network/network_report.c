@@ -1,0 +1,568 @@
+/*
+ * What comes out of a network. Weights have symmetries (units of a layer change places, their signs
+ * or scales go together), so that they are never judged by: what is watched is the test score and
+ * the function at some inputs.
+ */
+#include "base/memory.h"
+#include "emass/data.h"
+#include "emass/random.h"
+#include "network/network.h"
+#include "network/network_score.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------- set up */
+
+static void report(em_network *self, em_variable variable)
+{
+    self->variable[self->model.n_variable++] = variable;
+}
+
+static void report_scalar(em_network *self, const char *name, bool unwatched)
+{
+    report(self, (em_variable){.name = name, .unwatched = unwatched});
+}
+
+/* Each class has a number; a function of one output is one number. */
+static em_variable of_class(const em_network *self, const char *name, em_storage storage,
+                            const char *axis, int64_t n)
+{
+    const bool softmax = self->output == EM_OUTPUT_SOFTMAX;
+
+    return (em_variable){.name = name,
+                         .storage = storage,
+                         .n_axes = softmax ? 2 : 1,
+                         .shape = {n, self->n_output},
+                         .axis = {axis, "class"}};
+}
+
+static em_variable of_layers(const em_network *self, const char *name)
+{
+    return (em_variable){.name = name,
+                         .n_axes = 1,
+                         .shape = {self->n_scale},
+                         .axis = {"layer"},
+                         .label = {self->layer_name}};
+}
+
+/* What convergence is judged by comes first. */
+static void lay_variables(em_network *self)
+{
+    const bool softmax = self->output == EM_OUTPUT_SOFTMAX;
+
+    if (self->test)
+        report_scalar(self, "test_nll", false);
+    else
+        report_scalar(self, "train_nll", false);
+    if (self->probe.total > 0)
+        report(self, of_class(self, "function", EM_STORE_REAL, "probe", self->probe.total));
+    if (self->sigma_at >= 0)
+        report_scalar(self, "sigma", false);
+    if (self->scale_at >= 0)
+        report(self, of_layers(self, "prior_variance"));
+    if (self->test)
+        report_scalar(self, softmax ? "test_accuracy" : "test_rmse", true);
+    if (self->test && self->scored.total > 0)
+        report_scalar(self, "train_nll", true);
+    if (self->scored.total > 0)
+        report_scalar(self, softmax ? "train_accuracy" : "train_rmse", true);
+    report_scalar(self, "log_prior", true);
+    if (self->options->store_weights)
+        report(self, (em_variable){.name = "weights",
+                                   .storage = EM_STORE_SINGLE,
+                                   .unwatched = true,
+                                   .n_axes = 1,
+                                   .shape = {self->model.dim},
+                                   .axis = {"weight"}});
+    self->model.variable = self->variable;
+}
+
+static void average(em_network *self, em_variable variable)
+{
+    self->average[self->model.n_average++] = variable;
+}
+
+static void pool(em_network *self, em_variable variable)
+{
+    self->pooled[self->model.n_pooled++] = variable;
+}
+
+static em_variable of_test(const em_network *self, const char *name, em_storage storage)
+{
+    return (em_variable){.name = name,
+                         .storage = storage,
+                         .n_axes = 1,
+                         .shape = {self->test->rows.total},
+                         .axis = {"observation"}};
+}
+
+static void lay_averages(em_network *self)
+{
+    static const char *const score[] = {"accuracy", "nll", "brier", "ece"};
+    static const char *const score_of_class[] = {"class_accuracy", "class_nll", "class_brier",
+                                                 "class_ece"};
+    static const char *const moment[EM_N_MOMENT] = {[EM_MEAN] = "mean",
+                                                    [EM_SQUARE] = "mean_square",
+                                                    [EM_VARIANCE] = "noise_variance",
+                                                    [EM_DENSITY] = "density"};
+
+    if (!self->test)
+        return;
+    if (self->output == EM_OUTPUT_SOFTMAX) {
+        const em_variable p =
+            of_class(self, "probability", EM_STORE_SINGLE, "observation", self->test->rows.total);
+        average(self, p);
+        pool(self, p);
+        for (int i = 0; i < 4; i++) {
+            average(self, (em_variable){.name = score[i]});
+            pool(self, (em_variable){.name = score[i]});
+        }
+        for (int i = 0; i < 4; i++)
+            pool(self, (em_variable){.name = score_of_class[i],
+                                     .n_axes = 1,
+                                     .shape = {self->n_output},
+                                     .axis = {"class"}});
+    } else {
+        for (int i = 0; i < EM_N_MOMENT; i++)
+            average(self, of_test(self, moment[i], EM_STORE_REAL));
+        pool(self, of_test(self, "mean", EM_STORE_REAL));
+        pool(self, of_test(self, "sd", EM_STORE_REAL));
+        pool(self, (em_variable){.name = "rmse"});
+        pool(self, (em_variable){.name = "nll"});
+    }
+    self->model.average = self->average;
+    self->model.pooled = self->pooled;
+}
+
+/* Of all observations `wanted` at most, evenly spaced from the first one on. */
+static em_status choose_rows(const em_share *own, int64_t wanted, em_network_choice *out)
+{
+    em_status status;
+
+    out->total = wanted < own->total ? wanted : own->total;
+    status =
+        em_allocate(out->total < own->count ? out->total : own->count, sizeof *out->row, &out->row);
+    for (int64_t i = 0; !status && i < out->total; i++) {
+        const double row = (double)i * (double)own->total / (double)out->total;
+        const int64_t here = (int64_t)row - own->first;
+        if (here >= own->count)
+            break;
+        if (here >= 0)
+            out->row[out->count++] = here;
+        else
+            out->first = i + 1;
+    }
+    return status;
+}
+
+static void keep_datum(em_network *self, em_variable variable, const double *value)
+{
+    self->datum[self->model.n_datum++] = (em_datum){"constant_data", variable, value};
+    self->model.datum = self->datum;
+}
+
+/* What predictions of new data need: of the inputs, and how many outputs there are. */
+static em_status keep_fitted(em_network *self)
+{
+    const em_examples *e = self->train;
+    em_status status = em_allocate(e->n_input, sizeof *self->input_name, &self->input_name);
+
+    for (int64_t j = 0; !status && j < e->n_input; j++)
+        status = e->images ? em_format_text(&self->input_name[j], "%" PRId64, j)
+                           : em_copy_text(e->table->name[e->column[j]], &self->input_name[j]);
+    if (status)
+        return status;
+    em_variable input = {.name = "input_centre",
+                         .n_axes = 1,
+                         .shape = {e->n_input},
+                         .axis = {"input"},
+                         .label = {(const char *const *)self->input_name}};
+    keep_datum(self, input, self->centre);
+    input.name = "input_factor";
+    keep_datum(self, input, self->factor);
+    self->n_output_kept = (double)self->n_output;
+    keep_datum(self, (em_variable){.name = "n_output"}, &self->n_output_kept);
+    return EM_OK;
+}
+
+/* The responses of all shards stand in the file. */
+static em_status prepare_test(em_network *self)
+{
+    const em_share *own = &self->test->rows;
+    em_status status = em_allocate(own->total, sizeof *self->label, &self->label);
+
+    self->n_moment = self->output == EM_OUTPUT_SOFTMAX ? self->n_output : EM_N_MOMENT;
+    const int64_t n = own->count * self->n_moment;
+    if (!status)
+        status = em_allocate(n, sizeof *self->predicted, &self->predicted);
+    if (!status)
+        status = em_allocate(self->n_chain, sizeof *self->n_average, &self->n_average);
+    if (!status)
+        status = em_allocate(self->n_chain * n, sizeof *self->mean, &self->mean);
+    if (!status)
+        status = choose_rows(own, self->options->probes, &self->probe);
+    for (int64_t i = 0; !status && i < own->count; i++)
+        self->label[own->first + i] = em_examples_response(self->test, i);
+    keep_datum(self, of_test(self, "test_response", EM_STORE_REAL), self->label);
+    return em_network_gather(self, status, own->total, self->label);
+}
+
+/* Numbers that are reported of a probe. */
+static int64_t probe_width(const em_network *self)
+{
+    return self->output == EM_OUTPUT_SOFTMAX ? self->n_output : 1;
+}
+
+/* What is added up of the observations of a part. */
+enum { LOG_DENSITY, RIGHT, SQUARE, N_TALLY };
+
+static int64_t tallies_of(const em_examples *e)
+{
+    return e ? em_network_n_part(&e->rows) * N_TALLY : 0;
+}
+
+em_status em_network_prepare_reports(em_network *self)
+{
+    const int64_t least = self->test ? 0 : 1; /* something has to be watched */
+    const int64_t scored = self->options->scored > least ? self->options->scored : least;
+    em_status status = choose_rows(&self->train->rows, scored, &self->scored);
+
+    if (!status)
+        status = keep_fitted(self);
+    status = em_network_gather(self, status, 0, NULL);
+    if (!status && self->test)
+        status = prepare_test(self);
+    self->n_told =
+        tallies_of(self->test) + tallies_of(self->train) + self->probe.total * probe_width(self);
+    if (!status)
+        status = em_allocate(self->n_told, sizeof *self->told, &self->told);
+    if (!status) {
+        lay_variables(self);
+        lay_averages(self);
+    }
+    return status;
+}
+
+void em_network_release_reports(em_network *self)
+{
+    for (int64_t j = 0; self->input_name && j < self->train->n_input; j++)
+        em_release(&self->input_name[j]);
+    em_release(&self->input_name);
+    em_release(&self->n_average);
+    em_release(&self->mean);
+    em_release(&self->label);
+    em_release(&self->predicted);
+    em_release(&self->probe.row);
+    em_release(&self->scored.row);
+    em_release(&self->told);
+}
+
+/* ---------------------------------------------------------------- a draw */
+
+static bool is_right(const em_network *self, int64_t i)
+{
+    const double *p = self->out + i * self->n_output;
+    const int64_t truth = (int64_t)self->response[i];
+
+    for (int64_t k = 0; k < self->n_output; k++)
+        if (p[k] > p[truth])
+            return false;
+    return true;
+}
+
+/* What is predicted of n observations in self->out, as averages have it. */
+static void keep(const em_network *self, int64_t n, double sigma, double *to)
+{
+    if (self->output == EM_OUTPUT_SOFTMAX) {
+        memcpy(to, self->out, (size_t)(n * self->n_output) * sizeof *to);
+        return;
+    }
+    for (int64_t i = 0; i < n; i++, to += EM_N_MOMENT) {
+        to[EM_MEAN] = self->out[i];
+        to[EM_SQUARE] = self->out[i] * self->out[i];
+        to[EM_VARIANCE] = sigma * sigma;
+        to[EM_DENSITY] = exp(self->density[i]) / sqrt(2 * M_PI);
+    }
+}
+
+/* Adds up n observations, row [n] or those from `first` on, to a tally; weights as of
+ * pass_ops->show. `predicted` may be NULL. */
+static void score(em_network *self, const em_inputs *inputs, int64_t n, int64_t first,
+                  const int64_t *row, double sigma, double *predicted, double *tally)
+{
+    const double constant = self->output == EM_OUTPUT_SOFTMAX ? 0 : 0.5 * log(2 * M_PI);
+
+    for (int64_t done = 0; done < n; done += self->batch) {
+        const int64_t count = n - done < self->batch ? n - done : self->batch;
+        for (int64_t i = 0; i < count; i++)
+            self->row[i] = row ? row[done + i] : first + done + i;
+        em_network_forward(self, inputs, count, self->row);
+        em_network_predict(self, count, sigma, self->density);
+        if (predicted)
+            keep(self, count, sigma, predicted + (first + done) * self->n_moment);
+        for (int64_t i = 0; i < count; i++) {
+            const double miss = self->response[i] - self->out[i * self->n_output];
+            tally[LOG_DENSITY] += self->density[i] - constant;
+            tally[RIGHT] += self->output == EM_OUTPUT_SOFTMAX && is_right(self, i);
+            tally[SQUARE] += miss * miss;
+        }
+    }
+}
+
+/* The same of every part of this shard, of all its observations or those chosen, to the tallies of
+ * all parts. */
+static void score_parts(em_network *self, const em_inputs *inputs, const em_network_choice *chosen,
+                        double sigma, double *predicted, double *tallies)
+{
+    const em_share *own = &inputs->examples->rows;
+    int64_t k = 0;
+
+    for (int64_t first = 0; first < own->count; first += own->part) {
+        const int64_t left = own->count - first, n = left < own->part ? left : own->part, from = k;
+        double *tally = tallies + (own->first + first) / own->part * N_TALLY;
+        while (chosen && k < chosen->count && chosen->row[k] < first + n)
+            k++;
+        score(self, inputs, chosen ? k - from : n, first, chosen ? chosen->row + from : NULL, sigma,
+              predicted, tally);
+    }
+}
+
+static void sum_parts(const em_examples *e, const double *tallies, double *sum)
+{
+    memset(sum, 0, N_TALLY * sizeof *sum);
+    for (int64_t p = 0; e && p < em_network_n_part(&e->rows); p++)
+        for (int k = 0; k < N_TALLY; k++)
+            sum[k] += tallies[p * N_TALLY + k];
+}
+
+static double nll(const double *tally, int64_t n)
+{
+    return -tally[LOG_DENSITY] / (double)n;
+}
+
+/* The share of right ones, or the root of the mean square error. */
+static double quality(const em_network *self, const double *tally, int64_t n)
+{
+    return self->output == EM_OUTPUT_SOFTMAX ? tally[RIGHT] / (double)n
+                                             : sqrt(tally[SQUARE] / (double)n);
+}
+
+static void show_probes(const em_network *self, double *out)
+{
+    const int64_t width = probe_width(self);
+
+    for (int64_t i = 0; i < self->probe.count; i++)
+        memcpy(out + (self->probe.first + i) * width,
+               self->predicted + self->probe.row[i] * self->n_moment, (size_t)width * sizeof *out);
+}
+
+/* Tallies and probes of all shards, in self->told. Collective over the ranks of a group. */
+static em_status tell(em_network *self, double sigma, const double *theta)
+{
+    double *of_train = self->told + tallies_of(self->test);
+
+    memset(self->told, 0, (size_t)self->n_told * sizeof *self->told);
+    self->pass_ops->show(self->pass, 0, self->layers.n_weight, theta);
+    if (self->scored.total > 0)
+        score_parts(self, &self->train_inputs, &self->scored, sigma, NULL, of_train);
+    if (self->test) {
+        score_parts(self, &self->test_inputs, NULL, sigma, self->predicted, self->told);
+        show_probes(self, of_train + tallies_of(self->train));
+    }
+    return em_network_gather(self, EM_OK, self->n_told, self->told);
+}
+
+/* In the order of lay_variables. */
+em_status em_network_report(em_model *model, const em_draw *draw, const double *theta, double *out)
+{
+    em_network *self = (em_network *)model;
+    const double sigma = em_network_sigma(self, theta);
+    const double *of_train = self->told + tallies_of(self->test);
+    const int64_t n_test = self->test ? self->test->rows.total : 0, n_train = self->scored.total;
+    const int64_t shown = self->probe.total * probe_width(self);
+    double test[N_TALLY], train[N_TALLY];
+    const em_status status = tell(self, sigma, theta);
+
+    (void)draw;
+    if (status)
+        return status;
+    sum_parts(self->test, self->told, test);
+    sum_parts(self->train, of_train, train);
+    *out++ = self->test ? nll(test, n_test) : nll(train, n_train);
+    memcpy(out, of_train + tallies_of(self->train), (size_t)shown * sizeof *out);
+    out += shown;
+    if (self->sigma_at >= 0)
+        *out++ = sigma;
+    for (int64_t i = 0; i < self->n_scale; i++)
+        *out++ = exp(-theta[self->scale_at + i]);
+    if (self->test)
+        *out++ = quality(self, test, n_test);
+    if (self->test && n_train > 0)
+        *out++ = nll(train, n_train);
+    if (n_train > 0)
+        *out++ = quality(self, train, n_train);
+    *out++ = em_network_log_prior(self, theta);
+    if (self->options->store_weights)
+        memcpy(out, theta, (size_t)model->dim * sizeof *out);
+    return EM_OK;
+}
+
+/* ---------------------------------------------------------------- averages */
+
+/* Of a chain, of the test observations of this shard. */
+static double *mean_of(const em_network *self, int64_t chain)
+{
+    return self->mean + (chain - self->first_chain) * self->test->rows.count * self->n_moment;
+}
+
+/* What the report of the draw has just predicted. */
+void em_network_average(em_model *model, const em_draw *draw, const double *theta)
+{
+    const em_network *self = (const em_network *)model;
+
+    (void)theta;
+    if (!self->test)
+        return;
+    const int64_t n = self->test->rows.count * self->n_moment;
+    const double weight = 1 / ++self->n_average[draw->chain - self->first_chain];
+    double *mean = mean_of(self, draw->chain);
+    for (int64_t i = 0; i < n; i++)
+        mean[i] += (self->predicted[i] - mean[i]) * weight;
+}
+
+static double *put_score(em_score score, int64_t stride, double *out)
+{
+    out[0] = score.accuracy;
+    out[stride] = score.nll;
+    out[2 * stride] = score.brier;
+    out[3 * stride] = score.ece;
+    return out + 1;
+}
+
+void em_network_report_averages(em_model *model, int64_t number, double *out)
+{
+    const em_network *self = (const em_network *)model;
+    const em_share *own = &self->test->rows;
+    const int64_t n = own->total, k = self->n_moment;
+    const double *mean = mean_of(self, number);
+
+    memset(out, 0, (size_t)(n * k) * sizeof *out);
+    if (self->output == EM_OUTPUT_SOFTMAX)
+        memcpy(out + own->first * k, mean, (size_t)(own->count * k) * sizeof *out);
+    for (int64_t j = 0; self->output == EM_OUTPUT_NORMAL && j < k; j++)
+        for (int64_t i = 0; i < own->count; i++)
+            out[j * n + own->first + i] = mean[i * k + j];
+    (void)em_network_gather(self, EM_OK, n * k, out); /* none fails */
+    if (self->output == EM_OUTPUT_SOFTMAX)
+        put_score(em_score_all(n, k, out, self->label), 1, out + n * k);
+}
+
+/* Of the mean of the chains' averages, laid out as em_network_report_averages has them. */
+void em_network_report_pooled(em_model *model, const double *mean, double *out)
+{
+    const em_network *self = (const em_network *)model;
+    const int64_t n = self->test->rows.total, k = self->n_output;
+    double square = 0, log_density = 0;
+
+    if (self->output == EM_OUTPUT_SOFTMAX) {
+        memcpy(out, mean, (size_t)(n * k) * sizeof *out);
+        put_score(em_score_all(n, k, mean, self->label), 1, out + n * k);
+        out += n * k + 4;
+        for (int64_t j = 0; j < k; j++)
+            put_score(em_score_class(n, k, mean, self->label, j), k, out + j);
+        return;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        const double f = mean[EM_MEAN * n + i], miss = self->label[i] - f;
+        out[i] = f;
+        out[n + i] = sqrt(fmax(mean[EM_SQUARE * n + i] - f * f, 0) + mean[EM_VARIANCE * n + i]);
+        square += miss * miss;
+        log_density += log(mean[EM_DENSITY * n + i]);
+    }
+    out[2 * n] = sqrt(square / (double)n);
+    out[2 * n + 1] = -log_density / (double)n;
+}
+
+/* ---------------------------------------------------------------- checkpoints */
+
+em_status em_network_visit(em_model *model, const em_visitor *visitor)
+{
+    em_network *self = (em_network *)model;
+    const int64_t k = self->n_moment;
+    em_status status;
+
+    if (!self->test)
+        return EM_OK;
+    const em_share *own = &self->test->rows;
+    status = visitor->chains(visitor->context, "averaged", 1, self->n_average);
+    return status ? status
+                  : visitor->dealt(visitor->context, "predictions", EM_NUMBER_DOUBLE,
+                                   own->total * k, own->first * k, own->count * k, self->mean);
+}
+
+/* ---------------------------------------------------------------- new data */
+
+/* What is wanted of a draw, and what is made of it: probabilities of the classes, or the mean and a
+ * response drawn. */
+void em_network_prepare_predictions(em_network *self)
+{
+    const bool softmax = self->output == EM_OUTPUT_SOFTMAX;
+    const int64_t total = self->train->rows.total;
+    em_variable made = of_class(self, softmax ? "probability" : "mu",
+                                softmax ? EM_STORE_SINGLE : EM_STORE_REAL, "observation", total);
+
+    report(self,
+           (em_variable){
+               .name = "weights", .n_axes = 1, .shape = {self->model.dim}, .axis = {"weight"}});
+    made.group = EM_PREDICTIONS;
+    made.dealt = true;
+    report(self, made);
+    made.name = "y";
+    if (!softmax)
+        report(self, made);
+    self->model.variable = self->variable;
+}
+
+/* Those from `first` on of this shard, into what is predicted of all. */
+static void predict_part(em_network *self, const em_draw *draw, double sigma, int64_t first,
+                         int64_t count, double *out)
+{
+    const em_share *own = &self->model.rows;
+    const int64_t width = self->n_output;
+
+    for (int64_t done = 0; done < count; done += self->batch) {
+        const int64_t n = count - done < self->batch ? count - done : self->batch;
+        const int64_t at = own->first + first + done;
+        double *response = out + own->total * width + at;
+        for (int64_t i = 0; i < n; i++)
+            self->row[i] = first + done + i;
+        em_network_forward(self, &self->train_inputs, n, self->row);
+        em_network_predict(self, n, sigma, self->density);
+        memcpy(out + at * width, self->out, (size_t)(n * width) * sizeof *out);
+        if (self->output == EM_OUTPUT_SOFTMAX)
+            continue;
+        em_draw_normals(draw, (uint64_t)at, n, response);
+        for (int64_t i = 0; i < n; i++)
+            response[i] = self->out[i] + sigma * response[i];
+    }
+}
+
+em_status em_network_predict_new(em_model *model, const em_draw *draw, const double *posterior,
+                                 double *out)
+{
+    em_network *self = (em_network *)model;
+    const em_share *own = &model->rows;
+    const int64_t n_written = own->total * (self->output == EM_OUTPUT_SOFTMAX ? self->n_output : 2);
+
+    for (int64_t i = 0; i < n_written; i++)
+        out[i] = -0.0;
+    self->pass_ops->show(self->pass, 0, self->layers.n_weight, posterior);
+    for (int64_t first = 0; first < own->count; first += own->part) {
+        const int64_t left = own->count - first;
+        predict_part(self, draw, em_network_sigma(self, posterior), first,
+                     left < own->part ? left : own->part, out);
+    }
+    return EM_OK;
+}

@@ -1,0 +1,580 @@
+/*
+ * Latent Dirichlet allocation (EQUATIONS 22), sampled by its own means: partially collapsed Gibbs
+ * (Magnusson et al. 2018; Terenin et al. 2019). An iteration draws
+ *
+ *     phi_k | z ~ Dirichlet(beta + n_k.),      then of every document, independently,
+ *     z_j | phi, z of its other tokens ~ (alpha_k + n_dk) phi_{k, w_j},
+ *
+ * with the documents' weights integrated out: exact, and the counts n that the shards sum are
+ * integers. The parameters are log alpha_1 .. log alpha_K and log beta; the topics of tokens are
+ * local state of a chain.
+ */
+#include "base/memory.h"
+#include "data/corpus.h"
+#include "emass/model.h"
+#include "math/tokens.h"
+#include "par/message.h"
+#include "topics/lda_expanded.h"
+#include "topics/lda_tokens.h"
+#include "topics/lda_topics.h"
+#include "topics/topic_record.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern const em_model_ops em_model_lda;
+
+/* Iterations of warmup of all documents by the mean of phi, from step to step of the
+ * hyperparameters, and before the first one of alpha: from topics that came by chance it would
+ * learn that documents have all of them, and two of the truth then stay together in one for very
+ * long. */
+enum { MEAN_ITERATIONS = 40, LEARN_EVERY = 5, ALPHA_FROM = 20 };
+
+typedef struct lda_options {
+    em_topic_options topic;
+    char *scratch;
+    double alpha;
+} lda_options;
+
+/* The topics' laws of words are integrated out, or are parameters in one of those forms. */
+enum { COLLAPSED = EM_TOPIC_FORMS };
+
+static const char *const forms[] = {"expanded_mean", "expanded_natural", "collapsed", NULL};
+
+static const char *const fold_ins[] = {"em", "both", NULL};
+
+/* Topics of the tokens of this shard, and what follows from those of all shards. */
+typedef struct lda_chain {
+    bool counted; /* count holds those of the topics */
+    em_token_topics topic;
+    int32_t *count; /* [n_word][stride] tokens of all shards, of this one's words */
+    float *phi;     /* [n_word][stride] as last drawn */
+} lda_chain;
+
+/* Topics go into a checkpoint in pieces of so many tokens of the corpus. */
+enum { PIECE_TOKENS = 1 << 22 };
+
+typedef struct lda {
+    em_model model;
+    const lda_options *options;
+    em_corpus *corpus; /* its words and sizes */
+    em_tokens *tokens;
+    em_topic_record *record;
+    em_lda_shape shape;
+    int64_t shard, n_shard;
+    em_lda_words own; /* whose laws this shard draws */
+    int64_t first_chain, n_chain;
+    lda_chain *chain; /* [n_chain] */
+    em_variable variable[EM_TOPIC_VARIABLES], average[EM_TOPIC_AVERAGES];
+    /* Room to work in. */
+    double *room, *alpha, *tokens_of; /* the last: [n_topic] */
+    int64_t *total, *sums;            /* [n_topic]; [n_sum] */
+    float *phi;                       /* [n_word][stride] a mean */
+    uint16_t *ordered;                /* [n_chain][tokens of a piece] for visits */
+} lda;
+
+static const em_field fields[] = {
+    EM_TOPIC_FIELDS("number of topics"),
+    EM_CHOICE(em_topic_options, fold_in, .fallback = "em", .choices = fold_ins,
+              .doc = "of test documents: em, from phi alone; both: by the model's own Gibbs too, "
+                     "a score of its own"),
+    EM_REAL(
+        lda_options, alpha, .minimum = 1e-6, .maximum = 1e3, .fallback = "0.1", .word = "learned",
+        .doc = "of the prior of documents' weights; learned: one for each topic, from iteration 20 "
+               "of warmup on"),
+    EM_REAL(em_topic_options, beta, .minimum = 1e-6, .maximum = 1e3, .fallback = "0.01",
+            .word = "learned", .doc = "of the prior of topics' laws of words; learned: in warmup"),
+    EM_PATH(lda_options, scratch, .fallback = "",
+            .doc = "folder for the topics of the tokens of a streamed corpus, on a disk of this "
+                   "node; absent: TMPDIR, or /tmp"),
+    EM_CHOICE(em_topic_options, parameters, .fallback = "collapsed", .choices = forms,
+              .doc = "collapsed for lda_gibbs; expanded_mean for sgrld and sgrhmc, "
+                     "expanded_natural for the other samplers with minibatches"),
+    EM_TOPIC_PHI_FIELDS,
+    {0}};
+
+/* ---------------------------------------------------------------- the model */
+
+static void destroy_chain(lda_chain *chain)
+{
+    em_tokens_release_chain(&chain->topic);
+    em_release(&chain->count);
+    em_release(&chain->phi);
+}
+
+static void destroy(em_model *model)
+{
+    lda *self = (lda *)model;
+
+    for (int64_t c = 0; self->chain && c < self->n_chain; c++)
+        destroy_chain(&self->chain[c]);
+    em_release(&self->chain);
+    em_corpus_destroy(&self->corpus);
+    em_tokens_destroy(&self->tokens);
+    em_topic_record_destroy(&self->record);
+    em_release(&self->room);
+    em_release(&self->alpha);
+    em_release(&self->tokens_of);
+    em_release(&self->total);
+    em_release(&self->sums);
+    em_release(&self->phi);
+    em_release(&self->ordered);
+    em_release(&self);
+}
+
+/* A shard's tokens of a piece of the corpus. */
+static int64_t most_of_piece(const em_tokens *tokens)
+{
+    return tokens->n_token < PIECE_TOKENS ? tokens->n_token : PIECE_TOKENS;
+}
+
+/* What the shards add beside counts: sums over documents (lda_tokens.h), then those over words,
+ * and the tokens of each topic. */
+enum { LOG_WORDS, BETA_SLOPE, OVER_WORDS };
+
+static int64_t over_words(const lda *self)
+{
+    return EM_LDA_SLOPES + self->shape.n_topic;
+}
+
+static int64_t n_sum(const lda *self)
+{
+    return over_words(self) + OVER_WORDS + self->shape.n_topic;
+}
+
+static em_status make_room(lda *self)
+{
+    const int64_t n_topic = self->shape.n_topic, n = self->shape.n_word * self->shape.stride;
+    em_status status = em_allocate(self->shape.stride, sizeof *self->room, &self->room);
+    const struct {
+        void *array;
+        int64_t count;
+        size_t size;
+    } room[] = {{&self->alpha, n_topic, sizeof(double)},
+                {&self->tokens_of, n_topic, sizeof(double)},
+                {&self->total, n_topic, sizeof(int64_t)},
+                {&self->sums, n_sum(self), sizeof(int64_t)},
+                {&self->phi, n, sizeof(float)},
+                {&self->ordered, self->n_chain * most_of_piece(self->tokens), sizeof(uint16_t)}};
+    for (size_t i = 0; !status && i < sizeof room / sizeof *room; i++)
+        status = em_allocate(room[i].count, room[i].size, room[i].array);
+    return status;
+}
+
+static em_status create_chain(const lda *self, lda_chain *chain)
+{
+    const int64_t n = self->shape.n_word * self->shape.stride;
+    em_status status = em_tokens_add_chain(self->tokens, &chain->topic);
+
+    if (!status)
+        status = em_allocate(n, sizeof *chain->count, &chain->count);
+    if (!status)
+        status = em_allocate(n, sizeof *chain->phi, &chain->phi);
+    return status;
+}
+
+static em_status create_chains(lda *self)
+{
+    em_status status = em_allocate(self->n_chain, sizeof *self->chain, &self->chain);
+
+    for (int64_t c = 0; !status && c < self->n_chain; c++)
+        status = create_chain(self, &self->chain[c]);
+    return status;
+}
+
+/* NULL: everything is held in memory. */
+static const char *scratch_of(const lda_options *options)
+{
+    const char *folder = options->scratch ? options->scratch : getenv("TMPDIR");
+
+    return !options->topic.corpus.stream ? NULL : folder && *folder ? folder : "/tmp";
+}
+
+static em_status set_up(lda *self, const em_model_context *context)
+{
+    const em_topic_options *options = &self->options->topic;
+    em_model *model = &self->model;
+    em_status status =
+        em_corpus_read(&options->corpus, 0, 0, self->shard, self->n_shard, &self->corpus);
+
+    if (status)
+        return status;
+    self->shape =
+        (em_lda_shape){self->corpus->n_word, options->topics, em_topic_stride(options->topics)};
+    self->own = em_lda_own_words(self->shape.n_word, self->shard, self->n_shard);
+    model->dim = options->topics + 1;
+    model->data_hash = self->corpus->hash;
+    status =
+        em_topic_record_create(options, context, self->corpus, &model->data_hash, &self->record);
+    if (!status)
+        status = em_tokens_create(self->corpus, options->topics, -1, scratch_of(self->options),
+                                  &self->tokens);
+    em_corpus_drop_documents(self->corpus);
+    if (!status)
+        status = make_room(self);
+    if (!status)
+        em_topic_record_declare(self->record, model, self->variable, self->average);
+    return status ? status : create_chains(self);
+}
+
+static em_status create(const void *untyped, const em_model_context *context, em_model **out)
+{
+    const lda_options *options = untyped;
+    lda *self;
+    em_status status;
+
+    if (options->topic.parameters != COLLAPSED)
+        return em_lda_expanded_create(&options->topic, options->alpha, context, out);
+    status = em_allocate(1, sizeof *self, &self);
+    if (status)
+        return status;
+    self->model.ops = &em_model_lda;
+    self->options = options;
+    self->shard = context->shard;
+    self->n_shard = context->n_shard;
+    self->first_chain = context->first_chain;
+    self->n_chain = context->n_chain;
+    status = set_up(self, context);
+    if (status)
+        destroy(&self->model);
+    else
+        *out = &self->model;
+    return status;
+}
+
+static void describe(const em_model *model, FILE *out)
+{
+    const lda *self = (const lda *)model;
+
+    em_topic_record_describe(self->record, self->tokens->n_document, self->tokens->n_token, out);
+}
+
+/* ---------------------------------------------------------------- an iteration */
+
+static lda_chain *chain_of(const lda *self, int64_t number)
+{
+    return &self->chain[number - self->first_chain];
+}
+
+/* Hyperparameters are given, or begin so; topics begin by chance. */
+static em_status place(em_model *model, const em_draw *draw, double *theta)
+{
+    const lda *self = (const lda *)model;
+    const lda_options *options = self->options;
+    lda_chain *chain = chain_of(self, draw->chain);
+
+    for (int64_t k = 0; k < self->shape.n_topic; k++)
+        theta[k] = log(isnan(options->alpha) ? 0.1 : options->alpha);
+    theta[self->shape.n_topic] = log(isnan(options->topic.beta) ? 0.01 : options->topic.beta);
+    chain->counted = false;
+    return em_tokens_start(self->tokens, draw->seed, draw->chain, &chain->topic);
+}
+
+static double hyperparameters(lda *self, const double *theta)
+{
+    for (int64_t k = 0; k < self->shape.n_topic; k++)
+        self->alpha[k] = exp(theta[k]);
+    return exp(theta[self->shape.n_topic]);
+}
+
+/* Warmup begins with a few documents, which find topics in a moment, and doubles them: the more
+ * there are the longer, as level l comes with iteration l^2. */
+static int64_t first_iteration(int level)
+{
+    return (int64_t)level * level;
+}
+
+static int level_at(const lda *self, const em_update *update)
+{
+    const int top = self->tokens->n_level - 1;
+    int level = update->warmup ? 0 : top;
+
+    while (level < top && update->number >= first_iteration(level + 1))
+        level++;
+    return level;
+}
+
+static bool learns(const em_update *with)
+{
+    return with->warmup && (with->number + 1) % LEARN_EVERY == 0;
+}
+
+static void learn(lda *self, int64_t number, double beta, double *theta)
+{
+    const int64_t n_topic = self->shape.n_topic;
+
+    if (isnan(self->options->alpha) && number >= ALPHA_FROM) {
+        em_lda_learn_alpha(n_topic, self->sums, self->alpha);
+        for (int64_t k = 0; k < n_topic; k++)
+            theta[k] = log(self->alpha[k]);
+    }
+    if (isnan(self->options->topic.beta))
+        theta[n_topic] = log(em_lda_learn_beta(&self->shape, self->total,
+                                               self->sums[over_words(self) + BETA_SLOPE], beta));
+}
+
+static void gather_phi(const lda *self, const em_update *with, float *phi)
+{
+    with->shards->gather(with->shards->context, self->shape.n_word,
+                         self->shape.stride * (int64_t)sizeof *phi, phi);
+}
+
+/* What is reported of the state, and averaged. */
+static em_status take_state(lda *self, const em_update *with, int64_t number, double beta,
+                            double *log_density)
+{
+    const lda_chain *chain = chain_of(self, number);
+
+    *log_density = em_lda_log_total(&self->shape, beta, self->total) +
+                   (double)(self->sums[over_words(self) + LOG_WORDS] + self->sums[EM_LDA_DENSITY]) *
+                       EM_LDA_UNIT;
+    for (int64_t k = 0; k < self->shape.n_topic; k++)
+        self->tokens_of[k] = (double)self->total[k];
+    if (em_topic_record_wants_phi(self->record, with))
+        em_lda_mean_phi(&self->shape, self->own, beta, chain->count, self->total, self->room,
+                        self->phi);
+    if (em_topic_record_wants_all(self->record, with))
+        gather_phi(self, with, self->phi);
+    const em_topic_look look = {.chain = number,
+                                .log_density = *log_density,
+                                .phi = self->phi,
+                                .count = self->tokens_of,
+                                .alpha = self->alpha,
+                                .beta = beta};
+    return em_topic_record_take(self->record, with, &look);
+}
+
+/* Counts of all shards, to each those of its words; `own` is how this one has fared. They are added
+ * two by two: no count is negative, and none of all shards is above 2^31, so that nothing is
+ * carried from one to the other. */
+static em_status deal_counts(const lda *self, const em_update *with, em_status own,
+                             lda_chain *chain)
+{
+    return with->shards->deal(with->shards->context, own, self->shape.n_word,
+                              self->shape.stride / 2, (int64_t *)(void *)chain->count);
+}
+
+/* Whether warmup takes the mean of phi, which is no draw but a sooner start: the noise of a draw
+ * would be learned by the tokens that come next, from few of them most. */
+static bool takes_mean(const lda *self, const em_update *with)
+{
+    return with->warmup &&
+           with->number < first_iteration(self->tokens->n_level - 1) + MEAN_ITERATIONS;
+}
+
+/* phi given all topics: each shard draws some words' for all of them. */
+static em_status draw_phi(lda *self, const em_update *with, int64_t number, double beta)
+{
+    const lda_chain *chain = chain_of(self, number);
+    const em_shards *shards = with->shards;
+    const em_stream stream = {.seed = with->seed,
+                              .chain = (uint64_t)number,
+                              .iteration = (uint64_t)with->number,
+                              .purpose = EM_RNG_TOPICS};
+    em_status status;
+
+    em_lda_draw_weights(&self->shape, self->own, &stream, beta, chain->count, self->room,
+                        self->total, chain->phi);
+    status = shards->sum(shards->context, EM_OK, self->shape.n_topic, self->total);
+    if (status)
+        return status;
+    em_lda_scale(&self->shape, self->own, self->total, self->room, chain->phi);
+    gather_phi(self, with, chain->phi);
+    return EM_OK;
+}
+
+static em_status find_phi(lda *self, const em_update *with, int64_t number, double beta)
+{
+    const lda_chain *chain = chain_of(self, number);
+    em_status status;
+
+    if (!takes_mean(self, with))
+        return draw_phi(self, with, number, beta);
+    em_lda_total(&self->shape, self->own, chain->count, self->total);
+    status = with->shards->sum(with->shards->context, EM_OK, self->shape.n_topic, self->total);
+    if (status)
+        return status;
+    em_lda_mean_phi(&self->shape, self->own, beta, chain->count, self->total, self->room,
+                    chain->phi);
+    gather_phi(self, with, chain->phi);
+    return EM_OK;
+}
+
+/* What is said of documents by their shard, and of words by the one that draws their laws; the
+ * tokens of each topic are left in `total`. */
+static em_status sum_rest(const lda *self, const em_update *with, const lda_chain *chain,
+                          double beta)
+{
+    int64_t *over = self->sums + over_words(self), *total = over + OVER_WORDS;
+    em_status status;
+
+    over[LOG_WORDS] = em_lda_log_words(&self->shape, self->own, beta, chain->count);
+    over[BETA_SLOPE] = learns(with) && isnan(self->options->topic.beta)
+                           ? em_lda_slope(&self->shape, self->own, beta, chain->count)
+                           : 0;
+    em_lda_total(&self->shape, self->own, chain->count, total);
+    status = with->shards->sum(with->shards->context, EM_OK, n_sum(self), self->sums);
+    memcpy(self->total, total, (size_t)self->shape.n_topic * sizeof *total);
+    return status;
+}
+
+/* phi, then topics given phi. */
+static em_status draw_topics(lda *self, const em_update *with, int64_t number, double beta)
+{
+    lda_chain *chain = chain_of(self, number);
+    const em_sweep sweep = {.seed = with->seed,
+                            .chain = number,
+                            .iteration = with->number,
+                            .level = level_at(self, with),
+                            .alpha = self->alpha,
+                            .phi = chain->phi,
+                            .count = chain->count,
+                            .sums = self->sums};
+    em_status status = find_phi(self, with, number, beta);
+
+    if (status)
+        return status;
+    status = em_tokens_sweep(self->tokens, &sweep, &chain->topic);
+    status = deal_counts(self, with, status, chain);
+    return status ? status : sum_rest(self, with, chain, beta);
+}
+
+static em_status update_chain(lda *self, const em_update *with, int64_t number, double *theta,
+                              double *log_density)
+{
+    lda_chain *chain = chain_of(self, number);
+    const double beta = hyperparameters(self, theta);
+    em_status status = EM_OK;
+
+    if (!chain->counted) {
+        status = em_tokens_count(self->tokens, &chain->topic, chain->count);
+        status = deal_counts(self, with, status, chain);
+    }
+    if (!status)
+        status = draw_topics(self, with, number, beta);
+    chain->counted = !status;
+    if (!status)
+        status = take_state(self, with, number, beta, log_density);
+    if (!status && learns(with))
+        learn(self, with->number, beta, theta);
+    return status;
+}
+
+static em_status update(em_model *model, const em_update *with)
+{
+    em_status status = EM_OK;
+
+    for (int64_t c = 0; !status && c < with->n_chain; c++)
+        status = update_chain((lda *)model, with, with->chain[c], with->theta + c * with->stride,
+                              &with->log_density[c]);
+    return status;
+}
+
+/* ---------------------------------------------------------------- what comes out */
+
+static em_status report(em_model *model, const em_draw *draw, const double *theta, double *out)
+{
+    const lda *self = (const lda *)model;
+
+    (void)theta;
+    em_topic_record_report(self->record, draw->chain, chain_of(self, draw->chain)->phi, out);
+    return EM_OK;
+}
+
+static em_status pool_averages(em_model *model)
+{
+    return em_topic_record_pool(((lda *)model)->record);
+}
+
+static void report_averages(em_model *model, int64_t number, double *out)
+{
+    em_topic_record_report_averages(((lda *)model)->record, number, out);
+}
+
+/* ---------------------------------------------------------------- checkpoints */
+
+/* The piece's tokens that this shard has: those from *first of them on, and *count. */
+static void own_of_piece(const em_tokens *tokens, int64_t piece, int64_t total, int64_t *first,
+                         int64_t *count)
+{
+    const int64_t begin = piece * PIECE_TOKENS, own_end = tokens->first_token + tokens->n_token;
+    const int64_t from = tokens->first_token > begin ? tokens->first_token : begin;
+    const int64_t end = own_end < begin + total ? own_end : begin + total;
+
+    *count = end > from ? end - from : 0;
+    *first = *count > 0 ? from - begin : 0;
+}
+
+static em_status copy_piece(lda *self, bool restores, int64_t first, int64_t count)
+{
+    em_status status = EM_OK;
+
+    for (int64_t c = 0; !status && count > 0 && c < self->n_chain; c++)
+        status = em_tokens_copy(self->tokens, &self->chain[c].topic, restores, first, count,
+                                self->ordered + c * count);
+    return status;
+}
+
+static em_status visit_piece(lda *self, const em_visitor *visitor, int64_t piece)
+{
+    const em_tokens *tokens = self->tokens;
+    const int64_t left = tokens->n_all - piece * PIECE_TOKENS;
+    const int64_t total = left < PIECE_TOKENS ? left : PIECE_TOKENS;
+    int64_t first, count;
+    char name[40];
+    em_status status = EM_OK;
+
+    own_of_piece(tokens, piece, total, &first, &count);
+    const int64_t local = piece * PIECE_TOKENS + first - tokens->first_token;
+    snprintf(name, sizeof name, piece ? "topics_%" PRId64 : "topics", piece);
+    if (!visitor->restores)
+        status = em_agree_first(copy_piece(self, false, local, count), 0);
+    if (!status)
+        status = visitor->dealt(visitor->context, name, EM_NUMBER_UINT16, total, first, count,
+                                self->ordered);
+    if (!status && visitor->restores)
+        status = em_agree_first(copy_piece(self, true, local, count), 0);
+    return status;
+}
+
+/* Topics in the order of the corpus; counts follow from them. */
+static em_status visit_topics(lda *self, const em_visitor *visitor)
+{
+    em_status status = EM_OK;
+
+    for (int64_t piece = 0; !status && piece * PIECE_TOKENS < self->tokens->n_all; piece++)
+        status = visit_piece(self, visitor, piece);
+    for (int64_t c = 0; visitor->restores && c < self->n_chain; c++)
+        self->chain[c].counted = false;
+    return status;
+}
+
+static em_status visit(em_model *model, const em_visitor *visitor)
+{
+    lda *self = (lda *)model;
+    em_status status = em_topic_record_visit(self->record, visitor);
+
+    return status ? status : visit_topics(self, visitor);
+}
+
+const em_model_ops em_model_lda = {
+    .name = "lda",
+    .doc = "latent Dirichlet allocation: topics of a corpus, by Gibbs or stochastic gradients",
+    .sampler = "lda_gibbs",
+    .counts = true,
+    .source = "Blei, Ng & Jordan 2003; sampled as in Magnusson et al. 2018",
+    .options_size = sizeof(lda_options),
+    .fields = fields,
+    .create = create,
+    .destroy = destroy,
+    .report = report,
+    .place = place,
+    .describe = describe,
+    .update = update,
+    .visit = visit,
+    .pool_averages = pool_averages,
+    .report_averages = report_averages,
+    .no_prior = "is conditioned on the lengths of its documents, and draws none anew"};

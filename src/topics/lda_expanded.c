@@ -1,0 +1,152 @@
+#include "topics/lda_expanded.h"
+
+#include "base/memory.h"
+
+#include <math.h>
+
+typedef struct expanded {
+    em_topic_model base;
+    em_parameters block;
+    double *alpha; /* [n_topic], all the same */
+} expanded;
+
+static void destroy(em_model *model)
+{
+    expanded *self = (expanded *)model;
+
+    em_topic_model_close(&self->base);
+    em_release(&self->alpha);
+    em_release(&self);
+}
+
+/* ---------------------------------------------------------------- the density */
+
+static em_status add_prior(em_model *model, const em_query *query)
+{
+    expanded *self = (expanded *)model;
+
+    for (int64_t c = 0; c < query->n_chain; c++)
+        em_topic_parameters_add_prior(&self->base.topics, query->theta + c * query->stride,
+                                      query->wanted == EM_WANT_GRADIENT ? NULL
+                                                                        : &query->log_density[c],
+                                      query->gradient + c * query->stride);
+    return EM_OK;
+}
+
+/* Counts of tokens; the density of their topics, in units. */
+static em_status add_likelihood(em_model *model, const em_query *query)
+{
+    expanded *self = (expanded *)model;
+    em_status status = EM_OK;
+
+    for (int64_t c = 0; !status && c < query->n_chain; c++) {
+        const em_local_query local = {.draw = em_query_draw(query, c),
+                                      .rows = query->rows,
+                                      .alpha = self->alpha,
+                                      .phi = self->base.phi,
+                                      .topic = em_topic_model_warm(&self->base, query->chain[c])};
+        const em_local_sums sums = {.count = query->gradient + c * query->stride,
+                                    .density = &query->log_density[c]};
+        if (em_topic_parameters_phi(&self->base.topics, query->theta + c * query->stride,
+                                    self->base.phi))
+            status = em_local_sample(self->base.local, &local, &sums);
+        else
+            query->log_density[c] = NAN;
+    }
+    return status;
+}
+
+static void finish_likelihood(em_model *model, const em_query *sums)
+{
+    em_topic_model_finish((em_topic_model *)model, sums, NULL);
+}
+
+/* ---------------------------------------------------------------- chains */
+
+static em_status place(em_model *model, const em_draw *draw, double *theta)
+{
+    em_topic_model_place((const em_topic_model *)model, draw, theta);
+    return EM_OK;
+}
+
+static em_status watch(em_model *model, const em_update *after)
+{
+    expanded *self = (expanded *)model;
+    em_status status = EM_OK;
+
+    for (int64_t c = 0; !status && c < after->n_chain; c++)
+        status = em_topic_model_take(&self->base, after, c, after->log_density[c], self->alpha);
+    return status;
+}
+
+static em_status report(em_model *model, const em_draw *draw, const double *theta, double *out)
+{
+    em_topic_model_report((em_topic_model *)model, draw->chain, theta, out);
+    return EM_OK;
+}
+
+/* ---------------------------------------------------------------- set up */
+
+static const em_model_ops ops = {
+    .name = "lda",
+    .doc = "latent Dirichlet allocation with expanded parameters",
+    .source = "Patterson & Teh 2013; Ma, Chen & Fox 2015, eq. S.18; Li et al. 2016, D",
+    .destroy = destroy,
+    .add_prior = add_prior,
+    .report = report,
+    .place = place,
+    .visit = em_topic_model_visit,
+    .watch = watch,
+    .pool_averages = em_topic_model_pool_averages,
+    .report_averages = em_topic_model_report_averages,
+    .describe = em_topic_model_describe,
+    .add_likelihood = add_likelihood,
+    .finish_likelihood = finish_likelihood,
+};
+
+static em_status check_options(const em_topic_options *options, double alpha)
+{
+    if (isnan(alpha))
+        return em_fail(EM_ECONFIG, "model.alpha: found learned, expected a number, as parameters "
+                                   "is not collapsed");
+    if (isnan(options->beta) && options->parameters == EM_TOPICS_MEAN)
+        return em_fail(EM_ECONFIG, "model.beta: found learned, expected a number, as parameters is "
+                                   "not collapsed");
+    return EM_OK;
+}
+
+static em_status set_up(expanded *self, const em_topic_options *options, double alpha,
+                        const em_model_context *context)
+{
+    const em_topic_parameters *topics = &self->base.topics;
+    em_status status = check_options(options, alpha);
+
+    if (!status)
+        status = em_topic_model_open(&self->base, options, context);
+    if (!status)
+        status = em_allocate(options->topics, sizeof *self->alpha, &self->alpha);
+    if (status)
+        return status;
+    for (int64_t k = 0; k < options->topics; k++)
+        self->alpha[k] = alpha;
+    self->block = (em_parameters){"phi", 0, topics->n, topics->form == EM_TOPICS_MEAN};
+    em_topic_model_declare(&self->base, topics->n, 1, &self->block);
+    return EM_OK;
+}
+
+em_status em_lda_expanded_create(const em_topic_options *options, double alpha,
+                                 const em_model_context *context, em_model **out)
+{
+    expanded *self;
+    em_status status = em_allocate(1, sizeof *self, &self);
+
+    if (status)
+        return status;
+    self->base.model.ops = &ops;
+    status = set_up(self, options, alpha, context);
+    if (status)
+        destroy(&self->base.model);
+    else
+        *out = &self->base.model;
+    return status;
+}

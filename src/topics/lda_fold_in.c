@@ -1,0 +1,129 @@
+#include "topics/lda_fold_in.h"
+
+#include "base/memory.h"
+#include "math/tokens.h"
+
+#include <string.h>
+
+struct em_fold_in {
+    int64_t n_topic, stride, most;
+    uint16_t *document, *topic; /* [most] all 0; of the tokens, word by word */
+    uint32_t *slot, *bits;      /* [most] 0, 1, ...; random */
+    uint64_t *item;
+    float *tokens, *alpha, *room;
+    int32_t *forgotten; /* [stride] */
+    double *sum;        /* [n_topic] */
+};
+
+em_status em_fold_in_create(int64_t n_topic, int64_t most, em_fold_in **out)
+{
+    const int64_t stride = em_topic_stride(n_topic), items = (most + 31) / 32 * 8;
+    em_fold_in *f;
+    em_status status = em_allocate(1, sizeof *f, out);
+
+    if (status)
+        return status;
+    f = *out;
+    *f = (em_fold_in){.n_topic = n_topic, .stride = stride, .most = most};
+    const struct {
+        void *array;
+        int64_t count;
+        size_t size;
+    } room[] = {{&f->document, most, sizeof *f->document},
+                {&f->topic, most, sizeof *f->topic},
+                {&f->slot, most, sizeof *f->slot},
+                {&f->bits, 4 * items, sizeof *f->bits},
+                {&f->item, items, sizeof *f->item},
+                {&f->tokens, stride, sizeof *f->tokens},
+                {&f->alpha, stride, sizeof *f->alpha},
+                {&f->room, em_token_room(n_topic), sizeof *f->room},
+                {&f->forgotten, stride, sizeof *f->forgotten},
+                {&f->sum, n_topic, sizeof *f->sum}};
+    for (size_t i = 0; !status && i < sizeof room / sizeof *room; i++)
+        status = em_allocate(room[i].count, room[i].size, room[i].array);
+    for (int64_t i = 0; !status && i < most; i++)
+        f->slot[i] = (uint32_t)i;
+    if (status)
+        em_fold_in_destroy(out);
+    return status;
+}
+
+void em_fold_in_destroy(em_fold_in **out)
+{
+    em_fold_in *f = *out;
+
+    if (!f)
+        return;
+    void *const array[] = {&f->document, &f->topic, &f->slot, &f->bits,      &f->item,
+                           &f->tokens,   &f->alpha, &f->room, &f->forgotten, &f->sum};
+    for (size_t i = 0; i < sizeof array / sizeof *array; i++)
+        em_release(array[i]);
+    em_release(out);
+}
+
+em_stream em_fold_in_stream(uint64_t seed, int64_t chain, int64_t iteration)
+{
+    return (em_stream){.seed = seed,
+                       .chain = (uint64_t)chain,
+                       .iteration = (uint64_t)iteration,
+                       .purpose = EM_RNG_FOLD_IN};
+}
+
+static void draw_bits(em_fold_in *f, const em_stream *stream, int64_t number, int64_t n,
+                      int64_t sweep)
+{
+    const int64_t items = (n + 31) / 32 * 8;
+
+    for (int64_t i = 0; i < items; i++)
+        f->item[i] = (uint64_t)number << 24 | (uint64_t)(sweep * items + i);
+    em_item_bits(stream, items, f->item, f->bits);
+}
+
+static void sweep(em_fold_in *f, const em_folded *document)
+{
+    em_token_run run = {.document = f->document,
+                        .slot = f->slot,
+                        .bits = f->bits,
+                        .topic = f->topic,
+                        .n_topic = f->n_topic,
+                        .stride = f->stride,
+                        .alpha = f->alpha,
+                        .count = f->forgotten,
+                        .tokens = f->tokens,
+                        .room = f->room};
+
+    for (int64_t i = 0; i < document->n; i++) {
+        run.n = (int64_t)document->count[i];
+        run.phi = document->phi + i * f->stride;
+        em_token_kernels_best()->dense(&run);
+        run.slot += run.n;
+        run.topic += run.n;
+    }
+}
+
+void em_fold_in_gibbs(em_fold_in *f, const em_stream *stream, const em_folded *document,
+                      const double *alpha, float *mixture)
+{
+    const int64_t kept = EM_FOLD_IN_SWEEPS / 2;
+    double all = 0;
+    int64_t n = 0;
+
+    for (int64_t i = 0; i < document->n; i++)
+        n += (int64_t)document->count[i];
+    for (int64_t i = 0; i < n; i++)
+        f->topic[i] = (uint16_t)f->n_topic;
+    for (int64_t k = 0; k < f->n_topic; k++) {
+        all += alpha[k];
+        f->alpha[k] = (float)alpha[k];
+    }
+    memset(f->tokens, 0, (size_t)f->stride * sizeof *f->tokens);
+    memset(f->sum, 0, (size_t)f->n_topic * sizeof *f->sum);
+    for (int64_t s = 0; s < EM_FOLD_IN_SWEEPS; s++) {
+        draw_bits(f, stream, document->number, n, s);
+        sweep(f, document);
+        for (int64_t k = 0; s >= EM_FOLD_IN_SWEEPS - kept && k < f->n_topic; k++)
+            f->sum[k] += (double)f->tokens[k];
+    }
+    for (int64_t k = 0; k < f->n_topic; k++)
+        mixture[k] = (float)((alpha[k] + f->sum[k] / (double)kept) / (all + (double)n));
+}

@@ -1,0 +1,221 @@
+#include "topics/lda_held_out.h"
+
+#include "base/memory.h"
+#include "math/rng.h"
+#include "math/tokens.h"
+#include "par/message.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { SCORED = 5, EM_STEPS = 100 };
+
+#define FOLD_ALPHA 0.1F
+#define LEAST_PHI  1e-12F
+#define LOG_UNIT   0x1p-20
+
+static bool is_scored(int64_t document, int64_t token)
+{
+    const em_stream stream = {.iteration = (uint64_t)document, .purpose = EM_RNG_DATA};
+
+    return em_uniform_below(&stream, (uint64_t)token, SCORED) == 0;
+}
+
+static void add_fold(em_held_out *h, int64_t d, int32_t word, int32_t count)
+{
+    const int64_t at = h->fold_start[d + 1]++;
+
+    h->fold_word[at] = word;
+    h->fold_count[at] = (float)count;
+}
+
+static void add_score(em_held_out *h, int64_t d, int32_t word, int32_t count)
+{
+    const int64_t at = h->score_start[d + 1]++;
+
+    h->score_word[at] = word;
+    h->score_count[at] = (float)count;
+    h->n_token += count;
+}
+
+/* The two parts of document d. Returns how many different words are folded in. */
+static int64_t split(em_held_out *h, const em_corpus *corpus, const em_corpus *given, int64_t d)
+{
+    int64_t token = 0;
+
+    h->fold_start[d + 1] = h->fold_start[d];
+    h->score_start[d + 1] = h->score_start[d];
+    for (int64_t k = corpus->start[d]; k < corpus->start[d + 1]; k++) {
+        const int32_t count = corpus->count[k];
+        int32_t scored = 0;
+        for (int32_t j = 0; !given && j < count; j++)
+            scored += is_scored(corpus->first_document + d, token++);
+        if (scored < count)
+            add_fold(h, d, corpus->word[k], count - scored);
+        if (scored > 0)
+            add_score(h, d, corpus->word[k], scored);
+    }
+    for (int64_t k = given ? given->start[d] : 0; given && k < given->start[d + 1]; k++)
+        add_score(h, d, given->word[k], given->count[k]);
+    return h->fold_start[d + 1] - h->fold_start[d];
+}
+
+em_status em_held_out_create(const em_corpus *corpus, const em_corpus *scored,
+                             const em_lda_shape *shape, int64_t shard, int64_t n_shard,
+                             em_held_out **out)
+{
+    const int64_t n = corpus->n_local, n_entry = corpus->start[n];
+    const int64_t n_score = scored ? scored->start[n] : n_entry;
+    int64_t widest = 0;
+    em_held_out *h;
+    em_status status = em_allocate(1, sizeof *h, out);
+
+    if (status)
+        return status;
+    h = *out;
+    h->n_document = n;
+    h->is_first = shard == 0;
+    const struct {
+        void *array;
+        int64_t count;
+        size_t size;
+    } room[] = {{&h->fold_start, n + 1, 8},         {&h->score_start, n + 1, 8},
+                {&h->fold_word, n_entry, 4},        {&h->score_word, n_score, 4},
+                {&h->fold_count, n_entry, 4},       {&h->score_count, n_score, 4},
+                {&h->mixture, 2 * shape->stride, 4}};
+    for (size_t i = 0; !status && i < sizeof room / sizeof *room; i++)
+        status = em_allocate(room[i].count, room[i].size, room[i].array);
+    for (int64_t d = 0; !status && d < n; d++) {
+        const int64_t words = split(h, corpus, scored, d);
+        widest = words > widest ? words : widest;
+    }
+    if (!status) {
+        h->n_score = h->score_start[n];
+        h->first = n * shard / n_shard;
+        h->end = n * (shard + 1) / n_shard;
+        h->first_score = h->score_start[h->first];
+        h->n_own = h->score_start[h->end] - h->first_score;
+        status = em_allocate(widest * shape->stride, sizeof *h->rows, &h->rows);
+    }
+    if (status)
+        em_held_out_destroy(out);
+    return status;
+}
+
+void em_held_out_destroy(em_held_out **out)
+{
+    em_held_out *h = *out;
+
+    if (!h)
+        return;
+    em_release(&h->fold_start);
+    em_release(&h->score_start);
+    em_release(&h->fold_word);
+    em_release(&h->score_word);
+    em_release(&h->fold_count);
+    em_release(&h->score_count);
+    em_release(&h->rows);
+    em_release(&h->mixture);
+    em_fold_in_destroy(&h->gibbs);
+    em_release(out);
+}
+
+static float floored(float x)
+{
+    return x > LEAST_PHI ? x : LEAST_PHI;
+}
+
+em_status em_held_out_with_gibbs(em_held_out *h, const em_lda_shape *shape)
+{
+    int64_t most = 0;
+
+    for (int64_t d = h->first; d < h->end; d++) {
+        int64_t n = 0;
+        for (int64_t i = h->fold_start[d]; i < h->fold_start[d + 1]; i++)
+            n += (int64_t)h->fold_count[i];
+        most = n > most ? n : most;
+    }
+    return em_fold_in_create(shape->n_topic, most, &h->gibbs);
+}
+
+/* Returns the sum of the mixture of document d, which is in h->mixture then. */
+static double fold_in(const em_held_out *h, const em_lda_shape *shape, const em_held_out_law *law,
+                      int64_t d)
+{
+    const int64_t first = h->fold_start[d], n = h->fold_start[d + 1] - first;
+    const em_folded document = {
+        .number = d, .n = n, .count = h->fold_count + first, .phi = h->rows};
+    double sum = 0;
+
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t k = 0; k < shape->n_topic; k++)
+            h->rows[i * shape->stride + k] =
+                floored(law->phi[h->fold_word[first + i] * shape->stride + k]);
+    if (law->stream)
+        em_fold_in_gibbs(h->gibbs, law->stream, &document, law->alpha, h->mixture);
+    else
+        em_token_kernels_best()->fold_in(n, h->rows, document.count, shape->n_topic, shape->stride,
+                                         FOLD_ALPHA, EM_STEPS, h->mixture);
+    for (int64_t k = 0; k < shape->n_topic; k++)
+        sum += h->mixture[k];
+    return sum;
+}
+
+static int64_t in_units(double x)
+{
+    return (int64_t)llround(x / LOG_UNIT);
+}
+
+int64_t em_held_out_score(const em_held_out *h, const em_lda_shape *shape,
+                          const em_held_out_law *law, int64_t n, double *average, int64_t *averaged)
+{
+    int64_t sum = 0;
+
+    *averaged = 0;
+    for (int64_t d = h->first; d < h->end; d++) {
+        const double total = fold_in(h, shape, law, d);
+        for (int64_t i = h->score_start[d]; i < h->score_start[d + 1]; i++) {
+            const float *row = law->phi + h->score_word[i] * shape->stride;
+            double *mean = &average[i - h->first_score], p = 0;
+            for (int64_t k = 0; k < shape->n_topic; k++)
+                p += h->mixture[k] * floored(row[k]);
+            p /= total;
+            *mean += (p - *mean) / (double)(n + 1);
+            sum += in_units(h->score_count[i] * log(p));
+            *averaged += in_units(h->score_count[i] * log(*mean));
+        }
+    }
+    return sum;
+}
+
+/* Sums of probabilities in units of 2^-48: of up to 2^15 chains. */
+#define POOL_UNIT 0x1p-48
+
+em_status em_held_out_pool(const em_held_out *h, int64_t n_chain, double *const *probability,
+                           double *perplexity)
+{
+    int64_t *sum = NULL; /* [n_score] and how many chains, counted by their first shards */
+    double total = 0;
+    em_status status = em_agree_first(em_allocate(h->n_score + 1, sizeof *sum, &sum), 0);
+
+    if (status) {
+        em_release(&sum);
+        return status;
+    }
+    for (int64_t c = 0; c < n_chain; c++)
+        for (int64_t i = 0; i < h->n_own; i++)
+            sum[h->first_score + i] += (int64_t)(probability[c][i] / POOL_UNIT);
+    sum[h->n_score] = h->is_first ? n_chain : 0;
+    em_world_sum(h->n_score + 1, sum);
+    for (int64_t i = 0; i < h->n_score; i++)
+        total +=
+            h->score_count[i] * log(fmax((double)sum[i], 1) * POOL_UNIT / (double)sum[h->n_score]);
+    *perplexity = exp(-total / (double)h->n_token);
+    em_release(&sum);
+    return EM_OK;
+}
+
+double em_held_out_perplexity(const em_held_out *h, int64_t sum)
+{
+    return exp(-(double)sum * LOG_UNIT / (double)h->n_token);
+}

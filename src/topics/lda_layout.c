@@ -1,0 +1,572 @@
+/* How tokens are laid out, and where the layout is kept: lda_tokens.h. */
+#include "base/array.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "topics/lda_tokens.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Counts of a block's documents stay in a second-level cache, beside the rows of words. Lists,
+ * which have more room than they use and are fetched before they are needed, are best in blocks
+ * twice as large, of half as many runs. */
+enum {
+    BLOCK_BYTES = 1 << 19,
+    LIST_BYTES = 1 << 21,
+    BLOCK_TOKENS = 1 << 17,
+    LIST_TOKENS = 1 << 18,
+    MOST_DOCUMENTS = 65536
+};
+
+/* From so many topics on it pays to look at a document's own ones alone. */
+enum { SPARSE_TOPICS = 192 };
+
+/* The lowest level has about so many tokens, and documents for each topic. */
+enum { FIRST_TOKENS = 1 << 15, FIRST_DOCUMENTS = 4, MOST_LEVELS = 9 };
+
+int64_t em_padded_length(int64_t length)
+{
+    return (length + 3) / 4 * 4;
+}
+
+int64_t em_topic_list_room(int64_t n_topic, int64_t length)
+{
+    const int64_t most = length < n_topic ? length : n_topic;
+
+    return (most + EM_TOPIC_LANES) / EM_TOPIC_LANES * EM_TOPIC_LANES;
+}
+
+/* ---------------------------------------------------------------- levels */
+
+static int level_of(const em_tokens *tokens, int64_t number)
+{
+    int level = tokens->n_level - 1;
+
+    while (level > 0 && number % 2 == 0) {
+        number /= 2;
+        level--;
+    }
+    return level;
+}
+
+static void choose_levels(em_tokens *tokens, const em_corpus *corpus)
+{
+    int64_t n_token = corpus->n_token / 2, n_document = corpus->n_document / 2;
+
+    tokens->n_level = 1;
+    for (; n_token >= FIRST_TOKENS && n_document >= FIRST_DOCUMENTS * tokens->n_topic &&
+           tokens->n_level < MOST_LEVELS;
+         n_token /= 2, n_document /= 2)
+        tokens->n_level++;
+}
+
+/* ---------------------------------------------------------------- scratch files */
+
+static const char SCRATCH[] = "the scratch file of streamed topics";
+
+/* A file without a name; where the system has none such, one whose name is gone at once. */
+static em_status open_scratch(const char *folder, int *out)
+{
+    char *path = NULL;
+    em_status status = EM_OK;
+
+    *out = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (*out >= 0)
+        return EM_OK;
+    status = em_format_text(&path, "%s/emass-XXXXXX", folder);
+    if (!status)
+        *out = mkstemp(path);
+    if (*out >= 0)
+        unlink(path);
+    else if (!status)
+        status = em_fail(EM_ECONFIG, "%s: no scratch file can be made here: %s", folder,
+                         strerror(errno));
+    em_release(&path);
+    return status;
+}
+
+/* ---------------------------------------------------------------- blocks at hand */
+
+/* slot, run_start, run_word, document: the widest numbers first. */
+static int64_t layout_bytes(int64_t n_token, int64_t n_run)
+{
+    return 6 * n_token + 8 * n_run + 4;
+}
+
+static void view_layout(const em_token_block *block, char *layout, em_block_view *view)
+{
+    uint32_t *slot = (uint32_t *)layout, *run_start = slot + block->n_token;
+    int32_t *run_word = (int32_t *)(run_start + block->n_run + 1);
+
+    *view = (em_block_view){.block = block,
+                            .slot = slot,
+                            .run_start = run_start,
+                            .run_word = run_word,
+                            .document = (uint16_t *)(run_word + block->n_run)};
+}
+
+static void read_ahead(const em_tokens *tokens, const em_token_block *block,
+                       const em_token_topics *topics)
+{
+    posix_fadvise(tokens->scratch, block->place, layout_bytes(block->n_token, block->n_run),
+                  POSIX_FADV_WILLNEED);
+    posix_fadvise(tokens->scratch, topics->place + 2 * block->first_token, 2 * block->n_token,
+                  POSIX_FADV_WILLNEED);
+}
+
+em_status em_block_open(em_tokens *tokens, int64_t b, const em_token_topics *topics,
+                        em_block_view *view)
+{
+    const em_token_block *block = &tokens->block[b];
+    em_status status = EM_OK;
+
+    if (tokens->scratch >= 0) {
+        if (b + 1 < tokens->n_block)
+            read_ahead(tokens, block + 1, topics);
+        status = em_file_read_at(tokens->scratch, SCRATCH, block->place, tokens->layout_room,
+                                 (size_t)layout_bytes(block->n_token, block->n_run));
+        if (!status)
+            status =
+                em_file_read_at(tokens->scratch, SCRATCH, topics->place + 2 * block->first_token,
+                                tokens->topic_room, 2 * (size_t)block->n_token);
+    }
+    view_layout(block, block->layout ? block->layout : tokens->layout_room, view);
+    view->topic = topics->held ? topics->held + block->first_token : tokens->topic_room;
+    return status;
+}
+
+em_status em_block_close(em_tokens *tokens, const em_token_topics *topics,
+                         const em_block_view *view)
+{
+    return topics->held ? EM_OK
+                        : em_file_write_at(tokens->scratch, SCRATCH,
+                                           topics->place + 2 * view->block->first_token,
+                                           view->topic, 2 * (size_t)view->block->n_token);
+}
+
+em_status em_tokens_add_chain(em_tokens *tokens, em_token_topics *topics)
+{
+    *topics = (em_token_topics){.place = tokens->scratch_used};
+    if (tokens->scratch < 0)
+        return em_allocate(tokens->n_token, sizeof *topics->held, &topics->held);
+    tokens->scratch_used += 2 * tokens->n_token;
+    return ftruncate(tokens->scratch, tokens->scratch_used) == 0
+               ? EM_OK
+               : em_fail(EM_EIO, "%s: cannot be written: %s", SCRATCH, strerror(errno));
+}
+
+void em_tokens_release_chain(em_token_topics *topics)
+{
+    em_release(&topics->held);
+}
+
+/* ---------------------------------------------------------------- layout */
+
+/* An entry of a document. */
+typedef struct entry {
+    int32_t word, count;
+} entry;
+
+/* The same as it is sorted. */
+typedef struct sorted {
+    entry of;
+    uint32_t slot;
+    uint16_t document;
+} sorted;
+
+/* A document of a block that is being filled. */
+typedef struct placed {
+    int64_t number, first, n_token; /* in the corpus; tokens of this shard before it; its own */
+    int64_t entry, n_entry;
+} placed;
+
+/* A block of one level that is being filled. */
+typedef struct filling {
+    em_token_block block;
+    int64_t bytes; /* taken up so far */
+    int64_t n_entry, entry_capacity, document_capacity;
+    entry *entry;
+    placed *document; /* as they came; sorted in the end */
+} filling;
+
+typedef struct layout {
+    em_tokens *tokens;
+    int64_t first_document; /* of this shard, in the corpus */
+    filling level[MOST_LEVELS];
+    sorted *sorted;
+    int64_t *start; /* [n_word + 1] */
+    int64_t layout_capacity, sorted_capacity;
+    int64_t block_capacity, number_capacity, length_capacity, first_capacity;
+    int64_t most_tokens, most_items, most_documents, most_listed; /* of a block */
+    int64_t most_bytes;
+} layout;
+
+/* What a document takes up in a block. */
+static int64_t bytes_of(const em_tokens *tokens, int64_t length)
+{
+    const int64_t own = (length < tokens->n_topic ? length : tokens->n_topic) + EM_TOPIC_LANES;
+
+    return tokens->sparse ? own * 8 : tokens->stride * 4;
+}
+
+/* The longest first: neighbours take about as long, which a processor foresees. */
+static int by_length(const void *a, const void *b)
+{
+    const placed *x = a, *y = b;
+
+    if (x->n_token != y->n_token)
+        return x->n_token > y->n_token ? -1 : 1;
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+/* By word, and by document within each. Returns how many words there are. */
+static int64_t sort_entries(layout *l, const filling *f)
+{
+    const int64_t n_word = l->tokens->n_word;
+    int64_t n_run = 0, sum = 0;
+
+    memset(l->start, 0, (size_t)(n_word + 1) * sizeof *l->start);
+    for (int64_t i = 0; i < f->n_entry; i++)
+        l->start[f->entry[i].word]++;
+    for (int64_t v = 0; v < n_word; v++) {
+        const int64_t n = l->start[v];
+        l->start[v] = sum;
+        sum += n;
+        n_run += n > 0;
+    }
+    for (int64_t i = 0, base = 0; i < f->block.n_document; i++) {
+        const placed *document = &f->document[i];
+        const entry *of = f->entry + document->entry;
+        uint32_t slot = (uint32_t)base;
+        for (int64_t k = 0; k < document->n_entry; slot += (uint32_t)of[k++].count)
+            l->sorted[l->start[of[k].word]++] = (sorted){of[k], slot, (uint16_t)i};
+        base += em_padded_length(document->n_token);
+    }
+    return n_run;
+}
+
+/* The tokens of one word: the first of each entry, then the second of each that has two, ... */
+static int64_t lay_word(const sorted *of, int64_t n, int64_t token, uint16_t *document,
+                        uint32_t *slot)
+{
+    bool more = true;
+
+    for (int32_t j = 0; more; j++) {
+        more = false;
+        for (int64_t i = 0; i < n; i++)
+            if (of[i].of.count > j) {
+                document[token] = of[i].document;
+                slot[token++] = of[i].slot + (uint32_t)j;
+                more = more || of[i].of.count > j + 1;
+            }
+    }
+    return token;
+}
+
+static void lay_tokens(const sorted *of, int64_t n, const em_token_block *block, char *room)
+{
+    em_block_view view;
+    int64_t token = 0, run = 0;
+
+    view_layout(block, room, &view);
+    for (int64_t i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && of[end].of.word == of[i].of.word;)
+            end++;
+        ((int32_t *)view.run_word)[run] = of[i].of.word;
+        ((uint32_t *)view.run_start)[run++] = (uint32_t)token;
+        token = lay_word(of + i, end - i, token, (uint16_t *)view.document, (uint32_t *)view.slot);
+    }
+    ((uint32_t *)view.run_start)[run] = (uint32_t)token;
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static void note_sizes(layout *l, const filling *f)
+{
+    int64_t listed = 0, items = 0;
+
+    for (int64_t i = 0; i < f->block.n_document; i++) {
+        listed += em_topic_list_room(l->tokens->n_topic, f->document[i].n_token);
+        items += em_padded_length(f->document[i].n_token) / 4;
+    }
+    l->most_tokens = larger(l->most_tokens, f->block.n_token);
+    l->most_items = larger(l->most_items, items);
+    l->most_documents = larger(l->most_documents, f->block.n_document);
+    l->most_listed = larger(l->most_listed, listed);
+    l->most_bytes = larger(l->most_bytes, layout_bytes(f->block.n_token, f->block.n_run));
+}
+
+/* The documents of a block behind those of the blocks before. */
+static em_status keep_documents(layout *l, const filling *f)
+{
+    em_tokens *t = l->tokens;
+    const int64_t n = t->n_document, more = n + f->block.n_document;
+    em_status status =
+        em_array_reserve(&t->number, &l->number_capacity, n, more, sizeof *t->number);
+
+    if (!status)
+        status = em_array_reserve(&t->length, &l->length_capacity, n, more, sizeof *t->length);
+    if (!status)
+        status = em_array_reserve(&t->first, &l->first_capacity, n, more, sizeof *t->first);
+    if (status)
+        return status;
+    for (int64_t i = 0; i < f->block.n_document; i++) {
+        t->number[n + i] = f->document[i].number;
+        t->length[n + i] = (int32_t)f->document[i].n_token;
+        t->first[n + i] = f->document[i].first;
+    }
+    t->n_document = more;
+    return EM_OK;
+}
+
+static em_status keep_layout(layout *l, em_token_block *block, int64_t n_entry)
+{
+    em_tokens *t = l->tokens;
+    const int64_t bytes = layout_bytes(block->n_token, block->n_run);
+    char **room = t->scratch >= 0 ? &t->layout_room : &block->layout;
+    em_status status = t->scratch >= 0 ? em_array_reserve(room, &l->layout_capacity, 0, bytes, 1)
+                                       : em_allocate(bytes, 1, room);
+
+    if (status)
+        return status;
+    lay_tokens(l->sorted, n_entry, block, *room);
+    if (t->scratch < 0)
+        return EM_OK;
+    block->place = t->scratch_used;
+    t->scratch_used += (bytes + 7) / 8 * 8;
+    return em_file_write_at(t->scratch, SCRATCH, block->place, *room, (size_t)bytes);
+}
+
+/* The block is full: it is laid out, and the next one of its level begins. */
+static em_status end_block(layout *l, filling *f)
+{
+    em_tokens *t = l->tokens;
+    em_token_block *block;
+    em_status status = em_array_reserve(&t->block, &l->block_capacity, t->n_block, t->n_block + 1,
+                                        sizeof *t->block);
+
+    if (!status)
+        status =
+            em_array_reserve(&l->sorted, &l->sorted_capacity, 0, f->n_entry, sizeof *l->sorted);
+    if (status)
+        return status;
+    qsort(f->document, (size_t)f->block.n_document, sizeof *f->document, by_length);
+    f->block.first_document = t->n_document;
+    f->block.n_run = sort_entries(l, f);
+    note_sizes(l, f);
+    block = &t->block[t->n_block++];
+    *block = f->block;
+    status = keep_documents(l, f);
+    if (!status)
+        status = keep_layout(l, block, f->n_entry);
+    f->block = (em_token_block){.level = f->block.level};
+    f->n_entry = f->bytes = 0;
+    return status;
+}
+
+static int64_t most_tokens(const em_tokens *tokens)
+{
+    return tokens->sparse ? LIST_TOKENS : BLOCK_TOKENS;
+}
+
+static bool is_full(const em_tokens *tokens, const filling *f)
+{
+    return f->bytes > (tokens->sparse ? LIST_BYTES : BLOCK_BYTES) ||
+           f->block.n_token > most_tokens(tokens) || f->block.n_document == MOST_DOCUMENTS;
+}
+
+static em_status make_place(filling *f, int64_t n_entry)
+{
+    const int64_t n = f->block.n_document;
+    em_status status = em_array_reserve(&f->entry, &f->entry_capacity, f->n_entry,
+                                        f->n_entry + n_entry, sizeof *f->entry);
+
+    return status ? status
+                  : em_array_reserve(&f->document, &f->document_capacity, n, n + 1,
+                                     sizeof *f->document);
+}
+
+static em_status add_document(void *to, int64_t d, em_document of)
+{
+    layout *l = to;
+    em_tokens *t = l->tokens;
+    const int64_t number = l->first_document + d;
+    filling *f = &l->level[level_of(t, number)];
+    int64_t length = 0;
+    em_status status = is_full(t, f) ? end_block(l, f) : EM_OK;
+
+    if (!status)
+        status = make_place(f, of.n);
+    if (status)
+        return status;
+    for (int64_t k = 0; k < of.n; k++) {
+        f->entry[f->n_entry + k] = (entry){of.word[k], of.count[k]};
+        length += of.count[k];
+    }
+    if (f->block.n_document == 0)
+        f->block.begin = t->n_token;
+    f->document[f->block.n_document++] = (placed){number, t->n_token, length, f->n_entry, of.n};
+    f->n_entry += of.n;
+    f->bytes += bytes_of(t, length);
+    f->block.n_token += length;
+    t->n_token += length;
+    f->block.end = t->n_token;
+    return EM_OK;
+}
+
+static em_status add_documents(layout *l, em_corpus *corpus)
+{
+    em_status status = em_corpus_each(corpus, add_document, l);
+
+    for (int i = 0; !status && i < l->tokens->n_level; i++)
+        if (l->level[i].block.n_document > 0)
+            status = end_block(l, &l->level[i]);
+    return status;
+}
+
+static int by_level(const void *a, const void *b)
+{
+    const em_token_block *x = a, *y = b;
+
+    if (x->level != y->level)
+        return x->level < y->level ? -1 : 1;
+    return (x->first_document > y->first_document) - (x->first_document < y->first_document);
+}
+
+static em_status make_room(em_tokens *t, const layout *l)
+{
+    const int64_t n = larger(l->most_items, l->most_documents), items = (n + 7) / 8 * 8;
+    const bool streams = t->scratch >= 0;
+    const struct {
+        void *array;
+        int64_t count;
+        size_t size;
+    } room[] = {{&t->item, items, sizeof *t->item},
+                {&t->bits, 4 * items, sizeof *t->bits},
+                {&t->table, t->n_topic, sizeof *t->table},
+                {&t->table_alpha, t->n_topic, sizeof *t->table_alpha},
+                {&t->alpha, t->stride, sizeof *t->alpha},
+                {&t->room, em_token_room(t->n_topic), sizeof *t->room},
+                {&t->tokens, t->sparse ? 0 : l->most_documents * t->stride, sizeof *t->tokens},
+                {&t->list, t->sparse ? l->most_documents : 0, sizeof *t->list},
+                {&t->list_topic, t->sparse ? l->most_listed : 0, sizeof *t->list_topic},
+                {&t->list_count, t->sparse ? l->most_listed : 0, sizeof *t->list_count},
+                {&t->place, t->sparse ? t->n_topic + 1 : 0, sizeof *t->place},
+                {&t->slot_place, t->sparse ? 4 * items : 0, sizeof *t->slot_place},
+                {&t->topic_room, streams ? l->most_tokens : 0, sizeof *t->topic_room}};
+    em_status status = EM_OK;
+
+    em_release(&t->layout_room);
+    if (streams)
+        status = em_allocate(l->most_bytes, 1, &t->layout_room);
+    for (size_t i = 0; !status && i < sizeof room / sizeof *room; i++)
+        status = em_allocate(room[i].count, room[i].size, room[i].array);
+    for (int64_t k = 0; !status && t->sparse && k <= t->n_topic; k++)
+        t->place[k] = INT32_MAX;
+    return status;
+}
+
+static void release_layout(layout *l)
+{
+    for (int i = 0; i < MOST_LEVELS; i++) {
+        em_release(&l->level[i].entry);
+        em_release(&l->level[i].document);
+    }
+    em_release(&l->sorted);
+    em_release(&l->start);
+}
+
+/* What is known beforehand: an array that grows is there twice for a moment. */
+static em_status reserve(layout *l, const em_corpus *corpus)
+{
+    em_tokens *t = l->tokens;
+    const int64_t n = corpus->n_local, most = most_tokens(t) + most_tokens(t) / 16;
+    const int64_t entries = corpus->n_token < most ? corpus->n_token : most;
+    em_status status = em_array_reserve(&t->number, &l->number_capacity, 0, n, sizeof *t->number);
+
+    if (!status)
+        status = em_array_reserve(&t->length, &l->length_capacity, 0, n, sizeof *t->length);
+    if (!status)
+        status = em_array_reserve(&t->first, &l->first_capacity, 0, n, sizeof *t->first);
+    for (int i = 0; !status && i < t->n_level; i++) {
+        filling *f = &l->level[i];
+        f->block.level = i;
+        status = em_array_reserve(&f->entry, &f->entry_capacity, 0, entries, sizeof *f->entry);
+    }
+    return status;
+}
+
+static em_status lay_out(em_tokens *t, em_corpus *corpus)
+{
+    layout l = {.tokens = t, .first_document = corpus->first_document};
+    int64_t token = 0;
+    em_status status = em_allocate(t->n_word + 1, sizeof *l.start, &l.start);
+
+    if (!status)
+        status = reserve(&l, corpus);
+    if (!status)
+        status = add_documents(&l, corpus);
+    if (!status && t->n_block > 0)
+        qsort(t->block, (size_t)t->n_block, sizeof *t->block, by_level);
+    for (int64_t b = 0; !status && b < t->n_block; b++) {
+        t->block[b].first_token = token;
+        token += t->block[b].n_token;
+    }
+    if (!status)
+        status = make_room(t, &l);
+    release_layout(&l);
+    return status;
+}
+
+em_status em_tokens_create(em_corpus *corpus, int64_t n_topic, int sparse, const char *scratch,
+                           em_tokens **out)
+{
+    em_tokens *tokens;
+    em_status status = em_allocate(1, sizeof *tokens, out);
+
+    if (status)
+        return status;
+    tokens = *out;
+    tokens->n_topic = n_topic;
+    tokens->stride = em_topic_stride(n_topic);
+    tokens->n_word = corpus->n_word;
+    tokens->n_all = corpus->n_token;
+    tokens->first_token = corpus->first_token;
+    tokens->sparse = sparse < 0 ? n_topic >= SPARSE_TOPICS : sparse > 0;
+    tokens->scratch = -1;
+    choose_levels(tokens, corpus);
+    if (scratch)
+        status = open_scratch(scratch, &tokens->scratch);
+    if (!status)
+        status = lay_out(tokens, corpus);
+    if (status)
+        em_tokens_destroy(out);
+    return status;
+}
+
+void em_tokens_destroy(em_tokens **out)
+{
+    em_tokens *tokens = *out;
+
+    if (!tokens)
+        return;
+    for (int64_t b = 0; b < tokens->n_block; b++)
+        em_release(&tokens->block[b].layout);
+    if (tokens->scratch >= 0)
+        close(tokens->scratch);
+    void *const array[] = {&tokens->block,      &tokens->number,      &tokens->length,
+                           &tokens->first,      &tokens->tokens,      &tokens->list,
+                           &tokens->list_topic, &tokens->list_count,  &tokens->place,
+                           &tokens->slot_place, &tokens->item,        &tokens->bits,
+                           &tokens->table,      &tokens->table_alpha, &tokens->alpha,
+                           &tokens->room,       &tokens->layout_room, &tokens->topic_room};
+    for (size_t i = 0; i < sizeof array / sizeof *array; i++)
+        em_release(array[i]);
+    em_release(out);
+}

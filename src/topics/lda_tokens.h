@@ -1,0 +1,138 @@
+/*
+ * The tokens of a shard's documents, laid out for sampling their topics: in blocks of documents
+ * whose counts fit a processor's cache together, and within a block word by word, so that a word's
+ * probabilities stay at hand. Given those, documents are independent: the order is free between
+ * them, and within each it is that of the words. All Local.
+ */
+#ifndef EM_TOPICS_LDA_TOKENS_H
+#define EM_TOPICS_LDA_TOKENS_H
+
+#include "data/corpus.h"
+#include "emass/status.h"
+#include "math/tokens.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Some documents of one level, as arrays number, length and first have them from first_document
+ * on, and their tokens, as those of a chain's topics are from first_token on. */
+typedef struct em_token_block {
+    int level;
+    int64_t first_document, n_document;
+    int64_t first_token, n_token;
+    int64_t begin, end; /* of this shard's tokens, in the order of the corpus: they are of these */
+    int64_t n_run;
+    char *layout;  /* NULL: in the scratch file, */
+    int64_t place; /* here */
+} em_token_block;
+
+/* The topics of all tokens of a chain, n_topic standing for none so far. */
+typedef struct em_token_topics {
+    uint16_t *held; /* [n_token]; NULL: in the scratch file, */
+    int64_t place;  /* from here on */
+} em_token_topics;
+
+/* A block that is at hand: runs of tokens of one word. */
+typedef struct em_block_view {
+    const em_token_block *block;
+    const int32_t *run_word;   /* [n_run] */
+    const uint32_t *run_start; /* [n_run + 1] */
+    const uint16_t *document;  /* [n_token] within the block */
+    const uint32_t *slot;      /* [n_token] of its random bits, within the block */
+    uint16_t *topic;           /* [n_token] */
+} em_block_view;
+
+/*
+ * Sums over documents in units of EM_LDA_UNIT: integers, the same however documents are dealt to
+ * shards and added. With A = sum_k alpha_k:
+ *     [0]      log p(topics of all tokens | alpha)
+ *     [1]      sum_d psi(A + n_d) - psi(A)
+ *     [2 + k]  sum_d psi(alpha_k + n_dk) - psi(alpha_k)
+ */
+#define EM_LDA_UNIT 0x1p-20
+enum { EM_LDA_DENSITY, EM_LDA_TOTAL_SLOPE, EM_LDA_SLOPES, EM_LDA_TABLE = 64 };
+
+typedef struct em_tokens {
+    int64_t n_topic, stride; /* em_topic_stride */
+    int64_t n_word, n_document, n_token;
+    int64_t n_all, first_token; /* tokens of the whole corpus; those of shards before this one */
+    int n_level; /* level l has every 2^(n_level - 1 - l)th document that no lower one has */
+    bool sparse; /* documents keep lists of their topics */
+    int64_t n_block;
+    em_token_block *block; /* [n_block] by level */
+    int64_t *number;       /* [n_document] in the corpus, in the order of the blocks */
+    int32_t *length;       /* [n_document] tokens */
+    int64_t *first;        /* [n_document] tokens of this shard that come before it in the corpus */
+    /* Where layouts and topics are not held. */
+    int scratch; /* file; -1: none */
+    int64_t scratch_used;
+    char *layout_room;
+    uint16_t *topic_room;
+    /* Room to work in, for the largest block. */
+    float *tokens;
+    em_topic_list *list;
+    uint16_t *list_topic;
+    float *list_count;
+    int32_t *place;       /* [n_topic + 1] in the list that is being made; INT32_MAX: none */
+    uint16_t *slot_place; /* by slot, of topics in their document's list */
+    uint64_t *item;
+    uint32_t *bits;
+    float *alpha, *room;
+    int64_t (*table)[EM_LDA_TABLE][2]; /* [n_topic] terms of [0] and of [2 + k], of this */
+    double *table_alpha;               /* [n_topic]; 0: none so far */
+} em_tokens;
+
+/*
+ * Lays out the documents of a corpus, which it passes over once. `sparse`: -1 as is faster for so
+ * many topics, else 0 or 1. `scratch` NULL: in memory; else in a file of no name in this folder,
+ * which ends with the tokens. Errors: EM_EMEMORY, EM_EIO, EM_ECONFIG where there can be none, and
+ * those of em_corpus_fetch.
+ */
+em_status em_tokens_create(em_corpus *corpus, int64_t n_topic, int sparse, const char *scratch,
+                           em_tokens **out);
+void em_tokens_destroy(em_tokens **tokens); /* NULL-safe. */
+
+/* Room for the topics of one chain, none so far. Errors: EM_EMEMORY, EM_EIO. */
+em_status em_tokens_add_chain(em_tokens *tokens, em_token_topics *topics);
+void em_tokens_release_chain(em_token_topics *topics);
+
+/* Brings block b to hand, until another one is, and has the one behind it read ahead. Topics that
+ * were changed are kept by em_block_close. Errors: EM_EIO. */
+em_status em_block_open(em_tokens *tokens, int64_t b, const em_token_topics *topics,
+                        em_block_view *view);
+em_status em_block_close(em_tokens *tokens, const em_token_topics *topics,
+                         const em_block_view *view);
+
+/* Slots of a document begin with a block of the generator, of four. */
+int64_t em_padded_length(int64_t length);
+
+/* Places that a document's list of topics needs. */
+int64_t em_topic_list_room(int64_t n_topic, int64_t length);
+
+typedef struct em_sweep {
+    uint64_t seed;
+    int64_t chain, iteration;
+    int level;           /* documents up to this level */
+    const double *alpha; /* [n_topic] */
+    const float *phi;    /* [n_word][stride], padding 0 */
+    int32_t *count;      /* [n_word][stride] tokens of the documents that were swept; written */
+    int64_t *sums;       /* [EM_LDA_SLOPES + n_topic] written; NULL: not wanted */
+} em_sweep;
+
+/* Draws the topics of the documents of the sweep anew, given phi. Errors: EM_EIO. */
+em_status em_tokens_sweep(em_tokens *tokens, const em_sweep *sweep, const em_token_topics *topics);
+
+/* The start: every document of level 0 has one topic, by chance; others have none. Errors: EM_EIO.
+ */
+em_status em_tokens_start(em_tokens *tokens, uint64_t seed, int64_t chain,
+                          const em_token_topics *topics);
+
+/* Topics of this shard's tokens first .. first + count - 1 in the order of the corpus, from the
+ * order of the layout, or, where they are restored, back into it. Errors: EM_EIO. */
+em_status em_tokens_copy(em_tokens *tokens, const em_token_topics *topics, bool restores,
+                         int64_t first, int64_t count, uint16_t *ordered);
+
+/* The tokens of each word in each topic, count [n_word][stride], of this shard. Errors: EM_EIO. */
+em_status em_tokens_count(em_tokens *tokens, const em_token_topics *topics, int32_t *count);
+
+#endif

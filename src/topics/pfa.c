@@ -1,0 +1,375 @@
+/*
+ * Poisson factor analysis with a gamma process (EQUATIONS 23). Counts of word v in document j are
+ *
+ *     x_vj ~ Poisson(sum_k phi_vk theta_kj),  theta_kj ~ Gamma(r_k, scale p_j / (1 - p_j)),
+ *     p_j ~ Beta(a0, b0),  r a gamma process (topics/gamma_process.h)
+ *
+ * with phi as parameters (topics/topic_parameters.h). A document's theta and p are integrated out:
+ * given how many of its words n_kj each topic has,
+ *
+ *     p(n_j | r) ~ B(a0 + n_j, b0 + R) / B(a0, b0) prod_k Gamma(r_k + n_kj) / Gamma(r_k),
+ *
+ * R = sum_k r_k, so that the topics of its words have the law of topics/lda_local.h with prior r,
+ * and for each document
+ *
+ *     d / dr_k = psi(r_k + n_kj) - psi(r_k) + psi(b0 + R) - psi(a0 + n_j + b0 + R).
+ *
+ * Four blocks of parameters, each of which may have a sampler of its own: phi, E, T and hyper
+ * (alpha, gamma, c), the last three as logarithms.
+ */
+#include "base/memory.h"
+#include "math/digamma.h"
+#include "math/tokens.h"
+#include "topics/gamma_process.h"
+#include "topics/topic_model.h"
+
+#include <math.h>
+#include <string.h>
+
+extern const em_model_ops em_model_pfa;
+
+typedef struct pfa_options {
+    em_poisson_options poisson;
+    int64_t rounds;
+    double hyper_shape, hyper_rate;
+} pfa_options;
+
+static const em_field fields[] = {
+    EM_POISSON_FIELDS("number of topics: atoms of the gamma process"),
+    EM_INT(pfa_options, rounds, .minimum = 1, .maximum = 1e6, .fallback = "1",
+           .doc = "rounds of the gamma process, to which the topics are dealt evenly"),
+    EM_REAL(pfa_options, hyper_shape, .minimum = 1e-6, .maximum = 1e6, .fallback = "1",
+            .doc = "of the gamma priors of alpha, gamma and c"),
+    EM_REAL(pfa_options, hyper_rate, .minimum = 1e-6, .maximum = 1e6, .fallback = "1",
+            .doc = "the same"),
+    {0}};
+
+enum { PHI, E, T, HYPER, N_BLOCK };
+
+typedef struct pfa {
+    em_topic_model base;
+    const pfa_options *options;
+    em_gamma_process process;
+    em_parameters block[N_BLOCK];
+    double *r, *slope; /* [n_topic] room */
+    double *metric;    /* [4][2 n_topic + 3] room */
+} pfa;
+
+static void destroy(em_model *model)
+{
+    pfa *self = (pfa *)model;
+
+    em_topic_model_close(&self->base);
+    em_release(&self->r);
+    em_release(&self->slope);
+    em_release(&self->metric);
+    em_release(&self);
+}
+
+/* ---------------------------------------------------------------- the density */
+
+/* A block that moves alone asks for no prior of phi unless it is phi. */
+static em_status add_prior(em_model *model, const em_query *query)
+{
+    pfa *self = (pfa *)model;
+
+    for (int64_t c = 0; c < query->n_chain; c++) {
+        const double *theta = query->theta + c * query->stride;
+        double *gradient = query->gradient + c * query->stride;
+        if (em_topic_model_wants(query, &self->block[PHI]))
+            em_topic_parameters_add_prior(&self->base.topics, theta, &query->log_density[c],
+                                          gradient);
+        em_gamma_process_add_prior(&self->process, theta + self->base.topics.n,
+                                   &query->log_density[c], gradient + self->base.topics.n);
+    }
+    return EM_OK;
+}
+
+static double in_units(double x)
+{
+    return (double)llround(x / EM_LOCAL_UNIT);
+}
+
+/* What the lengths of documents say of R, of `keep` sweeps that all say the same: their density,
+ * beside that of the topics given them, and its derivative by every r_k. */
+static void add_lengths(const pfa *self, const em_rows *rows, double *density, double *slope)
+{
+    const double a0 = self->options->poisson.a0, b0 = self->options->poisson.b0;
+    double R = 0, none, sum = 0, derivative = 0;
+
+    for (int64_t k = 0; k < self->process.n; k++)
+        R += self->r[k];
+    none = lgamma(a0 + b0) - lgamma(a0) - lgamma(b0) + lgamma(b0 + R) - lgamma(R);
+    for (int64_t i = 0; i < rows->count; i++) {
+        const double n = (double)em_local_length(self->base.local, em_row(rows, i));
+        sum += in_units(none + lgamma(R + n) + lgamma(a0 + n) - lgamma(a0 + n + b0 + R));
+        derivative += in_units(em_digamma(b0 + R) - em_digamma(a0 + n + b0 + R));
+    }
+    *density += sum * (double)self->base.options->local.keep;
+    *slope += derivative;
+}
+
+/* Counts of tokens where phi's gradient will be; sums of the slopes where that of E will be, and of
+ * the lengths where that of T will be; densities in units. */
+static em_status add_likelihood(em_model *model, const em_query *query)
+{
+    pfa *self = (pfa *)model;
+    const em_parameters *block = self->block;
+    em_status status = EM_OK;
+
+    if (query->block && query->block->first == block[HYPER].first)
+        return EM_OK;
+    for (int64_t c = 0; !status && c < query->n_chain; c++) {
+        const double *theta = query->theta + c * query->stride;
+        double *gradient = query->gradient + c * query->stride;
+        const em_local_query local = {.draw = em_query_draw(query, c),
+                                      .rows = query->rows,
+                                      .alpha = self->r,
+                                      .phi = self->base.phi,
+                                      .topic = em_topic_model_warm(&self->base, query->chain[c])};
+        const em_local_sums sums = {.count = gradient,
+                                    .slope = gradient + block[E].first,
+                                    .density = &query->log_density[c]};
+        if (em_topic_parameters_phi(&self->base.topics, theta, self->base.phi) &&
+            em_gamma_process_weights(&self->process, theta + block[E].first, self->r)) {
+            status = em_local_sample(self->base.local, &local, &sums);
+            add_lengths(self, &query->rows, &query->log_density[c], &gradient[block[T].first]);
+        } else {
+            query->log_density[c] = NAN;
+        }
+    }
+    return status;
+}
+
+/* The sums that stand in the places of E and T become derivatives by r, and then by these. */
+static void finish_weights(em_topic_model *base, const double *theta, double *gradient)
+{
+    pfa *self = (pfa *)base;
+    const int64_t n = self->process.n;
+    const double sweeps = (double)self->base.options->local.keep;
+    double *own = gradient + self->block[E].first;
+
+    em_gamma_process_weights(&self->process, theta + self->block[E].first, self->r);
+    for (int64_t k = 0; k < n; k++)
+        self->slope[k] = EM_LOCAL_UNIT * (own[k] / (sweeps * self->r[k]) + own[n]);
+    memset(own, 0, (size_t)(n + 1) * sizeof *own);
+    em_gamma_process_add_slope(&self->process, theta + self->block[E].first, self->slope, own);
+}
+
+static void finish_likelihood(em_model *model, const em_query *sums)
+{
+    pfa *self = (pfa *)model;
+
+    if (!sums->block || sums->block->first != self->block[HYPER].first)
+        em_topic_model_finish(&self->base, sums, finish_weights);
+}
+
+/* ---------------------------------------------------------------- a metric */
+
+/* Where in the arrays of a question a block of this model begins; -1: it is not asked about. */
+static int64_t place_of(const em_diagonal *ask, const em_parameters *block)
+{
+    return !ask->block ? block->first : ask->block->first == block->first ? 0 : -1;
+}
+
+static const double *theta_of(const em_diagonal *ask, const em_parameters *block)
+{
+    const int64_t place = place_of(ask, block);
+
+    return place < 0 ? ask->held + block->first : ask->theta + place;
+}
+
+/* That of E, T and hyper, where those that are not asked about have weight 0. */
+static void ask_process(pfa *self, const em_diagonal *ask)
+{
+    const em_corpus *corpus = self->base.corpus;
+    const em_gamma_documents documents = {(double)corpus->n_document,
+                                          (double)corpus->n_token / (double)corpus->n_document};
+    const int64_t n = em_gamma_process_size(&self->process), first = self->block[E].first;
+    double *theta = self->slope, *answer = self->metric, *weight = answer + 3 * n;
+    double *const out[] = {ask->metric, ask->own, ask->slope};
+
+    memset(weight, 0, (size_t)n * sizeof *weight);
+    for (int b = E; b < N_BLOCK; b++) {
+        const em_parameters *block = &self->block[b];
+        const size_t bytes = (size_t)block->count * sizeof *theta;
+        memcpy(theta + block->first - first, theta_of(ask, block), bytes);
+        if (ask->weight && place_of(ask, block) >= 0)
+            memcpy(weight + block->first - first, ask->weight + place_of(ask, block), bytes);
+    }
+    const em_diagonal all = {.theta = theta,
+                             .metric = answer,
+                             .own = answer + n,
+                             .slope = answer + 2 * n,
+                             .weight = weight};
+    em_gamma_process_diagonal(&self->process, documents, &all);
+    for (int b = E; b < N_BLOCK; b++)
+        for (int i = 0; i < 3; i++)
+            if (out[i] && place_of(ask, &self->block[b]) >= 0)
+                memcpy(out[i] + place_of(ask, &self->block[b]),
+                       answer + i * n + self->block[b].first - first,
+                       (size_t)self->block[b].count * sizeof *answer);
+}
+
+/* That of phi, whose topics have r_k / R of the tokens. */
+static void ask_topics(pfa *self, const em_diagonal *ask)
+{
+    const double tokens = (double)self->base.corpus->n_token;
+    const int64_t n = self->process.n;
+    double *r = self->r, *by_r = self->base.topics.count, R = 0, mean = 0;
+
+    memcpy(self->slope, theta_of(ask, &self->block[E]), (size_t)n * sizeof *r);
+    memcpy(self->slope + n, theta_of(ask, &self->block[T]), (size_t)n * sizeof *r);
+    em_gamma_process_weights(&self->process, self->slope, r);
+    for (int64_t k = 0; k < n; k++)
+        R += r[k];
+    for (int64_t k = 0; k < n; k++)
+        r[k] *= tokens / R;
+    em_topic_parameters_diagonal(&self->base.topics, r, ask);
+    if (ask->block || !ask->slope)
+        return;
+    for (int64_t k = 0; k < n; k++)
+        mean += by_r[k] * r[k] / tokens;
+    for (int64_t k = 0; k < n; k++)
+        by_r[k] = tokens / R * (by_r[k] - mean);
+    em_gamma_process_add_slope(&self->process, self->slope, by_r,
+                               ask->slope + self->block[E].first);
+}
+
+/* Of phi in its expanded natural form alone: of the other no sampler asks, for it must be kept
+ * above zero. */
+static void diagonal(em_model *model, const em_diagonal *ask)
+{
+    pfa *self = (pfa *)model;
+
+    if (!ask->block || ask->block->first != self->block[PHI].first)
+        ask_process(self, ask);
+    if (place_of(ask, &self->block[PHI]) >= 0)
+        ask_topics(self, ask);
+}
+
+/* ---------------------------------------------------------------- chains */
+
+static em_status place(em_model *model, const em_draw *draw, double *theta)
+{
+    const pfa *self = (const pfa *)model;
+
+    em_topic_model_place(&self->base, draw, theta);
+    em_gamma_process_place(&self->process, draw, (uint64_t)self->base.topics.n,
+                           theta + self->base.topics.n);
+    return EM_OK;
+}
+
+static em_status watch(em_model *model, const em_update *after)
+{
+    pfa *self = (pfa *)model;
+    em_status status = EM_OK;
+
+    for (int64_t c = 0; !status && c < after->n_chain; c++) {
+        const double *theta = after->theta + c * after->stride;
+        const double *own = theta + self->base.topics.n;
+        double density = em_topic_model_density(&self->base, after->chain[c], theta);
+        em_gamma_process_add_prior(&self->process, own, &density, self->slope);
+        em_gamma_process_weights(&self->process, own, self->r);
+        status = em_topic_model_take(&self->base, after, c, density, self->r);
+    }
+    return status;
+}
+
+/* Hyperparameters, and weights in the order of their sizes, which is one for all chains. */
+static em_status report(em_model *model, const em_draw *draw, const double *theta, double *out)
+{
+    pfa *self = (pfa *)model;
+    const double *hyper = theta + self->block[HYPER].first;
+
+    for (int i = 0; i < EM_GAMMA_HYPER; i++)
+        *out++ = exp(hyper[i]);
+    em_gamma_process_weights(&self->process, theta + self->base.topics.n, out);
+    em_topic_model_order(self->process.n, out);
+    em_topic_model_report(&self->base, draw->chain, theta, out + self->process.n);
+    return EM_OK;
+}
+
+/* ---------------------------------------------------------------- set up */
+
+static void set_model(pfa *self)
+{
+    static const char *const hyper[] = {"alpha", "gamma", "c"};
+    const int64_t n = self->base.topics.n, n_topic = self->process.n;
+    em_model *model = &self->base.model;
+
+    self->block[PHI] = (em_parameters){"phi", 0, n, self->base.topics.form == EM_TOPICS_MEAN};
+    self->block[E] = (em_parameters){"E", n, n_topic, false};
+    self->block[T] = (em_parameters){"T", n + n_topic, n_topic, false};
+    self->block[HYPER] = (em_parameters){"hyper", n + 2 * n_topic, EM_GAMMA_HYPER, false};
+    const int64_t dim = n + em_gamma_process_size(&self->process);
+    self->base.variable[model->n_variable++] = (em_variable){.name = "hyper",
+                                                             .n_axes = 1,
+                                                             .shape = {EM_GAMMA_HYPER},
+                                                             .axis = {"hyperparameter"},
+                                                             .label = {hyper}};
+    self->base.variable[model->n_variable++] =
+        (em_variable){.name = "weight", .n_axes = 1, .shape = {n_topic}, .axis = {"rank"}};
+    em_topic_model_declare(&self->base, dim, N_BLOCK, self->block);
+}
+
+static em_status set_up(pfa *self, const em_model_context *context)
+{
+    const pfa_options *options = self->options;
+    const int64_t n_topic = options->poisson.topic.topics;
+    em_status status = em_topic_model_open(&self->base, &options->poisson.topic, context);
+
+    self->process =
+        (em_gamma_process){n_topic, options->rounds, options->hyper_shape, options->hyper_rate};
+    if (!status)
+        status = em_allocate(n_topic, sizeof *self->r, &self->r);
+    if (!status)
+        status =
+            em_allocate(em_gamma_process_size(&self->process), sizeof *self->slope, &self->slope);
+    if (!status)
+        status = em_allocate(4 * em_gamma_process_size(&self->process), sizeof *self->metric,
+                             &self->metric);
+    if (!status)
+        set_model(self);
+    return status;
+}
+
+static em_status create(const void *options, const em_model_context *context, em_model **out)
+{
+    pfa *self;
+    em_status status = em_allocate(1, sizeof *self, &self);
+
+    if (status)
+        return status;
+    self->base.model.ops = &em_model_pfa;
+    self->options = options;
+    status = set_up(self, context);
+    if (status)
+        destroy(&self->base.model);
+    else
+        *out = &self->base.model;
+    return status;
+}
+
+const em_model_ops em_model_pfa = {
+    .name = "pfa",
+    .doc = "Poisson factor analysis with a gamma process: topics of a corpus, and how many",
+    .source = "Zhou & Carin 2015; Roychowdhury & Parthasarathy 2017, 4.3",
+    .options_size = sizeof(pfa_options),
+    .fields = fields,
+    .sampler = "msgnht",
+    .counts = true,
+    .create = create,
+    .destroy = destroy,
+    .add_prior = add_prior,
+    .report = report,
+    .place = place,
+    .visit = em_topic_model_visit,
+    .watch = watch,
+    .pool_averages = em_topic_model_pool_averages,
+    .report_averages = em_topic_model_report_averages,
+    .describe = em_topic_model_describe,
+    .diagonal = diagonal,
+    .add_likelihood = add_likelihood,
+    .finish_likelihood = finish_likelihood,
+    .no_prior = "is conditioned on the lengths of its documents, and draws none anew"};

@@ -1,0 +1,73 @@
+/* The options that models of the topics of a corpus have in common. */
+#ifndef EM_TOPICS_TOPIC_OPTIONS_H
+#define EM_TOPICS_TOPIC_OPTIONS_H
+
+#include "data/corpus.h"
+#include "topics/lda_local.h"
+#include "topics/topic_parameters.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* How test documents are folded in (topics/lda_held_out.h): from phi alone, and by the model's own
+ * Gibbs too. */
+typedef enum em_topic_fold_in { EM_FOLD_IN_EM, EM_FOLD_IN_GIBBS, EM_FOLD_INS } em_topic_fold_in;
+
+/* First member of the options of a model of topics. */
+typedef struct em_topic_options {
+    em_corpus_options corpus;
+    char *test, *test_scored; /* other corpora of the same words; NULL: none */
+    int64_t topics, test_every;
+    int fold_in;    /* em_topic_fold_in */
+    int parameters; /* em_topic_form */
+    double beta, prior_mean, prior_sd;
+    bool store_phi;
+    em_local_options local;
+} em_topic_options;
+
+/* The rows of those options but `fold_in`, `parameters` and `beta`, which are a model's own: of any
+ * model of topics, and of those whose phi is a parameter. */
+#define EM_TOPIC_FIELDS(what_topics_are)                                                           \
+    EM_CORPUS_FIELDS,                                                                              \
+        EM_INT(em_topic_options, topics, .minimum = 1, .maximum = EM_MOST_TOPICS,                  \
+               .doc = (what_topics_are)),                                                          \
+        EM_PATH(em_topic_options, test, .fallback = "",                                            \
+                .doc = "corpus of the same words to be scored, and not trained on; absent: none"), \
+        EM_PATH(em_topic_options, test_scored, .fallback = "",                                     \
+                .doc = "corpus of the same documents as test, whose tokens are scored, while all " \
+                       "of test is folded in; absent: test is split"),                             \
+        EM_INT(em_topic_options, test_every, .minimum = 1, .maximum = 1e9, .fallback = "10",       \
+               .doc = "iterations from score to score of the test documents"),                     \
+        EM_BOOL(em_topic_options, store_phi, .fallback = "false",                                  \
+                .doc = "store phi of every draw, and not its average alone")
+#define EM_TOPIC_PHI_FIELDS                                                                        \
+    EM_REAL(em_topic_options, prior_mean, .minimum = -1e3, .maximum = 1e3, .fallback = "0.1",      \
+            .doc = "of the normal prior of expanded_natural, which has no beta"),                  \
+        EM_REAL(em_topic_options, prior_sd, .minimum = 1e-6, .maximum = 1e6, .fallback = "1",      \
+                .doc = "standard deviation of the same"),                                          \
+        EM_LOCAL_FIELDS(em_topic_options, local)
+
+/* First member of the options of a model of Poisson factor analysis: counts of word v in document
+ * j ~ Poisson(sum_k phi_vk theta_kj), theta_kj ~ Gamma(., scale p_j / (1 - p_j)), p_j ~ Beta(a0,
+ * b0). */
+typedef struct em_poisson_options {
+    em_topic_options topic;
+    double a0, b0;
+} em_poisson_options;
+
+/* The rows of those options. */
+#define EM_POISSON_FIELDS(what_topics_are)                                                         \
+    EM_TOPIC_FIELDS(what_topics_are),                                                              \
+        EM_CHOICE(em_topic_options, parameters, .fallback = "expanded_natural",                    \
+                  .choices = em_topic_forms,                                                       \
+                  .doc = "of phi: expanded_mean for a block of sgrld or sgrhmc, expanded_natural " \
+                         "for the other samplers with minibatches"),                               \
+        EM_REAL(em_topic_options, beta, .minimum = 1e-6, .maximum = 1e3, .fallback = "0.05",       \
+                .doc = "of the prior of topics' laws of words, of expanded_mean"),                 \
+        EM_TOPIC_PHI_FIELDS,                                                                       \
+        EM_REAL(em_poisson_options, a0, .minimum = 1e-6, .maximum = 1e6, .fallback = "1",          \
+                .doc = "of the Beta(a0, b0) prior of documents' p"),                               \
+        EM_REAL(em_poisson_options, b0, .minimum = 1e-6, .maximum = 1e6, .fallback = "1",          \
+                .doc = "the same")
+
+#endif

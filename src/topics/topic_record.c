@@ -1,0 +1,473 @@
+#include "topics/topic_record.h"
+
+#include "base/memory.h"
+#include "math/tokens.h"
+#include "par/message.h"
+#include "topics/lda_held_out.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Numbers of a chain, in a row: these, shares in order of size, mean shares, alpha, beta. */
+enum {
+    DENSITY,
+    N_AVERAGE,
+    N_SCORED,
+    SCORE,
+    AVERAGED = SCORE + EM_FOLD_INS,
+    HEAD = AVERAGED + EM_FOLD_INS
+};
+
+/* Means of phi go into a checkpoint in pieces of so many numbers of a chain. */
+enum { PIECE = 1 << 22 };
+
+struct em_topic_record {
+    const em_topic_options *options;
+    const em_corpus *corpus;
+    em_lda_shape shape;
+    em_lda_words own;        /* whose phi this shard averages */
+    const em_shards *shards; /* NULL: one */
+    int64_t first_chain, n_chain;
+    em_held_out *held_out; /* NULL: no score */
+    int n_fold_in;         /* 0: no score */
+    int64_t n_phi, n_piece, width;
+    double *row;         /* [n_chain][width] */
+    float *mean;         /* [n_chain][n_word][stride] of phi, of own words since last gathered */
+    double *piece;       /* [n_chain][n_piece] room for visits */
+    double *probability; /* [n_fold_in][n_chain][n_own] of held-out entries, averaged */
+    double pooled[EM_FOLD_INS];
+};
+
+/* ---------------------------------------------------------------- test documents */
+
+/* Collective: all of a corpus of the words known. */
+static em_status read_other(const em_topic_record *record, char *path, em_corpus **out)
+{
+    const em_corpus_options options = {.data = path, .format = record->options->corpus.format};
+    const em_corpus *known = record->corpus;
+    em_status status = em_corpus_read(&options, known->n_word, 0, 0, 1, out);
+
+    return status ? status : em_corpus_check_names(*out, known->name, known->path);
+}
+
+static em_status check_test(const em_topic_options *options, const em_corpus *test,
+                            const em_corpus *scored)
+{
+    return scored && scored->n_document != test->n_document
+               ? em_fail(EM_EDATA,
+                         "%s:1: found %" PRId64 " documents, expected the %" PRId64 " of %s",
+                         options->test_scored, scored->n_document, test->n_document, options->test)
+               : EM_OK;
+}
+
+static em_status hold_out(em_topic_record *record, const em_model_context *context,
+                          const em_corpus *test, const em_corpus *scored)
+{
+    em_status status = check_test(record->options, test, scored);
+
+    if (!status)
+        status = em_held_out_create(test, scored, &record->shape, context->shard, context->n_shard,
+                                    &record->held_out);
+    if (!status && record->held_out->n_token == 0)
+        status = em_fail(EM_EDATA,
+                         "%s:1: found %" PRId64 " words, of which none is scored, expected more",
+                         record->options->test, test->n_token);
+    if (!status && record->options->fold_in == EM_FOLD_IN_GIBBS)
+        status = em_held_out_with_gibbs(record->held_out, &record->shape);
+    return status;
+}
+
+static em_status read_test(em_topic_record *record, const em_model_context *context, uint64_t *hash)
+{
+    em_corpus *test = NULL, *scored = NULL;
+    em_status status = read_other(record, record->options->test, &test);
+
+    if (!status && record->options->test_scored)
+        status = read_other(record, record->options->test_scored, &scored);
+    if (!status)
+        status = hold_out(record, context, test, scored);
+    if (!status) {
+        record->n_fold_in = record->options->fold_in + 1;
+        *hash ^= test->hash ^ (scored ? scored->hash * 3 : 0);
+    }
+    em_corpus_destroy(&test);
+    em_corpus_destroy(&scored);
+    return status;
+}
+
+/* ---------------------------------------------------------------- set up */
+
+static em_status make_room(em_topic_record *record)
+{
+    const int64_t n_own = record->held_out ? record->held_out->n_own : 0, n = record->n_chain;
+    em_status status = em_allocate(n * record->width, sizeof *record->row, &record->row);
+
+    if (!status)
+        status = em_allocate(n * record->n_phi, sizeof *record->mean, &record->mean);
+    if (!status)
+        status = em_allocate(n * record->n_piece, sizeof *record->piece, &record->piece);
+    if (!status)
+        status = em_allocate(record->n_fold_in * n * n_own, sizeof *record->probability,
+                             &record->probability);
+    for (int64_t c = 0; !status && c < n; c++)
+        for (int f = 0; f < EM_FOLD_INS; f++) {
+            record->row[c * record->width + SCORE + f] = NAN;
+            record->row[c * record->width + AVERAGED + f] = NAN;
+        }
+    return status;
+}
+
+em_status em_topic_record_create(const em_topic_options *options, const em_model_context *context,
+                                 const em_corpus *corpus, uint64_t *hash, em_topic_record **out)
+{
+    em_topic_record *record;
+    em_status status = em_agree_first(em_allocate(1, sizeof *record, out), 0);
+
+    if (status) {
+        em_release(out);
+        return status;
+    }
+    record = *out;
+    *record = (em_topic_record){
+        .options = options,
+        .corpus = corpus,
+        .shape = {corpus->n_word, options->topics, em_topic_stride(options->topics)},
+        .own = em_lda_own_words(corpus->n_word, context->shard, context->n_shard),
+        .shards = context->shards,
+        .first_chain = context->first_chain,
+        .n_chain = context->n_chain};
+    record->n_phi = record->shape.n_word * record->shape.stride;
+    record->n_piece = record->n_phi < PIECE ? record->n_phi : PIECE;
+    record->width = HEAD + 3 * record->shape.n_topic + 1;
+    if (options->test_scored && !options->test)
+        status = em_fail(EM_ECONFIG, "model.test_scored: found no test, expected the documents "
+                                     "whose tokens these are");
+    else if (options->test)
+        status = read_test(record, context, hash);
+    if (!status)
+        status = make_room(record);
+    status = em_agree_first(status, 0);
+    if (status)
+        em_topic_record_destroy(out);
+    return status;
+}
+
+void em_topic_record_destroy(em_topic_record **record)
+{
+    if (*record) {
+        em_held_out_destroy(&(*record)->held_out);
+        em_release(&(*record)->row);
+        em_release(&(*record)->mean);
+        em_release(&(*record)->piece);
+        em_release(&(*record)->probability);
+    }
+    em_release(record);
+}
+
+static int64_t local_chain(const em_topic_record *record, int64_t chain)
+{
+    return chain - record->first_chain;
+}
+
+static double *row_of(const em_topic_record *record, int64_t chain)
+{
+    return record->row + local_chain(record, chain) * record->width;
+}
+
+static float *mean_of(const em_topic_record *record, int64_t chain)
+{
+    return record->mean + local_chain(record, chain) * record->n_phi;
+}
+
+/* Of one way of folding in, and all chains from that one on. */
+static double *probability_of(const em_topic_record *record, int fold_in, int64_t chain)
+{
+    return record->probability +
+           (fold_in * record->n_chain + local_chain(record, chain)) * record->held_out->n_own;
+}
+
+static double *shares(double *row)
+{
+    return row + HEAD;
+}
+
+static double *mean_shares(const em_topic_record *record, double *row)
+{
+    return row + HEAD + record->shape.n_topic;
+}
+
+/* alpha, then beta */
+static double *hyper(const em_topic_record *record, double *row)
+{
+    return row + HEAD + 2 * record->shape.n_topic;
+}
+
+/* ---------------------------------------------------------------- an iteration */
+
+static int descending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+
+    return (x < y) - (x > y);
+}
+
+static void take_shares(const em_topic_record *record, const double *count, bool averages,
+                        double *row)
+{
+    const int64_t n = record->shape.n_topic;
+    double all = 0, *share = shares(row), *mean = mean_shares(record, row);
+
+    for (int64_t k = 0; k < n; k++)
+        all += count[k];
+    for (int64_t k = 0; k < n; k++) {
+        share[k] = all > 0 ? count[k] / all : 1 / (double)n;
+        if (averages)
+            mean[k] += (share[k] - mean[k]) / row[N_AVERAGE];
+    }
+    qsort(share, (size_t)n, sizeof *share, descending);
+}
+
+static void take_phi(const em_topic_record *record, const em_topic_look *look, double n_average)
+{
+    const float weight = 1 / (float)n_average;
+    const int64_t stride = record->shape.stride;
+    float *mean = mean_of(record, look->chain);
+
+    for (int64_t i = record->own.first * stride; i < record->own.end * stride; i++)
+        mean[i] += (look->phi[i] - mean[i]) * weight;
+}
+
+/* Means of all words, to all shards. Collective over the ranks of a group. */
+static void gather_means(em_topic_record *record)
+{
+    const em_shards *shards = record->shards;
+    const int64_t size = record->shape.stride * (int64_t)sizeof *record->mean;
+
+    for (int64_t c = 0; shards && c < record->n_chain; c++)
+        shards->gather(shards->context, record->shape.n_word, size,
+                       record->mean + c * record->n_phi);
+}
+
+static bool scores(const em_topic_record *record, const em_update *after, const double *row)
+{
+    return record->held_out && ((after->number + 1) % record->options->test_every == 0 ||
+                                (!after->warmup && row[N_SCORED] == 0));
+}
+
+bool em_topic_record_wants_phi(const em_topic_record *record, const em_update *after)
+{
+    return !after->warmup || em_topic_record_wants_all(record, after);
+}
+
+bool em_topic_record_wants_all(const em_topic_record *record, const em_update *after)
+{
+    bool wants = false;
+
+    for (int64_t c = 0; c < after->n_chain; c++)
+        wants |= scores(record, after, row_of(record, after->chain[c]));
+    return wants;
+}
+
+static em_status score(em_topic_record *record, const em_update *after, const em_topic_look *look,
+                       double *row)
+{
+    const em_held_out *h = record->held_out;
+    const em_stream stream = em_fold_in_stream(after->seed, look->chain, after->number);
+    int64_t sums[2 * EM_FOLD_INS];
+    em_status status;
+
+    for (int f = 0; f < record->n_fold_in; f++) {
+        const em_held_out_law law = {.phi = look->phi,
+                                     .stream = f == EM_FOLD_IN_GIBBS ? &stream : NULL,
+                                     .alpha = look->alpha};
+        sums[2 * f] = em_held_out_score(h, &record->shape, &law, (int64_t)row[N_SCORED],
+                                        probability_of(record, f, look->chain), &sums[2 * f + 1]);
+    }
+    status = after->shards->sum(after->shards->context, EM_OK, 2 * record->n_fold_in, sums);
+    for (int f = 0; f < record->n_fold_in; f++) {
+        row[SCORE + f] = em_held_out_perplexity(h, sums[2 * f]);
+        if (!status && !after->warmup)
+            row[AVERAGED + f] = em_held_out_perplexity(h, sums[2 * f + 1]);
+    }
+    row[N_SCORED] += !status && !after->warmup;
+    return status;
+}
+
+em_status em_topic_record_take(em_topic_record *record, const em_update *after,
+                               const em_topic_look *look)
+{
+    const bool averages = !after->warmup;
+    const int64_t n = record->shape.n_topic;
+    double *row = row_of(record, look->chain);
+    const bool is_due = scores(record, after, row);
+
+    row[DENSITY] = look->log_density;
+    row[N_AVERAGE] += averages;
+    take_shares(record, look->count, averages, row);
+    memcpy(hyper(record, row), look->alpha, (size_t)n * sizeof *row);
+    hyper(record, row)[n] = look->beta;
+    if (averages)
+        take_phi(record, look, row[N_AVERAGE]);
+    return is_due ? score(record, after, look, row) : EM_OK;
+}
+
+/* ---------------------------------------------------------------- what comes out */
+
+static em_variable by_topic(const em_topic_record *record, const char *name, const char *axis)
+{
+    return (em_variable){
+        .name = name, .n_axes = 1, .shape = {record->shape.n_topic}, .axis = {axis}};
+}
+
+static em_variable by_word(const em_topic_record *record, const char *name)
+{
+    return (em_variable){.name = name,
+                         .storage = EM_STORE_SINGLE,
+                         .unwatched = true,
+                         .n_axes = 2,
+                         .shape = {record->shape.n_topic, record->shape.n_word},
+                         .axis = {"topic", "word"},
+                         .label = {NULL, (const char *const *)record->corpus->name}};
+}
+
+void em_topic_record_declare(const em_topic_record *record, em_model *model, em_variable *variable,
+                             em_variable *average)
+{
+    static const char *const name[] = {"perplexity", "perplexity_gibbs"};
+    static const char *const pooled[] = {"perplexity_of_all_chains",
+                                         "perplexity_gibbs_of_all_chains"};
+
+    variable[model->n_variable++] = (em_variable){.name = "log_density"};
+    variable[model->n_variable++] = by_topic(record, "topic_share", "rank");
+    for (int f = 0; f < record->n_fold_in; f++)
+        variable[model->n_variable++] = (em_variable){.name = name[f]};
+    if (record->options->store_phi)
+        variable[model->n_variable++] = by_word(record, "phi");
+    average[model->n_average++] = by_word(record, "phi");
+    average[model->n_average++] = by_topic(record, "topic_share", "topic");
+    average[model->n_average++] = by_topic(record, "alpha", "topic");
+    average[model->n_average++] = (em_variable){.name = "beta"};
+    for (int f = 0; f < record->n_fold_in; f++) {
+        average[model->n_average++] = (em_variable){.name = name[f]};
+        average[model->n_average++] = (em_variable){.name = pooled[f]};
+    }
+    model->variable = variable;
+    model->average = average;
+}
+
+void em_topic_record_describe(const em_topic_record *record, int64_t n_document, int64_t n_token,
+                              FILE *out)
+{
+    const em_corpus *corpus = record->corpus;
+    const em_held_out *h = record->held_out;
+
+    fprintf(out,
+            "# %" PRId64 " documents of %" PRId64 " tokens, %" PRId64 " words; this shard has "
+            "%" PRId64 " documents of %" PRId64 " tokens\n",
+            corpus->n_document, corpus->n_token, corpus->n_word, n_document, n_token);
+    if (h)
+        fprintf(out, "# %" PRId64 " test documents, %" PRId64 " tokens scored (%s)\n",
+                h->n_document, h->n_token,
+                record->options->test_scored ? EM_HELD_OUT_GIVEN_DOC : EM_HELD_OUT_DOC);
+    if (record->n_fold_in > EM_FOLD_IN_GIBBS)
+        fprintf(out, "# and %s\n", EM_HELD_OUT_GIBBS_DOC);
+}
+
+/* [word][stride] as [topic][word]. */
+static double *transpose(const em_lda_shape *shape, const float *phi, double *out)
+{
+    for (int64_t k = 0; k < shape->n_topic; k++)
+        for (int64_t v = 0; v < shape->n_word; v++)
+            *out++ = (double)phi[v * shape->stride + k];
+    return out;
+}
+
+bool em_topic_record_stores_phi(const em_topic_record *record)
+{
+    return record->options->store_phi;
+}
+
+void em_topic_record_report(const em_topic_record *record, int64_t chain, const float *phi,
+                            double *out)
+{
+    const int64_t n = record->shape.n_topic;
+    double *row = row_of(record, chain);
+
+    *out++ = row[DENSITY];
+    memcpy(out, shares(row), (size_t)n * sizeof *out);
+    out += n;
+    for (int f = 0; f < record->n_fold_in; f++)
+        *out++ = row[SCORE + f];
+    if (record->options->store_phi)
+        transpose(&record->shape, phi, out);
+}
+
+em_status em_topic_record_pool(em_topic_record *record)
+{
+    const em_held_out *h = record->held_out;
+    double **of_chain = NULL;
+    em_status status = em_agree_first(em_allocate(record->n_chain, sizeof *of_chain, &of_chain), 0);
+
+    gather_means(record);
+    for (int f = 0; f < record->n_fold_in; f++)
+        record->pooled[f] = NAN;
+    for (int f = 0; !status && f < record->n_fold_in && record->row[N_SCORED] > 0; f++) {
+        for (int64_t c = 0; c < record->n_chain; c++)
+            of_chain[c] = probability_of(record, f, record->first_chain + c);
+        status = em_held_out_pool(h, record->n_chain, of_chain, &record->pooled[f]);
+    }
+    em_release(&of_chain);
+    return status;
+}
+
+void em_topic_record_report_averages(const em_topic_record *record, int64_t chain, double *out)
+{
+    const int64_t n = record->shape.n_topic;
+    double *row = row_of(record, chain);
+
+    out = transpose(&record->shape, mean_of(record, chain), out);
+    memcpy(out, mean_shares(record, row), (size_t)(2 * n + 1) * sizeof *out);
+    out += 2 * n + 1;
+    for (int f = 0; f < record->n_fold_in; f++) {
+        *out++ = row[AVERAGED + f];
+        *out++ = record->pooled[f];
+    }
+}
+
+/* ---------------------------------------------------------------- checkpoints */
+
+static em_status visit_piece(em_topic_record *record, const em_visitor *visitor, int64_t first)
+{
+    const int64_t left = record->n_phi - first, n = left < PIECE ? left : PIECE;
+    char name[40];
+    em_status status;
+
+    snprintf(name, sizeof name, first ? "phi_%" PRId64 : "phi", first / PIECE);
+    for (int64_t c = 0; c < record->n_chain; c++)
+        for (int64_t i = 0; i < n; i++)
+            record->piece[c * n + i] = (double)record->mean[c * record->n_phi + first + i];
+    status = visitor->chains(visitor->context, name, n, record->piece);
+    for (int64_t c = 0; !status && visitor->restores && c < record->n_chain; c++)
+        for (int64_t i = 0; i < n; i++)
+            record->mean[c * record->n_phi + first + i] = (float)record->piece[c * n + i];
+    return status;
+}
+
+em_status em_topic_record_visit(em_topic_record *record, const em_visitor *visitor)
+{
+    static const char *const name[] = {"held_out", "held_out_gibbs"};
+    const em_held_out *h = record->held_out;
+    em_status status = visitor->chains(visitor->context, "record", record->width, record->row);
+
+    if (!visitor->restores)
+        gather_means(record);
+    for (int64_t first = 0; !status && first < record->n_phi; first += PIECE)
+        status = visit_piece(record, visitor, first);
+    for (int f = 0; !status && f < record->n_fold_in; f++)
+        status =
+            visitor->dealt(visitor->context, name[f], EM_NUMBER_DOUBLE, h->n_score, h->first_score,
+                           h->n_own, probability_of(record, f, record->first_chain));
+    return status;
+}
