@@ -3,7 +3,7 @@
 #ifndef EM_NETWORK_NETWORK_H
 #define EM_NETWORK_NETWORK_H
 
-#include "data/examples.h"
+#include "data/reader/examples.h"
 #include "emass/model.h"
 #include "network/network_layers.h"
 #include "network/network_pass.h"

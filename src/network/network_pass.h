@@ -7,7 +7,7 @@
 #ifndef EM_NETWORK_NETWORK_PASS_H
 #define EM_NETWORK_NETWORK_PASS_H
 
-#include "data/examples.h"
+#include "data/reader/examples.h"
 #include "emass/status.h"
 #include "network/network_layers.h"
 

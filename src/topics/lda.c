@@ -10,7 +10,7 @@
  * local state of a chain.
  */
 #include "base/memory.h"
-#include "data/corpus.h"
+#include "data/corpus/corpus.h"
 #include "emass/model.h"
 #include "math/tokens.h"
 #include "par/message.h"

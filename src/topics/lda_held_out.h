@@ -8,7 +8,7 @@
 #ifndef EM_TOPICS_LDA_HELD_OUT_H
 #define EM_TOPICS_LDA_HELD_OUT_H
 
-#include "data/corpus.h"
+#include "data/corpus/corpus.h"
 #include "topics/lda_fold_in.h"
 #include "topics/lda_topics.h"
 

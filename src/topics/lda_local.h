@@ -12,7 +12,7 @@
 #ifndef EM_TOPICS_LDA_LOCAL_H
 #define EM_TOPICS_LDA_LOCAL_H
 
-#include "data/corpus.h"
+#include "data/corpus/corpus.h"
 #include "emass/model.h"
 #include "emass/status.h"
 

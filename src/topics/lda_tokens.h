@@ -7,7 +7,7 @@
 #ifndef EM_TOPICS_LDA_TOKENS_H
 #define EM_TOPICS_LDA_TOKENS_H
 
-#include "data/corpus.h"
+#include "data/corpus/corpus.h"
 #include "emass/status.h"
 #include "math/tokens.h"
 

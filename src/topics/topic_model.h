@@ -6,7 +6,7 @@
 #ifndef EM_TOPICS_TOPIC_MODEL_H
 #define EM_TOPICS_TOPIC_MODEL_H
 
-#include "data/corpus.h"
+#include "data/corpus/corpus.h"
 #include "emass/model.h"
 #include "topics/lda_local.h"
 #include "topics/topic_options.h"

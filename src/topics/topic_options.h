@@ -2,7 +2,7 @@
 #ifndef EM_TOPICS_TOPIC_OPTIONS_H
 #define EM_TOPICS_TOPIC_OPTIONS_H
 
-#include "data/corpus.h"
+#include "data/corpus/corpus.h"
 #include "topics/lda_local.h"
 #include "topics/topic_parameters.h"
 

@@ -5,7 +5,7 @@
 #ifndef EM_TOPICS_TOPIC_RECORD_H
 #define EM_TOPICS_TOPIC_RECORD_H
 
-#include "data/corpus.h"
+#include "data/corpus/corpus.h"
 #include "emass/model.h"
 #include "topics/topic_options.h"
 

@@ -6,7 +6,7 @@
 #include "fuzz/fuzz.h"
 
 #include "base/memory.h"
-#include "data/corpus_table.h"
+#include "data/corpus/corpus_table.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #include "fuzz/fuzz.h"
 
 #include "base/memory.h"
-#include "data/formula.h"
+#include "data/formula/formula.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #include "fuzz/fuzz.h"
 
 #include "base/memory.h"
-#include "data/idx.h"
+#include "data/reader/idx.h"
 #include "emass/status.h"
 
 #include <string.h>

@@ -4,7 +4,7 @@
  */
 #include "fuzz/fuzz.h"
 
-#include "data/design.h"
+#include "data/design/design.h"
 
 #include <math.h>
 #include <string.h>

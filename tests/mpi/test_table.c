@@ -4,9 +4,9 @@
  */
 #include "base/fault.h"
 #include "base/memory.h"
-#include "data/design.h"
-#include "data/hand_out.h"
-#include "data/moments.h"
+#include "data/design/design.h"
+#include "data/shard/redistribute_rows.h"
+#include "data/table/column_moments.h"
 #include "par/world.h"
 #include "tap.h"
 

@@ -3,7 +3,7 @@
 #define TESTS_UNIT_ONE_TABLE_H
 
 #include "base/memory.h"
-#include "data/table.h"
+#include "data/table/table.h"
 
 #include <check.h>
 #include <math.h>

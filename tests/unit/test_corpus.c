@@ -1,6 +1,6 @@
 /* Reading corpora: both formats, packed or not, any number of shards, every kind of bad input. */
 #include "base/memory.h"
-#include "data/corpus.h"
+#include "data/corpus/corpus.h"
 
 #include <check.h>
 #include <lzma.h>

@@ -1,6 +1,6 @@
 /* Reading tables: every format, every kind of bad input, and the real data sets. */
 #include "base/fault.h"
-#include "data/lines.h"
+#include "data/reader/lines.h"
 #include "one_table.h"
 #include "tap.h"
 

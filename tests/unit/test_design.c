@@ -1,7 +1,7 @@
 /* What becomes of a table: the response, and the design of the others, standardised and dealt. */
 #include "base/fault.h"
-#include "data/design.h"
-#include "data/moments.h"
+#include "data/design/design.h"
+#include "data/table/column_moments.h"
 #include "one_table.h"
 #include "tap.h"
 

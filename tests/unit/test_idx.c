@@ -1,6 +1,6 @@
 /* Reading IDX files, plain and packed, and every way in which one can be wrong. */
 #include "base/memory.h"
-#include "data/idx.h"
+#include "data/reader/idx.h"
 
 #include <check.h>
 #include <stdio.h>

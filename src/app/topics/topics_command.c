@@ -3,7 +3,7 @@
 #include "app/summary/command_arguments.h"
 #include "app/topics/topics_page.h"
 #include "base/memory.h"
-#include "data/corpus.h"
+#include "data/corpus/corpus.h"
 #include "io/reader.h"
 #include "math/assignment.h"
 #include "math/tokens.h"

@@ -1,7 +1,7 @@
 #include "model/examples/artificial_noise.h"
 
 #include "base/memory.h"
-#include "data/deal.h"
+#include "data/shard/shard_assignment.h"
 #include "math/panel.h"
 #include "math/rng.h"
 

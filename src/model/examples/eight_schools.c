@@ -5,7 +5,7 @@
  * Unconstrained: (mu, eta = log tau, theta_tilde), with + eta for the Jacobian of tau = e^eta.
  */
 #include "base/memory.h"
-#include "data/deal.h"
+#include "data/shard/shard_assignment.h"
 #include "emass/random.h"
 
 #include <math.h>

@@ -5,7 +5,7 @@
  * gradient noise of known size.
  */
 #include "base/memory.h"
-#include "data/hand_out.h"
+#include "data/shard/redistribute_rows.h"
 #include "math/linalg.h"
 #include "math/panel.h"
 #include "math/rng.h"

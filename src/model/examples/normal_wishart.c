@@ -6,8 +6,8 @@
  *     log likelihood = n eta / 2 - tau / 2 sum_i (x_i - mu)^2.
  */
 #include "base/memory.h"
-#include "data/deal.h"
-#include "data/hand_out.h"
+#include "data/shard/redistribute_rows.h"
+#include "data/shard/shard_assignment.h"
 #include "emass/random.h"
 #include "math/panel.h"
 #include "math/rng.h"

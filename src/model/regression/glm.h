@@ -7,7 +7,7 @@
 #ifndef EM_MODEL_REGRESSION_GLM_H
 #define EM_MODEL_REGRESSION_GLM_H
 
-#include "data/design.h"
+#include "data/design/design.h"
 #include "emass/model.h"
 
 #include <stdint.h>

@@ -7,7 +7,7 @@
 #ifndef EM_MODEL_REGRESSION_REGRESSION_H
 #define EM_MODEL_REGRESSION_REGRESSION_H
 
-#include "data/features.h"
+#include "data/design/features.h"
 #include "emass/model.h"
 #include "model/regression/glm.h"
 #include "model/regression/prior_law.h"

@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "base/nearest.h"
 #include "base/text.h"
-#include "data/moments.h"
+#include "data/table/column_moments.h"
 #include "emass/random.h"
 #include "model/regression/prior_options.h"
 #include "par/message.h"

@@ -4,7 +4,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "data/hand_out.h"
+#include "data/shard/redistribute_rows.h"
 #include "par/message.h"
 
 #include <stdbool.h>

@@ -1,0 +1,220 @@
+#include "data/corpus/corpus.h"
+
+#include "base/memory.h"
+#include "data/corpus/corpus_stream.h"
+#include "data/corpus/corpus_table.h"
+#include "data/shard/redistribute_rows.h"
+#include "data/shard/shard_assignment.h"
+#include "par/message.h"
+#include "par/world.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { SEEN_AT_ONCE = 1024 }; /* documents that are fetched for em_corpus_each */
+
+const char *const em_corpus_format_names[] = {"auto", "lda-c", "docword", NULL};
+
+/* ---------------------------------------------------------------- shares */
+
+/* The tokens of each run of rows: tokens[n_run], on all ranks. */
+static void count_runs(const em_table *table, int64_t *tokens)
+{
+    for (int64_t i = 0; i < table->n_run; i++) {
+        const em_run *run = &table->run[i];
+        tokens[i] =
+            run->rank == em_world_rank() ? em_corpus_tokens(table, run->held, run->count) : 0;
+    }
+    em_world_sum(table->n_run, tokens);
+}
+
+/* Whether the share of `shard` begins no later than with this document, `before` tokens being
+ * before it. */
+static bool is_begun(const em_corpus *corpus, int64_t tile, int64_t shard, int64_t n_shard,
+                     int64_t document, int64_t before)
+{
+    if (tile > 0)
+        return em_deal_rows(corpus->n_document, tile, shard, n_shard).first <= document;
+    return shard < n_shard && before * n_shard / corpus->n_token >= shard;
+}
+
+/* The first documents of this shard's share and of the next one's, and the tokens before each, of
+ * what this rank has read; as doubles, below 2^53. */
+typedef struct bounds {
+    double document[2], token[2];
+} bounds;
+
+static void find_own_bounds(const em_corpus *corpus, const em_table *table, const int64_t *tokens,
+                            int64_t tile, int64_t shard, int64_t n_shard, bounds *b)
+{
+    int64_t before = 0;
+
+    *b = (bounds){{INFINITY, INFINITY}, {INFINITY, INFINITY}};
+    for (int64_t r = 0; r < table->n_run; before += tokens[r++]) {
+        const em_run *run = &table->run[r];
+        int64_t at = before;
+        for (int64_t i = 0; run->rank == em_world_rank() && i < run->count; i++) {
+            for (int e = 0; e < 2; e++)
+                if (isinf(b->document[e]) &&
+                    is_begun(corpus, tile, shard + e, n_shard, run->row + i, at)) {
+                    b->document[e] = (double)(run->row + i);
+                    b->token[e] = (double)at;
+                }
+            at += em_corpus_tokens(table, run->held + i, 1);
+        }
+    }
+}
+
+/* All shards' bounds at the same time: every rank looks for those of each. */
+static em_status find_share(em_corpus *corpus, const em_table *table, int64_t tile, int64_t shard,
+                            int64_t n_shard)
+{
+    int64_t *tokens = NULL;
+    bounds *all = NULL;
+    em_status status = em_allocate(table->n_run, sizeof *tokens, &tokens);
+
+    if (!status)
+        status = em_allocate(n_shard, sizeof *all, &all);
+    status = em_agree_first(status, 0);
+    if (!status) {
+        count_runs(table, tokens);
+        for (int64_t r = 0; r < table->n_run; r++)
+            corpus->n_token += tokens[r];
+        for (int64_t s = 0; s < n_shard; s++)
+            find_own_bounds(corpus, table, tokens, tile, s, n_shard, &all[s]);
+        em_world_smallest(4 * n_shard, all->document);
+        const bounds *b = &all[shard];
+        const double total = (double)corpus->n_document, all_tokens = (double)corpus->n_token;
+        corpus->first_document = (int64_t)fmin(b->document[0], total);
+        corpus->first_token = (int64_t)fmin(b->token[0], all_tokens);
+        corpus->n_local = (int64_t)fmin(b->document[1], total) - corpus->first_document;
+    }
+    em_release(&tokens);
+    em_release(&all);
+    return status;
+}
+
+/* ---------------------------------------------------------------- documents that are held */
+
+/* What the table has becomes the corpus's. */
+static em_status take_over(em_corpus *corpus, em_table *table)
+{
+    em_status status = em_allocate(table->n_value, sizeof *corpus->count, &corpus->count);
+
+    for (int64_t k = 0; !status && k < table->n_value; k++)
+        corpus->count[k] = (int32_t)table->value[k];
+    corpus->start = table->start;
+    corpus->word = table->column;
+    corpus->name = table->name;
+    corpus->n_word = table->n_column;
+    corpus->hash = table->hash;
+    table->start = NULL;
+    table->column = NULL;
+    table->name = NULL;
+    return em_agree_first(status, 0);
+}
+
+static em_status hold(const em_corpus_options *options, int64_t n_word, int64_t tile, int64_t shard,
+                      int64_t n_shard, em_corpus *corpus)
+{
+    em_table *table = NULL;
+    em_status status = em_corpus_table_read(options, n_word, &table);
+
+    if (status)
+        return status;
+    corpus->n_document = table->total;
+    corpus->part = tile > 0 ? em_deal_rows(table->total, tile, shard, n_shard).part : 1;
+    status = find_share(corpus, table, tile, shard, n_shard);
+    if (!status)
+        status = em_table_hold(table, corpus->first_document, corpus->n_local);
+    if (!status)
+        status = take_over(corpus, table);
+    em_table_destroy(&table);
+    return status;
+}
+
+/* ---------------------------------------------------------------- both */
+
+em_status em_corpus_read(const em_corpus_options *options, int64_t n_word, int64_t tile,
+                         int64_t shard, int64_t n_shard, em_corpus **out)
+{
+    em_status status = em_allocate(1, sizeof **out, out);
+
+    if (!status)
+        status = em_copy_text(options->data, &(*out)->path);
+    status = em_agree_first(status, 0);
+    if (!status && options->stream) {
+        status = em_corpus_check_stream(options);
+        if (!status)
+            status = em_corpus_stream_open(*out, n_word, tile, shard, n_shard);
+    } else if (!status) {
+        status = hold(options, n_word, tile, shard, n_shard, *out);
+    }
+    if (status)
+        em_corpus_destroy(out);
+    return status;
+}
+
+void em_corpus_drop_documents(em_corpus *corpus)
+{
+    em_release(&corpus->start);
+    em_release(&corpus->word);
+    em_release(&corpus->count);
+    em_corpus_stream_close(&corpus->stream);
+}
+
+void em_corpus_destroy(em_corpus **out)
+{
+    em_corpus *corpus = *out;
+
+    if (!corpus)
+        return;
+    for (int64_t i = 0; corpus->name && i < corpus->n_word; i++)
+        em_release(&corpus->name[i]);
+    em_release(&corpus->name);
+    em_release(&corpus->path);
+    em_corpus_drop_documents(corpus);
+    em_release(out);
+}
+
+em_status em_corpus_fetch(em_corpus *corpus, const em_rows *rows)
+{
+    if (corpus->stream)
+        return em_corpus_stream_fetch(corpus, rows);
+    corpus->first_fetched = rows->all ? 0 : rows->first;
+    corpus->fetched = rows->all ? NULL : rows->index;
+    return EM_OK;
+}
+
+em_document em_corpus_fetched(const em_corpus *corpus, int64_t k)
+{
+    if (corpus->stream)
+        return em_corpus_stream_fetched(corpus->stream, k);
+    const int64_t i = corpus->fetched ? corpus->fetched[k] : corpus->first_fetched + k;
+    const int64_t first = corpus->start[i];
+
+    return (em_document){corpus->start[i + 1] - first, corpus->word + first, corpus->count + first};
+}
+
+em_status em_corpus_each(em_corpus *corpus, em_corpus_see *see, void *to)
+{
+    em_status status = EM_OK;
+
+    for (int64_t d = 0; !status && d < corpus->n_local; d += SEEN_AT_ONCE) {
+        const int64_t left = corpus->n_local - d;
+        const em_rows rows = {.first = d, .count = left < SEEN_AT_ONCE ? left : SEEN_AT_ONCE};
+        status = em_corpus_fetch(corpus, &rows);
+        for (int64_t k = 0; !status && k < rows.count; k++)
+            status = see(to, d + k, em_corpus_fetched(corpus, k));
+    }
+    return status;
+}
+
+em_status em_corpus_check_names(const em_corpus *corpus, char *const *name, const char *whose)
+{
+    for (int64_t v = 0; corpus->name && name && v < corpus->n_word; v++)
+        if (strcmp(corpus->name[v], name[v]) != 0)
+            return em_fail(EM_EDATA, "%s: found word %lld '%s', expected '%s' as in %s",
+                           corpus->path, (long long)v, corpus->name[v], name[v], whose);
+    return EM_OK;
+}

@@ -1,0 +1,112 @@
+/* A corpus of documents as bags of words: those that this shard holds. */
+#ifndef EM_DATA_CORPUS_CORPUS_H
+#define EM_DATA_CORPUS_CORPUS_H
+
+#include "emass/field.h"
+#include "emass/model.h"
+#include "emass/status.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum em_corpus_format {
+    EM_CORPUS_AUTO,
+    EM_CORPUS_LDA_C,
+    EM_CORPUS_DOCWORD
+} em_corpus_format;
+
+extern const char *const em_corpus_format_names[];
+
+/* First member of the options of a model on a corpus. */
+typedef struct em_corpus_options {
+    char *data;       /* the file */
+    int format;       /* em_corpus_format */
+    char *vocabulary; /* one word a line; NULL: words have numbers alone, or HDF5 names them */
+    bool stream;      /* read as it is needed, and not held */
+} em_corpus_options;
+
+/* The rows of those options. */
+#define EM_CORPUS_FIELDS                                                                           \
+    EM_PATH(em_corpus_options, data,                                                               \
+            .doc = "corpus: LDA-C (N id:count ...) or UCI docword, plain, .gz or .xz, or HDF5 by " \
+                   "emass convert"),                                                               \
+        EM_CHOICE(                                                                                 \
+            em_corpus_options, format, .fallback = "auto", .choices = em_corpus_format_names,      \
+            .doc =                                                                                 \
+                "of a corpus in text; auto: docword when the first line is one number above 0"),   \
+        EM_PATH(                                                                                   \
+            em_corpus_options, vocabulary, .fallback = "",                                         \
+            .doc = "words of the corpus, one a line, in the order of their ids; absent: numbers"), \
+        EM_BOOL(em_corpus_options, stream, .fallback = "false",                                    \
+                .doc =                                                                             \
+                    "documents of an HDF5 corpus are read when they are needed, and not held in "  \
+                    "memory")
+
+/* Where documents of a streamed corpus come from. */
+typedef struct em_corpus_stream em_corpus_stream;
+
+/* Of shard `shard` of `n_shard`. A corpus that is held has in start[i] <= k < start[i + 1] the
+ * entries of local document i: count[k] times the word word[k], words in ascending order. */
+typedef struct em_corpus {
+    char *path;
+    int64_t n_document, n_token; /* of the whole corpus */
+    int64_t n_word;              /* of the vocabulary, or the largest id that was found, + 1 */
+    char **name;                 /* [n_word]; NULL: there is no vocabulary */
+    int64_t n_local;             /* documents of this shard, neighbours */
+    int64_t first_document;      /* the number of the first of them in the corpus */
+    int64_t first_token;         /* tokens in the corpus before that */
+    int64_t part;  /* documents are dealt in parts of so many (data/shard/shard_assignment.h); 1: by
+                      tokens */
+    uint64_t hash; /* of words and counts, whatever file they are from */
+    int64_t *start; /* [n_local + 1]; NULL: streamed */
+    int32_t *word, *count;
+    em_corpus_stream *stream; /* NULL: held */
+    /* Documents that were fetched last. */
+    int64_t first_fetched;
+    const int64_t *fetched; /* NULL: neighbours */
+} em_corpus;
+
+/* One document: count[k] times the word word[k] for k < n, words in ascending order. */
+typedef struct em_document {
+    int64_t n;
+    const int32_t *word, *count;
+} em_document;
+
+/*
+ * Reads the documents of shard `shard` of `n_shard`: by `tile` 0, shards have about as many tokens
+ * each; else about as many documents, in whole parts as em_deal_rows deals them by that tile.
+ * Every rank reads a part of the file and checks it, and is handed what its shard holds; ranks may
+ * ask for one shard of one. `n_word` 0: as many words as the vocabulary has, or as are found;
+ * otherwise as many as that. Collective. Errors, agreed: EM_EDATA, one line naming file and line
+ * (or row), what was found and what was expected; EM_EMEMORY. The site "data" of base/fault.h fails
+ * here.
+ */
+em_status em_corpus_read(const em_corpus_options *options, int64_t n_word, int64_t tile,
+                         int64_t shard, int64_t n_shard, em_corpus **out);
+void em_corpus_destroy(em_corpus **corpus); /* NULL-safe. */
+
+/* Lets the documents go, where they are held; sizes and names stay. Local. */
+void em_corpus_drop_documents(em_corpus *corpus);
+
+/*
+ * Sees that documents of this shard are at hand until the next call: local ones, as a likelihood is
+ * asked for them. Of a streamed corpus they are read, listed ones with all reads under way at the
+ * same time, and what follows neighbours is read ahead; so few should be asked for at a time.
+ * `rows->index` is borrowed. Local. Errors: EM_EDATA, EM_EIO, EM_EMEMORY; none where documents are
+ * held.
+ */
+em_status em_corpus_fetch(em_corpus *corpus, const em_rows *rows);
+
+/* Number k of the documents fetched last. Local. */
+em_document em_corpus_fetched(const em_corpus *corpus, int64_t k);
+
+/* Shows all documents of this shard, d being the local number, in their order; ends with the first
+ * status that is not EM_OK. Local. Errors: those of em_corpus_fetch, and of `see`. */
+typedef em_status em_corpus_see(void *to, int64_t d, em_document of);
+em_status em_corpus_each(em_corpus *corpus, em_corpus_see *see, void *to);
+
+/* That words which have names have these, which are those of the file `whose`; NULL: no names are
+ * known. Local. Errors: EM_EDATA. */
+em_status em_corpus_check_names(const em_corpus *corpus, char *const *name, const char *whose);
+
+#endif

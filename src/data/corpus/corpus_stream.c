@@ -1,0 +1,264 @@
+#include "data/corpus/corpus_stream.h"
+
+#include "base/array.h"
+#include "base/memory.h"
+#include "data/corpus/corpus_table.h"
+#include "data/reader/readers.h"
+#include "data/shard/shard_assignment.h"
+#include "par/grid.h"
+#include "par/message.h"
+#include "par/world.h"
+
+enum { PASS_DOCUMENTS = 4096 };
+
+struct em_corpus_stream {
+    em_rows_source *source;
+    em_numbers_form form;
+    em_table *batch; /* documents at hand */
+    int32_t *count;  /* [batch->n_value] */
+    int64_t count_capacity;
+    int64_t *start; /* [2] of a listed document's entries */
+};
+
+/* ---------------------------------------------------------------- documents */
+
+static em_status read_batch(em_corpus_stream *s, int64_t first, int64_t count)
+{
+    em_table_clear(s->batch);
+    return em_rows_source_read(s->source, first, count, s->batch);
+}
+
+/* What follows is on its way while these are worked on. */
+static em_status fetch_neighbours(em_corpus_stream *s, int64_t first, int64_t count)
+{
+    const em_numbers *numbers = em_rows_source_numbers(s->source);
+    em_status status = read_batch(s, first, count);
+    const int64_t next = first + count;
+
+    if (!status && next < s->form.n_row && s->batch->n_value > 0) {
+        const int64_t more = count < s->form.n_row - next ? count : s->form.n_row - next;
+        em_numbers_ahead(numbers, EM_NUMBERS_START, next, more);
+        status = em_numbers_read(numbers, EM_NUMBERS_START, next, 1, s->start);
+        if (!status) {
+            em_numbers_ahead(numbers, EM_NUMBERS_COLUMN, s->start[0], s->batch->n_value);
+            em_numbers_ahead(numbers, EM_NUMBERS_VALUE, s->start[0], s->batch->n_value);
+        }
+    }
+    return status;
+}
+
+/* All of them are asked for before the first is waited for. */
+static em_status fetch_listed(em_corpus_stream *s, int64_t before, int64_t count,
+                              const int64_t *index)
+{
+    const em_numbers *numbers = em_rows_source_numbers(s->source);
+    em_status status = EM_OK;
+
+    for (int64_t k = 0; k < count; k++)
+        em_numbers_ahead(numbers, EM_NUMBERS_START, before + index[k], 2);
+    for (int64_t k = 0; !status && k < count; k++) {
+        status = em_numbers_read(numbers, EM_NUMBERS_START, before + index[k], 2, s->start);
+        if (!status) {
+            em_numbers_ahead(numbers, EM_NUMBERS_COLUMN, s->start[0], s->start[1] - s->start[0]);
+            em_numbers_ahead(numbers, EM_NUMBERS_VALUE, s->start[0], s->start[1] - s->start[0]);
+        }
+    }
+    em_table_clear(s->batch);
+    for (int64_t k = 0; !status && k < count; k++)
+        status = em_rows_source_read(s->source, before + index[k], 1, s->batch);
+    return status;
+}
+
+em_status em_corpus_stream_fetch(const em_corpus *corpus, const em_rows *rows)
+{
+    em_corpus_stream *s = corpus->stream;
+    const int64_t first = corpus->first_document;
+    em_status status = rows->all     ? fetch_neighbours(s, first, corpus->n_local)
+                       : rows->index ? fetch_listed(s, first, rows->count, rows->index)
+                                     : fetch_neighbours(s, first + rows->first, rows->count);
+
+    if (!status)
+        status = em_corpus_check_counts(s->batch, first); /* the file may have changed since */
+    if (!status)
+        status =
+            em_array_reserve(&s->count, &s->count_capacity, 0, s->batch->n_value, sizeof *s->count);
+    for (int64_t k = 0; !status && k < s->batch->n_value; k++)
+        s->count[k] = (int32_t)s->batch->value[k];
+    return status;
+}
+
+em_document em_corpus_stream_fetched(const em_corpus_stream *s, int64_t k)
+{
+    const int64_t first = s->batch->start[k];
+
+    return (em_document){s->batch->start[k + 1] - first, s->batch->column + first,
+                         s->count + first};
+}
+
+/* ---------------------------------------------------------------- the first pass */
+
+/* Tokens of each PASS_DOCUMENTS documents, counted by the ranks by turns. */
+static em_status pass(em_corpus_stream *s, int64_t n_part, int64_t *tokens, uint64_t *hash)
+{
+    const int64_t first = em_deal_first(n_part, em_world_size(), em_world_rank());
+    const int64_t end = em_deal_first(n_part, em_world_size(), em_world_rank() + 1);
+    em_status status = EM_OK;
+    int64_t row = 0;
+
+    for (int64_t p = first; !status && p < end; p++) {
+        int64_t count = s->form.n_row - p * PASS_DOCUMENTS;
+        row = p * PASS_DOCUMENTS;
+        count = count < PASS_DOCUMENTS ? count : PASS_DOCUMENTS;
+        status = fetch_neighbours(s, row, count);
+        if (!status)
+            status = em_corpus_check_counts(s->batch, row);
+        if (status)
+            break;
+        *hash += em_table_hash_rows(s->batch, 0, count, row);
+        tokens[p] = em_corpus_tokens(s->batch, 0, count);
+    }
+    return em_agree_first(status, row);
+}
+
+/* The first document before which there are so many tokens, or which is the one, and the tokens
+ * before it. */
+static em_status find_document(em_corpus_stream *s, int64_t n_part, const int64_t *tokens,
+                               int64_t token, int64_t document, int64_t found[2])
+{
+    int64_t part = 0, before = 0, count;
+    em_status status;
+
+    while (part < n_part && before + tokens[part] < token &&
+           (part + 1) * PASS_DOCUMENTS <= document)
+        before += tokens[part++];
+    found[0] = part * PASS_DOCUMENTS < s->form.n_row ? part * PASS_DOCUMENTS : s->form.n_row;
+    found[1] = before;
+    if (part == n_part)
+        return EM_OK;
+    count = s->form.n_row - found[0] < PASS_DOCUMENTS ? s->form.n_row - found[0] : PASS_DOCUMENTS;
+    status = read_batch(s, found[0], count);
+    for (int64_t i = 0; !status && i < count && found[1] < token && found[0] < document; i++) {
+        found[1] += em_corpus_tokens(s->batch, i, 1);
+        found[0]++;
+    }
+    return status;
+}
+
+/* The first of a shard's documents, by the tokens before it or by number. */
+static em_status find_bound(em_corpus *corpus, int64_t n_part, const int64_t *tokens, int64_t tile,
+                            int64_t shard, int64_t n_shard, int64_t found[2])
+{
+    const int64_t n = corpus->n_document, all = corpus->n_token;
+
+    if (tile > 0)
+        return find_document(corpus->stream, n_part, tokens, INT64_MAX,
+                             em_deal_rows(n, tile, shard, n_shard).first, found);
+    return find_document(corpus->stream, n_part, tokens,
+                         shard < n_shard ? (all * shard + n_shard - 1) / n_shard : INT64_MAX, n,
+                         found);
+}
+
+static em_status find_share(em_corpus *corpus, int64_t n_part, const int64_t *tokens, int64_t tile,
+                            int64_t shard, int64_t n_shard)
+{
+    int64_t begin[2], end[2];
+    em_status status;
+
+    for (int64_t p = 0; p < n_part; p++)
+        corpus->n_token += tokens[p];
+    if (corpus->n_token == 0)
+        return em_fail(EM_EDATA, "%s: found no words in %lld documents, expected some",
+                       corpus->path, (long long)corpus->n_document);
+    status = find_bound(corpus, n_part, tokens, tile, shard, n_shard, begin);
+    if (!status)
+        status = find_bound(corpus, n_part, tokens, tile, shard + 1, n_shard, end);
+    if (status)
+        return status;
+    corpus->first_document = begin[0];
+    corpus->first_token = begin[1];
+    corpus->n_local = end[0] - begin[0];
+    corpus->part = tile > 0 ? em_deal_rows(corpus->n_document, tile, shard, n_shard).part : 1;
+    return EM_OK;
+}
+
+/* The hash is that of the numbers and the names, as of a table that was read. */
+static em_status check_hash(em_corpus *corpus, uint64_t sum)
+{
+    const em_numbers_form *form = &corpus->stream->form;
+    em_table whole = {
+        .total = corpus->n_document, .n_column = corpus->n_word, .name = corpus->name};
+
+    em_table_hash(&whole, sum);
+    corpus->hash = whole.hash;
+    if (form->hashed && form->hash != corpus->hash)
+        return em_fail(EM_EDATA,
+                       "%s: found words of hash %016llx, expected those of %016llx that were "
+                       "written: the file is damaged or was changed",
+                       corpus->path, (unsigned long long)corpus->hash,
+                       (unsigned long long)form->hash);
+    return EM_OK;
+}
+
+static em_status open_file(em_corpus *corpus, int64_t n_word)
+{
+    em_corpus_stream *s;
+    em_status status = em_allocate(1, sizeof *s, &corpus->stream);
+
+    if (status)
+        return status;
+    s = corpus->stream;
+    status = em_rows_source_open(corpus->path, &s->source);
+    if (!status)
+        status = em_table_create(corpus->path, &s->batch);
+    if (!status)
+        status = em_allocate(2, sizeof *s->start, &s->start);
+    if (status)
+        return status;
+    s->form = em_numbers_form_of(em_rows_source_numbers(s->source));
+    if (s->form.n_entry < 0 || s->form.labelled)
+        return em_fail(EM_EDATA, "%s: found a table, expected a corpus", corpus->path);
+    if (n_word && s->form.n_column > n_word)
+        return em_fail(EM_EDATA, "%s: found a corpus of %lld words, expected at most %lld",
+                       corpus->path, (long long)s->form.n_column, (long long)n_word);
+    corpus->n_document = s->form.n_row;
+    corpus->n_word = s->form.n_column;
+    return EM_OK;
+}
+
+em_status em_corpus_stream_open(em_corpus *corpus, int64_t n_word, int64_t tile, int64_t shard,
+                                int64_t n_shard)
+{
+    uint64_t hash = 0;
+    int64_t *tokens = NULL, n_part = 0;
+    em_status status = open_file(corpus, n_word);
+
+    if (!status)
+        status = em_numbers_names(em_rows_source_numbers(corpus->stream->source), &corpus->name);
+    n_part = status ? 0 : (corpus->n_document + PASS_DOCUMENTS - 1) / PASS_DOCUMENTS;
+    if (!status)
+        status = em_allocate(n_part, sizeof *tokens, &tokens);
+    status = em_agree_first(status, 0);
+    if (!status)
+        status = pass(corpus->stream, n_part, tokens, &hash);
+    if (!status)
+        status = check_hash(corpus, hash);
+    if (!status) {
+        em_world_sum(n_part, tokens);
+        status = em_agree_first(find_share(corpus, n_part, tokens, tile, shard, n_shard), 0);
+    }
+    em_release(&tokens);
+    return status;
+}
+
+void em_corpus_stream_close(em_corpus_stream **out)
+{
+    em_corpus_stream *s = *out;
+
+    if (!s)
+        return;
+    em_rows_source_close(&s->source);
+    em_table_destroy(&s->batch);
+    em_release(&s->count);
+    em_release(&s->start);
+    em_release(out);
+}

@@ -1,0 +1,198 @@
+#include "data/corpus/corpus_table.h"
+
+#include "base/fault.h"
+#include "base/memory.h"
+#include "data/reader/readers.h"
+#include "data/reader/same_file.h"
+#include "par/message.h"
+#include "par/world.h"
+
+#include <math.h>
+#include <string.h>
+
+#define KNOWN_WORDS " (the words of the vocabulary, or else those found in the corpus trained on)"
+
+/* Collective: who looks at the file is rank 0. */
+static bool is_hdf5(const char *path)
+{
+    bool is = em_world_rank() == 0 && em_numbers_is_hdf5(path);
+
+    em_broadcast(&is, sizeof is);
+    return is;
+}
+
+em_status em_corpus_check_counts(const em_table *table, int64_t row)
+{
+    for (int64_t i = 0; i < table->n_row; i++) {
+        double length = 0;
+        for (int64_t k = table->start[i]; k < table->start[i + 1]; k++) {
+            const double count = table->value[k];
+            if (!(count >= 1) || count > EM_LONGEST_DOCUMENT || count != floor(count))
+                return em_fail(EM_EDATA,
+                               "%s:%lld: found %g for word %d, expected a count, an integer from 1 "
+                               "to %d",
+                               table->path, (long long)(row + i + 1), count, table->column[k],
+                               EM_LONGEST_DOCUMENT);
+            length += count;
+        }
+        if (length > EM_LONGEST_DOCUMENT)
+            return em_fail(EM_EDATA,
+                           "%s:%lld: found a document of more than %d words, expected fewer",
+                           table->path, (long long)(row + i + 1), EM_LONGEST_DOCUMENT);
+    }
+    return EM_OK;
+}
+
+int64_t em_corpus_tokens(const em_table *table, int64_t first, int64_t count)
+{
+    int64_t n = 0;
+
+    for (int64_t k = table->start[first]; k < table->start[first + count]; k++)
+        n += (int64_t)table->value[k];
+    return n;
+}
+
+static em_status check_words(const char *path, int64_t found, int64_t n_word)
+{
+    return n_word && found > n_word
+               ? em_fail(EM_EDATA,
+                         "%s: found a corpus of %lld words, expected at most %lld" KNOWN_WORDS,
+                         path, (long long)found, (long long)n_word)
+               : EM_OK;
+}
+
+static em_status read_hdf5(const em_corpus_options *options, int64_t n_word, em_table *table)
+{
+    uint64_t hash = 0;
+    em_status status;
+
+    if (options->vocabulary)
+        return em_fail(EM_EDATA,
+                       "%s: found a vocabulary beside an HDF5 file, expected its words in that "
+                       "file: give it to emass convert",
+                       options->vocabulary);
+    status = em_read_hdf5(options->data, NULL, false, table, &hash);
+    if (status)
+        return status;
+    if (!table->column || table->response)
+        status = em_fail(EM_EDATA, "%s: found a table, expected a corpus", options->data);
+    if (!status)
+        status = check_words(options->data, table->n_column, n_word);
+    if (!status) {
+        const int64_t row = em_world_sum_before(table->n_row);
+        status = em_agree_first(em_corpus_check_counts(table, row), row);
+    }
+    if (!status)
+        status = em_table_finish(table);
+    if (!status && hash != 0 && hash != table->hash)
+        status = em_fail(EM_EDATA,
+                         "%s: found words of hash %016llx, expected those of %016llx that were "
+                         "written: the file is damaged or was changed",
+                         options->data, (unsigned long long)table->hash, (unsigned long long)hash);
+    return status;
+}
+
+/* Takes the names of a vocabulary along, which the words known must not exceed. */
+static em_status read_text(const em_corpus_options *options, int64_t n_word, em_corpus_take *take,
+                           void *to, em_table *table)
+{
+    const char *whose = n_word ? KNOWN_WORDS : "";
+    char **name = NULL;
+    int64_t n = 0;
+    em_status status = EM_OK;
+
+    if (options->vocabulary) {
+        status = em_agree_first(em_corpus_read_words(options->vocabulary, &name, &n), 0);
+        whose = " (the words of the vocabulary)";
+    }
+    if (!status)
+        status = em_corpus_read_text(options, n_word ? n_word : n, whose, take, to, table);
+    for (int64_t j = 0; status && j < n; j++)
+        em_release(&name[j]);
+    if (status) {
+        em_release(&name);
+        return status;
+    }
+    if (n || n_word)
+        table->n_column = n ? n : n_word;
+    table->name = name;
+    return EM_OK;
+}
+
+static em_status see_files(const em_corpus_options *options)
+{
+    em_status status = EM_OK;
+
+    if (em_fault("data"))
+        status = em_fail(EM_EDATA, "%s:1: found a fault injected by EMASS_FAULT, expected data",
+                         options->data);
+    status = em_agree(status);
+    if (!status)
+        status = em_same_file(options->data, (int64_t)strlen(options->data));
+    if (!status && options->vocabulary)
+        status = em_same_file(options->vocabulary, (int64_t)strlen(options->vocabulary));
+    return status;
+}
+
+em_status em_corpus_table_read(const em_corpus_options *options, int64_t n_word, em_table **out)
+{
+    em_status status = see_files(options);
+
+    *out = NULL;
+    if (!status)
+        status = em_agree_first(em_table_create(options->data, out), 0);
+    if (status)
+        return status;
+    (*out)->unnamed = true;
+    if (is_hdf5(options->data)) {
+        status = read_hdf5(options, n_word, *out);
+    } else {
+        status = read_text(options, n_word, NULL, NULL, *out);
+        if (!status)
+            status = em_table_finish(*out);
+    }
+    if (status)
+        em_table_destroy(out);
+    return status;
+}
+
+static em_status scan(const em_corpus_options *options, em_corpus_take *take, void *to,
+                      em_table **out)
+{
+    em_status status = see_files(options);
+
+    if (!status && is_hdf5(options->data))
+        status =
+            em_fail(EM_EDATA, "%s: found an HDF5 file, expected a corpus in text", options->data);
+    if (!status)
+        status = em_table_create(options->data, out);
+    if (!status)
+        status = read_text(options, 0, take, to, *out);
+    if (status)
+        em_table_destroy(out);
+    return status;
+}
+
+em_status em_corpus_scan(const em_corpus_options *options, em_corpus_take *take, void *to,
+                         em_table **out)
+{
+    em_world *world = em_world_enter(NULL);
+    em_status status;
+
+    *out = NULL;
+    status = scan(options, take, to, out);
+    em_world_enter(world);
+    return status;
+}
+
+em_status em_corpus_check_stream(const em_corpus_options *options)
+{
+    em_status status = see_files(options);
+
+    if (!status && !is_hdf5(options->data))
+        status = em_fail(EM_EDATA,
+                         "%s: found text, expected the HDF5 file that emass convert makes of it, "
+                         "which is what can be streamed",
+                         options->data);
+    return status;
+}

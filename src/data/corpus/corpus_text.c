@@ -1,0 +1,582 @@
+/*
+ * Corpora in text, read as tables whose rows are documents and whose columns are words: each rank
+ * its own lines. Of UCI docword a document's lines stay with one rank, and documents that have none
+ * are rows too.
+ */
+#include "base/array.h"
+#include "base/fault.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "data/corpus/corpus_table.h"
+#include "data/reader/parallel_lines.h"
+#include "par/message.h"
+#include "par/world.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A wild id must not become a table that fills the memory, nor may a count or a header. */
+enum { MOST_WORDS = 10000000, LONGEST_DOCUMENT = EM_LONGEST_DOCUMENT, EMPTY_FOR_ENTRY = 1000 };
+
+enum { TAKEN_ENTRIES = 1 << 18, TAKEN_ROWS = 1 << 18 }; /* at a time */
+
+typedef struct entry {
+    int32_t word, count;
+} entry;
+
+/* Documents of one run of lines of docword. */
+typedef struct stretch {
+    int64_t order, first, last, line; /* line: of the first */
+} stretch;
+
+/* A file being read. */
+typedef struct reading {
+    const char *path;
+    em_table *table;
+    em_corpus_take *take; /* NULL: rows stay in the table */
+    void *to;
+    bool docword, alone;            /* alone: one rank reads all lines, in their order */
+    int64_t n_word;                 /* ids are below it */
+    const char *whose;              /* words they are */
+    int64_t n_document, n_entry;    /* that a docword header says */
+    int64_t found, n_row;           /* entries and documents read */
+    em_lines *lines;                /* of the run being read */
+    int64_t document;               /* being read, of docword; 0: none so far */
+    int64_t length, used, capacity; /* tokens and entries of the document being read */
+    entry *entry;
+    stretch *stretch;
+    int64_t n_stretch, stretch_capacity;
+} reading;
+
+/* ---------------------------------------------------------------- documents */
+
+static em_status add_entry(reading *r, int64_t word, int64_t count)
+{
+    em_status status;
+
+    r->length += count;
+    if (r->length > LONGEST_DOCUMENT)
+        return em_fail(EM_EDATA, "%s:%lld: found a document of more than %d words, expected fewer",
+                       r->path, (long long)r->lines->number, LONGEST_DOCUMENT);
+    status = em_array_reserve(&r->entry, &r->capacity, r->used, r->used + 1, sizeof *r->entry);
+    if (!status)
+        r->entry[r->used++] = (entry){(int32_t)word, (int32_t)count};
+    r->found++;
+    return status;
+}
+
+static int by_word(const void *a, const void *b)
+{
+    const entry *x = a, *y = b;
+
+    return (x->word > y->word) - (x->word < y->word);
+}
+
+/* Each word once, in the order of the ids. */
+static void put_in_order(reading *r)
+{
+    int64_t n = 0;
+
+    for (int64_t i = 1; i < r->used; i++)
+        n += r->entry[i].word > r->entry[i - 1].word;
+    if (n + 1 >= r->used)
+        return;
+    qsort(r->entry, (size_t)r->used, sizeof *r->entry, by_word);
+    n = 0;
+    for (int64_t i = 1; i < r->used; i++)
+        if (r->entry[i].word == r->entry[n].word)
+            r->entry[n].count += r->entry[i].count;
+        else
+            r->entry[++n] = r->entry[i];
+    r->used = n + 1;
+}
+
+static em_status give_rows(reading *r)
+{
+    em_status status = r->take(r->to, r->table);
+
+    em_table_clear(r->table);
+    return status ? status : em_table_begin_run(r->table, 0);
+}
+
+static em_status end_document(reading *r)
+{
+    em_table *table = r->table;
+    em_status status = EM_OK;
+
+    put_in_order(r);
+    for (int64_t i = 0; !status && i < r->used; i++)
+        status = em_table_push_sparse(table, r->entry[i].word, r->entry[i].count);
+    if (r->used > 0 && r->entry[r->used - 1].word >= table->n_column)
+        table->n_column = r->entry[r->used - 1].word + 1;
+    r->used = r->length = 0;
+    r->n_row++;
+    if (!status)
+        status = em_table_end_row(table, r->lines ? r->lines->number : 0);
+    if (!status && r->take && (table->n_value >= TAKEN_ENTRIES || table->n_row >= TAKEN_ROWS))
+        status = give_rows(r);
+    return status;
+}
+
+/* ---------------------------------------------------------------- numbers */
+
+/* Skips blanks; true at the end of the line. */
+static bool at_end(const char **at)
+{
+    while (**at == ' ' || **at == '\t')
+        ++*at;
+    return **at == '\0';
+}
+
+/* The word of text that begins here, for messages. */
+static em_excerpt token_at(const char *at)
+{
+    char token[80];
+    const size_t length = strcspn(at, " \t");
+
+    snprintf(token, sizeof token, "%.*s", (int)(length < 79 ? length : 79), at);
+    return em_excerpt_of(token);
+}
+
+/* An integer of least .. most, followed by `stop` (a blank stands for the end of the line too). */
+static em_status parse(const em_lines *lines, const char **at, char stop, int64_t least,
+                       int64_t most, const char *what, const char *why, int64_t *out)
+{
+    const char *digit = *at;
+    int64_t value = 0;
+
+    while (*digit >= '0' && *digit <= '9' && digit - *at < 15)
+        value = 10 * value + (*digit++ - '0');
+    const bool ends =
+        stop == ' ' ? *digit == ' ' || *digit == '\t' || *digit == '\0' : *digit == stop;
+    if (digit == *at || !ends || value < least || value > most)
+        return em_fail(EM_EDATA, "%s:%lld: found '%s', expected %s%san integer from %lld to %lld%s",
+                       lines->path, (long long)lines->number, token_at(*at).text, what,
+                       *what ? ", " : "", (long long)least, (long long)most, why);
+    *at = digit + (stop != ' ');
+    *out = value;
+    return EM_OK;
+}
+
+static em_status parse_count(const reading *r, const char **at, int64_t *count)
+{
+    return parse(r->lines, at, ' ', 1, LONGEST_DOCUMENT, "a count", "", count);
+}
+
+static em_status parse_word(const reading *r, const char **at, char stop, int64_t first,
+                            int64_t *word)
+{
+    em_status status =
+        parse(r->lines, at, stop, first, first + r->n_word - 1,
+              stop == ':' ? "id:count with a word's id" : "a word's id", r->whose, word);
+
+    *word -= first;
+    return status;
+}
+
+static em_status expected_end(const em_lines *lines, const char *at, const char *after)
+{
+    return em_fail(EM_EDATA, "%s:%lld: found '%s', expected the end of the line after %s",
+                   lines->path, (long long)lines->number, token_at(at).text, after);
+}
+
+/* ---------------------------------------------------------------- LDA-C */
+
+/* N id:count ... with ids from 0, N of them. */
+static em_status read_lda_c_line(reading *r, const char *line)
+{
+    int64_t n = 0, found = 0, word = 0, count = 0;
+    em_status status;
+
+    at_end(&line);
+    status =
+        parse(r->lines, &line, ' ', 0, MOST_WORDS, "the number of words of a document", "", &n);
+    while (!status && !at_end(&line)) {
+        status = parse_word(r, &line, ':', 0, &word);
+        if (!status)
+            status = parse_count(r, &line, &count);
+        if (!status)
+            status = add_entry(r, word, count);
+        found++;
+    }
+    if (!status && found != n)
+        status = em_fail(EM_EDATA,
+                         "%s:%lld: found %lld entries id:count, expected %lld as the "
+                         "line says",
+                         r->path, (long long)r->lines->number, (long long)found, (long long)n);
+    return status ? status : end_document(r);
+}
+
+/* ---------------------------------------------------------------- UCI docword */
+
+static em_status out_of_order(const reading *r, int64_t line, int64_t document, int64_t after)
+{
+    return em_fail(EM_EDATA, "%s:%lld: found document %lld after %lld, expected documents in order",
+                   r->path, (long long)line, (long long)document, (long long)after);
+}
+
+/* The document of the run that this line is of; those between have no words. */
+static em_status go_to(reading *r, int64_t document)
+{
+    em_status status = EM_OK;
+
+    if (document < r->document)
+        return out_of_order(r, r->lines->number, document, r->document);
+    if (r->document == 0 && !r->alone)
+        r->stretch[r->n_stretch - 1].first = document;
+    else
+        for (int64_t d = r->document > 0 ? r->document : 1; !status && d < document; d++)
+            status = end_document(r);
+    r->document = document;
+    return status;
+}
+
+/* document word count, both numbered from 1. */
+static em_status read_triple(reading *r, const char *line)
+{
+    int64_t document = 0, word = 0, count = 0;
+    em_status status;
+
+    at_end(&line);
+    status = parse(r->lines, &line, ' ', 1, r->n_document, "a document's number",
+                   " (the documents that the header says)", &document);
+    if (!status)
+        status = go_to(r, document);
+    if (!status && !at_end(&line))
+        status = parse_word(r, &line, ' ', 1, &word);
+    if (!status && !at_end(&line))
+        status = parse_count(r, &line, &count);
+    if (!status && count == 0)
+        status = em_fail(EM_EDATA,
+                         "%s:%lld: found a line that ends early, expected document, word "
+                         "and count",
+                         r->path, (long long)r->lines->number);
+    if (!status && !at_end(&line))
+        status = expected_end(r->lines, line, "the count");
+    return status ? status : add_entry(r, word, count);
+}
+
+static int64_t document_of(const char *line)
+{
+    line += strspn(line, " \t\r");
+    return *line == '\n' || *line == '\0' ? -1 : strtoll(line, NULL, 10);
+}
+
+static em_status begin_stretch(reading *r, int64_t order)
+{
+    em_status status = em_array_reserve(&r->stretch, &r->stretch_capacity, r->n_stretch,
+                                        r->n_stretch + 1, sizeof *r->stretch);
+
+    if (!status)
+        r->stretch[r->n_stretch++] = (stretch){order, 0, 0, r->lines->number + 1};
+    r->document = 0;
+    return status;
+}
+
+static em_status end_stretch(reading *r)
+{
+    stretch *own = &r->stretch[r->n_stretch - 1];
+
+    own->last = r->document;
+    if (r->document > 0)
+        return end_document(r);
+    r->n_stretch--; /* there was no line in it */
+    return EM_OK;
+}
+
+static int by_order(const void *a, const void *b)
+{
+    const int64_t x = ((const stretch *)a)->order, y = ((const stretch *)b)->order;
+
+    return (x > y) - (x < y);
+}
+
+/* Documents without words between two runs of lines, and after the last one, are held by the rank
+ * that holds what is before them. */
+static em_status fill_gaps(reading *r, int64_t n, const stretch *all)
+{
+    const stretch begin = {.order = -1}, end = {.first = r->n_document + 1};
+    int64_t own = 0; /* of this rank's, the next one */
+    em_status status = EM_OK;
+
+    for (int64_t i = -1; !status && i < n; i++) {
+        const stretch *before = i < 0 ? &begin : &all[i], *next = i + 1 < n ? &all[i + 1] : &end;
+        const bool holds = i < 0 ? em_world_rank() == 0
+                                 : own < r->n_stretch && r->stretch[own].order == before->order;
+        own += holds && i >= 0;
+        if (next->first <= before->last)
+            return out_of_order(r, next->line, next->first, before->last);
+        if (holds && next->first - before->last > 1)
+            status = em_table_begin_run(r->table, 2 * before->order + 1);
+        for (int64_t d = before->last + 1; !status && holds && d < next->first; d++)
+            status = em_table_end_row(r->table, 0);
+    }
+    return status;
+}
+
+/* Collective. `line` is the last one of the file. */
+static em_status finish_docword(reading *r, int64_t line)
+{
+    int64_t n, found = r->found;
+    stretch *all = NULL;
+    em_status status = EM_OK;
+
+    em_world_sum(1, &found);
+    r->lines = NULL; /* they are closed */
+    if (found != r->n_entry)
+        return em_fail(
+            EM_EDATA, "%s:%lld: found %s after %lld entries, expected %lld as the header says",
+            r->path, (long long)line, found < r->n_entry ? "the end of the file" : "more lines",
+            (long long)(found < r->n_entry ? found : r->n_entry), (long long)r->n_entry);
+    if (r->alone) {
+        for (; !status && r->document <= r->n_document; r->document++)
+            status = end_document(r);
+        return status;
+    }
+    status = em_world_gather(r->n_stretch, sizeof *all, r->stretch, &n, &all, NULL);
+    if (!status) {
+        qsort(all, (size_t)n, sizeof *all, by_order);
+        status = em_agree_first(fill_gaps(r, n, all), 0);
+    }
+    em_release(&all);
+    return status;
+}
+
+/* A line of the header: one number. */
+static em_status read_header_line(em_lines *lines, const char *what, int64_t most, int64_t *n)
+{
+    char *line;
+    const char *at;
+    em_status status = em_lines_next(lines, &line);
+
+    if (!status && !line)
+        return em_fail(EM_EDATA, "%s:%lld: found the end of the file after this line, expected %s",
+                       lines->path, (long long)lines->number, what);
+    at = line;
+    if (!status && !at_end(&at))
+        status = parse(lines, &at, ' ', 1, most, what, "", n);
+    if (!status && !at_end(&at))
+        status = expected_end(lines, at, what);
+    return status;
+}
+
+static em_status read_header(const reading *r, em_lines *lines, int64_t said[3])
+{
+    em_status status = read_header_line(lines, "the number of documents", INT32_MAX, &said[0]);
+
+    if (!status)
+        status = read_header_line(lines, "the number of words", MOST_WORDS, &said[1]);
+    if (!status && r->n_word < MOST_WORDS && said[1] > r->n_word)
+        status = em_fail(EM_EDATA, "%s:2: found %lld words, expected at most %lld%s", r->path,
+                         (long long)said[1], (long long)r->n_word, r->whose);
+    if (!status)
+        status =
+            read_header_line(lines, "the number of entries", INT64_C(100000000000000), &said[2]);
+    if (!status && said[0] / EMPTY_FOR_ENTRY > said[2])
+        status = em_fail(EM_EDATA,
+                         "%s:3: found %lld entries of %lld documents, expected one of each %d at "
+                         "least",
+                         r->path, (long long)said[2], (long long)said[0], EMPTY_FOR_ENTRY);
+    return status;
+}
+
+/* What rank 0 finds there. Collective. */
+static em_status begin_docword(reading *r, em_feed_head *head)
+{
+    em_lines *lines = NULL;
+    int64_t said[5] = {0};
+    em_status status = EM_OK;
+
+    if (em_world_rank() == 0) {
+        status = em_lines_open(r->path, &lines);
+        if (!status)
+            status = read_header(r, lines, said);
+        if (!status) {
+            said[3] = lines->number;
+            said[4] = em_lines_offset(lines);
+        }
+        em_lines_close(&lines);
+    }
+    status = em_agree_first(status, 0);
+    em_broadcast(said, sizeof said);
+    r->n_document = said[0];
+    r->n_entry = said[2];
+    head->number = said[3];
+    head->offset = said[4];
+    r->table->n_column = said[1];
+    if (said[1] < r->n_word)
+        r->n_word = said[1];
+    r->whose = " (the words that the header says)";
+    return status;
+}
+
+/* ---------------------------------------------------------------- files */
+
+static em_status read_run(reading *r)
+{
+    char *line = NULL;
+    em_status status = em_lines_next(r->lines, &line);
+
+    while (!status && line) {
+        status = r->docword ? read_triple(r, line) : read_lda_c_line(r, line);
+        if (!status)
+            status = em_lines_next(r->lines, &line);
+    }
+    return status;
+}
+
+/* Local, while others do the same. Runs of rows have even orders: there may be others between. */
+static em_status read_runs(em_feed *feed, reading *r)
+{
+    int64_t order;
+    em_status status = em_feed_next(feed, &r->lines, &order);
+
+    while (!status && r->lines) {
+        status = em_table_begin_run(r->table, 2 * order);
+        if (!status && r->docword && !r->alone)
+            status = begin_stretch(r, order);
+        if (!status)
+            status = read_run(r);
+        if (!status && r->docword && !r->alone)
+            status = end_stretch(r);
+        if (!status)
+            status = em_feed_next(feed, &r->lines, &order);
+    }
+    return status;
+}
+
+static em_status read_documents(reading *r, const em_feed_head *head)
+{
+    em_feed *feed;
+    int64_t counts[2] = {0};
+    double line;
+    em_status status =
+        em_feed_open(r->path, head, r->docword, r->docword ? document_of : NULL, &feed);
+
+    if (status)
+        return status;
+    status = read_runs(feed, r);
+    line = (double)em_feed_line(feed);
+    em_feed_close(&feed);
+    status = em_agree_first(status, (int64_t)line);
+    if (status)
+        return status;
+    em_world_largest(1, &line);
+    if (r->docword)
+        status = finish_docword(r, (int64_t)line);
+    counts[0] = r->found;
+    counts[1] = r->n_row;
+    em_world_sum(2, counts);
+    if (!status && r->take)
+        status = give_rows(r);
+    if (!status && counts[0] == 0)
+        status = em_fail(EM_EDATA, "%s:%lld: found no words in %lld documents, expected some",
+                         r->path, (long long)line, (long long)counts[1]);
+    return status;
+}
+
+/* One number above 0, and nothing else: no line of LDA-C is that. */
+static bool is_count_alone(const char *line)
+{
+    char *end;
+
+    return strtoll(line, &end, 10) > 0 && end[strspn(end, " \t")] == '\0';
+}
+
+static em_status read_after(const em_corpus_options *options, em_feed_head *head, reading *r)
+{
+    double n_word;
+    em_status status = EM_OK;
+
+    if (!head->line)
+        return em_fail(EM_EDATA, "%s:1: found an empty file, expected a corpus", r->path);
+    r->docword = options->format == EM_CORPUS_DOCWORD ||
+                 (options->format == EM_CORPUS_AUTO && is_count_alone(head->line));
+    if (r->docword)
+        status = begin_docword(r, head);
+    if (!status)
+        status = read_documents(r, head);
+    if (status)
+        return status;
+    n_word = (double)r->table->n_column;
+    em_world_largest(1, &n_word);
+    r->table->n_column = (int64_t)n_word;
+    return EM_OK;
+}
+
+em_status em_corpus_read_text(const em_corpus_options *options, int64_t n_word, const char *whose,
+                              em_corpus_take *take, void *to, em_table *table)
+{
+    reading r = {.path = options->data,
+                 .table = table,
+                 .take = take,
+                 .to = to,
+                 .alone = em_world_size() == 1,
+                 .n_word = n_word ? n_word : MOST_WORDS,
+                 .whose = whose};
+    em_feed_head head;
+    em_status status = em_agree_first(em_table_make_sparse(table), 0);
+
+    if (!status)
+        status = em_feed_look(options->data, &head);
+    if (!status) {
+        status = read_after(options, &head, &r);
+        em_release(&head.line);
+    }
+    em_release(&r.entry);
+    em_release(&r.stretch);
+    return status;
+}
+
+/* The word of a line. */
+static em_status add_word(const em_lines *lines, const char *line, int64_t *capacity, char ***name,
+                          int64_t *n_word)
+{
+    em_status status;
+
+    if (*n_word == MOST_WORDS)
+        return em_fail(EM_EDATA, "%s:%lld: found more than %d words, expected fewer", lines->path,
+                       (long long)lines->number, MOST_WORDS);
+    status = em_array_reserve(name, capacity, *n_word, *n_word + 1, sizeof **name);
+    if (!status)
+        status = em_text_valid(line + strspn(line, " \t"), &(*name)[*n_word]);
+    *n_word += !status;
+    return status;
+}
+
+/* The first line that has the word of an earlier one. */
+static em_status refuse_twins(const char *path, char *const *name, int64_t n_word)
+{
+    int64_t twin;
+    const em_status status = em_text_find_twin(n_word, (const char *const *)name, &twin);
+
+    if (status || twin < 0)
+        return status;
+    return em_fail(EM_EDATA, "%s:%" PRId64 ": found '%s' again, expected every word once", path,
+                   twin + 1, name[twin]);
+}
+
+/* One word a line. */
+em_status em_corpus_read_words(const char *path, char ***name, int64_t *n_word)
+{
+    em_lines *lines = NULL;
+    char *line = NULL;
+    int64_t capacity = 0;
+    em_status status = em_lines_open(path, &lines);
+
+    if (!status)
+        status = em_lines_next(lines, &line);
+    while (!status && line) {
+        status = add_word(lines, line, &capacity, name, n_word);
+        if (!status)
+            status = em_lines_next(lines, &line);
+    }
+    if (!status && *n_word == 0)
+        status = em_fail(EM_EDATA, "%s:1: found an empty file, expected one word a line", path);
+    if (!status)
+        status = refuse_twins(path, *name, *n_word);
+    em_lines_close(&lines);
+    return status;
+}

@@ -1,0 +1,443 @@
+#include "data/design/column_selection.h"
+
+#include "base/memory.h"
+#include "base/nearest.h"
+#include "base/text.h"
+#include "data/formula/formula.h"
+#include "data/table/builder.h"
+#include "par/message.h"
+#include "par/world.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* ---------------------------------------------------------------- names */
+
+em_status em_choice_find(const em_table *table, const char *name, int64_t *column)
+{
+    char *end;
+    long long number;
+
+    *column = -1;
+    for (int64_t j = 0; j < table->n_column; j++) {
+        if (strcmp(table->name[j], name) != 0)
+            continue;
+        if (*column >= 0)
+            return em_fail(EM_EDATA, "%s:1: found two columns called '%s', expected one",
+                           table->path, em_excerpt_of(name).text);
+        *column = j;
+    }
+    number = strtoll(name, &end, 10);
+    if (*column < 0 && *name >= '0' && *name <= '9' && *end == '\0' && number >= 1 &&
+        number <= table->n_column)
+        *column = number - 1;
+    return EM_OK;
+}
+
+static em_status find(const em_table *table, const char *what, const char *name, int64_t *column)
+{
+    em_status status = em_choice_find(table, name, column);
+
+    if (status || *column >= 0)
+        return status;
+    em_nearest nearest = em_nearest_start(name);
+    for (int64_t j = 0; table->is_named && j < table->n_column; j++)
+        em_nearest_offer(&nearest, table->name[j]);
+    return em_fail(
+        EM_EDATA,
+        "%s:1: found no %s '%s', expected one of %s, ..., %s or a number from 1 to %lld%s%s%s",
+        table->path, what, em_excerpt_of(name).text, em_excerpt_of(table->name[0]).text,
+        em_excerpt_of(table->name[table->n_column - 1]).text, (long long)table->n_column,
+        nearest.name ? "; did you mean " : "", nearest.name ? em_excerpt_of(nearest.name).text : "",
+        nearest.name ? "?" : "");
+}
+
+/* Numbers are told apart by the names of their columns: in the summary, in readers, in predict.
+ * `use` NULL: all are used. */
+static em_status check_names_differ(const em_table *table, const em_use *use)
+{
+    const char **used = NULL;
+    int64_t twin = -1;
+    em_status status;
+
+    if (!table->is_named)
+        return EM_OK;
+    status = em_allocate(table->n_column, sizeof *used, &used);
+    for (int64_t j = 0; !status && j < table->n_column; j++)
+        used[j] = use && use[j] == EM_USE_NOT ? NULL : table->name[j];
+    if (!status)
+        status = em_text_find_twin(table->n_column, used, &twin);
+    em_release(&used);
+    if (status || twin < 0)
+        return status;
+    return em_fail(EM_EDATA,
+                   "%s:1: found two columns called '%s', expected one name for each that is used "
+                   "(columns: [-%lld] leaves the later one out)",
+                   table->path, em_excerpt_of(table->name[twin]).text, (long long)twin + 1);
+}
+
+int64_t em_choice_count(const em_table_options *options)
+{
+    const char *only = options->chosen.count == 1 ? options->chosen.value[0] : "";
+    const size_t length = strlen(only);
+
+    if (options->columns > 0 || length == 0 || length > 9 || strspn(only, "0123456789") < length)
+        return options->columns;
+    return strtoll(only, NULL, 10);
+}
+
+bool em_is_missing(const char *text)
+{
+    static const char *const word[] = {"", "NA", "N/A", "nan", "null", "?", "."};
+
+    for (size_t i = 0; i < sizeof word / sizeof *word; i++)
+        if (strcasecmp(text, word[i]) == 0)
+            return true;
+    return false;
+}
+
+/* ---------------------------------------------------------------- what the options say */
+
+/* A choice in the making. */
+typedef struct making {
+    const em_table_options *options;
+    const em_table *table;
+    em_choice *choice;
+} making;
+
+static bool says_nothing(const em_table_options *o)
+{
+    return o->chosen.count == 0 && o->factors.count == 0 && !o->formula && o->na == EM_NA_ERROR &&
+           !o->labelled && !o->fitted;
+}
+
+static bool is_beside(const em_choice *choice, int64_t column)
+{
+    for (int k = 0; k < EM_N_BESIDE; k++)
+        if (choice->beside[k] == column)
+            return true;
+    return false;
+}
+
+static em_status find_beside(making *m, int k)
+{
+    char what[32];
+
+    snprintf(what, sizeof what, "%s column", em_beside_names[k]);
+    return find(m->table, what, m->options->beside[k], &m->choice->beside[k]);
+}
+
+static em_status find_apart(making *m)
+{
+    const em_table_options *o = m->options;
+    em_status status = EM_OK;
+
+    m->choice->response = -1;
+    for (int k = 0; k < EM_N_BESIDE; k++)
+        m->choice->beside[k] = -1;
+    for (int k = 0; !status && k < EM_N_BESIDE; k++)
+        if (o->beside[k] && !(o->fitted && k == EM_BESIDE_WEIGHTS))
+            status = find_beside(m, k);
+    if (status || o->formula || o->fitted || m->table->response)
+        return status;
+    if (o->response)
+        return find(m->table, "response column", o->response, &m->choice->response);
+    m->choice->response = m->table->n_column - 1;
+    while (m->choice->response >= 0 && is_beside(m->choice, m->choice->response))
+        m->choice->response--;
+    return EM_OK;
+}
+
+static em_status take_formula(making *m)
+{
+    const em_formula_columns columns = {m->table->n_column, m->table->name, m->choice->beside,
+                                        false, false};
+    em_formula formula = {0};
+    em_status status = EM_OK;
+
+    if (m->options->response || m->options->chosen.count > 0)
+        status = em_fail(EM_ECONFIG, "model.formula: found model.%s too, expected one of the two",
+                         m->options->response ? "response" : "columns");
+    if (!status)
+        status = em_formula_parse(m->options->formula, &columns, &formula);
+    m->choice->response = formula.response;
+    for (int64_t i = 0; !status && i < formula.n_term; i++)
+        for (int k = 0; k < formula.term[i].n; k++)
+            if (formula.term[i].column[k] < columns.n)
+                m->choice->use[formula.term[i].column[k]] = EM_USE_NUMBER;
+    for (int64_t k = 0; !status && k < formula.n_derived; k++)
+        for (int i = 0; i < formula.derived[k].n_step; i++)
+            if (formula.derived[k].step[i].op == EM_OP_COLUMN)
+                m->choice->use[formula.derived[k].step[i].column] = EM_USE_NUMBER;
+    for (int64_t j = 0; !status && j < m->table->n_column; j++)
+        if (formula.is_factor[j] && m->choice->use[j] != EM_USE_NOT) {
+            m->choice->use[j] = EM_USE_LEVEL;
+            m->choice->factor[j] = "";
+        }
+    em_formula_release(&formula);
+    return status;
+}
+
+/* One of options->columns: a name or number, or with a minus one to be left out. */
+static em_status take_name(making *m, const char *name, bool *removes)
+{
+    int64_t column;
+    em_status status = em_choice_find(m->table, name, &column);
+
+    *removes = !status && column < 0 && *name == '-';
+    if (!status)
+        status = find(m->table, "column", *removes ? name + 1 : name, &column);
+    if (!status && (column == m->choice->response || is_beside(m->choice, column)))
+        status =
+            em_fail(EM_EDATA, "%s:1: found '%s' among columns, expected no %s there",
+                    m->table->path, em_excerpt_of(name).text,
+                    column == m->choice->response ? "response" : "exposure, offset or weights");
+    if (!status)
+        m->choice->use[column] = *removes ? EM_USE_NOT : EM_USE_NUMBER;
+    return status;
+}
+
+static em_status take_columns(making *m)
+{
+    const em_texts *chosen = &m->options->chosen;
+    const bool leaves_out =
+        chosen->count == 0 || (*chosen->value[0] == '-' && chosen->value[0][1] != '\0');
+    bool removes;
+    em_status status = EM_OK;
+
+    for (int64_t j = 0; j < m->table->n_column; j++)
+        m->choice->use[j] = leaves_out ? EM_USE_NUMBER : EM_USE_NOT;
+    for (int64_t i = 0; !status && i < chosen->count; i++) {
+        status = take_name(m, chosen->value[i], &removes);
+        if (!status && removes != leaves_out)
+            status =
+                em_fail(EM_ECONFIG,
+                        "model.columns: found '%s' beside '%s', expected columns to use, or "
+                        "to leave out (-name), not both",
+                        em_excerpt_of(chosen->value[i]).text, em_excerpt_of(chosen->value[0]).text);
+    }
+    return status;
+}
+
+/* Those that the run had, whatever else the table has. */
+static em_status take_fitted(making *m)
+{
+    const em_fitted_columns *fitted = m->options->fitted;
+    char printable[EM_FITTED_BYTES];
+
+    for (int64_t j = 0; j < m->table->n_column; j++) {
+        em_text_escape(m->table->name[j], printable, sizeof printable);
+        m->choice->use[j] =
+            m->table->is_named || m->table->n_column != fitted->n ? EM_USE_NOT : EM_USE_NUMBER;
+        for (int64_t k = 0; k < fitted->n; k++)
+            if (strcmp(printable, fitted->name[k]) == 0)
+                m->choice->use[j] = fitted->is_factor[k] ? EM_USE_LEVEL : EM_USE_NUMBER;
+    }
+    return EM_OK;
+}
+
+/* "name" or "name=level". */
+static em_status take_factor(making *m, const char *factor)
+{
+    const char *equals = strrchr(factor, '=');
+    char *name = NULL;
+    int64_t column = -1;
+    em_status status = em_choice_find(m->table, factor, &column);
+
+    if (!status && column < 0 && equals) {
+        status = em_format_text(&name, "%.*s", (int)(equals - factor), factor);
+        if (!status)
+            status = find(m->table, "factor", name, &column);
+    } else if (!status) {
+        status = find(m->table, "factor", factor, &column);
+    }
+    if (!status && (m->choice->use[column] == EM_USE_NOT || column == m->choice->response ||
+                    is_beside(m->choice, column)))
+        status = em_fail(EM_EDATA, "%s:1: found '%s' among factors, expected one of the features",
+                         m->table->path, em_excerpt_of(factor).text);
+    if (!status) {
+        m->choice->use[column] = EM_USE_LEVEL;
+        m->choice->factor[column] = name ? equals + 1 : "";
+    }
+    em_release(&name);
+    return status;
+}
+
+static em_status make(making *m)
+{
+    const em_table_options *o = m->options;
+    em_choice *choice = m->choice;
+    em_status status = find_apart(m);
+
+    if (!status)
+        status = o->fitted ? take_fitted(m) : o->formula ? take_formula(m) : take_columns(m);
+    for (int64_t i = 0; !status && !o->fitted && i < o->factors.count; i++)
+        status = take_factor(m, o->factors.value[i]);
+    if (status)
+        return status;
+    if (m->choice->response >= 0)
+        choice->use[m->choice->response] = o->labelled ? EM_USE_LEVEL : EM_USE_NUMBER;
+    for (int k = 0; k < EM_N_BESIDE; k++)
+        if (choice->beside[k] >= 0)
+            choice->use[choice->beside[k]] = EM_USE_NUMBER;
+    for (int64_t j = 0; j < choice->n_column; j++)
+        choice->n_used += choice->use[j] != EM_USE_NOT;
+    choice->drops = o->na == EM_NA_DROP;
+    return EM_OK;
+}
+
+em_status em_choice_make(const em_table_options *options, const em_table *table, em_choice **out)
+{
+    making m = {.options = options, .table = table};
+    em_status status = EM_OK;
+
+    *out = NULL;
+    if (says_nothing(options) || table->n_column == 0)
+        return check_names_differ(table, NULL);
+    status = em_allocate(1, sizeof **out, out);
+    if (!status)
+        status = em_allocate(table->n_column, sizeof *(*out)->use, &(*out)->use);
+    if (!status)
+        status = em_allocate(table->n_column, sizeof *(*out)->factor, &(*out)->factor);
+    if (!status) {
+        m.choice = *out;
+        (*out)->n_column = table->n_column;
+        status = make(&m);
+    }
+    if (!status)
+        status = check_names_differ(table, (*out)->use);
+    if (status)
+        em_choice_destroy(out);
+    return status;
+}
+
+static int64_t place_of(const em_choice *choice, int64_t column)
+{
+    int64_t place = 0;
+
+    for (int64_t j = 0; j < column; j++)
+        place += choice->use[j] != EM_USE_NOT;
+    return column < 0 ? -1 : place;
+}
+
+em_status em_choice_mark(const em_choice *choice, em_table *table)
+{
+    int64_t to = 0;
+    em_status status = em_allocate(choice->n_used, sizeof *table->factor, &table->factor);
+
+    for (int64_t j = 0; !status && j < choice->n_column; j++)
+        if (choice->use[j] != EM_USE_NOT)
+            table->factor[to++] = choice->factor[j];
+    table->is_chosen = true;
+    table->response_at = place_of(choice, choice->response);
+    for (int k = 0; k < EM_N_BESIDE; k++)
+        table->beside_at[k] = place_of(choice, choice->beside[k]);
+    return status;
+}
+
+void em_choice_destroy(em_choice **choice)
+{
+    if (*choice) {
+        em_release(&(*choice)->use);
+        em_release(&(*choice)->factor);
+    }
+    em_release(choice);
+}
+
+/* ---------------------------------------------------------------- tables that are there */
+
+/* Row i of a table, what of it is chosen, into another one. */
+static em_status copy_row(const em_choice *choice, const int64_t *place, const em_table *from,
+                          int64_t i, em_table *to)
+{
+    const int64_t first = from->column ? from->start[i] : i * from->n_column;
+    const int64_t end = from->column ? from->start[i + 1] : first + from->n_column;
+    const int64_t n_value = to->n_value;
+    em_status status = EM_OK;
+
+    for (int64_t k = first; !status && k < end; k++) {
+        const int64_t j = from->column ? from->column[k] : k - first;
+        if (choice->use[j] == EM_USE_NOT)
+            continue;
+        if (isnan(from->value[k]) && choice->drops) {
+            to->n_value = n_value;
+            to->n_dropped++;
+            return EM_OK;
+        }
+        if (!isfinite(from->value[k]))
+            return em_fail(EM_EDATA, "%s:%lld: found %g for column %s, expected a finite number%s",
+                           from->path, (long long)em_table_line_of(from, i), from->value[k],
+                           em_excerpt_of(from->name[j]).text,
+                           isnan(from->value[k]) ? " (na: drop leaves such rows out)" : "");
+        status = from->column ? em_table_push_sparse(to, (int32_t)place[j], from->value[k])
+                              : em_table_push(to, from->value[k]);
+    }
+    if (status)
+        return status;
+    return from->response
+               ? em_table_end_row_labelled(to, em_table_line_of(from, i), from->response[i])
+               : em_table_end_row(to, em_table_line_of(from, i));
+}
+
+static em_status copy_rows(const em_choice *choice, const int64_t *place, const em_table *from,
+                           em_table *to)
+{
+    em_status status = EM_OK;
+
+    for (int64_t r = 0; !status && r < from->n_run; r++) {
+        const em_run *run = &from->run[r];
+        if (run->rank != em_world_rank())
+            continue;
+        status = em_table_begin_run(to, run->order);
+        for (int64_t i = 0; !status && i < run->count; i++)
+            status = copy_row(choice, place, from, run->held + i, to);
+    }
+    return status;
+}
+
+static em_status copy_names(const em_choice *choice, const em_table *from, int64_t *place,
+                            em_table *to)
+{
+    em_status status = em_allocate(choice->n_used, sizeof *to->name, &to->name);
+
+    to->is_named = from->is_named;
+    if (!status && from->column)
+        status = em_table_make_sparse(to);
+    if (!status && from->response)
+        status = em_table_make_labelled(to);
+    for (int64_t j = 0; !status && j < from->n_column; j++) {
+        place[j] = to->n_column;
+        if (choice->use[j] != EM_USE_NOT)
+            status = em_copy_text(from->name[j], &to->name[to->n_column++]);
+    }
+    return status;
+}
+
+em_status em_choice_apply(const em_choice *choice, em_table **table)
+{
+    em_table *from = *table, *to = NULL;
+    int64_t *place = NULL;
+    em_status status = em_table_create(from->path, &to);
+
+    if (!status)
+        status = em_allocate(from->n_column, sizeof *place, &place);
+    if (!status)
+        status = copy_names(choice, from, place, to);
+    if (!status)
+        status = copy_rows(choice, place, from, to);
+    if (!status)
+        status = em_choice_mark(choice, to);
+    em_release(&place);
+    status =
+        em_agree_first(status, status && to ? em_table_row(from, to->n_row + to->n_dropped) : 0);
+    if (!status) {
+        em_table_destroy(table);
+        *table = to;
+        return em_table_finish(to);
+    }
+    em_table_destroy(&to);
+    return status;
+}

@@ -1,0 +1,49 @@
+/* Which columns of a file are used, and as what: known from the names of its columns, before a row
+ * is read. */
+#ifndef EM_DATA_DESIGN_COLUMN_SELECTION_H
+#define EM_DATA_DESIGN_COLUMN_SELECTION_H
+
+#include "data/table/table.h"
+
+typedef enum em_use {
+    EM_USE_NOT,
+    EM_USE_NUMBER,
+    EM_USE_LEVEL /* of a factor, or a label: numbers and texts */
+} em_use;
+
+typedef struct em_choice {
+    int64_t n_column, n_used;
+    em_use *use;                           /* [n_column] */
+    const char **factor;                   /* [n_column] as em_table has it */
+    int64_t response, beside[EM_N_BESIDE]; /* -1: none */
+    bool drops;                            /* rows with a missing value are left out */
+} em_choice;
+
+/*
+ * What the options say of a table whose columns have their names, or no names yet. *out is NULL
+ * where they say nothing: all columns are numbers. Local. Errors: EM_EDATA, EM_ECONFIG, EM_EMEMORY.
+ */
+em_status em_choice_make(const em_table_options *options, const em_table *table, em_choice **out);
+void em_choice_destroy(em_choice **choice); /* NULL-safe. */
+
+/* What options call a column: its name, or its number from 1; -1: there is none. Local. Errors:
+ * EM_EDATA where two have that name. */
+em_status em_choice_find(const em_table *table, const char *name, int64_t *column);
+
+/* How many features sparse data have: a number alone among the columns says it; below 1: as many as
+ * there are. Local. */
+int64_t em_choice_count(const em_table_options *options);
+
+/* Whether text stands for a missing value. Local. */
+bool em_is_missing(const char *text);
+
+/* Says in a table whose columns are those used which of them are apart, or factors; the texts are
+ * borrowed from the options. Local. Errors: EM_EMEMORY. */
+em_status em_choice_mark(const em_choice *choice, em_table *table);
+
+/* Takes out of a table of numbers what is not chosen: columns, and rows with a missing value, which
+ * is NaN. Collective. Errors, agreed: EM_EDATA where a value is missing that may not be, or is not
+ * finite; EM_EMEMORY. */
+em_status em_choice_apply(const em_choice *choice, em_table **table);
+
+#endif

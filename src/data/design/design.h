@@ -1,0 +1,87 @@
+/* The design matrix and the response of a regression: the rows that this shard holds. */
+#ifndef EM_DATA_DESIGN_DESIGN_H
+#define EM_DATA_DESIGN_DESIGN_H
+
+#include "data/shard/shard_assignment.h"
+#include "data/table/table.h"
+#include "math/panel.h"
+#include "par/holders.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What is done to the columns: less `centre`, divided by `scale`; both [n_column of the design].
+ * Both NULL: nothing. */
+typedef struct em_scaling {
+    const double *centre, *scale;
+} em_scaling;
+
+/* Row i of sparse data has the entries start[i] <= k < start[i + 1]: value[k] in column[k]. */
+typedef struct em_design {
+    em_share rows;
+    int64_t n_row, n_column; /* of this shard; the intercept, where there is one, is column 0 */
+    char **name;             /* [n_column] */
+    double *centre, *scale;  /* [n_column] a column is (x - centre) / scale of what follows; NULL: 0
+                                and 1. Of dense columns that is done, sparse ones stay x. */
+    double *response;        /* [n_row] */
+    double *offset;          /* [n_row + 1], what is added to the linear predictor: offsets and the
+                                logarithms of exposures, then 0; NULL: none */
+    double *weight;          /* [n_row + 1], then 0; NULL: 1 */
+    double origin, *shift; /* taken out of the response by em_design_shift; [n_row + 1], NULL: 0 */
+    uint64_t hash;         /* of the whole table */
+    bool sparse;
+    em_tiled dense; /* if not sparse */
+    double *row;    /* if not sparse and asked for: [n_row + 1][row_stride], the columns again,
+                       then the response, then zeros; the last row is zero */
+    int64_t row_stride;
+    int64_t *start; /* if sparse; three arrays */
+    int32_t *column;
+    double *value;
+    em_holders *holders; /* of this shard on this node, which have one copy of all arrays */
+} em_design;
+
+/* Sparse data stay sparse up to this share of non-zero entries: there the sparse kernel of
+ * model/regression/glm.c is still the faster one for eight chains, for one no longer
+ * (tests/bench/bench_model.c). */
+#define EM_SPARSE_DENSITY 0.15
+
+/*
+ * Deals the rows of a table, its response taken out, to shards (em_deal_rows) and makes the design
+ * of shard `shard` of `n_shard`, with an intercept and standardised columns as the options say. A
+ * constant column is a warning on standard error. Collective. Errors, agreed: EM_EDATA when no
+ * column is left, EM_EMEMORY.
+ */
+em_status em_design_create(const em_table *table, const em_table_options *options, int64_t shard,
+                           int64_t n_shard, em_design **out);
+
+/* The mean and the standard deviation (divisor n - 1) of each column of a table; 1 of a constant
+ * one, which is a warning. Collective. Errors, agreed: EM_EDATA where a column is too wide for
+ * that, EM_EMEMORY. */
+em_status em_design_scaling(const em_table *table, double *mean, double *sd);
+
+/* The same with a scaling that is given, instead of what the options say. */
+em_status em_design_create_as(const em_table *table, const em_table_options *options,
+                              const em_scaling *scaling, int64_t shard, int64_t n_shard,
+                              em_design **out);
+void em_design_destroy(em_design **design); /* NULL-safe. Local. */
+
+/* Stores what is not sparse row by row too, each beside its response, for those who ask for single
+ * rows. Collective. Errors: EM_EMEMORY, agreed among the holders. */
+em_status em_design_store_rows(em_design *design);
+
+/* Row i of this shard, scaled: row[n_column]. Local. */
+void em_design_row(const em_design *design, int64_t i, double *row);
+
+/* Adds the products of the scaled columns and `coefficient` [n_column] to the offset. Collective
+ * over the holders. Errors, agreed among them: EM_EMEMORY. */
+em_status em_design_add_offset(em_design *design, const double *coefficient);
+
+/* For a likelihood of the residuals alone: takes origin and offset out of the response. Collective
+ * over the holders. */
+void em_design_shift(em_design *design, double origin);
+
+/* Multiplies the design matrix and the response by a number; which is shifted
+ * before; before em_design_store_rows. Collective. */
+void em_design_scale(em_design *design, double factor);
+
+#endif

@@ -1,0 +1,471 @@
+#include "data/design/features.h"
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "data/design/coding.h"
+#include "data/design/column_selection.h"
+#include "data/formula/formula.h"
+#include "par/message.h"
+#include "par/world.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char sizes[] = "n_level", values[] = "level_value", codings[] = "poly_coding";
+
+enum { LONGEST_NAME = 100 }; /* of a factor, so that name[level] is a label */
+
+/* ---------------------------------------------------------------- levels that a table has */
+
+static int compare_levels(const void *a, const void *b)
+{
+    return em_level_compare(*(const double *)a, *(const double *)b);
+}
+
+static void sort_once(int64_t *n, double *value)
+{
+    const int64_t all = *n;
+
+    qsort(value, (size_t)all, sizeof *value, compare_levels);
+    *n = 0;
+    for (int64_t i = 0; i < all; i++)
+        if (*n == 0 || em_level_compare(value[*n - 1], value[i]) != 0)
+            value[(*n)++] = value[i];
+}
+
+/* The levels of column j in all rows: numbers in their order, then texts in theirs. Collective. */
+static em_status find_levels(const em_table *table, int64_t j, int64_t *n, double **level)
+{
+    double *own = NULL;
+    int64_t n_own = table->n_row;
+    em_status status = em_agree_first(em_allocate_doubles(table->n_row, &own), 0);
+
+    for (int64_t i = 0; !status && i < table->n_row; i++)
+        own[i] = table->value[i * table->n_column + j];
+    if (!status) {
+        sort_once(&n_own, own);
+        n_own = n_own > EM_MOST_LEVELS ? EM_MOST_LEVELS + 1 : n_own;
+        status = em_world_gather(n_own, sizeof *own, own, n, level, NULL);
+    }
+    em_release(&own);
+    if (status)
+        return status;
+    sort_once(n, *level);
+    if (*n <= EM_MOST_LEVELS)
+        return EM_OK;
+    em_release(level);
+    return em_fail(EM_EDATA, "%s:1: found more than %d levels of factor %s, expected fewer",
+                   table->path, EM_MOST_LEVELS, em_excerpt_of(table->name[j]).text);
+}
+
+static void print_level(const em_table *table, int64_t j, double level, char out[EM_LEVEL_BYTES])
+{
+    const int64_t code = em_level_code(level);
+
+    if (code >= 0)
+        snprintf(out, EM_LEVEL_BYTES, "%s", table->text[j].text[code]);
+    else
+        snprintf(out, EM_LEVEL_BYTES, "%.15g", level);
+}
+
+/* ---------------------------------------------------------------- reference levels */
+
+static em_status put_reference_first(const em_table *table, int64_t j, const char *reference,
+                                     int64_t n, double *level)
+{
+    char text[EM_LEVEL_BYTES] = "";
+
+    for (int64_t i = 0; i < n; i++) {
+        const double first = level[i];
+        print_level(table, j, first, text);
+        if (strcmp(text, reference) != 0)
+            continue;
+        memmove(level + 1, level, (size_t)i * sizeof *level);
+        level[0] = first;
+        return EM_OK;
+    }
+    return em_fail(EM_EDATA, "%s:1: found no level '%s' of factor %s, expected one such as '%s'",
+                   table->path, em_excerpt_of(reference).text, em_excerpt_of(table->name[j]).text,
+                   text);
+}
+
+/* ---------------------------------------------------------------- features of a run */
+
+static em_status create(int64_t n, bool intercept, em_features **out)
+{
+    em_status status = em_allocate(1, sizeof **out, out);
+
+    if (status)
+        return status;
+    (*out)->intercept = intercept;
+    (*out)->n = n;
+    status = em_allocate(n, sizeof *(*out)->name, &(*out)->name);
+    return status ? status : em_allocate(n, sizeof *(*out)->n_level, &(*out)->n_level);
+}
+
+void em_features_destroy(em_features **out)
+{
+    em_features *f = *out;
+
+    for (int64_t j = 0; f && f->name && j < f->n; j++)
+        em_release(&f->name[j]);
+    for (int64_t i = 0; f && f->level && i < f->n_all; i++)
+        em_release(&f->level[i]);
+    if (f) {
+        em_release(&f->name);
+        em_release(&f->n_level);
+        em_release(&f->level);
+        em_release(&f->value);
+        em_release(&f->poly);
+    }
+    em_release(out);
+}
+
+/* Appends the levels of factor j. */
+static em_status add_levels(em_features *f, const em_table *table, int64_t j, int64_t n,
+                            const double *level)
+{
+    em_status status = EM_OK;
+
+    if (strlen(table->name[j]) > LONGEST_NAME)
+        return em_fail(EM_EDATA, "%s:1: found a factor of a name of %zu bytes, expected at most %d",
+                       table->path, strlen(table->name[j]), LONGEST_NAME);
+    status = em_reallocate(f->n_all + n, sizeof *f->level, &f->level);
+    if (!status)
+        status = em_reallocate(f->n_all + n, sizeof *f->value, &f->value);
+    for (int64_t i = 0; !status && i < n; i++) {
+        char text[EM_LEVEL_BYTES];
+        print_level(table, j, level[i], text);
+        f->value[f->n_all] = em_level_code(level[i]) >= 0 ? NAN : level[i];
+        status = em_format_text(&f->level[f->n_all], "%s[%s]", table->name[j], text);
+        if (!status)
+            f->n_all++;
+    }
+    f->n_level[j] = (double)n;
+    return status;
+}
+
+/* Collective. */
+static em_status find_factor(em_features *f, const em_table *table, em_coding *coding, int64_t j)
+{
+    const char *reference = table->factor[j];
+    em_factor *factor = &coding->factor[j];
+    em_status status = find_levels(table, j, &factor->n, &factor->level);
+
+    if (!status && factor->n < 2)
+        status = em_fail(EM_EDATA, "%s:1: found one level of factor %s in all rows, expected two",
+                         table->path, em_excerpt_of(table->name[j]).text);
+    if (!status && *reference)
+        status = put_reference_first(table, j, reference, factor->n, factor->level);
+    return em_agree_first(status ? status : add_levels(f, table, j, factor->n, factor->level), 0);
+}
+
+/* Collective. */
+static em_status find_codings(em_features *f, const em_table *table, em_coding *coding)
+{
+    em_status status = EM_OK;
+    int64_t at = 0;
+
+    for (int64_t k = 0; !status && k < coding->n_derived; k++) {
+        status = em_derived_check(&coding->derived[k], table);
+        if (!status)
+            status = em_derived_find(&coding->derived[k], table);
+        f->n_poly += em_derived_coding_size(&coding->derived[k]);
+    }
+    if (!status)
+        status = em_agree_first(em_allocate_doubles(f->n_poly, &f->poly), 0);
+    for (int64_t k = 0; !status && k < coding->n_derived; k++)
+        for (int64_t i = 0; i < em_derived_coding_size(&coding->derived[k]); i++)
+            f->poly[at++] = coding->derived[k].coding[i];
+    return status;
+}
+
+/* Collective. */
+static em_status find_features(const em_table *table, em_coding *coding, em_features **out)
+{
+    em_status status = create(table->n_column, coding->intercept, out);
+
+    for (int64_t j = 0; !status && j < table->n_column; j++)
+        status = em_copy_text(table->name[j], &(*out)->name[j]);
+    status = em_agree_first(status, 0);
+    for (int64_t j = 0; !status && j < table->n_column; j++)
+        if (coding->is_factor[j])
+            status = find_factor(*out, table, coding, j);
+    return status ? status : find_codings(*out, table, coding);
+}
+
+/* ---------------------------------------------------------------- features of a file */
+
+/* What the arrays of a file say, which need not be ours. */
+typedef struct found {
+    int64_t n, n_size, n_label, n_value, n_poly;
+    const char *const *name, *const *label;
+    const double *size, *value, *poly;
+} found;
+
+static em_status ask(const em_fitted *fitted, found *f)
+{
+    em_status status = fitted->numbers(fitted->context, sizes, &f->n_size, &f->size);
+
+    if (status || !f->size)
+        return status;
+    status = fitted->labels(fitted->context, "feature", &f->n, &f->name);
+    if (!status)
+        status = fitted->labels(fitted->context, "level", &f->n_label, &f->label);
+    if (!status)
+        status = fitted->numbers(fitted->context, codings, &f->n_poly, &f->poly);
+    return status ? status : fitted->numbers(fitted->context, values, &f->n_value, &f->value);
+}
+
+static em_status check_found(const found *f)
+{
+    int64_t left = f->n_value, at = 0;
+
+    for (int64_t j = 0; j < f->n_size && left >= 0; j++)
+        left -= f->size[j] >= 0 && f->size[j] <= EM_MOST_LEVELS ? (int64_t)f->size[j] : left + 1;
+    if (f->n != f->n_size || f->n_label != f->n_value || left != 0)
+        return em_fail(EM_EDATA,
+                       "found %lld features of %lld sizes and %lld levels of %lld values in "
+                       "constant_data, expected those of a run",
+                       (long long)f->n, (long long)f->n_size, (long long)f->n_label,
+                       (long long)f->n_value);
+    for (int64_t j = 0; j < f->n; j++)
+        for (int64_t i = 0; i < (int64_t)f->size[j]; i++, at++) {
+            const size_t length = strlen(f->name[j]);
+            const char *label = f->label[at];
+            if (strncmp(label, f->name[j], length) != 0 || label[length] != '[' ||
+                label[strlen(label) - 1] != ']')
+                return em_fail(EM_EDATA, "found level '%s' of factor '%s' in constant_data", label,
+                               f->name[j]);
+        }
+    return EM_OK;
+}
+
+/* The value that a level has in this table; what is not in it has none. */
+static em_status value_in(em_table *table, int64_t j, const char *label, double value, double *out)
+{
+    const size_t first = strlen(table->name[j]) + 1, length = strlen(label) - first - 1;
+    char text[EM_FITTED_BYTES];
+    int64_t code;
+    em_status status = EM_OK;
+
+    *out = value;
+    if (!isnan(value))
+        return EM_OK;
+    memcpy(text, label + first, length);
+    text[length] = '\0';
+    if (!table->text)
+        status = em_allocate(table->n_column, sizeof *table->text, &table->text);
+    if (!status)
+        status = em_levels_add(&table->text[j], text, &code);
+    if (!status)
+        *out = em_level_value(code);
+    return status;
+}
+
+static em_status take_levels(em_table *table, const found *f, em_coding *coding)
+{
+    int64_t at = 0;
+    em_status status = EM_OK;
+
+    for (int64_t j = 0; !status && j < f->n; j++) {
+        em_factor *factor = &coding->factor[j];
+        factor->n = (int64_t)f->size[j];
+        if (factor->n > 0)
+            status = em_allocate_doubles(factor->n, &factor->level);
+        for (int64_t i = 0; !status && i < factor->n; i++, at++)
+            status = value_in(table, j, f->label[at], f->value[at], &factor->level[i]);
+    }
+    return status;
+}
+
+/* The codings that polynomials had. */
+static em_status take_codings(const found *f, em_coding *coding)
+{
+    int64_t at = 0;
+    em_status status = EM_OK;
+
+    for (int64_t k = 0; k < coding->n_derived; k++)
+        at += em_derived_coding_size(&coding->derived[k]);
+    if (at != f->n_poly)
+        return em_fail(EM_EDATA, "found %lld numbers of constant_data/%s, expected %lld",
+                       (long long)f->n_poly, codings, (long long)at);
+    at = 0;
+    for (int64_t k = 0; !status && k < coding->n_derived; k++) {
+        em_derived *derived = &coding->derived[k];
+        const int64_t n = em_derived_coding_size(derived);
+        if (n == 0)
+            continue;
+        status = em_allocate(n, sizeof *derived->coding, &derived->coding);
+        for (int64_t i = 0; !status && i < n; i++)
+            derived->coding[i] = f->poly[at++];
+    }
+    return status;
+}
+
+/* ---------------------------------------------------------------- a table is read */
+
+/* The response of a formula, log(y) of the column y, stands in the place of the column. Collective.
+ */
+static em_status derive_response(const em_table_options *options, em_table *table)
+{
+    const em_formula_columns columns = {
+        .n = table->n_column, .name = table->name, .beside = table->beside_at, .chosen = true};
+    em_formula formula = {.response_derived = -1};
+    const int64_t n = table->n_column;
+    em_status status = em_agree_first(em_formula_parse(options->formula, &columns, &formula), 0);
+    const em_derived *derived = !status && formula.response_derived >= 0
+                                    ? &formula.derived[formula.response_derived]
+                                    : NULL;
+
+    if (derived)
+        status = em_derived_check(derived, table);
+    for (int64_t i = 0; !status && derived && i < table->n_row; i++)
+        table->value[i * n + formula.response] = em_derived_value(derived, table->value + i * n);
+    em_formula_release(&formula);
+    return status;
+}
+
+static em_status read_run(const em_table_options *options, em_table **table, em_features **out)
+{
+    em_table_options advised = *options;
+    em_coding *coding = NULL;
+    em_status status;
+
+    advised.if_missing = "na: drop leaves such rows out";
+    advised.if_text = options->formula ? "one of categories is factor(NAME) in the formula"
+                                       : "those of categories are listed in model.factors";
+    status = em_table_read(&advised, table);
+
+    if (!status && options->formula)
+        status = derive_response(options, *table);
+    if (!status)
+        status = em_table_take_response(*table, options);
+    if (!status)
+        status = em_agree_first(em_coding_create(options, *table, NULL, &coding), 0);
+    if (!status && coding)
+        status = find_features(*table, coding, out);
+    else if (!status)
+        status = em_agree_first(create(0, options->intercept, out), 0);
+    if (!status && coding)
+        status = em_coding_apply(coding, *table);
+    em_coding_destroy(&coding);
+    return status;
+}
+
+static em_status read_as(const em_table_options *options, const em_fitted_columns *columns,
+                         em_table **table)
+{
+    em_table_options as = *options;
+    em_status status;
+
+    as.fitted = columns;
+    as.labelled = false;
+    as.columns = columns->n;
+    status = em_table_read(&as, table);
+    return status ? status : em_table_arrange(*table, &as, columns->n, columns->name);
+}
+
+/* Of a run whose features are its columns. */
+static em_status read_plain(const em_table_options *options, const em_fitted *fitted,
+                            em_table **table, em_features **out)
+{
+    em_fitted_columns columns = {0, NULL, NULL};
+    bool *no_factor = NULL;
+    em_status status = fitted->labels(fitted->context, "coefficient", &columns.n, &columns.name);
+
+    if (!status && columns.n < 1 + options->intercept)
+        status = em_fail(EM_EDATA, "found %lld coefficients of the run, expected features",
+                         (long long)columns.n);
+    if (!status) {
+        columns.n -= options->intercept;
+        columns.name += options->intercept;
+        status = em_allocate(columns.n, sizeof *no_factor, &no_factor);
+    }
+    if (!status)
+        status = create(0, options->intercept, out);
+    columns.is_factor = no_factor;
+    status = em_agree_first(status, 0);
+    if (!status)
+        status = read_as(options, &columns, table);
+    em_release(&no_factor);
+    return status;
+}
+
+static em_status read_coded(const em_table_options *options, const found *f, em_table **table,
+                            em_features **out)
+{
+    bool *is_factor = NULL;
+    em_coding *coding = NULL;
+    em_status status = em_allocate(f->n, sizeof *is_factor, &is_factor);
+
+    for (int64_t j = 0; !status && j < f->n; j++)
+        is_factor[j] = f->size[j] > 0;
+    status = em_agree_first(status, 0);
+    const em_fitted_columns columns = {f->n, f->name, is_factor};
+    if (!status)
+        status = read_as(options, &columns, table);
+    if (!status)
+        status = em_coding_create(options, *table, is_factor, &coding);
+    if (!status)
+        status = take_levels(*table, f, coding);
+    if (!status)
+        status = take_codings(f, coding);
+    if (!status)
+        status = create(0, coding->intercept, out);
+    status = em_agree_first(status, 0);
+    if (!status)
+        status = em_coding_apply(coding, *table);
+    em_coding_destroy(&coding);
+    em_release(&is_factor);
+    return status;
+}
+
+em_status em_features_read(const em_table_options *options, const em_fitted *fitted,
+                           em_table **table, em_features **out)
+{
+    found f = {0};
+    em_status status;
+
+    *table = NULL;
+    *out = NULL;
+    if (!fitted)
+        return read_run(options, table, out);
+    status = ask(fitted, &f);
+    if (!status && f.size)
+        status = check_found(&f);
+    status = em_agree_first(status, 0);
+    if (status)
+        return status;
+    return f.size ? read_coded(options, &f, table, out) : read_plain(options, fitted, table, out);
+}
+
+int em_features_data(const em_features *f, em_datum data[EM_FEATURES_ARRAYS])
+{
+    static const char group[] = "constant_data";
+
+    if (f->n == 0)
+        return 0;
+    data[0] = (em_datum){group,
+                         {.name = sizes,
+                          .storage = EM_STORE_INT,
+                          .n_axes = 1,
+                          .shape = {f->n},
+                          .axis = {"feature"},
+                          .label = {(const char *const *)f->name}},
+                         f->n_level};
+    data[1] = (em_datum){group,
+                         {.name = values,
+                          .n_axes = 1,
+                          .shape = {f->n_all},
+                          .axis = {"level"},
+                          .label = {(const char *const *)f->level}},
+                         f->value};
+    int n = f->n_all > 0 ? 2 : 1;
+    if (f->n_poly > 0)
+        data[n++] =
+            (em_datum){group, {.name = codings, .n_axes = 1, .shape = {f->n_poly}}, f->poly};
+    return n;
+}

@@ -1,0 +1,38 @@
+/*
+ * What the columns of a design are made of: numbers as they are, factors by a column for each level
+ * but the first (treatment coding), and products of these, as a formula has them.
+ */
+#ifndef EM_DATA_DESIGN_FEATURES_H
+#define EM_DATA_DESIGN_FEATURES_H
+
+#include "data/table/table.h"
+#include "emass/model.h"
+
+enum { EM_FEATURES_ARRAYS = 3 };
+
+/* The features of a table. Where none of them is coded, n is 0: the columns are the features. */
+typedef struct em_features {
+    bool intercept;
+    int64_t n;
+    char **name;     /* [n] */
+    double *n_level; /* [n] of a factor; 0: a number */
+    int64_t n_all;   /* levels of all factors, those of one after the other, the reference first */
+    char **level;    /* [n_all] name[level] */
+    double *value;   /* [n_all] of levels that are numbers; NaN: a text */
+    int64_t n_poly;
+    double *poly; /* [n_poly] the codings of orthogonal polynomials, one after the other */
+} em_features;
+
+/*
+ * Reads a table, takes its response and codes its features, which then are its columns. With
+ * `fitted` it is a new table, whose features are coded as those of the run were; the response is 0.
+ * Collective. Errors, agreed: EM_EDATA, EM_ECONFIG, EM_EMEMORY.
+ */
+em_status em_features_read(const em_table_options *options, const em_fitted *fitted,
+                           em_table **table, em_features **out);
+void em_features_destroy(em_features **features); /* NULL-safe. Local. */
+
+/* The arrays of constant_data that em_features_read will ask for; how many. Local. */
+int em_features_data(const em_features *features, em_datum data[EM_FEATURES_ARRAYS]);
+
+#endif

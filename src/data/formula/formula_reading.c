@@ -1,0 +1,145 @@
+#include "data/formula/formula_reading.h"
+
+#include "base/nearest.h"
+#include "base/text.h"
+
+#include <string.h>
+
+em_status em_reading_fail(const em_reading *r, const char *expected)
+{
+    return em_fail(EM_ECONFIG, "model.formula: found %s%s%s at character %lld, expected %s",
+                   *r->at ? "'" : "the end", *r->at ? em_excerpt_of(r->at).text : "",
+                   *r->at ? "'" : "", (long long)(r->at - r->text) + 1, expected);
+}
+
+void em_reading_skip(em_reading *r)
+{
+    r->at += strspn(r->at, " \t\r\n");
+}
+
+bool em_reading_accept(em_reading *r, char c)
+{
+    em_reading_skip(r);
+    if (*r->at != c)
+        return false;
+    r->at++;
+    return true;
+}
+
+/* ---------------------------------------------------------------- names */
+
+bool em_is_of_name(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '.' || (unsigned char)c >= 0x80;
+}
+
+bool em_needs_backquotes(const char *name)
+{
+    bool needs = *name >= '0' && *name <= '9';
+
+    for (; *name; name++)
+        needs = needs || !em_is_of_name(*name);
+    return needs;
+}
+
+em_status em_reading_name(em_reading *r, char name[EM_NAME_BYTES])
+{
+    size_t length = 0;
+    const char *from;
+
+    em_reading_skip(r);
+    from = r->at;
+    if (*from == '`') {
+        from++;
+        while (from[length] && from[length] != '`')
+            length++;
+        if (length == 0 || !from[length])
+            return em_reading_fail(r, "a name between backquotes");
+    } else {
+        while (em_is_of_name(from[length]))
+            length++;
+        if (length == 0 || (*from >= '0' && *from <= '9'))
+            return em_reading_fail(
+                r, *from == '(' && strchr(from, '|')
+                       ? "a column (effects that vary by group need a Stan program, "
+                         "model.name: stan, which brms or Bambi write)"
+                       : "a column");
+    }
+    if (length >= EM_NAME_BYTES)
+        return em_reading_fail(r, "a shorter name");
+    memcpy(name, from, length);
+    name[length] = '\0';
+    r->at = from + length + (*r->at == '`');
+    return EM_OK;
+}
+
+int64_t em_reading_find(const em_formula_columns *columns, const char *name)
+{
+    for (int64_t j = 0; j < columns->n; j++)
+        if (strcmp(columns->name[j], name) == 0)
+            return j;
+    return -1;
+}
+
+/* Whether the column is the exposure, the offset or the weights. */
+bool em_reading_is_beside(const em_formula_columns *columns, int64_t column)
+{
+    for (int k = 0; columns->beside && k < EM_N_BESIDE; k++)
+        if (columns->beside[k] == column)
+            return true;
+    return false;
+}
+
+void em_reading_see(em_reading *r, int64_t column)
+{
+    if (r->seen[column] == 0)
+        r->seen[column] = ++r->n_seen;
+}
+
+/* What to do in the place of a function that formulas do not have here. */
+static const char *instead_of(const char *name)
+{
+    static const char *const smooth[] = {"s", "te", "ti", "t2", "gp", "mo", "me", "ar"};
+
+    if (strcmp(name, "offset") == 0)
+        return "an offset is a column that model.offset names, or model.exposure of counts";
+    for (size_t i = 0; i < sizeof smooth / sizeof *smooth; i++)
+        if (strcmp(name, smooth[i]) == 0)
+            return "smooth terms need a Stan program (model.name: stan), which brms or Bambi "
+                   "write";
+    return "give the data a column of its values";
+}
+
+/* There is no column of that name: says which there is that is called nearly so, or any. */
+em_status em_reading_fail_column(em_reading *r, const char *name, const char *start)
+{
+    const long long character = start - r->text + 1;
+    const char *such = r->columns->n > 0 ? r->columns->name[0] : NULL;
+    em_nearest nearest = em_nearest_start(name);
+
+    for (int64_t j = 0; j < r->columns->n; j++)
+        if (em_needs_backquotes(r->columns->name[j]) &&
+            strncmp(r->columns->name[j], name, strlen(name)) == 0)
+            return em_fail(EM_ECONFIG,
+                           "model.formula: found '%s' at character %lld, expected a column of the "
+                           "data; did you mean `%s`, between backquotes?",
+                           em_excerpt_of(name).text, character,
+                           em_excerpt_of(r->columns->name[j]).text);
+    if (em_reading_accept(r, '('))
+        return em_fail(EM_ECONFIG,
+                       "model.formula: found the function '%s' at character %lld, expected a "
+                       "column of the data, factor(), log(), exp(), sqrt(), I() or poly(): %s",
+                       em_excerpt_of(name).text, character, instead_of(name));
+    for (int64_t j = 0; j < r->columns->n; j++)
+        em_nearest_offer(&nearest, r->columns->name[j]);
+    such = nearest.name ? nearest.name : such;
+    return em_fail(
+        EM_ECONFIG,
+        "model.formula: found '%s' at character %lld, expected a column of the data%s%s%s",
+        em_excerpt_of(name).text, character,
+        nearest.name ? "; did you mean "
+        : such       ? " such as "
+                     : "",
+        such ? em_excerpt_of(such).text : "", nearest.name ? "?" : "");
+}

@@ -1,0 +1,50 @@
+/* Private to the room: the text of a formula while it is read. All Local. */
+#ifndef EM_DATA_FORMULA_FORMULA_READING_H
+#define EM_DATA_FORMULA_FORMULA_READING_H
+
+#include "data/formula/formula.h"
+
+enum { EM_NAME_BYTES = 1024 };
+
+/* Text, and where. */
+typedef struct em_reading {
+    const char *text, *at;
+    const em_formula_columns *columns;
+    em_formula *formula;
+    int64_t n_seen;
+    bool may_miss, missed; /* a function may be of columns that are not there; it is of one */
+    int64_t *seen; /* [columns->n + EM_MOST_DERIVED] in which order columns and what is derived from
+                      them stand in the text, from 1; 0: not yet */
+} em_reading;
+
+/* Says what is found where the reading is. Errors: EM_ECONFIG. */
+em_status em_reading_fail(const em_reading *r, const char *expected);
+
+void em_reading_skip(em_reading *r);           /* blanks */
+bool em_reading_accept(em_reading *r, char c); /* behind blanks */
+
+/* Whether a name may have that letter, and whether one has others. */
+bool em_is_of_name(char c);
+bool em_needs_backquotes(const char *name);
+
+/* A name, which may stand between backquotes. Errors: EM_ECONFIG. */
+em_status em_reading_name(em_reading *r, char name[EM_NAME_BYTES]);
+
+int64_t em_reading_find(const em_formula_columns *columns, const char *name); /* -1: none */
+
+/* Whether the column is the exposure, the offset or the weights. */
+bool em_reading_is_beside(const em_formula_columns *columns, int64_t column);
+
+void em_reading_see(em_reading *r, int64_t column);
+
+/* There is no column of the name that stands at `start`: says which there is that is called nearly
+ * so, or any; or what to do in the place of a function. Errors: EM_ECONFIG. */
+em_status em_reading_fail_column(em_reading *r, const char *name, const char *start);
+
+/* In formula_derived.c. A function of columns, behind whose name and parenthesis the reading is:
+ * log(x), I(x^2), poly(x, 2). *out is the number that a term calls it by. Errors: EM_ECONFIG,
+ * EM_EMEMORY. */
+bool em_is_function(const char *name);
+em_status em_reading_derived(em_reading *r, const char *name, int64_t *out);
+
+#endif

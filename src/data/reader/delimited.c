@@ -1,0 +1,276 @@
+/* Columns between commas, semicolons, tabs or blanks; a field may stand in double quotes, where ""
+ * is a quote. */
+#include "base/array.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "data/reader/readers.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *const delimiters[] = {[EM_TABLE_COMMA] = ",",
+                                         [EM_TABLE_SEMICOLON] = ";",
+                                         [EM_TABLE_TAB] = "\t",
+                                         [EM_TABLE_SPACE] = " \t"};
+
+/* Blanks around a field that do not separate. */
+static const char *padding(const char *delimiter)
+{
+    return *delimiter == '\t' ? " " : " \t";
+}
+
+/* Takes the quotes off the field at `text`; returns what follows the closing one, or NULL. */
+static char *unquote(char *text)
+{
+    char *to = text;
+
+    for (char *from = text + 1; *from; from++) {
+        if (*from == '"' && *++from != '"') {
+            *to = '\0';
+            return from;
+        }
+        *to++ = *from;
+    }
+    return NULL;
+}
+
+/* Ends a field where the delimiter at `end` stands; *at is then the next field, or NULL. */
+static void end_field(char *end, const char *delimiter, char **at)
+{
+    bool more = *end != '\0';
+
+    *end = '\0';
+    *at = more ? end + 1 : NULL;
+    if (*at && *delimiter == ' ') { /* a run of blanks is one, and none counts at the line's end */
+        *at += strspn(*at, delimiter);
+        if (**at == '\0')
+            *at = NULL;
+    }
+}
+
+/* Cuts the next field off the line at *at, which becomes NULL after the last one. */
+static em_status next_field(const em_lines *lines, const char *delimiter, char **at, char **field)
+{
+    char *end, *last;
+
+    *field = *at + strspn(*at, padding(delimiter));
+    if (**field == '"') {
+        end = unquote(*field);
+        if (end && *delimiter != ' ')
+            end += strspn(end, padding(delimiter));
+        if (!end)
+            return em_fail(EM_EDATA,
+                           "%s:%lld: found a quote that nothing closes on its line, expected "
+                           "\"text\" as a field: one line a row, without line breaks in its text",
+                           lines->path, (long long)lines->number);
+        if (*end && !strchr(delimiter, *end))
+            return em_fail(EM_EDATA, "%s:%lld: found a stray quote, expected \"text\" as a field",
+                           lines->path, (long long)lines->number);
+        end_field(end, delimiter, at);
+        return EM_OK;
+    }
+    end = last = *field + strcspn(*field, delimiter);
+    while (last > *field && strchr(padding(delimiter), last[-1]))
+        last--;
+    end_field(end, delimiter, at);
+    *last = '\0';
+    return EM_OK;
+}
+
+/* Whether a field is a number with a decimal comma, which becomes a point where `to_point`. */
+static bool has_decimal_comma(char *field, bool to_point)
+{
+    char *comma = strchr(field, ',');
+
+    if (!comma || field[strspn(field, "+-0123456789,eE")] || strchr(comma + 1, ','))
+        return false;
+    if (to_point)
+        *comma = '.';
+    return true;
+}
+
+/* Appends the fields of a line that names the columns. */
+static em_status parse_header(const em_lines *lines, const char *delimiter, char *line,
+                              em_table *table)
+{
+    int64_t capacity = 0;
+    em_status status = EM_OK;
+    char *field;
+
+    while (!status && line) {
+        status = next_field(lines, delimiter, &line, &field);
+        if (!status && !*field)
+            status = em_fail(EM_EDATA, "%s:%lld: found no name for column %lld, expected one",
+                             lines->path, (long long)lines->number, (long long)table->n_column + 1);
+        if (!status)
+            status = em_array_reserve(&table->name, &capacity, table->n_column, table->n_column + 1,
+                                      sizeof *table->name);
+        if (!status)
+            status = em_copy_text(field, &table->name[table->n_column]);
+        if (!status)
+            table->n_column++;
+    }
+    table->is_named = true;
+    return status;
+}
+
+/* Looks at the fields of the first line: a header has no number in it. */
+static em_status look_at_fields(const em_lines *lines, const em_delimited *form, char *line,
+                                int64_t *n_field, bool *has_number)
+{
+    const bool commas = form->options->decimal == EM_DECIMAL_COMMA;
+    em_status status = EM_OK;
+    char *field;
+    double value;
+
+    for (*n_field = 0, *has_number = false; !status && line; ++*n_field) {
+        status = next_field(lines, delimiters[form->format], &line, &field);
+        if (!status && commas)
+            has_decimal_comma(field, true);
+        if (!status && em_lines_token(lines, field, &value) != EM_TOKEN_TEXT)
+            *has_number = true;
+    }
+    return status;
+}
+
+em_status em_delimited_begin(const em_lines *lines, const char *line, const em_delimited *form,
+                             em_table *table, bool *is_header)
+{
+    const int header = form->options->header;
+    bool has_number = false;
+    int64_t n_field = 0;
+    char *copy;
+    em_status status = em_allocate((int64_t)strlen(line) + 1, 1, &copy);
+
+    if (status)
+        return status;
+    strcpy(copy, line);
+    status = look_at_fields(lines, form, copy, &n_field, &has_number);
+    *is_header = header == EM_HEADER_YES || (header == EM_HEADER_AUTO && !has_number);
+    strcpy(copy, line);
+    if (!status && *is_header)
+        status = parse_header(lines, delimiters[form->format], copy, table);
+    else if (!status)
+        table->n_column = n_field;
+    em_release(&copy);
+    return status;
+}
+
+/* Where a field is, for messages: a column of that name, or of that number. */
+typedef struct field_place {
+    int64_t number, to; /* in the file, from 0; in the table */
+} field_place;
+
+static void say_column(const em_table *table, const field_place *place, char what[96])
+{
+    if (table->is_named && place->to < table->n_column)
+        snprintf(what, 96, "column %s", em_excerpt_of(table->name[place->to]).text);
+    else
+        snprintf(what, 96, "column %lld", (long long)place->number + 1);
+}
+
+/* Adds to a failure what to do about it; NULL: nothing. */
+static em_status advise(em_status status, const char *advice)
+{
+    char said[512];
+
+    if (!status || !advice)
+        return status;
+    snprintf(said, sizeof said, "%s", em_error_text());
+    return em_fail(status, "%s (%s)", said, advice);
+}
+
+/* Says what is wrong with a field that is not a number. */
+static em_status fail_field(const em_lines *lines, const em_delimited *form, const em_table *table,
+                            const field_place *place, char *field)
+{
+    const bool missing = em_is_missing(field);
+    double value;
+    char what[96];
+
+    say_column(table, place, what);
+    return advise(em_lines_number(lines, field, what, &value),
+                  missing                           ? form->options->if_missing
+                  : has_decimal_comma(field, false) ? "with decimal: comma that is one"
+                  : em_lines_token(lines, field, &value) == EM_TOKEN_TEXT ? form->options->if_text
+                                                                          : NULL);
+}
+
+static em_status fail_level(const em_lines *lines, const em_table *table, const field_place *place,
+                            const char *field, const char *expected)
+{
+    const char *quote = *field ? "'" : "";
+    char what[96];
+
+    say_column(table, place, what);
+    return em_fail(EM_EDATA, "%s:%lld: found %s%s%s for %s, expected %s", lines->path,
+                   (long long)lines->number, quote, *field ? em_excerpt_of(field).text : "nothing",
+                   quote, what, expected);
+}
+
+/* A category, or a label: it will be printed, and stand in the file. */
+static em_status push_level(const em_lines *lines, const char *field, const field_place *place,
+                            em_table *table)
+{
+    char printable[2 * EM_LEVEL_BYTES];
+
+    if (strlen(field) >= EM_LEVEL_BYTES)
+        return fail_level(lines, table, place, field, "a shorter text");
+    em_text_escape(field, printable, sizeof printable);
+    if (strcmp(field, printable) != 0)
+        return fail_level(lines, table, place, field, "text that can be printed");
+    return em_table_push_text(table, place->to, field);
+}
+
+/* A field of a row; *missing: it says that it is, and the row is to be dropped. */
+static em_status take_field(const em_lines *lines, const em_delimited *form, char *field,
+                            const field_place *place, em_table *table, bool *missing)
+{
+    const em_choice *choice = form->choice;
+    const em_use use =
+        !choice || place->number >= choice->n_column ? EM_USE_NUMBER : choice->use[place->number];
+    double value;
+
+    if (use == EM_USE_NOT)
+        return EM_OK;
+    if (form->options->decimal == EM_DECIMAL_COMMA)
+        has_decimal_comma(field, true);
+    if (em_lines_token(lines, field, &value) == EM_TOKEN_NUMBER)
+        return em_table_push(table, value);
+    if (choice && choice->drops && em_is_missing(field)) {
+        *missing = true;
+        return EM_OK;
+    }
+    if (use == EM_USE_NUMBER)
+        return fail_field(lines, form, table, place, field);
+    if (em_is_missing(field))
+        return advise(fail_level(lines, table, place, field, "a number or text"),
+                      form->options->if_missing);
+    return push_level(lines, field, place, table);
+}
+
+em_status em_delimited_row(const em_lines *lines, char *line, const em_delimited *form,
+                           em_table *table)
+{
+    const char *delimiter = delimiters[form->format];
+    const em_choice *choice = form->choice;
+    int64_t n_field = 0, to = 0;
+    bool missing = false;
+    em_status status = EM_OK;
+    char *field;
+
+    for (; !status && line; n_field++) {
+        status = next_field(lines, delimiter, &line, &field);
+        if (!status && !missing)
+            status = take_field(lines, form, field, &(field_place){n_field, to}, table, &missing);
+        to += !choice || (n_field < choice->n_column && choice->use[n_field] != EM_USE_NOT);
+    }
+    if (!status && n_field != form->n_column)
+        status = em_fail(EM_EDATA, "%s:%lld: found %lld columns, expected %lld as in the first row",
+                         lines->path, (long long)lines->number, (long long)n_field,
+                         (long long)form->n_column);
+    if (status || !missing)
+        return status ? status : em_table_end_row(table, lines->number);
+    em_table_drop_row(table);
+    return EM_OK;
+}

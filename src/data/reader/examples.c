@@ -1,0 +1,499 @@
+#include "data/reader/examples.h"
+
+#include "base/memory.h"
+#include "data/reader/idx.h"
+#include "data/reader/same_file.h"
+#include "data/shard/shard_assignment.h"
+#include "data/table/table.h"
+#include "emass/data.h"
+#include "math/panel.h"
+#include "par/holders.h"
+#include "par/message.h"
+#include "par/world.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Labels of more classes than bytes have would be a response that is no label. */
+enum { MOST_CLASSES = 10000 };
+
+/* What names of files of images and labels have in them. */
+static const char images_mark[] = "images-idx", labels_mark[] = "labels-idx";
+
+/* ---------------------------------------------------------------- finding the files, by rank 0 */
+
+static bool is_folder(const char *path)
+{
+    struct stat found;
+
+    return stat(path, &found) == 0 && S_ISDIR(found.st_mode);
+}
+
+static bool is_there(const char *path)
+{
+    return access(path, F_OK) == 0;
+}
+
+/* The one file of a folder whose name has the mark. */
+static em_status find_marked(const char *folder, const char *mark, char **out)
+{
+    DIR *listing = opendir(folder);
+    int64_t n = 0;
+    em_status status = EM_OK;
+
+    for (const struct dirent *entry; !status && listing && (entry = readdir(listing));)
+        if (strstr(entry->d_name, mark) && n++ == 0)
+            status = em_format_text(out, "%s/%s", folder, entry->d_name);
+    if (listing)
+        closedir(listing);
+    if (!status && n != 1)
+        status = em_fail(EM_EDATA,
+                         "%s: found %" PRId64 " files with %s in their names, expected one; of "
+                         "several one is chosen by what its name begins with (%s/train)",
+                         folder, n, mark, folder);
+    return status;
+}
+
+/* PATH-images-idx3-ubyte, packed or not; NULL: there is none. */
+static em_status find_begun(const char *path, const char *rest, char **out)
+{
+    static const char *const packed[] = {"", ".gz"};
+    em_status status = EM_OK;
+
+    for (int i = 0; !status && !*out && i < 2; i++) {
+        status = em_format_text(out, "%s-%s-ubyte%s", path, rest, packed[i]);
+        if (!status && !is_there(*out))
+            em_release(out);
+    }
+    return status;
+}
+
+/* The labels of train-images-idx3-ubyte.gz are in train-labels-idx1-ubyte, or that with .gz. */
+static em_status find_beside(const char *images, char **out)
+{
+    const char *mark = strstr(images, images_mark);
+    char *start = NULL;
+    em_status status = EM_OK;
+
+    if (mark && mark > images)
+        status = em_format_text(&start, "%.*s", (int)(mark - 1 - images), images);
+    if (!status && start)
+        status = find_begun(start, "labels-idx1", out);
+    em_release(&start);
+    if (!status && !*out)
+        status = em_fail(EM_EDATA,
+                         "%s: found images without labels, expected their file beside it, named "
+                         "alike (x-images-idx3-ubyte, x-labels-idx1-ubyte), or model.labels",
+                         images);
+    return status;
+}
+
+static em_status find_labels(const em_examples_source *source, const char *images, char **out)
+{
+    if (source->unlabelled)
+        return EM_OK;
+    return source->labels ? em_copy_text(source->labels, out) : find_beside(images, out);
+}
+
+/* *images NULL: it is a table. */
+static em_status find_files(const em_examples_source *source, char **images, char **labels)
+{
+    em_status status = EM_OK;
+
+    if (is_folder(source->path)) {
+        status = find_marked(source->path, images_mark, images);
+        return status || source->unlabelled ? status
+                                            : find_marked(source->path, labels_mark, labels);
+    }
+    if (is_there(source->path) && em_idx_is(source->path))
+        status = em_copy_text(source->path, images);
+    else if (!is_there(source->path))
+        status = find_begun(source->path, "images-idx3", images);
+    if (!status && !*images && !is_there(source->path) && !strstr(source->path, ":/"))
+        status = em_fail(EM_EDATA,
+                         "%s: found neither this file nor %s-images-idx3-ubyte[.gz], expected a "
+                         "table or images",
+                         source->path, source->path);
+    return status || !*images ? status : find_labels(source, *images, labels);
+}
+
+/* Collective. */
+static em_status choose_files(const em_examples_source *source, char **images, char **labels)
+{
+    em_status status = em_world_rank() == 0 ? find_files(source, images, labels) : EM_OK;
+
+    status = em_agree(status);
+    bool is_table = !*images;
+    em_broadcast(&is_table, sizeof is_table);
+    if (!status && !is_table)
+        status = em_broadcast_text(images);
+    if (!status && !is_table && !source->unlabelled)
+        status = em_broadcast_text(labels);
+    if (!status && is_table && source->labels && !source->unlabelled)
+        status = em_fail(EM_EDATA,
+                         "%s: found a table and model.labels, expected images, or the response "
+                         "among the columns",
+                         source->path);
+    return status;
+}
+
+/* ---------------------------------------------------------------- images */
+
+/* Items of a file that a rank wants. */
+typedef struct wish {
+    int64_t first, count;
+} wish;
+
+/* A file of images, or of labels, and who wants which of them: ranks that write what those of a
+ * node share. */
+typedef struct supply {
+    const char *path;
+    em_idx *idx;
+    em_idx_shape shape;
+    wish *wish; /* [em_world_size()] */
+    uint64_t hash;
+} supply;
+
+static em_status open_supply(const char *path, int n_axis, supply *out)
+{
+    em_status status = em_same_file(path, (int64_t)strlen(path));
+
+    *out = (supply){.path = path};
+    if (status)
+        return status;
+    status = em_idx_open(path, &out->idx);
+    if (!status) {
+        out->shape = *em_idx_shape_of(out->idx);
+        if (out->shape.n_axis != n_axis)
+            status = em_fail(EM_EDATA, "%s: found an array of %d axes, expected %d: %s", path,
+                             out->shape.n_axis, n_axis,
+                             n_axis == 3 ? "images, rows, columns" : "labels");
+    }
+    return em_agree_first(status, 0);
+}
+
+static void close_supply(supply *s)
+{
+    em_idx_close(&s->idx);
+    em_release(&s->wish);
+}
+
+static const wish *own_wish(const supply *s)
+{
+    return &s->wish[em_world_rank()];
+}
+
+/* Of the ranks that want the same items the first one counts them. */
+static bool counts(const supply *s)
+{
+    for (int rank = 0; rank < em_world_rank(); rank++)
+        if (s->wish[rank].first == own_wish(s)->first && s->wish[rank].count > 0)
+            return false;
+    return true;
+}
+
+/* Its own part of a plain file. Local. */
+static em_status read_own(supply *s, uint8_t *out)
+{
+    uint64_t hash = 0;
+    const em_status status =
+        em_idx_read(s->idx, own_wish(s)->first, own_wish(s)->count, out, &hash);
+
+    s->hash += counts(s) ? hash : 0;
+    return status;
+}
+
+/* Items first .. first + count - 1, which the dealer has in `piece`, to whoever wants some of them.
+ */
+static void hand_out(const supply *s, int dealer, int64_t first, int64_t count,
+                     const uint8_t *piece, uint8_t *out)
+{
+    const int64_t item = em_idx_item(s->idx), end = first + count;
+    const int me = em_world_rank();
+
+    for (int rank = 0; rank < em_world_size(); rank++) {
+        const wish *w = &s->wish[rank];
+        const int64_t from = w->first > first ? w->first : first;
+        const int64_t until = w->first + w->count < end ? w->first + w->count : end;
+        const int64_t bytes = (until - from) * item;
+        if (bytes <= 0 || (me != dealer && me != rank))
+            continue;
+        const uint8_t *of = piece ? piece + (from - first) * item : NULL;
+        uint8_t *to = me == rank ? out + (from - w->first) * item : NULL;
+        if (rank == dealer)
+            memcpy(to, of, (size_t)bytes);
+        else if (me == dealer)
+            em_send(rank, bytes, of);
+        else
+            em_receive(dealer, bytes, to);
+    }
+}
+
+/* All of a packed file, by rank 0; after an error what it hands out is of no meaning. Collective.
+ */
+static em_status read_and_hand_out(supply *s, uint8_t *out)
+{
+    enum { DEALER = 0, PIECE_BYTES = 1 << 20 };
+    const bool deals = em_world_rank() == DEALER;
+    const int64_t item = em_idx_item(s->idx), n = s->shape.length[0];
+    const int64_t step = item < PIECE_BYTES ? PIECE_BYTES / item : 1;
+    uint8_t *piece = NULL;
+    em_status status = em_agree_first(deals ? em_allocate(step * item, 1, &piece) : EM_OK, 0);
+
+    if (status)
+        return status;
+    for (int64_t first = 0; first < n; first += step) {
+        const int64_t count = n - first < step ? n - first : step;
+        if (deals && !status)
+            status = em_idx_read(s->idx, first, count, piece, &s->hash);
+        hand_out(s, DEALER, first, count, piece, out);
+    }
+    em_release(&piece);
+    return status;
+}
+
+/* Those of this shard, into memory that the ranks of a node share. Collective. */
+static em_status read_items(em_examples *e, supply *s, uint8_t **out)
+{
+    const em_share *rows = &e->rows;
+    const wish mine = {rows->first, em_holders_writes(e->holders) ? rows->count : 0};
+    int64_t n;
+    em_status status = em_world_gather(1, sizeof mine, &mine, &n, &s->wish, NULL);
+
+    if (!status)
+        status = em_agree_first(
+            em_holders_allocate(e->holders, rows->count * em_idx_item(s->idx), 1, out), 0);
+    if (status)
+        return status;
+    status = em_idx_is_plain(s->idx) ? read_own(s, *out) : read_and_hand_out(s, *out);
+    status = em_agree_first(status, rows->first);
+    if (!status)
+        em_holders_publish(e->holders, *out);
+    em_world_sum(1, (int64_t *)&s->hash);
+    return status;
+}
+
+static em_status check_labels(const supply *images, const supply *labels)
+{
+    return labels->shape.length[0] == images->shape.length[0]
+               ? EM_OK
+               : em_fail(EM_EDATA,
+                         "%s: found %" PRId64 " labels, expected %" PRId64 ", one for each image "
+                         "of %s",
+                         labels->path, labels->shape.length[0], images->shape.length[0],
+                         images->path);
+}
+
+static void take_shape(em_examples *e, const em_idx_shape *shape, const em_model_context *context)
+{
+    e->images = true;
+    e->rows = em_deal_rows(shape->length[0], EM_TILE_ROWS, context->shard, context->n_shard);
+    e->shape[0] = shape->length[1];
+    e->shape[1] = shape->length[2];
+    e->n_input = e->shape[0] * e->shape[1];
+}
+
+static em_status read_images(em_examples *e, const char *images, const char *labels,
+                             const em_model_context *context)
+{
+    supply image = {.idx = NULL}, label = {.idx = NULL};
+    uint8_t *byte = NULL, *class = NULL;
+    em_status status = open_supply(images, 3, &image);
+
+    if (!status && labels)
+        status = open_supply(labels, 1, &label);
+    if (!status && labels)
+        status = check_labels(&image, &label);
+    if (!status)
+        take_shape(e, &image.shape, context);
+    if (!status)
+        status = read_items(e, &image, &byte);
+    if (!status && labels)
+        status = read_items(e, &label, &class);
+    e->byte = byte;
+    e->label = class;
+    e->hash = image.hash ^ (label.hash << 1 | label.hash >> 63);
+    close_supply(&image);
+    close_supply(&label);
+    return status ? status : em_agree_first(em_copy_text(labels ? labels : images, &e->path), 0);
+}
+
+/* ---------------------------------------------------------------- tables */
+
+static em_status find_response(em_examples *e, const char *response)
+{
+    const em_data *t = e->table;
+    char *end;
+
+    e->response_at = response ? em_data_column(t, response) : t->n_column - 1;
+    if (e->response_at < 0) {
+        const long long number = strtoll(response, &end, 10);
+        if (end != response && *end == '\0' && number >= 1 && number <= t->n_column)
+            e->response_at = number - 1;
+    }
+    if (e->response_at < 0)
+        return em_fail(EM_EDATA,
+                       "%s:1: found no response column '%s', expected one of %s, ..., %s or a "
+                       "number from 1 to %" PRId64,
+                       e->path, response, t->name[0], t->name[t->n_column - 1], t->n_column);
+    return EM_OK;
+}
+
+/* All columns but the response. */
+static void take_others(em_examples *e)
+{
+    for (int64_t j = 0; j < e->n_input; j++)
+        e->column[j] = j + (j >= e->response_at);
+}
+
+static em_status find_inputs(em_examples *e, const em_examples_source *source)
+{
+    for (int64_t j = 0; j < e->n_input; j++) {
+        e->column[j] = em_data_column(e->table, source->input[j]);
+        if (e->column[j] < 0)
+            return em_fail(EM_EDATA, "%s:1: found no column '%s', expected it, as the run had",
+                           e->path, source->input[j]);
+    }
+    return EM_OK;
+}
+
+static em_status read_table(em_examples *e, const em_examples_source *source,
+                            const em_model_context *context)
+{
+    em_status status = em_data_read(source->path, context, &e->table);
+
+    if (!status)
+        status = em_agree_first(em_copy_text(source->path, &e->path), 0);
+    if (status)
+        return status;
+    e->response_at = -1;
+    if (!source->input)
+        status = find_response(e, source->response);
+    if (!status && !source->input && e->table->n_column < 2)
+        status =
+            em_fail(EM_EDATA, "%s:1: found one column, expected inputs and a response", e->path);
+    e->n_column = e->table->n_column;
+    e->n_input = source->input ? source->n_input : e->n_column - 1;
+    if (!status)
+        status = em_agree_first(em_allocate(e->n_input, sizeof *e->column, &e->column), 0);
+    if (!status && source->input)
+        status = find_inputs(e, source);
+    else if (!status)
+        take_others(e);
+    e->rows = e->table->rows;
+    e->shape[0] = e->n_input;
+    e->shape[1] = 1;
+    e->value = e->table->value;
+    e->hash = e->table->hash + (uint64_t)e->response_at;
+    return status;
+}
+
+/* ---------------------------------------------------------------- all of it */
+
+em_status em_examples_read(const em_examples_source *source, const em_model_context *context,
+                           em_examples **out)
+{
+    char *images = NULL, *labels = NULL;
+    em_status status = em_agree_first(em_allocate(1, sizeof **out, out), 0);
+
+    if (!status)
+        status = em_holders_create(context->shard, &(*out)->holders);
+    if (!status)
+        status = choose_files(source, &images, &labels);
+    if (!status)
+        status =
+            images ? read_images(*out, images, labels, context) : read_table(*out, source, context);
+    em_release(&images);
+    em_release(&labels);
+    if (status)
+        em_examples_destroy(out);
+    return status;
+}
+
+void em_examples_destroy(em_examples **examples)
+{
+    em_examples *e = *examples;
+
+    if (!e)
+        return;
+    em_holders_release(&e->byte);
+    em_holders_release(&e->label);
+    em_holders_destroy(&e->holders);
+    em_data_destroy(&e->table);
+    em_release(&e->column);
+    em_release(&e->path);
+    em_release(examples);
+}
+
+double em_examples_response(const em_examples *e, int64_t i)
+{
+    if (e->images)
+        return e->label ? e->label[i] : 0;
+    return e->response_at < 0 ? 0 : e->value[i * e->n_column + e->response_at];
+}
+
+double em_examples_bytes(const em_examples *e)
+{
+    const double each = e->images ? (double)(e->n_input + 1) : (double)sizeof(double) * e->n_column;
+
+    return (double)e->rows.count * each;
+}
+
+/* The largest label here, and the first observation whose label is none; rows.total: all are. */
+static double look_at_labels(const em_examples *e, int64_t most, int64_t *bad)
+{
+    double largest = 0;
+
+    *bad = e->rows.total;
+    for (int64_t i = 0; i < e->rows.count; i++) {
+        const double label = em_examples_response(e, i);
+        if (!(label >= 0 && label < (double)most && label == floor(label))) {
+            *bad = e->rows.first + i;
+            break;
+        }
+        largest = fmax(label, largest);
+    }
+    return largest;
+}
+
+/* Where that label stands; of a table, which is read again for it, the line. Collective. */
+static em_status fail_label(const em_examples *e, int64_t row, int64_t own, int64_t most)
+{
+    const em_table_options options = {.data = e->path, .columns = INT64_MIN};
+    const double label = row == own ? em_examples_response(e, row - e->rows.first) : 0;
+    em_table *table = NULL;
+    char place[64];
+    em_status status = EM_OK;
+
+    snprintf(place, sizeof place, ": found label %g of observation %" PRId64, label, row + 1);
+    if (e->table)
+        status = em_table_read(&options, &table);
+    if (table)
+        snprintf(place, sizeof place, ":%" PRId64 ": found label %g", em_table_line(table, row),
+                 label);
+    em_table_destroy(&table);
+    if (!status && row == own)
+        status = em_fail(EM_EDATA, "%s%s, expected an integer from 0 to %" PRId64, e->path, place,
+                         most - 1);
+    return em_agree_first(status, own);
+}
+
+em_status em_examples_classes(const em_examples *e, int64_t n_class, int64_t *out)
+{
+    const int64_t most = n_class > 0 ? n_class : MOST_CLASSES;
+    int64_t bad;
+    double largest = look_at_labels(e, most, &bad), first = (double)bad;
+
+    em_world_smallest(1, &first);
+    if (first < (double)e->rows.total)
+        return fail_label(e, (int64_t)first, bad, most);
+    em_world_largest(1, &largest);
+    *out = n_class > 0 ? n_class : (int64_t)largest + 1;
+    return EM_OK;
+}

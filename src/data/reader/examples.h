@@ -1,0 +1,64 @@
+/*
+ * Observations for models that look at single ones: inputs and a response each, dealt to shards, of
+ * which the ranks of a node have one copy. Images and labels in IDX stay bytes: of plain files each
+ * rank reads its own, packed ones rank 0 unpacks and hands out. Tables are what emass/data.h reads.
+ */
+#ifndef EM_DATA_READER_EXAMPLES_H
+#define EM_DATA_READER_EXAMPLES_H
+
+#include "emass/model.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Where they are. Messages name these as options of a model. */
+typedef struct em_examples_source {
+    const char
+        *path; /* a table; images, a folder with one file of images and one of labels, or what
+                  the names of both begin with ("train" of train-images-idx3-ubyte.gz) */
+    const char *labels; /* of images that stand in one file; NULL: beside it, named alike */
+    const char
+        *response; /* of a table: name of a column, or its number from 1; NULL: the last one */
+    /* To be predicted: there need be no labels, and of a table the inputs are the columns of these
+     * names; NULL: all but the response. */
+    bool unlabelled;
+    int64_t n_input;
+    const char *const *input;
+} em_examples_source;
+
+typedef struct em_examples {
+    char *path;    /* that messages about observations name */
+    em_share rows; /* which of all are here, where they count from 0 */
+    int64_t n_input;
+    bool images;               /* of bytes, in rows and columns: */
+    int64_t shape[2];          /* of an image; of a table n_input, 1 */
+    uint64_t hash;             /* of all files */
+    const uint8_t *byte;       /* of images: [rows.count][n_input] */
+    const double *value;       /* of tables: [rows.count][n_column], the inputs in the columns: */
+    int64_t n_column, *column; /* [n_input] */
+    int64_t response_at;       /* -1: none */
+    const uint8_t *label;      /* of images: [rows.count] */
+    struct em_data *table;     /* NULL: images */
+    struct em_holders *holders;
+} em_examples;
+
+/* Those of the shard that the context is of. Collective. Errors, agreed: EM_EDATA, naming the file,
+ * and the observation where it is one; EM_EMEMORY. */
+em_status em_examples_read(const em_examples_source *source, const em_model_context *context,
+                           em_examples **out);
+void em_examples_destroy(em_examples **examples); /* NULL-safe. Local. */
+
+/* Bytes of those that are here. Local. */
+double em_examples_bytes(const em_examples *examples);
+
+/* The response of observation i, of those that are here; 0 where there are none. Local. */
+double em_examples_response(const em_examples *examples, int64_t i);
+
+/*
+ * How many classes all responses are of: `n_class`, or, where that is 0, as many as the largest
+ * label says. Collective. Errors, agreed: EM_EDATA, the first label that is none of 0, 1, ...,
+ * n_class - 1.
+ */
+em_status em_examples_classes(const em_examples *examples, int64_t n_class, int64_t *out);
+
+#endif

@@ -1,0 +1,254 @@
+/* Tables in HDF5 files (io/numbers.h): each rank reads as many of the rows. */
+#include "base/array.h"
+#include "base/memory.h"
+#include "data/reader/readers.h"
+#include "io/numbers.h"
+#include "par/grid.h"
+#include "par/message.h"
+#include "par/world.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { SLAB_NUMBERS = 1 << 17 }; /* 1 MiB at a time */
+
+/* Rows being read, and where among them. */
+typedef struct slab {
+    em_numbers *numbers;
+    em_numbers_form form;
+    em_table *table;
+    bool chosen;      /* what is not finite is looked at once the columns are chosen */
+    int64_t row, end; /* rows row .. end - 1 are still to be read */
+    int64_t *start, *column;
+    double *response;
+    int64_t column_capacity;
+} slab;
+
+static em_status check_finite(const slab *s, int64_t row, int64_t column, double value)
+{
+    return isfinite(value) || s->chosen
+               ? EM_OK
+               : em_fail(EM_EDATA, "%s:%lld: found %g for column %lld, expected a finite number",
+                         s->table->path, (long long)row + 1, value, (long long)column + 1);
+}
+
+static em_status check_rows(const slab *s, int64_t count, const double *value)
+{
+    em_status status = EM_OK;
+
+    for (int64_t i = 0; !status && !s->chosen && i < count * s->form.n_column; i++)
+        if (!isfinite(value[i]))
+            status = check_finite(s, s->row + i / s->form.n_column, i % s->form.n_column, value[i]);
+    return status;
+}
+
+/* Straight into the table, which has room for all. */
+static em_status read_dense(slab *s, int64_t count)
+{
+    double *to = s->table->value + s->table->n_value;
+    em_status status = em_numbers_read(s->numbers, EM_NUMBERS_VALUE, s->row, count, to);
+
+    if (!status)
+        status = check_rows(s, count, to);
+    return status ? status : em_table_end_rows(s->table, s->row + 1, count);
+}
+
+static em_status fail_sparse(const slab *s, int64_t row, const char *found)
+{
+    return em_fail(EM_EDATA, "%s:%lld: found %s, expected ascending ones within the table",
+                   s->table->path, (long long)row + 1, found);
+}
+
+static em_status check_starts(const slab *s, int64_t count)
+{
+    if (s->start[0] < 0 || s->start[count] > s->form.n_entry)
+        return fail_sparse(s, s->row, "a start of entries out of range");
+    for (int64_t i = 0; i < count; i++)
+        if (s->start[i + 1] < s->start[i])
+            return fail_sparse(s, s->row + i, "starts of entries that descend");
+    return EM_OK;
+}
+
+static em_status push_entries(const slab *s, int64_t i, const double *value)
+{
+    em_status status = EM_OK;
+    int64_t last = -1;
+
+    for (int64_t k = s->start[i] - s->start[0]; !status && k < s->start[i + 1] - s->start[0]; k++) {
+        if (s->column[k] <= last || s->column[k] >= s->form.n_column)
+            return fail_sparse(s, s->row + i, "columns out of order or range");
+        last = s->column[k];
+        status = check_finite(s, s->row + i, last, value[k]);
+        if (!status)
+            status = em_table_push_sparse(s->table, (int32_t)last, value[k]);
+    }
+    return status;
+}
+
+static em_status end_row(const slab *s, int64_t i)
+{
+    return s->form.labelled ? em_table_end_row_labelled(s->table, s->row + i + 1, s->response[i])
+                            : em_table_end_row(s->table, s->row + i + 1);
+}
+
+static em_status read_sparse(slab *s, int64_t count)
+{
+    double *value = NULL;
+    em_status status = em_numbers_read(s->numbers, EM_NUMBERS_START, s->row, count + 1, s->start);
+
+    if (!status)
+        status = check_starts(s, count);
+    const int64_t n = status ? 0 : s->start[count] - s->start[0];
+    if (!status)
+        status = em_array_reserve(&s->column, &s->column_capacity, 0, n, sizeof *s->column);
+    if (!status)
+        status = em_allocate_doubles(n, &value);
+    if (!status)
+        status = em_numbers_read(s->numbers, EM_NUMBERS_COLUMN, s->start[0], n, s->column);
+    if (!status)
+        status = em_numbers_read(s->numbers, EM_NUMBERS_VALUE, s->start[0], n, value);
+    for (int64_t i = 0; !status && i < count; i++) {
+        status = push_entries(s, i, value);
+        if (!status)
+            status = end_row(s, i);
+    }
+    em_release(&value);
+    return status;
+}
+
+static em_status read_response(const slab *s, int64_t count, double *response)
+{
+    em_status status = em_numbers_read(s->numbers, EM_NUMBERS_RESPONSE, s->row, count, response);
+
+    for (int64_t i = 0; !status && i < count; i++)
+        if (!isfinite(response[i]))
+            status =
+                em_fail(EM_EDATA, "%s:%lld: found %g for the response, expected a finite number",
+                        s->table->path, (long long)(s->row + i + 1), response[i]);
+    return status;
+}
+
+/* So many rows at a time. */
+static int64_t step_of(const em_numbers_form *form)
+{
+    const int64_t width = form->n_entry >= 0 ? form->n_entry / form->n_row + 1 : form->n_column;
+
+    return width < SLAB_NUMBERS ? SLAB_NUMBERS / width : 1;
+}
+
+static em_status read_slabs(slab *s)
+{
+    const bool sparse = s->form.n_entry >= 0;
+    const int64_t step = step_of(&s->form);
+    em_status status = EM_OK;
+
+    while (!status && s->row < s->end) {
+        const int64_t count = s->end - s->row < step ? s->end - s->row : step;
+        if (s->form.labelled)
+            status = read_response(s, count,
+                                   sparse ? s->response : s->table->response + s->table->n_row);
+        if (!status)
+            status = sparse ? read_sparse(s, count) : read_dense(s, count);
+        s->row += count;
+    }
+    return status;
+}
+
+static em_status open_slab(const char *path, const char *place, slab *s)
+{
+    em_status status = em_numbers_open(path, place, &s->numbers);
+
+    if (status)
+        return status;
+    s->form = em_numbers_form_of(s->numbers);
+    status = em_allocate(step_of(&s->form) + 1, sizeof *s->start, &s->start);
+    return status ? status : em_allocate_doubles(step_of(&s->form), &s->response);
+}
+
+static void close_slab(slab *s)
+{
+    em_numbers_close(&s->numbers);
+    em_release(&s->start);
+    em_release(&s->column);
+    em_release(&s->response);
+}
+
+static em_status prepare(slab *s)
+{
+    em_table *table = s->table;
+    const int64_t n = s->end - s->row;
+    em_status status = em_table_begin_run(table, em_world_rank());
+
+    table->n_column = s->form.n_column;
+    if (!status && s->form.n_entry >= 0)
+        status = em_table_make_sparse(table);
+    if (!status && s->form.labelled)
+        status = em_array_reserve(&table->response, &table->response_capacity, table->n_row,
+                                  table->n_row + n + 1, sizeof *table->response);
+    if (!status && s->form.n_entry < 0)
+        status = em_array_reserve(&table->value, &table->value_capacity, table->n_value,
+                                  table->n_value + n * table->n_column, sizeof *table->value);
+    return status;
+}
+
+em_status em_read_hdf5(const char *path, const char *colon, bool chosen, em_table *table,
+                       uint64_t *hash)
+{
+    slab s = {.table = table, .chosen = chosen};
+    em_status status = em_agree_first(open_slab(path, colon ? colon + 1 : EM_NUMBERS_PLACE, &s), 0);
+
+    if (!status) {
+        s.row = em_deal_first(s.form.n_row, em_world_size(), em_world_rank());
+        s.end = em_deal_first(s.form.n_row, em_world_size(), em_world_rank() + 1);
+        *hash = s.form.hashed ? s.form.hash : 0;
+        status = prepare(&s);
+        if (!status)
+            status = em_numbers_names(s.numbers, &table->name);
+        table->is_named = table->name != NULL;
+        status = em_agree_first(status, 0);
+    }
+    if (!status)
+        status = em_agree_first(read_slabs(&s), s.row);
+    close_slab(&s);
+    return status;
+}
+
+/* ---------------------------------------------------------------- some rows at a time */
+
+struct em_rows_source {
+    slab slab;
+};
+
+em_status em_rows_source_open(const char *path, em_rows_source **out)
+{
+    em_status status = em_allocate(1, sizeof **out, out);
+
+    if (!status)
+        status = open_slab(path, EM_NUMBERS_PLACE, &(*out)->slab);
+    if (status)
+        em_rows_source_close(out);
+    return status;
+}
+
+void em_rows_source_close(em_rows_source **source)
+{
+    if (*source)
+        close_slab(&(*source)->slab);
+    em_release(source);
+}
+
+const em_numbers *em_rows_source_numbers(const em_rows_source *source)
+{
+    return source->slab.numbers;
+}
+
+em_status em_rows_source_read(em_rows_source *source, int64_t first, int64_t count, em_table *table)
+{
+    slab *s = &source->slab;
+
+    s->table = table;
+    s->row = first;
+    s->end = first + count;
+    em_status status = prepare(s);
+    return status ? status : read_slabs(s);
+}

@@ -1,0 +1,93 @@
+/* Lines of a text file, plain, gzipped or in xz's form, and the numbers in them. All Local. */
+#ifndef EM_DATA_READER_LINES_H
+#define EM_DATA_READER_LINES_H
+
+#include "emass/status.h"
+
+#include <locale.h>
+#include <lzma.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <xxhash.h>
+#include <zlib.h>
+
+/* Lines being read; messages name `path` and `number`, the rest is private to lines.c. */
+typedef struct em_lines {
+    const char *path; /* borrowed */
+    int64_t number;   /* of the last line, from 1 */
+    gzFile file;      /* NULL: of `descriptor`, or what em_lines_block was given */
+    lzma_stream *xz;  /* NULL: the file is not in xz's form */
+    char *packed;     /* what was read of such a file and not yet unpacked */
+    int descriptor;   /* of a range; -1: none */
+    char *buffer;     /* bytes begin..end are read and not yet handed out */
+    int64_t begin, end, capacity;
+    int64_t position, limit; /* of `end` in what is read; where no line begins any more */
+    bool ended;
+    locale_t locale; /* C: a decimal point is a point, whatever the program's locale */
+    XXH64_state_t *hash;
+} em_lines;
+
+/* `path` is borrowed until em_lines_close. Errors: EM_EDATA when it cannot be opened. */
+em_status em_lines_open(const char *path, em_lines **out);
+void em_lines_close(em_lines **lines); /* NULL-safe. */
+
+/*
+ * Of a file that is not compressed, the lines that begin at the bytes first .. limit - 1, wherever
+ * they end; `newlines` are before `first`. Errors: as em_lines_open.
+ */
+em_status em_lines_open_range(const char *path, int64_t first, int64_t limit, int64_t newlines,
+                              em_lines **out);
+
+/* How many newlines are among the bytes first .. limit - 1. Errors: EM_EDATA, EM_EIO, EM_EMEMORY.
+ */
+em_status em_lines_count(const char *path, int64_t first, int64_t limit, int64_t *count);
+
+/* Lines that come in blocks: none before the first em_lines_block. Errors: EM_EMEMORY. */
+em_status em_lines_open_blocks(const char *path, em_lines **out);
+
+/* Makes room for a block of `length` bytes, whole lines after line `number`, at *room; the caller
+ * then puts them there. Errors: EM_EMEMORY. */
+em_status em_lines_block(em_lines *lines, int64_t length, int64_t number, char **room);
+
+/*
+ * Hands out all at once the next lines, with their ends: at least `least` bytes, unless that is all
+ * there is; *length 0 at the end. Valid until the next call. Errors: as em_lines_next, after the
+ * whole lines before.
+ */
+em_status em_lines_next_block(em_lines *lines, int64_t least, const char **block, int64_t *length);
+
+/* The last `length` bytes of the block that was handed out last, whole lines, are to come again. */
+void em_lines_give_back(em_lines *lines, int64_t length);
+
+/* Whether all there is has been handed out. */
+bool em_lines_are_over(const em_lines *lines);
+
+/* Where in what is read (decompressed) the next line begins. */
+int64_t em_lines_offset(const em_lines *lines);
+
+/* Whether the file is as it is read, not compressed; after the first line was read. */
+bool em_lines_is_plain(const em_lines *lines);
+
+/*
+ * The next line that is not blank, without its end, in *line: writable, valid until the next call;
+ * NULL after the last one. Errors: EM_EDATA for unreadable, truncated or binary content and for
+ * lines longer than 64 MiB; EM_EMEMORY.
+ */
+em_status em_lines_next(em_lines *lines, char **line);
+
+/* XXH64 of the content (decompressed) read so far: of all of it once the last line was read. */
+uint64_t em_lines_hash(const em_lines *lines);
+
+typedef enum em_token {
+    EM_TOKEN_NUMBER,
+    EM_TOKEN_NONFINITE, /* nan, inf, or a number too large for a double */
+    EM_TOKEN_TEXT       /* anything else, also nothing */
+} em_token;
+
+/* What the whole of `text` is; *value is set for a number. */
+em_token em_lines_token(const em_lines *lines, const char *text, double *value);
+
+/* The same where only a number will do. Errors: EM_EDATA, naming file, line and `what`. */
+em_status em_lines_number(const em_lines *lines, const char *text, const char *what, double *value);
+
+#endif

@@ -1,0 +1,331 @@
+#include "data/reader/parallel_lines.h"
+
+#include "base/fault.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "par/message.h"
+#include "par/world.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Blocks double up to a size that keeps a parser busy: short files are dealt too. */
+enum { FIRST_BLOCK = 1 << 12, LARGEST_BLOCK = 1 << 22 };
+
+/* What goes before a block from rank 0. */
+typedef struct notice {
+    int64_t length; /* -1: there are no more */
+    int64_t number, order;
+} notice;
+
+struct em_feed {
+    em_lines *lines;  /* of this rank */
+    em_lines *packed; /* the whole file, where this rank unpacks and deals it */
+    em_feed_key *key; /* NULL: lines are dealt one by one */
+    bool plain, ended;
+    int64_t n_block; /* dealt so far */
+};
+
+/* ---------------------------------------------------------------- the first line */
+
+static em_status read_first_line(const char *path, em_feed_head *head)
+{
+    em_lines *lines;
+    char *line;
+    em_status status = em_lines_open(path, &lines);
+
+    if (status)
+        return status;
+    status = em_lines_next(lines, &line);
+    if (!status && line)
+        status = em_allocate((int64_t)strlen(line) + 1, 1, &head->line);
+    if (!status && line)
+        strcpy(head->line, line);
+    head->number = lines->number;
+    head->offset = em_lines_offset(lines);
+    head->plain = em_lines_is_plain(lines);
+    em_lines_close(&lines);
+    return status;
+}
+
+em_status em_feed_look(const char *path, em_feed_head *head)
+{
+    em_status status;
+    int64_t length = -1;
+
+    *head = (em_feed_head){NULL, 0, 0, false};
+    status = em_agree_first(em_world_rank() == 0 ? read_first_line(path, head) : EM_OK, 0);
+    if (!status) {
+        char *line = head->line;
+        em_broadcast(head, sizeof *head);
+        head->line = line;
+        length = line ? (int64_t)strlen(line) : -1;
+        em_broadcast(&length, sizeof length);
+        if (length >= 0 && em_world_rank() != 0)
+            status = em_allocate(length + 1, 1, &head->line);
+        status = em_agree_first(status, 0);
+    }
+    if (!status && length >= 0)
+        em_broadcast(head->line, (size_t)length + 1);
+    if (status)
+        em_release(&head->line);
+    return status;
+}
+
+/* ---------------------------------------------------------------- plain files */
+
+static em_status file_length(const char *path, int64_t *length)
+{
+    struct stat info;
+    int descriptor;
+    em_status status = em_file_open(path, O_RDONLY, &descriptor);
+
+    if (status)
+        return status;
+    if (fstat(descriptor, &info) != 0)
+        status = em_fail(EM_EDATA, "%s: found an unreadable file, expected text", path);
+    *length = info.st_size;
+    close(descriptor);
+    return status;
+}
+
+/* Moves `first` on to where a line of another key begins than the one before has. What cannot be
+ * read there is left to whoever will read it. */
+static em_status move_to_key(const char *path, em_feed_key *key, int64_t *first)
+{
+    em_lines *lines;
+    char *line = NULL;
+    int64_t at = *first, last = 0;
+    em_status status = em_lines_open_range(path, *first, INT64_MAX, 0, &lines);
+
+    if (status)
+        return status;
+    status = em_lines_next(lines, &line);
+    do {
+        at = em_lines_offset(lines);
+        last = !status && line ? key(line) : 0;
+        if (!status && line)
+            status = em_lines_next(lines, &line);
+    } while (!status && line && key(line) == last);
+    em_lines_close(&lines);
+    *first = at;
+    return status == EM_EMEMORY ? status : EM_OK;
+}
+
+/* The range of this rank, and that of the next one, which ends it. */
+static em_status find_range(const char *path, int64_t offset, em_feed_key *key, int64_t *first,
+                            int64_t *limit)
+{
+    const int64_t size = em_world_size(), rank = em_world_rank();
+    int64_t length = 0, n, *all = NULL;
+    em_status status = file_length(path, &length);
+    const int64_t each = (length - offset) / size, rest = (length - offset) % size;
+
+    *first = offset + rank * each + (rank < rest ? rank : rest);
+    *limit = *first + each + (rank < rest);
+    if (!key || size == 1)
+        return status;
+    if (!status && rank > 0)
+        status = move_to_key(path, key, first);
+    status = em_agree_first(status, 0);
+    if (!status)
+        status = em_world_gather(1, sizeof *first, first, &n, &all, NULL);
+    if (!status)
+        *limit = rank + 1 < size ? all[rank + 1] : length;
+    em_release(&all);
+    return status;
+}
+
+/* Two passes over the range: messages name lines, whose numbers take the newlines before. */
+static em_status open_range(const char *path, int64_t offset, int64_t number, em_feed *feed)
+{
+    int64_t first, limit, newlines = 0;
+    em_status status = find_range(path, offset, feed->key, &first, &limit);
+
+    if (!status && em_world_size() > 1)
+        status = em_lines_count(path, first, limit, &newlines);
+    status = em_agree_first(status, 0);
+    if (status)
+        return status;
+    newlines = em_world_sum_before(newlines);
+    return em_agree_first(em_lines_open_range(path, first, limit, number + newlines, &feed->lines),
+                          0);
+}
+
+/* ---------------------------------------------------------------- packed files */
+
+static em_status open_packed(const char *path, int64_t offset, em_feed *feed)
+{
+    em_status status = em_lines_open_blocks(path, &feed->lines);
+
+    if (!status && em_world_rank() == 0)
+        status = em_lines_open(path, &feed->packed);
+    while (!status && feed->packed && em_lines_offset(feed->packed) < offset) {
+        char *line; /* none of them is longer than the head was */
+        status = em_lines_next(feed->packed, &line);
+    }
+    return em_agree_first(status, 0);
+}
+
+/* What is at the end of a block goes into the next one, where its lines may be of the key of those
+ * that follow. */
+static int64_t end_of_keys(em_feed_key *key, const char *block, int64_t length)
+{
+    const char *at = block + length;
+    int64_t last = -1;
+
+    for (int64_t next; at > block; last = next < 0 ? last : next) {
+        const char *newline = memrchr(block, '\n', (size_t)(at - 1 - block));
+        const char *line = newline ? newline + 1 : block;
+        next = key(line);
+        if (next >= 0 && last >= 0 && next != last)
+            break;
+        at = line;
+    }
+    return at - block;
+}
+
+/* Whole lines, at least `least` bytes of them, and no key is cut. */
+static em_status next_block(em_feed *feed, int64_t least, const char **block, int64_t *length)
+{
+    em_lines *lines = feed->packed;
+    int64_t before = -1, end = 0;
+    em_status status = em_lines_next_block(lines, least, block, length);
+
+    while (!status && feed->key && !em_lines_are_over(lines) && *length > before) {
+        end = end_of_keys(feed->key, *block, *length);
+        em_lines_give_back(lines, *length - end);
+        if (end > 0) {
+            *length = end;
+            break;
+        }
+        before = *length;
+        status = em_lines_next_block(lines, 2 * before, block, length);
+    }
+    return status;
+}
+
+static int64_t block_size(int64_t n_block)
+{
+    return n_block < 10 ? FIRST_BLOCK << n_block : LARGEST_BLOCK;
+}
+
+static void deal_the_end(em_feed *feed)
+{
+    const notice none = {-1, 0, 0};
+
+    for (int rank = 1; !feed->ended && rank < em_world_size(); rank++)
+        em_send(rank, sizeof none, &none);
+    feed->ended = true;
+}
+
+/* Rank 0: deals until the next block is its own. */
+static em_status deal(em_feed *feed, int64_t *order)
+{
+    while (!feed->ended) {
+        const notice next = {0, feed->packed->number, feed->n_block};
+        const int whose = (int)(feed->n_block % em_world_size());
+        const char *block;
+        char *room;
+        int64_t length = 0;
+        em_status status =
+            next_block(feed, block_size(feed->n_block++ / em_world_size()), &block, &length);
+
+        if (status || length == 0) {
+            deal_the_end(feed);
+            return status;
+        }
+        if (whose == em_world_rank()) {
+            status = em_lines_block(feed->lines, length, next.number, &room);
+            if (!status)
+                memcpy(room, block, (size_t)length);
+            *order = next.order;
+            return status;
+        }
+        em_send(whose, sizeof next, &(notice){length, next.number, next.order});
+        em_send(whose, length, block);
+    }
+    return EM_OK;
+}
+
+/* The others: also where there is no room for a block it is received. */
+static em_status receive(em_feed *feed, int64_t *order)
+{
+    notice next;
+    char *room = NULL;
+    em_status status = EM_OK;
+
+    if (feed->ended)
+        return EM_OK;
+    em_receive(0, sizeof next, &next);
+    feed->ended = next.length < 0;
+    if (feed->ended)
+        return EM_OK;
+    status = em_lines_block(feed->lines, next.length, next.number, &room);
+    em_receive(0, next.length, room);
+    *order = next.order;
+    return status;
+}
+
+/* ---------------------------------------------------------------- both */
+
+em_status em_feed_open(const char *path, const em_feed_head *head, bool after_head,
+                       em_feed_key *key, em_feed **out)
+{
+    const int64_t offset = after_head ? head->offset : 0, number = after_head ? head->number : 0;
+    em_status status = em_agree_first(em_allocate(1, sizeof **out, out), 0);
+
+    if (status) {
+        em_release(out);
+        return status;
+    }
+    (*out)->plain = head->plain;
+    (*out)->key = key;
+    status = head->plain ? open_range(path, offset, number, *out) : open_packed(path, offset, *out);
+    (*out)->ended = status < 0; /* nobody deals */
+    if (status)
+        em_feed_close(out);
+    return status;
+}
+
+em_status em_feed_next(em_feed *feed, em_lines **lines, int64_t *order)
+{
+    em_status status = EM_OK;
+
+    *order = -1;
+    if (em_fault("data-slow"))
+        sleep(7);
+    if (feed->plain) {
+        *order = feed->ended ? -1 : em_world_rank();
+        feed->ended = true;
+    } else {
+        status = feed->packed ? deal(feed, order) : receive(feed, order);
+    }
+    *lines = *order >= 0 ? feed->lines : NULL;
+    return status;
+}
+
+int64_t em_feed_line(const em_feed *feed)
+{
+    return feed->ended && feed->packed && feed->packed->number > feed->lines->number
+               ? feed->packed->number
+               : feed->lines->number;
+}
+
+void em_feed_close(em_feed **out)
+{
+    em_feed *feed = *out;
+    int64_t order;
+
+    if (!feed)
+        return;
+    if (feed->packed)
+        deal_the_end(feed);
+    while (!feed->plain && !feed->ended)
+        (void)receive(feed, &order); /* what it says of memory is of no use any more */
+    em_lines_close(&feed->lines);
+    em_lines_close(&feed->packed);
+    em_release(out);
+}

@@ -1,0 +1,54 @@
+/* One reader per kind of file. */
+#ifndef EM_DATA_READER_READERS_H
+#define EM_DATA_READER_READERS_H
+
+#include "data/design/column_selection.h"
+#include "data/reader/lines.h"
+#include "data/table/builder.h"
+#include "io/numbers.h"
+
+/* Columns between delimiters: how many, and which of them are used; NULL: all, as numbers. */
+typedef struct em_delimited {
+    const em_table_options *options;
+    em_table_format format;
+    int64_t n_column;
+    em_choice *choice;
+} em_delimited;
+
+/*
+ * What the first line of columns between delimiters says: their number and, where it is a header,
+ * their names. Local. Errors: EM_EDATA, naming file and line; EM_EMEMORY.
+ */
+em_status em_delimited_begin(const em_lines *lines, const char *line, const em_delimited *form,
+                             em_table *table, bool *is_header);
+
+/* Appends the row of a line, which is cut up; of LIBSVM, with indices up to `limit`. Local. Errors:
+ * likewise. */
+em_status em_delimited_row(const em_lines *lines, char *line, const em_delimited *form,
+                           em_table *table);
+em_status em_libsvm_row(const em_lines *lines, char *line, int64_t limit, em_table *table);
+
+/*
+ * Fill an empty table, except for the names that the file does not have. `colon` is where in the
+ * path the colon between file and place stands; NULL: the place that emass convert writes to; *hash
+ * is what the file says em_table.hash will be, 0: it does not. `chosen`: columns will be, and
+ * numbers that are not finite are no error before. Collective. Errors, agreed: as em_table_read.
+ */
+em_status em_read_text(const em_table_options *options, em_table *table);
+em_status em_read_hdf5(const char *path, const char *colon, bool chosen, em_table *table,
+                       uint64_t *hash);
+
+/* Rows of a table that emass convert wrote, read when they are asked for. */
+typedef struct em_rows_source em_rows_source;
+
+/* `path` is borrowed. Local. Errors: as em_numbers_open. */
+em_status em_rows_source_open(const char *path, em_rows_source **out);
+void em_rows_source_close(em_rows_source **source); /* NULL-safe. Local. */
+const em_numbers *em_rows_source_numbers(const em_rows_source *source);
+
+/* Appends the rows first .. first + count - 1, checked, to those of a table. Local. Errors:
+ * EM_EDATA, EM_EIO, EM_EMEMORY. */
+em_status em_rows_source_read(em_rows_source *source, int64_t first, int64_t count,
+                              em_table *table);
+
+#endif

@@ -1,0 +1,119 @@
+#include "data/reader/same_file.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "par/message.h"
+#include "par/world.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+typedef struct identity {
+    int64_t inode, bytes, seconds, nanoseconds;
+    uint64_t hash; /* of the content, where that was asked for */
+} identity;
+
+static em_status identify(int descriptor, const char *path, identity *out)
+{
+    struct stat info;
+
+    if (fstat(descriptor, &info) != 0)
+        return em_fail(EM_EDATA, "%s: found an unreadable file, expected data", path);
+    *out = (identity){(int64_t)info.st_ino, info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec,
+                      0};
+    return EM_OK;
+}
+
+static em_status hash_content(int descriptor, const char *path, uint64_t *hash)
+{
+    enum { PIECE = 1 << 18 };
+    XXH64_state_t *state = XXH64_createState();
+    char *piece = NULL;
+    ssize_t got = 1;
+    em_status status = em_allocate(PIECE, 1, &piece);
+
+    if (!status && !state)
+        status = em_fail(EM_EMEMORY, "%s: out of memory", path);
+    if (!status)
+        XXH64_reset(state, 0);
+    for (off_t at = 0; !status && got > 0; at += got) {
+        got = pread(descriptor, piece, PIECE, at);
+        if (got > 0)
+            XXH64_update(state, piece, (size_t)got);
+    }
+    if (!status && got < 0)
+        status = em_fail(EM_EDATA, "%s: found an unreadable file, expected data", path);
+    if (!status)
+        *hash = XXH64_digest(state);
+    XXH64_freeState(state);
+    em_release(&piece);
+    return status;
+}
+
+/* Whether this rank has another than rank 0; *any, whether one has. Collective. */
+static bool differs(const identity *mine, identity *first, bool *any)
+{
+    int64_t count;
+
+    *first = *mine;
+    em_broadcast(first, sizeof *first);
+    count = memcmp(mine, first, sizeof *first) != 0;
+    *any = count;
+    em_world_sum(1, &count);
+    const bool own = *any;
+    *any = count > 0;
+    return own;
+}
+
+/* Copies: what they are called, and when they were made, does not count. */
+static em_status compare_copies(int descriptor, const char *path, int64_t bytes)
+{
+    identity mine = {.bytes = bytes}, first;
+    char ranks[128];
+    bool any;
+    em_status status = em_agree_first(hash_content(descriptor, path, &mine.hash), 0);
+
+    if (status)
+        return status;
+    const bool own = differs(&mine, &first, &any);
+    if (any)
+        em_world_list(own, sizeof ranks, ranks);
+    if (own)
+        status = em_fail(EM_EDATA,
+                         "%s: found another file than rank 0 (%s): %lld bytes of hash %016llx, "
+                         "expected %lld of %016llx; is a copy out of date?",
+                         path, ranks, (long long)mine.bytes, (unsigned long long)mine.hash,
+                         (long long)first.bytes, (unsigned long long)first.hash);
+    return em_agree(status);
+}
+
+static em_status compare(int descriptor, const char *path)
+{
+    identity mine = {0}, first;
+    bool any = false;
+    em_status status = em_agree_first(identify(descriptor, path, &mine), 0);
+
+    if (!status && em_world_size() > 1)
+        (void)differs(&mine, &first, &any);
+    return status || !any ? status : compare_copies(descriptor, path, mine.bytes);
+}
+
+em_status em_same_file(const char *path, int64_t length)
+{
+    char *name = NULL;
+    int descriptor = -1;
+    em_status status = em_format_text(&name, "%.*s", (int)length, path);
+
+    if (!status)
+        status = em_file_open(name, O_RDONLY, &descriptor);
+    status = em_agree(status); /* naming the rank, where it is not missing everywhere */
+    if (!status)
+        status = compare(descriptor, name);
+    if (descriptor >= 0)
+        close(descriptor);
+    em_release(&name);
+    return status;
+}

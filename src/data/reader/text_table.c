@@ -1,0 +1,194 @@
+/* Tables in text: what the first line says, and then the rows, each rank's own. */
+#include "base/memory.h"
+#include "data/reader/parallel_lines.h"
+#include "data/reader/readers.h"
+#include "par/message.h"
+
+#include <string.h>
+
+const char *const em_table_format_names[] = {"auto", "libsvm", "comma", "semicolon",
+                                             "tab",  "space",  NULL};
+const char *const em_table_header_names[] = {"auto", "yes", "no", NULL};
+const char *const em_table_decimal_names[] = {"point", "comma", NULL};
+const char *const em_table_na_names[] = {"error", "drop", NULL};
+
+/* True when the second word of the line is like 12:... */
+static bool looks_like_libsvm(const char *line)
+{
+    const char *word = line + strspn(line, " \t");
+    size_t digits;
+
+    word += strcspn(word, " \t");
+    word += strspn(word, " \t");
+    digits = strspn(word, "0123456789");
+    return digits > 0 && word[digits] == ':';
+}
+
+/* The rarer a character is inside a field, the earlier it is tried as a delimiter. */
+static em_table_format detect_format(const char *line)
+{
+    bool quoted = false, tab = false, semicolon = false, comma = false;
+
+    if (looks_like_libsvm(line))
+        return EM_TABLE_LIBSVM;
+    for (; *line; line++) {
+        quoted ^= *line == '"';
+        tab |= !quoted && *line == '\t';
+        semicolon |= !quoted && *line == ';';
+        comma |= !quoted && *line == ',';
+    }
+    return tab         ? EM_TABLE_TAB
+           : semicolon ? EM_TABLE_SEMICOLON
+           : comma     ? EM_TABLE_COMMA
+                       : EM_TABLE_SPACE;
+}
+
+/* A table that is being read. */
+typedef struct reading {
+    em_table *table;
+    em_delimited form;
+    int64_t limit; /* of LIBSVM's indices */
+    bool has_header;
+} reading;
+
+/* The columns that are used alone stay, in their order. */
+static em_status choose(const em_table_options *options, reading *r)
+{
+    em_table *table = r->table;
+    int64_t to = 0;
+    em_status status = EM_OK;
+
+    r->form.n_column = table->n_column;
+    status = em_table_name_columns(table);
+    if (!status)
+        status = em_choice_make(options, table, &r->form.choice);
+    if (status || !r->form.choice)
+        return status;
+    for (int64_t j = 0; j < table->n_column; j++)
+        if (r->form.choice->use[j] == EM_USE_NOT)
+            em_release(&table->name[j]);
+        else
+            table->name[to++] = table->name[j];
+    table->n_column = to;
+    return em_choice_mark(r->form.choice, table);
+}
+
+static em_status begin(const em_table_options *options, const em_feed_head *head, reading *r)
+{
+    em_lines *place = NULL; /* for messages */
+    em_status status = EM_OK;
+
+    if (!head->line)
+        return em_fail(EM_EDATA, "%s:1: found an empty file, expected rows of numbers",
+                       options->data);
+    r->form.options = options;
+    r->form.format = (em_table_format)options->format;
+    if (r->form.format == EM_TABLE_AUTO)
+        r->form.format = detect_format(head->line);
+    if (options->decimal == EM_DECIMAL_COMMA &&
+        (r->form.format == EM_TABLE_COMMA || r->form.format == EM_TABLE_LIBSVM))
+        return em_fail(EM_EDATA,
+                       "%s:%lld: found %s, expected columns between semicolons, tabs or spaces "
+                       "where decimal is comma",
+                       options->data, (long long)head->number,
+                       r->form.format == EM_TABLE_COMMA ? "commas between columns" : "LIBSVM");
+    r->limit = em_choice_count(options) > 0 ? em_choice_count(options) : EM_TABLE_AUTO_COLUMNS;
+    if (r->form.format == EM_TABLE_LIBSVM) {
+        status = em_table_make_sparse(r->table);
+        return status ? status : em_table_make_labelled(r->table);
+    }
+    status = em_lines_open_blocks(options->data, &place);
+    if (status)
+        return status;
+    place->number = head->number;
+    status = em_delimited_begin(place, head->line, &r->form, r->table, &r->has_header);
+    em_lines_close(&place);
+    return status ? status : choose(options, r);
+}
+
+static em_status read_run(em_lines *lines, reading *r)
+{
+    char *line = NULL;
+    em_status status = em_lines_next(lines, &line);
+
+    while (!status && line) {
+        status = r->form.format == EM_TABLE_LIBSVM
+                     ? em_libsvm_row(lines, line, r->limit, r->table)
+                     : em_delimited_row(lines, line, &r->form, r->table);
+        if (!status)
+            status = em_lines_next(lines, &line);
+    }
+    return status;
+}
+
+/* Local, while others do the same. */
+static em_status read_runs(em_feed *feed, reading *r)
+{
+    em_lines *lines;
+    int64_t order;
+    em_status status = em_feed_next(feed, &lines, &order);
+
+    while (!status && lines) {
+        status = em_table_begin_run(r->table, order);
+        if (!status)
+            status = read_run(lines, r);
+        if (!status)
+            status = em_feed_next(feed, &lines, &order);
+    }
+    return status;
+}
+
+static em_status read_rows(const em_table_options *options, const em_feed_head *head, reading *r)
+{
+    em_feed *feed;
+    int64_t line;
+    em_status status = em_feed_open(options->data, head, r->has_header, NULL, &feed);
+
+    if (status)
+        return status;
+    status = read_runs(feed, r);
+    line = em_feed_line(feed);
+    em_feed_close(&feed);
+    return em_agree_first(status, line);
+}
+
+static em_status read_after(const em_table_options *options, const em_feed_head *head, reading *r)
+{
+    em_status status = em_agree_first(begin(options, head, r), 0);
+    int64_t rows[2];
+
+    if (!status)
+        status = read_rows(options, head, r);
+    if (status)
+        return status;
+    if (r->form.format == EM_TABLE_LIBSVM) {
+        double columns = (double)r->table->n_column;
+        em_world_largest(1, &columns);
+        r->table->n_column =
+            em_choice_count(options) > 0 ? em_choice_count(options) : (int64_t)columns;
+    }
+    rows[0] = r->table->n_row;
+    rows[1] = r->table->n_dropped;
+    em_world_sum(2, rows);
+    if (rows[0] == 0 && rows[1] > 0)
+        return em_fail(EM_EDATA,
+                       "%s:%lld: found a missing value in each of %lld rows, expected one without",
+                       options->data, (long long)head->number, (long long)rows[1]);
+    if (rows[0] == 0)
+        return em_fail(EM_EDATA, "%s:%lld: found a header alone, expected rows of numbers",
+                       options->data, (long long)head->number);
+    return EM_OK;
+}
+
+em_status em_read_text(const em_table_options *options, em_table *table)
+{
+    reading r = {.table = table};
+    em_feed_head head;
+    em_status status = em_feed_look(options->data, &head);
+
+    if (!status)
+        status = read_after(options, &head, &r);
+    em_choice_destroy(&r.form.choice);
+    em_release(&head.line);
+    return status;
+}

@@ -1,0 +1,274 @@
+#include "data/shard/redistribute_rows.h"
+
+#include "base/array.h"
+#include "base/memory.h"
+#include "par/message.h"
+#include "par/world.h"
+
+#include <string.h>
+
+enum { PIECE_NUMBERS = 1 << 17 }; /* 1 MiB */
+
+/* Who wants which rows. */
+typedef struct wish {
+    int64_t first, count;
+} wish;
+
+typedef struct route {
+    const em_table *table;
+    wish *wish;   /* [em_world_size()] */
+    int64_t step; /* rows of a piece at most */
+    em_outbox *outbox;
+    /* Of a piece that comes from elsewhere. */
+    int64_t *start;                         /* [step + 1] */
+    double *response, *beside[EM_N_BESIDE]; /* [step] */
+    double *value;
+    int32_t *column;
+    int64_t value_capacity, column_capacity;
+} route;
+
+/* The rows that both a run and a wish have: *from .. *end - 1. */
+static void common_rows(const em_run *run, const wish *w, int64_t *from, int64_t *end)
+{
+    const int64_t run_end = run->row + run->count, wish_end = w->first + w->count;
+
+    *from = run->row > w->first ? run->row : w->first;
+    *end = run_end < wish_end ? run_end : wish_end;
+}
+
+static int64_t first_value(const em_table *table, int64_t held)
+{
+    return table->column ? table->start[held] : held * table->n_column;
+}
+
+static void send_piece(const route *r, int rank, int64_t held, int64_t count)
+{
+    const em_table *t = r->table;
+    const int64_t at = first_value(t, held), n = first_value(t, held + count) - at;
+
+    if (t->column)
+        em_outbox_send(r->outbox, rank, (count + 1) * (int64_t)sizeof *t->start, t->start + held);
+    if (t->column)
+        em_outbox_send(r->outbox, rank, n * (int64_t)sizeof *t->column, t->column + at);
+    em_outbox_send(r->outbox, rank, n * (int64_t)sizeof *t->value, t->value + at);
+    if (t->response)
+        em_outbox_send(r->outbox, rank, count * (int64_t)sizeof *t->response, t->response + held);
+    for (int k = 0; k < EM_N_BESIDE; k++)
+        if (t->beside[k])
+            em_outbox_send(r->outbox, rank, count * (int64_t)sizeof *t->beside[k],
+                           t->beside[k] + held);
+}
+
+/* Every piece of this rank's runs that another wants. */
+static void send_all(const route *r)
+{
+    int64_t from, end;
+
+    for (int64_t i = 0; i < r->table->n_run; i++) {
+        const em_run *run = &r->table->run[i];
+        for (int rank = 0; run->rank == em_world_rank() && rank < em_world_size(); rank++) {
+            common_rows(run, &r->wish[rank], &from, &end);
+            for (int64_t row = from; rank != em_world_rank() && row < end; row += r->step)
+                send_piece(r, rank, run->held + row - run->row,
+                           end - row < r->step ? end - row : r->step);
+        }
+    }
+}
+
+static em_piece own_piece(const em_table *t, int64_t held, int64_t count)
+{
+    const int64_t at = first_value(t, held);
+    em_piece piece = {.count = count,
+                      .response = t->response ? t->response + held : NULL,
+                      .value = t->value ? t->value + at : NULL,
+                      .start = t->column ? t->start + held : NULL,
+                      .column = t->column ? t->column + at : NULL};
+
+    for (int k = 0; k < EM_N_BESIDE; k++)
+        piece.beside[k] = t->beside[k] ? t->beside[k] + held : NULL;
+    return piece;
+}
+
+/* All of it is received, also what there is no room for. */
+static em_status receive_piece(route *r, int rank, int64_t count, em_piece *piece)
+{
+    const em_table *t = r->table;
+    int64_t n = count * t->n_column;
+    em_status status = EM_OK;
+
+    if (t->column) {
+        em_receive(rank, (count + 1) * (int64_t)sizeof *r->start, r->start);
+        n = r->start[count] - r->start[0];
+        status = em_array_reserve(&r->column, &r->column_capacity, 0, n, sizeof *r->column);
+        em_receive(rank, n * (int64_t)sizeof *r->column, status ? NULL : r->column);
+    }
+    if (!status)
+        status = em_array_reserve(&r->value, &r->value_capacity, 0, n, sizeof *r->value);
+    em_receive(rank, n * (int64_t)sizeof *r->value, status ? NULL : r->value);
+    if (t->response)
+        em_receive(rank, count * (int64_t)sizeof *r->response, r->response);
+    for (int k = 0; k < EM_N_BESIDE; k++)
+        if (t->beside[k])
+            em_receive(rank, count * (int64_t)sizeof *r->beside[k], r->beside[k]);
+    *piece = (em_piece){.count = count,
+                        .response = t->response ? r->response : NULL,
+                        .value = r->value,
+                        .start = t->column ? r->start : NULL,
+                        .column = t->column ? r->column : NULL};
+    for (int k = 0; k < EM_N_BESIDE; k++)
+        piece->beside[k] = t->beside[k] ? r->beside[k] : NULL;
+    return status;
+}
+
+static em_status take_all(route *r, em_take *take, void *to)
+{
+    const wish *mine = &r->wish[em_world_rank()];
+    em_status status = EM_OK;
+    int64_t from, end;
+
+    for (int64_t i = 0; i < r->table->n_run; i++) {
+        const em_run *run = &r->table->run[i];
+        common_rows(run, mine, &from, &end);
+        for (int64_t row = from; row < end; row += r->step) {
+            const int64_t count = end - row < r->step ? end - row : r->step;
+            em_piece piece;
+            em_status received = EM_OK;
+            if (run->rank == em_world_rank())
+                piece = own_piece(r->table, run->held + row - run->row, count);
+            else
+                received = receive_piece(r, (int)run->rank, count, &piece);
+            piece.row = row - mine->first;
+            status = status ? status : received ? received : take(to, &piece);
+        }
+    }
+    return status;
+}
+
+static em_status prepare(int64_t first, int64_t count, route *r)
+{
+    const em_table *t = r->table;
+    const int64_t per_row = t->total > 0 ? t->total_entries / t->total + 1 : 1;
+    const wish mine = {first, count};
+    int64_t n;
+    em_status status = em_world_gather(1, sizeof mine, &mine, &n, &r->wish, NULL);
+
+    r->step = per_row < PIECE_NUMBERS ? PIECE_NUMBERS / per_row : 1;
+    if (status)
+        return status;
+    status = em_allocate(r->step + 1, sizeof *r->start, &r->start);
+    if (!status)
+        status = em_allocate_doubles(r->step, &r->response);
+    for (int k = 0; !status && k < EM_N_BESIDE; k++)
+        if (t->beside[k])
+            status = em_allocate_doubles(r->step, &r->beside[k]);
+    if (!status)
+        status = em_outbox_create(&r->outbox);
+    if (!status) {
+        send_all(r);
+        status = em_outbox_open(r->outbox);
+    }
+    return em_agree_first(status, 0);
+}
+
+em_status em_hand_out(const em_table *table, int64_t first, int64_t count, em_take *take, void *to)
+{
+    route r = {.table = table};
+    em_status status = prepare(first, count, &r);
+
+    if (!status) {
+        send_all(&r);
+        status = take_all(&r, take, to);
+    }
+    em_outbox_finish(&r.outbox);
+    em_release(&r.wish);
+    em_release(&r.start);
+    em_release(&r.response);
+    for (int k = 0; k < EM_N_BESIDE; k++)
+        em_release(&r.beside[k]);
+    em_release(&r.value);
+    em_release(&r.column);
+    return em_agree_first(status, 0);
+}
+
+/* ---------------------------------------------------------------- in place of what was read */
+
+/* Appends a piece to the rows of a table that is being made. */
+static em_status append(void *untyped, const em_piece *piece)
+{
+    em_table *t = untyped;
+    const int64_t n =
+        piece->start ? piece->start[piece->count] - piece->start[0] : piece->count * t->n_column;
+    em_status status = em_array_reserve(&t->value, &t->value_capacity, t->n_value, t->n_value + n,
+                                        sizeof *t->value);
+
+    if (!status && piece->start)
+        status = em_array_reserve(&t->column, &t->column_capacity, t->n_value, t->n_value + n,
+                                  sizeof *t->column);
+    if (status)
+        return status;
+    if (n > 0)
+        memcpy(t->value + t->n_value, piece->value, (size_t)n * sizeof *piece->value);
+    if (piece->start && n > 0)
+        memcpy(t->column + t->n_value, piece->column, (size_t)n * sizeof *piece->column);
+    for (int64_t i = 0; piece->start && i < piece->count; i++)
+        t->start[piece->row + i + 1] = t->n_value + piece->start[i + 1] - piece->start[0];
+    if (piece->response)
+        memcpy(t->response + piece->row, piece->response,
+               (size_t)piece->count * sizeof *piece->response);
+    t->n_value += n;
+    t->n_row += piece->count;
+    return EM_OK;
+}
+
+static void release_rows(em_table *t)
+{
+    em_release(&t->value);
+    em_release(&t->column);
+    em_release(&t->start);
+    em_release(&t->response);
+}
+
+/* Room for rows, as far as their number says it. */
+static em_status make_room(const em_table *table, int64_t count, em_table *held)
+{
+    em_status status = EM_OK;
+
+    if (table->column)
+        status = em_array_reserve(&held->start, &held->start_capacity, 0, count + 1,
+                                  sizeof *held->start);
+    if (!status && table->column)
+        status =
+            em_array_reserve(&held->column, &held->column_capacity, 0, 1, sizeof *held->column);
+    if (!status && !table->column)
+        status = em_array_reserve(&held->value, &held->value_capacity, 0, count * table->n_column,
+                                  sizeof *held->value);
+    if (!status && table->response)
+        status = em_array_reserve(&held->response, &held->response_capacity, 0, count,
+                                  sizeof *held->response);
+    return em_agree_first(status, 0);
+}
+
+em_status em_table_hold(em_table *table, int64_t first, int64_t count)
+{
+    em_table held = {.n_column = table->n_column};
+    em_status status = make_room(table, count, &held);
+
+    if (!status)
+        status = em_hand_out(table, first, count, append, &held);
+    if (status) {
+        release_rows(&held);
+        return status;
+    }
+    release_rows(table);
+    table->n_row = held.n_row;
+    table->n_value = held.n_value;
+    table->value = held.value;
+    table->column = held.column;
+    table->start = held.start;
+    table->response = held.response;
+    table->value_capacity = held.value_capacity;
+    table->column_capacity = held.column_capacity;
+    table->start_capacity = held.start_capacity;
+    table->response_capacity = held.response_capacity;
+    return EM_OK;
+}

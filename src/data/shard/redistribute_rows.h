@@ -1,0 +1,30 @@
+/* From the ranks that read the rows of a table to those that will hold them. */
+#ifndef EM_DATA_SHARD_REDISTRIBUTE_ROWS_H
+#define EM_DATA_SHARD_REDISTRIBUTE_ROWS_H
+
+#include "data/table/table.h"
+
+/* Some rows of a table, as in em_table; entry k of the piece's i-th row is at start[i] - start[0]
+ * <= k < start[i + 1] - start[0]. */
+typedef struct em_piece {
+    int64_t row, count; /* counted from the first row that was asked for */
+    const double *response, *beside[EM_N_BESIDE], *value;
+    const int64_t *start;
+    const int32_t *column;
+} em_piece;
+
+/* Takes a piece, which is valid for the call. Local. */
+typedef em_status em_take(void *to, const em_piece *piece);
+
+/*
+ * Hands the rows first .. first + count - 1, in their order and piece by piece, to this rank;
+ * others ask for others, or the same. Little more memory is needed than the table has. Collective.
+ * Errors, agreed: what `take` returns, EM_EMEMORY.
+ */
+em_status em_hand_out(const em_table *table, int64_t first, int64_t count, em_take *take, void *to);
+
+/* Has the table hold those rows, instead of the ones that this rank read. Collective. Errors,
+ * agreed: EM_EMEMORY. */
+em_status em_table_hold(em_table *table, int64_t first, int64_t count);
+
+#endif

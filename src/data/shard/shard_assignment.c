@@ -1,0 +1,32 @@
+#include "data/shard/shard_assignment.h"
+
+#include "math/binned.h"
+#include "par/grid.h"
+
+static int64_t divided_up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+/* 16 parts, of a size where adding them up costs a gradient little (tests/bench/bench_target.c) and
+ * that is no larger than needed; more of them where there are many rows, but no more than half the
+ * terms of a binned sum, to which shards add one each. */
+static int64_t tiles_of_a_part(int64_t n_tile)
+{
+    enum { PARTS = 16, LEAST = 4, MOST = 16, MOST_PARTS = EM_BINNED_TERMS / 2 };
+    const int64_t wanted = divided_up(n_tile, PARTS), needed = divided_up(n_tile, MOST_PARTS);
+    const int64_t some = wanted < LEAST ? LEAST : wanted < MOST ? wanted : MOST;
+
+    return some > needed ? some : needed;
+}
+
+em_share em_deal_rows(int64_t total, int64_t tile, int64_t shard, int64_t n_shard)
+{
+    const int64_t part = total > 0 ? tile * tiles_of_a_part(divided_up(total, tile)) : tile;
+    const int64_t n_part = divided_up(total, part);
+    const int64_t first = part * em_deal_first(n_part, n_shard, shard);
+    const int64_t end = part * em_deal_first(n_part, n_shard, shard + 1);
+
+    return (em_share){total, part, first < total ? first : total,
+                      (end < total ? end : total) - (first < total ? first : total)};
+}

@@ -1,0 +1,37 @@
+/*
+ * Texts among the numbers of a table: the levels of a factor, labels of a response. A text is kept
+ * as a NaN that says which one of its column's it is.
+ */
+#ifndef EM_DATA_TABLE_LEVELS_H
+#define EM_DATA_TABLE_LEVELS_H
+
+#include "emass/status.h"
+
+#include <stdint.h>
+
+enum { EM_MOST_LEVELS = 10000, EM_LEVEL_BYTES = 128 };
+
+/* The texts of a column, each once; zeroed before the first. */
+typedef struct em_levels {
+    int64_t count, capacity, n_slot;
+    char **text;   /* [count] */
+    int64_t *slot; /* [n_slot] by hash: the number of a text and 1; 0: free */
+} em_levels;
+
+/* The number that stands for text `code`, and back; -1: it is a number. Local. */
+double em_level_value(int64_t code);
+int64_t em_level_code(double value);
+
+/* Finds a text or adds it. Local. Errors: EM_EMEMORY. */
+em_status em_levels_add(em_levels *levels, const char *text, int64_t *code);
+
+/*
+ * Makes the texts those of all ranks, in the order of their bytes; map[code] is what a code of this
+ * rank becomes, freed by em_release. More than EM_MOST_LEVELS are left as they are, *count says how
+ * many at least. Collective. Errors, agreed: EM_EMEMORY.
+ */
+em_status em_levels_merge(em_levels *levels, int64_t *count, int64_t **map);
+
+void em_levels_release(em_levels *levels);
+
+#endif

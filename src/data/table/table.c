@@ -1,0 +1,144 @@
+#include "data/table/builder.h"
+
+#include "base/memory.h"
+#include "par/message.h"
+#include "par/world.h"
+
+#include <math.h>
+#include <string.h>
+
+const char *const em_beside_names[EM_N_BESIDE] = {[EM_BESIDE_EXPOSURE] = "exposure",
+                                                  [EM_BESIDE_OFFSET] = "offset",
+                                                  [EM_BESIDE_WEIGHTS] = "weights"};
+
+void em_table_destroy(em_table **out)
+{
+    em_table *table = *out;
+
+    if (!table)
+        return;
+    for (int64_t i = 0; table->name && i < table->n_column; i++)
+        em_release(&table->name[i]);
+    for (int64_t i = 0; table->text && i < table->n_column; i++)
+        em_levels_release(&table->text[i]);
+    em_release(&table->text);
+    em_release(&table->factor);
+    em_levels_release(&table->label);
+    em_release(&table->name);
+    em_release(&table->path);
+    em_release(&table->run);
+    em_release(&table->line);
+    em_release(&table->response);
+    for (int k = 0; k < EM_N_BESIDE; k++)
+        em_release(&table->beside[k]);
+    em_release(&table->start);
+    em_release(&table->column);
+    em_release(&table->value);
+    em_release(out);
+}
+
+int64_t em_table_line_of(const em_table *table, int64_t held)
+{
+    int64_t low = 0, high = table->n_break;
+
+    while (high - low > 1) {
+        const int64_t middle = (low + high) / 2;
+        if (table->line[middle].held <= held)
+            low = middle;
+        else
+            high = middle;
+    }
+    return high == 0 ? -1 : table->line[low].line + held - table->line[low].held;
+}
+
+/* Where this rank holds a row of the table; -1: another does. */
+static int64_t held_of(const em_table *table, int64_t row)
+{
+    for (int64_t r = 0; r < table->n_run; r++) {
+        const em_run *run = &table->run[r];
+        if (run->rank == em_world_rank() && run->row <= row && row < run->row + run->count)
+            return run->held + row - run->row;
+    }
+    return -1;
+}
+
+int64_t em_table_row(const em_table *table, int64_t i)
+{
+    for (int64_t r = 0; r < table->n_run; r++) {
+        const em_run *run = &table->run[r];
+        if (run->rank == em_world_rank() && run->held <= i && i < run->held + run->count)
+            return run->row + i - run->held;
+    }
+    return -1;
+}
+
+int64_t em_table_first_row(const em_table *table, int64_t held)
+{
+    double row = held < 0 ? INFINITY : (double)em_table_row(table, held); /* below 2^53 */
+
+    em_world_smallest(1, &row);
+    return isinf(row) ? -1 : (int64_t)row;
+}
+
+int64_t em_table_line(const em_table *table, int64_t row)
+{
+    const int64_t held = held_of(table, row);
+    int64_t line = held < 0 ? 0 : em_table_line_of(table, held);
+
+    em_world_sum(1, &line);
+    return line;
+}
+
+/* A number of every row: bits are added, of which all but those of the rank that holds it are 0. */
+static em_status gather(const em_table *table, double (*number)(const em_table *, int64_t held),
+                        double **out)
+{
+    int64_t *bits = NULL;
+    em_status status = em_allocate(table->total, sizeof *bits, &bits);
+
+    if (!status)
+        status = em_allocate_doubles(table->total, out);
+    status = em_agree_first(status, 0);
+    for (int64_t r = 0; !status && r < table->n_run; r++) {
+        const em_run *run = &table->run[r];
+        for (int64_t i = 0; run->rank == em_world_rank() && i < run->count; i++) {
+            const double value = number(table, run->held + i);
+            memcpy(&bits[run->row + i], &value, sizeof value);
+        }
+    }
+    if (!status) {
+        em_world_sum(table->total, bits);
+        memcpy(*out, bits, (size_t)table->total * sizeof **out);
+    }
+    em_release(&bits);
+    return status;
+}
+
+static double line_number(const em_table *table, int64_t held)
+{
+    return (double)em_table_line_of(table, held);
+}
+
+static double response(const em_table *table, int64_t held)
+{
+    return table->response[held];
+}
+
+em_status em_table_lines(const em_table *table, double **out)
+{
+    return gather(table, line_number, out);
+}
+
+em_status em_table_responses(const em_table *table, double **out)
+{
+    return gather(table, response, out);
+}
+
+double em_table_number(const em_table *table, int64_t row, const double *column)
+{
+    const int64_t held = held_of(table, row);
+    double number = held < 0 ? -INFINITY : column[held];
+
+    em_world_largest(1, &number);
+    return number;
+}

@@ -1,0 +1,130 @@
+/*
+ * A table of numbers as read from a file by all ranks together: each holds some of its rows, those
+ * that it read, until they are dealt (data/shard/redistribute_rows.h). What is said of the whole is
+ * the same on all ranks.
+ */
+#ifndef EM_DATA_TABLE_TABLE_H
+#define EM_DATA_TABLE_TABLE_H
+
+#include "data/table/levels.h"
+#include "data/table/table_options.h"
+#include "emass/status.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Rows row .. row + count - 1 of the table are those from `held` on of the rank that has them. */
+typedef struct em_run {
+    int64_t order, row, held, count, rank;
+} em_run;
+
+/* The held row, after which each row is on the next line up to the next break. */
+typedef struct em_break {
+    int64_t held, line;
+} em_break;
+
+/* Row i has all columns, or (sparse) the entries start[i] <= k < start[i + 1]: value[k] in column
+ * column[k], ascending. */
+typedef struct em_table {
+    char *path;
+    int64_t total, total_entries; /* rows and numbers of the whole, the response not counted */
+    uint64_t hash; /* of names and numbers, whatever file they are from and whoever read them */
+    int64_t n_column;
+    bool unnamed; /* columns stay without names where the file names none */
+    char **name;  /* [n_column]; x1, x2, ... where the file names none; NULL: unnamed */
+    bool is_named;
+    bool is_chosen; /* columns were: then the next say which of those left are apart; -1: none */
+    int64_t response_at, beside_at[EM_N_BESIDE];
+    const char *
+        *factor; /* [n_column] of one its reference level, or ""; NULL: none, of all or one */
+    em_levels
+        *text; /* [n_column] texts among the numbers (data/table/levels.h); NULL: there are none */
+    em_levels label;   /* those of the response */
+    int64_t n_dropped; /* rows that were left out for missing values, here; once finished, of all */
+    int64_t n_run;
+    em_run *run; /* [n_run] the whole, in the order of the rows */
+    /* What this rank holds. */
+    int64_t n_row;
+    double *response;            /* [n_row]; NULL: none, or still among the columns */
+    double *beside[EM_N_BESIDE]; /* [n_row] each; NULL: none */
+    int64_t *start;              /* [n_row + 1]; NULL: dense */
+    int32_t *column;             /* NULL: dense, value[n_row][n_column] */
+    double *value;
+    int64_t n_value, n_break;
+    em_break *line; /* [n_break] */
+    int64_t response_capacity, start_capacity, column_capacity, value_capacity, break_capacity,
+        run_capacity;
+} em_table;
+
+/*
+ * Reads options->data; of a LIBSVM file the labels become the response, else all columns stay
+ * columns. Collective. Errors, agreed: EM_EDATA, one line naming file and line, what was found and
+ * what was expected, of the first bad line of the file; EM_EMEMORY. The site "data" of base/fault.h
+ * fails here.
+ */
+em_status em_table_read(const em_table_options *options, em_table **out);
+void em_table_destroy(em_table **table); /* NULL-safe. Local. */
+
+/*
+ * Makes a table of generated numbers, value[n_row][n_column], the same on all ranks, with the names
+ * x1, x2, ... Collective. Errors, agreed: EM_EMEMORY.
+ */
+em_status em_table_generate(const char *name, int64_t n_row, int64_t n_column, const double *value,
+                            em_table **out);
+
+/* The row of the table that held row i is. Local. */
+int64_t em_table_row(const em_table *table, int64_t i);
+
+/* Of what all ranks found, the first row of the table; each says which held row, -1: none. -1 where
+ * there is none. Collective. */
+int64_t em_table_first_row(const em_table *table, int64_t held);
+
+/* The line of the file that a row of the table is on, asked for by all ranks; rows of an HDF5
+ * dataset count from 1. Collective. */
+int64_t em_table_line(const em_table *table, int64_t row);
+
+/* Those of all rows, line[total] on all ranks, freed by em_release. Collective. Errors, agreed:
+ * EM_EMEMORY. */
+em_status em_table_lines(const em_table *table, double **line);
+
+/* The same for the responses, which the table has apart. */
+em_status em_table_responses(const em_table *table, double **response);
+
+/* What the rank that holds that row has for it in `column` [n_row]. Collective. */
+double em_table_number(const em_table *table, int64_t row, const double *column);
+
+/*
+ * Moves the response, and what is beside the features, out of the columns, as the options say, and
+ * checks that as many features remain as they say, and that weights are numbers from 0. Collective.
+ * Errors, agreed: EM_EDATA, EM_EMEMORY.
+ */
+em_status em_table_take_response(em_table *table, const em_table_options *options);
+
+/* Of a table that is predicted for: what is beside the features alone; weights need not be there.
+ * Collective. Errors, agreed: likewise. */
+em_status em_table_take_beside(em_table *table, const em_table_options *options);
+
+/* What the config calls it: exposure, offset, weights. Local. */
+extern const char *const em_beside_names[EM_N_BESIDE];
+
+/*
+ * Makes the columns those that a table before had, `name` [n_column] as they may be printed, in
+ * that order; others are left out, and what is beside them is apart. A file that names no columns
+ * may have as many, in that order. The response becomes 0 in all rows: it need not be there.
+ * Collective. Errors, agreed: EM_EDATA, EM_EMEMORY.
+ */
+em_status em_table_arrange(em_table *table, const em_table_options *options, int64_t n_column,
+                           const char *const *name);
+
+/*
+ * Turns the response into 0 and 1: `positive`, which some rows must have and some not, becomes 1,
+ * all else 0; NaN: labels must be 0 and 1, or -1 and 1. Collective. Errors, agreed: EM_EDATA,
+ * listing the values found.
+ */
+em_status em_table_binary_response(em_table *table, double positive);
+
+/* The same where labels may be text: `positive` is one, or a number, or NULL, and then labels may
+ * also be no and yes, or false and true. */
+em_status em_table_label_response(em_table *table, const char *positive);
+
+#endif

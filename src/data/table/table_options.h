@@ -1,0 +1,135 @@
+/* The options that every model on a table of data has. */
+#ifndef EM_DATA_TABLE_TABLE_OPTIONS_H
+#define EM_DATA_TABLE_TABLE_OPTIONS_H
+
+#include "emass/field.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { EM_FITTED_BYTES = 256 };
+
+/* Columns that are no features: the mean is proportional to the exposure; the offset is added to
+ * the linear predictor; the weights multiply the log likelihoods of their rows. */
+typedef enum em_beside {
+    EM_BESIDE_EXPOSURE,
+    EM_BESIDE_OFFSET,
+    EM_BESIDE_WEIGHTS,
+    EM_N_BESIDE
+} em_beside;
+
+/* The columns that the features of an earlier table were made of, by their names as they may be
+ * printed, in their order. */
+typedef struct em_fitted_columns {
+    int64_t n;
+    const char *const *name; /* [n] */
+    const bool *is_factor;   /* [n] */
+} em_fitted_columns;
+
+/* First member of such a model's own options. */
+typedef struct em_table_options {
+    char *data;                /* the file; NULL: none given */
+    int format;                /* em_table_format */
+    int header;                /* em_table_header */
+    int decimal;               /* em_table_decimal */
+    char *response;            /* name or 1-based number of a column; NULL: the last one */
+    char *beside[EM_N_BESIDE]; /* names or numbers of columns that are no features; NULL: none */
+    em_texts chosen;  /* columns that are features, or are not: -name; of LIBSVM, how many */
+    em_texts factors; /* those that have categories: name, name=reference level */
+    char *formula;    /* in place of these and the response; NULL: none */
+    int na;           /* em_table_na */
+    bool intercept;   /* a column of ones, first */
+    bool standardise; /* features to mean 0 and standard deviation 1 */
+    /* What is no option of a config, but said by a model or a command. */
+    int64_t columns;                 /* features there must be; below 1: as many as there are */
+    bool labelled;                   /* the response may be text */
+    const em_fitted_columns *fitted; /* that are read anew; NULL: as the options have it */
+    /* What to do about text, and about a missing value, where there should be a number: said with
+     * the error; NULL: nothing. */
+    const char *if_text, *if_missing;
+} em_table_options;
+
+/* A wild index in a LIBSVM file must not become a vector that fills the memory. */
+enum { EM_TABLE_AUTO_COLUMNS = 1000000 };
+
+typedef enum em_table_format {
+    EM_TABLE_AUTO,
+    EM_TABLE_LIBSVM,
+    EM_TABLE_COMMA,
+    EM_TABLE_SEMICOLON,
+    EM_TABLE_TAB,
+    EM_TABLE_SPACE
+} em_table_format;
+
+typedef enum em_table_header { EM_HEADER_AUTO, EM_HEADER_YES, EM_HEADER_NO } em_table_header;
+
+/* What is done about missing values. */
+typedef enum em_table_na { EM_NA_ERROR, EM_NA_DROP } em_table_na;
+
+/* What parts the digits of a number in text. */
+typedef enum em_table_decimal { EM_DECIMAL_POINT, EM_DECIMAL_COMMA } em_table_decimal;
+
+/* text.c */
+extern const char *const em_table_format_names[],
+    *const em_table_header_names[], *const em_table_decimal_names[], *const em_table_na_names[];
+
+/* The rows of those options for a field table; `data_fallback` NULL: the file must be given. */
+#define EM_TABLE_FIELDS(data_fallback)                                                             \
+    EM_PATH(                                                                                       \
+        em_table_options, data, .fallback = (data_fallback),                                       \
+        .doc =                                                                                     \
+            "table: CSV, TSV, spaces or LIBSVM, plain, .gz or .xz, or HDF5 as file.h5:/dataset"),  \
+        EM_CHOICE(em_table_options, format, .fallback = "auto", .choices = em_table_format_names,  \
+                  .doc = "of a text file: libsvm, or what separates the columns; auto: by the "    \
+                         "first line"),                                                            \
+        EM_CHOICE(em_table_options, header, .fallback = "auto", .choices = em_table_header_names,  \
+                  .doc = "whether the first line names the columns; auto: when there is no "       \
+                         "number in it"),                                                          \
+        EM_CHOICE(em_table_options, decimal, .fallback = "point",                                  \
+                  .choices = em_table_decimal_names,                                               \
+                  .doc = "comma: numbers are written 1,5, between semicolons, tabs or spaces"),    \
+        EM_TEXT(em_table_options, response, .fallback = "",                                        \
+                .doc = "column to be explained, by name or number from 1; absent: the last "       \
+                       "(LIBSVM: the label)"),                                                     \
+        EM_ROW_AS("columns", em_table_options, chosen, EM_FIELD_TEXTS, em_texts, .fallback = "[]", \
+                  .doc = "features, by name or number from 1, or with a minus what is none: "      \
+                         "[age, sex], [-id]; of LIBSVM how many there are"),                       \
+        EM_TEXTS(em_table_options, factors, .fallback = "[]",                                      \
+                 .doc = "features of categories: name, or name=level for the reference level; a "  \
+                        "coefficient for each other level"),                                       \
+        EM_TEXT(em_table_options, formula, .fallback = "",                                         \
+                .doc =                                                                             \
+                    "in place of response and columns: disease ~ age + sex * factor(cp) - 1; "     \
+                    "a dot is all other columns; other names between backquotes; factors may say " \
+                    "reference levels; columns of numbers may be in log(), exp(), sqrt(), I(), "   \
+                    "poly(x, 2), the response too: log(y)"),                                       \
+        EM_CHOICE(em_table_options, na, .fallback = "error", .choices = em_table_na_names,         \
+                  .doc =                                                                           \
+                      "missing values (nothing, NA, NaN, ?, ...) in what is used: an error, or "   \
+                      "such rows are left out"),                                                   \
+        EM_BOOL(em_table_options, intercept, .fallback = "true",                                   \
+                .doc = "adds a coefficient for a column of ones, before the others"),              \
+        EM_BOOL(em_table_options, standardise, .fallback = "false",                                \
+                .doc = "features to mean 0 and standard deviation 1 (divisor n - 1); sparse data " \
+                       "become dense")
+
+/* One more row, for models of counts. */
+#define EM_TABLE_EXPOSURE_FIELD                                                                    \
+    EM_ROW_AS("exposure", em_table_options, beside[EM_BESIDE_EXPOSURE], EM_FIELD_TEXT, char *,     \
+              .fallback = "",                                                                      \
+              .doc = "column, by name or number from 1, that the mean is proportional to: time, "  \
+                     "area, ...")
+
+/* Two more, for regressions. */
+#define EM_TABLE_WEIGHTS_FIELDS                                                                    \
+    EM_ROW_AS("offset", em_table_options, beside[EM_BESIDE_OFFSET], EM_FIELD_TEXT, char *,         \
+              .fallback = "",                                                                      \
+              .doc = "column, by name or number from 1, that is added to the linear predictor, "   \
+                     "with no coefficient"),                                                       \
+        EM_ROW_AS("weights", em_table_options, beside[EM_BESIDE_WEIGHTS], EM_FIELD_TEXT, char *,   \
+                  .fallback = "",                                                                  \
+                  .doc = "column, by name or number from 1, of numbers from 0: the log "           \
+                         "likelihood of a row is multiplied by its weight")
+
+#endif
