@@ -107,7 +107,7 @@ MPI_Comm em_world_node(void)
  * What Open MPI must be told before it starts; what the user has set stands. A rank that waits lets
  * others run: it costs nothing where there are none, and where there are - ranks, or anything else
  * - a rank that spins through its turn keeps from a processor the very one that it waits for. And
- * no rank writes back what others write (io/hdf5.c: sieves).
+ * no rank writes back what others write (io/hdf5/hdf5.c: sieves).
  */
 static void set_up_process(void)
 {

@@ -6,7 +6,7 @@
 #include "bench.h"
 
 #include "base/memory.h"
-#include "io/writer.h"
+#include "io/draws/writer.h"
 #include "par/mpi_grid.h"
 #include "par/world.h"
 

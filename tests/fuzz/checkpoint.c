@@ -7,7 +7,7 @@
 #include "fuzz/fuzz.h"
 
 #include "base/memory.h"
-#include "io/archive.h"
+#include "io/checkpoint/archive.h"
 #include "par/world.h"
 
 #include <hdf5.h>
@@ -75,8 +75,8 @@ static em_status restore(const char *path, state *s)
 
 /* ---------------------------------------------------------------- files */
 
-/* The trailer that belongs to the bytes before it, as in io/archive.c: a name, their number, their
- * hash. */
+/* The trailer that belongs to the bytes before it, as in io/checkpoint/archive.c: a name, their
+ * number, their hash. */
 static void seal(uint8_t *bytes, size_t size)
 {
     const uint64_t length = size, hash = XXH64(bytes, size, 0);

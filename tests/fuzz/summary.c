@@ -8,7 +8,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "io/reader.h"
+#include "io/draws/reader.h"
 
 #include <hdf5_hl.h>
 #include <stdbool.h>

@@ -5,8 +5,8 @@
  */
 #include "base/fault.h"
 #include "base/memory.h"
-#include "io/reader.h"
-#include "io/writer.h"
+#include "io/draws/reader.h"
+#include "io/draws/writer.h"
 #include "par/grid.h"
 #include "par/world.h"
 #include "tap.h"

@@ -5,7 +5,7 @@
  * other one did would be found: a law in which they do not must be rejected. So that a kernel may
  * move by a metric, the Gaussian is also that of sinh(theta).
  */
-#include "io/reader.h"
+#include "io/draws/reader.h"
 #include "law.h"
 #include "model/model_list.h"
 #include "observe.h"

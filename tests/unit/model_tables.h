@@ -3,7 +3,7 @@
 #ifndef TESTS_UNIT_MODEL_TABLES_H
 #define TESTS_UNIT_MODEL_TABLES_H
 
-#include "io/dataset.h"
+#include "io/draws/dataset.h"
 #include "math/linalg.h"
 #include "math/rng.h"
 #include "model_setup.h"

@@ -1,7 +1,7 @@
 /* Opening what others have put there, be it a file or memory, and bringing back a file that was
  * changed. */
 #include "base/file.h"
-#include "io/undo.h"
+#include "io/checkpoint/rollback_journal.h"
 #include "par/mapped.h"
 #include "run/loop/earlier_mass.h"
 #include "tap.h"

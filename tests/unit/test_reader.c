@@ -1,6 +1,6 @@
 /* Files that `emass summary` may be handed: damaged ones, and such as others write. */
 #include "base/memory.h"
-#include "io/reader.h"
+#include "io/draws/reader.h"
 #include "tap.h"
 
 #include <check.h>

@@ -1,6 +1,6 @@
 /* The reader on what other programs write: compressed, of other types, with other coordinates. */
 #include "base/memory.h"
-#include "io/reader.h"
+#include "io/draws/reader.h"
 #include "tap.h"
 
 #include <hdf5.h>

@@ -3,7 +3,7 @@
 #include "adaptation/adaptation.h"
 #include "base/memory.h"
 #include "base/room.h"
-#include "io/dataset.h"
+#include "io/draws/dataset.h"
 #include "par/world.h"
 #include "run/config/compatibility.h"
 

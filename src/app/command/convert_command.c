@@ -7,7 +7,7 @@
 #include "data/corpus/corpus_table.h"
 #include "data/shard/redistribute_rows.h"
 #include "data/table/column_moments.h"
-#include "io/numbers.h"
+#include "io/hdf5/numbers.h"
 #include "par/message.h"
 #include "par/world.h"
 #include "run/output/atomic_file.h"

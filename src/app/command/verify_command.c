@@ -2,7 +2,7 @@
 
 #include "app/summary/command_arguments.h"
 #include "base/memory.h"
-#include "io/reader.h"
+#include "io/draws/reader.h"
 #include "par/world.h"
 #include "run/config/config_folder.h"
 #include "run/loop/driver.h"

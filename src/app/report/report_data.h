@@ -8,7 +8,7 @@
 #include "app/summary/summary_rows.h"
 #include "app/summary/summary_table.h"
 #include "emass/status.h"
-#include "io/reader.h"
+#include "io/draws/reader.h"
 
 /* The numbers of an element: those of the table, those that the advice reads, and the quartiles. */
 enum {

@@ -3,7 +3,7 @@
 #define EM_APP_SUMMARY_ADVICE_PRIOR_H
 
 #include "emass/status.h"
-#include "io/reader.h"
+#include "io/draws/reader.h"
 
 #include <stdio.h>
 

@@ -9,7 +9,7 @@
 #include "app/summary/summary_table.h"
 #include "diagnostics/diag.h"
 #include "emass/status.h"
-#include "io/reader.h"
+#include "io/draws/reader.h"
 #include "run/convergence/verdict.h"
 
 /* What is found of each row, beside what is printed. */

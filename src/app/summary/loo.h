@@ -6,7 +6,7 @@
 #define EM_APP_SUMMARY_LOO_H
 
 #include "emass/status.h"
-#include "io/reader.h"
+#include "io/draws/reader.h"
 
 /* The numbers of an observation. */
 enum { EM_LOO_ELPD, EM_LOO_P, EM_LOO_K, EM_N_LOO };

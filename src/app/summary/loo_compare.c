@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "base/terminal.h"
 #include "base/text.h"
-#include "io/contents.h"
+#include "io/draws/contents.h"
 
 #include <math.h>
 #include <stdio.h>

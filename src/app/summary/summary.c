@@ -7,8 +7,8 @@
 #include "base/terminal.h"
 #include "diagnostics/diag.h"
 #include "diagnostics/limits.h"
-#include "io/elements.h"
-#include "io/reader.h"
+#include "io/draws/elements.h"
+#include "io/draws/reader.h"
 #include "par/grid.h"
 #include "par/mpi_world.h"
 

@@ -9,7 +9,7 @@
 #include "app/summary/evidence.h"
 #include "app/summary/summary_table.h"
 #include "emass/status.h"
-#include "io/reader.h"
+#include "io/draws/reader.h"
 
 /* Rows on a terminal, unless all are asked for. */
 enum { EM_ROWS_ON_TERMINAL = 40 };

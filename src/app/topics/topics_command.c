@@ -4,7 +4,7 @@
 #include "app/topics/topics_page.h"
 #include "base/memory.h"
 #include "data/corpus/corpus.h"
-#include "io/reader.h"
+#include "io/draws/reader.h"
 #include "math/assignment.h"
 #include "math/tokens.h"
 #include "par/message.h"

@@ -3,7 +3,7 @@
 #include "app/report/page.h"
 #include "app/report/svg.h"
 #include "base/memory.h"
-#include "io/reader.h"
+#include "io/draws/reader.h"
 
 #include <math.h>
 #include <stdio.h>

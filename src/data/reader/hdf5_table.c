@@ -1,8 +1,8 @@
-/* Tables in HDF5 files (io/numbers.h): each rank reads as many of the rows. */
+/* Tables in HDF5 files (io/hdf5/numbers.h): each rank reads as many of the rows. */
 #include "base/array.h"
 #include "base/memory.h"
 #include "data/reader/readers.h"
-#include "io/numbers.h"
+#include "io/hdf5/numbers.h"
 #include "par/grid.h"
 #include "par/message.h"
 #include "par/world.h"

@@ -2,7 +2,7 @@
 #include "base/memory.h"
 #include "data/reader/readers.h"
 #include "data/reader/same_file.h"
-#include "io/numbers.h"
+#include "io/hdf5/numbers.h"
 #include "par/message.h"
 #include "par/world.h"
 

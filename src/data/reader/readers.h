@@ -5,7 +5,7 @@
 #include "data/design/column_selection.h"
 #include "data/reader/lines.h"
 #include "data/table/builder.h"
-#include "io/numbers.h"
+#include "io/hdf5/numbers.h"
 
 /* Columns between delimiters: how many, and which of them are used; NULL: all, as numbers. */
 typedef struct em_delimited {

@@ -1,9 +1,9 @@
 #include "run/checkpoint/checkpoint.h"
 
 #include "base/memory.h"
-#include "io/archive.h"
-#include "io/enclosed.h"
-#include "io/reader.h"
+#include "io/checkpoint/archive.h"
+#include "io/draws/enclosed.h"
+#include "io/draws/reader.h"
 #include "par/world.h"
 #include "run/config/config_changes.h"
 #include "run/output/output.h"

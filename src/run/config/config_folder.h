@@ -5,7 +5,7 @@
 #ifndef EM_RUN_CONFIG_CONFIG_FOLDER_H
 #define EM_RUN_CONFIG_CONFIG_FOLDER_H
 
-#include "io/writer.h"
+#include "io/draws/writer.h"
 #include "run/config/config.h"
 
 /* The root attribute that names it. */

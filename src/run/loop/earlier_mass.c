@@ -1,7 +1,7 @@
 #include "run/loop/earlier_mass.h"
 
 #include "base/memory.h"
-#include "io/reader.h"
+#include "io/draws/reader.h"
 #include "par/world.h"
 
 #include <math.h>

@@ -1,9 +1,9 @@
 #include "run/loop/prediction.h"
 
 #include "base/memory.h"
-#include "io/dataset.h"
-#include "io/reader.h"
-#include "io/writer.h"
+#include "io/draws/dataset.h"
+#include "io/draws/reader.h"
+#include "io/draws/writer.h"
 #include "math/linalg.h"
 #include "par/message.h"
 #include "par/world.h"

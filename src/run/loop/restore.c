@@ -1,6 +1,6 @@
 /* The draws of an earlier output of the same run, into a new one. */
 #include "base/memory.h"
-#include "io/reader.h"
+#include "io/draws/reader.h"
 #include "par/world.h"
 #include "run/output/output_file.h"
 

@@ -2,9 +2,9 @@
 #ifndef EM_RUN_MERGE_MERGE_STATE_H
 #define EM_RUN_MERGE_MERGE_STATE_H
 
-#include "io/contents.h"
-#include "io/reader.h"
-#include "io/writer.h"
+#include "io/draws/contents.h"
+#include "io/draws/reader.h"
+#include "io/draws/writer.h"
 #include "run/merge/merge.h"
 #include "run/output/atomic_file.h"
 #include "run/output/creation_record.h"

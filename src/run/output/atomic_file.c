@@ -2,9 +2,9 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "io/hdf5.h"
-#include "io/lock.h"
-#include "io/numbers.h"
+#include "io/checkpoint/output_lock.h"
+#include "io/hdf5/hdf5.h"
+#include "io/hdf5/numbers.h"
 #include "par/message.h"
 #include "par/world.h"
 

@@ -5,7 +5,7 @@
 #ifndef EM_RUN_OUTPUT_ATOMIC_FILE_H
 #define EM_RUN_OUTPUT_ATOMIC_FILE_H
 
-#include "io/writer.h"
+#include "io/draws/writer.h"
 
 #include <stdbool.h>
 

@@ -4,7 +4,7 @@
 
 #include "emass/status.h"
 
-#include "io/writer.h"
+#include "io/draws/writer.h"
 
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "io/dataset.h"
+#include "io/draws/dataset.h"
 #include "par/world.h"
 #include "run/config/config_folder.h"
 #include "run/output/output_file.h"

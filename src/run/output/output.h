@@ -22,8 +22,8 @@ em_status em_output_create(const em_config *config, const char *path, const char
                            const em_adapt *const *adapts, const em_created *created,
                            em_output **out);
 
-/* The group of a finished output that has the run's last checkpoint (io/enclosed.h); or else the
- * root attribute that says why there is none. */
+/* The group of a finished output that has the run's last checkpoint (io/draws/enclosed.h); or else
+ * the root attribute that says why there is none. */
 #define EM_OUTPUT_CHECKPOINT "checkpoint"
 #define EM_OUTPUT_LEFT_OUT   "checkpoint_left_out"
 

@@ -2,7 +2,7 @@
 #ifndef EM_RUN_OUTPUT_OUTPUT_FILE_H
 #define EM_RUN_OUTPUT_OUTPUT_FILE_H
 
-#include "io/writer.h"
+#include "io/draws/writer.h"
 #include "run/output/output.h"
 
 /* A group of draws that is being filled, of warmup or of sampling. */

@@ -2,7 +2,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "io/reader.h"
+#include "io/draws/reader.h"
 #include "run/config/config_folder.h"
 
 #include <stdio.h>

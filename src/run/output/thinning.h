@@ -3,7 +3,7 @@
 #define EM_RUN_OUTPUT_THINNING_H
 
 #include "emass/status.h"
-#include "io/reader.h"
+#include "io/draws/reader.h"
 
 /*
  * The first two files whose configs differ in run.thin: "run.thin is 1 in a.h5 and 5 in b.h5";

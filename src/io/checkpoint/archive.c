@@ -1,0 +1,363 @@
+#include "io/checkpoint/archive.h"
+
+#include "base/fault.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "io/checkpoint/checksum_trailer.h"
+#include "io/hdf5/hdf5.h"
+#include "par/mpi_grid.h"
+#include "par/world.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A change of what is saved, or how, is another version. */
+static const em_seal seal = {{'E', 'M', 'A', 'S', 'S', 'C', 'K', '9'}, "a checkpoint"};
+
+enum { MOST_TEXT = 1 << 24 };
+
+struct em_archive {
+    const em_grid *grid;
+    char *path;
+    hid_t file;
+    bool saves;
+    em_visitor visitor;
+};
+
+em_status em_archive_check(const char *path)
+{
+    uint64_t bytes;
+
+    return em_seal_check(&seal, path, &bytes);
+}
+
+/* ---------------------------------------------------------------- arrays */
+
+/* A rectangle of an array in the file that is this rank's; of no rows: it takes part without any.
+ */
+typedef struct slab {
+    em_number kind;
+    int64_t rows, columns; /* of the array */
+    int64_t first_row, n_row, first_column, n_column;
+    void *x; /* [n_row][n_column] */
+} slab;
+
+static int64_t bytes_of(em_number kind)
+{
+    static const int64_t bytes[] = {[EM_NUMBER_DOUBLE] = 8,
+                                    [EM_NUMBER_INT64] = 8,
+                                    [EM_NUMBER_INT32] = 4,
+                                    [EM_NUMBER_UINT16] = 2,
+                                    [EM_NUMBER_UINT8] = 1};
+
+    return bytes[kind];
+}
+
+static hid_t type_in_file(em_number kind)
+{
+    return kind == EM_NUMBER_INT64    ? H5T_STD_I64LE
+           : kind == EM_NUMBER_INT32  ? H5T_STD_I32LE
+           : kind == EM_NUMBER_UINT16 ? H5T_STD_U16LE
+           : kind == EM_NUMBER_UINT8  ? H5T_STD_U8LE
+                                      : H5T_IEEE_F64LE;
+}
+
+static hid_t type_in_memory(em_number kind)
+{
+    return kind == EM_NUMBER_INT64    ? H5T_NATIVE_INT64
+           : kind == EM_NUMBER_INT32  ? H5T_NATIVE_INT32
+           : kind == EM_NUMBER_UINT16 ? H5T_NATIVE_UINT16
+           : kind == EM_NUMBER_UINT8  ? H5T_NATIVE_UINT8
+                                      : H5T_NATIVE_DOUBLE;
+}
+
+/* Opens or creates the array, whose extent must be that. */
+static em_status open_array(em_archive *archive, const char *name, const slab *s, hid_t *id)
+{
+    const hsize_t wanted[2] = {(hsize_t)s->rows, (hsize_t)s->columns};
+    hsize_t found[2] = {0, 0};
+    hid_t space = H5I_INVALID_HID, list = H5I_INVALID_HID;
+
+    if (archive->saves) {
+        space = H5Screate_simple(2, wanted, NULL);
+        list = H5Pcreate(H5P_DATASET_CREATE);
+        H5Pset_obj_track_times(list, false);
+        *id = H5Dcreate2(archive->file, name, type_in_file(s->kind), space, H5P_DEFAULT, list,
+                         H5P_DEFAULT);
+    } else {
+        *id = H5Dopen2(archive->file, name, H5P_DEFAULT);
+        if (*id >= 0)
+            space = H5Dget_space(*id);
+        if (space >= 0 && H5Sget_simple_extent_ndims(space) == 2)
+            H5Sget_simple_extent_dims(space, found, NULL);
+    }
+    em_status status = archive->saves ? em_h5_check(*id, archive->file, "cannot create %s", name)
+                                      : em_h5_check_read(*id, archive->file, name);
+    if (!status && !archive->saves && memcmp(found, wanted, sizeof found) != 0)
+        status = em_fail(EM_EDATA, "%s: %s is %llu x %llu, expected %lld x %lld", archive->path,
+                         name, (unsigned long long)found[0], (unsigned long long)found[1],
+                         (long long)s->rows, (long long)s->columns);
+    em_h5_close(&list);
+    em_h5_close(&space);
+    return status;
+}
+
+/* Collective. */
+static em_status transfer(const em_archive *archive, hid_t id, const slab *s)
+{
+    const hsize_t start[2] = {(hsize_t)s->first_row, (hsize_t)s->first_column};
+    const hsize_t size[2] = {(hsize_t)s->n_row, (hsize_t)s->n_column};
+    const hsize_t total = (hsize_t)(s->n_row * s->n_column);
+    hid_t space = H5Dget_space(id), memory = H5Screate_simple(1, &total, NULL);
+    hid_t list = em_h5_collective_transfer();
+    em_status status;
+
+    if (total > 0)
+        H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, size, NULL);
+    else
+        H5Sselect_none(space);
+    if (archive->saves)
+        status = em_h5_check(H5Dwrite(id, type_in_memory(s->kind), memory, space, list, s->x), id,
+                             "cannot write");
+    else
+        status = em_h5_check_read(H5Dread(id, type_in_memory(s->kind), memory, space, list, s->x),
+                                  id, "cannot read");
+    em_h5_close(&list);
+    em_h5_close(&memory);
+    em_h5_close(&space);
+    return em_agree(status);
+}
+
+/* Saves or restores it. Collective. */
+static em_status move(em_archive *archive, const char *name, const slab *s)
+{
+    hid_t id = H5I_INVALID_HID;
+    em_status status =
+        em_fault_file(archive->saves ? "checkpoint-write" : "checkpoint-read", archive->path);
+
+    if (!status && archive->saves)
+        status = em_h5_reserve(archive->file, s->rows * s->columns * bytes_of(s->kind));
+    status = em_agree(status); /* before HDF5 makes anything that only some ranks know of */
+    if (!status)
+        status = em_agree(open_array(archive, name, s, &id));
+    if (!status && s->rows * s->columns > 0)
+        status = transfer(archive, id, s);
+    em_h5_close(&id);
+    return status;
+}
+
+static em_status visit_chains(void *context, const char *name, int64_t n, double *x)
+{
+    em_archive *archive = context;
+    const em_grid *grid = archive->grid;
+    const bool takes_part = !archive->saves || em_grid_shard(grid) == 0;
+
+    const slab s = {.rows = em_grid_n_chain(grid),
+                    .columns = n,
+                    .first_row = em_grid_first_chain(grid),
+                    .n_row = takes_part ? em_grid_n_local_chain(grid) : 0,
+                    .n_column = n,
+                    .x = x};
+
+    return move(archive, name, &s);
+}
+
+static em_status visit_shared(void *context, const char *name, int64_t n, double *x)
+{
+    em_archive *archive = context;
+
+    const slab s = {.rows = 1,
+                    .columns = n,
+                    .n_row = !archive->saves || em_world_rank() == 0,
+                    .n_column = n,
+                    .x = x};
+
+    return move(archive, name, &s);
+}
+
+static em_status visit_dealt(void *context, const char *name, em_number kind, int64_t total,
+                             int64_t first, int64_t count, void *x)
+{
+    em_archive *archive = context;
+    const em_grid *grid = archive->grid;
+    const slab s = {kind,
+                    em_grid_n_chain(grid),
+                    total,
+                    em_grid_first_chain(grid),
+                    em_grid_n_local_chain(grid),
+                    first,
+                    count,
+                    x};
+
+    return move(archive, name, &s);
+}
+
+const em_visitor *em_archive_visitor(em_archive *archive)
+{
+    return &archive->visitor;
+}
+
+/* Text is kept as an array of bytes in doubles: short, and one way to write. */
+em_status em_archive_put_text(em_archive *archive, const char *name, const char *text)
+{
+    const int64_t length = (int64_t)strlen(text);
+    double *code = NULL, size = (double)length;
+    char size_name[128];
+    em_status status = em_agree(em_allocate(length, sizeof *code, &code));
+
+    snprintf(size_name, sizeof size_name, "%s_length", name);
+    for (int64_t i = 0; !status && i < length; i++)
+        code[i] = (unsigned char)text[i];
+    if (!status)
+        status = visit_shared(archive, size_name, 1, &size);
+    if (!status)
+        status = visit_shared(archive, name, length, code);
+    em_release(&code);
+    return status;
+}
+
+static em_status get_length(em_archive *archive, const char *name, int64_t *length)
+{
+    char size_name[128];
+    double size = 0;
+    em_status status;
+
+    snprintf(size_name, sizeof size_name, "%s_length", name);
+    status = visit_shared(archive, size_name, 1, &size);
+    if (!status && !(size >= 0 && size <= MOST_TEXT))
+        status = em_fail(EM_EDATA, "%s: %s has %g characters, expected 0 to %d", archive->path,
+                         name, size, MOST_TEXT);
+    *length = status ? 0 : (int64_t)size;
+    return status;
+}
+
+static em_status decode(const em_archive *archive, const char *name, int64_t length,
+                        const double *code, char *text)
+{
+    for (int64_t i = 0; i < length; i++) {
+        if (!(code[i] >= 1 && code[i] <= 255))
+            return em_fail(EM_EDATA, "%s: %s has the character %g, expected 1 to 255",
+                           archive->path, name, code[i]);
+        text[i] = (char)(unsigned char)code[i];
+    }
+    return EM_OK;
+}
+
+em_status em_archive_get_text(em_archive *archive, const char *name, char **text)
+{
+    double *code = NULL;
+    int64_t length;
+    em_status status = get_length(archive, name, &length);
+
+    *text = NULL;
+    if (status)
+        return status;
+    status = em_allocate(length, sizeof *code, &code);
+    if (!status)
+        status = em_allocate(length + 1, 1, text);
+    status = em_agree(status);
+    if (!status)
+        status = visit_shared(archive, name, length, code);
+    if (!status)
+        status = decode(archive, name, length, code, *text);
+    em_release(&code);
+    if (status)
+        em_release(text);
+    return status;
+}
+
+/* ---------------------------------------------------------------- files */
+
+static em_status start(const em_grid *grid, const char *path, bool saves, em_archive **out)
+{
+    em_archive *archive = NULL;
+    em_status status = em_allocate(1, sizeof *archive, &archive);
+
+    em_h5_quiet();
+    if (!status) {
+        archive->grid = grid;
+        archive->saves = saves;
+        archive->file = H5I_INVALID_HID;
+        archive->visitor = (em_visitor){archive, !saves, visit_chains, visit_shared, visit_dealt};
+        status = em_copy_text(path, &archive->path);
+    }
+    *out = archive;
+    return status;
+}
+
+static em_status open_file(em_archive *archive)
+{
+    hid_t access = em_h5_parallel_access(em_grid_world(archive->grid));
+    char reason[512];
+    em_status status = EM_OK;
+
+    em_h5_keep_metadata(access); /* an output has the bytes of its last checkpoint */
+    archive->file = archive->saves ? H5Fcreate(archive->path, H5F_ACC_TRUNC, H5P_DEFAULT, access)
+                                   : H5Fopen(archive->path, H5F_ACC_RDONLY, access);
+    if (archive->file < 0) {
+        em_h5_message(reason, sizeof reason);
+        status = em_fail(EM_EIO, "%s: cannot be opened: %s", archive->path, reason);
+    }
+    em_h5_close(&access);
+    if (!status && archive->saves)
+        status = em_h5_reserve_start(archive->path);
+    return em_agree(status);
+}
+
+static em_status open_archive(const em_grid *grid, const char *path, bool saves, em_archive **out)
+{
+    em_status status = start(grid, path, saves, out);
+
+    if (!status)
+        status = em_fault_file(saves ? "checkpoint-create" : "checkpoint-open", path);
+    if (!status && saves)
+        status = em_h5_make(path);
+    if (!status && !saves && em_world_rank() == 0)
+        status = em_archive_check(path);
+    status = em_agree(status);
+    if (!status)
+        status = open_file(*out);
+    if (status)
+        em_archive_close(out, false);
+    return status;
+}
+
+em_status em_archive_create(const em_grid *grid, const char *path, em_archive **out)
+{
+    return open_archive(grid, path, true, out);
+}
+
+em_status em_archive_open(const em_grid *grid, const char *path, em_archive **out)
+{
+    return open_archive(grid, path, false, out);
+}
+
+static em_status finish(em_archive *archive)
+{
+    em_status status = EM_OK;
+
+    if (em_h5_close(&archive->file) < 0)
+        status = em_fail(EM_EIO, "%s: cannot be closed", archive->path);
+    status = em_agree(status ? status : em_fault_file("checkpoint-close", archive->path));
+    if (!status && em_world_rank() == 0)
+        status = em_fault_file("checkpoint-seal", archive->path);
+    return em_agree(!status && em_world_rank() == 0 ? em_seal_put(&seal, archive->path) : status);
+}
+
+em_status em_archive_close(em_archive **out, bool whole)
+{
+    em_archive *archive = *out;
+    em_status status = EM_OK;
+
+    if (!archive)
+        return EM_OK;
+    if (archive->saves && whole)
+        status = finish(archive);
+    if (archive->saves && (!whole || status) && archive->path && em_world_rank() == 0)
+        unlink(archive->path);
+    em_h5_close(&archive->file);
+    em_release(&archive->path);
+    em_release(out);
+    return status;
+}

@@ -1,0 +1,45 @@
+/*
+ * A checkpoint file: named arrays, written and read collectively by parallel HDF5, kept by chain
+ * number and not by rank, so that any number of ranks may go on from it. A trailer after the end of
+ * the HDF5 file holds a hash of all its bytes: nothing torn or flipped is ever given to HDF5.
+ */
+#ifndef EM_IO_CHECKPOINT_ARCHIVE_H
+#define EM_IO_CHECKPOINT_ARCHIVE_H
+
+#include "emass/visitor.h"
+#include "par/grid.h"
+
+#include <stdbool.h>
+
+typedef struct em_archive em_archive;
+
+/* Creates the file, replacing what is there, a link and not what it leads to. Collective. Errors:
+ * EM_EIO, agreed. */
+em_status em_archive_create(const em_grid *grid, const char *path, em_archive **out);
+
+/*
+ * Opens a checkpoint after checking its hash. Collective. Errors, agreed: EM_EDATA when it is
+ * missing, cut short, altered, or of another format version, saying which; EM_EIO when the system
+ * cannot read it.
+ */
+em_status em_archive_open(const em_grid *grid, const char *path, em_archive **out);
+
+/* Whether em_archive_open would find the file whole: by its hash alone. Local. Errors as there. */
+em_status em_archive_check(const char *path);
+
+/* The visitor that saves into a created archive, or restores from an opened one. Every name is used
+ * once; sizes must be those that were saved, else EM_EDATA. Borrowed from the archive. */
+const em_visitor *em_archive_visitor(em_archive *archive);
+
+/* Text beside the numbers: saved, or read into a fresh string (em_release). Collective. */
+em_status em_archive_put_text(em_archive *archive, const char *name, const char *text);
+em_status em_archive_get_text(em_archive *archive, const char *name, char **text);
+
+/*
+ * Closes it. A created one that has all it should (`whole`) is hashed, and its bytes are on the
+ * disk on return; otherwise it is removed, and the message of what went wrong stays. NULL-safe.
+ * Collective. Errors: EM_EIO, agreed.
+ */
+em_status em_archive_close(em_archive **archive, bool whole);
+
+#endif

@@ -1,0 +1,92 @@
+#include "io/checkpoint/checksum_trailer.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+enum { KIND_BYTES = 7 }; /* of the magic, before the version */
+
+typedef struct trailer {
+    char magic[8];
+    uint64_t bytes, hash; /* of what comes before the trailer */
+} trailer;
+
+/* The hash of the first `bytes` bytes of an open file. */
+static em_status hash_file(int descriptor, const char *path, uint64_t bytes, uint64_t *hash)
+{
+    enum { PIECE = 1 << 20 };
+    XXH64_state_t *state = XXH64_createState();
+    char *piece = NULL;
+    em_status status =
+        state ? em_allocate(PIECE, 1, &piece) : em_fail(EM_EMEMORY, "out of memory: no hash state");
+
+    if (!status)
+        XXH64_reset(state, 0);
+    for (uint64_t done = 0; !status && done < bytes; done += PIECE) {
+        const size_t n = bytes - done < PIECE ? (size_t)(bytes - done) : PIECE;
+        status = em_file_read_at(descriptor, path, (off_t)done, piece, n);
+        if (!status)
+            XXH64_update(state, piece, n);
+    }
+    if (!status)
+        *hash = XXH64_digest(state);
+    XXH64_freeState(state);
+    em_release(&piece);
+    return status;
+}
+
+em_status em_seal_put(const em_seal *seal, const char *path)
+{
+    trailer end = {.bytes = 0};
+    int descriptor;
+    em_status status = em_file_open(path, O_RDWR | O_NOFOLLOW, &descriptor);
+    const off_t bytes = descriptor < 0 ? -1 : lseek(descriptor, 0, SEEK_END);
+
+    memcpy(end.magic, seal->magic, sizeof end.magic);
+    end.bytes = (uint64_t)bytes;
+    if (!status && bytes < 0)
+        status = em_fail(EM_EIO, "%s: cannot be read: %s", path, strerror(errno));
+    if (!status)
+        status = hash_file(descriptor, path, end.bytes, &end.hash);
+    if (!status)
+        status = em_file_write_at(descriptor, path, bytes, &end, sizeof end);
+    if (!status && fsync(descriptor) != 0)
+        status = em_fail(EM_EIO, "%s: cannot be written: %s", path, strerror(errno));
+    if (descriptor >= 0)
+        close(descriptor);
+    return status;
+}
+
+em_status em_seal_check(const em_seal *seal, const char *path, uint64_t *bytes)
+{
+    trailer end;
+    uint64_t hash = 0;
+    int descriptor;
+    em_status status = em_file_open(path, O_RDONLY | O_NOFOLLOW, &descriptor);
+
+    if (status == EM_EDATA && access(path, F_OK) == 0)
+        return em_fail(EM_EIO, "%s", em_error_text()); /* it may be whole: not to be passed over */
+    if (status)
+        return status;
+    const off_t length = lseek(descriptor, 0, SEEK_END) - (off_t)sizeof end;
+    if (length < 0 || pread(descriptor, &end, sizeof end, length) != (ssize_t)sizeof end ||
+        memcmp(end.magic, seal->magic, KIND_BYTES) != 0)
+        status = em_fail(EM_EDATA, "%s: cut short, or not %s", path, seal->what);
+    else if (memcmp(end.magic, seal->magic, sizeof end.magic) != 0)
+        status = em_fail(EM_EDATA, "%s: %s of another version of emass", path, seal->what);
+    else if (end.bytes != (uint64_t)length)
+        status = em_fail(EM_EDATA, "%s: cut short: %lld bytes, expected %llu", path,
+                         (long long)length, (unsigned long long)end.bytes);
+    if (!status)
+        status = hash_file(descriptor, path, end.bytes, &hash);
+    if (!status && hash != end.hash)
+        status = em_fail(EM_EDATA, "%s: altered since it was written (its hash differs)", path);
+    close(descriptor);
+    *bytes = end.bytes;
+    return status;
+}

@@ -1,0 +1,27 @@
+/*
+ * A trailer at the end of a file, with a hash of all before it: who finds it whole knows that
+ * nothing is torn or flipped. Local, by one rank.
+ */
+#ifndef EM_IO_CHECKPOINT_CHECKSUM_TRAILER_H
+#define EM_IO_CHECKPOINT_CHECKSUM_TRAILER_H
+
+#include "emass/status.h"
+
+#include <stdint.h>
+
+/* What a sealed file is: EMASS, two letters of its kind, and the version of its format. */
+typedef struct em_seal {
+    char magic[8];
+    const char *what; /* "a checkpoint" */
+} em_seal;
+
+/* Appends the trailer and forces all to the disk. Errors: EM_EIO, EM_EMEMORY. */
+em_status em_seal_put(const em_seal *seal, const char *path);
+
+/*
+ * How many bytes come before the trailer. Errors: EM_EDATA when it is missing, cut short, altered,
+ * or of another version, saying which; EM_EIO when the system cannot read it.
+ */
+em_status em_seal_check(const em_seal *seal, const char *path, uint64_t *bytes);
+
+#endif

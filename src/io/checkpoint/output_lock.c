@@ -1,0 +1,445 @@
+#include "io/checkpoint/output_lock.h"
+
+#include "base/fault.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/thread.h"
+#include "par/world.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* A holder who has not counted for PATIENCE is dead; two who think so at once are told apart after
+ * SETTLE. */
+enum { BEAT_SECONDS = 3, PATIENCE_SECONDS = 30, SETTLE_SECONDS = 2, RECORD_BYTES = 1024 };
+
+/* Who holds a lock, as its file has it. */
+typedef struct record {
+    int held; /* 0: let go of */
+    long long beat, pid;
+    unsigned long long made;
+    char host[256], boot[64], since[32], job[64];
+} record;
+
+struct em_lock {
+    char *path;
+    int descriptor;
+    record own;
+    bool beats, ends; /* there is a thread; it is to end */
+    pthread_t heart;
+    pthread_mutex_t mutex; /* own, ends */
+    pthread_cond_t ending;
+};
+
+/* ---------------------------------------------------------------- records */
+
+static const char layout[] = "emass lock\nheld %d\nbeat %lld\nmade %llu\npid %lld\nhost %255s\n"
+                             "boot %63s\nsince %31s\njob %63s\n";
+
+static bool put_record(const em_lock *lock)
+{
+    const record *own = &lock->own;
+    char text[RECORD_BYTES];
+    const int length = snprintf(text, sizeof text,
+                                "emass lock\nheld %d\nbeat %lld\nmade %llu\npid %lld\nhost %s\n"
+                                "boot %s\nsince %s\njob %s\n",
+                                own->held, own->beat, own->made, own->pid, own->host, own->boot,
+                                own->since, own->job);
+
+    memset(text + length, ' ', sizeof text - (size_t)length);
+    text[sizeof text - 1] = '\n';
+    return pwrite(lock->descriptor, text, sizeof text, 0) == sizeof text &&
+           fdatasync(lock->descriptor) == 0;
+}
+
+static em_status write_record(const em_lock *lock)
+{
+    const em_status status = em_fault_file("lock-write", lock->path);
+
+    if (status || put_record(lock))
+        return status;
+    return em_fail(EM_EIO, "%s: cannot be written: %s", lock->path, strerror(errno));
+}
+
+/* What the file says, all zero where it says nothing (yet). */
+static em_status read_record(int descriptor, const char *path, record *out)
+{
+    char text[RECORD_BYTES + 1] = "";
+
+    *out = (record){.held = 0};
+    if (pread(descriptor, text, RECORD_BYTES, 0) < 0)
+        return em_fail(EM_EIO, "%s: cannot be read: %s", path, strerror(errno));
+    if (text[0] == '\0' || sscanf(text, layout, &out->held, &out->beat, &out->made, &out->pid,
+                                  out->host, out->boot, out->since, out->job) == 8)
+        return EM_OK;
+    return em_fail(EM_EDATA,
+                   "%s: expected a lock of emass, which keeps its own there: move it away", path);
+}
+
+/* The same by the name, opened again: file systems of networks look afresh only then. */
+static em_status read_again(const char *path, record *out)
+{
+    int descriptor;
+    em_status status = em_file_open(path, O_RDONLY | O_NOFOLLOW, &descriptor);
+
+    if (status)
+        return status;
+    status = read_record(descriptor, path, out);
+    close(descriptor);
+    return status;
+}
+
+static bool is_blank(const record *r)
+{
+    return r->host[0] == '\0';
+}
+
+static bool is_same_owner(const record *a, const record *b)
+{
+    return a->pid == b->pid && strcmp(a->boot, b->boot) == 0 && strcmp(a->host, b->host) == 0 &&
+           strcmp(a->since, b->since) == 0;
+}
+
+/* The kernel's own name for the time since it started: one kernel, one table of locks. */
+static void read_boot(char *boot, size_t bytes)
+{
+    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
+
+    if (!file || !fgets(boot, (int)bytes, file))
+        snprintf(boot, bytes, "unknown");
+    boot[strcspn(boot, "\n")] = '\0';
+    if (file)
+        fclose(file);
+}
+
+static const char *job_name(void)
+{
+    static const char *const names[] = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (getenv(names[i]))
+            return getenv(names[i]);
+    return "-";
+}
+
+static record describe_self(void)
+{
+    record own = {.held = 1, .beat = 1, .pid = getpid()};
+    const time_t now = time(NULL);
+    struct tm utc;
+
+    if (gethostname(own.host, sizeof own.host - 1) != 0 || !own.host[0])
+        snprintf(own.host, sizeof own.host, "unknown");
+    read_boot(own.boot, sizeof own.boot);
+    strftime(own.since, sizeof own.since, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
+    snprintf(own.job, sizeof own.job, "%s", job_name());
+    for (char *c = own.job; *c; c++)
+        if (*c <= ' ')
+            *c = '_';
+    return own;
+}
+
+static em_status fail_held(const char *output, const char *path, const record *by)
+{
+    if (is_blank(by))
+        return em_fail(EM_EUSAGE, "%s is in use by a run that has just begun (%s)", output, path);
+    return em_fail(
+        EM_EUSAGE,
+        "%s is in use by a run on %s, process %lld%s%s, since %s (%s): wait for its end, "
+        "or choose another --output",
+        output, by->host, by->pid, strcmp(by->job, "-") != 0 ? ", job " : "",
+        strcmp(by->job, "-") != 0 ? by->job : "", by->since, path);
+}
+
+/* ---------------------------------------------------------------- the lock of the system */
+
+typedef enum outcome {
+    MINE,
+    HELD,
+    UNKNOWN /* the file system keeps no locks */
+} outcome;
+
+/* Of the open file, not of the process: what else in the process closes the file does no harm. */
+static outcome lock_file(int descriptor)
+{
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    int result;
+
+    if (em_fault("lock-refused"))
+        return UNKNOWN;
+    do
+        result = fcntl(descriptor, F_OFD_SETLK, &whole);
+    while (result != 0 && errno == EINTR);
+    if (result == 0)
+        return MINE;
+    return errno == EAGAIN || errno == EACCES ? HELD : UNKNOWN;
+}
+
+/* Whether the name still leads to the open file: who lets go of a lock removes it. */
+static bool is_still_there(int descriptor, const char *path)
+{
+    struct stat open_file, named;
+
+    return fstat(descriptor, &open_file) == 0 && lstat(path, &named) == 0 &&
+           open_file.st_ino == named.st_ino && open_file.st_dev == named.st_dev;
+}
+
+/* Of all who come at once, on all hosts, one has made the file. */
+static em_status open_lock(em_lock *lock, bool *made)
+{
+    const em_status status = em_fault_file("lock-create", lock->path);
+
+    if (status)
+        return status;
+    lock->descriptor = open(lock->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    *made = lock->descriptor >= 0;
+    if (*made)
+        return EM_OK;
+    if (errno != EEXIST)
+        return em_fail(EM_EIO, "%s: cannot be created: %s", lock->path, strerror(errno));
+    return em_file_open(lock->path, O_RDWR | O_NOFOLLOW, &lock->descriptor);
+}
+
+/* Opens the file and asks for its lock, again when it was removed between the two. */
+static em_status ask(em_lock *lock, bool *made, outcome *out)
+{
+    enum { MOST_TRIES = 1000 };
+
+    for (int i = 0; i < MOST_TRIES; i++) {
+        const em_status status = open_lock(lock, made);
+        if (status == EM_EDATA && access(lock->path, F_OK) != 0 && errno == ENOENT)
+            continue;
+        if (status)
+            return status;
+        *out = lock_file(lock->descriptor);
+        if (is_still_there(lock->descriptor, lock->path))
+            return EM_OK;
+        close(lock->descriptor);
+        lock->descriptor = -1;
+    }
+    return em_fail(EM_EIO, "%s: comes and goes", lock->path);
+}
+
+/* ---------------------------------------------------------------- the record */
+
+/* Whether what the file says may be the word of somebody who lives although the system has given us
+ * the lock, or cannot. */
+static bool must_watch(const em_lock *lock, bool made, outcome got, const record *old)
+{
+    if (made)
+        return false;
+    if (is_blank(old))
+        return true; /* he may not have come to write it yet */
+    return old->held && (got == UNKNOWN || strcmp(old->boot, lock->own.boot) != 0);
+}
+
+/* Until the record changes, which shows a living owner, or for as long as it may not. */
+static em_status watch(const em_lock *lock, const char *output, outcome got, const record *old)
+{
+    const int patience = got == MINE && is_blank(old) ? SETTLE_SECONDS : PATIENCE_SECONDS;
+    record now;
+
+    if (!is_blank(old))
+        em_say("%s names a run on %s, process %lld, since %s: waiting up to %d s for a sign of "
+               "life",
+               lock->path, old->host, old->pid, old->since, patience);
+    for (int i = 0; i < patience; i++) {
+        sleep(1);
+        const em_status status = read_again(lock->path, &now);
+        if (status)
+            return status;
+        if (now.held && (now.beat != old->beat || !is_same_owner(&now, old)))
+            return fail_held(output, lock->path, &now);
+        if (!is_blank(&now) && !now.held)
+            break;
+    }
+    return EM_OK;
+}
+
+/* Writes who holds it now. Where others may have done the same at this moment, the last one has it.
+ */
+static em_status claim(em_lock *lock, const char *output, bool contested)
+{
+    record now;
+    em_status status = write_record(lock);
+
+    if (status || !contested)
+        return status;
+    sleep(SETTLE_SECONDS);
+    status = read_again(lock->path, &now);
+    if (!status && !is_same_owner(&now, &lock->own))
+        status = fail_held(output, lock->path, &now);
+    return status;
+}
+
+static em_status take(em_lock *lock, const char *output)
+{
+    bool made = false, contested = false;
+    outcome got = UNKNOWN;
+    record old;
+    em_status status = ask(lock, &made, &got);
+
+    if (!status)
+        status = read_record(lock->descriptor, lock->path, &old);
+    if (!status && got == HELD)
+        status = fail_held(output, lock->path, &old);
+    if (!status) {
+        contested = must_watch(lock, made, got, &old);
+        lock->own.made = old.made;
+    }
+    if (!status && contested)
+        status = watch(lock, output, got, &old);
+    if (!status)
+        status = claim(lock, output, contested || got == UNKNOWN);
+    if (status == EM_EIO && made)
+        unlink(lock->path);
+    return status;
+}
+
+/* ---------------------------------------------------------------- the heart */
+
+/* Whether the file names somebody else by now. */
+static bool is_taken(const em_lock *lock, record *by)
+{
+    return read_again(lock->path, by) == EM_OK && !is_blank(by) && !is_same_owner(by, &lock->own);
+}
+
+static void beat(em_lock *lock)
+{
+    record by;
+
+    lock->ends = is_taken(lock, &by);
+    if (lock->ends)
+        return;
+    lock->own.beat++;
+    put_record(lock); /* if it fails now, it may not the next time */
+}
+
+static void *live(void *context)
+{
+    em_lock *lock = context;
+    struct timespec next;
+
+    pthread_mutex_lock(&lock->mutex);
+    clock_gettime(CLOCK_MONOTONIC, &next);
+    while (!lock->ends) {
+        next.tv_sec += BEAT_SECONDS;
+        while (!lock->ends &&
+               pthread_cond_timedwait(&lock->ending, &lock->mutex, &next) != ETIMEDOUT)
+            ;
+        if (!lock->ends)
+            beat(lock);
+    }
+    pthread_mutex_unlock(&lock->mutex);
+    return NULL;
+}
+
+static em_status start_heart(em_lock *lock)
+{
+    int failed;
+
+    em_condition_create(&lock->ending);
+    failed = em_thread_start(&lock->heart, live, lock);
+    lock->beats = failed == 0;
+    return failed == 0 ? EM_OK
+                       : em_fail(EM_EMEMORY, "no thread can be started: %s", strerror(failed));
+}
+
+static void stop_heart(em_lock *lock)
+{
+    if (!lock->beats)
+        return;
+    pthread_mutex_lock(&lock->mutex);
+    lock->ends = true;
+    pthread_cond_signal(&lock->ending);
+    pthread_mutex_unlock(&lock->mutex);
+    pthread_join(lock->heart, NULL);
+    lock->beats = false;
+}
+
+/* ---------------------------------------------------------------- in and out */
+
+static void destroy(em_lock **out)
+{
+    em_lock *lock = *out;
+
+    if (lock->descriptor >= 0)
+        close(lock->descriptor); /* which lets go of the system's lock */
+    pthread_mutex_destroy(&lock->mutex);
+    em_release(&lock->path);
+    em_release(out);
+}
+
+em_status em_lock_take(const char *path, const char *output, em_lock **out)
+{
+    em_lock *lock = NULL;
+    em_status status = em_allocate(1, sizeof *lock, &lock);
+
+    *out = NULL;
+    if (status)
+        return status;
+    lock->descriptor = -1;
+    lock->own = describe_self();
+    pthread_mutex_init(&lock->mutex, NULL);
+    status = em_copy_text(path, &lock->path);
+    if (!status)
+        status = take(lock, output);
+    if (status) {
+        destroy(&lock);
+        return status;
+    }
+    status = start_heart(lock);
+    if (status)
+        em_lock_release(&lock, false);
+    *out = lock;
+    return status;
+}
+
+em_status em_lock_check(em_lock *lock)
+{
+    record by;
+
+    if (!is_taken(lock, &by))
+        return EM_OK;
+    return em_fail(EM_EIO,
+                   "%s: taken by a run on %s, process %lld, which saw no sign of life of this one: "
+                   "nothing more is written",
+                   lock->path, by.host, by.pid);
+}
+
+uint64_t em_lock_made(const em_lock *lock)
+{
+    return lock->own.made;
+}
+
+em_status em_lock_set_made(em_lock *lock, uint64_t inode)
+{
+    em_status status;
+
+    pthread_mutex_lock(&lock->mutex);
+    lock->own.made = inode;
+    status = write_record(lock);
+    pthread_mutex_unlock(&lock->mutex);
+    return status;
+}
+
+void em_lock_release(em_lock **out, bool keep)
+{
+    em_lock *lock = *out;
+    record by;
+
+    if (!lock)
+        return;
+    stop_heart(lock);
+    if (!is_taken(lock, &by) && is_still_there(lock->descriptor, lock->path)) {
+        lock->own.held = 0;
+        if (!keep || !put_record(lock))
+            unlink(lock->path); /* before the lock is let go of: nobody else can have it yet */
+    }
+    destroy(out);
+}

@@ -1,0 +1,262 @@
+#include "io/checkpoint/rollback_journal.h"
+
+#include "base/array.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "io/checkpoint/checksum_trailer.h"
+#include "io/hdf5/hdf5.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const em_seal seal = {{'E', 'M', 'A', 'S', 'S', 'U', 'N', '1'}, "what a file was"};
+
+/* HDF5 1.10 finds the k-th chunk after k - 1 others: those of datasets of more chunks are kept. */
+enum { MOST_CHUNKS = 1 << 12 };
+
+/* What such a file begins with; the identity follows, and then pieces, each behind its extent. */
+typedef struct header {
+    uint64_t identity_bytes, file_bytes;
+} header;
+
+typedef struct extent {
+    uint64_t first, bytes;
+} extent;
+
+/* The values of datasets, which need not be kept. */
+typedef struct values {
+    int64_t n, room;
+    extent *extent;
+    em_status status;
+} values;
+
+/* ---------------------------------------------------------------- where values are */
+
+static void add(values *v, haddr_t first, hsize_t bytes)
+{
+    if (v->status || first == HADDR_UNDEF || bytes == 0)
+        return;
+    v->status = em_array_reserve(&v->extent, &v->room, v->n, v->n + 1, sizeof *v->extent);
+    if (!v->status)
+        v->extent[v->n++] = (extent){first, bytes};
+}
+
+static void add_chunks(values *v, hid_t dataset)
+{
+    hid_t space = H5Dget_space(dataset);
+    hsize_t n = 0, start[H5S_MAX_RANK];
+
+    H5Dget_num_chunks(dataset, space, &n);
+    for (hsize_t i = 0; i < n && n <= MOST_CHUNKS; i++) {
+        haddr_t first = HADDR_UNDEF;
+        hsize_t bytes = 0;
+        unsigned mask;
+        if (H5Dget_chunk_info(dataset, space, i, start, &mask, &first, &bytes) >= 0)
+            add(v, first, bytes);
+    }
+    em_h5_close(&space);
+}
+
+static herr_t visit(hid_t file, const char *name, const H5O_info_t *info, void *context)
+{
+    values *v = context;
+
+    if (info->type != H5O_TYPE_DATASET)
+        return 0;
+    hid_t dataset = H5Dopen2(file, name, H5P_DEFAULT), list = H5Dget_create_plist(dataset);
+    if (H5Pget_layout(list) == H5D_CHUNKED)
+        add_chunks(v, dataset);
+    else if (H5Pget_layout(list) == H5D_CONTIGUOUS)
+        add(v, H5Dget_offset(dataset), H5Dget_storage_size(dataset));
+    em_h5_close(&list);
+    em_h5_close(&dataset);
+    return v->status ? 1 : 0;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const extent *x = a, *y = b;
+
+    return (x->first > y->first) - (x->first < y->first);
+}
+
+/* All of them, in their order in the file. */
+static em_status find_values(const char *path, values *out)
+{
+    hid_t file;
+
+    em_h5_quiet();
+    file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    *out = (values){.n = 0};
+    if (file < 0 || H5Ovisit(file, H5_INDEX_NAME, H5_ITER_NATIVE, visit, out) < 0)
+        out->status = em_fail(EM_EIO, "%s: cannot be read again", path);
+    em_h5_close(&file);
+    if (!out->status && out->n > 0)
+        qsort(out->extent, (size_t)out->n, sizeof *out->extent, by_place);
+    return out->status;
+}
+
+/* ---------------------------------------------------------------- bytes */
+
+/* Where two files stand that bytes go between, and their names for messages. */
+typedef struct transfer {
+    const char *from_path, *to_path;
+    int from, to;
+    off_t from_at, to_at;
+} transfer;
+
+static em_status write_next(transfer *t, const void *bytes, size_t n)
+{
+    const em_status status = em_file_write_at(t->to, t->to_path, t->to_at, bytes, n);
+
+    t->to_at += (off_t)n;
+    return status;
+}
+
+static em_status read_next(transfer *t, void *bytes, size_t n)
+{
+    const em_status status = em_file_read_at(t->from, t->from_path, t->from_at, bytes, n);
+
+    t->from_at += (off_t)n;
+    return status;
+}
+
+static em_status copy(transfer *t, uint64_t n)
+{
+    static char piece[1 << 16];
+    em_status status = EM_OK;
+
+    for (uint64_t left = n; !status && left > 0;) {
+        const size_t bytes = left < sizeof piece ? (size_t)left : sizeof piece;
+        status = read_next(t, piece, bytes);
+        if (!status)
+            status = write_next(t, piece, bytes);
+        left -= bytes;
+    }
+    return status;
+}
+
+/* ---------------------------------------------------------------- keeping */
+
+/* A piece of the file: where it stands, and it. */
+static em_status keep_piece(transfer *t, uint64_t first, uint64_t end)
+{
+    const extent piece = {first, end - first};
+    em_status status;
+
+    if (first >= end)
+        return EM_OK;
+    status = write_next(t, &piece, sizeof piece);
+    t->from_at = (off_t)first;
+    return status ? status : copy(t, piece.bytes);
+}
+
+/* What the file is, and all that lies between the values. */
+static em_status keep_rest(transfer *t, const char *identity, const values *v)
+{
+    const off_t length = lseek(t->from, 0, SEEK_END);
+    const uint64_t bytes = (uint64_t)length;
+    const header begin = {strlen(identity), bytes};
+    uint64_t next = 0;
+    em_status status =
+        length < 0 ? em_fail(EM_EIO, "%s: cannot be read: %s", t->from_path, strerror(errno))
+                   : write_next(t, &begin, sizeof begin);
+
+    if (!status)
+        status = write_next(t, identity, begin.identity_bytes);
+
+    for (int64_t i = 0; !status && i < v->n && next < bytes; i++) {
+        const extent *value = &v->extent[i];
+        status = keep_piece(t, next, value->first < bytes ? value->first : bytes);
+        if (value->first + value->bytes > next)
+            next = value->first + value->bytes;
+    }
+    return status ? status : keep_piece(t, next, bytes);
+}
+
+static void close_both(const transfer *t)
+{
+    if (t->from >= 0)
+        close(t->from);
+    if (t->to >= 0)
+        close(t->to);
+}
+
+em_status em_undo_keep(const char *file, const char *identity, const char *undo)
+{
+    transfer t = {file, undo, -1, -1, 0, 0};
+    values v = {.n = 0};
+    em_status status = find_values(file, &v);
+
+    if (!status && unlink(undo) != 0 && errno != ENOENT)
+        status = em_fail(EM_EIO, "%s: cannot be removed: %s", undo, strerror(errno));
+    if (!status)
+        status = em_file_open(file, O_RDONLY | O_NOFOLLOW, &t.from);
+    if (!status)
+        status = em_file_open(undo, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, &t.to);
+    if (!status && fdatasync(t.from) != 0)
+        status = em_fail(EM_EIO, "%s: cannot be written: %s", file, strerror(errno));
+    if (!status)
+        status = keep_rest(&t, identity, &v);
+    close_both(&t);
+    if (!status)
+        status = em_seal_put(&seal, undo);
+    if (status && t.to >= 0)
+        unlink(undo);
+    em_release(&v.extent);
+    return status;
+}
+
+/* ---------------------------------------------------------------- bringing back */
+
+/* Whether it is of this. */
+static em_status check_identity(transfer *t, const header *begin, const char *identity)
+{
+    char *of = NULL;
+    em_status status = em_allocate((int64_t)begin->identity_bytes + 1, 1, &of);
+
+    if (!status)
+        status = read_next(t, of, begin->identity_bytes);
+    if (!status && identity && strcmp(of, identity) != 0)
+        status = em_fail(EM_EDATA, "%s: of another file than %s", t->from_path, t->to_path);
+    em_release(&of);
+    return status;
+}
+
+static em_status put_back(transfer *t, const char *identity, uint64_t end)
+{
+    header begin = {0, 0};
+    em_status status = read_next(t, &begin, sizeof begin);
+
+    if (!status)
+        status = check_identity(t, &begin, identity);
+    while (!status && (uint64_t)t->from_at < end) {
+        extent piece = {0, 0};
+        status = read_next(t, &piece, sizeof piece);
+        t->to_at = (off_t)piece.first;
+        if (!status)
+            status = copy(t, piece.bytes);
+    }
+    if (!status && (ftruncate(t->to, (off_t)begin.file_bytes) != 0 || fsync(t->to) != 0))
+        status = em_fail(EM_EIO, "%s: cannot be written: %s", t->to_path, strerror(errno));
+    return status;
+}
+
+em_status em_undo_apply(const char *undo, const char *identity, const char *file)
+{
+    transfer t = {undo, file, -1, -1, 0, 0};
+    uint64_t end = 0;
+    em_status status = em_seal_check(&seal, undo, &end);
+
+    if (!status)
+        status = em_file_open(undo, O_RDONLY | O_NOFOLLOW, &t.from);
+    if (!status)
+        status = em_file_open(file, O_RDWR | O_NOFOLLOW, &t.to);
+    if (!status)
+        status = put_back(&t, identity, end);
+    close_both(&t);
+    return status;
+}

@@ -1,0 +1,71 @@
+/*
+ * What is in an HDF5 file, ours or another's (io/hdf5/foreign.h): attributes of the root, groups,
+ * and their datasets by name, type and axes, without the numbers. Names are as they may be printed.
+ * All Local.
+ */
+#ifndef EM_IO_DRAWS_CONTENTS_H
+#define EM_IO_DRAWS_CONTENTS_H
+
+#include "emass/model.h"
+#include "emass/status.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { EM_CONTENTS_AXES = 2 + EM_MAX_AXES };
+
+typedef struct em_contents_array {
+    char *name;
+    bool is_number;
+    em_storage storage; /* of numbers */
+    int n_axes;         /* of a coordinate of text one: its labels */
+    int64_t shape[EM_CONTENTS_AXES];
+    char *axis[EM_CONTENTS_AXES]; /* names of the coordinates; NULL: none */
+    bool is_coordinate;           /* of an axis, or an axis without coordinate */
+    bool has_draws;               /* of (chain, draw, ...) */
+    em_role role;
+    int64_t index_base; /* from where tables number its elements */
+} em_contents_array;
+
+typedef struct em_contents_group {
+    char *name;
+    int64_t n_array;
+    em_contents_array *array;
+} em_contents_group;
+
+typedef enum em_attribute_kind {
+    EM_ATTRIBUTE_TEXT,
+    EM_ATTRIBUTE_INT,
+    EM_ATTRIBUTE_REAL
+} em_attribute_kind;
+
+/* One of one value; others are passed over. */
+typedef struct em_contents_attribute {
+    char *name;
+    em_attribute_kind kind;
+    char *text; /* also of a number, with all its digits */
+    int64_t integer;
+    double real;
+} em_contents_attribute;
+
+typedef struct em_contents {
+    int64_t n_attribute, n_group;
+    em_contents_attribute *attribute;
+    em_contents_group *group;
+} em_contents;
+
+/* In the order in which they were made, where the file tells it. Errors: EM_EDATA, EM_EIO,
+ * EM_EMEMORY. */
+em_status em_contents_read(const char *path, em_contents **out);
+void em_contents_release(em_contents **contents); /* NULL-safe. */
+
+/* NULL: there is none. */
+const em_contents_attribute *em_contents_attribute_of(const em_contents *contents,
+                                                      const char *name);
+const em_contents_group *em_contents_group_of(const em_contents *contents, const char *name);
+const em_contents_array *em_contents_array_of(const em_contents_group *group, const char *name);
+
+/* Whether a group has draws. */
+bool em_contents_has_draws(const em_contents_group *group);
+
+#endif

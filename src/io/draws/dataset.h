@@ -1,0 +1,64 @@
+/* One dataset of a writer's file: created, grown and written by all ranks together. */
+#ifndef EM_IO_DRAWS_DATASET_H
+#define EM_IO_DRAWS_DATASET_H
+
+#include "emass/model.h"
+#include "io/draws/writer.h"
+#include "io/hdf5/hdf5.h"
+
+enum { EM_CHAIN_AXIS, EM_DRAW_AXIS, EM_DATASET_AXES = 2 + EM_MAX_AXES };
+
+typedef struct em_dataset {
+    hid_t id;
+    hid_t type; /* in memory and in the file; belongs to who set it */
+    int n_axes;
+    hsize_t extent[EM_DATASET_AXES];
+    hsize_t chunk[EM_DATASET_AXES]; /* chunk[0] = 0: contiguous, of a fixed extent; otherwise the
+                                       draw axis (the only one of a one-dimensional dataset) is
+                                       unlimited */
+} em_dataset;
+
+/* The part of a dataset that a rank writes; count NULL: none. */
+typedef struct em_slab {
+    const hsize_t *start, *count;
+} em_slab;
+
+/* How many numbers a variable has. Local. */
+int64_t em_variable_size(const em_variable *variable);
+
+/* The type in memory and in the file of a storage class. Local. */
+hid_t em_dataset_type(em_storage storage);
+
+/* Turns `n` numbers into a storage class; NaN and what fits no integer become INT64_MIN, or false.
+ * Local. */
+void em_dataset_convert(em_storage storage, int64_t n, const double *value, void *out);
+
+/* The bytes that the dataset takes in the file, its index of chunks included. Local. */
+int64_t em_dataset_bytes(const em_dataset *dataset);
+
+/*
+ * Creates dataset->id as group/name from the other members. Its space is allocated at once, so that
+ * writing values changes no metadata of the file, but nothing is written into it. Room on the disk
+ * is reserved for one of fixed extent; for several that grow together, by who creates them.
+ * Collective. Errors: EM_EIO, agreed.
+ */
+em_status em_dataset_create(hid_t group, const char *name, em_dataset *dataset);
+
+/* Adds the attributes that tell readers about a storage class: _FillValue, dtype. Collective.
+ * Errors: EM_EIO. */
+em_status em_dataset_mark(const em_dataset *dataset, em_storage storage);
+
+/* Writes `value`, the packed numbers of this rank's slab, in one collective transfer, after which
+ * all ranks must agree. Collective. Errors: EM_EIO, with `what` in the message. */
+em_status em_dataset_write(const em_dataset *dataset, em_slab slab, const void *value,
+                           const char *what);
+
+/* Writes the whole dataset, from rank 0. Collective. Errors: EM_EIO. */
+em_status em_dataset_write_all(const em_dataset *dataset, const void *value);
+
+/* Changes the extent of the draw axis; all ranks must then agree. Collective. Errors: EM_EIO. */
+em_status em_dataset_resize(em_dataset *dataset, int64_t n_draw);
+
+void em_dataset_close(em_dataset *dataset); /* Collective. */
+
+#endif

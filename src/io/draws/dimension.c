@@ -1,0 +1,349 @@
+#include "io/draws/dimension.h"
+
+#include "base/array.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "io/hdf5/attribute.h"
+#include "par/world.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+/* One row of a REFERENCE_LIST, with no hidden padding: its bytes go into the file as they are. */
+typedef struct reference {
+    hobj_ref_t dataset;
+    int32_t axis;
+    int32_t padding;
+} reference;
+
+struct em_dimension {
+    char *name;
+    int32_t number; /* in the file, as netCDF counts them */
+    em_dataset coordinate;
+    int64_t n_reference, capacity;
+    reference *reference;
+    bool changed; /* has references that are not in the file yet */
+    em_dimension *next;
+};
+
+/* The coordinate 0, 1, ... */
+static em_status write_index(const em_dataset *coordinate)
+{
+    const int64_t extent = (int64_t)coordinate->extent[0];
+    int64_t *index;
+    em_status status = em_agree(em_allocate(extent, sizeof *index, &index));
+
+    if (!status) {
+        for (int64_t i = 0; i < extent; i++)
+            index[i] = i;
+        status = em_agree(em_dataset_write_all(coordinate, index));
+    }
+    em_release(&index);
+    return status;
+}
+
+/* The bytes of the longest label, and at least one: an axis of none would be an unlimited one. */
+static int64_t longest(int64_t n, const char *const *label)
+{
+    size_t length = 1;
+
+    for (int64_t i = 0; i < n; i++)
+        length = strlen(label[i]) > length ? strlen(label[i]) : length;
+    return (int64_t)length;
+}
+
+/* The labels as characters, [extent][width], filled up with zeros. */
+static em_status write_labels(const em_dataset *coordinate, const char *const *label)
+{
+    const int64_t extent = (int64_t)coordinate->extent[0];
+    const size_t width = (size_t)coordinate->extent[1];
+    char *text;
+    em_status status = em_agree(em_allocate(extent, width, &text));
+
+    if (!status) {
+        for (int64_t i = 0; i < extent; i++)
+            memcpy(text + (size_t)i * width, label[i], strlen(label[i]));
+        status = em_agree(em_dataset_write_all(coordinate, text));
+    }
+    em_release(&text);
+    return status;
+}
+
+/* Nothing but zeros, which nobody reads: the extent is what a dimension without coordinate has. */
+static em_status write_nothing(const em_dataset *coordinate)
+{
+    char *zeros;
+    em_status status = em_agree(
+        em_allocate((int64_t)coordinate->extent[0], H5Tget_size(coordinate->type), &zeros));
+
+    if (!status)
+        status = em_agree(em_dataset_write_all(coordinate, zeros));
+    em_release(&zeros);
+    return status;
+}
+
+/* `name` is the dimension's own, or says that it has no coordinate. */
+static em_status mark_scale(const em_dimension *dimension, const char *name)
+{
+    const hid_t id = dimension->coordinate.id;
+    em_status status = em_attribute_write_text(id, "CLASS", "DIMENSION_SCALE");
+    hid_t space = H5Screate(H5S_SCALAR);
+
+    if (!status)
+        status = em_attribute_write_text(id, "NAME", name);
+    if (!status)
+        status =
+            em_attribute_write(id, "_Netcdf4Dimid", H5T_NATIVE_INT32, space, &dimension->number);
+    em_h5_close(&space);
+    return status;
+}
+
+/* What makes the characters of labels text to xarray, and their dataset a coordinate of two
+ * dimensions to netCDF. */
+static em_status mark_labels(const em_dimension *dimension, const em_dimension *length)
+{
+    const int32_t number[] = {dimension->number, length->number};
+    const hid_t id = dimension->coordinate.id;
+    const hsize_t two = 2;
+    hid_t space = H5Screate_simple(1, &two, NULL);
+    em_status status = em_attribute_write_text(id, "_Encoding", "utf-8");
+
+    if (!status)
+        status = em_attribute_write(id, "_Netcdf4Coordinates", H5T_NATIVE_INT32, space, number);
+    em_h5_close(&space);
+    return status;
+}
+
+/* The new dimension is in the list from the start, so that closing the list closes it. */
+static em_status append(em_dimensions *dimensions, const char *name, em_dimension **out)
+{
+    em_dimension **end = &dimensions->first;
+    em_status status = em_allocate(1, sizeof **out, out);
+
+    if (status)
+        return status;
+    while (*end)
+        end = &(*end)->next;
+    *end = *out;
+    (*out)->coordinate.id = (*out)->coordinate.type = H5I_INVALID_HID;
+    (*out)->number = (*dimensions->count)++;
+    return em_copy_text(name, &(*out)->name);
+}
+
+static em_dimension *find(const em_dimensions *dimensions, const char *name)
+{
+    em_dimension *d = dimensions->first;
+
+    while (d && strcmp(d->name, name) != 0)
+        d = d->next;
+    return d;
+}
+
+/* A new dimension; its coordinate, of which `layout` has type, extents and chunks, is not written
+ * yet. Takes the type over. Collective. */
+static em_status add(em_dimensions *dimensions, const char *name, const char *scale_name,
+                     em_dataset layout, em_dimension **out)
+{
+    em_status status = em_agree(append(dimensions, name, out));
+
+    if (status) {
+        em_h5_close(&layout.type);
+        return status;
+    }
+    (*out)->coordinate = layout;
+    status = em_dataset_create(dimensions->group, name, &(*out)->coordinate);
+    return status ? status : em_agree(mark_scale(*out, scale_name));
+}
+
+static em_status create_index(em_dimensions *dimensions, const char *name, int64_t extent,
+                              int64_t chunk, em_dimension **out)
+{
+    const em_dataset layout = {.id = H5I_INVALID_HID,
+                               .type = H5Tcopy(H5T_NATIVE_INT64),
+                               .n_axes = 1,
+                               .extent = {(hsize_t)extent},
+                               .chunk = {(hsize_t)chunk}};
+    em_status status = add(dimensions, name, name, layout, out);
+
+    return status ? status : write_index(&(*out)->coordinate);
+}
+
+/* The dimension without coordinate that netCDF calls string<n>: the length of labels. */
+static em_status get_length(em_dimensions *dimensions, int64_t n, em_dimension **out)
+{
+    const em_dataset layout = {.id = H5I_INVALID_HID,
+                               .type = H5Tcopy(H5T_IEEE_F32BE),
+                               .n_axes = 1,
+                               .extent = {(hsize_t)n}};
+    char name[32], scale_name[96];
+    em_status status;
+
+    snprintf(name, sizeof name, "string%lld", (long long)n);
+    snprintf(scale_name, sizeof scale_name,
+             "This is a netCDF dimension but not a netCDF variable.%10lld", (long long)n);
+    if ((*out = find(dimensions, name)))
+        return EM_OK;
+    status = add(dimensions, name, scale_name, layout, out);
+    return status ? status : write_nothing(&(*out)->coordinate);
+}
+
+static em_status create_labels(em_dimensions *dimensions, const char *name, int64_t extent,
+                               const char *const *label, em_dimension **out)
+{
+    em_dataset layout = {.id = H5I_INVALID_HID, .n_axes = 2, .extent = {(hsize_t)extent}};
+    em_dimension *length;
+    em_status status = get_length(dimensions, longest(extent, label), &length);
+
+    if (status)
+        return status;
+    layout.type = H5Tcopy(H5T_C_S1);
+    layout.extent[1] = length->coordinate.extent[0];
+    status = add(dimensions, name, name, layout, out);
+    if (!status)
+        status = em_agree(mark_labels(*out, length));
+    return status ? status : write_labels(&(*out)->coordinate, label);
+}
+
+static void release_copies(int64_t n, char ***copy)
+{
+    for (int64_t i = 0; *copy && i < n; i++)
+        em_release(&(*copy)[i]);
+    em_release(copy);
+}
+
+/* Text that is no UTF-8 (the header of a table in another encoding, say) would keep other programs
+ * from reading the whole group: its bytes become escapes. Local. */
+static em_status copy_valid(int64_t n, const char *const *label, char ***copy)
+{
+    em_status status = em_allocate(n, sizeof **copy, copy);
+
+    for (int64_t i = 0; !status && i < n; i++)
+        status = em_text_valid(label[i], &(*copy)[i]);
+    return status;
+}
+
+static em_status create(em_dimensions *dimensions, const char *name, int64_t extent, int64_t chunk,
+                        const char *const *label, em_dimension **out)
+{
+    char **valid = NULL;
+    em_status status;
+
+    if (!label)
+        return create_index(dimensions, name, extent, chunk, out);
+    status = em_agree(copy_valid(extent, label, &valid));
+    if (!status)
+        status = create_labels(dimensions, name, extent, (const char *const *)valid, out);
+    release_copies(extent, &valid);
+    return status;
+}
+
+em_status em_dimension_get(em_dimensions *dimensions, const char *name, int64_t extent,
+                           int64_t chunk, const char *const *label, em_dimension **out)
+{
+    *out = find(dimensions, name);
+    if (!*out)
+        return create(dimensions, name, extent, chunk, label, out);
+    if ((*out)->coordinate.extent[0] == (hsize_t)extent)
+        return EM_OK;
+    return em_fail(EM_EINTERNAL, "axis '%s' has %lld elements, and %lld in another array", name,
+                   (long long)extent, (long long)(*out)->coordinate.extent[0]);
+}
+
+static em_status add_reference(em_dimension *dimension, hobj_ref_t dataset, int axis)
+{
+    const em_status status =
+        em_array_reserve(&dimension->reference, &dimension->capacity, dimension->n_reference,
+                         dimension->n_reference + 1, sizeof *dimension->reference);
+
+    if (status)
+        return status;
+    dimension->reference[dimension->n_reference++] = (reference){dataset, axis, 0};
+    dimension->changed = true;
+    return EM_OK;
+}
+
+/* References from a dataset to its dimensions, scale[n_axes], and back. Local. */
+static em_status refer(hid_t group, const char *name, int n_axes, em_dimension *const *axis,
+                       hobj_ref_t *scale)
+{
+    hobj_ref_t self;
+    em_status status = em_h5_check(H5Rcreate(&self, group, name, H5R_OBJECT, -1), group,
+                                   "cannot refer to %s", name);
+
+    for (int i = 0; i < n_axes && !status; i++) {
+        status = em_h5_check(H5Rcreate(&scale[i], group, axis[i]->name, H5R_OBJECT, -1), group,
+                             "cannot refer to %s", axis[i]->name);
+        if (!status)
+            status = add_reference(axis[i], self, i);
+    }
+    return status;
+}
+
+em_status em_dimension_attach(const em_dimensions *dimensions, const char *name,
+                              const em_dataset *dataset, em_dimension *const *axis)
+{
+    const hsize_t n_axes = (hsize_t)dataset->n_axes;
+    hid_t type = H5Tvlen_create(H5T_STD_REF_OBJ), space = H5Screate_simple(1, &n_axes, NULL);
+    hobj_ref_t scale[EM_DATASET_AXES];
+    hvl_t list[EM_DATASET_AXES];
+    em_status status = em_agree(refer(dimensions->group, name, dataset->n_axes, axis, scale));
+
+    for (int i = 0; i < dataset->n_axes; i++)
+        list[i] = (hvl_t){1, &scale[i]};
+    if (!status && n_axes > 0)
+        status = em_attribute_write(dataset->id, "DIMENSION_LIST", type, space, list);
+    em_h5_close(&space);
+    em_h5_close(&type);
+    return status;
+}
+
+static hid_t reference_type(void)
+{
+    hid_t type = H5Tcreate(H5T_COMPOUND, sizeof(reference));
+
+    H5Tinsert(type, "dataset", offsetof(reference, dataset), H5T_STD_REF_OBJ);
+    H5Tinsert(type, "dimension", offsetof(reference, axis), H5T_NATIVE_INT32);
+    return type;
+}
+
+em_status em_dimensions_finish(em_dimensions *dimensions)
+{
+    hid_t type = reference_type();
+    em_status failed = EM_OK, status = EM_OK;
+
+    for (em_dimension *d = dimensions->first; d; d = d->next) {
+        const hsize_t n = (hsize_t)d->n_reference;
+        hid_t space = H5Screate_simple(1, &n, NULL);
+
+        if (d->changed)
+            failed =
+                em_attribute_write(d->coordinate.id, "REFERENCE_LIST", type, space, d->reference);
+        status = status ? status : failed;
+        d->changed = false;
+        em_h5_close(&space);
+    }
+    em_h5_close(&type);
+    return status;
+}
+
+em_status em_dimension_resize(em_dimension *dimension, int64_t extent)
+{
+    em_status status = em_agree(em_dataset_resize(&dimension->coordinate, extent));
+
+    return status ? status : write_index(&dimension->coordinate);
+}
+
+void em_dimensions_close(em_dimensions *dimensions)
+{
+    while (dimensions->first) {
+        em_dimension *closed = dimensions->first;
+
+        dimensions->first = closed->next;
+        em_dataset_close(&closed->coordinate);
+        em_h5_close(&closed->coordinate.type);
+        em_release(&closed->name);
+        em_release(&closed->reference);
+        em_release(&closed);
+    }
+}

@@ -1,0 +1,202 @@
+#include "io/draws/enclosed.h"
+
+#include "base/fault.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "io/hdf5/attribute.h"
+#include "io/hdf5/foreign.h"
+#include "par/world.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Bytes of a row; rows that are read or written at a time. */
+enum { ROW = 1024, MOST_ROWS = 1024 };
+
+static const char dataset_name[] = "bytes", length_name[] = "length";
+
+/* ---------------------------------------------------------------- into an output */
+
+static em_status measure(const char *path, int *descriptor, int64_t *length)
+{
+    const em_status status = em_file_open(path, O_RDONLY | O_NOFOLLOW, descriptor);
+
+    *length = status ? 0 : (int64_t)lseek(*descriptor, 0, SEEK_END);
+    return status == EM_EDATA ? em_fail(EM_EIO, "%s", em_error_text()) : status;
+}
+
+static em_status create(em_group *group, int64_t length, em_dataset *dataset)
+{
+    const int64_t n_row = (length + ROW - 1) / ROW;
+    em_dimension *axis[2];
+    em_status status = em_dimension_get(&group->dimensions, "row", n_row, 0, NULL, &axis[0]);
+
+    *dataset = (em_dataset){.id = H5I_INVALID_HID,
+                            .type = H5T_NATIVE_UINT8,
+                            .n_axes = 2,
+                            .extent = {(hsize_t)n_row, ROW}};
+    if (!status)
+        status = em_dimension_get(&group->dimensions, "column", ROW, 0, NULL, &axis[1]);
+    if (!status)
+        status = em_dataset_create(group->id, dataset_name, dataset);
+    if (!status)
+        status = em_agree(em_attribute_write_int(dataset->id, length_name, length));
+    if (!status)
+        status = em_agree(em_dimension_attach(&group->dimensions, dataset_name, dataset, axis));
+    return status ? status : em_agree(em_dimensions_finish(&group->dimensions));
+}
+
+/* Rank 0 reads rows and writes them; the other ranks take part without any. Collective. */
+static em_status write_rows(const em_dataset *dataset, const char *path, int descriptor,
+                            int64_t length, char *rows)
+{
+    const bool writes = em_world_rank() == 0;
+    em_status status = EM_OK;
+
+    for (int64_t row = 0; !status && row * ROW < length; row += MOST_ROWS) {
+        const int64_t left = length - row * ROW;
+        const int64_t n = left < (int64_t)MOST_ROWS * ROW ? left : (int64_t)MOST_ROWS * ROW;
+        const hsize_t start[2] = {(hsize_t)row, 0};
+        const hsize_t count[2] = {(hsize_t)((n + ROW - 1) / ROW), ROW};
+        if (writes) {
+            memset(rows, 0, (size_t)MOST_ROWS * ROW);
+            status = em_file_read_at(descriptor, path, (off_t)(row * ROW), rows, (size_t)n);
+        }
+        status = em_agree(status);
+        if (!status)
+            status = em_agree(em_dataset_write(
+                dataset, writes ? (em_slab){start, count} : (em_slab){NULL, NULL}, rows, path));
+    }
+    return status;
+}
+
+em_status em_enclosed_put(em_group *group, const char *path)
+{
+    em_dataset dataset = {.id = H5I_INVALID_HID};
+    int descriptor = -1;
+    int64_t length = 0;
+    char *rows = NULL;
+    em_status status = em_allocate((int64_t)MOST_ROWS * ROW, 1, &rows);
+
+    if (!status && em_world_rank() == 0)
+        status = measure(path, &descriptor, &length);
+    status = em_agree(status);
+    em_broadcast(&length, sizeof length);
+    if (!status)
+        status = create(group, length, &dataset);
+    if (!status)
+        status = write_rows(&dataset, path, descriptor, length, rows);
+    em_dataset_close(&dataset);
+    if (descriptor >= 0)
+        close(descriptor);
+    em_release(&rows);
+    return status;
+}
+
+/* ---------------------------------------------------------------- out of it */
+
+static em_status damaged(const char *path, const char *group)
+{
+    return em_fail(EM_EDATA, "%s: %s/%s is damaged, or no file that emass has put there", path,
+                   group, dataset_name);
+}
+
+static int64_t read_length(hid_t dataset)
+{
+    hid_t id = H5Aexists(dataset, length_name) > 0 ? H5Aopen(dataset, length_name, H5P_DEFAULT)
+                                                   : H5I_INVALID_HID;
+    hid_t space = id < 0 ? H5I_INVALID_HID : H5Aget_space(id);
+    int64_t length = -1;
+
+    if (space < 0 || H5Sget_simple_extent_npoints(space) != 1 ||
+        H5Aread(id, H5T_NATIVE_INT64, &length) < 0)
+        length = -1;
+    em_h5_close(&space);
+    em_h5_close(&id);
+    return length;
+}
+
+/* Whether it is laid out as em_enclosed_put does, with all its bytes in the file. */
+static bool is_enclosed(hid_t dataset, int64_t length)
+{
+    hid_t space = em_foreign_is_number(dataset) ? H5Dget_space(dataset) : H5I_INVALID_HID;
+    hsize_t extent[2] = {0, 0};
+    bool is = space >= 0 && H5Sget_simple_extent_ndims(space) == 2;
+
+    if (is)
+        H5Sget_simple_extent_dims(space, extent, NULL);
+    is = is && length > 0 && extent[1] == ROW && extent[0] == ((hsize_t)length + ROW - 1) / ROW &&
+         (hsize_t)length <= H5Dget_storage_size(dataset);
+    em_h5_close(&space);
+    return is;
+}
+
+static em_status read_rows(hid_t dataset, int64_t row, int64_t n_row, char *rows)
+{
+    const hsize_t start[2] = {(hsize_t)row, 0}, count[2] = {(hsize_t)n_row, ROW};
+    hid_t space = H5Dget_space(dataset), memory = H5Screate_simple(2, count, NULL);
+    em_status status;
+
+    H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL);
+    status = em_h5_check_read(H5Dread(dataset, H5T_NATIVE_UINT8, memory, space, H5P_DEFAULT, rows),
+                              dataset, dataset_name);
+    em_h5_close(&memory);
+    em_h5_close(&space);
+    return status;
+}
+
+static em_status copy_rows(hid_t dataset, int64_t length, const char *to, int descriptor)
+{
+    char *rows = NULL;
+    em_status status = em_allocate((int64_t)MOST_ROWS * ROW, 1, &rows);
+
+    for (int64_t row = 0; !status && row * ROW < length; row += MOST_ROWS) {
+        const int64_t left = length - row * ROW;
+        const int64_t n = left < (int64_t)MOST_ROWS * ROW ? left : (int64_t)MOST_ROWS * ROW;
+        status = read_rows(dataset, row, (n + ROW - 1) / ROW, rows);
+        if (!status)
+            status = em_file_write_at(descriptor, to, (off_t)(row * ROW), rows, (size_t)n);
+    }
+    if (!status && fsync(descriptor) != 0)
+        status = em_fail(EM_EIO, "%s: cannot be written", to);
+    em_release(&rows);
+    return status;
+}
+
+static em_status take(const em_foreign *file, hid_t dataset, const char *group, const char *to)
+{
+    const int64_t length = H5Iget_type(dataset) == H5I_DATASET ? read_length(dataset) : -1;
+    int descriptor = -1;
+    em_status status = EM_OK;
+
+    if (length < 0 || !is_enclosed(dataset, length) || (double)length > file->bytes)
+        return damaged(file->path, group);
+    unlink(to);
+    status = em_file_open(to, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, &descriptor);
+    if (!status)
+        status = copy_rows(dataset, length, to, descriptor);
+    if (descriptor >= 0)
+        close(descriptor);
+    if (status)
+        unlink(to);
+    return status;
+}
+
+em_status em_enclosed_take(const char *from, const char *group, const char *to)
+{
+    em_foreign file;
+    hid_t dataset = H5I_INVALID_HID;
+    char path[256];
+    em_status status = em_foreign_open(from, &file);
+
+    snprintf(path, sizeof path, "%s/%s", group, dataset_name);
+    if (!status)
+        status = em_foreign_object(&file, path, &dataset);
+    if (!status)
+        status = take(&file, dataset, group, to);
+    em_h5_close(&dataset);
+    em_h5_close(&file.file);
+    return status;
+}

@@ -1,0 +1,21 @@
+/*
+ * A file kept inside an output: its bytes, as the dataset `bytes` of a group, in rows of equal
+ * length, of which the last is filled up with zeros; the attribute `length` says how many bytes
+ * there are. A netCDF reader finds an array of small integers.
+ */
+#ifndef EM_IO_DRAWS_ENCLOSED_H
+#define EM_IO_DRAWS_ENCLOSED_H
+
+#include "io/draws/group.h"
+
+/* Writes the file `path`, which rank 0 reads, into the group. Collective. Errors, agreed: EM_EIO,
+ * also where there is no such file; EM_EMEMORY. */
+em_status em_enclosed_put(em_group *group, const char *path);
+
+/*
+ * Writes the file that is kept in a group of the output `from` to `to`, made anew. Local. Errors:
+ * EM_EDATA where there is none or it is damaged, and there is then no `to`; EM_EIO, EM_EMEMORY.
+ */
+em_status em_enclosed_take(const char *from, const char *group, const char *to);
+
+#endif

@@ -1,0 +1,207 @@
+#include "io/draws/labels.h"
+
+#include "base/memory.h"
+#include "base/text.h"
+
+#include <hdf5_hl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_AXES = 8 };
+
+typedef char label_text[EM_LABEL_BYTES];
+
+/* ---------------------------------------------------------------- coordinates */
+
+static herr_t first_scale(hid_t variable, unsigned axis, hid_t scale, void *out)
+{
+    (void)variable;
+    (void)axis;
+    *(hid_t *)out = scale;
+    H5Iinc_ref(scale); /* the iteration closes its own */
+    return 1;
+}
+
+em_status em_scale_of(const em_foreign *file, hid_t dataset, unsigned axis, hid_t *scale)
+{
+    em_status status;
+
+    *scale = H5I_INVALID_HID;
+    if (H5DSget_num_scales(dataset, axis) > 0)
+        H5DSiterate_scales(dataset, axis, NULL, first_scale, scale);
+    if (*scale < 0)
+        return EM_OK;
+    status = em_foreign_check(file, *scale);
+    if (status)
+        em_h5_close(scale);
+    return status;
+}
+
+/* ---------------------------------------------------------------- labels of one axis */
+
+/* Numbers where the coordinate has none of its own. */
+static em_status number_labels(hid_t scale, int64_t base, int64_t n, label_text *label)
+{
+    int64_t *number = NULL;
+    em_status status = em_allocate(n, sizeof *number, &number);
+
+    for (int64_t i = 0; !status && i < n; i++)
+        number[i] = i;
+    if (!status && scale >= 0 && em_foreign_is_number(scale))
+        H5Dread(scale, H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, number);
+    for (int64_t i = 0; !status && i < n; i++)
+        snprintf(label[i], sizeof label[i], "%lld",
+                 (long long)((uint64_t)number[i] + (uint64_t)base));
+    em_release(&number);
+    return status;
+}
+
+/* Labels of `width` bytes: texts of that length, or rows of so many characters. What does not fit
+ * into a label is not looked at, but for the rest of a character. */
+static em_status fixed_labels(em_foreign *file, hid_t scale, hid_t type, int64_t n, size_t width,
+                              label_text *label)
+{
+    char one[EM_LABEL_BYTES + 4] = "";
+    const size_t used = width < sizeof one ? width : sizeof one - 1;
+    char *text = NULL;
+    em_status status = em_foreign_claim_text(file, (double)n * (double)width);
+
+    if (!status)
+        status = em_allocate(n, width, &text);
+    if (!status)
+        status = em_h5_check_read(H5Dread(scale, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, text), scale,
+                                  "cannot read the labels");
+    for (int64_t i = 0; !status && i < n; i++) {
+        memcpy(one, text + (size_t)i * width, used);
+        em_text_escape(one, label[i], sizeof label[i]);
+    }
+    em_release(&text);
+    return status;
+}
+
+/* Memory for texts that HDF5 reads: all of them may be one and the same in the file. */
+static void *take_text(size_t bytes, void *file)
+{
+    return em_foreign_claim_text(file, (double)bytes) ? NULL : malloc(bytes);
+}
+
+static void give_text(void *text, void *file)
+{
+    (void)file;
+    free(text);
+}
+
+static em_status variable_labels(em_foreign *file, hid_t scale, hid_t type, hid_t space, int64_t n,
+                                 label_text *label)
+{
+    hid_t memory = H5Tcopy(H5T_C_S1), transfer = H5Pcreate(H5P_DATASET_XFER);
+    char **text = NULL;
+    em_status status = em_allocate(n, sizeof *text, &text);
+
+    H5Tset_size(memory, H5T_VARIABLE);
+    H5Tset_cset(memory, H5Tget_cset(type));
+    H5Pset_vlen_mem_manager(transfer, take_text, file, give_text, file);
+    if (!status)
+        status = em_h5_check_read(H5Dread(scale, memory, H5S_ALL, H5S_ALL, transfer, text), scale,
+                                  "cannot read the labels");
+    for (int64_t i = 0; !status && i < n; i++)
+        em_text_escape(text[i] ? text[i] : "", label[i], sizeof label[i]);
+    if (text)
+        H5Dvlen_reclaim(memory, space, transfer, text);
+    em_release(&text);
+    em_h5_close(&memory);
+    em_h5_close(&transfer);
+    return status;
+}
+
+/* The coordinate as text; numbers where it is none of that length. */
+static em_status scale_labels(em_foreign *file, hid_t scale, int64_t base, int64_t n,
+                              label_text *label)
+{
+    hsize_t extent[H5S_MAX_RANK] = {0};
+    hid_t type = H5Dget_type(scale), space = H5Dget_space(scale);
+    const int rank = H5Sget_simple_extent_dims(space, extent, NULL);
+    const bool is_text = H5Tget_class(type) == H5T_STRING;
+    em_status status;
+
+    if (rank < 1 || rank > 2 || extent[0] != (hsize_t)n)
+        status = number_labels(H5I_INVALID_HID, base, n, label);
+    else if (rank == 2 && is_text && H5Tget_size(type) == 1)
+        status = fixed_labels(file, scale, type, n, (size_t)extent[1], label);
+    else if (rank == 2 || !is_text)
+        status = number_labels(rank == 1 ? scale : H5I_INVALID_HID, base, n, label);
+    else if (H5Tis_variable_str(type) > 0)
+        status = variable_labels(file, scale, type, space, n, label);
+    else
+        status = fixed_labels(file, scale, type, n, H5Tget_size(type), label);
+    em_h5_close(&type);
+    em_h5_close(&space);
+    return status;
+}
+
+static em_status axis_labels(em_foreign *file, hid_t dataset, unsigned axis, int64_t base,
+                             int64_t n, label_text **label)
+{
+    hid_t scale;
+    em_status status = em_scale_of(file, dataset, axis, &scale);
+
+    if (!status)
+        status = em_allocate(n, sizeof **label, label);
+    if (!status && scale >= 0)
+        status = scale_labels(file, scale, base, n, *label);
+    else if (!status)
+        status = number_labels(scale, base, n, *label);
+    em_h5_close(&scale);
+    return status;
+}
+
+em_status em_labels_of(em_foreign *file, hid_t scale, int64_t n, char ***out)
+{
+    label_text *text = NULL;
+    em_status status = em_allocate(n, sizeof *text, &text);
+
+    if (!status)
+        status = em_allocate(n, sizeof **out, out);
+    if (!status && n > 0)
+        status = scale_labels(file, scale, 0, n, text);
+    for (int64_t i = 0; !status && i < n; i++)
+        status = em_copy_text(text[i], &(*out)[i]);
+    em_release(&text);
+    return status;
+}
+
+/* ---------------------------------------------------------------- names of elements */
+
+/* Element k from the labels of its axes. */
+static em_status name_element(const em_reader_variable *variable, label_text *const *axis,
+                              int64_t k, char **name)
+{
+    char text[(MOST_AXES + 1) * EM_LABEL_BYTES];
+    size_t length = (size_t)snprintf(text, sizeof text, "%s", variable->name);
+    int64_t stride = variable->size;
+
+    for (int i = 0; i < variable->n_axes && length < sizeof text; i++) {
+        stride /= variable->shape[i];
+        length += (size_t)snprintf(text + length, sizeof text - length, "%s%s", i ? "," : "[",
+                                   axis[i][k / stride % variable->shape[i]]);
+    }
+    return em_format_text(name, "%s%s", text, variable->n_axes ? "]" : "");
+}
+
+em_status em_label_elements(em_foreign *file, hid_t dataset, em_reader_variable *variable)
+{
+    label_text *axis[MOST_AXES] = {NULL};
+    em_status status = em_allocate(variable->size, sizeof *variable->label, &variable->label);
+
+    if (status || variable->size == 0) /* an axis of nothing beside one of any length */
+        return status;
+    for (int i = 0; !status && i < variable->n_axes; i++)
+        status = axis_labels(file, dataset, (unsigned)i + 2, variable->index_base,
+                             variable->shape[i], &axis[i]);
+    for (int64_t k = 0; !status && k < variable->size; k++)
+        status = name_element(variable, axis, k, &variable->label[k]);
+    for (int i = 0; i < variable->n_axes; i++)
+        em_release(&axis[i]);
+    return status;
+}

@@ -1,0 +1,101 @@
+/*
+ * Reads files in ArviZ's InferenceData schema, ours or others' (netCDF-4: any chunking,
+ * deflated or not, any numeric type); what none of these programs writes is refused
+ * (io/hdf5/foreign.h). Names and labels are as they may be printed (em_text_escape). Every rank
+ * reads for itself: all Local, so that ranks may read different columns.
+ */
+#ifndef EM_IO_DRAWS_READER_H
+#define EM_IO_DRAWS_READER_H
+
+#include "emass/model.h"
+#include "emass/status.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct em_reader em_reader;
+
+/* One dataset of a group of draws. */
+typedef struct em_reader_variable {
+    char *name;
+    int n_axes; /* beyond chain and draw */
+    int64_t shape[8];
+    int64_t size;       /* product of shape */
+    em_role role;       /* of files that tell it; else parameter */
+    int64_t index_base; /* of axes without labels: 0, or 1 in the tables of Stan's programs */
+    char **label;       /* [size] element names: mu, theta[Choate], beta[2,x] */
+} em_reader_variable;
+
+/*
+ * Opens the file and a group in it; NULL: none, for the attributes alone. Errors: EM_EDATA when it
+ * is missing, not HDF5, truncated, or has no such group, or the group no (chain, draw, ...)
+ * variables, each in one line naming the file; EM_EIO when the system cannot read it; EM_EMEMORY.
+ */
+em_status em_reader_open(const char *path, const char *group, em_reader **out);
+void em_reader_close(em_reader **reader);
+
+/*
+ * The same of several files as one: chains are numbered through, in the order of the files, and the
+ * draws are those that all of them have. Variables, elements and attributes are those of the first.
+ * Errors: as there, and EM_EDATA where files do not go together: another model, data set, variable
+ * or number of draws, or chains that are in two of them.
+ * common: numbers of draws need not be equal, but in groups of warmup, whose end is what matters;
+ * the draws are the first of each chain, as many as all files have.
+ */
+em_status em_reader_open_all(int64_t n, const char *const *path, const char *group, bool common,
+                             em_reader **out);
+
+/* Another group of the files of a reader, as they were opened. Errors: as there. */
+em_status em_reader_open_beside(const em_reader *reader, const char *group, em_reader **out);
+
+/* The files of a reader, one after the other: that of the next one, NULL after the last, borrowed;
+ * the path of one, and how many chains are in it. */
+em_reader *em_reader_next(const em_reader *reader);
+const char *em_reader_path(const em_reader *reader);
+int64_t em_reader_n_own_chain(const em_reader *reader);
+int64_t em_reader_n_own_draw(const em_reader *reader);
+/* The first of those with the fewest draws of their own. */
+const em_reader *em_reader_shortest(const em_reader *reader);
+
+/* Which draws are shown, where some are not because others have fewer, or were not merged: "the
+ * first 400 draws of each chain, as many as b.h5 has"; NULL: all are. Freed by em_release. Errors:
+ * EM_EMEMORY. */
+em_status em_reader_cut(em_reader *reader, char **out);
+
+int64_t em_reader_n_chain(const em_reader *reader);
+/* The draws that there are: in a file of ours that is still being written, or was left by a killed
+ * run, those that all chains have so far. */
+int64_t em_reader_n_draw(const em_reader *reader);
+/* Room for draws in the file: more than em_reader_n_draw when it is not finished. */
+int64_t em_reader_n_planned(const em_reader *reader);
+int64_t em_reader_n_variable(const em_reader *reader);
+const em_reader_variable *em_reader_variable_at(const em_reader *reader, int64_t i);
+
+/* Elements first .. first + n of variable i for all chains and draws, as
+ * out[n][n_chain][n_draw]. Errors: EM_EDATA, EM_EIO, EM_EMEMORY. */
+em_status em_reader_elements(em_reader *reader, int64_t i, int64_t first, int64_t n, double *out);
+
+/* Draws first .. first + n of some chains of variable i, all its elements, as
+ * out[n_chain][n][size]. Errors: EM_EDATA, EM_EIO. */
+em_status em_reader_draws(em_reader *reader, int64_t i, int64_t first_chain, int64_t n_chain,
+                          int64_t first, int64_t n, double *out);
+
+/* Root attributes, of the first file. False when absent or of another type. Text is released by
+ * em_release. */
+bool em_reader_text(em_reader *reader, const char *name, char **text);
+bool em_reader_int(em_reader *reader, const char *name, int64_t *value);
+bool em_reader_real(em_reader *reader, const char *name, double *value);
+
+/* A whole dataset "group/name" of numbers as doubles, freshly allocated (em_release), and how many.
+ * Local. Errors: EM_EDATA, also where they are many more than are stored; EM_EIO, EM_EMEMORY. */
+em_status em_read_array(const char *path, const char *name, int64_t *count, double **value);
+
+/* The labels of the coordinate "group/axis", as they may be printed and cut to 255 bytes, freshly
+ * allocated, each of them too (em_release), and how many. Local. Errors: EM_EDATA, where there is
+ * no such coordinate too; EM_EIO, EM_EMEMORY. */
+em_status em_read_labels(const char *path, const char *name, int64_t *count, char ***label);
+
+/* True when <group>/<name> exists in the file. */
+bool em_reader_has(em_reader *reader, const char *group, const char *name);
+
+#endif

@@ -1,0 +1,154 @@
+/* Draws of a variable, by boxes. */
+#include "base/memory.h"
+#include "io/draws/reader_file.h"
+
+#include <string.h>
+
+em_status em_reader_read(hid_t id, hid_t memory, hid_t space, double *out)
+{
+    const em_status status =
+        em_h5_check_read(H5Dread(id, H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT, out), id,
+                         "cannot read the numbers");
+
+    return status ? status : em_h5_fault("hdf5-read", id);
+}
+
+/* Elements of a variable that are a box in its axes. */
+typedef struct box {
+    hsize_t start[EM_MOST_READER_AXES], count[EM_MOST_READER_AXES];
+    int64_t size;
+} box;
+
+/* The largest box of elements, in their order, that begins with `first` and has no more than
+ * `most`: whole trailing axes, and a range of the one before. */
+static box box_at(const em_reader_variable *variable, int64_t first, int64_t most)
+{
+    box b = {.size = 1};
+    int axis = variable->n_axes;
+    int64_t count = 1;
+
+    while (axis > 1 && b.size * variable->shape[axis - 1] <= most &&
+           first % (b.size * variable->shape[axis - 1]) == 0) {
+        axis--;
+        b.count[axis] = (hsize_t)variable->shape[axis];
+        b.size *= variable->shape[axis];
+    }
+    first /= b.size;
+    if (axis > 0) {
+        const int64_t left = variable->shape[axis - 1] - first % variable->shape[axis - 1];
+
+        count = most / b.size < left ? most / b.size : left;
+    }
+    b.size *= count;
+    for (; axis-- > 0; first /= variable->shape[axis], count = 1) {
+        b.start[axis] = (hsize_t)(first % variable->shape[axis]);
+        b.count[axis] = (hsize_t)count;
+    }
+    return b;
+}
+
+/* The numbers from `start` on, `count` along each axis. */
+static em_status read_part(hid_t id, const hsize_t *start, const hsize_t *count, int64_t n,
+                           double *out)
+{
+    const hsize_t total = (hsize_t)n;
+    hid_t memory, space;
+    em_status status;
+
+    if (n == 0)
+        return EM_OK;
+    space = H5Dget_space(id);
+    memory = H5Screate_simple(1, &total, NULL);
+    H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL);
+    status = em_reader_read(id, memory, space, out);
+    em_h5_close(&space);
+    em_h5_close(&memory);
+    return status;
+}
+
+/* All draws of the elements of a box, into rows[chain][draw][element]. */
+static em_status read_box(const em_reader *reader, const em_shown *d, const box *b, double *rows)
+{
+    hsize_t start[EM_MOST_READER_AXES + 2] = {0};
+    hsize_t count[EM_MOST_READER_AXES + 2] = {(hsize_t)reader->n_chain, (hsize_t)reader->n_draw};
+
+    memcpy(start + 2, b->start, sizeof b->start);
+    memcpy(count + 2, b->count, sizeof b->count);
+    return read_part(d->id, start, count, reader->n_chain * reader->n_draw * b->size, rows);
+}
+
+int64_t em_reader_n_chain(const em_reader *reader)
+{
+    int64_t n = 0;
+
+    for (; reader; reader = reader->next)
+        n += reader->n_chain;
+    return n;
+}
+
+/* Of the chains of one file, which are those from `chain` on of out[n][n_chain][n_draw]. */
+static em_status read_elements(const em_reader *reader, int64_t i, int64_t first, int64_t n,
+                               int64_t chain, int64_t n_chain, double *out)
+{
+    const em_shown *d = &reader->variable[i];
+    const int64_t n_row = reader->n_chain * reader->n_draw, stride = n_chain * reader->n_draw;
+    double *rows = NULL;
+    em_status status = em_allocate(n_row * n, sizeof *rows, &rows);
+
+    out += chain * reader->n_draw;
+    for (int64_t done = 0; !status && done < n;) {
+        const box b = box_at(&d->variable, first + done, n - done);
+
+        status = read_box(reader, d, &b, rows);
+        for (int64_t k = 0; !status && k < b.size; k++, out += stride)
+            for (int64_t r = 0; r < n_row; r++)
+                out[r] = rows[r * b.size + k];
+        done += b.size;
+    }
+    em_release(&rows);
+    return status;
+}
+
+em_status em_reader_elements(em_reader *reader, int64_t i, int64_t first, int64_t n, double *out)
+{
+    const int64_t n_chain = em_reader_n_chain(reader);
+    int64_t chain = 0;
+    em_status status = EM_OK;
+
+    for (; !status && reader; chain += reader->n_chain, reader = reader->next)
+        status = read_elements(reader, i, first, n, chain, n_chain, out);
+    return status;
+}
+
+/* Of some chains of one file. */
+static em_status read_draws(const em_reader *reader, int64_t i, int64_t first_chain,
+                            int64_t n_chain, int64_t first, int64_t n, double *out)
+{
+    const em_shown *d = &reader->variable[i];
+    hsize_t start[EM_MOST_READER_AXES + 2] = {(hsize_t)first_chain, (hsize_t)first};
+    hsize_t count[EM_MOST_READER_AXES + 2] = {(hsize_t)n_chain, (hsize_t)n};
+
+    for (int axis = 0; axis < d->variable.n_axes; axis++)
+        count[axis + 2] = (hsize_t)d->variable.shape[axis];
+    return read_part(d->id, start, count, n_chain * n * d->variable.size, out);
+}
+
+em_status em_reader_draws(em_reader *reader, int64_t i, int64_t first_chain, int64_t n_chain,
+                          int64_t first, int64_t n, double *out)
+{
+    em_status status = EM_OK;
+
+    for (; !status && reader && n_chain > 0; reader = reader->next) {
+        const int64_t left = reader->n_chain - first_chain;
+        const int64_t here = left < n_chain ? left : n_chain;
+
+        if (here > 0) {
+            status = read_draws(reader, i, first_chain, here, first, n, out);
+            out += here * n * reader->variable[i].variable.size;
+            n_chain -= here;
+            first_chain += here;
+        }
+        first_chain -= reader->n_chain;
+    }
+    return status;
+}

@@ -1,0 +1,34 @@
+/* Private to the reader: a file that is open, and its group; one of several perhaps. */
+#ifndef EM_IO_DRAWS_READER_FILE_H
+#define EM_IO_DRAWS_READER_FILE_H
+
+#include "io/draws/reader.h"
+#include "io/hdf5/foreign.h"
+
+#include <hdf5.h>
+
+enum { EM_MOST_READER_AXES = 8 };
+
+typedef struct em_shown {
+    em_reader_variable variable;
+    hid_t id;
+} em_shown;
+
+struct em_reader {
+    char *path;
+    em_foreign file;
+    hid_t group;
+    int64_t n_chain, n_draw, n_planned, n_variable;
+    int64_t n_own_draw; /* that the file itself has, of which n_draw are shown */
+    bool common;        /* of files of unequal numbers of draws */
+    em_shown *variable;
+    em_reader *next; /* of the next file, whose chains come after those of this one */
+};
+
+/* The variables of the group. Local. Errors: EM_EDATA, EM_EMEMORY. */
+em_status em_reader_take_variables(em_reader *reader);
+
+/* Numbers of a dataset. Local. Errors: EM_EDATA. */
+em_status em_reader_read(hid_t id, hid_t memory, hid_t space, double *out);
+
+#endif

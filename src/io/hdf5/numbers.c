@@ -1,0 +1,524 @@
+#include "io/hdf5/numbers.h"
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "io/hdf5/attribute.h"
+#include "io/hdf5/foreign.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { WIDEST_NAME = 1 << 12 };
+
+static const hsize_t most_numbers = (hsize_t)1 << 40; /* 8 TB: no product overflows */
+
+static const char *const part_name[EM_N_NUMBERS_PART] = {"value", "start", "column", "response"};
+
+struct em_numbers {
+    const char *path; /* for messages */
+    char *file_path;
+    em_foreign file;
+    em_numbers_form form;
+    hid_t part[EM_N_NUMBERS_PART], name;
+    int descriptor; /* for advice; -1: none */
+};
+
+bool em_numbers_is_hdf5(const char *path)
+{
+    static const char signature[] = {'\x89', 'H', 'D', 'F', '\r', '\n', '\x1a', '\n'};
+    char start[sizeof signature];
+    const int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    const bool is = descriptor >= 0 && read(descriptor, start, sizeof start) == sizeof start &&
+                    memcmp(start, signature, sizeof start) == 0;
+
+    if (descriptor >= 0)
+        close(descriptor);
+    return is;
+}
+
+/* ---------------------------------------------------------------- shapes */
+
+/* The extents of a dataset of numbers of at most `most_axes` dimensions; those that it lacks are 1.
+ */
+static em_status get_shape(em_numbers *n, hid_t dataset, int most_axes, hsize_t shape[2])
+{
+    hid_t space = H5Dget_space(dataset);
+    const int rank = H5Sget_simple_extent_ndims(space);
+    const bool numbers = em_foreign_is_number(dataset);
+    em_status status = EM_OK;
+
+    shape[0] = shape[1] = 1;
+    if (!numbers || rank < 1 || rank > most_axes)
+        status = em_fail(EM_EDATA, "%s: found %s of %d dimensions, expected numbers in %d", n->path,
+                         numbers ? "numbers" : "no numbers", rank, most_axes);
+    else
+        H5Sget_simple_extent_dims(space, shape, NULL);
+    em_h5_close(&space);
+    if (!status && shape[1] > 0 && shape[0] > most_numbers / shape[1])
+        status = em_fail(EM_EDATA, "%s: found %llu x %llu numbers, expected fewer", n->path,
+                         (unsigned long long)shape[0], (unsigned long long)shape[1]);
+    if (!status)
+        status = em_foreign_claim(&n->file, dataset, (double)shape[0] * (double)shape[1], 0);
+    return status;
+}
+
+/* Opens a part that is there; *length -1: it is not. */
+static em_status open_part(em_numbers *n, hid_t group, em_numbers_part part, int64_t *length)
+{
+    hsize_t shape[2];
+    em_status status = em_foreign_member(&n->file, group, part_name[part], &n->part[part]);
+
+    *length = -1;
+    if (status || n->part[part] < 0)
+        return status;
+    status = get_shape(n, n->part[part], 1, shape);
+    *length = (int64_t)shape[0];
+    return status;
+}
+
+static em_status expect(const em_numbers *n, const char *what, int64_t found, int64_t expected)
+{
+    return found == expected ? EM_OK
+                             : em_fail(EM_EDATA, "%s: found %s of length %lld, expected %lld",
+                                       n->path, what, (long long)found, (long long)expected);
+}
+
+/* The names decide how many columns a sparse table has. */
+static em_status open_names(em_numbers *n, hid_t group, int64_t *length)
+{
+    hsize_t extent = 0;
+    em_status status = em_foreign_member(&n->file, group, "name", &n->name);
+
+    *length = -1;
+    if (status || n->name < 0)
+        return status;
+    hid_t space = H5Dget_space(n->name), type = H5Dget_type(n->name);
+    const size_t width = H5Tget_size(type);
+    if (H5Tget_class(type) != H5T_STRING || H5Tis_variable_str(type) != 0 || width > WIDEST_NAME ||
+        H5Sget_simple_extent_ndims(space) != 1)
+        status = em_fail(EM_EDATA, "%s: found no list of texts as `name`, expected one", n->path);
+    else
+        H5Sget_simple_extent_dims(space, &extent, NULL);
+    if (!status)
+        status = em_foreign_claim_text(&n->file, (double)extent * (double)width);
+    em_h5_close(&space);
+    em_h5_close(&type);
+    *length = (int64_t)extent;
+    return status;
+}
+
+static em_status open_value(em_numbers *n, hid_t group, hsize_t shape[2])
+{
+    em_status status = em_foreign_member(&n->file, group, "value", &n->part[EM_NUMBERS_VALUE]);
+
+    if (!status && H5Iget_type(n->part[EM_NUMBERS_VALUE]) != H5I_DATASET)
+        status =
+            em_fail(EM_EDATA, "%s: found a group without `value`, expected a dataset", n->path);
+    return status ? status
+                  : get_shape(n, n->part[EM_NUMBERS_VALUE], n->part[EM_NUMBERS_START] < 0 ? 2 : 1,
+                              shape);
+}
+
+/* An attribute that is a text of sixteen hexadecimal digits. */
+static bool get_digits(hid_t group, const char *name, uint64_t *value)
+{
+    hid_t attribute =
+        H5Aexists(group, name) > 0 ? H5Aopen(group, name, H5P_DEFAULT) : H5I_INVALID_HID;
+    hid_t type = attribute >= 0 ? H5Aget_type(attribute) : H5I_INVALID_HID;
+    char text[64] = "";
+    bool is = false;
+
+    if (type >= 0 && H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) == 0 &&
+        H5Tget_size(type) == 17 && H5Aget_storage_size(attribute) == 17)
+        is = H5Aread(attribute, type, text) >= 0;
+    text[16] = '\0';
+    *value = strtoull(text, NULL, 16);
+    em_h5_close(&type);
+    em_h5_close(&attribute);
+    return is;
+}
+
+/* Of a sparse table whose columns have no names. */
+static em_status get_columns(em_numbers *n, hid_t group)
+{
+    uint64_t columns;
+
+    if (!get_digits(group, "columns", &columns) || columns > INT32_MAX)
+        return em_fail(EM_EDATA,
+                       "%s: found a sparse table without `name`, expected it, or how many columns "
+                       "there are",
+                       n->path);
+    n->form.n_column = (int64_t)columns;
+    return EM_OK;
+}
+
+static em_status open_group(em_numbers *n, hid_t group)
+{
+    int64_t start, column, response, names;
+    hsize_t shape[2];
+    em_status status = open_part(n, group, EM_NUMBERS_START, &start);
+
+    if (!status)
+        status = open_value(n, group, shape);
+    if (!status)
+        status = open_part(n, group, EM_NUMBERS_COLUMN, &column);
+    if (!status)
+        status = open_part(n, group, EM_NUMBERS_RESPONSE, &response);
+    if (!status)
+        status = open_names(n, group, &names);
+    if (status)
+        return status;
+    const bool sparse = start >= 0;
+    n->form = (em_numbers_form){.n_row = sparse ? start - 1 : (int64_t)shape[0],
+                                .n_column = names >= 0 ? names : (int64_t)shape[1],
+                                .n_entry = sparse ? (int64_t)shape[0] : -1,
+                                .labelled = response >= 0};
+    status = sparse && names < 0
+                 ? get_columns(n, group)
+                 : expect(n, "`name`", n->form.n_column, sparse ? names : (int64_t)shape[1]);
+    if (!status && sparse)
+        status = expect(n, "`column`", column, n->form.n_entry);
+    if (!status && response >= 0)
+        status = expect(n, "`response`", response, n->form.n_row);
+    n->form.hashed = get_digits(group, "hash", &n->form.hash);
+    return status;
+}
+
+static em_status open_dataset(em_numbers *n, hid_t dataset)
+{
+    hsize_t shape[2];
+    em_status status = get_shape(n, dataset, 2, shape);
+
+    n->part[EM_NUMBERS_VALUE] = dataset;
+    if (!status)
+        n->form = (em_numbers_form){
+            .n_row = (int64_t)shape[0], .n_column = (int64_t)shape[1], .n_entry = -1};
+    return status;
+}
+
+static em_status open_object(em_numbers *n, const char *place)
+{
+    hid_t object;
+    em_status status = em_foreign_object(&n->file, place, &object);
+
+    if (!status && H5Iget_type(object) == H5I_DATASET)
+        return open_dataset(n, object);
+    if (!status && H5Iget_type(object) == H5I_GROUP)
+        status = open_group(n, object);
+    else if (!status)
+        status = em_fail(EM_EDATA, "%s: found no dataset '%s', expected one in %s", n->path, place,
+                         n->file_path);
+    em_h5_close(&object);
+    return status;
+}
+
+em_status em_numbers_open(const char *path, const char *place, em_numbers **out)
+{
+    const char *colon = strstr(path, ":/");
+    em_numbers *n;
+    em_status status = em_allocate(1, sizeof *n, out);
+
+    if (status)
+        return status;
+    n = *out;
+    n->path = path;
+    n->name = n->file.file = H5I_INVALID_HID;
+    for (int i = 0; i < EM_N_NUMBERS_PART; i++)
+        n->part[i] = H5I_INVALID_HID;
+    status = em_format_text(&n->file_path, "%.*s",
+                            (int)(colon ? (size_t)(colon - path) : strlen(path)), path);
+    n->descriptor = -1;
+    if (!status)
+        status = em_foreign_open(n->file_path, &n->file);
+    if (!status)
+        n->descriptor = open(n->file_path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (!status)
+        status = open_object(n, place);
+    if (!status && (n->form.n_row < 1 || n->form.n_column < 1))
+        status = em_fail(EM_EDATA, "%s: found an empty dataset, expected rows of numbers", path);
+    if (status)
+        em_numbers_close(out);
+    return status;
+}
+
+void em_numbers_close(em_numbers **out)
+{
+    em_numbers *n = *out;
+
+    if (!n)
+        return;
+    for (int i = 0; i < EM_N_NUMBERS_PART; i++)
+        em_h5_close(&n->part[i]);
+    em_h5_close(&n->name);
+    em_h5_close(&n->file.file);
+    if (n->descriptor >= 0)
+        close(n->descriptor);
+    em_release(&n->file_path);
+    em_release(out);
+}
+
+em_numbers_form em_numbers_form_of(const em_numbers *n)
+{
+    return n->form;
+}
+
+/* ---------------------------------------------------------------- reading */
+
+em_status em_numbers_names(const em_numbers *n, char ***name)
+{
+    char *text = NULL, one[WIDEST_NAME + 1];
+    em_status status = EM_OK;
+
+    *name = NULL;
+    if (n->name < 0)
+        return EM_OK;
+    hid_t type = H5Dget_type(n->name);
+    const size_t width = H5Tget_size(type);
+    status = em_allocate(n->form.n_column, width, &text);
+    if (!status)
+        status = em_allocate(n->form.n_column, sizeof **name, name);
+    if (!status)
+        status = em_h5_check_read(H5Dread(n->name, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, text),
+                                  n->name, "cannot read the names");
+    for (int64_t j = 0; !status && j < n->form.n_column; j++) {
+        snprintf(one, sizeof one, "%.*s", (int)width, text + (size_t)j * width);
+        status = em_text_valid(one, &(*name)[j]);
+    }
+    for (int64_t j = 0; status && *name && j < n->form.n_column; j++)
+        em_release(&(*name)[j]);
+    if (status)
+        em_release(name);
+    em_h5_close(&type);
+    em_release(&text);
+    return status;
+}
+
+/* Rows (or entries) of a dataset in the file, and as many in memory. */
+static void select_rows(hid_t dataset, int64_t first, int64_t count, hid_t *space, hid_t *memory)
+{
+    hsize_t extent[2] = {0, 1};
+
+    *space = H5Dget_space(dataset);
+    const int rank = H5Sget_simple_extent_dims(*space, extent, NULL);
+    const hsize_t start[2] = {(hsize_t)first, 0}, n[2] = {(hsize_t)count, extent[1]};
+    H5Sselect_hyperslab(*space, H5S_SELECT_SET, start, NULL, n, NULL);
+    *memory = H5Screate_simple(rank, n, NULL);
+}
+
+static hid_t memory_type(em_numbers_part part)
+{
+    return part == EM_NUMBERS_START || part == EM_NUMBERS_COLUMN ? H5T_NATIVE_INT64
+                                                                 : H5T_NATIVE_DOUBLE;
+}
+
+em_status em_numbers_read(const em_numbers *n, em_numbers_part part, int64_t first, int64_t count,
+                          void *out)
+{
+    hid_t space, memory;
+    em_status status;
+
+    if (count == 0)
+        return EM_OK;
+    select_rows(n->part[part], first, count, &space, &memory);
+    status =
+        em_h5_check_read(H5Dread(n->part[part], memory_type(part), memory, space, H5P_DEFAULT, out),
+                         n->part[part], "unreadable content");
+    em_h5_close(&space);
+    em_h5_close(&memory);
+    return status;
+}
+
+void em_numbers_ahead(const em_numbers *n, em_numbers_part part, int64_t first, int64_t count)
+{
+    const haddr_t offset = n->part[part] >= 0 ? H5Dget_offset(n->part[part]) : HADDR_UNDEF;
+
+    if (n->descriptor < 0 || offset == HADDR_UNDEF || count <= 0)
+        return;
+    hid_t type = H5Dget_type(n->part[part]);
+    const int64_t size = (int64_t)H5Tget_size(type);
+    em_h5_close(&type);
+    posix_fadvise(n->descriptor, (off_t)offset + first * size, count * size, POSIX_FADV_WILLNEED);
+}
+
+/* ---------------------------------------------------------------- writing */
+
+struct em_numbers_writer {
+    hid_t file, group, part[EM_N_NUMBERS_PART];
+};
+
+bool em_numbers_is_ours(const char *path)
+{
+    em_foreign file;
+    char text[sizeof "emass"] = "";
+    bool is = false;
+
+    if (em_foreign_open(path, &file))
+        return false;
+    hid_t attribute = H5Aexists(file.file, "creation_library") > 0
+                          ? H5Aopen(file.file, "creation_library", H5P_DEFAULT)
+                          : H5I_INVALID_HID;
+    hid_t type = attribute >= 0 ? H5Aget_type(attribute) : H5I_INVALID_HID;
+    if (type >= 0 && H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) == 0 &&
+        H5Aget_storage_size(attribute) == sizeof text && H5Aread(attribute, type, text) >= 0)
+        is = strcmp(text, "emass") == 0;
+    em_h5_close(&type);
+    em_h5_close(&attribute);
+    em_h5_close(&file.file);
+    return is;
+}
+
+/* Contiguous, which is read fastest, and without a time in it. */
+static em_status create_part(hid_t group, const char *name, hid_t type, int rank,
+                             const hsize_t *extent, hid_t *out)
+{
+    hid_t list = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(rank, extent, NULL);
+
+    H5Pset_obj_track_times(list, false);
+    H5Pset_alloc_time(list, H5D_ALLOC_TIME_EARLY);
+    H5Pset_fill_time(list, H5D_FILL_TIME_NEVER);
+    *out = H5Dcreate2(group, name, type, space, H5P_DEFAULT, list, H5P_DEFAULT);
+    em_h5_close(&list);
+    em_h5_close(&space);
+    return em_h5_check(*out, group, "cannot create '%s'", name);
+}
+
+static em_status create_parts(const em_numbers_form *form, em_numbers_writer *w)
+{
+    const bool sparse = form->n_entry >= 0;
+    const hsize_t rows = (hsize_t)form->n_row, entries = (hsize_t)form->n_entry;
+    const hsize_t table[2] = {rows, (hsize_t)form->n_column}, ends = rows + 1;
+    em_status status =
+        create_part(w->group, part_name[EM_NUMBERS_VALUE], H5T_IEEE_F64LE, sparse ? 1 : 2,
+                    sparse ? &entries : table, &w->part[EM_NUMBERS_VALUE]);
+
+    if (!status && sparse)
+        status = create_part(w->group, part_name[EM_NUMBERS_START], H5T_STD_I64LE, 1, &ends,
+                             &w->part[EM_NUMBERS_START]);
+    if (!status && sparse)
+        status = create_part(w->group, part_name[EM_NUMBERS_COLUMN], H5T_STD_I32LE, 1, &entries,
+                             &w->part[EM_NUMBERS_COLUMN]);
+    if (!status && form->labelled)
+        status = create_part(w->group, part_name[EM_NUMBERS_RESPONSE], H5T_IEEE_F64LE, 1, &rows,
+                             &w->part[EM_NUMBERS_RESPONSE]);
+    return status;
+}
+
+/* Names longer than a reader takes are refused, not cut: they are part of the hash. */
+static em_status write_names(const em_numbers_form *form, char *const *name, hid_t group)
+{
+    const hsize_t n = (hsize_t)form->n_column;
+    hid_t type = H5Tcopy(H5T_C_S1), dataset = H5I_INVALID_HID;
+    size_t width = 1;
+    char *text = NULL;
+    em_status status = EM_OK;
+
+    for (hsize_t j = 0; j < n; j++)
+        width = strlen(name[j]) > width ? strlen(name[j]) : width;
+    if (width > WIDEST_NAME)
+        status = em_fail(EM_EDATA, "found a column's name of %zu bytes, expected at most %d", width,
+                         WIDEST_NAME);
+    if (!status)
+        status = em_allocate(form->n_column, width, &text);
+    for (hsize_t j = 0; !status && j < n; j++)
+        memcpy(text + j * width, name[j], strlen(name[j]));
+    H5Tset_size(type, width);
+    H5Tset_strpad(type, H5T_STR_NULLPAD);
+    H5Tset_cset(type, H5T_CSET_UTF8);
+    if (!status)
+        status = create_part(group, "name", type, 1, &n, &dataset);
+    if (!status)
+        status = em_h5_check(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, text), dataset,
+                             "cannot write the names");
+    em_h5_close(&dataset);
+    em_h5_close(&type);
+    em_release(&text);
+    return status;
+}
+
+static em_status write_digits(hid_t group, const char *name, uint64_t value)
+{
+    char text[17];
+
+    snprintf(text, sizeof text, "%016" PRIx64, value);
+    return em_attribute_write_text(group, name, text);
+}
+
+static em_status write_about(const em_numbers_form *form, const char *source, em_numbers_writer *w)
+{
+    em_status status = em_attribute_write_text(w->file, "creation_library", "emass");
+
+    if (!status)
+        status = write_digits(w->group, "hash", form->hash);
+    return status ? status : em_attribute_write_text(w->group, "source", source);
+}
+
+em_status em_numbers_create(const char *path, const em_numbers_form *form, char *const *name,
+                            const char *source, em_numbers_writer **out)
+{
+    em_numbers_writer *w;
+    em_status status = em_allocate(1, sizeof *w, out);
+
+    if (status)
+        return status;
+    w = *out;
+    w->file = w->group = H5I_INVALID_HID;
+    for (int i = 0; i < EM_N_NUMBERS_PART; i++)
+        w->part[i] = H5I_INVALID_HID;
+    em_h5_quiet();
+    w->file = H5Fcreate(path, H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT);
+    if (w->file < 0) {
+        char reason[512];
+        em_h5_message(reason, sizeof reason);
+        status = em_fail(EM_EIO, "%s: cannot be created: %s", path, reason);
+    }
+    if (!status) {
+        w->group = H5Gcreate2(w->file, EM_NUMBERS_PLACE, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+        status = em_h5_check(w->group, w->file, "cannot create " EM_NUMBERS_PLACE);
+    }
+    if (!status)
+        status = write_about(form, source, w);
+    if (!status)
+        status = name ? write_names(form, name, w->group)
+                      : write_digits(w->group, "columns", (uint64_t)form->n_column);
+    return status ? status : create_parts(form, w);
+}
+
+em_status em_numbers_write(em_numbers_writer *w, em_numbers_part part, int64_t first, int64_t count,
+                           const void *value)
+{
+    const hid_t type = part == EM_NUMBERS_COLUMN ? H5T_NATIVE_INT32 : memory_type(part);
+    hid_t space, memory;
+    em_status status;
+
+    if (count == 0)
+        return EM_OK;
+    select_rows(w->part[part], first, count, &space, &memory);
+    status = em_h5_check(H5Dwrite(w->part[part], type, memory, space, H5P_DEFAULT, value),
+                         w->part[part], "cannot write");
+    em_h5_close(&space);
+    em_h5_close(&memory);
+    return status ? status : em_h5_fault("hdf5-write", w->part[part]);
+}
+
+em_status em_numbers_finish(em_numbers_writer **out)
+{
+    em_numbers_writer *w = *out;
+    em_status status = EM_OK;
+    herr_t closed = 0;
+
+    if (!w)
+        return EM_OK;
+    for (int i = 0; i < EM_N_NUMBERS_PART; i++)
+        closed = em_h5_close(&w->part[i]) < 0 ? -1 : closed;
+    closed = em_h5_close(&w->group) < 0 ? -1 : closed;
+    if (w->file >= 0 && closed >= 0)
+        status = em_h5_check(H5Fflush(w->file, H5F_SCOPE_GLOBAL), w->file, "cannot write");
+    if ((em_h5_close(&w->file) < 0 || closed < 0) && !status)
+        status = em_fail(EM_EIO, "the file could not be closed: is the disk full?");
+    em_release(out);
+    return status;
+}

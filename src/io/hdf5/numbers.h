@@ -1,0 +1,88 @@
+/*
+ * Tables of numbers in HDF5 files: a dataset of one or two dimensions, or a group as emass convert
+ * writes it, of
+ *     value [row][column]      or, where most numbers are 0,
+ *     start [row + 1], column [entry], value [entry]: row i has the entries from start[i] on;
+ *     response [row]           where it is apart;
+ *     name [column]            text of fixed length; or the attribute `columns`, their number;
+ * and the attribute `hash`. The files are of unknown origin (io/hdf5/foreign.h). All Local.
+ */
+#ifndef EM_IO_HDF5_NUMBERS_H
+#define EM_IO_HDF5_NUMBERS_H
+
+#include "emass/status.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct em_numbers em_numbers;
+
+/* What there is of a table. */
+typedef enum em_numbers_part {
+    EM_NUMBERS_VALUE,
+    EM_NUMBERS_START,
+    EM_NUMBERS_COLUMN,
+    EM_NUMBERS_RESPONSE,
+    EM_N_NUMBERS_PART
+} em_numbers_part;
+
+typedef struct em_numbers_form {
+    int64_t n_row, n_column;
+    int64_t n_entry; /* of a sparse table; -1: dense */
+    bool labelled;   /* the response is apart */
+    bool hashed;
+    uint64_t hash; /* where hashed */
+} em_numbers_form;
+
+/* Where a file's tables are that emass convert writes. */
+#define EM_NUMBERS_PLACE "/table"
+
+/* Whether a file begins as HDF5 files do. False where it cannot be read. */
+bool em_numbers_is_hdf5(const char *path);
+
+/*
+ * `place` names the dataset or group in the file. Errors: EM_EDATA, with `path` in the message,
+ * which is borrowed until em_numbers_close; EM_EIO, EM_EMEMORY.
+ */
+em_status em_numbers_open(const char *path, const char *place, em_numbers **out);
+void em_numbers_close(em_numbers **numbers); /* NULL-safe. */
+
+em_numbers_form em_numbers_form_of(const em_numbers *numbers);
+
+/* The names of the columns, name[n_column] and each of its texts freed by em_release; NULL: there
+ * are none. Errors: EM_EDATA, EM_EMEMORY. */
+em_status em_numbers_names(const em_numbers *numbers, char ***name);
+
+/* The rows (entries) first .. first + count - 1 of a part, as int64_t (START, COLUMN) or double.
+ * Errors: EM_EDATA, EM_EIO. */
+em_status em_numbers_read(const em_numbers *numbers, em_numbers_part part, int64_t first,
+                          int64_t count, void *out);
+
+/* Says that these rows (entries) of a part will be read soon: where the file keeps them as they
+ * are, the system begins to. */
+void em_numbers_ahead(const em_numbers *numbers, em_numbers_part part, int64_t first,
+                      int64_t count);
+
+/* ---------------------------------------------------------------- writing */
+
+typedef struct em_numbers_writer em_numbers_writer;
+
+/* Whether a file says that emass has written it. */
+bool em_numbers_is_ours(const char *path);
+
+/*
+ * Makes a new file with one table of that form at EM_NUMBERS_PLACE, which says what it was made
+ * from; `name` NULL: a sparse one whose columns have none. Errors: EM_EIO, EM_EDATA, EM_EMEMORY;
+ * em_numbers_finish all the same.
+ */
+em_status em_numbers_create(const char *path, const em_numbers_form *form, char *const *name,
+                            const char *source, em_numbers_writer **out);
+
+/* Writes as em_numbers_read reads, but COLUMN from int32_t. Errors: EM_EIO. */
+em_status em_numbers_write(em_numbers_writer *writer, em_numbers_part part, int64_t first,
+                           int64_t count, const void *value);
+
+/* Writes what is left and closes; NULL-safe. Errors: EM_EIO. */
+em_status em_numbers_finish(em_numbers_writer **writer);
+
+#endif
