@@ -20,7 +20,7 @@
 #define EM_DIAGNOSTICS_DIAG_H
 
 #include "emass/status.h"
-#include "par/team.h"
+#include "par/subcommunicator.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -7,7 +7,7 @@
 #define EM_DIAGNOSTICS_DIAGNOSTICS_TEAM_H
 
 #include "diagnostics/rank.h"
-#include "par/team.h"
+#include "par/subcommunicator.h"
 
 /* A failure of one rank is one of all. */
 em_status em_share_agree(const em_team *team, em_status status);

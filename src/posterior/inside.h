@@ -7,7 +7,7 @@
 #ifndef EM_POSTERIOR_INSIDE_H
 #define EM_POSTERIOR_INSIDE_H
 
-#include "par/addends.h"
+#include "par/shard_reduction.h"
 #include "posterior/posterior.h"
 #include "posterior/sums.h"
 

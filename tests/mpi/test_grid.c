@@ -2,8 +2,8 @@
 #include "base/fault.h"
 #include "base/memory.h"
 #include "math/rng.h"
-#include "par/addends.h"
 #include "par/grid.h"
+#include "par/shard_reduction.h"
 #include "par/world.h"
 #include "tap.h"
 

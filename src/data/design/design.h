@@ -5,7 +5,7 @@
 #include "data/shard/shard_assignment.h"
 #include "data/table/table.h"
 #include "math/panel.h"
-#include "par/holders.h"
+#include "par/node_shared_array.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,8 +5,8 @@
 #include "data/shard/redistribute_rows.h"
 #include "data/shard/shard_assignment.h"
 #include "math/panel.h"
-#include "par/holders.h"
 #include "par/message.h"
+#include "par/node_shared_array.h"
 
 #include <string.h>
 

@@ -7,8 +7,8 @@
 #include "data/table/table.h"
 #include "emass/data.h"
 #include "math/panel.h"
-#include "par/holders.h"
 #include "par/message.h"
+#include "par/node_shared_array.h"
 #include "par/world.h"
 
 #include <dirent.h>

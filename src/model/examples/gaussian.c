@@ -10,8 +10,8 @@
 #include "math/panel.h"
 #include "math/rng.h"
 #include "model/examples/artificial_noise.h"
-#include "par/holders.h"
 #include "par/message.h"
+#include "par/node_shared_array.h"
 #include "par/world.h"
 
 #include <math.h>

@@ -2,8 +2,8 @@
  * Ranks that do one thing together: peers of a grid, one after the other, in teams of as many. A
  * rank that is in none has a team of size 0, and makes none of the calls below.
  */
-#ifndef EM_PAR_TEAM_H
-#define EM_PAR_TEAM_H
+#ifndef EM_PAR_SUBCOMMUNICATOR_H
+#define EM_PAR_SUBCOMMUNICATOR_H
 
 #include "par/grid.h"
 

@@ -1,4 +1,4 @@
-#include "par/holders.h"
+#include "par/node_shared_array.h"
 
 #include "base/memory.h"
 #include "par/mapped.h"

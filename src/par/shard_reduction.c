@@ -1,4 +1,4 @@
-#include "par/addends.h"
+#include "par/shard_reduction.h"
 
 #include "base/clones.h"
 #include "base/memory.h"

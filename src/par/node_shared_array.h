@@ -2,8 +2,8 @@
  * The ranks of a node that hold the same data: one of them writes it into memory that all of them
  * see, or, where it is little or the node has no such memory, into its own, which is then copied.
  */
-#ifndef EM_PAR_HOLDERS_H
-#define EM_PAR_HOLDERS_H
+#ifndef EM_PAR_NODE_SHARED_ARRAY_H
+#define EM_PAR_NODE_SHARED_ARRAY_H
 
 #include "emass/status.h"
 

@@ -4,8 +4,8 @@
  * memory that all of them see: each adds a stretch of them in place, and nothing is sent. Beside
  * them is then a panel that all of them write and read.
  */
-#ifndef EM_PAR_ADDENDS_H
-#define EM_PAR_ADDENDS_H
+#ifndef EM_PAR_SHARD_REDUCTION_H
+#define EM_PAR_SHARD_REDUCTION_H
 
 #include "par/grid.h"
 

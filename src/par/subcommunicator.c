@@ -1,4 +1,4 @@
-#include "par/team.h"
+#include "par/subcommunicator.h"
 
 #include "base/memory.h"
 #include "par/mpi_grid.h"
