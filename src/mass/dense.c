@@ -2,7 +2,7 @@
 #include "base/memory.h"
 #include "mass/mass.h"
 #include "math/linalg.h"
-#include "math/panel.h"
+#include "math/simd/panel.h"
 
 #include <math.h>
 #include <string.h>

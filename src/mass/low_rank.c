@@ -9,7 +9,7 @@
  */
 #include "base/memory.h"
 #include "mass/mass.h"
-#include "math/panel.h"
+#include "math/simd/panel.h"
 
 #include <math.h>
 #include <string.h>

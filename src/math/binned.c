@@ -1,6 +1,6 @@
 #include "math/binned.h"
 
-#include "math/simd.h"
+#include "math/simd/simd.h"
 
 void em_binned_clear(int64_t n, double *bins)
 {

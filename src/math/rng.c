@@ -1,6 +1,6 @@
 #include "math/rng.h"
 
-#include "math/simd.h"
+#include "math/simd/simd.h"
 
 #include <Random123/philox.h>
 #include <Random123/u01fixedpt.h>

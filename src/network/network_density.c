@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "emass/random.h"
 #include "math/rng.h"
-#include "math/vector.h"
+#include "math/simd/vector.h"
 #include "model/regression/prior_law.h"
 #include "network/network.h"
 

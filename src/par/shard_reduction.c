@@ -2,7 +2,7 @@
 
 #include "base/clones.h"
 #include "base/memory.h"
-#include "math/panel.h"
+#include "math/simd/panel.h"
 #include "par/mapped.h"
 #include "par/mpi_grid.h"
 #include "par/mpi_world.h"

@@ -1,7 +1,7 @@
 #include "topics/belief_network.h"
 
 #include "base/memory.h"
-#include "math/vector.h"
+#include "math/simd/vector.h"
 
 #include <math.h>
 #include <string.h>

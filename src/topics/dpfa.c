@@ -20,7 +20,7 @@
 #include "emass/random.h"
 #include "math/digamma.h"
 #include "math/rng.h"
-#include "math/tokens.h"
+#include "math/simd/tokens.h"
 #include "topics/belief_network.h"
 #include "topics/topic_model.h"
 

@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "data/corpus/corpus.h"
 #include "emass/model.h"
-#include "math/tokens.h"
+#include "math/simd/tokens.h"
 #include "par/message.h"
 #include "topics/lda_expanded.h"
 #include "topics/lda_tokens.h"

@@ -1,7 +1,7 @@
 #include "topics/lda_fold_in.h"
 
 #include "base/memory.h"
-#include "math/tokens.h"
+#include "math/simd/tokens.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 #include "math/rng.h"
-#include "math/tokens.h"
+#include "math/simd/tokens.h"
 #include "par/message.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "math/digamma.h"
 #include "math/rng.h"
-#include "math/tokens.h"
+#include "math/simd/tokens.h"
 
 #include <math.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 
 #include "data/corpus/corpus.h"
 #include "emass/status.h"
-#include "math/tokens.h"
+#include "math/simd/tokens.h"
 
 #include <stdbool.h>
 #include <stdint.h>

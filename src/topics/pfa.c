@@ -19,7 +19,7 @@
  */
 #include "base/memory.h"
 #include "math/digamma.h"
-#include "math/tokens.h"
+#include "math/simd/tokens.h"
 #include "topics/gamma_process.h"
 #include "topics/topic_model.h"
 

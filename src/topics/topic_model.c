@@ -1,7 +1,7 @@
 #include "topics/topic_model.h"
 
 #include "base/memory.h"
-#include "math/tokens.h"
+#include "math/simd/tokens.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 #include "emass/random.h"
-#include "math/vector.h"
+#include "math/simd/vector.h"
 
 #include <float.h>
 #include <math.h>

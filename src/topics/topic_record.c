@@ -1,7 +1,7 @@
 #include "topics/topic_record.h"
 
 #include "base/memory.h"
-#include "math/tokens.h"
+#include "math/simd/tokens.h"
 #include "par/message.h"
 #include "topics/lda_held_out.h"
 

@@ -6,9 +6,9 @@
 
 #include "base/memory.h"
 #include "math/linalg.h"
-#include "math/panel.h"
 #include "math/rng.h"
-#include "math/vector.h"
+#include "math/simd/panel.h"
+#include "math/simd/vector.h"
 
 #include <cblas.h>
 

@@ -1,7 +1,7 @@
 /* Binned sums: the same bits in any order and however terms are dealt, next to the exact sum, for
  * every instruction set of this processor. */
 #include "math/rng.h"
-#include "math/simd.h"
+#include "math/simd/simd.h"
 #include "tap.h"
 
 #include <math.h>

@@ -1,10 +1,10 @@
 /* Products of panels, a row's bits its own, and of bytes: right, for every instruction set of this
  * processor. */
 #include "base/memory.h"
-#include "math/bytes.h"
-#include "math/panel.h"
 #include "math/rng.h"
-#include "math/simd.h"
+#include "math/simd/bytes.h"
+#include "math/simd/panel.h"
+#include "math/simd/simd.h"
 #include "tap.h"
 
 #include <check.h>

@@ -2,7 +2,7 @@
 #include "base/memory.h"
 #include "math/rng.h"
 #include "math/shuffle.h"
-#include "math/simd.h"
+#include "math/simd/simd.h"
 #include "tap.h"
 
 #include <check.h>

@@ -2,7 +2,7 @@
 #include "base/memory.h"
 #include "math/digamma.h"
 #include "math/rng.h"
-#include "math/simd.h"
+#include "math/simd/simd.h"
 #include "topics/lda_fold_in.h"
 #include "topics/lda_tokens.h"
 #include "topics/lda_topics.h"

@@ -1,8 +1,8 @@
 /* Vector loops against long double, for every instruction set of this processor. */
 #include "base/memory.h"
 #include "math/rng.h"
-#include "math/simd.h"
-#include "math/vector.h"
+#include "math/simd/simd.h"
+#include "math/simd/vector.h"
 #include "tap.h"
 
 #include <check.h>

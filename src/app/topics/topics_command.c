@@ -6,7 +6,7 @@
 #include "data/corpus/corpus.h"
 #include "io/draws/reader.h"
 #include "math/assignment.h"
-#include "math/tokens.h"
+#include "math/simd/tokens.h"
 #include "par/message.h"
 #include "par/world.h"
 #include "run/output/stored_config.h"

@@ -4,7 +4,7 @@
 
 #include "data/shard/shard_assignment.h"
 #include "data/table/table.h"
-#include "math/panel.h"
+#include "math/simd/panel.h"
 #include "par/node_shared_array.h"
 
 #include <stdbool.h>

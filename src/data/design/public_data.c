@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "data/shard/redistribute_rows.h"
 #include "data/shard/shard_assignment.h"
-#include "math/panel.h"
+#include "math/simd/panel.h"
 #include "par/message.h"
 #include "par/node_shared_array.h"
 

@@ -6,7 +6,7 @@
 #include "data/shard/shard_assignment.h"
 #include "data/table/table.h"
 #include "emass/data.h"
-#include "math/panel.h"
+#include "math/simd/panel.h"
 #include "par/message.h"
 #include "par/node_shared_array.h"
 #include "par/world.h"

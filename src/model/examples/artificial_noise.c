@@ -2,8 +2,8 @@
 
 #include "base/memory.h"
 #include "data/shard/shard_assignment.h"
-#include "math/panel.h"
 #include "math/rng.h"
+#include "math/simd/panel.h"
 
 #include <math.h>
 

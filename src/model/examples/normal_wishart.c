@@ -9,8 +9,8 @@
 #include "data/shard/redistribute_rows.h"
 #include "data/shard/shard_assignment.h"
 #include "emass/random.h"
-#include "math/panel.h"
 #include "math/rng.h"
+#include "math/simd/panel.h"
 #include "par/message.h"
 
 #include <math.h>

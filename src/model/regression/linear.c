@@ -10,8 +10,8 @@
  * known sigma the posterior is exactly N(P^-1 X^T y, P^-1), P = X^T X + I / s.
  */
 #include "base/memory.h"
-#include "math/panel.h"
-#include "math/vector.h"
+#include "math/simd/panel.h"
+#include "math/simd/vector.h"
 #include "model/regression/regression.h"
 #include "par/message.h"
 

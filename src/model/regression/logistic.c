@@ -6,7 +6,7 @@
  */
 #include "base/memory.h"
 #include "math/rng.h"
-#include "math/vector.h"
+#include "math/simd/vector.h"
 #include "model/regression/regression.h"
 #include "par/message.h"
 

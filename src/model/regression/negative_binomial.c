@@ -9,7 +9,7 @@
  * dR / d log phi.
  */
 #include "base/memory.h"
-#include "math/vector.h"
+#include "math/simd/vector.h"
 #include "model/regression/count_regression.h"
 
 #include <math.h>

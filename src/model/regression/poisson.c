@@ -3,7 +3,7 @@
  *     log p = sum_i [y_i eta_i - e^eta_i - log y_i!] + log prior,  eta = X beta + log exposure,
  *     grad  = X^T (y - e^eta) - beta / s.
  */
-#include "math/vector.h"
+#include "math/simd/vector.h"
 #include "model/regression/count_regression.h"
 
 #include <math.h>

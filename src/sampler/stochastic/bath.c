@@ -3,7 +3,7 @@
 #include "base/clones.h"
 #include "base/memory.h"
 #include "math/linalg.h"
-#include "math/panel.h"
+#include "math/simd/panel.h"
 
 #include <math.h>
 #include <string.h>

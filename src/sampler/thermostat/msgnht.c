@@ -21,7 +21,7 @@
  */
 #include "base/clones.h"
 #include "base/memory.h"
-#include "math/vector.h"
+#include "math/simd/vector.h"
 #include "sampler/stochastic/coordinate_block.h"
 #include "sampler/thermostat/thermostat.h"
 

@@ -1,6 +1,6 @@
-#include "math/vector.h"
+#include "math/simd/vector.h"
 
-#include "math/simd.h"
+#include "math/simd/simd.h"
 
 void em_logistic(int64_t n, const double *a, double *softplus, double *sigmoid)
 {

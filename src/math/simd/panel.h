@@ -4,8 +4,8 @@
  * panel. (BLAS does not promise that: its kernels change with the number of rows.) Every element is
  * accumulated in one fixed order.
  */
-#ifndef EM_MATH_PANEL_H
-#define EM_MATH_PANEL_H
+#ifndef EM_MATH_SIMD_PANEL_H
+#define EM_MATH_SIMD_PANEL_H
 
 #include <stdint.h>
 

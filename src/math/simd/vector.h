@@ -1,6 +1,6 @@
 /* Vector loops over transcendental functions (SLEEF), chosen at run time for the processor. */
-#ifndef EM_MATH_VECTOR_H
-#define EM_MATH_VECTOR_H
+#ifndef EM_MATH_SIMD_VECTOR_H
+#define EM_MATH_SIMD_VECTOR_H
 
 #include <stdint.h>
 

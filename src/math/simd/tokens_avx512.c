@@ -1,12 +1,12 @@
 /* AVX-512F: sixteen floats in one register. */
-#include "math/simd.h"
+#include "math/simd/simd.h"
 
 #ifdef EM_SIMD_X86
 #pragma GCC target("avx512f")
 #include <immintrin.h>
 #include <stdint.h>
 
-#include "math/tokens_x86.inc"
+#include "math/simd/tokens_x86.inc"
 
 #define TABLE em_tokens_avx512
 #define NAME  "avx512"
@@ -45,5 +45,5 @@ static inline lanes scan(lanes a)
     return add(a, _mm512_maskz_permutexvar_ps(0xff00, _mm512_set1_epi32(7), a));
 }
 
-#include "math/tokens_kernels.inc"
+#include "math/simd/tokens_kernels.inc"
 #endif

@@ -94,4 +94,4 @@ static inline lanes scan(lanes a)
     return a;
 }
 
-#include "math/tokens_kernels.inc"
+#include "math/simd/tokens_kernels.inc"

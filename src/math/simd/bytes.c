@@ -1,8 +1,8 @@
-#include "math/bytes.h"
+#include "math/simd/bytes.h"
 
 #include "base/clones.h"
 #include "base/memory.h"
-#include "math/simd.h"
+#include "math/simd/simd.h"
 
 #include <string.h>
 

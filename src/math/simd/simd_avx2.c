@@ -1,12 +1,12 @@
 /* AVX2 with fused multiply-add: four doubles in a vector, 16 registers. */
-#include "math/simd.h"
+#include "math/simd/simd.h"
 
 #ifdef EM_SIMD_X86
 #pragma GCC target("avx2,fma")
 #include <immintrin.h>
 #include <sleef.h>
 
-#include "math/simd_x86.inc"
+#include "math/simd/simd_x86.inc"
 
 #define TABLE em_simd_avx2
 #define NAME  "avx2"
@@ -42,5 +42,5 @@ typedef float single __attribute__((vector_size(32), may_alias));
     (__builtin_shuffle(a, b, (word){0, 1, 6, 7}) + __builtin_shuffle(a, b, (word){2, 3, 4, 5}))
 #define fold_4(a, b) (a) /* of wider vectors */
 
-#include "math/simd_kernels.inc"
+#include "math/simd/simd_kernels.inc"
 #endif

@@ -1,5 +1,5 @@
 /* Any processor: pairs of doubles in the compiler's own vectors, SLEEF's scalar functions. */
-#include "math/simd.h"
+#include "math/simd/simd.h"
 
 #include <math.h>
 #include <sleef.h>
@@ -71,4 +71,4 @@ static inline uint64_t bits_of(const uint8_t *byte)
     return bits;
 }
 
-#include "math/simd_kernels.inc"
+#include "math/simd/simd_kernels.inc"

@@ -1,6 +1,6 @@
-#include "math/panel.h"
+#include "math/simd/panel.h"
 
-#include "math/simd.h"
+#include "math/simd/simd.h"
 
 void em_panel_product(int64_t n_chain, int64_t n, int64_t m, const double *A, int64_t lda,
                       const double *B, int64_t ldb, double *C, int64_t ldc)

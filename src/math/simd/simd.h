@@ -5,10 +5,10 @@
  * element goes through the same operations, whatever the width, and SLEEF's "finz" functions
  * promise the same.
  */
-#ifndef EM_MATH_SIMD_H
-#define EM_MATH_SIMD_H
+#ifndef EM_MATH_SIMD_SIMD_H
+#define EM_MATH_SIMD_SIMD_H
 
-#include "math/bytes.h"
+#include "math/simd/bytes.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -8,8 +8,8 @@
  * by as many columns of W or D at a time as registers hold: a row of Z, or of G, stays there while
  * rows of W, or of D, are in the first cache. AVX-512 and AVX2 give the same bits. All Local.
  */
-#ifndef EM_MATH_BYTES_H
-#define EM_MATH_BYTES_H
+#ifndef EM_MATH_SIMD_BYTES_H
+#define EM_MATH_SIMD_BYTES_H
 
 #include "emass/status.h"
 

@@ -1,12 +1,12 @@
 /* AVX-512F: eight doubles in a vector, 32 registers. */
-#include "math/simd.h"
+#include "math/simd/simd.h"
 
 #ifdef EM_SIMD_X86
 #pragma GCC target("avx512f")
 #include <immintrin.h>
 #include <sleef.h>
 
-#include "math/simd_x86.inc"
+#include "math/simd/simd_x86.inc"
 
 #define TABLE em_simd_avx512
 #define NAME  "avx512"
@@ -46,5 +46,5 @@ typedef float single __attribute__((vector_size(64), may_alias));
     (__builtin_shuffle(a, b, (word){0, 1, 2, 3, 12, 13, 14, 15}) +                                 \
      __builtin_shuffle(a, b, (word){4, 5, 6, 7, 8, 9, 10, 11}))
 
-#include "math/simd_kernels.inc"
+#include "math/simd/simd_kernels.inc"
 #endif

@@ -1,12 +1,12 @@
 /* AVX2 with fused multiply-add: sixteen floats in two registers. */
-#include "math/simd.h"
+#include "math/simd/simd.h"
 
 #ifdef EM_SIMD_X86
 #pragma GCC target("avx2,fma")
 #include <immintrin.h>
 #include <stdint.h>
 
-#include "math/tokens_x86.inc"
+#include "math/simd/tokens_x86.inc"
 
 #define TABLE em_tokens_avx2
 #define NAME  "avx2"
@@ -102,5 +102,5 @@ static inline lanes scan(lanes a)
     return a;
 }
 
-#include "math/tokens_kernels.inc"
+#include "math/simd/tokens_kernels.inc"
 #endif

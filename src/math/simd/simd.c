@@ -1,4 +1,4 @@
-#include "math/simd.h"
+#include "math/simd/simd.h"
 
 #include <link.h>
 #include <stddef.h>

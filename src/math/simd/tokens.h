@@ -4,8 +4,8 @@
  * every instruction set; AVX-512 and AVX2 give the same topics, a processor with neither may round
  * differently. All Local.
  */
-#ifndef EM_MATH_TOKENS_H
-#define EM_MATH_TOKENS_H
+#ifndef EM_MATH_SIMD_TOKENS_H
+#define EM_MATH_SIMD_TOKENS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
-#include "math/tokens.h"
+#include "math/simd/tokens.h"
 
-#include "math/simd.h"
+#include "math/simd/simd.h"
 
 #include <stddef.h>
 
