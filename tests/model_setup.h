@@ -2,8 +2,8 @@
 #ifndef MODEL_SETUP_H
 #define MODEL_SETUP_H
 
-#include "base/field.h"
 #include "base/memory.h"
+#include "base/options/field.h"
 #include "emass/model.h"
 #include "model/model_list.h"
 #include "posterior/posterior.h"

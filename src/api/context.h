@@ -2,7 +2,7 @@
 #ifndef EM_API_CONTEXT_H
 #define EM_API_CONTEXT_H
 
-#include "base/locale.h"
+#include "base/text/locale.h"
 #include "emass/emass.h"
 #include "io/hdf5/quiet.h"
 #include "model/model_list.h"

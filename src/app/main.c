@@ -16,8 +16,8 @@
 #include "app/summary/summary.h"
 #include "app/topics/topics_command.h"
 #include "base/fault.h"
-#include "base/launcher.h"
-#include "base/nearest.h"
+#include "base/system/launcher.h"
+#include "base/text/nearest.h"
 #include "par/world.h"
 #include "version.h"
 

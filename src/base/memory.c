@@ -1,7 +1,7 @@
 #include "base/memory.h"
 
+#include "base/available_memory.h"
 #include "base/fault.h"
-#include "base/room.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -16,8 +16,8 @@ static inline int64_t em_stride(int64_t n)
     return (n + EM_LANES - 1) / EM_LANES * EM_LANES;
 }
 
-/* Whether so many bytes are left (base/room.h). Local. Errors: EM_EMEMORY, "out of memory: <what>
- * takes 16 GB, of which there are 8". */
+/* Whether so many bytes are left (base/available_memory.h). Local. Errors: EM_EMEMORY, "out of
+ * memory: <what> takes 16 GB, of which there are 8". */
 em_status em_memory_check(double bytes, const char *what);
 
 /*

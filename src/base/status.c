@@ -1,6 +1,6 @@
 #include "emass/status.h"
 
-#include "base/said.h"
+#include "base/default_message.h"
 #include "base/text.h"
 
 #include <stdarg.h>

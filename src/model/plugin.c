@@ -1,7 +1,7 @@
 #include "model/plugin.h"
 
 #include "base/memory.h"
-#include "base/shared_object.h"
+#include "base/system/shared_object.h"
 #include "emass/plugin.h"
 #include "model/plugin_density.h"
 

@@ -1,7 +1,7 @@
 #include "model/plugin_density.h"
 
+#include "base/default_message.h"
 #include "base/memory.h"
-#include "base/said.h"
 #include "par/world.h"
 
 #include <float.h>

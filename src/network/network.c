@@ -4,8 +4,8 @@
  */
 #include "network/network.h"
 
-#include "base/json.h"
 #include "base/memory.h"
+#include "base/text/json.h"
 #include "emass/random.h"
 #include "math/linalg.h"
 #include "par/message.h"

@@ -1,9 +1,9 @@
 #include "network/network_layers.h"
 
-#include "base/json.h"
 #include "base/memory.h"
-#include "base/nearest.h"
 #include "base/text.h"
+#include "base/text/json.h"
+#include "base/text/nearest.h"
 
 #include <inttypes.h>
 #include <stdbool.h>

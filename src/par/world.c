@@ -1,7 +1,7 @@
 #include "par/mpi_world.h"
 
-#include "base/launcher.h"
 #include "base/memory.h"
+#include "base/system/launcher.h"
 #include "base/text.h"
 #include "par/loaded.h"
 

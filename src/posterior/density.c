@@ -1,7 +1,7 @@
 /* Prior and likelihood, summed over the parts of the data on all shards. */
-#include "base/away.h"
 #include "base/fault.h"
 #include "base/memory.h"
+#include "base/system/foreign_call_watchdog.h"
 #include "math/binned.h"
 #include "posterior/inside.h"
 

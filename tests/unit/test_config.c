@@ -1,9 +1,9 @@
 /* The config parser: valid configs, every kind of error with its exact line, and hostile input. */
 #include "adaptation/mass_window/mass_options.h"
 #include "base/fault.h"
-#include "base/field.h"
 #include "base/memory.h"
-#include "base/nearest.h"
+#include "base/options/field.h"
+#include "base/text/nearest.h"
 #include "model/model_list.h"
 #include "run/config/config.h"
 #include "run/config/model_catalogue.h"

@@ -1,5 +1,5 @@
 /* Progress: the lines of a log, how often they come, and the bar of a terminal. */
-#include "base/progress.h"
+#include "base/system/progress.h"
 #include "tap.h"
 
 #include <check.h>

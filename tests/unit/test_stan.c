@@ -1,8 +1,8 @@
 /* What stands around a Stan program: its data as JSON, in files, configs and tables; the arrays
  * that flattened names make; declarations in its text. The programs themselves: tests/run/stan.sh.
  */
-#include "base/json.h"
 #include "base/memory.h"
+#include "base/text/json.h"
 #include "model/stan/stan_columns.h"
 #include "model/stan/stan_model.h"
 #include "model/stan/stan_shape.h"

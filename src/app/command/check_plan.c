@@ -1,8 +1,8 @@
 #include "app/command/checked_config.h"
 
 #include "adaptation/adaptation.h"
+#include "base/available_memory.h"
 #include "base/memory.h"
-#include "base/room.h"
 #include "io/draws/dataset.h"
 #include "par/world.h"
 #include "run/config/compatibility.h"

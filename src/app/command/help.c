@@ -1,6 +1,6 @@
 #include "app/command/help.h"
 
-#include "base/terminal.h"
+#include "base/system/terminal.h"
 
 #include <stdbool.h>
 #include <stdio.h>

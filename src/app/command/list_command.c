@@ -1,9 +1,9 @@
 #include "app/command/list_command.h"
 
 #include "adaptation/mass_window/mass_options.h"
-#include "base/field.h"
-#include "base/nearest.h"
-#include "base/terminal.h"
+#include "base/options/field.h"
+#include "base/system/terminal.h"
+#include "base/text/nearest.h"
 #include "model/plugin.h"
 #include "par/world.h"
 #include "run/config/config.h"

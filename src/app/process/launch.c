@@ -1,8 +1,8 @@
 #include "app/process/launch.h"
 
-#include "base/launcher.h"
 #include "base/memory.h"
-#include "base/terminal.h"
+#include "base/system/launcher.h"
+#include "base/system/terminal.h"
 #include "base/text.h"
 #include "par/world.h"
 #include "version.h"

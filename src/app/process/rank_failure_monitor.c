@@ -1,7 +1,7 @@
 #include "app/process/rank_failure_monitor.h"
 
 #include "base/fault.h"
-#include "base/thread.h"
+#include "base/system/thread.h"
 #include "par/mpi_world.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 #include "app/process/signals.h"
 
-#include "base/away.h"
 #include "base/fault.h"
+#include "base/system/foreign_call_watchdog.h"
 
 #include <signal.h>
 #include <stdbool.h>

@@ -4,7 +4,7 @@
 #include "app/report/report_sampler.h"
 #include "app/report/svg.h"
 #include "base/memory.h"
-#include "base/terminal.h"
+#include "base/system/terminal.h"
 #include "diagnostics/diag.h"
 #include "diagnostics/rank.h"
 

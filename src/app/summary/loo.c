@@ -5,7 +5,7 @@
 #include "app/summary/loo_compare.h"
 #include "app/summary/summary_table.h"
 #include "base/memory.h"
-#include "base/terminal.h"
+#include "base/system/terminal.h"
 #include "base/text.h"
 #include "diagnostics/diag.h"
 #include "diagnostics/psis.h"

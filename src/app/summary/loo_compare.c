@@ -2,7 +2,7 @@
 
 #include "app/summary/summary_table.h"
 #include "base/memory.h"
-#include "base/terminal.h"
+#include "base/system/terminal.h"
 #include "base/text.h"
 #include "io/draws/contents.h"
 

@@ -4,7 +4,7 @@
 #include "app/summary/summary_rows.h"
 #include "app/summary/summary_table.h"
 #include "base/memory.h"
-#include "base/terminal.h"
+#include "base/system/terminal.h"
 #include "diagnostics/diag.h"
 #include "diagnostics/limits.h"
 #include "io/draws/elements.h"

@@ -1,6 +1,6 @@
 #include "app/summary/summary_table.h"
 
-#include "base/terminal.h"
+#include "base/system/terminal.h"
 
 #include <math.h>
 #include <stdlib.h>

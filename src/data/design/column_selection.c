@@ -1,8 +1,8 @@
 #include "data/design/column_selection.h"
 
 #include "base/memory.h"
-#include "base/nearest.h"
 #include "base/text.h"
+#include "base/text/nearest.h"
 #include "data/formula/formula.h"
 #include "data/table/builder.h"
 #include "par/message.h"

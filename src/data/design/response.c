@@ -2,8 +2,8 @@
 #include "data/table/table.h"
 
 #include "base/memory.h"
-#include "base/nearest.h"
 #include "base/text.h"
+#include "base/text/nearest.h"
 #include "data/design/beside.h"
 #include "par/message.h"
 

@@ -1,7 +1,7 @@
 #include "data/formula/formula_reading.h"
 
-#include "base/nearest.h"
 #include "base/text.h"
+#include "base/text/nearest.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/thread.h"
+#include "base/system/thread.h"
 #include "par/world.h"
 
 #include <errno.h>

@@ -1,10 +1,10 @@
 #include "model/regression/prior_options.h"
 
 #include "base/array.h"
-#include "base/json.h"
 #include "base/memory.h"
-#include "base/nearest.h"
 #include "base/text.h"
+#include "base/text/json.h"
+#include "base/text/nearest.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 #include "model/regression/regression_prior.h"
 
 #include "base/memory.h"
-#include "base/nearest.h"
 #include "base/text.h"
+#include "base/text/nearest.h"
 #include "data/table/column_moments.h"
 #include "emass/random.h"
 #include "model/regression/prior_options.h"

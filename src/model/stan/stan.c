@@ -3,8 +3,8 @@
  * (model/stan/stan_library.h), its parameters, transformed parameters and generated quantities as
  * what is reported.
  */
-#include "base/away.h"
 #include "base/memory.h"
+#include "base/system/foreign_call_watchdog.h"
 #include "base/text.h"
 #include "math/rng.h"
 #include "model/stan/stan_model.h"

@@ -1,9 +1,9 @@
 #include "model/stan/stan_columns.h"
 
 #include "base/array.h"
-#include "base/json.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "base/text/json.h"
 #include "data/shard/redistribute_rows.h"
 #include "par/message.h"
 

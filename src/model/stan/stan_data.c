@@ -1,9 +1,9 @@
 #include "model/stan/stan_data.h"
 
 #include "base/array.h"
-#include "base/json.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "base/text/json.h"
 
 #include <math.h>
 #include <stdlib.h>

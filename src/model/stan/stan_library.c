@@ -2,7 +2,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/shared_object.h"
+#include "base/system/shared_object.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /* How a Stan program becomes a model. */
-#include "base/json.h"
+#include "base/available_memory.h"
 #include "base/memory.h"
-#include "base/room.h"
 #include "base/text.h"
+#include "base/text/json.h"
 #include "model/stan/stan_columns.h"
 #include "model/stan/stan_model.h"
 #include "model/stan/stan_program.h"

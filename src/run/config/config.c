@@ -1,10 +1,10 @@
 #include "run/config/config_parse.h"
 
-#include "base/field.h"
-#include "base/locale.h"
+#include "base/default_message.h"
 #include "base/memory.h"
-#include "base/said.h"
+#include "base/options/field.h"
 #include "base/text.h"
+#include "base/text/locale.h"
 #include "model/model_list.h"
 #include "run/config/config_path.h"
 #include "sampler/stochastic/stochastic.h"

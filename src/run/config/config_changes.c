@@ -1,7 +1,7 @@
 #include "run/config/config_changes.h"
 
-#include "base/field.h"
 #include "base/memory.h"
+#include "base/options/field.h"
 #include "run/config/yaml.h"
 
 #include <stdio.h>

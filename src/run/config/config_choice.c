@@ -1,7 +1,7 @@
 /* The model and the samplers that the names in a config choose. */
 #include "base/memory.h"
-#include "base/nearest.h"
 #include "base/text.h"
+#include "base/text/nearest.h"
 #include "model/model_list.h"
 #include "run/config/config_parse.h"
 #include "run/config/config_path.h"

@@ -1,6 +1,6 @@
 /* The config with every default filled in, as YAML. */
-#include "base/field.h"
 #include "base/memory.h"
+#include "base/options/field.h"
 #include "base/text.h"
 #include "run/config/config_parse.h"
 

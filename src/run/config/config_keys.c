@@ -1,6 +1,6 @@
 /* Which keys a config may have, and what was meant by others. */
-#include "base/nearest.h"
 #include "base/text.h"
+#include "base/text/nearest.h"
 #include "run/config/config_parse.h"
 
 #include <string.h>

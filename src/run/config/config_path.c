@@ -1,8 +1,8 @@
 #include "run/config/config_path.h"
 
-#include "base/json.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "base/text/json.h"
 
 #include <stdio.h>
 #include <stdlib.h>

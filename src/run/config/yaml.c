@@ -1,9 +1,9 @@
 #include "run/config/yaml.h"
 
 #include "base/array.h"
-#include "base/json.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "base/text/json.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #ifndef EM_RUN_CONFIG_YAML_H
 #define EM_RUN_CONFIG_YAML_H
 
-#include "base/field.h"
+#include "base/options/field.h"
 
 #include <stdbool.h>
 #include <stdint.h>

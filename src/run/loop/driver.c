@@ -1,7 +1,7 @@
 #include "run/loop/driver.h"
 
-#include "base/locale.h"
 #include "base/memory.h"
+#include "base/text/locale.h"
 #include "math/linalg.h"
 #include "par/world.h"
 #include "run/loop/engine.h"

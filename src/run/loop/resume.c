@@ -1,5 +1,5 @@
 #include "base/memory.h"
-#include "base/part_visitor.h"
+#include "base/options/part_visitor.h"
 #include "par/world.h"
 #include "run/loop/engine.h"
 #include "run/loop/rank_consistency.h"

@@ -1,7 +1,7 @@
 #include "run/loop/run_kernel.h"
 
 #include "base/memory.h"
-#include "base/part_visitor.h"
+#include "base/options/part_visitor.h"
 #include "par/world.h"
 #include "run/config/compatibility.h"
 #include "sampler/riemannian/riemannian_metric.h"

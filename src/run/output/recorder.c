@@ -1,9 +1,9 @@
 #include "run/output/recorder.h"
 
-#include "base/away.h"
+#include "base/default_message.h"
 #include "base/memory.h"
-#include "base/part_visitor.h"
-#include "base/said.h"
+#include "base/options/part_visitor.h"
+#include "base/system/foreign_call_watchdog.h"
 #include "base/text.h"
 #include "par/world.h"
 

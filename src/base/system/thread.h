@@ -1,6 +1,6 @@
 /* Threads beside the one that samples: they sleep nearly always, and take none of its signals. */
-#ifndef EM_BASE_THREAD_H
-#define EM_BASE_THREAD_H
+#ifndef EM_BASE_SYSTEM_THREAD_H
+#define EM_BASE_SYSTEM_THREAD_H
 
 #include <pthread.h>
 

@@ -1,4 +1,4 @@
-#include "base/room.h"
+#include "base/available_memory.h"
 
 #include "base/fault.h"
 

@@ -1,6 +1,6 @@
 /* Pieces of JSON, for those who read or write it. All Local. */
-#ifndef EM_BASE_JSON_H
-#define EM_BASE_JSON_H
+#ifndef EM_BASE_TEXT_JSON_H
+#define EM_BASE_TEXT_JSON_H
 
 #include "emass/status.h"
 

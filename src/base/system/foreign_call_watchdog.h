@@ -3,8 +3,8 @@
  * says so, and a signal's handler can then tell a call that never ends from one that is merely
  * slow.
  */
-#ifndef EM_BASE_AWAY_H
-#define EM_BASE_AWAY_H
+#ifndef EM_BASE_SYSTEM_FOREIGN_CALL_WATCHDOG_H
+#define EM_BASE_SYSTEM_FOREIGN_CALL_WATCHDOG_H
 
 /* The process leaves for such a call, or (within one) for the next of many; it is back. Local. */
 void em_away_begin(void);

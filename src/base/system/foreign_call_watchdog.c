@@ -1,4 +1,4 @@
-#include "base/away.h"
+#include "base/system/foreign_call_watchdog.h"
 
 #include <stdatomic.h>
 #include <time.h>

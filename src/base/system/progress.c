@@ -1,9 +1,9 @@
-#include "base/progress.h"
+#include "base/system/progress.h"
 
 #include "base/memory.h"
-#include "base/nearest.h"
-#include "base/terminal.h"
-#include "base/thread.h"
+#include "base/system/terminal.h"
+#include "base/system/thread.h"
+#include "base/text/nearest.h"
 
 #include <math.h>
 #include <stdarg.h>

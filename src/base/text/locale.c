@@ -1,4 +1,4 @@
-#include "base/locale.h"
+#include "base/text/locale.h"
 
 em_locale em_locale_enter(void)
 {

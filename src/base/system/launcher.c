@@ -1,4 +1,4 @@
-#include "base/launcher.h"
+#include "base/system/launcher.h"
 
 #include <stddef.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
  * launcher, through a pipe or through a pseudo-terminal of the launcher's own: what counts is where
  * the launcher's stream ends, which is known on the node it runs on. All Local.
  */
-#ifndef EM_BASE_TERMINAL_H
-#define EM_BASE_TERMINAL_H
+#ifndef EM_BASE_SYSTEM_TERMINAL_H
+#define EM_BASE_SYSTEM_TERMINAL_H
 
 #include "emass/status.h"
 

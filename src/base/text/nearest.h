@@ -1,6 +1,6 @@
 /* "Did you mean": the name that a mistyped one is nearest to. */
-#ifndef EM_BASE_NEAREST_H
-#define EM_BASE_NEAREST_H
+#ifndef EM_BASE_TEXT_NEAREST_H
+#define EM_BASE_TEXT_NEAREST_H
 
 /* A search in progress. `name` is the best candidate so far, borrowed; NULL: none is near. */
 typedef struct em_nearest {

@@ -1,6 +1,6 @@
 /* Reading and writing options by their field tables (emass/field.h). All Local. */
-#ifndef EM_BASE_FIELD_H
-#define EM_BASE_FIELD_H
+#ifndef EM_BASE_OPTIONS_FIELD_H
+#define EM_BASE_OPTIONS_FIELD_H
 
 #include "emass/field.h"
 #include "emass/status.h"

@@ -1,4 +1,4 @@
-#include "base/part_visitor.h"
+#include "base/options/part_visitor.h"
 
 #include <stdio.h>
 

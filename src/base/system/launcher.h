@@ -1,6 +1,6 @@
 /* What the environment says of who started this process. All Local. */
-#ifndef EM_BASE_LAUNCHER_H
-#define EM_BASE_LAUNCHER_H
+#ifndef EM_BASE_SYSTEM_LAUNCHER_H
+#define EM_BASE_SYSTEM_LAUNCHER_H
 
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 /* How much memory this process has, and how much is left for it. */
-#ifndef EM_BASE_ROOM_H
-#define EM_BASE_ROOM_H
+#ifndef EM_BASE_AVAILABLE_MEMORY_H
+#define EM_BASE_AVAILABLE_MEMORY_H
 
 #include <stdbool.h>
 

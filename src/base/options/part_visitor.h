@@ -1,6 +1,6 @@
 /* Part of a state, shown to the visitor of the whole under names with a prefix of its own. */
-#ifndef EM_BASE_PART_VISITOR_H
-#define EM_BASE_PART_VISITOR_H
+#ifndef EM_BASE_OPTIONS_PART_VISITOR_H
+#define EM_BASE_OPTIONS_PART_VISITOR_H
 
 #include "emass/visitor.h"
 

@@ -1,6 +1,6 @@
 /* Numbers with a decimal point, whatever locale a program that uses the library has set. */
-#ifndef EM_BASE_LOCALE_H
-#define EM_BASE_LOCALE_H
+#ifndef EM_BASE_TEXT_LOCALE_H
+#define EM_BASE_TEXT_LOCALE_H
 
 #include <locale.h>
 

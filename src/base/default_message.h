@@ -1,7 +1,7 @@
 /* Failures of code that is not ours (models, sinks), which may forget to say why: else the message
  * would be that of an earlier one. All Local. */
-#ifndef EM_BASE_SAID_H
-#define EM_BASE_SAID_H
+#ifndef EM_BASE_DEFAULT_MESSAGE_H
+#define EM_BASE_DEFAULT_MESSAGE_H
 
 #include "emass/status.h"
 

@@ -3,8 +3,8 @@
  * does nothing else, says how long ago the last news came where there are none for some seconds.
  * All Local.
  */
-#ifndef EM_BASE_PROGRESS_H
-#define EM_BASE_PROGRESS_H
+#ifndef EM_BASE_SYSTEM_PROGRESS_H
+#define EM_BASE_SYSTEM_PROGRESS_H
 
 #include "emass/status.h"
 

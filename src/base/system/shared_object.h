@@ -1,6 +1,6 @@
 /* Shared objects that a config names. */
-#ifndef EM_BASE_SHARED_OBJECT_H
-#define EM_BASE_SHARED_OBJECT_H
+#ifndef EM_BASE_SYSTEM_SHARED_OBJECT_H
+#define EM_BASE_SYSTEM_SHARED_OBJECT_H
 
 #include "emass/status.h"
 

@@ -1,4 +1,4 @@
-#include "base/shared_object.h"
+#include "base/system/shared_object.h"
 
 #include "base/file.h"
 #include "base/memory.h"

@@ -1,6 +1,6 @@
-#include "base/terminal.h"
+#include "base/system/terminal.h"
 
-#include "base/launcher.h"
+#include "base/system/launcher.h"
 #include "base/text.h"
 
 #include <fcntl.h>
