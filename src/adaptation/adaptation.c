@@ -43,7 +43,7 @@ em_status em_adapt_start(em_adapt *adapt, em_sampler *sampler, em_posterior *pos
     }
     adapt->e_step_from = adapt->schedule.first;
     if (!status && adapt->course.runs && em_learns(adapt) && !adapt->has_step)
-        status = em_course_begin(adapt, block, inverse_curvature);
+        status = em_warmup_begin(adapt, block, inverse_curvature);
     if (!status)
         status = settle(adapt, sampler, posterior, block, 0);
     return status;
@@ -60,7 +60,7 @@ em_status em_adapt_observe(em_adapt *adapt, em_posterior *posterior, const em_bl
     }
     adapt->n_since++;
     if (adapt->course.runs) {
-        em_course_observe(adapt, block, iteration);
+        em_warmup_observe(adapt, block, iteration);
         return EM_OK;
     }
     if (iteration < adapt->schedule.first || iteration >= adapt->schedule.last)
@@ -69,9 +69,10 @@ em_status em_adapt_observe(em_adapt *adapt, em_posterior *posterior, const em_bl
         status = em_gradient_noise_sample(adapt->noise, posterior, adapt->seed, iteration, block);
     if (status || !em_learns(adapt))
         return status;
-    const bool subsample = adapt->options->s_count_rule == EM_S_COUNT_INTERVAL &&
-                           em_interval_takes(adapt->options, adapt->seed, adapt->n_m_step,
-                                             iteration - adapt->e_step_from + 1);
+    const bool subsample =
+        adapt->options->s_count_rule == EM_S_COUNT_INTERVAL &&
+        em_subsampling_interval_takes(adapt->options, adapt->seed, adapt->n_m_step,
+                                      iteration - adapt->e_step_from + 1);
     for (int64_t c = 0; c < block->n_chain; c++)
         em_collect(adapt, block, c, subsample);
     em_window_take(&adapt->window, block, iteration);
@@ -109,14 +110,14 @@ static bool m_step_is_due(const em_adapt *adapt, int64_t done)
            done <= adapt->schedule.last && next_m_step(adapt, done - 1) == done;
 }
 
-int64_t em_adapt_next_meeting(const em_adapt *adapt, int64_t done)
+int64_t em_adapt_next_update(const em_adapt *adapt, int64_t done)
 {
     const int64_t every = adapt->schedule.adapt_every, warmup = adapt->schedule.warmup;
     const int64_t often =
-        adapt->course.runs && done < em_course_meets_often(&adapt->course.plan) ? 1 : every;
+        adapt->course.runs && done < em_warmup_updates_often(&adapt->course.plan) ? 1 : every;
     const int64_t update = adapt->adapts_step ? (done / often + 1) * often : warmup;
     const int64_t m =
-        adapt->course.runs ? em_course_next_meeting(&adapt->course) : next_m_step(adapt, done);
+        adapt->course.runs ? em_warmup_next_update(&adapt->course) : next_m_step(adapt, done);
     const int64_t noise = adapt->noise ? next_window_end(adapt, done) : warmup;
     int64_t next = update < m ? update : m;
 
@@ -146,8 +147,8 @@ static void freeze(em_adapt *adapt)
         adapt->pools[i].step_size = em_dual_averaging_final(&adapt->pools[i].averaging);
 }
 
-em_status em_adapt_meet(em_adapt *adapt, em_sampler *sampler, em_posterior *posterior,
-                        em_block *block, int64_t done)
+em_status em_adapt_update(em_adapt *adapt, em_sampler *sampler, em_posterior *posterior,
+                          em_block *block, int64_t done)
 {
     const double start = em_clock(), step_size = adapt->pools->step_size;
     em_status status = em_update_step_size(adapt);
@@ -157,7 +158,7 @@ em_status em_adapt_meet(em_adapt *adapt, em_sampler *sampler, em_posterior *post
             status = em_limit_depth(adapt, step_size);
         adapt->exchange_seconds += em_clock() - start;
         if (!status)
-            status = em_course_meet(adapt, block, done);
+            status = em_warmup_update(adapt, block, done);
         em_publish_to_chains(adapt);
         return status;
     }

@@ -21,14 +21,14 @@ typedef struct em_adapt em_adapt;
 
 /* A stage of warmup that has ended (adaptation/schedule/warmup_schedule.h); rows are kept as
  * doubles. */
-typedef struct em_stage_record {
-    double stage;     /* em_stage_id */
+typedef struct em_phase_record {
+    double stage;     /* em_phase_id */
     double iteration; /* iterations done when it ended */
-    double end;       /* em_stage_end: why */
+    double end;       /* em_phase_end: why */
     double time;      /* of its trajectories, in whitened units; NaN: by U-turn */
     double step_size; /* that it ended with */
     double gradients; /* of all chains, from the start of the run */
-} em_stage_record;
+} em_phase_record;
 
 /* One M-step, as it is recorded in the output. */
 typedef struct em_m_step {
@@ -66,7 +66,7 @@ int64_t em_adapt_warmup(const em_adapt *adapt);
 
 /* Whether there are iterations in which chains go from where they begin to where the target has
  * its mass. Local. */
-bool em_adapt_arrives(const em_adapt *adapt);
+bool em_adapt_has_initial_phase(const em_adapt *adapt);
 
 /* Tells of gradients that local chain `chain` was given besides those of its iterations. Local. */
 void em_adapt_count_gradients(em_adapt *adapt, int64_t chain, int64_t n);
@@ -102,12 +102,12 @@ em_status em_adapt_observe(em_adapt *adapt, em_posterior *posterior, const em_bl
 
 /* Iterations done at the next meeting after `done`; at most warmup. The same on all ranks. Local.
  */
-int64_t em_adapt_next_meeting(const em_adapt *adapt, int64_t done);
+int64_t em_adapt_next_update(const em_adapt *adapt, int64_t done);
 
 /* The meeting after `done` iterations: one step-size update, and an M-step where one is due; at the
  * end of warmup everything is frozen. Collective. Errors: agreed. */
-em_status em_adapt_meet(em_adapt *adapt, em_sampler *sampler, em_posterior *posterior,
-                        em_block *block, int64_t done);
+em_status em_adapt_update(em_adapt *adapt, em_sampler *sampler, em_posterior *posterior,
+                          em_block *block, int64_t done);
 
 /* Shows the whole state after `done` iterations, masses included, to a visitor, which saves or
  * replaces it; accumulators only while there is something to adapt. Collective. Errors: the
@@ -122,16 +122,16 @@ const em_m_step *em_adapt_m_steps(const em_adapt *adapt, int64_t local_pool);
 const em_mass_form *em_adapt_form(const em_adapt *adapt); /* of the masses */
 
 /* The stages that have ended; none where warmup has no stages. Local. */
-int64_t em_adapt_n_stage(const em_adapt *adapt);
-const em_stage_record *em_adapt_stages(const em_adapt *adapt);
-const char *em_stage_name(int stage); /* of an em_stage_id */
+int64_t em_adapt_n_phase(const em_adapt *adapt);
+const em_phase_record *em_adapt_phases(const em_adapt *adapt);
+const char *em_phase_name(int stage); /* of an em_phase_id */
 
 /* How often a chain that others left behind took the state of one of them. Local. */
-int64_t em_adapt_n_rescued(const em_adapt *adapt);
+int64_t em_adapt_n_reinitialised(const em_adapt *adapt);
 
 /* One line on what warmup took and found: "warmup 140 iterations, 4310 gradients; the chains had
  * arrived at 90; T 2, 3 steps"; "" where it has no stages. Local. */
-void em_adapt_describe(const em_adapt *adapt, size_t bytes, char *out);
+void em_adapt_summarise(const em_adapt *adapt, size_t bytes, char *out);
 
 /* About the memory that it takes on this rank. Local. */
 double em_adapt_bytes(const em_adapt *adapt);

@@ -25,16 +25,16 @@ typedef struct em_pool {
 } em_pool;
 
 /* Later halves of windows overlap: accumulators are kept by segments between their beginnings. */
-enum { EM_MOST_SEGMENTS = 4, EM_MOST_STAGES = 8 };
+enum { EM_MOST_SEGMENTS = 4, EM_MOST_PHASES = 8 };
 
 /* The smallest factor of a chain that cannot move, over the step size of the others. */
 #define EM_LEAST_STEP_FACTOR 1e-6
 
 /* Where a run is on its course (adaptation/schedule/warmup_schedule.h). */
-typedef struct em_course {
+typedef struct em_warmup {
     bool runs; /* false: warmup is laid out by em_schedule, and nothing below is used */
-    em_course_plan plan;
-    em_stage_id stage;
+    em_warmup_plan plan;
+    em_phase_id stage;
     int64_t begun;     /* iterations done when the stage began */
     int64_t window;    /* iterations done when the current window ends */
     int64_t n_arrived; /* windows in a row in which the chains had arrived */
@@ -56,14 +56,14 @@ typedef struct em_course {
 
     em_trajectory drawn, kept; /* trajectories of a time: tried now, best so far */
     em_dual_averaging kept_averaging;
-    em_moves *moves;          /* [n_local_chain] */
-    double *lag;              /* [n_local_chain][em_lag_size] */
-    double *kept_r, *tried_r; /* [dim] */
+    em_acceptance_statistics *moves; /* [n_local_chain] */
+    double *lag;                     /* [n_local_chain][em_lag_size] */
+    double *kept_r, *tried_r;        /* [dim] */
     double kept_steps, tried_steps;
 
     int64_t n_stage;
-    em_stage_record record[EM_MOST_STAGES];
-} em_course;
+    em_phase_record record[EM_MOST_PHASES];
+} em_warmup;
 
 struct em_adapt {
     const em_mass_options *options;
@@ -99,7 +99,7 @@ struct em_adapt {
     double *sample;      /* [2][stride]: a centred position, a velocity */
     double *estimate;    /* the numbers of a mass */
     double *probe;       /* [n_local_chain] */
-    em_course course;
+    em_warmup course;
 
     int64_t s_count;     /* of the current E-step */
     int64_t e_step_from; /* iterations done when the current E-step began */
@@ -164,7 +164,7 @@ static inline double em_restart_factor(const em_adapt *adapt)
 }
 
 /* How deep trees may grow before one has been seen. Local. */
-static inline int64_t em_first_depth(const em_course *course)
+static inline int64_t em_first_depth(const em_warmup *course)
 {
     return course->many ? EM_FIRST_DEPTH : 0;
 }
@@ -199,28 +199,28 @@ em_status em_update_step_size(em_adapt *adapt);
 /* ---------------------------------------------------------------- on a course */
 
 /* Whether the adaptation of these options goes on a course, and which trajectories it ends with. */
-bool em_course_runs(const em_mass_options *options, const em_sampler_ops *sampler,
-                    const em_sampler_options *sampler_options, em_trajectory *drawn);
+bool em_warmup_has_phases(const em_mass_options *options, const em_sampler_ops *sampler,
+                          const em_sampler_options *sampler_options, em_trajectory *drawn);
 
-em_status em_course_create(em_adapt *adapt, const em_trajectory *drawn, int64_t warmup);
-void em_course_destroy(em_course *course);
+em_status em_warmup_create(em_adapt *adapt, const em_trajectory *drawn, int64_t warmup);
+void em_warmup_destroy(em_warmup *course);
 
 /* The first mass: see em_adapt_start. Collective. Errors: EM_EMEMORY, agreed. */
-em_status em_course_begin(em_adapt *adapt, const em_block *block, const double *inverse_curvature);
+em_status em_warmup_begin(em_adapt *adapt, const em_block *block, const double *inverse_curvature);
 
 /* Iterations of tune and of each climb after which the autocorrelation is looked at; whether it is
  * in this stage; whether trajectories of one length may turn out not to fit in it. Local. */
-int64_t em_first_lag(const em_course *course);
-bool em_stage_is_measured(const em_course *course);
-bool em_stage_is_tried(const em_course *course);
+int64_t em_first_lag(const em_warmup *course);
+bool em_phase_is_measured(const em_warmup *course);
+bool em_phase_is_tried(const em_warmup *course);
 
 /* The step size that a stage ends with: the averaged one. Local. */
 double em_final_step_size(const em_adapt *adapt);
 
-void em_enter_stage(em_course *course, em_stage_id stage, int64_t done); /* Local. */
+void em_enter_phase(em_warmup *course, em_phase_id stage, int64_t done); /* Local. */
 
 /* Notes what was learned in the stage that ends. Collective. Errors: agreed. */
-em_status em_record_stage(em_adapt *adapt, em_stage_end why, int64_t done);
+em_status em_record_phase(em_adapt *adapt, em_phase_end why, int64_t done);
 
 /* The mass from the sums over the later half of the window that ends, and a step size for it.
  * Collective. Errors: agreed. */
@@ -231,7 +231,8 @@ void em_drop_segments(em_adapt *adapt);
 
 /* Gives chains that cannot move at any step size the position of another, from rows `stretch` of
  * all chains, where the options ask for that. Collective. Errors: EM_EMEMORY, agreed. */
-em_status em_rescue(em_adapt *adapt, em_block *block, const em_stretch *stretch, int64_t done);
+em_status em_reinitialise_chains(em_adapt *adapt, em_block *block,
+                                 const em_log_density_window *stretch, int64_t done);
 
 /* What local chain `c` was before is no sample of anything. Local. */
 void em_forget_chain(em_adapt *adapt, int64_t c, int64_t done);
@@ -243,12 +244,12 @@ em_status em_limit_depth(em_adapt *adapt, double step_size);
 /* What is decided when a window of `arrive`, or another stage, has ended. Collective. Errors:
  * agreed. */
 em_status em_end_window(em_adapt *adapt, em_block *block, int64_t done);
-em_status em_end_stage(em_adapt *adapt, int64_t done);
+em_status em_end_phase(em_adapt *adapt, int64_t done);
 
-/* See em_adapt_observe, em_adapt_next_meeting, em_adapt_meet, em_adapt_visit. */
-void em_course_observe(em_adapt *adapt, const em_block *block, int64_t iteration);
-int64_t em_course_next_meeting(const em_course *course);
-em_status em_course_meet(em_adapt *adapt, em_block *block, int64_t done);
-em_status em_course_visit(em_adapt *adapt, const em_visitor *visitor);
+/* See em_adapt_observe, em_adapt_next_update, em_adapt_update, em_adapt_visit. */
+void em_warmup_observe(em_adapt *adapt, const em_block *block, int64_t iteration);
+int64_t em_warmup_next_update(const em_warmup *course);
+em_status em_warmup_update(em_adapt *adapt, em_block *block, int64_t done);
+em_status em_warmup_visit(em_adapt *adapt, const em_visitor *visitor);
 
 #endif

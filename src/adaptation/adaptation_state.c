@@ -112,7 +112,7 @@ static int64_t widest_array(const em_adapt *adapt, int64_t n_record)
 }
 
 /* Integers of a course, as the doubles that a visitor takes. */
-static void swap_integers(em_course *course, double *x, bool out)
+static void swap_integers(em_warmup *course, double *x, bool out)
 {
     int64_t stage = course->stage;
     int64_t *const integers[] = {&stage,
@@ -135,7 +135,7 @@ static void swap_integers(em_course *course, double *x, bool out)
         else
             *integer = (int64_t)x[i];
     }
-    course->stage = (em_stage_id)stage;
+    course->stage = (em_phase_id)stage;
 }
 
 /* Numbers of a trajectory. */
@@ -151,7 +151,7 @@ static void swap_trajectory(em_trajectory *t, double *x, bool out)
     t->kind = (em_trajectory_kind)kind;
 }
 
-static em_status visit_place(em_course *course, const em_visitor *visitor)
+static em_status visit_place(em_warmup *course, const em_visitor *visitor)
 {
     enum { N_INTEGER = 11 + EM_MOST_SEGMENTS, N_REAL = 6 };
     enum { REALS = N_INTEGER + 2 * N_TRAJECTORY, N = REALS + N_REAL };
@@ -173,7 +173,7 @@ static em_status visit_place(em_course *course, const em_visitor *visitor)
             return status;
     }
     if (course->segment < 0 || course->segment >= EM_MOST_SEGMENTS || course->n_stage < 0 ||
-        course->n_stage > EM_MOST_STAGES)
+        course->n_stage > EM_MOST_PHASES)
         return em_fail(EM_EDATA, "a checkpoint has %lld stages of warmup and %lld segments",
                        (long long)course->n_stage, (long long)course->segment);
     return EM_OK;
@@ -196,9 +196,9 @@ static em_status visit_flags(em_adapt *adapt, const em_visitor *visitor)
     return status;
 }
 
-em_status em_course_visit(em_adapt *adapt, const em_visitor *visitor)
+em_status em_warmup_visit(em_adapt *adapt, const em_visitor *visitor)
 {
-    em_course *course = &adapt->course;
+    em_warmup *course = &adapt->course;
     void *context = visitor->context;
     em_status status = visit_place(course, visitor);
 
@@ -206,22 +206,24 @@ em_status em_course_visit(em_adapt *adapt, const em_visitor *visitor)
         status = visit_flags(adapt, visitor);
     if (!status)
         status = visitor->shared(
-            context, "stages", EM_MOST_STAGES * (int64_t)(sizeof(em_stage_record) / sizeof(double)),
+            context, "stages", EM_MOST_PHASES * (int64_t)(sizeof(em_phase_record) / sizeof(double)),
             (double *)course->record);
     if (!status)
         status = visitor->shared(context, "autocorrelation", adapt->dim, course->kept_r);
-    if (!status && course->stage == EM_STAGE_ARRIVE)
+    if (!status && course->stage == EM_PHASE_INITIAL)
         status = visitor->chains(context, "history", course->plan.arrive, course->history);
-    if (!status && course->stage == EM_STAGE_ARRIVE)
+    if (!status && course->stage == EM_PHASE_INITIAL)
         status = visitor->chains(context, "since", 1, course->since);
-    if (!status && course->stage == EM_STAGE_ARRIVE)
+    if (!status && course->stage == EM_PHASE_INITIAL)
         status = visitor->chains(context, "step_factor", 1, course->step_factor);
-    if (!status && course->stage == EM_STAGE_ARRIVE && course->many)
+    if (!status && course->stage == EM_PHASE_INITIAL && course->many)
         status = visitor->chains(context, "depths", EM_DEPTHS, course->depths);
-    if (!status && (course->stage == EM_STAGE_TUNE || course->stage == EM_STAGE_CLIMB))
-        status = visitor->chains(context, "moves", sizeof(em_moves) / sizeof(double),
-                                 (double *)course->moves);
-    if (!status && course->plan.climbs && course->stage != EM_STAGE_ARRIVE)
+    if (!status &&
+        (course->stage == EM_PHASE_STEP_SIZE || course->stage == EM_PHASE_TRAJECTORY_LENGTH))
+        status =
+            visitor->chains(context, "moves", sizeof(em_acceptance_statistics) / sizeof(double),
+                            (double *)course->moves);
+    if (!status && course->plan.climbs && course->stage != EM_PHASE_INITIAL)
         status = visitor->chains(context, "lag", em_lag_size(adapt->dim), course->lag);
     return status;
 }
@@ -246,9 +248,9 @@ em_status em_adapt_visit(em_adapt *adapt, int64_t done, const em_visitor *visito
     if (!status)
         status = visit_member(adapt, visitor, "m_steps", n_record, offsetof(em_pool, m_step), rows);
     if (!status && adapt->course.runs)
-        status = em_course_visit(adapt, visitor);
+        status = em_warmup_visit(adapt, visitor);
     const bool collects =
-        adapt->course.runs ? adapt->course.stage == EM_STAGE_ARRIVE : done < adapt->schedule.last;
+        adapt->course.runs ? adapt->course.stage == EM_PHASE_INITIAL : done < adapt->schedule.last;
     if (!status && collects && !adapt->keeps_draws)
         status = visitor->chains(visitor->context, "accumulator",
                                  adapt->n_segment * adapt->n_accumulator, adapt->accumulator);

@@ -60,7 +60,7 @@ static em_status allocate_work(em_adapt *adapt)
     adapt->n_estimator = em_learns(adapt) ? em_estimator_size(adapt->estimator, &adapt->form) : 1;
     adapt->n_accumulator = adapt->n_estimator + adapt->dim;
     if (adapt->options->s_count_rule == EM_S_COUNT_INTERVAL)
-        adapt->n_accumulator += em_interval_size(adapt->dim);
+        adapt->n_accumulator += em_subsampling_interval_size(adapt->dim);
     if (adapt->thermostat)
         adapt->n_accumulator += 2;
     const struct {
@@ -115,13 +115,13 @@ static em_status create_window(em_adapt *adapt)
     const int64_t arrive = adapt->course.plan.arrive;
     const em_status status = em_window_create(
         em_chains_per_pool(adapt), adapt->n_local_chain, adapt->dim,
-        adapt->keeps_draws ? arrive - em_course_later_half(arrive) : INT64_MAX,
+        adapt->keeps_draws ? arrive - em_warmup_window_begin(arrive) : INT64_MAX,
         adapt->keeps_draws ? most_draws(adapt->dim) : em_window_span(adapt->dim), &adapt->window);
 
     if (status)
         return status;
     if (adapt->course.runs)
-        em_window_aim(&adapt->window, em_course_later_half(adapt->course.window),
+        em_window_aim(&adapt->window, em_warmup_window_begin(adapt->course.window),
                       adapt->course.window);
     else if (schedule->n_window > 0)
         em_window_aim(&adapt->window, schedule->first, schedule->window_end[0]);
@@ -145,7 +145,7 @@ static em_status set_up(em_adapt *adapt, const em_sampler_ops *sampler, int64_t 
         !isnan(sampler->thermostat_mass(adapt->sampler_options, adapt->dim)))
         return em_fail(EM_ECONFIG, "sampler.learn_thermostat_mass is true but mass.estimator is "
                                    "none: expected an estimator, whose M-steps learn both");
-    adapt->course.runs = em_course_runs(options, sampler, adapt->sampler_options, &drawn);
+    adapt->course.runs = em_warmup_has_phases(options, sampler, adapt->sampler_options, &drawn);
     status = check_trajectory(adapt, sampler, &drawn);
     if (status)
         return status;
@@ -161,7 +161,7 @@ static em_status set_up(em_adapt *adapt, const em_sampler_ops *sampler, int64_t 
             ? adapt->schedule.n_window
             : (adapt->schedule.last - adapt->schedule.first) / em_e_step_length(adapt) + 1;
     if (!status && adapt->course.runs)
-        status = em_course_create(adapt, &drawn, config_warmup);
+        status = em_warmup_create(adapt, &drawn, config_warmup);
     adapt->keeps_draws = em_learns(adapt) && adapt->course.runs && adapt->form.most_rank == 0 &&
                          adapt->form.ops->structure == EM_MASS_DENSE;
     if (adapt->keeps_draws)
@@ -224,7 +224,7 @@ void em_adapt_destroy(em_adapt **out)
     }
     em_release(&adapt->pools);
     em_schedule_destroy(&adapt->schedule);
-    em_course_destroy(&adapt->course);
+    em_warmup_destroy(&adapt->course);
     em_gradient_noise_destroy(&adapt->noise);
     em_window_release(&adapt->window);
     em_release(&adapt->part);
@@ -254,7 +254,7 @@ em_status em_adapt_begin_with(em_adapt *adapt, const em_mass *mass, double step_
     }
     adapt->has_step = true;
     if (adapt->course.runs && adapt->course.plan.learned && !isnan(time))
-        adapt->course.drawn = adapt->course.kept = em_course_of_time(time, jitter);
+        adapt->course.drawn = adapt->course.kept = em_trajectory_of_time(time, jitter);
     em_publish_to_chains(adapt);
     return status;
 }
@@ -267,7 +267,7 @@ int64_t em_adapt_most_warmup(const em_mass_options *options, const em_sampler_op
 
     if (warmup != INT64_MIN)
         return warmup;
-    return em_course_runs(options, sampler, sampler_options, &drawn)
-               ? em_course_plan_create(warmup, &drawn).warmup
+    return em_warmup_has_phases(options, sampler, sampler_options, &drawn)
+               ? em_warmup_plan_create(warmup, &drawn).warmup
                : WARMUP_OF_WINDOWS;
 }

@@ -23,9 +23,9 @@ em_step_context em_adapt_context(const em_adapt *adapt, em_posterior *posterior,
                              .trajectory = em_adapt_trajectory(adapt, done)};
 }
 
-static int64_t most_depth(const em_course *course, int64_t iteration)
+static int64_t most_depth(const em_warmup *course, int64_t iteration)
 {
-    const int64_t planned = em_course_depth(iteration);
+    const int64_t planned = em_warmup_tree_depth_cap(iteration);
 
     return course->deepest > 0 && (planned == 0 || course->deepest < planned) ? course->deepest
                                                                               : planned;
@@ -33,12 +33,12 @@ static int64_t most_depth(const em_course *course, int64_t iteration)
 
 em_trajectory em_adapt_trajectory(const em_adapt *adapt, int64_t iteration)
 {
-    const em_course *course = &adapt->course;
+    const em_warmup *course = &adapt->course;
     em_trajectory out = {.kind = EM_TRAJECTORY_OPTIONS};
 
     if (!course->runs)
         return out;
-    if (course->stage == EM_STAGE_ARRIVE)
+    if (course->stage == EM_PHASE_INITIAL)
         return (em_trajectory){.kind = EM_TRAJECTORY_U_TURN,
                                .max_depth = most_depth(course, iteration),
                                .arriving = true};
@@ -77,7 +77,7 @@ int64_t em_adapt_warmup(const em_adapt *adapt)
     return adapt->course.runs ? adapt->course.ended : adapt->schedule.warmup;
 }
 
-bool em_adapt_arrives(const em_adapt *adapt)
+bool em_adapt_has_initial_phase(const em_adapt *adapt)
 {
     return adapt->course.runs && adapt->course.plan.arrive > 0;
 }
@@ -87,17 +87,17 @@ void em_adapt_count_gradients(em_adapt *adapt, int64_t chain, int64_t n)
     adapt->course.gradients[chain] += (double)n;
 }
 
-int64_t em_adapt_n_stage(const em_adapt *adapt)
+int64_t em_adapt_n_phase(const em_adapt *adapt)
 {
     return adapt->course.n_stage;
 }
 
-const em_stage_record *em_adapt_stages(const em_adapt *adapt)
+const em_phase_record *em_adapt_phases(const em_adapt *adapt)
 {
     return adapt->course.record;
 }
 
-int64_t em_adapt_n_rescued(const em_adapt *adapt)
+int64_t em_adapt_n_reinitialised(const em_adapt *adapt)
 {
     return adapt->course.n_rescued;
 }

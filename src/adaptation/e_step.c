@@ -54,6 +54,7 @@ void em_collect(em_adapt *adapt, const em_block *block, int64_t chain, bool subs
         double *velocity = adapt->sample + adapt->stride,
                *position = accumulator + adapt->n_estimator;
         em_mass_velocity(&adapt->chain_mass[chain], 1, sample.momentum, velocity);
-        em_interval_observe(adapt->dim, sample.momentum, velocity, position + adapt->dim);
+        em_subsampling_interval_observe(adapt->dim, sample.momentum, velocity,
+                                        position + adapt->dim);
     }
 }

@@ -31,7 +31,7 @@ static em_status column_medians(em_adapt *adapt, const double *x, int64_t first,
 /* W_0 is diagonal: the inverse curvature above the starts or, where nothing is known of that,
  * 1 / |g_i|. Of all chains the median, as one may start where numbers are out of all proportion.
  * Columns are gathered some at a time, to bound the memory. */
-em_status em_course_begin(em_adapt *adapt, const em_block *block, const double *inverse_curvature)
+em_status em_warmup_begin(em_adapt *adapt, const em_block *block, const double *inverse_curvature)
 {
     const int64_t n_chain = em_grid_n_chain(adapt->grid), dim = adapt->dim;
     const int64_t fit = (1 << 20) / n_chain + 1, batch = fit < dim ? fit : dim;

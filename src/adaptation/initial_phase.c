@@ -6,16 +6,17 @@
 #include <math.h>
 
 /* The log densities of all chains since the later half of the window began. Collective. */
-static em_status gather_stretches(em_adapt *adapt, int64_t done, em_stretch *all)
+static em_status gather_stretches(em_adapt *adapt, int64_t done, em_log_density_window *all)
 {
-    const em_course *course = &adapt->course;
-    const int64_t from = em_course_later_half(done), n = sizeof *all / sizeof(double);
-    em_stretch *local = NULL;
+    const em_warmup *course = &adapt->course;
+    const int64_t from = em_warmup_window_begin(done), n = sizeof *all / sizeof(double);
+    em_log_density_window *local = NULL;
     em_status status = em_agree(em_allocate(adapt->n_local_chain, sizeof *local, &local));
 
     for (int64_t c = 0; !status && c < adapt->n_local_chain; c++) {
         const int64_t since = (int64_t)course->since[c], first = since > from ? since : from;
-        local[c] = em_stretch_of(done - first, course->history + c * course->plan.arrive + first);
+        local[c] = em_log_density_window_of(done - first,
+                                            course->history + c * course->plan.arrive + first);
     }
     if (!status)
         status = em_grid_gather_chains(adapt->grid, n, (const double *)local, (double *)all);
@@ -42,25 +43,26 @@ static bool is_uneven(const em_adapt *adapt)
 /* From here on the kernel is the one that draws. Collective. */
 static em_status leave_arrival(em_adapt *adapt, bool arrived, int64_t done)
 {
-    em_course *course = &adapt->course;
+    em_warmup *course = &adapt->course;
     em_pool *pool = adapt->pools;
-    em_status status = em_record_stage(adapt, arrived ? EM_END_ARRIVED : EM_END_PLANNED, done);
+    em_status status = em_record_phase(adapt, arrived ? EM_END_REACHED : EM_END_PLANNED, done);
 
-    em_enter_stage(course, EM_STAGE_TUNE, done);
+    em_enter_phase(course, EM_PHASE_STEP_SIZE, done);
     course->time_from = done;
     for (int64_t c = 0; c < adapt->n_local_chain; c++)
         course->step_factor[c] = 1;
     if (is_uneven(adapt))
-        course->drawn = course->kept = em_course_of_time(INFINITY, 0);
+        course->drawn = course->kept = em_trajectory_of_time(INFINITY, 0);
     else if (adapt->adapts_step && course->drawn.kind == EM_TRAJECTORY_TIME)
         em_dual_averaging_start(&pool->averaging, pool->step_size, 1);
     return status;
 }
 
 /* Whether arrive ends with this window. */
-static bool arrival_ends(em_adapt *adapt, const em_stretch *stretch, int64_t done, bool *arrived)
+static bool arrival_ends(em_adapt *adapt, const em_log_density_window *stretch, int64_t done,
+                         bool *arrived)
 {
-    em_course *course = &adapt->course;
+    em_warmup *course = &adapt->course;
     const int64_t n_chain = em_grid_n_chain(adapt->grid);
     const bool dense = adapt->form.ops == &em_mass_dense;
     const double whole = 4 * (double)adapt->dim; /* what a whole matrix takes */
@@ -71,8 +73,9 @@ static bool arrival_ends(em_adapt *adapt, const em_stretch *stretch, int64_t don
 
     for (int64_t c = 0; c < n_chain; c++)
         n_sample += stretch[c].length;
-    course->n_arrived =
-        em_have_arrived(n_chain, stretch, course->flagged, spared) ? course->n_arrived + 1 : 0;
+    course->n_arrived = em_initial_phase_has_ended(n_chain, stretch, course->flagged, spared)
+                            ? course->n_arrived + 1
+                            : 0;
     *arrived = course->n_arrived >= 2 && n_sample >= wanted;
     return done == course->plan.arrive || (*arrived && !course->plan.given);
 }
@@ -80,8 +83,8 @@ static bool arrival_ends(em_adapt *adapt, const em_stretch *stretch, int64_t don
 em_status em_end_window(em_adapt *adapt, em_block *block, int64_t done)
 {
     const int64_t n_chain = em_grid_n_chain(adapt->grid);
-    em_course *course = &adapt->course;
-    em_stretch *stretch = NULL;
+    em_warmup *course = &adapt->course;
+    em_log_density_window *stretch = NULL;
     double *scratch = NULL;
     bool ends = false, arrived = false;
     em_status status = em_allocate(n_chain, sizeof *stretch, &stretch);
@@ -92,15 +95,15 @@ em_status em_end_window(em_adapt *adapt, em_block *block, int64_t done)
     if (!status)
         status = gather_stretches(adapt, done, stretch);
     if (!status) {
-        em_gate(n_chain, stretch, adapt->dim, scratch, course->flagged);
+        em_find_outlying_chains(n_chain, stretch, adapt->dim, scratch, course->flagged);
         ends = arrival_ends(adapt, stretch, done, &arrived);
         if (em_learns(adapt))
             status = em_learn_from_half(adapt, done);
     }
     if (!status)
-        status = em_rescue(adapt, block, stretch, done);
-    course->window = em_course_next_window(&course->plan, done);
-    em_window_aim(&adapt->window, em_course_later_half(course->window), course->window);
+        status = em_reinitialise_chains(adapt, block, stretch, done);
+    course->window = em_warmup_next_window(&course->plan, done);
+    em_window_aim(&adapt->window, em_warmup_window_begin(course->window), course->window);
     em_drop_segments(adapt);
     if (!status && ends)
         status = leave_arrival(adapt, arrived, done);

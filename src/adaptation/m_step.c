@@ -39,7 +39,7 @@ static em_status blend(em_adapt *adapt, const em_pool *pool, const double *accum
     for (int64_t i = 0; i < size; i++)
         adapt->estimate[i] = (1 - weight) * current[i] + weight * adapt->estimate[i];
     if (!adapt->estimator->windowed)
-        status = em_guard(&adapt->form, current, adapt->estimate);
+        status = em_clip_eigenvalues(&adapt->form, current, adapt->estimate);
     em_release(&current);
     return status;
 }
@@ -131,7 +131,8 @@ static void apply_interval_rule(em_adapt *adapt)
     const double step = (double)adapt->s_count / adapt->options->rule_s_i;
 
     if (adapt->options->s_count_rule == EM_S_COUNT_INTERVAL &&
-        em_interval_holds(adapt->options, adapt->pools->mass, accumulator, adapt->sample))
+        em_subsampling_interval_holds(adapt->options, adapt->pools->mass, accumulator,
+                                      adapt->sample))
         adapt->s_count += (int64_t)ceil(step);
 }
 

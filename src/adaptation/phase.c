@@ -4,22 +4,22 @@
 #include <math.h>
 
 /* Iterations of tune and of each climb after which the autocorrelation is looked at. */
-int64_t em_first_lag(const em_course *course)
+int64_t em_first_lag(const em_warmup *course)
 {
     return course->begun + course->plan.tune / 5;
 }
 
-bool em_stage_is_measured(const em_course *course)
+bool em_phase_is_measured(const em_warmup *course)
 {
     return course->plan.climbs && course->drawn.kind == EM_TRAJECTORY_TIME &&
-           (course->stage == EM_STAGE_TUNE || course->stage == EM_STAGE_CLIMB);
+           (course->stage == EM_PHASE_STEP_SIZE || course->stage == EM_PHASE_TRAJECTORY_LENGTH);
 }
 
 /* Whether this is a stage in which trajectories of one length may turn out not to fit. */
-bool em_stage_is_tried(const em_course *course)
+bool em_phase_is_tried(const em_warmup *course)
 {
     return course->plan.learned && course->drawn.kind == EM_TRAJECTORY_TIME &&
-           (course->stage == EM_STAGE_TUNE || course->stage == EM_STAGE_CLIMB);
+           (course->stage == EM_PHASE_STEP_SIZE || course->stage == EM_PHASE_TRAJECTORY_LENGTH);
 }
 
 /* The step size that a stage ends with: the averaged one. Local. */
@@ -30,20 +30,21 @@ double em_final_step_size(const em_adapt *adapt)
     return adapt->adapts_step ? em_dual_averaging_final(&pool->averaging) : pool->step_size;
 }
 
-void em_enter_stage(em_course *course, em_stage_id stage, int64_t done)
+void em_enter_phase(em_warmup *course, em_phase_id stage, int64_t done)
 {
     course->stage = stage;
     course->begun = done;
 }
 
 /* What was learned in the stage that ends. Collective. */
-em_status em_record_stage(em_adapt *adapt, em_stage_end why, int64_t done)
+em_status em_record_phase(em_adapt *adapt, em_phase_end why, int64_t done)
 {
-    em_course *course = &adapt->course;
-    const bool timed = course->stage != EM_STAGE_ARRIVE && course->drawn.kind == EM_TRAJECTORY_TIME;
-    em_stage_record *out = &course->record[course->n_stage++];
+    em_warmup *course = &adapt->course;
+    const bool timed =
+        course->stage != EM_PHASE_INITIAL && course->drawn.kind == EM_TRAJECTORY_TIME;
+    em_phase_record *out = &course->record[course->n_stage++];
 
-    *out = (em_stage_record){.stage = course->stage,
+    *out = (em_phase_record){.stage = course->stage,
                              .iteration = (double)done,
                              .end = why,
                              .time = timed ? course->drawn.time : NAN,

@@ -89,7 +89,8 @@ static em_status move_lost(em_adapt *adapt, em_block *block, int64_t done, const
 }
 
 /* Chains that stand still at the smallest steps, while others move. Collective. */
-static em_status find_lost(em_adapt *adapt, const em_stretch *stretch, bool *lost, int64_t *n)
+static em_status find_lost(em_adapt *adapt, const em_log_density_window *stretch, bool *lost,
+                           int64_t *n)
 {
     const int64_t n_chain = em_grid_n_chain(adapt->grid);
     double *factor = NULL;
@@ -106,10 +107,11 @@ static em_status find_lost(em_adapt *adapt, const em_stretch *stretch, bool *los
     return status;
 }
 
-em_status em_rescue(em_adapt *adapt, em_block *block, const em_stretch *stretch, int64_t done)
+em_status em_reinitialise_chains(em_adapt *adapt, em_block *block,
+                                 const em_log_density_window *stretch, int64_t done)
 {
     const int64_t n_chain = em_grid_n_chain(adapt->grid);
-    em_course *course = &adapt->course;
+    em_warmup *course = &adapt->course;
     bool *lost = NULL;
     int64_t n = 0;
     em_status status;

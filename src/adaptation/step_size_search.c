@@ -11,7 +11,7 @@
  * needs no smaller steps than the others. */
 static bool has_part(const em_adapt *adapt, int64_t c)
 {
-    const em_course *course = &adapt->course;
+    const em_warmup *course = &adapt->course;
 
     return !course->runs ||
            (!course->flagged[em_grid_first_chain(adapt->grid) + c] && course->step_factor[c] == 1);
@@ -147,7 +147,7 @@ em_status em_update_step_size(em_adapt *adapt)
     for (int64_t c = 0; c < adapt->n_local_chain; c++)
         adapt->probe[c] = adapt->acceptance[c] / (double)adapt->n_since;
     status = pool_means(adapt, adapt->probe, adapt->acceptance);
-    if (adapt->course.runs && adapt->course.stage == EM_STAGE_ARRIVE)
+    if (adapt->course.runs && adapt->course.stage == EM_PHASE_INITIAL)
         follow_chains(adapt, adapt->acceptance[0]);
     for (int64_t i = 0; i < adapt->n_pool; i++)
         adapt->pools[i].step_size =

@@ -10,7 +10,7 @@
 /* The autocorrelation of the stage, pooled. Collective. */
 static em_status measure(em_adapt *adapt)
 {
-    em_course *course = &adapt->course;
+    em_warmup *course = &adapt->course;
     const int64_t size = em_lag_size(adapt->dim), n_chain = em_grid_n_chain(adapt->grid);
     double *pooled = NULL, n = 0;
     em_status status = em_agree(em_allocate(size, sizeof *pooled, &pooled));
@@ -34,15 +34,16 @@ static em_status measure(em_adapt *adapt)
 /* Whether curvature varies too much for trajectories of one step size. Collective. */
 static em_status look_at_moves(em_adapt *adapt, bool *uneven)
 {
-    const int64_t n_chain = em_grid_n_chain(adapt->grid), n = sizeof(em_moves) / sizeof(double);
-    em_moves *all = NULL;
+    const int64_t n_chain = em_grid_n_chain(adapt->grid),
+                  n = sizeof(em_acceptance_statistics) / sizeof(double);
+    em_acceptance_statistics *all = NULL;
     em_status status = em_agree(em_allocate(n_chain, sizeof *all, &all));
 
     if (!status)
         status = em_grid_gather_chains(adapt->grid, n, (const double *)adapt->course.moves,
                                        (double *)all);
     if (!status)
-        *uneven = em_moves_are_uneven(n_chain, all, adapt->course.flagged);
+        *uneven = em_acceptance_is_uneven(n_chain, all, adapt->course.flagged);
     em_release(&all);
     return status;
 }
@@ -51,14 +52,14 @@ static em_status look_at_moves(em_adapt *adapt, bool *uneven)
  * computes it. Collective. */
 static em_status judge(em_adapt *adapt, bool *keeps, bool *goes_on)
 {
-    em_course *course = &adapt->course;
+    em_warmup *course = &adapt->course;
     double *scratch = NULL;
     em_status status = em_agree(em_allocate(2 * adapt->dim, sizeof *scratch, &scratch));
     bool verdict[2] = {true, false};
 
-    if (!status && course->stage == EM_STAGE_CLIMB)
-        verdict[0] = em_ladder_keeps(adapt->dim, course->kept_r, course->kept_steps,
-                                     course->tried_r, course->tried_steps, scratch);
+    if (!status && course->stage == EM_PHASE_TRAJECTORY_LENGTH)
+        verdict[0] = em_trajectory_is_better(adapt->dim, course->kept_r, course->kept_steps,
+                                             course->tried_r, course->tried_steps, scratch);
     verdict[1] = verdict[0] && em_lag_is_long(adapt->dim, course->tried_r);
     em_broadcast(verdict, sizeof verdict);
     *keeps = verdict[0];
@@ -70,7 +71,7 @@ static em_status judge(em_adapt *adapt, bool *keeps, bool *goes_on)
 /* Keeps what was tried, or goes back to what was kept. Local. */
 static void settle_on(em_adapt *adapt, bool keeps)
 {
-    em_course *course = &adapt->course;
+    em_warmup *course = &adapt->course;
     em_pool *pool = adapt->pools;
 
     if (keeps) {
@@ -89,10 +90,10 @@ static void settle_on(em_adapt *adapt, bool keeps)
  */
 static void go_on_by_u_turn(em_adapt *adapt)
 {
-    em_course *course = &adapt->course;
+    em_warmup *course = &adapt->course;
     em_pool *pool = adapt->pools;
 
-    course->drawn = course->kept = em_course_of_time(INFINITY, 0);
+    course->drawn = course->kept = em_trajectory_of_time(INFINITY, 0);
     if (!adapt->adapts_step)
         return;
     pool->step_size = course->record[0].step_size;
@@ -102,38 +103,38 @@ static void go_on_by_u_turn(em_adapt *adapt)
 /* What follows the end of a stage whose setting is kept or given up. Local. */
 static void go_on(em_adapt *adapt, bool climbs, bool tunes, int64_t done)
 {
-    em_course *course = &adapt->course;
+    em_warmup *course = &adapt->course;
     em_trajectory longer;
 
     memset(course->moves, 0, (size_t)adapt->n_local_chain * sizeof *course->moves);
-    if (climbs && em_course_longer(&course->plan, &course->kept, done, &longer)) {
-        em_enter_stage(course, EM_STAGE_CLIMB, done);
+    if (climbs && em_warmup_longer_trajectory(&course->plan, &course->kept, done, &longer)) {
+        em_enter_phase(course, EM_PHASE_TRAJECTORY_LENGTH, done);
         course->drawn = longer;
         if (adapt->adapts_step)
             em_dual_averaging_start(&adapt->pools->averaging, adapt->pools->step_size, 1);
     } else if (course->plan.given && done < course->plan.warmup) {
-        em_enter_stage(course, EM_STAGE_REST, done);
+        em_enter_phase(course, EM_PHASE_FINAL, done);
     } else if (tunes && done < course->plan.warmup) {
-        em_enter_stage(course, EM_STAGE_TUNE, done);
+        em_enter_phase(course, EM_PHASE_STEP_SIZE, done);
     } else {
-        em_enter_stage(course, EM_STAGE_DRAW, done);
+        em_enter_phase(course, EM_PHASE_SAMPLING, done);
         course->ended = done;
     }
 }
 
-em_status em_end_stage(em_adapt *adapt, int64_t done)
+em_status em_end_phase(em_adapt *adapt, int64_t done)
 {
-    em_course *course = &adapt->course;
+    em_warmup *course = &adapt->course;
     bool keeps = true, longer = false, uneven = false;
-    em_status status = em_stage_is_tried(course) ? look_at_moves(adapt, &uneven) : EM_OK;
+    em_status status = em_phase_is_tried(course) ? look_at_moves(adapt, &uneven) : EM_OK;
 
-    if (!status && !uneven && em_stage_is_measured(course)) {
+    if (!status && !uneven && em_phase_is_measured(course)) {
         status = measure(adapt);
         if (!status)
             status = judge(adapt, &keeps, &longer);
     }
     if (!status)
-        status = em_record_stage(adapt,
+        status = em_record_phase(adapt,
                                  uneven  ? EM_END_UNEVEN
                                  : keeps ? EM_END_PLANNED
                                          : EM_END_REFUSED,

@@ -6,13 +6,13 @@
 
 #include <string.h>
 
-int64_t em_course_next_meeting(const em_course *course)
+int64_t em_warmup_next_update(const em_warmup *course)
 {
     switch (course->stage) {
-    case EM_STAGE_ARRIVE:
+    case EM_PHASE_INITIAL:
         return course->window;
-    case EM_STAGE_TUNE:
-    case EM_STAGE_CLIMB:
+    case EM_PHASE_STEP_SIZE:
+    case EM_PHASE_TRAJECTORY_LENGTH:
         return course->begun + course->plan.tune;
     default:
         return course->plan.warmup;
@@ -21,29 +21,29 @@ int64_t em_course_next_meeting(const em_course *course)
 
 em_status em_limit_depth(em_adapt *adapt, double step_size)
 {
-    em_course *course = &adapt->course;
+    em_warmup *course = &adapt->course;
     double count[EM_DEPTHS];
     em_status status;
 
-    if (!course->many || course->stage != EM_STAGE_ARRIVE)
+    if (!course->many || course->stage != EM_PHASE_INITIAL)
         return EM_OK;
     status = em_grid_sum_chains(adapt->grid, EM_DEPTHS, course->depths, count);
     memset(course->depths, 0, (size_t)(adapt->n_local_chain * EM_DEPTHS) * sizeof *count);
     if (!status)
-        course->deepest = em_depth_limit(count, step_size / adapt->pools->step_size);
+        course->deepest = em_tree_depth_limit(count, step_size / adapt->pools->step_size);
     return status;
 }
 
-em_status em_course_meet(em_adapt *adapt, em_block *block, int64_t done)
+em_status em_warmup_update(em_adapt *adapt, em_block *block, int64_t done)
 {
-    const em_course *course = &adapt->course;
+    const em_warmup *course = &adapt->course;
     em_status status = EM_OK;
 
-    if (course->stage == EM_STAGE_ARRIVE && done == course->window)
+    if (course->stage == EM_PHASE_INITIAL && done == course->window)
         status = em_end_window(adapt, block, done);
     /* A short warmup has no iterations to tune in. */
-    if (!status && course->stage != EM_STAGE_ARRIVE && course->stage != EM_STAGE_DRAW &&
-        done == em_course_next_meeting(course))
-        status = em_end_stage(adapt, done);
+    if (!status && course->stage != EM_PHASE_INITIAL && course->stage != EM_PHASE_SAMPLING &&
+        done == em_warmup_next_update(course))
+        status = em_end_phase(adapt, done);
     return status;
 }

@@ -3,8 +3,8 @@
 #include "adaptation/trajectory/trajectory_criterion.h"
 #include "base/memory.h"
 
-bool em_course_runs(const em_mass_options *options, const em_sampler_ops *sampler,
-                    const em_sampler_options *sampler_options, em_trajectory *drawn)
+bool em_warmup_has_phases(const em_mass_options *options, const em_sampler_ops *sampler,
+                          const em_sampler_options *sampler_options, em_trajectory *drawn)
 {
     const em_estimator_ops *estimator = em_estimators[options->estimator];
 
@@ -14,32 +14,32 @@ bool em_course_runs(const em_mass_options *options, const em_sampler_ops *sample
            (!estimator->estimate || estimator->windowed) && !estimator->noise;
 }
 
-static int64_t count_windows(const em_course_plan *plan)
+static int64_t count_windows(const em_warmup_plan *plan)
 {
     int64_t count = 0;
 
     for (int64_t end = 0; end < plan->arrive; count++)
-        end = em_course_next_window(plan, end);
+        end = em_warmup_next_window(plan, end);
     return count;
 }
 
-em_status em_course_create(em_adapt *adapt, const em_trajectory *drawn, int64_t warmup)
+em_status em_warmup_create(em_adapt *adapt, const em_trajectory *drawn, int64_t warmup)
 {
     const int64_t n = adapt->n_local_chain;
-    em_course *course = &adapt->course;
+    em_warmup *course = &adapt->course;
     em_status status;
 
     course->runs = true;
     course->many = em_grid_n_chain(adapt->grid) >= EM_MANY_CHAINS;
     course->deepest = em_first_depth(course);
-    course->plan = em_course_plan_create(warmup, drawn);
+    course->plan = em_warmup_plan_create(warmup, drawn);
     course->drawn = *drawn;
     course->drawn.time = course->plan.time;
     course->kept = course->drawn;
     course->kept_averaging.target = adapt->sampler_options->target_accept;
-    course->stage = course->plan.warmup > 0 ? EM_STAGE_ARRIVE : EM_STAGE_DRAW;
+    course->stage = course->plan.warmup > 0 ? EM_PHASE_INITIAL : EM_PHASE_SAMPLING;
     course->ended = course->plan.warmup > 0 ? -1 : 0;
-    course->window = em_course_next_window(&course->plan, 0);
+    course->window = em_warmup_next_window(&course->plan, 0);
     adapt->n_segment = EM_MOST_SEGMENTS;
     adapt->most_m_steps = count_windows(&course->plan);
     const struct {
@@ -62,7 +62,7 @@ em_status em_course_create(em_adapt *adapt, const em_trajectory *drawn, int64_t 
     return status;
 }
 
-void em_course_destroy(em_course *course)
+void em_warmup_destroy(em_warmup *course)
 {
     double **const vectors[] = {&course->history, &course->since,     &course->depths,
                                 &course->lag,     &course->gradients, &course->step_factor,

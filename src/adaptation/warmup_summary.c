@@ -6,13 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *em_stage_name(int stage)
+const char *em_phase_name(int stage)
 {
-    static const char *const names[] = {[EM_STAGE_ARRIVE] = "arrive",
-                                        [EM_STAGE_TUNE] = "tune",
-                                        [EM_STAGE_CLIMB] = "climb",
-                                        [EM_STAGE_REST] = "rest",
-                                        [EM_STAGE_DRAW] = "draw"};
+    static const char *const names[] = {[EM_PHASE_INITIAL] = "arrive",
+                                        [EM_PHASE_STEP_SIZE] = "tune",
+                                        [EM_PHASE_TRAJECTORY_LENGTH] = "climb",
+                                        [EM_PHASE_FINAL] = "rest",
+                                        [EM_PHASE_SAMPLING] = "draw"};
 
     return names[stage];
 }
@@ -30,18 +30,18 @@ static void append(size_t bytes, char *out, const char *format, ...)
     va_end(arguments);
 }
 
-void em_adapt_describe(const em_adapt *adapt, size_t bytes, char *out)
+void em_adapt_summarise(const em_adapt *adapt, size_t bytes, char *out)
 {
-    const em_course *course = &adapt->course;
+    const em_warmup *course = &adapt->course;
 
     out[0] = '\0';
     if (!course->runs || course->n_stage == 0)
         return;
-    const em_stage_record *arrive = &course->record[0],
+    const em_phase_record *arrive = &course->record[0],
                           *last = &course->record[course->n_stage - 1];
     append(bytes, out, "warmup %.0f iterations, %.0f gradients; the chains ", last->iteration,
            last->gradients);
-    if ((int)arrive->end == EM_END_ARRIVED)
+    if ((int)arrive->end == EM_END_REACHED)
         append(bytes, out, "had arrived at %.0f", arrive->iteration);
     else
         append(bytes, out, "were given %.0f to arrive%s", arrive->iteration,

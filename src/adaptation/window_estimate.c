@@ -9,12 +9,13 @@
 /* Adds the segments of the later half of a chain of this rank. Local. */
 static void add_segments(const em_adapt *adapt, int64_t chain, int64_t done, double *sums)
 {
-    const em_course *course = &adapt->course;
+    const em_warmup *course = &adapt->course;
 
     for (int64_t k = 0; k <= course->segment; k++) {
         const double *x = em_accumulators(adapt, chain, k);
         for (int64_t i = 0;
-             course->segment_from[k] >= em_course_later_half(done) && i < adapt->n_accumulator; i++)
+             course->segment_from[k] >= em_warmup_window_begin(done) && i < adapt->n_accumulator;
+             i++)
             sums[i] += x[i];
     }
 }
@@ -81,7 +82,7 @@ em_status em_learn_from_half(em_adapt *adapt, int64_t done)
     bool refused = false;
     em_status status = pool_later_half(adapt, done);
 
-    adapt->s_count = em_grid_n_chain(adapt->grid) * (done - em_course_later_half(done));
+    adapt->s_count = em_grid_n_chain(adapt->grid) * (done - em_warmup_window_begin(done));
     if (!status)
         status = em_pooled_m_step(adapt, done, &refused);
     if (!status && !refused) {
@@ -95,8 +96,8 @@ em_status em_learn_from_half(em_adapt *adapt, int64_t done)
 /* Forgets the segments that windows to come do not look back on. Local. */
 void em_drop_segments(em_adapt *adapt)
 {
-    em_course *course = &adapt->course;
-    const int64_t from = em_course_later_half(course->window), size = adapt->n_accumulator;
+    em_warmup *course = &adapt->course;
+    const int64_t from = em_warmup_window_begin(course->window), size = adapt->n_accumulator;
     int64_t first = 0;
 
     while (first < course->segment && course->segment_from[first] < from)

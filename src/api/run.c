@@ -129,10 +129,10 @@ static em_status create(const em_run_request *given, em_run *run)
     release_request(&r);
     if (!status)
         status = em_engine_create(run->config,
-                                  &(em_order){.mode = run->mode,
-                                              .sink = has_sink ? &given->sink : NULL,
-                                              .progress = given->progress,
-                                              .progress_to = given->progress_to},
+                                  &(em_engine_request){.mode = run->mode,
+                                                       .sink = has_sink ? &given->sink : NULL,
+                                                       .progress = given->progress,
+                                                       .progress_to = given->progress_to},
                                   &run->engine);
     return status;
 }

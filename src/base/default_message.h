@@ -12,6 +12,6 @@ uint64_t em_n_said(void);
 
 /* The status of what began when there were `before`: other than EM_OK and without a message it is
  * given one, in which it is called `who`. */
-em_status em_said(em_status status, uint64_t before, const char *who);
+em_status em_default_message(em_status status, uint64_t before, const char *who);
 
 #endif

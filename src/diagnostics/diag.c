@@ -10,10 +10,10 @@
 #include <stdlib.h>
 
 struct em_diag {
-    const em_team *team; /* whose ranks hold the other draws; NULL: nobody does */
-    int64_t *count;      /* [em_team_size] chains of each */
-    em_status status;    /* of what they did together */
-    int64_t n_sorted;    /* room for so many draws */
+    const em_subcommunicator *team; /* whose ranks hold the other draws; NULL: nobody does */
+    int64_t *count;                 /* [em_subcommunicator_size] chains of each */
+    em_status status;               /* of what they did together */
+    int64_t n_sorted;               /* room for so many draws */
     em_sorted *sorted, *folded;
     double *z;     /* scores or indicators, in the places of the draws */
     double *score; /* of the ranks among n_score draws */
@@ -165,7 +165,7 @@ static double variance_of(int64_t n, const double *x, double mean)
 static void gather_halves(const em_diag *d, double *x)
 {
     if (d->team)
-        em_team_gather(d->team, 2 * sizeof *x, d->count, x);
+        em_subcommunicator_gather(d->team, 2 * sizeof *x, d->count, x);
 }
 
 /* sqrt(((n - 1) / n W + B / n) / W), B / n the variance of the means, W the mean of the variances.
@@ -388,7 +388,7 @@ static range range_of(const em_diag *d, int64_t n, const double *x)
     }
     if (d->team) {
         double all[] = {-least, most, nan};
-        em_team_maximum(d->team, 3, all);
+        em_subcommunicator_maximum(d->team, 3, all);
         return (range){-all[0], all[1], all[2] > 0};
     }
     return (range){least, most, nan};
@@ -419,10 +419,10 @@ em_status em_diagnose_convergence(em_diag *diag, int64_t n_chain, int64_t n_draw
     return converge(diag, &(halves){2 * n_chain, n_draw / 2, n_draw, draws, 0, 2 * n_chain}, out);
 }
 
-em_status em_diagnose_together(em_diag *diag, const em_team *team, int64_t n_chain, int64_t n_draw,
-                               const double *draws, em_diagnosis *out)
+em_status em_diagnose_together(em_diag *diag, const em_subcommunicator *team, int64_t n_chain,
+                               int64_t n_draw, const double *draws, em_diagnosis *out)
 {
-    const int64_t size = em_team_size(team), member = em_team_member(team);
+    const int64_t size = em_subcommunicator_size(team), member = em_subcommunicator_member(team);
     const int64_t first = em_deal_first(n_chain, size, member);
     em_status status;
 

@@ -10,19 +10,19 @@
 #include "par/subcommunicator.h"
 
 /* A failure of one rank is one of all. */
-em_status em_share_agree(const em_team *team, em_status status);
+em_status em_share_agree(const em_subcommunicator *team, em_status status);
 
 /* em_sorted_quantile of all; `sorted` are the n > 0 draws of this rank. */
-em_status em_share_quantiles(const em_team *team, int64_t n, const em_sorted *sorted,
+em_status em_share_quantiles(const em_subcommunicator *team, int64_t n, const em_sorted *sorted,
                              int64_t n_probability, const double *probability, double *out);
 
 /* em_normal_scores among all, of the n > 0 draws of this rank. */
-em_status em_share_normal_scores(const em_team *team, int64_t n, const em_sorted *sorted,
+em_status em_share_normal_scores(const em_subcommunicator *team, int64_t n, const em_sorted *sorted,
                                  double *z);
 
 /* sum[k] = x[0][k] + x[1][k] + ... over the rows of all, added in their order; `x` is
  * [n_row][n_column], where count[member] tells the rows of each. */
-em_status em_share_sum(const em_team *team, const int64_t *count, int64_t n_column, const double *x,
-                       double *sum);
+em_status em_share_sum(const em_subcommunicator *team, const int64_t *count, int64_t n_column,
+                       const double *x, double *sum);
 
 #endif

@@ -38,7 +38,7 @@ static int64_t count_apart(int64_t n_chain, int64_t n_draw, const double *marked
 }
 
 em_status em_find_gathering(int64_t n_chain, int64_t n_draw, const double *x, const double *marked,
-                            double ess, int64_t n_tried, em_gathering *out)
+                            double ess, int64_t n_tried, em_divergence_cluster *out)
 {
     const double one_of = 20;
     const int64_t n = n_chain * n_draw;
@@ -46,7 +46,7 @@ em_status em_find_gathering(int64_t n_chain, int64_t n_draw, const double *x, co
     int64_t n_marked = 0;
     em_status status;
 
-    *out = (em_gathering){0, INFINITY};
+    *out = (em_divergence_cluster){0, INFINITY};
     for (int64_t i = 0; i < n; i++) {
         if (isnan(x[i]))
             return EM_OK;

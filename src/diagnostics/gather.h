@@ -6,11 +6,11 @@
 
 #include <stdint.h>
 
-typedef struct em_gathering {
+typedef struct em_divergence_cluster {
     double distance;  /* the largest between two distribution functions, in 0 .. 1 */
     double by_chance; /* what chance passes in one of twenty sets of n_tried numbers; above 1: so
                          few say nothing, wherever they are */
-} em_gathering;
+} em_divergence_cluster;
 
 /*
  * Of draws x, [n_chain][n_draw], those that are marked (not 0) against the others: Kolmogorov's and
@@ -19,6 +19,6 @@ typedef struct em_gathering {
  * one. Distance 0 where there are none of one kind, or x has NaN. Errors: EM_EMEMORY.
  */
 em_status em_find_gathering(int64_t n_chain, int64_t n_draw, const double *x, const double *marked,
-                            double ess, int64_t n_tried, em_gathering *out);
+                            double ess, int64_t n_tried, em_divergence_cluster *out);
 
 #endif

@@ -90,7 +90,7 @@ static em_status density_add_prior(em_model *model, const em_query *query)
             const uint64_t before = em_n_said();
             status = ops->log_density_gradient(self->options, theta, &value, self->partial);
             if (status < 0)
-                return em_said(status, before, "log_density_gradient");
+                return em_default_message(status, before, "log_density_gradient");
             for (int64_t i = 0; i < ops->dim; i++)
                 gradient[i] += self->partial[i];
         } else {

@@ -14,7 +14,7 @@ enum { LEAST_SHARED = 1 << 18, TAG = 1 };
 
 /* The ranks count from the writer on, which is the first. There is no communicator of their own,
  * which it would take all of them to free. */
-struct em_holders {
+struct em_node_array {
     int n, rank;
     int *member; /* [n] ranks of the node */
 };
@@ -25,7 +25,7 @@ typedef struct header {
     bool shared;
 } header;
 
-em_status em_holders_create(int64_t key, em_holders **out)
+em_status em_node_array_create(int64_t key, em_node_array **out)
 {
     int64_t *all = NULL;
     int size = 1, rank = 0;
@@ -50,11 +50,11 @@ em_status em_holders_create(int64_t key, em_holders **out)
     }
     em_release(&all);
     if (status)
-        em_holders_destroy(out);
+        em_node_array_destroy(out);
     return status;
 }
 
-void em_holders_destroy(em_holders **holders)
+void em_node_array_destroy(em_node_array **holders)
 {
     if (!*holders)
         return;
@@ -62,7 +62,7 @@ void em_holders_destroy(em_holders **holders)
     em_release(holders);
 }
 
-bool em_holders_writes(const em_holders *holders)
+bool em_node_array_writes(const em_node_array *holders)
 {
     return holders->rank == 0;
 }
@@ -70,7 +70,7 @@ bool em_holders_writes(const em_holders *holders)
 /* ---------------------------------------------------------------- between them */
 
 /* The writer's bytes become everybody's. */
-static void spread(const em_holders *h, void *data, int64_t bytes)
+static void spread(const em_node_array *h, void *data, int64_t bytes)
 {
     for (char *at = data; h->n > 1 && bytes > 0; bytes -= INT_MAX, at += INT_MAX) {
         const int count = bytes < INT_MAX ? (int)bytes : INT_MAX;
@@ -82,7 +82,7 @@ static void spread(const em_holders *h, void *data, int64_t bytes)
 }
 
 /* The smallest of their numbers; all have come here before any goes on. */
-static int smallest(const em_holders *h, int mine)
+static int smallest(const em_node_array *h, int mine)
 {
     int least = mine;
 
@@ -97,7 +97,7 @@ static int smallest(const em_holders *h, int mine)
     return least;
 }
 
-static em_status agree(const em_holders *h, em_status status)
+static em_status agree(const em_node_array *h, em_status status)
 {
     const em_status least = smallest(h, status < 0 ? status : EM_OK);
 
@@ -109,33 +109,34 @@ static em_status agree(const em_holders *h, em_status status)
 /* ---------------------------------------------------------------- memory */
 
 /* NULL on all where one of them has none. */
-static header *share(const em_holders *h, int64_t bytes)
+static header *share(const em_node_array *h, int64_t bytes)
 {
     em_mapped_place where = {.descriptor = -1, .bytes = bytes};
-    header *found = em_holders_writes(h) ? em_mapped_make(&where) : NULL;
+    header *found = em_node_array_writes(h) ? em_mapped_make(&where) : NULL;
 
     if (found)
         *found = (header){bytes - EM_ALIGNMENT, true};
     spread(h, &where, sizeof where);
-    if (!em_holders_writes(h))
+    if (!em_node_array_writes(h))
         found = em_mapped_find(&where, false);
     if (!smallest(h, found != NULL)) {
         em_mapped_release(found, bytes);
         found = NULL;
     }
-    if (em_holders_writes(h))
+    if (em_node_array_writes(h))
         em_mapped_close(&where);
     return found;
 }
 
-em_status em_holders_allocate(em_holders *h, int64_t count, size_t size, void *out)
+em_status em_node_array_allocate(em_node_array *h, int64_t count, size_t size, void *out)
 {
     header *found = NULL;
     void *memory = NULL;
     int64_t bytes = 0;
     em_status status = EM_OK;
 
-    if (em_holders_writes(h) && (count < 0 || __builtin_mul_overflow(count, (int64_t)size, &bytes)))
+    if (em_node_array_writes(h) &&
+        (count < 0 || __builtin_mul_overflow(count, (int64_t)size, &bytes)))
         bytes = -1;
     spread(h, &bytes, sizeof bytes);
     if (bytes < 0 || bytes > INT64_MAX - EM_ALIGNMENT)
@@ -160,7 +161,7 @@ static header *header_of(void *memory)
     return (header *)((char *)memory - EM_ALIGNMENT);
 }
 
-void em_holders_publish(em_holders *h, void *memory)
+void em_node_array_publish(em_node_array *h, void *memory)
 {
     if (!memory || h->n == 1)
         return;
@@ -171,7 +172,7 @@ void em_holders_publish(em_holders *h, void *memory)
         spread(h, memory, header_of(memory)->bytes);
 }
 
-void em_holders_release(void *pointer)
+void em_node_array_release(void *pointer)
 {
     header *found;
     void *memory;

@@ -20,7 +20,7 @@ typedef struct arrival {
 
 /* In the memory that all see, the numbers of each shard, the panel, and behind them the arrivals of
  * all. */
-struct em_addends {
+struct em_shard_reduction {
     const em_grid *grid;
     int64_t room, bytes; /* doubles of a shard; bytes of all */
     double *shared;      /* NULL: there is no such memory, */
@@ -47,7 +47,7 @@ static bool see_each_other(MPI_Comm shards, int n_shard)
 }
 
 /* Collective over the shard ranks: all have it, or none. */
-static void share(em_addends *a)
+static void share(em_shard_reduction *a)
 {
     MPI_Comm shards = em_grid_shards(a->grid);
     const int n_shard = (int)em_grid_n_shard(a->grid);
@@ -71,10 +71,10 @@ static void share(em_addends *a)
     }
 }
 
-em_status em_addends_create(const em_grid *grid, int64_t n, em_addends **out)
+em_status em_shard_reduction_create(const em_grid *grid, int64_t n, em_shard_reduction **out)
 {
     const int64_t n_shard = em_grid_n_shard(grid);
-    em_addends *a = NULL;
+    em_shard_reduction *a = NULL;
     em_status status = em_allocate(1, sizeof *a, &a);
     double failed = status < 0;
 
@@ -97,13 +97,13 @@ em_status em_addends_create(const em_grid *grid, int64_t n, em_addends **out)
     failed = status < 0;
     em_grid_sum_shards(grid, 1, &failed);
     if (failed != 0) {
-        em_addends_destroy(out);
+        em_shard_reduction_destroy(out);
         return em_grid_share_failure(grid, status);
     }
     return EM_OK;
 }
 
-void em_addends_destroy(em_addends **addends)
+void em_shard_reduction_destroy(em_shard_reduction **addends)
 {
     if (*addends) {
         em_mapped_release((*addends)->shared, (*addends)->bytes);
@@ -112,19 +112,19 @@ void em_addends_destroy(em_addends **addends)
     em_release(addends);
 }
 
-double *em_addends_own(const em_addends *a)
+double *em_shard_reduction_own(const em_shard_reduction *a)
 {
     return a->shared ? a->shared + em_grid_shard(a->grid) * a->room : a->private;
 }
 
-double *em_addends_panel(const em_addends *a)
+double *em_shard_reduction_panel(const em_shard_reduction *a)
 {
     return a->shared ? a->shared + em_grid_n_shard(a->grid) * a->room : NULL;
 }
 
 /* One that waits looks for messages meanwhile, as it would for the sum of MPI, which knows how to
  * wait. */
-void em_addends_meet(const em_addends *a)
+void em_shard_reduction_wait(const em_shard_reduction *a)
 {
     arrival *mine = &a->arrived[em_grid_shard(a->grid)];
     const int64_t now = atomic_load_explicit(&mine->meetings, memory_order_relaxed) + 1;
@@ -158,7 +158,7 @@ static void add_in_place(int64_t n, int64_t n_shard, int64_t room, double *x)
         memcpy(x + s * room, sum, (size_t)n * sizeof *sum);
 }
 
-void em_addends_sum(em_addends *a, int64_t n)
+void em_shard_reduction_sum(em_shard_reduction *a, int64_t n)
 {
     const int64_t n_shard = em_grid_n_shard(a->grid), shard = em_grid_shard(a->grid);
     const int64_t lines = (n + LINE_DOUBLES - 1) / LINE_DOUBLES;
@@ -168,13 +168,13 @@ void em_addends_sum(em_addends *a, int64_t n)
         em_grid_sum_shards(a->grid, n, a->private);
         return;
     }
-    em_addends_meet(a);
+    em_shard_reduction_wait(a);
     for (int64_t i = em_deal_first(lines, n_shard, shard) * LINE_DOUBLES; i < end; i += STRETCH)
         add_in_place(end - i < STRETCH ? end - i : STRETCH, n_shard, a->room, a->shared + i);
-    em_addends_meet(a);
+    em_shard_reduction_wait(a);
 }
 
-void em_addends_add(const em_addends *a, int64_t first, int64_t n, double *out)
+void em_shard_reduction_add(const em_shard_reduction *a, int64_t first, int64_t n, double *out)
 {
     for (int64_t i = 0; i < n; i += STRETCH)
         add_stretch(n - i < STRETCH ? n - i : STRETCH, em_grid_n_shard(a->grid), a->room,

@@ -9,29 +9,30 @@
 
 #include "par/grid.h"
 
-typedef struct em_addends em_addends;
+typedef struct em_shard_reduction em_shard_reduction;
 
 /* Room for n of them, zeroed; the grid outlives it. Collective over the shard ranks, which fail
  * together. Errors: EM_EMEMORY. */
-em_status em_addends_create(const em_grid *grid, int64_t n, em_addends **out);
-void em_addends_destroy(em_addends **addends); /* NULL-safe. Local. */
+em_status em_shard_reduction_create(const em_grid *grid, int64_t n, em_shard_reduction **out);
+void em_shard_reduction_destroy(em_shard_reduction **addends); /* NULL-safe. Local. */
 
 /* This rank's, 64-byte aligned, to be written between two sums. Local. */
-double *em_addends_own(const em_addends *addends);
+double *em_shard_reduction_own(const em_shard_reduction *addends);
 
 /* The first n of all shards, added, become each one's own, the same bits on all of them; up to
  * seven behind them may change. Collective over the shard ranks. */
-void em_addends_sum(em_addends *addends, int64_t n);
+void em_shard_reduction_sum(em_shard_reduction *addends, int64_t n);
 
 /* The panel, of as many numbers; NULL: there is no such memory. Local. */
-double *em_addends_panel(const em_addends *addends);
+double *em_shard_reduction_panel(const em_shard_reduction *addends);
 
 /* Until all shards are here: what each has written before, all see then. Collective over the shard
  * ranks; of addends with a panel. */
-void em_addends_meet(const em_addends *addends);
+void em_shard_reduction_wait(const em_shard_reduction *addends);
 
 /* out [n] = the sums of numbers first .. first + n - 1 of all shards, none of which is written
- * meanwhile: the same bits as those of em_addends_sum. Local; of addends with a panel. */
-void em_addends_add(const em_addends *addends, int64_t first, int64_t n, double *out);
+ * meanwhile: the same bits as those of em_shard_reduction_sum. Local; of addends with a panel. */
+void em_shard_reduction_add(const em_shard_reduction *addends, int64_t first, int64_t n,
+                            double *out);
 
 #endif

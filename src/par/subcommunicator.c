@@ -4,16 +4,17 @@
 #include "par/mpi_grid.h"
 #include "par/world.h"
 
-struct em_team {
+struct em_subcommunicator {
     MPI_Comm ranks; /* MPI_COMM_NULL: of no team */
     int size, member;
     int *count; /* [4 size] room for counts, and where they begin, twice */
 };
 
-em_status em_team_create(const em_grid *grid, int64_t n_team, int64_t size, em_team **out)
+em_status em_subcommunicator_create(const em_grid *grid, int64_t n_team, int64_t size,
+                                    em_subcommunicator **out)
 {
     const int64_t group = em_grid_group(grid);
-    em_team *team = NULL;
+    em_subcommunicator *team = NULL;
     em_status status = em_allocate(1, sizeof *team, &team);
 
     *out = NULL;
@@ -36,7 +37,7 @@ em_status em_team_create(const em_grid *grid, int64_t n_team, int64_t size, em_t
     return EM_OK;
 }
 
-void em_team_destroy(em_team **team)
+void em_subcommunicator_destroy(em_subcommunicator **team)
 {
     if (!*team)
         return;
@@ -46,23 +47,23 @@ void em_team_destroy(em_team **team)
     em_release(team);
 }
 
-int64_t em_team_size(const em_team *team)
+int64_t em_subcommunicator_size(const em_subcommunicator *team)
 {
     return team->size;
 }
 
-int64_t em_team_member(const em_team *team)
+int64_t em_subcommunicator_member(const em_subcommunicator *team)
 {
     return team->member;
 }
 
-void em_team_maximum(const em_team *team, int64_t n, double *x)
+void em_subcommunicator_maximum(const em_subcommunicator *team, int64_t n, double *x)
 {
     MPI_Allreduce(MPI_IN_PLACE, x, (int)n, MPI_DOUBLE, MPI_MAX, team->ranks);
 }
 
 /* As MPI has them: in count[0 ... size - 1], followed by where each member's begin. */
-static void lay_out(const em_team *team, const int64_t *given, int *count)
+static void lay_out(const em_subcommunicator *team, const int64_t *given, int *count)
 {
     int *first = count + team->size;
 
@@ -81,7 +82,8 @@ static MPI_Datatype item_of(size_t size)
     return item;
 }
 
-void em_team_gather(const em_team *team, size_t size, const int64_t *count, void *all)
+void em_subcommunicator_gather(const em_subcommunicator *team, size_t size, const int64_t *count,
+                               void *all)
 {
     MPI_Datatype item = item_of(size);
 
@@ -91,8 +93,9 @@ void em_team_gather(const em_team *team, size_t size, const int64_t *count, void
     MPI_Type_free(&item);
 }
 
-void em_team_exchange(const em_team *team, size_t size, const int64_t *send_count, const void *send,
-                      const int64_t *receive_count, void *receive)
+void em_subcommunicator_exchange(const em_subcommunicator *team, size_t size,
+                                 const int64_t *send_count, const void *send,
+                                 const int64_t *receive_count, void *receive)
 {
     int *from = team->count, *into = team->count + 2 * (ptrdiff_t)team->size;
     MPI_Datatype item = item_of(size);

@@ -28,17 +28,17 @@ em_status em_posterior_add_prior(em_posterior *posterior, const em_query *query)
         return status;
     memset(query->log_density, 0, (size_t)query->n_chain * sizeof(double));
     memset(query->gradient, 0, (size_t)(query->n_chain * query->stride) * sizeof(double));
-    em_away_begin();
+    em_foreign_call_begin();
     status = posterior->model->ops->add_prior(posterior->model, query);
-    em_away_end();
+    em_foreign_call_end();
     return status;
 }
 
 em_status em_posterior_add_likelihood(em_model *model, const em_query *query)
 {
-    em_away_begin();
+    em_foreign_call_begin();
     const em_status status = model->ops->add_likelihood(model, query);
-    em_away_end();
+    em_foreign_call_end();
     return status;
 }
 
@@ -92,10 +92,10 @@ em_status em_posterior_share_sums(em_posterior *posterior)
 
     if (posterior->addends || em_grid_n_shard(posterior->grid) == 1)
         return EM_OK;
-    status = em_addends_create(posterior->grid, sums->n, &posterior->addends);
+    status = em_shard_reduction_create(posterior->grid, sums->n, &posterior->addends);
     if (!status) {
         em_release(&sums->part);
-        sums->part = em_addends_own(posterior->addends);
+        sums->part = em_shard_reduction_own(posterior->addends);
     }
     return status;
 }
@@ -108,7 +108,7 @@ em_status em_posterior_end_counts(const em_posterior *posterior, em_status statu
 
     sum[size] = status < 0;
     if (posterior->addends)
-        em_addends_sum(posterior->addends, size + 1);
+        em_shard_reduction_sum(posterior->addends, size + 1);
     else
         em_grid_sum_shards(posterior->grid, size + 1, sum);
     if (sum[size] != 0)

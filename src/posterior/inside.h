@@ -16,7 +16,7 @@ struct em_posterior {
     const em_grid *grid;
     int64_t evaluations;
     em_sums likelihood; /* room for [n_chain][stride] gradients, then [n_chain] values */
-    em_addends
+    em_shard_reduction
         *addends;    /* what likelihood.part is of, since minibatches were asked for of shards */
     bool is_dealt;   /* positions are in the panel of addends, and gradients are of */
     em_span own;     /* this stretch alone */

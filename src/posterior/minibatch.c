@@ -139,7 +139,7 @@ static em_status estimate_by_model(em_posterior *posterior, const em_minibatch *
     double *sum = posterior->likelihood.part;
     const em_query all = em_query_into(query, sum, sum + n);
     if (posterior->is_dealt)
-        em_addends_meet(posterior->addends); /* all have moved */
+        em_shard_reduction_wait(posterior->addends); /* all have moved */
     status = add_estimates(posterior, status, minibatch, &all, scale);
     if (posterior->is_dealt)
         return em_posterior_end_estimates(posterior, status, query);
@@ -255,7 +255,7 @@ em_status em_posterior_may_deal(em_posterior *posterior, const em_minibatch *min
     if (em_grid_n_shard(posterior->grid) == 1 || !estimates_minibatches(posterior, minibatch))
         return EM_OK;
     const em_status status = em_posterior_share_sums(posterior);
-    *may = !status && em_addends_panel(posterior->addends);
+    *may = !status && em_shard_reduction_panel(posterior->addends);
     return status;
 }
 

@@ -32,7 +32,7 @@ void em_posterior_destroy(em_posterior **posterior)
     if (*posterior) {
         if ((*posterior)->addends)
             (*posterior)->likelihood.part = NULL;
-        em_addends_destroy(&(*posterior)->addends);
+        em_shard_reduction_destroy(&(*posterior)->addends);
         em_sums_release(&(*posterior)->likelihood);
         em_sums_release(&(*posterior)->metric);
         em_release(&(*posterior)->chosen);

@@ -106,7 +106,7 @@ static int64_t warm_up(int64_t n_chain, uint64_t seed, int64_t *iteration, doubl
     }
     require(em_block_evaluate(posterior, block));
     require(em_adapt_start(adapt, sampler, posterior, block, NULL));
-    for (int64_t t = 0, meeting = em_adapt_next_meeting(adapt, 0); t < warmup;) {
+    for (int64_t t = 0, meeting = em_adapt_next_update(adapt, 0); t < warmup;) {
         const em_step_context step = {.posterior = posterior,
                                       .mass = em_adapt_mass(adapt),
                                       .step_size = em_adapt_step_size(adapt),
@@ -116,8 +116,8 @@ static int64_t warm_up(int64_t n_chain, uint64_t seed, int64_t *iteration, doubl
         require(em_adapt_observe(adapt, posterior, block, t++));
         if (t < meeting)
             continue;
-        require(em_adapt_meet(adapt, sampler, posterior, block, t));
-        meeting = em_adapt_next_meeting(adapt, t);
+        require(em_adapt_update(adapt, sampler, posterior, block, t));
+        meeting = em_adapt_next_update(adapt, t);
         if (em_adapt_n_m_step(adapt) > n_window) {
             iteration[n_window] = t;
             quality[n_window++] = condition(em_adapt_mass(adapt)[0], a);
@@ -182,7 +182,7 @@ static double ess_per_gradient(const char *estimator, int64_t n_draw, int64_t wa
                  STEPS, (long long)adapt_every, estimator, (long long)warmup, (long long)n_draw,
                  (long long)seed);
         require(em_config_parse("bench.yaml", yaml, 0, NULL, &config));
-        require(em_sample(config, &(em_order){.mode = EM_RUN_NO_FILE}, &report));
+        require(em_sample(config, &(em_engine_request){.mode = EM_RUN_NO_FILE}, &report));
         ess[seed - 1] = report.convergence.ess / (STEPS * 4.0 * (double)n_draw);
         em_config_destroy(&config);
     }

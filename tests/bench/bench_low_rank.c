@@ -75,7 +75,7 @@ static double ess_per_gradient(const char *precision, const char *sampler, const
                  "mass: {structure: %s}\nrun: {chains: %d, warmup: 400, draws: 250, seed: %d}\n",
                  precision, sampler, structure, CHAINS, seed);
         require(em_config_parse("bench.yaml", yaml, 0, NULL, &config));
-        require(em_sample(config, &(em_order){.mode = EM_RUN_NO_FILE}, &report));
+        require(em_sample(config, &(em_engine_request){.mode = EM_RUN_NO_FILE}, &report));
         ess[seed - 1] = report.convergence.ess / (double)report.evaluations;
         em_config_destroy(&config);
     }

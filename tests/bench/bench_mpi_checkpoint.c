@@ -22,7 +22,7 @@ int main(int argc, char **argv)
     if (em_world_start(&argc, &argv))
         return EXIT_FAILURE;
     require(em_config_parse("bench.yaml", yaml, 0, NULL, &config));
-    require(em_sample(config, &(em_order){.mode = EM_RUN_OVERWRITE}, &report));
+    require(em_sample(config, &(em_engine_request){.mode = EM_RUN_OVERWRITE}, &report));
     if (em_world_rank() == 0) {
         char name[128];
         snprintf(name, sizeof name,
@@ -33,7 +33,7 @@ int main(int argc, char **argv)
         print_figure(name, report.seconds.sampling / (105.0 * 5 * 8 / em_world_size()) * 1e3,
                      "ms per leapfrog step and chain", NAN);
     }
-    require(em_place_remove(config));
+    require(em_output_paths_remove(config));
     em_config_destroy(&config);
     em_world_stop();
     return EXIT_SUCCESS;

@@ -25,7 +25,7 @@ int main(int argc, char **argv)
     if (em_world_start(&argc, &argv))
         return EXIT_FAILURE;
     require(em_config_parse("bench.yaml", yaml, 0, NULL, &config));
-    require(em_sample(config, &(em_order){.mode = EM_RUN_OVERWRITE}, &report));
+    require(em_sample(config, &(em_engine_request){.mode = EM_RUN_OVERWRITE}, &report));
     if (em_world_rank() == 0) {
         const em_seconds *s = &report.seconds;
         snprintf(name, sizeof name, "sampling of 16 chains on %d ranks", em_world_size());
@@ -36,7 +36,7 @@ int main(int argc, char **argv)
                  em_world_size());
         print_figure(name, 100 * (s->exchange + s->m_step + s->diagnostics) / s->total, "%", NAN);
     }
-    require(em_place_remove(config));
+    require(em_output_paths_remove(config));
     em_config_destroy(&config);
     em_world_stop();
     return EXIT_SUCCESS;

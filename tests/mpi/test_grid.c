@@ -102,18 +102,19 @@ START_TEST(sums_are_dealt_to_shards)
 END_TEST
 
 /* Of numbers that nobody writes meanwhile each shard adds a stretch, into a panel that all read. */
-static bool panel_is_one(em_addends *addends, int64_t n)
+static bool panel_is_one(em_shard_reduction *addends, int64_t n)
 {
     const int64_t n_shard = em_world_size(), shard = em_world_rank();
     const int64_t first = em_deal_first(n, n_shard, shard);
-    double *x = em_addends_own(addends), *panel = em_addends_panel(addends);
+    double *x = em_shard_reduction_own(addends), *panel = em_shard_reduction_panel(addends);
     bool same = true;
 
     for (int64_t i = 0; i < n; i++)
         x[i] = (double)(i * (1 + shard));
-    em_addends_meet(addends);
-    em_addends_add(addends, first, em_deal_first(n, n_shard, shard + 1) - first, panel + first);
-    em_addends_meet(addends);
+    em_shard_reduction_wait(addends);
+    em_shard_reduction_add(addends, first, em_deal_first(n, n_shard, shard + 1) - first,
+                           panel + first);
+    em_shard_reduction_wait(addends);
     for (int64_t i = 0; i < n; i++)
         same &= panel[i] == (double)(i * n_shard * (n_shard + 1) / 2);
     return same;
@@ -126,30 +127,31 @@ START_TEST(addends_become_sums)
     enum { MANY = 40001, BEHIND = 11 };
     const int64_t n_shard = em_world_size(), shard = em_world_rank(), n = _i % 2 ? MANY : N;
     em_grid *grid = NULL;
-    em_addends *addends = NULL;
+    em_shard_reduction *addends = NULL;
     bool same = true;
 
     assert_everywhere(em_grid_create(N_CHAIN, n_shard, &grid) == EM_OK, "the grid is made");
     setenv("EMASS_FAULT", _i / 2 ? "data-shared:0:1" : "", 1);
     em_fault_start(em_world_rank());
-    assert_everywhere(em_addends_create(grid, n + BEHIND, &addends) == EM_OK, "room is made");
+    assert_everywhere(em_shard_reduction_create(grid, n + BEHIND, &addends) == EM_OK,
+                      "room is made");
     unsetenv("EMASS_FAULT");
-    double *x = em_addends_own(addends);
+    double *x = em_shard_reduction_own(addends);
     for (int64_t i = 0; i < n + BEHIND; i++)
         same &= x[i] == 0;
     for (int64_t again = 1; again <= 20; again++) {
         for (int64_t i = 0; i < n + BEHIND; i++)
             x[i] = (double)(again * (i + 1) * (1 + shard));
-        em_addends_sum(addends, n);
+        em_shard_reduction_sum(addends, n);
         for (int64_t i = 0; i < n; i++)
             same &= x[i] == (double)(again * (i + 1) * n_shard * (n_shard + 1) / 2);
         for (int64_t i = n + 8; i < n + BEHIND; i++)
             same &= x[i] == (double)(again * (i + 1) * (1 + shard));
     }
     assert_everywhere(same, "all have the sums");
-    if (em_addends_panel(addends))
+    if (em_shard_reduction_panel(addends))
         assert_everywhere(panel_is_one(addends, n), "each adds, and writes, a stretch");
-    em_addends_destroy(&addends);
+    em_shard_reduction_destroy(&addends);
     ck_assert_ptr_null(addends);
     em_grid_destroy(&grid);
 }

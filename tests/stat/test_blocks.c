@@ -147,8 +147,9 @@ static void sample(const char *model, const char *samplers, uint64_t seed, doubl
              model ? model : gaussian, samplers, CHAINS, N_DRAW, (unsigned long long)seed, output);
     ck_assert_msg(em_config_parse("test.yaml", text, 0, NULL, &config) == EM_OK, "%s",
                   em_error_text());
-    ck_assert_msg(em_sample(config, &(em_order){.mode = EM_RUN_OVERWRITE}, &report) == EM_OK, "%s",
-                  em_error_text());
+    ck_assert_msg(em_sample(config, &(em_engine_request){.mode = EM_RUN_OVERWRITE}, &report) ==
+                      EM_OK,
+                  "%s", em_error_text());
     em_config_destroy(&config);
     ck_assert_int_eq(em_reader_open(output, "posterior", &reader), EM_OK);
     ck_assert_int_eq(em_reader_draws(reader, 0, 0, CHAINS, 0, N_DRAW, rows), EM_OK);

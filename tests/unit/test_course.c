@@ -14,9 +14,9 @@
 static const em_trajectory learned = {.kind = EM_TRAJECTORY_TIME, .time = NAN, .jitter = 0.2};
 static const em_trajectory u_turn = {.kind = EM_TRAJECTORY_U_TURN};
 
-static em_course_plan auto_plan(void)
+static em_warmup_plan auto_plan(void)
 {
-    return em_course_plan_create(INT64_MIN, &learned);
+    return em_warmup_plan_create(INT64_MIN, &learned);
 }
 
 /* ---- step sizes ---- */
@@ -57,11 +57,11 @@ START_TEST(windows_are_those_of_the_recipe)
 {
     static const int64_t ends[] = {10,  14,  19,  26,  36,  49,  67, 91,
                                    123, 167, 226, 306, 414, 559, 750};
-    const em_course_plan plan = auto_plan();
+    const em_warmup_plan plan = auto_plan();
     int64_t end = 0;
 
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-        end = em_course_next_window(&plan, end);
+        end = em_warmup_next_window(&plan, end);
         ck_assert_int_eq(end, ends[i]);
     }
     ck_assert_int_eq(plan.warmup, 1000);
@@ -73,12 +73,12 @@ END_TEST
 START_TEST(windows_look_back_on_whole_segments)
 {
     for (int64_t warmup = 1; warmup < 3000; warmup += warmup < 400 ? 1 : 97) {
-        const em_course_plan plan = em_course_plan_create(warmup, _i ? &learned : &u_turn);
-        int64_t from[EM_MOST_SEGMENTS] = {0}, last = 0, window = em_course_next_window(&plan, 0);
+        const em_warmup_plan plan = em_warmup_plan_create(warmup, _i ? &learned : &u_turn);
+        int64_t from[EM_MOST_SEGMENTS] = {0}, last = 0, window = em_warmup_next_window(&plan, 0);
 
         ck_assert_int_le(plan.arrive + plan.tune, warmup);
         for (int64_t t = 0; t < plan.arrive; t++) {
-            if (t > 0 && em_course_splits(&plan, t)) {
+            if (t > 0 && em_warmup_splits_window(&plan, t)) {
                 ck_assert_int_lt(++last, EM_MOST_SEGMENTS);
                 from[last] = t;
             }
@@ -86,12 +86,12 @@ START_TEST(windows_look_back_on_whole_segments)
                 continue;
             bool begins = false;
             for (int64_t k = 0; k <= last; k++)
-                begins |= from[k] == em_course_later_half(t + 1);
+                begins |= from[k] == em_warmup_window_begin(t + 1);
             ck_assert_msg(begins, "warmup %lld: window %lld begins within a segment",
                           (long long)warmup, (long long)(t + 1));
-            window = em_course_next_window(&plan, t + 1);
+            window = em_warmup_next_window(&plan, t + 1);
             int64_t dropped = 0;
-            while (dropped < last && from[dropped] < em_course_later_half(window))
+            while (dropped < last && from[dropped] < em_warmup_window_begin(window))
                 dropped++;
             for (int64_t k = dropped; k <= last; k++)
                 from[k - dropped] = from[k];
@@ -104,16 +104,16 @@ END_TEST
 
 START_TEST(a_given_warmup_is_kept)
 {
-    const em_course_plan none = em_course_plan_create(0, &learned);
-    const em_course_plan usual = em_course_plan_create(300, &learned);
+    const em_warmup_plan none = em_warmup_plan_create(0, &learned);
+    const em_warmup_plan usual = em_warmup_plan_create(300, &learned);
     em_trajectory longer;
 
     ck_assert_int_eq(none.arrive + none.tune, 0);
     ck_assert_int_eq(usual.arrive, 150);
     ck_assert_int_eq(usual.tune, 50);
-    ck_assert(em_course_longer(&usual, &(em_trajectory){.time = 2}, 250, &longer));
-    ck_assert(!em_course_longer(&usual, &(em_trajectory){.time = 2}, 251, &longer));
-    ck_assert(!em_course_longer(&usual, &(em_trajectory){.time = 6}, 200, &longer));
+    ck_assert(em_warmup_longer_trajectory(&usual, &(em_trajectory){.time = 2}, 250, &longer));
+    ck_assert(!em_warmup_longer_trajectory(&usual, &(em_trajectory){.time = 2}, 251, &longer));
+    ck_assert(!em_warmup_longer_trajectory(&usual, &(em_trajectory){.time = 6}, 200, &longer));
 }
 END_TEST
 
@@ -128,7 +128,7 @@ static void trees(int most, double *count)
     memset(count, 0, EM_DEPTHS * sizeof *count);
     for (int k = 0; k < 4; k++)
         for (int i = 0; i < number[k]; i++)
-            em_depth_observe(wanted[k] < most ? wanted[k] : most, wanted[k] > most, count);
+            em_tree_depth_observe(wanted[k] < most ? wanted[k] : most, wanted[k] > most, count);
 }
 
 START_TEST(few_of_many_trees_are_ended)
@@ -136,13 +136,13 @@ START_TEST(few_of_many_trees_are_ended)
     double count[EM_DEPTHS];
 
     trees(6, count);
-    ck_assert_int_eq(em_depth_limit(count, 1), 3);
-    ck_assert_int_eq(em_depth_limit(count, 1.3), 3);
-    ck_assert_int_eq(em_depth_limit(count, 2), 4);
-    ck_assert_int_eq(em_depth_limit(count, 0.25), 1);
-    ck_assert_int_eq(em_depth_limit(count, 1e-3), 1);
+    ck_assert_int_eq(em_tree_depth_limit(count, 1), 3);
+    ck_assert_int_eq(em_tree_depth_limit(count, 1.3), 3);
+    ck_assert_int_eq(em_tree_depth_limit(count, 2), 4);
+    ck_assert_int_eq(em_tree_depth_limit(count, 0.25), 1);
+    ck_assert_int_eq(em_tree_depth_limit(count, 1e-3), 1);
     trees(3, count);
-    ck_assert_int_eq(em_depth_limit(count, 1), 3);
+    ck_assert_int_eq(em_tree_depth_limit(count, 1), 3);
 }
 END_TEST
 
@@ -153,14 +153,14 @@ START_TEST(a_limit_that_is_too_tight_is_raised)
 
     for (int most = 1; most < 3; most++) {
         trees(most, count);
-        ck_assert_int_eq(em_depth_limit(count, 1), most + 1);
+        ck_assert_int_eq(em_tree_depth_limit(count, 1), most + 1);
     }
     memset(count, 0, sizeof count);
-    ck_assert_int_eq(em_depth_limit(count, 1), 0);
-    em_depth_observe(24, true, count);
-    ck_assert_int_eq(em_depth_limit(count, 1), 0);
-    ck_assert_int_eq(em_depth_limit(count, INFINITY), 0);
-    ck_assert_int_eq(em_depth_limit(count, NAN), 0);
+    ck_assert_int_eq(em_tree_depth_limit(count, 1), 0);
+    em_tree_depth_observe(24, true, count);
+    ck_assert_int_eq(em_tree_depth_limit(count, 1), 0);
+    ck_assert_int_eq(em_tree_depth_limit(count, INFINITY), 0);
+    ck_assert_int_eq(em_tree_depth_limit(count, NAN), 0);
 }
 END_TEST
 
@@ -169,7 +169,7 @@ END_TEST
 enum { N = 6, LENGTH = 40 };
 
 /* Log densities of chains in the law of dimension 8, N(-4, 2^2) or so; but for chain 1. */
-static void stretches(double level, double spread, em_stretch *out)
+static void stretches(double level, double spread, em_log_density_window *out)
 {
     for (int64_t c = 0; c < N; c++) {
         _Alignas(64) double x[LENGTH];
@@ -177,14 +177,14 @@ static void stretches(double level, double spread, em_stretch *out)
         em_normals(&stream, LENGTH, x);
         for (int t = 0; t < LENGTH; t++)
             x[t] = c == 1 ? level + spread * x[t] : -4 + 2 * x[t];
-        out[c] = em_stretch_of(LENGTH, x);
+        out[c] = em_log_density_window_of(LENGTH, x);
     }
 }
 
 START_TEST(a_stretch_is_what_it_says)
 {
     const double x[] = {1, 2, 3, 4, 10};
-    const em_stretch s = em_stretch_of(5, x);
+    const em_log_density_window s = em_log_density_window_of(5, x);
 
     ck_assert_double_eq_tol(s.mean, 4, 1e-12);
     ck_assert_double_eq_tol(s.early, 1.5, 1e-12);
@@ -196,24 +196,24 @@ END_TEST
 /* In 8 dimensions the limit is 16 below. */
 START_TEST(chains_left_behind_are_flagged)
 {
-    em_stretch s[N];
+    em_log_density_window s[N];
     double scratch[N];
     bool flagged[N];
 
     stretches(-4, 2, s);
-    ck_assert_int_eq(em_gate(N, s, 8, scratch, flagged), 0);
-    ck_assert(em_have_arrived(N, s, flagged, 0));
+    ck_assert_int_eq(em_find_outlying_chains(N, s, 8, scratch, flagged), 0);
+    ck_assert(em_initial_phase_has_ended(N, s, flagged, 0));
     stretches(-15, 2, s);
-    ck_assert_int_eq(em_gate(N, s, 8, scratch, flagged), 0);
-    ck_assert(!em_have_arrived(N, s, flagged, 0)); /* too far apart for one law */
+    ck_assert_int_eq(em_find_outlying_chains(N, s, 8, scratch, flagged), 0);
+    ck_assert(!em_initial_phase_has_ended(N, s, flagged, 0)); /* too far apart for one law */
     stretches(-40, 2, s);
-    ck_assert_int_eq(em_gate(N, s, 8, scratch, flagged), 1);
-    ck_assert(flagged[1] && !em_have_arrived(N, s, flagged, 0));
+    ck_assert_int_eq(em_find_outlying_chains(N, s, 8, scratch, flagged), 1);
+    ck_assert(flagged[1] && !em_initial_phase_has_ended(N, s, flagged, 0));
     stretches(-4, 0, s);
-    ck_assert_int_eq(em_gate(N, s, 8, scratch, flagged), 1); /* it does not move */
+    ck_assert_int_eq(em_find_outlying_chains(N, s, 8, scratch, flagged), 1); /* it does not move */
     ck_assert(flagged[1]);
     stretches(NAN, 0, s);
-    ck_assert_int_eq(em_gate(N, s, 8, scratch, flagged), 1);
+    ck_assert_int_eq(em_find_outlying_chains(N, s, 8, scratch, flagged), 1);
 }
 END_TEST
 
@@ -235,16 +235,17 @@ void qsort(void *x, size_t n, size_t size, int (*compare)(const void *, const vo
 START_TEST(a_hundred_thousand_chains_are_sorted_once)
 {
     enum { MANY = 100000, LOG2_MANY = 17 };
-    em_stretch *s = calloc(MANY, sizeof *s);
+    em_log_density_window *s = calloc(MANY, sizeof *s);
     double *scratch = calloc(MANY, sizeof *scratch);
     bool *flagged = calloc(MANY, sizeof *flagged);
 
     ck_assert(s && scratch && flagged);
     for (int64_t c = 0; c < MANY; c++)
-        s[c] = (em_stretch){.length = 20, .mean = (double)(c * 7919 % MANY) / 1000, .variance = 1};
+        s[c] = (em_log_density_window){
+            .length = 20, .mean = (double)(c * 7919 % MANY) / 1000, .variance = 1};
     n_compared = 0;
     /* Ranks 50000 to 99999 are the better half, whose median is 75; 16 less is the limit. */
-    ck_assert_int_eq(em_gate(MANY, s, 8, scratch, flagged), 59000);
+    ck_assert_int_eq(em_find_outlying_chains(MANY, s, 8, scratch, flagged), 59000);
     ck_assert_int_ge(n_compared, MANY);
     ck_assert_int_le(n_compared, (int64_t)MANY * LOG2_MANY);
     free(s);
@@ -255,24 +256,24 @@ END_TEST
 
 START_TEST(not_all_chains_are_flagged)
 {
-    em_stretch still[N] = {{0}}, lost[N];
+    em_log_density_window still[N] = {{0}}, lost[N];
     double scratch[N];
     bool flagged[N];
 
     for (int c = 0; c < N; c++) {
         still[c].length = 20;
-        lost[c] = (em_stretch){.length = 20, .mean = NAN};
+        lost[c] = (em_log_density_window){.length = 20, .mean = NAN};
     }
-    ck_assert_int_eq(em_gate(N, still, 8, scratch, flagged), 0);
-    ck_assert_int_eq(em_gate(N, lost, 8, scratch, flagged), 0);
-    ck_assert_int_eq(em_gate(1, still, 8, scratch, flagged), 0);
-    ck_assert(!em_have_arrived(N, still, flagged, 0));
+    ck_assert_int_eq(em_find_outlying_chains(N, still, 8, scratch, flagged), 0);
+    ck_assert_int_eq(em_find_outlying_chains(N, lost, 8, scratch, flagged), 0);
+    ck_assert_int_eq(em_find_outlying_chains(1, still, 8, scratch, flagged), 0);
+    ck_assert(!em_initial_phase_has_ended(N, still, flagged, 0));
 }
 END_TEST
 
 START_TEST(a_trend_is_no_arrival)
 {
-    em_stretch s[N];
+    em_log_density_window s[N];
     const bool flagged[N] = {false};
 
     stretches(-4, 2, s);
@@ -280,7 +281,7 @@ START_TEST(a_trend_is_no_arrival)
         s[c].early -= 1;
         s[c].late += 1;
     }
-    ck_assert(!em_have_arrived(N, s, flagged, 0));
+    ck_assert(!em_initial_phase_has_ended(N, s, flagged, 0));
 }
 END_TEST
 
@@ -288,17 +289,18 @@ END_TEST
 START_TEST(few_of_many_chains_hold_up_nobody)
 {
     enum { MANY = 64 };
-    em_stretch s[MANY];
+    em_log_density_window s[MANY];
     bool flagged[MANY] = {false};
 
     for (int c = 0; c < MANY; c++)
-        s[c] = (em_stretch){.length = c < 3 ? 4 : 19, .mean = c < 4 ? -300 : 0, .variance = 1};
+        s[c] = (em_log_density_window){
+            .length = c < 3 ? 4 : 19, .mean = c < 4 ? -300 : 0, .variance = 1};
     flagged[3] = true;
-    ck_assert(em_have_arrived(MANY, s, flagged, 4));
-    ck_assert(!em_have_arrived(MANY, s, flagged, 3));
-    ck_assert(!em_have_arrived(MANY, s, flagged, 0));
+    ck_assert(em_initial_phase_has_ended(MANY, s, flagged, 4));
+    ck_assert(!em_initial_phase_has_ended(MANY, s, flagged, 3));
+    ck_assert(!em_initial_phase_has_ended(MANY, s, flagged, 0));
     flagged[3] = false; /* nothing is said against it: it counts */
-    ck_assert(!em_have_arrived(MANY, s, flagged, 4));
+    ck_assert(!em_initial_phase_has_ended(MANY, s, flagged, 4));
 }
 END_TEST
 
@@ -342,10 +344,11 @@ START_TEST(longer_trajectories_are_kept_where_they_pay)
     double scratch[4];
     const double slow[] = {0.9, 0}, faster[] = {0.7, 0}, same[] = {0.9, 0};
 
-    ck_assert(em_ladder_keeps(2, slow, 3, faster, 5, scratch)); /* 3 times faster for 1.7 */
-    ck_assert(!em_ladder_keeps(2, slow, 3, same, 5, scratch));  /* as slow */
-    ck_assert(em_ladder_keeps(2, slow, 3, same, 3.3, scratch)); /* nearly as good is enough */
-    ck_assert(!em_ladder_keeps(2, slow, 3, same, 3.6, scratch));
+    ck_assert(em_trajectory_is_better(2, slow, 3, faster, 5, scratch)); /* 3 times faster for 1.7 */
+    ck_assert(!em_trajectory_is_better(2, slow, 3, same, 5, scratch));  /* as slow */
+    ck_assert(
+        em_trajectory_is_better(2, slow, 3, same, 3.3, scratch)); /* nearly as good is enough */
+    ck_assert(!em_trajectory_is_better(2, slow, 3, same, 3.6, scratch));
 }
 END_TEST
 

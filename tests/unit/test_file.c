@@ -155,17 +155,18 @@ START_TEST(test_undo)
 {
     write_draws();
     ck_assert_int_eq(symlink("c", "b"), 0); /* is replaced, and not followed */
-    ck_assert_int_eq(em_undo_keep("a", "this", "b"), EM_OK);
+    ck_assert_int_eq(em_rollback_journal_keep("a", "this", "b"), EM_OK);
     ck_assert_int_eq(bytes_of("c"), -1);
     ck_assert_int_lt(bytes_of("b"), bytes_of("a") / 50);
     ck_assert(is_as_it_was());
     finish_file();
     ck_assert(!is_as_it_was());
-    ck_assert_int_eq(em_undo_apply("b", "this", "a"), EM_OK);
+    ck_assert_int_eq(em_rollback_journal_apply("b", "this", "a"), EM_OK);
     ck_assert(is_as_it_was());
     finish_file();
-    ck_assert_int_eq(em_undo_apply("b", NULL, "a"), EM_OK);
-    ck_assert_int_eq(em_undo_apply("b", "this", "a"), EM_OK); /* as if it had been begun before */
+    ck_assert_int_eq(em_rollback_journal_apply("b", NULL, "a"), EM_OK);
+    ck_assert_int_eq(em_rollback_journal_apply("b", "this", "a"),
+                     EM_OK); /* as if it had been begun before */
     ck_assert(is_as_it_was());
 }
 END_TEST
@@ -176,16 +177,16 @@ START_TEST(test_undo_refused)
     long bytes;
 
     write_draws();
-    ck_assert_int_eq(em_undo_keep("a", "this", "b"), EM_OK);
+    ck_assert_int_eq(em_rollback_journal_keep("a", "this", "b"), EM_OK);
     finish_file();
     bytes = bytes_of("a");
-    ck_assert_int_eq(em_undo_apply("b", "that", "a"), EM_EDATA);
-    ck_assert_int_eq(em_undo_apply("none", "this", "a"), EM_EDATA);
+    ck_assert_int_eq(em_rollback_journal_apply("b", "that", "a"), EM_EDATA);
+    ck_assert_int_eq(em_rollback_journal_apply("none", "this", "a"), EM_EDATA);
     ck_assert_int_eq(truncate("b", bytes_of("b") - 1), 0);
-    ck_assert_int_eq(em_undo_apply("b", "this", "a"), EM_EDATA);
+    ck_assert_int_eq(em_rollback_journal_apply("b", "this", "a"), EM_EDATA);
     ck_assert_int_eq(bytes_of("a"), bytes);
     ck_assert(!is_as_it_was());
-    ck_assert_int_eq(em_undo_keep("none", "this", "c"), EM_EIO);
+    ck_assert_int_eq(em_rollback_journal_keep("none", "this", "c"), EM_EIO);
     ck_assert_int_eq(bytes_of("c"), -1);
 }
 END_TEST

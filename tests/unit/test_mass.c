@@ -268,13 +268,13 @@ START_TEST(guard_limits_the_change)
         current[i * DIM + i] = 1;
         wild[i * DIM + i] = pow(100, i - 1);
     }
-    ck_assert_int_eq(em_guard(&form, current, wild), EM_OK);
+    ck_assert_int_eq(em_clip_eigenvalues(&form, current, wild), EM_OK);
     ck_assert_int_eq(em_mass_of(&form, wild, &mass), EM_OK);
     ck_assert_int_eq(mass->ops->range(mass, &smallest, &largest), EM_OK);
     ck_assert_double_eq_tol(smallest, 0.25, 1e-12);
     ck_assert_double_eq_tol(largest, 4, 1e-12);
     wild[0] = -1;
-    ck_assert_int_eq(em_guard(&form, current, wild), EM_NONFINITE);
+    ck_assert_int_eq(em_clip_eigenvalues(&form, current, wild), EM_NONFINITE);
     em_mass_destroy(&mass);
 }
 END_TEST

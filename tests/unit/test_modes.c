@@ -213,9 +213,10 @@ static int mark(double draws[CHAINS][DRAWS], double most, int every, double mark
     return n;
 }
 
-static em_gathering gathering(double draws[CHAINS][DRAWS], double marked[CHAINS][DRAWS], double ess)
+static em_divergence_cluster gathering(double draws[CHAINS][DRAWS], double marked[CHAINS][DRAWS],
+                                       double ess)
 {
-    em_gathering out;
+    em_divergence_cluster out;
 
     ck_assert_int_eq(em_find_gathering(CHAINS, DRAWS, &draws[0][0], &marked[0][0], ess, 20, &out),
                      EM_OK);
@@ -226,7 +227,7 @@ START_TEST(marked_draws_gather)
 {
     static double draws[CHAINS][DRAWS], marked[CHAINS][DRAWS], same[CHAINS][DRAWS];
     const double all = CHAINS * DRAWS;
-    em_gathering found;
+    em_divergence_cluster found;
 
     draw((uint64_t)_i, 0, 0, draws);
     const double n = mark(draws, -1, 2, marked);

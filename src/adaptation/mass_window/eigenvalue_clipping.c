@@ -88,7 +88,7 @@ static em_status guard_part(const em_part *part, const double *current, double *
     return status;
 }
 
-em_status em_guard(const em_mass_form *form, const double *current, double *number)
+em_status em_clip_eigenvalues(const em_mass_form *form, const double *current, double *number)
 {
     em_status status = EM_OK;
 

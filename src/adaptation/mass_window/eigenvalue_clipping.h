@@ -10,6 +10,6 @@
  * within [1e-3, 1e3], that is, relative to the identity that warmup started from. EM_NONFINITE when
  * it is not positive definite to begin with; EM_EMEMORY.
  */
-em_status em_guard(const em_mass_form *form, const double *current, double *number);
+em_status em_clip_eigenvalues(const em_mass_form *form, const double *current, double *number);
 
 #endif

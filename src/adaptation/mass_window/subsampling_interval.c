@@ -7,13 +7,13 @@
 #include <math.h>
 #include <string.h>
 
-int64_t em_interval_size(int64_t dim)
+int64_t em_subsampling_interval_size(int64_t dim)
 {
     return 1 + 3 * dim;
 }
 
-void em_interval_observe(int64_t dim, const double *momentum, const double *velocity,
-                         double *accumulator)
+void em_subsampling_interval_observe(int64_t dim, const double *momentum, const double *velocity,
+                                     double *accumulator)
 {
     double *p = accumulator + 1, *v = p + dim, *v_squared = v + dim;
 
@@ -38,7 +38,8 @@ static double poisson(double mean, double uniform)
     return k;
 }
 
-bool em_interval_takes(const em_mass_options *options, uint64_t seed, int64_t m_step, int64_t epoch)
+bool em_subsampling_interval_takes(const em_mass_options *options, uint64_t seed, int64_t m_step,
+                                   int64_t epoch)
 {
     const em_stream stream = {seed, EM_ALL_CHAINS, (uint64_t)m_step, EM_RNG_SUBSAMPLE};
     double offset = 0;
@@ -49,8 +50,8 @@ bool em_interval_takes(const em_mass_options *options, uint64_t seed, int64_t m_
     return offset == (double)epoch;
 }
 
-bool em_interval_holds(const em_mass_options *options, const em_mass *updated,
-                       const double *accumulator, double *scratch)
+bool em_subsampling_interval_holds(const em_mass_options *options, const em_mass *updated,
+                                   const double *accumulator, double *scratch)
 {
     const int64_t dim = updated->dim;
     const double n = accumulator[0];

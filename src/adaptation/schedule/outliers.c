@@ -4,10 +4,10 @@
 
 #include <math.h>
 
-em_stretch em_stretch_of(int64_t length, const double *log_density)
+em_log_density_window em_log_density_window_of(int64_t length, const double *log_density)
 {
     const int64_t half = length / 2;
-    em_stretch s = {.length = (double)length};
+    em_log_density_window s = {.length = (double)length};
 
     for (int64_t t = 0; t < half; t++)
         s.early += log_density[t];
@@ -22,7 +22,7 @@ em_stretch em_stretch_of(int64_t length, const double *log_density)
 }
 
 /* The median of the better half of the means; one that is not a number is the worst. */
-static double better_median(int64_t n_chain, const em_stretch *stretch, double *mean)
+static double better_median(int64_t n_chain, const em_log_density_window *stretch, double *mean)
 {
     const int64_t worse = n_chain / 2;
 
@@ -32,13 +32,13 @@ static double better_median(int64_t n_chain, const em_stretch *stretch, double *
     return em_sorted_median(n_chain - worse, mean + worse);
 }
 
-bool em_stands_still(const em_stretch *stretch, int64_t dim)
+bool em_stands_still(const em_log_density_window *stretch, int64_t dim)
 {
     return !(sqrt(stretch->variance) > 0.05 * sqrt(0.5 * (double)dim));
 }
 
-int64_t em_gate(int64_t n_chain, const em_stretch *stretch, int64_t dim, double *scratch,
-                bool *flagged)
+int64_t em_find_outlying_chains(int64_t n_chain, const em_log_density_window *stretch, int64_t dim,
+                                double *scratch, bool *flagged)
 {
     const double limit =
         better_median(n_chain, stretch, scratch) - 4 * (sqrt(0.5 * (double)dim) + 2);
@@ -58,13 +58,13 @@ int64_t em_gate(int64_t n_chain, const em_stretch *stretch, int64_t dim, double 
 }
 
 /* Whether a chain is where it came to by itself, and has been for a while. */
-static bool counts(const em_stretch *stretch, bool flagged)
+static bool counts(const em_log_density_window *stretch, bool flagged)
 {
     return !flagged && stretch->length >= 10;
 }
 
-bool em_have_arrived(int64_t n_chain, const em_stretch *stretch, const bool *flagged,
-                     int64_t spared)
+bool em_initial_phase_has_ended(int64_t n_chain, const em_log_density_window *stretch,
+                                const bool *flagged, int64_t spared)
 {
     double early = 0, late = 0, within = 0, mean = 0, between = 0, length = INFINITY, n = 0;
 

@@ -7,10 +7,10 @@ enum { MOST_ARRIVE = 750, TUNE = 50, MOST_CLIMBS = 3, FIRST_WINDOW = 10, SHALLOW
 
 static const double first_time = 2, longest_time = 10, longer = 1.7;
 
-em_course_plan em_course_plan_create(int64_t warmup, const em_trajectory *drawn)
+em_warmup_plan em_warmup_plan_create(int64_t warmup, const em_trajectory *drawn)
 {
     const bool timed = drawn->kind == EM_TRAJECTORY_TIME, learned = timed && isnan(drawn->time);
-    em_course_plan plan = {.given = warmup != INT64_MIN,
+    em_warmup_plan plan = {.given = warmup != INT64_MIN,
                            .learned = learned,
                            .climbs = learned && (warmup == INT64_MIN || warmup >= 6 * TUNE),
                            .time = learned ? first_time : drawn->time};
@@ -34,7 +34,7 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-int64_t em_course_next_window(const em_course_plan *plan, int64_t n)
+int64_t em_warmup_next_window(const em_warmup_plan *plan, int64_t n)
 {
     const int64_t grown = n * 135 / 100 + (n * 135 % 100 > 0);
     const int64_t next = n < FIRST_WINDOW ? FIRST_WINDOW : grown > n + 1 ? grown : n + 1;
@@ -43,40 +43,40 @@ int64_t em_course_next_window(const em_course_plan *plan, int64_t n)
     return plan->arrive - next < (next - n) / 2 ? plan->arrive : least(next, plan->arrive);
 }
 
-int64_t em_course_later_half(int64_t n)
+int64_t em_warmup_window_begin(int64_t n)
 {
     return n < 4 ? 0 : n / 2;
 }
 
-bool em_course_splits(const em_course_plan *plan, int64_t n)
+bool em_warmup_splits_window(const em_warmup_plan *plan, int64_t n)
 {
-    for (int64_t end = 0; end < plan->arrive && em_course_later_half(end) <= n;) {
-        end = em_course_next_window(plan, end);
-        if (end > n && em_course_later_half(end) == n)
+    for (int64_t end = 0; end < plan->arrive && em_warmup_window_begin(end) <= n;) {
+        end = em_warmup_next_window(plan, end);
+        if (end > n && em_warmup_window_begin(end) == n)
             return true;
     }
     return false;
 }
 
-int64_t em_course_depth(int64_t n)
+int64_t em_warmup_tree_depth_cap(int64_t n)
 {
     return n < SHALLOW ? 6 : 0;
 }
 
-int64_t em_course_meets_often(const em_course_plan *plan)
+int64_t em_warmup_updates_often(const em_warmup_plan *plan)
 {
     return least(SHALLOW, plan->arrive);
 }
 
-em_trajectory em_course_of_time(double time, double jitter)
+em_trajectory em_trajectory_of_time(double time, double jitter)
 {
     return (em_trajectory){.kind = isinf(time) ? EM_TRAJECTORY_U_TURN : EM_TRAJECTORY_TIME,
                            .time = time,
                            .jitter = jitter};
 }
 
-bool em_course_longer(const em_course_plan *plan, const em_trajectory *drawn, int64_t done,
-                      em_trajectory *out)
+bool em_warmup_longer_trajectory(const em_warmup_plan *plan, const em_trajectory *drawn,
+                                 int64_t done, em_trajectory *out)
 {
     *out = *drawn;
     out->time *= longer;

@@ -4,7 +4,7 @@
 
 enum { SHORTEST = 20, FEWEST_DIVERGING = 3 };
 
-void em_moves_observe(double acceptance, bool diverging, em_moves *moves)
+void em_acceptance_observe(double acceptance, bool diverging, em_acceptance_statistics *moves)
 {
     moves->length++;
     moves->acceptance += acceptance;
@@ -31,7 +31,8 @@ static double least_by_chance(double n_chain, double length)
     return 0.25 / sqrt(length) * (2 + log(n_chain));
 }
 
-bool em_moves_are_uneven(int64_t n_chain, const em_moves *moves, const bool *flagged)
+bool em_acceptance_is_uneven(int64_t n_chain, const em_acceptance_statistics *moves,
+                             const bool *flagged)
 {
     double n = 0, n_diverging = 0, length = 0, acceptance = 0, least = 1;
 

@@ -65,8 +65,8 @@ static bool is_among_worst(int64_t dim, const double *efficiency, int64_t i, int
     return worse < count;
 }
 
-bool em_ladder_keeps(int64_t dim, const double *r_short, double steps_short, const double *r_long,
-                     double steps_long, double *scratch)
+bool em_trajectory_is_better(int64_t dim, const double *r_short, double steps_short,
+                             const double *r_long, double steps_long, double *scratch)
 {
     const double least_gain = 0.85;
     const int64_t count = dim < 20 ? 1 : dim < 30 ? 2 : 3;

@@ -29,7 +29,7 @@ bool em_lag_is_long(int64_t dim, const double *r);
  * (1 + r) / n_steps of the worst coordinate, or of the geometric mean over those that are among the
  * worst (up to three) of either. `scratch`: [2 dim].
  */
-bool em_ladder_keeps(int64_t dim, const double *r_short, double steps_short, const double *r_long,
-                     double steps_long, double *scratch);
+bool em_trajectory_is_better(int64_t dim, const double *r_short, double steps_short,
+                             const double *r_long, double steps_long, double *scratch);
 
 #endif

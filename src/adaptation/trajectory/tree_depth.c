@@ -4,14 +4,14 @@
 
 static const double most_ended = 1.0 / 4;
 
-void em_depth_observe(double depth, bool saturated, double *count)
+void em_tree_depth_observe(double depth, bool saturated, double *count)
 {
     const double wanted = depth + saturated;
 
     count[wanted < EM_DEPTHS ? (int)wanted : EM_DEPTHS - 1]++;
 }
 
-int64_t em_depth_limit(const double *count, double ratio)
+int64_t em_tree_depth_limit(const double *count, double ratio)
 {
     double all = 0, deeper = 0;
     int depth = EM_DEPTHS - 1;

@@ -14,10 +14,10 @@ enum { EM_DEPTHS = 12, EM_FIRST_DEPTH = 3, EM_MANY_CHAINS = 64 };
 /* Counts a tree of `depth` doublings, which was to double again (`saturated`), into
  * count[EM_DEPTHS].
  */
-void em_depth_observe(double depth, bool saturated, double *count);
+void em_tree_depth_observe(double depth, bool saturated, double *count);
 
 /* The greatest depth of the next trees: three in four of those counted wanted no more, at
  * a step size `ratio` times the next one; 0: no limit. */
-int64_t em_depth_limit(const double *count, double ratio);
+int64_t em_tree_depth_limit(const double *count, double ratio);
 
 #endif

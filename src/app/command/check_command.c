@@ -36,9 +36,9 @@ static em_status load(em_checked *check, em_plan *plan)
                                       .shards = &check->shards};
     status = em_config_create_model(config, &context, &check->model);
     if (!status)
-        status = em_sampler_fits(config, check->model);
+        status = em_check_samplers_suit_model(config, check->model);
     if (!status)
-        status = em_prior_fits(config, check->model);
+        status = em_check_prior_draws_suit_model(config, check->model);
     if (!status)
         status = em_recorder_width(config, check->model, &width);
     if (!status)
@@ -47,7 +47,7 @@ static em_status load(em_checked *check, em_plan *plan)
         status = em_plan_create(config, width, plan);
     status = em_agree(status);
     if (!status)
-        status = em_same_data(check->model);
+        status = em_check_ranks_have_one_data(check->model);
     if (!status)
         status = em_agree(em_model_summarise(check->model, check->grid));
     return status;

@@ -26,7 +26,7 @@ typedef struct conversion {
     bool is_corpus;
     char *output;
     int overwrite;
-    em_whole *whole;           /* the place of the output */
+    em_atomic_file *whole;     /* the place of the output */
     FILE *said;                /* of rank 0: what was found, told when the output is there */
     em_numbers_writer *writer; /* of rank 0 */
     int64_t n_row, n_entry;    /* written so far */
@@ -157,7 +157,7 @@ static em_status create(const em_table *table, conversion *c)
     const int64_t zero = 0;
     em_status status = EM_OK;
 
-    status = em_numbers_create(em_whole_part(c->whole), &form, table->name,
+    status = em_numbers_create(em_atomic_file_part(c->whole), &form, table->name,
                                slash ? slash + 1 : c->options.data, &c->writer);
     if (!status && table->column)
         status = em_numbers_write(c->writer, EM_NUMBERS_START, 0, 1, &zero);
@@ -319,8 +319,8 @@ static em_status convert(conversion *c)
     const char *const input[] = {c->options.data, c->corpus.vocabulary};
     char *said = NULL;
     size_t length = 0;
-    em_status status =
-        em_whole_take(c->output, c->overwrite, c->corpus.vocabulary ? 2 : 1, input, &c->whole);
+    em_status status = em_atomic_file_take(c->output, c->overwrite, c->corpus.vocabulary ? 2 : 1,
+                                           input, &c->whole);
 
     c->said = open_memstream(&said, &length);
     if (!status && !c->said)
@@ -330,7 +330,7 @@ static em_status convert(conversion *c)
         status = em_agree_first(em_world_rank() == 0 ? convert_corpus(c) : EM_OK, 0);
     else if (!status)
         status = convert_table(c);
-    status = em_whole_place(&c->whole, status);
+    status = em_atomic_file_place(&c->whole, status);
     if (c->said)
         fclose(c->said);
     if (!status && em_world_rank() == 0)

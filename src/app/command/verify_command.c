@@ -168,7 +168,7 @@ static em_status compare_files(const char *old_path, const char *new_path)
 static em_status run_and_compare(const verify_command *command, const em_config *config)
 {
     em_report report;
-    const em_order order = {.mode = EM_RUN_OVERWRITE, .watchful = true};
+    const em_engine_request order = {.mode = EM_RUN_OVERWRITE, .watchful = true};
     em_status status = em_sample(config, &order, &report), removed;
 
     if (!status && em_world_rank() == 0)
@@ -178,7 +178,7 @@ static em_status run_and_compare(const verify_command *command, const em_config 
         printf("%s: no difference in the first %lld draws of %lld chains, run again on %d ranks\n",
                command->path, (long long)config->run.draws, (long long)config->run.chains,
                em_world_size());
-    removed = em_place_remove(config);
+    removed = em_output_paths_remove(config);
     return status ? status : removed;
 }
 

@@ -80,7 +80,7 @@ static bool start(const who *mate)
 }
 
 /* Each tells the one before it. */
-void em_mates_watch(void)
+void em_rank_failure_watch(void)
 {
     const who own = describe_self();
     who next = own;
@@ -95,7 +95,7 @@ void em_mates_watch(void)
     watch.begun = size > 1 && next.counted_in == own.counted_in && start(&next);
 }
 
-void em_mates_part(void)
+void em_rank_failure_part(void)
 {
     if (watch.begun) {
         close(watch.write_end);

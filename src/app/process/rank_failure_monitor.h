@@ -10,9 +10,9 @@
 
 /* From here on a mate that ends ends all ranks, unless the launcher does within some seconds.
  * Collective. */
-void em_mates_watch(void);
+void em_rank_failure_watch(void);
 
 /* From here on all may end. Collective, where they watched. */
-void em_mates_part(void);
+void em_rank_failure_part(void);
 
 #endif

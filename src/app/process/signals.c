@@ -83,8 +83,8 @@ static _Noreturn void leave(const char *words)
 /* A call of a model is given as long again ten times as the longest before it. */
 static bool model_is_lost(void)
 {
-    const double late = patience + follows, usual = 10 * em_away_longest();
-    const double away = em_away_seconds();
+    const double late = patience + follows, usual = 10 * em_foreign_call_longest();
+    const double away = em_foreign_call_seconds();
 
     return is_made && waited >= late && away >= late && away >= usual;
 }

@@ -203,7 +203,7 @@ static void write_advice(const em_report_data *data, const char *advice, FILE *o
     fputs("\")</code>.</p>\n", out);
 }
 
-static void write_row(const em_table *table, const em_table_row *row, FILE *out)
+static void write_row(const em_summary_table *table, const em_summary_row *row, FILE *out)
 {
     fputs("<tr><th scope=\"row\">", out);
     em_escape_html(out, row->name);

@@ -203,10 +203,10 @@ static em_status make_table(em_report_data *data)
     }
     data->table.column[data->r_hat].most = EM_R_HAT_LIMIT;
     for (int64_t i = 0; i < data->n_element; i++)
-        data->table.row[i] = (em_table_row){.name = data->element[i].name,
-                                            .value = data->element[i].value,
-                                            .variable = data->element[i].variable,
-                                            .index = data->element[i].index};
+        data->table.row[i] = (em_summary_row){.name = data->element[i].name,
+                                              .value = data->element[i].value,
+                                              .variable = data->element[i].variable,
+                                              .index = data->element[i].index};
     data->table.n_row = data->n_element;
     return status;
 }

@@ -53,7 +53,7 @@ typedef struct em_report_data {
     /* Of pairs: the first n_gathering are where divergent draws gather, most first. */
     int64_t n_pair, n_gathering, pair[EM_REPORT_PAIRS];
     double *value;
-    em_table table; /* of all of them */
+    em_summary_table table; /* of all of them */
     em_judge *judge;
     const double *diverging; /* [n_chain][n_draw]; NULL: none did, or it is not known */
     int64_t n_diverging;

@@ -12,11 +12,11 @@
 typedef struct worst {
     int64_t count;
     double value;
-    const em_table_row *row;
+    const em_summary_row *row;
 } worst;
 
 /* Takes a row in whose value is bad the larger it is. */
-static void take(worst *w, const em_table_row *row, double value)
+static void take(worst *w, const em_summary_row *row, double value)
 {
     if (w->count++ == 0 || value > w->value) {
         w->value = value;
@@ -57,7 +57,8 @@ static em_status advise_on_files(em_judge *judge, FILE *out)
     return status;
 }
 
-static void advise_on_nonfinite(const em_table *table, const em_judge_columns *at, FILE *out)
+static void advise_on_nonfinite(const em_summary_table *table, const em_judge_columns *at,
+                                FILE *out)
 {
     worst w = {0};
 
@@ -86,7 +87,7 @@ static void advise_on_stillness(const em_judge *judge, FILE *out)
                 judge->builds_trees ? "" : "use nuts, ");
 }
 
-static void advise_on_growth(const em_table *table, const em_judge_columns *at, FILE *out)
+static void advise_on_growth(const em_summary_table *table, const em_judge_columns *at, FILE *out)
 {
     worst w = {0};
 
@@ -186,14 +187,14 @@ static void advise_on_ess(const em_judge *judge, const worst *w, int64_t n_row, 
               out);
 }
 
-static void advise_on_rows(const em_judge *judge, const em_table *table, const em_judge_columns *at,
-                           FILE *out)
+static void advise_on_rows(const em_judge *judge, const em_summary_table *table,
+                           const em_judge_columns *at, FILE *out)
 {
     worst r_hat = {0}, ess = {0};
     int64_t n_undefined = 0;
 
     for (int64_t i = 0; i < table->n_row; i++) {
-        const em_table_row *row = &table->row[i];
+        const em_summary_row *row = &table->row[i];
         const double *x = row->value, least = fmin(x[at->ess_bulk], x[at->ess_tail]);
 
         if (x[at->r_hat] > judge->evidence.r_hat_limit)
@@ -215,7 +216,7 @@ static void advise_on_rows(const em_judge *judge, const em_table *table, const e
 /* ---------------------------------------------------------------- the sampler */
 
 /* The row in which the divergent draws stand farthest from the others; NULL: there is none. */
-static const em_table_row *find_place(const em_table *table, const em_judge_columns *at)
+static const em_summary_row *find_place(const em_summary_table *table, const em_judge_columns *at)
 {
     worst w = {0};
 
@@ -227,9 +228,9 @@ static const em_table_row *find_place(const em_table *table, const em_judge_colu
     return w.row;
 }
 
-static void tell_place(const em_table *table, const em_judge_columns *at, FILE *out)
+static void tell_place(const em_summary_table *table, const em_judge_columns *at, FILE *out)
 {
-    const em_table_row *row = find_place(table, at);
+    const em_summary_row *row = find_place(table, at);
     const double small = 0.25;
 
     if (!row)
@@ -246,7 +247,7 @@ static void tell_place(const em_table *table, const em_judge_columns *at, FILE *
 }
 
 /* Where nothing is accepted or rejected, a step that is too large goes to infinity at last. */
-static void advise_on_divergences(const em_judge *judge, const em_table *table,
+static void advise_on_divergences(const em_judge *judge, const em_summary_table *table,
                                   const em_judge_columns *at, FILE *out)
 {
     const em_evidence *e = &judge->evidence;
@@ -313,7 +314,8 @@ static void advise_on_trees(const em_judge *judge, FILE *out)
                 (long long)n, (long long)n_all, 100.0 * (double)n / (double)n_all);
 }
 
-em_status em_advise(em_judge *judge, const em_table *table, const em_judge_columns *at, FILE *out)
+em_status em_advise(em_judge *judge, const em_summary_table *table, const em_judge_columns *at,
+                    FILE *out)
 {
     em_status status = advise_on_files(judge, out);
 

@@ -12,11 +12,12 @@
  * R-hat and ESS beside their limits, diagnostics undefined, divergences, E-BFMI, what warmup did to
  * chains, saturated trees. The judge has concluded. Local. Errors: EM_EDATA, EM_EIO, EM_EMEMORY.
  */
-em_status em_advise(em_judge *judge, const em_table *table, const em_judge_columns *at, FILE *out);
+em_status em_advise(em_judge *judge, const em_summary_table *table, const em_judge_columns *at,
+                    FILE *out);
 
 /* The sentences on modes alone: how many chains are in each, where they are, whether they are one
  * with its labels exchanged, how their log densities differ. Local. Errors: the same. */
-em_status em_advise_on_modes(em_judge *judge, const em_table *table, const em_judge_columns *at,
-                             FILE *out);
+em_status em_advise_on_modes(em_judge *judge, const em_summary_table *table,
+                             const em_judge_columns *at, FILE *out);
 
 #endif

@@ -40,12 +40,12 @@ static void find_means(const em_judge *judge, const double *draws, double *mean)
 }
 
 /* The row in which the clusters are farthest apart; NULL: none has several. */
-static const em_table_row *best_row(const em_table *table, const em_judge_columns *at)
+static const em_summary_row *best_row(const em_summary_table *table, const em_judge_columns *at)
 {
-    const em_table_row *best = NULL;
+    const em_summary_row *best = NULL;
 
     for (int64_t i = 0; i < table->n_row; i++) {
-        const em_table_row *row = &table->row[i];
+        const em_summary_row *row = &table->row[i];
         const int64_t k = at->judged + EM_JUDGED_SEPARATION;
         if (row->value[k] > 0 && (!best || row->value[k] > best->value[k]))
             best = row;
@@ -53,7 +53,7 @@ static const em_table_row *best_row(const em_table *table, const em_judge_column
     return best;
 }
 
-static void tell_places(const em_judge *judge, const view *v, const em_table_row *row, FILE *out)
+static void tell_places(const em_judge *judge, const view *v, const em_summary_row *row, FILE *out)
 {
     fprintf(out, "In %s ", row->name);
     for (int64_t k = 0; k < v->n_cluster && k < MOST_SHOWN; k++) {
@@ -95,9 +95,9 @@ static bool exchanges(const em_judge *judge, const view *v, const double *mean)
 
 /* Another element of the variable that has exchanged its values with this one: as the means of the
  * components of a mixture, whose labels mean nothing. *out NULL: there is none. */
-static em_status find_exchange(em_judge *judge, const em_table *table, const em_judge_columns *at,
-                               const view *v, const em_table_row *row, double *draws,
-                               const em_table_row **out)
+static em_status find_exchange(em_judge *judge, const em_summary_table *table,
+                               const em_judge_columns *at, const view *v, const em_summary_row *row,
+                               double *draws, const em_summary_row **out)
 {
     double *mean = NULL;
     int64_t n_tried = 0;
@@ -105,7 +105,7 @@ static em_status find_exchange(em_judge *judge, const em_table *table, const em_
 
     *out = NULL;
     for (int64_t i = 0; !status && !*out && i < table->n_row && n_tried < MOST_TRIED; i++) {
-        const em_table_row *other = &table->row[i];
+        const em_summary_row *other = &table->row[i];
         if (other == row || other->variable != row->variable ||
             other->value[at->judged + EM_JUDGED_SEPARATION] == 0)
             continue;
@@ -123,7 +123,7 @@ static em_status find_exchange(em_judge *judge, const em_table *table, const em_
 
 /* *tells: the mean log density of a mode is so much lower than that of another that it says which
  * of them has the mass. */
-static em_status tell_densities(const em_judge *judge, const view *v, const em_table_row *row,
+static em_status tell_densities(const em_judge *judge, const view *v, const em_summary_row *row,
                                 FILE *out, bool *tells)
 {
     const double much = 10;
@@ -155,10 +155,11 @@ static em_status tell_densities(const em_judge *judge, const view *v, const em_t
     return EM_OK;
 }
 
-static em_status tell_row(em_judge *judge, const em_table *table, const em_judge_columns *at,
-                          const em_table_row *row, view *v, double *draws, FILE *out)
+static em_status tell_row(em_judge *judge, const em_summary_table *table,
+                          const em_judge_columns *at, const em_summary_row *row, view *v,
+                          double *draws, FILE *out)
 {
-    const em_table_row *other = NULL;
+    const em_summary_row *other = NULL;
     bool tells;
     em_status status;
 
@@ -184,11 +185,11 @@ static em_status tell_row(em_judge *judge, const em_table *table, const em_judge
     return status;
 }
 
-em_status em_advise_on_modes(em_judge *judge, const em_table *table, const em_judge_columns *at,
-                             FILE *out)
+em_status em_advise_on_modes(em_judge *judge, const em_summary_table *table,
+                             const em_judge_columns *at, FILE *out)
 {
     const em_modes *modes = &judge->evidence.findings.modes;
-    const em_table_row *row = best_row(table, at);
+    const em_summary_row *row = best_row(table, at);
     em_mode_finder *finder = NULL;
     double *draws = NULL;
     view v = {0};

@@ -277,7 +277,7 @@ em_status em_judge_row(em_judge *judge, const double *draws, const em_diagnosis 
 {
     const int64_t n = judge->n_chain * judge->n_draw;
     const bool disagrees = r_hat > judge->evidence.r_hat_limit;
-    em_gathering gathering = {0, INFINITY};
+    em_divergence_cluster gathering = {0, INFINITY};
     int64_t n_nonfinite = 0;
     em_status status = EM_OK;
 
@@ -309,7 +309,7 @@ void em_judge_combine(em_judge *judge)
 
 /* ---------------------------------------------------------------- the verdict */
 
-static void judge_rows(em_judge *judge, const em_table *table, const em_judge_columns *at)
+static void judge_rows(em_judge *judge, const em_summary_table *table, const em_judge_columns *at)
 {
     em_evidence *e = &judge->evidence;
 
@@ -327,7 +327,8 @@ static void judge_rows(em_judge *judge, const em_table *table, const em_judge_co
     }
 }
 
-em_status em_judge_conclude(em_judge *judge, const em_table *table, const em_judge_columns *at)
+em_status em_judge_conclude(em_judge *judge, const em_summary_table *table,
+                            const em_judge_columns *at)
 {
     em_evidence *e = &judge->evidence;
     char *optimiser = NULL;

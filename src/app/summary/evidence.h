@@ -76,7 +76,8 @@ em_status em_judge_row(em_judge *judge, const double *draws, const em_diagnosis 
 void em_judge_combine(em_judge *judge);
 
 /* The evidence of all rows and statistics. Errors: EM_EDATA, EM_EIO, EM_EMEMORY. */
-em_status em_judge_conclude(em_judge *judge, const em_table *table, const em_judge_columns *at);
+em_status em_judge_conclude(em_judge *judge, const em_summary_table *table,
+                            const em_judge_columns *at);
 
 /* The verdict: that which the file has, if it is one file of a run that ended; else by the
  * evidence. *text is freed by em_release. Errors: EM_EMEMORY. */

@@ -198,7 +198,7 @@ static void tell(const em_loo *loo, const char *cut, FILE *words)
                 loo->good_k);
 }
 
-static em_status make_table(const em_loo *loo, em_table *table)
+static em_status make_table(const em_loo *loo, em_summary_table *table)
 {
     static const struct {
         const char *name;
@@ -219,7 +219,7 @@ static em_status make_table(const em_loo *loo, em_table *table)
     table->column[EM_LOO_K].most = loo->good_k;
     table->n_row = loo->variable->size;
     for (int64_t i = 0; i < table->n_row; i++)
-        table->row[i] = (em_table_row){loo->variable->label[i], loo->value + i * EM_N_LOO};
+        table->row[i] = (em_summary_row){loo->variable->label[i], loo->value + i * EM_N_LOO};
     return EM_OK;
 }
 
@@ -227,7 +227,7 @@ static em_status make_table(const em_loo *loo, em_table *table)
  * them. */
 static em_status print(const em_loo *loo, const char *cut, bool csv)
 {
-    em_table table = {0};
+    em_summary_table table = {0};
     em_prose prose;
     em_status status = em_prose_begin(csv ? stderr : stdout, &prose);
 

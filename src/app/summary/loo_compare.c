@@ -154,7 +154,7 @@ static const em_loo *find_best(int64_t n, const em_loo_files *files)
 }
 
 static em_status fill_table(int64_t n, const char *const *path, const em_loo_files *files,
-                            double *value, em_table *table)
+                            double *value, em_summary_table *table)
 {
     static const struct {
         const char *name;
@@ -182,14 +182,14 @@ static em_status fill_table(int64_t n, const char *const *path, const em_loo_fil
         row[AT_P] = loo->p;
         row[AT_HIGH] = (double)(loo->n_high + loo->n_undefined);
         find_difference(loo, best, row);
-        table->row[table->n_row] = (em_table_row){.name = path[table->n_row], .value = row};
+        table->row[table->n_row] = (em_summary_row){.name = path[table->n_row], .value = row};
     }
     if (!status)
         em_table_sort(table, AT_ELPD, false);
     return status;
 }
 
-static em_status explain(const em_table *table)
+static em_status explain(const em_summary_table *table)
 {
     const double little = 4, few = 2;
     const double *second = table->row[1].value;
@@ -217,7 +217,7 @@ static em_status explain(const em_table *table)
 
 em_status em_loo_compare(int64_t n, const char *const *path, const em_loo_files *files, bool csv)
 {
-    em_table table = {0};
+    em_summary_table table = {0};
     double *value = NULL;
     em_status status = em_allocate(n * N_COLUMN, sizeof *value, &value);
 

@@ -30,7 +30,7 @@ typedef struct summary {
     int64_t n_superchain;  /* 0: there are none */
     int64_t plain, nested; /* columns of R-hat; nested -1: there is none */
     double *square;        /* [n_chain][n_draw] */
-    em_table table;
+    em_summary_table table;
     em_judge *judge;
     em_judge_columns column;
     int64_t sort; /* the column to sort by; -1: none */
@@ -317,10 +317,10 @@ static em_status fill_table(summary *s)
         const em_element *e = &s->element[i];
 
         s->table.row[i] =
-            (em_table_row){.name = em_reader_variable_at(s->reader, e->variable)->label[e->index],
-                           .value = s->value + i * s->n_value,
-                           .variable = e->variable,
-                           .index = e->index};
+            (em_summary_row){.name = em_reader_variable_at(s->reader, e->variable)->label[e->index],
+                             .value = s->value + i * s->n_value,
+                             .variable = e->variable,
+                             .index = e->index};
     }
     s->table.n_row = s->n_element;
     if (s->sort >= 0) /* the worst first: few effective draws, or large numbers */

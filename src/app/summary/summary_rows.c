@@ -11,15 +11,15 @@ enum { LONG_ARRAY = 20, N_WORST = 5 };
 
 /* One line: a row, or several that say the same as `like`, or nothing but a constant. */
 typedef struct line {
-    int64_t row;              /* the first of them, by its place in the table */
-    int64_t count, last;      /* how many, and the last */
-    bool contiguous;          /* elements in a row */
-    const em_table_row *like; /* NULL: they are constant, or it is the row itself */
+    int64_t row;                /* the first of them, by its place in the table */
+    int64_t count, last;        /* how many, and the last */
+    bool contiguous;            /* elements in a row */
+    const em_summary_row *like; /* NULL: they are constant, or it is the row itself */
     bool constant, chosen, marked;
 } line;
 
 typedef struct arrangement {
-    const em_table *table;
+    const em_summary_table *table;
     const em_reader *reader;
     const em_rows_order *order;
     int64_t n_value; /* of a row that are compared */
@@ -30,7 +30,7 @@ typedef struct arrangement {
 
 /* ---------------------------------------------------------------- which say the same */
 
-static bool is_constant(const arrangement *a, const em_table_row *row)
+static bool is_constant(const arrangement *a, const em_summary_row *row)
 {
     return row->value[a->order->at->judged + EM_JUDGED_CONSTANT] != 0;
 }
@@ -43,7 +43,7 @@ static int compare_values(double x, double y)
 }
 
 /* 0: they are of one variable, and constants of one value or rows of the same numbers. */
-static int compare_rows(const arrangement *a, const em_table_row *x, const em_table_row *y)
+static int compare_rows(const arrangement *a, const em_summary_row *x, const em_summary_row *y)
 {
     const bool constant = is_constant(a, x);
 
@@ -68,10 +68,10 @@ static int compare_places(const void *left, const void *right, void *context)
     return order ? order : (i > k) - (i < k);
 }
 
-static void add_line(arrangement *a, const int64_t *by, int64_t count, const em_table_row *like,
+static void add_line(arrangement *a, const int64_t *by, int64_t count, const em_summary_row *like,
                      bool constant)
 {
-    const em_table_row *row = a->table->row;
+    const em_summary_row *row = a->table->row;
     line *l = &a->line[a->n_line++];
 
     *l = (line){.row = by[0],
@@ -86,14 +86,14 @@ static void add_line(arrangement *a, const int64_t *by, int64_t count, const em_
 
 static void find_lines(arrangement *a)
 {
-    const em_table_row *row = a->table->row;
+    const em_summary_row *row = a->table->row;
     const int64_t n = a->table->n_row;
 
     for (int64_t i = 0; i < n; i++)
         a->by[i] = i;
     qsort_r(a->by, (size_t)n, sizeof *a->by, compare_places, a);
     for (int64_t first = 0, end; first < n; first = end) {
-        const em_table_row *leader = &row[a->by[first]];
+        const em_summary_row *leader = &row[a->by[first]];
         for (end = first + 1; end < n && compare_rows(a, leader, &row[a->by[end]]) == 0;)
             end++;
         if (is_constant(a, leader)) {
@@ -112,7 +112,7 @@ static int compare_lines(const void *left, const void *right, void *context)
 {
     const arrangement *a = context;
     const line *x = left, *y = right;
-    const em_table_row *row = a->table->row;
+    const em_summary_row *row = a->table->row;
 
     if (!a->order->sorted) {
         const em_reader_variable *u = em_reader_variable_at(a->reader, row[x->row].variable),
@@ -169,7 +169,7 @@ static void choose(arrangement *a)
 
 static em_status name_line(const arrangement *a, const line *l, char **out)
 {
-    const em_table_row *row = a->table->row;
+    const em_summary_row *row = a->table->row;
     const char *mark = l->marked && a->order->marks ? " *" : "";
     const char *first = row[l->row].name, *last = row[l->last].name;
 
@@ -182,7 +182,7 @@ static em_status name_line(const arrangement *a, const line *l, char **out)
                : em_format_text(out, "%s and %lld more", first, (long long)(l->count - 1));
 }
 
-static em_status put_line(const arrangement *a, const line *l, em_table_row *out)
+static em_status put_line(const arrangement *a, const line *l, em_summary_row *out)
 {
     em_status status;
 
@@ -196,7 +196,7 @@ static em_status put_line(const arrangement *a, const line *l, em_table_row *out
     return status;
 }
 
-em_status em_rows_arrange(const em_table *table, const em_reader *reader,
+em_status em_rows_arrange(const em_summary_table *table, const em_reader *reader,
                           const em_rows_order *order, em_shown_rows *out)
 {
     arrangement a = {table, reader, order, .n_value = table->n_column};

@@ -37,7 +37,7 @@ static int larger(int a, int b)
     return a > b ? a : b;
 }
 
-static int name_width(const em_table *table)
+static int name_width(const em_summary_table *table)
 {
     int width = 0;
 
@@ -46,7 +46,7 @@ static int name_width(const em_table *table)
     return width;
 }
 
-static int column_width(const em_table *table, int64_t j)
+static int column_width(const em_summary_table *table, int64_t j)
 {
     int width = em_terminal_width(table->column[j].name);
     char text[EM_TABLE_CELL];
@@ -67,7 +67,7 @@ typedef struct view {
 } view;
 
 /* Where the columns end that fit beside each other from `first` on; at least one does. */
-static int64_t fitting(const em_table *table, view look, int64_t first)
+static int64_t fitting(const em_summary_table *table, view look, int64_t first)
 {
     int64_t end = first;
     int width = look.name_width;
@@ -92,14 +92,15 @@ static void print_cell(const em_column *column, double x, view look, FILE *out)
 }
 
 /* Columns `first` to `end`. */
-static void print_panel(const em_table *table, view look, int64_t first, int64_t end, FILE *out)
+static void print_panel(const em_summary_table *table, view look, int64_t first, int64_t end,
+                        FILE *out)
 {
     fprintf(out, "%s%*s", look.colours ? EM_COLOUR_TITLE : "", look.name_width, "");
     for (int64_t j = first; j < end; j++)
         fprintf(out, "  %*s", table->column[j].width, table->column[j].name);
     fprintf(out, "%s\n", look.colours ? EM_COLOUR_END : "");
     for (int64_t i = 0; i < table->n_row; i++) {
-        const em_table_row *row = &table->row[i];
+        const em_summary_row *row = &table->row[i];
 
         if (row->note && first > 0)
             continue;
@@ -112,7 +113,7 @@ static void print_panel(const em_table *table, view look, int64_t first, int64_t
     }
 }
 
-void em_table_print(em_table *table, FILE *out)
+void em_table_print(em_summary_table *table, FILE *out)
 {
     const view look = {name_width(table), em_terminal_columns(out), em_terminal_colours(out)};
     int64_t end;
@@ -142,7 +143,7 @@ static void print_quoted(const char *text, FILE *out)
     fputc('"', out);
 }
 
-void em_table_print_csv(const em_table *table, FILE *out)
+void em_table_print_csv(const em_summary_table *table, FILE *out)
 {
     fputs("name", out);
     for (int64_t j = 0; j < table->n_column; j++)
@@ -165,7 +166,7 @@ struct order {
 
 static int compare_rows(const void *left, const void *right, void *context)
 {
-    const em_table_row *a = left, *b = right;
+    const em_summary_row *a = left, *b = right;
     const struct order *order = context;
     double x = a->value[order->column], y = b->value[order->column];
 
@@ -176,7 +177,7 @@ static int compare_rows(const void *left, const void *right, void *context)
     return (a->value > b->value) - (a->value < b->value);
 }
 
-void em_table_sort(em_table *table, int64_t column, bool ascending)
+void em_table_sort(em_summary_table *table, int64_t column, bool ascending)
 {
     struct order order = {column, ascending};
 

@@ -17,18 +17,18 @@ typedef struct em_column {
     int width; /* set by em_table_print */
 } em_column;
 
-typedef struct em_table_row {
+typedef struct em_summary_row {
     const char *name;        /* UTF-8, borrowed */
     const double *value;     /* [n_column], borrowed */
     const char *note;        /* shown in place of the values; NULL: none */
     int64_t variable, index; /* where the file has it, of rows that are elements of a file */
-} em_table_row;
+} em_summary_row;
 
-typedef struct em_table {
+typedef struct em_summary_table {
     int64_t n_row, n_column;
-    em_table_row *row;
+    em_summary_row *row;
     em_column *column;
-} em_table;
+} em_summary_table;
 
 /* A number as its column shows it to people. */
 enum { EM_TABLE_CELL = 32 };
@@ -36,13 +36,13 @@ void em_table_cell(const em_column *column, double x, char text[EM_TABLE_CELL]);
 
 /* Aligned columns. On a terminal that is too narrow for all of them, as many as fit, and below them
  * the others, with the names of the rows again. */
-void em_table_print(em_table *table, FILE *out);
+void em_table_print(em_summary_table *table, FILE *out);
 
 /* Comma-separated (RFC 4180, but lines end with \n), 17 digits, rows named in the column `name`. */
-void em_table_print_csv(const em_table *table, FILE *out);
+void em_table_print_csv(const em_summary_table *table, FILE *out);
 
 /* Sorts the rows by a column; those with NaN come first, and equal ones keep their order, provided
  * the values lie in memory in the order of the rows. */
-void em_table_sort(em_table *table, int64_t column, bool ascending);
+void em_table_sort(em_summary_table *table, int64_t column, bool ascending);
 
 #endif

@@ -22,7 +22,7 @@ static void note(double at)
         atomic_store_explicit(&longest, at - from, memory_order_relaxed);
 }
 
-void em_away_begin(void)
+void em_foreign_call_begin(void)
 {
     const double at = now();
 
@@ -30,20 +30,20 @@ void em_away_begin(void)
     atomic_store_explicit(&since, at, memory_order_relaxed);
 }
 
-void em_away_end(void)
+void em_foreign_call_end(void)
 {
     note(now());
     atomic_store_explicit(&since, 0, memory_order_relaxed);
 }
 
-double em_away_seconds(void)
+double em_foreign_call_seconds(void)
 {
     const double from = atomic_load_explicit(&since, memory_order_relaxed);
 
     return from > 0 ? now() - from : 0;
 }
 
-double em_away_longest(void)
+double em_foreign_call_longest(void)
 {
     return atomic_load_explicit(&longest, memory_order_relaxed);
 }

@@ -37,7 +37,7 @@ typedef struct em_design {
     int64_t *start; /* if sparse; three arrays */
     int32_t *column;
     double *value;
-    em_holders *holders; /* of this shard on this node, which have one copy of all arrays */
+    em_node_array *holders; /* of this shard on this node, which have one copy of all arrays */
 } em_design;
 
 /* Sparse data stay sparse up to this share of non-zero entries: there the sparse kernel of

@@ -15,7 +15,7 @@ typedef struct holding {
     em_data data;
     char **name;
     double *value;
-    em_holders *holders;
+    em_node_array *holders;
 } holding;
 
 static em_status take(void *to, const em_piece *piece)
@@ -54,14 +54,14 @@ static em_status hold(const em_table *table, holding *h)
 
     if (!status)
         status =
-            em_agree_first(em_holders_allocate(h->holders, h->data.rows.count * h->data.n_column,
-                                               sizeof *h->value, &h->value),
+            em_agree_first(em_node_array_allocate(h->holders, h->data.rows.count * h->data.n_column,
+                                                  sizeof *h->value, &h->value),
                            0);
     if (!status)
         status = em_hand_out(table, h->data.rows.first,
-                             em_holders_writes(h->holders) ? h->data.rows.count : 0, take, h);
+                             em_node_array_writes(h->holders) ? h->data.rows.count : 0, take, h);
     if (!status)
-        em_holders_publish(h->holders, h->value);
+        em_node_array_publish(h->holders, h->value);
     h->data.value = h->value;
     return status;
 }
@@ -80,7 +80,7 @@ static em_status read(const char *path, int64_t shard, int64_t n_shard, em_data 
         h->data = (em_data){.rows = em_deal_rows(table->total, EM_TILE_ROWS, shard, n_shard),
                             .n_column = table->n_column + (table->response != NULL),
                             .hash = table->hash};
-        status = em_holders_create(shard, &h->holders);
+        status = em_node_array_create(shard, &h->holders);
     }
     if (!status)
         status = hold(table, h);
@@ -110,8 +110,8 @@ void em_data_destroy(em_data **data)
     for (int64_t j = 0; h->name && j < h->data.n_column; j++)
         em_release(&h->name[j]);
     em_release(&h->name);
-    em_holders_release(&h->value);
-    em_holders_destroy(&h->holders);
+    em_node_array_release(&h->value);
+    em_node_array_destroy(&h->holders);
     em_release(&h);
     *data = NULL;
 }

@@ -262,19 +262,19 @@ static em_status read_and_hand_out(supply *s, uint8_t *out)
 static em_status read_items(em_examples *e, supply *s, uint8_t **out)
 {
     const em_share *rows = &e->rows;
-    const wish mine = {rows->first, em_holders_writes(e->holders) ? rows->count : 0};
+    const wish mine = {rows->first, em_node_array_writes(e->holders) ? rows->count : 0};
     int64_t n;
     em_status status = em_world_gather(1, sizeof mine, &mine, &n, &s->wish, NULL);
 
     if (!status)
         status = em_agree_first(
-            em_holders_allocate(e->holders, rows->count * em_idx_item(s->idx), 1, out), 0);
+            em_node_array_allocate(e->holders, rows->count * em_idx_item(s->idx), 1, out), 0);
     if (status)
         return status;
     status = em_idx_is_plain(s->idx) ? read_own(s, *out) : read_and_hand_out(s, *out);
     status = em_agree_first(status, rows->first);
     if (!status)
-        em_holders_publish(e->holders, *out);
+        em_node_array_publish(e->holders, *out);
     em_world_sum(1, (int64_t *)&s->hash);
     return status;
 }
@@ -403,7 +403,7 @@ em_status em_examples_read(const em_examples_source *source, const em_model_cont
     em_status status = em_agree_first(em_allocate(1, sizeof **out, out), 0);
 
     if (!status)
-        status = em_holders_create(context->shard, &(*out)->holders);
+        status = em_node_array_create(context->shard, &(*out)->holders);
     if (!status)
         status = choose_files(source, &images, &labels);
     if (!status)
@@ -422,9 +422,9 @@ void em_examples_destroy(em_examples **examples)
 
     if (!e)
         return;
-    em_holders_release(&e->byte);
-    em_holders_release(&e->label);
-    em_holders_destroy(&e->holders);
+    em_node_array_release(&e->byte);
+    em_node_array_release(&e->label);
+    em_node_array_destroy(&e->holders);
     em_data_destroy(&e->table);
     em_release(&e->column);
     em_release(&e->path);

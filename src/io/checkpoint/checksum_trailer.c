@@ -40,7 +40,7 @@ static em_status hash_file(int descriptor, const char *path, uint64_t bytes, uin
     return status;
 }
 
-em_status em_seal_put(const em_seal *seal, const char *path)
+em_status em_checksum_trailer_put(const em_checksum_trailer *seal, const char *path)
 {
     trailer end = {.bytes = 0};
     int descriptor;
@@ -62,7 +62,8 @@ em_status em_seal_put(const em_seal *seal, const char *path)
     return status;
 }
 
-em_status em_seal_check(const em_seal *seal, const char *path, uint64_t *bytes)
+em_status em_checksum_trailer_check(const em_checksum_trailer *seal, const char *path,
+                                    uint64_t *bytes)
 {
     trailer end;
     uint64_t hash = 0;

@@ -10,18 +10,19 @@
 #include <stdint.h>
 
 /* What a sealed file is: EMASS, two letters of its kind, and the version of its format. */
-typedef struct em_seal {
+typedef struct em_checksum_trailer {
     char magic[8];
     const char *what; /* "a checkpoint" */
-} em_seal;
+} em_checksum_trailer;
 
 /* Appends the trailer and forces all to the disk. Errors: EM_EIO, EM_EMEMORY. */
-em_status em_seal_put(const em_seal *seal, const char *path);
+em_status em_checksum_trailer_put(const em_checksum_trailer *seal, const char *path);
 
 /*
  * How many bytes come before the trailer. Errors: EM_EDATA when it is missing, cut short, altered,
  * or of another version, saying which; EM_EIO when the system cannot read it.
  */
-em_status em_seal_check(const em_seal *seal, const char *path, uint64_t *bytes);
+em_status em_checksum_trailer_check(const em_checksum_trailer *seal, const char *path,
+                                    uint64_t *bytes);
 
 #endif

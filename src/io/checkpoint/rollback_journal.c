@@ -12,7 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-static const em_seal seal = {{'E', 'M', 'A', 'S', 'S', 'U', 'N', '1'}, "what a file was"};
+static const em_checksum_trailer seal = {{'E', 'M', 'A', 'S', 'S', 'U', 'N', '1'},
+                                         "what a file was"};
 
 /* HDF5 1.10 finds the k-th chunk after k - 1 others: those of datasets of more chunks are kept. */
 enum { MOST_CHUNKS = 1 << 12 };
@@ -185,7 +186,7 @@ static void close_both(const transfer *t)
         close(t->to);
 }
 
-em_status em_undo_keep(const char *file, const char *identity, const char *undo)
+em_status em_rollback_journal_keep(const char *file, const char *identity, const char *undo)
 {
     transfer t = {file, undo, -1, -1, 0, 0};
     values v = {.n = 0};
@@ -203,7 +204,7 @@ em_status em_undo_keep(const char *file, const char *identity, const char *undo)
         status = keep_rest(&t, identity, &v);
     close_both(&t);
     if (!status)
-        status = em_seal_put(&seal, undo);
+        status = em_checksum_trailer_put(&seal, undo);
     if (status && t.to >= 0)
         unlink(undo);
     em_release(&v.extent);
@@ -245,11 +246,11 @@ static em_status put_back(transfer *t, const char *identity, uint64_t end)
     return status;
 }
 
-em_status em_undo_apply(const char *undo, const char *identity, const char *file)
+em_status em_rollback_journal_apply(const char *undo, const char *identity, const char *file)
 {
     transfer t = {undo, file, -1, -1, 0, 0};
     uint64_t end = 0;
-    em_status status = em_seal_check(&seal, undo, &end);
+    em_status status = em_checksum_trailer_check(&seal, undo, &end);
 
     if (!status)
         status = em_file_open(undo, O_RDONLY | O_NOFOLLOW, &t.from);

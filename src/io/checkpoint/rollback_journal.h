@@ -10,12 +10,12 @@
 
 /* Keeps at `undo`, made anew, what brings the flushed file back, and a text that says what the file
  * is; both are on the disk on return. Errors: EM_EIO, EM_EMEMORY; there is then no `undo`. */
-em_status em_undo_keep(const char *file, const char *identity, const char *undo);
+em_status em_rollback_journal_keep(const char *file, const char *identity, const char *undo);
 
 /*
  * Brings the file back, also where this was begun before. NULL: whatever it is. Errors: EM_EDATA
  * when the `undo` is not whole, or of another file, and this one is not touched; EM_EIO.
  */
-em_status em_undo_apply(const char *undo, const char *identity, const char *file);
+em_status em_rollback_journal_apply(const char *undo, const char *identity, const char *file);
 
 #endif

@@ -262,7 +262,7 @@ static void destroy(em_model *model)
     gaussian *self = (gaussian *)model;
 
     em_release(&self->mean);
-    em_holders_release(&self->precision);
+    em_node_array_release(&self->precision);
     em_release(&self->deviation);
     em_release(&self->product);
     em_release(&self->stored);
@@ -304,24 +304,24 @@ static int64_t choose_dim(const gaussian_options *options, const em_table *table
 
 /* Read from `table`, NULL: generated, by one rank of each node. Collective. Errors, agreed. */
 static em_status make_precision(gaussian *self, const gaussian_options *options,
-                                const em_table *table, em_holders *holders, uint64_t seed)
+                                const em_table *table, em_node_array *holders, uint64_t seed)
 {
     const int64_t n = self->diagonal ? 1 : self->model.dim;
     em_status status = em_agree_first(
-        em_holders_allocate(holders, n * self->stride, sizeof(double), &self->precision), 0);
+        em_node_array_allocate(holders, n * self->stride, sizeof(double), &self->precision), 0);
 
     if (!status && table)
         status = load_precision(self, table, options->covariance != NULL);
-    else if (!status && em_holders_writes(holders))
+    else if (!status && em_node_array_writes(holders))
         generate_precision(self, options, seed);
     if (!status)
-        em_holders_publish(holders, self->precision);
+        em_node_array_publish(holders, self->precision);
     return status;
 }
 
 /* `table` is the file of the precision or covariance, NULL: to be generated. */
 static em_status fill(gaussian *self, const gaussian_options *options, const em_table *table,
-                      em_holders *holders, const em_model_context *context)
+                      em_node_array *holders, const em_model_context *context)
 {
     em_status status;
 
@@ -348,7 +348,7 @@ static em_status create(const void *untyped, const em_model_context *context, em
 {
     const gaussian_options *options = untyped;
     char *path = options->precision ? options->precision : options->covariance;
-    em_holders *holders = NULL;
+    em_node_array *holders = NULL;
     em_table *table = NULL;
     gaussian *self = NULL;
     em_status status;
@@ -360,15 +360,15 @@ static em_status create(const void *untyped, const em_model_context *context, em
                        "model: found %s beside a file of the matrix, expected it without: it is of "
                        "a generated one",
                        options->rotation ? "rotation" : "condition");
-    status = em_holders_create(0, &holders);
+    status = em_node_array_create(0, &holders);
     if (!status && path)
-        status = read_matrix(path, em_holders_writes(holders), &table);
+        status = read_matrix(path, em_node_array_writes(holders), &table);
     if (!status)
         status = em_agree_first(em_allocate(1, sizeof *self, &self), 0);
     if (!status)
         status = fill(self, options, table, holders, context);
     em_table_destroy(&table);
-    em_holders_destroy(&holders);
+    em_node_array_destroy(&holders);
     if (!status)
         *out = &self->model;
     else if (self)

@@ -97,7 +97,7 @@ static em_status add_chain(em_stan *self, const double *theta, double *log_densi
     char *error = NULL;
     double value = NAN;
 
-    em_away_begin();
+    em_foreign_call_begin();
     const int failed =
         self->library.gradient(self->program, true, true, theta, &value, self->gradient, &error);
 

@@ -92,12 +92,13 @@ static em_status write_archive(const em_config *config, const em_grid *grid, con
     return status ? status : closed;
 }
 
-em_status em_checkpoint_save(const em_place *place, const em_config *config, const em_grid *grid,
-                             const em_model *model, em_visit *visit, void *state)
+em_status em_checkpoint_save(const em_output_paths *place, const em_config *config,
+                             const em_grid *grid, const em_model *model, em_visit *visit,
+                             void *state)
 {
     const em_status status = write_archive(config, grid, place->fresh, model, visit, state);
 
-    return status ? status : em_place_turn_checkpoint(place);
+    return status ? status : em_output_paths_turn_checkpoint(place);
 }
 
 static em_status read_archive(const char *path, const em_config *config, const em_grid *grid,
@@ -115,12 +116,13 @@ static em_status read_archive(const char *path, const em_config *config, const e
 }
 
 /* The draws to go on from: those set aside, or the output. Rank 0. */
-static em_status look_at_draws(const em_place *place, const char **path, em_found *found)
+static em_status look_at_draws(const em_output_paths *place, const char **path,
+                               em_existing_output *found)
 {
-    em_status status = em_place_look(place, place->draws, found);
+    em_status status = em_output_paths_find(place, place->draws, found);
 
     *path = found->exists ? place->draws : place->output;
-    return status || found->exists ? status : em_place_look(place, place->output, found);
+    return status || found->exists ? status : em_output_paths_find(place, place->output, found);
 }
 
 /* What is wrong with a file, without its name. */
@@ -134,10 +136,10 @@ static void note_damage(em_restored *restored)
 
 /* The checkpoint in a finished file, where the draws are one, becomes place->fresh. A damaged one
  * is left where it is. Rank 0. */
-static em_status take_out(const em_place *place, em_restored *restored)
+static em_status take_out(const em_output_paths *place, em_restored *restored)
 {
     const char *path;
-    em_found found;
+    em_existing_output found;
     em_status status = look_at_draws(place, &path, &found);
 
     restored->finished = !status && found.complete;
@@ -147,7 +149,7 @@ static em_status take_out(const em_place *place, em_restored *restored)
             status = em_archive_check(place->fresh);
         restored->from_inside = !status;
     }
-    em_found_release(&found);
+    em_existing_output_release(&found);
     if (status != EM_EDATA)
         return status;
     note_damage(restored);
@@ -156,7 +158,8 @@ static em_status take_out(const em_place *place, em_restored *restored)
 }
 
 /* `reason`: what is wrong with the first one that was tried. */
-static void say_why_none(const em_place *place, const em_restored *restored, const char *reason)
+static void say_why_none(const em_output_paths *place, const em_restored *restored,
+                         const char *reason)
 {
     if (restored->damage[0])
         em_fail(EM_EDATA, "%s", restored->damage);
@@ -168,9 +171,9 @@ static void say_why_none(const em_place *place, const em_restored *restored, con
         em_fail(EM_EDATA, "%s", reason);
 }
 
-em_status em_checkpoint_restore(const em_place *place, const em_config *config, const em_grid *grid,
-                                const em_model *model, em_visit *visit, void *state,
-                                em_restored *restored)
+em_status em_checkpoint_restore(const em_output_paths *place, const em_config *config,
+                                const em_grid *grid, const em_model *model, em_visit *visit,
+                                void *state, em_restored *restored)
 {
     char reason[1024] = "";
     em_status status;
@@ -198,8 +201,8 @@ em_status em_checkpoint_restore(const em_place *place, const em_config *config, 
 /* ---------------------------------------------------------------- what stands there, by rank 0 */
 
 /* Draws of another run are never gone on from, and not replaced unasked. */
-static em_status check_config(const em_config *config, const char *path, const em_found *found,
-                              bool *new_rule)
+static em_status check_config(const em_config *config, const char *path,
+                              const em_existing_output *found, bool *new_rule)
 {
     em_changes changes;
     em_status status = em_changes_find(config, found->config, &changes);
@@ -217,8 +220,8 @@ static em_status check_config(const em_config *config, const char *path, const e
 
 /* Whether a complete output is all that is asked for: as many draws were planned, and either all of
  * them are there or the rule that ended it still holds. */
-static em_status is_finished(const em_config *config, const char *path, const em_found *found,
-                             bool new_rule, bool *finished)
+static em_status is_finished(const em_config *config, const char *path,
+                             const em_existing_output *found, bool new_rule, bool *finished)
 {
     em_reader *reader = NULL;
     em_status status = EM_OK;
@@ -233,7 +236,8 @@ static em_status is_finished(const em_config *config, const char *path, const em
 }
 
 /* A finished file has a checkpoint in it or beside it, or nothing can go on from it. */
-static em_status check_extendable(const em_place *place, const char *path, const em_found *found)
+static em_status check_extendable(const em_output_paths *place, const char *path,
+                                  const em_existing_output *found)
 {
     if (!found->complete || found->has_checkpoint || em_archive_check(place->checkpoint) == EM_OK ||
         em_archive_check(place->previous) == EM_OK)
@@ -249,8 +253,8 @@ static em_status check_extendable(const em_place *place, const char *path, const
 }
 
 /* Whether a run may go on from this file, and whether it has all that is asked for. */
-static em_status look_at(const em_config *config, const em_place *place, const char *path,
-                         const em_found *found, bool *finished)
+static em_status look_at(const em_config *config, const em_output_paths *place, const char *path,
+                         const em_existing_output *found, bool *finished)
 {
     bool new_rule = false;
     em_status status = EM_OK;
@@ -269,8 +273,8 @@ static em_status look_at(const em_config *config, const em_place *place, const c
 
 /* For a run that is to go on. Draws that were set aside are never all that is asked for: the file
  * has to be made of them. */
-static em_status look_for_draws(const em_config *config, const em_place *place,
-                                const em_found *output, const em_found *draws,
+static em_status look_for_draws(const em_config *config, const em_output_paths *place,
+                                const em_existing_output *output, const em_existing_output *draws,
                                 em_standing *standing)
 {
     bool finished = false, enough = false;
@@ -291,17 +295,17 @@ static em_status look_for_draws(const em_config *config, const em_place *place,
     return status;
 }
 
-static em_status look(const em_config *config, const em_place *place, em_run_mode mode,
+static em_status look(const em_config *config, const em_output_paths *place, em_run_mode mode,
                       em_standing *standing)
 {
-    em_found output = {.exists = false}, draws = {.exists = false};
-    em_status status = em_place_look(place, place->output, &output);
+    em_existing_output output = {.exists = false}, draws = {.exists = false};
+    em_status status = em_output_paths_find(place, place->output, &output);
 
     if (mode == EM_RUN_NEW && (status == EM_EUSAGE || output.exists))
         status = em_fail(EM_EUSAGE, "%s exists: give --overwrite, --resume or another --output",
                          place->output);
     if (!status)
-        status = em_place_look(place, place->draws, &draws);
+        status = em_output_paths_find(place, place->draws, &draws);
     if (!status && mode == EM_RUN_NEW && draws.exists)
         status = em_fail(EM_EUSAGE,
                          "%s, the draws of an interrupted run, exists: give --resume, --overwrite "
@@ -309,13 +313,13 @@ static em_status look(const em_config *config, const em_place *place, em_run_mod
                          place->draws);
     if (!status && mode == EM_RUN_RESUME)
         status = look_for_draws(config, place, &output, &draws, standing);
-    em_found_release(&output);
-    em_found_release(&draws);
+    em_existing_output_release(&output);
+    em_existing_output_release(&draws);
     return status;
 }
 
-em_status em_checkpoint_look(const em_config *config, const em_place *place, em_run_mode mode,
-                             em_standing *standing)
+em_status em_checkpoint_look(const em_config *config, const em_output_paths *place,
+                             em_run_mode mode, em_standing *standing)
 {
     em_status status = EM_OK;
 
@@ -329,18 +333,19 @@ em_status em_checkpoint_look(const em_config *config, const em_place *place, em_
 
 /* ---------------------------------------------------------------- the draws to go on from */
 
-static em_status find_draws(const em_place *place, const em_model *model, const char **path)
+static em_status find_draws(const em_output_paths *place, const em_model *model, const char **path)
 {
-    em_found found;
+    em_existing_output found;
     em_status status = look_at_draws(place, path, &found);
 
     if (!status && found.readable)
         status = check_hashes(*path, found.program_hash, found.data_hash, model);
-    em_found_release(&found);
+    em_existing_output_release(&found);
     return status;
 }
 
-em_status em_checkpoint_find_draws(const em_place *place, const em_model *model, const char **path)
+em_status em_checkpoint_find_draws(const em_output_paths *place, const em_model *model,
+                                   const char **path)
 {
     bool aside = false;
     em_status status = EM_OK;

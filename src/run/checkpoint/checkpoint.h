@@ -20,8 +20,9 @@ typedef em_status em_visit(void *state, const em_visitor *visitor);
  * and then takes the place of the last one, that becoming the one before. Errors: EM_EIO; the last
  * valid checkpoint is then still there.
  */
-em_status em_checkpoint_save(const em_place *place, const em_config *config, const em_grid *grid,
-                             const em_model *model, em_visit *visit, void *state);
+em_status em_checkpoint_save(const em_output_paths *place, const em_config *config,
+                             const em_grid *grid, const em_model *model, em_visit *visit,
+                             void *state);
 
 typedef struct em_restored {
     bool found;       /* a valid checkpoint; else em_error_text() says why not */
@@ -38,9 +39,9 @@ typedef struct em_restored {
  * config (naming the keys that differ and may not), another program or other data; EM_EIO when one
  * that may be valid cannot be read.
  */
-em_status em_checkpoint_restore(const em_place *place, const em_config *config, const em_grid *grid,
-                                const em_model *model, em_visit *visit, void *state,
-                                em_restored *restored);
+em_status em_checkpoint_restore(const em_output_paths *place, const em_config *config,
+                                const em_grid *grid, const em_model *model, em_visit *visit,
+                                void *state, em_restored *restored);
 
 /* What a run that is to go on finds. */
 typedef enum em_standing {
@@ -56,11 +57,12 @@ typedef enum em_standing {
  * to go on from it, naming the keys that differ and may not; EM_EUSAGE when it is finished
  * and there is no checkpoint to extend it from.
  */
-em_status em_checkpoint_look(const em_config *config, const em_place *place, em_run_mode mode,
-                             em_standing *standing);
+em_status em_checkpoint_look(const em_config *config, const em_output_paths *place,
+                             em_run_mode mode, em_standing *standing);
 
 /* The file with the draws to go on from: those set aside, or the output. Changes nothing. Errors:
  * EM_ECONFIG, they are of another program or other data. */
-em_status em_checkpoint_find_draws(const em_place *place, const em_model *model, const char **path);
+em_status em_checkpoint_find_draws(const em_output_paths *place, const em_model *model,
+                                   const char **path);
 
 #endif

@@ -139,7 +139,7 @@ static em_status check_cover(const em_config *config, const em_model *model)
     return EM_OK;
 }
 
-em_status em_sampler_fits(const em_config *config, const em_model *model)
+em_status em_check_samplers_suit_model(const em_config *config, const em_model *model)
 {
     em_status status = EM_OK;
 

@@ -241,8 +241,8 @@ em_status em_config_create_model(const em_config *config, const em_model_context
     em_status status;
 
     *out = NULL;
-    status = em_said(config->model->create(config->model_options, context, out), before,
-                     "create of the model");
+    status = em_default_message(config->model->create(config->model_options, context, out), before,
+                                "create of the model");
     if (status > 0)
         return em_fail(EM_EMODEL, "%s", em_error_text());
     if (!status && !*out)

@@ -16,7 +16,7 @@ typedef struct em_chain_tally {
 
 enum { WIDTH = sizeof(em_chain_tally) / sizeof(double) };
 
-struct em_tally {
+struct em_chain_statistics {
     int64_t n_chain;
     bool has_energy, accepts;
     em_chain_tally *chain; /* [n_chain] */
@@ -31,9 +31,10 @@ static bool has_stat(const em_sampler_ops *sampler, em_stat wanted)
     return false;
 }
 
-em_status em_tally_create(const em_sampler_ops *sampler, int64_t n_local_chain, em_tally **out)
+em_status em_chain_statistics_create(const em_sampler_ops *sampler, int64_t n_local_chain,
+                                     em_chain_statistics **out)
 {
-    em_tally *tally = NULL;
+    em_chain_statistics *tally = NULL;
     em_status status = em_allocate(1, sizeof *tally, &tally);
 
     if (!status)
@@ -43,19 +44,20 @@ em_status em_tally_create(const em_sampler_ops *sampler, int64_t n_local_chain, 
         tally->has_energy = has_stat(sampler, EM_STAT_ENERGY);
         tally->accepts = has_stat(sampler, EM_STAT_ACCEPTANCE_RATE);
     } else
-        em_tally_destroy(&tally);
+        em_chain_statistics_destroy(&tally);
     *out = tally;
     return status;
 }
 
-void em_tally_destroy(em_tally **tally)
+void em_chain_statistics_destroy(em_chain_statistics **tally)
 {
     if (*tally)
         em_release(&(*tally)->chain);
     em_release(tally);
 }
 
-static void take_draw(const em_tally *tally, const em_block *block, int64_t c, em_chain_tally *t)
+static void take_draw(const em_chain_statistics *tally, const em_block *block, int64_t c,
+                      em_chain_tally *t)
 {
     t->n_draw++;
     t->n_saturated += block->stat[EM_STAT_REACHED_MAX_TREEDEPTH][c];
@@ -65,7 +67,7 @@ static void take_draw(const em_tally *tally, const em_block *block, int64_t c, e
         em_ebfmi_add(t->energy, block->stat[EM_STAT_ENERGY][c]);
 }
 
-void em_tally_take(em_tally *tally, const em_block *block, bool stored)
+void em_chain_statistics_take(em_chain_statistics *tally, const em_block *block, bool stored)
 {
     for (int64_t c = 0; c < tally->n_chain; c++) {
         tally->chain[c].n_diverging += block->stat[EM_STAT_DIVERGING][c];
@@ -74,7 +76,8 @@ void em_tally_take(em_tally *tally, const em_block *block, bool stored)
     }
 }
 
-em_status em_tally_divergences(const em_tally *tally, em_grid *grid, int64_t *out)
+em_status em_chain_statistics_divergences(const em_chain_statistics *tally, em_grid *grid,
+                                          int64_t *out)
 {
     double *column = NULL, sum = 0;
     em_status status = em_agree(em_allocate(tally->n_chain, sizeof *column, &column));
@@ -90,8 +93,8 @@ em_status em_tally_divergences(const em_tally *tally, em_grid *grid, int64_t *ou
 
 /* The least E-BFMI, the longest stretch without a move; and which chains are stuck by the mean
  * acceptance of all. Collective. */
-static em_status find_stuck(const em_tally *tally, em_grid *grid, const em_chain_tally *sum,
-                            em_findings *out)
+static em_status find_stuck(const em_chain_statistics *tally, em_grid *grid,
+                            const em_chain_tally *sum, em_findings *out)
 {
     const double acceptance = sum->acceptance / sum->n_draw;
     double worst[2] = {-INFINITY, 0}, count = 0, *column = NULL;
@@ -115,7 +118,8 @@ static em_status find_stuck(const em_tally *tally, em_grid *grid, const em_chain
     return status;
 }
 
-em_status em_tally_find(const em_tally *tally, em_grid *grid, em_findings *out)
+em_status em_chain_statistics_find(const em_chain_statistics *tally, em_grid *grid,
+                                   em_findings *out)
 {
     em_chain_tally sum;
     em_status status =
@@ -128,7 +132,7 @@ em_status em_tally_find(const em_tally *tally, em_grid *grid, em_findings *out)
     return find_stuck(tally, grid, &sum, out);
 }
 
-em_status em_tally_visit(em_tally *tally, const em_visitor *visitor)
+em_status em_chain_statistics_visit(em_chain_statistics *tally, const em_visitor *visitor)
 {
     return visitor->chains(visitor->context, "tally", WIDTH, (double *)tally->chain);
 }

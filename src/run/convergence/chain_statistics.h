@@ -10,7 +10,7 @@
 #include "par/grid.h"
 #include "sampler/kernel/sampler.h"
 
-typedef struct em_tally em_tally;
+typedef struct em_chain_statistics em_chain_statistics;
 
 /* Of all chains of the run; the same on all ranks. */
 typedef struct em_findings {
@@ -23,19 +23,22 @@ typedef struct em_findings {
 
 /* `sampler` NULL: several take turns, which have no energy or acceptance in common. Local. Errors:
  * EM_EMEMORY. */
-em_status em_tally_create(const em_sampler_ops *sampler, int64_t n_local_chain, em_tally **out);
-void em_tally_destroy(em_tally **tally);
+em_status em_chain_statistics_create(const em_sampler_ops *sampler, int64_t n_local_chain,
+                                     em_chain_statistics **out);
+void em_chain_statistics_destroy(em_chain_statistics **tally);
 
 /* Counts what an iteration of sampling left in the block; `stored`: it is a draw. Local. */
-void em_tally_take(em_tally *tally, const em_block *block, bool stored);
+void em_chain_statistics_take(em_chain_statistics *tally, const em_block *block, bool stored);
 
 /* Divergences so far, of all iterations and chains. Collective. Errors: EM_EMEMORY, agreed. */
-em_status em_tally_divergences(const em_tally *tally, em_grid *grid, int64_t *out);
+em_status em_chain_statistics_divergences(const em_chain_statistics *tally, em_grid *grid,
+                                          int64_t *out);
 
 /* All of *out but modes and growth. Collective. Errors: EM_EMEMORY, agreed. */
-em_status em_tally_find(const em_tally *tally, em_grid *grid, em_findings *out);
+em_status em_chain_statistics_find(const em_chain_statistics *tally, em_grid *grid,
+                                   em_findings *out);
 
 /* Collective. Errors: the visitor's. */
-em_status em_tally_visit(em_tally *tally, const em_visitor *visitor);
+em_status em_chain_statistics_visit(em_chain_statistics *tally, const em_visitor *visitor);
 
 #endif

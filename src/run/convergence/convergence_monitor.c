@@ -14,7 +14,8 @@ struct em_monitor {
     const em_grid *grid;
     const em_stop_options *stop;
     em_diag *diag;
-    em_team *team; /* of each number: n_part ranks, which look at it together; NULL: one does */
+    em_subcommunicator
+        *team; /* of each number: n_part ranks, which look at it together; NULL: one does */
     int64_t n_part;
     em_watch watch;
     int64_t first, width; /* the numbers that this shard has of those watched */
@@ -92,7 +93,8 @@ em_status em_monitor_create(const em_grid *grid, const em_stop_options *stop, co
     if (!status) {
         monitor->n_part = parts_of(monitor);
         if (monitor->n_part > 1)
-            status = em_team_create(grid, monitor->width, monitor->n_part, &monitor->team);
+            status =
+                em_subcommunicator_create(grid, monitor->width, monitor->n_part, &monitor->team);
     }
     if (status)
         em_monitor_destroy(&monitor);
@@ -104,7 +106,7 @@ void em_monitor_destroy(em_monitor **monitor)
 {
     if (*monitor) {
         em_diag_destroy(&(*monitor)->diag);
-        em_team_destroy(&(*monitor)->team);
+        em_subcommunicator_destroy(&(*monitor)->team);
         em_release(&(*monitor)->history);
     }
     em_release(monitor);

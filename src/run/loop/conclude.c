@@ -105,7 +105,7 @@ static em_status find_faults(em_engine *engine)
 {
     const em_convergence *convergence = &engine->report.convergence;
     em_findings *findings = &engine->findings;
-    em_status status = em_tally_find(engine->tally, engine->grid, findings);
+    em_status status = em_chain_statistics_find(engine->tally, engine->grid, findings);
 
     engine->report.e_bfmi = findings->e_bfmi;
     if (!status && convergence->r_hat > em_monitor_r_hat_limit(&engine->config->stop))
@@ -124,7 +124,7 @@ static void describe_kernels(em_engine *engine)
     for (int i = 0; i < engine->n_kernel; i++) {
         const char *block = engine->kernel[i].options->block;
         const size_t used = strlen(out);
-        em_adapt_describe(engine->kernel[i].adapt, sizeof text, text);
+        em_adapt_summarise(engine->kernel[i].adapt, sizeof text, text);
         if (text[0])
             snprintf(out + used, bytes - used, "%s%s%s%s", used > 0 ? "; " : "", block ? block : "",
                      block ? ": " : "", text);

@@ -21,7 +21,8 @@ em_status em_engine_check(em_engine *engine, int64_t done, bool thorough)
                                         thorough, &engine->report.convergence);
 
     if (!status)
-        status = em_tally_divergences(engine->tally, engine->grid, &engine->report.divergences);
+        status = em_chain_statistics_divergences(engine->tally, engine->grid,
+                                                 &engine->report.divergences);
     engine->ended = engine->report.convergence.stop;
     engine->report.seconds.diagnostics += em_clock() - start;
     return status;

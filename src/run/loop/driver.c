@@ -25,8 +25,8 @@ static em_status step(em_engine *engine, int64_t iteration)
     if (status < 0)
         return status;
     if (iteration >= engine->plan.warmup) {
-        em_tally_take(engine->tally, engine->block,
-                      (iteration + 1 - engine->plan.warmup) % engine->plan.thin == 0);
+        em_chain_statistics_take(engine->tally, engine->block,
+                                 (iteration + 1 - engine->plan.warmup) % engine->plan.thin == 0);
         if (engine->mode_search)
             em_mode_search_observe(engine->mode_search, engine->block, iteration);
     }
@@ -61,7 +61,7 @@ static em_status run_segment(em_engine *engine, int64_t end)
     while (!status && engine->done < end)
         status = step(engine, engine->done++);
     engine->report.seconds.sampling += em_clock() - start;
-    em_tempo_tell(em_tempo_now(engine));
+    em_timing_tell(em_timing_now(engine));
     return em_agree(status);
 }
 
@@ -86,7 +86,7 @@ static em_status write_draws(em_engine *engine, bool due)
 static em_status pause_at(em_engine *engine)
 {
     const double start = em_clock();
-    em_status status = write_draws(engine, em_tempo_told().write);
+    em_status status = write_draws(engine, em_timing_told().write);
 
     if (engine->done == engine->plan.warmup) /* steps are too long there, on purpose */
         engine->model->rejections = (em_rejections){.count = 0};
@@ -116,7 +116,7 @@ static em_status meet_and_pause(em_engine *engine, int64_t from, int64_t meeting
     em_status status = EM_OK;
 
     if (engine->order.watchful && (end == meeting || end == stop))
-        status = em_same_chains(engine);
+        status = em_check_ranks_agree(engine);
     if (!status && end == meeting && end <= engine->plan.warmup)
         status = meet(engine, from, &ended);
     if (!status && (ended || end == stop))
@@ -149,7 +149,7 @@ static em_status sample(em_engine *engine, int64_t most)
             tell(engine);
         if (status || engine->ended || engine->done == plan->total)
             break;
-        engine->tempo = em_tempo_told();
+        engine->tempo = em_timing_told();
         if (interrupted || engine->tempo.over)
             status = stop_early(engine, interrupted ? "a signal" : "the time limit");
         else if (engine->tempo.checkpoint)
@@ -164,12 +164,12 @@ static em_status sample(em_engine *engine, int64_t most)
  * Collective. */
 static em_status clear_up(em_engine *engine)
 {
-    em_status status = em_place_forget_undo(engine->place);
+    em_status status = em_output_paths_forget_undo(engine->place);
 
     if (!status)
-        status = em_place_forget_draws(engine->place);
+        status = em_output_paths_forget_draws(engine->place);
     if (!status && !engine->config->output.keep_checkpoint)
-        status = em_place_forget_checkpoints(engine->place);
+        status = em_output_paths_forget_checkpoints(engine->place);
     return status;
 }
 
@@ -182,7 +182,7 @@ static em_status finish(em_engine *engine)
     if (!status && engine->place)
         status = em_engine_save(engine);
     if (!status && engine->place)
-        status = em_place_prepare_finish(engine->place);
+        status = em_output_paths_prepare_finish(engine->place);
     if (!status)
         status = em_recorder_finish(engine->recorder, em_engine_report(engine));
     if (!status && engine->place)
@@ -216,17 +216,17 @@ static em_status begin(em_engine *engine, em_standing standing)
     if (!status)
         status = em_engine_start_chains(engine);
     if (!status && engine->place)
-        status = em_place_clear(engine->place);
+        status = em_output_paths_clear(engine->place);
     return status ? status : em_engine_make_output(engine);
 }
 
 /* What stands where the output goes. Collective. */
 static em_status take_place(em_engine *engine, em_standing *standing)
 {
-    em_status status = em_place_take(engine->config, &engine->place);
+    em_status status = em_output_paths_take(engine->config, &engine->place);
 
     if (!status && engine->order.mode == EM_RUN_RESUME)
-        status = em_place_undo_finish(engine->place);
+        status = em_output_paths_undo_finish(engine->place);
     if (!status)
         status = em_checkpoint_look(engine->config, engine->place, engine->order.mode, standing);
     engine->report.was_finished = engine->report.finished = *standing == EM_STANDS_FINISHED;
@@ -253,7 +253,7 @@ static em_status set_up(em_engine *engine)
     return status;
 }
 
-em_status em_engine_create(const em_config *config, const em_order *order, em_engine **out)
+em_status em_engine_create(const em_config *config, const em_engine_request *order, em_engine **out)
 {
     em_engine *engine = NULL;
     em_locale locale = em_locale_enter();
@@ -305,7 +305,7 @@ void em_engine_destroy(em_engine **out)
     if (!engine)
         return;
     em_output_destroy(&engine->output);
-    em_place_release(&engine->place);
+    em_output_paths_release(&engine->place);
     em_recorder_destroy(&engine->recorder);
     em_engine_destroy_chains(engine);
     if (engine->model)
@@ -314,7 +314,7 @@ void em_engine_destroy(em_engine **out)
     em_release(out);
 }
 
-em_status em_sample(const em_config *config, const em_order *order, em_report *report)
+em_status em_sample(const em_config *config, const em_engine_request *order, em_report *report)
 {
     em_engine *engine;
     em_status status = em_engine_create(config, order, &engine);

@@ -8,7 +8,7 @@
 typedef struct em_engine em_engine;
 
 /* What is asked for besides the config. */
-typedef struct em_order {
+typedef struct em_engine_request {
     em_run_mode mode;
     bool watchful;       /* the ranks of a group are compared whenever chains meet */
     const em_sink *sink; /* draws go there too, and has to be given on all ranks; NULL: nowhere */
@@ -16,14 +16,15 @@ typedef struct em_order {
      */
     void (*progress)(void *to, const em_report *report);
     void *progress_to;
-} em_order;
+} em_engine_request;
 
 /*
  * Everything before the first iteration: takes hold of the output, reads the data, places the
  * chains or restores them. `config` outlives the engine. Collective. Errors, agreed: EM_ECONFIG,
  * EM_EDATA, EM_EUSAGE (the file exists), and what may happen while running.
  */
-em_status em_engine_create(const em_config *config, const em_order *order, em_engine **out);
+em_status em_engine_create(const em_config *config, const em_engine_request *order,
+                           em_engine **out);
 
 /*
  * At most `iterations` more of each chain, and after the last one what a run ends with. How a run
@@ -46,6 +47,6 @@ const em_report *em_engine_report(em_engine *engine);
 void em_engine_destroy(em_engine **engine);
 
 /* All of a run at once. *report is set in any case. Collective. Errors: of the three above. */
-em_status em_sample(const em_config *config, const em_order *order, em_report *report);
+em_status em_sample(const em_config *config, const em_engine_request *order, em_report *report);
 
 #endif

@@ -9,12 +9,12 @@
 #include <string.h>
 
 /* The numbers of a mass, and their form. */
-typedef struct em_found {
+typedef struct earlier_numbers {
     int structure;     /* em_structure_choice */
     int64_t most_rank; /* of low rank */
     em_reals blocks;   /* of blocks: their sizes */
     double *number;
-} em_found;
+} earlier_numbers;
 
 /* Where an earlier run has left what a sampler of it learned: "mass_adaptation", or
  * "mass_adaptation_topics". */
@@ -51,7 +51,7 @@ static em_status read_numbers(const source *from, const char *name, int64_t expe
     return status;
 }
 
-static em_status read_array_mass(const source *from, int64_t dim, em_found *out)
+static em_status read_array_mass(const source *from, int64_t dim, earlier_numbers *out)
 {
     int64_t count = 0;
     em_status status = read_numbers(from, "inv_mass", 0, &count, &out->number);
@@ -67,7 +67,7 @@ static em_status read_array_mass(const source *from, int64_t dim, em_found *out)
 }
 
 /* Scales, and where there are directions, values and directions. */
-static em_status read_low_rank(const source *from, int64_t dim, em_found *out)
+static em_status read_low_rank(const source *from, int64_t dim, earlier_numbers *out)
 {
     double *part[3] = {NULL, NULL, NULL};
     int64_t count[3] = {0, 0, 0};
@@ -95,7 +95,7 @@ static em_status read_low_rank(const source *from, int64_t dim, em_found *out)
 }
 
 /* The sizes of blocks, and the array of each. */
-static em_status read_blocks(const source *from, int64_t dim, em_found *out)
+static em_status read_blocks(const source *from, int64_t dim, earlier_numbers *out)
 {
     em_mass_form form = {.dim = dim};
     em_part *part = NULL;
@@ -119,7 +119,7 @@ static em_status read_blocks(const source *from, int64_t dim, em_found *out)
     return status;
 }
 
-static em_status read_mass(const source *from, int64_t dim, em_found *out)
+static em_status read_mass(const source *from, int64_t dim, earlier_numbers *out)
 {
     if (has(from, "inv_mass_scale"))
         return read_low_rank(from, dim, out);
@@ -140,7 +140,7 @@ static em_status share_array(int64_t *count, double **x)
 }
 
 /* Gives all ranks the mass that rank 0 has read. Collective. */
-static em_status share_mass(const char *path, int64_t dim, em_found *found, em_initial *out)
+static em_status share_mass(const char *path, int64_t dim, earlier_numbers *found, em_initial *out)
 {
     em_mass_form form = {.dim = dim};
     em_part *part = NULL;
@@ -204,7 +204,7 @@ static em_status read_trajectory(const source *from, em_initial *out)
 em_status em_initial_load(const char *path, const char *block, int64_t dim, em_initial *out)
 {
     source from = {.path = path};
-    em_found found = {.number = NULL};
+    earlier_numbers found = {.number = NULL};
     em_status status = EM_OK;
 
     snprintf(from.group, sizeof from.group, "mass_adaptation%s%s", block ? "_" : "",

@@ -14,12 +14,12 @@
 #include "run/output/recorder.h"
 
 /* What rank 0's clock says, told to all at the end of a segment. */
-typedef struct em_tempo {
+typedef struct em_timing {
     int64_t pace;    /* iterations in about a second: longer segments would be deaf to signals */
     bool over;       /* the time limit is near */
     bool checkpoint; /* the last one is old */
     bool write;      /* the last time draws were written is a second ago, or more */
-} em_tempo;
+} em_timing;
 
 /* A sampler at work, and what it learns: on all parameters, or on a block of them. */
 typedef struct em_kernel {
@@ -37,8 +37,8 @@ typedef struct em_kernel {
 /* Everything a run holds on one rank. */
 struct em_engine {
     const em_config *config;
-    em_order order;
-    em_place *place; /* NULL: no file is written */
+    em_engine_request order;
+    em_output_paths *place; /* NULL: no file is written */
     em_grid *grid;
     em_shards shards;
     em_model *model;
@@ -54,7 +54,7 @@ struct em_engine {
     em_plan plan;
     em_created created;
     em_report report;
-    em_tally *tally;
+    em_chain_statistics *tally;
     em_findings findings;        /* at the end */
     em_mode_search *mode_search; /* NULL: starts are the draws themselves */
     double *unusable_starts;     /* [n_local_chain] draws without a finite density */
@@ -62,7 +62,7 @@ struct em_engine {
     int64_t done;                /* iterations */
     int64_t first_done;          /* those that were done before */
     bool ended;                  /* by the stop rule */
-    em_tempo tempo;
+    em_timing tempo;
     em_status failure;                                   /* that ended it; EM_OK: none */
     double started, last_checkpoint, longest_checkpoint; /* clock, clock, seconds */
     double last_write;                                   /* clock */
@@ -85,9 +85,9 @@ em_status em_engine_start_chains(em_engine *engine);
 /* What rank 0's clock says after a segment; it goes with the agreement at the segment's end, as one
  * word: every other collective costs a turn of all ranks where they are more than there are
  * processors. Local. */
-em_tempo em_tempo_now(const em_engine *engine); /* rank 0's counts */
-void em_tempo_tell(em_tempo tempo);
-em_tempo em_tempo_told(void);
+em_timing em_timing_now(const em_engine *engine); /* rank 0's counts */
+void em_timing_tell(em_timing tempo);
+em_timing em_timing_told(void);
 
 /* The sum over all chains of a count, which is of the chains of this rank. Collective. Errors:
  * EM_EMEMORY, agreed. */

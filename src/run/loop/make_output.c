@@ -20,12 +20,12 @@ static em_status write_output(em_engine *engine)
 
 em_status em_engine_make_output(em_engine *engine)
 {
-    em_status status = engine->place ? em_place_make(engine->place) : EM_OK;
+    em_status status = engine->place ? em_output_paths_make(engine->place) : EM_OK;
 
     if (status || !engine->place)
         return status;
     status = write_output(engine);
     if (status)
-        em_place_unmake(engine->place);
+        em_output_paths_unmake(engine->place);
     return status;
 }

@@ -39,7 +39,7 @@ typedef struct predicting {
     em_writer *writer;
     em_created created;
     em_signature signature;
-    em_whole *whole; /* the output */
+    em_atomic_file *whole; /* the output */
     int group;
     int64_t n_wanted, n_series;
     wanted *wanted;      /* [n_wanted] */
@@ -234,7 +234,7 @@ static em_status put_data(predicting *p)
 
 static em_status create_file(predicting *p)
 {
-    em_status status = em_writer_create(p->grid, em_whole_part(p->whole), false, &p->writer);
+    em_status status = em_writer_create(p->grid, em_atomic_file_part(p->whole), false, &p->writer);
 
     if (!status)
         status = put_attributes(p);
@@ -314,7 +314,8 @@ static em_status open_run(predicting *p)
 static em_status predict(predicting *p)
 {
     const char *const input[] = {p->order->path, p->order->data};
-    em_status status = em_whole_take(p->order->output, p->order->overwrite, 2, input, &p->whole);
+    em_status status =
+        em_atomic_file_take(p->order->output, p->order->overwrite, 2, input, &p->whole);
 
     if (!status)
         status = em_agree(em_linalg_reserve());
@@ -331,7 +332,7 @@ static em_status predict(predicting *p)
         status = create_file(p);
     if (!status)
         status = predict_all(p);
-    return em_whole_finish(&p->whole, &p->writer, status);
+    return em_atomic_file_finish(&p->whole, &p->writer, status);
 }
 
 em_status em_predict(em_prediction *order)

@@ -10,7 +10,7 @@
 
 enum { MOST_NUMBERS = 1 << 20, KINDS = 2 }; /* of this rank at a time */
 
-em_status em_prior_fits(const em_config *config, const em_model *model)
+em_status em_check_prior_draws_suit_model(const em_config *config, const em_model *model)
 {
     if (config->output.prior_draws == 0 || model->ops->draw_prior)
         return EM_OK;

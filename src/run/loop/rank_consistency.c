@@ -9,7 +9,7 @@
 #include <math.h>
 #include <xxhash.h>
 
-em_status em_same_data(const em_model *model)
+em_status em_check_ranks_have_one_data(const em_model *model)
 {
     struct {
         int64_t dim, n_row;
@@ -55,7 +55,7 @@ static em_status find_stray(const em_engine *engine, int64_t *stray)
     return EM_OK;
 }
 
-em_status em_same_chains(const em_engine *engine)
+em_status em_check_ranks_agree(const em_engine *engine)
 {
     int64_t stray = -1;
     char ranks[128];

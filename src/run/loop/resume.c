@@ -42,7 +42,7 @@ static em_status visit_engine(void *state, const em_visitor *visitor)
     em_status status = visit_position(engine, visitor);
 
     if (!status)
-        status = em_tally_visit(engine->tally, visitor);
+        status = em_chain_statistics_visit(engine->tally, visitor);
     if (!status)
         status = visitor->chains(visitor->context, "unreported", 1, engine->unreported);
     if (!status)
@@ -63,9 +63,9 @@ em_status em_engine_save(em_engine *engine)
 
     if (!engine->place)
         return em_fail(EM_EUSAGE, "a run without a file has no checkpoints");
-    status = em_same_chains(engine);
+    status = em_check_ranks_agree(engine);
     if (!status)
-        status = em_place_check(engine->place);
+        status = em_output_paths_check(engine->place);
     if (!status)
         status = em_recorder_flush(engine->recorder);
     if (!status)
@@ -93,7 +93,7 @@ static em_status remake_output(em_engine *engine)
  * anew comes back. *can false: they are not there. Collective. */
 static em_status restore_draws(em_engine *engine, const em_restored *restored, bool *can)
 {
-    const em_place *place = engine->place;
+    const em_output_paths *place = engine->place;
     const char *path = NULL;
     em_status status = em_checkpoint_find_draws(place, engine->model, &path);
 
@@ -103,15 +103,15 @@ static em_status restore_draws(em_engine *engine, const em_restored *restored, b
     if (status || !*can)
         return status;
     if (restored->from_inside)
-        status = em_place_turn_checkpoint(place);
+        status = em_output_paths_turn_checkpoint(place);
     if (!status)
-        status = em_place_set_aside(place);
+        status = em_output_paths_set_aside(place);
     if (status)
         return status;
     status = remake_output(engine);
     if (status && restored->finished)
-        em_place_put_back(place);
-    return status ? status : em_place_forget_draws(place);
+        em_output_paths_put_back(place);
+    return status ? status : em_output_paths_forget_draws(place);
 }
 
 static void say_where(const em_engine *engine, const em_restored *restored)
@@ -178,6 +178,6 @@ em_status em_engine_resume(em_engine *engine, bool *resumed)
     else if (!status)
         status = go_on(engine, &restored, resumed);
     if (restored.from_inside && !*resumed)
-        em_place_forget_fresh(engine->place);
+        em_output_paths_forget_fresh(engine->place);
     return status;
 }

@@ -263,7 +263,7 @@ em_status em_kernels_step(em_engine *engine, int64_t iteration)
 
 static int64_t next_meeting(const em_kernel *kernel, int64_t done)
 {
-    return adapts(kernel, done) ? em_adapt_next_meeting(kernel->adapt, done) : INT64_MAX;
+    return adapts(kernel, done) ? em_adapt_next_update(kernel->adapt, done) : INT64_MAX;
 }
 
 int64_t em_kernels_next_meeting(const em_engine *engine, int64_t done)
@@ -287,8 +287,8 @@ em_status em_kernels_meet(em_engine *engine, int64_t from, bool *ended)
         if (next_meeting(kernel, from) == engine->done) {
             status = em_agree(look_again(kernel));
             if (!status)
-                status = em_adapt_meet(kernel->adapt, kernel->sampler, kernel->posterior,
-                                       kernel->block, engine->done);
+                status = em_adapt_update(kernel->adapt, kernel->sampler, kernel->posterior,
+                                         kernel->block, engine->done);
             give_back(engine, kernel);
         }
         *ended &= !adapts(kernel, engine->done);

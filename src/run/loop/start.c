@@ -45,9 +45,9 @@ em_status em_engine_load(em_engine *engine)
     engine->shards = em_shards_of(engine->grid);
     status = em_config_create_model(engine->config, &context, &engine->model);
     if (!status)
-        status = em_sampler_fits(engine->config, engine->model);
+        status = em_check_samplers_suit_model(engine->config, engine->model);
     if (!status)
-        status = em_prior_fits(engine->config, engine->model);
+        status = em_check_prior_draws_suit_model(engine->config, engine->model);
     if (!status)
         status = em_recorder_width(engine->config, engine->model, &width);
     if (!status)
@@ -59,7 +59,7 @@ em_status em_engine_load(em_engine *engine)
         em_recorder_add(engine->recorder, engine->order.sink, false);
     status = em_agree(status);
     if (!status)
-        status = em_same_data(engine->model);
+        status = em_check_ranks_have_one_data(engine->model);
     if (!status)
         status = em_agree(em_model_summarise(engine->model, engine->grid));
     for (int i = 0; !status && i < engine->config->n_kernel; i++)
@@ -161,7 +161,8 @@ static bool may_search_modes(const em_engine *engine)
 {
     return engine->n_kernel == 1 && !engine->config->mass.from_positions &&
            !engine->model->ops->visit && !engine->model->estimates &&
-           em_kernel_is_exact(&engine->kernel[0]) && em_adapt_arrives(engine->kernel[0].adapt);
+           em_kernel_is_exact(&engine->kernel[0]) &&
+           em_adapt_has_initial_phase(engine->kernel[0].adapt);
 }
 
 em_status em_engine_create_chains(em_engine *engine)
@@ -176,8 +177,8 @@ em_status em_engine_create_chains(em_engine *engine)
     if (!status)
         status = em_kernels_create(engine);
     if (!status)
-        status = em_tally_create(engine->n_kernel == 1 ? config->sampler : NULL, n_chain,
-                                 &engine->tally);
+        status = em_chain_statistics_create(engine->n_kernel == 1 ? config->sampler : NULL, n_chain,
+                                            &engine->tally);
     if (!status)
         status = em_allocate(n_chain, sizeof(double), &engine->unreported);
     if (!status)
@@ -320,7 +321,7 @@ void em_engine_destroy_chains(em_engine *engine)
 {
     em_monitor_destroy(&engine->monitor);
     em_kernels_destroy(engine);
-    em_tally_destroy(&engine->tally);
+    em_chain_statistics_destroy(&engine->tally);
     em_mode_search_destroy(&engine->mode_search);
     em_release(&engine->unreported);
     em_release(&engine->unusable_starts);

@@ -18,7 +18,7 @@ static double job_seconds_left(void)
 }
 
 /* Time is over a little before the end: ten seconds, and what three checkpoints took. Rank 0. */
-em_tempo em_tempo_now(const em_engine *engine)
+em_timing em_timing_now(const em_engine *engine)
 {
     const double now = em_clock(), elapsed = now - engine->started;
     const double per_iteration =
@@ -27,7 +27,7 @@ em_tempo em_tempo_now(const em_engine *engine)
     const int64_t a_second = per_iteration < 1e-6 ? 1000000 : (int64_t)(1 / per_iteration) + 1;
     const int64_t fault = em_fault_passage("time-limit");
 
-    return (em_tempo){
+    return (em_timing){
         .pace = fault > engine->done && fault - engine->done < a_second ? fault - engine->done
                                                                         : a_second,
         .over = elapsed > engine->config->stop.max_time || (fault > 0 && engine->done >= fault) ||
@@ -39,15 +39,15 @@ em_tempo em_tempo_now(const em_engine *engine)
 
 /* The tempo goes with the agreement at the end of a segment, as one word: every other collective
  * costs a turn of all ranks where they are more than there are processors. */
-void em_tempo_tell(em_tempo tempo)
+void em_timing_tell(em_timing tempo)
 {
     em_world_tell((int)(tempo.pace << 3 | tempo.write << 2 | tempo.over << 1 | tempo.checkpoint));
 }
 
-em_tempo em_tempo_told(void)
+em_timing em_timing_told(void)
 {
     const int word = em_world_told();
 
-    return (em_tempo){
+    return (em_timing){
         .pace = word >> 3, .write = word >> 2 & 1, .over = word >> 1 & 1, .checkpoint = word & 1};
 }

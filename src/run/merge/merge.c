@@ -231,7 +231,7 @@ static em_status tell_thinned(const em_merge_state *m)
 
 static em_status write_all(em_merge_state *m)
 {
-    em_status status = em_writer_create(m->grid, em_whole_part(m->whole), false, &m->writer);
+    em_status status = em_writer_create(m->grid, em_atomic_file_part(m->whole), false, &m->writer);
 
     if (!status)
         status = em_merge_attributes(m);
@@ -253,8 +253,8 @@ static em_status write_all(em_merge_state *m)
 
 static em_status merge(em_merge_state *m)
 {
-    em_status status = em_whole_take(m->order->output, m->order->overwrite, m->order->n_input,
-                                     m->order->input, &m->whole);
+    em_status status = em_atomic_file_take(m->order->output, m->order->overwrite, m->order->n_input,
+                                           m->order->input, &m->whole);
 
     if (!status)
         status = em_agree(open_inputs(m));
@@ -262,7 +262,7 @@ static em_status merge(em_merge_state *m)
         status = em_grid_create(em_reader_n_chain(m->reader), 1, &m->grid);
     if (!status)
         status = write_all(m);
-    return em_whole_finish(&m->whole, &m->writer, status);
+    return em_atomic_file_finish(&m->whole, &m->writer, status);
 }
 
 em_status em_merge(em_merging *order)

@@ -14,7 +14,7 @@ typedef struct em_merge_state {
     em_reader *reader;      /* the posteriors of all */
     em_contents **contents; /* [n_input] */
     em_grid *grid;
-    em_whole *whole;
+    em_atomic_file *whole;
     em_writer *writer;
     em_created created;
     em_signature signature;

@@ -205,15 +205,15 @@ static em_status put_stages(em_output *output, const em_adapt *adapt, const char
         size_t member;
         em_storage storage;
     } columns[] = {
-        {"stage_iteration", offsetof(em_stage_record, iteration), EM_STORE_INT},
-        {"stage_gradients", offsetof(em_stage_record, gradients), EM_STORE_INT},
-        {"stage_end", offsetof(em_stage_record, end), EM_STORE_INT},
-        {"stage_trajectory", offsetof(em_stage_record, time), EM_STORE_REAL},
-        {"stage_step_size", offsetof(em_stage_record, step_size), EM_STORE_REAL},
+        {"stage_iteration", offsetof(em_phase_record, iteration), EM_STORE_INT},
+        {"stage_gradients", offsetof(em_phase_record, gradients), EM_STORE_INT},
+        {"stage_end", offsetof(em_phase_record, end), EM_STORE_INT},
+        {"stage_trajectory", offsetof(em_phase_record, time), EM_STORE_REAL},
+        {"stage_step_size", offsetof(em_phase_record, step_size), EM_STORE_REAL},
     };
     enum { MOST = 16 };
-    const int64_t n = em_adapt_n_stage(adapt);
-    const em_stage_record *record = em_adapt_stages(adapt);
+    const int64_t n = em_adapt_n_phase(adapt);
+    const em_phase_record *record = em_adapt_phases(adapt);
     const char *label[MOST];
     double value[MOST];
     em_variable variable = {.n_axes = 1, .shape = {n}, .axis = {"stage"}, .label = {label}};
@@ -223,7 +223,7 @@ static em_status put_stages(em_output *output, const em_adapt *adapt, const char
     if (n == 0)
         return EM_OK;
     for (int64_t i = 0; i < n; i++)
-        label[i] = em_stage_name((int)record[i].stage);
+        label[i] = em_phase_name((int)record[i].stage);
     for (size_t k = 0; !status && k < sizeof columns / sizeof *columns; k++) {
         variable.name = columns[k].name;
         variable.storage = columns[k].storage;
@@ -231,10 +231,10 @@ static em_status put_stages(em_output *output, const em_adapt *adapt, const char
             memcpy(&value[i], (const char *)&record[i] + columns[k].member, sizeof *value);
         status = em_writer_put_array(output->writer, group, &variable, value);
     }
-    em_adapt_describe(adapt, sizeof text, text);
+    em_adapt_summarise(adapt, sizeof text, text);
     if (!status)
         status = em_writer_put_int(output->writer, name_of_block("rescued_chains", block).text,
-                                   em_adapt_n_rescued(adapt));
+                                   em_adapt_n_reinitialised(adapt));
     return status ? status
                   : em_writer_put_text(output->writer, name_of_block("warmup", block).text, text);
 }

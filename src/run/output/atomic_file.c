@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct em_whole {
+struct em_atomic_file {
     char *output, *part, *checkpoint, *lock_path;
     em_lock *lock; /* of rank 0 */
     bool holds;    /* rank 0: what stands at `part` is its own */
@@ -41,7 +41,7 @@ static em_status check_inputs(const char *output, const struct stat *there, int6
     return status;
 }
 
-static em_status look(const em_whole *whole, bool overwrite, int64_t n_input,
+static em_status look(const em_atomic_file *whole, bool overwrite, int64_t n_input,
                       const char *const *input)
 {
     const char *output = whole->output;
@@ -82,7 +82,7 @@ static em_status clear_part(const char *part)
                              : em_fail(EM_EIO, "%s: cannot be removed: %s", part, strerror(errno));
 }
 
-static em_status name_files(em_whole *whole, const char *output)
+static em_status name_files(em_atomic_file *whole, const char *output)
 {
     em_status status = em_copy_text(output, &whole->output);
 
@@ -95,10 +95,10 @@ static em_status name_files(em_whole *whole, const char *output)
 
 /* ---------------------------------------------------------------- all of it */
 
-em_status em_whole_take(const char *output, bool overwrite, int64_t n_input,
-                        const char *const *input, em_whole **out)
+em_status em_atomic_file_take(const char *output, bool overwrite, int64_t n_input,
+                              const char *const *input, em_atomic_file **out)
 {
-    em_whole *whole;
+    em_atomic_file *whole;
     em_status status = em_allocate(1, sizeof **out, out);
 
     whole = *out;
@@ -120,12 +120,12 @@ em_status em_whole_take(const char *output, bool overwrite, int64_t n_input,
     return em_agree_first(status, 0);
 }
 
-const char *em_whole_part(const em_whole *whole)
+const char *em_atomic_file_part(const em_atomic_file *whole)
 {
     return whole->part;
 }
 
-static em_status place(const em_whole *whole)
+static em_status place(const em_atomic_file *whole)
 {
     em_status status = whole->lock ? em_lock_check(whole->lock) : EM_OK;
 
@@ -137,9 +137,9 @@ static em_status place(const em_whole *whole)
     return status;
 }
 
-static void release(em_whole **out)
+static void release(em_atomic_file **out)
 {
-    em_whole *whole = *out;
+    em_atomic_file *whole = *out;
 
     if (!whole)
         return;
@@ -151,7 +151,7 @@ static void release(em_whole **out)
     em_release(out);
 }
 
-em_status em_whole_place(em_whole **whole, em_status status)
+em_status em_atomic_file_place(em_atomic_file **whole, em_status status)
 {
     const bool leads = *whole && em_world_rank() == 0;
 
@@ -163,11 +163,11 @@ em_status em_whole_place(em_whole **whole, em_status status)
     return status;
 }
 
-em_status em_whole_finish(em_whole **whole, em_writer **writer, em_status status)
+em_status em_atomic_file_finish(em_atomic_file **whole, em_writer **writer, em_status status)
 {
     if (!status)
         status = em_writer_close(writer, true);
     else
         em_writer_discard(writer);
-    return em_whole_place(whole, status);
+    return em_atomic_file_place(whole, status);
 }

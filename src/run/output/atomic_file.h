@@ -9,25 +9,25 @@
 
 #include <stdbool.h>
 
-typedef struct em_whole em_whole;
+typedef struct em_atomic_file em_atomic_file;
 
 /*
  * Takes hold of the place. Nothing is touched that is no output of emass, that an interrupted run
- * may go on with, or that is one of `input`, the files that are read. em_whole_place all the same.
- * Errors: EM_EUSAGE (also where there is a file and not `overwrite`, or a run holds it), EM_EIO,
- * EM_EMEMORY.
+ * may go on with, or that is one of `input`, the files that are read. em_atomic_file_place all the
+ * same. Errors: EM_EUSAGE (also where there is a file and not `overwrite`, or a run holds it),
+ * EM_EIO, EM_EMEMORY.
  */
-em_status em_whole_take(const char *output, bool overwrite, int64_t n_input,
-                        const char *const *input, em_whole **out);
+em_status em_atomic_file_take(const char *output, bool overwrite, int64_t n_input,
+                              const char *const *input, em_atomic_file **out);
 
 /* What to write meanwhile; nothing stands there. Local. */
-const char *em_whole_part(const em_whole *whole);
+const char *em_atomic_file_part(const em_atomic_file *whole);
 
 /* What was written there takes its place where `status`, agreed, is EM_OK, and is removed where it
  * is not; lets go of the place, and frees. NULL-safe. Returns `status`, or errors: EM_EIO. */
-em_status em_whole_place(em_whole **whole, em_status status);
+em_status em_atomic_file_place(em_atomic_file **whole, em_status status);
 
 /* The same for what a writer wrote, which is closed. */
-em_status em_whole_finish(em_whole **whole, em_writer **writer, em_status status);
+em_status em_atomic_file_finish(em_atomic_file **whole, em_writer **writer, em_status status);
 
 #endif

@@ -24,17 +24,17 @@
 static const struct {
     const char *suffix;
     size_t offset;
-} companions[] = {{".lock", offsetof(em_place, lock_path)},
-                  {".draws", offsetof(em_place, draws)},
-                  {".undo", offsetof(em_place, undo)},
-                  {".undo.part", offsetof(em_place, part)},
-                  {".checkpoint", offsetof(em_place, checkpoint)},
-                  {".checkpoint.new", offsetof(em_place, fresh)},
-                  {".checkpoint.previous", offsetof(em_place, previous)}};
+} companions[] = {{".lock", offsetof(em_output_paths, lock_path)},
+                  {".draws", offsetof(em_output_paths, draws)},
+                  {".undo", offsetof(em_output_paths, undo)},
+                  {".undo.part", offsetof(em_output_paths, part)},
+                  {".checkpoint", offsetof(em_output_paths, checkpoint)},
+                  {".checkpoint.new", offsetof(em_output_paths, fresh)},
+                  {".checkpoint.previous", offsetof(em_output_paths, previous)}};
 
 enum { N_COMPANION = sizeof companions / sizeof *companions };
 
-static char **companion(em_place *place, int i)
+static char **companion(em_output_paths *place, int i)
 {
     return (char **)((char *)place + companions[i].offset);
 }
@@ -96,7 +96,7 @@ static em_status check_kind(const char *path)
 }
 
 /* Whether `key`, a path that the run reads, perhaps with a dataset in it, is one it writes. */
-static em_status check_input(em_place *place, const char *key, const char *input)
+static em_status check_input(em_output_paths *place, const char *key, const char *input)
 {
     const char *colon = strstr(input, ":/");
     struct stat read, written;
@@ -118,7 +118,7 @@ static em_status check_input(em_place *place, const char *key, const char *input
     return status;
 }
 
-static em_status check_inputs(em_place *place, const em_config *config)
+static em_status check_inputs(em_output_paths *place, const em_config *config)
 {
     em_section section[EM_MOST_SECTIONS];
     const int n = em_config_sections(config, section);
@@ -136,7 +136,7 @@ static em_status check_inputs(em_place *place, const em_config *config)
     return status;
 }
 
-static em_status name_files(em_place *place)
+static em_status name_files(em_output_paths *place)
 {
     em_status status = EM_OK;
 
@@ -145,7 +145,7 @@ static em_status name_files(em_place *place)
     return status;
 }
 
-static em_status check_all(em_place *place, const em_config *config)
+static em_status check_all(em_output_paths *place, const em_config *config)
 {
     em_status status = name_files(place);
 
@@ -156,10 +156,10 @@ static em_status check_all(em_place *place, const em_config *config)
     return status ? status : check_inputs(place, config);
 }
 
-em_status em_place_take(const em_config *config, em_place **out)
+em_status em_output_paths_take(const em_config *config, em_output_paths **out)
 {
     const bool leads = em_world_rank() == 0;
-    em_place *place = NULL;
+    em_output_paths *place = NULL;
     em_status status = em_allocate(1, sizeof *place, out);
 
     place = *out;
@@ -177,7 +177,7 @@ em_status em_place_take(const em_config *config, em_place **out)
     return em_agree(status);
 }
 
-em_status em_place_check(const em_place *place)
+em_status em_output_paths_check(const em_output_paths *place)
 {
     return em_agree(place->lock ? em_lock_check(place->lock) : EM_OK);
 }
@@ -186,7 +186,7 @@ em_status em_place_check(const em_place *place)
 
 /* What a kill left of an output is known by the record of who made it or, where nobody can open it,
  * by a whole checkpoint. */
-static bool is_torn_output(const em_place *place, const char *path, const struct stat *file,
+static bool is_torn_output(const em_output_paths *place, const char *path, const struct stat *file,
                            bool opens)
 {
     if (em_lock_made(place->lock) == file->st_ino)
@@ -197,7 +197,7 @@ static bool is_torn_output(const em_place *place, const char *path, const struct
 }
 
 /* The attributes by which an output of emass is known. */
-static bool read_attributes(em_reader *reader, em_found *out)
+static bool read_attributes(em_reader *reader, em_existing_output *out)
 {
     int64_t complete = 0, merged = 0;
     char *library = NULL;
@@ -218,13 +218,14 @@ static bool read_attributes(em_reader *reader, em_found *out)
     return true;
 }
 
-em_status em_place_look(const em_place *place, const char *path, em_found *out)
+em_status em_output_paths_find(const em_output_paths *place, const char *path,
+                               em_existing_output *out)
 {
     em_reader *reader = NULL;
     struct stat file;
     em_status status;
 
-    *out = (em_found){.exists = false};
+    *out = (em_existing_output){.exists = false};
     if (lstat(path, &file) != 0)
         return errno == ENOENT ? EM_OK : em_fail(EM_EIO, "%s: %s", path, strerror(errno));
     out->exists = true;
@@ -241,7 +242,7 @@ em_status em_place_look(const em_place *place, const char *path, em_found *out)
                    path);
 }
 
-void em_found_release(em_found *found)
+void em_existing_output_release(em_existing_output *found)
 {
     em_release(&found->config);
     em_release(&found->data_hash);
@@ -250,22 +251,22 @@ void em_found_release(em_found *found)
 }
 
 /* An output that this run made and nobody can read must be known to the next one. */
-static bool must_be_remembered(const em_place *place)
+static bool must_be_remembered(const em_output_paths *place)
 {
     struct stat file;
-    em_found found;
+    em_existing_output found;
     bool readable;
 
     if (lstat(place->output, &file) != 0 || file.st_ino != em_lock_made(place->lock))
         return false;
-    readable = em_place_look(place, place->output, &found) == EM_OK && found.readable;
-    em_found_release(&found);
+    readable = em_output_paths_find(place, place->output, &found) == EM_OK && found.readable;
+    em_existing_output_release(&found);
     return !readable;
 }
 
-void em_place_release(em_place **out)
+void em_output_paths_release(em_output_paths **out)
 {
-    em_place *place = *out;
+    em_output_paths *place = *out;
     char message[2048];
 
     if (!place)
@@ -315,7 +316,7 @@ static void sync_folder(const char *path)
 }
 
 /* Draws go before checkpoints: a checkpoint without draws is of no use and misleads nobody. */
-em_status em_place_clear(const em_place *place)
+em_status em_output_paths_clear(const em_output_paths *place)
 {
     const char *const paths[] = {place->output,     place->draws,    place->undo, place->part,
                                  place->checkpoint, place->previous, place->fresh};
@@ -326,23 +327,23 @@ em_status em_place_clear(const em_place *place)
     return em_agree(status);
 }
 
-em_status em_place_remove(const em_config *config)
+em_status em_output_paths_remove(const em_config *config)
 {
     char message[2048];
-    em_place *place = NULL;
+    em_output_paths *place = NULL;
     em_status status;
 
     snprintf(message, sizeof message, "%s", em_error_text());
-    status = em_place_take(config, &place);
+    status = em_output_paths_take(config, &place);
     if (!status)
-        status = em_place_clear(place);
-    em_place_release(&place);
+        status = em_output_paths_clear(place);
+    em_output_paths_release(&place);
     if (!status)
         em_fail(EM_OK, "%s", message);
     return status;
 }
 
-static em_status make(const em_place *place)
+static em_status make(const em_output_paths *place)
 {
     struct stat file;
     int descriptor;
@@ -361,18 +362,18 @@ static em_status make(const em_place *place)
     return status ? status : em_lock_set_made(place->lock, file.st_ino);
 }
 
-em_status em_place_make(const em_place *place)
+em_status em_output_paths_make(const em_output_paths *place)
 {
     return em_agree(em_world_rank() == 0 ? make(place) : EM_OK);
 }
 
-void em_place_unmake(const em_place *place)
+void em_output_paths_unmake(const em_output_paths *place)
 {
     if (em_world_rank() == 0)
         unlink(place->output);
 }
 
-em_status em_place_set_aside(const em_place *place)
+em_status em_output_paths_set_aside(const em_output_paths *place)
 {
     em_status status = EM_OK;
 
@@ -381,26 +382,26 @@ em_status em_place_set_aside(const em_place *place)
     return em_agree(status);
 }
 
-em_status em_place_put_back(const em_place *place)
+em_status em_output_paths_put_back(const em_output_paths *place)
 {
     return em_agree(em_world_rank() == 0 ? move(place->draws, place->output) : EM_OK);
 }
 
 /* What an output is of; NULL where it cannot be read. */
-static em_status identify(const em_place *place, char **identity)
+static em_status identify(const em_output_paths *place, char **identity)
 {
-    em_found found;
-    em_status status = em_place_look(place, place->output, &found);
+    em_existing_output found;
+    em_status status = em_output_paths_find(place, place->output, &found);
 
     *identity = NULL;
     if (!status && found.readable)
         status = em_format_text(identity, "%s%s", found.config, found.data_hash);
-    em_found_release(&found);
+    em_existing_output_release(&found);
     return status;
 }
 
 /* By way of a name of its own, so that it is whole or not there. */
-static em_status prepare_finish(const em_place *place)
+static em_status prepare_finish(const em_output_paths *place)
 {
     char *identity = NULL;
     em_status status = em_fault_file("file-undo", place->output);
@@ -410,7 +411,7 @@ static em_status prepare_finish(const em_place *place)
     if (!status && !identity)
         status = em_fail(EM_EIO, "%s: cannot be read again", place->output);
     if (!status)
-        status = em_undo_keep(place->output, identity, place->part);
+        status = em_rollback_journal_keep(place->output, identity, place->part);
     if (!status)
         status = move(place->part, place->undo);
     if (status)
@@ -421,20 +422,20 @@ static em_status prepare_finish(const em_place *place)
     return status;
 }
 
-em_status em_place_prepare_finish(const em_place *place)
+em_status em_output_paths_prepare_finish(const em_output_paths *place)
 {
     return em_agree(em_world_rank() == 0 ? prepare_finish(place) : EM_OK);
 }
 
 /* Of another file, or not whole, in which case the output was not touched yet: nothing is undone.
  */
-static em_status undo_finish(const em_place *place)
+static em_status undo_finish(const em_output_paths *place)
 {
     char *identity = NULL;
     em_status status = identify(place, &identity);
 
     if (!status)
-        status = em_undo_apply(place->undo, identity, place->output);
+        status = em_rollback_journal_apply(place->undo, identity, place->output);
     em_release(&identity);
     if (status)
         return status == EM_EDATA ? EM_OK : status;
@@ -443,7 +444,7 @@ static em_status undo_finish(const em_place *place)
     return status;
 }
 
-em_status em_place_undo_finish(const em_place *place)
+em_status em_output_paths_undo_finish(const em_output_paths *place)
 {
     struct stat file;
     const bool begun = em_world_rank() == 0 && access(place->undo, F_OK) == 0 &&
@@ -452,22 +453,22 @@ em_status em_place_undo_finish(const em_place *place)
     return em_agree(begun ? undo_finish(place) : EM_OK);
 }
 
-em_status em_place_forget_undo(const em_place *place)
+em_status em_output_paths_forget_undo(const em_output_paths *place)
 {
     return em_agree(em_world_rank() == 0 ? take_away(place->undo) : EM_OK);
 }
 
-em_status em_place_forget_draws(const em_place *place)
+em_status em_output_paths_forget_draws(const em_output_paths *place)
 {
     return em_agree(em_world_rank() == 0 ? take_away(place->draws) : EM_OK);
 }
 
-em_status em_place_forget_fresh(const em_place *place)
+em_status em_output_paths_forget_fresh(const em_output_paths *place)
 {
     return em_agree(em_world_rank() == 0 ? take_away(place->fresh) : EM_OK);
 }
 
-em_status em_place_forget_checkpoints(const em_place *place)
+em_status em_output_paths_forget_checkpoints(const em_output_paths *place)
 {
     em_status status = EM_OK;
 
@@ -479,7 +480,7 @@ em_status em_place_forget_checkpoints(const em_place *place)
     return em_agree(status);
 }
 
-em_status em_place_turn_checkpoint(const em_place *place)
+em_status em_output_paths_turn_checkpoint(const em_output_paths *place)
 {
     em_status status = EM_OK;
 

@@ -323,10 +323,10 @@ static em_status take_report(em_recorder *recorder, const em_draw *draw, const d
 
     for (int64_t i = 0; i < recorder->n_reported; i++)
         recorder->reported[i] = NAN;
-    em_away_begin();
+    em_foreign_call_begin();
     status = recorder->model->ops->report(recorder->model, draw, theta, recorder->reported);
-    em_away_end();
-    status = em_said(status, before, "report of the model");
+    em_foreign_call_end();
+    status = em_default_message(status, before, "report of the model");
     memcpy(next, recorder->value, sizeof next);
     for (int64_t k = 0; k < recorder->n_stored; k++) {
         const stored_variable *stored = &recorder->stored[k];
@@ -377,7 +377,7 @@ static em_status hand_over(const em_recorder *recorder, const em_stored_draw *dr
         const em_sink *sink = &recorder->outlet[i].sink;
         const uint64_t before = em_n_said();
         if (sink->take)
-            status = em_said(sink->take(sink->state, draw), before, "take of the sink");
+            status = em_default_message(sink->take(sink->state, draw), before, "take of the sink");
     }
     return status < 0 ? status : EM_OK;
 }
@@ -435,9 +435,10 @@ em_status em_recorder_begin(em_recorder *recorder)
         const em_sink *sink = &recorder->outlet[i].sink;
         const uint64_t before = em_n_said();
         if (!recorder->outlet[i].agreed)
-            status = em_agree(sink->begin ? em_said(sink->begin(sink->state, &recorder->layout),
-                                                    before, "begin of the sink")
-                                          : EM_OK);
+            status = em_agree(sink->begin
+                                  ? em_default_message(sink->begin(sink->state, &recorder->layout),
+                                                       before, "begin of the sink")
+                                  : EM_OK);
     }
     return status;
 }
@@ -449,9 +450,10 @@ em_status em_recorder_flush(em_recorder *recorder)
     for (int i = 0; !status && i < recorder->n_outlet; i++) {
         const em_sink *sink = &recorder->outlet[i].sink;
         const uint64_t before = em_n_said();
-        status = agreed(&recorder->outlet[i],
-                        sink->flush ? em_said(sink->flush(sink->state), before, "flush of the sink")
-                                    : EM_OK);
+        status = agreed(&recorder->outlet[i], sink->flush
+                                                  ? em_default_message(sink->flush(sink->state),
+                                                                       before, "flush of the sink")
+                                                  : EM_OK);
     }
     return status;
 }
@@ -467,8 +469,8 @@ em_status em_recorder_visit(em_recorder *recorder, const em_visitor *visitor)
         const em_sink *sink = &recorder->outlet[i].sink;
         const uint64_t before = em_n_said();
         if (sink->visit)
-            status = agreed(&recorder->outlet[i],
-                            em_said(sink->visit(sink->state, own), before, "visit of the sink"));
+            status = agreed(&recorder->outlet[i], em_default_message(sink->visit(sink->state, own),
+                                                                     before, "visit of the sink"));
     }
     return status;
 }
@@ -480,10 +482,10 @@ em_status em_recorder_finish(em_recorder *recorder, const em_report *report)
     for (int i = 0; !status && i < recorder->n_outlet; i++) {
         const em_sink *sink = &recorder->outlet[i].sink;
         const uint64_t before = em_n_said();
-        status =
-            agreed(&recorder->outlet[i], sink->finish ? em_said(sink->finish(sink->state, report),
-                                                                before, "finish of the sink")
-                                                      : EM_OK);
+        status = agreed(&recorder->outlet[i],
+                        sink->finish ? em_default_message(sink->finish(sink->state, report), before,
+                                                          "finish of the sink")
+                                     : EM_OK);
     }
     return status;
 }

@@ -10,14 +10,15 @@ static int64_t least(int64_t a, int64_t b)
 }
 
 /* Pieces of a row. */
-static int64_t across(const em_pieces *pieces)
+static int64_t across(const em_coordinate_blocks *pieces)
 {
     return (pieces->block->stride + pieces->columns - 1) / pieces->columns;
 }
 
-em_pieces em_pieces_of(const em_step_context *context, const em_block *block, bool whole)
+em_coordinate_blocks em_coordinate_blocks_of(const em_step_context *context, const em_block *block,
+                                             bool whole)
 {
-    em_pieces pieces = {context, block, block->n_chain, block->stride, 0, 1};
+    em_coordinate_blocks pieces = {context, block, block->n_chain, block->stride, 0, 1};
 
     if (!whole) {
         pieces.rows = block->stride > EM_MOST_OF_PIECE ? 1 : EM_MOST_OF_PIECE / block->stride;
@@ -30,7 +31,7 @@ em_pieces em_pieces_of(const em_step_context *context, const em_block *block, bo
 }
 
 /* Where a piece begins in a panel. */
-static int64_t begin_of(const em_pieces *pieces, int64_t number)
+static int64_t begin_of(const em_coordinate_blocks *pieces, int64_t number)
 {
     const int64_t n = across(pieces), stride = pieces->block->stride;
 
@@ -38,7 +39,7 @@ static int64_t begin_of(const em_pieces *pieces, int64_t number)
                  pieces->block->n_chain * stride);
 }
 
-em_span em_pieces_span(const em_pieces *pieces)
+em_span em_coordinate_blocks_span(const em_coordinate_blocks *pieces)
 {
     return (em_span){begin_of(pieces, pieces->next), begin_of(pieces, pieces->end)};
 }
@@ -59,7 +60,8 @@ static void fetch(const double *panel, int64_t first, int64_t end)
 }
 
 /* What follows the piece that begins at number `at`. */
-static void fetch_next(const em_pieces *pieces, const em_block *block, int64_t at, bool extra)
+static void fetch_next(const em_coordinate_blocks *pieces, const em_block *block, int64_t at,
+                       bool extra)
 {
     const int64_t size = pieces->rows * pieces->columns, all = block->n_chain * block->stride;
     const int64_t end = least(at + 2 * size, all);
@@ -71,7 +73,7 @@ static void fetch_next(const em_pieces *pieces, const em_block *block, int64_t a
         fetch(block->extra, at + size, end);
 }
 
-static void begin_piece(const em_pieces *pieces, em_piece *out)
+static void begin_piece(const em_coordinate_blocks *pieces, em_coordinate_block *out)
 {
     const em_step_context *context = pieces->context;
     const em_block *block = pieces->block;
@@ -110,7 +112,7 @@ static void begin_piece(const em_pieces *pieces, em_piece *out)
 }
 
 /* Where nobody will ask for the gradient again, it is not written to its panel. */
-static void make_slopes(const em_slopes *slopes, em_piece *piece)
+static void make_slopes(const em_slopes *slopes, em_coordinate_block *piece)
 {
     em_block *b = &piece->block;
 
@@ -133,7 +135,7 @@ static void end_slopes(em_slopes *slopes)
     slopes->due = false;
 }
 
-bool em_piece_next(em_pieces *pieces, em_piece *out)
+bool em_coordinate_block_next(em_coordinate_blocks *pieces, em_coordinate_block *out)
 {
     em_slopes *slopes = pieces->context->slopes;
 
@@ -149,10 +151,10 @@ bool em_piece_next(em_pieces *pieces, em_piece *out)
     return true;
 }
 
-void em_piece_chain(const em_step_context *context, const em_block *block, int64_t chain,
-                    em_piece *out)
+void em_coordinate_block_chain(const em_step_context *context, const em_block *block, int64_t chain,
+                               em_coordinate_block *out)
 {
-    const em_pieces row = {context, block, 1, block->stride, chain, chain + 1};
+    const em_coordinate_blocks row = {context, block, 1, block->stride, chain, chain + 1};
 
     begin_piece(&row, out);
     out->block.acceptance += chain;
@@ -161,7 +163,7 @@ void em_piece_chain(const em_step_context *context, const em_block *block, int64
         out->block.stat[i] += chain;
 }
 
-void em_piece_end(const em_piece *piece, bool *finite)
+void em_coordinate_block_end(const em_coordinate_block *piece, bool *finite)
 {
     const em_block *block = &piece->block;
 

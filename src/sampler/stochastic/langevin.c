@@ -102,8 +102,8 @@ void em_langevin_begin(em_langevin *s, const em_step_context *context, const em_
 }
 
 /* Its panels of the past begin where the piece does; the others are room to work in. */
-static void langevin_move_piece(const em_langevin *s, em_piece *piece, bool is_cut, int64_t k,
-                                em_langevin_part *part)
+static void langevin_move_piece(const em_langevin *s, em_coordinate_block *piece, bool is_cut,
+                                int64_t k, em_langevin_part *part)
 {
     em_langevin own = *s;
     em_bath bath, *cut = &bath;
@@ -118,7 +118,7 @@ static void langevin_move_piece(const em_langevin *s, em_piece *piece, bool is_c
     if (!s->marked)
         langevin_mark(&own, &piece->block);
     part(&own, &piece->context, &piece->block, k);
-    em_piece_end(piece, s->finite);
+    em_coordinate_block_end(piece, s->finite);
 }
 
 em_status em_langevin_in_turns(em_langevin *s, const em_step_context *context, em_block *block,
@@ -135,12 +135,12 @@ void em_langevin_move(em_langevin *s, const em_step_context *context, em_block *
 {
     const bool whole =
         !em_is_elementwise(context, block) || !em_bath_is_diag(s->bath, block->n_chain);
-    em_pieces pieces = em_pieces_of(context, block, whole);
-    em_piece piece;
+    em_coordinate_blocks pieces = em_coordinate_blocks_of(context, block, whole);
+    em_coordinate_block piece;
 
     for (int64_t c = 0; c < block->n_chain; c++)
         s->finite[c] = true;
-    while (em_piece_next(&pieces, &piece))
+    while (em_coordinate_block_next(&pieces, &piece))
         langevin_move_piece(s, &piece, pieces.columns < block->stride, k, part);
     s->marked = s->looked = true;
 }
@@ -149,9 +149,9 @@ void em_langevin_move(em_langevin *s, const em_step_context *context, em_block *
 static void langevin_refresh_chain(em_langevin *s, const em_step_context *context, em_block *block,
                                    int64_t c)
 {
-    em_piece piece;
+    em_coordinate_block piece;
 
-    em_piece_chain(context, block, c, &piece);
+    em_coordinate_block_chain(context, block, c, &piece);
     em_langevin_refresh(s, &piece.context, &piece.block);
 }
 

@@ -87,9 +87,9 @@ static em_status stochastic_take_dealt(em_sampler *sampler, const em_step_contex
     em_status status;
 
     dealt.home = block->theta;
-    const em_pieces pieces = em_pieces_of(&dealt, block, false);
-    block->theta =
-        em_posterior_begin_dealt(context->posterior, em_pieces_span(&pieces), dealt.home);
+    const em_coordinate_blocks pieces = em_coordinate_blocks_of(&dealt, block, false);
+    block->theta = em_posterior_begin_dealt(context->posterior, em_coordinate_blocks_span(&pieces),
+                                            dealt.home);
     status = take(sampler, &dealt, block, 0);
     block->theta = dealt.home;
     em_posterior_end_dealt(context->posterior);
@@ -127,8 +127,8 @@ em_status em_stochastic_in_turns(const em_stochastic_options *options, em_sample
     const bool in_slopes = apart && em_posterior_has_slopes(context->posterior);
     for (int64_t c = 0; !status && c < block->n_chain; c++) {
         em_slopes slopes = {.due = false};
-        em_piece one;
-        em_piece_chain(context, block, c, &one);
+        em_coordinate_block one;
+        em_coordinate_block_chain(context, block, c, &one);
         one.context.slopes = in_slopes ? &slopes : NULL;
         status = take(sampler, &one.context, &one.block, c);
     }

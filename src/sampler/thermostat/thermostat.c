@@ -91,7 +91,7 @@ void em_thermostat_begin(em_thermostat *self, const em_block *block)
 }
 
 /* Its start begins where the piece does; work and normals are room to work in. */
-static void thermostat_move_piece(const em_thermostat *self, em_piece *piece, int64_t k,
+static void thermostat_move_piece(const em_thermostat *self, em_coordinate_block *piece, int64_t k,
                                   em_thermostat_part *part)
 {
     em_thermostat own = *self;
@@ -101,20 +101,21 @@ static void thermostat_move_piece(const em_thermostat *self, em_piece *piece, in
     if (!self->marked)
         thermostat_mark(&own, &piece->block);
     part(&own, &piece->context, &piece->block, k);
-    em_piece_end(piece, self->finite);
+    em_coordinate_block_end(piece, self->finite);
 }
 
 void em_thermostat_move(em_thermostat *self, const em_step_context *context, em_block *block,
                         int64_t k, em_thermostat_part *part)
 {
-    em_pieces pieces = em_pieces_of(context, block, !em_is_elementwise(context, block));
-    em_piece piece;
+    em_coordinate_blocks pieces =
+        em_coordinate_blocks_of(context, block, !em_is_elementwise(context, block));
+    em_coordinate_block piece;
 
     for (int64_t c = 0; c < block->n_chain; c++) {
         self->finite[c] = true;
         self->product[c] = 0;
     }
-    while (em_piece_next(&pieces, &piece))
+    while (em_coordinate_block_next(&pieces, &piece))
         thermostat_move_piece(self, &piece, k, part);
     self->marked = self->looked = true;
 }
