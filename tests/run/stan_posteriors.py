@@ -12,7 +12,6 @@ import io
 import json
 import math
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -41,18 +40,13 @@ def summary(name, data, folder):
     return {row[0]: dict(zip(rows[0][1:], map(float, row[1:]))) for row in rows[1:]}
 
 
-def from_zero(name):
-    """theta[1,2], as Stan counts, is theta[0,1] in the file."""
-    return re.sub(r"\d+", lambda m: str(int(m[0]) - 1), name[name.index("["):]) if "[" in name else ""
-
-
 def worst(rows, name):
     """The largest deviation of a mean or an sd; the MCSE of an sd is taken as sd / sqrt(2 ESS)."""
     with open(f"{BASE}/{name}.ref.json") as file:
         reference = json.load(file)
     z, n = 0.0, reference["reference_draws"]
     for parameter, values in reference["parameters"].items():
-        row = rows[parameter.split("[")[0] + from_zero(parameter)]
+        row = rows[parameter]
         sd = values["sd"]
         z = max(z, abs(row["mean"] - values["mean"]) / math.hypot(row["mcse_mean"], sd / math.sqrt(n)))
         ess = min(row["ess_bulk"], row["ess_tail"])
