@@ -39,9 +39,8 @@ ends_of_stages() { # FILE
     h5dump -y -d mass_adaptation/stage_iteration "$1" | sed -nE '/DATA \{/,/\}/ s/^ *([0-9][0-9, ]*)$/\1/p' | tr -d ' ' | tr , '\n'
 }
 
-# The first iteration, after the best of sixteen starts; in and after the first window; with a rescue at 26 or
-# before; when trees may grow deeper; before and after the climbs that follow arrival; in tune and each rung of the
-# ladder; with what they found; in the draws.
+# The first iteration, after the starts; in and after the first window; when trees may grow deeper; before and
+# after the end of the initial phase; in and after each later phase; in the draws.
 moments() { # FILE
     local ends arrived last
     mapfile -t ends < <(ends_of_stages "$1")
