@@ -11,8 +11,8 @@
  * apart; rounds of draws and ascents; draws of one start until its density is finite. */
 enum { LEAST_ASCENTS = 12, MOST_DIM = 200, MOST_MODES = 16, MOST_ROUNDS = 20, MOST_TRIES = 100 };
 
-/* Further ascents of a chain from where the last one ended. */
-enum { MOST_CONTINUED = 3 };
+/* Further ascents of a chain from where the last one ended; draws of a start that cannot move. */
+enum { MOST_CONTINUED = 3, MOST_STILL = 5 };
 
 /* Draws of starts have numbers beyond those of the first ones. */
 enum { FIRST_REDRAW = 1 << 20, FIRST_EXTRA = 1 << 24 };
@@ -50,6 +50,7 @@ typedef struct ascents {
     em_block *block;
     double *gradients;
     em_ascent *path;
+    bool compares;  /* ends are compared; else nothing is kept of them */
     int64_t n, row; /* ends of all chains; numbers of one: log density, converged, theta */
     double *end;    /* [n][row] */
     int *mode;      /* [n] which one it is; -1: none, or not known yet */
@@ -109,8 +110,9 @@ static em_status create_ascents(ascents *a)
     const int64_t n_own = search->n_local * search->n_each;
     em_status status;
 
+    a->compares = search->dim <= MOST_DIM;
     a->n = em_grid_n_chain(search->grid) * search->n_each;
-    a->row = 2 + search->dim;
+    a->row = a->compares ? 2 + search->dim : 0;
     status = em_ascent_create(search->dim, &a->path);
     if (!status)
         status = em_allocate(a->n * a->row, sizeof *a->end, &a->end);
@@ -123,7 +125,8 @@ static em_status create_ascents(ascents *a)
     if (!status)
         status = em_allocate(a->n, sizeof *a->continued, &a->continued);
     if (!status)
-        status = em_allocate(MOST_MODES * search->dim, sizeof *a->onward, &a->onward);
+        status =
+            em_allocate(a->compares ? MOST_MODES * search->dim : 0, sizeof *a->onward, &a->onward);
     if (!status)
         status = em_allocate(search->n_local, sizeof *a->draws, &a->draws);
     if (!status)
@@ -135,7 +138,8 @@ static em_status create_ascents(ascents *a)
     if (!status)
         status = em_allocate(n_own * a->row, sizeof *a->own, &a->own);
     if (!status)
-        status = em_allocate(n_own * 2 * search->stride, sizeof *a->rest, &a->rest);
+        status =
+            em_allocate(a->compares ? n_own * 2 * search->stride : 0, sizeof *a->rest, &a->rest);
     for (int64_t e = 0; !status && e < a->n; e++) {
         a->task[e] = TASK_DRAW;
         a->mode[e] = -1;
@@ -167,24 +171,30 @@ static int64_t first_own(const ascents *a)
     return em_grid_first_chain(a->search->grid) * a->search->n_each;
 }
 
-/* A draw from the law of starts, and the way up from there, until one has a density and can move.
- */
+/* A draw from the law of starts, and the way up from there: one that has a density and can move, or
+ * one of a few that have a density, where none can. */
 static em_status draw_and_ascend(ascents *a, int64_t c, int64_t k, double *theta)
 {
     const int64_t chain = em_grid_first_chain(a->search->grid) + c;
     const uint64_t first = k == 0 ? FIRST_REDRAW + (uint64_t)a->draws[c] * MOST_TRIES
                                   : FIRST_EXTRA + (uint64_t)k * MOST_TRIES;
+    int n_still = 0;
     em_status status = EM_OK;
 
-    for (uint64_t t = 0; !status && t < MOST_TRIES && (t == 0 || a->path->stuck); t++) {
+    for (uint64_t t = 0; !status && t < MOST_TRIES; t++) {
         status = a->law(a->context, chain, first + t, theta);
         if (!status)
             status = em_ascend(a->posterior, chain, theta, NULL, a->path);
         a->gradients[c] += (double)a->path->gradients;
         if (k == 0)
             a->search->redrawn[c]++;
+        if (!a->path->stuck || (!isnan(a->path->log_density[0]) && ++n_still == MOST_STILL))
+            break;
     }
-    return status;
+    return !status && k == 0 && isnan(a->path->log_density[0])
+               ? em_fail(EM_EMODEL, "chain %lld: no finite log density in %d draws of its start",
+                         (long long)chain, MOST_TRIES)
+               : status;
 }
 
 /* The way up from where the last ascent ended, or from beside it, where that is no optimum. */
@@ -251,7 +261,8 @@ static em_status follow(ascents *a, int64_t c, int64_t k)
         status = draw_and_ascend(a, c, k, theta);
     if (status || (further && a->path->stuck))
         return status;
-    keep_end(a, i);
+    if (a->compares)
+        keep_end(a, i);
     if (k == 0) {
         choose_start(a, c, further);
         a->draws[c]++;
@@ -276,7 +287,7 @@ static em_status follow_all(ascents *a)
             a->compared[e] = 0;
             a->task[e] = TASK_NONE;
         }
-    if (!status)
+    if (!status && a->compares)
         status = em_grid_gather_chains(search->grid, n_each * a->row, a->own, a->end);
     return status;
 }
@@ -522,7 +533,7 @@ static em_status search_modes(ascents *a)
     for (int round = 0; !status && goes_on && round < MOST_ROUNDS; round++) {
         status = follow_all(a);
         goes_on = false;
-        if (!status && a->search->dim <= MOST_DIM) {
+        if (!status && a->compares) {
             status = sort_into_modes(a);
             goes_on = !status && refuse_negligible(a);
             if (!status)
