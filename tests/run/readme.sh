@@ -40,8 +40,8 @@ commands() {
         "$emass" merge all.h5 heart.h5 two.h5 && "$emass" summary heart.h5 two.h5
 }
 
-# The README and the pages that it leads to.
-pages=("$project"/README.md "$project"/{jobs,tests,tests/bench,src/mass,src/sampler}/README.md "$project"/src/model/*.md)
+# The README, the pages that it leads to, and those of the rooms.
+pages=("$project"/README.md "$project"/{jobs,tests,tests/bench}/README.md "$project"/src/*/*.md)
 
 # Every `emass COMMAND`, with its options, has them in its help.
 known() {
