@@ -6,7 +6,7 @@
 #   make install    into PREFIX                                   make deps    what the build needs
 #   make stanli     the interpreter of Stan programs, beside the built and the installed emass (PREFIX)
 #   make data       public data sets for jobs/                    make plots   figures of demo.h5
-#   make help       this text
+#   make help       this text                                     make guide   the guide, as a site in build/guide
 #   make papers     the papers' experiments, paper's numbers beside ours (resumable, 5 minutes)
 #   make papers-topics   those of topic models, into the same page (an hour and a half)
 #   make papers-networks   those of networks, into the same page (hours; LIMIT=10m: what a run may take)
@@ -74,7 +74,7 @@ PROGRAM := $(B)/emass
 TESTS   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/unit/*.c tests/mpi/*.c tests/stat/*.c))
 BENCHES := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench/*.c))
 
-.PHONY: all help demo check check-built check-slow bench bench-posteriordb bench-verdict bench-scale bench-topics bench-network lint format install deps data stanli plots papers papers-topics papers-networks clean tests
+.PHONY: all help demo check check-built check-slow bench bench-posteriordb bench-verdict bench-scale bench-topics bench-network lint format install deps data stanli plots papers papers-topics papers-networks guide clean tests
 all: $(PROGRAM) $(LIBRARY) $(SHARED)
 
 # Files that change only when what they hold does: another flag rebuilds all, a deleted source the library.
@@ -259,6 +259,17 @@ papers: all analysis/venv/ready
 analysis/venv/ready: analysis/requirements.txt
 	$(Q)python3 -m venv analysis/venv
 	$(Q)analysis/venv/bin/pip install --quiet --retries 10 --timeout 60 --disable-pip-version-check -r $<
+	$(Q)touch $@
+
+# A broken link is an error.
+guide: build/guide-venv/ready
+	$(Q)analysis/guide/collect.py build/guide-pages
+	$(Q)build/guide-venv/bin/mkdocs build --strict --config-file analysis/guide/mkdocs.yml
+	$(Q)echo build/guide/index.html
+
+build/guide-venv/ready: analysis/guide/requirements.txt
+	$(Q)python3 -m venv build/guide-venv
+	$(Q)build/guide-venv/bin/pip install --quiet --retries 10 --timeout 60 --disable-pip-version-check -r $<
 	$(Q)touch $@
 
 clean:

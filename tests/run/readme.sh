@@ -40,8 +40,9 @@ commands() {
         "$emass" merge all.h5 heart.h5 two.h5 && "$emass" summary heart.h5 two.h5
 }
 
-# The README, the pages that it leads to, and those of the rooms.
-pages=("$project"/README.md "$project"/{jobs,tests,tests/bench}/README.md "$project"/src/*/*.md)
+# The README, the guide, the pages that they lead to, and those of the rooms.
+guide=("$project"/README.md "$project"/analysis/guide/*.md)
+pages=("${guide[@]}" "$project"/{jobs,tests,tests/bench}/README.md "$project"/src/*/*.md)
 
 # Every `emass COMMAND`, with its options, has them in its help.
 known() {
@@ -75,6 +76,19 @@ links() { # to files, and to titles of pages
     done
 }
 
+short() { # the README and its lines, and those of the guide
+    [ "$(wc -l <"$project/README.md")" -le 250 ] && ! awk 'length > 120 { print FILENAME ":" FNR }' "${guide[@]}" | grep .
+}
+
+in_the_menu() { # every page of the guide is in that of the site, and in the list of the README
+    local page
+    for page in "$project"/analysis/guide/*.md; do
+        page=${page#"$project/"}
+        grep -q ": $page\$" "$project/analysis/guide/mkdocs.yml" && grep -q "^- .*($page)" "$project/README.md" ||
+            { echo "$page" && return 1; }
+    done
+}
+
 if [ -d "${EMASS_DATA:-/nowhere}/heart" ]; then
     check 'its table runs, with its commands' commands
 else
@@ -83,4 +97,6 @@ fi
 check 'its commands have their options' known
 check 'its goals are there' goals
 check 'its links lead somewhere' links
+check 'it is short, and so are its lines' short
+check 'it lists every page of the guide' in_the_menu
 finish
