@@ -84,7 +84,7 @@ in_the_menu() { # every page of the guide is in that of the site, and in the lis
     local page
     for page in "$project"/analysis/guide/*.md; do
         page=${page#"$project/"}
-        grep -q ": $page\$" "$project/analysis/guide/mkdocs.yml" && grep -q "^- .*($page)" "$project/README.md" ||
+        { grep -q ": $page\$" "$project/analysis/guide/mkdocs.yml" && grep -q "^- .*($page)" "$project/README.md"; } ||
             { echo "$page" && return 1; }
     done
 }
