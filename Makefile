@@ -71,7 +71,7 @@ LIBRARY := $(B)/libemass.a
 SONAME  := libemass.so.0
 SHARED  := $(B)/$(SONAME)
 PROGRAM := $(B)/emass
-TESTS   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/unit/*.c tests/mpi/*.c tests/stat/*.c))
+TESTS   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/unit/*/*.c tests/mpi/*.c tests/stat/*.c))
 BENCHES := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench/*.c))
 
 .PHONY: all help demo check check-built check-slow bench bench-posteriordb bench-verdict bench-scale bench-topics bench-network lint format install deps data stanli plots papers papers-topics papers-networks guide clean tests

@@ -7,7 +7,7 @@
 
 #include "base/memory.h"
 #include "math/rng.h"
-#include "model_setup.h"
+#include "support/model_setup.h"
 
 #include <unistd.h>
 

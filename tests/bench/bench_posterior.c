@@ -8,9 +8,9 @@
 
 #include "base/memory.h"
 #include "math/rng.h"
-#include "model_setup.h"
 #include "par/world.h"
 #include "posterior/posterior.h"
+#include "support/model_setup.h"
 
 #include <unistd.h>
 

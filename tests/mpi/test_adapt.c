@@ -3,7 +3,7 @@
 #include "adaptation/adaptation.h"
 #include "par/world.h"
 #include "run/config/config.h"
-#include "tap.h"
+#include "support/tap.h"
 
 #include <math.h>
 #include <mpi.h>

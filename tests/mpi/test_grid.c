@@ -5,7 +5,7 @@
 #include "par/grid.h"
 #include "par/shard_reduction.h"
 #include "par/world.h"
-#include "tap.h"
+#include "support/tap.h"
 
 #include <math.h>
 #include <mpi.h>

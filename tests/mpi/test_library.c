@@ -1,6 +1,6 @@
 /* The library within another program: what it draws, what it leaves alone, what an error is. */
 #include "emass/emass.h"
-#include "tap.h"
+#include "support/tap.h"
 
 #include <locale.h>
 #include <math.h>

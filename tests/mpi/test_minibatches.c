@@ -7,7 +7,7 @@
 #include "par/grid.h"
 #include "par/world.h"
 #include "posterior/posterior.h"
-#include "tap.h"
+#include "support/tap.h"
 
 #include <math.h>
 #include <mpi.h>

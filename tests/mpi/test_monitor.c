@@ -4,7 +4,7 @@
 #include "math/rng.h"
 #include "par/world.h"
 #include "run/convergence/convergence_monitor.h"
-#include "tap.h"
+#include "support/tap.h"
 
 #include <math.h>
 #include <mpi.h>

@@ -2,7 +2,7 @@
 #include "base/memory.h"
 #include "par/grid.h"
 #include "par/world.h"
-#include "tap.h"
+#include "support/tap.h"
 
 #include <mpi.h>
 #include <stdbool.h>

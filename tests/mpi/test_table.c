@@ -8,7 +8,7 @@
 #include "data/shard/redistribute_rows.h"
 #include "data/table/column_moments.h"
 #include "par/world.h"
-#include "tap.h"
+#include "support/tap.h"
 
 #include <assert.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* What rides along with an agreement: the word of rank 0, whatever the others say. */
 #include "par/message.h"
 #include "par/world.h"
-#include "tap.h"
+#include "support/tap.h"
 
 #include <mpi.h>
 #include <stdbool.h>

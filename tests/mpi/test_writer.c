@@ -9,7 +9,7 @@
 #include "io/draws/writer.h"
 #include "par/grid.h"
 #include "par/world.h"
-#include "tap.h"
+#include "support/tap.h"
 
 #include <mpi.h>
 #include <stdio.h>

@@ -41,7 +41,7 @@ def place(x, value):
 
 def posterior(seed, n_chain, n_draw):
     """Draws by name, and where emass follows posterior rather than ArviZ (src/diagnostics/diag.h): the
-    value expected, or None to leave a column to tests/unit/test_diag.c."""
+    value expected, or None to leave a column to tests/unit/diagnostics/test_diag.c."""
     rng = np.random.default_rng(seed)
     chain = np.arange(n_chain)[:, None]
     z = rng.normal(size=(n_chain, n_draw))

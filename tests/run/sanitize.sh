@@ -6,21 +6,20 @@
 . "$(dirname "$0")/lib.sh"
 cd "$(dirname "$0")/../.." || exit 1
 asan=$build/asan emass=$build/asan/emass
-units=(tests/unit/test_*.c)
+units=(tests/unit/*/test_*.c)
 units=("${units[@]%.c}")
-
 
 # All at once, as far as there are cores; what each says is looked at later. Laws of random numbers run
 # through the same code a million times.
 run_units() {
     # shellcheck disable=SC2016
-    printf '%s\n' "${units[@]##*/}" | CK_EXCLUDE_TAGS=law ASAN_OPTIONS=detect_leaks=1 xargs -P "$(nproc)" -I{} \
-        sh -c '"$0/tests/unit/{}" >"$1/{}.log" 2>&1; echo $? >"$1/{}.status"' "$asan" "$scratch"
+    printf '%s\n' "${units[@]}" | CK_EXCLUDE_TAGS=law ASAN_OPTIONS=detect_leaks=1 xargs -P "$(nproc)" -I{} \
+        sh -c 'says=$1/$(echo {} | tr / _); "$0/{}" >"$says.log" 2>&1; echo $? >"$says.status"' "$asan" "$scratch"
 }
 
-unit_passes() { # NAME
-    cat "$scratch/$1.log"
-    [ "$(cat "$scratch/$1.status")" = 0 ]
+unit_passes() { # PROGRAM
+    cat "$scratch/${1//\//_}.log"
+    [ "$(cat "$scratch/${1//\//_}.status")" = 0 ]
 }
 
 # The command ends as it should, and no sanitizer has anything to say.
@@ -46,7 +45,7 @@ config() { # MODEL SAMPLER
 # ---- the library ----
 check "it compiles" sanitized emass "${units[@]}"
 run_units
-for unit in "${units[@]##*/}"; do check "unit/$unit, and no leak" unit_passes "$unit"; done
+for unit in "${units[@]}"; do check "${unit#tests/}, and no leak" unit_passes "$unit"; done
 
 # ---- the program ----
 export ASAN_OPTIONS=detect_leaks=0

@@ -6,12 +6,12 @@
  * move by a metric, the Gaussian is also that of sinh(theta).
  */
 #include "io/draws/reader.h"
-#include "law.h"
 #include "model/model_list.h"
-#include "observe.h"
 #include "par/world.h"
 #include "run/config/config.h"
 #include "run/loop/driver.h"
+#include "support/law.h"
+#include "support/observe.h"
 
 #include <unistd.h>
 

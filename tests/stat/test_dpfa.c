@@ -5,7 +5,7 @@
  * while of Langevin dynamics of the model given the data, must leave the parameters with the law of
  * the prior. Twins, of another prior of documents, must be found out by both.
  */
-#include "factors.h"
+#include "support/factors.h"
 
 /* Two units above the two topics; r, then w, c and b of the network. */
 enum { N_UP = 2, N_NETWORK = N_TOPIC * (N_UP + 1) + N_UP };

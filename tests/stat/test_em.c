@@ -4,8 +4,8 @@
  * that covariance itself, the same at once; from the momenta of HMC, nothing.
  */
 #include "adaptation/adaptation.h"
-#include "observe.h"
 #include "par/world.h"
+#include "support/observe.h"
 
 enum { DIM = 5 };
 

@@ -1,10 +1,10 @@
 /* HMC leaves a correlated Gaussian invariant, with dense and diagonal masses unlike the target;
  * with momenta of half the variance it does not, and the same bound says so. Trajectories are as
  * long as they say. */
-#include "linear_law.h"
 #include "par/world.h"
-#include "tap.h"
-#include "twin_mass.h"
+#include "support/linear_law.h"
+#include "support/tap.h"
+#include "support/twin_mass.h"
 
 extern const em_sampler_ops em_hmc;
 

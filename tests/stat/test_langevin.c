@@ -3,10 +3,10 @@
  * correlated Gaussian with gradient noise of known covariance, and on double wells, a gamma law and
  * a metric that changes with position, where twins without the correction terms fail.
  */
-#include "linear_law.h"
 #include "par/world.h"
 #include "sampler/riemannian/riemannian_metric.h"
 #include "sampler/stochastic/stochastic.h"
+#include "support/linear_law.h"
 
 enum { DIM = 3, DRAWS = 4000 };
 

@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "math/rng.h"
 #include "par/world.h"
-#include "tap.h"
+#include "support/tap.h"
 
 #include <math.h>
 #include <string.h>

@@ -10,9 +10,9 @@
  * was 3 of theirs. With 63 degrees of freedom chance brings a mean beyond 4 standard errors once in
  * 6000 times. Twins that are wrong on purpose fail the same bound.
  */
-#include "observe.h"
 #include "par/world.h"
-#include "twin_mass.h"
+#include "support/observe.h"
+#include "support/twin_mass.h"
 
 enum { N_SEED = 8, N_DRAW = 500, MOST_DIM = 2, MOST_FEATURES = 5 };
 

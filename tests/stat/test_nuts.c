@@ -3,9 +3,9 @@
  * (test_non_gaussian has it on other densities); and its trees and draws are, leaf by leaf, those
  * of a plain recursive implementation of the paper with Stan's further checks.
  */
-#include "behaviour.h"
 #include "par/world.h"
-#include "twin_mass.h"
+#include "support/behaviour.h"
+#include "support/twin_mass.h"
 
 extern const em_sampler_ops em_nuts;
 

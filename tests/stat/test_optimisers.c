@@ -2,8 +2,8 @@
  * The optimisers, step by step, beside the textbook's form of them; and psgld, whose law on a
  * normal is exp(-U) with all of its correction and exp(-U) / G without.
  */
-#include "linear_law.h"
 #include "par/world.h"
+#include "support/linear_law.h"
 
 static em_grid *grid;
 

@@ -6,9 +6,9 @@
  * documents, must be found out by both. And the metric: its derivatives, and the law of kernels
  * that move by it, beside a twin whose metric is said not to change.
  */
-#include "linear_law.h"
+#include "support/linear_law.h"
 
-#include "factors.h"
+#include "support/factors.h"
 #include "topics/gamma_process.h"
 
 enum { DIM = N_PHI + 2 * N_TOPIC + EM_GAMMA_HYPER };

@@ -2,8 +2,8 @@
  * What a kernel asks of a model: every row of a panel goes with the number of its chain, whatever
  * rows the kernel moves about, and every estimate of a chain has random numbers of its own.
  */
-#include "linear_law.h"
 #include "par/world.h"
+#include "support/linear_law.h"
 
 static em_grid *grid;
 

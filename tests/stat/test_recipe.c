@@ -3,9 +3,9 @@
  * HMC, SGLD, SGHMC, SGNHT and SGRHMC, against their exact discretised laws or against quadrature.
  * Without Gamma, or with the sign that was printed, it fails.
  */
-#include "linear_law.h"
 #include "par/world.h"
 #include "sampler/stochastic/recipe.h"
+#include "support/linear_law.h"
 
 enum { MOST = 8 };
 

@@ -3,10 +3,10 @@
  * textbook's density: means and second moments in Monte Carlo standard errors. The twin samples
  * with another prior than the grid has.
  */
-#include "../tap.h"
-#include "law.h"
-#include "model_setup.h"
 #include "par/world.h"
+#include "support/law.h"
+#include "support/model_setup.h"
+#include "support/tap.h"
 
 #include <check.h>
 #include <unistd.h>

@@ -4,12 +4,12 @@
  * equations are solved, and not with one round of them; RHMC then has the law that quadrature
  * gives, and SGR-NPHMC but for a bias of order 2, minibatch noise or not.
  */
-#include "behaviour.h"
-#include "jacobian.h"
-#include "model_setup.h"
-#include "observe.h"
 #include "par/world.h"
 #include "sampler/riemannian/riemann.h"
+#include "support/behaviour.h"
+#include "support/jacobian.h"
+#include "support/model_setup.h"
+#include "support/observe.h"
 
 enum { DIM = 2 };
 

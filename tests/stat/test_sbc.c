@@ -14,13 +14,13 @@
  * The twin's theta is one that the data were not drawn from. EMASS_SBC is the number of
  * replications, 100 by default; tests/slow/sbc.sh has 1000, and Stan programs (EMASS_STANLI).
  */
-#include "../tap.h"
 #include "math/linalg.h"
 #include "model/regression/variate.h"
-#include "model_setup.h"
 #include "par/grid.h"
 #include "par/world.h"
 #include "sampler/kernel/sampler.h"
+#include "support/model_setup.h"
+#include "support/tap.h"
 
 #include <check.h>
 #include <math.h>

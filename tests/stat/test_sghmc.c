@@ -3,8 +3,8 @@
  * correlated Gaussian: dense mass, dense friction that does not commute with it, and gradient noise
  * of known covariance. Twins that are wrong on purpose fail the same bounds.
  */
-#include "linear_law.h"
 #include "par/world.h"
+#include "support/linear_law.h"
 
 enum { DIM = 3, DRAWS = 4000 };
 

@@ -3,9 +3,9 @@
  * small step, the order of its bias, and what minibatch noise it absorbs. Twins with a wrong sign,
  * half the noise or no thermostat fail the same bounds.
  */
-#include "behaviour.h"
-#include "observe.h"
 #include "par/world.h"
+#include "support/behaviour.h"
+#include "support/observe.h"
 
 enum { DIM = 2, DRAWS = 8000 };
 

@@ -7,11 +7,11 @@
  * And the law that a kernel leaves with those estimates, against the posterior of a small corpus.
  * Twins follow minibatches as if they were all data, or know no correction of their metric.
  */
-#include "../model_setup.h"
-#include "linear_law.h"
 #include "par/world.h"
 #include "sampler/riemannian/metric_langevin.h"
-#include "tap.h"
+#include "support/linear_law.h"
+#include "support/model_setup.h"
+#include "support/tap.h"
 
 #include <check.h>
 #include <math.h>

@@ -4,8 +4,8 @@
  * the funnel invariant. The twin that does not look back from where a step has led does neither.
  * Where no error is too large it is NUTS, to the last bit.
  */
-#include "behaviour.h"
 #include "par/world.h"
+#include "support/behaviour.h"
 
 extern const em_sampler_ops em_nuts, em_walnuts;
 

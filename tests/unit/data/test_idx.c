@@ -1,0 +1,189 @@
+/* Reading IDX files, plain and packed, and every way in which one can be wrong. */
+#include "base/memory.h"
+#include "data/reader/idx.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "support/tap.h"
+
+static char path[64];
+
+static void set_up(void)
+{
+    int descriptor;
+
+    strcpy(path, "/tmp/emass-idx-XXXXXX");
+    descriptor = mkstemp(path);
+    ck_assert_int_ge(descriptor, 0);
+    close(descriptor);
+}
+
+static void tear_down(void)
+{
+    unlink(path);
+}
+
+static void write_bytes(const void *bytes, size_t length)
+{
+    FILE *file = fopen(path, "wb");
+
+    ck_assert_uint_eq(fwrite(bytes, 1, length, file), length);
+    fclose(file);
+}
+
+static void write_packed(const void *bytes, size_t length)
+{
+    gzFile file = gzopen(path, "wb");
+
+    ck_assert_int_eq(gzwrite(file, bytes, (unsigned)length), (int)length);
+    gzclose(file);
+}
+
+/* Two images of 2 x 3. */
+static const char good[] = "\0\0\10\3\0\0\0\2\0\0\0\2\0\0\0\3abcdefghijkl";
+enum { GOOD = sizeof good - 1 };
+
+static em_status read_all(uint8_t *out, uint64_t *hash)
+{
+    em_idx *idx = NULL;
+    em_status status = em_idx_open(path, &idx);
+
+    *hash = 0;
+    if (!status)
+        status = em_idx_read(idx, 0, em_idx_shape_of(idx)->length[0], out, hash);
+    em_idx_close(&idx);
+    return status;
+}
+
+static void is_refused(const void *bytes, size_t length, const char *why)
+{
+    uint8_t out[64];
+    uint64_t hash;
+
+    write_bytes(bytes, length);
+    ck_assert_int_eq(read_all(out, &hash), EM_EDATA);
+    ck_assert_msg(strstr(em_error_text(), why) && strstr(em_error_text(), path), "%s",
+                  em_error_text());
+}
+
+START_TEST(plain_and_packed_are_alike)
+{
+    uint8_t out[16];
+    uint64_t plain, packed;
+    em_idx *idx = NULL;
+
+    write_bytes(good, GOOD);
+    ck_assert_int_eq(em_idx_open(path, &idx), EM_OK);
+    ck_assert_int_eq(em_idx_shape_of(idx)->n_axis, 3);
+    ck_assert_int_eq(em_idx_shape_of(idx)->size, 12);
+    ck_assert_int_eq(em_idx_shape_of(idx)->length[2], 3);
+    em_idx_close(&idx);
+    ck_assert_int_eq(read_all(out, &plain), EM_OK);
+    ck_assert_int_eq(memcmp(out, "abcdefghijkl", 12), 0);
+    write_packed(good, GOOD);
+    ck_assert(em_idx_is(path));
+    ck_assert_int_eq(read_all(out, &packed), EM_OK);
+    ck_assert_uint_eq(plain, packed);
+    write_packed("\0\0\10\1\0\0\0\14abcdefghijkl", 20); /* the same bytes in another shape */
+    ck_assert_int_eq(read_all(out, &packed), EM_OK);
+    ck_assert_uint_ne(plain, packed);
+}
+END_TEST
+
+/* The last image before the first: their hashes add up to that of both. */
+START_TEST(parts_are_read_alone)
+{
+    uint8_t out[16];
+    uint64_t whole, parts = 0;
+
+    write_bytes(good, GOOD);
+    ck_assert_int_eq(read_all(out, &whole), EM_OK);
+    for (int64_t first = 2; first-- > 0;) {
+        em_idx *idx = NULL;
+        ck_assert_int_eq(em_idx_open(path, &idx), EM_OK);
+        ck_assert(em_idx_is_plain(idx));
+        ck_assert_int_eq(em_idx_item(idx), 6);
+        ck_assert_int_eq(em_idx_read(idx, first, 1, out, &parts), EM_OK);
+        ck_assert_int_eq(memcmp(out, first ? "ghijkl" : "abcdef", 6), 0);
+        em_idx_close(&idx);
+    }
+    ck_assert_uint_eq(whole, parts);
+    write_bytes("\0\0\10\3\0\0\0\2\0\0\0\2\0\0\0\3ghijklabcdef", GOOD); /* in another order */
+    ck_assert_int_eq(read_all(out, &parts), EM_OK);
+    ck_assert_uint_ne(whole, parts);
+}
+END_TEST
+
+START_TEST(what_is_wrong_is_said)
+{
+    static const char longer[] = "\0\0\10\1\0\0\0\1ab";
+
+    for (size_t length = 0; length < GOOD; length++)
+        is_refused(good, length,
+                   length < 4    ? "magic number"
+                   : length < 16 ? "in its header"
+                                 : "the file is truncated");
+    is_refused("\0\0\15\1\0\0\0\1\0\0\0\0", 12, "magic number 00000d01");
+    is_refused("\0\0\10\0ab", 6, "magic number 00000800");
+    is_refused("\0\0\10\5\0\0\0\1\0\0\0\1\0\0\0\1\0\0\0\1\0\0\0\1a", 25, "axes");
+    is_refused("a,b\n1,2\n", 8, "magic number 612c620a");
+    is_refused("\0\0\10\1\0\0\0\0", 8, "length 0 of axis 1");
+    is_refused(longer, sizeof longer - 1, "more than 1 bytes");
+    is_refused("\0\0\10\4\377\377\377\377\377\377\377\377\377\377\377\377\377\377\377\377a", 21,
+               "that it can have");
+}
+END_TEST
+
+START_TEST(a_damaged_package_is_refused)
+{
+    uint8_t out[64];
+    uint64_t hash;
+    char packed[256];
+    const char *said;
+    int found, of, last = 0;
+    FILE *file;
+    size_t length;
+
+    write_packed(good, GOOD);
+    file = fopen(path, "rb");
+    length = fread(packed, 1, sizeof packed, file);
+    fclose(file);
+    for (size_t cut = 18; cut < length; cut++) { /* what stands behind gzip's own header */
+        write_bytes(packed, cut);
+        ck_assert_int_eq(read_all(out, &hash), EM_EDATA);
+        said = strstr(em_error_text(), "damaged gzip file after");
+        ck_assert_msg(said &&
+                          sscanf(said, "damaged gzip file after %d of %d bytes", &found, &of) == 2,
+                      "%zu: %s", cut, em_error_text());
+        ck_assert_int_le(found, of);
+        ck_assert_int_ge(found, last);
+        ck_assert(of == (found < 4 ? 4 : found < 16 ? 16 : GOOD));
+        last = found;
+    }
+    packed[length - 6] ^= 1; /* of the check sum */
+    write_bytes(packed, length);
+    ck_assert_int_eq(read_all(out, &hash), EM_EDATA);
+    unlink(path);
+    ck_assert(!em_idx_is(path));
+    ck_assert_int_eq(read_all(out, &hash), EM_EDATA);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("idx");
+    TCase *tests = tcase_create("idx");
+
+    tcase_add_checked_fixture(tests, set_up, tear_down);
+    tcase_add_test(tests, plain_and_packed_are_alike);
+    tcase_add_test(tests, parts_are_read_alone);
+    tcase_add_test(tests, what_is_wrong_is_said);
+    tcase_add_test(tests, a_damaged_package_is_refused);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite, CK_FORK);
+}

@@ -1,0 +1,434 @@
+/* Diagnostics: equal to the R package posterior (diag_golden.h), and sound where it is not. */
+#include "base/memory.h"
+#include "diagnostics/diag.h"
+#include "diagnostics/fft.h"
+#include "diagnostics/psis.h"
+#include "diagnostics/rank.h"
+#include "math/normal.h"
+#include "support/tap.h"
+
+#include <check.h>
+#include <float.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct golden {
+    const char *kind;
+    int64_t n_chain, n_draw, seed;
+    double diagnosis[6]; /* mean, sd, mcse_mean, ess_bulk, ess_tail, r_hat */
+    double quantile[3];  /* 5, 50, 95 % */
+} golden;
+
+static const golden table[] = {
+#include "unit/diagnostics/diag_golden.h"
+};
+
+enum { N_GOLDEN = sizeof table / sizeof *table, MAX_DRAWS = 8192 };
+
+static double draws[MAX_DRAWS];
+static em_diag *diag;
+
+static double next_uniform(int64_t *state)
+{
+    *state = 16807 * *state % 2147483647;
+    return (double)*state / 2147483647;
+}
+
+/* One draw, as in diag_golden.R; `before` is the one before it in its chain, NaN for the first. */
+static double make_draw(const golden *g, int64_t i, double u, double v, double before)
+{
+    int64_t c = i / g->n_draw, t = i % g->n_draw;
+    const char *kind = g->kind;
+
+    if (!strcmp(kind, "large"))
+        return 1e6 + u;
+    if (!strcmp(kind, "slow"))
+        return t ? 0.95 * before + (u - 0.5) : u - 0.5;
+    if (!strcmp(kind, "antithetic"))
+        return t ? -0.75 * before + (u - 0.5) : u - 0.5;
+    if (!strcmp(kind, "alternating"))
+        return (double)(t % 2);
+    if (!strcmp(kind, "heavy"))
+        return (u - 0.5) / v;
+    if (!strcmp(kind, "shifted"))
+        return u + 0.25 * (double)c;
+    if (!strcmp(kind, "widening"))
+        return (u - 0.5) * (double)(1 + c);
+    if (!strcmp(kind, "trend"))
+        return u + (double)t / (double)g->n_draw;
+    if (!strcmp(kind, "stuck"))
+        return c ? u : 0.3;
+    if (!strcmp(kind, "constant"))
+        return 0.1;
+    if (!strcmp(kind, "ties"))
+        return floor(5 * u);
+    if (!strcmp(kind, "binary"))
+        return floor(2 * u);
+    if (!strcmp(kind, "rare"))
+        return floor(1.04 * u);
+    if (!strcmp(kind, "nan"))
+        return i == 2 ? NAN : u;
+    if (!strcmp(kind, "infinite"))
+        return i == 2 ? INFINITY : u;
+    if (!strcmp(kind, "minus_infinite"))
+        return i == 2 ? -INFINITY : u;
+    if (!strcmp(kind, "mostly_infinite"))
+        return u < 0.75 ? INFINITY : u;
+    ck_assert_str_eq(kind, "iid");
+    return u;
+}
+
+static void make_draws(const golden *g)
+{
+    int64_t u = g->seed, v = g->seed + 1;
+
+    ck_assert_int_le(g->n_chain * g->n_draw, MAX_DRAWS);
+    for (int64_t i = 0; i < g->n_chain * g->n_draw; i++) {
+        double first = next_uniform(&u), second = next_uniform(&v);
+
+        draws[i] = make_draw(g, i, first, second, i ? draws[i - 1] : NAN);
+    }
+}
+
+static bool close_to(double x, double expected)
+{
+    return isfinite(expected) ? fabs(x - expected) <= 1e-8 * fabs(expected)
+                              : x == expected || (isnan(x) && isnan(expected));
+}
+
+static void check_golden(const golden *g)
+{
+    static const char *const name[] = {"mean",  "sd", "mcse_mean", "ess_bulk", "ess_tail",
+                                       "r_hat", "5%", "50%",       "95%"};
+    static const double probability[] = {0.05, 0.5, 0.95};
+    em_diagnosis d;
+    double value[9];
+
+    make_draws(g);
+    ck_assert_int_eq(em_diagnose(diag, g->n_chain, g->n_draw, draws, &d), EM_OK);
+    memcpy(value, (double[]){d.mean, d.sd, d.mcse_mean, d.ess_bulk, d.ess_tail, d.r_hat},
+           6 * sizeof *value);
+    em_quantiles(diag, g->n_chain * g->n_draw, draws, 3, probability, value + 6);
+    for (int i = 0; i < 9; i++) {
+        double expected = i < 6 ? g->diagnosis[i] : g->quantile[i - 6];
+
+        ck_assert_msg(close_to(value[i], expected), "%s, %lld x %lld: %s is %.17g, not %.17g",
+                      g->kind, (long long)g->n_chain, (long long)g->n_draw, name[i], value[i],
+                      expected);
+    }
+}
+
+static void start(void)
+{
+    ck_assert_int_eq(em_diag_create(&diag), EM_OK);
+}
+
+static void stop(void)
+{
+    em_diag_destroy(&diag);
+    ck_assert_ptr_null(diag);
+}
+
+START_TEST(equals_posterior)
+{
+    check_golden(&table[_i]);
+}
+END_TEST
+
+/* One work space for all sizes, in an order that grows and shrinks it. */
+START_TEST(work_space_carries_over)
+{
+    for (int i = 0; i < N_GOLDEN; i++)
+        check_golden(&table[i]);
+    for (int i = N_GOLDEN - 1; i >= 0; i--)
+        check_golden(&table[i]);
+}
+END_TEST
+
+START_TEST(allocates_nothing_when_grown)
+{
+    int64_t before;
+
+    for (int i = 0; i < N_GOLDEN; i++)
+        check_golden(&table[i]);
+    before = em_allocation_count();
+    for (int i = 0; i < N_GOLDEN; i++)
+        check_golden(&table[i]);
+    ck_assert_int_eq(em_allocation_count(), before);
+}
+END_TEST
+
+/* A file of constants is small, however many there are: neither sorted nor transformed, they take
+ * no work space. */
+START_TEST(constants_are_not_worked_on)
+{
+    static const double p[] = {0.05, 0.5, 1};
+    const int64_t before = em_allocation_count();
+    em_diagnosis d;
+    double q[3];
+
+    for (int i = 0; i < MAX_DRAWS; i++)
+        draws[i] = 0.1;
+    em_diagnose(diag, 4, MAX_DRAWS / 4, draws, &d);
+    em_quantiles(diag, MAX_DRAWS, draws, 3, p, q);
+    ck_assert_int_eq(em_allocation_count(), before);
+    ck_assert(d.mean == 0.1 && d.sd == 0 && isnan(d.mcse_mean));
+    ck_assert(isnan(d.r_hat) && isnan(d.ess_bulk) && isnan(d.ess_tail));
+    ck_assert(q[0] == 0.1 && q[1] == 0.1 && q[2] == 0.1);
+    draws[MAX_DRAWS - 1] = 0.2;
+    em_diagnose(diag, 4, MAX_DRAWS / 4, draws, &d);
+    ck_assert(d.sd > 0 && em_allocation_count() > before);
+}
+END_TEST
+
+START_TEST(convergence_alone_is_the_same)
+{
+    em_diagnosis all, alone;
+
+    make_draws(&table[0]);
+    em_diagnose(diag, table[0].n_chain, table[0].n_draw, draws, &all);
+    em_diagnose_convergence(diag, table[0].n_chain, table[0].n_draw, draws, &alone);
+    ck_assert(alone.r_hat == all.r_hat && alone.ess_bulk == all.ess_bulk &&
+              alone.ess_tail == all.ess_tail);
+    ck_assert(isnan(alone.mean) && isnan(alone.sd) && isnan(alone.mcse_mean));
+}
+END_TEST
+
+/* Chains that never move, each elsewhere: nothing agrees. */
+START_TEST(stuck_chains_have_infinite_r_hat)
+{
+    em_diagnosis d;
+
+    for (int i = 0; i < 300; i++)
+        draws[i] = 0.1 + i / 100;
+    em_diagnose(diag, 3, 100, draws, &d);
+    ck_assert(isinf(d.r_hat));
+    ck_assert(d.ess_bulk < 6);
+}
+END_TEST
+
+/* Diagnostics are free of units, however small: posterior takes spreads below 2e-16 for constant.
+ */
+START_TEST(scale_does_not_matter)
+{
+    em_diagnosis one, scaled;
+
+    make_draws(&table[2]);
+    em_diagnose(diag, 4, 250, draws, &one);
+    for (int i = 0; i < 1000; i++)
+        draws[i] = ldexp(draws[i], -100);
+    em_diagnose(diag, 4, 250, draws, &scaled);
+    ck_assert(one.r_hat == scaled.r_hat && one.ess_bulk == scaled.ess_bulk);
+    ck_assert(close_to(ldexp(scaled.mcse_mean, 100), one.mcse_mean));
+}
+END_TEST
+
+START_TEST(few_draws_are_undefined)
+{
+    em_diagnosis d;
+
+    for (int n_draw = 0; n_draw < 4; n_draw++) {
+        for (int i = 0; i < 6; i++)
+            draws[i] = i;
+        ck_assert_int_eq(em_diagnose(diag, 2, n_draw, draws, &d), EM_OK);
+        ck_assert(isnan(d.r_hat) && isnan(d.ess_bulk) && isnan(d.ess_tail) && isnan(d.mcse_mean));
+        ck_assert(isnan(d.sd) == (n_draw == 0));
+        ck_assert(n_draw ? d.mean == n_draw - 0.5 : isnan(d.mean));
+    }
+}
+END_TEST
+
+START_TEST(quantiles_interpolate)
+{
+    double p[] = {0, 0.25, 1}, q[3], x[] = {4, -1, 2};
+
+    em_quantiles(diag, 3, x, 3, p, q);
+    ck_assert(q[0] == -1 && q[1] == 0.5 && q[2] == 4);
+    em_quantiles(diag, 1, x, 3, p, q);
+    ck_assert(q[0] == 4 && q[1] == 4 && q[2] == 4);
+    em_quantiles(diag, 0, x, 3, p, q);
+    ck_assert(isnan(q[0]) && isnan(q[1]) && isnan(q[2]));
+}
+END_TEST
+
+/* Phi(quantile(p)) = p. A relative error of z grows z^2-fold in Phi: AS 241's own 1e-16, and the
+ * roundings of z, of -z / sqrt(2) and of erfc, about four ulps in all. */
+START_TEST(normal_quantile_inverts_erfc)
+{
+    for (double p = 1e-300; p < 0.5; p *= 1.37) {
+        double z = em_normal_quantile(p), phi = erfc(-z / sqrt(2)) / 2;
+
+        ck_assert_msg(fabs(phi / p - 1) < 4 * DBL_EPSILON * (1 + z * z), "p = %g: %g", p,
+                      phi / p - 1);
+        if (p > 0.01) /* 1 - p is rounded: by the slope 1 / pdf of the quantile */
+            ck_assert_double_eq_tol(em_normal_quantile(1 - p), -z, 1e-14);
+    }
+    ck_assert_double_eq(em_normal_quantile(0.5), 0);
+}
+END_TEST
+
+START_TEST(sorts_any_bits)
+{
+    enum { N = 10 };
+    static const double x[][N] = {
+        {3, -0.0, -INFINITY, 1e-310, 0.0, -2, INFINITY, 5e-324, -1e300, 3},
+        {1.5, 1.25, 1, 1.75, 1.5, 1, 1.25, 1.5, 1.75, 1}, /* one byte tells them apart */
+        {4, 1, 5, 3, 2, 3, 5, 1, 2, 4},                   /* two */
+        {7, 7, 7, 7, 7, 7, 7, 7, 7, 7}};                  /* none */
+    em_sorted sorted[N], scratch[N];
+
+    for (size_t k = 0; k < sizeof x / sizeof *x; k++) {
+        bool seen[N] = {false};
+
+        em_sort(N, x[k], sorted, scratch);
+        for (int i = 0; i < N; i++) {
+            ck_assert(sorted[i].value == x[k][sorted[i].index] && !seen[sorted[i].index]);
+            ck_assert(i == 0 || sorted[i - 1].value <= sorted[i].value);
+            seen[sorted[i].index] = true;
+        }
+    }
+}
+END_TEST
+
+/* Draws that differ in their upper bits, or in the lower ones only, few and many alike in the
+ * upper. */
+START_TEST(sorts_draws_that_are_close)
+{
+    enum { N = 3000 };
+    static double x[N];
+    static em_sorted sorted[N], scratch[N];
+    uint64_t state = 1;
+
+    for (int close = 0; close < 4; close++) {
+        for (int i = 0; i < N; i++) {
+            state = state * 6364136223846793005u + 1442695040888963407u;
+            const double u = ldexp((double)(state >> 11), -53);
+            x[i] = close == 0   ? u - 0.5
+                   : close == 1 ? 1 + 1e-8 * u
+                                : floor(100 * u) + (i % 40 ? 0 : 1e-9 * u);
+            x[i] = close == 3 ? -x[i] : x[i];
+        }
+        em_sort(N, x, sorted, scratch);
+        for (int i = 0; i < N; i++) {
+            ck_assert(sorted[i].value == x[sorted[i].index]);
+            ck_assert(
+                i == 0 || sorted[i - 1].value < sorted[i].value ||
+                (sorted[i - 1].value == sorted[i].value && sorted[i - 1].index < sorted[i].index));
+        }
+    }
+}
+END_TEST
+
+/* A transform of a unit pulse at k is exp(-2 pi i j k / length), and the way back returns it. */
+START_TEST(transform_is_inverted)
+{
+    enum { LENGTH = 32 };
+    double cosine[LENGTH], sine[LENGTH], re[LENGTH] = {0}, im[LENGTH] = {0};
+
+    em_fft_twiddles(LENGTH, cosine, sine);
+    re[3] = 1;
+    em_fft_forward(LENGTH, cosine, sine, re, im);
+    for (int i = 0; i < LENGTH; i++) {
+        int j = 0; /* i with its bits reversed */
+
+        for (int bit = 1; bit < LENGTH; bit *= 2)
+            j = 2 * j + (i & bit ? 1 : 0);
+        ck_assert_double_eq_tol(re[i], cos(2 * M_PI * 3 * j / LENGTH), 1e-14);
+        ck_assert_double_eq_tol(im[i], -sin(2 * M_PI * 3 * j / LENGTH), 1e-14);
+    }
+    em_fft_backward(LENGTH, cosine, sine, re, im);
+    for (int i = 0; i < LENGTH; i++)
+        ck_assert_double_eq_tol(re[i], i == 3 ? LENGTH : 0, 1e-13);
+}
+END_TEST
+
+/* Energies 0, 1, 3: changes 1 + 4 over deviations 16/9 + 1/9 + 25/9. */
+START_TEST(ebfmi_by_hand)
+{
+    double energy[] = {0, 1, 3};
+
+    ck_assert_double_eq_tol(em_ebfmi(3, energy), 5.0 / (42.0 / 9.0), 1e-15);
+    ck_assert(isnan(em_ebfmi(1, energy)));
+}
+END_TEST
+
+/* The quantiles of a generalised Pareto have its shape, but for the prior's ten draws of 1/2. */
+START_TEST(generalised_pareto_is_fitted)
+{
+    enum { N = 2000 };
+    static const double shape[] = {-0.3, 0.2, 0.7, 1.4};
+    double found, scale;
+
+    for (size_t s = 0; s < sizeof shape / sizeof *shape; s++) {
+        for (int i = 0; i < N; i++)
+            draws[i] = 2.5 * expm1(-shape[s] * log1p(-(i + 0.5) / N)) / shape[s];
+        em_psis_fit(N, draws, &found, &scale);
+        ck_assert_double_eq_tol(found, (N * shape[s] + 5) / (N + 10), 0.02);
+        ck_assert_double_eq_tol(scale, 2.5, 0.1);
+    }
+}
+END_TEST
+
+/*
+ * Normal numbers of variance 1 and unknown mean, flat prior: without y the mean of the other n - 1
+ * has variance 1 / (n - 1), and y that and 1. With it the density is another: a sampler of
+ * importance that left nothing out would be found out.
+ */
+START_TEST(leaving_out_is_exact_for_normal_numbers)
+{
+    enum { N = 10, N_DRAW = 4000 };
+    static const double y[N] = {-1.2, -0.7, -0.4, -0.1, 0, 0.2, 0.3, 0.6, 0.9, 1.4};
+    double log_likelihood[N_DRAW], total = 0;
+    em_psis *psis;
+
+    ck_assert_int_eq(em_psis_create(N_DRAW, 1, &psis), EM_OK);
+    for (int i = 0; i < N; i++)
+        total += y[i];
+    for (int i = 0; i < N; i++) {
+        const double other = (total - y[i]) / (N - 1), variance = 1 + 1.0 / (N - 1);
+        for (int s = 0; s < N_DRAW; s++) {
+            const double mean =
+                total / N + em_normal_quantile((s + 0.5) / N_DRAW) / sqrt((double)N);
+            log_likelihood[s] = -log(2 * M_PI) / 2 - (y[i] - mean) * (y[i] - mean) / 2;
+        }
+        const em_psis_point point = em_psis_leave_out(psis, log_likelihood);
+        const double exact =
+            -log(2 * M_PI * variance) / 2 - (y[i] - other) * (y[i] - other) / (2 * variance);
+        ck_assert_double_eq_tol(point.elpd, exact, 0.005);
+        ck_assert_double_le(point.k, em_psis_good_k(N_DRAW));
+        if (fabs(y[i]) > 0.5)
+            ck_assert_double_gt(point.lpd, exact + 0.02);
+    }
+    em_psis_destroy(&psis);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("diag");
+    TCase *posterior = tcase_create("posterior"), *own = tcase_create("own");
+
+    suite_add_tcase(suite, posterior);
+    suite_add_tcase(suite, own);
+    tcase_add_checked_fixture(posterior, start, stop);
+    tcase_add_checked_fixture(own, start, stop);
+    tcase_add_loop_test(posterior, equals_posterior, 0, N_GOLDEN);
+    tcase_add_test(own, work_space_carries_over);
+    tcase_add_test(own, allocates_nothing_when_grown);
+    tcase_add_test(own, constants_are_not_worked_on);
+    tcase_add_test(own, convergence_alone_is_the_same);
+    tcase_add_test(own, stuck_chains_have_infinite_r_hat);
+    tcase_add_test(own, scale_does_not_matter);
+    tcase_add_test(own, few_draws_are_undefined);
+    tcase_add_test(own, quantiles_interpolate);
+    tcase_add_test(own, normal_quantile_inverts_erfc);
+    tcase_add_test(own, sorts_any_bits);
+    tcase_add_test(own, sorts_draws_that_are_close);
+    tcase_add_test(own, transform_is_inverted);
+    tcase_add_test(own, ebfmi_by_hand);
+    tcase_add_test(own, generalised_pareto_is_fitted);
+    tcase_add_test(own, leaving_out_is_exact_for_normal_numbers);
+    return run_suite(suite, CK_FORK_GETENV);
+}

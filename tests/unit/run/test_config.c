@@ -1,0 +1,791 @@
+/* The config parser: valid configs, every kind of error with its exact line, and hostile input. */
+#include "adaptation/mass_window/mass_options.h"
+#include "base/fault.h"
+#include "base/memory.h"
+#include "base/options/field.h"
+#include "base/text/nearest.h"
+#include "model/model_list.h"
+#include "run/config/config.h"
+#include "run/config/model_catalogue.h"
+#include "support/tap.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The one of the contract. */
+static const char *const example =
+    "model:\n"
+    "  name: logistic\n"
+    "  data: heart.libsvm\n"
+    "  prior_scale: 10\n"
+    "sampler:\n"
+    "  name: hmc\n"
+    "  step_size: adapt\n"
+    "  adapt_every: 1\n"
+    "  target_accept: 0.8\n"
+    "  leapfrog_steps: 10\n"
+    "  minibatch: 100\n"
+    "mass:\n"
+    "  estimator: fisher\n"
+    "  structure: dense\n"
+    "  share: all\n"
+    "  s_count: 100\n"
+    "  kappa: {k0: 1, eta: 1}\n"
+    "run: {chains: 8, shards: 1, warmup: 1000, draws: 1000, thin: 1, seed: 1, init_radius: 2}\n"
+    "stop: {r_hat: 1.01, ess: 400, check_every: 200, consecutive: 2, max_time: 3h}\n"
+    "output: {file: heart.h5, save_warmup: false, variables: [beta], flush_every: 100, "
+    "checkpoint_every: 10m}\n";
+
+#define SHORTEST "model: {name: gaussian}\nsampler: {name: hmc}\n"
+
+static em_config *parse(const char *path, const char *text, int n_override,
+                        const char *const *override)
+{
+    em_config *config;
+    em_status status = em_config_parse(path, text, n_override, override, &config);
+
+    ck_assert_msg(status == EM_OK, "%s", em_error_text());
+    return config;
+}
+
+static em_config *parse_with(const char *override)
+{
+    return parse("heart.yaml", SHORTEST, 1, &override);
+}
+
+static void check_failure(const char *text, int n_override, const char *const *override,
+                          const char *message)
+{
+    em_config *config;
+
+    ck_assert_int_eq(em_config_parse("heart.yaml", text, n_override, override, &config),
+                     EM_ECONFIG);
+    ck_assert_ptr_null(config);
+    ck_assert_str_eq(em_error_text(), message);
+}
+
+START_TEST(reads_the_example_of_the_contract)
+{
+    em_config *c = parse("jobs/heart.yaml", example, 0, NULL);
+    const em_sampler_options *sampler = c->sampler_options;
+
+    ck_assert_str_eq(c->model->name, "logistic");
+    ck_assert_str_eq(c->sampler->name, "hmc");
+    ck_assert(isnan(sampler->step_size));
+    ck_assert_int_eq(sampler->adapt_every, 1);
+    ck_assert_int_eq(sampler->minibatch, 100);
+    ck_assert_double_eq(sampler->target_accept, 0.8);
+    ck_assert_int_eq(c->mass.structure, EM_STRUCTURE_DENSE);
+    ck_assert_double_eq(c->mass.kappa_k0, 1);
+    ck_assert_double_eq(c->mass.kappa_eta, 1);
+    ck_assert_int_eq(c->run.chains, 8);
+    ck_assert_double_eq(c->stop.r_hat, 1.01);
+    ck_assert_double_eq(c->stop.max_time, 3 * 3600);
+    ck_assert_str_eq(c->output.file, "heart.h5");
+    ck_assert_int_eq(c->output.variables.count, 1);
+    ck_assert_str_eq(c->output.variables.value[0], "beta");
+    ck_assert_double_eq(c->output.checkpoint_every, 600);
+    em_config_destroy(&c);
+    ck_assert_ptr_null(c);
+}
+END_TEST
+
+START_TEST(needs_no_sampler)
+{
+    static const char *const texts[] = {"model: {name: gaussian}\n",
+                                        "model: {name: gaussian}\nsampler:\n",
+                                        "sampler: {}\nmodel: {name: gaussian}\n",
+                                        "model: {name: gaussian}\nsampler: {leapfrog_steps: 3}\n"};
+
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        em_config *c = parse("heart.yaml", texts[i], 0, NULL);
+        ck_assert_str_eq(c->sampler->name, "hmc");
+        ck_assert_ptr_nonnull(strstr(c->full, "\nsampler:\n  name: hmc\n"));
+        em_config_destroy(&c);
+    }
+}
+END_TEST
+
+START_TEST(passes_over_a_byte_order_mark)
+{
+    em_config *c = parse("heart.yaml", "\xef\xbb\xbf" SHORTEST, 0, NULL);
+
+    ck_assert_str_eq(c->model->name, "gaussian");
+    em_config_destroy(&c);
+    check_failure("\xef\xbb\xbf\nmodel: {name: gaussian}\nnum: 3\n", 0, NULL,
+                  "heart.yaml:3: unknown key num; did you mean run?");
+}
+END_TEST
+
+START_TEST(fills_in_the_defaults)
+{
+    em_config *c = parse("jobs/heart.yaml", SHORTEST, 0, NULL);
+
+    ck_assert_int_eq(c->run.chains, 4);
+    ck_assert_int_eq(c->run.shards, 1);
+    ck_assert_int_eq(c->run.warmup, INT64_MIN);
+    ck_assert_int_eq(c->run.draws, 1000);
+    ck_assert_int_eq(c->run.thin, 1);
+    ck_assert_int_eq(c->run.seed, 1);
+    ck_assert_double_eq(c->run.init_radius, 2);
+    ck_assert(isnan(c->stop.r_hat) && isnan(c->stop.ess) && isnan(c->stop.max_time));
+    ck_assert_int_eq(c->stop.check_every, 200);
+    ck_assert_int_eq(c->stop.consecutive, 2);
+    ck_assert_str_eq(c->output.file, "heart.h5"); /* in the current folder, not in jobs/ */
+    ck_assert(!c->output.save_warmup && !c->output.save_unconstrained);
+    ck_assert_int_eq(c->output.variables.count, 0);
+    ck_assert_int_eq(c->output.flush_every, 100);
+    ck_assert_double_eq(c->output.checkpoint_every, 600);
+    em_config_destroy(&c);
+}
+END_TEST
+
+/* Every default of every table is a valid value, and groups of dotted names are in one place. */
+static void check_table(const char *name, const em_field *table)
+{
+    for (const em_field *field = table; field && field->name; field++) {
+        const char *dot = strchr(field->name, '.');
+
+        ck_assert_msg(field->doc && *field->doc, "%s: %s has no doc", name, field->name);
+        ck_assert_msg(em_field_find(table, field->name) == field, "%s: two %s", name, field->name);
+        ck_assert_msg(!dot || !strchr(dot + 1, '.'), "%s: %s", name, field->name);
+        ck_assert_msg(field->type != EM_FIELD_CHOICE || field->choices, "%s: %s", name,
+                      field->name);
+    }
+}
+
+static void check_variants(em_variant_list *variants, const char *config_format)
+{
+    em_variant variant;
+
+    for (int i = 0; variants(i, &variant); i++) {
+        char text[256];
+        em_config *config = NULL;
+
+        ck_assert(*variant.name && *variant.doc && *variant.source);
+        check_table(variant.name, variant.fields);
+        snprintf(text, sizeof text, config_format, variant.name);
+        ck_assert_msg(em_config_parse("c.yaml", text, 0, NULL, &config) == EM_OK ||
+                          strstr(em_error_text(), "is missing") ||
+                          strstr(em_error_text(), "cannot adapt"),
+                      "%s", em_error_text());
+        em_config_destroy(&config);
+    }
+}
+
+START_TEST(tables_are_sound)
+{
+    check_variants(em_model_variant, "model: {name: %s}\nsampler: {name: hmc}\n");
+    check_variants(em_sampler_variant, "model: {name: gaussian}\nsampler: {name: %s}\n");
+    check_table("mass", em_mass_fields);
+    check_table("run", em_run_fields);
+    check_table("stop", em_stop_fields);
+    check_table("output", em_output_fields);
+}
+END_TEST
+
+typedef struct named_like {
+    em_reals layers;
+    char *data;
+} named_like;
+
+/* A list that is data to one model is numbers to another, whose option has the same name: it is the
+ * model of the config that is asked. */
+START_TEST(a_list_is_what_its_model_says)
+{
+    static const em_field fields[] = {EM_REALS(named_like, layers, .doc = "numbers"),
+                                      EM_TEXT(named_like, data, .fallback = "", .doc = "text"),
+                                      {0}};
+    static const em_model_ops ops = {.name = "named_like",
+                                     .doc = "options that others have",
+                                     .options_size = sizeof(named_like),
+                                     .fields = fields};
+    const em_model_ops *models[] = {&ops};
+    const em_registry registry = {1, models};
+    const em_registry *before = em_registry_enter(&registry);
+    static const char *const set[] = {"model.name=named_like", "model.layers=[4, 5]"};
+    char text[8000] = "model: {name: named_like, layers: [0";
+
+    for (int i = 1; i < 1500; i++) /* more than there may be entries */
+        snprintf(text + strlen(text), sizeof text - strlen(text), ",%d", i);
+    strcat(text, "]}\n");
+    em_config *c = parse("c.yaml", text, 0, NULL);
+    ck_assert_int_eq(((const named_like *)c->model_options)->layers.count, 1500);
+    em_config_destroy(&c);
+    c = parse("c.yaml", "model: {name: network}\n", 2, set);
+    ck_assert_int_eq(((const named_like *)c->model_options)->layers.count, 2);
+    em_config_destroy(&c);
+    check_failure("model: {name: named_like, data: {N: 3}, layers: [1]}\n", 0, NULL,
+                  "heart.yaml:1: model.data: found a mapping, expected a value");
+    check_failure(
+        "model: {name: named_like, layers: [{dense: 3}]}\n", 0, NULL,
+        "heart.yaml:1: found a list, mapping or alias in a list, expected text or numbers");
+    em_registry_enter(before);
+}
+END_TEST
+
+/* ---- the full config ---- */
+
+static void check_full(const char *path, const char *text, int n_override,
+                       const char *const *override)
+{
+    em_config *c = parse(path, text, n_override, override);
+    em_config *again = parse(path, c->full, 0, NULL);
+
+    ck_assert_str_eq(again->full, c->full);
+    em_config_destroy(&c);
+    em_config_destroy(&again);
+}
+
+START_TEST(full_config_parses_to_itself)
+{
+    static const char *const odd[] = {
+        "output.file='it''s #1: a, [b] {c}.h5'", "output.variables=['null', a b, ~x, '', '- y']",
+        "stop.max_time=1.5h", "run.init_radius=0.1234567890123456789", "output.file='~'"};
+
+    check_full("jobs/heart.yaml", example, 0, NULL);
+    check_full("heart.yaml", SHORTEST, 0, NULL);
+    for (int i = 0; i < 5; i++)
+        check_full("heart.yaml", SHORTEST, 1, &odd[i]);
+    check_full("odd 'name'.of: a, config.yaml", SHORTEST, 0, NULL);
+    check_full("\xc3\x9f.yaml",
+               "model: {name: logistic, response: \"gr\xc3\xb6\xc3\x9f\x65\"}\n"
+               "sampler: {name: hmc}\n",
+               0, NULL);
+}
+END_TEST
+
+START_TEST(full_config_has_a_fixed_order)
+{
+    em_config *c = parse("a.yaml", "sampler: {name: hmc}\nmodel: {name: gaussian}\n", 0, NULL);
+    em_config *d = parse("a.yaml", SHORTEST, 0, NULL);
+
+    ck_assert_str_eq(c->full, d->full);
+    ck_assert_ptr_nonnull(strstr(c->full, "  kappa:\n    k0: 1\n    eta: auto\n"));
+    ck_assert_ptr_nonnull(strstr(c->full, "stop:\n  r_hat: none\n  ess: none\n  check_every: 200\n"
+                                          "  consecutive: 2\n  max_time: none\noutput:\n"
+                                          "  file: a.h5\n  save_warmup: false\n"
+                                          "  save_unconstrained: false\n  prior_draws: 0\n"
+                                          "  variables: []\n"
+                                          "  flush_every: 100\n  checkpoint_every: 10m\n"
+                                          "  keep_checkpoint: false\n"));
+    em_config_destroy(&c);
+    em_config_destroy(&d);
+}
+END_TEST
+
+START_TEST(numbers_come_back_bit_for_bit)
+{
+    const em_field field = {.name = "x", .type = EM_FIELD_REAL};
+    uint64_t state = 1;
+
+    for (int i = 0; i < 20000; i++) {
+        double x, y;
+        char text[64] = "";
+        FILE *out = fmemopen(text, sizeof text - 1, "w");
+
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        memcpy(&x, &state, sizeof x);
+        if (isfinite(x)) {
+            char *element = text;
+            const em_value value = {EM_VALUE_SCALAR, {1, &element}};
+            em_field_write(&field, &x, out);
+            fflush(out);
+            ck_assert_int_eq(em_field_read(&field, &value, &y), EM_OK);
+            ck_assert_msg(memcmp(&x, &y, sizeof x) == 0, "%a became %s", x, text);
+        }
+        fclose(out);
+    }
+}
+END_TEST
+
+/* ---- values ---- */
+
+START_TEST(reads_integers)
+{
+    static const struct {
+        const char *set;
+        int64_t seed;
+    } good[] = {{"run.seed=0", 0},        {"run.seed=1e6", 1000000},
+                {"run.seed=2.5e3", 2500}, {"run.seed='12'", 12},
+                {"run.seed=007", 7},      {"run.seed=9007199254740992", 9007199254740992}};
+    static const char *const bad[] = {
+        "1_000", "1.5", "0x10", "1e-3", "-1", "1e300", "99999999999999999999", "9007199254740994",
+        "",      "[1]", "1 2"};
+
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        em_config *c = parse_with(good[i].set);
+        ck_assert_int_eq(c->run.seed, good[i].seed);
+        em_config_destroy(&c);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char set[64];
+        const char *override = set;
+        em_config *c;
+        snprintf(set, sizeof set, "run.seed=%s", bad[i]);
+        ck_assert_msg(em_config_parse("a", SHORTEST, 1, &override, &c) == EM_ECONFIG, "%s", set);
+        ck_assert_ptr_nonnull(strstr(em_error_text(), "an integer from 0 to 9007199254740992"));
+    }
+}
+END_TEST
+
+START_TEST(reads_durations)
+{
+    static const struct {
+        const char *set;
+        double seconds;
+    } good[] = {{"stop.max_time=90", 90},           {"stop.max_time=90s", 90},
+                {"stop.max_time=10m", 600},         {"stop.max_time=1.5h", 5400},
+                {"stop.max_time=1d", 86400},        {"stop.max_time=01:30:00", 5400},
+                {"stop.max_time=100:00:01", 360001}};
+    static const char *const bad[] = {"10 m", "1:30", "01:60:00", "01:00:60", "-1s",  "3w",
+                                      "1hh",  "h",    "1:2:3:4",  "inf",      "1e400"};
+
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        em_config *c = parse_with(good[i].set);
+        ck_assert_double_eq(c->stop.max_time, good[i].seconds);
+        em_config_destroy(&c);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char set[64];
+        const char *override = set;
+        em_config *c;
+        snprintf(set, sizeof set, "stop.max_time=%s", bad[i]);
+        ck_assert_msg(em_config_parse("a", SHORTEST, 1, &override, &c) == EM_ECONFIG, "%s", set);
+        ck_assert_ptr_nonnull(strstr(em_error_text(), "expected a duration"));
+    }
+}
+END_TEST
+
+static const char *data_of(em_config *config)
+{
+    const em_field *field = em_field_find(config->model->fields, "data");
+    return *(char **)((char *)config->model_options + field->offset);
+}
+
+/* Parses a config in a folder of its own that has the file. */
+static em_config *parse_beside_data(const char *config, const char *file, const char *written)
+{
+    char folder[] = "/tmp/emass-config-XXXXXX", text[256], command[256];
+    em_config *c;
+
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(command, sizeof command, "cd %s && mkdir -p jobs/data && : >%s", folder, file);
+    ck_assert_int_eq(system(command), 0);
+    ck_assert_int_eq(chdir(folder), 0);
+    snprintf(text, sizeof text, "model: {name: logistic, data: '%s'}\n", written);
+    c = parse(config, text, 0, NULL);
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    ck_assert_int_eq(chdir("/"), 0);
+    ck_assert_int_eq(system(command), 0);
+    return c;
+}
+
+START_TEST(places_paths)
+{
+    static const struct {
+        const char *config, *written, *path;
+    } cases[] = {{"heart.yaml", "a.csv", "a.csv"},
+                 {"jobs/heart.yaml", "a.csv", "jobs/a.csv"},
+                 {"/x/jobs/heart.yaml", "../a.h5:/group/x", "/x/jobs/../a.h5:/group/x"},
+                 {"jobs/heart.yaml", "/a.csv", "/a.csv"},
+                 {"jobs/heart.yaml", "${EM_HERE}/${EM_HERE}.csv", "/here//here.csv"},
+                 {"jobs/heart.yaml", "$a}{.csv", "jobs/$a}{.csv"}};
+
+    setenv("EM_HERE", "/here", 1);
+    unsetenv("EMASS_DATA");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[256];
+        em_config *c;
+
+        snprintf(text, sizeof text, "model: {name: logistic, data: '%s'}\nsampler: {name: hmc}\n",
+                 cases[i].written);
+        c = parse(cases[i].config, text, 0, NULL);
+        ck_assert_str_eq(data_of(c), cases[i].path);
+        ck_assert_ptr_nonnull(strstr(c->full, cases[i].written));
+        em_config_destroy(&c);
+    }
+    em_config *c = parse_beside_data("jobs/heart.yaml", "jobs/data/a.csv", "${EMASS_DATA}/a.csv");
+    ck_assert_str_eq(data_of(c), "jobs/data/a.csv");
+    em_config_destroy(&c);
+    c = parse_beside_data("jobs/heart.yaml", "jobs/data/a.h5", "${EMASS_DATA}/a.h5:/x");
+    ck_assert_str_eq(data_of(c), "jobs/data/a.h5:/x");
+    em_config_destroy(&c);
+    check_failure("model: {name: linear, data: '${EMASS_DATA}/x.csv'}\n", 0, NULL,
+                  "heart.yaml:1: model.data: found nothing at data/x.csv, expected a file there, "
+                  "or the environment variable EMASS_DATA, which is not set, to name the folder of "
+                  "the data");
+    setenv("EMASS_DATA", "/data", 1);
+    c = parse("jobs/a.yaml",
+              "model: {name: logistic, data: '${EMASS_DATA}/a'}\n"
+              "sampler: {name: hmc}\n",
+              0, NULL);
+    ck_assert_str_eq(data_of(c), "/data/a");
+    em_config_destroy(&c);
+    setenv("EM_SCRATCH", "/scratch/me", 1);
+    c = parse("jobs/a.yaml", "model: {name: eight_schools}\noutput: {file: '${EM_SCRATCH}/a.h5'}\n",
+              0, NULL);
+    ck_assert_str_eq(c->output.file, "/scratch/me/a.h5");
+    em_config_destroy(&c);
+    unsetenv("EM_NOWHERE");
+    check_failure("model: {name: eight_schools}\noutput: {file: '${EM_NOWHERE}/a.h5'}\n", 0, NULL,
+                  "heart.yaml:2: output.file: the environment variable EM_NOWHERE is not set");
+    c = parse("a${b}.yaml", "model: {name: eight_schools}\n", 0, NULL);
+    ck_assert_str_eq(c->output.file, "a${b}.h5");
+    em_config_destroy(&c);
+    check_failure("model:\n  name: logistic\n  data: ${EM_NOWHERE}/x\nsampler: {name: hmc}\n", 0,
+                  NULL, "heart.yaml:3: model.data: the environment variable EM_NOWHERE is not set");
+    check_failure("model:\n  name: logistic\n  data: ${EM_HERE\nsampler: {name: hmc}\n", 0, NULL,
+                  "heart.yaml:3: model.data: found '${EM_HERE', expected ${NAME}");
+}
+END_TEST
+
+/* ---- overrides ---- */
+
+START_TEST(overrides_replace_and_add)
+{
+    static const char *const set[] = {
+        "run.chains=2", "mass.kappa={k0: 3}",    "run.chains=16", "output.variables=[mu, tau]",
+        "stop.ess=100", "model.prior_scale=1e2", "output.file="};
+    em_config *c = parse("heart.yaml", example, 7, set);
+
+    ck_assert_int_eq(c->run.chains, 16);
+    ck_assert_double_eq(c->mass.kappa_k0, 3);
+    ck_assert_double_eq(c->mass.kappa_eta, 1);
+    ck_assert_int_eq(c->output.variables.count, 2);
+    ck_assert_str_eq(c->output.variables.value[1], "tau");
+    ck_assert_double_eq(c->stop.ess, 100);
+    ck_assert_str_eq(c->output.file, "heart.h5");
+    ck_assert_ptr_nonnull(strstr(c->full, "prior_scale: 100\n"));
+    em_config_destroy(&c);
+}
+END_TEST
+
+START_TEST(overrides_fail_by_name)
+{
+    static const struct {
+        const char *set, *message;
+    } cases[] = {
+        {"sampler.step_size=ten",
+         "--set sampler.step_size=ten: sampler.step_size: found 'ten', expected a number from "
+         "1e-300 to 1e+300, or adapt"},
+        {"sampler.stepsize=1",
+         "--set sampler.stepsize=1: unknown key sampler.stepsize; did you mean step_size?"},
+        {"run.chains", "--set run.chains: expected key.path=value"},
+        {"=3", "--set =3: expected key.path=value"},
+        {"run=3", "--set run=3: run: found a value, expected a mapping of options"},
+        {"mass.kappa=3", "--set mass.kappa=3: mass.kappa: found a value, expected a mapping of "
+                         "options"},
+        {"run.seed=[1, 2", "--set run.seed=[1, 2: not YAML: did not find expected ',' or ']'"},
+        {"run.seed=# 3", "--set run.seed=# 3: found nothing, expected YAML"},
+        {"run.seed=1\n---\n2", "--set run.seed=1\\n---\\n2: found a second document, expected one"},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        check_failure(SHORTEST, 1, &cases[i].set, cases[i].message);
+}
+END_TEST
+
+/* ---- errors ---- */
+
+#define TOP SHORTEST "run:\n"
+static const struct {
+    const char *text, *message;
+} errors[] = {
+    /* keys */
+    {"model: {name: gaussian}\nsampler:\n  name: hmc\n\n  # a comment\n\n  stepsize: 1\n",
+     "heart.yaml:7: unknown key sampler.stepsize; did you mean step_size?"},
+    {"model: {name: gaussian}\nsamplr: {name: hmc}\n",
+     "heart.yaml:2: unknown key samplr; did you mean sampler?"},
+    {"model: {name: gaussian}\nsampler: {nam: hmc}\n",
+     "heart.yaml:2: unknown key sampler.nam; did you mean name?"},
+    {SHORTEST "chains: 3\n", "heart.yaml:3: unknown key chains; did you mean run.chains?"},
+    {SHORTEST "stop:\n  draws: 3\n",
+     "heart.yaml:4: unknown key stop.draws; did you mean run.draws?"},
+    {TOP "  shrads: 3\n", "heart.yaml:4: unknown key run.shrads; did you mean shards?"},
+    {TOP "  extraordinary: 3\n", "heart.yaml:4: unknown key run.extraordinary (see emass list)"},
+    {SHORTEST "weather: fine\n",
+     "heart.yaml:3: unknown key weather, expected model, sampler, mass, run, stop or output"},
+    {SHORTEST "mass:\n  kappa:\n    k1: 3\n",
+     "heart.yaml:5: unknown key mass.kappa.k1; did you mean kappa.k0?"},
+    {TOP "  seed: 1\n  chains: 2\n  seed: 2\n",
+     "heart.yaml:6: duplicate key run.seed, first given at heart.yaml:4"},
+    {SHORTEST "mass: {kappa: {k0: 1}, kappa.k0: 2}\n",
+     "heart.yaml:3: duplicate key mass.kappa.k0, first given at heart.yaml:3"},
+    {"model:\n  name: gaussian\n  prior_scale: 3\nsampler: {name: hmc}\n",
+     "heart.yaml:3: model.prior_scale is not an option of gaussian, but of linear"},
+    {TOP "  [a]: 2\n", "heart.yaml:4: found a key that is not a name"},
+    {TOP "  '': 2\n", "heart.yaml:4: found a key that is not a name"},
+    /* names */
+    {"model: {name: gausian}\nsampler: {name: hmc}\n",
+     "heart.yaml:1: unknown model 'gausian'; did you mean gaussian?"},
+    {"model: {name: gamma, data: a.csv}\n",
+     "heart.yaml:1: unknown model 'gamma'; regressions are linear, logistic, poisson and "
+     "negative_binomial, and another takes a Stan program (name: stan), which brms or Bambi write"},
+    {"model: {name: linear, family: gamma, data: a.csv}\n",
+     "heart.yaml:1: unknown key model.family; the family is the name of the model: linear, "
+     "logistic, "
+     "poisson or negative_binomial, or, in a Stan program, stan"},
+    {"model: {name: gaussian}\nsampler:\n  name: metropolis\n",
+     "heart.yaml:3: unknown sampler 'metropolis' (see emass list samplers)"},
+    {"model:\n  name: [gaussian]\nsampler: {name: hmc}\n",
+     "heart.yaml:2: model.name: expected a name (see emass list models)"},
+    {"\nmodel: {}\nsampler: {name: hmc}\n",
+     "heart.yaml:2: model.name is missing (see emass list models)"},
+    {"model: {name: gaussian}\nsampler: {friction: 1}\n",
+     "heart.yaml:2: sampler.friction is not an option of hmc, but of sghmc"},
+    {"model: {name: gaussian}\nsampler: {nmae: sgld}\n",
+     "heart.yaml:2: unknown key sampler.nmae; did you mean name?"},
+    {"model: {name: gaussian}\nsampler: {name: }\n",
+     "heart.yaml:2: sampler.name: expected a name (see emass list samplers)"},
+    {SHORTEST "mass: {from_positions: true}\n",
+     "heart.yaml:3: mass.from_positions: found true without mass.from, expected the file that has "
+     "the positions"},
+    {SHORTEST "output:\n  file: ''\n", "heart.yaml:4: output.file: found '', expected text"},
+    {SHORTEST "mass: {from: ''}\n", "heart.yaml:3: mass.from: found '', expected a path"},
+    {TOP "  seed: 9007199254740993\n",
+     "heart.yaml:4: run.seed: found '9007199254740993', expected an integer from 0 to "
+     "9007199254740992"},
+    {"model:\n  name: linear\nsampler: {name: hmc}\n", "heart.yaml:1: model.data is missing"},
+    /* values */
+    {TOP "  chains: ten\n",
+     "heart.yaml:4: run.chains: found 'ten', expected an integer from 1 to 1000000"},
+    {TOP "  chains: 0\n",
+     "heart.yaml:4: run.chains: found '0', expected an integer from 1 to 1000000"},
+    {TOP "  chains: [1, 2]\n",
+     "heart.yaml:4: run.chains: found a list, expected an integer from 1 to 1000000"},
+    {TOP "  chains:\n",
+     "heart.yaml:4: run.chains: found nothing, expected an integer from 1 to 1000000"},
+    {TOP "  chains: {a: 1}\n", "heart.yaml:4: run.chains: found a mapping, expected a value"},
+    {TOP "  chains:\n    ten\n",
+     "heart.yaml:5: run.chains: found 'ten', expected an integer from 1 to 1000000"},
+    {"model: {name: logistic, prior_scale: 1e999}\nsampler: {name: hmc}\n",
+     "heart.yaml:1: model.prior_scale: found '1e999', expected a number from 1e-300 to 1e+300, or "
+     "none"},
+    {TOP "  init_radius: .nan\n",
+     "heart.yaml:4: run.init_radius: found '.nan', expected a number from 0 to 1000000"},
+    {TOP "  init_radius: .inf\n",
+     "heart.yaml:4: run.init_radius: found '.inf', expected a number from 0 to 1000000"},
+    {TOP "  init_radius: 1e999\n",
+     "heart.yaml:4: run.init_radius: found '1e999', expected a number from 0 to 1000000"},
+    {SHORTEST "mass: {estimator: fihser}\n",
+     "heart.yaml:3: mass.estimator: found 'fihser', expected one of none, momentum, fisher, "
+     "variance, gradient, noise; did you mean fisher?"},
+    {SHORTEST "output:\n  save_warmup: yes\n",
+     "heart.yaml:4: output.save_warmup: found 'yes', expected true or false"},
+    {SHORTEST "output:\n  variables:\n    - mu\n    - [tau]\n",
+     "heart.yaml:6: found a list, mapping or alias in a list, expected text or numbers"},
+    {SHORTEST "stop: {max_time: soon}\n",
+     "heart.yaml:3: stop.max_time: found 'soon', expected a duration (90, 90s, 10m, 3h, 1d or "
+     "01:30:00) of at least 0 seconds, or none"},
+    {"model: {name: eight_schools, sigma: [1, -2]}\nsampler: {name: hmc}\n",
+     "heart.yaml:1: model.sigma: found '-2', expected a list of numbers from 1e-300 to 1e+300"},
+    {SHORTEST "output: {file: \"a\\nb\"}\n",
+     "heart.yaml:3: found a line break or control character, expected one line of text"},
+    {SHORTEST "run: 3\n", "heart.yaml:3: run: found a value, expected a mapping of options"},
+    /* together */
+    {TOP "  warmup: 0\n",
+     "heart.yaml:4: run.warmup is 0, which leaves no iteration to adapt sampler.step_size in, "
+     "expected a number for it or some warmup"},
+    {TOP "  thin: 1000000\n  draws: 1000000000\n",
+     "heart.yaml:5: run.warmup + run.draws x run.thin is 1000000000001000 iterations, expected "
+     "less than 2^40"},
+    /* YAML */
+    {"", "heart.yaml:1: found nothing, expected YAML"},
+    {"# nothing\n", "heart.yaml:2: found nothing, expected YAML"},
+    {"hello\n", "heart.yaml:1: expected a mapping, lines of the form key: value"},
+    {"- a\n", "heart.yaml:1: expected a mapping, lines of the form key: value"},
+    {SHORTEST "---\nrun: {}\n", "heart.yaml:3: found a second document, expected one"},
+    {TOP "\tseed: 1\n", "heart.yaml:4: found a tab before the first word, expected spaces"},
+    {TOP "  seed: 1\n chains: 2\n",
+     "heart.yaml:5: not YAML: did not find expected key, while parsing a block mapping from line "
+     "1 on"},
+    {SHORTEST "run: {seed: 1\n",
+     "heart.yaml:4: not YAML: did not find expected ',' or '}', while parsing a flow mapping from "
+     "line 3 on"},
+    {TOP "  seed: '1\n",
+     "heart.yaml:5: not YAML: found unexpected end of stream, while scanning a quoted scalar from "
+     "line 4 on"},
+    {TOP "  seed: &s 1\n  thin: *s\n",
+     "heart.yaml:5: found the alias *s, expected the value itself"},
+    {TOP "  seed: \xff\n", "heart.yaml:4: not YAML: invalid leading UTF-8 octet"},
+    {TOP "  seed: \x01\n", "heart.yaml:4: not YAML: control characters are not allowed"},
+    {SHORTEST "a: {a: {a: {a: {a: {a: {a: {a: {a: 1}}}}}}}}\n",
+     "heart.yaml:3: nested more than 8 levels deep"},
+};
+
+START_TEST(errors_name_the_line)
+{
+    check_failure(errors[_i].text, 0, NULL, errors[_i].message);
+}
+END_TEST
+
+START_TEST(messages_leave_room_for_what_is_expected)
+{
+    char text[4096], key[2048];
+    em_config *c;
+
+    memset(key, 'k', sizeof key);
+    key[sizeof key - 1] = '\0';
+    snprintf(text, sizeof text, SHORTEST "run: {chains: %s}\n", key);
+    ck_assert_int_eq(em_config_parse("heart.yaml", text, 0, NULL, &c), EM_ECONFIG);
+    ck_assert_ptr_nonnull(strstr(em_error_text(), "expected an integer from 1 to 1000000"));
+    snprintf(text, sizeof text, SHORTEST "run: {? %s : 1}\n", key);
+    ck_assert_int_eq(em_config_parse("heart.yaml", text, 0, NULL, &c), EM_ECONFIG);
+    ck_assert_ptr_nonnull(strstr(em_error_text(), "unknown key run.kkk"));
+    ck_assert_ptr_nonnull(strstr(em_error_text(), "see emass list"));
+}
+END_TEST
+
+START_TEST(finds_the_nearest_name)
+{
+    static const char *const pairs[][2] = {
+        {"HMC", "hmc"}, {"stepsize", "step_size"}, {"darws", "draws"},
+        {"", NULL},     {"unrelated", NULL},       {"target_acceptance", "target_accept"}};
+    static const char *const names[] = {"hmc", "draws", "step_size", "target_accept"};
+
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        em_nearest nearest = em_nearest_start(pairs[i][0]);
+        for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+            em_nearest_offer(&nearest, names[k]);
+        ck_assert_pstr_eq(nearest.name, pairs[i][1]);
+    }
+}
+END_TEST
+
+/* ---- hostile input ---- */
+
+/* Whatever the text, the parser returns, and a config it accepts is a whole one. */
+static void check_survives(const char *text)
+{
+    em_config *c;
+    em_status status = em_config_parse("heart.yaml", text, 0, NULL, &c);
+
+    ck_assert(status == EM_OK || status == EM_ECONFIG);
+    ck_assert(status == EM_OK || *em_error_text());
+    ck_assert(!strpbrk(em_error_text(), "\n\r\t"));
+    if (!status) {
+        em_config *again;
+        ck_assert_msg(em_config_parse("heart.yaml", c->full, 0, NULL, &again) == EM_OK, "%s\n%s",
+                      em_error_text(), c->full);
+        ck_assert_str_eq(again->full, c->full);
+        em_config_destroy(&again);
+    }
+    em_config_destroy(&c);
+}
+
+static uint32_t next_random(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(*state >> 33);
+}
+
+START_TEST(survives_mutations)
+{
+    static const char tokens[] = "{}[]:,-#&*!|>'\"%@`?~ \n\t.0e\xc3\xe2\x80\xff\\";
+    const size_t length = strlen(example);
+    uint64_t state = (uint64_t)_i + 1;
+    char *text;
+
+    setenv("EMASS_DATA", "/data", 1);
+    ck_assert_int_eq(em_allocate((int64_t)length + 1, 1, &text), EM_OK);
+    for (int round = 0; round < 400; round++) {
+        const uint32_t n_mutation = 1 + next_random(&state) % 8;
+
+        memcpy(text, example, length + 1);
+        for (uint32_t m = 0; m < n_mutation; m++) {
+            const size_t at = next_random(&state) % length;
+            const uint32_t kind = next_random(&state) % 4;
+
+            if (kind == 0)
+                text[at] = (char)(1 + next_random(&state) % 255);
+            else if (kind == 1)
+                text[at] = tokens[next_random(&state) % (sizeof tokens - 1)];
+            else if (kind == 2)
+                text[at] = '\0'; /* a shorter text */
+            else if (text[at])
+                memmove(text + at, text + at + 1, strlen(text + at)); /* a byte less */
+        }
+        check_survives(text);
+    }
+    em_release(&text);
+}
+END_TEST
+
+/* A megabyte of brackets takes libyaml minutes, if one lets it. */
+START_TEST(survives_deep_nesting)
+{
+    static const char *const patterns[] = {"[",   "{",    "- ",   "? ",  "a: {",
+                                           "[a,", "{a: ", "\"",   "a\n", "a: b\n",
+                                           "*a ", "&a [", "!!a ", "a.",  "'"};
+    const char *pattern = patterns[_i];
+    enum { BYTES = 1 << 20 };
+    char *text;
+
+    ck_assert_int_eq(em_allocate(BYTES + 1, 1, &text), EM_OK);
+    for (size_t i = 0; i < BYTES; i++)
+        text[i] = pattern[i % strlen(pattern)];
+    check_survives(text);
+    memcpy(text, "run: ", 5);
+    check_survives(text);
+    em_release(&text);
+}
+END_TEST
+
+/* Every allocation in turn fails, until none is left to. */
+START_TEST(survives_lack_of_memory)
+{
+    static const char *const set = "output.variables=[mu, tau]";
+    em_status status = EM_EMEMORY;
+    int n = 0;
+
+    while (status) {
+        em_config *c;
+        char fault[32];
+
+        snprintf(fault, sizeof fault, "allocate:0:%d", ++n);
+        setenv("EMASS_FAULT", fault, 1);
+        em_fault_start(0);
+        status = em_config_parse("jobs/heart.yaml", example, 1, &set, &c);
+        ck_assert(status == EM_OK || status == EM_EMEMORY);
+        em_config_destroy(&c);
+    }
+    ck_assert_int_gt(n, 100);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("config");
+    TCase *valid = tcase_create("valid"), *invalid = tcase_create("invalid"),
+          *hostile = tcase_create("hostile");
+
+    tcase_add_test(valid, reads_the_example_of_the_contract);
+    tcase_add_test(valid, fills_in_the_defaults);
+    tcase_add_test(valid, needs_no_sampler);
+    tcase_add_test(valid, passes_over_a_byte_order_mark);
+    tcase_add_test(valid, tables_are_sound);
+    tcase_add_test(valid, a_list_is_what_its_model_says);
+    tcase_add_test(valid, full_config_parses_to_itself);
+    tcase_add_test(valid, full_config_has_a_fixed_order);
+    tcase_add_test(valid, numbers_come_back_bit_for_bit);
+    tcase_add_test(valid, reads_integers);
+    tcase_add_test(valid, reads_durations);
+    tcase_add_test(valid, places_paths);
+    tcase_add_test(valid, overrides_replace_and_add);
+    tcase_add_test(invalid, overrides_fail_by_name);
+    tcase_add_loop_test(invalid, errors_name_the_line, 0, sizeof errors / sizeof *errors);
+    tcase_add_test(invalid, messages_leave_room_for_what_is_expected);
+    tcase_add_test(invalid, finds_the_nearest_name);
+    tcase_add_loop_test(hostile, survives_mutations, 0, 8);
+    tcase_add_loop_test(hostile, survives_deep_nesting, 0, 15);
+    tcase_add_test(hostile, survives_lack_of_memory);
+    tcase_set_timeout(hostile, 20);
+    suite_add_tcase(suite, valid);
+    suite_add_tcase(suite, invalid);
+    suite_add_tcase(suite, hostile);
+    return run_suite(suite, CK_FORK_GETENV);
+}

@@ -1,0 +1,128 @@
+/* The plan of a run: what is watched, however many chains, draws and numbers there are. */
+#include "run/config/run_plan.h"
+#include "support/tap.h"
+
+#include <stdio.h>
+
+static em_status plan_of(int64_t chains, int64_t draws, int64_t width, em_plan *plan)
+{
+    char text[256];
+    em_config *config = NULL;
+
+    snprintf(text, sizeof text,
+             "model: {name: gaussian}\nsampler: {name: hmc}\nrun: {chains: %lld, draws: %lld}\n",
+             (long long)chains, (long long)draws);
+    ck_assert_msg(em_config_parse("test.yaml", text, 0, NULL, &config) == EM_OK, "%s",
+                  em_error_text());
+    const em_status status = em_plan_create(config, (em_width){width, width, width}, plan);
+    em_config_destroy(&config);
+    return status;
+}
+
+START_TEST(usual_runs_are_watched_as_a_whole)
+{
+    em_plan plan;
+
+    ck_assert_int_eq(plan_of(8, 1000, 10000, &plan), EM_OK);
+    ck_assert_int_eq(plan.watch.width, 10000);
+    ck_assert_int_eq(plan.watch.every, 1);
+    ck_assert_int_eq(plan.watch.n_row, 1000);
+    ck_assert_int_eq(plan_of(1, 1, 1, &plan), EM_OK);
+    ck_assert_int_eq(plan.watch.n_row, 1);
+    ck_assert_int_eq(plan.watch.width, 1);
+}
+END_TEST
+
+START_TEST(the_memory_of_all_chains_is_bounded)
+{
+    static const int64_t sizes[] = {1, 7, 15, 16, 17, 1000, 4097, 100000, 1000000};
+    enum { N = sizeof sizes / sizeof *sizes };
+
+    for (int chains = 0; chains < N; chains++)
+        for (int draws = 0; draws < N; draws++)
+            for (int width = 0; width < N - 1; width++) {
+                em_plan plan;
+                ck_assert_int_eq(plan_of(sizes[chains], sizes[draws], sizes[width], &plan), EM_OK);
+                const em_watch *watch = &plan.watch;
+                ck_assert_int_ge(watch->width, 1);
+                ck_assert_int_le(watch->width, sizes[width]);
+                ck_assert_int_ge(watch->n_row, sizes[draws] < 16 ? sizes[draws] : 16);
+                ck_assert_int_le(watch->n_row * watch->every, sizes[draws]);
+                ck_assert_int_le(sizes[chains] * watch->n_row * watch->width * 8, INT64_C(1) << 30);
+            }
+}
+END_TEST
+
+static int64_t warmup_of(const char *samplers, const char *warmup, int i)
+{
+    char text[256];
+    em_config *config = NULL;
+    em_plan plan;
+
+    snprintf(text, sizeof text,
+             "model: {name: lda, data: x, topics: 2}\nsampler: %s\nrun: {warmup: %s}\n", samplers,
+             warmup);
+    ck_assert_msg(em_config_parse("test.yaml", text, 0, NULL, &config) == EM_OK, "%s",
+                  em_error_text());
+    ck_assert_int_eq(em_plan_create(config, (em_width){1, 1, 1}, &plan), EM_OK);
+    const int64_t found = i < 0 ? plan.warmup : em_plan_sampler_warmup(config, i);
+    em_config_destroy(&config);
+    return found;
+}
+
+/* A sampler that learns nothing waits for the others, unless there are none, or a number is given.
+ */
+START_TEST(gibbs_waits_for_the_others)
+{
+    static const char list[] = "[{block: a, name: nuts}, {block: b, name: gibbs}]";
+
+    ck_assert_int_eq(warmup_of(list, "auto", 0), INT64_MIN);
+    ck_assert_int_eq(warmup_of(list, "auto", 1), 0);
+    ck_assert_int_eq(warmup_of(list, "auto", -1), 800);
+    ck_assert_int_eq(warmup_of(list, "70", 1), 70);
+    ck_assert_int_eq(warmup_of("{name: gibbs}", "auto", -1), 1000);
+}
+END_TEST
+
+/* Every hundredth draw is a chance to write: small ones wait for up to 1000, large ones do not. */
+START_TEST(small_draws_are_written_together)
+{
+    em_plan plan;
+
+    ck_assert_int_eq(plan_of(8, 4000, 20, &plan), EM_OK);
+    ck_assert_int_eq(plan.buffer, 1000);
+    ck_assert(!em_plan_must_write(&plan, 900));
+    ck_assert(em_plan_must_write(&plan, 1000));
+    ck_assert_int_eq(plan_of(8, 4000, 500, &plan), EM_OK);
+    ck_assert_int_eq(plan.buffer, 262);
+    ck_assert(!em_plan_must_write(&plan, 100));
+    ck_assert(em_plan_must_write(&plan, 200)); /* the next hundred would not fit */
+    ck_assert_int_eq(plan_of(1000, 4000, 100000, &plan), EM_OK);
+    ck_assert_int_eq(plan.buffer, plan.flush_every);
+    ck_assert(em_plan_must_write(&plan, plan.flush_every));
+}
+END_TEST
+
+START_TEST(what_no_file_can_hold_is_refused)
+{
+    em_plan plan;
+
+    ck_assert_int_eq(plan_of(1000000, 1000000000, 10, &plan), EM_OK);
+    ck_assert_int_eq(plan_of(1000000, 1000000000, 1000, &plan), EM_ECONFIG);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("plan");
+    TCase *tests = tcase_create("plan");
+
+    tcase_add_test(tests, usual_runs_are_watched_as_a_whole);
+    tcase_add_test(tests, the_memory_of_all_chains_is_bounded);
+    tcase_add_test(tests, gibbs_waits_for_the_others);
+    tcase_add_test(tests, small_draws_are_written_together);
+    tcase_add_test(tests, what_no_file_can_hold_is_refused);
+    tcase_set_timeout(tests, 100);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite, CK_FORK);
+}
