@@ -73,6 +73,7 @@ SHARED  := $(B)/$(SONAME)
 PROGRAM := $(B)/emass
 TESTS   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/unit/*/*.c tests/mpi/*.c tests/stat/*.c))
 BENCHES := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench/*.c))
+SUPPORT := $(patsubst tests/%.c,$(B)/tests/%.o,$(wildcard tests/support/*.c))
 
 .PHONY: all help demo check check-built check-slow bench bench-posteriordb bench-verdict bench-scale bench-topics bench-network lint format install deps data stanli plots papers papers-topics papers-networks guide clean tests
 all: $(PROGRAM) $(LIBRARY) $(SHARED)
@@ -112,7 +113,13 @@ $(B)/tests/%.o: tests/%.c $(B)/flags $(B)/mpi
 
 $(B)/tests/%: $(B)/tests/%.o $(LIBRARY)
 	$(if $(Q),@echo "  LD   $@")
-	$(Q)$(CC) $(ALL_CFLAGS) $(filter %.o,$^) $(LIBRARY) $(LIBS) $(CHECK_LIBS) -o $@
+	$(Q)$(CC) $(ALL_CFLAGS) $(filter %.o,$^) $(filter %/support.a,$^) $(LIBRARY) $(LIBS) $(CHECK_LIBS) -o $@
+
+# What tests share; a program takes of it what it calls.
+$(B)/tests/support.a: $(SUPPORT)
+	$(Q)rm -f $@ && ar rcs $@ $^
+
+$(TESTS) $(BENCHES): $(B)/tests/support.a
 
 # Ranks of tests wait as those of emass do.
 $(filter $(B)/tests/mpi/%,$(TESTS)): $(B)/obj/app/process/yield.o
@@ -275,4 +282,4 @@ build/guide-venv/ready: analysis/guide/requirements.txt
 clean:
 	rm -rf build
 
--include $(OBJECTS:.o=.d) $(TESTS:=.d) $(BENCHES:=.d)
+-include $(OBJECTS:.o=.d) $(SUPPORT:.o=.d) $(TESTS:=.d) $(BENCHES:=.d)

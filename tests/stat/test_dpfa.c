@@ -14,7 +14,7 @@ enum { DIM = N_PHI + N_TOPIC + N_NETWORK };
 static void open_dpfa(bool natural, const char *discard, const char *keep, setup *s)
 {
     char vocabulary[64];
-    const setting settings[] = {{"data", path},
+    const setting settings[] = {{"data", corpus_path},
                                 {"vocabulary", vocabulary},
                                 {"topics", "2"},
                                 {"hidden", "[2]"},
@@ -30,7 +30,7 @@ static void open_dpfa(bool natural, const char *discard, const char *keep, setup
                                 {"local_sweeps", keep},
                                 {NULL, NULL}};
 
-    snprintf(vocabulary, sizeof vocabulary, "%s/words", folder);
+    snprintf(vocabulary, sizeof vocabulary, "%s/words", corpus_folder);
     ck_assert_msg(try_setup("dpfa", settings, 0, 1, s) == EM_OK, "%s", em_error_text());
 }
 

@@ -2,7 +2,7 @@
  * with momenta of half the variance it does not, and the same bound says so. Trajectories are as
  * long as they say. */
 #include "par/world.h"
-#include "support/linear_law.h"
+#include "support/kernel_bench.h"
 #include "support/tap.h"
 #include "support/twin_mass.h"
 

@@ -6,7 +6,7 @@
 #include "par/world.h"
 #include "sampler/riemannian/riemannian_metric.h"
 #include "sampler/stochastic/stochastic.h"
-#include "support/linear_law.h"
+#include "support/kernel_bench.h"
 
 enum { DIM = 3, DRAWS = 4000 };
 
@@ -133,7 +133,7 @@ static void open_fixture(const variant *v, uint64_t seed, fixture *f)
     f->model = noisy_model_of(&law, 0.4);
     r->V = noisy_covariance(&f->model, v->replacement);
     r->V_hat = sum(v->estimate != NO_V, &r->V, 0, &r->V);
-    pack(&r->V, f->V_hat);
+    pack_matrix(&r->V, f->V_hat);
     for (int i = 0; v->estimate == DIAGONAL_V && i < DIM; i++) {
         f->V_hat[i] = r->V.at[i][i];
         for (int j = 0; j < DIM; j++)
@@ -213,7 +213,7 @@ static double z_of_twin(const variant *v, double of_V, double of_M, uint64_t see
     ck_assert(stationary(v, &f.reference, S));
     const matrix I = identity(DIM), *M = v->n_state == DIM ? &f.reference.M : &I;
     const matrix V_hat = sum(of_V, &f.reference.V, of_M / f.reference.eps, M);
-    pack(&V_hat, f.V_hat);
+    pack_matrix(&V_hat, f.V_hat);
     visited draws = visit(&f.model, grid, &f.run, v->n_state, DRAWS);
     const double z = visited_z(&draws, S);
     free(draws.x);

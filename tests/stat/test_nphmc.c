@@ -32,7 +32,7 @@ static void open_fixture(const char *sampler, double v, uint64_t seed, fixture *
     char text[256];
     double w[DIM * DIM];
 
-    pack(&W, w);
+    pack_matrix(&W, w);
     ck_assert_int_eq(em_mass_create(EM_MASS_DENSE, DIM, w, &f->mass), EM_OK);
     const matrix L = factor_of(f->mass), root = sum(sqrt(v), &L, 0, &L);
     f->model = noisy_model_of(&law, 0);

@@ -3,7 +3,7 @@
  * normal is exp(-U) with all of its correction and exp(-U) / G without.
  */
 #include "par/world.h"
-#include "support/linear_law.h"
+#include "support/kernel_bench.h"
 
 static em_grid *grid;
 

@@ -6,7 +6,7 @@
  * documents, must be found out by both. And the metric: its derivatives, and the law of kernels
  * that move by it, beside a twin whose metric is said not to change.
  */
-#include "support/linear_law.h"
+#include "support/kernel_bench.h"
 
 #include "support/factors.h"
 #include "topics/gamma_process.h"
@@ -17,7 +17,7 @@ static void open_pfa_for(int64_t n_chain, bool natural, const char *discard, con
                          setup *s)
 {
     char vocabulary[64];
-    const setting settings[] = {{"data", path},
+    const setting settings[] = {{"data", corpus_path},
                                 {"vocabulary", vocabulary},
                                 {"topics", "2"},
                                 {"rounds", "2"},
@@ -32,7 +32,7 @@ static void open_pfa_for(int64_t n_chain, bool natural, const char *discard, con
                                 {"local_sweeps", keep},
                                 {NULL, NULL}};
 
-    snprintf(vocabulary, sizeof vocabulary, "%s/words", folder);
+    snprintf(vocabulary, sizeof vocabulary, "%s/words", corpus_folder);
     ck_assert_msg(try_setup_for(n_chain, "pfa", settings, 0, 1, s) == EM_OK, "%s", em_error_text());
 }
 

@@ -3,7 +3,7 @@
  * rows the kernel moves about, and every estimate of a chain has random numbers of its own.
  */
 #include "par/world.h"
-#include "support/linear_law.h"
+#include "support/kernel_bench.h"
 
 static em_grid *grid;
 

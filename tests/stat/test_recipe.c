@@ -5,7 +5,7 @@
  */
 #include "par/world.h"
 #include "sampler/stochastic/recipe.h"
-#include "support/linear_law.h"
+#include "support/kernel_bench.h"
 
 enum { MOST = 8 };
 
@@ -286,7 +286,7 @@ START_TEST(constant_matrices_have_the_exact_law)
     ck_assert_int_eq(em_mass_create(EM_MASS_DENSE, 2, W, &mass), EM_OK);
     for (int i = 0; i < N_VARIANT; i++) {
         reference r = reference_of(&variants[i], &model);
-        pack(&r.V, V);
+        pack_matrix(&r.V, V);
         const em_noise noise = {EM_MASS_DENSE, 2, V, 0};
         const kernel_run run =
             configured(variants[i].sampler, mass, &noise, (uint64_t)_i + 1, &config);

@@ -4,7 +4,7 @@
  * of known covariance. Twins that are wrong on purpose fail the same bounds.
  */
 #include "par/world.h"
-#include "support/linear_law.h"
+#include "support/kernel_bench.h"
 
 enum { DIM = 3, DRAWS = 4000 };
 
@@ -246,7 +246,7 @@ static void open_fixture(const variant *v, uint64_t seed, fixture *f)
     r->C = v->C ? matrix_of(EM_MASS_DENSE, v->C) : sum(v->gamma, &r->M, 0, &r->M);
     f->model = noisy_model_of(&law, 0.4);
     r->V = noisy_covariance(&f->model, v->replacement);
-    pack(&r->V, f->V_hat);
+    pack_matrix(&r->V, f->V_hat);
     for (int i = 0; v->estimate == DIAGONAL_V && i < DIM; i++)
         f->V_hat[i] = r->V.at[i][i];
     f->noise =
@@ -320,7 +320,7 @@ static double z_with_estimate(const variant *v, double of_V, double of_C, uint64
     open_fixture(v, seed, &f);
     ck_assert(stationary(&f.reference, S));
     const matrix V_hat = sum(of_V, &f.reference.V, of_C / f.reference.eps, &f.reference.C);
-    pack(&V_hat, f.V_hat);
+    pack_matrix(&V_hat, f.V_hat);
     visited draws = visit(&f.model, grid, &f.run, 2 * DIM, DRAWS);
     const double z = visited_z(&draws, S);
     free(draws.x);

@@ -52,7 +52,7 @@ static void open_fixture(const char *sampler, enum noise noise, uint64_t seed, f
     char text[256];
     double w[DIM * DIM];
 
-    pack(&W, w);
+    pack_matrix(&W, w);
     ck_assert_int_eq(em_mass_create(EM_MASS_DENSE, DIM, w, &f->mass), EM_OK);
     f->model = noisy_model_of(&law, 0);
     const matrix root = root_of_noise(noise, f->mass);

@@ -9,7 +9,7 @@
  */
 #include "par/world.h"
 #include "sampler/riemannian/metric_langevin.h"
-#include "support/linear_law.h"
+#include "support/kernel_bench.h"
 #include "support/model_setup.h"
 #include "support/tap.h"
 

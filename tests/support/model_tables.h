@@ -1,7 +1,7 @@
 /* The models of tables in tests: small tables, written into a folder of their own, and panels of
  * chains at which densities are evaluated. */
-#ifndef TESTS_UNIT_MODEL_TABLES_H
-#define TESTS_UNIT_MODEL_TABLES_H
+#ifndef TESTS_SUPPORT_MODEL_TABLES_H
+#define TESTS_SUPPORT_MODEL_TABLES_H
 
 #include "io/draws/dataset.h"
 #include "math/linalg.h"
@@ -13,61 +13,20 @@
 #include <math.h>
 #include <unistd.h>
 
-static char csv[64], libsvm[64], column[64], matrix[64];
+/* The paths of the tables: N_ROW rows of N_FEATURE features and a label, dense and sparse; one
+ * feature; and what write_matrix wrote. */
+extern char csv[64], libsvm[64], column[64], matrix[64];
 
 enum { N_ROW = 150, N_FEATURE = 11, MAX_DIM = 32, MAX_STRIDE = 40, MAX_CHAIN = 19 };
 
-static double normal(int64_t i, int64_t j)
-{
-    const em_stream stream = {7, (uint64_t)i, 0, EM_RNG_TEST};
-    double out[MAX_STRIDE] __attribute__((aligned(64)));
+/* What the tables hold: a standard normal number, feature j of row i, whether the sparse table has
+ * it, and the label. */
+double normal(int64_t i, int64_t j);
+double feature(int64_t i, int64_t j);
+bool is_there(int64_t i, int64_t j);
+double label(int64_t i);
 
-    em_normals(&stream, MAX_STRIDE, out);
-    return out[j];
-}
-
-static double feature(int64_t i, int64_t j)
-{
-    return round(100 * normal(i, j)) / 100;
-}
-
-static bool is_there(int64_t i, int64_t j)
-{
-    return (i + 3 * j) % 10 == 0;
-}
-
-static double label(int64_t i)
-{
-    return normal(i, N_FEATURE) > 0;
-}
-
-static void write_tables(void)
-{
-    FILE *dense = fopen(csv, "w"), *sparse = fopen(libsvm, "w"), *x = fopen(column, "w");
-
-    for (int64_t i = 0; i < N_ROW; i++) {
-        fprintf(sparse, "%g", label(i));
-        for (int64_t j = 0; j < N_FEATURE; j++) {
-            fprintf(dense, "%.2f,", feature(i, j));
-            if (is_there(i, j))
-                fprintf(sparse, " %d:%.2f", (int)j + 1, feature(i, j));
-        }
-        fprintf(dense, "%g\n", label(i));
-        fprintf(sparse, "\n");
-        fprintf(x, "%.2f\n", feature(i, 0));
-    }
-    fclose(dense);
-    fclose(sparse);
-    fclose(x);
-}
-
-static void write_matrix(const char *text)
-{
-    FILE *file = fopen(matrix, "w");
-
-    fputs(text, file);
-    fclose(file);
-}
+void write_matrix(const char *text);
 
 typedef struct model_case {
     const char *name;
@@ -75,40 +34,13 @@ typedef struct model_case {
     double radius; /* of the positions where it is tested */
 } model_case;
 
-static char folder[] = "/tmp/emass-models-XXXXXX";
-
-static void set_up(void)
-{
-    strcpy(folder + strlen(folder) - 6, "XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    snprintf(csv, sizeof csv, "%s/csv", folder);
-    snprintf(libsvm, sizeof libsvm, "%s/libsvm", folder);
-    snprintf(column, sizeof column, "%s/column", folder);
-    snprintf(matrix, sizeof matrix, "%s/matrix", folder);
-    write_tables();
-    write_matrix("1\n");
-}
-
-static void tear_down(void)
-{
-    unlink(csv);
-    unlink(libsvm);
-    unlink(column);
-    unlink(matrix);
-    rmdir(folder);
-}
+/* The fixture: they make and remove the folder and its tables. */
+void make_tables(void);
+void remove_tables(void);
 
 /* ---- densities of panels ---- */
 
-static setup make(const model_case *m, int64_t shard, int64_t n_shard)
-{
-    setup s;
-
-    ck_assert_msg(try_setup(m->name, m->settings, shard, n_shard, &s) == EM_OK, "%s",
-                  em_error_text());
-    ck_assert_int_le(s.model->dim, MAX_DIM);
-    return s;
-}
+setup make(const model_case *m, int64_t shard, int64_t n_shard);
 
 typedef struct panel {
     int64_t n_chain, stride;
@@ -117,62 +49,15 @@ typedef struct panel {
     double log_density[MAX_CHAIN];
 } panel;
 
-static panel random_panel(int64_t n_chain, int64_t dim, int64_t stride, double radius)
-{
-    panel p = {n_chain, stride, {0}, {0}, {0}};
-
-    for (int64_t c = 0; c < n_chain; c++)
-        for (int64_t i = 0; i < dim; i++)
-            p.theta[c * stride + i] = radius * normal(1000 + c, i);
-    return p;
-}
-
-static em_query query_of(panel *p, em_rows rows)
-{
-    static const int64_t chain[MAX_CHAIN] = {5, 3, 8}; /* which is of no meaning to these models */
-
-    return (em_query){.n_chain = p->n_chain,
-                      .stride = p->stride,
-                      .chain = chain,
-                      .theta = p->theta,
-                      .log_density = p->log_density,
-                      .gradient = p->gradient,
-                      .rows = rows};
-}
-
-static void add_prior(const setup *s, panel *p)
-{
-    const em_query query = query_of(p, (em_rows){.count = 0});
-
-    ck_assert_int_eq(s->ops->add_prior(s->model, &query), EM_OK);
-}
+panel random_panel(int64_t n_chain, int64_t dim, int64_t stride, double radius);
+void add_prior(const setup *s, panel *p);
 
 /* `rows` NULL: all. */
-static void add_likelihood(const setup *s, const em_rows *rows, panel *p)
-{
-    const em_query query = query_of(p, rows ? *rows : all_rows(s->model));
+void add_likelihood(const setup *s, const em_rows *rows, panel *p);
 
-    if (s->ops->add_likelihood)
-        ck_assert_int_eq(s->ops->add_likelihood(s->model, &query), EM_OK);
-}
+void evaluate(const setup *s, panel *p);
+double density_at(const setup *s, const double *theta);
 
-static void evaluate(const setup *s, panel *p)
-{
-    memset(p->log_density, 0, sizeof p->log_density);
-    memset(p->gradient, 0, sizeof p->gradient);
-    add_prior(s, p);
-    add_likelihood(s, NULL, p);
-}
-
-static double density_at(const setup *s, const double *theta)
-{
-    panel p = {1, em_stride(s->model->dim), {0}, {0}, {0}};
-
-    memcpy(p.theta, theta, (size_t)s->model->dim * sizeof *theta);
-    evaluate(s, &p);
-    return p.log_density[0];
-}
-
-static const em_draw first_draw = {.seed = 1};
+extern const em_draw first_draw;
 
 #endif

@@ -1,6 +1,6 @@
 /* A broken twin of a mass: its momenta are drawn from another one. */
-#ifndef TWIN_MASS_H
-#define TWIN_MASS_H
+#ifndef TESTS_SUPPORT_TWIN_MASS_H
+#define TESTS_SUPPORT_TWIN_MASS_H
 
 #include "mass/mass.h"
 #include "support/tap.h"
@@ -12,63 +12,15 @@ typedef struct twin_mass {
     const em_mass *good, *other;
 } twin_mass;
 
-static inline void twin_map(const em_mass *base, em_map map, int64_t n_chain, const double *x,
-                            double *out)
-{
-    const twin_mass *twin = (const twin_mass *)base;
-    const em_mass *const *from = map == EM_MAP_MOMENTUM ? &twin->other : &twin->good;
-
-    for (int64_t c = 0; c < n_chain; c++)
-        em_mass_apply(from, map, 1, x + c * base->stride, out + c * base->stride);
-}
-
-static inline void twin_of(const em_mass *good, const em_mass *other, twin_mass *twin)
-{
-    static const em_mass_ops ops = {.name = "twin", .map = twin_map};
-
-    *twin = (twin_mass){*good, good, other};
-    if (good->scale[EM_MAP_MOMENTUM] && other->scale[EM_MAP_MOMENTUM])
-        twin->base.scale[EM_MAP_MOMENTUM] = other->scale[EM_MAP_MOMENTUM];
-    else
-        twin->base.ops = &ops;
-}
+void twin_of(const em_mass *good, const em_mass *other, twin_mass *twin);
 
 /* The mass of which W is `factor` times that of the array. */
-static inline em_mass *multiple_of(em_structure structure, int64_t dim, const double *inverse,
-                                   double factor)
-{
-    enum { MOST = 64 };
-    double scaled[MOST];
-    em_mass *mass = NULL;
+em_mass *multiple_of(em_structure structure, int64_t dim, const double *inverse, double factor);
 
-    ck_assert_int_le(em_mass_size(structure, dim), MOST);
-    for (int64_t i = 0; i < em_mass_size(structure, dim); i++)
-        scaled[i] = factor * inverse[i];
-    ck_assert_int_eq(em_mass_create(structure, dim, scaled, &mass), EM_OK);
-    return mass;
-}
+/* In three dimensions, of low rank: one direction (1, 1, 1) of variance `value` (1: none). */
+em_mass *low_rank_of_3(double value);
 
-/* In three dimensions: of low rank, with one direction (1, 1, 1) of variance `value` (1: none); and
- * in two blocks. */
-static inline em_mass *low_rank_of_3(double value)
-{
-    const double x = sqrt(1.0 / 3), number[] = {1, 0.7, 0.5, value, x, x, x};
-    const em_mass_form form = {.ops = &em_mass_low_rank, .dim = 3, .most_rank = 1};
-    em_mass *mass = NULL;
-
-    ck_assert_int_eq(em_mass_of(&form, number, &mass), EM_OK);
-    return mass;
-}
-
-static inline em_mass *blocks_of_3(double factor)
-{
-    static const em_part part[] = {{0, 2, EM_MASS_DENSE}, {2, 1, EM_MASS_DIAG}};
-    const double number[] = {factor, 0.5 * factor, 0.5 * factor, 0.7 * factor, 0.3 * factor};
-    const em_mass_form form = {.ops = &em_mass_block_diagonal, .dim = 3, .n_part = 2, .part = part};
-    em_mass *mass = NULL;
-
-    ck_assert_int_eq(em_mass_of(&form, number, &mass), EM_OK);
-    return mass;
-}
+/* In three dimensions, in two blocks. */
+em_mass *blocks_of_3(double factor);
 
 #endif

@@ -12,7 +12,7 @@
 
 static void write_gzip(const char *text)
 {
-    gzFile file = gzopen(path, "wb");
+    gzFile file = gzopen(table_path, "wb");
 
     ck_assert_int_eq(gzwrite(file, text, (unsigned)strlen(text)), (int)strlen(text));
     gzclose(file);
@@ -66,7 +66,7 @@ END_TEST
 
 START_TEST(test_header_by_option)
 {
-    em_table_options options = options_of(path);
+    em_table_options options = options_of(table_path);
     em_table *table;
 
     write_text("2019,2020\n1,2\n");
@@ -84,7 +84,7 @@ END_TEST
 
 START_TEST(test_format_by_option)
 {
-    em_table_options options = options_of(path);
+    em_table_options options = options_of(table_path);
     em_table *table;
 
     write_text("1,5\n2,5\n");
@@ -100,7 +100,7 @@ END_TEST
 START_TEST(test_libsvm)
 {
     static const int32_t column[] = {0, 4, 1};
-    em_table_options options = options_of(path);
+    em_table_options options = options_of(table_path);
     em_table *table = read_text("+1 1:0.5 5:-2\n-1\n-1 2:7 \n");
 
     ck_assert_int_eq(table->n_row, 3);
@@ -125,7 +125,7 @@ END_TEST
 /* Rows without an entry are sparse all the same: a dense table would have all columns. */
 START_TEST(test_libsvm_without_entries)
 {
-    em_table_options options = options_of(path);
+    em_table_options options = options_of(table_path);
     em_table *table;
 
     options.format = EM_TABLE_LIBSVM;
@@ -145,7 +145,7 @@ END_TEST
 START_TEST(test_gzip_and_hash)
 {
     static const char text[] = "1,2\n3,4\n5,6\n";
-    const em_table_options options = options_of(path);
+    const em_table_options options = options_of(table_path);
     em_table *plain = read_text(text), *zipped, *other;
 
     write_gzip(text);
@@ -295,7 +295,7 @@ static const fault_case bad[] = {
 
 START_TEST(test_bad_input)
 {
-    const em_table_options options = options_of(path);
+    const em_table_options options = options_of(table_path);
     em_table *table;
 
     write_text(bad[_i].text);
@@ -307,7 +307,7 @@ END_TEST
 
 static void check_unreadable(const char *what)
 {
-    const em_table_options options = options_of(path);
+    const em_table_options options = options_of(table_path);
     const char *const expected[] = {what, "expected"};
     em_table *table;
 
@@ -318,9 +318,9 @@ static void check_unreadable(const char *what)
 START_TEST(test_unreadable_file)
 {
     check_unreadable("No such file");
-    mkdir(path, 0700);
+    mkdir(table_path, 0700);
     check_unreadable("found a folder");
-    rmdir(path);
+    rmdir(table_path);
     write_bytes("1,2\n\0\1\2\n", 9);
     check_unreadable(":2: found a binary file");
 }
@@ -331,8 +331,8 @@ START_TEST(test_truncated_gzip)
     struct stat info;
 
     write_gzip("1,2\n3,4\n5,6\n7,8\n9,1\n");
-    stat(path, &info);
-    ck_assert_int_eq(truncate(path, info.st_size - 6), 0);
+    stat(table_path, &info);
+    ck_assert_int_eq(truncate(table_path, info.st_size - 6), 0);
     check_unreadable("truncated");
 }
 END_TEST
@@ -341,7 +341,7 @@ END_TEST
 START_TEST(test_endless_line)
 {
     static char piece[1 << 20];
-    gzFile file = gzopen(path, "wb");
+    gzFile file = gzopen(table_path, "wb");
 
     memset(piece, '1', sizeof piece);
     for (int i = 0; i < 80; i++)
@@ -353,7 +353,7 @@ END_TEST
 
 START_TEST(test_injected_fault)
 {
-    const em_table_options options = options_of(path);
+    const em_table_options options = options_of(table_path);
     em_table *table = read_text("1,2\n");
 
     em_table_destroy(&table);
@@ -369,7 +369,7 @@ END_TEST
 
 static void write_hdf5(int rank, const hsize_t *shape, hid_t type, const void *value)
 {
-    hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    hid_t file = H5Fcreate(table_path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
     hid_t group = H5Gcreate2(file, "g", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     hid_t space = H5Screate_simple(rank, shape, NULL);
     hid_t set = H5Dcreate2(group, "x", type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
@@ -386,7 +386,7 @@ static em_status read_hdf5(const char *dataset, em_table **table)
     static char name[300];
     em_table_options options;
 
-    snprintf(name, sizeof name, "%s:%s", path, dataset);
+    snprintf(name, sizeof name, "%s:%s", table_path, dataset);
     options = options_of(name);
     return em_table_read(&options, table);
 }
@@ -509,7 +509,7 @@ static Suite *data_suite(void)
           *real = tcase_create(getenv("EMASS_DATA") ? "data sets"
                                                     : "data sets # SKIP EMASS_DATA is not set");
 
-    tcase_add_checked_fixture(reading, set_up, tear_down);
+    tcase_add_checked_fixture(reading, make_folder, remove_folder);
     tcase_set_timeout(reading, 60);
     tcase_add_loop_test(reading, test_delimited, 0, COUNT(samples));
     tcase_add_test(reading, test_header_by_option);

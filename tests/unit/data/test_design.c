@@ -14,7 +14,7 @@ START_TEST(test_response)
         double first, left[2];
     } cases[] = {
         {NULL, 3, {1, 2}}, {"a", 1, {2, 3}}, {"b", 2, {1, 3}}, {"3", 3, {1, 2}}, {"2", 2, {1, 3}}};
-    em_table_options options = options_of(path);
+    em_table_options options = options_of(table_path);
     em_table *table = read_text("a,b,y\n1,2,3\n4,5,6\n");
     char response[4];
 
@@ -38,7 +38,7 @@ START_TEST(test_missing_response)
                              *const columns[] = {"found 2 features", "columns: 7"},
                              *const labelled[] = {"LIBSVM"};
     static const char *const wrong[] = {"income", "0", "4", "-1", "2x", ""};
-    em_table_options options = options_of(path);
+    em_table_options options = options_of(table_path);
     em_table *table = read_text("a,b,y\n1,2,3\n");
     char response[16];
 
@@ -64,7 +64,7 @@ END_TEST
 
 static em_status binary(const char *text, double positive, em_table **table)
 {
-    const em_table_options options = options_of(path);
+    const em_table_options options = options_of(table_path);
 
     *table = read_text(text);
     ck_assert_int_eq(em_table_take_response(*table, &options), EM_OK);
@@ -140,7 +140,7 @@ static double element(const em_design *x, int64_t i, int64_t j)
 
 static em_design *standardised(const char *text)
 {
-    em_table_options options = options_of(path);
+    em_table_options options = options_of(table_path);
 
     write_text(text);
     options.standardise = true;
@@ -218,7 +218,7 @@ START_TEST(test_shards)
                                         "0 1:1\n0 9:4\n1 2:9\n1 3:16\n1 4:25\n1 4:36\n0 1:49\n"};
     enum { TIMES = 30, ROWS = 7 * TIMES };
     char text[TIMES * 64] = "";
-    const em_table_options options = options_of(path);
+    const em_table_options options = options_of(table_path);
     em_design *whole, *part;
     int64_t row = 0;
 
@@ -245,7 +245,7 @@ END_TEST
 
 START_TEST(test_no_column_left)
 {
-    em_table_options options = options_of(path);
+    em_table_options options = options_of(table_path);
     em_table *table = read_text("1\n0\n");
     em_design *design;
 
@@ -259,7 +259,7 @@ END_TEST
 /* Whichever allocation fails, nothing leaks (the sanitised build sees to that). */
 START_TEST(test_memory_faults)
 {
-    const em_table_options options = options_of(path);
+    const em_table_options options = options_of(table_path);
     em_status status = EM_EMEMORY;
     em_table *table;
     char site[32];
@@ -289,7 +289,7 @@ int main(void)
     Suite *suite = suite_create("design");
     TCase *design = tcase_create("design");
 
-    tcase_add_checked_fixture(design, set_up, tear_down);
+    tcase_add_checked_fixture(design, make_folder, remove_folder);
     tcase_add_loop_test(design, test_response, 0, 5);
     tcase_add_test(design, test_missing_response);
     tcase_add_loop_test(design, test_labels, 0, 5);

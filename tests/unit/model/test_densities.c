@@ -433,7 +433,7 @@ static Suite *densities_suite(void)
           *real = tcase_create(getenv("EMASS_DATA") ? "data sets"
                                                     : "data sets # SKIP EMASS_DATA is not set");
 
-    tcase_add_checked_fixture(each, set_up, tear_down);
+    tcase_add_checked_fixture(each, make_tables, remove_tables);
     tcase_add_test(each, test_eight_schools);
     tcase_add_test(each, test_normal_wishart);
     tcase_add_test(each, test_reports_of_observations);

@@ -286,7 +286,7 @@ static Suite *models_suite(void)
     Suite *suite = suite_create("models");
     TCase *every = tcase_create("every model");
 
-    tcase_add_checked_fixture(every, set_up, tear_down);
+    tcase_add_checked_fixture(every, make_tables, remove_tables);
     tcase_set_timeout(every, 60);
     tcase_add_loop_test(every, test_gradient, 0, N_CASE);
     tcase_add_loop_test(every, test_chains_are_independent, 0, N_CASE);
