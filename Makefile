@@ -1,6 +1,7 @@
 # emass: an MPI-parallel Bayesian sampler that learns its mass matrix. See README.md.
 #   make [all]      build build/$(MODE)/emass and libemass        make demo    install, build, sample
 #   make check      install, build, run every test                make bench   figures as JSON lines
+#   make check-fast build, then the unit tests and those of ranks on two of them: two minutes on two cores
 #   make check-slow what is slow and rarely breaks, an hour before a release (tests/README.md)
 #   make lint       rooms, symbols, headers, gcc and clang        make format  clang-format in place
 #   make install    into PREFIX                                   make deps    what the build needs
@@ -72,10 +73,10 @@ SONAME  := libemass.so.0
 SHARED  := $(B)/$(SONAME)
 PROGRAM := $(B)/emass
 TESTS   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/unit/*/*.c tests/mpi/*.c tests/stat/*.c))
-BENCHES := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench/*.c))
 SUPPORT := $(patsubst tests/%.c,$(B)/tests/%.o,$(wildcard tests/support/*.c))
+BENCHES := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench/*.c))
 
-.PHONY: all help demo check check-built check-slow bench bench-posteriordb bench-verdict bench-scale bench-topics bench-network lint format install deps data stanli plots papers papers-topics papers-networks guide clean tests
+.PHONY: all help demo check check-built check-fast check-slow bench bench-posteriordb bench-verdict bench-scale bench-topics bench-network lint format install deps data stanli plots papers papers-topics papers-networks guide clean tests
 all: $(PROGRAM) $(LIBRARY) $(SHARED)
 
 # Files that change only when what they hold does: another flag rebuilds all, a deleted source the library.
@@ -83,6 +84,7 @@ keep = $(shell mkdir -p $(B); printf '%s\n' '$2' | cmp -s - $(B)/$1 || printf '%
 $(call keep,flags,$(ALL_CFLAGS))
 $(call keep,mpi,$(MPICC) $(MPIRUN))
 $(call keep,sources,$(SOURCES))
+$(call keep,support,$(SUPPORT))
 $(shell printf '%s\n' '#define EM_VERSION "$(VERSION)"' '#define EM_COMMIT "$(COMMIT)"' '#define EM_MPIRUN "$(MPIRUN)"' \
         > $(B)/version.new; \
         cmp -s $(B)/version.new $(B)/version.h || cp $(B)/version.new $(B)/version.h)
@@ -116,8 +118,8 @@ $(B)/tests/%: $(B)/tests/%.o $(LIBRARY)
 	$(Q)$(CC) $(ALL_CFLAGS) $(filter %.o,$^) $(filter %/support.a,$^) $(LIBRARY) $(LIBS) $(CHECK_LIBS) -o $@
 
 # What tests share; a program takes of it what it calls.
-$(B)/tests/support.a: $(SUPPORT)
-	$(Q)rm -f $@ && ar rcs $@ $^
+$(B)/tests/support.a: $(SUPPORT) $(B)/support
+	$(Q)rm -f $@ && ar rcs $@ $(filter %.o,$^)
 
 $(TESTS) $(BENCHES): $(B)/tests/support.a
 
@@ -145,6 +147,9 @@ check: deps
 
 check-built:
 	$(Q)tests/check $(B)
+
+check-fast: $(filter $(B)/tests/unit/% $(B)/tests/mpi/%,$(TESTS))
+	$(Q)tests/check $(B) unit/ '-n 2'
 
 check-slow:
 	$(Q).ci/install-deps slow
