@@ -1,5 +1,5 @@
-/* The engine at work: how it starts, what it observes, and its meetings where warmup is laid out by
- * a schedule; those of a course are in adaptation/update.c. */
+/* The adaptation engine: its start, what it observes in each iteration, and its adaptation updates
+ * where warmup follows a fixed schedule. The updates of a warmup in phases are in update.c. */
 #include "adaptation/adaptation.h"
 #include "adaptation/adaptation_internal.h"
 #include "adaptation/mass_window/subsampling_interval.h"
@@ -7,10 +7,10 @@
 
 #include <string.h>
 
-/* What follows a new mass: momenta and thermostats that belong to it, and a step size, unless an
- * earlier run has found the first one. Collective. */
-static em_status settle(em_adapt *adapt, em_sampler *sampler, em_posterior *posterior,
-                        em_block *block, int64_t done)
+/* After a new mass: draws momenta and thermostats anew, which depend on it, and searches a step
+ * size. The first step size is not searched where an earlier run has found it. Collective. */
+static em_status refresh_after_mass(em_adapt *adapt, em_sampler *sampler, em_posterior *posterior,
+                                    em_block *block, int64_t done)
 {
     const em_step_context context = em_adapt_context(adapt, posterior, done);
     em_status status = EM_OK;
@@ -22,7 +22,7 @@ static em_status settle(em_adapt *adapt, em_sampler *sampler, em_posterior *post
     return status;
 }
 
-/* The first centre is the mean of where the chains stand. */
+/* The first centre is the mean of the chains' positions. */
 em_status em_adapt_start(em_adapt *adapt, em_sampler *sampler, em_posterior *posterior,
                          em_block *block, const double *inverse_curvature)
 {
@@ -42,10 +42,10 @@ em_status em_adapt_start(em_adapt *adapt, em_sampler *sampler, em_posterior *pos
                    (size_t)adapt->dim * sizeof(double));
     }
     adapt->e_step_from = adapt->schedule.first;
-    if (!status && adapt->course.runs && em_learns(adapt) && !adapt->has_step)
+    if (!status && adapt->warmup.runs && em_learns(adapt) && !adapt->has_step)
         status = em_warmup_begin(adapt, block, inverse_curvature);
     if (!status)
-        status = settle(adapt, sampler, posterior, block, 0);
+        status = refresh_after_mass(adapt, sampler, posterior, block, 0);
     return status;
 }
 
@@ -59,7 +59,7 @@ em_status em_adapt_observe(em_adapt *adapt, em_posterior *posterior, const em_bl
         em_adapt_count_gradients(adapt, c, (int64_t)block->n_step[c]);
     }
     adapt->n_since++;
-    if (adapt->course.runs) {
+    if (adapt->warmup.runs) {
         em_warmup_observe(adapt, block, iteration);
         return EM_OK;
     }
@@ -79,7 +79,7 @@ em_status em_adapt_observe(em_adapt *adapt, em_posterior *posterior, const em_bl
     return EM_OK;
 }
 
-/* ---------------------------------------------------------------- when chains meet */
+/* ---------------------------------------------------------------- times of adaptation updates */
 
 /* The end of the window that iteration `done` is in; warmup where there is none. */
 static int64_t next_window_end(const em_adapt *adapt, int64_t done)
@@ -114,10 +114,10 @@ int64_t em_adapt_next_update(const em_adapt *adapt, int64_t done)
 {
     const int64_t every = adapt->schedule.adapt_every, warmup = adapt->schedule.warmup;
     const int64_t often =
-        adapt->course.runs && done < em_warmup_updates_often(&adapt->course.plan) ? 1 : every;
+        adapt->warmup.runs && done < em_warmup_updates_often(&adapt->warmup.plan) ? 1 : every;
     const int64_t update = adapt->adapts_step ? (done / often + 1) * often : warmup;
     const int64_t m =
-        adapt->course.runs ? em_warmup_next_update(&adapt->course) : next_m_step(adapt, done);
+        adapt->warmup.runs ? em_warmup_next_update(&adapt->warmup) : next_m_step(adapt, done);
     const int64_t noise = adapt->noise ? next_window_end(adapt, done) : warmup;
     int64_t next = update < m ? update : m;
 
@@ -125,7 +125,7 @@ int64_t em_adapt_next_update(const em_adapt *adapt, int64_t done)
     return next < warmup ? next : warmup;
 }
 
-/* ---------------------------------------------------------------- meetings */
+/* ---------------------------------------------------------------- adaptation updates */
 
 static em_status m_step(em_adapt *adapt, int64_t done)
 {
@@ -153,7 +153,7 @@ em_status em_adapt_update(em_adapt *adapt, em_sampler *sampler, em_posterior *po
     const double start = em_clock(), step_size = adapt->pools->step_size;
     em_status status = em_update_step_size(adapt);
 
-    if (adapt->course.runs) {
+    if (adapt->warmup.runs) {
         if (!status)
             status = em_limit_depth(adapt, step_size);
         adapt->exchange_seconds += em_clock() - start;
@@ -170,7 +170,7 @@ em_status em_adapt_update(em_adapt *adapt, em_sampler *sampler, em_posterior *po
     if (!status && m_steps)
         status = m_step(adapt, done);
     if (!status && (publishes || m_steps))
-        status = settle(adapt, sampler, posterior, block, done);
+        status = refresh_after_mass(adapt, sampler, posterior, block, done);
     if (done == adapt->schedule.warmup)
         freeze(adapt);
     em_publish_to_chains(adapt);

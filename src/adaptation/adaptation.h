@@ -1,13 +1,16 @@
 /*
- * The adaptation engine: one Monte Carlo EM loop for every sampler and criterion.
+ * The adaptation engine: it learns mass matrix and step size in warmup, by one Monte Carlo EM loop
+ * for every sampler and every estimation criterion.
  *
  *     E-step      the kernel runs with the mass fixed; every chain adds to its accumulators
  *     all-reduce  the accumulators are summed over the chains that share, exactly
- *     M-step      the criterion makes an estimate; it is averaged in with kappa_k, guarded,
- * published then        the step size is searched and dual averaging starts anew
+ *     M-step      the criterion makes an estimate; it is averaged in with weight kappa_k,
+ *                 its eigenvalues are clipped, and it becomes the mass
+ *     step size   it is searched for, and dual averaging starts anew
  *
- * until the end of warmup, when mass and step size are frozen. Chains that share form a pool: all
- * chains of the run, or (share: none) each chain for itself.
+ * This repeats until the end of warmup, when mass and step size are frozen. An adaptation update is
+ * the point between two iterations at which chains communicate. Chains that share form a pool: all
+ * chains of the run, or (share: none) each chain alone.
  */
 #ifndef EM_ADAPTATION_ADAPTATION_H
 #define EM_ADAPTATION_ADAPTATION_H
@@ -19,10 +22,10 @@
 
 typedef struct em_adapt em_adapt;
 
-/* A stage of warmup that has ended (adaptation/schedule/warmup_schedule.h); rows are kept as
- * doubles. */
+/* A phase of warmup that has ended (adaptation/schedule/warmup_schedule.h). All members are double,
+ * so that rows of them can be stored. */
 typedef struct em_phase_record {
-    double stage;     /* em_phase_id */
+    double phase;     /* em_phase_id */
     double iteration; /* iterations done when it ended */
     double end;       /* em_phase_end: why */
     double time;      /* of its trajectories, in whitened units; NaN: by U-turn */
@@ -32,13 +35,13 @@ typedef struct em_phase_record {
 
 /* One M-step, as it is recorded in the output. */
 typedef struct em_m_step {
-    double iteration; /* iterations done when it took place */
+    double iteration; /* iterations done at that time */
     double kappa;     /* weight of the estimate; 0: the estimate was refused, the mass kept */
     double s_count;   /* samples asked for */
     double n_sample;  /* samples in the accumulators */
     double smallest, largest; /* eigenvalues of the new inverse mass */
-    /* momentum only, else NaN: |tr(WC)/D - 1| and max |(WC)_ii - 1| over their bounds; below 1 the
-     * momenta carry no information about the mass */
+    /* momentum only, else NaN: |tr(WC)/D - 1| and max |(WC)_ii - 1|, divided by their bounds; below
+     * 1 the momenta carry no information about the mass */
     double trace_deviation, diagonal_deviation;
     double unevenness; /* em_unevenness of mass/estimator.h; NaN: not known of this estimator or
                           mass */
@@ -46,8 +49,8 @@ typedef struct em_m_step {
 } em_m_step;
 
 /*
- * `options`, `sampler_options`, `grid` outlive it; warmup INT64_MIN: as long as it takes. A
- * structure that was asked for but that the planned samples do not allow is an error, as is the
+ * `options`, `sampler_options` and `grid` must outlive it. warmup INT64_MIN: warmup ends by its own
+ * criteria. A structure for which the planned samples do not suffice is an error, and so is the
  * estimator `noise` without minibatches. Collective. Errors: EM_ECONFIG, EM_EMEMORY, agreed.
  */
 em_status em_adapt_create(const em_mass_options *options, const em_sampler_ops *sampler,
@@ -55,28 +58,27 @@ em_status em_adapt_create(const em_mass_options *options, const em_sampler_ops *
                           int64_t warmup, uint64_t seed, em_adapt **out);
 void em_adapt_destroy(em_adapt **adapt);
 
-/* The iterations of warmup, at most: `warmup` is what the config says, INT64_MIN for as many as it
- * takes. Pure, local. */
+/* The iterations of warmup, at most. `warmup` is the number in the config; INT64_MIN: auto. Pure,
+ * local. */
 int64_t em_adapt_most_warmup(const em_mass_options *options, const em_sampler_ops *sampler,
                              const em_sampler_options *sampler_options, int64_t warmup);
 
-/* The iterations of warmup once they are known, from the meeting on at which it ended; -1 before.
- * Local. */
+/* The iterations of warmup, known from the adaptation update at which it ended; -1 before. Local.
+ */
 int64_t em_adapt_warmup(const em_adapt *adapt);
 
-/* Whether there are iterations in which chains go from where they begin to where the target has
- * its mass. Local. */
+/* Whether warmup has an initial phase, in which chains move from their starts to the typical set.
+ * Local. */
 bool em_adapt_has_initial_phase(const em_adapt *adapt);
 
-/* Tells of gradients that local chain `chain` was given besides those of its iterations. Local. */
+/* Counts n gradients of local chain `chain` that are not those of its iterations. Local. */
 void em_adapt_count_gradients(em_adapt *adapt, int64_t chain, int64_t n);
 
 /*
- * Replaces the identity by a mass of the engine's form, the same on all ranks, and the first step
- * size, for every pool; a step size that is not adapted stays what the config says. `time` and
- * `jitter` of trajectories, where they are learned, begin likewise (NaN: nothing is known of them;
- * an infinite time: they end where they turn back).
- * Local. Errors: EM_EMEMORY.
+ * Sets the first mass of every pool, of the engine's form and the same on all ranks, and the first
+ * step size. A step size that is not adapted remains that of the config. `time` and `jitter` are
+ * the first ones of trajectories whose length is learned. NaN: not known. An infinite time:
+ * trajectories end at a U-turn. Local. Errors: EM_EMEMORY.
  */
 em_status em_adapt_begin_with(em_adapt *adapt, const em_mass *mass, double step_size, double time,
                               double jitter);
@@ -88,30 +90,31 @@ em_trajectory em_adapt_trajectory(const em_adapt *adapt, int64_t iteration);
 const double *em_adapt_thermostat_mass(const em_adapt *adapt); /* NULL: not learned */
 const em_noise *const *em_adapt_noise(const em_adapt *adapt);  /* NULL until there is an estimate */
 
-/* Finds a first step size, unless there is one, and a centre where the chains stand, and refreshes
- * what they carry. The first mass is diagonal, from inverse_curvature [n_local_chain][stride] or,
- * where that is NULL, from the gradients where the chains stand. Collective. Errors: those of the
- * sampler, agreed. */
+/* Begins adaptation at the chains' positions. Searches a first step size, unless there is one, sets
+ * the centre of positions, and draws momenta and thermostats anew. The first mass is diagonal: from
+ * inverse_curvature [n_local_chain][stride] or, where that is NULL, from the gradients. Collective.
+ * Errors: those of the sampler, agreed. */
 em_status em_adapt_start(em_adapt *adapt, em_sampler *sampler, em_posterior *posterior,
                          em_block *block, const double *inverse_curvature);
 
-/* Adds what warmup iteration `iteration` (from 0) left in the block. Local, but that gradient noise
- * takes gradients of the target. Errors: EM_EMODEL. */
+/* Adds the draws and statistics of warmup iteration `iteration` (from 0), which are in the block.
+ * Local, but the estimate of gradient noise evaluates gradients of the target. Errors: EM_EMODEL.
+ */
 em_status em_adapt_observe(em_adapt *adapt, em_posterior *posterior, const em_block *block,
                            int64_t iteration);
 
-/* Iterations done at the next meeting after `done`; at most warmup. The same on all ranks. Local.
- */
+/* Iterations done at the next adaptation update after `done`; at most warmup. The same on all
+ * ranks. Local. */
 int64_t em_adapt_next_update(const em_adapt *adapt, int64_t done);
 
-/* The meeting after `done` iterations: one step-size update, and an M-step where one is due; at the
- * end of warmup everything is frozen. Collective. Errors: agreed. */
+/* The adaptation update after `done` iterations: one update of the step size, and an M-step where
+ * one is due. At the end of warmup mass and step size are frozen. Collective. Errors: agreed. */
 em_status em_adapt_update(em_adapt *adapt, em_sampler *sampler, em_posterior *posterior,
                           em_block *block, int64_t done);
 
-/* Shows the whole state after `done` iterations, masses included, to a visitor, which saves or
- * replaces it; accumulators only while there is something to adapt. Collective. Errors: the
- * visitor's; EM_EDATA, EM_EMEMORY, agreed. */
+/* Passes the state after `done` iterations, masses included, to a visitor, which saves or restores
+ * it. Accumulators are included only during adaptation. Collective. Errors: the visitor's;
+ * EM_EDATA, EM_EMEMORY, agreed. */
 em_status em_adapt_visit(em_adapt *adapt, int64_t done, const em_visitor *visitor);
 
 /* The M-steps so far. Pools: 1, or the number of chains of the run. Rows are [n_m_step] of pool
@@ -121,22 +124,23 @@ int64_t em_adapt_n_pool(const em_adapt *adapt);
 const em_m_step *em_adapt_m_steps(const em_adapt *adapt, int64_t local_pool);
 const em_mass_form *em_adapt_form(const em_adapt *adapt); /* of the masses */
 
-/* The stages that have ended; none where warmup has no stages. Local. */
+/* The phases that have ended; none where warmup has no phases. Local. */
 int64_t em_adapt_n_phase(const em_adapt *adapt);
 const em_phase_record *em_adapt_phases(const em_adapt *adapt);
-const char *em_phase_name(int stage); /* of an em_phase_id */
+const char *em_phase_name(int phase); /* of an em_phase_id, as files name it */
 
-/* How often a chain that others left behind took the state of one of them. Local. */
+/* How often an outlying chain was reinitialised. Local. */
 int64_t em_adapt_n_reinitialised(const em_adapt *adapt);
 
-/* One line on what warmup took and found: "warmup 140 iterations, 4310 gradients; the chains had
- * arrived at 90; T 2, 3 steps"; "" where it has no stages. Local. */
+/* The warmup summary, one line: "warmup 140 iterations, 4310 gradients; the chains had arrived at
+ * 90; T 2, 3 steps". Here the initial phase ended after 90 iterations, and the trajectory length is
+ * 2 in whitened units. "" where warmup has no phases. Local. */
 void em_adapt_summarise(const em_adapt *adapt, size_t bytes, char *out);
 
-/* About the memory that it takes on this rank. Local. */
+/* The memory that it uses on this rank, about, in bytes. Local. */
 double em_adapt_bytes(const em_adapt *adapt);
 
-/* Seconds spent in meetings so far: waiting and sums, M-steps. Local. */
+/* Seconds spent in adaptation updates so far: waiting and summing, and M-steps. Local. */
 void em_adapt_seconds(const em_adapt *adapt, double *exchange, double *m_step);
 
 #endif

@@ -1,4 +1,4 @@
-/* Private to the room: the adaptation engine from inside. */
+/* Private to the room: the state of the adaptation engine, and what its files share. */
 #ifndef EM_ADAPTATION_ADAPTATION_INTERNAL_H
 #define EM_ADAPTATION_ADAPTATION_INTERNAL_H
 
@@ -30,38 +30,37 @@ enum { EM_MOST_SEGMENTS = 4, EM_MOST_PHASES = 8 };
 /* The smallest factor of a chain that cannot move, over the step size of the others. */
 #define EM_LEAST_STEP_FACTOR 1e-6
 
-/* Where a run is on its course (adaptation/schedule/warmup_schedule.h). */
+/* The state of a warmup in phases (adaptation/schedule/warmup_schedule.h). */
 typedef struct em_warmup {
-    bool runs; /* false: warmup is laid out by em_schedule, and nothing below is used */
+    bool runs; /* false: warmup follows em_schedule, and only `gradients` is used of what follows */
     em_warmup_plan plan;
-    em_phase_id stage;
-    int64_t begun;     /* iterations done when the stage began */
-    int64_t window;    /* iterations done when the current window ends */
-    int64_t n_arrived; /* windows in a row in which the chains had arrived */
-    int64_t time_from; /* iterations done when trajectories first had a time */
-    int64_t ended;     /* iterations of warmup; -1 while that is not known */
-    int64_t n_rescued, last_rescue;
-    bool *flagged;       /* [n_chain] of the run: left behind at the last window's end */
-    double *history;     /* [n_local_chain][plan.arrive] log densities */
-    double *since;       /* [n_local_chain] iterations done when it last took another's state */
+    em_phase_id phase;
+    int64_t begun;        /* iterations done when the phase began */
+    int64_t window;       /* iterations done when the current window ends */
+    int64_t n_stationary; /* windows in a row that met the criterion of the initial phase */
+    int64_t time_from;    /* iterations done when the initial phase ended */
+    int64_t ended;        /* iterations of warmup; -1 while that is not known */
+    int64_t n_reinitialised, last_reinitialised;
+    bool *outlying;      /* [n_chain] of the run, at the end of the last window */
+    double *history;     /* [n_local_chain][plan.initial] log densities */
+    double *since;       /* [n_local_chain] iterations done when it was last reinitialised */
     double *gradients;   /* [n_local_chain] */
-    double *step_factor; /* [n_local_chain] of the step size while chains arrive; at most 1 */
+    double *step_factor; /* [n_local_chain] of the step size in the initial phase; at most 1 */
 
-    bool many; /* chains: a few of them hold up nobody (adaptation/trajectory/tree_depth.h, gate.h)
-                */
-    int64_t deepest; /* doublings of a tree while many arrive; 0: as planned */
-    double *depths;  /* [n_local_chain][EM_DEPTHS] trees since the last meeting, where many */
+    bool many; /* chains: trees are capped, a few outlying chains do not prolong the phase */
+    int64_t depth_cap;    /* doublings of a tree in the initial phase, where many; 0: as planned */
+    double *depth_counts; /* [n_local_chain][EM_DEPTHS] trees since the last update, where many */
 
-    int64_t segment, segment_from[EM_MOST_SEGMENTS]; /* the current one; the first iterations */
+    int64_t segment, segment_from[EM_MOST_SEGMENTS]; /* the current one; their first iterations */
 
-    em_trajectory drawn, kept; /* trajectories of a time: tried now, best so far */
+    em_trajectory drawn, kept; /* trajectories: tried now, best so far */
     em_dual_averaging kept_averaging;
-    em_acceptance_statistics *moves; /* [n_local_chain] */
-    double *lag;                     /* [n_local_chain][em_lag_size] */
-    double *kept_r, *tried_r;        /* [dim] */
+    em_acceptance_statistics *statistics; /* [n_local_chain] */
+    double *lag;                          /* [n_local_chain][em_lag_size] */
+    double *kept_r, *tried_r;             /* [dim] */
     double kept_steps, tried_steps;
 
-    int64_t n_stage;
+    int64_t n_phase;
     em_phase_record record[EM_MOST_PHASES];
 } em_warmup;
 
@@ -84,22 +83,22 @@ struct em_adapt {
     const em_mass **chain_mass; /* [n_local_chain] */
     double *chain_step;         /* [n_local_chain] */
     double *chain_thermostat;   /* [n_local_chain] Q */
-    em_gradient_noise *noise;   /* NULL: neither the estimator nor the kernel wants it */
+    em_gradient_noise *noise;   /* NULL: neither the estimator nor the kernel uses it */
 
     /* E-step: per chain the estimator's accumulators, the sum of positions from the centre, those
      * of the S_count rule, and the sums of q and q^2 of a thermostat. */
     int64_t n_estimator, n_accumulator;
-    int64_t n_segment;   /* EM_MOST_SEGMENTS on a course, else 1; 0: see keeps_draws */
+    int64_t n_segment;   /* EM_MOST_SEGMENTS of a warmup in phases, else 1; 0: see keeps_draws */
     double *accumulator; /* [n_local_chain][n_segment][n_accumulator] */
     double *pooled;      /* [n_accumulator] */
-    em_window window;    /* draws and gradients themselves, where the mass is of low rank, or */
-    bool keeps_draws;    /* the sums of a window's half are made from them when it ends */
-    double *acceptance;  /* [n_local_chain] sum since the last meeting */
-    int64_t n_since;     /* iterations since the last meeting */
+    em_window window;    /* draws and gradients, where the mass is of low rank or dense */
+    bool keeps_draws;    /* dense: sums are made from the draws when a window ends */
+    double *acceptance;  /* [n_local_chain] sum since the last update */
+    int64_t n_since;     /* iterations since the last update */
     double *sample;      /* [2][stride]: a centred position, a velocity */
     double *estimate;    /* the numbers of a mass */
     double *probe;       /* [n_local_chain] */
-    em_warmup course;
+    em_warmup warmup;
 
     int64_t s_count;     /* of the current E-step */
     int64_t e_step_from; /* iterations done when the current E-step began */
@@ -108,17 +107,17 @@ struct em_adapt {
 };
 
 /*
- * The M-step of all pools after `done` iterations: estimates from the accumulators, averages them
- * in, guards and publishes them, records what was done, and begins the next E-step. A pool whose
- * samples did not allow an estimate keeps its mass, and of a window, the samples: it goes on into
- * the next one; *refused: the one that all chains share did. Collective. Errors: EM_EMEMORY,
- * EM_ENUMERIC, agreed.
+ * The M-step of all pools after `done` iterations. It estimates each mass from the accumulators,
+ * averages the estimate in, clips its eigenvalues, publishes it, records the step, and begins the
+ * next E-step. A pool whose samples do not allow an estimate keeps its mass. A window that ended
+ * then also keeps its samples, and the next window continues it. *refused: this happened to the
+ * pool that all chains share. Collective. Errors: EM_EMEMORY, EM_ENUMERIC, agreed.
  */
 em_status em_take_m_step(em_adapt *adapt, int64_t done, bool *refused);
 
 /*
- * The M-step of the pool that all chains share, from adapt->pooled, up to its record; *refused:
- * that did not allow an estimate, and the mass is kept. Collective. Errors: as above.
+ * The M-step of the pool that all chains share, from adapt->pooled, including its record. *refused:
+ * the samples did not allow an estimate, and the mass is kept. Collective. Errors: as above.
  */
 em_status em_pooled_m_step(em_adapt *adapt, int64_t done, bool *refused);
 
@@ -133,7 +132,7 @@ static inline int64_t em_chains_per_pool(const em_adapt *adapt)
     return adapt->shares ? em_grid_n_chain(adapt->grid) : 1;
 }
 
-/* Sets adapt->form: the structure that was asked for, or (auto) the one that the planned samples
+/* Sets adapt->form: the structure that the config names, or (auto) the one that the planned samples
  * and the kernel allow. Local. Errors: EM_ECONFIG, EM_EMEMORY. */
 em_status em_choose_form(em_adapt *adapt, const em_sampler_ops *sampler);
 
@@ -155,24 +154,24 @@ static inline int64_t em_thermostat_sums(const em_adapt *adapt)
     return adapt->n_accumulator - 2;
 }
 
-/* What dual averaging is drawn to, as a multiple of the step size that it begins with: to longer
- * ones, on a course to less longer ones, and to none of them where many chains tell what a step is
- * worth: it would only come back. Local. */
+/* The factor between the step size that dual averaging starts with and the one that it is biased
+ * to: 10 as in Hoffman & Gelman (2014), 2 in a warmup in phases, whose restarts are frequent. With
+ * many chains it is 1: their mean acceptance is precise from the first update on. Local. */
 static inline double em_restart_factor(const em_adapt *adapt)
 {
-    return adapt->course.many ? 1 : adapt->course.runs ? 2 : 10;
+    return adapt->warmup.many ? 1 : adapt->warmup.runs ? 2 : 10;
 }
 
-/* How deep trees may grow before one has been seen. Local. */
-static inline int64_t em_first_depth(const em_warmup *course)
+/* The tree-depth cap before a tree has been observed; 0: as planned. Local. */
+static inline int64_t em_first_depth(const em_warmup *warmup)
 {
-    return course->many ? EM_FIRST_DEPTH : 0;
+    return warmup->many ? EM_FIRST_DEPTH : 0;
 }
 
 /* Gives every chain the mass and step size of its pool. Local. */
 void em_publish_to_chains(em_adapt *adapt);
 
-/* What a sampler is told when it is asked for more than a step, after `done` iterations. Local. */
+/* What the calls of a sampler other than its step receive, after `done` iterations. Local. */
 em_step_context em_adapt_context(const em_adapt *adapt, em_posterior *posterior, int64_t done);
 
 /* Iterations until the chains of a pool have s_count samples together. Local. */
@@ -191,64 +190,66 @@ void em_collect(em_adapt *adapt, const em_block *block, int64_t chain, bool subs
 em_status em_search_step_size(em_adapt *adapt, em_sampler *sampler, em_posterior *posterior,
                               const em_block *block, int64_t done);
 
-/* One update of each pool, at its mean acceptance since the last meeting. While chains arrive, one
- * that accepts nothing where others do has a smaller step size than they have, and no part in that
- * mean, until it accepts. Collective. Errors: EM_EMEMORY, agreed. */
+/* One dual-averaging update of each pool, with its mean acceptance since the last update. In the
+ * initial phase a chain that accepts almost nothing while the others accept gets a smaller step
+ * size than they have, and is left out of that mean, until it accepts. Collective. Errors:
+ * EM_EMEMORY, agreed. */
 em_status em_update_step_size(em_adapt *adapt);
 
-/* ---------------------------------------------------------------- on a course */
+/* ---------------------------------------------------------------- warmup in phases */
 
-/* Whether the adaptation of these options goes on a course, and which trajectories it ends with. */
+/* Whether warmup has phases with these options, and which trajectories it ends with. */
 bool em_warmup_has_phases(const em_mass_options *options, const em_sampler_ops *sampler,
                           const em_sampler_options *sampler_options, em_trajectory *drawn);
 
-em_status em_warmup_create(em_adapt *adapt, const em_trajectory *drawn, int64_t warmup);
-void em_warmup_destroy(em_warmup *course);
+em_status em_warmup_create(em_adapt *adapt, const em_trajectory *drawn, int64_t config_warmup);
+void em_warmup_destroy(em_warmup *warmup);
 
 /* The first mass: see em_adapt_start. Collective. Errors: EM_EMEMORY, agreed. */
 em_status em_warmup_begin(em_adapt *adapt, const em_block *block, const double *inverse_curvature);
 
-/* Iterations of tune and of each climb after which the autocorrelation is looked at; whether it is
- * in this stage; whether trajectories of one length may turn out not to fit in it. Local. */
-int64_t em_first_lag(const em_warmup *course);
-bool em_phase_is_measured(const em_warmup *course);
-bool em_phase_is_tried(const em_warmup *course);
+/* The first iteration of a phase whose draws enter the autocorrelation. Whether it is measured in
+ * this phase. Whether this phase tests if curvature varies too much for one length. Local. */
+int64_t em_first_lag(const em_warmup *warmup);
+bool em_phase_is_measured(const em_warmup *warmup);
+bool em_phase_is_tried(const em_warmup *warmup);
 
-/* The step size that a stage ends with: the averaged one. Local. */
+/* The step size that a phase ends with: the averaged one. Local. */
 double em_final_step_size(const em_adapt *adapt);
 
-void em_enter_phase(em_warmup *course, em_phase_id stage, int64_t done); /* Local. */
+void em_enter_phase(em_warmup *warmup, em_phase_id phase, int64_t done); /* Local. */
 
-/* Notes what was learned in the stage that ends. Collective. Errors: agreed. */
+/* Records what was learned in the phase that ends. Collective. Errors: agreed. */
 em_status em_record_phase(em_adapt *adapt, em_phase_end why, int64_t done);
 
-/* The mass from the sums over the later half of the window that ends, and a step size for it.
+/* Estimates the mass from the later half of the iterations done, and restarts dual averaging.
  * Collective. Errors: agreed. */
-em_status em_learn_from_half(em_adapt *adapt, int64_t done);
+em_status em_learn_from_window(em_adapt *adapt, int64_t done);
 
-/* Forgets the segments that windows to come do not look back on. Local. */
+/* Drops the segments that no later window uses. Local. */
 void em_drop_segments(em_adapt *adapt);
 
-/* Gives chains that cannot move at any step size the position of another, from rows `stretch` of
- * all chains, where the options ask for that. Collective. Errors: EM_EMEMORY, agreed. */
+/* With option mass.rescue: gives outlying chains that cannot move at any step size the position of
+ * another chain. `window`: the log densities of all chains. Collective. Errors: EM_EMEMORY, agreed.
+ */
 em_status em_reinitialise_chains(em_adapt *adapt, em_block *block,
-                                 const em_log_density_window *stretch, int64_t done);
+                                 const em_log_density_window *window, int64_t done);
 
-/* What local chain `c` was before is no sample of anything. Local. */
+/* Drops what local chain `c` has added so far: it is no sample of the target. Local. */
 void em_forget_chain(em_adapt *adapt, int64_t c, int64_t done);
 
-/* How deep trees may grow until the next meeting, now that `step_size` has become another.
- * Collective. Errors: EM_EMEMORY, agreed. */
+/* Sets the tree-depth cap until the next update, from the trees counted since the last one, which
+ * had step size `step_size`. Collective. Errors: EM_EMEMORY, agreed. */
 em_status em_limit_depth(em_adapt *adapt, double step_size);
 
-/* What is decided when a window of `arrive`, or another stage, has ended. Collective. Errors:
+/* The end of a window of the initial phase, and the end of another phase. Collective. Errors:
  * agreed. */
 em_status em_end_window(em_adapt *adapt, em_block *block, int64_t done);
 em_status em_end_phase(em_adapt *adapt, int64_t done);
 
 /* See em_adapt_observe, em_adapt_next_update, em_adapt_update, em_adapt_visit. */
 void em_warmup_observe(em_adapt *adapt, const em_block *block, int64_t iteration);
-int64_t em_warmup_next_update(const em_warmup *course);
+int64_t em_warmup_next_update(const em_warmup *warmup);
 em_status em_warmup_update(em_adapt *adapt, em_block *block, int64_t done);
 em_status em_warmup_visit(em_adapt *adapt, const em_visitor *visitor);
 

@@ -1,4 +1,5 @@
-/* The state of the adaptation engine, shown to a visitor array by array. */
+/* The state of the adaptation engine, passed to a visitor array by array. The names of arrays are
+ * those in checkpoints. */
 #include "adaptation/adaptation_internal.h"
 #include "adaptation/trajectory/trajectory_criterion.h"
 #include "base/memory.h"
@@ -18,7 +19,7 @@ static em_status visit_pools(em_adapt *adapt, const em_visitor *visitor, const c
                          : visitor->chains(visitor->context, name, n, x);
 }
 
-/* An array that each pool keeps by pointer, by way of one that lies together. */
+/* Visits an array that each pool holds by pointer, through one contiguous copy. */
 static em_status visit_member(em_adapt *adapt, const em_visitor *visitor, const char *name,
                               int64_t n, size_t member, double *rows)
 {
@@ -111,31 +112,31 @@ static int64_t widest_array(const em_adapt *adapt, int64_t n_record)
     return widest > N_STEP_SIZE ? widest : N_STEP_SIZE;
 }
 
-/* Integers of a course, as the doubles that a visitor takes. */
-static void swap_integers(em_warmup *course, double *x, bool out)
+/* Copies the integers of a warmup in phases to doubles, which a visitor takes (out), or back. */
+static void swap_integers(em_warmup *warmup, double *x, bool out)
 {
-    int64_t stage = course->stage;
-    int64_t *const integers[] = {&stage,
-                                 &course->begun,
-                                 &course->window,
-                                 &course->n_arrived,
-                                 &course->time_from,
-                                 &course->ended,
-                                 &course->n_rescued,
-                                 &course->last_rescue,
-                                 &course->deepest,
-                                 &course->segment,
-                                 &course->n_stage};
+    int64_t phase = warmup->phase;
+    int64_t *const integers[] = {&phase,
+                                 &warmup->begun,
+                                 &warmup->window,
+                                 &warmup->n_stationary,
+                                 &warmup->time_from,
+                                 &warmup->ended,
+                                 &warmup->n_reinitialised,
+                                 &warmup->last_reinitialised,
+                                 &warmup->depth_cap,
+                                 &warmup->segment,
+                                 &warmup->n_phase};
     enum { N = sizeof integers / sizeof *integers };
 
     for (int i = 0; i < N + EM_MOST_SEGMENTS; i++) {
-        int64_t *integer = i < N ? integers[i] : &course->segment_from[i - N];
+        int64_t *integer = i < N ? integers[i] : &warmup->segment_from[i - N];
         if (out)
             x[i] = (double)*integer;
         else
             *integer = (int64_t)x[i];
     }
-    course->stage = (em_phase_id)stage;
+    warmup->phase = (em_phase_id)phase;
 }
 
 /* Numbers of a trajectory. */
@@ -151,20 +152,20 @@ static void swap_trajectory(em_trajectory *t, double *x, bool out)
     t->kind = (em_trajectory_kind)kind;
 }
 
-static em_status visit_place(em_warmup *course, const em_visitor *visitor)
+static em_status visit_phase(em_warmup *warmup, const em_visitor *visitor)
 {
     enum { N_INTEGER = 11 + EM_MOST_SEGMENTS, N_REAL = 6 };
     enum { REALS = N_INTEGER + 2 * N_TRAJECTORY, N = REALS + N_REAL };
-    em_dual_averaging *averaging = &course->kept_averaging;
+    em_dual_averaging *averaging = &warmup->kept_averaging;
     double *const reals[] = {&averaging->first, &averaging->mu,      &averaging->count,
-                             &averaging->h_bar, &averaging->log_bar, &course->kept_steps};
+                             &averaging->h_bar, &averaging->log_bar, &warmup->kept_steps};
     double x[N];
     em_status status = EM_OK;
 
     for (int out = 1; out >= 0; out--) {
-        swap_integers(course, x, out);
-        swap_trajectory(&course->drawn, x + N_INTEGER, out);
-        swap_trajectory(&course->kept, x + N_INTEGER + N_TRAJECTORY, out);
+        swap_integers(warmup, x, out);
+        swap_trajectory(&warmup->drawn, x + N_INTEGER, out);
+        swap_trajectory(&warmup->kept, x + N_INTEGER + N_TRAJECTORY, out);
         for (int i = 0; i < N_REAL; i++)
             *(out ? &x[REALS + i] : reals[i]) = *(out ? reals[i] : &x[REALS + i]);
         if (out)
@@ -172,59 +173,59 @@ static em_status visit_place(em_warmup *course, const em_visitor *visitor)
         if (status)
             return status;
     }
-    if (course->segment < 0 || course->segment >= EM_MOST_SEGMENTS || course->n_stage < 0 ||
-        course->n_stage > EM_MOST_PHASES)
+    if (warmup->segment < 0 || warmup->segment >= EM_MOST_SEGMENTS || warmup->n_phase < 0 ||
+        warmup->n_phase > EM_MOST_PHASES)
         return em_fail(EM_EDATA, "a checkpoint has %lld stages of warmup and %lld segments",
-                       (long long)course->n_stage, (long long)course->segment);
+                       (long long)warmup->n_phase, (long long)warmup->segment);
     return EM_OK;
 }
 
-/* Marks of chains, as doubles. */
-static em_status visit_flags(em_adapt *adapt, const em_visitor *visitor)
+/* Which chains are outlying, as doubles. */
+static em_status visit_outlying(em_adapt *adapt, const em_visitor *visitor)
 {
     const int64_t n = em_grid_n_chain(adapt->grid);
     double *x = NULL;
     em_status status = em_agree(em_allocate(n, sizeof *x, &x));
 
     for (int64_t c = 0; !status && c < n; c++)
-        x[c] = adapt->course.flagged[c];
+        x[c] = adapt->warmup.outlying[c];
     if (!status)
         status = visitor->shared(visitor->context, "flagged", n, x);
     for (int64_t c = 0; !status && c < n; c++)
-        adapt->course.flagged[c] = x[c] != 0;
+        adapt->warmup.outlying[c] = x[c] != 0;
     em_release(&x);
     return status;
 }
 
 em_status em_warmup_visit(em_adapt *adapt, const em_visitor *visitor)
 {
-    em_warmup *course = &adapt->course;
+    em_warmup *warmup = &adapt->warmup;
     void *context = visitor->context;
-    em_status status = visit_place(course, visitor);
+    em_status status = visit_phase(warmup, visitor);
 
     if (!status)
-        status = visit_flags(adapt, visitor);
+        status = visit_outlying(adapt, visitor);
     if (!status)
         status = visitor->shared(
             context, "stages", EM_MOST_PHASES * (int64_t)(sizeof(em_phase_record) / sizeof(double)),
-            (double *)course->record);
+            (double *)warmup->record);
     if (!status)
-        status = visitor->shared(context, "autocorrelation", adapt->dim, course->kept_r);
-    if (!status && course->stage == EM_PHASE_INITIAL)
-        status = visitor->chains(context, "history", course->plan.arrive, course->history);
-    if (!status && course->stage == EM_PHASE_INITIAL)
-        status = visitor->chains(context, "since", 1, course->since);
-    if (!status && course->stage == EM_PHASE_INITIAL)
-        status = visitor->chains(context, "step_factor", 1, course->step_factor);
-    if (!status && course->stage == EM_PHASE_INITIAL && course->many)
-        status = visitor->chains(context, "depths", EM_DEPTHS, course->depths);
+        status = visitor->shared(context, "autocorrelation", adapt->dim, warmup->kept_r);
+    if (!status && warmup->phase == EM_PHASE_INITIAL)
+        status = visitor->chains(context, "history", warmup->plan.initial, warmup->history);
+    if (!status && warmup->phase == EM_PHASE_INITIAL)
+        status = visitor->chains(context, "since", 1, warmup->since);
+    if (!status && warmup->phase == EM_PHASE_INITIAL)
+        status = visitor->chains(context, "step_factor", 1, warmup->step_factor);
+    if (!status && warmup->phase == EM_PHASE_INITIAL && warmup->many)
+        status = visitor->chains(context, "depths", EM_DEPTHS, warmup->depth_counts);
     if (!status &&
-        (course->stage == EM_PHASE_STEP_SIZE || course->stage == EM_PHASE_TRAJECTORY_LENGTH))
+        (warmup->phase == EM_PHASE_STEP_SIZE || warmup->phase == EM_PHASE_TRAJECTORY_LENGTH))
         status =
             visitor->chains(context, "moves", sizeof(em_acceptance_statistics) / sizeof(double),
-                            (double *)course->moves);
-    if (!status && course->plan.climbs && course->stage != EM_PHASE_INITIAL)
-        status = visitor->chains(context, "lag", em_lag_size(adapt->dim), course->lag);
+                            (double *)warmup->statistics);
+    if (!status && warmup->plan.searches_length && warmup->phase != EM_PHASE_INITIAL)
+        status = visitor->chains(context, "lag", em_lag_size(adapt->dim), warmup->lag);
     return status;
 }
 
@@ -247,10 +248,10 @@ em_status em_adapt_visit(em_adapt *adapt, int64_t done, const em_visitor *visito
             visit_member(adapt, visitor, "centre", adapt->dim, offsetof(em_pool, centre), rows);
     if (!status)
         status = visit_member(adapt, visitor, "m_steps", n_record, offsetof(em_pool, m_step), rows);
-    if (!status && adapt->course.runs)
+    if (!status && adapt->warmup.runs)
         status = em_warmup_visit(adapt, visitor);
     const bool collects =
-        adapt->course.runs ? adapt->course.stage == EM_PHASE_INITIAL : done < adapt->schedule.last;
+        adapt->warmup.runs ? adapt->warmup.phase == EM_PHASE_INITIAL : done < adapt->schedule.last;
     if (!status && collects && !adapt->keeps_draws)
         status = visitor->chains(visitor->context, "accumulator",
                                  adapt->n_segment * adapt->n_accumulator, adapt->accumulator);
@@ -259,7 +260,7 @@ em_status em_adapt_visit(em_adapt *adapt, int64_t done, const em_visitor *visito
     if (!status)
         status = visitor->chains(visitor->context, "acceptance", 1, adapt->acceptance);
     if (!status)
-        status = visitor->chains(visitor->context, "gradients", 1, adapt->course.gradients);
+        status = visitor->chains(visitor->context, "gradients", 1, adapt->warmup.gradients);
     if (!status && adapt->noise)
         status = em_gradient_noise_visit(adapt->noise, visitor);
     em_publish_to_chains(adapt);

@@ -1,4 +1,4 @@
-/* Makes the adaptation engine, and where it begins. */
+/* Creates and destroys the adaptation engine, and sets what it begins with. */
 #include "adaptation/adaptation_internal.h"
 #include "adaptation/mass_window/subsampling_interval.h"
 #include "base/memory.h"
@@ -7,7 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Dense where the last window has the samples for it, whatever the structure of the mass. */
+/* The estimate of gradient noise is dense where the last window has enough samples for that,
+ * whatever the structure of the mass. */
 static em_status create_noise(em_adapt *adapt, const em_sampler_ops *sampler)
 {
     const bool minibatches = em_takes_minibatches(sampler, adapt->sampler_options);
@@ -70,7 +71,7 @@ static em_status allocate_work(em_adapt *adapt)
                    {&adapt->chain_thermostat, n},
                    {&adapt->acceptance, n},
                    {&adapt->probe, n},
-                   {&adapt->course.gradients, n},
+                   {&adapt->warmup.gradients, n},
                    {&adapt->accumulator, n * adapt->n_segment * adapt->n_accumulator},
                    {&adapt->pooled, adapt->n_accumulator},
                    {&adapt->sample, 2 * adapt->stride},
@@ -80,11 +81,12 @@ static em_status allocate_work(em_adapt *adapt)
     return status;
 }
 
-/* A trajectory of a time is one for all chains, in units that only draws or gradients tell. */
+/* A trajectory length is shared by all chains. Its unit is the standard deviation of the target,
+ * which is estimated from draws or gradients: an estimator that does neither is an error. */
 static em_status check_trajectory(const em_adapt *adapt, const em_sampler_ops *sampler,
                                   const em_trajectory *drawn)
 {
-    if (adapt->course.runs || drawn->kind != EM_TRAJECTORY_TIME)
+    if (adapt->warmup.runs || drawn->kind != EM_TRAJECTORY_TIME)
         return EM_OK;
     if (!adapt->shares)
         return em_fail(EM_ECONFIG,
@@ -99,8 +101,8 @@ static em_status check_trajectory(const em_adapt *adapt, const em_sampler_ops *s
                    adapt->estimator->name, sampler->name);
 }
 
-/* Draws that a matrix is estimated from, at most: its error is then small beside what is wrong with
- * any one matrix where curvature varies. */
+/* The number of draws that a matrix is estimated from, at most. With more of them the sampling
+ * error is small compared with the error of using one matrix where curvature varies. */
 static int64_t most_draws(int64_t dim)
 {
     const int64_t least = 4000, each = 20;
@@ -108,21 +110,21 @@ static int64_t most_draws(int64_t dim)
     return each * dim > least ? each * dim : least;
 }
 
-/* Samples of the first E-step. */
+/* Makes the window of draws, and sets which iterations its first estimate uses. */
 static em_status create_window(em_adapt *adapt)
 {
     const em_schedule *schedule = &adapt->schedule;
-    const int64_t arrive = adapt->course.plan.arrive;
+    const int64_t initial = adapt->warmup.plan.initial;
     const em_status status = em_window_create(
         em_chains_per_pool(adapt), adapt->n_local_chain, adapt->dim,
-        adapt->keeps_draws ? arrive - em_warmup_window_begin(arrive) : INT64_MAX,
+        adapt->keeps_draws ? initial - em_warmup_window_begin(initial) : INT64_MAX,
         adapt->keeps_draws ? most_draws(adapt->dim) : em_window_span(adapt->dim), &adapt->window);
 
     if (status)
         return status;
-    if (adapt->course.runs)
-        em_window_aim(&adapt->window, em_warmup_window_begin(adapt->course.window),
-                      adapt->course.window);
+    if (adapt->warmup.runs)
+        em_window_aim(&adapt->window, em_warmup_window_begin(adapt->warmup.window),
+                      adapt->warmup.window);
     else if (schedule->n_window > 0)
         em_window_aim(&adapt->window, schedule->first, schedule->window_end[0]);
     return EM_OK;
@@ -145,7 +147,7 @@ static em_status set_up(em_adapt *adapt, const em_sampler_ops *sampler, int64_t 
         !isnan(sampler->thermostat_mass(adapt->sampler_options, adapt->dim)))
         return em_fail(EM_ECONFIG, "sampler.learn_thermostat_mass is true but mass.estimator is "
                                    "none: expected an estimator, whose M-steps learn both");
-    adapt->course.runs = em_warmup_has_phases(options, sampler, adapt->sampler_options, &drawn);
+    adapt->warmup.runs = em_warmup_has_phases(options, sampler, adapt->sampler_options, &drawn);
     status = check_trajectory(adapt, sampler, &drawn);
     if (status)
         return status;
@@ -160,9 +162,9 @@ static em_status set_up(em_adapt *adapt, const em_sampler_ops *sampler, int64_t 
         adapt->estimator->windowed
             ? adapt->schedule.n_window
             : (adapt->schedule.last - adapt->schedule.first) / em_e_step_length(adapt) + 1;
-    if (!status && adapt->course.runs)
+    if (!status && adapt->warmup.runs)
         status = em_warmup_create(adapt, &drawn, config_warmup);
-    adapt->keeps_draws = em_learns(adapt) && adapt->course.runs && adapt->form.most_rank == 0 &&
+    adapt->keeps_draws = em_learns(adapt) && adapt->warmup.runs && adapt->form.most_rank == 0 &&
                          adapt->form.ops->structure == EM_MASS_DENSE;
     if (adapt->keeps_draws)
         adapt->n_segment = 0;
@@ -224,7 +226,7 @@ void em_adapt_destroy(em_adapt **out)
     }
     em_release(&adapt->pools);
     em_schedule_destroy(&adapt->schedule);
-    em_warmup_destroy(&adapt->course);
+    em_warmup_destroy(&adapt->warmup);
     em_gradient_noise_destroy(&adapt->noise);
     em_window_release(&adapt->window);
     em_release(&adapt->part);
@@ -253,8 +255,8 @@ em_status em_adapt_begin_with(em_adapt *adapt, const em_mass *mass, double step_
         }
     }
     adapt->has_step = true;
-    if (adapt->course.runs && adapt->course.plan.learned && !isnan(time))
-        adapt->course.drawn = adapt->course.kept = em_trajectory_of_time(time, jitter);
+    if (adapt->warmup.runs && adapt->warmup.plan.learned && !isnan(time))
+        adapt->warmup.drawn = adapt->warmup.kept = em_trajectory_of_time(time, jitter);
     em_publish_to_chains(adapt);
     return status;
 }

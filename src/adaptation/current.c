@@ -1,4 +1,4 @@
-/* What the chains use now, and what has been learned so far. */
+/* What the chains use now, and what has been learned so far: the read access to the engine. */
 #include "adaptation/adaptation_internal.h"
 
 void em_publish_to_chains(em_adapt *adapt)
@@ -6,7 +6,7 @@ void em_publish_to_chains(em_adapt *adapt)
     for (int64_t c = 0; c < adapt->n_local_chain; c++) {
         adapt->chain_mass[c] = em_pool_of(adapt, c)->mass;
         adapt->chain_step[c] = em_pool_of(adapt, c)->step_size *
-                               (adapt->course.runs ? adapt->course.step_factor[c] : 1);
+                               (adapt->warmup.runs ? adapt->warmup.step_factor[c] : 1);
         adapt->chain_thermostat[c] = em_pool_of(adapt, c)->thermostat_mass;
     }
 }
@@ -23,27 +23,28 @@ em_step_context em_adapt_context(const em_adapt *adapt, em_posterior *posterior,
                              .trajectory = em_adapt_trajectory(adapt, done)};
 }
 
-static int64_t most_depth(const em_warmup *course, int64_t iteration)
+static int64_t depth_cap_at(const em_warmup *warmup, int64_t iteration)
 {
     const int64_t planned = em_warmup_tree_depth_cap(iteration);
 
-    return course->deepest > 0 && (planned == 0 || course->deepest < planned) ? course->deepest
-                                                                              : planned;
+    return warmup->depth_cap > 0 && (planned == 0 || warmup->depth_cap < planned)
+               ? warmup->depth_cap
+               : planned;
 }
 
 em_trajectory em_adapt_trajectory(const em_adapt *adapt, int64_t iteration)
 {
-    const em_warmup *course = &adapt->course;
+    const em_warmup *warmup = &adapt->warmup;
     em_trajectory out = {.kind = EM_TRAJECTORY_OPTIONS};
 
-    if (!course->runs)
+    if (!warmup->runs)
         return out;
-    if (course->stage == EM_PHASE_INITIAL)
+    if (warmup->phase == EM_PHASE_INITIAL)
         return (em_trajectory){.kind = EM_TRAJECTORY_U_TURN,
-                               .max_depth = most_depth(course, iteration),
+                               .max_depth = depth_cap_at(warmup, iteration),
                                .arriving = true};
-    out = course->drawn;
-    out.number = iteration - course->time_from + 1;
+    out = warmup->drawn;
+    out.number = iteration - warmup->time_from + 1;
     return out;
 }
 
@@ -74,32 +75,32 @@ const em_mass_form *em_adapt_form(const em_adapt *adapt)
 
 int64_t em_adapt_warmup(const em_adapt *adapt)
 {
-    return adapt->course.runs ? adapt->course.ended : adapt->schedule.warmup;
+    return adapt->warmup.runs ? adapt->warmup.ended : adapt->schedule.warmup;
 }
 
 bool em_adapt_has_initial_phase(const em_adapt *adapt)
 {
-    return adapt->course.runs && adapt->course.plan.arrive > 0;
+    return adapt->warmup.runs && adapt->warmup.plan.initial > 0;
 }
 
 void em_adapt_count_gradients(em_adapt *adapt, int64_t chain, int64_t n)
 {
-    adapt->course.gradients[chain] += (double)n;
+    adapt->warmup.gradients[chain] += (double)n;
 }
 
 int64_t em_adapt_n_phase(const em_adapt *adapt)
 {
-    return adapt->course.n_stage;
+    return adapt->warmup.n_phase;
 }
 
 const em_phase_record *em_adapt_phases(const em_adapt *adapt)
 {
-    return adapt->course.record;
+    return adapt->warmup.record;
 }
 
 int64_t em_adapt_n_reinitialised(const em_adapt *adapt)
 {
-    return adapt->course.n_rescued;
+    return adapt->warmup.n_reinitialised;
 }
 
 int64_t em_adapt_n_m_step(const em_adapt *adapt)
@@ -117,15 +118,15 @@ const em_m_step *em_adapt_m_steps(const em_adapt *adapt, int64_t local_pool)
     return adapt->pools[local_pool].m_step;
 }
 
-/* What grows with chains or faster than the dimension: what is collected, exact sums of that, and
- * the maps of each mass. */
+/* Counts what grows with the number of chains or faster than the dimension: accumulators and kept
+ * draws, their exact sums, and the matrices of each mass. */
 double em_adapt_bytes(const em_adapt *adapt)
 {
     enum { MAPS = 4, SUM = 1 + 4 };
     const double sums = (double)adapt->n_accumulator;
     const double each = (double)adapt->n_segment * sums +
                         (double)(adapt->window.n_slot * 2 * adapt->dim) +
-                        (double)(adapt->course.runs ? adapt->course.plan.arrive : 0);
+                        (double)(adapt->warmup.runs ? adapt->warmup.plan.initial : 0);
     const double mass = (double)adapt->form.ops->size(&adapt->form);
 
     return sizeof(double) * ((double)adapt->n_local_chain * each + SUM * sums +

@@ -15,7 +15,7 @@ static void collect_thermostat(em_adapt *adapt, const em_block *block, int64_t c
 {
     const em_step_context context = em_adapt_context(adapt, NULL, 0);
     const double q = adapt->thermostat(&context, block, chain);
-    double *sums = em_accumulators(adapt, chain, adapt->course.segment) + em_thermostat_sums(adapt);
+    double *sums = em_accumulators(adapt, chain, adapt->warmup.segment) + em_thermostat_sums(adapt);
 
     sums[0] += q;
     sums[1] += q * q;
@@ -42,7 +42,7 @@ void em_collect(em_adapt *adapt, const em_block *block, int64_t chain, bool subs
         block->theta + chain * block->stride, block->gradient + chain * block->stride,
         block->momentum + chain * block->stride,
         adapt->noise ? em_gradient_noise_last(adapt->noise, chain) : NULL};
-    double *accumulator = em_accumulators(adapt, chain, adapt->course.segment);
+    double *accumulator = em_accumulators(adapt, chain, adapt->warmup.segment);
 
     if (!em_all_finite(adapt->dim, sample.gradient) ||
         (sample.noise && !em_all_finite(adapt->dim, sample.noise)))

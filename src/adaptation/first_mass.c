@@ -1,4 +1,4 @@
-/* The mass before there are samples. */
+/* The first mass of a warmup in phases, before there are samples. */
 #include "adaptation/adaptation_internal.h"
 #include "base/memory.h"
 #include "math/order.h"
@@ -28,9 +28,9 @@ static em_status column_medians(em_adapt *adapt, const double *x, int64_t first,
     return status;
 }
 
-/* W_0 is diagonal: the inverse curvature above the starts or, where nothing is known of that,
- * 1 / |g_i|. Of all chains the median, as one may start where numbers are out of all proportion.
- * Columns are gathered some at a time, to bound the memory. */
+/* W_0 is diagonal. Its entries are the inverse curvature found by the ascents from the starts or,
+ * without these, 1 / |g_i|. The median over the chains is used, because single chains may start
+ * where gradients are extreme. Columns are gathered in batches, to bound the memory. */
 em_status em_warmup_begin(em_adapt *adapt, const em_block *block, const double *inverse_curvature)
 {
     const int64_t n_chain = em_grid_n_chain(adapt->grid), dim = adapt->dim;

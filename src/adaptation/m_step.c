@@ -22,7 +22,8 @@ static double kappa(const em_adapt *adapt, int64_t n_published)
     return fmin(1, pow(k + options->kappa_k0, -eta));
 }
 
-/* W <- (1 - kappa) W + kappa W_est, guarded; into adapt->estimate. Local. */
+/* W <- (1 - kappa) W + kappa W_est, into adapt->estimate. Of estimators without windows (momentum)
+ * the eigenvalues are clipped. Local. */
 static em_status blend(em_adapt *adapt, const em_pool *pool, const double *accumulator,
                        em_samples *samples, double weight)
 {
@@ -44,8 +45,8 @@ static em_status blend(em_adapt *adapt, const em_pool *pool, const double *accum
     return status;
 }
 
-/* 1 / Q <- (1 - kappa) / Q + kappa / Var q, the variance about the mean, which noise moves. Local.
- */
+/* 1 / Q <- (1 - kappa) / Q + kappa / Var q. The variance is taken about the sample mean, because
+ * gradient noise shifts the mean of q. Local. */
 static double blend_thermostat(const em_adapt *adapt, const em_pool *pool,
                                const double *accumulator, double weight)
 {
@@ -94,7 +95,7 @@ static em_status estimate(em_adapt *adapt, const em_pool *pool, const double *ac
     return range ? range : status;
 }
 
-/* Makes adapt->estimate the pool's mass, takes Q from the record, and moves the centre to the mean
+/* Makes adapt->estimate the pool's mass, sets Q from the record, and moves the centre to the mean
  * of the samples. Local. */
 static em_status publish(em_adapt *adapt, em_pool *pool, const double *accumulator)
 {
@@ -115,8 +116,8 @@ static em_status publish(em_adapt *adapt, em_pool *pool, const double *accumulat
     return EM_OK;
 }
 
-/* Forgets the samples of the chains of a pool, but for a window too short for an estimate, which
- * goes on into the next one. */
+/* Drops the samples of the chains of a pool. A window too short for an estimate keeps them: the
+ * next window continues it. */
 static void begin_e_step(em_adapt *adapt, bool refused, int64_t chain, int64_t n_chain)
 {
     if (refused && adapt->estimator->windowed)
@@ -136,8 +137,8 @@ static void apply_interval_rule(em_adapt *adapt)
         adapt->s_count += (int64_t)ceil(step);
 }
 
-/* Rank 0 computes and the others are told, so that a cluster of unlike processors agrees on every
- * bit. */
+/* Rank 0 computes the estimate and broadcasts it, so that ranks on different processor types hold
+ * the same bits. */
 em_status em_pooled_m_step(em_adapt *adapt, int64_t done, bool *refused)
 {
     struct {
@@ -150,7 +151,7 @@ em_status em_pooled_m_step(em_adapt *adapt, int64_t done, bool *refused)
 
     if (adapt->form.most_rank > 0)
         status = em_window_gather(&adapt->window, adapt->grid,
-                                  adapt->course.runs ? adapt->course.flagged : NULL, &samples);
+                                  adapt->warmup.runs ? adapt->warmup.outlying : NULL, &samples);
     if (!status && em_world_rank() == 0)
         result.status = estimate(adapt, pool, adapt->pooled, &samples, done, &result.record);
     em_release(&samples.row);
@@ -183,7 +184,8 @@ static em_status shared_m_step(em_adapt *adapt, int64_t done, bool *refused)
     return status;
 }
 
-/* Every chain for itself. Collective only in that ranks agree. */
+/* The M-steps of chains that do not share, each from its own samples. Collective only in that ranks
+ * agree on errors. */
 static em_status lone_m_steps(em_adapt *adapt, int64_t done)
 {
     em_status status = EM_OK;

@@ -1,28 +1,28 @@
-/* The stage that a course is in. */
+/* The current phase of warmup: what is measured in it, and the record of one that ends. */
 #include "adaptation/adaptation_internal.h"
 
 #include <math.h>
 
-/* Iterations of tune and of each climb after which the autocorrelation is looked at. */
-int64_t em_first_lag(const em_warmup *course)
+/* The first iteration of the phase whose draws enter the autocorrelation. */
+int64_t em_first_lag(const em_warmup *warmup)
 {
-    return course->begun + course->plan.tune / 5;
+    return warmup->begun + warmup->plan.trial / 5;
 }
 
-bool em_phase_is_measured(const em_warmup *course)
+bool em_phase_is_measured(const em_warmup *warmup)
 {
-    return course->plan.climbs && course->drawn.kind == EM_TRAJECTORY_TIME &&
-           (course->stage == EM_PHASE_STEP_SIZE || course->stage == EM_PHASE_TRAJECTORY_LENGTH);
+    return warmup->plan.searches_length && warmup->drawn.kind == EM_TRAJECTORY_TIME &&
+           (warmup->phase == EM_PHASE_STEP_SIZE || warmup->phase == EM_PHASE_TRAJECTORY_LENGTH);
 }
 
-/* Whether this is a stage in which trajectories of one length may turn out not to fit. */
-bool em_phase_is_tried(const em_warmup *course)
+/* Whether this phase tests if curvature varies too much for trajectories of one length. */
+bool em_phase_is_tried(const em_warmup *warmup)
 {
-    return course->plan.learned && course->drawn.kind == EM_TRAJECTORY_TIME &&
-           (course->stage == EM_PHASE_STEP_SIZE || course->stage == EM_PHASE_TRAJECTORY_LENGTH);
+    return warmup->plan.learned && warmup->drawn.kind == EM_TRAJECTORY_TIME &&
+           (warmup->phase == EM_PHASE_STEP_SIZE || warmup->phase == EM_PHASE_TRAJECTORY_LENGTH);
 }
 
-/* The step size that a stage ends with: the averaged one. Local. */
+/* The step size that a phase ends with: the averaged one. Local. */
 double em_final_step_size(const em_adapt *adapt)
 {
     const em_pool *pool = adapt->pools;
@@ -30,24 +30,24 @@ double em_final_step_size(const em_adapt *adapt)
     return adapt->adapts_step ? em_dual_averaging_final(&pool->averaging) : pool->step_size;
 }
 
-void em_enter_phase(em_warmup *course, em_phase_id stage, int64_t done)
+void em_enter_phase(em_warmup *warmup, em_phase_id phase, int64_t done)
 {
-    course->stage = stage;
-    course->begun = done;
+    warmup->phase = phase;
+    warmup->begun = done;
 }
 
-/* What was learned in the stage that ends. Collective. */
+/* Records what was learned in the phase that ends. Collective. */
 em_status em_record_phase(em_adapt *adapt, em_phase_end why, int64_t done)
 {
-    em_warmup *course = &adapt->course;
+    em_warmup *warmup = &adapt->warmup;
     const bool timed =
-        course->stage != EM_PHASE_INITIAL && course->drawn.kind == EM_TRAJECTORY_TIME;
-    em_phase_record *out = &course->record[course->n_stage++];
+        warmup->phase != EM_PHASE_INITIAL && warmup->drawn.kind == EM_TRAJECTORY_TIME;
+    em_phase_record *out = &warmup->record[warmup->n_phase++];
 
-    *out = (em_phase_record){.stage = course->stage,
+    *out = (em_phase_record){.phase = warmup->phase,
                              .iteration = (double)done,
                              .end = why,
-                             .time = timed ? course->drawn.time : NAN,
+                             .time = timed ? warmup->drawn.time : NAN,
                              .step_size = em_final_step_size(adapt)};
-    return em_grid_sum_chains(adapt->grid, 1, course->gradients, &out->gradients);
+    return em_grid_sum_chains(adapt->grid, 1, warmup->gradients, &out->gradients);
 }

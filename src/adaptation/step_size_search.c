@@ -1,4 +1,5 @@
-/* The step size of each pool: searched for after a new mass, then one update per meeting. */
+/* The step size of each pool. It is searched for after a new mass of a fixed schedule, and then
+ * updated by dual averaging once in each adaptation update. */
 #include "adaptation/adaptation_internal.h"
 #include "base/memory.h"
 #include "math/order.h"
@@ -7,18 +8,18 @@
 #include <math.h>
 #include <string.h>
 
-/* Whether a chain of this rank has a part in the mean acceptance of all: it is no outlier, and
- * needs no smaller steps than the others. */
-static bool has_part(const em_adapt *adapt, int64_t c)
+/* Whether a chain of this rank enters the mean acceptance of all. Outlying chains do not, nor those
+ * that take smaller steps than the others. */
+static bool is_counted(const em_adapt *adapt, int64_t c)
 {
-    const em_warmup *course = &adapt->course;
+    const em_warmup *warmup = &adapt->warmup;
 
-    return !course->runs ||
-           (!course->flagged[em_grid_first_chain(adapt->grid) + c] && course->step_factor[c] == 1);
+    return !warmup->runs ||
+           (!warmup->outlying[em_grid_first_chain(adapt->grid) + c] && warmup->step_factor[c] == 1);
 }
 
-/* The mean over each pool of one number per chain, into out[n_pool]: of the chains that have a part
- * in it or, where none has, of all. Collective. */
+/* The mean over each pool of one number per chain, into out[n_pool]: over the chains that are
+ * counted or, where none is, over all. Collective. */
 static em_status pool_means(em_adapt *adapt, const double *chain_value, double *out)
 {
     enum { SUM, COUNT, SUM_OF_ALL, N };
@@ -31,7 +32,7 @@ static em_status pool_means(em_adapt *adapt, const double *chain_value, double *
     }
     status = em_agree(em_allocate(adapt->n_local_chain * N, sizeof *row, &row));
     for (int64_t c = 0; !status && c < adapt->n_local_chain; c++) {
-        row[c * N + COUNT] = has_part(adapt, c);
+        row[c * N + COUNT] = is_counted(adapt, c);
         row[c * N + SUM] = row[c * N + COUNT] * chain_value[c];
         row[c * N + SUM_OF_ALL] = chain_value[c];
     }
@@ -44,7 +45,8 @@ static em_status pool_means(em_adapt *adapt, const double *chain_value, double *
     return status;
 }
 
-/* Likewise the median of all chains, which one that starts far off does not move. Collective. */
+/* The median over each pool, which a single chain far from the others does not shift. Collective.
+ */
 static em_status pool_medians(em_adapt *adapt, const double *chain_value, double *out)
 {
     const int64_t n = em_grid_n_chain(adapt->grid);
@@ -81,13 +83,13 @@ static em_status probe(em_adapt *adapt, em_sampler *sampler, em_posterior *poste
 /*
  * Doubles or halves the step size of each pool until one leapfrog step crosses the target
  * acceptance (Hoffman & Gelman 2014, Algorithm 4), then starts dual averaging there. With share:
- * none every rank goes on until the slowest pool of the run is done, so that all meet equally
- * often.
+ * none every rank continues until the slowest pool of the run is done, so that all ranks make the
+ * same collective calls.
  */
 em_status em_search_step_size(em_adapt *adapt, em_sampler *sampler, em_posterior *posterior,
                               const em_block *block, int64_t done)
 {
-    double *acceptance = adapt->acceptance; /* free between meetings */
+    double *acceptance = adapt->acceptance; /* free between updates */
     double searching = 1;
     em_status status = EM_OK;
 
@@ -124,13 +126,14 @@ em_status em_search_step_size(em_adapt *adapt, em_sampler *sampler, em_posterior
     return status;
 }
 
-/* A chain that accepts nothing where the others do takes smaller steps, until it accepts. */
-static void follow_chains(em_adapt *adapt, double mean)
+/* Shrinks the step factor of a chain that accepts almost nothing while the others accept, and
+ * raises it again, to 1 at most, once the chain accepts. */
+static void adapt_step_factors(em_adapt *adapt, double mean)
 {
     static const double shorter = 0.3, longer = 2, nothing = 0.1, some = 0.3;
 
     for (int64_t c = 0; c < adapt->n_local_chain; c++) {
-        double *factor = &adapt->course.step_factor[c];
+        double *factor = &adapt->warmup.step_factor[c];
         if (adapt->probe[c] < nothing && mean > some)
             *factor = fmax(EM_LEAST_STEP_FACTOR, *factor * shorter);
         else if (adapt->probe[c] > adapt->sampler_options->target_accept)
@@ -147,8 +150,8 @@ em_status em_update_step_size(em_adapt *adapt)
     for (int64_t c = 0; c < adapt->n_local_chain; c++)
         adapt->probe[c] = adapt->acceptance[c] / (double)adapt->n_since;
     status = pool_means(adapt, adapt->probe, adapt->acceptance);
-    if (adapt->course.runs && adapt->course.stage == EM_PHASE_INITIAL)
-        follow_chains(adapt, adapt->acceptance[0]);
+    if (adapt->warmup.runs && adapt->warmup.phase == EM_PHASE_INITIAL)
+        adapt_step_factors(adapt, adapt->acceptance[0]);
     for (int64_t i = 0; i < adapt->n_pool; i++)
         adapt->pools[i].step_size =
             em_dual_averaging_update(&adapt->pools[i].averaging, adapt->acceptance[i]);

@@ -7,10 +7,11 @@
 /* LAPACK counts the 2 n^2 + 6 n + 1 numbers of its work space (dsyevd) in int: 17 GB. */
 enum { MOST_DENSE = 32766, MOST_DENSE_BY_CHOICE = 200 };
 
-/* Fewer directions than that are not worth their gathering. */
+/* A mass of low rank is chosen only where memory allows at least so many directions. */
 enum { LEAST_RANK = 8 };
 
-/* Whether estimates may have directions: they replace one another, and samples are gathered. */
+/* Whether estimates may be of low rank. Their samples are gathered on one rank, and each estimate
+ * must replace the one before. */
 static bool gathers(const em_adapt *adapt)
 {
     const double eta = adapt->options->kappa_eta;
@@ -53,7 +54,7 @@ static em_status set_parts(em_adapt *adapt)
                               : status;
 }
 
-/* The order of the largest matrix that is kept whole; 1: of none. */
+/* The order of the largest dense block of the mass; 1 where there is none. */
 static int64_t largest_order(const em_mass_form *form)
 {
     int64_t largest = 1;
@@ -74,8 +75,8 @@ static int64_t planned_samples(const em_adapt *adapt)
                : adapt->options->s_count;
 }
 
-/* A matrix needs LAPACK to count, and samples: on a course estimates are shrunk as few samples need
- * it. */
+/* A dense block must not exceed what LAPACK can index, and needs enough samples. A warmup in phases
+ * needs no least number of samples: its estimates are shrunk where samples are few. */
 static em_status check_order(const em_adapt *adapt)
 {
     const bool windowed = adapt->estimator->windowed, noise = adapt->estimator->noise;
@@ -88,7 +89,7 @@ static em_status check_order(const em_adapt *adapt)
                        "mass.structure is %s in dimension %lld: expected at most %d, or diag or "
                        "low_rank",
                        name, (long long)order, MOST_DENSE);
-    if (order > 1 && !adapt->course.runs && em_learns(adapt) && planned > 0 && planned < least)
+    if (order > 1 && !adapt->warmup.runs && em_learns(adapt) && planned > 0 && planned < least)
         return em_fail(EM_ECONFIG,
                        "mass.structure is %s but an E-step has %lld samples of dimension %lld: "
                        "expected at least %lld (raise mass.s_count or run.warmup), or diag",
@@ -96,8 +97,8 @@ static em_status check_order(const em_adapt *adapt)
     return EM_OK;
 }
 
-/* Dense where the samples are enough; beyond that of low rank, for kernels that follow gradients
- * which are exact. */
+/* The structure for mass.structure auto. Dense where the dimension is small and the samples are
+ * enough; low rank in larger dimensions, for kernels with exact gradients; else diagonal. */
 static const em_mass_ops *choose(const em_adapt *adapt, const em_sampler_ops *sampler)
 {
     const bool draws = adapt->estimator->windowed && !adapt->estimator->noise;
@@ -106,7 +107,7 @@ static const em_mass_ops *choose(const em_adapt *adapt, const em_sampler_ops *sa
     if (!em_learns(adapt))
         return &em_mass_diag;
     if (dim <= MOST_DENSE_BY_CHOICE)
-        return adapt->course.runs || planned_samples(adapt) >= wanted ? &em_mass_dense
+        return adapt->warmup.runs || planned_samples(adapt) >= wanted ? &em_mass_dense
                                                                       : &em_mass_diag;
     return sampler->trajectory && adapt->shares && gathers(adapt) && most_rank(dim) >= LEAST_RANK
                ? &em_mass_low_rank

@@ -1,26 +1,29 @@
-/* The mass from the later half of a window: from sums that are kept by segments, or from draws that
- * are kept themselves. */
+/*
+ * The window estimate: the mass from the later half of the iterations so far. Its sums are kept in
+ * segments of iterations, because later halves of successive windows overlap. A dense mass keeps
+ * the draws themselves instead, which take less memory.
+ */
 #include "adaptation/adaptation_internal.h"
 #include "base/memory.h"
 #include "par/world.h"
 
 #include <string.h>
 
-/* Adds the segments of the later half of a chain of this rank. Local. */
+/* Adds the segments that lie in the later half, of a chain of this rank. Local. */
 static void add_segments(const em_adapt *adapt, int64_t chain, int64_t done, double *sums)
 {
-    const em_warmup *course = &adapt->course;
+    const em_warmup *warmup = &adapt->warmup;
 
-    for (int64_t k = 0; k <= course->segment; k++) {
+    for (int64_t k = 0; k <= warmup->segment; k++) {
         const double *x = em_accumulators(adapt, chain, k);
         for (int64_t i = 0;
-             course->segment_from[k] >= em_warmup_window_begin(done) && i < adapt->n_accumulator;
+             warmup->segment_from[k] >= em_warmup_window_begin(done) && i < adapt->n_accumulator;
              i++)
             sums[i] += x[i];
     }
 }
 
-/* Adds the draws of the later half of a chain of this rank, which the window aims at. Local. */
+/* Adds the draws kept of the later half, of a chain of this rank. Local. */
 static void add_draws(const em_adapt *adapt, int64_t chain, double *sums)
 {
     const int64_t number = em_grid_first_chain(adapt->grid) + chain;
@@ -32,9 +35,9 @@ static void add_draws(const em_adapt *adapt, int64_t chain, double *sums)
     }
 }
 
-/* adapt->pooled = the sums over the later half, of chains that are not flagged: one chain after the
- * other, because those of a matrix are many. Collective. */
-static em_status pool_later_half(em_adapt *adapt, int64_t done)
+/* adapt->pooled = the sums over the later half of all chains that are not outlying. Chains are
+ * added one at a time, because the sums of a matrix are large. Collective. */
+static em_status pool_window(em_adapt *adapt, int64_t done)
 {
     const int64_t first_chain = em_grid_first_chain(adapt->grid), n = adapt->n_accumulator;
     double *sums = NULL;
@@ -43,7 +46,7 @@ static em_status pool_later_half(em_adapt *adapt, int64_t done)
     if (!status)
         status = em_grid_begin_sum(adapt->grid, n);
     for (int64_t c = 0; !status && c < adapt->n_local_chain; c++) {
-        if (adapt->course.flagged[first_chain + c])
+        if (adapt->warmup.outlying[first_chain + c])
             continue;
         memset(sums, 0, (size_t)n * sizeof *sums);
         if (adapt->keeps_draws)
@@ -58,8 +61,8 @@ static em_status pool_later_half(em_adapt *adapt, int64_t done)
     return status;
 }
 
-/* What is measured from the centre follows it to where publish has moved it: the mean of the pooled
- * positions. Local. */
+/* Positions are summed relative to the pool's centre. An M-step moves the centre to the mean of the
+ * pooled positions; this shifts the sums accordingly. Local. */
 static void recentre(em_adapt *adapt)
 {
     const double n = adapt->pooled[0], *position = adapt->pooled + adapt->n_estimator;
@@ -67,7 +70,7 @@ static void recentre(em_adapt *adapt)
     for (int64_t i = 0; i < adapt->dim; i++)
         adapt->sample[i] = position[i] / n;
     for (int64_t c = 0; !adapt->keeps_draws && c < adapt->n_local_chain; c++)
-        for (int64_t k = 0; k <= adapt->course.segment; k++) {
+        for (int64_t k = 0; k <= adapt->warmup.segment; k++) {
             double *x = em_accumulators(adapt, c, k);
             for (int64_t i = 0; i < adapt->dim; i++)
                 x[adapt->n_estimator + i] -= x[0] * adapt->sample[i];
@@ -75,12 +78,12 @@ static void recentre(em_adapt *adapt)
         }
 }
 
-/* The mass from the sums over the later half, and a step size for it. Collective. */
-em_status em_learn_from_half(em_adapt *adapt, int64_t done)
+/* Estimates the mass from the later half, and restarts dual averaging. Collective. */
+em_status em_learn_from_window(em_adapt *adapt, int64_t done)
 {
     em_pool *pool = adapt->pools;
     bool refused = false;
-    em_status status = pool_later_half(adapt, done);
+    em_status status = pool_window(adapt, done);
 
     adapt->s_count = em_grid_n_chain(adapt->grid) * (done - em_warmup_window_begin(done));
     if (!status)
@@ -93,22 +96,22 @@ em_status em_learn_from_half(em_adapt *adapt, int64_t done)
     return status;
 }
 
-/* Forgets the segments that windows to come do not look back on. Local. */
+/* Drops the segments that no later window uses. Local. */
 void em_drop_segments(em_adapt *adapt)
 {
-    em_warmup *course = &adapt->course;
-    const int64_t from = em_warmup_window_begin(course->window), size = adapt->n_accumulator;
+    em_warmup *warmup = &adapt->warmup;
+    const int64_t from = em_warmup_window_begin(warmup->window), size = adapt->n_accumulator;
     int64_t first = 0;
 
-    while (first < course->segment && course->segment_from[first] < from)
+    while (first < warmup->segment && warmup->segment_from[first] < from)
         first++;
-    course->segment -= first;
-    memmove(course->segment_from, course->segment_from + first,
-            (size_t)(course->segment + 1) * sizeof *course->segment_from);
+    warmup->segment -= first;
+    memmove(warmup->segment_from, warmup->segment_from + first,
+            (size_t)(warmup->segment + 1) * sizeof *warmup->segment_from);
     for (int64_t c = 0; !adapt->keeps_draws && first > 0 && c < adapt->n_local_chain; c++) {
         memmove(em_accumulators(adapt, c, 0), em_accumulators(adapt, c, first),
-                (size_t)((course->segment + 1) * size) * sizeof(double));
-        memset(em_accumulators(adapt, c, course->segment + 1), 0,
-               (size_t)((adapt->n_segment - course->segment - 1) * size) * sizeof(double));
+                (size_t)((warmup->segment + 1) * size) * sizeof(double));
+        memset(em_accumulators(adapt, c, warmup->segment + 1), 0,
+               (size_t)((adapt->n_segment - warmup->segment - 1) * size) * sizeof(double));
     }
 }

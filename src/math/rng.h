@@ -21,7 +21,7 @@ typedef enum em_purpose {
     EM_RNG_THERMOSTAT,   /* scalar thermostat variables */
     EM_RNG_TEST,         /* tests and benches */
     EM_RNG_REPORT,       /* what a model draws when it reports: predictions */
-    EM_RNG_RESCUE,       /* whom a chain that was left behind follows */
+    EM_RNG_REINITIALISE, /* the chain whose state an outlying chain takes */
     EM_RNG_EVALUATION,   /* what a model draws to estimate a density */
     EM_RNG_TOKENS,       /* topics of tokens: bits by document (em_item_bits alone) */
     EM_RNG_TOPICS,       /* topics' laws of words */

@@ -1,7 +1,7 @@
 /*
- * The covariance V of one minibatch gradient, estimated in warmup: half the second moment of the
- * difference of two independent minibatch gradients at one position of one chain, pooled over the
- * chains that share, window by window.
+ * The covariance V of one minibatch gradient, estimated in each window of warmup. A sample is the
+ * difference of two independent minibatch gradients at one position of one chain. V is half the
+ * second moment of these differences, pooled over the chains that share.
  */
 #ifndef EM_ADAPTATION_MASS_WINDOW_GRADIENT_NOISE_H
 #define EM_ADAPTATION_MASS_WINDOW_GRADIENT_NOISE_H

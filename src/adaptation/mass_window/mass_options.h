@@ -9,7 +9,7 @@
 
 typedef struct em_mass_options {
     char *from;  /* file of an earlier run whose mass and step size are the first ones; or NULL */
-    bool rescue; /* chains that others left behind may take the state of one of them */
+    bool rescue; /* outlying chains that cannot move are reinitialised */
     bool from_positions;        /* its last draws are where the chains begin */
     int estimator;              /* index into em_estimators */
     int structure;              /* em_structure_choice */

@@ -25,7 +25,7 @@ void em_subsampling_interval_observe(int64_t dim, const double *momentum, const 
     }
 }
 
-/* A Poisson variate by inversion; means beyond 500 exceed any E-step and are not told apart. */
+/* A Poisson variate by inversion. Means are cut at 500, which exceeds any E-step. */
 static double poisson(double mean, double uniform)
 {
     double term = exp(-fmin(mean, 500)), sum = term, k = 0;

@@ -1,9 +1,10 @@
 /*
- * The papers' rule for S_count (Roychowdhury & Parthasarathy, section 3.2, as EQUATIONS 14 makes it
- * exact): momenta are subsampled at random offsets of the E-step; when the M-step leaves the mean
- * of the test vector W p within its Monte Carlo confidence interval, S_count grows by S_count /
- * S_I. The test vector's other half, the gradient, does not depend on W and so lies within always;
- * it counts in the Bonferroni correction only.
+ * The papers' rule for S_count, the number of samples of an E-step (Roychowdhury & Parthasarathy,
+ * section 3.2; EQUATIONS 14). Momenta are subsampled at random iterations of the E-step. The M-step
+ * changes the mean of the test vector W p. When the new mean lies within the Monte Carlo confidence
+ * interval of the old one, S_count grows by S_count / S_I. The other half of the test vector is the
+ * gradient. It does not depend on W and always lies within its interval, so it counts in the
+ * Bonferroni correction only.
  */
 #ifndef EM_ADAPTATION_MASS_WINDOW_SUBSAMPLING_INTERVAL_H
 #define EM_ADAPTATION_MASS_WINDOW_SUBSAMPLING_INTERVAL_H

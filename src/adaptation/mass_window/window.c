@@ -110,7 +110,7 @@ static em_status gather_columns(const em_window *window, const em_grid *grid, in
 }
 
 /* Adds a slot's rows to the samples, by way of batches of columns, to bound the memory. */
-static em_status gather_slot(const em_window *window, const em_grid *grid, const bool *flagged,
+static em_status gather_slot(const em_window *window, const em_grid *grid, const bool *outlying,
                              int64_t slot, int64_t batch, double *work, em_samples *out)
 {
     const int64_t n_chain = em_grid_n_chain(grid), width = 2 * window->dim;
@@ -123,7 +123,7 @@ static em_status gather_slot(const em_window *window, const em_grid *grid, const
         status = gather_columns(window, grid, slot, first, count, work, all);
         n = 0;
         for (int64_t c = 0; !status && c < n_chain; c += window->skip)
-            if (!flagged || !flagged[c])
+            if (!outlying || !outlying[c])
                 memcpy(out->row + (out->n + n++) * width + first, all + c * count,
                        (size_t)count * sizeof *all);
     }
@@ -147,7 +147,7 @@ static void drop_left_out(int64_t width, em_samples *samples)
     samples->n = kept;
 }
 
-em_status em_window_gather(const em_window *window, const em_grid *grid, const bool *flagged,
+em_status em_window_gather(const em_window *window, const em_grid *grid, const bool *outlying,
                            em_samples *out)
 {
     const int64_t n_chain = em_grid_n_chain(grid), width = 2 * window->dim;
@@ -162,7 +162,7 @@ em_status em_window_gather(const em_window *window, const em_grid *grid, const b
     status = em_agree(status);
     for (int64_t slot = 0; !status && slot < window->n_slot; slot++)
         if (is_wanted(window, window->iteration[slot]))
-            status = gather_slot(window, grid, flagged, slot, batch, work, out);
+            status = gather_slot(window, grid, outlying, slot, batch, work, out);
     if (!status)
         drop_left_out(width, out);
     em_release(&work);

@@ -1,7 +1,8 @@
 /*
- * The E-step of an estimate that sums do not suffice for, or of which sums would take more: a
- * capped window of draws and their gradients, thinned evenly, of all chains that share. What is
- * kept depends on the number of an iteration alone, so that it is the same on any number of ranks.
+ * A window of draws and their gradients, of all chains that share, thinned evenly to a fixed size.
+ * It serves estimates that cannot be made from sums (low rank), or whose sums would take more
+ * memory than the draws (dense). Which iterations are kept depends on their numbers alone, so that
+ * it is the same on any number of ranks.
  */
 #ifndef EM_ADAPTATION_MASS_WINDOW_WINDOW_H
 #define EM_ADAPTATION_MASS_WINDOW_WINDOW_H
@@ -14,7 +15,7 @@
 typedef struct em_window {
     int64_t dim, n_chain; /* of this rank */
     int64_t skip;         /* every so many-th chain of the run is kept */
-    int64_t n_slot;       /* iterations that there is room for; 0: nothing is kept */
+    int64_t n_slot;       /* iterations that it can hold; 0: nothing is kept */
     double from, every;   /* iterations from `from` on that are multiples of `every` */
     double *iteration;    /* [n_slot] in each slot; -1: none */
     double *row;          /* [n_chain][n_slot][2][dim]; begins with NaN where left out */
@@ -30,7 +31,8 @@ em_status em_window_create(int64_t chains_per_pool, int64_t n_chain, int64_t dim
                            int64_t most, em_window *out);
 void em_window_release(em_window *window);
 
-/* The next estimate looks at iterations from .. to - 1; `from` does not go back. Local. */
+/* Sets the iterations that the next estimate uses: from .. to - 1. `from` never decreases. Local.
+ */
 void em_window_aim(em_window *window, int64_t from, int64_t to);
 
 /* Takes what an iteration left in the block, where it is one of those. Local. */
@@ -39,14 +41,14 @@ void em_window_take(em_window *window, const em_block *block, int64_t iteration)
 /* Leaves out what local chain `chain` has been so far. Local. */
 void em_window_forget(em_window *window, int64_t chain);
 
-/* What a slot has of chain `chain` of the run, on whose rank this is: a draw, then its gradient,
- * [2][dim]; NULL: nothing that the next estimate looks at. Local. */
+/* The sample in a slot of chain `chain` of the run, which must be on this rank: a draw, then its
+ * gradient, [2][dim]. NULL: none that the next estimate uses. Local. */
 const double *em_window_sample(const em_window *window, const em_grid *grid, int64_t chain,
                                int64_t slot);
 
-/* The samples of all chains of the run that are not flagged (NULL: none is), in the order of
- * iterations' slots and chains. Collective. Errors: EM_EMEMORY, agreed. Freed by em_release. */
-em_status em_window_gather(const em_window *window, const em_grid *grid, const bool *flagged,
+/* The samples of all chains of the run that are not outlying (NULL: none is), ordered by slot, then
+ * by chain. Collective. Errors: EM_EMEMORY, agreed. Freed by em_release. */
+em_status em_window_gather(const em_window *window, const em_grid *grid, const bool *outlying,
                            em_samples *out);
 
 /* Those of one chain of this rank. Local. Errors: EM_EMEMORY. Freed by em_release. */

@@ -22,68 +22,69 @@ em_log_density_window em_log_density_window_of(int64_t length, const double *log
 }
 
 /* The median of the better half of the means; one that is not a number is the worst. */
-static double better_median(int64_t n_chain, const em_log_density_window *stretch, double *mean)
+static double better_median(int64_t n_chain, const em_log_density_window *window, double *mean)
 {
     const int64_t worse = n_chain / 2;
 
     for (int64_t c = 0; c < n_chain; c++)
-        mean[c] = isnan(stretch[c].mean) ? -INFINITY : stretch[c].mean;
+        mean[c] = isnan(window[c].mean) ? -INFINITY : window[c].mean;
     em_sort_numbers(n_chain, mean);
     return em_sorted_median(n_chain - worse, mean + worse);
 }
 
-bool em_stands_still(const em_log_density_window *stretch, int64_t dim)
+bool em_stands_still(const em_log_density_window *window, int64_t dim)
 {
-    return !(sqrt(stretch->variance) > 0.05 * sqrt(0.5 * (double)dim));
+    return !(sqrt(window->variance) > 0.05 * sqrt(0.5 * (double)dim));
 }
 
-int64_t em_find_outlying_chains(int64_t n_chain, const em_log_density_window *stretch, int64_t dim,
-                                double *scratch, bool *flagged)
+int64_t em_find_outlying_chains(int64_t n_chain, const em_log_density_window *window, int64_t dim,
+                                double *scratch, bool *outlying)
 {
     const double limit =
-        better_median(n_chain, stretch, scratch) - 4 * (sqrt(0.5 * (double)dim) + 2);
+        better_median(n_chain, window, scratch) - 4 * (sqrt(0.5 * (double)dim) + 2);
     bool some_moved = false;
     int64_t count = 0;
 
     for (int64_t c = 0; c < n_chain; c++)
-        some_moved |= stretch[c].length >= 5 && !em_stands_still(&stretch[c], dim);
+        some_moved |= window[c].length >= 5 && !em_stands_still(&window[c], dim);
     for (int64_t c = 0; c < n_chain; c++) {
-        flagged[c] = !(stretch[c].mean > limit) ||
-                     (some_moved && stretch[c].length >= 5 && em_stands_still(&stretch[c], dim));
-        count += flagged[c];
+        outlying[c] = !(window[c].mean > limit) ||
+                      (some_moved && window[c].length >= 5 && em_stands_still(&window[c], dim));
+        count += outlying[c];
     }
     for (int64_t c = 0; count == n_chain && c < n_chain; c++)
-        flagged[c] = false;
+        outlying[c] = false;
     return count == n_chain ? 0 : count;
 }
 
-/* Whether a chain is where it came to by itself, and has been for a while. */
-static bool counts(const em_log_density_window *stretch, bool flagged)
+/* Whether a chain enters the criterion: it is not outlying, and was not reinitialised in the last
+ * iterations. */
+static bool counts(const em_log_density_window *window, bool outlying)
 {
-    return !flagged && stretch->length >= 10;
+    return !outlying && window->length >= 10;
 }
 
-bool em_initial_phase_has_ended(int64_t n_chain, const em_log_density_window *stretch,
-                                const bool *flagged, int64_t spared)
+bool em_initial_phase_has_ended(int64_t n_chain, const em_log_density_window *window,
+                                const bool *outlying, int64_t spared)
 {
     double early = 0, late = 0, within = 0, mean = 0, between = 0, length = INFINITY, n = 0;
 
     for (int64_t c = 0; c < n_chain; c++)
-        n += counts(&stretch[c], flagged[c]);
+        n += counts(&window[c], outlying[c]);
     if (n < (double)(n_chain - spared))
         return false;
     for (int64_t c = 0; c < n_chain; c++) {
-        if (!counts(&stretch[c], flagged[c]))
+        if (!counts(&window[c], outlying[c]))
             continue;
-        early += stretch[c].early / n;
-        late += stretch[c].late / n;
-        mean += stretch[c].mean / n;
-        within += stretch[c].variance / n;
-        length = fmin(length, stretch[c].length);
+        early += window[c].early / n;
+        late += window[c].late / n;
+        mean += window[c].mean / n;
+        within += window[c].variance / n;
+        length = fmin(length, window[c].length);
     }
     for (int64_t c = 0; c < n_chain; c++)
-        if (counts(&stretch[c], flagged[c]))
-            between += (stretch[c].mean - mean) * (stretch[c].mean - mean) / n;
+        if (counts(&window[c], outlying[c]))
+            between += (window[c].mean - mean) * (window[c].mean - mean) / n;
     return fabs(early - late) < 0.5 * sqrt(within) &&
            sqrt(between) < 0.7 * sqrt(within) * fmax(1, sqrt(20 / length));
 }

@@ -1,6 +1,7 @@
 /*
- * Which chains have arrived: judged by the log densities of a stretch of iterations, for all chains
- * of the run together, by pure functions of numbers that all ranks have. All Local.
+ * Outlying chains, and the criterion that ends the initial phase of warmup. Both are judged by the
+ * log densities of all chains of the run in a window of iterations. The functions are pure and take
+ * numbers that all ranks have, so that all ranks decide alike. All Local.
  */
 #ifndef EM_ADAPTATION_SCHEDULE_OUTLIERS_H
 #define EM_ADAPTATION_SCHEDULE_OUTLIERS_H
@@ -8,31 +9,32 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The log densities of one chain in a stretch; all double, so that rows of them can be gathered. */
+/* The log densities of one chain in a window of iterations. All members are double, so that rows of
+ * them can be gathered. */
 typedef struct em_log_density_window {
     double length;      /* iterations */
     double mean;        /* of all of them */
-    double early, late; /* of the first half, of the second */
+    double early, late; /* means of the first half and of the second */
     double variance;
 } em_log_density_window;
 
 em_log_density_window em_log_density_window_of(int64_t length, const double *log_density);
 
 /*
- * Flags the chains that others left behind: those whose mean log density is more than 4 (sqrt(d/2)
- * + 2) below the median of the better half of the chains, and those that did not move at all while
- * others did. Never all. Returns how many. `scratch`: [n_chain].
+ * Marks the outlying chains: those whose mean log density is more than 4 (sqrt(d/2) + 2) below the
+ * median of the better half of the chains, and those that did not move while others did. Where that
+ * would be all chains, it marks none. Returns how many. `scratch`: [n_chain].
  */
-int64_t em_find_outlying_chains(int64_t n_chain, const em_log_density_window *stretch, int64_t dim,
-                                double *scratch, bool *flagged);
+int64_t em_find_outlying_chains(int64_t n_chain, const em_log_density_window *window, int64_t dim,
+                                double *scratch, bool *outlying);
 
 /* True for a chain whose log density hardly changed. */
-bool em_stands_still(const em_log_density_window *stretch, int64_t dim);
+bool em_stands_still(const em_log_density_window *window, int64_t dim);
 
-/* True when all chains but `spared`, at most, are neither flagged nor newly moved, and of these the
- * log densities have no trend, and they are no farther apart than chains of the same law are in so
- * short a stretch. */
-bool em_initial_phase_has_ended(int64_t n_chain, const em_log_density_window *stretch,
-                                const bool *flagged, int64_t spared);
+/* True when all chains but `spared`, at most, are neither outlying nor recently reinitialised, the
+ * log densities of these chains have no trend, and their means differ no more than those of chains
+ * of one law do in so short a window. */
+bool em_initial_phase_has_ended(int64_t n_chain, const em_log_density_window *window,
+                                const bool *outlying, int64_t spared);
 
 #endif

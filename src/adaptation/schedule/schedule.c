@@ -7,7 +7,8 @@ static int64_t at_most(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Calls itself done when the windows reach `last`; out NULL: only counts them. */
+/* Writes the ends of the windows up to `last` into `out` and returns how many; NULL: only counts.
+ */
 static int64_t lay_windows(const em_schedule *schedule, int64_t size, int64_t *out)
 {
     int64_t count = 0;

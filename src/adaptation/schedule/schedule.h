@@ -1,4 +1,5 @@
-/* When the chains meet in warmup: data, built before the first step by a pure function. Local. */
+/* The fixed schedule of warmup: when adaptation updates take place and windows end. It is computed
+ * before the first iteration by a pure function. Local. */
 #ifndef EM_ADAPTATION_SCHEDULE_SCHEDULE_H
 #define EM_ADAPTATION_SCHEDULE_SCHEDULE_H
 
@@ -8,9 +9,9 @@
 #include <stdint.h>
 
 /*
- * Iterations are counted from 0; a meeting "after n" takes place when n iterations are done. E-step
- * samples are collected in the iterations first .. last - 1. The M-steps take place after
- * window_end[0] < window_end[1] < ... (doubling windows).
+ * Iterations are counted from 0. An adaptation update "after n" takes place when n iterations are
+ * done. E-step samples are collected in iterations first .. last - 1. M-steps take place after
+ * window_end[0] < window_end[1] < ... iterations (doubling windows).
  */
 typedef struct em_schedule {
     int64_t warmup, adapt_every, first, last;
@@ -20,9 +21,9 @@ typedef struct em_schedule {
 
 /*
  * Windows of s_count pooled samples, then twice that, and so on, from init_buffer to warmup -
- * term_buffer; the last window takes what is left when no doubled one would fit. `n_chain` chains
- * share their samples. Buffers of INT64_MIN are chosen: 15 % of warmup but at most 75, and 10 % but
- * at most 50. Errors: EM_EMEMORY.
+ * term_buffer. The last window takes all that is left when no doubled one would fit. `n_chain`
+ * chains share their samples. INT64_MIN stands for the default of a buffer: 15 % of warmup but at
+ * most 75, and 10 % but at most 50. Errors: EM_EMEMORY.
  */
 em_status em_schedule_create(int64_t warmup, int64_t adapt_every, int64_t init_buffer,
                              int64_t term_buffer, int64_t s_count, int64_t n_chain,

@@ -131,7 +131,7 @@ static void update_scale(em_ascent *path, const pair *new)
     }
 }
 
-/* Keeps what a step tells of the curvature, unless it is that of a valley. */
+/* Adds the step to the curvature pairs, unless the log density is convex along it. */
 static void learn_from_step(search *s)
 {
     em_ascent *path = s->path;
@@ -204,7 +204,7 @@ static em_status search_line(search *s, double gain, bool *moved)
     return status;
 }
 
-/* Forgets what is known of the curvature, and a tenth of the last step is long. */
+/* Drops the curvature pairs, and bounds the next step by a tenth of the last one. */
 static void forget(search *s)
 {
     em_ascent *path = s->path;
@@ -220,7 +220,7 @@ static void forget(search *s)
     s->longest = 0.1 * sqrt(square);
 }
 
-/* A last step that gained much has not shown that the next one gains little. */
+/* Whether the last step raised the log density by more than 1: the next one may then do so too. */
 static bool is_doubtful(const em_ascent *path)
 {
     const double *last = &path->log_density[path->n_point - 1];

@@ -1,7 +1,8 @@
 /*
- * The way up from one point to an optimum of the log density, by BFGS of limited memory, and the
- * Laplace approximation there. A chain's start uses it: the way stays in the basin of the start,
- * as each step is bounded and the bound grows only with success.
+ * An ascent from one point to an optimum of the log density, by limited-memory BFGS, and the
+ * Laplace approximation there. Chains are started with it. An ascent should stay in the basin of
+ * attraction of its start, so each step is bounded, and the bound grows only after successful
+ * steps.
  */
 #ifndef EM_ADAPTATION_STARTS_ASCENT_H
 #define EM_ADAPTATION_STARTS_ASCENT_H
@@ -23,8 +24,8 @@ typedef struct em_ascent {
     int64_t n_point;
     double *point;       /* [EM_ASCENT_GRADIENTS + 1][stride] */
     double *log_density; /* [EM_ASCENT_GRADIENTS + 1] */
-    double *scale;       /* [stride] the diagonal of the inverse curvature at the last point, as the
-                            way so far tells it */
+    double *scale;       /* [stride] the diagonal of the inverse curvature at the last point,
+ estimated from the steps so far */
     double *best_scale;  /* [stride] and at the best one */
     int64_t best;        /* the point with the largest product of density and volume, whose */
     double best_mass;    /* logarithm this is: in the neck of a funnel not the highest point */
@@ -40,9 +41,9 @@ em_status em_ascent_create(int64_t dim, em_ascent **out);
 void em_ascent_destroy(em_ascent **ascent);
 
 /*
- * Ascends from theta [stride]; the density of chain `chain` is asked for. `scale` [stride] is what
- * is known of the diagonal of the inverse curvature, NULL: nothing. Collective over the ranks of a
- * group, which get the same. Errors: EM_EMODEL.
+ * Ascends from theta [stride], by the density of chain `chain`. `scale` [stride] is an estimate of
+ * the diagonal of the inverse curvature; NULL: there is none. Collective over the ranks of a group,
+ * all of which get the result. Errors: EM_EMODEL.
  */
 em_status em_ascend(em_posterior *posterior, int64_t chain, const double *theta,
                     const double *scale, em_ascent *out);

@@ -36,7 +36,7 @@ struct em_mode_search {
     mode mode[MOST_MODES];
     double *modes;  /* [n_mode][2 + dim + dim^2] all of the modes */
     double *visits; /* [n_local][MOST_MODES] */
-    int64_t every;  /* iterations between looks at where chains are */
+    int64_t every;  /* iterations between counts of visits */
 };
 
 typedef enum task { TASK_NONE, TASK_DRAW, TASK_CONTINUE } task;
@@ -240,7 +240,7 @@ static void keep_end(ascents *a, int64_t i)
     memcpy(rest + stride, end.scale, (size_t)stride * sizeof *rest);
 }
 
-/* Follows one start upwards. */
+/* The ascent from one start. */
 static em_status follow(ascents *a, int64_t c, int64_t k)
 {
     const int64_t stride = a->search->stride;
@@ -365,7 +365,7 @@ static int64_t highest_left(const ascents *a)
     return best;
 }
 
-/* The places of the modes, when another one is there. */
+/* Adds a mode at end e of an ascent. */
 static em_status add_mode(ascents *a, int64_t e)
 {
     em_mode_search *search = a->search;
@@ -419,7 +419,7 @@ static em_status approximate(ascents *a, mode *m, int64_t e)
     return status;
 }
 
-/* Sorts ends into modes, makes new ones of those that are left, and weighs all where there are
+/* Assigns ends of ascents to modes, makes new modes of the rest, and weighs all where there are
  * several. Collective. */
 static em_status sort_into_modes(ascents *a)
 {
@@ -464,7 +464,8 @@ static bool refuse_negligible(ascents *a)
     return any;
 }
 
-/* The log density of the highest optimum; of one that is alone the curvature was not asked for. */
+/* The log density of the highest mode whose Laplace mass is known; -infinity where there is none:
+ * the mass of a single mode is not computed. */
 static double highest_optimum(const em_mode_search *search)
 {
     double highest = -INFINITY;

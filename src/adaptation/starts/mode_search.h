@@ -1,12 +1,13 @@
 /*
- * Where chains begin, and which modes they could have missed.
+ * The mode search: it chooses the starts of chains, and reports modes that the chains missed.
  *
- * A chain begins at one draw from the law of starts, or on the way up from it where the draw is
- * farther out than draws of the target are. A start is drawn anew where it cannot move, and where
- * the optimum above it holds e^-15 or less of the Laplace mass above another start. Nothing is
- * copied between chains. Where there are few chains, some more draws are followed up to their
- * optima. The modes found are counted by visits while chains sample: one that has mass and that no
- * draw is near to is reported.
+ * A chain starts at a draw from the law of starts. Where that draw's log density is lower than
+ * those of draws from the target, the chain starts at a point on the ascent from it instead. A
+ * start is drawn again in two cases: it cannot move, or the optimum that its ascent reaches has
+ * e^-15 or less of the Laplace mass of another chain's. No state is copied between chains. With few
+ * chains, further draws are followed to their optima, which only adds modes to the list. While
+ * chains sample, visits to each mode are counted. A mode of notable mass that no draw is near to is
+ * reported.
  */
 #ifndef EM_ADAPTATION_STARTS_MODE_SEARCH_H
 #define EM_ADAPTATION_STARTS_MODE_SEARCH_H
@@ -39,17 +40,17 @@ void em_mode_search_destroy(em_mode_search **search);
 em_status em_mode_search_start(em_mode_search *search, em_posterior *posterior, em_start_law *law,
                                void *context, em_block *block, double *gradients);
 
-/* The diagonal of the inverse curvature above the start of each chain of this rank, as the way up
- * told it, [n_local_chain][stride]; NULL: not known. Local. */
+/* The diagonal of the inverse curvature at the optimum of each chain of this rank, as estimated in
+ * the ascent from its start, [n_local_chain][stride]; NULL: not known. Local. */
 const double *em_mode_search_scale(const em_mode_search *search);
 
 /* Counts for each chain which mode it is near to after an iteration of sampling. Local. */
 void em_mode_search_observe(em_mode_search *search, const em_block *block, int64_t iteration);
 
-/* What was found. Collective. Errors: EM_EMEMORY, agreed. */
+/* The findings at the end of sampling. Collective. Errors: EM_EMEMORY, agreed. */
 em_status em_mode_search_conclude(em_mode_search *search, em_mode_findings *out);
 
-/* Shows all of it to a visitor. Collective. Errors: the visitor's; EM_EDATA, EM_EMEMORY. */
+/* Passes its whole state to a visitor. Collective. Errors: the visitor's; EM_EDATA, EM_EMEMORY. */
 em_status em_mode_search_visit(em_mode_search *search, const em_visitor *visitor);
 
 #endif

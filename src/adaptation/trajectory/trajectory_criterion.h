@@ -1,7 +1,7 @@
 /*
- * How long trajectories should be: from the lag-1 autocorrelation of every coordinate, pooled over
- * the chains, a learner with summable sums. A trajectory that is 1.7 times as long is tried while
- * some coordinate moves too slowly, and kept where it pays. All Local.
+ * The criterion of the trajectory-length search. It uses the lag-1 autocorrelation of every
+ * coordinate, pooled over the chains by summing. While some coordinate's autocorrelation is high, a
+ * trajectory 1.7 times as long is tried. It is kept where it is efficient enough. All Local.
  */
 #ifndef EM_ADAPTATION_TRAJECTORY_TRAJECTORY_CRITERION_H
 #define EM_ADAPTATION_TRAJECTORY_TRAJECTORY_CRITERION_H
@@ -13,11 +13,11 @@
  * the last. */
 int64_t em_lag_size(int64_t dim);
 
-/* Adds iteration number `iteration` (from 0) of a stretch: position x [dim] from any centre. */
+/* Adds iteration number `iteration` (from 0) of a phase: position x [dim] from any centre. */
 void em_lag_observe(int64_t dim, const double *x, double n_steps, int64_t iteration, double *sums);
 
-/* What pooled sums of n_chain chains x length iterations say: the autocorrelation r [dim], and the
- * mean number of steps. */
+/* From the pooled sums of n_chain chains x length iterations: the autocorrelation r [dim], and the
+ * mean number of leapfrog steps. */
 void em_lag_estimate(int64_t dim, double n_chain, double length, const double *pooled, double *r,
                      double *n_steps);
 

@@ -1,7 +1,7 @@
 /*
- * How deep the trees of many chains may grow while they arrive. All chains wait for the longest
- * tree at each meeting, and it is the longer the more there are: of many, those that would go
- * deeper than most of the others are ended there. Pure. All Local.
+ * The tree-depth cap of NUTS in the initial phase, for runs of many chains. At each adaptation
+ * update all chains wait for the longest tree, and the longest of many trees is long. So trees are
+ * ended at the depth that three in four of them do not exceed. Pure. All Local.
  */
 #ifndef EM_ADAPTATION_TRAJECTORY_TREE_DEPTH_H
 #define EM_ADAPTATION_TRAJECTORY_TREE_DEPTH_H
@@ -11,13 +11,12 @@
 
 enum { EM_DEPTHS = 12, EM_FIRST_DEPTH = 3, EM_MANY_CHAINS = 64 };
 
-/* Counts a tree of `depth` doublings, which was to double again (`saturated`), into
- * count[EM_DEPTHS].
- */
+/* Counts a tree of `depth` doublings in count[EM_DEPTHS]; `saturated`: the cap ended it, and it
+ * counts as one doubling deeper. */
 void em_tree_depth_observe(double depth, bool saturated, double *count);
 
-/* The greatest depth of the next trees: three in four of those counted wanted no more, at
- * a step size `ratio` times the next one; 0: no limit. */
+/* The cap of the next trees: three in four of those counted were no deeper. Their step size was
+ * `ratio` times the next one, and the cap is scaled accordingly. 0: no cap. */
 int64_t em_tree_depth_limit(const double *count, double ratio);
 
 #endif

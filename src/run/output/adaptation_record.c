@@ -223,7 +223,7 @@ static em_status put_stages(em_output *output, const em_adapt *adapt, const char
     if (n == 0)
         return EM_OK;
     for (int64_t i = 0; i < n; i++)
-        label[i] = em_phase_name((int)record[i].stage);
+        label[i] = em_phase_name((int)record[i].phase);
     for (size_t k = 0; !status && k < sizeof columns / sizeof *columns; k++) {
         variable.name = columns[k].name;
         variable.storage = columns[k].storage;

@@ -26,15 +26,15 @@ static em_warmup_plan auto_plan(void)
 START_TEST(a_step_size_that_nothing_moved_is_what_it_was)
 {
     em_dual_averaging averaging = {.target = 0.8};
-    int lost = 0;
+    int stuck = 0;
 
     for (int k = 1; k <= 1000; k++) {
         const double step_size = k / 333.0;
         em_dual_averaging_start(&averaging, step_size, 2);
         ck_assert(em_dual_averaging_final(&averaging) == step_size);
-        lost += exp(log(step_size)) != step_size;
+        stuck += exp(log(step_size)) != step_size;
     }
-    ck_assert_int_gt(lost, 0);
+    ck_assert_int_gt(stuck, 0);
 }
 END_TEST
 
@@ -76,8 +76,8 @@ START_TEST(windows_look_back_on_whole_segments)
         const em_warmup_plan plan = em_warmup_plan_create(warmup, _i ? &learned : &u_turn);
         int64_t from[EM_MOST_SEGMENTS] = {0}, last = 0, window = em_warmup_next_window(&plan, 0);
 
-        ck_assert_int_le(plan.arrive + plan.tune, warmup);
-        for (int64_t t = 0; t < plan.arrive; t++) {
+        ck_assert_int_le(plan.initial + plan.trial, warmup);
+        for (int64_t t = 0; t < plan.initial; t++) {
             if (t > 0 && em_warmup_splits_window(&plan, t)) {
                 ck_assert_int_lt(++last, EM_MOST_SEGMENTS);
                 from[last] = t;
@@ -97,7 +97,7 @@ START_TEST(windows_look_back_on_whole_segments)
                 from[k - dropped] = from[k];
             last -= dropped;
         }
-        ck_assert_int_eq(window, plan.arrive);
+        ck_assert_int_eq(window, plan.initial);
     }
 }
 END_TEST
@@ -108,9 +108,9 @@ START_TEST(a_given_warmup_is_kept)
     const em_warmup_plan usual = em_warmup_plan_create(300, &learned);
     em_trajectory longer;
 
-    ck_assert_int_eq(none.arrive + none.tune, 0);
-    ck_assert_int_eq(usual.arrive, 150);
-    ck_assert_int_eq(usual.tune, 50);
+    ck_assert_int_eq(none.initial + none.trial, 0);
+    ck_assert_int_eq(usual.initial, 150);
+    ck_assert_int_eq(usual.trial, 50);
     ck_assert(em_warmup_longer_trajectory(&usual, &(em_trajectory){.time = 2}, 250, &longer));
     ck_assert(!em_warmup_longer_trajectory(&usual, &(em_trajectory){.time = 2}, 251, &longer));
     ck_assert(!em_warmup_longer_trajectory(&usual, &(em_trajectory){.time = 6}, 200, &longer));
@@ -198,22 +198,22 @@ START_TEST(chains_left_behind_are_flagged)
 {
     em_log_density_window s[N];
     double scratch[N];
-    bool flagged[N];
+    bool outlying[N];
 
     stretches(-4, 2, s);
-    ck_assert_int_eq(em_find_outlying_chains(N, s, 8, scratch, flagged), 0);
-    ck_assert(em_initial_phase_has_ended(N, s, flagged, 0));
+    ck_assert_int_eq(em_find_outlying_chains(N, s, 8, scratch, outlying), 0);
+    ck_assert(em_initial_phase_has_ended(N, s, outlying, 0));
     stretches(-15, 2, s);
-    ck_assert_int_eq(em_find_outlying_chains(N, s, 8, scratch, flagged), 0);
-    ck_assert(!em_initial_phase_has_ended(N, s, flagged, 0)); /* too far apart for one law */
+    ck_assert_int_eq(em_find_outlying_chains(N, s, 8, scratch, outlying), 0);
+    ck_assert(!em_initial_phase_has_ended(N, s, outlying, 0)); /* too far apart for one law */
     stretches(-40, 2, s);
-    ck_assert_int_eq(em_find_outlying_chains(N, s, 8, scratch, flagged), 1);
-    ck_assert(flagged[1] && !em_initial_phase_has_ended(N, s, flagged, 0));
+    ck_assert_int_eq(em_find_outlying_chains(N, s, 8, scratch, outlying), 1);
+    ck_assert(outlying[1] && !em_initial_phase_has_ended(N, s, outlying, 0));
     stretches(-4, 0, s);
-    ck_assert_int_eq(em_find_outlying_chains(N, s, 8, scratch, flagged), 1); /* it does not move */
-    ck_assert(flagged[1]);
+    ck_assert_int_eq(em_find_outlying_chains(N, s, 8, scratch, outlying), 1); /* it does not move */
+    ck_assert(outlying[1]);
     stretches(NAN, 0, s);
-    ck_assert_int_eq(em_find_outlying_chains(N, s, 8, scratch, flagged), 1);
+    ck_assert_int_eq(em_find_outlying_chains(N, s, 8, scratch, outlying), 1);
 }
 END_TEST
 
@@ -237,51 +237,51 @@ START_TEST(a_hundred_thousand_chains_are_sorted_once)
     enum { MANY = 100000, LOG2_MANY = 17 };
     em_log_density_window *s = calloc(MANY, sizeof *s);
     double *scratch = calloc(MANY, sizeof *scratch);
-    bool *flagged = calloc(MANY, sizeof *flagged);
+    bool *outlying = calloc(MANY, sizeof *outlying);
 
-    ck_assert(s && scratch && flagged);
+    ck_assert(s && scratch && outlying);
     for (int64_t c = 0; c < MANY; c++)
         s[c] = (em_log_density_window){
             .length = 20, .mean = (double)(c * 7919 % MANY) / 1000, .variance = 1};
     n_compared = 0;
     /* Ranks 50000 to 99999 are the better half, whose median is 75; 16 less is the limit. */
-    ck_assert_int_eq(em_find_outlying_chains(MANY, s, 8, scratch, flagged), 59000);
+    ck_assert_int_eq(em_find_outlying_chains(MANY, s, 8, scratch, outlying), 59000);
     ck_assert_int_ge(n_compared, MANY);
     ck_assert_int_le(n_compared, (int64_t)MANY * LOG2_MANY);
     free(s);
     free(scratch);
-    free(flagged);
+    free(outlying);
 }
 END_TEST
 
 START_TEST(not_all_chains_are_flagged)
 {
-    em_log_density_window still[N] = {{0}}, lost[N];
+    em_log_density_window still[N] = {{0}}, stuck[N];
     double scratch[N];
-    bool flagged[N];
+    bool outlying[N];
 
     for (int c = 0; c < N; c++) {
         still[c].length = 20;
-        lost[c] = (em_log_density_window){.length = 20, .mean = NAN};
+        stuck[c] = (em_log_density_window){.length = 20, .mean = NAN};
     }
-    ck_assert_int_eq(em_find_outlying_chains(N, still, 8, scratch, flagged), 0);
-    ck_assert_int_eq(em_find_outlying_chains(N, lost, 8, scratch, flagged), 0);
-    ck_assert_int_eq(em_find_outlying_chains(1, still, 8, scratch, flagged), 0);
-    ck_assert(!em_initial_phase_has_ended(N, still, flagged, 0));
+    ck_assert_int_eq(em_find_outlying_chains(N, still, 8, scratch, outlying), 0);
+    ck_assert_int_eq(em_find_outlying_chains(N, stuck, 8, scratch, outlying), 0);
+    ck_assert_int_eq(em_find_outlying_chains(1, still, 8, scratch, outlying), 0);
+    ck_assert(!em_initial_phase_has_ended(N, still, outlying, 0));
 }
 END_TEST
 
 START_TEST(a_trend_is_no_arrival)
 {
     em_log_density_window s[N];
-    const bool flagged[N] = {false};
+    const bool outlying[N] = {false};
 
     stretches(-4, 2, s);
     for (int c = 0; c < N; c++) {
         s[c].early -= 1;
         s[c].late += 1;
     }
-    ck_assert(!em_initial_phase_has_ended(N, s, flagged, 0));
+    ck_assert(!em_initial_phase_has_ended(N, s, outlying, 0));
 }
 END_TEST
 
@@ -290,17 +290,17 @@ START_TEST(few_of_many_chains_hold_up_nobody)
 {
     enum { MANY = 64 };
     em_log_density_window s[MANY];
-    bool flagged[MANY] = {false};
+    bool outlying[MANY] = {false};
 
     for (int c = 0; c < MANY; c++)
         s[c] = (em_log_density_window){
             .length = c < 3 ? 4 : 19, .mean = c < 4 ? -300 : 0, .variance = 1};
-    flagged[3] = true;
-    ck_assert(em_initial_phase_has_ended(MANY, s, flagged, 4));
-    ck_assert(!em_initial_phase_has_ended(MANY, s, flagged, 3));
-    ck_assert(!em_initial_phase_has_ended(MANY, s, flagged, 0));
-    flagged[3] = false; /* nothing is said against it: it counts */
-    ck_assert(!em_initial_phase_has_ended(MANY, s, flagged, 4));
+    outlying[3] = true;
+    ck_assert(em_initial_phase_has_ended(MANY, s, outlying, 4));
+    ck_assert(!em_initial_phase_has_ended(MANY, s, outlying, 3));
+    ck_assert(!em_initial_phase_has_ended(MANY, s, outlying, 0));
+    outlying[3] = false; /* nothing is said against it: it counts */
+    ck_assert(!em_initial_phase_has_ended(MANY, s, outlying, 4));
 }
 END_TEST
 

@@ -11,63 +11,63 @@ enum { MOST = 1000, LENGTH = 40 };
 /* Acceptance rates of mean 0.8 and standard deviation 0.24, wider than Gaussian targets have them;
  * those of the first chain are multiplied by `share`. */
 static void move(int64_t n_chain, int64_t length, uint64_t seed, double share,
-                 em_acceptance_statistics *moves)
+                 em_acceptance_statistics *statistics)
 {
-    memset(moves, 0, (size_t)n_chain * sizeof *moves);
+    memset(statistics, 0, (size_t)n_chain * sizeof *statistics);
     for (int64_t c = 0; c < n_chain; c++)
         for (int64_t t = 0; t < length; t++) {
             const em_stream stream = {seed, (uint64_t)c, (uint64_t)t, EM_RNG_TEST};
             const double u = em_uniform(&stream, 0), rate = u < 0.4 ? 0.5 + 1.25 * u * u * 2.5 : 1;
-            em_acceptance_observe((c == 0 ? share : 1) * rate, false, &moves[c]);
+            em_acceptance_observe((c == 0 ? share : 1) * rate, false, &statistics[c]);
         }
 }
 
 START_TEST(chains_of_one_law_are_even)
 {
     static const int64_t n_chain[] = {1, 4, 64, MOST};
-    static em_acceptance_statistics moves[MOST];
-    const bool flagged[MOST] = {false};
+    static em_acceptance_statistics statistics[MOST];
+    const bool outlying[MOST] = {false};
 
     for (uint64_t seed = 1; seed <= 50; seed++)
         for (int i = 0; i < 4; i++) {
-            move(n_chain[i], LENGTH, seed, 1, moves);
-            ck_assert(!em_acceptance_is_uneven(n_chain[i], moves, flagged));
+            move(n_chain[i], LENGTH, seed, 1, statistics);
+            ck_assert(!em_acceptance_is_uneven(n_chain[i], statistics, outlying));
         }
 }
 END_TEST
 
 START_TEST(a_chain_that_sticks_is_noticed)
 {
-    static em_acceptance_statistics moves[MOST];
-    bool flagged[MOST] = {false};
+    static em_acceptance_statistics statistics[MOST];
+    bool outlying[MOST] = {false};
 
     for (uint64_t seed = 1; seed <= 50; seed++) {
-        move(4, LENGTH, seed, 0.6, moves);
-        ck_assert(em_acceptance_is_uneven(4, moves, flagged));
-        move(MOST, LENGTH, seed, 0.5, moves);
-        ck_assert(em_acceptance_is_uneven(MOST, moves, flagged));
+        move(4, LENGTH, seed, 0.6, statistics);
+        ck_assert(em_acceptance_is_uneven(4, statistics, outlying));
+        move(MOST, LENGTH, seed, 0.5, statistics);
+        ck_assert(em_acceptance_is_uneven(MOST, statistics, outlying));
     }
-    flagged[0] = true; /* the others left it behind: it is no sign of theirs */
-    ck_assert(!em_acceptance_is_uneven(MOST, moves, flagged));
-    flagged[0] = false;
-    move(4, 10, 1, 0.2, moves);
-    ck_assert(!em_acceptance_is_uneven(4, moves, flagged)); /* too few to tell */
+    outlying[0] = true; /* the others left it behind: it is no sign of theirs */
+    ck_assert(!em_acceptance_is_uneven(MOST, statistics, outlying));
+    outlying[0] = false;
+    move(4, 10, 1, 0.2, statistics);
+    ck_assert(!em_acceptance_is_uneven(4, statistics, outlying)); /* too few to tell */
 }
 END_TEST
 
 START_TEST(divergences_are_noticed)
 {
-    em_acceptance_statistics moves[4];
-    const bool flagged[4] = {false};
+    em_acceptance_statistics statistics[4];
+    const bool outlying[4] = {false};
 
-    move(4, LENGTH, 1, 1, moves);
-    moves[2].n_diverging = 2; /* may be chance */
-    ck_assert(!em_acceptance_is_uneven(4, moves, flagged));
-    moves[3].n_diverging = 1;
-    ck_assert(em_acceptance_is_uneven(4, moves, flagged));
-    move(4, 10 * LENGTH, 1, 1, moves);
-    moves[3].n_diverging = 16;
-    ck_assert(!em_acceptance_is_uneven(4, moves, flagged)); /* 1 % */
+    move(4, LENGTH, 1, 1, statistics);
+    statistics[2].n_diverging = 2; /* may be chance */
+    ck_assert(!em_acceptance_is_uneven(4, statistics, outlying));
+    statistics[3].n_diverging = 1;
+    ck_assert(em_acceptance_is_uneven(4, statistics, outlying));
+    move(4, 10 * LENGTH, 1, 1, statistics);
+    statistics[3].n_diverging = 16;
+    ck_assert(!em_acceptance_is_uneven(4, statistics, outlying)); /* 1 % */
 }
 END_TEST
 
