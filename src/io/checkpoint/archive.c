@@ -13,7 +13,8 @@
 #include <unistd.h>
 
 /* A change of what is saved, or how, is another version. */
-static const em_checksum_trailer seal = {{'E', 'M', 'A', 'S', 'S', 'C', 'K', '9'}, "a checkpoint"};
+static const em_checksum_trailer trailer = {{'E', 'M', 'A', 'S', 'S', 'C', 'K', '9'},
+                                            "a checkpoint"};
 
 enum { MOST_TEXT = 1 << 24 };
 
@@ -29,7 +30,7 @@ em_status em_archive_check(const char *path)
 {
     uint64_t bytes;
 
-    return em_checksum_trailer_check(&seal, path, &bytes);
+    return em_checksum_trailer_check(&trailer, path, &bytes);
 }
 
 /* ---------------------------------------------------------------- arrays */
@@ -342,8 +343,9 @@ static em_status finish(em_archive *archive)
     status = em_agree(status ? status : em_fault_file("checkpoint-close", archive->path));
     if (!status && em_world_rank() == 0)
         status = em_fault_file("checkpoint-seal", archive->path);
-    return em_agree(!status && em_world_rank() == 0 ? em_checksum_trailer_put(&seal, archive->path)
-                                                    : status);
+    return em_agree(!status && em_world_rank() == 0
+                        ? em_checksum_trailer_put(&trailer, archive->path)
+                        : status);
 }
 
 em_status em_archive_close(em_archive **out, bool whole)

@@ -1,7 +1,8 @@
 /*
- * A checkpoint file: named arrays, written and read collectively by parallel HDF5, kept by chain
- * number and not by rank, so that any number of ranks may go on from it. A trailer after the end of
- * the HDF5 file holds a hash of all its bytes: nothing torn or flipped is ever given to HDF5.
+ * A checkpoint file: named arrays, written and read collectively by parallel HDF5. Rows are ordered
+ * by chain and not by rank, so that a run can resume on any number of ranks. A trailer after the
+ * end of the HDF5 file holds a hash of all its bytes. It is verified before HDF5 opens the file,
+ * because HDF5 may crash on a truncated or altered one.
  */
 #ifndef EM_IO_CHECKPOINT_ARCHIVE_H
 #define EM_IO_CHECKPOINT_ARCHIVE_H
@@ -13,8 +14,8 @@
 
 typedef struct em_archive em_archive;
 
-/* Creates the file, replacing what is there, a link and not what it leads to. Collective. Errors:
- * EM_EIO, agreed. */
+/* Creates the file, replacing an existing one; a symbolic link is replaced, not its target.
+ * Collective. Errors: EM_EIO, agreed. */
 em_status em_archive_create(const em_grid *grid, const char *path, em_archive **out);
 
 /*
@@ -24,7 +25,7 @@ em_status em_archive_create(const em_grid *grid, const char *path, em_archive **
  */
 em_status em_archive_open(const em_grid *grid, const char *path, em_archive **out);
 
-/* Whether em_archive_open would find the file whole: by its hash alone. Local. Errors as there. */
+/* Verifies the hash of the file, as em_archive_open does. Local. Errors as there. */
 em_status em_archive_check(const char *path);
 
 /* The visitor that saves into a created archive, or restores from an opened one. Every name is used
@@ -36,9 +37,9 @@ em_status em_archive_put_text(em_archive *archive, const char *name, const char 
 em_status em_archive_get_text(em_archive *archive, const char *name, char **text);
 
 /*
- * Closes it. A created one that has all it should (`whole`) is hashed, and its bytes are on the
- * disk on return; otherwise it is removed, and the message of what went wrong stays. NULL-safe.
- * Collective. Errors: EM_EIO, agreed.
+ * Closes it. A created one that is complete (`whole`) gets its trailer, and its bytes are on the
+ * disk on return. One that is not is removed, and the error message is kept. NULL-safe. Collective.
+ * Errors: EM_EIO, agreed.
  */
 em_status em_archive_close(em_archive **archive, bool whole);
 

@@ -40,14 +40,14 @@ static em_status hash_file(int descriptor, const char *path, uint64_t bytes, uin
     return status;
 }
 
-em_status em_checksum_trailer_put(const em_checksum_trailer *seal, const char *path)
+em_status em_checksum_trailer_put(const em_checksum_trailer *kind, const char *path)
 {
     trailer end = {.bytes = 0};
     int descriptor;
     em_status status = em_file_open(path, O_RDWR | O_NOFOLLOW, &descriptor);
     const off_t bytes = descriptor < 0 ? -1 : lseek(descriptor, 0, SEEK_END);
 
-    memcpy(end.magic, seal->magic, sizeof end.magic);
+    memcpy(end.magic, kind->magic, sizeof end.magic);
     end.bytes = (uint64_t)bytes;
     if (!status && bytes < 0)
         status = em_fail(EM_EIO, "%s: cannot be read: %s", path, strerror(errno));
@@ -62,7 +62,7 @@ em_status em_checksum_trailer_put(const em_checksum_trailer *seal, const char *p
     return status;
 }
 
-em_status em_checksum_trailer_check(const em_checksum_trailer *seal, const char *path,
+em_status em_checksum_trailer_check(const em_checksum_trailer *kind, const char *path,
                                     uint64_t *bytes)
 {
     trailer end;
@@ -71,15 +71,16 @@ em_status em_checksum_trailer_check(const em_checksum_trailer *seal, const char 
     em_status status = em_file_open(path, O_RDONLY | O_NOFOLLOW, &descriptor);
 
     if (status == EM_EDATA && access(path, F_OK) == 0)
-        return em_fail(EM_EIO, "%s", em_error_text()); /* it may be whole: not to be passed over */
+        return em_fail(EM_EIO, "%s",
+                       em_error_text()); /* it may be intact: not reported as damaged */
     if (status)
         return status;
     const off_t length = lseek(descriptor, 0, SEEK_END) - (off_t)sizeof end;
     if (length < 0 || pread(descriptor, &end, sizeof end, length) != (ssize_t)sizeof end ||
-        memcmp(end.magic, seal->magic, KIND_BYTES) != 0)
-        status = em_fail(EM_EDATA, "%s: cut short, or not %s", path, seal->what);
-    else if (memcmp(end.magic, seal->magic, sizeof end.magic) != 0)
-        status = em_fail(EM_EDATA, "%s: %s of another version of emass", path, seal->what);
+        memcmp(end.magic, kind->magic, KIND_BYTES) != 0)
+        status = em_fail(EM_EDATA, "%s: cut short, or not %s", path, kind->what);
+    else if (memcmp(end.magic, kind->magic, sizeof end.magic) != 0)
+        status = em_fail(EM_EDATA, "%s: %s of another version of emass", path, kind->what);
     else if (end.bytes != (uint64_t)length)
         status = em_fail(EM_EDATA, "%s: cut short: %lld bytes, expected %llu", path,
                          (long long)length, (unsigned long long)end.bytes);

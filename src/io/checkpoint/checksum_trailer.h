@@ -1,6 +1,6 @@
 /*
- * A trailer at the end of a file, with a hash of all before it: who finds it whole knows that
- * nothing is torn or flipped. Local, by one rank.
+ * A trailer at the end of a file, with a hash of all bytes before it. It shows whether the file was
+ * truncated or altered. Local, by one rank.
  */
 #ifndef EM_IO_CHECKPOINT_CHECKSUM_TRAILER_H
 #define EM_IO_CHECKPOINT_CHECKSUM_TRAILER_H
@@ -9,20 +9,20 @@
 
 #include <stdint.h>
 
-/* What a sealed file is: EMASS, two letters of its kind, and the version of its format. */
+/* A kind of files with a trailer. magic: EMASS, two letters of the kind, the format version. */
 typedef struct em_checksum_trailer {
     char magic[8];
     const char *what; /* "a checkpoint" */
 } em_checksum_trailer;
 
 /* Appends the trailer and forces all to the disk. Errors: EM_EIO, EM_EMEMORY. */
-em_status em_checksum_trailer_put(const em_checksum_trailer *seal, const char *path);
+em_status em_checksum_trailer_put(const em_checksum_trailer *kind, const char *path);
 
 /*
  * How many bytes come before the trailer. Errors: EM_EDATA when it is missing, cut short, altered,
  * or of another version, saying which; EM_EIO when the system cannot read it.
  */
-em_status em_checksum_trailer_check(const em_checksum_trailer *seal, const char *path,
+em_status em_checksum_trailer_check(const em_checksum_trailer *kind, const char *path,
                                     uint64_t *bytes);
 
 #endif

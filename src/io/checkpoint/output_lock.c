@@ -14,8 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A holder who has not counted for PATIENCE is dead; two who think so at once are told apart after
- * SETTLE. */
+/* An owner whose counter has not changed for PATIENCE is dead. Where two runs find so at once, the
+ * record after SETTLE decides which of them has the lock. */
 enum { BEAT_SECONDS = 3, PATIENCE_SECONDS = 30, SETTLE_SECONDS = 2, RECORD_BYTES = 1024 };
 
 /* Who holds a lock, as its file has it. */
@@ -205,7 +205,7 @@ static em_status open_lock(em_lock *lock, bool *made)
     return em_file_open(lock->path, O_RDWR | O_NOFOLLOW, &lock->descriptor);
 }
 
-/* Opens the file and asks for its lock, again when it was removed between the two. */
+/* Opens and locks the file; once more when it was removed between the two. */
 static em_status ask(em_lock *lock, bool *made, outcome *out)
 {
     enum { MOST_TRIES = 1000 };
@@ -227,8 +227,8 @@ static em_status ask(em_lock *lock, bool *made, outcome *out)
 
 /* ---------------------------------------------------------------- the record */
 
-/* Whether what the file says may be the word of somebody who lives although the system has given us
- * the lock, or cannot. */
+/* Whether the record may be of a running process, although the operating system has given us the
+ * lock or has none. */
 static bool must_watch(const em_lock *lock, bool made, outcome got, const record *old)
 {
     if (made)
@@ -303,7 +303,7 @@ static em_status take(em_lock *lock, const char *output)
 
 /* ---------------------------------------------------------------- the heart */
 
-/* Whether the file names somebody else by now. */
+/* Whether the record names another owner by now. */
 static bool is_taken(const em_lock *lock, record *by)
 {
     return read_again(lock->path, by) == EM_OK && !is_blank(by) && !is_same_owner(by, &lock->own);
@@ -439,7 +439,7 @@ void em_lock_release(em_lock **out, bool keep)
     if (!is_taken(lock, &by) && is_still_there(lock->descriptor, lock->path)) {
         lock->own.held = 0;
         if (!keep || !put_record(lock))
-            unlink(lock->path); /* before the lock is let go of: nobody else can have it yet */
+            unlink(lock->path); /* before the lock is released: no other run can own it yet */
     }
     destroy(out);
 }

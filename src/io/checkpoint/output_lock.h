@@ -1,8 +1,9 @@
 /*
- * One run at a time on an output, on whatever hosts. Two things say who holds it, and are weighed
- * together: a lock of the operating system on a file beside the output, which dies with its owner;
- * and in that file a record of the owner with a counter that goes on while he lives, for file
- * systems that keep no locks, or whose locks other hosts do not see. All Local, by one rank.
+ * The lock of an output: at most one run uses it at a time, on any host. The lock has two parts.
+ * The first is a lock of the operating system on a file beside the output. It is released when the
+ * process exits. The second is a record of the owner in that file, with a counter that the owner
+ * increments while it runs. The record is needed on file systems without locks, and on those whose
+ * locks are not visible to other hosts. All Local, by one rank.
  */
 #ifndef EM_IO_CHECKPOINT_OUTPUT_LOCK_H
 #define EM_IO_CHECKPOINT_OUTPUT_LOCK_H
@@ -15,28 +16,28 @@
 typedef struct em_lock em_lock;
 
 /*
- * Takes the lock that the file `path` stands for, made if it is not there. It is free at once when
- * its last owner let go of it, or died on this host where the file system keeps locks; what another
- * host left is watched first for half a minute, by its counter and not by any clock. Errors:
- * EM_EUSAGE, naming host, process, job and time of who holds it; EM_EDATA, something that is no
- * lock stands there; EM_EIO.
+ * Takes the lock of the file `path`, which is created if it does not exist. It is free at once when
+ * its last owner released it, or exited on this host and the file system has locks. The record of
+ * another host is watched for half a minute first: the lock is free if the counter does not change.
+ * Errors: EM_EUSAGE, naming host, process, job and time of the owner; EM_EDATA, the file is no lock
+ * file; EM_EIO.
  */
 em_status em_lock_take(const char *path, const char *output, em_lock **out);
 
-/* Fails when somebody else has taken the lock meanwhile, who took this run for dead. Errors:
+/* Fails when another run has taken the lock meanwhile, because it considered this run dead. Errors:
  * EM_EIO. */
 em_status em_lock_check(em_lock *lock);
 
 /*
- * The inode of the output that a holder of the lock has made and not yet let go of: this run, or
- * one that was killed. What such a file was written by is known even when nobody can read it. 0:
- * none. Errors: EM_EIO.
+ * The inode of the output made by this run, or by an owner of the lock that was killed. It
+ * identifies that file as an output of emass even when HDF5 cannot open it. 0: none. Errors:
+ * EM_EIO.
  */
 uint64_t em_lock_made(const em_lock *lock);
 em_status em_lock_set_made(em_lock *lock, uint64_t inode);
 
-/* Lets go, removes the file unless it has to `keep` the inode for the next run, and frees; NULL-
- * safe. */
+/* Releases the lock, removes the file unless it must `keep` the inode for the next run, and frees;
+ * NULL-safe. */
 void em_lock_release(em_lock **lock, bool keep);
 
 #endif

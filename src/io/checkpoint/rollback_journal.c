@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-static const em_checksum_trailer seal = {{'E', 'M', 'A', 'S', 'S', 'U', 'N', '1'},
-                                         "what a file was"};
+static const em_checksum_trailer trailer = {{'E', 'M', 'A', 'S', 'S', 'U', 'N', '1'},
+                                            "what a file was"};
 
 /* HDF5 1.10 finds the k-th chunk after k - 1 others: those of datasets of more chunks are kept. */
 enum { MOST_CHUNKS = 1 << 12 };
@@ -77,7 +77,7 @@ static herr_t visit(hid_t file, const char *name, const H5O_info_t *info, void *
     return v->status ? 1 : 0;
 }
 
-static int by_place(const void *a, const void *b)
+static int by_offset(const void *a, const void *b)
 {
     const extent *x = a, *y = b;
 
@@ -96,7 +96,7 @@ static em_status find_values(const char *path, values *out)
         out->status = em_fail(EM_EIO, "%s: cannot be read again", path);
     em_h5_close(&file);
     if (!out->status && out->n > 0)
-        qsort(out->extent, (size_t)out->n, sizeof *out->extent, by_place);
+        qsort(out->extent, (size_t)out->n, sizeof *out->extent, by_offset);
     return out->status;
 }
 
@@ -186,27 +186,27 @@ static void close_both(const transfer *t)
         close(t->to);
 }
 
-em_status em_rollback_journal_keep(const char *file, const char *identity, const char *undo)
+em_status em_rollback_journal_keep(const char *file, const char *identity, const char *journal)
 {
-    transfer t = {file, undo, -1, -1, 0, 0};
+    transfer t = {file, journal, -1, -1, 0, 0};
     values v = {.n = 0};
     em_status status = find_values(file, &v);
 
-    if (!status && unlink(undo) != 0 && errno != ENOENT)
-        status = em_fail(EM_EIO, "%s: cannot be removed: %s", undo, strerror(errno));
+    if (!status && unlink(journal) != 0 && errno != ENOENT)
+        status = em_fail(EM_EIO, "%s: cannot be removed: %s", journal, strerror(errno));
     if (!status)
         status = em_file_open(file, O_RDONLY | O_NOFOLLOW, &t.from);
     if (!status)
-        status = em_file_open(undo, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, &t.to);
+        status = em_file_open(journal, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, &t.to);
     if (!status && fdatasync(t.from) != 0)
         status = em_fail(EM_EIO, "%s: cannot be written: %s", file, strerror(errno));
     if (!status)
         status = keep_rest(&t, identity, &v);
     close_both(&t);
     if (!status)
-        status = em_checksum_trailer_put(&seal, undo);
+        status = em_checksum_trailer_put(&trailer, journal);
     if (status && t.to >= 0)
-        unlink(undo);
+        unlink(journal);
     em_release(&v.extent);
     return status;
 }
@@ -246,14 +246,14 @@ static em_status put_back(transfer *t, const char *identity, uint64_t end)
     return status;
 }
 
-em_status em_rollback_journal_apply(const char *undo, const char *identity, const char *file)
+em_status em_rollback_journal_apply(const char *journal, const char *identity, const char *file)
 {
-    transfer t = {undo, file, -1, -1, 0, 0};
+    transfer t = {journal, file, -1, -1, 0, 0};
     uint64_t end = 0;
-    em_status status = em_checksum_trailer_check(&seal, undo, &end);
+    em_status status = em_checksum_trailer_check(&trailer, journal, &end);
 
     if (!status)
-        status = em_file_open(undo, O_RDONLY | O_NOFOLLOW, &t.from);
+        status = em_file_open(journal, O_RDONLY | O_NOFOLLOW, &t.from);
     if (!status)
         status = em_file_open(file, O_RDWR | O_NOFOLLOW, &t.to);
     if (!status)

@@ -1,21 +1,23 @@
 /*
- * What has to be written back to have an HDF5 file as it was: everything but the values of its
- * datasets. It is small beside the draws of a run, and enough for as long as datasets are only cut,
- * and what is added to the file is new. Local, by one rank.
+ * A rollback journal of an HDF5 file: what must be written back to restore the file, which is all
+ * of it but the values of its datasets. It is small compared with the draws of a run. It suffices
+ * as long as datasets are only truncated, and additions go to new parts of the file. Local, by one
+ * rank.
  */
 #ifndef EM_IO_CHECKPOINT_ROLLBACK_JOURNAL_H
 #define EM_IO_CHECKPOINT_ROLLBACK_JOURNAL_H
 
 #include "emass/status.h"
 
-/* Keeps at `undo`, made anew, what brings the flushed file back, and a text that says what the file
- * is; both are on the disk on return. Errors: EM_EIO, EM_EMEMORY; there is then no `undo`. */
-em_status em_rollback_journal_keep(const char *file, const char *identity, const char *undo);
+/* Writes the journal of a flushed file to `journal`, a new file, with a text that identifies the
+ * file. Both are on the disk on return. Errors: EM_EIO, EM_EMEMORY; then there is no journal. */
+em_status em_rollback_journal_keep(const char *file, const char *identity, const char *journal);
 
 /*
- * Brings the file back, also where this was begun before. NULL: whatever it is. Errors: EM_EDATA
- * when the `undo` is not whole, or of another file, and this one is not touched; EM_EIO.
+ * Restores the file; a restore that was interrupted can be repeated. identity NULL: any file.
+ * Errors: EM_EDATA when the journal is incomplete or of another file, and the file is unchanged;
+ * EM_EIO.
  */
-em_status em_rollback_journal_apply(const char *undo, const char *identity, const char *file);
+em_status em_rollback_journal_apply(const char *journal, const char *identity, const char *file);
 
 #endif
