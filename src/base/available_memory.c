@@ -95,7 +95,7 @@ static double room_of_line(char *line)
     return strcmp(controllers + 1, "memory") == 0 ? room_of_groups(&separate, path) : INFINITY;
 }
 
-double em_memory_room(void)
+double em_memory_available(void)
 {
     static const char machine[] = "/proc/meminfo";
     const double kilobytes =

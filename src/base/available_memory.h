@@ -9,7 +9,7 @@
  * group (of a batch job, of a container) leaves less; infinite where nobody tells. Beyond it the
  * system kills whom it likes, without a message. Local.
  */
-double em_memory_room(void);
+double em_memory_available(void);
 
 /* Bytes of memory that this process has now; 0 where nobody tells. Local. */
 double em_resident_bytes(void);

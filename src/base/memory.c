@@ -40,7 +40,7 @@ static em_status check_room(double bytes)
 
 em_status em_memory_check(double bytes, const char *what)
 {
-    const double room = em_memory_room();
+    const double room = em_memory_available();
 
     return bytes <= room
                ? EM_OK

@@ -186,7 +186,8 @@ static em_status construct(em_stan *self, const em_stan_options *options, const 
     if (!status) {
         printed.n_line = printed.length = 0;
         self->library.set_print(em_world_rank() == 0 ? print : print_nothing, NULL);
-        status = construct_within(self, em_memory_room() / em_world_node_size(), options, joined);
+        status =
+            construct_within(self, em_memory_available() / em_world_node_size(), options, joined);
         const char *const program = translated ? translated : self->library.identity;
         self->model.data_hash = XXH64(joined, strlen(joined), 0);
         self->model.program_hash = XXH64(program, strlen(program), 0);
