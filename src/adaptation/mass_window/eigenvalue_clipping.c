@@ -13,7 +13,7 @@ static double clamp(double x, double ratio)
     return fmin(fmax(x, 1 / ratio), ratio);
 }
 
-static em_status guard_diag(int64_t dim, const double *current, double *inverse)
+static em_status clip_diag(int64_t dim, const double *current, double *inverse)
 {
     for (int64_t i = 0; i < dim; i++) {
         if (!(inverse[i] > 0) || !isfinite(inverse[i]))
@@ -43,7 +43,7 @@ static em_status clamp_eigenvalues(int64_t n, double ratio, double *a, double *s
 }
 
 /* With W_0 = L L^T the change is L^-1 W L^-T, whose eigenvalues are clamped; then back. */
-static em_status guard_dense(int64_t n, const double *current, double *inverse, double *work)
+static em_status clip_dense(int64_t n, const double *current, double *inverse, double *work)
 {
     const int64_t square = n * n;
     double *lower = work, *lower_inverse = work + square, *transposed = work + 2 * square;
@@ -73,17 +73,17 @@ static em_status guard_dense(int64_t n, const double *current, double *inverse, 
     return status;
 }
 
-static em_status guard_part(const em_part *part, const double *current, double *inverse)
+static em_status clip_part(const em_part *part, const double *current, double *inverse)
 {
     const int64_t n = part->count;
     double *work = NULL;
     em_status status;
 
     if (part->structure == EM_MASS_DIAG)
-        return guard_diag(n, current, inverse);
+        return clip_diag(n, current, inverse);
     status = em_allocate(5 * n * n + 2 * n, sizeof *work, &work);
     if (!status)
-        status = guard_dense(n, current, inverse, work);
+        status = clip_dense(n, current, inverse, work);
     em_release(&work);
     return status;
 }
@@ -94,7 +94,7 @@ em_status em_clip_eigenvalues(const em_mass_form *form, const double *current, d
 
     for (int64_t i = 0, at = 0; !status && i < em_form_n_part(form); i++) {
         const em_part part = em_form_part(form, i);
-        status = guard_part(&part, current + at, number + at);
+        status = clip_part(&part, current + at, number + at);
         at += em_mass_size(part.structure, part.count);
     }
     return status;

@@ -330,7 +330,7 @@ static em_status convert(conversion *c)
         status = em_agree_first(em_world_rank() == 0 ? convert_corpus(c) : EM_OK, 0);
     else if (!status)
         status = convert_table(c);
-    status = em_atomic_file_place(&c->whole, status);
+    status = em_atomic_file_publish(&c->whole, status);
     if (c->said)
         fclose(c->said);
     if (!status && em_world_rank() == 0)

@@ -26,8 +26,8 @@ static hashes hashes_of(const em_model *model)
     return out;
 }
 
-/* What a file is of, by the hashes it has, against what is to go on. A program is among the data:
- * it is asked about first. */
+/* Compares the hashes stored in a file with those of this run. The program is part of the data: it
+ * is compared first, so that the message names it. */
 static em_status check_hashes(const char *path, const char *program, const char *data,
                               const em_model *model)
 {
@@ -92,13 +92,13 @@ static em_status write_archive(const em_config *config, const em_grid *grid, con
     return status ? status : closed;
 }
 
-em_status em_checkpoint_save(const em_output_paths *place, const em_config *config,
+em_status em_checkpoint_save(const em_output_paths *paths, const em_config *config,
                              const em_grid *grid, const em_model *model, em_visit *visit,
                              void *state)
 {
-    const em_status status = write_archive(config, grid, place->fresh, model, visit, state);
+    const em_status status = write_archive(config, grid, paths->fresh, model, visit, state);
 
-    return status ? status : em_output_paths_turn_checkpoint(place);
+    return status ? status : em_output_paths_turn_checkpoint(paths);
 }
 
 static em_status read_archive(const char *path, const em_config *config, const em_grid *grid,
@@ -116,13 +116,14 @@ static em_status read_archive(const char *path, const em_config *config, const e
 }
 
 /* The draws to go on from: those set aside, or the output. Rank 0. */
-static em_status look_at_draws(const em_output_paths *place, const char **path,
-                               em_existing_output *found)
+static em_status inspect_draws(const em_output_paths *paths, const char **path,
+                               em_existing_output *existing)
 {
-    em_status status = em_output_paths_find(place, place->draws, found);
+    em_status status = em_output_paths_find(paths, paths->draws, existing);
 
-    *path = found->exists ? place->draws : place->output;
-    return status || found->exists ? status : em_output_paths_find(place, place->output, found);
+    *path = existing->exists ? paths->draws : paths->output;
+    return status || existing->exists ? status
+                                      : em_output_paths_find(paths, paths->output, existing);
 }
 
 /* What is wrong with a file, without its name. */
@@ -134,44 +135,44 @@ static void note_damage(em_restored *restored)
              colon ? colon + 2 : text);
 }
 
-/* The checkpoint in a finished file, where the draws are one, becomes place->fresh. A damaged one
- * is left where it is. Rank 0. */
-static em_status take_out(const em_output_paths *place, em_restored *restored)
+/* Copies the checkpoint inside a finished file to paths->fresh. A damaged one is not copied. Rank
+ * 0. */
+static em_status take_out(const em_output_paths *paths, em_restored *restored)
 {
     const char *path;
-    em_existing_output found;
-    em_status status = look_at_draws(place, &path, &found);
+    em_existing_output existing;
+    em_status status = inspect_draws(paths, &path, &existing);
 
-    restored->finished = !status && found.complete;
-    if (restored->finished && found.has_checkpoint) {
-        status = em_enclosed_take(path, EM_OUTPUT_CHECKPOINT, place->fresh);
+    restored->finished = !status && existing.complete;
+    if (restored->finished && existing.has_checkpoint) {
+        status = em_enclosed_take(path, EM_OUTPUT_CHECKPOINT, paths->fresh);
         if (!status)
-            status = em_archive_check(place->fresh);
+            status = em_archive_check(paths->fresh);
         restored->from_inside = !status;
     }
-    em_existing_output_release(&found);
+    em_existing_output_release(&existing);
     if (status != EM_EDATA)
         return status;
     note_damage(restored);
-    unlink(place->fresh);
+    unlink(paths->fresh);
     return EM_OK;
 }
 
 /* `reason`: what is wrong with the first one that was tried. */
-static void say_why_none(const em_output_paths *place, const em_restored *restored,
+static void say_why_none(const em_output_paths *paths, const em_restored *restored,
                          const char *reason)
 {
     if (restored->damage[0])
         em_fail(EM_EDATA, "%s", restored->damage);
-    else if (!restored->from_inside && access(place->checkpoint, F_OK) != 0 &&
-             access(place->previous, F_OK) != 0)
+    else if (!restored->from_inside && access(paths->checkpoint, F_OK) != 0 &&
+             access(paths->previous, F_OK) != 0)
         em_fail(EM_EDATA, "%s: there is none: the run had not come to its first",
-                place->checkpoint);
+                paths->checkpoint);
     else
         em_fail(EM_EDATA, "%s", reason);
 }
 
-em_status em_checkpoint_restore(const em_output_paths *place, const em_config *config,
+em_status em_checkpoint_restore(const em_output_paths *paths, const em_config *config,
                                 const em_grid *grid, const em_model *model, em_visit *visit,
                                 void *state, em_restored *restored)
 {
@@ -179,14 +180,15 @@ em_status em_checkpoint_restore(const em_output_paths *place, const em_config *c
     em_status status;
 
     *restored = (em_restored){.found = false};
-    status = em_agree(em_world_rank() == 0 ? take_out(place, restored) : EM_OK);
+    status = em_agree(em_world_rank() == 0 ? take_out(paths, restored) : EM_OK);
     em_broadcast(restored, sizeof *restored);
-    const char *const paths[] = {restored->from_inside ? place->fresh : place->checkpoint,
-                                 place->previous};
+    const char *const candidates[] = {restored->from_inside ? paths->fresh : paths->checkpoint,
+                                      paths->previous};
     for (int i = 0; !status && i < (restored->from_inside ? 1 : 2); i++) {
-        status = read_archive(paths[i], config, grid, model, visit, state, &restored->new_rule);
+        status =
+            read_archive(candidates[i], config, grid, model, visit, state, &restored->new_rule);
         restored->found = status == EM_OK;
-        restored->path = paths[i];
+        restored->path = candidates[i];
         if (status != EM_EDATA) /* what cannot be read now may be the next time */
             return status;
         if (i == 0)
@@ -194,7 +196,7 @@ em_status em_checkpoint_restore(const em_output_paths *place, const em_config *c
         status = EM_OK;
     }
     if (!status)
-        say_why_none(place, restored, reason);
+        say_why_none(paths, restored, reason);
     return status;
 }
 
@@ -202,31 +204,31 @@ em_status em_checkpoint_restore(const em_output_paths *place, const em_config *c
 
 /* Draws of another run are never gone on from, and not replaced unasked. */
 static em_status check_config(const em_config *config, const char *path,
-                              const em_existing_output *found, bool *new_rule)
+                              const em_existing_output *existing, bool *new_rule)
 {
     em_changes changes;
-    em_status status = em_changes_find(config, found->config, &changes);
+    em_status status = em_changes_find(config, existing->config, &changes);
 
     if (!status && changes.refused)
         status =
             em_fail(EM_ECONFIG,
                     "%s is %sof another config: %s differ; give the old values, --overwrite or "
                     "another --output",
-                    path, found->complete ? "complete and " : "", changes.refused);
+                    path, existing->complete ? "complete and " : "", changes.refused);
     *new_rule = changes.stop_rule;
     em_changes_release(&changes);
     return status;
 }
 
-/* Whether a complete output is all that is asked for: as many draws were planned, and either all of
- * them are there or the rule that ended it still holds. */
+/* Whether a complete output needs no more draws: as many were planned as the config says, and
+ * either all of them are there or the stop rule that ended the run still applies. */
 static em_status is_finished(const em_config *config, const char *path,
-                             const em_existing_output *found, bool new_rule, bool *finished)
+                             const em_existing_output *existing, bool new_rule, bool *finished)
 {
     em_reader *reader = NULL;
     em_status status = EM_OK;
 
-    *finished = found->planned_draws >= config->run.draws;
+    *finished = existing->planned_draws >= config->run.draws;
     if (*finished && new_rule) {
         status = em_reader_open(path, "posterior", &reader);
         *finished = !status && em_reader_n_draw(reader) >= config->run.draws;
@@ -236,46 +238,46 @@ static em_status is_finished(const em_config *config, const char *path,
 }
 
 /* A finished file has a checkpoint in it or beside it, or nothing can go on from it. */
-static em_status check_extendable(const em_output_paths *place, const char *path,
-                                  const em_existing_output *found)
+static em_status check_extendable(const em_output_paths *paths, const char *path,
+                                  const em_existing_output *existing)
 {
-    if (!found->complete || found->has_checkpoint || em_archive_check(place->checkpoint) == EM_OK ||
-        em_archive_check(place->previous) == EM_OK)
+    if (!existing->complete || existing->has_checkpoint ||
+        em_archive_check(paths->checkpoint) == EM_OK || em_archive_check(paths->previous) == EM_OK)
         return EM_OK;
     return em_fail(EM_EUSAGE,
                    "%s is complete, with %lld draws planned, and cannot be extended: %s; "
                    "--overwrite draws all of it anew, and output.keep_checkpoint: true then keeps "
                    "the state beside it",
-                   path, (long long)found->planned_draws,
-                   found->left_out ? found->left_out
-                                   : "it holds no checkpoint, as it is of an earlier version of "
-                                     "emass");
+                   path, (long long)existing->planned_draws,
+                   existing->left_out ? existing->left_out
+                                      : "it holds no checkpoint, as it is of an earlier version of "
+                                        "emass");
 }
 
-/* Whether a run may go on from this file, and whether it has all that is asked for. */
-static em_status look_at(const em_config *config, const em_output_paths *place, const char *path,
-                         const em_existing_output *found, bool *finished)
+/* Whether a run may continue this file, and whether the file needs no more draws. */
+static em_status check_file(const em_config *config, const em_output_paths *paths, const char *path,
+                            const em_existing_output *existing, bool *finished)
 {
     bool new_rule = false;
     em_status status = EM_OK;
 
-    if (found->complete && !found->readable)
+    if (existing->complete && !existing->readable)
         return em_fail(EM_EUSAGE,
                        "%s is complete, but has no config to compare with: expected an output that "
                        "this version can go on with; give --overwrite or another --output",
                        path);
-    if (found->readable)
-        status = check_config(config, path, found, &new_rule);
-    if (!status && found->readable && found->complete)
-        status = is_finished(config, path, found, new_rule, finished);
-    return status || *finished ? status : check_extendable(place, path, found);
+    if (existing->readable)
+        status = check_config(config, path, existing, &new_rule);
+    if (!status && existing->readable && existing->complete)
+        status = is_finished(config, path, existing, new_rule, finished);
+    return status || *finished ? status : check_extendable(paths, path, existing);
 }
 
-/* For a run that is to go on. Draws that were set aside are never all that is asked for: the file
- * has to be made of them. */
-static em_status look_for_draws(const em_config *config, const em_output_paths *place,
-                                const em_existing_output *output, const em_existing_output *draws,
-                                em_standing *standing)
+/* The same for the draws of a run to resume. Draws that were set aside are never finished: the
+ * output has still to be made from them. */
+static em_status check_draws(const em_config *config, const em_output_paths *paths,
+                             const em_existing_output *output, const em_existing_output *draws,
+                             em_standing *standing)
 {
     bool finished = false, enough = false;
     em_status status;
@@ -284,10 +286,10 @@ static em_status look_for_draws(const em_config *config, const em_output_paths *
         return em_fail(EM_EUSAGE,
                        "%s: found a file of several runs that emass merge made, expected that of "
                        "one to go on with",
-                       place->output);
-    status = look_at(config, place, place->output, output, &finished);
+                       paths->output);
+    status = check_file(config, paths, paths->output, output, &finished);
     if (!status && !finished)
-        status = look_at(config, place, place->draws, draws, &enough);
+        status = check_file(config, paths, paths->draws, draws, &enough);
     if (finished)
         *standing = EM_STANDS_FINISHED;
     else if (output->exists || draws->exists)
@@ -295,37 +297,37 @@ static em_status look_for_draws(const em_config *config, const em_output_paths *
     return status;
 }
 
-static em_status look(const em_config *config, const em_output_paths *place, em_run_mode mode,
-                      em_standing *standing)
+static em_status check(const em_config *config, const em_output_paths *paths, em_run_mode mode,
+                       em_standing *standing)
 {
     em_existing_output output = {.exists = false}, draws = {.exists = false};
-    em_status status = em_output_paths_find(place, place->output, &output);
+    em_status status = em_output_paths_find(paths, paths->output, &output);
 
     if (mode == EM_RUN_NEW && (status == EM_EUSAGE || output.exists))
         status = em_fail(EM_EUSAGE, "%s exists: give --overwrite, --resume or another --output",
-                         place->output);
+                         paths->output);
     if (!status)
-        status = em_output_paths_find(place, place->draws, &draws);
+        status = em_output_paths_find(paths, paths->draws, &draws);
     if (!status && mode == EM_RUN_NEW && draws.exists)
         status = em_fail(EM_EUSAGE,
                          "%s, the draws of an interrupted run, exists: give --resume, --overwrite "
                          "or another --output",
-                         place->draws);
+                         paths->draws);
     if (!status && mode == EM_RUN_RESUME)
-        status = look_for_draws(config, place, &output, &draws, standing);
+        status = check_draws(config, paths, &output, &draws, standing);
     em_existing_output_release(&output);
     em_existing_output_release(&draws);
     return status;
 }
 
-em_status em_checkpoint_look(const em_config *config, const em_output_paths *place,
-                             em_run_mode mode, em_standing *standing)
+em_status em_checkpoint_check(const em_config *config, const em_output_paths *paths,
+                              em_run_mode mode, em_standing *standing)
 {
     em_status status = EM_OK;
 
     *standing = EM_STANDS_NOTHING;
     if (em_world_rank() == 0)
-        status = look(config, place, mode, standing);
+        status = check(config, paths, mode, standing);
     status = em_agree(status);
     em_broadcast(standing, sizeof *standing);
     return status;
@@ -333,29 +335,29 @@ em_status em_checkpoint_look(const em_config *config, const em_output_paths *pla
 
 /* ---------------------------------------------------------------- the draws to go on from */
 
-static em_status find_draws(const em_output_paths *place, const em_model *model, const char **path)
+static em_status find_draws(const em_output_paths *paths, const em_model *model, const char **path)
 {
-    em_existing_output found;
-    em_status status = look_at_draws(place, path, &found);
+    em_existing_output existing;
+    em_status status = inspect_draws(paths, path, &existing);
 
-    if (!status && found.readable)
-        status = check_hashes(*path, found.program_hash, found.data_hash, model);
-    em_existing_output_release(&found);
+    if (!status && existing.readable)
+        status = check_hashes(*path, existing.program_hash, existing.data_hash, model);
+    em_existing_output_release(&existing);
     return status;
 }
 
-em_status em_checkpoint_find_draws(const em_output_paths *place, const em_model *model,
+em_status em_checkpoint_find_draws(const em_output_paths *paths, const em_model *model,
                                    const char **path)
 {
     bool aside = false;
     em_status status = EM_OK;
 
     if (em_world_rank() == 0) {
-        status = find_draws(place, model, path);
-        aside = *path == place->draws;
+        status = find_draws(paths, model, path);
+        aside = *path == paths->draws;
     }
     status = em_agree(status);
     em_broadcast(&aside, sizeof aside);
-    *path = aside ? place->draws : place->output;
+    *path = aside ? paths->draws : paths->output;
     return status;
 }

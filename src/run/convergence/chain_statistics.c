@@ -8,18 +8,18 @@
 #include <stddef.h>
 
 /* Of one chain; all double, for sums over chains and checkpoints. */
-typedef struct em_chain_tally {
+typedef struct chain_sums {
     double n_diverging;                     /* of all iterations; of draws what follows */
     double n_draw, n_saturated, acceptance; /* sums */
     double still[EM_STILL_STATE], energy[EM_EBFMI_STATE];
-} em_chain_tally;
+} chain_sums;
 
-enum { WIDTH = sizeof(em_chain_tally) / sizeof(double) };
+enum { WIDTH = sizeof(chain_sums) / sizeof(double) };
 
 struct em_chain_statistics {
     int64_t n_chain;
     bool has_energy, accepts;
-    em_chain_tally *chain; /* [n_chain] */
+    chain_sums *chain; /* [n_chain] */
 };
 
 static bool has_stat(const em_sampler_ops *sampler, em_stat wanted)
@@ -34,56 +34,56 @@ static bool has_stat(const em_sampler_ops *sampler, em_stat wanted)
 em_status em_chain_statistics_create(const em_sampler_ops *sampler, int64_t n_local_chain,
                                      em_chain_statistics **out)
 {
-    em_chain_statistics *tally = NULL;
-    em_status status = em_allocate(1, sizeof *tally, &tally);
+    em_chain_statistics *statistics = NULL;
+    em_status status = em_allocate(1, sizeof *statistics, &statistics);
 
     if (!status)
-        status = em_allocate(n_local_chain, sizeof *tally->chain, &tally->chain);
+        status = em_allocate(n_local_chain, sizeof *statistics->chain, &statistics->chain);
     if (!status) {
-        tally->n_chain = n_local_chain;
-        tally->has_energy = has_stat(sampler, EM_STAT_ENERGY);
-        tally->accepts = has_stat(sampler, EM_STAT_ACCEPTANCE_RATE);
+        statistics->n_chain = n_local_chain;
+        statistics->has_energy = has_stat(sampler, EM_STAT_ENERGY);
+        statistics->accepts = has_stat(sampler, EM_STAT_ACCEPTANCE_RATE);
     } else
-        em_chain_statistics_destroy(&tally);
-    *out = tally;
+        em_chain_statistics_destroy(&statistics);
+    *out = statistics;
     return status;
 }
 
-void em_chain_statistics_destroy(em_chain_statistics **tally)
+void em_chain_statistics_destroy(em_chain_statistics **statistics)
 {
-    if (*tally)
-        em_release(&(*tally)->chain);
-    em_release(tally);
+    if (*statistics)
+        em_release(&(*statistics)->chain);
+    em_release(statistics);
 }
 
-static void take_draw(const em_chain_statistics *tally, const em_block *block, int64_t c,
-                      em_chain_tally *t)
+static void take_draw(const em_chain_statistics *statistics, const em_block *block, int64_t c,
+                      chain_sums *t)
 {
     t->n_draw++;
     t->n_saturated += block->stat[EM_STAT_REACHED_MAX_TREEDEPTH][c];
     t->acceptance += block->acceptance[c];
     em_still_add(t->still, block->log_density[c]);
-    if (tally->has_energy)
+    if (statistics->has_energy)
         em_ebfmi_add(t->energy, block->stat[EM_STAT_ENERGY][c]);
 }
 
-void em_chain_statistics_take(em_chain_statistics *tally, const em_block *block, bool stored)
+void em_chain_statistics_take(em_chain_statistics *statistics, const em_block *block, bool stored)
 {
-    for (int64_t c = 0; c < tally->n_chain; c++) {
-        tally->chain[c].n_diverging += block->stat[EM_STAT_DIVERGING][c];
+    for (int64_t c = 0; c < statistics->n_chain; c++) {
+        statistics->chain[c].n_diverging += block->stat[EM_STAT_DIVERGING][c];
         if (stored)
-            take_draw(tally, block, c, &tally->chain[c]);
+            take_draw(statistics, block, c, &statistics->chain[c]);
     }
 }
 
-em_status em_chain_statistics_divergences(const em_chain_statistics *tally, em_grid *grid,
+em_status em_chain_statistics_divergences(const em_chain_statistics *statistics, em_grid *grid,
                                           int64_t *out)
 {
     double *column = NULL, sum = 0;
-    em_status status = em_agree(em_allocate(tally->n_chain, sizeof *column, &column));
+    em_status status = em_agree(em_allocate(statistics->n_chain, sizeof *column, &column));
 
-    for (int64_t c = 0; !status && c < tally->n_chain; c++)
-        column[c] = tally->chain[c].n_diverging;
+    for (int64_t c = 0; !status && c < statistics->n_chain; c++)
+        column[c] = statistics->chain[c].n_diverging;
     if (!status)
         status = em_grid_sum_chains(grid, 1, column, &sum);
     *out = (int64_t)llround(sum);
@@ -93,18 +93,18 @@ em_status em_chain_statistics_divergences(const em_chain_statistics *tally, em_g
 
 /* The least E-BFMI, the longest stretch without a move; and which chains are stuck by the mean
  * acceptance of all. Collective. */
-static em_status find_stuck(const em_chain_statistics *tally, em_grid *grid,
-                            const em_chain_tally *sum, em_findings *out)
+static em_status find_stuck(const em_chain_statistics *statistics, em_grid *grid,
+                            const chain_sums *sum, em_findings *out)
 {
     const double acceptance = sum->acceptance / sum->n_draw;
     double worst[2] = {-INFINITY, 0}, count = 0, *column = NULL;
-    em_status status = em_agree(em_allocate(tally->n_chain, sizeof *column, &column));
+    em_status status = em_agree(em_allocate(statistics->n_chain, sizeof *column, &column));
 
-    for (int64_t c = 0; !status && c < tally->n_chain; c++) {
-        const em_chain_tally *t = &tally->chain[c];
+    for (int64_t c = 0; !status && c < statistics->n_chain; c++) {
+        const chain_sums *t = &statistics->chain[c];
         const double longest = em_still_longest(t->still);
         column[c] =
-            tally->accepts && em_still_is_stuck(longest, t->n_draw, sum->n_draw, acceptance);
+            statistics->accepts && em_still_is_stuck(longest, t->n_draw, sum->n_draw, acceptance);
         worst[0] = fmax(worst[0], -em_ebfmi_of(t->energy));
         worst[1] = fmax(worst[1], column[c] > 0 ? longest : 0);
     }
@@ -118,21 +118,21 @@ static em_status find_stuck(const em_chain_statistics *tally, em_grid *grid,
     return status;
 }
 
-em_status em_chain_statistics_find(const em_chain_statistics *tally, em_grid *grid,
+em_status em_chain_statistics_find(const em_chain_statistics *statistics, em_grid *grid,
                                    em_findings *out)
 {
-    em_chain_tally sum;
+    chain_sums sum;
     em_status status =
-        em_grid_sum_chains(grid, WIDTH, (const double *)tally->chain, (double *)&sum);
+        em_grid_sum_chains(grid, WIDTH, (const double *)statistics->chain, (double *)&sum);
 
     *out = (em_findings){.e_bfmi = NAN};
     if (status)
         return status;
     out->n_saturated = (int64_t)llround(sum.n_saturated);
-    return find_stuck(tally, grid, &sum, out);
+    return find_stuck(statistics, grid, &sum, out);
 }
 
-em_status em_chain_statistics_visit(em_chain_statistics *tally, const em_visitor *visitor)
+em_status em_chain_statistics_visit(em_chain_statistics *statistics, const em_visitor *visitor)
 {
-    return visitor->chains(visitor->context, "tally", WIDTH, (double *)tally->chain);
+    return visitor->chains(visitor->context, "tally", WIDTH, (double *)statistics->chain);
 }

@@ -25,20 +25,20 @@ typedef struct em_findings {
  * EM_EMEMORY. */
 em_status em_chain_statistics_create(const em_sampler_ops *sampler, int64_t n_local_chain,
                                      em_chain_statistics **out);
-void em_chain_statistics_destroy(em_chain_statistics **tally);
+void em_chain_statistics_destroy(em_chain_statistics **statistics);
 
 /* Counts what an iteration of sampling left in the block; `stored`: it is a draw. Local. */
-void em_chain_statistics_take(em_chain_statistics *tally, const em_block *block, bool stored);
+void em_chain_statistics_take(em_chain_statistics *statistics, const em_block *block, bool stored);
 
 /* Divergences so far, of all iterations and chains. Collective. Errors: EM_EMEMORY, agreed. */
-em_status em_chain_statistics_divergences(const em_chain_statistics *tally, em_grid *grid,
+em_status em_chain_statistics_divergences(const em_chain_statistics *statistics, em_grid *grid,
                                           int64_t *out);
 
 /* All of *out but modes and growth. Collective. Errors: EM_EMEMORY, agreed. */
-em_status em_chain_statistics_find(const em_chain_statistics *tally, em_grid *grid,
+em_status em_chain_statistics_find(const em_chain_statistics *statistics, em_grid *grid,
                                    em_findings *out);
 
 /* Collective. Errors: the visitor's. */
-em_status em_chain_statistics_visit(em_chain_statistics *tally, const em_visitor *visitor);
+em_status em_chain_statistics_visit(em_chain_statistics *statistics, const em_visitor *visitor);
 
 #endif

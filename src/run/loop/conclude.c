@@ -100,12 +100,12 @@ static void note_noise(em_engine *engine, const em_kernel *kernel)
                  ops->noise_remedy ? ops->noise_remedy : "");
 }
 
-/* What the tally says; and where chains do not agree, what that comes from. Collective. */
+/* The findings of the chain statistics; where chains disagree, also the cause. Collective. */
 static em_status find_faults(em_engine *engine)
 {
     const em_convergence *convergence = &engine->report.convergence;
     em_findings *findings = &engine->findings;
-    em_status status = em_chain_statistics_find(engine->tally, engine->grid, findings);
+    em_status status = em_chain_statistics_find(engine->statistics, engine->grid, findings);
 
     engine->report.e_bfmi = findings->e_bfmi;
     if (!status && convergence->r_hat > em_monitor_r_hat_limit(&engine->config->stop))
@@ -114,7 +114,7 @@ static em_status find_faults(em_engine *engine)
     return status;
 }
 
-/* What warmup took and found, of each sampler: "topics: warmup ...; weights: warmup ...". Local. */
+/* The warmup summaries of all samplers: "topics: warmup ...; weights: warmup ...". Local. */
 static void describe_kernels(em_engine *engine)
 {
     char *out = engine->report.learned, text[sizeof engine->report.learned];
@@ -131,7 +131,7 @@ static void describe_kernels(em_engine *engine)
     }
 }
 
-/* What the samplers took and found. Collective. */
+/* The findings of the samplers and their adaptation. Collective. */
 static void note_kernels(em_engine *engine)
 {
     em_report *report = &engine->report;
@@ -163,7 +163,7 @@ static em_status find_missed_modes(em_engine *engine)
     return status;
 }
 
-/* What there is to say of the run as a whole. Collective. */
+/* Fills the report of the run. Collective. */
 em_status em_engine_conclude(em_engine *engine)
 {
     em_report *report = &engine->report;

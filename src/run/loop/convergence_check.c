@@ -21,7 +21,7 @@ em_status em_engine_check(em_engine *engine, int64_t done, bool thorough)
                                         thorough, &engine->report.convergence);
 
     if (!status)
-        status = em_chain_statistics_divergences(engine->tally, engine->grid,
+        status = em_chain_statistics_divergences(engine->statistics, engine->grid,
                                                  &engine->report.divergences);
     engine->ended = engine->report.convergence.stop;
     engine->report.seconds.diagnostics += em_clock() - start;

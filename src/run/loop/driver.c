@@ -25,7 +25,7 @@ static em_status step(em_engine *engine, int64_t iteration)
     if (status < 0)
         return status;
     if (iteration >= engine->plan.warmup) {
-        em_chain_statistics_take(engine->tally, engine->block,
+        em_chain_statistics_take(engine->statistics, engine->block,
                                  (iteration + 1 - engine->plan.warmup) % engine->plan.thin == 0);
         if (engine->mode_search)
             em_mode_search_observe(engine->mode_search, engine->block, iteration);
@@ -37,19 +37,19 @@ static em_status step(em_engine *engine, int64_t iteration)
 
 static void tell(em_engine *engine)
 {
-    if (engine->order.progress)
-        engine->order.progress(engine->order.progress_to, em_engine_report(engine));
+    if (engine->request.progress)
+        engine->request.progress(engine->request.progress_to, em_engine_report(engine));
 }
 
 static em_status stop_early(em_engine *engine, const char *why)
 {
-    em_status status = engine->place ? em_engine_save(engine) : EM_OK;
+    em_status status = engine->paths ? em_engine_save(engine) : EM_OK;
 
     em_world_resume();
     return status ? status
                   : em_fail(EM_ESTOPPED, "stopped by %s after %lld of %lld iterations%s", why,
                             (long long)engine->done, (long long)engine->plan.total,
-                            engine->place ? ", with a checkpoint: go on with --resume" : "");
+                            engine->paths ? ", with a checkpoint: go on with --resume" : "");
 }
 
 /* Iterations up to `end`, without waiting for other ranks; then all agree. Collective. */
@@ -65,8 +65,8 @@ static em_status run_segment(em_engine *engine, int64_t end)
     return em_agree(status);
 }
 
-/* Writes the draws, unless few are waiting, and not for long. At the end of warmup they go to
- * another group. Collective. */
+/* Writes the buffered draws when it is `due` or they are many, and at the end of warmup, after
+ * which draws belong to another group of the file. Collective. */
 static em_status write_draws(em_engine *engine, bool due)
 {
     const em_plan *plan = &engine->plan;
@@ -82,13 +82,14 @@ static em_status write_draws(em_engine *engine, bool due)
     return status;
 }
 
-/* What is due at a planned stop: write, check, tell. Collective. */
+/* A planned stop: writes draws, and checks convergence where that is due. Collective. */
 static em_status pause_at(em_engine *engine)
 {
     const double start = em_clock();
     em_status status = write_draws(engine, em_timing_told().write);
 
-    if (engine->done == engine->plan.warmup) /* steps are too long there, on purpose */
+    if (engine->done == engine->plan.warmup) /* steps in warmup are too long at times, as adaptation
+                                                tries them: rejections are not counted */
         engine->model->rejections = (em_rejections){.count = 0};
     engine->report.seconds.writing += em_clock() - start;
     if (!status && em_plan_checks(&engine->plan, engine->done))
@@ -98,36 +99,38 @@ static em_status pause_at(em_engine *engine)
     return status;
 }
 
-/* A meeting of the chains, at which warmup may end: *ended. Collective. */
-static em_status meet(em_engine *engine, int64_t from, bool *ended)
+/* An adaptation update; *ended: warmup ended with it. Collective. */
+static em_status update_adaptation(em_engine *engine, int64_t from, bool *ended)
 {
-    em_status status = em_kernels_meet(engine, from, ended);
+    em_status status = em_kernels_update(engine, from, ended);
 
     if (*ended)
         em_plan_end_warmup(&engine->plan, engine->done);
     return status;
 }
 
-/* What is due after a segment that began at `from`: nothing, or a meeting, a planned stop. */
-static em_status meet_and_pause(em_engine *engine, int64_t from, int64_t meeting, int64_t stop)
+/* Does what is due after a segment that began at `from`: an adaptation update, a planned stop,
+ * both, or nothing. */
+static em_status update_and_pause(em_engine *engine, int64_t from, int64_t next_update,
+                                  int64_t stop)
 {
     const int64_t end = engine->done;
     bool ended = false;
     em_status status = EM_OK;
 
-    if (engine->order.watchful && (end == meeting || end == stop))
+    if (engine->request.watchful && (end == next_update || end == stop))
         status = em_check_ranks_agree(engine);
-    if (!status && end == meeting && end <= engine->plan.warmup)
-        status = meet(engine, from, &ended);
+    if (!status && end == next_update && end <= engine->plan.warmup)
+        status = update_adaptation(engine, from, &ended);
     if (!status && (ended || end == stop))
         status = pause_at(engine);
     return status;
 }
 
 /*
- * Segments between meetings, up to `most` iterations: within one, ranks do not wait for each other.
- * They end where chains meet to adapt, at planned stops, and about every second, which is when the
- * listener is told; only the first two change what is drawn.
+ * Runs segments of iterations until `most` are done. Ranks do not communicate within a segment. A
+ * segment ends at adaptation updates, at planned stops, and about every second, when progress is
+ * reported. Only updates and stops affect the draws.
  */
 static em_status sample(em_engine *engine, int64_t most)
 {
@@ -136,23 +139,23 @@ static em_status sample(em_engine *engine, int64_t most)
 
     while (!status && engine->done < most && engine->done < plan->total && !engine->ended) {
         const int64_t stop = em_plan_next_stop(plan, engine->done);
-        const int64_t meeting =
-            engine->done < plan->warmup ? em_kernels_next_meeting(engine, engine->done) : stop;
-        const int64_t near = least(most, meeting < stop ? meeting : stop);
-        const int64_t end = least(near, engine->done + engine->tempo.pace), from = engine->done;
+        const int64_t next_update =
+            engine->done < plan->warmup ? em_kernels_next_update(engine, engine->done) : stop;
+        const int64_t near = least(most, next_update < stop ? next_update : stop);
+        const int64_t end = least(near, engine->done + engine->timing.pace), from = engine->done;
 
         status = run_segment(engine, end);
         const bool interrupted = em_world_interrupted();
         if (!status)
-            status = meet_and_pause(engine, from, meeting, stop);
+            status = update_and_pause(engine, from, next_update, stop);
         if (!status)
             tell(engine);
         if (status || engine->ended || engine->done == plan->total)
             break;
-        engine->tempo = em_timing_told();
-        if (interrupted || engine->tempo.over)
+        engine->timing = em_timing_told();
+        if (interrupted || engine->timing.over)
             status = stop_early(engine, interrupted ? "a signal" : "the time limit");
-        else if (engine->tempo.checkpoint)
+        else if (engine->timing.checkpoint)
             status = em_engine_save(engine);
     }
     return status;
@@ -164,12 +167,12 @@ static em_status sample(em_engine *engine, int64_t most)
  * Collective. */
 static em_status clear_up(em_engine *engine)
 {
-    em_status status = em_output_paths_forget_undo(engine->place);
+    em_status status = em_output_paths_forget_journal(engine->paths);
 
     if (!status)
-        status = em_output_paths_forget_draws(engine->place);
+        status = em_output_paths_forget_draws(engine->paths);
     if (!status && !engine->config->output.keep_checkpoint)
-        status = em_output_paths_forget_checkpoints(engine->place);
+        status = em_output_paths_forget_checkpoints(engine->paths);
     return status;
 }
 
@@ -179,13 +182,13 @@ static em_status finish(em_engine *engine)
 {
     em_status status = em_engine_conclude(engine);
 
-    if (!status && engine->place)
+    if (!status && engine->paths)
         status = em_engine_save(engine);
-    if (!status && engine->place)
-        status = em_output_paths_prepare_finish(engine->place);
+    if (!status && engine->paths)
+        status = em_output_paths_prepare_finish(engine->paths);
     if (!status)
         status = em_recorder_finish(engine->recorder, em_engine_report(engine));
-    if (!status && engine->place)
+    if (!status && engine->paths)
         status = clear_up(engine);
     em_engine_report(engine);
     engine->report.finished = !status;
@@ -200,8 +203,8 @@ static em_status begin(em_engine *engine, em_standing standing)
 
     if (!status)
         status = em_recorder_begin(engine->recorder);
-    if (!status && engine->order.mode == EM_RUN_RESUME && standing == EM_STANDS_NOTHING)
-        em_say("nothing to resume at %s: starting", engine->place->output);
+    if (!status && engine->request.mode == EM_RUN_RESUME && standing == EM_STANDS_NOTHING)
+        em_say("nothing to resume at %s: starting", engine->paths->output);
     if (!status && standing == EM_STANDS_PARTIAL) {
         status = em_engine_resume(engine, &resumed);
         if (status || resumed)
@@ -215,20 +218,20 @@ static em_status begin(em_engine *engine, em_standing standing)
     }
     if (!status)
         status = em_engine_start_chains(engine);
-    if (!status && engine->place)
-        status = em_output_paths_clear(engine->place);
+    if (!status && engine->paths)
+        status = em_output_paths_clear(engine->paths);
     return status ? status : em_engine_make_output(engine);
 }
 
-/* What stands where the output goes. Collective. */
-static em_status take_place(em_engine *engine, em_standing *standing)
+/* Locks the output, and checks what exists there. Collective. */
+static em_status take_output(em_engine *engine, em_standing *standing)
 {
-    em_status status = em_output_paths_take(engine->config, &engine->place);
+    em_status status = em_output_paths_take(engine->config, &engine->paths);
 
-    if (!status && engine->order.mode == EM_RUN_RESUME)
-        status = em_output_paths_undo_finish(engine->place);
+    if (!status && engine->request.mode == EM_RUN_RESUME)
+        status = em_output_paths_roll_back_finish(engine->paths);
     if (!status)
-        status = em_checkpoint_look(engine->config, engine->place, engine->order.mode, standing);
+        status = em_checkpoint_check(engine->config, engine->paths, engine->request.mode, standing);
     engine->report.was_finished = engine->report.finished = *standing == EM_STANDS_FINISHED;
     if (!status && engine->report.was_finished)
         status = clear_up(engine);
@@ -241,8 +244,8 @@ static em_status set_up(em_engine *engine)
     em_standing standing = EM_STANDS_NOTHING;
     em_status status = em_grid_create(config->run.chains, config->run.shards, &engine->grid);
 
-    if (!status && engine->order.mode != EM_RUN_NO_FILE)
-        status = take_place(engine, &standing);
+    if (!status && engine->request.mode != EM_RUN_NO_FILE)
+        status = take_output(engine, &standing);
     if (status || engine->report.was_finished)
         return status;
     status = em_engine_load(engine);
@@ -253,7 +256,8 @@ static em_status set_up(em_engine *engine)
     return status;
 }
 
-em_status em_engine_create(const em_config *config, const em_engine_request *order, em_engine **out)
+em_status em_engine_create(const em_config *config, const em_engine_request *request,
+                           em_engine **out)
 {
     em_engine *engine = NULL;
     em_locale locale = em_locale_enter();
@@ -262,11 +266,11 @@ em_status em_engine_create(const em_config *config, const em_engine_request *ord
     *out = engine;
     if (!status) {
         engine->config = config;
-        engine->order = *order;
+        engine->request = *request;
 #ifdef EM_DEBUG
-        engine->order.watchful = true;
+        engine->request.watchful = true;
 #endif
-        engine->tempo.pace = 1;
+        engine->timing.pace = 1;
         engine->report.convergence.r_hat = engine->report.convergence.ess = NAN;
         engine->report.e_bfmi = engine->report.mode_search_log_mass = NAN;
         em_linalg_use_threads(1); /* ranks are the parallelism; and threads change the bits */
@@ -305,7 +309,7 @@ void em_engine_destroy(em_engine **out)
     if (!engine)
         return;
     em_output_destroy(&engine->output);
-    em_output_paths_release(&engine->place);
+    em_output_paths_release(&engine->paths);
     em_recorder_destroy(&engine->recorder);
     em_engine_destroy_chains(engine);
     if (engine->model)
@@ -314,10 +318,10 @@ void em_engine_destroy(em_engine **out)
     em_release(out);
 }
 
-em_status em_sample(const em_config *config, const em_engine_request *order, em_report *report)
+em_status em_sample(const em_config *config, const em_engine_request *request, em_report *report)
 {
     em_engine *engine;
-    em_status status = em_engine_create(config, order, &engine);
+    em_status status = em_engine_create(config, request, &engine);
 
     *report = (em_report){.convergence = {.r_hat = NAN, .ess = NAN}, .mode_search_log_mass = NAN};
     if (!status)

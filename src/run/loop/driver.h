@@ -7,31 +7,31 @@
 
 typedef struct em_engine em_engine;
 
-/* What is asked for besides the config. */
+/* A run request: what the caller chooses besides the config. */
 typedef struct em_engine_request {
     em_run_mode mode;
-    bool watchful;       /* the ranks of a group are compared whenever chains meet */
-    const em_sink *sink; /* draws go there too, and has to be given on all ranks; NULL: nowhere */
-    /* Told about every second, at planned points and at the end how far the run is; NULL: nobody.
-     */
+    bool watchful;       /* compare the ranks of a group at each adaptation update and stop */
+    const em_sink *sink; /* receives the draws, too; the same on all ranks; NULL: none */
+    /* Called about every second, at planned stops and at the end; NULL: not called. */
     void (*progress)(void *to, const em_report *report);
     void *progress_to;
 } em_engine_request;
 
 /*
- * Everything before the first iteration: takes hold of the output, reads the data, places the
- * chains or restores them. `config` outlives the engine. Collective. Errors, agreed: EM_ECONFIG,
- * EM_EDATA, EM_EUSAGE (the file exists), and what may happen while running.
+ * Does everything before the first iteration: locks the output, reads the data, and starts the
+ * chains or restores them. `config` must outlive the engine. Collective. Errors, agreed:
+ * EM_ECONFIG, EM_EDATA, EM_EUSAGE (the file exists), and those of running.
  */
-em_status em_engine_create(const em_config *config, const em_engine_request *order,
+em_status em_engine_create(const em_config *config, const em_engine_request *request,
                            em_engine **out);
 
 /*
- * At most `iterations` more of each chain, and after the last one what a run ends with. How a run
- * is cut into calls does not change what it draws. Checkpoints are written at the end, when asked
- * to stop (em_world_interrupt), before the time is over, and every output.checkpoint_every.
- * Collective. Errors, agreed: EM_ESTOPPED after a checkpoint, from where more calls go on; and what
- * may happen while running, after which the file is marked incomplete and every call fails alike.
+ * Runs at most `iterations` more of each chain; after the last one of the run it finishes the
+ * output. The draws do not depend on how a run is divided into calls. Checkpoints are written at
+ * the end, on an interrupt (em_world_interrupt), before the time limit, and every
+ * output.checkpoint_every. Collective. Errors, agreed: EM_ESTOPPED after a checkpoint, and another
+ * call continues from there; errors of running, after which the file is marked incomplete and every
+ * call fails alike.
  */
 em_status em_engine_advance(em_engine *engine, int64_t iterations);
 
@@ -42,11 +42,11 @@ em_status em_engine_save(em_engine *engine);
 /* Local; until the next call. */
 const em_report *em_engine_report(em_engine *engine);
 
-/* NULL-safe; the file of a run that has not finished stays, marked incomplete, and the message what
- * it was. Collective. */
+/* NULL-safe. The file of a run that has not finished stays, marked incomplete. Keeps the error
+ * message. Collective. */
 void em_engine_destroy(em_engine **engine);
 
-/* All of a run at once. *report is set in any case. Collective. Errors: of the three above. */
-em_status em_sample(const em_config *config, const em_engine_request *order, em_report *report);
+/* A whole run: the three above. *report is always set. Collective. Errors: theirs. */
+em_status em_sample(const em_config *config, const em_engine_request *request, em_report *report);
 
 #endif

@@ -1,4 +1,4 @@
-/* Private to the room: a run from inside, and what is done before its loop. */
+/* Private to the room: the state of a run, and the functions that its loop calls. */
 #ifndef EM_RUN_LOOP_ENGINE_H
 #define EM_RUN_LOOP_ENGINE_H
 
@@ -13,15 +13,16 @@
 #include "run/output/output_paths.h"
 #include "run/output/recorder.h"
 
-/* What rank 0's clock says, told to all at the end of a segment. */
+/* Timing decisions, made by rank 0's clock and broadcast at the end of a segment. */
 typedef struct em_timing {
-    int64_t pace;    /* iterations in about a second: longer segments would be deaf to signals */
-    bool over;       /* the time limit is near */
+    int64_t
+        pace;  /* iterations in about a second, the longest segment: signals are handled after it */
+    bool over; /* the time limit is near */
     bool checkpoint; /* the last one is old */
     bool write;      /* the last time draws were written is a second ago, or more */
 } em_timing;
 
-/* A sampler at work, and what it learns: on all parameters, or on a block of them. */
+/* A sampler with its adaptation: of all parameters, or of a block of them. */
 typedef struct em_kernel {
     const em_kernel_options *options;
     const em_parameters *parameters; /* NULL: all */
@@ -37,8 +38,8 @@ typedef struct em_kernel {
 /* Everything a run holds on one rank. */
 struct em_engine {
     const em_config *config;
-    em_engine_request order;
-    em_output_paths *place; /* NULL: no file is written */
+    em_engine_request request;
+    em_output_paths *paths; /* NULL: no file is written */
     em_grid *grid;
     em_shards shards;
     em_model *model;
@@ -47,14 +48,14 @@ struct em_engine {
     int n_kernel;
     const em_block *kernel_block[EM_MOST_KERNELS];
     const em_adapt *adapts[EM_MOST_KERNELS];
-    em_block *block; /* where the chains stand, in all parameters */
+    em_block *block; /* the state of the chains, in all parameters */
     em_monitor *monitor;
     em_recorder *recorder;
     em_output *output; /* NULL: no file is written */
     em_plan plan;
     em_created created;
     em_report report;
-    em_chain_statistics *tally;
+    em_chain_statistics *statistics;
     em_findings findings;        /* at the end */
     em_mode_search *mode_search; /* NULL: starts are the draws themselves */
     double *unusable_starts;     /* [n_local_chain] draws without a finite density */
@@ -62,59 +63,58 @@ struct em_engine {
     int64_t done;                /* iterations */
     int64_t first_done;          /* those that were done before */
     bool ended;                  /* by the stop rule */
-    em_timing tempo;
+    em_timing timing;
     em_status failure;                                   /* that ended it; EM_OK: none */
     double started, last_checkpoint, longest_checkpoint; /* clock, clock, seconds */
     double last_write;                                   /* clock */
     int64_t n_written; /* stored draws of the phase at the last planned write; or fewer */
 };
 
-/* Reads the data, fixes the plan and what is stored of a draw, and the time that the output will
- * name. Collective. Errors, agreed: EM_EDATA, EM_ECONFIG, EM_EUSAGE. */
+/* Reads the data, and sets the plan of the run, the stored variables, and the creation time.
+ * Collective. Errors, agreed: EM_EDATA, EM_ECONFIG, EM_EUSAGE. */
 em_status em_engine_load(em_engine *engine);
 
 /* Target, chains, samplers, adaptation and monitor, without positions yet. Collective. */
 em_status em_engine_create_chains(em_engine *engine);
 void em_engine_destroy_chains(em_engine *engine); /* Collective. */
 
-/* Where the chains begin: at a draw from the law of starts with a finite density and gradient, or
- * on the way up from it (adaptation/starts/mode_search.h), or at the positions of an earlier run.
- * Collective. Errors, agreed: EM_EMODEL. */
+/* Sets the first positions of the chains: a draw from the law of starts with a finite density and
+ * gradient, a point on the ascent from it (adaptation/starts/mode_search.h), or a position of an
+ * earlier run. Collective. Errors, agreed: EM_EMODEL. */
 em_status em_engine_start_chains(em_engine *engine);
 
-/* What rank 0's clock says after a segment; it goes with the agreement at the segment's end, as one
- * word: every other collective costs a turn of all ranks where they are more than there are
- * processors. Local. */
+/* The timing after a segment. It is packed into one word and sent with the agreement on errors at
+ * the segment's end, because each further collective call is slow where ranks outnumber processors.
+ * Local. */
 em_timing em_timing_now(const em_engine *engine); /* rank 0's counts */
-void em_timing_tell(em_timing tempo);
+void em_timing_tell(em_timing timing);
 em_timing em_timing_told(void);
 
 /* The sum over all chains of a count, which is of the chains of this rank. Collective. Errors:
  * EM_EMEMORY, agreed. */
 em_status em_count_chains(const em_engine *engine, const double *of_chain, int64_t *out);
 
-/* Looks at the draws after `done` iterations: convergence, divergences, the stop rule. Collective.
+/* Checks the draws after `done` iterations: convergence, divergences, the stop rule. Collective.
  * Errors: agreed. */
 em_status em_engine_check(em_engine *engine, int64_t done, bool thorough);
 
-/* The same at all numbers of all draws, but that the stop rule, which a longer run goes on with,
- * counts planned checks only. Collective. */
+/* The same with all variables of all draws. The stop rule ignores this check: its count of planned
+ * checks must be that of a longer run. Collective. */
 em_status em_engine_check_all(em_engine *engine);
 
-/* The verdict, and what else is to be said of the run as a whole, into its report. Collective.
- * Errors: agreed. */
+/* Puts the verdict and the other findings on the run into its report. Collective. Errors: agreed.
+ */
 em_status em_engine_conclude(em_engine *engine);
 
-/* Makes the output anew, empty, at its place, where one is asked for; on failure there is none.
- * Collective. */
+/* Makes a new empty output, where the run writes one; on failure there is none. Collective. */
 em_status em_engine_make_output(em_engine *engine);
 
-/* Writes the draws from the prior into it, where they are asked for. Collective. Errors, agreed:
+/* Writes draws from the prior into it, where the config says so. Collective. Errors, agreed:
  * EM_EIO, EM_EMEMORY, and fatal ones of the model. */
 em_status em_engine_put_prior(em_engine *engine);
 
-/* Restores the chains from a checkpoint, and the draws from the file that was there. *resumed
- * false: there is nothing to go on from, and why has been said. Collective. */
+/* Restores the chains from a checkpoint, and the draws from the existing file. *resumed false:
+ * there is no valid checkpoint, and a message has said why. Collective. */
 em_status em_engine_resume(em_engine *engine, bool *resumed);
 
 #endif

@@ -1,4 +1,4 @@
-/* The output of a run, at its place. */
+/* Creates the output of a run. */
 #include "run/loop/engine.h"
 
 static em_status write_output(em_engine *engine)
@@ -6,7 +6,7 @@ static em_status write_output(em_engine *engine)
     const em_layout *layout = em_recorder_layout(engine->recorder);
     em_sink sink;
     em_status status = em_output_create(
-        engine->config, engine->place->output, engine->place->checkpoint, engine->grid,
+        engine->config, engine->paths->output, engine->paths->checkpoint, engine->grid,
         engine->model, &engine->plan, engine->adapts, &engine->created, &engine->output);
 
     if (status)
@@ -20,12 +20,12 @@ static em_status write_output(em_engine *engine)
 
 em_status em_engine_make_output(em_engine *engine)
 {
-    em_status status = engine->place ? em_output_paths_make(engine->place) : EM_OK;
+    em_status status = engine->paths ? em_output_paths_make(engine->paths) : EM_OK;
 
-    if (status || !engine->place)
+    if (status || !engine->paths)
         return status;
     status = write_output(engine);
     if (status)
-        em_output_paths_unmake(engine->place);
+        em_output_paths_unmake(engine->paths);
     return status;
 }

@@ -30,7 +30,7 @@ typedef struct wanted {
 } wanted;
 
 typedef struct predicting {
-    em_prediction *order;
+    em_prediction *request;
     em_config *config;
     em_stored *stored;
     em_grid *grid;
@@ -39,7 +39,7 @@ typedef struct predicting {
     em_writer *writer;
     em_created created;
     em_signature signature;
-    em_atomic_file *whole; /* the output */
+    em_atomic_file *file; /* the output */
     int group;
     int64_t n_wanted, n_series;
     wanted *wanted;      /* [n_wanted] */
@@ -76,19 +76,19 @@ static em_status name_data(const char *data, char **out)
 
 static em_status load_config(predicting *p)
 {
-    const em_prediction *order = p->order;
+    const em_prediction *request = p->request;
     char *data = NULL;
-    em_status status = em_stored_config(order->path, order->folder, 0, NULL, &p->config);
+    em_status status = em_stored_config(request->path, request->folder, 0, NULL, &p->config);
 
     if (!status && !p->config->model->predict)
-        status = em_fail(EM_EUSAGE, "%s: model %s makes no predictions of new data", order->path,
+        status = em_fail(EM_EUSAGE, "%s: model %s makes no predictions of new data", request->path,
                          p->config->model->name);
     em_config_destroy(&p->config);
     if (!status)
-        status = name_data(order->data, &data);
+        status = name_data(request->data, &data);
     if (!status) {
         const char *const overrides[] = {data};
-        status = em_stored_config(order->path, order->folder, 1, overrides, &p->config);
+        status = em_stored_config(request->path, request->folder, 1, overrides, &p->config);
     }
     em_release(&data);
     return status;
@@ -137,13 +137,13 @@ static em_status find_wanted(const predicting *p, const em_variable *variable, w
         if (there->size == out->size)
             return EM_OK;
         return em_fail(EM_EDATA, "%s: found %lld numbers of %s, expected %lld as the model has now",
-                       p->order->path, (long long)there->size, variable->name,
+                       p->request->path, (long long)there->size, variable->name,
                        (long long)out->size);
     }
     return em_fail(EM_EDATA,
                    "%s: found no %s in the posterior, which predictions need: was it left out by "
                    "output.variables, or not asked for (model.store_weights of a network)?",
-                   p->order->path, variable->name);
+                   p->request->path, variable->name);
 }
 
 static em_status sort_variables(predicting *p)
@@ -234,7 +234,7 @@ static em_status put_data(predicting *p)
 
 static em_status create_file(predicting *p)
 {
-    em_status status = em_writer_create(p->grid, em_atomic_file_part(p->whole), false, &p->writer);
+    em_status status = em_writer_create(p->grid, em_atomic_file_part(p->file), false, &p->writer);
 
     if (!status)
         status = put_attributes(p);
@@ -259,8 +259,8 @@ static em_status predict_draw(predicting *p, int64_t c, int64_t i, int64_t itera
         to += one->size;
     }
     status = p->model->ops->predict(p->model, &draw, p->posterior, out);
-    if (status > 0 && p->order->n_failed++ == 0)
-        snprintf(p->order->failure, sizeof p->order->failure, "%s", em_error_text());
+    if (status > 0 && p->request->n_failed++ == 0)
+        snprintf(p->request->failure, sizeof p->request->failure, "%s", em_error_text());
     return status < 0 ? status : EM_OK;
 }
 
@@ -301,21 +301,21 @@ static em_status predict_all(predicting *p)
 
 static em_status open_run(predicting *p)
 {
-    const em_prediction *order = p->order;
-    em_status status = em_reader_open(order->path, "posterior", &p->reader);
+    const em_prediction *request = p->request;
+    em_status status = em_reader_open(request->path, "posterior", &p->reader);
 
     if (!status && em_reader_n_draw(p->reader) < 1)
-        status = em_fail(EM_EDATA, "%s: found no draws, expected those of a run", order->path);
+        status = em_fail(EM_EDATA, "%s: found no draws, expected those of a run", request->path);
     if (!status)
         status = load_config(p);
-    return status ? status : em_stored_create(order->path, &p->stored);
+    return status ? status : em_stored_create(request->path, &p->stored);
 }
 
 static em_status predict(predicting *p)
 {
-    const char *const input[] = {p->order->path, p->order->data};
+    const char *const input[] = {p->request->path, p->request->data};
     em_status status =
-        em_atomic_file_take(p->order->output, p->order->overwrite, 2, input, &p->whole);
+        em_atomic_file_take(p->request->output, p->request->overwrite, 2, input, &p->file);
 
     if (!status)
         status = em_agree(em_linalg_reserve());
@@ -332,21 +332,21 @@ static em_status predict(predicting *p)
         status = create_file(p);
     if (!status)
         status = predict_all(p);
-    return em_atomic_file_finish(&p->whole, &p->writer, status);
+    return em_atomic_file_finish(&p->file, &p->writer, status);
 }
 
-em_status em_predict(em_prediction *order)
+em_status em_predict(em_prediction *request)
 {
-    predicting p = {.order = order};
+    predicting p = {.request = request};
     em_status status;
 
-    order->n_failed = 0;
-    order->failure[0] = '\0';
+    request->n_failed = 0;
+    request->failure[0] = '\0';
     status = predict(&p);
     if (!status) {
-        order->n_chain = em_reader_n_chain(p.reader);
-        order->n_draw = em_reader_n_draw(p.reader);
-        em_world_sum(1, &order->n_failed);
+        request->n_chain = em_reader_n_chain(p.reader);
+        request->n_draw = em_reader_n_draw(p.reader);
+        em_world_sum(1, &request->n_failed);
     }
     if (p.model)
         p.model->ops->destroy(p.model);

@@ -18,11 +18,11 @@ typedef struct em_prediction {
 } em_prediction;
 
 /*
- * Writes a file with the group predictions: for each draw of the posterior in the file, what the
- * model of its config makes of the new data. The file is the same on any number of ranks, and there
- * is none, or the old one, until it is whole. Collective. Errors, agreed: EM_EUSAGE (the output),
- * EM_ECONFIG, EM_EDATA, EM_EIO, EM_EMEMORY, and what the model says.
+ * Writes a file with the group predictions: for each posterior draw in the input file, the model's
+ * predictions for the new data. The file is the same on any number of ranks. It appears, or
+ * replaces the old one, only when complete. Collective. Errors, agreed: EM_EUSAGE (the output),
+ * EM_ECONFIG, EM_EDATA, EM_EIO, EM_EMEMORY, and those of the model.
  */
-em_status em_predict(em_prediction *order);
+em_status em_predict(em_prediction *request);
 
 #endif

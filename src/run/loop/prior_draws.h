@@ -4,7 +4,7 @@
 
 #include "run/config/config.h"
 
-/* Local. Errors: EM_ECONFIG, the same on all ranks: they are asked for, and the model has none. */
+/* Local. Errors: EM_ECONFIG, the same on all ranks: the config wants them, the model has none. */
 em_status em_check_prior_draws_suit_model(const em_config *config, const em_model *model);
 
 #endif

@@ -42,7 +42,7 @@ static em_status visit_engine(void *state, const em_visitor *visitor)
     em_status status = visit_position(engine, visitor);
 
     if (!status)
-        status = em_chain_statistics_visit(engine->tally, visitor);
+        status = em_chain_statistics_visit(engine->statistics, visitor);
     if (!status)
         status = visitor->chains(visitor->context, "unreported", 1, engine->unreported);
     if (!status)
@@ -61,17 +61,17 @@ em_status em_engine_save(em_engine *engine)
     const double start = em_clock();
     em_status status;
 
-    if (!engine->place)
+    if (!engine->paths)
         return em_fail(EM_EUSAGE, "a run without a file has no checkpoints");
     status = em_check_ranks_agree(engine);
     if (!status)
-        status = em_output_paths_check(engine->place);
+        status = em_output_paths_check(engine->paths);
     if (!status)
         status = em_recorder_flush(engine->recorder);
     if (!status)
         status = em_output_sync(engine->output);
     if (!status)
-        status = em_checkpoint_save(engine->place, engine->config, engine->grid, engine->model,
+        status = em_checkpoint_save(engine->paths, engine->config, engine->grid, engine->model,
                                     visit_engine, engine);
     engine->last_checkpoint = em_clock();
     engine->longest_checkpoint = fmax(engine->longest_checkpoint, engine->last_checkpoint - start);
@@ -85,7 +85,7 @@ static em_status remake_output(em_engine *engine)
     em_status status = em_engine_make_output(engine);
 
     return status ? status
-                  : em_output_restore(engine->output, engine->place->draws, engine->done,
+                  : em_output_restore(engine->output, engine->paths->draws, engine->done,
                                       engine->monitor);
 }
 
@@ -93,9 +93,9 @@ static em_status remake_output(em_engine *engine)
  * anew comes back. *can false: they are not there. Collective. */
 static em_status restore_draws(em_engine *engine, const em_restored *restored, bool *can)
 {
-    const em_output_paths *place = engine->place;
+    const em_output_paths *paths = engine->paths;
     const char *path = NULL;
-    em_status status = em_checkpoint_find_draws(place, engine->model, &path);
+    em_status status = em_checkpoint_find_draws(paths, engine->model, &path);
 
     if (!status)
         status = em_output_can_restore(em_recorder_layout(engine->recorder), engine->grid,
@@ -103,22 +103,22 @@ static em_status restore_draws(em_engine *engine, const em_restored *restored, b
     if (status || !*can)
         return status;
     if (restored->from_inside)
-        status = em_output_paths_turn_checkpoint(place);
+        status = em_output_paths_turn_checkpoint(paths);
     if (!status)
-        status = em_output_paths_set_aside(place);
+        status = em_output_paths_set_aside(paths);
     if (status)
         return status;
     status = remake_output(engine);
     if (status && restored->finished)
-        em_output_paths_put_back(place);
-    return status ? status : em_output_paths_forget_draws(place);
+        em_output_paths_put_back(paths);
+    return status ? status : em_output_paths_forget_draws(paths);
 }
 
 static void say_where(const em_engine *engine, const em_restored *restored)
 {
     const em_plan *plan = &engine->plan;
     const bool in_warmup = engine->done < plan->warmup;
-    const char *file = engine->place->output;
+    const char *file = engine->paths->output;
 
     if (restored->finished)
         em_say("extending %s, a finished run of %lld draws, to %lld", file,
@@ -141,7 +141,7 @@ static em_status cannot_resume(const em_engine *engine, const em_restored *resto
         return em_fail(EM_EDATA,
                        "%s is complete and cannot be extended: %s%s%s; --overwrite draws all of it "
                        "anew",
-                       engine->place->output, what, *what && *reason ? ": " : "", reason);
+                       engine->paths->output, what, *what && *reason ? ": " : "", reason);
     em_say("warning: starting anew%s%s%s%s", *what ? ": " : "", what, *reason ? ": " : "", reason);
     return EM_OK;
 }
@@ -169,7 +169,7 @@ static em_status go_on(em_engine *engine, const em_restored *restored, bool *res
 em_status em_engine_resume(em_engine *engine, bool *resumed)
 {
     em_restored restored;
-    em_status status = em_checkpoint_restore(engine->place, engine->config, engine->grid,
+    em_status status = em_checkpoint_restore(engine->paths, engine->config, engine->grid,
                                              engine->model, visit_engine, engine, &restored);
 
     *resumed = false;
@@ -178,6 +178,6 @@ em_status em_engine_resume(em_engine *engine, bool *resumed)
     else if (!status)
         status = go_on(engine, &restored, resumed);
     if (restored.from_inside && !*resumed)
-        em_output_paths_forget_fresh(engine->place);
+        em_output_paths_forget_fresh(engine->paths);
     return status;
 }

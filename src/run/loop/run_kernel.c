@@ -110,8 +110,9 @@ static void give_back(em_engine *engine, const em_kernel *kernel)
     memcpy(engine->block->log_density, kernel->block->log_density, n);
 }
 
-/* The density where the others have left the chains, for a sampler that remembers it. */
-static em_status look_again(const em_kernel *kernel)
+/* Recomputes the density where other samplers have moved the chains, for a sampler that caches it.
+ */
+static em_status reevaluate(const em_kernel *kernel)
 {
     const em_sampler_ops *ops = kernel->options->ops;
     const bool remembers = !ops->minibatches && !ops->by_model;
@@ -120,9 +121,9 @@ static em_status look_again(const em_kernel *kernel)
                                            : EM_OK;
 }
 
-/* Whether there is a metric for a sampler that moves by the model's, which that says where a chain
- * stands. Local, but for the target. */
-static em_status look_at_metric(const em_kernel *kernel)
+/* Checks that the model has the metric that the sampler uses. The model computes it at the position
+ * of a chain. Local, but evaluates the target. */
+static em_status check_metric(const em_kernel *kernel)
 {
     const em_kernel_options *options = kernel->options;
     const em_block *block = kernel->block;
@@ -161,7 +162,7 @@ em_status em_kernels_start(em_engine *engine)
             copy_part(kernel, engine->block->gradient, kernel->block->gradient, false);
             memcpy(kernel->block->log_density, engine->block->log_density, n);
         }
-        status = em_agree(look_at_metric(kernel));
+        status = em_agree(check_metric(kernel));
         if (!status)
             status = em_adapt_start(kernel->adapt, kernel->sampler, kernel->posterior,
                                     kernel->block, inverse_curvature);
@@ -205,7 +206,7 @@ static em_status step(const em_kernel *kernel, int64_t iteration, bool warmup)
                                      .warmup = warmup,
                                      .trajectory = em_adapt_trajectory(adapt, iteration),
                                      .noise = em_adapt_noise(adapt)};
-    em_status status = look_again(kernel);
+    em_status status = reevaluate(kernel);
 
     if (status >= 0)
         status = kernel->sampler->ops->step(kernel->sampler, &context, kernel->block);
@@ -259,33 +260,33 @@ em_status em_kernels_step(em_engine *engine, int64_t iteration)
     return status ? status : watch(engine, iteration);
 }
 
-/* ---------------------------------------------------------------- meetings */
+/* ---------------------------------------------------------------- adaptation updates */
 
-static int64_t next_meeting(const em_kernel *kernel, int64_t done)
+static int64_t kernel_next_update(const em_kernel *kernel, int64_t done)
 {
     return adapts(kernel, done) ? em_adapt_next_update(kernel->adapt, done) : INT64_MAX;
 }
 
-int64_t em_kernels_next_meeting(const em_engine *engine, int64_t done)
+int64_t em_kernels_next_update(const em_engine *engine, int64_t done)
 {
     int64_t next = INT64_MAX;
 
     for (int i = 0; i < engine->n_kernel; i++) {
-        const int64_t meeting = next_meeting(&engine->kernel[i], done);
-        next = meeting < next ? meeting : next;
+        const int64_t next_update = kernel_next_update(&engine->kernel[i], done);
+        next = next_update < next ? next_update : next;
     }
     return next;
 }
 
-em_status em_kernels_meet(em_engine *engine, int64_t from, bool *ended)
+em_status em_kernels_update(em_engine *engine, int64_t from, bool *ended)
 {
     em_status status = EM_OK;
 
     *ended = true;
     for (int i = 0; !status && i < engine->n_kernel; i++) {
         em_kernel *kernel = &engine->kernel[i];
-        if (next_meeting(kernel, from) == engine->done) {
-            status = em_agree(look_again(kernel));
+        if (kernel_next_update(kernel, from) == engine->done) {
+            status = em_agree(reevaluate(kernel));
             if (!status)
                 status = em_adapt_update(kernel->adapt, kernel->sampler, kernel->posterior,
                                          kernel->block, engine->done);

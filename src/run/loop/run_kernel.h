@@ -10,26 +10,26 @@
 em_status em_kernels_create(em_engine *engine);
 void em_kernels_destroy(em_engine *engine); /* Collective. */
 
-/* Whether a sampler asks for the density of all data, exactly. Local. */
+/* Whether a sampler evaluates the exact density of all data. Local. */
 bool em_kernel_is_exact(const em_kernel *kernel);
 
-/* The chains of engine->block begin where it stands, for every sampler. Collective. Errors: agreed.
- */
+/* Starts every sampler at the positions in engine->block. Collective. Errors: agreed. */
 em_status em_kernels_start(em_engine *engine);
 
 /* Iteration `iteration` (from 0) of every sampler, one after the other. Local, but that the
  * posterior may sum over shards. */
 em_status em_kernels_step(em_engine *engine, int64_t iteration);
 
-/* Iterations done at the next meeting of chains after `done`, of any sampler that still adapts;
+/* Iterations done at the next adaptation update after `done`, of any sampler that still adapts;
  * INT64_MAX: none. Local. */
-int64_t em_kernels_next_meeting(const em_engine *engine, int64_t done);
+int64_t em_kernels_next_update(const em_engine *engine, int64_t done);
 
-/* The meeting after engine->done iterations, which were `from` when the segment began, of every
- * sampler that is due; *ended: warmup ended with it. Collective. Errors: agreed. */
-em_status em_kernels_meet(em_engine *engine, int64_t from, bool *ended);
+/* The adaptation update after engine->done iterations, of every sampler that is due. `from`: the
+ * iterations done when the segment began. *ended: warmup ended with it. Collective. Errors: agreed.
+ */
+em_status em_kernels_update(em_engine *engine, int64_t from, bool *ended);
 
-/* Shows what the samplers carry and have learned to a visitor. Collective. */
+/* Passes the state of samplers and adaptation to a visitor. Collective. */
 em_status em_kernels_visit(em_engine *engine, const em_visitor *visitor);
 
 #endif

@@ -38,7 +38,7 @@ em_status em_engine_load(em_engine *engine)
                                       .n_chain = em_grid_n_local_chain(engine->grid),
                                       .shards = &engine->shards};
     em_width width = {0, 0};
-    em_status status = engine->place ? em_created_read(&engine->created) : EM_OK;
+    em_status status = engine->paths ? em_created_read(&engine->created) : EM_OK;
 
     if (status)
         return status;
@@ -55,8 +55,8 @@ em_status em_engine_load(em_engine *engine)
     if (!status)
         status = em_recorder_create(engine->config, engine->grid, engine->model, &engine->plan,
                                     &engine->recorder);
-    if (!status && engine->order.sink)
-        em_recorder_add(engine->recorder, engine->order.sink, false);
+    if (!status && engine->request.sink)
+        em_recorder_add(engine->recorder, engine->request.sink, false);
     status = em_agree(status);
     if (!status)
         status = em_check_ranks_have_one_data(engine->model);
@@ -148,15 +148,16 @@ static em_status point(void *of, int64_t number, uint64_t attempt, double *theta
     return ops->place ? ops->place(engine->model, &draw, theta) : EM_OK;
 }
 
-static em_status place(em_engine *engine, int64_t c, uint64_t attempt)
+static em_status set_start(em_engine *engine, int64_t c, uint64_t attempt)
 {
     const em_block *block = engine->block;
 
     return point(engine, block->chain[c], attempt, block->theta + c * block->stride);
 }
 
-/* Of a sampler of all parameters, whose chains are not told where to begin, and which may take some
- * iterations to where the mass is. */
+/* Whether the mode search chooses the starts. It needs one sampler of all parameters, with an exact
+ * density and an initial phase, a model without latent variables, and no positions of an earlier
+ * run. */
 static bool may_search_modes(const em_engine *engine)
 {
     return engine->n_kernel == 1 && !engine->config->mass.from_positions &&
@@ -178,7 +179,7 @@ em_status em_engine_create_chains(em_engine *engine)
         status = em_kernels_create(engine);
     if (!status)
         status = em_chain_statistics_create(engine->n_kernel == 1 ? config->sampler : NULL, n_chain,
-                                            &engine->tally);
+                                            &engine->statistics);
     if (!status)
         status = em_allocate(n_chain, sizeof(double), &engine->unreported);
     if (!status)
@@ -209,7 +210,7 @@ typedef struct em_tries {
 
 /* Looks at the draws that the block stands on, and draws anew for chains without a density there.
  * Each chain tries on for itself, so that none depends on the others of its rank. */
-static em_status look(em_engine *engine, em_tries *tries, uint64_t attempt)
+static em_status try_starts(em_engine *engine, em_tries *tries, uint64_t attempt)
 {
     em_block *block = engine->block;
     em_status status = EM_OK;
@@ -224,7 +225,7 @@ static em_status look(em_engine *engine, em_tries *tries, uint64_t attempt)
             continue;
         tries->lost = block->chain[c];
         engine->unusable_starts[c]++;
-        status = place(engine, c, attempt);
+        status = set_start(engine, c, attempt);
     }
     return status;
 }
@@ -232,7 +233,8 @@ static em_status look(em_engine *engine, em_tries *tries, uint64_t attempt)
 /* Evaluations of minibatches where chains begin have numbers beyond those of iterations. */
 static const int64_t start_evaluations = INT64_C(1) << 39;
 
-/* The sampler that asks most of a start: an exact density before an estimate before nothing. */
+/* The sampler with the strictest needs at a start: an exact density, then an estimate, then none.
+ */
 static const em_kernel *most_exacting(const em_engine *engine)
 {
     const em_kernel *most = &engine->kernel[0];
@@ -243,7 +245,8 @@ static const em_kernel *most_exacting(const em_engine *engine)
     return most;
 }
 
-/* The density where the block stands, as the samplers are going to ask for it. */
+/* Evaluates the density at the positions of the block, exactly or by an estimate, as the samplers
+ * will. */
 static em_status evaluate_start(em_engine *engine, uint64_t attempt)
 {
     const em_kernel *kernel = most_exacting(engine);
@@ -275,7 +278,7 @@ static em_status try_points(em_engine *engine, em_tries *tries)
                 engine->model->rejections.count > 0 ? ": " : "", engine->model->rejections.first);
         status = evaluate_start(engine, attempt);
         if (!status)
-            status = look(engine, tries, attempt);
+            status = try_starts(engine, tries, attempt);
     }
     return status;
 }
@@ -304,7 +307,7 @@ em_status em_engine_start_chains(em_engine *engine)
     em_status status = em_allocate(block->n_chain, sizeof *tries.usable, &tries.usable);
 
     for (int64_t c = 0; !status && c < block->n_chain; c++)
-        status = place(engine, c, 0);
+        status = set_start(engine, c, 0);
     if (!status && mass->from && mass->from_positions)
         status = em_initial_positions(mass->from, em_grid_first_chain(engine->grid), block->n_chain,
                                       block->dim, block->stride, block->theta);
@@ -321,7 +324,7 @@ void em_engine_destroy_chains(em_engine *engine)
 {
     em_monitor_destroy(&engine->monitor);
     em_kernels_destroy(engine);
-    em_chain_statistics_destroy(&engine->tally);
+    em_chain_statistics_destroy(&engine->statistics);
     em_mode_search_destroy(&engine->mode_search);
     em_release(&engine->unreported);
     em_release(&engine->unusable_starts);

@@ -1,4 +1,4 @@
-/* What rank 0's clock says. */
+/* Timing: when to end a segment, write, checkpoint, or stop, by rank 0's clock. */
 #include "base/fault.h"
 #include "par/world.h"
 #include "run/loop/engine.h"
@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* Seconds until Slurm ends the job, where it says when, less what mpirun needs to end. Rank 0. */
+/* Seconds until Slurm ends the job, where known, less the time that mpirun needs to exit. Rank 0.
+ */
 static double job_seconds_left(void)
 {
     enum { MPIRUN_SECONDS = 15 };
@@ -17,7 +18,8 @@ static double job_seconds_left(void)
     return end > 0 ? end - MPIRUN_SECONDS - (double)time(NULL) : INFINITY;
 }
 
-/* Time is over a little before the end: ten seconds, and what three checkpoints took. Rank 0. */
+/* The run stops before its job ends, by ten seconds and three times the longest checkpoint. Rank 0.
+ */
 em_timing em_timing_now(const em_engine *engine)
 {
     const double now = em_clock(), elapsed = now - engine->started;
@@ -31,17 +33,17 @@ em_timing em_timing_now(const em_engine *engine)
         .pace = fault > engine->done && fault - engine->done < a_second ? fault - engine->done
                                                                         : a_second,
         .over = elapsed > engine->config->stop.max_time || (fault > 0 && engine->done >= fault) ||
-                (engine->place && job_seconds_left() < 10 + 3 * engine->longest_checkpoint),
-        .checkpoint = engine->place &&
+                (engine->paths && job_seconds_left() < 10 + 3 * engine->longest_checkpoint),
+        .checkpoint = engine->paths &&
                       now - engine->last_checkpoint > engine->config->output.checkpoint_every,
         .write = now - engine->last_write > 1};
 }
 
-/* The tempo goes with the agreement at the end of a segment, as one word: every other collective
- * costs a turn of all ranks where they are more than there are processors. */
-void em_timing_tell(em_timing tempo)
+/* See engine.h: one word, sent with the agreement at the end of a segment. */
+void em_timing_tell(em_timing timing)
 {
-    em_world_tell((int)(tempo.pace << 3 | tempo.write << 2 | tempo.over << 1 | tempo.checkpoint));
+    em_world_tell(
+        (int)(timing.pace << 3 | timing.write << 2 | timing.over << 1 | timing.checkpoint));
 }
 
 em_timing em_timing_told(void)

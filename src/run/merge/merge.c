@@ -14,7 +14,7 @@ enum { MOST_NUMBERS = 1 << 21, LONG_CHUNK = 1 << 14 };
 
 static em_status check_complete(const em_merge_state *m)
 {
-    for (const em_reader *file = m->reader; file && !m->order->common;
+    for (const em_reader *file = m->reader; file && !m->request->common;
          file = em_reader_next(file)) {
         int64_t complete = 1;
 
@@ -53,12 +53,13 @@ static em_status check_superchains(const em_merge_state *m)
 
 static em_status open_group(const em_merge_state *m, const char *group, em_reader **out)
 {
-    return em_reader_open_all(m->order->n_input, m->order->input, group, m->order->common, out);
+    return em_reader_open_all(m->request->n_input, m->request->input, group, m->request->common,
+                              out);
 }
 
 static em_status open_inputs(em_merge_state *m)
 {
-    const em_merging *order = m->order;
+    const em_merging *request = m->request;
     em_status status = open_group(m, "posterior", &m->reader);
 
     if (!status && em_reader_n_draw(m->reader) < 1)
@@ -69,11 +70,11 @@ static em_status open_inputs(em_merge_state *m)
     if (!status)
         status = check_superchains(m);
     if (!status)
-        status = em_reader_cut(m->reader, &m->order->cut);
+        status = em_reader_cut(m->reader, &m->request->cut);
     if (!status)
-        status = em_allocate(order->n_input, sizeof *m->contents, &m->contents);
-    for (int64_t i = 0; !status && i < order->n_input; i++)
-        status = em_contents_read(order->input[i], &m->contents[i]);
+        status = em_allocate(request->n_input, sizeof *m->contents, &m->contents);
+    for (int64_t i = 0; !status && i < request->n_input; i++)
+        status = em_contents_read(request->input[i], &m->contents[i]);
     return status;
 }
 
@@ -139,8 +140,8 @@ static em_status describe_draws(const em_merge_state *m, const em_contents_group
 
         if (!array)
             return em_fail(EM_EDATA, "%s: two variables of group %s are called %s",
-                           m->order->input[0], group->name, variable->name);
-        status = em_merge_describe(m->order->input[0], group, array, 2, &all[i]);
+                           m->request->input[0], group->name, variable->name);
+        status = em_merge_describe(m->request->input[0], group, array, 2, &all[i]);
         series[i] = all[i].variable;
         *width += variable->size;
     }
@@ -205,13 +206,13 @@ static bool is_own(const em_contents_group *group)
 /* Groups that only later files have. */
 static void tell_missing(const em_merge_state *m)
 {
-    for (int64_t i = 1; i < m->order->n_input; i++)
+    for (int64_t i = 1; i < m->request->n_input; i++)
         for (int64_t g = 0; g < m->contents[i]->n_group; g++) {
             const char *name = m->contents[i]->group[g].name;
             if (!is_own(&m->contents[i]->group[g]) &&
                 !em_contents_group_of(em_merge_first(m), name))
                 em_say("warning: group %s is left out: %s has it, %s has not", name,
-                       m->order->input[i], m->order->input[0]);
+                       m->request->input[i], m->request->input[0]);
         }
 }
 
@@ -231,7 +232,7 @@ static em_status tell_thinned(const em_merge_state *m)
 
 static em_status write_all(em_merge_state *m)
 {
-    em_status status = em_writer_create(m->grid, em_atomic_file_part(m->whole), false, &m->writer);
+    em_status status = em_writer_create(m->grid, em_atomic_file_part(m->output), false, &m->writer);
 
     if (!status)
         status = em_merge_attributes(m);
@@ -253,8 +254,8 @@ static em_status write_all(em_merge_state *m)
 
 static em_status merge(em_merge_state *m)
 {
-    em_status status = em_atomic_file_take(m->order->output, m->order->overwrite, m->order->n_input,
-                                           m->order->input, &m->whole);
+    em_status status = em_atomic_file_take(m->request->output, m->request->overwrite,
+                                           m->request->n_input, m->request->input, &m->output);
 
     if (!status)
         status = em_agree(open_inputs(m));
@@ -262,19 +263,19 @@ static em_status merge(em_merge_state *m)
         status = em_grid_create(em_reader_n_chain(m->reader), 1, &m->grid);
     if (!status)
         status = write_all(m);
-    return em_atomic_file_finish(&m->whole, &m->writer, status);
+    return em_atomic_file_finish(&m->output, &m->writer, status);
 }
 
-em_status em_merge(em_merging *order)
+em_status em_merge(em_merging *request)
 {
-    em_merge_state m = {.order = order};
+    em_merge_state m = {.request = request};
     const em_status status = merge(&m);
 
     if (!status) {
-        order->n_chain = em_reader_n_chain(m.reader);
-        order->n_draw = em_reader_n_draw(m.reader);
+        request->n_chain = em_reader_n_chain(m.reader);
+        request->n_draw = em_reader_n_draw(m.reader);
     }
-    for (int64_t i = 0; m.contents && i < order->n_input; i++)
+    for (int64_t i = 0; m.contents && i < request->n_input; i++)
         em_contents_release(&m.contents[i]);
     em_release(&m.contents);
     em_reader_close(&m.reader);

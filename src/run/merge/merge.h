@@ -25,6 +25,6 @@ typedef struct em_merging {
  * say of themselves. The bytes are the same on any number of ranks. Collective. Errors, agreed:
  * EM_EUSAGE (the output), EM_EDATA (files that do not go together), EM_EIO, EM_EMEMORY.
  */
-em_status em_merge(em_merging *order);
+em_status em_merge(em_merging *request);
 
 #endif

@@ -101,15 +101,15 @@ static em_status read_data(const em_merge_state *m, const em_contents_group *gro
 {
     int64_t count, other;
     double *value = NULL;
-    em_status status = read_array(m->order->input[0], group->name, array->name, &count, out);
+    em_status status = read_array(m->request->input[0], group->name, array->name, &count, out);
 
-    for (int64_t i = 1; !status && i < m->order->n_input; i++) {
-        status = read_array(m->order->input[i], group->name, array->name, &other, &value);
+    for (int64_t i = 1; !status && i < m->request->n_input; i++) {
+        status = read_array(m->request->input[i], group->name, array->name, &other, &value);
         if (!status && (other != count || memcmp(value, *out, (size_t)count * sizeof *value) != 0))
             status = em_fail(EM_EDATA,
                              "%s: found other numbers in %s/%s than %s has, expected the "
                              "same data",
-                             m->order->input[i], group->name, array->name, m->order->input[0]);
+                             m->request->input[i], group->name, array->name, m->request->input[0]);
         em_release(&value);
     }
     return status;
@@ -123,7 +123,7 @@ static em_status merge_data(em_merge_state *m, const em_contents_group *group,
     em_status status = read_data(m, group, array, &value);
 
     if (!status)
-        status = em_merge_describe(m->order->input[0], group, array, 0, &out);
+        status = em_merge_describe(m->request->input[0], group, array, 0, &out);
     status = em_agree(status);
     if (!status)
         status = em_writer_put_array(m->writer, group->name, &out.variable, value);
@@ -160,7 +160,7 @@ static em_status widen(const em_merge_state *m, stacked *s)
     em_variable *variable = &s->out.variable;
     em_status status = EM_OK;
 
-    for (int64_t i = 0; !status && i < m->order->n_input; i++) {
+    for (int64_t i = 0; !status && i < m->request->n_input; i++) {
         const em_contents_array *array = part_of(m, s, i);
         for (int axis = skip; !status && array && axis < array->n_axes; axis++) {
             const int k = axis - skip + 1;
@@ -168,7 +168,7 @@ static em_status widen(const em_merge_state *m, stacked *s)
                 continue;
             variable->shape[k] = array->shape[axis];
             release_labels(&s->out.label[k]);
-            status = read_labels(m->order->input[i],
+            status = read_labels(m->request->input[i],
                                  em_contents_group_of(m->contents[i], s->group->name),
                                  array->axis[axis], array->shape[axis], &s->out.label[k]);
             variable->label[k] = (const char *const *)s->out.label[k].text;
@@ -231,14 +231,14 @@ static em_status lay_stack(const em_merge_state *m, const em_contents_array *arr
     em_status status;
 
     s->of_chains = array->n_axes > 0 && array->axis[0] && strcmp(array->axis[0], "chain") == 0;
-    n_row = s->of_chains ? em_grid_n_chain(m->grid) : m->order->n_input;
+    n_row = s->of_chains ? em_grid_n_chain(m->grid) : m->request->n_input;
     *variable = (em_variable){.name = array->name,
                               .storage = array->storage,
                               .n_axes = array->n_axes + (s->of_chains ? 0 : 1),
                               .shape = {n_row},
                               .axis = {s->of_chains ? "chain" : "run"}};
     if (variable->n_axes > EM_MAX_AXES)
-        return em_fail(EM_EDATA, "%s: %s/%s has %d axes, expected fewer", m->order->input[0],
+        return em_fail(EM_EDATA, "%s: %s/%s has %d axes, expected fewer", m->request->input[0],
                        s->group->name, array->name, array->n_axes);
     for (int k = 1; k < variable->n_axes; k++)
         variable->axis[k] = array->axis[k - (s->of_chains ? 0 : 1)];

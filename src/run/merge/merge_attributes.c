@@ -81,12 +81,12 @@ static em_status put_same(em_merge_state *m, const em_contents_attribute *a)
 
 static em_status merge_attribute(em_merge_state *m, const em_contents_attribute *first)
 {
-    const rule how = rule_of(first->name, m->order->cut != NULL);
+    const rule how = rule_of(first->name, m->request->cut != NULL);
     const bool is_number = first->kind != EM_ATTRIBUTE_TEXT;
     double sum = 0, smallest = INFINITY, largest = -INFINITY;
     bool same = true;
 
-    for (int64_t i = 0; i < m->order->n_input; i++) {
+    for (int64_t i = 0; i < m->request->n_input; i++) {
         const em_contents_attribute *a = em_contents_attribute_of(m->contents[i], first->name);
         same = same && a && a->kind == first->kind && strcmp(a->text, first->text) == 0;
         if (a && a->kind != EM_ATTRIBUTE_TEXT) {
@@ -117,11 +117,11 @@ em_status em_merge_runs(em_merge_state *m)
 {
     static const char *const name[] = {"seed",        "tuning_steps",    "divergences",
                                        "worst_r_hat", "smallest_e_bfmi", "converged"};
-    const int64_t n = m->order->n_input, n_chain = em_grid_n_chain(m->grid);
+    const int64_t n = m->request->n_input, n_chain = em_grid_n_chain(m->grid);
     em_variable variable = {.n_axes = 1,
                             .shape = {n},
                             .axis = {"run"},
-                            .label = {(const char *const *)m->order->input}};
+                            .label = {(const char *const *)m->request->input}};
     double *value = NULL;
     int64_t run = 0, chain = 0;
     em_status status = em_agree(em_allocate(n + n_chain, sizeof *value, &value));
@@ -165,11 +165,11 @@ static em_status put_home(em_merge_state *m)
     const em_contents_attribute *a = em_contents_attribute_of(em_merge_first(m), EM_HOME_ATTRIBUTE);
     char *folder = NULL;
     em_status status = a && a->kind == EM_ATTRIBUTE_TEXT
-                           ? em_agree(em_home_of(m->order->input[0], a->text, &folder))
+                           ? em_agree(em_home_of(m->request->input[0], a->text, &folder))
                            : EM_OK;
 
     if (!status)
-        status = em_home_put(m->writer, folder, m->order->output, m->created.reproducible);
+        status = em_home_put(m->writer, folder, m->request->output, m->created.reproducible);
     em_release(&folder);
     return status;
 }
@@ -185,7 +185,7 @@ em_status em_merge_attributes(em_merge_state *m)
         status = merge_attribute(m, &em_merge_first(m)->attribute[i]);
     if (!status)
         status = put_home(m);
-    if (!status && m->order->cut)
-        status = em_writer_put_text(m->writer, "cut", m->order->cut);
-    return status ? status : em_writer_put_int(m->writer, "merged", m->order->n_input);
+    if (!status && m->request->cut)
+        status = em_writer_put_text(m->writer, "cut", m->request->cut);
+    return status ? status : em_writer_put_int(m->writer, "merged", m->request->n_input);
 }

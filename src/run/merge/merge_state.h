@@ -10,11 +10,11 @@
 #include "run/output/creation_record.h"
 
 typedef struct em_merge_state {
-    em_merging *order;
+    em_merging *request;
     em_reader *reader;      /* the posteriors of all */
     em_contents **contents; /* [n_input] */
     em_grid *grid;
-    em_atomic_file *whole;
+    em_atomic_file *output;
     em_writer *writer;
     em_created created;
     em_signature signature;

@@ -17,10 +17,10 @@
 struct em_atomic_file {
     char *output, *part, *checkpoint, *lock_path;
     em_lock *lock; /* of rank 0 */
-    bool holds;    /* rank 0: what stands at `part` is its own */
+    bool holds;    /* rank 0: the file at `part` is its own */
 };
 
-/* ---------------------------------------------------------------- what stands there, by rank 0 */
+/* ---------------------------------------------------------------- existing files, by rank 0 */
 
 static em_status check_inputs(const char *output, const struct stat *there, int64_t n_input,
                               const char *const *input)
@@ -41,10 +41,10 @@ static em_status check_inputs(const char *output, const struct stat *there, int6
     return status;
 }
 
-static em_status look(const em_atomic_file *whole, bool overwrite, int64_t n_input,
-                      const char *const *input)
+static em_status check(const em_atomic_file *file, bool overwrite, int64_t n_input,
+                       const char *const *input)
 {
-    const char *output = whole->output;
+    const char *output = file->output;
     struct stat there;
     em_status status;
 
@@ -58,15 +58,15 @@ static em_status look(const em_atomic_file *whole, bool overwrite, int64_t n_inp
     status = check_inputs(output, &there, n_input, input);
     if (!status && !overwrite)
         status = em_fail(EM_EUSAGE, "%s exists: give --overwrite to replace it", output);
-    if (!status && access(whole->checkpoint, F_OK) == 0)
+    if (!status && access(file->checkpoint, F_OK) == 0)
         status = em_fail(EM_EUSAGE, "%s is of a run that may go on, from %s: it is not replaced",
-                         output, whole->checkpoint);
+                         output, file->checkpoint);
     if (!status && there.st_size > 0 && !em_numbers_is_ours(output))
         status = em_fail(EM_EUSAGE, "%s is no output of emass: it is not replaced", output);
     return status;
 }
 
-/* What a command left that was killed; nobody else's. */
+/* Removes the partial file of a command that was killed. A file of another program is an error. */
 static em_status clear_part(const char *part)
 {
     struct stat there;
@@ -82,15 +82,15 @@ static em_status clear_part(const char *part)
                              : em_fail(EM_EIO, "%s: cannot be removed: %s", part, strerror(errno));
 }
 
-static em_status name_files(em_atomic_file *whole, const char *output)
+static em_status name_files(em_atomic_file *file, const char *output)
 {
-    em_status status = em_copy_text(output, &whole->output);
+    em_status status = em_copy_text(output, &file->output);
 
     if (!status)
-        status = em_format_text(&whole->part, "%s.part", output);
+        status = em_format_text(&file->part, "%s.part", output);
     if (!status)
-        status = em_format_text(&whole->checkpoint, "%s.checkpoint", output);
-    return status ? status : em_format_text(&whole->lock_path, "%s.lock", output);
+        status = em_format_text(&file->checkpoint, "%s.checkpoint", output);
+    return status ? status : em_format_text(&file->lock_path, "%s.lock", output);
 }
 
 /* ---------------------------------------------------------------- all of it */
@@ -98,76 +98,76 @@ static em_status name_files(em_atomic_file *whole, const char *output)
 em_status em_atomic_file_take(const char *output, bool overwrite, int64_t n_input,
                               const char *const *input, em_atomic_file **out)
 {
-    em_atomic_file *whole;
+    em_atomic_file *file;
     em_status status = em_allocate(1, sizeof **out, out);
 
-    whole = *out;
+    file = *out;
     if (!status)
-        status = name_files(whole, output);
+        status = name_files(file, output);
     status = em_agree(status);
     if (status || em_world_rank() != 0)
         return status ? status : em_agree_first(EM_OK, 0);
-    status = look(whole, overwrite, n_input, input);
+    status = check(file, overwrite, n_input, input);
     if (!status)
         status = em_file_check_folder(output);
     if (!status)
-        status = em_lock_take(whole->lock_path, output, &whole->lock);
+        status = em_lock_take(file->lock_path, output, &file->lock);
     if (!status)
-        status = look(whole, overwrite, n_input, input); /* who held it may have made the file */
+        status = check(file, overwrite, n_input, input); /* the last owner may have made the file */
     if (!status)
-        status = clear_part(whole->part);
-    whole->holds = !status;
+        status = clear_part(file->part);
+    file->holds = !status;
     return em_agree_first(status, 0);
 }
 
-const char *em_atomic_file_part(const em_atomic_file *whole)
+const char *em_atomic_file_part(const em_atomic_file *file)
 {
-    return whole->part;
+    return file->part;
 }
 
-static em_status place(const em_atomic_file *whole)
+static em_status publish(const em_atomic_file *file)
 {
-    em_status status = whole->lock ? em_lock_check(whole->lock) : EM_OK;
+    em_status status = file->lock ? em_lock_check(file->lock) : EM_OK;
 
-    if (!status && rename(whole->part, whole->output) != 0)
-        status = em_fail(EM_EIO, "%s: cannot be renamed to %s: %s", whole->part, whole->output,
+    if (!status && rename(file->part, file->output) != 0)
+        status = em_fail(EM_EIO, "%s: cannot be renamed to %s: %s", file->part, file->output,
                          strerror(errno));
     if (status)
-        unlink(whole->part);
+        unlink(file->part);
     return status;
 }
 
 static void release(em_atomic_file **out)
 {
-    em_atomic_file *whole = *out;
+    em_atomic_file *file = *out;
 
-    if (!whole)
+    if (!file)
         return;
-    em_lock_release(&whole->lock, false);
-    em_release(&whole->output);
-    em_release(&whole->part);
-    em_release(&whole->checkpoint);
-    em_release(&whole->lock_path);
+    em_lock_release(&file->lock, false);
+    em_release(&file->output);
+    em_release(&file->part);
+    em_release(&file->checkpoint);
+    em_release(&file->lock_path);
     em_release(out);
 }
 
-em_status em_atomic_file_place(em_atomic_file **whole, em_status status)
+em_status em_atomic_file_publish(em_atomic_file **file, em_status status)
 {
-    const bool leads = *whole && em_world_rank() == 0;
+    const bool leads = *file && em_world_rank() == 0;
 
     if (!status)
-        status = em_agree(leads ? place(*whole) : EM_OK);
-    else if (leads && (*whole)->holds)
-        unlink((*whole)->part);
-    release(whole);
+        status = em_agree(leads ? publish(*file) : EM_OK);
+    else if (leads && (*file)->holds)
+        unlink((*file)->part);
+    release(file);
     return status;
 }
 
-em_status em_atomic_file_finish(em_atomic_file **whole, em_writer **writer, em_status status)
+em_status em_atomic_file_finish(em_atomic_file **file, em_writer **writer, em_status status)
 {
     if (!status)
         status = em_writer_close(writer, true);
     else
         em_writer_discard(writer);
-    return em_atomic_file_place(whole, status);
+    return em_atomic_file_publish(file, status);
 }

@@ -1,6 +1,6 @@
 /*
- * A file that is there whole or not at all: written beside its place, under the lock of an output,
- * and renamed. Collective, with agreed statuses; the work is rank 0's.
+ * A file that is complete or absent, never half written. It is written beside its final path, under
+ * the lock of an output, and then renamed. Collective, with agreed statuses; rank 0 does the work.
  */
 #ifndef EM_RUN_OUTPUT_ATOMIC_FILE_H
 #define EM_RUN_OUTPUT_ATOMIC_FILE_H
@@ -12,22 +12,22 @@
 typedef struct em_atomic_file em_atomic_file;
 
 /*
- * Takes hold of the place. Nothing is touched that is no output of emass, that an interrupted run
- * may go on with, or that is one of `input`, the files that are read. em_atomic_file_place all the
- * same. Errors: EM_EUSAGE (also where there is a file and not `overwrite`, or a run holds it),
- * EM_EIO, EM_EMEMORY.
+ * Locks the output and prepares to write it. It is an error if the existing file is no output of
+ * emass, if an interrupted run needs it, or if it is one of `input`, the files that are read. After
+ * an error, too, em_atomic_file_publish must be called. Errors: EM_EUSAGE (also where the file
+ * exists and `overwrite` is false, or a run has locked it), EM_EIO, EM_EMEMORY.
  */
 em_status em_atomic_file_take(const char *output, bool overwrite, int64_t n_input,
                               const char *const *input, em_atomic_file **out);
 
-/* What to write meanwhile; nothing stands there. Local. */
-const char *em_atomic_file_part(const em_atomic_file *whole);
+/* The path to write to; no file exists there yet. Local. */
+const char *em_atomic_file_part(const em_atomic_file *file);
 
-/* What was written there takes its place where `status`, agreed, is EM_OK, and is removed where it
- * is not; lets go of the place, and frees. NULL-safe. Returns `status`, or errors: EM_EIO. */
-em_status em_atomic_file_place(em_atomic_file **whole, em_status status);
+/* Renames what was written to the output where `status`, agreed, is EM_OK, and removes it
+ * otherwise. Then releases the lock, and frees. NULL-safe. Returns `status`, or errors: EM_EIO. */
+em_status em_atomic_file_publish(em_atomic_file **file, em_status status);
 
-/* The same for what a writer wrote, which is closed. */
-em_status em_atomic_file_finish(em_atomic_file **whole, em_writer **writer, em_status status);
+/* Closes the writer, then does the same with what it wrote. */
+em_status em_atomic_file_finish(em_atomic_file **file, em_writer **writer, em_status status);
 
 #endif

@@ -26,7 +26,7 @@ static const struct {
     size_t offset;
 } companions[] = {{".lock", offsetof(em_output_paths, lock_path)},
                   {".draws", offsetof(em_output_paths, draws)},
-                  {".undo", offsetof(em_output_paths, undo)},
+                  {".undo", offsetof(em_output_paths, journal)},
                   {".undo.part", offsetof(em_output_paths, part)},
                   {".checkpoint", offsetof(em_output_paths, checkpoint)},
                   {".checkpoint.new", offsetof(em_output_paths, fresh)},
@@ -34,16 +34,16 @@ static const struct {
 
 enum { N_COMPANION = sizeof companions / sizeof *companions };
 
-static char **companion(em_output_paths *place, int i)
+static char **companion(em_output_paths *paths, int i)
 {
-    return (char **)((char *)place + companions[i].offset);
+    return (char **)((char *)paths + companions[i].offset);
 }
 
 /* ---------------------------------------------------------------- finding it, by rank 0 */
 
-/* How long names may be that Open MPI is given: it writes names of its own, made of those, where
- * they have no room, and abort()s (4.1: "<path>.locktest.<rank>" into 256 bytes, and a file
- * "<name>_cid-<number>-<process>.sm"). The longest is a new checkpoint's. */
+/* The longest names that may be given to Open MPI. It appends to them in buffers of fixed size and
+ * calls abort() when these overflow (4.1: "<path>.locktest.<rank>" into 256 bytes, and a file
+ * "<name>_cid-<number>-<process>.sm"). The longest of our names is a new checkpoint's. */
 enum {
     MOST_PATH_BYTES = 255 - (int)sizeof ".checkpoint.new.locktest.9999999" + 1,
     MPI_NAME_BYTES = (int)sizeof ".checkpoint.new_cid-4294967295-4194304.sm"
@@ -68,7 +68,7 @@ static em_status check_length(const char *path, const char *folder)
     return EM_OK;
 }
 
-/* The name, its folder, and room for the longest name beside it. */
+/* Checks the name, its folder, and the length of the longest name beside it. */
 static em_status check_name(const char *path)
 {
     const size_t length = em_file_folder_length(path);
@@ -87,16 +87,16 @@ static em_status check_name(const char *path)
 
 static em_status check_kind(const char *path)
 {
-    struct stat found;
+    struct stat existing;
 
-    if (lstat(path, &found) != 0 || S_ISREG(found.st_mode))
+    if (lstat(path, &existing) != 0 || S_ISREG(existing.st_mode))
         return EM_OK;
     return em_fail(EM_EUSAGE, "%s: found %s, expected a regular file or none", path,
-                   em_file_kind(found.st_mode));
+                   em_file_kind(existing.st_mode));
 }
 
 /* Whether `key`, a path that the run reads, perhaps with a dataset in it, is one it writes. */
-static em_status check_input(em_output_paths *place, const char *key, const char *input)
+static em_status check_input(em_output_paths *paths, const char *key, const char *input)
 {
     const char *colon = strstr(input, ":/");
     struct stat read, written;
@@ -106,7 +106,7 @@ static em_status check_input(em_output_paths *place, const char *key, const char
 
     if (!status && stat(path, &read) == 0)
         for (int i = -1; !status && i < N_COMPANION; i++) {
-            const char *own = i < 0 ? place->output : *companion(place, i);
+            const char *own = i < 0 ? paths->output : *companion(paths, i);
             if (lstat(own, &written) == 0 && written.st_ino == read.st_ino &&
                 written.st_dev == read.st_dev)
                 status = em_fail(EM_EUSAGE,
@@ -118,11 +118,11 @@ static em_status check_input(em_output_paths *place, const char *key, const char
     return status;
 }
 
-static em_status check_inputs(em_output_paths *place, const em_config *config)
+static em_status check_inputs(em_output_paths *paths, const em_config *config)
 {
     em_section section[EM_MOST_SECTIONS];
     const int n = em_config_sections(config, section);
-    em_status status = check_input(place, "its config", config->path);
+    em_status status = check_input(paths, "its config", config->path);
 
     for (int i = 0; i < n; i++)
         for (const em_field *f = section[i].fields; !status && f && f->name; f++) {
@@ -131,69 +131,69 @@ static em_status check_inputs(em_output_paths *place, const em_config *config)
             char key[128];
             snprintf(key, sizeof key, "%s.%s", section[i].name, f->name);
             if (f->type == EM_FIELD_PATH && *path)
-                status = check_input(place, key, *path);
+                status = check_input(paths, key, *path);
         }
     return status;
 }
 
-static em_status name_files(em_output_paths *place)
+static em_status name_files(em_output_paths *paths)
 {
     em_status status = EM_OK;
 
     for (int i = 0; !status && i < N_COMPANION; i++)
-        status = em_format_text(companion(place, i), "%s%s", place->output, companions[i].suffix);
+        status = em_format_text(companion(paths, i), "%s%s", paths->output, companions[i].suffix);
     return status;
 }
 
-static em_status check_all(em_output_paths *place, const em_config *config)
+static em_status check_all(em_output_paths *paths, const em_config *config)
 {
-    em_status status = name_files(place);
+    em_status status = name_files(paths);
 
     if (!status)
-        status = check_kind(place->output);
+        status = check_kind(paths->output);
     for (int i = 0; !status && i < N_COMPANION; i++)
-        status = check_kind(*companion(place, i));
-    return status ? status : check_inputs(place, config);
+        status = check_kind(*companion(paths, i));
+    return status ? status : check_inputs(paths, config);
 }
 
 em_status em_output_paths_take(const em_config *config, em_output_paths **out)
 {
     const bool leads = em_world_rank() == 0;
-    em_output_paths *place = NULL;
-    em_status status = em_allocate(1, sizeof *place, out);
+    em_output_paths *paths = NULL;
+    em_status status = em_allocate(1, sizeof *paths, out);
 
-    place = *out;
+    paths = *out;
     if (!status && leads)
-        status = em_file_follow(config->output.file, &place->output);
+        status = em_file_follow(config->output.file, &paths->output);
     if (!status && leads)
-        status = check_name(place->output);
+        status = check_name(paths->output);
     status = em_agree(status);
     if (!status)
-        status = em_broadcast_text(&place->output);
+        status = em_broadcast_text(&paths->output);
     if (!status)
-        status = leads ? check_all(place, config) : name_files(place);
+        status = leads ? check_all(paths, config) : name_files(paths);
     if (!status && leads)
-        status = em_lock_take(place->lock_path, place->output, &place->lock);
+        status = em_lock_take(paths->lock_path, paths->output, &paths->lock);
     return em_agree(status);
 }
 
-em_status em_output_paths_check(const em_output_paths *place)
+em_status em_output_paths_check(const em_output_paths *paths)
 {
-    return em_agree(place->lock ? em_lock_check(place->lock) : EM_OK);
+    return em_agree(paths->lock ? em_lock_check(paths->lock) : EM_OK);
 }
 
 /* ---------------------------------------------------------------- what stands there, by rank 0 */
 
-/* What a kill left of an output is known by the record of who made it or, where nobody can open it,
- * by a whole checkpoint. */
-static bool is_torn_output(const em_output_paths *place, const char *path, const struct stat *file,
+/* Whether a file that HDF5 cannot open is the output of a killed run: the lock file records its
+ * inode, or there is a valid checkpoint. */
+static bool is_torn_output(const em_output_paths *paths, const char *path, const struct stat *file,
                            bool opens)
 {
-    if (em_lock_made(place->lock) == file->st_ino)
+    if (em_lock_made(paths->lock) == file->st_ino)
         return true;
     return !opens && em_h5_may_be(path) &&
-           (em_archive_check(place->checkpoint) == EM_OK ||
-            em_archive_check(place->previous) == EM_OK);
+           (em_archive_check(paths->checkpoint) == EM_OK ||
+            em_archive_check(paths->previous) == EM_OK);
 }
 
 /* The attributes by which an output of emass is known. */
@@ -218,7 +218,7 @@ static bool read_attributes(em_reader *reader, em_existing_output *out)
     return true;
 }
 
-em_status em_output_paths_find(const em_output_paths *place, const char *path,
+em_status em_output_paths_find(const em_output_paths *paths, const char *path,
                                em_existing_output *out)
 {
     em_reader *reader = NULL;
@@ -234,7 +234,7 @@ em_status em_output_paths_find(const em_output_paths *place, const char *path,
     status = em_reader_open(path, NULL, &reader);
     const bool opens = status == EM_OK, ours = opens && read_attributes(reader, out);
     em_reader_close(&reader);
-    if (ours || (status && status != EM_EDATA) || is_torn_output(place, path, &file, opens))
+    if (ours || (status && status != EM_EDATA) || is_torn_output(paths, path, &file, opens))
         return status == EM_EDATA ? EM_OK : status;
     return em_fail(EM_EUSAGE,
                    "%s: found a file that is no output of emass, expected one or none: neither "
@@ -242,42 +242,43 @@ em_status em_output_paths_find(const em_output_paths *place, const char *path,
                    path);
 }
 
-void em_existing_output_release(em_existing_output *found)
+void em_existing_output_release(em_existing_output *existing)
 {
-    em_release(&found->config);
-    em_release(&found->data_hash);
-    em_release(&found->program_hash);
-    em_release(&found->left_out);
+    em_release(&existing->config);
+    em_release(&existing->data_hash);
+    em_release(&existing->program_hash);
+    em_release(&existing->left_out);
 }
 
-/* An output that this run made and nobody can read must be known to the next one. */
-static bool must_be_remembered(const em_output_paths *place)
+/* Whether the output is this run's but cannot be opened: the lock file must keep its inode then, so
+ * that the next run recognises it. */
+static bool must_be_remembered(const em_output_paths *paths)
 {
     struct stat file;
-    em_existing_output found;
+    em_existing_output existing;
     bool readable;
 
-    if (lstat(place->output, &file) != 0 || file.st_ino != em_lock_made(place->lock))
+    if (lstat(paths->output, &file) != 0 || file.st_ino != em_lock_made(paths->lock))
         return false;
-    readable = em_output_paths_find(place, place->output, &found) == EM_OK && found.readable;
-    em_existing_output_release(&found);
+    readable = em_output_paths_find(paths, paths->output, &existing) == EM_OK && existing.readable;
+    em_existing_output_release(&existing);
     return !readable;
 }
 
 void em_output_paths_release(em_output_paths **out)
 {
-    em_output_paths *place = *out;
+    em_output_paths *paths = *out;
     char message[2048];
 
-    if (!place)
+    if (!paths)
         return;
     snprintf(message, sizeof message, "%s", em_error_text());
-    if (place->lock)
-        em_lock_release(&place->lock, must_be_remembered(place));
+    if (paths->lock)
+        em_lock_release(&paths->lock, must_be_remembered(paths));
     em_fail(EM_OK, "%s", message);
     for (int i = 0; i < N_COMPANION; i++)
-        em_release(companion(place, i));
-    em_release(&place->output);
+        em_release(companion(paths, i));
+    em_release(&paths->output);
     em_release(out);
 }
 
@@ -292,7 +293,7 @@ static em_status move(const char *from, const char *to)
     return em_fail(EM_EIO, "%s: cannot be renamed to %s: %s", from, to, strerror(errno));
 }
 
-static em_status take_away(const char *path)
+static em_status remove_file(const char *path)
 {
     const em_status status = em_fault_file("file-remove", path);
 
@@ -315,179 +316,180 @@ static void sync_folder(const char *path)
     }
 }
 
-/* Draws go before checkpoints: a checkpoint without draws is of no use and misleads nobody. */
-em_status em_output_paths_clear(const em_output_paths *place)
+/* Draws are removed before checkpoints. A kill in between leaves a checkpoint without draws, which
+ * no run uses. */
+em_status em_output_paths_clear(const em_output_paths *paths)
 {
-    const char *const paths[] = {place->output,     place->draws,    place->undo, place->part,
-                                 place->checkpoint, place->previous, place->fresh};
+    const char *const files[] = {paths->output,     paths->draws,    paths->journal, paths->part,
+                                 paths->checkpoint, paths->previous, paths->fresh};
     em_status status = EM_OK;
 
-    for (size_t i = 0; !status && em_world_rank() == 0 && i < sizeof paths / sizeof *paths; i++)
-        status = take_away(paths[i]);
+    for (size_t i = 0; !status && em_world_rank() == 0 && i < sizeof files / sizeof *files; i++)
+        status = remove_file(files[i]);
     return em_agree(status);
 }
 
 em_status em_output_paths_remove(const em_config *config)
 {
     char message[2048];
-    em_output_paths *place = NULL;
+    em_output_paths *paths = NULL;
     em_status status;
 
     snprintf(message, sizeof message, "%s", em_error_text());
-    status = em_output_paths_take(config, &place);
+    status = em_output_paths_take(config, &paths);
     if (!status)
-        status = em_output_paths_clear(place);
-    em_output_paths_release(&place);
+        status = em_output_paths_clear(paths);
+    em_output_paths_release(&paths);
     if (!status)
         em_fail(EM_OK, "%s", message);
     return status;
 }
 
-static em_status make(const em_output_paths *place)
+static em_status make(const em_output_paths *paths)
 {
     struct stat file;
     int descriptor;
-    em_status status = take_away(place->output);
+    em_status status = remove_file(paths->output);
 
     if (!status)
-        status = em_fault_file("file-create", place->output);
+        status = em_fault_file("file-create", paths->output);
     if (status)
         return status;
-    descriptor = open(place->output, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    descriptor = open(paths->output, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (descriptor < 0 || fstat(descriptor, &file) != 0)
         status =
-            em_fail(EM_EIO, "%s: cannot create the output: %s", place->output, strerror(errno));
+            em_fail(EM_EIO, "%s: cannot create the output: %s", paths->output, strerror(errno));
     if (descriptor >= 0)
         close(descriptor);
-    return status ? status : em_lock_set_made(place->lock, file.st_ino);
+    return status ? status : em_lock_set_made(paths->lock, file.st_ino);
 }
 
-em_status em_output_paths_make(const em_output_paths *place)
+em_status em_output_paths_make(const em_output_paths *paths)
 {
-    return em_agree(em_world_rank() == 0 ? make(place) : EM_OK);
+    return em_agree(em_world_rank() == 0 ? make(paths) : EM_OK);
 }
 
-void em_output_paths_unmake(const em_output_paths *place)
+void em_output_paths_unmake(const em_output_paths *paths)
 {
     if (em_world_rank() == 0)
-        unlink(place->output);
+        unlink(paths->output);
 }
 
-em_status em_output_paths_set_aside(const em_output_paths *place)
+em_status em_output_paths_set_aside(const em_output_paths *paths)
 {
     em_status status = EM_OK;
 
-    if (em_world_rank() == 0 && access(place->draws, F_OK) != 0)
-        status = move(place->output, place->draws);
+    if (em_world_rank() == 0 && access(paths->draws, F_OK) != 0)
+        status = move(paths->output, paths->draws);
     return em_agree(status);
 }
 
-em_status em_output_paths_put_back(const em_output_paths *place)
+em_status em_output_paths_put_back(const em_output_paths *paths)
 {
-    return em_agree(em_world_rank() == 0 ? move(place->draws, place->output) : EM_OK);
+    return em_agree(em_world_rank() == 0 ? move(paths->draws, paths->output) : EM_OK);
 }
 
 /* What an output is of; NULL where it cannot be read. */
-static em_status identify(const em_output_paths *place, char **identity)
+static em_status identify(const em_output_paths *paths, char **identity)
 {
-    em_existing_output found;
-    em_status status = em_output_paths_find(place, place->output, &found);
+    em_existing_output existing;
+    em_status status = em_output_paths_find(paths, paths->output, &existing);
 
     *identity = NULL;
-    if (!status && found.readable)
-        status = em_format_text(identity, "%s%s", found.config, found.data_hash);
-    em_existing_output_release(&found);
+    if (!status && existing.readable)
+        status = em_format_text(identity, "%s%s", existing.config, existing.data_hash);
+    em_existing_output_release(&existing);
     return status;
 }
 
-/* By way of a name of its own, so that it is whole or not there. */
-static em_status prepare_finish(const em_output_paths *place)
+/* The journal is written under another name and renamed, so that it is complete or absent. */
+static em_status prepare_finish(const em_output_paths *paths)
 {
     char *identity = NULL;
-    em_status status = em_fault_file("file-undo", place->output);
+    em_status status = em_fault_file("file-undo", paths->output);
 
     if (!status)
-        status = identify(place, &identity);
+        status = identify(paths, &identity);
     if (!status && !identity)
-        status = em_fail(EM_EIO, "%s: cannot be read again", place->output);
+        status = em_fail(EM_EIO, "%s: cannot be read again", paths->output);
     if (!status)
-        status = em_rollback_journal_keep(place->output, identity, place->part);
+        status = em_rollback_journal_keep(paths->output, identity, paths->part);
     if (!status)
-        status = move(place->part, place->undo);
+        status = move(paths->part, paths->journal);
     if (status)
-        unlink(place->part);
+        unlink(paths->part);
     else
-        sync_folder(place->undo);
+        sync_folder(paths->journal);
     em_release(&identity);
     return status;
 }
 
-em_status em_output_paths_prepare_finish(const em_output_paths *place)
+em_status em_output_paths_prepare_finish(const em_output_paths *paths)
 {
-    return em_agree(em_world_rank() == 0 ? prepare_finish(place) : EM_OK);
+    return em_agree(em_world_rank() == 0 ? prepare_finish(paths) : EM_OK);
 }
 
-/* Of another file, or not whole, in which case the output was not touched yet: nothing is undone.
- */
-static em_status undo_finish(const em_output_paths *place)
+/* A journal of another file is ignored. So is an incomplete one: the output is still unchanged
+ * while the journal is written. */
+static em_status roll_back_finish(const em_output_paths *paths)
 {
     char *identity = NULL;
-    em_status status = identify(place, &identity);
+    em_status status = identify(paths, &identity);
 
     if (!status)
-        status = em_rollback_journal_apply(place->undo, identity, place->output);
+        status = em_rollback_journal_apply(paths->journal, identity, paths->output);
     em_release(&identity);
     if (status)
         return status == EM_EDATA ? EM_OK : status;
-    status = take_away(place->undo);
-    sync_folder(place->undo);
+    status = remove_file(paths->journal);
+    sync_folder(paths->journal);
     return status;
 }
 
-em_status em_output_paths_undo_finish(const em_output_paths *place)
+em_status em_output_paths_roll_back_finish(const em_output_paths *paths)
 {
     struct stat file;
-    const bool begun = em_world_rank() == 0 && access(place->undo, F_OK) == 0 &&
-                       stat(place->output, &file) == 0 && file.st_size > 0;
+    const bool begun = em_world_rank() == 0 && access(paths->journal, F_OK) == 0 &&
+                       stat(paths->output, &file) == 0 && file.st_size > 0;
 
-    return em_agree(begun ? undo_finish(place) : EM_OK);
+    return em_agree(begun ? roll_back_finish(paths) : EM_OK);
 }
 
-em_status em_output_paths_forget_undo(const em_output_paths *place)
+em_status em_output_paths_forget_journal(const em_output_paths *paths)
 {
-    return em_agree(em_world_rank() == 0 ? take_away(place->undo) : EM_OK);
+    return em_agree(em_world_rank() == 0 ? remove_file(paths->journal) : EM_OK);
 }
 
-em_status em_output_paths_forget_draws(const em_output_paths *place)
+em_status em_output_paths_forget_draws(const em_output_paths *paths)
 {
-    return em_agree(em_world_rank() == 0 ? take_away(place->draws) : EM_OK);
+    return em_agree(em_world_rank() == 0 ? remove_file(paths->draws) : EM_OK);
 }
 
-em_status em_output_paths_forget_fresh(const em_output_paths *place)
+em_status em_output_paths_forget_fresh(const em_output_paths *paths)
 {
-    return em_agree(em_world_rank() == 0 ? take_away(place->fresh) : EM_OK);
+    return em_agree(em_world_rank() == 0 ? remove_file(paths->fresh) : EM_OK);
 }
 
-em_status em_output_paths_forget_checkpoints(const em_output_paths *place)
+em_status em_output_paths_forget_checkpoints(const em_output_paths *paths)
 {
     em_status status = EM_OK;
 
     if (em_world_rank() == 0) {
-        status = take_away(place->previous);
+        status = remove_file(paths->previous);
         if (!status)
-            status = take_away(place->checkpoint);
+            status = remove_file(paths->checkpoint);
     }
     return em_agree(status);
 }
 
-em_status em_output_paths_turn_checkpoint(const em_output_paths *place)
+em_status em_output_paths_turn_checkpoint(const em_output_paths *paths)
 {
     em_status status = EM_OK;
 
     if (em_world_rank() == 0) {
-        rename(place->checkpoint, place->previous); /* there may be none yet */
-        status = move(place->fresh, place->checkpoint);
-        sync_folder(place->checkpoint);
+        rename(paths->checkpoint, paths->previous); /* there may be none yet */
+        status = move(paths->fresh, paths->checkpoint);
+        sync_folder(paths->checkpoint);
     }
     return em_agree(status);
 }

@@ -1,7 +1,7 @@
 /*
- * The place of a run's output: the file, those beside it, and the hold of this run on all of them.
- * An output that is a link is what the link leads to. Collective, with agreed statuses; the work is
- * rank 0's.
+ * The paths of a run's files: the output, the files beside it, and the lock on all of them. Where
+ * the output is a symbolic link, its target is used. Collective, with agreed statuses; rank 0 does
+ * the work.
  */
 #ifndef EM_RUN_OUTPUT_OUTPUT_PATHS_H
 #define EM_RUN_OUTPUT_OUTPUT_PATHS_H
@@ -12,29 +12,31 @@ typedef struct em_lock em_lock;
 
 typedef struct em_output_paths {
     char *output;
-    char *checkpoint, *previous, *fresh; /* the newest one, the one before, one being written */
-    char *draws;                         /* of an interrupted run while its file is made anew */
-    char *undo, *part; /* what brings back a file that is being finished; the same being written */
+    char *checkpoint, *previous,
+        *fresh;           /* the newest one, the previous one, the one being written */
+    char *draws;          /* the output of an interrupted run while a new one is made from it */
+    char *journal, *part; /* rollback journal of a file being finished; the same being written */
     char *lock_path;
     em_lock *lock; /* of rank 0 */
 } em_output_paths;
 
 /*
- * Finds the place that the config names and takes hold of it. Errors: EM_EUSAGE when another run
- * holds it, the folder is missing, the name leaves no room for those of the other files, one of
+ * Determines the paths from the config and locks the output. Errors: EM_EUSAGE when another run
+ * has locked it, the folder is missing, the name is too long for those of the other files, one of
  * them is no regular file, or is read by this run; EM_EIO.
  */
 em_status em_output_paths_take(const em_config *config, em_output_paths **out);
 
-/* Lets go of it, and frees; NULL-safe. The error message stays what it was. */
-void em_output_paths_release(em_output_paths **place);
+/* Releases the lock, and frees; NULL-safe. Keeps the error message. */
+void em_output_paths_release(em_output_paths **paths);
 
-/* Fails when another run took the place, having taken this one for dead. Errors: EM_EIO. */
-em_status em_output_paths_check(const em_output_paths *place);
+/* Fails when another run has taken the lock, because it considered this run dead. Errors: EM_EIO.
+ */
+em_status em_output_paths_check(const em_output_paths *paths);
 
-/* What a file at the place of an output is. */
+/* A file found at the path of an output. */
 typedef struct em_existing_output {
-    bool exists, readable; /* readable: an output of emass, whole enough to be read */
+    bool exists, readable; /* readable: an output of emass that HDF5 can open */
     bool complete;
     bool merged;         /* of several runs, by emass merge */
     bool has_checkpoint; /* in it: a finished one that can be extended */
@@ -45,50 +47,51 @@ typedef struct em_existing_output {
 } em_existing_output;
 
 /*
- * Looks at the output or at the draws set aside. What is empty is as good as nothing, and what a
- * killed run left torn is ours by what stands beside it. Local, rank 0. Errors: EM_EUSAGE, a file
- * that is no output of emass; EM_EIO.
+ * Inspects the output, or the draws set aside. An empty file counts as none. A file that HDF5
+ * cannot open, because a run was killed while writing it, is recognised as ours by the files beside
+ * it. Local, rank 0. Errors: EM_EUSAGE, a file that is no output of emass; EM_EIO.
  */
-em_status em_output_paths_find(const em_output_paths *place, const char *path,
+em_status em_output_paths_find(const em_output_paths *paths, const char *path,
                                em_existing_output *out);
-void em_existing_output_release(em_existing_output *found);
+void em_existing_output_release(em_existing_output *existing);
 
-/* Removes the output and all beside it: a new run begins. Errors: EM_EIO. */
-em_status em_output_paths_clear(const em_output_paths *place);
+/* Removes the output and all files beside it, before a new run. Errors: EM_EIO. */
+em_status em_output_paths_clear(const em_output_paths *paths);
 
-/* The same for a run that has ended. The error message stays what it was, unless this fails. */
+/* The same after a run has ended. Keeps the error message, unless this fails. */
 em_status em_output_paths_remove(const em_config *config);
 
-/* Makes an empty output, in place of one that is there, and writes down that it is ours. Errors:
- * EM_EIO. */
-em_status em_output_paths_make(const em_output_paths *place);
+/* Makes an empty output, replacing an existing one, and records in the lock file that it is ours.
+ * Errors: EM_EIO. */
+em_status em_output_paths_make(const em_output_paths *paths);
 
-/* Removes what em_output_paths_make made. The error message stays what it was. */
-void em_output_paths_unmake(const em_output_paths *place);
+/* Removes what em_output_paths_make made. Keeps the error message. */
+void em_output_paths_unmake(const em_output_paths *paths);
 
-/* Draws of an interrupted run: moves the output there, unless they are; moves them back; removes
- * them. Errors: EM_EIO. */
-em_status em_output_paths_set_aside(const em_output_paths *place);
-em_status em_output_paths_put_back(const em_output_paths *place);
-em_status em_output_paths_forget_draws(const em_output_paths *place);
+/* The draws of an interrupted run. The functions rename the output to `draws`, unless that is done;
+ * rename it back; and remove it. Errors: EM_EIO. */
+em_status em_output_paths_set_aside(const em_output_paths *paths);
+em_status em_output_paths_put_back(const em_output_paths *paths);
+em_status em_output_paths_forget_draws(const em_output_paths *paths);
 
 /*
- * To finish a file is to write metadata of HDF5, of which a kill may leave half: keeps what brings
- * the flushed output back first; brings it back where a run was killed then; and forgets it when
- * all is written. Errors: EM_EIO; EM_EUSAGE, the output is none of emass.
+ * Finishing a file writes HDF5 metadata, and a process killed meanwhile leaves it unreadable. The
+ * first function saves a rollback journal of the flushed output before. The second restores the
+ * output from the journal where a run was killed. The third removes the journal when all is
+ * written. Errors: EM_EIO; EM_EUSAGE, the output is none of emass.
  */
-em_status em_output_paths_prepare_finish(const em_output_paths *place);
-em_status em_output_paths_undo_finish(const em_output_paths *place);
-em_status em_output_paths_forget_undo(const em_output_paths *place);
+em_status em_output_paths_prepare_finish(const em_output_paths *paths);
+em_status em_output_paths_roll_back_finish(const em_output_paths *paths);
+em_status em_output_paths_forget_journal(const em_output_paths *paths);
 
-/* Removes the checkpoints, of a run that has finished. Errors: EM_EIO. */
-em_status em_output_paths_forget_checkpoints(const em_output_paths *place);
+/* Removes the checkpoints of a run that has finished. Errors: EM_EIO. */
+em_status em_output_paths_forget_checkpoints(const em_output_paths *paths);
 
-/* Removes a checkpoint that was not to take the place of the last one. Errors: EM_EIO. */
-em_status em_output_paths_forget_fresh(const em_output_paths *place);
+/* Removes a new checkpoint that is not to replace the last one. Errors: EM_EIO. */
+em_status em_output_paths_forget_fresh(const em_output_paths *paths);
 
-/* Has the checkpoint just written take its place, the old one becoming the one before. Errors:
+/* Renames the newest checkpoint to `previous`, and the one just written to `checkpoint`. Errors:
  * EM_EIO. */
-em_status em_output_paths_turn_checkpoint(const em_output_paths *place);
+em_status em_output_paths_turn_checkpoint(const em_output_paths *paths);
 
 #endif
