@@ -54,17 +54,17 @@ em_status em_node_array_create(int64_t key, em_node_array **out)
     return status;
 }
 
-void em_node_array_destroy(em_node_array **holders)
+void em_node_array_destroy(em_node_array **node_array)
 {
-    if (!*holders)
+    if (!*node_array)
         return;
-    em_release(&(*holders)->member);
-    em_release(holders);
+    em_release(&(*node_array)->member);
+    em_release(node_array);
 }
 
-bool em_node_array_writes(const em_node_array *holders)
+bool em_node_array_writes(const em_node_array *node_array)
 {
-    return holders->rank == 0;
+    return node_array->rank == 0;
 }
 
 /* ---------------------------------------------------------------- between them */

@@ -1,6 +1,7 @@
 /*
- * The ranks of a node that hold the same data: one of them writes it into memory that all of them
- * see, or, where it is little or the node has no such memory, into its own, which is then copied.
+ * Arrays shared by the ranks of a node that need the same data. One rank, the writer, writes into
+ * shared memory, which the others read. Where the array is small or the node has no shared memory,
+ * each rank has its own copy.
  */
 #ifndef EM_PAR_NODE_SHARED_ARRAY_H
 #define EM_PAR_NODE_SHARED_ARRAY_H
@@ -13,23 +14,23 @@
 
 typedef struct em_node_array em_node_array;
 
-/* Groups the ranks that say the same `key` by nodes. Collective. Errors, agreed: EM_EMEMORY. */
+/* Groups the ranks that pass the same `key` by nodes. Collective. Errors, agreed: EM_EMEMORY. */
 em_status em_node_array_create(int64_t key, em_node_array **out);
-void em_node_array_destroy(em_node_array **holders); /* NULL-safe. Local. */
+void em_node_array_destroy(em_node_array **node_array); /* NULL-safe. Local. */
 
 /* Whether this rank is the one that writes. Local. */
-bool em_node_array_writes(const em_node_array *holders);
+bool em_node_array_writes(const em_node_array *node_array);
 
 /*
- * Allocates `count` zeroed elements of `size` bytes, 64-byte aligned, into *(void **)out, as many
- * as the writer says; the others may only read them. Collective over the holders. Errors, agreed
+ * Allocates `count` zeroed elements of `size` bytes, 64-byte aligned, into *(void **)out, by the
+ * writer's count; the other ranks may only read them. Collective over its ranks. Errors, agreed
  * among them: EM_EMEMORY. Freed by em_node_array_release.
  */
-em_status em_node_array_allocate(em_node_array *holders, int64_t count, size_t size, void *out);
+em_status em_node_array_allocate(em_node_array *node_array, int64_t count, size_t size, void *out);
 
-/* What the writer has written there is from now on what the others read; NULL-safe. Collective over
- * the holders. */
-void em_node_array_publish(em_node_array *holders, void *memory);
+/* Makes what the writer has written visible to the other ranks; NULL-safe. Collective over its
+ * ranks. */
+void em_node_array_publish(em_node_array *node_array, void *memory);
 
 /* Frees *(void **)pointer and sets it to NULL; NULL-safe. Local. */
 void em_node_array_release(void *pointer);

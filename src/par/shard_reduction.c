@@ -103,13 +103,13 @@ em_status em_shard_reduction_create(const em_grid *grid, int64_t n, em_shard_red
     return EM_OK;
 }
 
-void em_shard_reduction_destroy(em_shard_reduction **addends)
+void em_shard_reduction_destroy(em_shard_reduction **reduction)
 {
-    if (*addends) {
-        em_mapped_release((*addends)->shared, (*addends)->bytes);
-        em_release(&(*addends)->private);
+    if (*reduction) {
+        em_mapped_release((*reduction)->shared, (*reduction)->bytes);
+        em_release(&(*reduction)->private);
     }
-    em_release(addends);
+    em_release(reduction);
 }
 
 double *em_shard_reduction_own(const em_shard_reduction *a)

@@ -5,69 +5,70 @@
 #include "par/world.h"
 
 struct em_subcommunicator {
-    MPI_Comm ranks; /* MPI_COMM_NULL: of no team */
+    MPI_Comm ranks; /* MPI_COMM_NULL: of none */
     int size, member;
     int *count; /* [4 size] room for counts, and where they begin, twice */
 };
 
-em_status em_subcommunicator_create(const em_grid *grid, int64_t n_team, int64_t size,
+em_status em_subcommunicator_create(const em_grid *grid, int64_t n_group, int64_t size,
                                     em_subcommunicator **out)
 {
     const int64_t group = em_grid_group(grid);
-    em_subcommunicator *team = NULL;
-    em_status status = em_allocate(1, sizeof *team, &team);
+    em_subcommunicator *communicator = NULL;
+    em_status status = em_allocate(1, sizeof *communicator, &communicator);
 
     *out = NULL;
     if (!status)
-        status = em_allocate(4 * size, sizeof *team->count, &team->count);
+        status = em_allocate(4 * size, sizeof *communicator->count, &communicator->count);
     status = em_agree(status);
     if (status) {
-        if (team)
-            em_release(&team->count);
-        em_release(&team);
+        if (communicator)
+            em_release(&communicator->count);
+        em_release(&communicator);
         return status;
     }
-    MPI_Comm_split(em_grid_peers(grid), group < n_team * size ? (int)(group / size) : MPI_UNDEFINED,
-                   (int)group, &team->ranks);
-    if (team->ranks != MPI_COMM_NULL) {
-        MPI_Comm_size(team->ranks, &team->size);
-        MPI_Comm_rank(team->ranks, &team->member);
+    MPI_Comm_split(em_grid_peers(grid),
+                   group < n_group * size ? (int)(group / size) : MPI_UNDEFINED, (int)group,
+                   &communicator->ranks);
+    if (communicator->ranks != MPI_COMM_NULL) {
+        MPI_Comm_size(communicator->ranks, &communicator->size);
+        MPI_Comm_rank(communicator->ranks, &communicator->member);
     }
-    *out = team;
+    *out = communicator;
     return EM_OK;
 }
 
-void em_subcommunicator_destroy(em_subcommunicator **team)
+void em_subcommunicator_destroy(em_subcommunicator **communicator)
 {
-    if (!*team)
+    if (!*communicator)
         return;
-    if ((*team)->ranks != MPI_COMM_NULL)
-        MPI_Comm_free(&(*team)->ranks);
-    em_release(&(*team)->count);
-    em_release(team);
+    if ((*communicator)->ranks != MPI_COMM_NULL)
+        MPI_Comm_free(&(*communicator)->ranks);
+    em_release(&(*communicator)->count);
+    em_release(communicator);
 }
 
-int64_t em_subcommunicator_size(const em_subcommunicator *team)
+int64_t em_subcommunicator_size(const em_subcommunicator *communicator)
 {
-    return team->size;
+    return communicator->size;
 }
 
-int64_t em_subcommunicator_member(const em_subcommunicator *team)
+int64_t em_subcommunicator_member(const em_subcommunicator *communicator)
 {
-    return team->member;
+    return communicator->member;
 }
 
-void em_subcommunicator_maximum(const em_subcommunicator *team, int64_t n, double *x)
+void em_subcommunicator_maximum(const em_subcommunicator *communicator, int64_t n, double *x)
 {
-    MPI_Allreduce(MPI_IN_PLACE, x, (int)n, MPI_DOUBLE, MPI_MAX, team->ranks);
+    MPI_Allreduce(MPI_IN_PLACE, x, (int)n, MPI_DOUBLE, MPI_MAX, communicator->ranks);
 }
 
 /* As MPI has them: in count[0 ... size - 1], followed by where each member's begin. */
-static void lay_out(const em_subcommunicator *team, const int64_t *given, int *count)
+static void lay_out(const em_subcommunicator *communicator, const int64_t *given, int *count)
 {
-    int *first = count + team->size;
+    int *first = count + communicator->size;
 
-    for (int i = 0; i < team->size; i++) {
+    for (int i = 0; i < communicator->size; i++) {
         count[i] = (int)given[i];
         first[i] = i > 0 ? first[i - 1] + count[i - 1] : 0;
     }
@@ -82,27 +83,29 @@ static MPI_Datatype item_of(size_t size)
     return item;
 }
 
-void em_subcommunicator_gather(const em_subcommunicator *team, size_t size, const int64_t *count,
-                               void *all)
+void em_subcommunicator_gather(const em_subcommunicator *communicator, size_t size,
+                               const int64_t *count, void *all)
 {
     MPI_Datatype item = item_of(size);
 
-    lay_out(team, count, team->count);
-    MPI_Allgatherv(MPI_IN_PLACE, team->count[team->member], item, all, team->count,
-                   team->count + team->size, item, team->ranks);
+    lay_out(communicator, count, communicator->count);
+    MPI_Allgatherv(MPI_IN_PLACE, communicator->count[communicator->member], item, all,
+                   communicator->count, communicator->count + communicator->size, item,
+                   communicator->ranks);
     MPI_Type_free(&item);
 }
 
-void em_subcommunicator_exchange(const em_subcommunicator *team, size_t size,
+void em_subcommunicator_exchange(const em_subcommunicator *communicator, size_t size,
                                  const int64_t *send_count, const void *send,
                                  const int64_t *receive_count, void *receive)
 {
-    int *from = team->count, *into = team->count + 2 * (ptrdiff_t)team->size;
+    int *from = communicator->count,
+        *into = communicator->count + 2 * (ptrdiff_t)communicator->size;
     MPI_Datatype item = item_of(size);
 
-    lay_out(team, send_count, from);
-    lay_out(team, receive_count, into);
-    MPI_Alltoallv(send, from, from + team->size, item, receive, into, into + team->size, item,
-                  team->ranks);
+    lay_out(communicator, send_count, from);
+    lay_out(communicator, receive_count, into);
+    MPI_Alltoallv(send, from, from + communicator->size, item, receive, into,
+                  into + communicator->size, item, communicator->ranks);
     MPI_Type_free(&item);
 }

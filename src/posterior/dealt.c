@@ -20,12 +20,12 @@ static void copy(em_span at, const double *from, double *to)
 
 double *em_posterior_begin_dealt(em_posterior *posterior, em_span own, const double *theta)
 {
-    double *panel = em_shard_reduction_panel(posterior->addends);
+    double *panel = em_shard_reduction_panel(posterior->reduction);
 
     posterior->own = own;
     posterior->is_dealt = true;
     copy(own, theta, panel);
-    em_shard_reduction_wait(posterior->addends);
+    em_shard_reduction_wait(posterior->reduction);
     return panel;
 }
 
@@ -37,12 +37,12 @@ void em_posterior_end_dealt(em_posterior *posterior)
 void em_posterior_gather_dealt(const em_posterior *posterior, int64_t n, const double *from,
                                double *to)
 {
-    double *panel = em_shard_reduction_panel(posterior->addends);
+    double *panel = em_shard_reduction_panel(posterior->reduction);
 
     copy(posterior->own, from, panel);
-    em_shard_reduction_wait(posterior->addends);
+    em_shard_reduction_wait(posterior->reduction);
     copy((em_span){0, n}, panel, to);
-    em_shard_reduction_wait(posterior->addends);
+    em_shard_reduction_wait(posterior->reduction);
 }
 
 void em_posterior_sum_dealt(const em_posterior *posterior, int64_t n, double *x)
@@ -58,10 +58,10 @@ em_status em_posterior_end_estimates(const em_posterior *posterior, em_status st
     double failed;
 
     posterior->likelihood.part[size] = status < 0;
-    em_shard_reduction_wait(posterior->addends);
-    em_shard_reduction_add(posterior->addends, own.first, own.end - own.first,
+    em_shard_reduction_wait(posterior->reduction);
+    em_shard_reduction_add(posterior->reduction, own.first, own.end - own.first,
                            query->gradient + own.first);
-    em_shard_reduction_add(posterior->addends, n, query->n_chain, query->log_density);
-    em_shard_reduction_add(posterior->addends, size, 1, &failed);
+    em_shard_reduction_add(posterior->reduction, n, query->n_chain, query->log_density);
+    em_shard_reduction_add(posterior->reduction, size, 1, &failed);
     return failed != 0 ? em_grid_share_failure(posterior->grid, status) : EM_OK;
 }

@@ -90,12 +90,12 @@ em_status em_posterior_share_sums(em_posterior *posterior)
     em_sums *sums = &posterior->likelihood;
     em_status status;
 
-    if (posterior->addends || em_grid_n_shard(posterior->grid) == 1)
+    if (posterior->reduction || em_grid_n_shard(posterior->grid) == 1)
         return EM_OK;
-    status = em_shard_reduction_create(posterior->grid, sums->n, &posterior->addends);
+    status = em_shard_reduction_create(posterior->grid, sums->n, &posterior->reduction);
     if (!status) {
         em_release(&sums->part);
-        sums->part = em_shard_reduction_own(posterior->addends);
+        sums->part = em_shard_reduction_own(posterior->reduction);
     }
     return status;
 }
@@ -107,8 +107,8 @@ em_status em_posterior_end_counts(const em_posterior *posterior, em_status statu
     const int64_t size = of->n_chain * (of->stride + 1);
 
     sum[size] = status < 0;
-    if (posterior->addends)
-        em_shard_reduction_sum(posterior->addends, size + 1);
+    if (posterior->reduction)
+        em_shard_reduction_sum(posterior->reduction, size + 1);
     else
         em_grid_sum_shards(posterior->grid, size + 1, sum);
     if (sum[size] != 0)
@@ -159,9 +159,9 @@ em_status em_posterior_sum_all(em_posterior *posterior, const em_query *query)
 
 em_status em_posterior_evaluate(em_posterior *posterior, const em_query *query)
 {
-    if (posterior->whole) {
+    if (posterior->parent) {
         const em_query wide = em_part_query(posterior, query);
-        const em_status status = em_posterior_evaluate(posterior->whole, &wide);
+        const em_status status = em_posterior_evaluate(posterior->parent, &wide);
         em_part_narrow(posterior, query->n_chain, posterior->gradient, query->stride,
                        query->gradient);
         return status;

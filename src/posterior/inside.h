@@ -17,7 +17,7 @@ struct em_posterior {
     int64_t evaluations;
     em_sums likelihood; /* room for [n_chain][stride] gradients, then [n_chain] values */
     em_shard_reduction
-        *addends;    /* what likelihood.part is of, since minibatches were asked for of shards */
+        *reduction;  /* what likelihood.part is of, since minibatches were asked for of shards */
     bool is_dealt;   /* positions are in the panel of addends, and gradients are of */
     em_span own;     /* this stretch alone */
     em_sums metric;  /* room for a metric and its derivative, since they were asked for */
@@ -27,7 +27,7 @@ struct em_posterior {
      * rows are in the parts up to each. */
     int64_t *grouped, *end;
     /* Of a part of the parameters, else NULL: */
-    em_posterior *whole;
+    em_posterior *parent;
     const em_parameters *block;
     const double *held; /* [n_chain][stride] where the chains stand, from first_chain on */
     int64_t first_chain;

@@ -80,7 +80,7 @@ static em_status metric_of_block(em_posterior *part, int64_t chain, const double
         return status;
     double *slope = derivative ? part->all + n * n : NULL;
     em_part_widen(part, 1, 0, &chain, theta);
-    status = em_posterior_metric(part->whole, chain, part->theta, part->all, slope);
+    status = em_posterior_metric(part->parent, chain, part->theta, part->all, slope);
     cut(n, part->all, first, count, metric);
     for (int64_t k = 0; derivative && k < count; k++)
         cut(n, slope + (first + k) * n * n, first, count, derivative + k * count * count);
@@ -104,7 +104,7 @@ em_status em_posterior_metric(em_posterior *posterior, int64_t chain, const doub
     const int64_t n = model->dim, square = n * n, cube = derivative ? n * square : 0;
     em_status status;
 
-    if (posterior->whole)
+    if (posterior->parent)
         return metric_of_block(posterior, chain, theta, metric, derivative);
     status = em_posterior_has_metric(posterior);
     if (status)
@@ -131,7 +131,7 @@ void em_posterior_diagonal(const em_posterior *posterior, int64_t chain, const e
     em_model *model = posterior->model;
     em_diagonal own = *ask;
 
-    if (posterior->whole) {
+    if (posterior->parent) {
         own.block = posterior->block;
         own.held = posterior->held + (chain - posterior->first_chain) * em_stride(model->dim);
     }

@@ -139,7 +139,7 @@ static em_status estimate_by_model(em_posterior *posterior, const em_minibatch *
     double *sum = posterior->likelihood.part;
     const em_query all = em_query_into(query, sum, sum + n);
     if (posterior->is_dealt)
-        em_shard_reduction_wait(posterior->addends); /* all have moved */
+        em_shard_reduction_wait(posterior->reduction); /* all have moved */
     status = add_estimates(posterior, status, minibatch, &all, scale);
     if (posterior->is_dealt)
         return em_posterior_end_estimates(posterior, status, query);
@@ -224,7 +224,7 @@ static bool model_estimates(const em_posterior *posterior)
 
 static bool estimates_minibatches(const em_posterior *posterior, const em_minibatch *minibatch)
 {
-    return !posterior->whole && minibatch->size < posterior->model->rows.total &&
+    return !posterior->parent && minibatch->size < posterior->model->rows.total &&
            model_estimates(posterior);
 }
 
@@ -255,7 +255,7 @@ em_status em_posterior_may_deal(em_posterior *posterior, const em_minibatch *min
     if (em_grid_n_shard(posterior->grid) == 1 || !estimates_minibatches(posterior, minibatch))
         return EM_OK;
     const em_status status = em_posterior_share_sums(posterior);
-    *may = !status && em_shard_reduction_panel(posterior->addends);
+    *may = !status && em_shard_reduction_panel(posterior->reduction);
     return status;
 }
 
@@ -265,9 +265,9 @@ em_status em_posterior_estimate(em_posterior *posterior, const em_minibatch *min
     const int64_t n = posterior->model->rows.total;
     em_status status;
 
-    if (posterior->whole) {
+    if (posterior->parent) {
         const em_query wide = em_part_query(posterior, query);
-        status = em_posterior_estimate(posterior->whole, minibatch, &wide);
+        status = em_posterior_estimate(posterior->parent, minibatch, &wide);
         em_part_narrow(posterior, query->n_chain, posterior->gradient, query->stride,
                        query->gradient);
         return status;

@@ -4,10 +4,11 @@
 
 #include <string.h>
 
-em_status em_posterior_create_part(em_posterior *whole, const em_parameters *block, int64_t n_chain,
-                                   int64_t first_chain, const double *theta, em_posterior **out)
+em_status em_posterior_create_part(em_posterior *parent, const em_parameters *block,
+                                   int64_t n_chain, int64_t first_chain, const double *theta,
+                                   em_posterior **out)
 {
-    const int64_t panel = n_chain * em_stride(whole->model->dim);
+    const int64_t panel = n_chain * em_stride(parent->model->dim);
     em_posterior *part = NULL;
     em_status status = em_allocate(1, sizeof *part, &part);
 
@@ -20,9 +21,9 @@ em_status em_posterior_create_part(em_posterior *whole, const em_parameters *blo
         em_posterior_destroy(&part);
         return status;
     }
-    part->model = whole->model;
-    part->grid = whole->grid;
-    part->whole = whole;
+    part->model = parent->model;
+    part->grid = parent->grid;
+    part->parent = parent;
     part->block = block;
     part->first_chain = first_chain;
     part->held = theta;

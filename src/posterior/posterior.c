@@ -30,9 +30,9 @@ em_status em_posterior_create(em_model *model, const em_grid *grid, int64_t n_ch
 void em_posterior_destroy(em_posterior **posterior)
 {
     if (*posterior) {
-        if ((*posterior)->addends)
+        if ((*posterior)->reduction)
             (*posterior)->likelihood.part = NULL;
-        em_shard_reduction_destroy(&(*posterior)->addends);
+        em_shard_reduction_destroy(&(*posterior)->reduction);
         em_sums_release(&(*posterior)->likelihood);
         em_sums_release(&(*posterior)->metric);
         em_release(&(*posterior)->chosen);

@@ -34,8 +34,9 @@ double em_posterior_bytes_of_bins(const em_posterior *posterior);
  * of the parameters: the others are held where they stand in `theta` [n_chain][em_stride(dim)],
  * whose first row is of chain number first_chain. `whole`, `block` and `theta` outlive it. Local.
  */
-em_status em_posterior_create_part(em_posterior *whole, const em_parameters *block, int64_t n_chain,
-                                   int64_t first_chain, const double *theta, em_posterior **out);
+em_status em_posterior_create_part(em_posterior *parent, const em_parameters *block,
+                                   int64_t n_chain, int64_t first_chain, const double *theta,
+                                   em_posterior **out);
 
 /*
  * From now on minibatches are summed part by part too, so that their sums have the same bits on any

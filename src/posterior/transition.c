@@ -51,12 +51,12 @@ em_status em_posterior_update(em_posterior *posterior, const em_update *update)
     em_update asked = *update;
     em_status status = EM_OK;
 
-    if (posterior->whole) {
+    if (posterior->parent) {
         em_part_widen(posterior, update->n_chain, update->stride, update->chain, update->theta);
         asked.stride = em_stride(posterior->model->dim);
         asked.theta = posterior->theta;
         asked.block = posterior->block;
-        status = em_posterior_update(posterior->whole, &asked);
+        status = em_posterior_update(posterior->parent, &asked);
         em_part_narrow(posterior, update->n_chain, posterior->theta, update->stride, update->theta);
         return status;
     }

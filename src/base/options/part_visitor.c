@@ -18,14 +18,14 @@ static em_status part_chains(void *context, const char *name, int64_t n, double 
 {
     const em_part_visitor *part = context;
 
-    return part->whole->chains(part->whole->context, name_of(part, name).text, n, x);
+    return part->parent->chains(part->parent->context, name_of(part, name).text, n, x);
 }
 
 static em_status part_shared(void *context, const char *name, int64_t n, double *x)
 {
     const em_part_visitor *part = context;
 
-    return part->whole->shared(part->whole->context, name_of(part, name).text, n, x);
+    return part->parent->shared(part->parent->context, name_of(part, name).text, n, x);
 }
 
 static em_status part_dealt(void *context, const char *name, em_number kind, int64_t total,
@@ -33,16 +33,16 @@ static em_status part_dealt(void *context, const char *name, em_number kind, int
 {
     const em_part_visitor *part = context;
 
-    return part->whole->dealt(part->whole->context, name_of(part, name).text, kind, total, first,
-                              count, x);
+    return part->parent->dealt(part->parent->context, name_of(part, name).text, kind, total, first,
+                               count, x);
 }
 
-const em_visitor *em_part_visitor_start(em_part_visitor *part, const em_visitor *whole,
+const em_visitor *em_part_visitor_start(em_part_visitor *part, const em_visitor *parent,
                                         const char *prefix)
 {
-    *part = (em_part_visitor){.whole = whole, .prefix = prefix};
+    *part = (em_part_visitor){.parent = parent, .prefix = prefix};
     part->visitor = (em_visitor){.context = part,
-                                 .restores = whole->restores,
+                                 .restores = parent->restores,
                                  .chains = part_chains,
                                  .shared = part_shared,
                                  .dealt = part_dealt};

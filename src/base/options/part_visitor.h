@@ -6,12 +6,12 @@
 
 typedef struct em_part_visitor {
     em_visitor visitor; /* for the part */
-    const em_visitor *whole;
+    const em_visitor *parent;
     const char *prefix;
 } em_part_visitor;
 
 /* Returns &part->visitor; `whole` and `prefix` outlive it. Local. */
-const em_visitor *em_part_visitor_start(em_part_visitor *part, const em_visitor *whole,
+const em_visitor *em_part_visitor_start(em_part_visitor *part, const em_visitor *parent,
                                         const char *prefix);
 
 #endif
