@@ -73,8 +73,10 @@ static em_status compare_trajectories(em_adapt *adapt, bool *keeps, bool *tries_
     return status;
 }
 
-/* Keeps the trajectory length and step size just tried, or restores those kept so far. Local. */
-static void keep_or_revert(em_adapt *adapt, bool keeps)
+/* Keeps the trajectory length and step size just tried, or restores those kept so far. `measured`:
+ * this phase has an autocorrelation of its own; without one, that of the trajectories kept stays.
+ * Local. */
+static void keep_or_revert(em_adapt *adapt, bool keeps, bool measured)
 {
     em_warmup *warmup = &adapt->warmup;
     em_pool *pool = adapt->pools;
@@ -82,8 +84,10 @@ static void keep_or_revert(em_adapt *adapt, bool keeps)
     if (keeps) {
         warmup->kept = warmup->drawn;
         warmup->kept_averaging = pool->averaging;
-        warmup->kept_steps = warmup->tried_steps;
-        memcpy(warmup->kept_r, warmup->tried_r, (size_t)adapt->dim * sizeof(double));
+        if (measured) {
+            warmup->kept_steps = warmup->tried_steps;
+            memcpy(warmup->kept_r, warmup->tried_r, (size_t)adapt->dim * sizeof(double));
+        }
     } else {
         warmup->drawn = warmup->kept;
         pool->averaging = warmup->kept_averaging;
@@ -134,7 +138,9 @@ em_status em_end_phase(em_adapt *adapt, int64_t done)
     bool keeps = true, longer = false, uneven = false;
     em_status status = em_phase_is_tried(warmup) ? check_acceptance(adapt, &uneven) : EM_OK;
 
-    if (!status && !uneven && em_phase_is_measured(warmup)) {
+    const bool measured = !uneven && em_phase_is_measured(warmup);
+
+    if (!status && measured) {
         status = measure_autocorrelation(adapt);
         if (!status)
             status = compare_trajectories(adapt, &keeps, &longer);
@@ -148,7 +154,7 @@ em_status em_end_phase(em_adapt *adapt, int64_t done)
     if (uneven)
         switch_to_u_turn(adapt);
     else
-        keep_or_revert(adapt, keeps);
+        keep_or_revert(adapt, keeps, measured);
     enter_next_phase(adapt, longer, uneven, done);
     return status;
 }

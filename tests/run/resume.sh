@@ -175,6 +175,28 @@ vanishing() {
     [ "$status" = 1 ] && [ "$(grep -c '^emass: ' why)" = 1 ]
 }
 
+# Stopped at iterations of every phase of warmup and of sampling. What a phase leaves behind is in the checkpoint
+# that the finished file holds.
+stopped_in_every_phase() {
+    local at
+    for at in $(seq 74 74 600); do
+        rm -f cut.h5*
+        stopped_at "$at" 1 phases.yaml --output cut.h5 || { echo "no stop at $at" && return 1; }
+        limited "$emass" run phases.yaml --output cut.h5 --resume --quiet || return 1
+        cmp reference.h5 cut.h5 || { echo "after a stop at $at" && return 1; }
+    done
+}
+
+cat >phases.yaml <<'YAML'
+model: {name: logistic, n: 2000, intercept: false}
+sampler: {name: hmc}
+mass: {estimator: fisher, structure: dense}
+run: {chains: 5, warmup: 300, draws: 300}
+output: {flush_every: 20, save_warmup: true}
+YAML
+check 'an undisturbed run of all phases' limited "$emass" run phases.yaml --output reference.h5 --quiet
+check 'a stop in every phase of warmup and sampling' stopped_in_every_phase
+rm reference.h5
 check 'an undisturbed run' emass_on 2 --output reference.h5
 check 'the time limit: status 75, then on 3 ranks' at_time_limit
 check 'the same with the status in a file' status_in_a_file
