@@ -1,6 +1,8 @@
 /*
  * Fault injection: EMASS_FAULT=site:rank[:n] makes the n-th passage (default the first) of a named
- * site fail on that rank. The sites:
+ * site fail on that rank. EMASS_FAULT=kill:site:rank[:n] kills the process there instead, as
+ * SIGKILL does. A name that ends in '*' counts the passages of all sites that begin so: "file-*".
+ * The sites:
  *
  *   config, data, allocate, model    parsing, reading a data file, memory, a density
  *   data-slow, data-shared           a rank reads seven seconds longer; no memory that the ranks of
@@ -25,10 +27,12 @@
  *   time-limit                       the limit is reached at the n-th iteration: no failure
  *   checkpoint-seal                  the trailer of a checkpoint
  *   checkpoint-large                 it is too large for the output: no failure
- *   file-rename, -remove             checkpoints, and draws set aside
- *   file-undo                        what brings back a file that is being finished
+ *   file-rename, -remove             checkpoints, the rollback journal, and draws set aside
+ *   file-undo                        the rollback journal of an output that is being finished
+ *   file-restore                     the output, from its rollback journal
  *   file-create                      an empty output
- *   lock-create, -write, -refused    the hold on an output; refused: no locks there, no failure
+ *   file-done                        all of a run is written and all else is removed
+ *   lock-create, -write, -refused    the lock of an output; refused: no locks there, no failure
  */
 #ifndef EM_BASE_FAULT_H
 #define EM_BASE_FAULT_H

@@ -6,7 +6,7 @@
 
 #include "par/world.h"
 #include "run/loop/driver.h"
-#include "run/output/output_paths.h"
+#include "run/transaction/transaction.h"
 
 static const char yaml[] = "model: {name: gaussian, dim: 100000, condition: 10}\n"
                            "sampler: {name: hmc, leapfrog_steps: 5}\n"
@@ -33,7 +33,7 @@ int main(int argc, char **argv)
         print_figure(name, report.seconds.sampling / (105.0 * 5 * 8 / em_world_size()) * 1e3,
                      "ms per leapfrog step and chain", NAN);
     }
-    require(em_output_paths_remove(config));
+    require(em_transaction_remove(config));
     em_config_destroy(&config);
     em_world_stop();
     return EXIT_SUCCESS;

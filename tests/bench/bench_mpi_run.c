@@ -6,7 +6,7 @@
 
 #include "par/world.h"
 #include "run/loop/driver.h"
-#include "run/output/output_paths.h"
+#include "run/transaction/transaction.h"
 
 #include <string.h>
 
@@ -36,7 +36,7 @@ int main(int argc, char **argv)
                  em_world_size());
         print_figure(name, 100 * (s->exchange + s->m_step + s->diagnostics) / s->total, "%", NAN);
     }
-    require(em_output_paths_remove(config));
+    require(em_transaction_remove(config));
     em_config_destroy(&config);
     em_world_stop();
     return EXIT_SUCCESS;

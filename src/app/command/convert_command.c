@@ -10,7 +10,7 @@
 #include "io/hdf5/numbers.h"
 #include "par/message.h"
 #include "par/world.h"
-#include "run/output/atomic_file.h"
+#include "run/transaction/atomic_file.h"
 
 #include <math.h>
 #include <popt.h>
@@ -26,7 +26,7 @@ typedef struct conversion {
     bool is_corpus;
     char *output;
     int overwrite;
-    em_atomic_file *whole;     /* the place of the output */
+    em_atomic_file *whole;     /* the output */
     FILE *said;                /* of rank 0: what was found, told when the output is there */
     em_numbers_writer *writer; /* of rank 0 */
     int64_t n_row, n_entry;    /* written so far */

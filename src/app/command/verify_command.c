@@ -6,8 +6,8 @@
 #include "par/world.h"
 #include "run/config/config_folder.h"
 #include "run/loop/driver.h"
-#include "run/output/output_paths.h"
 #include "run/output/stored_config.h"
+#include "run/transaction/transaction.h"
 
 #include <popt.h>
 #include <stdio.h>
@@ -178,7 +178,7 @@ static em_status run_and_compare(const verify_command *command, const em_config 
         printf("%s: no difference in the first %lld draws of %lld chains, run again on %d ranks\n",
                command->path, (long long)config->run.draws, (long long)config->run.chains,
                em_world_size());
-    removed = em_output_paths_remove(config);
+    removed = em_transaction_remove(config);
     return status ? status : removed;
 }
 

@@ -43,13 +43,13 @@ static void tell(em_engine *engine)
 
 static em_status stop_early(em_engine *engine, const char *why)
 {
-    em_status status = engine->paths ? em_engine_save(engine) : EM_OK;
+    em_status status = engine->transaction ? em_engine_save(engine) : EM_OK;
 
     em_world_resume();
     return status ? status
                   : em_fail(EM_ESTOPPED, "stopped by %s after %lld of %lld iterations%s", why,
                             (long long)engine->done, (long long)engine->plan.total,
-                            engine->paths ? ", with a checkpoint: go on with --resume" : "");
+                            engine->transaction ? ", with a checkpoint: go on with --resume" : "");
 }
 
 /* Iterations up to `end`, without waiting for other ranks; then all agree. Collective. */
@@ -163,94 +163,66 @@ static em_status sample(em_engine *engine, int64_t most)
 
 /* ---------------------------------------------------------------- the end */
 
-/* What stands beside a file that is complete: nothing, but for a checkpoint that is to be kept.
- * Collective. */
-static em_status clear_up(em_engine *engine)
-{
-    em_status status = em_output_paths_forget_journal(engine->paths);
-
-    if (!status)
-        status = em_output_paths_forget_draws(engine->paths);
-    if (!status && !engine->config->output.keep_checkpoint)
-        status = em_output_paths_forget_checkpoints(engine->paths);
-    return status;
-}
-
-/* Until the file is complete a checkpoint stands beside it, and what brings its draws back, because
- * HDF5 may lose a file whose metadata was half written. */
 static em_status finish(em_engine *engine)
 {
     em_status status = em_engine_conclude(engine);
 
-    if (!status && engine->paths)
-        status = em_engine_save(engine);
-    if (!status && engine->paths)
-        status = em_output_paths_prepare_finish(engine->paths);
     if (!status)
-        status = em_recorder_finish(engine->recorder, em_engine_report(engine));
-    if (!status && engine->paths)
-        status = clear_up(engine);
+        status = em_engine_finish_output(engine);
     em_engine_report(engine);
     engine->report.finished = !status;
     return status;
 }
 
+static em_status create_chains(em_engine *engine)
+{
+    const em_status status = em_engine_create_chains(engine);
+
+    return status ? status : em_recorder_begin(engine->recorder);
+}
+
 /* Chains and output, either where a checkpoint left them or at the beginning. */
-static em_status begin(em_engine *engine, em_standing standing)
+static em_status begin(em_engine *engine)
 {
     bool resumed = false;
-    em_status status = em_engine_create_chains(engine);
+    em_status status = create_chains(engine);
 
-    if (!status)
-        status = em_recorder_begin(engine->recorder);
-    if (!status && engine->request.mode == EM_RUN_RESUME && standing == EM_STANDS_NOTHING)
-        em_say("nothing to resume at %s: starting", engine->paths->output);
-    if (!status && standing == EM_STANDS_PARTIAL) {
+    if (!status && engine->transaction && em_transaction_may_resume(engine->transaction)) {
         status = em_engine_resume(engine, &resumed);
         if (status || resumed)
             return status;
         em_engine_destroy_chains(engine);
         engine->done = 0;
         engine->ended = false;
-        status = em_engine_create_chains(engine);
-        if (!status)
-            status = em_recorder_begin(engine->recorder);
+        status = create_chains(engine);
     }
     if (!status)
         status = em_engine_start_chains(engine);
-    if (!status && engine->paths)
-        status = em_output_paths_clear(engine->paths);
-    return status ? status : em_engine_make_output(engine);
+    return status ? status : em_engine_begin_output(engine);
 }
 
-/* Locks the output, and checks what exists there. Collective. */
-static em_status take_output(em_engine *engine, em_standing *standing)
+static em_status take_output(em_engine *engine)
 {
-    em_status status = em_output_paths_take(engine->config, &engine->paths);
+    const em_status status =
+        em_transaction_open(engine->config, engine->request.mode, &engine->transaction);
 
-    if (!status && engine->request.mode == EM_RUN_RESUME)
-        status = em_output_paths_roll_back_finish(engine->paths);
-    if (!status)
-        status = em_checkpoint_check(engine->config, engine->paths, engine->request.mode, standing);
-    engine->report.was_finished = engine->report.finished = *standing == EM_STANDS_FINISHED;
-    if (!status && engine->report.was_finished)
-        status = clear_up(engine);
+    engine->report.was_finished = engine->report.finished =
+        !status && em_transaction_is_done(engine->transaction);
     return status;
 }
 
 static em_status set_up(em_engine *engine)
 {
     const em_config *config = engine->config;
-    em_standing standing = EM_STANDS_NOTHING;
     em_status status = em_grid_create(config->run.chains, config->run.shards, &engine->grid);
 
     if (!status && engine->request.mode != EM_RUN_NO_FILE)
-        status = take_output(engine, &standing);
+        status = take_output(engine);
     if (status || engine->report.was_finished)
         return status;
     status = em_engine_load(engine);
     if (!status)
-        status = begin(engine, standing);
+        status = begin(engine);
     engine->first_done = engine->done;
     engine->started = engine->last_checkpoint = engine->last_write = em_clock();
     return status;
@@ -309,7 +281,7 @@ void em_engine_destroy(em_engine **out)
     if (!engine)
         return;
     em_output_destroy(&engine->output);
-    em_output_paths_release(&engine->paths);
+    em_transaction_close(&engine->transaction);
     em_recorder_destroy(&engine->recorder);
     em_engine_destroy_chains(engine);
     if (engine->model)

@@ -4,14 +4,13 @@
 
 #include "adaptation/adaptation.h"
 #include "adaptation/starts/mode_search.h"
-#include "run/checkpoint/checkpoint.h"
 #include "run/config/run_plan.h"
 #include "run/convergence/chain_statistics.h"
 #include "run/convergence/convergence_monitor.h"
 #include "run/loop/driver.h"
 #include "run/output/output.h"
-#include "run/output/output_paths.h"
 #include "run/output/recorder.h"
+#include "run/transaction/transaction.h"
 
 /* Timing decisions, made by rank 0's clock and broadcast at the end of a segment. */
 typedef struct em_timing {
@@ -39,7 +38,7 @@ typedef struct em_kernel {
 struct em_engine {
     const em_config *config;
     em_engine_request request;
-    em_output_paths *paths; /* NULL: no file is written */
+    em_output_transaction *transaction; /* NULL: no file is written */
     em_grid *grid;
     em_shards shards;
     em_model *model;
@@ -106,8 +105,12 @@ em_status em_engine_check_all(em_engine *engine);
  */
 em_status em_engine_conclude(em_engine *engine);
 
-/* Makes a new empty output, where the run writes one; on failure there is none. Collective. */
-em_status em_engine_make_output(em_engine *engine);
+/* Begins a new output, where the run writes one; on failure there is none. Collective. */
+em_status em_engine_begin_output(em_engine *engine);
+
+/* Saves the state and finishes the output, where the run writes one; finishes the sinks.
+ * Collective. Errors: agreed. */
+em_status em_engine_finish_output(em_engine *engine);
 
 /* Writes draws from the prior into it, where the config says so. Collective. Errors, agreed:
  * EM_EIO, EM_EMEMORY, and fatal ones of the model. */

@@ -7,9 +7,9 @@
 #include "math/linalg.h"
 #include "par/message.h"
 #include "par/world.h"
-#include "run/output/atomic_file.h"
 #include "run/output/creation_record.h"
 #include "run/output/stored_config.h"
+#include "run/transaction/atomic_file.h"
 #include "version.h"
 
 #include <errno.h>

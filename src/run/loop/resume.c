@@ -1,3 +1,5 @@
+/* A run as its output transaction sees it: the state that is saved and restored, and what is
+ * written into the output. */
 #include "base/memory.h"
 #include "base/options/part_visitor.h"
 #include "par/world.h"
@@ -6,7 +8,6 @@
 #include "run/loop/run_kernel.h"
 
 #include <math.h>
-#include <stdio.h>
 
 /* A longer run than the one that was saved forgets that the stop rule had ended that. Without such
  * a rule no checks count. */
@@ -56,128 +57,144 @@ static em_status visit_engine(void *state, const em_visitor *visitor)
     return status ? status : visit_model(engine->model, visitor);
 }
 
+/* ---------------------------------------------------------------- what the transaction calls */
+
+static em_status create_output(void *run, const char *path, const char *checkpoint)
+{
+    em_engine *engine = run;
+    em_sink sink;
+    em_status status =
+        em_output_create(engine->config, path, checkpoint, engine->grid, engine->model,
+                         &engine->plan, engine->adapts, &engine->created, &engine->output);
+
+    if (status)
+        return status;
+    sink = em_output_sink(engine->output);
+    status = sink.begin(sink.state, em_recorder_layout(engine->recorder));
+    if (!status)
+        em_recorder_add(engine->recorder, &sink, true);
+    return status ? status : em_engine_put_prior(engine);
+}
+
+static em_status flush_draws(void *run)
+{
+    em_engine *engine = run;
+    em_status status = em_check_ranks_agree(engine);
+
+    if (!status)
+        status = em_recorder_flush(engine->recorder);
+    return status ? status : em_output_sync(engine->output);
+}
+
+static em_status accept_state(void *run, bool new_rule)
+{
+    em_engine *engine = run;
+
+    if (engine->done > engine->plan.total)
+        return em_fail(EM_ECONFIG, "run.draws is %lld but the checkpoint has %lld",
+                       (long long)engine->plan.n_draw,
+                       (long long)em_plan_stored(&engine->plan, engine->done));
+    if (new_rule) { /* no check so far was made by it */
+        engine->ended = false;
+        em_monitor_set_times_met(engine->monitor, 0);
+    }
+    return EM_OK;
+}
+
+static em_status find_draws(void *run, const char *file, bool *found)
+{
+    em_engine *engine = run;
+
+    return em_output_can_restore(em_recorder_layout(engine->recorder), engine->grid, &engine->plan,
+                                 file, engine->done, found);
+}
+
+static em_status copy_draws(void *run, const char *file)
+{
+    em_engine *engine = run;
+
+    return em_output_restore(engine->output, file, engine->done, engine->monitor);
+}
+
+static em_status finish_output(void *run)
+{
+    em_engine *engine = run;
+
+    return em_recorder_finish(engine->recorder, em_engine_report(engine));
+}
+
+static em_transaction_run transaction_run(em_engine *engine)
+{
+    return (em_transaction_run){.grid = engine->grid,
+                                .model = engine->model,
+                                .run = engine,
+                                .create = create_output,
+                                .flush = flush_draws,
+                                .visit = visit_engine,
+                                .accept = accept_state,
+                                .find_draws = find_draws,
+                                .copy_draws = copy_draws,
+                                .finish = finish_output};
+}
+
+/* ---------------------------------------------------------------- what the loop calls */
+
+em_status em_engine_begin_output(em_engine *engine)
+{
+    const em_transaction_run run = transaction_run(engine);
+
+    return engine->transaction ? em_transaction_begin(engine->transaction, &run) : EM_OK;
+}
+
 em_status em_engine_save(em_engine *engine)
 {
+    const em_transaction_run run = transaction_run(engine);
     const double start = em_clock();
     em_status status;
 
-    if (!engine->paths)
+    if (!engine->transaction)
         return em_fail(EM_EUSAGE, "a run without a file has no checkpoints");
-    status = em_check_ranks_agree(engine);
-    if (!status)
-        status = em_output_paths_check(engine->paths);
-    if (!status)
-        status = em_recorder_flush(engine->recorder);
-    if (!status)
-        status = em_output_sync(engine->output);
-    if (!status)
-        status = em_checkpoint_save(engine->paths, engine->config, engine->grid, engine->model,
-                                    visit_engine, engine);
+    status = em_transaction_save(engine->transaction, &run);
     engine->last_checkpoint = em_clock();
     engine->longest_checkpoint = fmax(engine->longest_checkpoint, engine->last_checkpoint - start);
     engine->report.seconds.writing += engine->last_checkpoint - start;
     return status;
 }
 
-/* The file anew, with the draws that the checkpoint counts on. Collective. */
-static em_status remake_output(em_engine *engine)
-{
-    em_status status = em_engine_make_output(engine);
-
-    return status ? status
-                  : em_output_restore(engine->output, engine->paths->draws, engine->done,
-                                      engine->monitor);
-}
-
-/* Nothing is moved before it is known that the draws are there; a finished file that cannot be made
- * anew comes back. *can false: they are not there. Collective. */
-static em_status restore_draws(em_engine *engine, const em_restored *restored, bool *can)
-{
-    const em_output_paths *paths = engine->paths;
-    const char *path = NULL;
-    em_status status = em_checkpoint_find_draws(paths, engine->model, &path);
-
-    if (!status)
-        status = em_output_can_restore(em_recorder_layout(engine->recorder), engine->grid,
-                                       &engine->plan, path, engine->done, can);
-    if (status || !*can)
-        return status;
-    if (restored->from_inside)
-        status = em_output_paths_turn_checkpoint(paths);
-    if (!status)
-        status = em_output_paths_set_aside(paths);
-    if (status)
-        return status;
-    status = remake_output(engine);
-    if (status && restored->finished)
-        em_output_paths_put_back(paths);
-    return status ? status : em_output_paths_forget_draws(paths);
-}
-
-static void say_where(const em_engine *engine, const em_restored *restored)
+static void say_where(const em_engine *engine, const em_resumption *resumption)
 {
     const em_plan *plan = &engine->plan;
     const bool in_warmup = engine->done < plan->warmup;
-    const char *file = engine->paths->output;
 
-    if (restored->finished)
-        em_say("extending %s, a finished run of %lld draws, to %lld", file,
+    if (resumption->extends)
+        em_say("extending %s, a finished run of %lld draws, to %lld", resumption->output,
                (long long)em_plan_stored(plan, engine->done), (long long)plan->n_draw);
     else
-        em_say("resuming %s at iteration %lld of %s%lld (%s), from %s", file,
+        em_say("resuming %s at iteration %lld of %s%lld (%s), from %s", resumption->output,
                (long long)engine->done,
                in_warmup && engine->config->run.warmup == INT64_MIN ? "at most " : "",
-               (long long)plan->total, in_warmup ? "warmup" : "sampling", restored->path);
-}
-
-/* A finished file is not drawn anew; otherwise a run that cannot go on begins again. */
-static em_status cannot_resume(const em_engine *engine, const em_restored *restored,
-                               const char *what)
-{
-    char reason[1024];
-
-    snprintf(reason, sizeof reason, "%s", em_error_text());
-    if (restored->finished)
-        return em_fail(EM_EDATA,
-                       "%s is complete and cannot be extended: %s%s%s; --overwrite draws all of it "
-                       "anew",
-                       engine->paths->output, what, *what && *reason ? ": " : "", reason);
-    em_say("warning: starting anew%s%s%s%s", *what ? ": " : "", what, *reason ? ": " : "", reason);
-    return EM_OK;
-}
-
-static em_status go_on(em_engine *engine, const em_restored *restored, bool *resumed)
-{
-    em_status status;
-
-    if (engine->done > engine->plan.total)
-        return em_fail(EM_ECONFIG, "run.draws is %lld but the checkpoint has %lld",
-                       (long long)engine->plan.n_draw,
-                       (long long)em_plan_stored(&engine->plan, engine->done));
-    if (restored->new_rule) { /* which no check was held to */
-        engine->ended = false;
-        em_monitor_set_times_met(engine->monitor, 0);
-    }
-    status = restore_draws(engine, restored, resumed);
-    if (!status && *resumed)
-        say_where(engine, restored);
-    else if (!status)
-        status = cannot_resume(engine, restored, "the draws of the checkpoint are not to be had");
-    return status;
+               (long long)plan->total, in_warmup ? "warmup" : "sampling", resumption->checkpoint);
 }
 
 em_status em_engine_resume(em_engine *engine, bool *resumed)
 {
-    em_restored restored;
-    em_status status = em_checkpoint_restore(engine->paths, engine->config, engine->grid,
-                                             engine->model, visit_engine, engine, &restored);
+    const em_transaction_run run = transaction_run(engine);
+    em_resumption resumption;
+    const em_status status = em_transaction_resume(engine->transaction, &run, &resumption);
 
-    *resumed = false;
-    if (!status && !restored.found)
-        status = cannot_resume(engine, &restored, "");
-    else if (!status)
-        status = go_on(engine, &restored, resumed);
-    if (restored.from_inside && !*resumed)
-        em_output_paths_forget_fresh(engine->paths);
+    *resumed = !status && resumption.resumed;
+    if (*resumed)
+        say_where(engine, &resumption);
     return status;
+}
+
+em_status em_engine_finish_output(em_engine *engine)
+{
+    const em_transaction_run run = transaction_run(engine);
+    em_status status;
+
+    if (!engine->transaction)
+        return finish_output(engine);
+    status = em_engine_save(engine);
+    return status ? status : em_transaction_finish(engine->transaction, &run);
 }

@@ -38,7 +38,7 @@ em_status em_engine_load(em_engine *engine)
                                       .n_chain = em_grid_n_local_chain(engine->grid),
                                       .shards = &engine->shards};
     em_width width = {0, 0};
-    em_status status = engine->paths ? em_created_read(&engine->created) : EM_OK;
+    em_status status = engine->transaction ? em_created_read(&engine->created) : EM_OK;
 
     if (status)
         return status;

@@ -33,8 +33,8 @@ em_timing em_timing_now(const em_engine *engine)
         .pace = fault > engine->done && fault - engine->done < a_second ? fault - engine->done
                                                                         : a_second,
         .over = elapsed > engine->config->stop.max_time || (fault > 0 && engine->done >= fault) ||
-                (engine->paths && job_seconds_left() < 10 + 3 * engine->longest_checkpoint),
-        .checkpoint = engine->paths &&
+                (engine->transaction && job_seconds_left() < 10 + 3 * engine->longest_checkpoint),
+        .checkpoint = engine->transaction &&
                       now - engine->last_checkpoint > engine->config->output.checkpoint_every,
         .write = now - engine->last_write > 1};
 }

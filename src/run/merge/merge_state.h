@@ -6,8 +6,8 @@
 #include "io/draws/reader.h"
 #include "io/draws/writer.h"
 #include "run/merge/merge.h"
-#include "run/output/atomic_file.h"
 #include "run/output/creation_record.h"
+#include "run/transaction/atomic_file.h"
 
 typedef struct em_merge_state {
     em_merging *request;

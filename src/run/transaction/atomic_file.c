@@ -1,4 +1,4 @@
-#include "run/output/atomic_file.h"
+#include "run/transaction/atomic_file.h"
 
 #include "base/file.h"
 #include "base/memory.h"
@@ -7,9 +7,9 @@
 #include "io/hdf5/numbers.h"
 #include "par/message.h"
 #include "par/world.h"
+#include "run/transaction/transaction_parts.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -20,33 +20,14 @@ struct em_atomic_file {
     bool holds;    /* rank 0: the file at `part` is its own */
 };
 
-/* ---------------------------------------------------------------- existing files, by rank 0 */
-
-static em_status check_inputs(const char *output, const struct stat *there, int64_t n_input,
-                              const char *const *input)
-{
-    em_status status = EM_OK;
-
-    for (int64_t i = 0; !status && i < n_input; i++) {
-        const char *colon = strstr(input[i], ":/"); /* of a dataset in it */
-        struct stat one;
-        char *path = NULL;
-        status = em_format_text(&path, "%.*s",
-                                (int)(colon ? colon - input[i] : (long)strlen(input[i])), input[i]);
-        if (!status && stat(path, &one) == 0 && one.st_ino == there->st_ino &&
-            one.st_dev == there->st_dev)
-            status = em_fail(EM_EUSAGE, "%s is read and cannot be replaced meanwhile", output);
-        em_release(&path);
-    }
-    return status;
-}
-
+/* Whether the file at the output may be replaced. Rank 0. */
 static em_status check(const em_atomic_file *file, bool overwrite, int64_t n_input,
                        const char *const *input)
 {
     const char *output = file->output;
     struct stat there;
-    em_status status;
+    bool same = false;
+    em_status status = EM_OK;
 
     if (lstat(output, &there) != 0)
         return errno == ENOENT
@@ -55,10 +36,13 @@ static em_status check(const em_atomic_file *file, bool overwrite, int64_t n_inp
     if (!S_ISREG(there.st_mode))
         return em_fail(EM_EUSAGE, "%s: found %s, expected no file or an output of emass", output,
                        em_file_kind(there.st_mode));
-    status = check_inputs(output, &there, n_input, input);
+    for (int64_t i = 0; !status && !same && i < n_input; i++)
+        status = em_files_are_same(output, input[i], &same);
+    if (!status && same)
+        status = em_fail(EM_EUSAGE, "%s is read and cannot be replaced meanwhile", output);
     if (!status && !overwrite)
         status = em_fail(EM_EUSAGE, "%s exists: give --overwrite to replace it", output);
-    if (!status && access(file->checkpoint, F_OK) == 0)
+    if (!status && em_file_exists(file->checkpoint))
         status = em_fail(EM_EUSAGE, "%s is of a run that may go on, from %s: it is not replaced",
                          output, file->checkpoint);
     if (!status && there.st_size > 0 && !em_numbers_is_ours(output))
@@ -66,7 +50,8 @@ static em_status check(const em_atomic_file *file, bool overwrite, int64_t n_inp
     return status;
 }
 
-/* Removes the partial file of a command that was killed. A file of another program is an error. */
+/* Removes the partial file of a command that was killed. A file of another program is an error.
+ * Rank 0. */
 static em_status clear_part(const char *part)
 {
     struct stat there;
@@ -78,8 +63,7 @@ static em_status clear_part(const char *part)
                        "%s: found a file that is no output of emass, which writes its own there: "
                        "move it away",
                        part);
-    return unlink(part) == 0 ? EM_OK
-                             : em_fail(EM_EIO, "%s: cannot be removed: %s", part, strerror(errno));
+    return em_file_remove(part);
 }
 
 static em_status name_files(em_atomic_file *file, const char *output)
@@ -92,8 +76,6 @@ static em_status name_files(em_atomic_file *file, const char *output)
         status = em_format_text(&file->checkpoint, "%s.checkpoint", output);
     return status ? status : em_format_text(&file->lock_path, "%s.lock", output);
 }
-
-/* ---------------------------------------------------------------- all of it */
 
 em_status em_atomic_file_take(const char *output, bool overwrite, int64_t n_input,
                               const char *const *input, em_atomic_file **out)
@@ -120,46 +102,39 @@ em_status em_atomic_file_take(const char *output, bool overwrite, int64_t n_inpu
     return em_agree_first(status, 0);
 }
 
-const char *em_atomic_file_part(const em_atomic_file *file)
-{
-    return file->part;
-}
-
 static em_status publish(const em_atomic_file *file)
 {
     em_status status = file->lock ? em_lock_check(file->lock) : EM_OK;
 
-    if (!status && rename(file->part, file->output) != 0)
-        status = em_fail(EM_EIO, "%s: cannot be renamed to %s: %s", file->part, file->output,
-                         strerror(errno));
+    if (!status)
+        status = em_file_rename(file->part, file->output);
     if (status)
         unlink(file->part);
     return status;
 }
 
-static void release(em_atomic_file **out)
+const char *em_atomic_file_part(const em_atomic_file *file)
+{
+    return file->part;
+}
+
+em_status em_atomic_file_publish(em_atomic_file **out, em_status status)
 {
     em_atomic_file *file = *out;
+    const bool leads = file && em_world_rank() == 0;
 
+    if (!status)
+        status = em_agree(leads ? publish(file) : EM_OK);
+    else if (leads && file->holds)
+        unlink(file->part);
     if (!file)
-        return;
+        return status;
     em_lock_release(&file->lock, false);
     em_release(&file->output);
     em_release(&file->part);
     em_release(&file->checkpoint);
     em_release(&file->lock_path);
     em_release(out);
-}
-
-em_status em_atomic_file_publish(em_atomic_file **file, em_status status)
-{
-    const bool leads = *file && em_world_rank() == 0;
-
-    if (!status)
-        status = em_agree(leads ? publish(*file) : EM_OK);
-    else if (leads && (*file)->holds)
-        unlink((*file)->part);
-    release(file);
     return status;
 }
 

@@ -2,8 +2,8 @@
  * A file that is complete or absent, never half written. It is written beside its final path, under
  * the lock of an output, and then renamed. Collective, with agreed statuses; rank 0 does the work.
  */
-#ifndef EM_RUN_OUTPUT_ATOMIC_FILE_H
-#define EM_RUN_OUTPUT_ATOMIC_FILE_H
+#ifndef EM_RUN_TRANSACTION_ATOMIC_FILE_H
+#define EM_RUN_TRANSACTION_ATOMIC_FILE_H
 
 #include "io/draws/writer.h"
 

@@ -1,0 +1,385 @@
+#include "run/transaction/transaction.h"
+
+#include "base/fault.h"
+#include "base/memory.h"
+#include "io/checkpoint/rollback_journal.h"
+#include "par/world.h"
+#include "run/transaction/transaction_parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The result of what rank 0 does alone. Collective. */
+#define BY_RANK_0(call) em_agree(em_world_rank() == 0 ? (call) : EM_OK)
+
+static em_status remove_files(const em_output_transaction *t, int n,
+                              const em_transaction_file *file)
+{
+    em_status status = EM_OK;
+
+    for (int i = 0; !status && i < n; i++)
+        status = em_file_remove(t->path[file[i]]);
+    return status;
+}
+
+/* ---------------------------------------------------------------- the rollback journal */
+
+/* A text that identifies F: its config and its data. NULL where F cannot be read. */
+static em_status identify(const em_output_transaction *t, char **identity)
+{
+    em_existing_output existing;
+    em_status status = em_existing_output_read(t, EM_FILE_OUTPUT, &existing);
+
+    *identity = NULL;
+    if (!status && existing.readable)
+        status = em_format_text(identity, "%s%s", existing.config, existing.data_hash);
+    em_existing_output_release(&existing);
+    return status;
+}
+
+/* The journal is written under another name and renamed, so that it is complete or absent. */
+static em_status write_journal(const em_output_transaction *t)
+{
+    const char *output = t->path[EM_FILE_OUTPUT], *part = t->path[EM_FILE_JOURNAL_PART];
+    char *identity = NULL;
+    em_status status = em_fault_file("file-undo", output);
+
+    if (!status)
+        status = identify(t, &identity);
+    if (!status && !identity)
+        status = em_fail(EM_EIO, "%s: cannot be read before its end is written", output);
+    if (!status)
+        status = em_rollback_journal_keep(output, identity, part);
+    if (!status)
+        status = em_file_rename(part, t->path[EM_FILE_JOURNAL]);
+    if (status)
+        unlink(part);
+    else
+        em_file_sync_folder(output);
+    em_release(&identity);
+    return status;
+}
+
+/* Restores F from its journal. A journal of another file is ignored. So is an incomplete one: F is
+ * unchanged until the journal is complete. */
+static em_status roll_back(const em_output_transaction *t)
+{
+    const char *output = t->path[EM_FILE_OUTPUT], *journal = t->path[EM_FILE_JOURNAL];
+    struct stat file;
+    char *identity = NULL;
+    em_status status;
+
+    if (!em_file_exists(journal) || stat(output, &file) != 0 || file.st_size == 0)
+        return EM_OK;
+    status = identify(t, &identity);
+    if (!status)
+        status = em_rollback_journal_apply(journal, identity, output);
+    em_release(&identity);
+    if (status)
+        return status == EM_EDATA ? EM_OK : status;
+    status = em_fault_file("file-restore", output);
+    if (!status)
+        status = em_file_remove(journal);
+    em_file_sync_folder(output);
+    return status;
+}
+
+/* ---------------------------------------------------------------- open, close */
+
+/* Removes what is left beside a complete F. */
+static em_status remove_leftovers(const em_output_transaction *t)
+{
+    static const em_transaction_file left[] = {EM_FILE_JOURNAL, EM_FILE_DRAWS, EM_FILE_PREVIOUS,
+                                               EM_FILE_CHECKPOINT};
+    em_status status = remove_files(t, t->config->output.keep_checkpoint ? 2 : 4, left);
+
+    return status ? status : em_fault_file("file-done", t->path[EM_FILE_OUTPUT]);
+}
+
+static em_status inspect(em_output_transaction *t)
+{
+    em_status status = t->mode == EM_RUN_RESUME ? roll_back(t) : EM_OK;
+
+    if (!status)
+        status = em_existing_output_check(t);
+    return !status && t->done ? remove_leftovers(t) : status;
+}
+
+static em_status take_lock(const em_config *config, em_run_mode mode, em_output_transaction **out)
+{
+    em_status status = em_agree(em_allocate(1, sizeof **out, out));
+    em_output_transaction *t = *out;
+
+    if (status)
+        return status;
+    *t = (em_output_transaction){.config = config, .mode = mode};
+    status = em_files_name(t);
+    return status
+               ? status
+               : BY_RANK_0(em_lock_take(t->path[EM_FILE_LOCK], t->path[EM_FILE_OUTPUT], &t->lock));
+}
+
+em_status em_transaction_open(const em_config *config, em_run_mode mode,
+                              em_output_transaction **out)
+{
+    em_status status = take_lock(config, mode, out);
+
+    if (status)
+        return status;
+    status = BY_RANK_0(inspect(*out));
+    em_broadcast(&(*out)->state, sizeof(*out)->state);
+    em_broadcast(&(*out)->done, sizeof(*out)->done);
+    return status;
+}
+
+bool em_transaction_is_done(const em_output_transaction *t)
+{
+    return t->done;
+}
+
+bool em_transaction_may_resume(const em_output_transaction *t)
+{
+    return t->state != EM_TRANSACTION_NOTHING;
+}
+
+/* Whether F is this run's but cannot be opened. The lock file then keeps its inode, by which the
+ * next run recognises it. */
+static bool must_keep_inode(const em_output_transaction *t)
+{
+    struct stat file;
+    em_existing_output existing;
+    bool readable;
+
+    if (lstat(t->path[EM_FILE_OUTPUT], &file) != 0 || file.st_ino != em_lock_made(t->lock))
+        return false;
+    readable = em_existing_output_read(t, EM_FILE_OUTPUT, &existing) == EM_OK && existing.readable;
+    em_existing_output_release(&existing);
+    return !readable;
+}
+
+void em_transaction_close(em_output_transaction **out)
+{
+    em_output_transaction *t = *out;
+    char message[2048];
+
+    if (!t)
+        return;
+    snprintf(message, sizeof message, "%s", em_error_text());
+    if (t->lock)
+        em_lock_release(&t->lock, must_keep_inode(t));
+    em_fail(EM_OK, "%s", message);
+    for (int i = 0; i < EM_N_FILE; i++)
+        em_release(&t->path[i]);
+    em_release(out);
+}
+
+/* ---------------------------------------------------------------- begin */
+
+/* Removes F and all files beside it. */
+static em_status remove_all(const em_output_transaction *t)
+{
+    em_status status = EM_OK;
+
+    for (int i = 0; !status && i < EM_FILE_LOCK; i++)
+        status = em_file_remove(t->path[i]);
+    return status;
+}
+
+/* Makes an empty F in place of an existing one, and records in the lock that it is ours. */
+static em_status make_empty(const em_output_transaction *t)
+{
+    const char *output = t->path[EM_FILE_OUTPUT];
+    struct stat file;
+    int descriptor;
+    em_status status = em_file_remove(output);
+
+    if (!status)
+        status = em_fault_file("file-create", output);
+    if (status)
+        return status;
+    descriptor = open(output, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (descriptor < 0 || fstat(descriptor, &file) != 0)
+        status = em_fail(EM_EIO, "%s: cannot create the output: %s", output, strerror(errno));
+    if (descriptor >= 0)
+        close(descriptor);
+    return status ? status : em_lock_set_made(t->lock, file.st_ino);
+}
+
+/* Makes F with its groups. Where the run fails to write them there is no F. Collective. */
+static em_status make_output(const em_output_transaction *t, const em_transaction_run *run)
+{
+    const char *output = t->path[EM_FILE_OUTPUT];
+    em_status status = BY_RANK_0(make_empty(t));
+
+    if (status)
+        return status;
+    status = run->create(run->run, output, t->path[EM_FILE_CHECKPOINT]);
+    if (status && em_world_rank() == 0)
+        unlink(output);
+    return status;
+}
+
+em_status em_transaction_begin(em_output_transaction *t, const em_transaction_run *run)
+{
+    em_status status;
+
+    if (t->mode == EM_RUN_RESUME && t->state == EM_TRANSACTION_NOTHING)
+        em_say("nothing to resume at %s: starting", t->path[EM_FILE_OUTPUT]);
+    status = BY_RANK_0(remove_all(t));
+    if (status)
+        return status;
+    t->state = EM_TRANSACTION_NOTHING;
+    status = make_output(t, run);
+    if (!status)
+        t->state = EM_TRANSACTION_STARTED;
+    return status;
+}
+
+em_status em_transaction_remove(const em_config *config)
+{
+    char message[2048];
+    em_output_transaction *t = NULL;
+    em_status status;
+
+    snprintf(message, sizeof message, "%s", em_error_text());
+    status = take_lock(config, EM_RUN_OVERWRITE, &t);
+    if (!status)
+        status = BY_RANK_0(remove_all(t));
+    em_transaction_close(&t);
+    if (!status)
+        em_fail(EM_OK, "%s", message);
+    return status;
+}
+
+/* ---------------------------------------------------------------- save */
+
+em_status em_transaction_save(em_output_transaction *t, const em_transaction_run *run)
+{
+    em_status status;
+
+    if (t->state != EM_TRANSACTION_STARTED && t->state != EM_TRANSACTION_SAVED)
+        return em_fail(EM_EUSAGE,
+                       "%s: found a run that has finished or failed, expected one that goes on: "
+                       "its state is not saved again",
+                       t->path[EM_FILE_OUTPUT]);
+    status = BY_RANK_0(em_lock_check(t->lock));
+    if (!status)
+        status = run->flush(run->run);
+    if (!status)
+        status = em_checkpoint_write(t, run);
+    if (!status)
+        status = BY_RANK_0(em_checkpoint_publish(t));
+    if (!status)
+        t->state = EM_TRANSACTION_SAVED;
+    return status;
+}
+
+/* ---------------------------------------------------------------- resume */
+
+/* A finished F is never drawn anew unasked. Otherwise a run that cannot be resumed begins anew. */
+static em_status cannot_resume(const em_output_transaction *t, const em_restored *restored,
+                               const char *what)
+{
+    char reason[1024];
+
+    snprintf(reason, sizeof reason, "%s", em_error_text());
+    if (restored->finished)
+        return em_fail(EM_EDATA,
+                       "%s is complete and cannot be extended: %s%s%s; --overwrite draws all of it "
+                       "anew",
+                       t->path[EM_FILE_OUTPUT], what, *what && *reason ? ": " : "", reason);
+    em_say("warning: starting anew%s%s%s%s", *what ? ": " : "", what, *reason ? ": " : "", reason);
+    return EM_OK;
+}
+
+/* Renames F to F.draws, unless an interrupted run has done so. A checkpoint that was in F is
+ * published first, so that one stands beside F.draws. */
+static em_status set_aside(const em_output_transaction *t, const em_restored *restored)
+{
+    em_status status = restored->from_inside ? em_checkpoint_publish(t) : EM_OK;
+
+    if (status || em_file_exists(t->path[EM_FILE_DRAWS]))
+        return status;
+    return em_file_rename(t->path[EM_FILE_OUTPUT], t->path[EM_FILE_DRAWS]);
+}
+
+/* Makes F anew from the draws that are known to be there. Collective. */
+static em_status remake(em_output_transaction *t, const em_transaction_run *run,
+                        const em_restored *restored)
+{
+    const char *output = t->path[EM_FILE_OUTPUT], *draws = t->path[EM_FILE_DRAWS];
+    em_status status = BY_RANK_0(set_aside(t, restored));
+
+    if (status)
+        return status;
+    t->state = EM_TRANSACTION_REMAKING;
+    status = make_output(t, run);
+    if (!status)
+        status = run->copy_draws(run->run, draws);
+    if (status && restored->finished && BY_RANK_0(em_file_rename(draws, output)) == EM_OK)
+        t->state = EM_TRANSACTION_FINISHED;
+    if (!status)
+        status = BY_RANK_0(em_file_remove(draws));
+    if (!status)
+        t->state = EM_TRANSACTION_SAVED;
+    return status;
+}
+
+/* Nothing is renamed before it is known that the draws are there. Collective. */
+static em_status resume_from(em_output_transaction *t, const em_transaction_run *run,
+                             const em_restored *restored, bool *resumed)
+{
+    em_transaction_file file = EM_FILE_OUTPUT;
+    bool found = false;
+    em_status status = run->accept(run->run, restored->new_rule);
+
+    if (!status)
+        status = em_checkpoint_find_draws(t, run->model, &file);
+    if (!status)
+        status = run->find_draws(run->run, t->path[file], &found);
+    if (status)
+        return status;
+    if (!found)
+        return cannot_resume(t, restored, "the draws that the checkpoint counts are missing");
+    status = remake(t, run, restored);
+    *resumed = !status;
+    return status;
+}
+
+em_status em_transaction_resume(em_output_transaction *t, const em_transaction_run *run,
+                                em_resumption *out)
+{
+    em_restored restored;
+    em_status status = em_checkpoint_restore(t, run, &restored);
+
+    *out = (em_resumption){.extends = restored.finished,
+                           .output = t->path[EM_FILE_OUTPUT],
+                           .checkpoint = t->path[restored.file]};
+    if (!status && !restored.found)
+        status = cannot_resume(t, &restored, "");
+    else if (!status)
+        status = resume_from(t, run, &restored, &out->resumed);
+    if (restored.from_inside && !out->resumed)
+        BY_RANK_0(em_file_remove(t->path[EM_FILE_NEW]));
+    return status;
+}
+
+/* ---------------------------------------------------------------- finish */
+
+em_status em_transaction_finish(em_output_transaction *t, const em_transaction_run *run)
+{
+    em_status status = BY_RANK_0(write_journal(t));
+
+    if (status)
+        return status;
+    t->state = EM_TRANSACTION_FINISHING;
+    status = run->finish(run->run);
+    if (status)
+        return status;
+    t->state = EM_TRANSACTION_FINISHED;
+    return BY_RANK_0(remove_leftovers(t));
+}
