@@ -243,6 +243,7 @@ START_TEST(a_sink_is_resumed)
     if (!status)
         status = em_run_advance(run, INT64_MAX);
     assert_everywhere(status == EM_OK && em_run_report(run)->finished, "gone on");
+    assert_everywhere(em_run_save(run) == EM_EUSAGE, "a finished run is not saved again");
     assert_everywhere(second.n_taken < whole.n_taken, "not from the beginning");
     assert_everywhere(same(&whole, &second), "the same draws");
     em_run_destroy(&run);

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A change of what is saved, or how, is another version. */
+/* The last character is the version. A change of what is saved, or of how, needs another one. */
 static const em_checksum_trailer trailer = {{'E', 'M', 'A', 'S', 'S', 'C', 'K', '9'},
                                             "a checkpoint"};
 
@@ -35,8 +35,8 @@ em_status em_archive_check(const char *path)
 
 /* ---------------------------------------------------------------- arrays */
 
-/* A rectangle of an array in the file that is this rank's; of no rows: it takes part without any.
- */
+/* A rectangle of an array in the file, which this rank writes or reads. A rank without rows takes
+ * part in the transfer all the same. */
 typedef struct slab {
     em_number kind;
     int64_t rows, columns; /* of the array */
@@ -44,36 +44,28 @@ typedef struct slab {
     void *x; /* [n_row][n_column] */
 } slab;
 
-static int64_t bytes_of(em_number kind)
-{
-    static const int64_t bytes[] = {[EM_NUMBER_DOUBLE] = 8,
-                                    [EM_NUMBER_INT64] = 8,
-                                    [EM_NUMBER_INT32] = 4,
-                                    [EM_NUMBER_UINT16] = 2,
-                                    [EM_NUMBER_UINT8] = 1};
+typedef struct number_type {
+    int64_t bytes;
+    hid_t in_file, in_memory;
+} number_type;
 
-    return bytes[kind];
+static number_type type_of(em_number kind)
+{
+    switch (kind) {
+    case EM_NUMBER_INT64:
+        return (number_type){8, H5T_STD_I64LE, H5T_NATIVE_INT64};
+    case EM_NUMBER_INT32:
+        return (number_type){4, H5T_STD_I32LE, H5T_NATIVE_INT32};
+    case EM_NUMBER_UINT16:
+        return (number_type){2, H5T_STD_U16LE, H5T_NATIVE_UINT16};
+    case EM_NUMBER_UINT8:
+        return (number_type){1, H5T_STD_U8LE, H5T_NATIVE_UINT8};
+    default:
+        return (number_type){8, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE};
+    }
 }
 
-static hid_t type_in_file(em_number kind)
-{
-    return kind == EM_NUMBER_INT64    ? H5T_STD_I64LE
-           : kind == EM_NUMBER_INT32  ? H5T_STD_I32LE
-           : kind == EM_NUMBER_UINT16 ? H5T_STD_U16LE
-           : kind == EM_NUMBER_UINT8  ? H5T_STD_U8LE
-                                      : H5T_IEEE_F64LE;
-}
-
-static hid_t type_in_memory(em_number kind)
-{
-    return kind == EM_NUMBER_INT64    ? H5T_NATIVE_INT64
-           : kind == EM_NUMBER_INT32  ? H5T_NATIVE_INT32
-           : kind == EM_NUMBER_UINT16 ? H5T_NATIVE_UINT16
-           : kind == EM_NUMBER_UINT8  ? H5T_NATIVE_UINT8
-                                      : H5T_NATIVE_DOUBLE;
-}
-
-/* Opens or creates the array, whose extent must be that. */
+/* Creates the array, or opens it and checks its extent. */
 static em_status open_array(em_archive *archive, const char *name, const slab *s, hid_t *id)
 {
     const hsize_t wanted[2] = {(hsize_t)s->rows, (hsize_t)s->columns};
@@ -84,7 +76,7 @@ static em_status open_array(em_archive *archive, const char *name, const slab *s
         space = H5Screate_simple(2, wanted, NULL);
         list = H5Pcreate(H5P_DATASET_CREATE);
         H5Pset_obj_track_times(list, false);
-        *id = H5Dcreate2(archive->file, name, type_in_file(s->kind), space, H5P_DEFAULT, list,
+        *id = H5Dcreate2(archive->file, name, type_of(s->kind).in_file, space, H5P_DEFAULT, list,
                          H5P_DEFAULT);
     } else {
         *id = H5Dopen2(archive->file, name, H5P_DEFAULT);
@@ -110,6 +102,7 @@ static em_status transfer(const em_archive *archive, hid_t id, const slab *s)
     const hsize_t start[2] = {(hsize_t)s->first_row, (hsize_t)s->first_column};
     const hsize_t size[2] = {(hsize_t)s->n_row, (hsize_t)s->n_column};
     const hsize_t total = (hsize_t)(s->n_row * s->n_column);
+    const hid_t type = type_of(s->kind).in_memory;
     hid_t space = H5Dget_space(id), memory = H5Screate_simple(1, &total, NULL);
     hid_t list = em_h5_collective_transfer();
     em_status status;
@@ -119,18 +112,16 @@ static em_status transfer(const em_archive *archive, hid_t id, const slab *s)
     else
         H5Sselect_none(space);
     if (archive->saves)
-        status = em_h5_check(H5Dwrite(id, type_in_memory(s->kind), memory, space, list, s->x), id,
-                             "cannot write");
+        status = em_h5_check(H5Dwrite(id, type, memory, space, list, s->x), id, "cannot write");
     else
-        status = em_h5_check_read(H5Dread(id, type_in_memory(s->kind), memory, space, list, s->x),
-                                  id, "cannot read");
+        status = em_h5_check_read(H5Dread(id, type, memory, space, list, s->x), id, "cannot read");
     em_h5_close(&list);
     em_h5_close(&memory);
     em_h5_close(&space);
     return em_agree(status);
 }
 
-/* Saves or restores it. Collective. */
+/* Saves or restores an array. Collective. */
 static em_status move(em_archive *archive, const char *name, const slab *s)
 {
     hid_t id = H5I_INVALID_HID;
@@ -138,8 +129,8 @@ static em_status move(em_archive *archive, const char *name, const slab *s)
         em_fault_file(archive->saves ? "checkpoint-write" : "checkpoint-read", archive->path);
 
     if (!status && archive->saves)
-        status = em_h5_reserve(archive->file, s->rows * s->columns * bytes_of(s->kind));
-    status = em_agree(status); /* before HDF5 makes anything that only some ranks know of */
+        status = em_h5_reserve(archive->file, s->rows * s->columns * type_of(s->kind).bytes);
+    status = em_agree(status); /* before some ranks alone create anything */
     if (!status)
         status = em_agree(open_array(archive, name, s, &id));
     if (!status && s->rows * s->columns > 0)
@@ -199,7 +190,8 @@ const em_visitor *em_archive_visitor(em_archive *archive)
     return &archive->visitor;
 }
 
-/* Text is kept as an array of bytes in doubles: short, and one way to write. */
+/* Text is saved as an array of doubles, one for each byte, and its length as another: texts are
+ * short, and need no other type of arrays. */
 em_status em_archive_put_text(em_archive *archive, const char *name, const char *text)
 {
     const int64_t length = (int64_t)strlen(text);
@@ -218,21 +210,6 @@ em_status em_archive_put_text(em_archive *archive, const char *name, const char 
     return status;
 }
 
-static em_status get_length(em_archive *archive, const char *name, int64_t *length)
-{
-    char size_name[128];
-    double size = 0;
-    em_status status;
-
-    snprintf(size_name, sizeof size_name, "%s_length", name);
-    status = visit_shared(archive, size_name, 1, &size);
-    if (!status && !(size >= 0 && size <= MOST_TEXT))
-        status = em_fail(EM_EDATA, "%s: %s has %g characters, expected 0 to %d", archive->path,
-                         name, size, MOST_TEXT);
-    *length = status ? 0 : (int64_t)size;
-    return status;
-}
-
 static em_status decode(const em_archive *archive, const char *name, int64_t length,
                         const double *code, char *text)
 {
@@ -247,21 +224,26 @@ static em_status decode(const em_archive *archive, const char *name, int64_t len
 
 em_status em_archive_get_text(em_archive *archive, const char *name, char **text)
 {
-    double *code = NULL;
-    int64_t length;
-    em_status status = get_length(archive, name, &length);
+    double *code = NULL, size = 0;
+    char size_name[128];
+    em_status status;
 
     *text = NULL;
+    snprintf(size_name, sizeof size_name, "%s_length", name);
+    status = visit_shared(archive, size_name, 1, &size);
+    if (!status && !(size >= 0 && size <= MOST_TEXT))
+        status = em_fail(EM_EDATA, "%s: %s has %g characters, expected 0 to %d", archive->path,
+                         name, size, MOST_TEXT);
     if (status)
         return status;
-    status = em_allocate(length, sizeof *code, &code);
+    status = em_allocate((int64_t)size, sizeof *code, &code);
     if (!status)
-        status = em_allocate(length + 1, 1, text);
+        status = em_allocate((int64_t)size + 1, 1, text);
     status = em_agree(status);
     if (!status)
-        status = visit_shared(archive, name, length, code);
+        status = visit_shared(archive, name, (int64_t)size, code);
     if (!status)
-        status = decode(archive, name, length, code, *text);
+        status = decode(archive, name, (int64_t)size, code, *text);
     em_release(&code);
     if (status)
         em_release(text);
@@ -270,30 +252,13 @@ em_status em_archive_get_text(em_archive *archive, const char *name, char **text
 
 /* ---------------------------------------------------------------- files */
 
-static em_status start(const em_grid *grid, const char *path, bool saves, em_archive **out)
-{
-    em_archive *archive = NULL;
-    em_status status = em_allocate(1, sizeof *archive, &archive);
-
-    em_h5_quiet();
-    if (!status) {
-        archive->grid = grid;
-        archive->saves = saves;
-        archive->file = H5I_INVALID_HID;
-        archive->visitor = (em_visitor){archive, !saves, visit_chains, visit_shared, visit_dealt};
-        status = em_copy_text(path, &archive->path);
-    }
-    *out = archive;
-    return status;
-}
-
 static em_status open_file(em_archive *archive)
 {
     hid_t access = em_h5_parallel_access(em_grid_world(archive->grid));
     char reason[512];
     em_status status = EM_OK;
 
-    em_h5_keep_metadata(access); /* an output has the bytes of its last checkpoint */
+    em_h5_keep_metadata(access); /* the bytes of a checkpoint become part of an output */
     archive->file = archive->saves ? H5Fcreate(archive->path, H5F_ACC_TRUNC, H5P_DEFAULT, access)
                                    : H5Fopen(archive->path, H5F_ACC_RDONLY, access);
     if (archive->file < 0) {
@@ -308,8 +273,18 @@ static em_status open_file(em_archive *archive)
 
 static em_status open_archive(const em_grid *grid, const char *path, bool saves, em_archive **out)
 {
-    em_status status = start(grid, path, saves, out);
+    em_archive *archive = NULL;
+    em_status status = em_allocate(1, sizeof *archive, &archive);
 
+    *out = archive;
+    em_h5_quiet();
+    if (!status) {
+        archive->grid = grid;
+        archive->saves = saves;
+        archive->file = H5I_INVALID_HID;
+        archive->visitor = (em_visitor){archive, !saves, visit_chains, visit_shared, visit_dealt};
+        status = em_copy_text(path, &archive->path);
+    }
     if (!status)
         status = em_fault_file(saves ? "checkpoint-create" : "checkpoint-open", path);
     if (!status && saves)
@@ -318,7 +293,7 @@ static em_status open_archive(const em_grid *grid, const char *path, bool saves,
         status = em_archive_check(path);
     status = em_agree(status);
     if (!status)
-        status = open_file(*out);
+        status = open_file(archive);
     if (status)
         em_archive_close(out, false);
     return status;

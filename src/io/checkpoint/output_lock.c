@@ -14,13 +14,14 @@
 #include <time.h>
 #include <unistd.h>
 
-/* An owner whose counter has not changed for PATIENCE is dead. Where two runs find so at once, the
- * record after SETTLE decides which of them has the lock. */
+/* The owner increments its counter every BEAT_SECONDS. An owner whose counter has not changed for
+ * PATIENCE_SECONDS counts as dead. Where two runs take the lock of a dead owner at once, the record
+ * that is in the file after SETTLE_SECONDS decides which of them has it. */
 enum { BEAT_SECONDS = 3, PATIENCE_SECONDS = 30, SETTLE_SECONDS = 2, RECORD_BYTES = 1024 };
 
-/* Who holds a lock, as its file has it. */
+/* The owner of a lock, as the file describes it. */
 typedef struct record {
-    int held; /* 0: let go of */
+    int held; /* 0: released */
     long long beat, pid;
     unsigned long long made;
     char host[256], boot[64], since[32], job[64];
@@ -30,8 +31,8 @@ struct em_lock {
     char *path;
     int descriptor;
     record own;
-    bool beats, ends; /* there is a thread; it is to end */
-    pthread_t heart;
+    bool counts, ends; /* there is a thread that increments the counter; it is to end */
+    pthread_t counter;
     pthread_mutex_t mutex; /* own, ends */
     pthread_cond_t ending;
 };
@@ -66,7 +67,7 @@ static em_status write_record(const em_lock *lock)
     return em_fail(EM_EIO, "%s: cannot be written: %s", lock->path, strerror(errno));
 }
 
-/* What the file says, all zero where it says nothing (yet). */
+/* Reads the record; all zero where the file is still empty. */
 static em_status read_record(int descriptor, const char *path, record *out)
 {
     char text[RECORD_BYTES + 1] = "";
@@ -81,7 +82,8 @@ static em_status read_record(int descriptor, const char *path, record *out)
                    "%s: expected a lock of emass, which keeps its own there: move it away", path);
 }
 
-/* The same by the name, opened again: file systems of networks look afresh only then. */
+/* Opens the file again to read the record: network file systems show changes of other hosts only
+ * then. */
 static em_status read_again(const char *path, record *out)
 {
     int descriptor;
@@ -105,7 +107,8 @@ static bool is_same_owner(const record *a, const record *b)
            strcmp(a->since, b->since) == 0;
 }
 
-/* The kernel's own name for the time since it started: one kernel, one table of locks. */
+/* The identity of the running kernel, new after each boot. Locks of the operating system are
+ * visible to all processes of one kernel. */
 static void read_boot(char *boot, size_t bytes)
 {
     FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
@@ -147,7 +150,7 @@ static record describe_self(void)
 static em_status fail_held(const char *output, const char *path, const record *by)
 {
     if (is_blank(by))
-        return em_fail(EM_EUSAGE, "%s is in use by a run that has just begun (%s)", output, path);
+        return em_fail(EM_EUSAGE, "%s is in use by a run that has just started (%s)", output, path);
     return em_fail(
         EM_EUSAGE,
         "%s is in use by a run on %s, process %lld%s%s, since %s (%s): wait for its end, "
@@ -156,15 +159,16 @@ static em_status fail_held(const char *output, const char *path, const record *b
         strcmp(by->job, "-") != 0 ? by->job : "", by->since, path);
 }
 
-/* ---------------------------------------------------------------- the lock of the system */
+/* ---------------------------------------------------------------- the operating system's lock */
 
 typedef enum outcome {
     MINE,
-    HELD,
-    UNKNOWN /* the file system keeps no locks */
+    HELD,   /* by another process */
+    UNKNOWN /* the file system has no locks */
 } outcome;
 
-/* Of the open file, not of the process: what else in the process closes the file does no harm. */
+/* The lock is of the open file, not of the process, so that it stays when another part of the
+ * process opens and closes the same file. */
 static outcome lock_file(int descriptor)
 {
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -180,7 +184,8 @@ static outcome lock_file(int descriptor)
     return errno == EAGAIN || errno == EACCES ? HELD : UNKNOWN;
 }
 
-/* Whether the name still leads to the open file: who lets go of a lock removes it. */
+/* Whether the path still leads to the open file: the owner removes the file when it releases the
+ * lock. */
 static bool is_still_there(int descriptor, const char *path)
 {
     struct stat open_file, named;
@@ -189,7 +194,8 @@ static bool is_still_there(int descriptor, const char *path)
            open_file.st_ino == named.st_ino && open_file.st_dev == named.st_dev;
 }
 
-/* Of all who come at once, on all hosts, one has made the file. */
+/* Creates the file, or opens the existing one. Of several processes at once only one has created
+ * it. */
 static em_status open_lock(em_lock *lock, bool *made)
 {
     const em_status status = em_fault_file("lock-create", lock->path);
@@ -205,7 +211,7 @@ static em_status open_lock(em_lock *lock, bool *made)
     return em_file_open(lock->path, O_RDWR | O_NOFOLLOW, &lock->descriptor);
 }
 
-/* Opens and locks the file; once more when it was removed between the two. */
+/* Opens and locks the file, again if it was removed between the two. */
 static em_status ask(em_lock *lock, bool *made, outcome *out)
 {
     enum { MOST_TRIES = 1000 };
@@ -222,31 +228,33 @@ static em_status ask(em_lock *lock, bool *made, outcome *out)
         close(lock->descriptor);
         lock->descriptor = -1;
     }
-    return em_fail(EM_EIO, "%s: comes and goes", lock->path);
+    return em_fail(EM_EIO,
+                   "%s: was created and removed by other runs %d times, expected it to stay",
+                   lock->path, MOST_TRIES);
 }
 
 /* ---------------------------------------------------------------- the record */
 
-/* Whether the record may be of a running process, although the operating system has given us the
- * lock or has none. */
+/* Whether the record may be that of a running process although the operating system has given us
+ * the lock, or has none: then the counter must be watched. */
 static bool must_watch(const em_lock *lock, bool made, outcome got, const record *old)
 {
     if (made)
         return false;
     if (is_blank(old))
-        return true; /* he may not have come to write it yet */
+        return true; /* its owner may be about to write it */
     return old->held && (got == UNKNOWN || strcmp(old->boot, lock->own.boot) != 0);
 }
 
-/* Until the record changes, which shows a living owner, or for as long as it may not. */
+/* Waits for a change of the record. A change shows that the owner runs, and the lock is held. */
 static em_status watch(const em_lock *lock, const char *output, outcome got, const record *old)
 {
     const int patience = got == MINE && is_blank(old) ? SETTLE_SECONDS : PATIENCE_SECONDS;
     record now;
 
     if (!is_blank(old))
-        em_say("%s names a run on %s, process %lld, since %s: waiting up to %d s for a sign of "
-               "life",
+        em_say("%s names a run on %s, process %lld, since %s: waiting up to %d s for a change of "
+               "its counter, which shows that it still runs",
                lock->path, old->host, old->pid, old->since, patience);
     for (int i = 0; i < patience; i++) {
         sleep(1);
@@ -261,8 +269,8 @@ static em_status watch(const em_lock *lock, const char *output, outcome got, con
     return EM_OK;
 }
 
-/* Writes who holds it now. Where others may have done the same at this moment, the last one has it.
- */
+/* Writes our record. Where other runs may do the same at this moment, the last one to write has the
+ * lock. */
 static em_status claim(em_lock *lock, const char *output, bool contested)
 {
     record now;
@@ -301,7 +309,7 @@ static em_status take(em_lock *lock, const char *output)
     return status;
 }
 
-/* ---------------------------------------------------------------- the heart */
+/* ---------------------------------------------------------------- the counter */
 
 /* Whether the record names another owner by now. */
 static bool is_taken(const em_lock *lock, record *by)
@@ -309,7 +317,7 @@ static bool is_taken(const em_lock *lock, record *by)
     return read_again(lock->path, by) == EM_OK && !is_blank(by) && !is_same_owner(by, &lock->own);
 }
 
-static void beat(em_lock *lock)
+static void increment(em_lock *lock)
 {
     record by;
 
@@ -317,10 +325,10 @@ static void beat(em_lock *lock)
     if (lock->ends)
         return;
     lock->own.beat++;
-    put_record(lock); /* if it fails now, it may not the next time */
+    put_record(lock); /* a failure is ignored: the next one may succeed */
 }
 
-static void *live(void *context)
+static void *count(void *context)
 {
     em_lock *lock = context;
     struct timespec next;
@@ -333,43 +341,43 @@ static void *live(void *context)
                pthread_cond_timedwait(&lock->ending, &lock->mutex, &next) != ETIMEDOUT)
             ;
         if (!lock->ends)
-            beat(lock);
+            increment(lock);
     }
     pthread_mutex_unlock(&lock->mutex);
     return NULL;
 }
 
-static em_status start_heart(em_lock *lock)
+static em_status start_counter(em_lock *lock)
 {
     int failed;
 
     em_condition_create(&lock->ending);
-    failed = em_thread_start(&lock->heart, live, lock);
-    lock->beats = failed == 0;
+    failed = em_thread_start(&lock->counter, count, lock);
+    lock->counts = failed == 0;
     return failed == 0 ? EM_OK
                        : em_fail(EM_EMEMORY, "no thread can be started: %s", strerror(failed));
 }
 
-static void stop_heart(em_lock *lock)
+static void stop_counter(em_lock *lock)
 {
-    if (!lock->beats)
+    if (!lock->counts)
         return;
     pthread_mutex_lock(&lock->mutex);
     lock->ends = true;
     pthread_cond_signal(&lock->ending);
     pthread_mutex_unlock(&lock->mutex);
-    pthread_join(lock->heart, NULL);
-    lock->beats = false;
+    pthread_join(lock->counter, NULL);
+    lock->counts = false;
 }
 
-/* ---------------------------------------------------------------- in and out */
+/* ---------------------------------------------------------------- take, check, release */
 
 static void destroy(em_lock **out)
 {
     em_lock *lock = *out;
 
     if (lock->descriptor >= 0)
-        close(lock->descriptor); /* which lets go of the system's lock */
+        close(lock->descriptor); /* this releases the operating system's lock */
     pthread_mutex_destroy(&lock->mutex);
     em_release(&lock->path);
     em_release(out);
@@ -393,7 +401,7 @@ em_status em_lock_take(const char *path, const char *output, em_lock **out)
         destroy(&lock);
         return status;
     }
-    status = start_heart(lock);
+    status = start_counter(lock);
     if (status)
         em_lock_release(&lock, false);
     *out = lock;
@@ -407,9 +415,9 @@ em_status em_lock_check(em_lock *lock)
     if (!is_taken(lock, &by))
         return EM_OK;
     return em_fail(EM_EIO,
-                   "%s: taken by a run on %s, process %lld, which saw no sign of life of this one: "
-                   "nothing more is written",
-                   lock->path, by.host, by.pid);
+                   "%s: taken by a run on %s, process %lld, because the counter of this run had "
+                   "not changed for %d s: nothing more is written",
+                   lock->path, by.host, by.pid, PATIENCE_SECONDS);
 }
 
 uint64_t em_lock_made(const em_lock *lock)
@@ -435,7 +443,7 @@ void em_lock_release(em_lock **out, bool keep)
 
     if (!lock)
         return;
-    stop_heart(lock);
+    stop_counter(lock);
     if (!is_taken(lock, &by) && is_still_there(lock->descriptor, lock->path)) {
         lock->own.held = 0;
         if (!keep || !put_record(lock))

@@ -13,12 +13,14 @@
 #include <unistd.h>
 
 static const em_checksum_trailer trailer = {{'E', 'M', 'A', 'S', 'S', 'U', 'N', '1'},
-                                            "what a file was"};
+                                            "a rollback journal"};
 
-/* HDF5 1.10 finds the k-th chunk after k - 1 others: those of datasets of more chunks are kept. */
+/* HDF5 1.10 needs k steps to find the k-th chunk. The values of datasets with more chunks than this
+ * go into the journal. */
 enum { MOST_CHUNKS = 1 << 12 };
 
-/* What such a file begins with; the identity follows, and then pieces, each behind its extent. */
+/* The first bytes of a journal. The identity of the file follows, and then pieces of the file, each
+ * after its extent. */
 typedef struct header {
     uint64_t identity_bytes, file_bytes;
 } header;
@@ -27,7 +29,7 @@ typedef struct extent {
     uint64_t first, bytes;
 } extent;
 
-/* The values of datasets, which need not be kept. */
+/* Where the values of datasets are, which are left out of the journal. */
 typedef struct values {
     int64_t n, room;
     extent *extent;
@@ -84,7 +86,7 @@ static int by_offset(const void *a, const void *b)
     return (x->first > y->first) - (x->first < y->first);
 }
 
-/* All of them, in their order in the file. */
+/* Finds all of them, in their order in the file. */
 static em_status find_values(const char *path, values *out)
 {
     hid_t file;
@@ -93,7 +95,7 @@ static em_status find_values(const char *path, values *out)
     file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
     *out = (values){.n = 0};
     if (file < 0 || H5Ovisit(file, H5_INDEX_NAME, H5_ITER_NATIVE, visit, out) < 0)
-        out->status = em_fail(EM_EIO, "%s: cannot be read again", path);
+        out->status = em_fail(EM_EIO, "%s: cannot be read for its rollback journal", path);
     em_h5_close(&file);
     if (!out->status && out->n > 0)
         qsort(out->extent, (size_t)out->n, sizeof *out->extent, by_offset);
@@ -102,7 +104,7 @@ static em_status find_values(const char *path, values *out)
 
 /* ---------------------------------------------------------------- bytes */
 
-/* Where two files stand that bytes go between, and their names for messages. */
+/* Two open files, the place in each, and their names for messages. */
 typedef struct transfer {
     const char *from_path, *to_path;
     int from, to;
@@ -140,9 +142,9 @@ static em_status copy(transfer *t, uint64_t n)
     return status;
 }
 
-/* ---------------------------------------------------------------- keeping */
+/* ---------------------------------------------------------------- writing a journal */
 
-/* A piece of the file: where it stands, and it. */
+/* Writes a piece of the file: its extent, then its bytes. */
 static em_status keep_piece(transfer *t, uint64_t first, uint64_t end)
 {
     const extent piece = {first, end - first};
@@ -155,7 +157,7 @@ static em_status keep_piece(transfer *t, uint64_t first, uint64_t end)
     return status ? status : copy(t, piece.bytes);
 }
 
-/* What the file is, and all that lies between the values. */
+/* Writes the header, the identity, and all pieces between the values. */
 static em_status keep_rest(transfer *t, const char *identity, const values *v)
 {
     const off_t length = lseek(t->from, 0, SEEK_END);
@@ -211,9 +213,9 @@ em_status em_rollback_journal_keep(const char *file, const char *identity, const
     return status;
 }
 
-/* ---------------------------------------------------------------- bringing back */
+/* ---------------------------------------------------------------- restoring the file */
 
-/* Whether it is of this. */
+/* Whether the journal is that of the file. */
 static em_status check_identity(transfer *t, const header *begin, const char *identity)
 {
     char *of = NULL;
@@ -222,7 +224,8 @@ static em_status check_identity(transfer *t, const header *begin, const char *id
     if (!status)
         status = read_next(t, of, begin->identity_bytes);
     if (!status && identity && strcmp(of, identity) != 0)
-        status = em_fail(EM_EDATA, "%s: of another file than %s", t->from_path, t->to_path);
+        status = em_fail(EM_EDATA, "%s: is the rollback journal of another file than %s",
+                         t->from_path, t->to_path);
     em_release(&of);
     return status;
 }

@@ -14,17 +14,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { OUTPUT, PART, CHECKPOINT, LOCK, N_PATH };
+
 struct em_atomic_file {
-    char *output, *part, *checkpoint, *lock_path;
+    char *path[N_PATH];
     em_lock *lock; /* of rank 0 */
-    bool holds;    /* rank 0: the file at `part` is its own */
+    bool holds;    /* rank 0: the file at path[PART] is its own */
 };
 
 /* Whether the file at the output may be replaced. Rank 0. */
 static em_status check(const em_atomic_file *file, bool overwrite, int64_t n_input,
                        const char *const *input)
 {
-    const char *output = file->output;
+    const char *output = file->path[OUTPUT];
     struct stat there;
     bool same = false;
     em_status status = EM_OK;
@@ -42,9 +44,9 @@ static em_status check(const em_atomic_file *file, bool overwrite, int64_t n_inp
         status = em_fail(EM_EUSAGE, "%s is read and cannot be replaced meanwhile", output);
     if (!status && !overwrite)
         status = em_fail(EM_EUSAGE, "%s exists: give --overwrite to replace it", output);
-    if (!status && em_file_exists(file->checkpoint))
+    if (!status && em_file_exists(file->path[CHECKPOINT]))
         status = em_fail(EM_EUSAGE, "%s is of a run that may go on, from %s: it is not replaced",
-                         output, file->checkpoint);
+                         output, file->path[CHECKPOINT]);
     if (!status && there.st_size > 0 && !em_numbers_is_ours(output))
         status = em_fail(EM_EUSAGE, "%s is no output of emass: it is not replaced", output);
     return status;
@@ -66,26 +68,16 @@ static em_status clear_part(const char *part)
     return em_file_remove(part);
 }
 
-static em_status name_files(em_atomic_file *file, const char *output)
-{
-    em_status status = em_copy_text(output, &file->output);
-
-    if (!status)
-        status = em_format_text(&file->part, "%s.part", output);
-    if (!status)
-        status = em_format_text(&file->checkpoint, "%s.checkpoint", output);
-    return status ? status : em_format_text(&file->lock_path, "%s.lock", output);
-}
-
 em_status em_atomic_file_take(const char *output, bool overwrite, int64_t n_input,
                               const char *const *input, em_atomic_file **out)
 {
+    static const char *const suffix[N_PATH] = {"", ".part", ".checkpoint", ".lock"};
     em_atomic_file *file;
     em_status status = em_allocate(1, sizeof **out, out);
 
     file = *out;
-    if (!status)
-        status = name_files(file, output);
+    for (int i = 0; !status && i < N_PATH; i++)
+        status = em_format_text(&file->path[i], "%s%s", output, suffix[i]);
     status = em_agree(status);
     if (status || em_world_rank() != 0)
         return status ? status : em_agree_first(EM_OK, 0);
@@ -93,11 +85,11 @@ em_status em_atomic_file_take(const char *output, bool overwrite, int64_t n_inpu
     if (!status)
         status = em_file_check_folder(output);
     if (!status)
-        status = em_lock_take(file->lock_path, output, &file->lock);
+        status = em_lock_take(file->path[LOCK], output, &file->lock);
     if (!status)
         status = check(file, overwrite, n_input, input); /* the last owner may have made the file */
     if (!status)
-        status = clear_part(file->part);
+        status = clear_part(file->path[PART]);
     file->holds = !status;
     return em_agree_first(status, 0);
 }
@@ -107,15 +99,15 @@ static em_status publish(const em_atomic_file *file)
     em_status status = file->lock ? em_lock_check(file->lock) : EM_OK;
 
     if (!status)
-        status = em_file_rename(file->part, file->output);
+        status = em_file_rename(file->path[PART], file->path[OUTPUT]);
     if (status)
-        unlink(file->part);
+        unlink(file->path[PART]);
     return status;
 }
 
 const char *em_atomic_file_part(const em_atomic_file *file)
 {
-    return file->part;
+    return file->path[PART];
 }
 
 em_status em_atomic_file_publish(em_atomic_file **out, em_status status)
@@ -126,14 +118,12 @@ em_status em_atomic_file_publish(em_atomic_file **out, em_status status)
     if (!status)
         status = em_agree(leads ? publish(file) : EM_OK);
     else if (leads && file->holds)
-        unlink(file->part);
+        unlink(file->path[PART]);
     if (!file)
         return status;
     em_lock_release(&file->lock, false);
-    em_release(&file->output);
-    em_release(&file->part);
-    em_release(&file->checkpoint);
-    em_release(&file->lock_path);
+    for (int i = 0; i < N_PATH; i++)
+        em_release(&file->path[i]);
     em_release(out);
     return status;
 }

@@ -16,30 +16,7 @@
 /* The result of what rank 0 does alone. Collective. */
 #define BY_RANK_0(call) em_agree(em_world_rank() == 0 ? (call) : EM_OK)
 
-static em_status remove_files(const em_output_transaction *t, int n,
-                              const em_transaction_file *file)
-{
-    em_status status = EM_OK;
-
-    for (int i = 0; !status && i < n; i++)
-        status = em_file_remove(t->path[file[i]]);
-    return status;
-}
-
 /* ---------------------------------------------------------------- the rollback journal */
-
-/* A text that identifies F: its config and its data. NULL where F cannot be read. */
-static em_status identify(const em_output_transaction *t, char **identity)
-{
-    em_existing_output existing;
-    em_status status = em_existing_output_read(t, EM_FILE_OUTPUT, &existing);
-
-    *identity = NULL;
-    if (!status && existing.readable)
-        status = em_format_text(identity, "%s%s", existing.config, existing.data_hash);
-    em_existing_output_release(&existing);
-    return status;
-}
 
 /* The journal is written under another name and renamed, so that it is complete or absent. */
 static em_status write_journal(const em_output_transaction *t)
@@ -49,7 +26,7 @@ static em_status write_journal(const em_output_transaction *t)
     em_status status = em_fault_file("file-undo", output);
 
     if (!status)
-        status = identify(t, &identity);
+        status = em_earlier_run_identify(t, &identity);
     if (!status && !identity)
         status = em_fail(EM_EIO, "%s: cannot be read before its end is written", output);
     if (!status)
@@ -75,7 +52,7 @@ static em_status roll_back(const em_output_transaction *t)
 
     if (!em_file_exists(journal) || stat(output, &file) != 0 || file.st_size == 0)
         return EM_OK;
-    status = identify(t, &identity);
+    status = em_earlier_run_identify(t, &identity);
     if (!status)
         status = em_rollback_journal_apply(journal, identity, output);
     em_release(&identity);
@@ -95,8 +72,11 @@ static em_status remove_leftovers(const em_output_transaction *t)
 {
     static const em_transaction_file left[] = {EM_FILE_JOURNAL, EM_FILE_DRAWS, EM_FILE_PREVIOUS,
                                                EM_FILE_CHECKPOINT};
-    em_status status = remove_files(t, t->config->output.keep_checkpoint ? 2 : 4, left);
+    const int n = t->config->output.keep_checkpoint ? 2 : 4;
+    em_status status = EM_OK;
 
+    for (int i = 0; !status && i < n; i++)
+        status = em_file_remove(t->path[left[i]]);
     return status ? status : em_fault_file("file-done", t->path[EM_FILE_OUTPUT]);
 }
 
@@ -105,7 +85,7 @@ static em_status inspect(em_output_transaction *t)
     em_status status = t->mode == EM_RUN_RESUME ? roll_back(t) : EM_OK;
 
     if (!status)
-        status = em_existing_output_check(t);
+        status = em_earlier_run_check(t);
     return !status && t->done ? remove_leftovers(t) : status;
 }
 
@@ -151,13 +131,13 @@ bool em_transaction_may_resume(const em_output_transaction *t)
 static bool must_keep_inode(const em_output_transaction *t)
 {
     struct stat file;
-    em_existing_output existing;
+    char *identity = NULL;
     bool readable;
 
     if (lstat(t->path[EM_FILE_OUTPUT], &file) != 0 || file.st_ino != em_lock_made(t->lock))
         return false;
-    readable = em_existing_output_read(t, EM_FILE_OUTPUT, &existing) == EM_OK && existing.readable;
-    em_existing_output_release(&existing);
+    readable = em_earlier_run_identify(t, &identity) == EM_OK && identity;
+    em_release(&identity);
     return !readable;
 }
 

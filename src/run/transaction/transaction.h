@@ -3,14 +3,16 @@
  * makes one promise: whenever the run is killed, `emass run --resume` makes the file that an
  * undisturbed run makes, with the same bytes.
  *
- *          begin           save                 save, finish          finish
- * NOTHING -------> STARTED -----> SAVED ----------------------> FINISHING ------> FINISHED
- *                     |           | ^ |                             |                |
- *                     |     close | | | kill,                 kill, |         resume | with more
- *                close|   +-------+ | | resume               resume |                | draws
- *                     v   v         | v                             |                |
- *                    STOPPED -----> REMAKING <----------------------+----------------+
- *                           resume
+ *          begin           save            finish             finish
+ * NOTHING -------> STARTED -----> SAVED -----------> FINISHING -----> FINISHED
+ *                   |  ^          | | ^                  |                |
+ *                   +--+    close | | | resume,          |                |
+ *             kill, resume        v | | at its end       |                |
+ *                           STOPPED | |            kill, |         resume | with
+ *                                 | | | kill,     resume |           more | draws
+ *                          resume | | | resume           |                |
+ *                                 v v |                  v                |
+ *                                 REMAKING <-------------+----------------+
  *
  * The files, by what their names end in:
  *   F                       the draws; its attribute `complete` is 0 until the end
@@ -21,35 +23,43 @@
  *   F.undo                  the rollback journal of F (rollback_journal.h); .part, one that is
  *                           being written
  *
- * STATE      on disk                                 after a kill in it, --resume
- * NOTHING    neither F nor F.draws                   begins. A checkpoint without F is removed
- * STARTED    F, empty or `complete` 0                warns and begins anew: there is no checkpoint
- * SAVED      F, F.checkpoint, .previous after the    restores F.checkpoint, or .previous where that
- *            second save. Between two renames of     is missing or damaged; where both are, warns
- *            a save F.checkpoint is missing          and begins anew
- * STOPPED    as SAVED, without F.lock                does the same
- * REMAKING   F.draws, and F.checkpoint or a whole    reads F.draws and makes F again
- *            F.draws with a checkpoint in it; F,
- *            missing, empty or in part
- * FINISHING  F, F.checkpoint of the last iteration,  restores F from F.undo, then F.checkpoint, and
- *            F.undo; F may be unreadable             finishes again
- * FINISHED   F with `complete` 1. What is left       removes that and says that the run is
- * complete, beside it is being removed              or resumes for more draws
+ * STATE      on disk, beside F.lock                after a kill in it, --resume
+ * NOTHING    neither F nor F.draws                 begins. A checkpoint without F is removed
+ * STARTED    F: empty, unreadable, `complete` 0    warns and begins anew: there is no checkpoint
+ * SAVED      F with `complete` 0; F.checkpoint;    restores F.checkpoint, or .previous where it is
+ *            after the second save .previous too.  missing or damaged. Where both are, it warns
+ *            Between the two renames of a save     and begins anew
+ *            F.checkpoint is missing
+ * STOPPED    as SAVED, without F.lock              does the same
+ * REMAKING   F.draws; F.checkpoint; F: missing,    reads F.draws and makes F again
+ *            empty or in part
+ * FINISHING  F: perhaps unreadable; F.checkpoint   restores F from F.undo, then F.checkpoint, and
+ *            of the last iteration; F.undo         finishes again
+ * FINISHED   F with `complete` 1. What is left     removes that and says that the run is complete,
+ *            beside it is being removed            or resumes for more draws
  *
- * ARROW             what it does, in this order
- * open              takes the lock; on --resume also restores F from a whole F.undo, and removes
- *                   what is left beside a complete F
- * begin             removes the files of an earlier run, draws first; makes an empty F, records it
- *                   in the lock, and has the run write its groups
- * save              forces the draws to the disk; writes F.checkpoint.new and forces it to the
- * disk; renames F.checkpoint to .previous, and .new to F.checkpoint close             releases the
- * lock resume            restores the run's state; looks for its draws; renames F to F.draws; makes
- * F as `begin` does; has the run copy its draws; removes F.draws. A complete F is renamed back when
- * that fails finish            writes F.undo.part and renames it to F.undo; has the run write the
- * end of F, `complete` 1 last; removes F.undo, F.draws and the checkpoints
+ * F.checkpoint.new or F.undo.part may stand beside them, as far as they were written.
+ *
+ * ARROW      what it does, in this order
+ * open       takes the lock; on --resume also restores F from a whole F.undo, and removes what is
+ *            left beside a complete F that needs no more draws
+ * begin      removes the files of an earlier run, draws first; makes an empty F; records its inode
+ *            in the lock; has the run write its groups
+ * save       has the run force the draws to the disk; writes F.checkpoint.new and forces it to the
+ *            disk; renames F.checkpoint to .previous, and .new to F.checkpoint
+ * close      releases the lock and removes F.lock, unless F cannot be opened
+ * resume     restores the state of the run and looks for its draws; makes F.checkpoint of the one
+ *            inside a complete F; renames F to F.draws; makes F as `begin` does; has the run copy
+ *            its draws; removes F.draws. Where that fails, a complete F is renamed back
+ * finish     writes F.undo.part and renames it to F.undo; has the run write the end of F, with
+ *            `complete` 1 last; removes F.undo, F.draws and the checkpoints (these stay with
+ *            output.keep_checkpoint)
  *
  * A failure leaves the files of its state, and `close` releases the lock. Where `begin` fails to
  * write the groups of F, F is removed. A run whose lock another run has taken writes no more.
+ * After a kill between `complete` 1 and the removal of F.undo, the end is written again, with the
+ * same bytes. An F that cannot be opened is known as ours by its inode in F.lock or by a valid
+ * checkpoint.
  *
  * All functions are Collective, with agreed statuses. Rank 0 changes the files.
  */

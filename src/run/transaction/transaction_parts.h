@@ -48,34 +48,15 @@ em_status em_file_remove(const char *path);
 /* Forces the folder of a file to the disk, so that a rename in it is not lost with the power. */
 void em_file_sync_folder(const char *path);
 
-/* ---------------------------------------------------------------- existing_output.c */
-
-/* What an earlier run has left at the path of an output. */
-typedef struct em_existing_output {
-    bool exists, readable; /* readable: an output of emass that HDF5 can open */
-    bool complete;
-    bool merged;         /* of several runs, by emass merge */
-    bool has_checkpoint; /* in it: a finished one that can be extended */
-    int64_t planned_draws;
-    char *config, *data_hash; /* NULL where not readable; see em_existing_output_release */
-    char *program_hash;       /* NULL: of no program */
-    char *left_out;           /* why it has no checkpoint; NULL: it does not say */
-} em_existing_output;
-
-/*
- * Inspects F or F.draws. An empty file is one that exists and is not readable. So is a file that
- * HDF5 cannot open because a run was killed while writing it: the files beside it identify it as
- * ours. Errors: EM_EUSAGE, a file that is no output of emass; EM_EIO.
- */
-em_status em_existing_output_read(const em_output_transaction *transaction,
-                                  em_transaction_file file, em_existing_output *out);
-void em_existing_output_release(em_existing_output *existing);
+/* ---------------------------------------------------------------- earlier_run.c */
 
 /* Checks that the run may replace or continue what is there, and sets transaction->state and done.
  * Errors: those of em_transaction_open. */
-em_status em_existing_output_check(em_output_transaction *transaction);
+em_status em_earlier_run_check(em_output_transaction *transaction);
 
-/* ---------------------------------------------------------------- checkpoint.c */
+/* A fresh text that identifies F, its config and its data; NULL where F cannot be read. Errors:
+ * EM_EUSAGE, a file that is no output of emass; EM_EIO. */
+em_status em_earlier_run_identify(const em_output_transaction *transaction, char **identity);
 
 /* Writes the state into F.checkpoint.new and forces it to the disk. Collective. Errors: EM_EIO. */
 em_status em_checkpoint_write(const em_output_transaction *transaction,

@@ -1,0 +1,458 @@
+/* What an earlier run has left: its output, its checkpoints, and whether this run may replace them
+ * or go on from them. And the checkpoints of this run. */
+#include "base/memory.h"
+#include "io/checkpoint/archive.h"
+#include "io/draws/enclosed.h"
+#include "io/draws/reader.h"
+#include "io/hdf5/hdf5.h"
+#include "par/world.h"
+#include "run/config/config_changes.h"
+#include "run/output/output.h"
+#include "run/transaction/transaction_parts.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---------------------------------------------------------------- an output */
+
+typedef struct existing_output {
+    bool exists, readable; /* readable: an output of emass that HDF5 can open */
+    bool complete;
+    bool merged;         /* of several runs, by emass merge */
+    bool has_checkpoint; /* in it: a finished one that can be extended */
+    int64_t planned_draws;
+    char *config, *data_hash; /* NULL where not readable */
+    char *program_hash;       /* NULL: of no program */
+    char *left_out;           /* why it has no checkpoint; NULL: it does not say */
+} existing_output;
+
+static bool has_valid_checkpoint(const em_output_transaction *t)
+{
+    return em_archive_check(t->path[EM_FILE_CHECKPOINT]) == EM_OK ||
+           em_archive_check(t->path[EM_FILE_PREVIOUS]) == EM_OK;
+}
+
+/* Whether a file that HDF5 cannot open is the output of a killed run: the lock file records its
+ * inode, or there is a valid checkpoint. */
+static bool is_torn_output(const em_output_transaction *t, const char *path,
+                           const struct stat *file, bool opens)
+{
+    return em_lock_made(t->lock) == file->st_ino ||
+           (!opens && em_h5_may_be(path) && has_valid_checkpoint(t));
+}
+
+/* Reads the attributes by which an output of emass is known. */
+static bool read_attributes(em_reader *reader, existing_output *out)
+{
+    int64_t complete = 0, merged = 0;
+    char *library = NULL;
+    const bool ours =
+        em_reader_text(reader, "inference_library", &library) && strcmp(library, "emass") == 0;
+
+    em_release(&library);
+    if (!ours || !em_reader_int(reader, "complete", &complete))
+        return false;
+    out->complete = complete != 0;
+    em_reader_text(reader, "program_hash", &out->program_hash);
+    em_reader_text(reader, EM_OUTPUT_LEFT_OUT, &out->left_out);
+    out->has_checkpoint = em_reader_has(reader, EM_OUTPUT_CHECKPOINT, "bytes");
+    out->merged = em_reader_int(reader, "merged", &merged);
+    out->readable = em_reader_text(reader, "config", &out->config) &&
+                    em_reader_text(reader, "data_hash", &out->data_hash) &&
+                    em_reader_int(reader, "planned_draws", &out->planned_draws);
+    return true;
+}
+
+/*
+ * Inspects F or F.draws. An empty file is one that exists and is not readable. So is a file that
+ * HDF5 cannot open because a run was killed while writing it: the files beside it identify it as
+ * ours. Errors: EM_EUSAGE, a file that is no output of emass; EM_EIO.
+ */
+static em_status read_output(const em_output_transaction *t, em_transaction_file which,
+                             existing_output *out)
+{
+    const char *path = t->path[which];
+    em_reader *reader = NULL;
+    struct stat file;
+    em_status status;
+
+    *out = (existing_output){.exists = false};
+    if (lstat(path, &file) != 0)
+        return errno == ENOENT ? EM_OK : em_fail(EM_EIO, "%s: %s", path, strerror(errno));
+    out->exists = true;
+    if (file.st_size == 0)
+        return EM_OK;
+    status = em_reader_open(path, NULL, &reader);
+    const bool opens = status == EM_OK, ours = opens && read_attributes(reader, out);
+    em_reader_close(&reader);
+    if (ours || (status && status != EM_EDATA) || is_torn_output(t, path, &file, opens))
+        return status == EM_EDATA ? EM_OK : status;
+    return em_fail(EM_EUSAGE,
+                   "%s: found a file that is no output of emass, expected one or none: neither "
+                   "--overwrite nor --resume touches it",
+                   path);
+}
+
+static void release(existing_output *existing)
+{
+    em_release(&existing->config);
+    em_release(&existing->data_hash);
+    em_release(&existing->program_hash);
+    em_release(&existing->left_out);
+}
+
+em_status em_earlier_run_identify(const em_output_transaction *t, char **identity)
+{
+    existing_output existing;
+    em_status status = read_output(t, EM_FILE_OUTPUT, &existing);
+
+    *identity = NULL;
+    if (!status && existing.readable)
+        status = em_format_text(identity, "%s%s", existing.config, existing.data_hash);
+    release(&existing);
+    return status;
+}
+
+/* ---------------------------------------------------------------- whether a run may go on */
+
+/* A run never goes on from draws of another config, and never replaces them unasked. */
+static em_status check_config(const em_config *config, const char *path,
+                              const existing_output *existing, bool *new_rule)
+{
+    em_changes changes;
+    em_status status = em_changes_find(config, existing->config, &changes);
+
+    if (!status && changes.refused)
+        status =
+            em_fail(EM_ECONFIG,
+                    "%s is %sof another config: %s differ; give the old values, --overwrite or "
+                    "another --output",
+                    path, existing->complete ? "complete and " : "", changes.refused);
+    *new_rule = changes.stop_rule;
+    em_changes_release(&changes);
+    return status;
+}
+
+/* Whether a complete output needs no more draws: as many were planned as the config says, and
+ * either all of them are there or the stop rule that ended the run still applies. */
+static em_status is_finished(const em_config *config, const char *path,
+                             const existing_output *existing, bool new_rule, bool *finished)
+{
+    em_reader *reader = NULL;
+    em_status status = EM_OK;
+
+    *finished = existing->planned_draws >= config->run.draws;
+    if (*finished && new_rule) {
+        status = em_reader_open(path, "posterior", &reader);
+        *finished = !status && em_reader_n_draw(reader) >= config->run.draws;
+        em_reader_close(&reader);
+    }
+    return status;
+}
+
+/* A finished file can be extended if a checkpoint is in it or beside it. */
+static em_status check_extendable(const em_output_transaction *t, const char *path,
+                                  const existing_output *existing)
+{
+    if (!existing->complete || existing->has_checkpoint || has_valid_checkpoint(t))
+        return EM_OK;
+    return em_fail(EM_EUSAGE,
+                   "%s is complete, with %lld draws planned, and cannot be extended: %s; "
+                   "--overwrite draws all of it anew, and output.keep_checkpoint: true then keeps "
+                   "the state beside it",
+                   path, (long long)existing->planned_draws,
+                   existing->left_out ? existing->left_out
+                                      : "it holds no checkpoint, as it is of an earlier version of "
+                                        "emass");
+}
+
+/* Whether a run may continue this file, and whether the file needs no more draws. */
+static em_status check_file(const em_output_transaction *t, em_transaction_file file,
+                            const existing_output *existing, bool *finished)
+{
+    const char *path = t->path[file];
+    bool new_rule = false;
+    em_status status = EM_OK;
+
+    if (existing->complete && !existing->readable)
+        return em_fail(EM_EUSAGE,
+                       "%s is complete, but has no config to compare with: expected an output that "
+                       "this version can go on with; give --overwrite or another --output",
+                       path);
+    if (existing->readable)
+        status = check_config(t->config, path, existing, &new_rule);
+    if (!status && existing->readable && existing->complete)
+        status = is_finished(t->config, path, existing, new_rule, finished);
+    return status || *finished ? status : check_extendable(t, path, existing);
+}
+
+static em_transaction_state state_of(const em_output_transaction *t, const existing_output *output,
+                                     const existing_output *draws)
+{
+    if (draws->exists)
+        return EM_TRANSACTION_REMAKING;
+    if (!output->exists)
+        return EM_TRANSACTION_NOTHING;
+    if (output->complete)
+        return EM_TRANSACTION_FINISHED;
+    return em_file_exists(t->path[EM_FILE_CHECKPOINT]) || em_file_exists(t->path[EM_FILE_PREVIOUS])
+               ? EM_TRANSACTION_STOPPED
+               : EM_TRANSACTION_STARTED;
+}
+
+/* On --resume. Draws that were set aside are never finished: F has still to be made from them. */
+static em_status check_resume(em_output_transaction *t, const existing_output *output,
+                              const existing_output *draws)
+{
+    bool enough = false;
+    em_status status;
+
+    if (output->merged)
+        return em_fail(EM_EUSAGE,
+                       "%s: found a file of several runs that emass merge made, expected that of "
+                       "one to go on with",
+                       t->path[EM_FILE_OUTPUT]);
+    status = check_file(t, EM_FILE_OUTPUT, output, &t->done);
+    if (!status && !t->done)
+        status = check_file(t, EM_FILE_DRAWS, draws, &enough);
+    t->state = t->done ? EM_TRANSACTION_FINISHED : state_of(t, output, draws);
+    return status;
+}
+
+em_status em_earlier_run_check(em_output_transaction *t)
+{
+    existing_output output = {.exists = false}, draws = {.exists = false};
+    em_status status = read_output(t, EM_FILE_OUTPUT, &output);
+
+    if (t->mode == EM_RUN_NEW && (status == EM_EUSAGE || output.exists))
+        status = em_fail(EM_EUSAGE, "%s exists: give --overwrite, --resume or another --output",
+                         t->path[EM_FILE_OUTPUT]);
+    if (!status)
+        status = read_output(t, EM_FILE_DRAWS, &draws);
+    if (!status && t->mode == EM_RUN_NEW && draws.exists)
+        status = em_fail(EM_EUSAGE,
+                         "%s, the draws of an interrupted run, exists: give --resume, --overwrite "
+                         "or another --output",
+                         t->path[EM_FILE_DRAWS]);
+    if (!status && t->mode == EM_RUN_RESUME)
+        status = check_resume(t, &output, &draws);
+    release(&output);
+    release(&draws);
+    return status;
+}
+
+/* ---------------------------------------------------------------- what a checkpoint is of */
+
+typedef struct hashes {
+    char program[32], data[32];
+} hashes;
+
+static hashes hashes_of(const em_model *model)
+{
+    hashes out;
+
+    snprintf(out.program, sizeof out.program, "xxh64:%016llx",
+             (unsigned long long)model->program_hash);
+    snprintf(out.data, sizeof out.data, "xxh64:%016llx", (unsigned long long)model->data_hash);
+    return out;
+}
+
+/* Compares the hashes stored in a file with those of this run. The program is part of the data: it
+ * is compared first, so that the message names it. */
+static em_status check_hashes(const char *path, const char *program, const char *data,
+                              const em_model *model)
+{
+    const hashes expected = hashes_of(model);
+
+    if (program && strcmp(program, expected.program) != 0)
+        return em_fail(EM_ECONFIG, "%s is of another program: its hash was %s, expected %s", path,
+                       program, expected.program);
+    if (strcmp(data, expected.data) != 0)
+        return em_fail(EM_ECONFIG, "%s is of other data: their hash was %s, expected %s", path,
+                       data, expected.data);
+    return EM_OK;
+}
+
+/* Compares the texts that identify the run of a checkpoint with this run. Collective. */
+static em_status check_origin(const em_config *config, em_archive *archive, const char *path,
+                              const em_model *model, bool *new_rule)
+{
+    char *old = NULL, *program = NULL, *data = NULL;
+    em_changes changes = {.refused = NULL};
+    em_status status = em_archive_get_text(archive, "config", &old);
+
+    if (!status)
+        status = em_archive_get_text(archive, "program_hash", &program);
+    if (!status)
+        status = em_archive_get_text(archive, "data_hash", &data);
+    if (!status)
+        status = em_changes_find(config, old, &changes);
+    if (!status && changes.refused)
+        status = em_fail(EM_ECONFIG,
+                         "%s is of another config: %s differ; go on with the old values, or start "
+                         "anew with --overwrite",
+                         path, changes.refused);
+    else if (!status)
+        status = check_hashes(path, program, data, model);
+    *new_rule = changes.stop_rule;
+    em_changes_release(&changes);
+    em_release(&old);
+    em_release(&program);
+    em_release(&data);
+    return em_agree(status);
+}
+
+/* ---------------------------------------------------------------- write */
+
+em_status em_checkpoint_write(const em_output_transaction *t, const em_transaction_run *run)
+{
+    const hashes hash = hashes_of(run->model);
+    em_archive *archive = NULL;
+    em_status closed, status = em_archive_create(run->grid, t->path[EM_FILE_NEW], &archive);
+
+    if (!status)
+        status = em_archive_put_text(archive, "config", t->config->stored);
+    if (!status)
+        status = em_archive_put_text(archive, "program_hash", hash.program);
+    if (!status)
+        status = em_archive_put_text(archive, "data_hash", hash.data);
+    if (!status)
+        status = run->visit(run->run, em_archive_visitor(archive));
+    closed = em_archive_close(&archive, !status);
+    return status ? status : closed;
+}
+
+em_status em_checkpoint_publish(const em_output_transaction *t)
+{
+    const char *newest = t->path[EM_FILE_CHECKPOINT];
+    em_status status = EM_OK;
+
+    if (em_file_exists(newest))
+        status = em_file_rename(newest, t->path[EM_FILE_PREVIOUS]);
+    if (!status)
+        status = em_file_rename(t->path[EM_FILE_NEW], newest);
+    em_file_sync_folder(newest);
+    return status;
+}
+
+/* ---------------------------------------------------------------- restore */
+
+static em_status read_archive(const em_output_transaction *t, em_transaction_file file,
+                              const em_transaction_run *run, bool *new_rule)
+{
+    em_archive *archive = NULL;
+    em_status status = em_archive_open(run->grid, t->path[file], &archive);
+
+    if (!status)
+        status = check_origin(t->config, archive, t->path[file], run->model, new_rule);
+    if (!status)
+        status = run->visit(run->run, em_archive_visitor(archive));
+    em_archive_close(&archive, false);
+    return status;
+}
+
+/* The draws to continue: F.draws, or else F. Rank 0. */
+static em_status read_draws(const em_output_transaction *t, em_transaction_file *file,
+                            existing_output *existing)
+{
+    em_status status = read_output(t, EM_FILE_DRAWS, existing);
+
+    *file = existing->exists ? EM_FILE_DRAWS : EM_FILE_OUTPUT;
+    return status || existing->exists ? status : read_output(t, EM_FILE_OUTPUT, existing);
+}
+
+/* What is wrong with a file, without its name. */
+static void note_damage(em_restored *restored)
+{
+    const char *text = em_error_text(), *colon = strstr(text, ": ");
+
+    snprintf(restored->damage, sizeof restored->damage, "the checkpoint in it: %s",
+             colon ? colon + 2 : text);
+}
+
+/* Copies the checkpoint inside a finished file to F.checkpoint.new. A damaged one is not copied.
+ * Rank 0. */
+static em_status take_out(const em_output_transaction *t, em_restored *restored)
+{
+    const char *to = t->path[EM_FILE_NEW];
+    em_transaction_file file;
+    existing_output existing;
+    em_status status = read_draws(t, &file, &existing);
+
+    restored->finished = !status && existing.complete;
+    if (restored->finished && existing.has_checkpoint) {
+        status = em_enclosed_take(t->path[file], EM_OUTPUT_CHECKPOINT, to);
+        if (!status)
+            status = em_archive_check(to);
+        restored->from_inside = !status;
+    }
+    release(&existing);
+    if (status != EM_EDATA)
+        return status;
+    note_damage(restored);
+    unlink(to);
+    return EM_OK;
+}
+
+/* `reason`: what is wrong with the first checkpoint that was tried. */
+static void say_why_none(const em_output_transaction *t, const em_restored *restored,
+                         const char *reason)
+{
+    const char *newest = t->path[EM_FILE_CHECKPOINT];
+
+    if (restored->damage[0])
+        em_fail(EM_EDATA, "%s", restored->damage);
+    else if (!restored->from_inside && !em_file_exists(newest) &&
+             !em_file_exists(t->path[EM_FILE_PREVIOUS]))
+        em_fail(EM_EDATA, "%s: there is none: the run had not saved its first", newest);
+    else
+        em_fail(EM_EDATA, "%s", reason);
+}
+
+em_status em_checkpoint_restore(const em_output_transaction *t, const em_transaction_run *run,
+                                em_restored *restored)
+{
+    char reason[1024] = "";
+    em_status status;
+
+    *restored = (em_restored){.found = false};
+    status = em_agree(em_world_rank() == 0 ? take_out(t, restored) : EM_OK);
+    em_broadcast(restored, sizeof *restored);
+    const em_transaction_file candidates[] = {
+        restored->from_inside ? EM_FILE_NEW : EM_FILE_CHECKPOINT, EM_FILE_PREVIOUS};
+    for (int i = 0; !status && i < (restored->from_inside ? 1 : 2); i++) {
+        status = read_archive(t, candidates[i], run, &restored->new_rule);
+        restored->found = status == EM_OK;
+        restored->file = candidates[i];
+        if (status != EM_EDATA) /* a file that cannot be read now may be valid */
+            return status;
+        if (i == 0)
+            snprintf(reason, sizeof reason, "%s", em_error_text());
+        status = EM_OK;
+    }
+    if (!status)
+        say_why_none(t, restored, reason);
+    return status;
+}
+
+/* ---------------------------------------------------------------- the draws to go on from */
+
+em_status em_checkpoint_find_draws(const em_output_transaction *t, const em_model *model,
+                                   em_transaction_file *file)
+{
+    existing_output existing = {.exists = false};
+    em_status status = EM_OK;
+
+    if (em_world_rank() == 0) {
+        status = read_draws(t, file, &existing);
+        if (!status && existing.readable)
+            status = check_hashes(t->path[*file], existing.program_hash, existing.data_hash, model);
+        release(&existing);
+    }
+    status = em_agree(status);
+    em_broadcast(file, sizeof *file);
+    return status;
+}
