@@ -107,40 +107,26 @@ static bool is_same_owner(const record *a, const record *b)
            strcmp(a->since, b->since) == 0;
 }
 
-/* The identity of the running kernel, new after each boot. Locks of the operating system are
- * visible to all processes of one kernel. */
-static void read_boot(char *boot, size_t bytes)
-{
-    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
-
-    if (!file || !fgets(boot, (int)bytes, file))
-        snprintf(boot, bytes, "unknown");
-    boot[strcspn(boot, "\n")] = '\0';
-    if (file)
-        fclose(file);
-}
-
-static const char *job_name(void)
-{
-    static const char *const names[] = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID"};
-
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (getenv(names[i]))
-            return getenv(names[i]);
-    return "-";
-}
-
 static record describe_self(void)
 {
-    record own = {.held = 1, .beat = 1, .pid = getpid()};
+    static const char *const jobs[] = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID"};
+    record own = {.held = 1, .beat = 1, .pid = getpid(), .boot = "unknown", .job = "-"};
     const time_t now = time(NULL);
     struct tm utc;
+    /* The identity of the running kernel, new after each boot. Locks of the operating system are
+     * visible to all processes of one kernel. */
+    FILE *boot = fopen("/proc/sys/kernel/random/boot_id", "r");
 
+    if (boot && fgets(own.boot, sizeof own.boot, boot))
+        own.boot[strcspn(own.boot, "\n")] = '\0';
+    if (boot)
+        fclose(boot);
     if (gethostname(own.host, sizeof own.host - 1) != 0 || !own.host[0])
         snprintf(own.host, sizeof own.host, "unknown");
-    read_boot(own.boot, sizeof own.boot);
     strftime(own.since, sizeof own.since, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
-    snprintf(own.job, sizeof own.job, "%s", job_name());
+    for (size_t i = sizeof jobs / sizeof *jobs; i-- > 0;)
+        if (getenv(jobs[i]))
+            snprintf(own.job, sizeof own.job, "%s", getenv(jobs[i]));
     for (char *c = own.job; *c; c++)
         if (*c <= ' ')
             *c = '_';
@@ -194,30 +180,22 @@ static bool is_still_there(int descriptor, const char *path)
            open_file.st_ino == named.st_ino && open_file.st_dev == named.st_dev;
 }
 
-/* Creates the file, or opens the existing one. Of several processes at once only one has created
- * it. */
-static em_status open_lock(em_lock *lock, bool *made)
-{
-    const em_status status = em_fault_file("lock-create", lock->path);
-
-    if (status)
-        return status;
-    lock->descriptor = open(lock->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-    *made = lock->descriptor >= 0;
-    if (*made)
-        return EM_OK;
-    if (errno != EEXIST)
-        return em_fail(EM_EIO, "%s: cannot be created: %s", lock->path, strerror(errno));
-    return em_file_open(lock->path, O_RDWR | O_NOFOLLOW, &lock->descriptor);
-}
-
-/* Opens and locks the file, again if it was removed between the two. */
+/* Creates the file, or opens the existing one, and locks it; again if it was removed between the
+ * two. Of several processes at once only one has created it (`made`). */
 static em_status ask(em_lock *lock, bool *made, outcome *out)
 {
-    enum { MOST_TRIES = 1000 };
+    enum { MOST_TRIES = 1000, CREATE = O_CREAT | O_EXCL | O_CLOEXEC };
 
     for (int i = 0; i < MOST_TRIES; i++) {
-        const em_status status = open_lock(lock, made);
+        em_status status = em_fault_file("lock-create", lock->path);
+        if (status)
+            return status;
+        lock->descriptor = open(lock->path, O_RDWR | O_NOFOLLOW | CREATE, 0666);
+        *made = lock->descriptor >= 0;
+        if (!*made && errno != EEXIST)
+            return em_fail(EM_EIO, "%s: cannot be created: %s", lock->path, strerror(errno));
+        if (!*made)
+            status = em_file_open(lock->path, O_RDWR | O_NOFOLLOW, &lock->descriptor);
         if (status == EM_EDATA && access(lock->path, F_OK) != 0 && errno == ENOENT)
             continue;
         if (status)
@@ -317,21 +295,12 @@ static bool is_taken(const em_lock *lock, record *by)
     return read_again(lock->path, by) == EM_OK && !is_blank(by) && !is_same_owner(by, &lock->own);
 }
 
-static void increment(em_lock *lock)
-{
-    record by;
-
-    lock->ends = is_taken(lock, &by);
-    if (lock->ends)
-        return;
-    lock->own.beat++;
-    put_record(lock); /* a failure is ignored: the next one may succeed */
-}
-
+/* Increments the counter until the lock is released or taken by another run. */
 static void *count(void *context)
 {
     em_lock *lock = context;
     struct timespec next;
+    record by;
 
     pthread_mutex_lock(&lock->mutex);
     clock_gettime(CLOCK_MONOTONIC, &next);
@@ -340,22 +309,13 @@ static void *count(void *context)
         while (!lock->ends &&
                pthread_cond_timedwait(&lock->ending, &lock->mutex, &next) != ETIMEDOUT)
             ;
+        lock->ends = lock->ends || is_taken(lock, &by);
+        lock->own.beat++;
         if (!lock->ends)
-            increment(lock);
+            put_record(lock); /* a failure is ignored: the next one may succeed */
     }
     pthread_mutex_unlock(&lock->mutex);
     return NULL;
-}
-
-static em_status start_counter(em_lock *lock)
-{
-    int failed;
-
-    em_condition_create(&lock->ending);
-    failed = em_thread_start(&lock->counter, count, lock);
-    lock->counts = failed == 0;
-    return failed == 0 ? EM_OK
-                       : em_fail(EM_EMEMORY, "no thread can be started: %s", strerror(failed));
 }
 
 static void stop_counter(em_lock *lock)
@@ -386,6 +346,7 @@ static void destroy(em_lock **out)
 em_status em_lock_take(const char *path, const char *output, em_lock **out)
 {
     em_lock *lock = NULL;
+    int failed;
     em_status status = em_allocate(1, sizeof *lock, &lock);
 
     *out = NULL;
@@ -401,11 +362,13 @@ em_status em_lock_take(const char *path, const char *output, em_lock **out)
         destroy(&lock);
         return status;
     }
-    status = start_counter(lock);
-    if (status)
+    em_condition_create(&lock->ending);
+    failed = em_thread_start(&lock->counter, count, lock);
+    lock->counts = failed == 0;
+    if (failed)
         em_lock_release(&lock, false);
     *out = lock;
-    return status;
+    return failed ? em_fail(EM_EMEMORY, "no thread can be started: %s", strerror(failed)) : EM_OK;
 }
 
 em_status em_lock_check(em_lock *lock)

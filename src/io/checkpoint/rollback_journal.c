@@ -215,28 +215,21 @@ em_status em_rollback_journal_keep(const char *file, const char *identity, const
 
 /* ---------------------------------------------------------------- restoring the file */
 
-/* Whether the journal is that of the file. */
-static em_status check_identity(transfer *t, const header *begin, const char *identity)
+/* `end`: of the pieces in the journal. */
+static em_status put_back(transfer *t, const char *identity, uint64_t end)
 {
+    header begin = {0, 0};
     char *of = NULL;
-    em_status status = em_allocate((int64_t)begin->identity_bytes + 1, 1, &of);
+    em_status status = read_next(t, &begin, sizeof begin);
 
     if (!status)
-        status = read_next(t, of, begin->identity_bytes);
+        status = em_allocate((int64_t)begin.identity_bytes + 1, 1, &of);
+    if (!status)
+        status = read_next(t, of, begin.identity_bytes);
     if (!status && identity && strcmp(of, identity) != 0)
         status = em_fail(EM_EDATA, "%s: is the rollback journal of another file than %s",
                          t->from_path, t->to_path);
     em_release(&of);
-    return status;
-}
-
-static em_status put_back(transfer *t, const char *identity, uint64_t end)
-{
-    header begin = {0, 0};
-    em_status status = read_next(t, &begin, sizeof begin);
-
-    if (!status)
-        status = check_identity(t, &begin, identity);
     while (!status && (uint64_t)t->from_at < end) {
         extent piece = {0, 0};
         status = read_next(t, &piece, sizeof piece);

@@ -86,7 +86,7 @@ static em_status flush_draws(void *run)
     return status ? status : em_output_sync(engine->output);
 }
 
-static em_status accept_state(void *run, bool new_rule)
+static em_status find_draws(void *run, bool new_rule, const char *file, bool *found)
 {
     em_engine *engine = run;
 
@@ -98,13 +98,6 @@ static em_status accept_state(void *run, bool new_rule)
         engine->ended = false;
         em_monitor_set_times_met(engine->monitor, 0);
     }
-    return EM_OK;
-}
-
-static em_status find_draws(void *run, const char *file, bool *found)
-{
-    em_engine *engine = run;
-
     return em_output_can_restore(em_recorder_layout(engine->recorder), engine->grid, &engine->plan,
                                  file, engine->done, found);
 }
@@ -131,7 +124,6 @@ static em_transaction_run transaction_run(em_engine *engine)
                                 .create = create_output,
                                 .flush = flush_draws,
                                 .visit = visit_engine,
-                                .accept = accept_state,
                                 .find_draws = find_draws,
                                 .copy_draws = copy_draws,
                                 .finish = finish_output};

@@ -1,4 +1,4 @@
-/* What the adaptation engine has learned, in the output: the group mass_adaptation. */
+/* Writes what the adaptation engine has learned into the output: the group mass_adaptation. */
 #include "base/memory.h"
 #include "par/world.h"
 #include "run/output/output_file.h"
@@ -21,7 +21,7 @@ static block_name name_of_block(const char *what, const char *block)
     return name;
 }
 
-/* Rows of numbers, one per M-step, of each pool of the run: [n_pool][n_m_step], on every rank. */
+/* Gathers one number of each M-step of each pool of the run: [n_pool][n_m_step], on every rank. */
 static em_status gather_m_steps(const em_output *output, const em_adapt *adapt, size_t member,
                                 double *out)
 {
@@ -61,7 +61,7 @@ static em_status put_m_steps(em_output *output, const em_adapt *adapt, const cha
         {"unevenness", offsetof(em_m_step, unevenness), EM_STORE_REAL},
         {"thermostat_mass", offsetof(em_m_step, thermostat_mass), EM_STORE_REAL},
     };
-    /* The last one only where it is learned. */
+    /* The last column is written only where a thermostat mass is learned. */
     const size_t n_column = sizeof columns / sizeof *columns - !em_adapt_thermostat_mass(adapt);
     const int64_t n = em_adapt_n_m_step(adapt), n_pool = em_adapt_n_pool(adapt);
     em_variable variable = {.n_axes = 1, .shape = {n}, .axis = {"m_step"}};
@@ -84,7 +84,8 @@ static em_status put_m_steps(em_output *output, const em_adapt *adapt, const cha
     return status;
 }
 
-/* The form of what is stored: of low rank with as many directions as there are, in some pool. */
+/* The form of the stored masses. One of low rank has as many directions as the largest of all
+ * pools. */
 static em_mass_form stored_form(const em_output *output, const em_adapt *adapt)
 {
     const int64_t n_local = em_adapt_n_pool(adapt) == 1 ? 1 : output->n_local_chain;
@@ -100,7 +101,7 @@ static em_mass_form stored_form(const em_output *output, const em_adapt *adapt)
     return form;
 }
 
-/* The numbers of the masses of all pools, [n_pool][size]. Collective. */
+/* Gathers the numbers of the masses of all pools, [n_pool][size]. Collective. */
 static em_status gather_masses(const em_output *output, const em_adapt *adapt,
                                const em_mass_form *form, double *out)
 {
@@ -119,8 +120,7 @@ static em_status gather_masses(const em_output *output, const em_adapt *adapt,
     return status;
 }
 
-/* One of the arrays that a mass consists of, for each pool; `value` [n_pool][size] is overwritten.
- */
+/* Writes one of the arrays of a mass, for each pool; `value` [n_pool][size] is work space. */
 static em_status put_array(em_output *output, const char *group, int64_t n_pool, int64_t size,
                            const em_mass_array *array, const double *number, double *value)
 {
@@ -140,7 +140,7 @@ static em_status put_array(em_output *output, const char *group, int64_t n_pool,
     return em_writer_put_array(output->writer, group, &variable, value);
 }
 
-/* The sizes of blocks; what they leave over is a diagonal. */
+/* Writes the sizes of blocks; the parameters after them have a diagonal. */
 static em_status put_block_sizes(em_output *output, const em_mass_form *form, const char *group)
 {
     const em_part *last = &form->part[form->n_part - 1];
@@ -159,7 +159,7 @@ static em_status put_block_sizes(em_output *output, const em_mass_form *form, co
     return status;
 }
 
-/* The final inverse mass of each pool. */
+/* Writes the final inverse mass of each pool. */
 static em_status put_mass(em_output *output, const em_adapt *adapt, const char *group)
 {
     const em_mass_form form = stored_form(output, adapt);
@@ -179,7 +179,7 @@ static em_status put_mass(em_output *output, const em_adapt *adapt, const char *
     return status;
 }
 
-/* The step size of each chain. */
+/* Writes the step size of each chain. */
 static em_status put_step_size(em_output *output, const em_adapt *adapt, const char *group)
 {
     const int64_t n_chain = em_grid_n_chain(output->grid);
@@ -196,7 +196,7 @@ static em_status put_step_size(em_output *output, const em_adapt *adapt, const c
     return status;
 }
 
-/* The stages of warmup, by their names: when each ended and what it ended with. */
+/* Writes the phases of warmup, by their names: when each ended and with what result. */
 static em_status put_stages(em_output *output, const em_adapt *adapt, const char *group,
                             const char *block)
 {
@@ -239,8 +239,8 @@ static em_status put_stages(em_output *output, const em_adapt *adapt, const char
                   : em_writer_put_text(output->writer, name_of_block("warmup", block).text, text);
 }
 
-/* Time and jitter of trajectories that have one; infinite where they were to have one and end where
- * they turn back. */
+/* Writes the time and jitter of trajectories. They are infinite where trajectories end at the
+ * U-turn. */
 static em_status put_trajectory(em_output *output, const em_adapt *adapt, const char *group)
 {
     const em_trajectory drawn = em_adapt_trajectory(adapt, INT64_C(1) << 40);

@@ -1,4 +1,4 @@
-/* When an output says that it was made. */
+/* When an output was made, and by which program, as the file records it. */
 #ifndef EM_RUN_OUTPUT_CREATION_RECORD_H
 #define EM_RUN_OUTPUT_CREATION_RECORD_H
 
@@ -9,11 +9,12 @@
 #include <stdbool.h>
 
 typedef struct em_created {
-    bool reproducible; /* SOURCE_DATE_EPOCH is set: what changes from run to run is left out */
+    bool reproducible; /* SOURCE_DATE_EPOCH is set: the file leaves out what differs between runs */
     char text[32];     /* UTC, such as 2024-05-01T12:00:00Z */
 } em_created;
 
-/* What a file and each of its groups says of who made it, and when: as ArviZ does. */
+/* The attributes of a file and of each of its groups that name the program and the time, as ArviZ
+ * has them. */
 typedef struct em_signature {
     em_text_attribute text[6];
 } em_signature;
@@ -23,8 +24,8 @@ em_signature em_created_signature(const em_created *created);
 
 /*
  * Now, or the time that SOURCE_DATE_EPOCH gives in seconds since 1970. Rank 0 alone reads the clock
- * and the environment, which launchers do not hand to all ranks alike. Collective. Errors, agreed:
- * EM_EUSAGE, where the variable is not digits, or is no time of the calendar.
+ * and the environment, which may differ between ranks. Collective. Errors, agreed:
+ * EM_EUSAGE, where the variable is not digits, or beyond the calendar.
  */
 em_status em_created_read(em_created *out);
 

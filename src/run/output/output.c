@@ -53,7 +53,7 @@ static em_status add_draws(em_output *output)
     return status;
 }
 
-/* What the model averages over its draws, as a group of one draw. */
+/* Adds the averages that the model keeps over its draws, as a group of one draw. */
 static em_status add_averages(em_output *output)
 {
     const em_model *model = output->model;
@@ -100,8 +100,7 @@ static void name_samplers(const em_config *config, size_t bytes, char *out)
     }
 }
 
-/* The config as it is kept, and behind it, as comments, the priors that a model found on its data.
- */
+/* Writes the config. The priors that a model has found from its data follow as comments. */
 static em_status put_config(em_output *output)
 {
     static const char prior[] = "# prior ";
@@ -169,7 +168,7 @@ static em_status put_attributes(em_output *output)
     return status ? status : put_hash(writer, "data_hash", output->model->data_hash);
 }
 
-/* Where relative paths of the config start. Collective. */
+/* Writes the folder from which relative paths of the config start. Collective. */
 static em_status put_home(em_output *output)
 {
     const char *path = output->config->path;
@@ -285,7 +284,7 @@ static em_status output_take(void *state, const em_stored_draw *draw)
     return EM_OK;
 }
 
-/* The writer wants the draws of a chain right behind those of the one before. */
+/* Moves the draws of all chains together, without gaps, as the writer expects them. */
 static void close_ranks(const em_output *output, int64_t count, const em_file_group *draws)
 {
     const int64_t every = output->plan->buffer;
@@ -367,7 +366,7 @@ static em_status put_verdict(em_writer *writer, const em_report *report)
     return status ? status : em_writer_put_int(writer, "failed_reports", report->unreported);
 }
 
-/* Cuts groups of draws to those there are. */
+/* Truncates groups of draws to the draws that were made. */
 static em_status truncate_draws(em_output *output, const em_file_group *groups, int64_t n_draw,
                                 int64_t planned)
 {
@@ -378,7 +377,8 @@ static em_status truncate_draws(em_output *output, const em_file_group *groups, 
     return status;
 }
 
-/* What the model says of its averages over all chains, in a group of their own. Collective. */
+/* Writes what the model derives from its averages over all chains, into a group of their own.
+ * Collective. */
 static em_status put_pooled(em_output *output, const double *value)
 {
     const em_model *model = output->model;
@@ -439,7 +439,8 @@ static em_status put_learned(em_output *output)
     return status;
 }
 
-/* Up to this many bytes of a checkpoint are kept in any file; more, where the draws are larger. */
+/* A checkpoint of at most this many bytes is kept in any output, a larger one only where the draws
+ * are larger. */
 static const int64_t small_checkpoint = INT64_C(1) << 26;
 
 static int64_t bytes_of_draws(const em_output *output, int64_t n_draw)
@@ -451,14 +452,14 @@ static int64_t bytes_of_draws(const em_output *output, int64_t n_draw)
     return width * n_draw * em_grid_n_chain(output->grid) * (int64_t)sizeof(double);
 }
 
-/* Rank 0's count of the checkpoint's bytes, where it is no more than that; else what is more. */
+/* The size of the checkpoint, which rank 0 finds. */
 static int64_t bytes_of_checkpoint(const em_output *output, int64_t most)
 {
     struct stat file = {.st_size = 0};
     int64_t bytes;
 
     if (em_world_rank() == 0 && stat(output->checkpoint, &file) != 0)
-        file.st_size = 0; /* em_writer_enclose says what is wrong with it */
+        file.st_size = 0; /* em_writer_enclose reports the error */
     bytes = (int64_t)file.st_size;
     if (em_world_rank() == 0 && em_fault("checkpoint-large"))
         bytes = most + 1;
@@ -466,7 +467,8 @@ static int64_t bytes_of_checkpoint(const em_output *output, int64_t most)
     return bytes;
 }
 
-/* The state that a longer run goes on from, unless it is larger than the draws. Collective. */
+/* Writes the state from which a longer run goes on, unless it is larger than the draws. Collective.
+ */
 static em_status put_checkpoint(em_output *output, int64_t n_draw)
 {
     const int64_t draws = bytes_of_draws(output, n_draw);

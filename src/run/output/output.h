@@ -1,5 +1,5 @@
-/* The file that a run leaves, a sink of its draws (emass/sink.h). Collective functions return
- * agreed statuses. */
+/* The output of a run: an HDF5 file, which is a sink of the draws (emass/sink.h). Collective
+ * functions return agreed statuses. */
 #ifndef EM_RUN_OUTPUT_OUTPUT_H
 #define EM_RUN_OUTPUT_OUTPUT_H
 
@@ -13,41 +13,42 @@
 
 typedef struct em_output em_output;
 
-/* A file that is not there yet; `adapts` have what is written of warmup at the end, one for each
- * sampler of the config, and `plan` what is known so far. `checkpoint` names the file with the
- * state of the run at its end, which is then kept in the output too. All outlive it. Collective.
+/* Prepares an output; em_sink.begin then writes the file. adapts[config->n_kernel], one for each
+ * sampler, have what is written of warmup at the end. `checkpoint` is the path of the last
+ * checkpoint, a copy of which the finished output holds. All arguments outlive it. Collective.
  * Errors: EM_EMEMORY. */
 em_status em_output_create(const em_config *config, const char *path, const char *checkpoint,
                            em_grid *grid, em_model *model, const em_plan *plan,
                            const em_adapt *const *adapts, const em_created *created,
                            em_output **out);
 
-/* The group of a finished output that has the run's last checkpoint (io/draws/enclosed.h); or else
- * the root attribute that says why there is none. */
+/* The group of a finished output with the last checkpoint of the run (io/draws/enclosed.h), or the
+ * root attribute that says why there is none. */
 #define EM_OUTPUT_CHECKPOINT "checkpoint"
 #define EM_OUTPUT_LEFT_OUT   "checkpoint_left_out"
 
 /*
- * The file as a sink. To begin writes it anew with all its groups, constant data and attributes, on
- * failure it leaves none; to flush writes the draws taken; to finish writes what was learned, the
- * verdict and the last checkpoint, cuts the draws to those there are, and closes it. Its statuses
- * are agreed: EM_EIO, EM_EMEMORY.
+ * The file as a sink. `begin` writes the file with all its groups, constant data and attributes;
+ * after a failure there is no file. `flush` writes the draws taken so far. `finish` truncates the
+ * groups to the draws that were made, writes what was learned, the verdict and the last checkpoint,
+ * and closes the file. Its statuses are agreed: EM_EIO, EM_EMEMORY.
  */
 em_sink em_output_sink(em_output *output);
 
 /* Forces what was written to the disk. Collective. */
 em_status em_output_sync(em_output *output);
 
-/* True when the file holds the draws of a layout's groups up to `done` iterations, of all chains.
+/* Whether the file holds the draws of a layout's groups up to `done` iterations, of all chains.
  * Collective. Errors: EM_EIO, EM_EMEMORY. */
 em_status em_output_can_restore(const em_layout *layout, const em_grid *grid, const em_plan *plan,
                                 const char *path, int64_t done, bool *can);
 
-/* Copies the draws up to `done` iterations from another file of the same run, and shows those of
+/* Copies the draws up to `done` iterations from another file of the same run, and passes those of
  * sampling to the monitor. Collective. Errors: EM_EIO, EM_EDATA, EM_EMEMORY. */
 em_status em_output_restore(em_output *output, const char *path, int64_t done, em_monitor *monitor);
 
-/* NULL-safe; a file not finished is left as it is, marked incomplete. Collective. */
+/* NULL-safe. A file that is not finished stays as it is, with the attribute `complete` 0.
+ * Collective. */
 void em_output_destroy(em_output **output);
 
 #endif

@@ -1,4 +1,4 @@
-/* Private to the room: an output from inside, and what is written into it at the end. */
+/* Private to the room: the struct of an output, and what is written at its end. */
 #ifndef EM_RUN_OUTPUT_OUTPUT_FILE_H
 #define EM_RUN_OUTPUT_OUTPUT_FILE_H
 
@@ -25,7 +25,7 @@ struct em_output {
     const em_layout *layout;
     int64_t n_local_chain;
     em_file_group *sampling, *warmup; /* [layout->n_group] */
-    em_file_group averages;           /* of the model, one draw; group -1: none */
+    em_file_group averages;           /* of the model: one draw; group -1: none */
     int64_t first, n_taken; /* the buffers hold draws of a phase from `first` on, of all chains */
     bool in_warmup;         /* which phase that is */
 };
@@ -34,7 +34,7 @@ typedef struct em_group_name {
     char text[64];
 } em_group_name;
 
-/* Where the draws of warmup of a group stand. Local. */
+/* The group with the draws of warmup of a group. Local. */
 em_group_name em_warmup_group(const char *name);
 
 /* Writes the M-steps, the final inverse mass and the step sizes of a sampler of all parameters

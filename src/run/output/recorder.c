@@ -22,13 +22,13 @@ static const char *const group_name[N_KIND] = {[EM_POSTERIOR] = "posterior",
                                                [STATS] = "sample_stats",
                                                [UNCONSTRAINED] = "unconstrained_posterior"};
 
-/* A variable that is stored, and where it is among the numbers of a report. */
+/* A variable that is stored, and its place among the numbers that the model reports. */
 typedef struct stored_variable {
     const em_variable *variable;
     int64_t first, size;
 } stored_variable;
 
-/* A statistic that is stored, and of which sampler it is. */
+/* A statistic that is stored, and the sampler that it belongs to. */
 typedef struct stat_column {
     char *name; /* owned */
     em_stat stat;
@@ -37,7 +37,7 @@ typedef struct stat_column {
 
 typedef struct outlet {
     em_sink sink;
-    bool agreed; /* its statuses are */
+    bool agreed; /* its statuses are the same on all ranks */
 } outlet;
 
 enum { MOST_OUTLETS = 2 };
@@ -55,9 +55,9 @@ struct em_recorder {
     em_variable *series; /* those of all groups */
     em_layout layout;
     em_draw_group group[N_KIND];
-    double *value[N_KIND];       /* of each kind, a draw of its group; NULL: not stored */
-    const double *given[N_KIND]; /* the same of each group */
-    double *values;              /* of all groups */
+    double *value[N_KIND];       /* by kind: one draw of its group; NULL: not stored */
+    const double *given[N_KIND]; /* by group: the same, as sinks receive it */
+    double *values;              /* the memory of all of these */
     char failure[256];           /* why a report failed, the first on this rank; "": none did */
     outlet outlet[MOST_OUTLETS];
     int n_outlet;
@@ -193,8 +193,8 @@ static em_status add_column(em_recorder *recorder, const char *block, em_stat st
                           em_stat_name[stat]);
 }
 
-/* The statistics of one sampler have ArviZ's names; those of several begin with their blocks, and
- * lp and diverging are of them all together too. */
+/* The statistics of one sampler have ArviZ's names. Those of several samplers begin with the name
+ * of the block; lp and diverging are also stored for all samplers together. */
 static em_status lay_columns(em_recorder *recorder)
 {
     const em_config *config = recorder->config;
@@ -314,7 +314,7 @@ const char *em_recorder_failure(const em_recorder *recorder)
 
 /* ---------------------------------------------------------------- draws */
 
-/* What the model reports of a draw, into the groups. What a failed report did not write is NaN. */
+/* Has the model report a draw, into the groups. What a failed report did not write is NaN. */
 static em_status take_report(em_recorder *recorder, const em_draw *draw, const double *theta)
 {
     const uint64_t before = em_n_said();
@@ -351,7 +351,7 @@ em_status em_recorder_draw_prior(em_recorder *recorder, em_draw draw, double *th
     *failed = status > 0;
     status = take_report(recorder, &draw, theta);
     *failed = *failed || status > 0;
-    recorder->failure[0] = '\0'; /* those of sampling are said at its end */
+    recorder->failure[0] = '\0'; /* failures in sampling are reported at its end */
     return status < 0 ? status : EM_OK;
 }
 
@@ -458,7 +458,7 @@ em_status em_recorder_flush(em_recorder *recorder)
     return status;
 }
 
-/* A sink's arrays have names of their own. */
+/* The names of a sink's arrays begin with "sink.". */
 em_status em_recorder_visit(em_recorder *recorder, const em_visitor *visitor)
 {
     em_part_visitor part;

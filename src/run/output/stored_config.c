@@ -9,7 +9,7 @@
 
 /* ---------------------------------------------------------------- the config */
 
-/* Parsed as if it stood in that folder. */
+/* Parses the config as if it were a file in that folder. */
 static em_status parse_in(const char *folder, const char *path, const char *text, int n_override,
                           const char *const *override, em_config **out)
 {
@@ -26,7 +26,8 @@ static em_status parse_in(const char *folder, const char *path, const char *text
 
 enum { N_CANDIDATE = 3 };
 
-/* Where its folder may be, the most likely one first; NULL: no such one. */
+/* Lists the folders from which its relative paths may start, the most likely one first; NULL: none.
+ */
 static em_status list_folders(em_reader *reader, const char *path, char *folder[N_CANDIDATE])
 {
     const size_t slash = em_file_folder_length(path), length = slash > 1 ? slash - 1 : slash;
@@ -43,7 +44,8 @@ static em_status list_folders(em_reader *reader, const char *path, char *folder[
     return status;
 }
 
-/* In the first folder that fits; else in the first, where messages then say what is missing. */
+/* Parses the config in the first folder where its paths exist; if there is none, in the first
+ * folder, so that messages say what is missing. */
 static em_status parse_where_it_fits(em_reader *reader, const char *path, const char *text,
                                      int n_override, const char *const *override, em_config **out)
 {
@@ -87,7 +89,7 @@ em_status em_stored_config(const char *path, const char *folder, int n_override,
 
 /* ---------------------------------------------------------------- arrays and labels */
 
-/* What was read and is lent. */
+/* What was read for the model, in a list that frees it at the end. */
 typedef struct loan {
     struct loan *next;
     int64_t count;

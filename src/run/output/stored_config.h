@@ -1,4 +1,5 @@
-/* What a run has left in its file, for those who go on from there. */
+/* The config and the arrays that a run has stored in its output, for commands that use them again.
+ */
 #ifndef EM_RUN_OUTPUT_STORED_CONFIG_H
 #define EM_RUN_OUTPUT_STORED_CONFIG_H
 
@@ -6,8 +7,8 @@
 
 /*
  * The config that is stored in a file of ours, with overrides. Relative paths start in `folder`;
- * NULL: in the first of these where there is something at each of them: the config's own folder as
- * the file names it, the file's folder, the current folder. Local. Errors: EM_EDATA, where there is
+ * NULL: in the first of these folders where all paths exist: the config's own folder as the file
+ * names it, the file's folder, the current folder. Local. Errors: EM_EDATA, where there is
  * no config; those of em_config_parse.
  */
 em_status em_stored_config(const char *path, const char *folder, int n_override,

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* The value as the config of the file has it; NULL: it has none that can be read. */
+/* run.thin in the config of the file; NULL: the file has no config that can be read. */
 static em_status read_thin(em_reader *file, char **out)
 {
     const em_yaml_entry *entry = NULL;

@@ -1,4 +1,4 @@
-/* Whether files that are taken together keep the same share of their iterations. */
+/* Whether files that are read together were thinned alike. */
 #ifndef EM_RUN_OUTPUT_THINNING_H
 #define EM_RUN_OUTPUT_THINNING_H
 
@@ -7,7 +7,7 @@
 
 /*
  * The first two files whose configs differ in run.thin: "run.thin is 1 in a.h5 and 5 in b.h5";
- * NULL: all are alike, or say nothing of it. Freed by em_release. Local. Errors: EM_EMEMORY.
+ * NULL: none differ. Freed by em_release. Local. Errors: EM_EMEMORY.
  */
 em_status em_thinned_unlike(em_reader *files, char **out);
 

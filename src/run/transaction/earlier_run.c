@@ -35,15 +35,6 @@ static bool has_valid_checkpoint(const em_output_transaction *t)
            em_archive_check(t->path[EM_FILE_PREVIOUS]) == EM_OK;
 }
 
-/* Whether a file that HDF5 cannot open is the output of a killed run: the lock file records its
- * inode, or there is a valid checkpoint. */
-static bool is_torn_output(const em_output_transaction *t, const char *path,
-                           const struct stat *file, bool opens)
-{
-    return em_lock_made(t->lock) == file->st_ino ||
-           (!opens && em_h5_may_be(path) && has_valid_checkpoint(t));
-}
-
 /* Reads the attributes by which an output of emass is known. */
 static bool read_attributes(em_reader *reader, existing_output *out)
 {
@@ -87,8 +78,12 @@ static em_status read_output(const em_output_transaction *t, em_transaction_file
         return EM_OK;
     status = em_reader_open(path, NULL, &reader);
     const bool opens = status == EM_OK, ours = opens && read_attributes(reader, out);
+    bool torn = false;
     em_reader_close(&reader);
-    if (ours || (status && status != EM_EDATA) || is_torn_output(t, path, &file, opens))
+    if (!ours && (!status || status == EM_EDATA)) /* a run may have been killed while writing it */
+        torn = em_lock_made(t->lock) == file.st_ino ||
+               (!opens && em_h5_may_be(path) && has_valid_checkpoint(t));
+    if (ours || torn || (status && status != EM_EDATA))
         return status == EM_EDATA ? EM_OK : status;
     return em_fail(EM_EUSAGE,
                    "%s: found a file that is no output of emass, expected one or none: neither "
@@ -276,32 +271,33 @@ static em_status check_hashes(const char *path, const char *program, const char 
     return EM_OK;
 }
 
-/* Compares the texts that identify the run of a checkpoint with this run. Collective. */
+/* The texts in a checkpoint that identify its run. */
+enum { CONFIG, PROGRAM, DATA, N_TEXT };
+static const char *const text_name[N_TEXT] = {"config", "program_hash", "data_hash"};
+
+/* Compares them with those of this run. Collective. */
 static em_status check_origin(const em_config *config, em_archive *archive, const char *path,
                               const em_model *model, bool *new_rule)
 {
-    char *old = NULL, *program = NULL, *data = NULL;
+    char *text[N_TEXT] = {NULL};
     em_changes changes = {.refused = NULL};
-    em_status status = em_archive_get_text(archive, "config", &old);
+    em_status status = EM_OK;
 
+    for (int i = 0; !status && i < N_TEXT; i++)
+        status = em_archive_get_text(archive, text_name[i], &text[i]);
     if (!status)
-        status = em_archive_get_text(archive, "program_hash", &program);
-    if (!status)
-        status = em_archive_get_text(archive, "data_hash", &data);
-    if (!status)
-        status = em_changes_find(config, old, &changes);
+        status = em_changes_find(config, text[CONFIG], &changes);
     if (!status && changes.refused)
         status = em_fail(EM_ECONFIG,
                          "%s is of another config: %s differ; go on with the old values, or start "
                          "anew with --overwrite",
                          path, changes.refused);
     else if (!status)
-        status = check_hashes(path, program, data, model);
+        status = check_hashes(path, text[PROGRAM], text[DATA], model);
     *new_rule = changes.stop_rule;
     em_changes_release(&changes);
-    em_release(&old);
-    em_release(&program);
-    em_release(&data);
+    for (int i = 0; i < N_TEXT; i++)
+        em_release(&text[i]);
     return em_agree(status);
 }
 
@@ -310,15 +306,12 @@ static em_status check_origin(const em_config *config, em_archive *archive, cons
 em_status em_checkpoint_write(const em_output_transaction *t, const em_transaction_run *run)
 {
     const hashes hash = hashes_of(run->model);
+    const char *const text[N_TEXT] = {t->config->stored, hash.program, hash.data};
     em_archive *archive = NULL;
     em_status closed, status = em_archive_create(run->grid, t->path[EM_FILE_NEW], &archive);
 
-    if (!status)
-        status = em_archive_put_text(archive, "config", t->config->stored);
-    if (!status)
-        status = em_archive_put_text(archive, "program_hash", hash.program);
-    if (!status)
-        status = em_archive_put_text(archive, "data_hash", hash.data);
+    for (int i = 0; !status && i < N_TEXT; i++)
+        status = em_archive_put_text(archive, text_name[i], text[i]);
     if (!status)
         status = run->visit(run->run, em_archive_visitor(archive));
     closed = em_archive_close(&archive, !status);
@@ -354,105 +347,91 @@ static em_status read_archive(const em_output_transaction *t, em_transaction_fil
     return status;
 }
 
-/* The draws to continue: F.draws, or else F. Rank 0. */
-static em_status read_draws(const em_output_transaction *t, em_transaction_file *file,
+/* Reads the output whose draws are to be continued: F.draws, or else F. Rank 0. */
+static em_status read_draws(const em_output_transaction *t, em_restored *restored,
                             existing_output *existing)
 {
     em_status status = read_output(t, EM_FILE_DRAWS, existing);
 
-    *file = existing->exists ? EM_FILE_DRAWS : EM_FILE_OUTPUT;
-    return status || existing->exists ? status : read_output(t, EM_FILE_OUTPUT, existing);
+    restored->draws = existing->exists ? EM_FILE_DRAWS : EM_FILE_OUTPUT;
+    if (!status && !existing->exists)
+        status = read_output(t, EM_FILE_OUTPUT, existing);
+    restored->finished = !status && existing->complete;
+    return status;
 }
 
-/* What is wrong with a file, without its name. */
-static void note_damage(em_restored *restored)
+/* Copies the checkpoint inside a finished output to F.checkpoint.new. Of a damaged one it is noted
+ * what is wrong. Rank 0. */
+static em_status take_out(const em_output_transaction *t, em_restored *restored,
+                          const existing_output *existing)
 {
-    const char *text = em_error_text(), *colon = strstr(text, ": ");
+    const char *to = t->path[EM_FILE_NEW], *text, *colon;
+    em_status status;
 
-    snprintf(restored->damage, sizeof restored->damage, "the checkpoint in it: %s",
-             colon ? colon + 2 : text);
-}
-
-/* Copies the checkpoint inside a finished file to F.checkpoint.new. A damaged one is not copied.
- * Rank 0. */
-static em_status take_out(const em_output_transaction *t, em_restored *restored)
-{
-    const char *to = t->path[EM_FILE_NEW];
-    em_transaction_file file;
-    existing_output existing;
-    em_status status = read_draws(t, &file, &existing);
-
-    restored->finished = !status && existing.complete;
-    if (restored->finished && existing.has_checkpoint) {
-        status = em_enclosed_take(t->path[file], EM_OUTPUT_CHECKPOINT, to);
-        if (!status)
-            status = em_archive_check(to);
-        restored->from_inside = !status;
-    }
-    release(&existing);
+    if (!restored->finished || !existing->has_checkpoint)
+        return EM_OK;
+    status = em_enclosed_take(t->path[restored->draws], EM_OUTPUT_CHECKPOINT, to);
+    if (!status)
+        status = em_archive_check(to);
+    restored->from_inside = !status;
     if (status != EM_EDATA)
         return status;
-    note_damage(restored);
+    text = em_error_text();
+    colon = strstr(text, ": "); /* after the name of the file */
+    snprintf(restored->damage, sizeof restored->damage, "the checkpoint in it: %s",
+             colon ? colon + 2 : text);
     unlink(to);
     return EM_OK;
 }
 
-/* `reason`: what is wrong with the first checkpoint that was tried. */
-static void say_why_none(const em_output_transaction *t, const em_restored *restored,
-                         const char *reason)
+/* Tries the checkpoint from inside, or the two beside the output. Where neither is valid, the error
+ * text says why. Collective. */
+static em_status read_newest(const em_output_transaction *t, const em_transaction_run *run,
+                             em_restored *restored)
 {
-    const char *newest = t->path[EM_FILE_CHECKPOINT];
-
-    if (restored->damage[0])
-        em_fail(EM_EDATA, "%s", restored->damage);
-    else if (!restored->from_inside && !em_file_exists(newest) &&
-             !em_file_exists(t->path[EM_FILE_PREVIOUS]))
-        em_fail(EM_EDATA, "%s: there is none: the run had not saved its first", newest);
-    else
-        em_fail(EM_EDATA, "%s", reason);
-}
-
-em_status em_checkpoint_restore(const em_output_transaction *t, const em_transaction_run *run,
-                                em_restored *restored)
-{
-    char reason[1024] = "";
-    em_status status;
-
-    *restored = (em_restored){.found = false};
-    status = em_agree(em_world_rank() == 0 ? take_out(t, restored) : EM_OK);
-    em_broadcast(restored, sizeof *restored);
     const em_transaction_file candidates[] = {
         restored->from_inside ? EM_FILE_NEW : EM_FILE_CHECKPOINT, EM_FILE_PREVIOUS};
-    for (int i = 0; !status && i < (restored->from_inside ? 1 : 2); i++) {
-        status = read_archive(t, candidates[i], run, &restored->new_rule);
+    char reason[1024] = "";
+
+    for (int i = 0; i < (restored->from_inside ? 1 : 2); i++) {
+        const em_status status = read_archive(t, candidates[i], run, &restored->new_rule);
         restored->found = status == EM_OK;
         restored->file = candidates[i];
         if (status != EM_EDATA) /* a file that cannot be read now may be valid */
             return status;
         if (i == 0)
             snprintf(reason, sizeof reason, "%s", em_error_text());
-        status = EM_OK;
     }
-    if (!status)
-        say_why_none(t, restored, reason);
-    return status;
+    if (restored->damage[0])
+        em_fail(EM_EDATA, "%s", restored->damage);
+    else if (!restored->from_inside && !em_file_exists(t->path[EM_FILE_CHECKPOINT]) &&
+             !em_file_exists(t->path[EM_FILE_PREVIOUS]))
+        em_fail(EM_EDATA, "%s: there is none: the run had not saved its first",
+                t->path[EM_FILE_CHECKPOINT]);
+    else
+        em_fail(EM_EDATA, "%s", reason); /* what is wrong with the newest */
+    return EM_OK;
 }
 
-/* ---------------------------------------------------------------- the draws to go on from */
-
-em_status em_checkpoint_find_draws(const em_output_transaction *t, const em_model *model,
-                                   em_transaction_file *file)
+em_status em_checkpoint_restore(const em_output_transaction *t, const em_transaction_run *run,
+                                em_restored *restored)
 {
+    const bool leads = em_world_rank() == 0;
     existing_output existing = {.exists = false};
     em_status status = EM_OK;
 
-    if (em_world_rank() == 0) {
-        status = read_draws(t, file, &existing);
-        if (!status && existing.readable)
-            status = check_hashes(t->path[*file], existing.program_hash, existing.data_hash, model);
-        release(&existing);
-    }
+    *restored = (em_restored){.found = false};
+    if (leads)
+        status = read_draws(t, restored, &existing);
+    if (!status && leads)
+        status = take_out(t, restored, &existing);
     status = em_agree(status);
-    em_broadcast(file, sizeof *file);
-    return status;
+    em_broadcast(restored, sizeof *restored);
+    if (!status)
+        status = read_newest(t, run, restored);
+    if (!status && restored->found && leads && existing.readable)
+        status = check_hashes(t->path[restored->draws], existing.program_hash, existing.data_hash,
+                              run->model);
+    release(&existing);
+    return em_agree(status);
 }

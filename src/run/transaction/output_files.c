@@ -72,16 +72,6 @@ static em_status check_name(const char *path)
 
 /* ---------------------------------------------------------------- all files of the transaction */
 
-static em_status check_kind(const char *path)
-{
-    struct stat existing;
-
-    if (lstat(path, &existing) != 0 || S_ISREG(existing.st_mode))
-        return EM_OK;
-    return em_fail(EM_EUSAGE, "%s: found %s, expected a regular file or none", path,
-                   em_file_kind(existing.st_mode));
-}
-
 em_status em_files_are_same(const char *path, const char *input, bool *same)
 {
     const char *colon = strstr(input, ":/");
@@ -135,6 +125,7 @@ em_status em_files_name(em_output_transaction *t)
 {
     const bool leads = em_world_rank() == 0;
     char **output = &t->path[EM_FILE_OUTPUT];
+    struct stat existing;
     em_status status = leads ? em_file_follow(t->config->output.file, output) : EM_OK;
 
     if (!status && leads)
@@ -145,7 +136,9 @@ em_status em_files_name(em_output_transaction *t)
     for (int i = EM_FILE_OUTPUT + 1; !status && i < EM_N_FILE; i++)
         status = em_format_text(&t->path[i], "%s%s", *output, suffix[i]);
     for (int i = 0; !status && leads && i < EM_N_FILE; i++)
-        status = check_kind(t->path[i]);
+        if (lstat(t->path[i], &existing) == 0 && !S_ISREG(existing.st_mode))
+            status = em_fail(EM_EUSAGE, "%s: found %s, expected a regular file or none", t->path[i],
+                             em_file_kind(existing.st_mode));
     if (!status && leads)
         status = check_inputs(t);
     return em_agree(status);

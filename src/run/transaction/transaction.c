@@ -313,14 +313,10 @@ static em_status remake(em_output_transaction *t, const em_transaction_run *run,
 static em_status resume_from(em_output_transaction *t, const em_transaction_run *run,
                              const em_restored *restored, bool *resumed)
 {
-    em_transaction_file file = EM_FILE_OUTPUT;
     bool found = false;
-    em_status status = run->accept(run->run, restored->new_rule);
+    em_status status =
+        run->find_draws(run->run, restored->new_rule, t->path[restored->draws], &found);
 
-    if (!status)
-        status = em_checkpoint_find_draws(t, run->model, &file);
-    if (!status)
-        status = run->find_draws(run->run, t->path[file], &found);
     if (status)
         return status;
     if (!found)

@@ -98,11 +98,9 @@ typedef struct em_transaction_run {
     em_status (*flush)(void *run);
     /* Passes the state of the run to a visitor, which saves or restores it. */
     em_status (*visit)(void *run, const em_visitor *visitor);
-    /* Accepts or refuses the restored state. new_rule: the stop rule is not the one it was saved
-     * under. */
-    em_status (*accept)(void *run, bool new_rule);
-    /* Whether a file holds the draws that the restored state counts. */
-    em_status (*find_draws)(void *run, const char *file, bool *found);
+    /* Accepts the restored state, and tells whether a file holds the draws that it counts.
+     * new_rule: the stop rule is not the one that it was saved under. */
+    em_status (*find_draws)(void *run, bool new_rule, const char *file, bool *found);
     /* Copies these draws into the new F. */
     em_status (*copy_draws)(void *run, const char *file);
     /* Writes the end of F and closes it. */

@@ -66,11 +66,12 @@ em_status em_checkpoint_write(const em_output_transaction *transaction,
 em_status em_checkpoint_publish(const em_output_transaction *transaction);
 
 typedef struct em_restored {
-    bool found;               /* a valid checkpoint; else em_error_text() says why not */
-    bool new_rule;            /* the stop rule differs from the one it was saved under */
-    bool finished;            /* the draws to continue are those of a finished file */
-    bool from_inside;         /* the checkpoint was in that file: it is now F.checkpoint.new */
-    em_transaction_file file; /* the checkpoint */
+    bool found;                /* a valid checkpoint; else em_error_text() says why not */
+    bool new_rule;             /* the stop rule differs from the one it was saved under */
+    bool finished;             /* the draws to continue are those of a finished file */
+    bool from_inside;          /* the checkpoint was in that file: it is now F.checkpoint.new */
+    em_transaction_file file;  /* the checkpoint */
+    em_transaction_file draws; /* F.draws or F, whose draws it counts */
     char damage[512]; /* why the one in that file is invalid; "": it is valid, or there is none */
 } em_restored;
 
@@ -78,10 +79,5 @@ typedef struct em_restored {
  * Collective. Errors: those of em_transaction_resume. */
 em_status em_checkpoint_restore(const em_output_transaction *transaction,
                                 const em_transaction_run *run, em_restored *restored);
-
-/* The file with the draws to continue: F.draws or F. Collective. Errors: EM_ECONFIG, they are of
- * another program or other data. */
-em_status em_checkpoint_find_draws(const em_output_transaction *transaction, const em_model *model,
-                                   em_transaction_file *file);
 
 #endif
