@@ -7,7 +7,8 @@
 # shellcheck source=tests/run/lib.sh disable=SC2317
 . "$(dirname "$0")/lib.sh"
 cd "$scratch" || exit 1
-export SOURCE_DATE_EPOCH=0 OMPI_MCA_odls_base_sigkill_timeout=0 # mpirun kills the other ranks at once
+export SOURCE_DATE_EPOCH=0
+export OMPI_MCA_odls_base_sigkill_timeout="0" # mpirun kills the other ranks at once
 command -v h5dump >/dev/null || { skip 'the output transaction' 'no h5dump (hdf5-tools)' && finish; }
 
 awk 'BEGIN { srand(1); for (i = 0; i < 100; i++) print rand(), rand(), i % 2 }' >data.csv
@@ -235,9 +236,10 @@ sweep() { # RANKS REFERENCE ARGUMENT...: killed before the first, the second, ..
         status=0
         EMASS_FAULT="kill:file-*:0:$n" emass_on "$1" "${@:3}" || status=$?
         [ "$status" != 0 ] || break
-        in_a_state && emass_on $(((n + $1) % 3 + 1)) --resume "${@:4}" && cmp "$2" out.h5 && [ "$(beside)" = '' ] || {
-            echo "killed at change $n" && return 1
-        }
+        if ! in_a_state || ! emass_on $(((n + $1) % 3 + 1)) --resume "${@:4}" || ! cmp "$2" out.h5 || [ "$(beside)" != '' ]; then
+            echo "killed at change $n"
+            return 1
+        fi
     done
     echo "$((n - 1)) changes"
     [ "$n" -gt 10 ] && cmp "$2" out.h5
