@@ -3,7 +3,7 @@
 #include "app/summary/advice_prior.h"
 #include "base/memory.h"
 #include "diagnostics/limits.h"
-#include "run/output/thinning.h"
+#include "run/output/stored_config.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "par/world.h"
 #include "run/output/output.h"
-#include "run/output/thinning.h"
+#include "run/output/stored_config.h"
 
 #include <string.h>
 

@@ -3,6 +3,7 @@
 #ifndef EM_RUN_OUTPUT_STORED_CONFIG_H
 #define EM_RUN_OUTPUT_STORED_CONFIG_H
 
+#include "io/draws/reader.h"
 #include "run/config/config.h"
 
 /*
@@ -13,6 +14,13 @@
  */
 em_status em_stored_config(const char *path, const char *folder, int n_override,
                            const char *const *override, em_config **out);
+
+/*
+ * Whether files that are read together were thinned alike: the first two that differ in run.thin:
+ * "run.thin is 1 in a.h5 and 5 in b.h5"; NULL: none differ. Freed by em_release. Local. Errors:
+ * EM_EMEMORY.
+ */
+em_status em_thinned_unlike(em_reader *files, char **out);
 
 /* The arrays of a file and the labels of its axes, for a model that is to predict. */
 typedef struct em_stored em_stored;
