@@ -52,56 +52,53 @@ void em_mode_search_destroy(em_mode_search **out)
     em_release(out);
 }
 
-static em_status create_ascents(em_ascents *a)
+/* Allocates the arrays of a search (creates), or releases them. */
+static em_status manage_memory(em_ascents *a, bool creates)
 {
     const em_mode_search *search = a->search;
-    const int64_t n_own = search->n_local * search->n_each;
-    em_status status;
-
-    a->compares = search->dim <= MOST_DIM;
-    a->n = em_grid_n_chain(search->grid) * search->n_each;
-    a->row = a->compares ? 2 + search->dim : 0;
+    const int64_t n = search->n_local, n_own = n * search->n_each;
+    const int64_t n_onward = a->compares ? EM_MOST_MODES * search->dim : 0;
     const int64_t n_rest = a->compares ? n_own * 2 * search->stride : 0;
     const struct {
-        double **vector;
-        int64_t size;
-    } vectors[] = {{&a->end, a->n * a->row},
-                   {&a->onward, a->compares ? EM_MOST_MODES * search->dim : 0},
-                   {&a->draws, search->n_local},
-                   {&a->log_mass, search->n_local},
-                   {&a->further, search->stride},
-                   {&a->own, n_own * a->row},
-                   {&a->rest, n_rest}};
-    status = em_ascent_create(search->dim, &a->path);
-    for (size_t i = 0; !status && i < sizeof vectors / sizeof *vectors; i++)
-        status = em_allocate(vectors[i].size, sizeof(double), vectors[i].vector);
-    int **const counts[] = {&a->mode, &a->compared, &a->continued};
-    for (size_t i = 0; !status && i < sizeof counts / sizeof *counts; i++)
-        status = em_allocate(a->n, sizeof(int), counts[i]);
+        void *out;
+        int64_t count;
+        size_t size;
+    } arrays[] = {{&a->end, a->n * a->row, sizeof *a->end},
+                  {&a->mode, a->n, sizeof *a->mode},
+                  {&a->compared, a->n, sizeof *a->compared},
+                  {&a->task, a->n, sizeof *a->task},
+                  {&a->continued, a->n, sizeof *a->continued},
+                  {&a->onward, n_onward, sizeof *a->onward},
+                  {&a->draws, n, sizeof *a->draws},
+                  {&a->moved, n, sizeof *a->moved},
+                  {&a->log_mass, n, sizeof *a->log_mass},
+                  {&a->further, search->stride, sizeof *a->further},
+                  {&a->own, n_own * a->row, sizeof *a->own},
+                  {&a->rest, n_rest, sizeof *a->rest}};
+    em_status status = EM_OK;
+
+    for (size_t i = 0; !status && i < sizeof arrays / sizeof *arrays; i++)
+        if (creates)
+            status = em_allocate(arrays[i].count, arrays[i].size, arrays[i].out);
+        else
+            em_release(arrays[i].out);
+    return status;
+}
+
+static em_status create_ascents(em_ascents *a)
+{
+    em_status status = em_ascent_create(a->search->dim, &a->path);
+
+    a->compares = a->search->dim <= MOST_DIM;
+    a->n = em_grid_n_chain(a->search->grid) * a->search->n_each;
+    a->row = a->compares ? 2 + a->search->dim : 0;
     if (!status)
-        status = em_allocate(a->n, sizeof *a->task, &a->task);
-    if (!status)
-        status = em_allocate(search->n_local, sizeof *a->moved, &a->moved);
+        status = manage_memory(a, true);
     for (int64_t e = 0; !status && e < a->n; e++) {
         a->task[e] = EM_ASCENT_DRAW;
         a->mode[e] = -1;
     }
     return status;
-}
-
-static void destroy_ascents(em_ascents *a)
-{
-    double **const vectors[] = {&a->end,     &a->onward, &a->draws, &a->log_mass,
-                                &a->further, &a->own,    &a->rest};
-    int **const counts[] = {&a->mode, &a->compared, &a->continued};
-
-    em_ascent_destroy(&a->path);
-    for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
-        em_release(vectors[i]);
-    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
-        em_release(counts[i]);
-    em_release(&a->task);
-    em_release(&a->moved);
 }
 
 /* ---------------------------------------------------------------- ascents, of one chain each */
@@ -265,7 +262,8 @@ em_status em_mode_search_start(em_mode_search *search, em_posterior *posterior, 
     }
     if (any)
         status = em_block_evaluate(posterior, block);
-    destroy_ascents(&a);
+    em_ascent_destroy(&a.path);
+    manage_memory(&a, false);
     return em_agree(status < 0 ? status : EM_OK);
 }
 
