@@ -59,7 +59,7 @@ static em_status leave_ended_phases(em_adapt *adapt, int64_t done)
 {
     em_status status = EM_OK;
 
-    while (!status && done >= em_phases[adapt->phase].end(adapt)) {
+    while (!status && done >= em_phase_ends_at(adapt)) {
         const em_phase *phase = &em_phases[adapt->phase];
         em_phase_id next = phase->follower;
         if (phase->leave)
@@ -92,12 +92,10 @@ static int64_t least(int64_t a, int64_t b)
 
 int64_t em_adapt_next_update(const em_adapt *adapt, int64_t done)
 {
-    const em_phase *phase = &em_phases[adapt->phase];
     const int64_t every = done < adapt->often ? 1 : adapt->adapt_every;
     const int64_t step_size = adapt->adapts_step ? (done / every + 1) * every : adapt->warmup;
-    const int64_t own = phase->next_update ? phase->next_update(adapt, done) : phase->end(adapt);
 
-    return least(least(step_size, own), adapt->warmup);
+    return least(least(step_size, em_phase_next_update(adapt, done)), adapt->warmup);
 }
 
 em_status em_adapt_update(em_adapt *adapt, em_sampler *sampler, em_posterior *posterior,

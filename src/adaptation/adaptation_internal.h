@@ -29,20 +29,14 @@ enum { EM_MOST_SEGMENTS = 4, EM_MOST_PHASES = 8, EM_MOST_LEARNERS = 3, EM_MOST_O
 /* The smallest factor of a chain that cannot move, over the step size of the others. */
 #define EM_LEAST_STEP_FACTOR 1e-6
 
-/*
- * A phase of warmup: a row of the table em_phases (phases.c), which has those of both schedules.
- * em_adapt_start and the functions below it in adaptation.h are the loop that runs them. NULL
- * stands for nothing to do; of next_update for an update at the end of the phase.
- */
+/* A phase of warmup: a row of the table em_phases (phases.c), which has those of both schedules.
+ * adaptation.c is the loop that runs them. NULL: nothing to do. */
 typedef struct em_phase {
-    const char *name;                 /* as files and checkpoints name it */
-    em_phase_id follower;             /* the phase that follows, unless `leave` chooses another */
-    bool learns;                      /* the mass and the learners observe, and are updated */
-    int64_t (*end)(const em_adapt *); /* iterations done when it ends, as known now. Local. */
+    const char *name;     /* as files and checkpoints name it */
+    em_phase_id follower; /* the phase that follows, unless `leave` chooses another */
+    bool learns;          /* the mass and the learners observe, and are updated */
     void (*enter)(em_adapt *, int64_t done);                               /* Local. */
     em_status (*observe)(em_adapt *, const em_block *, int64_t iteration); /* Local. */
-    /* The next update after `done` that it needs besides those of the step size. Local. */
-    int64_t (*next_update)(const em_adapt *, int64_t done);
     /* *renews: momenta are to be drawn anew, and the step size is to be searched for. Collective.
      */
     em_status (*update)(em_adapt *, em_block *, int64_t done, bool *renews);
@@ -177,8 +171,8 @@ em_status em_take_m_step(em_adapt *adapt, int64_t done);
  * Collective. Errors: as above. */
 em_status em_pooled_m_step(em_adapt *adapt, int64_t done);
 
-/* Whether a pool's estimate after `done` iterations was refused, and its mass kept. Whether there
- * was an M-step then. Local. */
+/* Whether there was an M-step after `done` iterations. Whether the last one refused the estimate of
+ * a pool and kept its mass. Local. */
 static inline bool em_took_m_step(const em_adapt *adapt, int64_t done)
 {
     return adapt->n_m_step > 0 &&
@@ -266,6 +260,11 @@ double em_final_step_size(const em_adapt *adapt, const em_pool *pool);
  * it ends with. Local. */
 bool em_warmup_has_phases(const em_mass_options *options, const em_sampler_ops *sampler,
                           const em_sampler_options *sampler_options, em_trajectory *drawn);
+
+/* Iterations done when the current phase ends, as known now. The next update after `done` that it
+ * needs besides those of the step size. Local. */
+int64_t em_phase_ends_at(const em_adapt *adapt);
+int64_t em_phase_next_update(const em_adapt *adapt, int64_t done);
 
 /* Local. */
 void em_enter_phase(em_adapt *adapt, em_phase_id phase, int64_t done);

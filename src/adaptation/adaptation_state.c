@@ -242,8 +242,8 @@ em_status em_adapt_visit(em_adapt *adapt, int64_t done, const em_visitor *visito
 
     if (status)
         return status;
-    while (adapt->windows && done >= em_phases[adapt->phase].end(adapt))
-        em_enter_phase(adapt, em_phases[adapt->phase].follower, em_phases[adapt->phase].end(adapt));
+    while (adapt->windows && done >= em_phase_ends_at(adapt))
+        em_enter_phase(adapt, em_phases[adapt->phase].follower, em_phase_ends_at(adapt));
     const int64_t n_record = adapt->n_m_step * (int64_t)(sizeof(em_m_step) / sizeof(double));
     status =
         em_agree(em_allocate(adapt->n_pool * widest_array(adapt, n_record), sizeof *rows, &rows));

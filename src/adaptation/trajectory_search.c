@@ -67,6 +67,20 @@ em_status em_trial_observe(em_adapt *adapt, const em_block *block, int64_t itera
 
 /* ---------------------------------------------------------------- the end of a phase */
 
+em_status em_record_phase(em_adapt *adapt, em_phase_end why, int64_t done)
+{
+    const em_trajectory *drawn = &adapt->search->drawn;
+    const bool timed = adapt->phase != EM_PHASE_INITIAL && drawn->kind == EM_TRAJECTORY_TIME;
+    em_phase_record *out = &adapt->record[adapt->n_phase++];
+
+    *out = (em_phase_record){.phase = adapt->phase,
+                             .iteration = (double)done,
+                             .end = why,
+                             .time = timed ? drawn->time : NAN,
+                             .step_size = em_final_step_size(adapt, adapt->pools)};
+    return em_grid_sum_chains(adapt->grid, 1, adapt->gradients, &out->gradients);
+}
+
 /* The lag-1 autocorrelation of this phase's draws, pooled over the chains that are not outlying.
  * Collective. */
 static em_status measure_autocorrelation(em_adapt *adapt)
