@@ -1,12 +1,11 @@
 /*
  * The adaptation engine: it learns mass matrix and step size in warmup, by one Monte Carlo EM loop
- * for every sampler and every estimation criterion.
+ * for every sampler and every estimation criterion. Warmup is a sequence of phases (README.md).
  *
  *     E-step      the kernel runs with the mass fixed; every chain adds to its accumulators
  *     all-reduce  the accumulators are summed over the chains that share, exactly
- *     M-step      the criterion makes an estimate; it is averaged in with weight kappa_k,
- *                 its eigenvalues are clipped, and it becomes the mass
- *     step size   it is searched for, and dual averaging starts anew
+ *     M-step      the criterion makes an estimate, which replaces the mass or is averaged in
+ *     step size   dual averaging starts anew
  *
  * This repeats until the end of warmup, when mass and step size are frozen. An adaptation update is
  * the point between two iterations at which chains communicate. Chains that share form a pool: all

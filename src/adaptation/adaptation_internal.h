@@ -6,10 +6,9 @@
 #include "adaptation/mass_window/gradient_noise.h"
 #include "adaptation/mass_window/window.h"
 #include "adaptation/schedule/outliers.h"
-#include "adaptation/schedule/schedule.h"
 #include "adaptation/schedule/warmup_schedule.h"
 #include "adaptation/step_size/step_size.h"
-#include "adaptation/trajectory/acceptance_statistics.h"
+#include "adaptation/trajectory/trajectory_criterion.h"
 #include "adaptation/trajectory/tree_depth.h"
 #include "mass/estimator.h"
 
@@ -25,44 +24,76 @@ typedef struct em_pool {
 } em_pool;
 
 /* Later halves of windows overlap: accumulators are kept by segments between their beginnings. */
-enum { EM_MOST_SEGMENTS = 4, EM_MOST_PHASES = 8 };
+enum { EM_MOST_SEGMENTS = 4, EM_MOST_PHASES = 8, EM_MOST_LEARNERS = 3, EM_MOST_OWNED = 32 };
 
 /* The smallest factor of a chain that cannot move, over the step size of the others. */
 #define EM_LEAST_STEP_FACTOR 1e-6
 
-/* The state of a warmup in phases (adaptation/schedule/warmup_schedule.h). */
-typedef struct em_warmup {
-    bool runs; /* false: warmup follows em_schedule, and only `gradients` is used of what follows */
-    em_warmup_plan plan;
-    em_phase_id phase;
-    int64_t begun;        /* iterations done when the phase began */
+/* A phase of warmup: a row of the table em_phases (phases.c), which has those of both schedules.
+ * adaptation.c is the loop that runs them. NULL: nothing to do. */
+typedef struct em_phase {
+    const char *name;     /* as files and checkpoints name it */
+    em_phase_id follower; /* the phase that follows, unless `leave` chooses another */
+    bool learns;          /* the mass and the learners observe, and are updated */
+    void (*enter)(em_adapt *, int64_t done);                               /* Local. */
+    em_status (*observe)(em_adapt *, const em_block *, int64_t iteration); /* Local. */
+    /* *renews: momenta are to be drawn anew, and the step size is to be searched for. Collective.
+     */
+    em_status (*update)(em_adapt *, em_block *, int64_t done, bool *renews);
+    em_status (*leave)(em_adapt *, int64_t done, em_phase_id *next); /* Collective. */
+} em_phase;
+
+extern const em_phase em_phases[];
+
+/*
+ * What a sampler needs learned besides mass and step size (learners.c). `observe` is called after
+ * each iteration of a phase that learns, `update` at the adaptation updates there, when the mass
+ * has been updated. `visit` passes state to a visitor; NULL: other arrays hold it.
+ */
+typedef struct em_learner {
+    /* Local, but may evaluate the target. */
+    em_status (*observe)(em_adapt *, em_posterior *, const em_block *, int64_t iteration);
+    em_status (*update)(em_adapt *, int64_t done, bool *renews); /* Collective. */
+    em_status (*visit)(em_adapt *, const em_visitor *);          /* Collective. */
+} em_learner;
+
+extern const em_learner em_noise_learner, em_thermostat_learner, em_tree_depth_learner;
+
+/* The state of the initial phase. */
+typedef struct em_initial_phase {
+    int64_t end;          /* iterations done when it ends, at most; exactly, once that is known */
     int64_t window;       /* iterations done when the current window ends */
-    int64_t n_stationary; /* windows in a row that met the criterion of the initial phase */
-    int64_t time_from;    /* iterations done when the initial phase ended */
-    int64_t ended;        /* iterations of warmup; -1 while that is not known */
-    int64_t n_reinitialised, last_reinitialised;
-    bool *outlying;      /* [n_chain] of the run, at the end of the last window */
-    double *history;     /* [n_local_chain][plan.initial] log densities */
-    double *since;       /* [n_local_chain] iterations done when it was last reinitialised */
-    double *gradients;   /* [n_local_chain] */
-    double *step_factor; /* [n_local_chain] of the step size in the initial phase; at most 1 */
-
-    bool many; /* chains: trees are capped, a few outlying chains do not prolong the phase */
-    int64_t depth_cap;    /* doublings of a tree in the initial phase, where many; 0: as planned */
-    double *depth_counts; /* [n_local_chain][EM_DEPTHS] trees since the last update, where many */
-
+    int64_t n_stationary; /* windows in a row with stationary log densities */
+    bool reached;         /* the criterion of the phase, at the end of the last window */
     int64_t segment, segment_from[EM_MOST_SEGMENTS]; /* the current one; their first iterations */
+    int64_t n_reinitialised, last_reinitialised;
+    double *history; /* [n_local_chain][plan->initial] log densities */
+    double *since;   /* [n_local_chain] iterations done when it was last reinitialised */
+} em_initial_phase;
 
-    em_trajectory drawn, kept; /* trajectories: tried now, best so far */
-    em_dual_averaging kept_averaging;
+/* The state of the step-size, trajectory-length and final phases. */
+typedef struct em_length_search {
+    int64_t from;                         /* iterations done when the initial phase ended */
+    em_trajectory drawn, kept;            /* trajectories: tried now, best so far */
+    em_dual_averaging kept_averaging;     /* of these */
     em_acceptance_statistics *statistics; /* [n_local_chain] */
     double *lag;                          /* [n_local_chain][em_lag_size] */
     double *kept_r, *tried_r;             /* [dim] */
     double kept_steps, tried_steps;
+} em_length_search;
 
-    int64_t n_phase;
-    em_phase_record record[EM_MOST_PHASES];
-} em_warmup;
+/* The state of the windows between two buffers. */
+typedef struct em_windows {
+    em_schedule schedule;
+    int64_t e_step_from; /* iterations done when the current E-step began */
+} em_windows;
+
+/* Of the learner of the tree-depth cap. */
+typedef struct em_tree_depths {
+    int64_t cap;      /* doublings of a tree in the initial phase; 0: as planned */
+    double step_size; /* of the trees counted */
+    double *count;    /* [n_local_chain][EM_DEPTHS] trees since the last update */
+} em_tree_depths;
 
 struct em_adapt {
     const em_mass_options *options;
@@ -71,24 +102,44 @@ struct em_adapt {
     em_grid *grid;
     em_mass_form form; /* of the masses */
     em_part *part;     /* [form.n_part] */
-    em_schedule schedule;
     uint64_t seed;
     int64_t dim, stride, n_local_chain;
     bool adapts_step, shares;
     bool has_step; /* an earlier run has found it: it is not searched for at the start */
-    double (*thermostat)(const em_step_context *, const em_block *, int64_t); /* NULL: Q is given */
+
+    /* The schedule: that of the plan and its two states, or `windows`. The others are NULL. */
+    int64_t warmup;             /* iterations, at most */
+    int64_t ended;              /* iterations of warmup; -1 while that is not known */
+    int64_t often, adapt_every; /* iterations with an update each; between those after them */
+    em_phase_id phase;
+    int64_t begun; /* iterations done when the phase began */
+    em_warmup_plan *plan;
+    em_initial_phase *initial;
+    em_length_search *search;
+    em_windows *windows;
+    int64_t n_phase;
+    em_phase_record record[EM_MOST_PHASES];
 
     int64_t n_pool; /* on this rank: 1, or its number of chains */
     em_pool *pools;
     const em_mass **chain_mass; /* [n_local_chain] */
     double *chain_step;         /* [n_local_chain] */
     double *chain_thermostat;   /* [n_local_chain] Q */
+    bool *outlying;             /* [n_chain] of the run, at the end of the last window */
+    double *step_factor; /* [n_local_chain] of the step size in the initial phase; at most 1 */
+    double restart;      /* see em_dual_averaging_start */
+
+    const em_learner *learner[EM_MOST_LEARNERS];
+    int n_learner;
     em_gradient_noise *noise;   /* NULL: neither the estimator nor the kernel uses it */
+    em_tree_depths *tree_depth; /* NULL: fewer than EM_MANY_CHAINS, or no initial phase */
+    double (*thermostat)(const em_step_context *, const em_block *, int64_t); /* NULL: Q is given */
 
     /* E-step: per chain the estimator's accumulators, the sum of positions from the centre, those
      * of the S_count rule, and the sums of q and q^2 of a thermostat. */
+    int64_t s_count; /* of the current one */
     int64_t n_estimator, n_accumulator;
-    int64_t n_segment;   /* EM_MOST_SEGMENTS of a warmup in phases, else 1; 0: see keeps_draws */
+    int64_t n_segment;   /* EM_MOST_SEGMENTS in an initial phase, else 1; 0: see keeps_draws */
     double *accumulator; /* [n_local_chain][n_segment][n_accumulator] */
     double *pooled;      /* [n_accumulator] */
     em_window window;    /* draws and gradients, where the mass is of low rank or dense */
@@ -98,28 +149,40 @@ struct em_adapt {
     double *sample;      /* [2][stride]: a centred position, a velocity */
     double *estimate;    /* the numbers of a mass */
     double *probe;       /* [n_local_chain] */
-    em_warmup warmup;
+    double *gradients;   /* [n_local_chain] that they took */
 
-    int64_t s_count;     /* of the current E-step */
-    int64_t e_step_from; /* iterations done when the current E-step began */
     int64_t n_m_step, most_m_steps;
     double exchange_seconds, m_step_seconds;
+    int n_owned;
+    void *owned[EM_MOST_OWNED]; /* memory that is released with the engine */
 };
+
+/* ---------------------------------------------------------------- the mass */
 
 /*
  * The M-step of all pools after `done` iterations. It estimates each mass from the accumulators,
- * averages the estimate in, clips its eigenvalues, publishes it, records the step, and begins the
- * next E-step. A pool whose samples do not allow an estimate keeps its mass. A window that ended
- * then also keeps its samples, and the next window continues it. *refused: this happened to the
- * pool that all chains share. Collective. Errors: EM_EMEMORY, EM_ENUMERIC, agreed.
+ * averages the estimate in, clips its eigenvalues, publishes it, and records the step. A pool whose
+ * samples do not allow an estimate keeps its mass. Collective. Errors: EM_EMEMORY, EM_ENUMERIC,
+ * agreed.
  */
-em_status em_take_m_step(em_adapt *adapt, int64_t done, bool *refused);
+em_status em_take_m_step(em_adapt *adapt, int64_t done);
 
-/*
- * The M-step of the pool that all chains share, from adapt->pooled, including its record. *refused:
- * the samples did not allow an estimate, and the mass is kept. Collective. Errors: as above.
- */
-em_status em_pooled_m_step(em_adapt *adapt, int64_t done, bool *refused);
+/* The M-step of the pool that all chains share, from adapt->pooled, including its record.
+ * Collective. Errors: as above. */
+em_status em_pooled_m_step(em_adapt *adapt, int64_t done);
+
+/* Whether there was an M-step after `done` iterations. Whether the last one refused the estimate of
+ * a pool and kept its mass. Local. */
+static inline bool em_took_m_step(const em_adapt *adapt, int64_t done)
+{
+    return adapt->n_m_step > 0 &&
+           adapt->pools->m_step[adapt->n_m_step - 1].iteration == (double)done;
+}
+
+static inline bool em_was_refused(const em_adapt *adapt, const em_pool *pool)
+{
+    return pool->m_step[adapt->n_m_step - 1].kappa == 0;
+}
 
 /* Whether there are M-steps that learn a mass. Local. */
 static inline bool em_learns(const em_adapt *adapt)
@@ -154,20 +217,6 @@ static inline int64_t em_thermostat_sums(const em_adapt *adapt)
     return adapt->n_accumulator - 2;
 }
 
-/* The factor between the step size that dual averaging starts with and the one that it is biased
- * to: 10 as in Hoffman & Gelman (2014), 2 in a warmup in phases, whose restarts are frequent. With
- * many chains it is 1: their mean acceptance is precise from the first update on. Local. */
-static inline double em_restart_factor(const em_adapt *adapt)
-{
-    return adapt->warmup.many ? 1 : adapt->warmup.runs ? 2 : 10;
-}
-
-/* The tree-depth cap before a tree has been observed; 0: as planned. Local. */
-static inline int64_t em_first_depth(const em_warmup *warmup)
-{
-    return warmup->many ? EM_FIRST_DEPTH : 0;
-}
-
 /* Gives every chain the mass and step size of its pool. Local. */
 void em_publish_to_chains(em_adapt *adapt);
 
@@ -181,9 +230,15 @@ int64_t em_e_step_length(const em_adapt *adapt);
 void em_add_sample(const em_adapt *adapt, int64_t chain, const em_observation *sample,
                    double *accumulator);
 
-/* Adds to chain `chain` of this rank what the E-step collects; `subsample`: for the S_count rule
- * too. Local. */
-void em_collect(em_adapt *adapt, const em_block *block, int64_t chain, bool subsample);
+/* Whether the state of a chain of this rank is a sample: its gradients are finite. Local. */
+bool em_is_sample(const em_adapt *adapt, const em_block *block, int64_t chain);
+
+/* Adds to `accumulator` what the E-step collects from chain `chain` of this rank; `subsample`: for
+ * the S_count rule too. Local. */
+void em_collect(em_adapt *adapt, const em_block *block, int64_t chain, bool subsample,
+                double *accumulator);
+
+/* ---------------------------------------------------------------- the step size */
 
 /* Searches a step size for each pool from the present one on, and starts dual averaging there.
  * Collective. Errors: those of the sampler, agreed. */
@@ -196,31 +251,30 @@ em_status em_search_step_size(em_adapt *adapt, em_sampler *sampler, em_posterior
  * EM_EMEMORY, agreed. */
 em_status em_update_step_size(em_adapt *adapt);
 
-/* ---------------------------------------------------------------- warmup in phases */
+/* The step size that a phase ends with: the averaged one. Local. */
+double em_final_step_size(const em_adapt *adapt, const em_pool *pool);
 
-/* Whether warmup has phases with these options, and which trajectories it ends with. */
+/* ---------------------------------------------------------------- phases */
+
+/* Whether warmup has an initial phase and those after it with these options, and which trajectories
+ * it ends with. Local. */
 bool em_warmup_has_phases(const em_mass_options *options, const em_sampler_ops *sampler,
                           const em_sampler_options *sampler_options, em_trajectory *drawn);
 
-em_status em_warmup_create(em_adapt *adapt, const em_trajectory *drawn, int64_t config_warmup);
-void em_warmup_destroy(em_warmup *warmup);
+/* Iterations done when the current phase ends, as known now. The next update after `done` that it
+ * needs besides those of the step size. Local. */
+int64_t em_phase_ends_at(const em_adapt *adapt);
+int64_t em_phase_next_update(const em_adapt *adapt, int64_t done);
 
-/* The first mass: see em_adapt_start. Collective. Errors: EM_EMEMORY, agreed. */
-em_status em_warmup_begin(em_adapt *adapt, const em_block *block, const double *inverse_curvature);
-
-/* The first iteration of a phase whose draws enter the autocorrelation. Whether it is measured in
- * this phase. Whether this phase tests if curvature varies too much for one length. Local. */
-int64_t em_first_lag(const em_warmup *warmup);
-bool em_phase_is_measured(const em_warmup *warmup);
-bool em_phase_is_tried(const em_warmup *warmup);
-
-/* The step size that a phase ends with: the averaged one. Local. */
-double em_final_step_size(const em_adapt *adapt);
-
-void em_enter_phase(em_warmup *warmup, em_phase_id phase, int64_t done); /* Local. */
+/* Local. */
+void em_enter_phase(em_adapt *adapt, em_phase_id phase, int64_t done);
 
 /* Records what was learned in the phase that ends. Collective. Errors: agreed. */
 em_status em_record_phase(em_adapt *adapt, em_phase_end why, int64_t done);
+
+/* The first mass: see em_adapt_start. Collective. Errors: EM_EMEMORY, agreed. */
+em_status em_learn_first_mass(em_adapt *adapt, const em_block *block,
+                              const double *inverse_curvature);
 
 /* Estimates the mass from the later half of the iterations done, and restarts dual averaging.
  * Collective. Errors: agreed. */
@@ -238,19 +292,18 @@ em_status em_reinitialise_chains(em_adapt *adapt, em_block *block,
 /* Drops what local chain `c` has added so far: it is no sample of the target. Local. */
 void em_forget_chain(em_adapt *adapt, int64_t c, int64_t done);
 
-/* Sets the tree-depth cap until the next update, from the trees counted since the last one, which
- * had step size `step_size`. Collective. Errors: EM_EMEMORY, agreed. */
-em_status em_limit_depth(em_adapt *adapt, double step_size);
+/* Rows of the table: see em_phase. */
+em_status em_initial_observe(em_adapt *adapt, const em_block *block, int64_t iteration);
+em_status em_initial_update(em_adapt *adapt, em_block *block, int64_t done, bool *renews);
+em_status em_initial_leave(em_adapt *adapt, int64_t done, em_phase_id *next);
+void em_trial_enter(em_adapt *adapt, int64_t done);
+em_status em_trial_observe(em_adapt *adapt, const em_block *block, int64_t iteration);
+em_status em_trial_leave(em_adapt *adapt, int64_t done, em_phase_id *next);
+int64_t em_windows_next_update(const em_adapt *adapt, int64_t done);
+em_status em_windows_observe(em_adapt *adapt, const em_block *block, int64_t iteration);
+em_status em_windows_update(em_adapt *adapt, em_block *block, int64_t done, bool *renews);
 
-/* The end of a window of the initial phase, and the end of another phase. Collective. Errors:
- * agreed. */
-em_status em_end_window(em_adapt *adapt, em_block *block, int64_t done);
-em_status em_end_phase(em_adapt *adapt, int64_t done);
-
-/* See em_adapt_observe, em_adapt_next_update, em_adapt_update, em_adapt_visit. */
-void em_warmup_observe(em_adapt *adapt, const em_block *block, int64_t iteration);
-int64_t em_warmup_next_update(const em_warmup *warmup);
-em_status em_warmup_update(em_adapt *adapt, em_block *block, int64_t done);
-em_status em_warmup_visit(em_adapt *adapt, const em_visitor *visitor);
+/* Begins the next E-step, where there was an M-step after `done` iterations. Local. */
+void em_begin_e_step(em_adapt *adapt, int64_t done);
 
 #endif

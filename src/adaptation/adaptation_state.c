@@ -1,7 +1,6 @@
 /* The state of the adaptation engine, passed to a visitor array by array. The names of arrays are
  * those in checkpoints. */
 #include "adaptation/adaptation_internal.h"
-#include "adaptation/trajectory/trajectory_criterion.h"
 #include "base/memory.h"
 #include "par/world.h"
 
@@ -86,7 +85,9 @@ static em_status visit_masses(em_adapt *adapt, const em_visitor *visitor, double
 
 static em_status visit_counters(em_adapt *adapt, const em_visitor *visitor)
 {
-    int64_t *const counters[] = {&adapt->n_since, &adapt->s_count, &adapt->e_step_from,
+    int64_t unused = 0; /* has no windows */
+    int64_t *const counters[] = {&adapt->n_since, &adapt->s_count,
+                                 adapt->windows ? &adapt->windows->e_step_from : &unused,
                                  &adapt->n_m_step};
     enum { N = sizeof counters / sizeof *counters };
     double value[N];
@@ -112,31 +113,32 @@ static int64_t widest_array(const em_adapt *adapt, int64_t n_record)
     return widest > N_STEP_SIZE ? widest : N_STEP_SIZE;
 }
 
-/* Copies the integers of a warmup in phases to doubles, which a visitor takes (out), or back. */
-static void swap_integers(em_warmup *warmup, double *x, bool out)
+/* Copies the integers of the phases to doubles, which a visitor takes (out), or back. */
+static void swap_integers(em_adapt *adapt, double *x, bool out)
 {
-    int64_t phase = warmup->phase;
+    em_initial_phase *initial = adapt->initial;
+    int64_t phase = adapt->phase, unused = 0; /* has no cap of trees */
     int64_t *const integers[] = {&phase,
-                                 &warmup->begun,
-                                 &warmup->window,
-                                 &warmup->n_stationary,
-                                 &warmup->time_from,
-                                 &warmup->ended,
-                                 &warmup->n_reinitialised,
-                                 &warmup->last_reinitialised,
-                                 &warmup->depth_cap,
-                                 &warmup->segment,
-                                 &warmup->n_phase};
+                                 &adapt->begun,
+                                 &initial->window,
+                                 &initial->n_stationary,
+                                 &adapt->search->from,
+                                 &adapt->ended,
+                                 &initial->n_reinitialised,
+                                 &initial->last_reinitialised,
+                                 adapt->tree_depth ? &adapt->tree_depth->cap : &unused,
+                                 &initial->segment,
+                                 &adapt->n_phase};
     enum { N = sizeof integers / sizeof *integers };
 
     for (int i = 0; i < N + EM_MOST_SEGMENTS; i++) {
-        int64_t *integer = i < N ? integers[i] : &warmup->segment_from[i - N];
+        int64_t *integer = i < N ? integers[i] : &initial->segment_from[i - N];
         if (out)
             x[i] = (double)*integer;
         else
             *integer = (int64_t)x[i];
     }
-    warmup->phase = (em_phase_id)phase;
+    adapt->phase = (em_phase_id)phase;
 }
 
 /* Numbers of a trajectory. */
@@ -152,20 +154,21 @@ static void swap_trajectory(em_trajectory *t, double *x, bool out)
     t->kind = (em_trajectory_kind)kind;
 }
 
-static em_status visit_phase(em_warmup *warmup, const em_visitor *visitor)
+static em_status visit_schedule(em_adapt *adapt, const em_visitor *visitor)
 {
     enum { N_INTEGER = 11 + EM_MOST_SEGMENTS, N_REAL = 6 };
     enum { REALS = N_INTEGER + 2 * N_TRAJECTORY, N = REALS + N_REAL };
-    em_dual_averaging *averaging = &warmup->kept_averaging;
+    em_length_search *search = adapt->search;
+    em_dual_averaging *averaging = &search->kept_averaging;
     double *const reals[] = {&averaging->first, &averaging->mu,      &averaging->count,
-                             &averaging->h_bar, &averaging->log_bar, &warmup->kept_steps};
+                             &averaging->h_bar, &averaging->log_bar, &search->kept_steps};
     double x[N];
     em_status status = EM_OK;
 
     for (int out = 1; out >= 0; out--) {
-        swap_integers(warmup, x, out);
-        swap_trajectory(&warmup->drawn, x + N_INTEGER, out);
-        swap_trajectory(&warmup->kept, x + N_INTEGER + N_TRAJECTORY, out);
+        swap_integers(adapt, x, out);
+        swap_trajectory(&search->drawn, x + N_INTEGER, out);
+        swap_trajectory(&search->kept, x + N_INTEGER + N_TRAJECTORY, out);
         for (int i = 0; i < N_REAL; i++)
             *(out ? &x[REALS + i] : reals[i]) = *(out ? reals[i] : &x[REALS + i]);
         if (out)
@@ -173,10 +176,12 @@ static em_status visit_phase(em_warmup *warmup, const em_visitor *visitor)
         if (status)
             return status;
     }
-    if (warmup->segment < 0 || warmup->segment >= EM_MOST_SEGMENTS || warmup->n_phase < 0 ||
-        warmup->n_phase > EM_MOST_PHASES)
-        return em_fail(EM_EDATA, "a checkpoint has %lld stages of warmup and %lld segments",
-                       (long long)warmup->n_phase, (long long)warmup->segment);
+    const int64_t segment = adapt->initial->segment;
+    if (segment < 0 || segment >= EM_MOST_SEGMENTS || adapt->n_phase < 0 ||
+        adapt->n_phase > EM_MOST_PHASES || adapt->phase > EM_PHASE_SAMPLING)
+        return em_fail(EM_EDATA,
+                       "a checkpoint has phase %d of warmup after %lld others, and %lld segments",
+                       (int)adapt->phase, (long long)adapt->n_phase, (long long)segment);
     return EM_OK;
 }
 
@@ -188,44 +193,45 @@ static em_status visit_outlying(em_adapt *adapt, const em_visitor *visitor)
     em_status status = em_agree(em_allocate(n, sizeof *x, &x));
 
     for (int64_t c = 0; !status && c < n; c++)
-        x[c] = adapt->warmup.outlying[c];
+        x[c] = adapt->outlying[c];
     if (!status)
         status = visitor->shared(visitor->context, "flagged", n, x);
     for (int64_t c = 0; !status && c < n; c++)
-        adapt->warmup.outlying[c] = x[c] != 0;
+        adapt->outlying[c] = x[c] != 0;
     em_release(&x);
     return status;
 }
 
-em_status em_warmup_visit(em_adapt *adapt, const em_visitor *visitor)
+/* The phases of the schedule that has an initial phase. */
+static em_status visit_phases(em_adapt *adapt, const em_visitor *visitor)
 {
-    em_warmup *warmup = &adapt->warmup;
-    void *context = visitor->context;
-    em_status status = visit_phase(warmup, visitor);
+    enum { N_RECORD = EM_MOST_PHASES * sizeof(em_phase_record) / sizeof(double) };
+    enum { N_STATISTICS = sizeof(em_acceptance_statistics) / sizeof(double) };
+    const em_length_search *search = adapt->search;
+    em_status status = visit_schedule(adapt, visitor);
 
     if (!status)
         status = visit_outlying(adapt, visitor);
     if (!status)
-        status = visitor->shared(
-            context, "stages", EM_MOST_PHASES * (int64_t)(sizeof(em_phase_record) / sizeof(double)),
-            (double *)warmup->record);
+        status = visitor->shared(visitor->context, "stages", N_RECORD, (double *)adapt->record);
     if (!status)
-        status = visitor->shared(context, "autocorrelation", adapt->dim, warmup->kept_r);
-    if (!status && warmup->phase == EM_PHASE_INITIAL)
-        status = visitor->chains(context, "history", warmup->plan.initial, warmup->history);
-    if (!status && warmup->phase == EM_PHASE_INITIAL)
-        status = visitor->chains(context, "since", 1, warmup->since);
-    if (!status && warmup->phase == EM_PHASE_INITIAL)
-        status = visitor->chains(context, "step_factor", 1, warmup->step_factor);
-    if (!status && warmup->phase == EM_PHASE_INITIAL && warmup->many)
-        status = visitor->chains(context, "depths", EM_DEPTHS, warmup->depth_counts);
-    if (!status &&
-        (warmup->phase == EM_PHASE_STEP_SIZE || warmup->phase == EM_PHASE_TRAJECTORY_LENGTH))
-        status =
-            visitor->chains(context, "moves", sizeof(em_acceptance_statistics) / sizeof(double),
-                            (double *)warmup->statistics);
-    if (!status && warmup->plan.searches_length && warmup->phase != EM_PHASE_INITIAL)
-        status = visitor->chains(context, "lag", em_lag_size(adapt->dim), warmup->lag);
+        status = visitor->shared(visitor->context, "autocorrelation", adapt->dim, search->kept_r);
+    const bool initial = adapt->phase == EM_PHASE_INITIAL;
+    const struct {
+        bool is_used;
+        const char *name;
+        int64_t n;
+        double *x;
+    } rows[] = {
+        {initial, "history", adapt->plan->initial, adapt->initial->history},
+        {initial, "since", 1, adapt->initial->since},
+        {initial, "step_factor", 1, adapt->step_factor},
+        {em_phases[adapt->phase].observe == em_trial_observe, "moves", N_STATISTICS,
+         (double *)search->statistics},
+        {!initial && adapt->plan->searches_length, "lag", em_lag_size(adapt->dim), search->lag}};
+    for (size_t i = 0; !status && i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].is_used)
+            status = visitor->chains(visitor->context, rows[i].name, rows[i].n, rows[i].x);
     return status;
 }
 
@@ -236,6 +242,8 @@ em_status em_adapt_visit(em_adapt *adapt, int64_t done, const em_visitor *visito
 
     if (status)
         return status;
+    while (adapt->windows && done >= em_phase_ends_at(adapt))
+        em_enter_phase(adapt, em_phases[adapt->phase].follower, em_phase_ends_at(adapt));
     const int64_t n_record = adapt->n_m_step * (int64_t)(sizeof(em_m_step) / sizeof(double));
     status =
         em_agree(em_allocate(adapt->n_pool * widest_array(adapt, n_record), sizeof *rows, &rows));
@@ -248,10 +256,9 @@ em_status em_adapt_visit(em_adapt *adapt, int64_t done, const em_visitor *visito
             visit_member(adapt, visitor, "centre", adapt->dim, offsetof(em_pool, centre), rows);
     if (!status)
         status = visit_member(adapt, visitor, "m_steps", n_record, offsetof(em_pool, m_step), rows);
-    if (!status && adapt->warmup.runs)
-        status = em_warmup_visit(adapt, visitor);
-    const bool collects =
-        adapt->warmup.runs ? adapt->warmup.phase == EM_PHASE_INITIAL : done < adapt->schedule.last;
+    if (!status && adapt->plan)
+        status = visit_phases(adapt, visitor);
+    const bool collects = em_phases[adapt->phase].learns || adapt->phase == EM_PHASE_FIRST_BUFFER;
     if (!status && collects && !adapt->keeps_draws)
         status = visitor->chains(visitor->context, "accumulator",
                                  adapt->n_segment * adapt->n_accumulator, adapt->accumulator);
@@ -260,9 +267,10 @@ em_status em_adapt_visit(em_adapt *adapt, int64_t done, const em_visitor *visito
     if (!status)
         status = visitor->chains(visitor->context, "acceptance", 1, adapt->acceptance);
     if (!status)
-        status = visitor->chains(visitor->context, "gradients", 1, adapt->warmup.gradients);
-    if (!status && adapt->noise)
-        status = em_gradient_noise_visit(adapt->noise, visitor);
+        status = visitor->chains(visitor->context, "gradients", 1, adapt->gradients);
+    for (int i = 0; !status && i < adapt->n_learner; i++)
+        if (adapt->learner[i]->visit)
+            status = adapt->learner[i]->visit(adapt, visitor);
     em_publish_to_chains(adapt);
     em_release(&rows);
     return status;

@@ -7,13 +7,37 @@
 #include <math.h>
 #include <string.h>
 
+/* Memory that is released with the engine: an array of `count`, and where its address goes. */
+typedef struct owned {
+    void *out;
+    int64_t count;
+    size_t size;
+} owned;
+
+#define ARRAY(pointer, count)                                                                      \
+    {                                                                                              \
+        &(pointer), count, sizeof *(pointer)                                                       \
+    }
+#define ALLOCATE(adapt, ...)                                                                       \
+    allocate(adapt, sizeof((owned[]){__VA_ARGS__}) / sizeof(owned), (owned[]){__VA_ARGS__})
+
+static em_status allocate(em_adapt *adapt, size_t n, const owned *array)
+{
+    em_status status = EM_OK;
+
+    for (size_t i = 0; !status && i < n; i++) {
+        status = em_allocate(array[i].count, array[i].size, array[i].out);
+        if (!status)
+            memcpy(&adapt->owned[adapt->n_owned++], array[i].out, sizeof(void *));
+    }
+    return status;
+}
+
 /* The estimate of gradient noise is dense where the last window has enough samples for that,
  * whatever the structure of the mass. */
 static em_status create_noise(em_adapt *adapt, const em_sampler_ops *sampler)
 {
     const bool minibatches = em_takes_minibatches(sampler, adapt->sampler_options);
-    const int64_t planned = em_schedule_last_window(&adapt->schedule, em_chains_per_pool(adapt));
-    const bool dense = adapt->dim <= 200 && planned >= 10 * adapt->dim;
 
     if (adapt->estimator->noise && !minibatches)
         return em_fail(EM_ECONFIG,
@@ -22,6 +46,9 @@ static em_status create_noise(em_adapt *adapt, const em_sampler_ops *sampler)
                        sampler->name);
     if (!minibatches || !(adapt->estimator->noise || sampler->uses_noise))
         return EM_OK;
+    const int64_t planned =
+        em_schedule_last_window(&adapt->windows->schedule, em_chains_per_pool(adapt));
+    const bool dense = adapt->dim <= 200 && planned >= 10 * adapt->dim;
     return em_gradient_noise_create(adapt->sampler_options, adapt->grid, adapt->shares,
                                     dense ? EM_MASS_DENSE : EM_MASS_DIAG, adapt->dim,
                                     &adapt->noise);
@@ -37,7 +64,7 @@ static double first_thermostat_mass(const em_adapt *adapt, const em_sampler_ops 
 
 static em_status create_pools(em_adapt *adapt, const em_sampler_ops *sampler)
 {
-    em_status status = em_allocate(adapt->n_pool, sizeof *adapt->pools, &adapt->pools);
+    em_status status = ALLOCATE(adapt, ARRAY(adapt->pools, adapt->n_pool));
 
     for (int64_t i = 0; !status && i < adapt->n_pool; i++) {
         em_pool *pool = &adapt->pools[i];
@@ -56,7 +83,7 @@ static em_status create_pools(em_adapt *adapt, const em_sampler_ops *sampler)
 static em_status allocate_work(em_adapt *adapt)
 {
     const int64_t n = adapt->n_local_chain;
-    em_status status = em_allocate(n, sizeof(em_mass *), &adapt->chain_mass);
+    em_status status;
 
     adapt->n_estimator = em_learns(adapt) ? em_estimator_size(adapt->estimator, &adapt->form) : 1;
     adapt->n_accumulator = adapt->n_estimator + adapt->dim;
@@ -64,20 +91,16 @@ static em_status allocate_work(em_adapt *adapt)
         adapt->n_accumulator += em_subsampling_interval_size(adapt->dim);
     if (adapt->thermostat)
         adapt->n_accumulator += 2;
-    const struct {
-        double **vector;
-        int64_t size;
-    } vectors[] = {{&adapt->chain_step, n},
-                   {&adapt->chain_thermostat, n},
-                   {&adapt->acceptance, n},
-                   {&adapt->probe, n},
-                   {&adapt->warmup.gradients, n},
-                   {&adapt->accumulator, n * adapt->n_segment * adapt->n_accumulator},
-                   {&adapt->pooled, adapt->n_accumulator},
-                   {&adapt->sample, 2 * adapt->stride},
-                   {&adapt->estimate, adapt->form.ops->size(&adapt->form)}};
-    for (size_t i = 0; !status && i < sizeof vectors / sizeof *vectors; i++)
-        status = em_allocate(vectors[i].size, sizeof(double), vectors[i].vector);
+    status = ALLOCATE(
+        adapt, ARRAY(adapt->chain_mass, n), ARRAY(adapt->chain_step, n),
+        ARRAY(adapt->chain_thermostat, n), ARRAY(adapt->acceptance, n), ARRAY(adapt->probe, n),
+        ARRAY(adapt->gradients, n), ARRAY(adapt->step_factor, n),
+        ARRAY(adapt->outlying, em_grid_n_chain(adapt->grid)),
+        ARRAY(adapt->accumulator, n * adapt->n_segment * adapt->n_accumulator),
+        ARRAY(adapt->pooled, adapt->n_accumulator), ARRAY(adapt->sample, 2 * adapt->stride),
+        ARRAY(adapt->estimate, adapt->form.ops->size(&adapt->form)));
+    for (int64_t c = 0; !status && c < n; c++)
+        adapt->step_factor[c] = 1;
     return status;
 }
 
@@ -86,7 +109,7 @@ static em_status allocate_work(em_adapt *adapt)
 static em_status check_trajectory(const em_adapt *adapt, const em_sampler_ops *sampler,
                                   const em_trajectory *drawn)
 {
-    if (adapt->warmup.runs || drawn->kind != EM_TRAJECTORY_TIME)
+    if (drawn->kind != EM_TRAJECTORY_TIME)
         return EM_OK;
     if (!adapt->shares)
         return em_fail(EM_ECONFIG,
@@ -113,33 +136,129 @@ static int64_t most_draws(int64_t dim)
 /* Makes the window of draws, and sets which iterations its first estimate uses. */
 static em_status create_window(em_adapt *adapt)
 {
-    const em_schedule *schedule = &adapt->schedule;
-    const int64_t initial = adapt->warmup.plan.initial;
+    const int64_t longest =
+        adapt->keeps_draws ? adapt->plan->initial - em_warmup_window_begin(adapt->plan->initial)
+                           : INT64_MAX;
     const em_status status = em_window_create(
-        em_chains_per_pool(adapt), adapt->n_local_chain, adapt->dim,
-        adapt->keeps_draws ? initial - em_warmup_window_begin(initial) : INT64_MAX,
+        em_chains_per_pool(adapt), adapt->n_local_chain, adapt->dim, longest,
         adapt->keeps_draws ? most_draws(adapt->dim) : em_window_span(adapt->dim), &adapt->window);
 
     if (status)
         return status;
-    if (adapt->warmup.runs)
-        em_window_aim(&adapt->window, em_warmup_window_begin(adapt->warmup.window),
-                      adapt->warmup.window);
-    else if (schedule->n_window > 0)
-        em_window_aim(&adapt->window, schedule->first, schedule->window_end[0]);
+    if (adapt->initial)
+        em_window_aim(&adapt->window, em_warmup_window_begin(adapt->initial->window),
+                      adapt->initial->window);
+    else if (adapt->windows->schedule.n_window > 0)
+        em_window_aim(&adapt->window, adapt->windows->schedule.first,
+                      adapt->windows->schedule.window_end[0]);
     return EM_OK;
 }
 
-static em_status set_up(em_adapt *adapt, const em_sampler_ops *sampler, int64_t config_warmup)
+/* ---------------------------------------------------------------- the schedule */
+
+bool em_warmup_has_phases(const em_mass_options *options, const em_sampler_ops *sampler,
+                          const em_sampler_options *sampler_options, em_trajectory *drawn)
+{
+    const em_estimator_ops *estimator = em_estimators[options->estimator];
+
+    *drawn = sampler->trajectory ? sampler->trajectory(sampler_options)
+                                 : (em_trajectory){.kind = EM_TRAJECTORY_OPTIONS};
+    return drawn->kind != EM_TRAJECTORY_OPTIONS && options->share == EM_SHARE_ALL &&
+           (!estimator->estimate || estimator->windowed) && !estimator->noise;
+}
+
+static int64_t count_windows(const em_warmup_plan *plan)
+{
+    int64_t count = 0;
+
+    for (int64_t end = 0; end < plan->initial; count++)
+        end = em_warmup_next_window(plan, end);
+    return count;
+}
+
+static em_status create_initial_phase(em_adapt *adapt)
+{
+    const int64_t n = adapt->n_local_chain;
+    em_status status = ALLOCATE(adapt, ARRAY(adapt->initial, 1));
+
+    if (status)
+        return status;
+    adapt->initial->end = adapt->plan->initial;
+    adapt->initial->window = em_warmup_next_window(adapt->plan, 0);
+    status = ALLOCATE(adapt, ARRAY(adapt->initial->history, n * adapt->plan->initial),
+                      ARRAY(adapt->initial->since, n));
+    if (!status && em_grid_n_chain(adapt->grid) >= EM_MANY_CHAINS)
+        status = ALLOCATE(adapt, ARRAY(adapt->tree_depth, 1));
+    if (status || !adapt->tree_depth)
+        return status;
+    adapt->tree_depth->cap = EM_FIRST_DEPTH;
+    return ALLOCATE(adapt, ARRAY(adapt->tree_depth->count, n * EM_DEPTHS));
+}
+
+static em_status create_length_search(em_adapt *adapt, const em_trajectory *drawn)
+{
+    const int64_t n = adapt->n_local_chain, dim = adapt->dim;
+    const int64_t n_lag = adapt->plan->searches_length ? n * em_lag_size(dim) : 0;
+    em_status status = ALLOCATE(adapt, ARRAY(adapt->search, 1));
+
+    if (status)
+        return status;
+    em_length_search *search = adapt->search;
+    search->drawn = *drawn;
+    search->drawn.time = adapt->plan->time;
+    search->kept = search->drawn;
+    search->kept_averaging.target = adapt->sampler_options->target_accept;
+    return ALLOCATE(adapt, ARRAY(search->statistics, n), ARRAY(search->lag, n_lag),
+                    ARRAY(search->kept_r, dim), ARRAY(search->tried_r, dim));
+}
+
+/* The schedule with an initial phase. */
+static em_status plan_phases(em_adapt *adapt, const em_trajectory *drawn, int64_t config_warmup)
+{
+    em_status status = ALLOCATE(adapt, ARRAY(adapt->plan, 1));
+
+    if (status)
+        return status;
+    *adapt->plan = em_warmup_plan_create(config_warmup, drawn);
+    adapt->phase = adapt->warmup > 0 ? EM_PHASE_INITIAL : EM_PHASE_SAMPLING;
+    adapt->ended = adapt->warmup > 0 ? -1 : 0;
+    adapt->often = em_warmup_updates_often(adapt->plan);
+    adapt->n_segment = EM_MOST_SEGMENTS;
+    adapt->most_m_steps = count_windows(adapt->plan);
+    status = create_initial_phase(adapt);
+    /* 10 as in Hoffman & Gelman (2014); less here, where restarts are frequent, and none with many
+     * chains, whose mean acceptance is precise from the first update on. */
+    adapt->restart = adapt->tree_depth ? 1 : 2;
+    return status ? status : create_length_search(adapt, drawn);
+}
+
+/* The schedule of windows. */
+static em_status plan_windows(em_adapt *adapt)
 {
     const em_mass_options *options = adapt->options;
-    const int64_t warmup =
-        em_adapt_most_warmup(options, sampler, adapt->sampler_options, config_warmup);
-    const int64_t every = sampler->by_model ? warmup + 1 : adapt->sampler_options->adapt_every;
-    em_trajectory drawn = {.kind = EM_TRAJECTORY_OPTIONS};
-    em_status status;
+    em_status status = ALLOCATE(adapt, ARRAY(adapt->windows, 1));
 
-    if (options->s_count_rule == EM_S_COUNT_INTERVAL &&
+    if (status)
+        return status;
+    em_schedule *schedule = &adapt->windows->schedule;
+    status = em_schedule_create(adapt->warmup, options->init_buffer, options->term_buffer,
+                                options->s_count, em_chains_per_pool(adapt), schedule);
+    adapt->windows->e_step_from = schedule->first;
+    adapt->phase = adapt->warmup > 0 ? EM_PHASE_FIRST_BUFFER : EM_PHASE_SAMPLING;
+    adapt->ended = adapt->warmup;
+    adapt->n_segment = 1;
+    adapt->restart = 10;
+    adapt->most_m_steps = adapt->estimator->windowed
+                              ? schedule->n_window
+                              : (schedule->last - schedule->first) / em_e_step_length(adapt) + 1;
+    return status;
+}
+
+/* ---------------------------------------------------------------- the engine */
+
+static em_status check_rules(const em_adapt *adapt, const em_sampler_ops *sampler)
+{
+    if (adapt->options->s_count_rule == EM_S_COUNT_INTERVAL &&
         (adapt->estimator->windowed || !em_learns(adapt) || !adapt->shares))
         return em_fail(EM_ECONFIG, "mass.s_count_rule: interval is for the momentum estimator with "
                                    "share: all; use fixed");
@@ -147,29 +266,34 @@ static em_status set_up(em_adapt *adapt, const em_sampler_ops *sampler, int64_t 
         !isnan(sampler->thermostat_mass(adapt->sampler_options, adapt->dim)))
         return em_fail(EM_ECONFIG, "sampler.learn_thermostat_mass is true but mass.estimator is "
                                    "none: expected an estimator, whose M-steps learn both");
-    adapt->warmup.runs = em_warmup_has_phases(options, sampler, adapt->sampler_options, &drawn);
-    status = check_trajectory(adapt, sampler, &drawn);
-    if (status)
-        return status;
-    status = em_schedule_create(warmup, every, options->init_buffer, options->term_buffer,
-                                options->s_count, em_chains_per_pool(adapt), &adapt->schedule);
+    return EM_OK;
+}
+
+static em_status set_up(em_adapt *adapt, const em_sampler_ops *sampler, int64_t config_warmup)
+{
+    em_trajectory drawn;
+    const bool has_phases =
+        em_warmup_has_phases(adapt->options, sampler, adapt->sampler_options, &drawn);
+    em_status status = check_rules(adapt, sampler);
+
+    if (!status && !has_phases)
+        status = check_trajectory(adapt, sampler, &drawn);
+    if (!status)
+        status = has_phases ? plan_phases(adapt, &drawn, config_warmup) : plan_windows(adapt);
     if (!status)
         status = em_choose_form(adapt, sampler);
-    adapt->n_segment = 1;
-    adapt->s_count = options->s_count;
-    adapt->e_step_from = adapt->schedule.first;
-    adapt->most_m_steps =
-        adapt->estimator->windowed
-            ? adapt->schedule.n_window
-            : (adapt->schedule.last - adapt->schedule.first) / em_e_step_length(adapt) + 1;
-    if (!status && adapt->warmup.runs)
-        status = em_warmup_create(adapt, &drawn, config_warmup);
-    adapt->keeps_draws = em_learns(adapt) && adapt->warmup.runs && adapt->form.most_rank == 0 &&
+    adapt->keeps_draws = em_learns(adapt) && adapt->initial && adapt->form.most_rank == 0 &&
                          adapt->form.ops->structure == EM_MASS_DENSE;
     if (adapt->keeps_draws)
         adapt->n_segment = 0;
     if (!status)
         status = create_noise(adapt, sampler);
+    if (adapt->noise)
+        adapt->learner[adapt->n_learner++] = &em_noise_learner;
+    if (adapt->thermostat)
+        adapt->learner[adapt->n_learner++] = &em_thermostat_learner;
+    if (adapt->tree_depth)
+        adapt->learner[adapt->n_learner++] = &em_tree_depth_learner;
     if (!status)
         status = create_pools(adapt, sampler);
     if (!status)
@@ -199,6 +323,9 @@ em_status em_adapt_create(const em_mass_options *options, const em_sampler_ops *
         adapt->dim = dim;
         adapt->stride = em_stride(dim);
         adapt->n_local_chain = em_grid_n_local_chain(grid);
+        adapt->warmup = em_adapt_most_warmup(options, sampler, sampler_options, warmup);
+        adapt->adapt_every = sampler->by_model ? adapt->warmup + 1 : sampler_options->adapt_every;
+        adapt->s_count = options->s_count;
         adapt->adapts_step = isnan(sampler_options->step_size);
         adapt->shares = options->share == EM_SHARE_ALL;
         adapt->n_pool = adapt->shares ? 1 : adapt->n_local_chain;
@@ -224,18 +351,13 @@ void em_adapt_destroy(em_adapt **out)
         em_release(&adapt->pools[i].centre);
         em_release(&adapt->pools[i].m_step);
     }
-    em_release(&adapt->pools);
-    em_schedule_destroy(&adapt->schedule);
-    em_warmup_destroy(&adapt->warmup);
+    if (adapt->windows)
+        em_schedule_destroy(&adapt->windows->schedule);
     em_gradient_noise_destroy(&adapt->noise);
     em_window_release(&adapt->window);
     em_release(&adapt->part);
-    em_release(&adapt->chain_mass);
-    double **const vectors[] = {&adapt->chain_step, &adapt->chain_thermostat, &adapt->acceptance,
-                                &adapt->probe,      &adapt->accumulator,      &adapt->pooled,
-                                &adapt->sample,     &adapt->estimate};
-    for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
-        em_release(vectors[i]);
+    for (int i = 0; i < adapt->n_owned; i++)
+        em_release(&adapt->owned[i]);
     em_release(out);
 }
 
@@ -250,13 +372,12 @@ em_status em_adapt_begin_with(em_adapt *adapt, const em_mass *mass, double step_
         status = em_mass_of(&adapt->form, adapt->estimate, &adapt->pools[i].mass);
         if (!status && adapt->adapts_step) {
             adapt->pools[i].step_size = step_size;
-            em_dual_averaging_start(&adapt->pools[i].averaging, step_size,
-                                    em_restart_factor(adapt));
+            em_dual_averaging_start(&adapt->pools[i].averaging, step_size, adapt->restart);
         }
     }
     adapt->has_step = true;
-    if (adapt->warmup.runs && adapt->warmup.plan.learned && !isnan(time))
-        adapt->warmup.drawn = adapt->warmup.kept = em_trajectory_of_time(time, jitter);
+    if (adapt->plan && adapt->plan->learned && !isnan(time))
+        adapt->search->drawn = adapt->search->kept = em_trajectory_of_time(time, jitter);
     em_publish_to_chains(adapt);
     return status;
 }

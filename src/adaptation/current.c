@@ -1,12 +1,14 @@
 /* What the chains use now, and what has been learned so far: the read access to the engine. */
 #include "adaptation/adaptation_internal.h"
+#include "base/text/append.h"
+
+#include <math.h>
 
 void em_publish_to_chains(em_adapt *adapt)
 {
     for (int64_t c = 0; c < adapt->n_local_chain; c++) {
         adapt->chain_mass[c] = em_pool_of(adapt, c)->mass;
-        adapt->chain_step[c] = em_pool_of(adapt, c)->step_size *
-                               (adapt->warmup.runs ? adapt->warmup.step_factor[c] : 1);
+        adapt->chain_step[c] = em_pool_of(adapt, c)->step_size * adapt->step_factor[c];
         adapt->chain_thermostat[c] = em_pool_of(adapt, c)->thermostat_mass;
     }
 }
@@ -23,28 +25,27 @@ em_step_context em_adapt_context(const em_adapt *adapt, em_posterior *posterior,
                              .trajectory = em_adapt_trajectory(adapt, done)};
 }
 
-static int64_t depth_cap_at(const em_warmup *warmup, int64_t iteration)
+/* The lesser of the planned tree-depth cap and the learned one; 0: there is none. */
+static int64_t depth_cap_at(const em_adapt *adapt, int64_t iteration)
 {
     const int64_t planned = em_warmup_tree_depth_cap(iteration);
+    const int64_t learned = adapt->tree_depth ? adapt->tree_depth->cap : 0;
 
-    return warmup->depth_cap > 0 && (planned == 0 || warmup->depth_cap < planned)
-               ? warmup->depth_cap
-               : planned;
+    return learned > 0 && (planned == 0 || learned < planned) ? learned : planned;
 }
 
 em_trajectory em_adapt_trajectory(const em_adapt *adapt, int64_t iteration)
 {
-    const em_warmup *warmup = &adapt->warmup;
     em_trajectory out = {.kind = EM_TRAJECTORY_OPTIONS};
 
-    if (!warmup->runs)
-        return out;
-    if (warmup->phase == EM_PHASE_INITIAL)
+    if (adapt->phase == EM_PHASE_INITIAL)
         return (em_trajectory){.kind = EM_TRAJECTORY_U_TURN,
-                               .max_depth = depth_cap_at(warmup, iteration),
-                               .arriving = true};
-    out = warmup->drawn;
-    out.number = iteration - warmup->time_from + 1;
+                               .max_depth = depth_cap_at(adapt, iteration),
+                               .initial_phase = true};
+    if (adapt->search) {
+        out = adapt->search->drawn;
+        out.number = iteration - adapt->search->from + 1;
+    }
     return out;
 }
 
@@ -75,32 +76,32 @@ const em_mass_form *em_adapt_form(const em_adapt *adapt)
 
 int64_t em_adapt_warmup(const em_adapt *adapt)
 {
-    return adapt->warmup.runs ? adapt->warmup.ended : adapt->schedule.warmup;
+    return adapt->ended;
 }
 
 bool em_adapt_has_initial_phase(const em_adapt *adapt)
 {
-    return adapt->warmup.runs && adapt->warmup.plan.initial > 0;
+    return adapt->plan && adapt->plan->initial > 0;
 }
 
 void em_adapt_count_gradients(em_adapt *adapt, int64_t chain, int64_t n)
 {
-    adapt->warmup.gradients[chain] += (double)n;
+    adapt->gradients[chain] += (double)n;
 }
 
 int64_t em_adapt_n_phase(const em_adapt *adapt)
 {
-    return adapt->warmup.n_phase;
+    return adapt->n_phase;
 }
 
 const em_phase_record *em_adapt_phases(const em_adapt *adapt)
 {
-    return adapt->warmup.record;
+    return adapt->record;
 }
 
 int64_t em_adapt_n_reinitialised(const em_adapt *adapt)
 {
-    return adapt->warmup.n_reinitialised;
+    return adapt->initial ? adapt->initial->n_reinitialised : 0;
 }
 
 int64_t em_adapt_n_m_step(const em_adapt *adapt)
@@ -118,6 +119,34 @@ const em_m_step *em_adapt_m_steps(const em_adapt *adapt, int64_t local_pool)
     return adapt->pools[local_pool].m_step;
 }
 
+void em_adapt_summarise(const em_adapt *adapt, size_t bytes, char *out)
+{
+    const em_initial_phase *phase = adapt->initial;
+
+    out[0] = '\0';
+    if (adapt->n_phase == 0)
+        return;
+    const em_trajectory *drawn = &adapt->search->drawn;
+    const em_phase_record *initial = &adapt->record[0], *last = &adapt->record[adapt->n_phase - 1];
+    em_append(bytes, out, "warmup %.0f iterations, %.0f gradients; the chains ", last->iteration,
+              last->gradients);
+    if ((int)initial->end == EM_END_REACHED)
+        em_append(bytes, out, "had arrived at %.0f", initial->iteration);
+    else
+        em_append(bytes, out, "were given %.0f to arrive%s", initial->iteration,
+                  phase->n_stationary >= 2 ? ", and had" : ", and had not all");
+    if (drawn->kind == EM_TRAJECTORY_TIME)
+        em_append(bytes, out, "; T %.3g, %.0f steps", drawn->time,
+                  fmax(1, ceil(drawn->time / adapt->pools->step_size)));
+    else if (adapt->plan->learned)
+        em_append(bytes, out, "; curvature varies, so that nuts draws");
+    if (phase->n_reinitialised > 0)
+        em_append(bytes, out, "; %lld %s took the position of another, the last at %lld",
+                  (long long)phase->n_reinitialised,
+                  phase->n_reinitialised == 1 ? "chain" : "chains",
+                  (long long)phase->last_reinitialised);
+}
+
 /* Counts what grows with the number of chains or faster than the dimension: accumulators and kept
  * draws, their exact sums, and the matrices of each mass. */
 double em_adapt_bytes(const em_adapt *adapt)
@@ -126,7 +155,7 @@ double em_adapt_bytes(const em_adapt *adapt)
     const double sums = (double)adapt->n_accumulator;
     const double each = (double)adapt->n_segment * sums +
                         (double)(adapt->window.n_slot * 2 * adapt->dim) +
-                        (double)(adapt->warmup.runs ? adapt->warmup.plan.initial : 0);
+                        (double)(adapt->plan ? adapt->plan->initial : 0);
     const double mass = (double)adapt->form.ops->size(&adapt->form);
 
     return sizeof(double) * ((double)adapt->n_local_chain * each + SUM * sums +

@@ -1,7 +1,16 @@
-/* The E-step: what a chain adds to its accumulators. */
+/*
+ * The E-step: what a chain adds to its accumulators, and in the initial phase the mass from the
+ * later half of the iterations so far. The sums of that are kept in segments of iterations, because
+ * later halves of successive windows overlap. A dense mass keeps the draws themselves instead,
+ * which take less memory.
+ */
 #include "adaptation/adaptation_internal.h"
 #include "adaptation/mass_window/subsampling_interval.h"
+#include "base/memory.h"
 #include "mass/moments.h"
+#include "par/world.h"
+
+#include <string.h>
 
 /* Iterations until the chains of a pool have s_count samples together. */
 int64_t em_e_step_length(const em_adapt *adapt)
@@ -9,16 +18,6 @@ int64_t em_e_step_length(const em_adapt *adapt)
     const int64_t chains = em_chains_per_pool(adapt);
 
     return (adapt->s_count + chains - 1) / chains;
-}
-
-static void collect_thermostat(em_adapt *adapt, const em_block *block, int64_t chain)
-{
-    const em_step_context context = em_adapt_context(adapt, NULL, 0);
-    const double q = adapt->thermostat(&context, block, chain);
-    double *sums = em_accumulators(adapt, chain, adapt->warmup.segment) + em_thermostat_sums(adapt);
-
-    sums[0] += q;
-    sums[1] += q * q;
 }
 
 void em_add_sample(const em_adapt *adapt, int64_t chain, const em_observation *sample,
@@ -36,25 +35,143 @@ void em_add_sample(const em_adapt *adapt, int64_t chain, const em_observation *s
     em_estimator_observe(adapt->estimator, &adapt->form, &centred, accumulator);
 }
 
-void em_collect(em_adapt *adapt, const em_block *block, int64_t chain, bool subsample)
+/* The gradient noise is that of the last observation. */
+static const double *noise_of(const em_adapt *adapt, int64_t chain)
 {
-    const em_observation sample = {
-        block->theta + chain * block->stride, block->gradient + chain * block->stride,
-        block->momentum + chain * block->stride,
-        adapt->noise ? em_gradient_noise_last(adapt->noise, chain) : NULL};
-    double *accumulator = em_accumulators(adapt, chain, adapt->warmup.segment);
+    return adapt->noise ? em_gradient_noise_last(adapt->noise, chain) : NULL;
+}
 
-    if (!em_all_finite(adapt->dim, sample.gradient) ||
-        (sample.noise && !em_all_finite(adapt->dim, sample.noise)))
+bool em_is_sample(const em_adapt *adapt, const em_block *block, int64_t chain)
+{
+    const double *noise = noise_of(adapt, chain);
+
+    return em_all_finite(adapt->dim, block->gradient + chain * block->stride) &&
+           (!noise || em_all_finite(adapt->dim, noise));
+}
+
+void em_collect(em_adapt *adapt, const em_block *block, int64_t chain, bool subsample,
+                double *accumulator)
+{
+    const em_observation sample = {block->theta + chain * block->stride,
+                                   block->gradient + chain * block->stride,
+                                   block->momentum + chain * block->stride, noise_of(adapt, chain)};
+
+    if (!em_is_sample(adapt, block, chain))
         return;
     em_add_sample(adapt, chain, &sample, accumulator);
-    if (adapt->thermostat)
-        collect_thermostat(adapt, block, chain);
     if (subsample) {
         double *velocity = adapt->sample + adapt->stride,
                *position = accumulator + adapt->n_estimator;
         em_mass_velocity(&adapt->chain_mass[chain], 1, sample.momentum, velocity);
         em_subsampling_interval_observe(adapt->dim, sample.momentum, velocity,
                                         position + adapt->dim);
+    }
+}
+
+/* ---------------------------------------------------------------- windows of the initial phase */
+
+/* Adds the segments that lie in the later half, of a chain of this rank. Local. */
+static void add_segments(const em_adapt *adapt, int64_t chain, int64_t done, double *sums)
+{
+    const em_initial_phase *initial = adapt->initial;
+
+    for (int64_t k = 0; k <= initial->segment; k++) {
+        const double *x = em_accumulators(adapt, chain, k);
+        for (int64_t i = 0;
+             initial->segment_from[k] >= em_warmup_window_begin(done) && i < adapt->n_accumulator;
+             i++)
+            sums[i] += x[i];
+    }
+}
+
+/* Adds the draws kept of the later half, of a chain of this rank. Local. */
+static void add_draws(const em_adapt *adapt, int64_t chain, double *sums)
+{
+    const int64_t number = em_grid_first_chain(adapt->grid) + chain;
+
+    for (int64_t slot = 0; slot < adapt->window.n_slot; slot++) {
+        const double *row = em_window_sample(&adapt->window, adapt->grid, number, slot);
+        if (row)
+            em_add_sample(adapt, chain, &(em_observation){row, row + adapt->dim, NULL, NULL}, sums);
+    }
+}
+
+/* adapt->pooled = the sums over the later half of all chains that are not outlying. Chains are
+ * added one at a time, because the sums of a matrix are large. Collective. */
+static em_status pool_window(em_adapt *adapt, int64_t done)
+{
+    const int64_t first_chain = em_grid_first_chain(adapt->grid), n = adapt->n_accumulator;
+    double *sums = NULL;
+    em_status status = em_agree(em_allocate(n, sizeof *sums, &sums));
+
+    if (!status)
+        status = em_grid_begin_sum(adapt->grid, n);
+    for (int64_t c = 0; !status && c < adapt->n_local_chain; c++) {
+        if (adapt->outlying[first_chain + c])
+            continue;
+        memset(sums, 0, (size_t)n * sizeof *sums);
+        if (adapt->keeps_draws)
+            add_draws(adapt, c, sums);
+        else
+            add_segments(adapt, c, done, sums);
+        em_grid_add_to_sum(adapt->grid, n, sums);
+    }
+    if (!status)
+        em_grid_end_sum(adapt->grid, n, adapt->pooled);
+    em_release(&sums);
+    return status;
+}
+
+/* Positions are summed relative to the pool's centre. An M-step moves the centre to the mean of the
+ * pooled positions; this shifts the sums accordingly. Local. */
+static void recentre(em_adapt *adapt)
+{
+    const double n = adapt->pooled[0], *position = adapt->pooled + adapt->n_estimator;
+
+    for (int64_t i = 0; i < adapt->dim; i++)
+        adapt->sample[i] = position[i] / n;
+    for (int64_t c = 0; !adapt->keeps_draws && c < adapt->n_local_chain; c++)
+        for (int64_t k = 0; k <= adapt->initial->segment; k++) {
+            double *x = em_accumulators(adapt, c, k);
+            for (int64_t i = 0; i < adapt->dim; i++)
+                x[adapt->n_estimator + i] -= x[0] * adapt->sample[i];
+            em_estimator_recentre(adapt->estimator, &adapt->form, adapt->sample, x);
+        }
+}
+
+/* Estimates the mass from the later half, and restarts dual averaging. Collective. */
+em_status em_learn_from_window(em_adapt *adapt, int64_t done)
+{
+    em_pool *pool = adapt->pools;
+    em_status status = pool_window(adapt, done);
+
+    adapt->s_count = em_grid_n_chain(adapt->grid) * (done - em_warmup_window_begin(done));
+    if (!status)
+        status = em_pooled_m_step(adapt, done);
+    if (!status && !em_was_refused(adapt, pool)) {
+        recentre(adapt);
+        if (adapt->adapts_step)
+            em_dual_averaging_start(&pool->averaging, pool->step_size, adapt->restart);
+    }
+    return status;
+}
+
+/* Drops the segments that no later window uses. Local. */
+void em_drop_segments(em_adapt *adapt)
+{
+    em_initial_phase *initial = adapt->initial;
+    const int64_t from = em_warmup_window_begin(initial->window), size = adapt->n_accumulator;
+    int64_t first = 0;
+
+    while (first < initial->segment && initial->segment_from[first] < from)
+        first++;
+    initial->segment -= first;
+    memmove(initial->segment_from, initial->segment_from + first,
+            (size_t)(initial->segment + 1) * sizeof *initial->segment_from);
+    for (int64_t c = 0; !adapt->keeps_draws && first > 0 && c < adapt->n_local_chain; c++) {
+        memmove(em_accumulators(adapt, c, 0), em_accumulators(adapt, c, first),
+                (size_t)((initial->segment + 1) * size) * sizeof(double));
+        memset(em_accumulators(adapt, c, initial->segment + 1), 0,
+               (size_t)((adapt->n_segment - initial->segment - 1) * size) * sizeof(double));
     }
 }

@@ -1,31 +1,167 @@
 /*
- * The end of a window of the initial phase: finds outlying chains, re-estimates the mass, and
- * decides whether the phase ends.
+ * The initial phase, in which chains move from their starts to the typical set: the first mass,
+ * what each iteration adds, and the end of a window, which finds outlying chains, re-estimates the
+ * mass, and decides whether the phase ends.
  */
 #include "adaptation/adaptation_internal.h"
 #include "base/memory.h"
+#include "math/order.h"
 #include "par/world.h"
 
 #include <math.h>
 
+/* ---------------------------------------------------------------- the first mass */
+
+/* Medians of columns first .. first + n of rows x [n_local_chain][stride] of absolute values, into
+ * out[n]; rows are gathered into all. */
+static em_status column_medians(em_adapt *adapt, const double *x, int64_t first, int64_t n,
+                                double *local, double *all, double *out)
+{
+    const int64_t n_chain = em_grid_n_chain(adapt->grid);
+    double *column = all + n_chain * n;
+    em_status status;
+
+    for (int64_t c = 0; c < adapt->n_local_chain; c++)
+        for (int64_t i = 0; i < n; i++)
+            local[c * n + i] = fabs(x[c * adapt->stride + first + i]);
+    status = em_grid_gather_chains(adapt->grid, n, local, all);
+    for (int64_t i = 0; !status && i < n; i++) {
+        for (int64_t c = 0; c < n_chain; c++)
+            column[c] = all[c * n + i];
+        em_sort_numbers(n_chain, column);
+        out[i] = em_sorted_median(n_chain, column);
+    }
+    return status;
+}
+
+/* W_0 is diagonal. Its entries are the inverse curvature found by the ascents from the starts or,
+ * without these, 1 / |g_i|. The median over the chains is used, because single chains may start
+ * where gradients are extreme. Columns are gathered in batches, to bound the memory. */
+em_status em_learn_first_mass(em_adapt *adapt, const em_block *block,
+                              const double *inverse_curvature)
+{
+    const int64_t n_chain = em_grid_n_chain(adapt->grid), dim = adapt->dim;
+    const int64_t fit = (1 << 20) / n_chain + 1, batch = fit < dim ? fit : dim;
+    const double *x = inverse_curvature ? inverse_curvature : block->gradient;
+    double *work = NULL;
+    em_mass *mass = NULL;
+    em_status status = em_agree(em_allocate(
+        adapt->n_local_chain * batch + n_chain * (batch + 1) + dim, sizeof *work, &work));
+
+    if (status)
+        return status;
+    double *all = work + adapt->n_local_chain * batch, *scale = all + n_chain * (batch + 1);
+    for (int64_t first = 0; !status && first < dim; first += batch)
+        status = column_medians(adapt, x, first, dim - first < batch ? dim - first : batch, work,
+                                all, scale + first);
+    for (int64_t i = 0; i < dim; i++) {
+        const double clipped = fmin(fmax(scale[i], 1e-10), 1e10);
+        scale[i] = inverse_curvature ? clipped : 1 / clipped;
+    }
+    if (!status)
+        status = em_agree(em_mass_of_diagonal(&adapt->form, scale, &mass));
+    if (!status) {
+        em_mass_destroy(&adapt->pools->mass);
+        adapt->pools->mass = mass;
+        em_publish_to_chains(adapt);
+    }
+    em_release(&work);
+    return status;
+}
+
+em_status em_initial_observe(em_adapt *adapt, const em_block *block, int64_t iteration)
+{
+    em_initial_phase *initial = adapt->initial;
+
+    if (iteration > 0 && em_warmup_splits_window(adapt->plan, iteration))
+        initial->segment_from[++initial->segment] = iteration;
+    for (int64_t c = 0; c < block->n_chain; c++) {
+        initial->history[c * adapt->plan->initial + iteration] = block->log_density[c];
+        if (em_learns(adapt) && !adapt->keeps_draws)
+            em_collect(adapt, block, c, false, em_accumulators(adapt, c, initial->segment));
+    }
+    em_window_take(&adapt->window, block, iteration);
+    return EM_OK;
+}
+
+/* ---------------------------------------------------------------- the end of a window */
+
 /* Summaries of the log densities of all chains over the later half. Collective. */
 static em_status gather_windows(em_adapt *adapt, int64_t done, em_log_density_window *all)
 {
-    const em_warmup *warmup = &adapt->warmup;
+    const em_initial_phase *initial = adapt->initial;
     const int64_t from = em_warmup_window_begin(done), n = sizeof *all / sizeof(double);
     em_log_density_window *local = NULL;
     em_status status = em_agree(em_allocate(adapt->n_local_chain, sizeof *local, &local));
 
     for (int64_t c = 0; !status && c < adapt->n_local_chain; c++) {
-        const int64_t since = (int64_t)warmup->since[c], first = since > from ? since : from;
+        const int64_t since = (int64_t)initial->since[c], first = since > from ? since : from;
         local[c] = em_log_density_window_of(done - first,
-                                            warmup->history + c * warmup->plan.initial + first);
+                                            initial->history + c * adapt->plan->initial + first);
     }
     if (!status)
         status = em_grid_gather_chains(adapt->grid, n, (const double *)local, (double *)all);
     em_release(&local);
     return status;
 }
+
+/* Whether the criterion of the phase is met: at two windows in a row log densities are stationary,
+ * and there are enough samples. */
+static bool has_reached_target(em_adapt *adapt, const em_log_density_window *window)
+{
+    em_initial_phase *initial = adapt->initial;
+    const int64_t n_chain = em_grid_n_chain(adapt->grid);
+    const bool dense = adapt->form.ops == &em_mass_dense;
+    const double dense_samples = 4 * (double)adapt->dim; /* samples for a dense matrix */
+    /* Of many chains a few may be outlying without prolonging the phase. */
+    const int64_t spared = n_chain >= EM_MANY_CHAINS ? n_chain / 16 : 0;
+    const double wanted = fmax(200, dense ? dense_samples : fmin(dense_samples, 800));
+    double n_sample = 0;
+
+    for (int64_t c = 0; c < n_chain; c++)
+        n_sample += window[c].length;
+    initial->n_stationary = em_initial_phase_has_ended(n_chain, window, adapt->outlying, spared)
+                                ? initial->n_stationary + 1
+                                : 0;
+    return initial->n_stationary >= 2 && n_sample >= wanted;
+}
+
+em_status em_initial_update(em_adapt *adapt, em_block *block, int64_t done, bool *renews)
+{
+    const int64_t n_chain = em_grid_n_chain(adapt->grid);
+    em_initial_phase *initial = adapt->initial;
+    em_log_density_window *window = NULL;
+    double *scratch = NULL;
+    em_status status;
+
+    (void)renews; /* these kernels draw momenta in each iteration */
+    if (done != initial->window)
+        return EM_OK;
+    status = em_allocate(n_chain, sizeof *window, &window);
+    if (!status)
+        status = em_allocate(n_chain, sizeof *scratch, &scratch);
+    status = em_agree(status);
+    if (!status)
+        status = gather_windows(adapt, done, window);
+    if (!status) {
+        em_find_outlying_chains(n_chain, window, adapt->dim, scratch, adapt->outlying);
+        initial->reached = has_reached_target(adapt, window);
+    }
+    if (!status && em_learns(adapt))
+        status = em_learn_from_window(adapt, done);
+    if (!status)
+        status = em_reinitialise_chains(adapt, block, window, done);
+    if (initial->reached && !adapt->plan->given)
+        initial->end = done;
+    initial->window = em_warmup_next_window(adapt->plan, done);
+    em_window_aim(&adapt->window, em_warmup_window_begin(initial->window), initial->window);
+    em_drop_segments(adapt);
+    em_release(&window);
+    em_release(&scratch);
+    return status;
+}
+
+/* ---------------------------------------------------------------- the end of the phase */
 
 /*
  * Whether curvature varies too much for trajectories of one step size and length: the unevenness of
@@ -40,78 +176,25 @@ static bool is_uneven(const em_adapt *adapt)
     const int64_t n = adapt->n_m_step;
     const em_m_step *m_step = adapt->pools->m_step;
 
-    return adapt->warmup.plan.learned && n >= 2 && m_step[n - 1].unevenness > most &&
+    return adapt->plan->learned && n >= 2 && m_step[n - 1].unevenness > most &&
            m_step[n - 2].unevenness > most;
 }
 
-/* Enters the step-size phase, from which on the kernel is that of sampling. Collective. */
-static em_status leave_initial_phase(em_adapt *adapt, bool reached, int64_t done)
+/* From here on the kernel is that of sampling. */
+em_status em_initial_leave(em_adapt *adapt, int64_t done, em_phase_id *next)
 {
-    em_warmup *warmup = &adapt->warmup;
+    em_length_search *search = adapt->search;
     em_pool *pool = adapt->pools;
-    em_status status = em_record_phase(adapt, reached ? EM_END_REACHED : EM_END_PLANNED, done);
+    em_status status =
+        em_record_phase(adapt, adapt->initial->reached ? EM_END_REACHED : EM_END_PLANNED, done);
 
-    em_enter_phase(warmup, EM_PHASE_STEP_SIZE, done);
-    warmup->time_from = done;
+    (void)next;
+    search->from = done;
     for (int64_t c = 0; c < adapt->n_local_chain; c++)
-        warmup->step_factor[c] = 1;
+        adapt->step_factor[c] = 1;
     if (is_uneven(adapt))
-        warmup->drawn = warmup->kept = em_trajectory_of_time(INFINITY, 0);
-    else if (adapt->adapts_step && warmup->drawn.kind == EM_TRAJECTORY_TIME)
+        search->drawn = search->kept = em_trajectory_of_time(INFINITY, 0);
+    else if (adapt->adapts_step && search->drawn.kind == EM_TRAJECTORY_TIME)
         em_dual_averaging_start(&pool->averaging, pool->step_size, 1);
-    return status;
-}
-
-/* Whether the initial phase ends with this window; *reached: because its criterion was met. */
-static bool initial_phase_ends(em_adapt *adapt, const em_log_density_window *window, int64_t done,
-                               bool *reached)
-{
-    em_warmup *warmup = &adapt->warmup;
-    const int64_t n_chain = em_grid_n_chain(adapt->grid);
-    const bool dense = adapt->form.ops == &em_mass_dense;
-    const double dense_samples = 4 * (double)adapt->dim; /* samples for a dense matrix */
-    /* Of many chains a few may be outlying without prolonging the phase. */
-    const int64_t spared = warmup->many ? n_chain / 16 : 0;
-    const double wanted = fmax(200, dense ? dense_samples : fmin(dense_samples, 800));
-    double n_sample = 0;
-
-    for (int64_t c = 0; c < n_chain; c++)
-        n_sample += window[c].length;
-    warmup->n_stationary = em_initial_phase_has_ended(n_chain, window, warmup->outlying, spared)
-                               ? warmup->n_stationary + 1
-                               : 0;
-    *reached = warmup->n_stationary >= 2 && n_sample >= wanted;
-    return done == warmup->plan.initial || (*reached && !warmup->plan.given);
-}
-
-em_status em_end_window(em_adapt *adapt, em_block *block, int64_t done)
-{
-    const int64_t n_chain = em_grid_n_chain(adapt->grid);
-    em_warmup *warmup = &adapt->warmup;
-    em_log_density_window *window = NULL;
-    double *scratch = NULL;
-    bool ends = false, reached = false;
-    em_status status = em_allocate(n_chain, sizeof *window, &window);
-
-    if (!status)
-        status = em_allocate(n_chain, sizeof *scratch, &scratch);
-    status = em_agree(status);
-    if (!status)
-        status = gather_windows(adapt, done, window);
-    if (!status) {
-        em_find_outlying_chains(n_chain, window, adapt->dim, scratch, warmup->outlying);
-        ends = initial_phase_ends(adapt, window, done, &reached);
-        if (em_learns(adapt))
-            status = em_learn_from_window(adapt, done);
-    }
-    if (!status)
-        status = em_reinitialise_chains(adapt, block, window, done);
-    warmup->window = em_warmup_next_window(&warmup->plan, done);
-    em_window_aim(&adapt->window, em_warmup_window_begin(warmup->window), warmup->window);
-    em_drop_segments(adapt);
-    if (!status && ends)
-        status = leave_initial_phase(adapt, reached, done);
-    em_release(&window);
-    em_release(&scratch);
     return status;
 }

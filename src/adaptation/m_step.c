@@ -1,3 +1,4 @@
+/* The M-step: the estimate of the mass from the accumulators, and its publication. */
 #include "adaptation/adaptation_internal.h"
 #include "adaptation/mass_window/eigenvalue_clipping.h"
 #include "adaptation/mass_window/subsampling_interval.h"
@@ -45,18 +46,6 @@ static em_status blend(em_adapt *adapt, const em_pool *pool, const double *accum
     return status;
 }
 
-/* 1 / Q <- (1 - kappa) / Q + kappa / Var q. The variance is taken about the sample mean, because
- * gradient noise shifts the mean of q. Local. */
-static double blend_thermostat(const em_adapt *adapt, const em_pool *pool,
-                               const double *accumulator, double weight)
-{
-    const double *sums = accumulator + em_thermostat_sums(adapt), n = accumulator[0];
-    const double mean = sums[0] / n, variance = sums[1] / n - mean * mean;
-
-    return variance > 0 ? 1 / ((1 - weight) / pool->thermostat_mass + weight / variance)
-                        : pool->thermostat_mass;
-}
-
 /* The M-step of one pool: what the new inverse mass is, into adapt->estimate, and its record.
  * Local. EM_NONFINITE: the estimate is refused and the mass kept. */
 static em_status estimate(em_adapt *adapt, const em_pool *pool, const double *accumulator,
@@ -87,16 +76,13 @@ static em_status estimate(em_adapt *adapt, const em_pool *pool, const double *ac
         return status;
     if (status > 0)
         record->kappa = 0;
-    if (!status && adapt->thermostat)
-        record->thermostat_mass = blend_thermostat(adapt, pool, accumulator, weight);
     const em_mass *next = trial ? trial : pool->mass;
     const em_status range = next->ops->range(next, &record->smallest, &record->largest);
     em_mass_destroy(&trial);
     return range ? range : status;
 }
 
-/* Makes adapt->estimate the pool's mass, sets Q from the record, and moves the centre to the mean
- * of the samples. Local. */
+/* Makes adapt->estimate the pool's mass, and moves the centre to the mean of the samples. Local. */
 static em_status publish(em_adapt *adapt, em_pool *pool, const double *accumulator)
 {
     const double *position = accumulator + adapt->n_estimator;
@@ -111,19 +97,8 @@ static em_status publish(em_adapt *adapt, em_pool *pool, const double *accumulat
         pool->centre[i] += position[i] / accumulator[0];
     em_mass_destroy(&pool->mass);
     pool->mass = mass;
-    pool->thermostat_mass = pool->m_step[adapt->n_m_step].thermostat_mass;
     pool->n_published++;
     return EM_OK;
-}
-
-/* Drops the samples of the chains of a pool. A window too short for an estimate keeps them: the
- * next window continues it. */
-static void begin_e_step(em_adapt *adapt, bool refused, int64_t chain, int64_t n_chain)
-{
-    if (refused && adapt->estimator->windowed)
-        return;
-    memset(adapt->accumulator + chain * adapt->n_accumulator, 0,
-           (size_t)(n_chain * adapt->n_accumulator) * sizeof(double));
 }
 
 static void apply_interval_rule(em_adapt *adapt)
@@ -139,7 +114,7 @@ static void apply_interval_rule(em_adapt *adapt)
 
 /* Rank 0 computes the estimate and broadcasts it, so that ranks on different processor types hold
  * the same bits. */
-em_status em_pooled_m_step(em_adapt *adapt, int64_t done, bool *refused)
+em_status em_pooled_m_step(em_adapt *adapt, int64_t done)
 {
     struct {
         em_status status;
@@ -150,8 +125,7 @@ em_status em_pooled_m_step(em_adapt *adapt, int64_t done, bool *refused)
     em_status status = EM_OK;
 
     if (adapt->form.most_rank > 0)
-        status = em_window_gather(&adapt->window, adapt->grid,
-                                  adapt->warmup.runs ? adapt->warmup.outlying : NULL, &samples);
+        status = em_window_gather(&adapt->window, adapt->grid, adapt->outlying, &samples);
     if (!status && em_world_rank() == 0)
         result.status = estimate(adapt, pool, adapt->pooled, &samples, done, &result.record);
     em_release(&samples.row);
@@ -163,24 +137,21 @@ em_status em_pooled_m_step(em_adapt *adapt, int64_t done, bool *refused)
     em_broadcast(&result, sizeof result);
     em_broadcast(adapt->estimate, (size_t)adapt->form.ops->size(&adapt->form) * sizeof(double));
     pool->m_step[adapt->n_m_step] = result.record;
-    *refused = result.status > 0;
-    status = em_agree(*refused ? EM_OK : publish(adapt, pool, adapt->pooled));
+    status = em_agree(result.status > 0 ? EM_OK : publish(adapt, pool, adapt->pooled));
     adapt->n_m_step += !status;
     return status;
 }
 
 /* The M-step of all chains together. Collective. */
-static em_status shared_m_step(em_adapt *adapt, int64_t done, bool *refused)
+static em_status shared_m_step(em_adapt *adapt, int64_t done)
 {
     em_status status =
         em_grid_sum_chains(adapt->grid, adapt->n_accumulator, adapt->accumulator, adapt->pooled);
 
     if (!status)
-        status = em_pooled_m_step(adapt, done, refused);
-    if (!status && !*refused)
+        status = em_pooled_m_step(adapt, done);
+    if (!status && !em_was_refused(adapt, adapt->pools))
         apply_interval_rule(adapt);
-    if (!status)
-        begin_e_step(adapt, *refused, 0, adapt->n_local_chain);
     return status;
 }
 
@@ -191,7 +162,7 @@ static em_status lone_m_steps(em_adapt *adapt, int64_t done)
     em_status status = EM_OK;
 
     for (int64_t i = 0; status >= 0 && i < adapt->n_pool; i++) {
-        const double *accumulator = adapt->accumulator + i * adapt->n_accumulator;
+        const double *accumulator = em_accumulators(adapt, i, 0);
         em_pool *pool = &adapt->pools[i];
         em_samples samples = {0, NULL};
         status = adapt->window.n_slot > 0 ? em_window_of_chain(&adapt->window, i, &samples) : EM_OK;
@@ -199,23 +170,15 @@ static em_status lone_m_steps(em_adapt *adapt, int64_t done)
             status =
                 estimate(adapt, pool, accumulator, &samples, done, &pool->m_step[adapt->n_m_step]);
         em_release(&samples.row);
-        const bool refused = status > 0;
         if (!status)
             status = publish(adapt, pool, accumulator);
-        if (status >= 0)
-            begin_e_step(adapt, refused, i, 1);
     }
     status = em_agree(status);
     adapt->n_m_step += !status;
     return status;
 }
 
-em_status em_take_m_step(em_adapt *adapt, int64_t done, bool *refused)
+em_status em_take_m_step(em_adapt *adapt, int64_t done)
 {
-    const em_status status =
-        adapt->shares ? shared_m_step(adapt, done, refused) : lone_m_steps(adapt, done);
-
-    if (!status)
-        adapt->e_step_from = done;
-    return status;
+    return adapt->shares ? shared_m_step(adapt, done) : lone_m_steps(adapt, done);
 }

@@ -32,7 +32,7 @@ static int64_t list_sources(const em_adapt *adapt, int64_t *out)
     int64_t n = 0;
 
     for (int64_t c = 0; c < em_grid_n_chain(adapt->grid); c++)
-        if (!adapt->warmup.outlying[c])
+        if (!adapt->outlying[c])
             out[n++] = c;
     return n;
 }
@@ -51,7 +51,7 @@ void em_forget_chain(em_adapt *adapt, int64_t c, int64_t done)
     memset(em_accumulators(adapt, c, 0), 0,
            (size_t)(adapt->n_segment * adapt->n_accumulator) * sizeof(double));
     em_window_forget(&adapt->window, c);
-    adapt->warmup.since[c] = (double)done;
+    adapt->initial->since[c] = (double)done;
 }
 
 /* Sets the state of chain `chain` from `row`, where it is on this rank, and drops its samples.
@@ -104,9 +104,9 @@ static em_status find_stuck(em_adapt *adapt, const em_log_density_window *window
     em_status status = em_agree(em_allocate(n_chain, sizeof *factor, &factor));
 
     if (!status)
-        status = em_grid_gather_chains(adapt->grid, 1, adapt->warmup.step_factor, factor);
+        status = em_grid_gather_chains(adapt->grid, 1, adapt->step_factor, factor);
     for (int64_t c = 0; !status && c < n_chain; c++) {
-        stuck[c] = adapt->warmup.outlying[c] && factor[c] <= EM_LEAST_STEP_FACTOR &&
+        stuck[c] = adapt->outlying[c] && factor[c] <= EM_LEAST_STEP_FACTOR &&
                    em_stands_still(&window[c], adapt->dim);
         *n += stuck[c];
     }
@@ -118,7 +118,6 @@ em_status em_reinitialise_chains(em_adapt *adapt, em_block *block,
                                  const em_log_density_window *window, int64_t done)
 {
     const int64_t n_chain = em_grid_n_chain(adapt->grid);
-    em_warmup *warmup = &adapt->warmup;
     bool *stuck = NULL;
     int64_t n = 0;
     em_status status;
@@ -130,11 +129,11 @@ em_status em_reinitialise_chains(em_adapt *adapt, em_block *block,
         status = find_stuck(adapt, window, stuck, &n);
     if (!status && n > 0) {
         status = move_stuck(adapt, block, done, stuck);
-        warmup->n_reinitialised += n;
-        warmup->last_reinitialised = done;
+        adapt->initial->n_reinitialised += n;
+        adapt->initial->last_reinitialised = done;
     }
     for (int64_t c = 0; !status && c < n_chain; c++)
-        warmup->outlying[c] &= !stuck[c];
+        adapt->outlying[c] &= !stuck[c];
     em_release(&stuck);
     return status;
 }

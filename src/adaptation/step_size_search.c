@@ -1,5 +1,6 @@
-/* The step size of each pool. It is searched for after a new mass of a fixed schedule, and then
- * updated by dual averaging once in each adaptation update. */
+/* The step size of each pool. It is searched for at the start and, in the windows of samplers
+ * without an initial phase, after each new mass. Dual averaging updates it in each adaptation
+ * update. */
 #include "adaptation/adaptation_internal.h"
 #include "base/memory.h"
 #include "math/order.h"
@@ -12,10 +13,7 @@
  * that take smaller steps than the others. */
 static bool is_counted(const em_adapt *adapt, int64_t c)
 {
-    const em_warmup *warmup = &adapt->warmup;
-
-    return !warmup->runs ||
-           (!warmup->outlying[em_grid_first_chain(adapt->grid) + c] && warmup->step_factor[c] == 1);
+    return !adapt->outlying[em_grid_first_chain(adapt->grid) + c] && adapt->step_factor[c] == 1;
 }
 
 /* The mean over each pool of one number per chain, into out[n_pool]: over the chains that are
@@ -120,7 +118,7 @@ em_status em_search_step_size(em_adapt *adapt, em_sampler *sampler, em_posterior
     }
     for (int64_t i = 0; i < adapt->n_pool; i++)
         em_dual_averaging_start(&adapt->pools[i].averaging, adapt->pools[i].step_size,
-                                em_restart_factor(adapt));
+                                adapt->restart);
     memset(adapt->acceptance, 0, (size_t)adapt->n_local_chain * sizeof(double));
     adapt->n_since = 0;
     return status;
@@ -133,7 +131,7 @@ static void adapt_step_factors(em_adapt *adapt, double mean)
     static const double shorter = 0.3, longer = 2, nothing = 0.1, some = 0.3;
 
     for (int64_t c = 0; c < adapt->n_local_chain; c++) {
-        double *factor = &adapt->warmup.step_factor[c];
+        double *factor = &adapt->step_factor[c];
         if (adapt->probe[c] < nothing && mean > some)
             *factor = fmax(EM_LEAST_STEP_FACTOR, *factor * shorter);
         else if (adapt->probe[c] > adapt->sampler_options->target_accept)
@@ -150,7 +148,7 @@ em_status em_update_step_size(em_adapt *adapt)
     for (int64_t c = 0; c < adapt->n_local_chain; c++)
         adapt->probe[c] = adapt->acceptance[c] / (double)adapt->n_since;
     status = pool_means(adapt, adapt->probe, adapt->acceptance);
-    if (adapt->warmup.runs && adapt->warmup.phase == EM_PHASE_INITIAL)
+    if (adapt->phase == EM_PHASE_INITIAL)
         adapt_step_factors(adapt, adapt->acceptance[0]);
     for (int64_t i = 0; i < adapt->n_pool; i++)
         adapt->pools[i].step_size =
@@ -158,4 +156,9 @@ em_status em_update_step_size(em_adapt *adapt)
     memset(adapt->acceptance, 0, (size_t)adapt->n_local_chain * sizeof(double));
     adapt->n_since = 0;
     return status;
+}
+
+double em_final_step_size(const em_adapt *adapt, const em_pool *pool)
+{
+    return adapt->adapts_step ? em_dual_averaging_final(&pool->averaging) : pool->step_size;
 }

@@ -67,16 +67,18 @@ static int64_t largest_order(const em_mass_form *form)
     return largest;
 }
 
-/* Samples of the last planned E-step. */
+/* Samples of the last planned E-step; 0: not known. */
 static int64_t planned_samples(const em_adapt *adapt)
 {
+    if (!adapt->windows)
+        return 0;
     return adapt->estimator->windowed
-               ? em_schedule_last_window(&adapt->schedule, em_chains_per_pool(adapt))
+               ? em_schedule_last_window(&adapt->windows->schedule, em_chains_per_pool(adapt))
                : adapt->options->s_count;
 }
 
-/* A dense block must not exceed what LAPACK can index, and needs enough samples. A warmup in phases
- * needs no least number of samples: its estimates are shrunk where samples are few. */
+/* A dense block must not exceed what LAPACK can index, and needs enough samples. After an
+ * initial phase no least number is needed: its estimates are shrunk where samples are few. */
 static em_status check_order(const em_adapt *adapt)
 {
     const bool windowed = adapt->estimator->windowed, noise = adapt->estimator->noise;
@@ -89,7 +91,7 @@ static em_status check_order(const em_adapt *adapt)
                        "mass.structure is %s in dimension %lld: expected at most %d, or diag or "
                        "low_rank",
                        name, (long long)order, MOST_DENSE);
-    if (order > 1 && !adapt->warmup.runs && em_learns(adapt) && planned > 0 && planned < least)
+    if (order > 1 && em_learns(adapt) && planned > 0 && planned < least)
         return em_fail(EM_ECONFIG,
                        "mass.structure is %s but an E-step has %lld samples of dimension %lld: "
                        "expected at least %lld (raise mass.s_count or run.warmup), or diag",
@@ -107,8 +109,7 @@ static const em_mass_ops *choose(const em_adapt *adapt, const em_sampler_ops *sa
     if (!em_learns(adapt))
         return &em_mass_diag;
     if (dim <= MOST_DENSE_BY_CHOICE)
-        return adapt->warmup.runs || planned_samples(adapt) >= wanted ? &em_mass_dense
-                                                                      : &em_mass_diag;
+        return adapt->plan || planned_samples(adapt) >= wanted ? &em_mass_dense : &em_mass_diag;
     return sampler->trajectory && adapt->shares && gathers(adapt) && most_rank(dim) >= LEAST_RANK
                ? &em_mass_low_rank
                : &em_mass_diag;

@@ -1,37 +1,107 @@
 /*
- * The end of a step-size, trajectory-length or final phase. The trajectory length that was tried is
- * kept or rejected, and the next phase is chosen. Where acceptance statistics or the mass estimates
- * show that curvature varies too much for trajectories of one length, NUTS is used instead.
+ * The step-size, trajectory-length and final phases. When one ends, the trajectory length that was
+ * tried is kept or rejected, and the next phase is chosen. Where acceptance statistics or the mass
+ * estimates show that curvature varies too much for trajectories of one length, NUTS is used
+ * instead.
  */
 #include "adaptation/adaptation_internal.h"
-#include "adaptation/trajectory/trajectory_criterion.h"
 #include "base/memory.h"
 #include "par/world.h"
 
 #include <math.h>
 #include <string.h>
 
+/* ---------------------------------------------------------------- what iterations add */
+
+/* The first iteration of the phase that is observed. */
+static int64_t first_observed(const em_adapt *adapt)
+{
+    return adapt->begun + adapt->plan->trial / 5;
+}
+
+/* Whether this phase tests if curvature varies too much for trajectories of one length. */
+static bool tests_curvature(const em_adapt *adapt)
+{
+    return adapt->plan->learned && adapt->search->drawn.kind == EM_TRAJECTORY_TIME &&
+           adapt->phase != EM_PHASE_FINAL;
+}
+
+/* And whether it measures autocorrelation. */
+static bool measures_lag(const em_adapt *adapt)
+{
+    return tests_curvature(adapt) && adapt->plan->searches_length;
+}
+
+/* A longer trajectory is tried from the step size found so far. */
+void em_trial_enter(em_adapt *adapt, int64_t done)
+{
+    em_length_search *search = adapt->search;
+
+    memset(search->statistics, 0, (size_t)adapt->n_local_chain * sizeof *search->statistics);
+    if (adapt->phase != EM_PHASE_TRAJECTORY_LENGTH)
+        return;
+    em_warmup_longer_trajectory(adapt->plan, &search->kept, done, &search->drawn);
+    if (adapt->adapts_step)
+        em_dual_averaging_start(&adapt->pools->averaging, adapt->pools->step_size, 1);
+}
+
+em_status em_trial_observe(em_adapt *adapt, const em_block *block, int64_t iteration)
+{
+    const int64_t size = em_lag_size(adapt->dim), first = first_observed(adapt);
+    em_length_search *search = adapt->search;
+
+    if (iteration < first || !tests_curvature(adapt))
+        return EM_OK;
+    for (int64_t c = 0; c < block->n_chain; c++) {
+        em_acceptance_observe(block->acceptance[c], block->stat[EM_STAT_DIVERGING][c] != 0,
+                              &search->statistics[c]);
+        if (!measures_lag(adapt))
+            continue;
+        for (int64_t i = 0; i < adapt->dim; i++)
+            adapt->sample[i] = block->theta[c * block->stride + i] - adapt->pools->centre[i];
+        em_lag_observe(adapt->dim, adapt->sample, block->n_step[c], iteration - first,
+                       search->lag + c * size);
+    }
+    return EM_OK;
+}
+
+/* ---------------------------------------------------------------- the end of a phase */
+
+em_status em_record_phase(em_adapt *adapt, em_phase_end why, int64_t done)
+{
+    const em_trajectory *drawn = &adapt->search->drawn;
+    const bool timed = adapt->phase != EM_PHASE_INITIAL && drawn->kind == EM_TRAJECTORY_TIME;
+    em_phase_record *out = &adapt->record[adapt->n_phase++];
+
+    *out = (em_phase_record){.phase = adapt->phase,
+                             .iteration = (double)done,
+                             .end = why,
+                             .time = timed ? drawn->time : NAN,
+                             .step_size = em_final_step_size(adapt, adapt->pools)};
+    return em_grid_sum_chains(adapt->grid, 1, adapt->gradients, &out->gradients);
+}
+
 /* The lag-1 autocorrelation of this phase's draws, pooled over the chains that are not outlying.
  * Collective. */
 static em_status measure_autocorrelation(em_adapt *adapt)
 {
-    em_warmup *warmup = &adapt->warmup;
+    em_length_search *search = adapt->search;
     const int64_t size = em_lag_size(adapt->dim), n_chain = em_grid_n_chain(adapt->grid);
     double *pooled = NULL, n = 0;
     em_status status = em_agree(em_allocate(size, sizeof *pooled, &pooled));
 
     for (int64_t c = 0; c < n_chain; c++)
-        n += !warmup->outlying[c];
+        n += !adapt->outlying[c];
     for (int64_t c = 0; c < adapt->n_local_chain; c++)
-        if (warmup->outlying[em_grid_first_chain(adapt->grid) + c])
-            memset(warmup->lag + c * size, 0, (size_t)size * sizeof(double));
+        if (adapt->outlying[em_grid_first_chain(adapt->grid) + c])
+            memset(search->lag + c * size, 0, (size_t)size * sizeof(double));
     if (!status)
-        status = em_grid_sum_chains(adapt->grid, size, warmup->lag, pooled);
+        status = em_grid_sum_chains(adapt->grid, size, search->lag, pooled);
     if (!status)
         em_lag_estimate(adapt->dim, n,
-                        (double)(warmup->begun + warmup->plan.trial - em_first_lag(warmup)), pooled,
-                        warmup->tried_r, &warmup->tried_steps);
-    memset(warmup->lag, 0, (size_t)(adapt->n_local_chain * size) * sizeof(double));
+                        (double)(adapt->begun + adapt->plan->trial - first_observed(adapt)), pooled,
+                        search->tried_r, &search->tried_steps);
+    memset(search->lag, 0, (size_t)(adapt->n_local_chain * size) * sizeof(double));
     em_release(&pooled);
     return status;
 }
@@ -45,10 +115,10 @@ static em_status check_acceptance(em_adapt *adapt, bool *uneven)
     em_status status = em_agree(em_allocate(n_chain, sizeof *all, &all));
 
     if (!status)
-        status = em_grid_gather_chains(adapt->grid, n, (const double *)adapt->warmup.statistics,
+        status = em_grid_gather_chains(adapt->grid, n, (const double *)adapt->search->statistics,
                                        (double *)all);
     if (!status)
-        *uneven = em_acceptance_is_uneven(n_chain, all, adapt->warmup.outlying);
+        *uneven = em_acceptance_is_uneven(n_chain, all, adapt->outlying);
     em_release(&all);
     return status;
 }
@@ -57,15 +127,15 @@ static em_status check_acceptance(em_adapt *adapt, bool *uneven)
  * longer ones should be tried next. Rank 0 decides for all. Collective. */
 static em_status compare_trajectories(em_adapt *adapt, bool *keeps, bool *tries_longer)
 {
-    em_warmup *warmup = &adapt->warmup;
+    em_length_search *search = adapt->search;
     double *scratch = NULL;
     em_status status = em_agree(em_allocate(2 * adapt->dim, sizeof *scratch, &scratch));
     bool verdict[2] = {true, false};
 
-    if (!status && warmup->phase == EM_PHASE_TRAJECTORY_LENGTH)
-        verdict[0] = em_trajectory_is_better(adapt->dim, warmup->kept_r, warmup->kept_steps,
-                                             warmup->tried_r, warmup->tried_steps, scratch);
-    verdict[1] = verdict[0] && em_lag_is_long(adapt->dim, warmup->tried_r);
+    if (!status && adapt->phase == EM_PHASE_TRAJECTORY_LENGTH)
+        verdict[0] = em_trajectory_is_better(adapt->dim, search->kept_r, search->kept_steps,
+                                             search->tried_r, search->tried_steps, scratch);
+    verdict[1] = verdict[0] && em_lag_is_long(adapt->dim, search->tried_r);
     em_broadcast(verdict, sizeof verdict);
     *keeps = verdict[0];
     *tries_longer = verdict[1];
@@ -78,67 +148,56 @@ static em_status compare_trajectories(em_adapt *adapt, bool *keeps, bool *tries_
  * Local. */
 static void keep_or_revert(em_adapt *adapt, bool keeps, bool measured)
 {
-    em_warmup *warmup = &adapt->warmup;
+    em_length_search *search = adapt->search;
     em_pool *pool = adapt->pools;
 
     if (keeps) {
-        warmup->kept = warmup->drawn;
-        warmup->kept_averaging = pool->averaging;
+        search->kept = search->drawn;
+        search->kept_averaging = pool->averaging;
         if (measured) {
-            warmup->kept_steps = warmup->tried_steps;
-            memcpy(warmup->kept_r, warmup->tried_r, (size_t)adapt->dim * sizeof(double));
+            search->kept_steps = search->tried_steps;
+            memcpy(search->kept_r, search->tried_r, (size_t)adapt->dim * sizeof(double));
         }
     } else {
-        warmup->drawn = warmup->kept;
-        pool->averaging = warmup->kept_averaging;
+        search->drawn = search->kept;
+        pool->averaging = search->kept_averaging;
     }
-    pool->step_size = em_final_step_size(adapt);
+    pool->step_size = em_final_step_size(adapt, pool);
 }
 
 /* Changes to trajectories that end at a U-turn, as in NUTS. The step size is that of the initial
  * phase, which used them too. Local. */
 static void switch_to_u_turn(em_adapt *adapt)
 {
-    em_warmup *warmup = &adapt->warmup;
+    em_length_search *search = adapt->search;
     em_pool *pool = adapt->pools;
 
-    warmup->drawn = warmup->kept = em_trajectory_of_time(INFINITY, 0);
+    search->drawn = search->kept = em_trajectory_of_time(INFINITY, 0);
     if (!adapt->adapts_step)
         return;
-    pool->step_size = warmup->record[0].step_size;
+    pool->step_size = adapt->record[0].step_size;
     em_dual_averaging_start(&pool->averaging, pool->step_size, 1);
 }
 
-/* Enters the phase that follows the one that has ended. Local. */
-static void enter_next_phase(em_adapt *adapt, bool searches_length, bool adapts_again, int64_t done)
+/* The phase that follows the one that has ended. Local. */
+static em_phase_id choose_next(const em_adapt *adapt, bool searches_length, bool adapts_again,
+                               int64_t done)
 {
-    em_warmup *warmup = &adapt->warmup;
     em_trajectory longer;
 
-    memset(warmup->statistics, 0, (size_t)adapt->n_local_chain * sizeof *warmup->statistics);
     if (searches_length &&
-        em_warmup_longer_trajectory(&warmup->plan, &warmup->kept, done, &longer)) {
-        em_enter_phase(warmup, EM_PHASE_TRAJECTORY_LENGTH, done);
-        warmup->drawn = longer;
-        if (adapt->adapts_step)
-            em_dual_averaging_start(&adapt->pools->averaging, adapt->pools->step_size, 1);
-    } else if (warmup->plan.given && done < warmup->plan.warmup) {
-        em_enter_phase(warmup, EM_PHASE_FINAL, done);
-    } else if (adapts_again && done < warmup->plan.warmup) {
-        em_enter_phase(warmup, EM_PHASE_STEP_SIZE, done);
-    } else {
-        em_enter_phase(warmup, EM_PHASE_SAMPLING, done);
-        warmup->ended = done;
-    }
+        em_warmup_longer_trajectory(adapt->plan, &adapt->search->kept, done, &longer))
+        return EM_PHASE_TRAJECTORY_LENGTH;
+    if (done < adapt->plan->warmup && adapt->plan->given)
+        return EM_PHASE_FINAL;
+    return done < adapt->plan->warmup && adapts_again ? EM_PHASE_STEP_SIZE : EM_PHASE_SAMPLING;
 }
 
-em_status em_end_phase(em_adapt *adapt, int64_t done)
+em_status em_trial_leave(em_adapt *adapt, int64_t done, em_phase_id *next)
 {
-    em_warmup *warmup = &adapt->warmup;
     bool keeps = true, longer = false, uneven = false;
-    em_status status = em_phase_is_tried(warmup) ? check_acceptance(adapt, &uneven) : EM_OK;
-
-    const bool measured = !uneven && em_phase_is_measured(warmup);
+    em_status status = tests_curvature(adapt) ? check_acceptance(adapt, &uneven) : EM_OK;
+    const bool measured = !uneven && measures_lag(adapt);
 
     if (!status && measured) {
         status = measure_autocorrelation(adapt);
@@ -155,6 +214,6 @@ em_status em_end_phase(em_adapt *adapt, int64_t done)
         switch_to_u_turn(adapt);
     else
         keep_or_revert(adapt, keeps, measured);
-    enter_next_phase(adapt, longer, uneven, done);
+    *next = choose_next(adapt, longer, uneven, done);
     return status;
 }

@@ -1,6 +1,8 @@
 /*
- * The warmup schedule of Hamiltonian kernels whose chains share one mass: a sequence of phases.
- * Pure functions, which do not communicate. All Local.
+ * The two schedules of warmup: when phases and windows end, as far as that is known before the
+ * first iteration. Pure functions, which do not communicate. All Local.
+ *
+ * Hamiltonian kernels whose chains share one mass:
  *
  *     initial            NUTS runs until the log densities of the chains are stationary; the mass
  *                        is estimated at the end of each window of iterations
@@ -12,6 +14,14 @@
  * The step_size and trajectory_length phases may find that curvature varies too much for
  * trajectories of one length. NUTS then takes their place: its step size is adapted, and it
  * samples. Files and checkpoints name the phases arrive, tune, climb, rest, draw.
+ *
+ * All other samplers:
+ *
+ *     first_buffer       the step size is adapted
+ *     windows            and the E-step collects samples; each window is twice as long as the one
+ *                        before and ends with a new mass
+ *     last_buffer        the step size is adapted to the last mass
+ *     sampling           nothing is adapted any more
  */
 #ifndef EM_ADAPTATION_SCHEDULE_WARMUP_SCHEDULE_H
 #define EM_ADAPTATION_SCHEDULE_WARMUP_SCHEDULE_H
@@ -26,7 +36,10 @@ typedef enum em_phase_id {
     EM_PHASE_STEP_SIZE,
     EM_PHASE_TRAJECTORY_LENGTH,
     EM_PHASE_FINAL,
-    EM_PHASE_SAMPLING
+    EM_PHASE_SAMPLING,
+    EM_PHASE_FIRST_BUFFER,
+    EM_PHASE_WINDOWS,
+    EM_PHASE_LAST_BUFFER
 } em_phase_id;
 
 /* Why a phase ended. */
@@ -37,7 +50,9 @@ typedef enum em_phase_end {
     EM_END_UNEVEN   /* step_size, trajectory_length: curvature varies, NUTS takes over */
 } em_phase_end;
 
-/* What is fixed of the schedule before the first iteration. */
+/* ---------------------------------------------------------------- with an initial phase */
+
+/* What is fixed of this schedule before the first iteration. */
 typedef struct em_warmup_plan {
     int64_t initial;      /* iterations at most, or (given) exactly */
     int64_t trial;        /* iterations of step_size, and of each trial of a trajectory length */
@@ -80,5 +95,34 @@ em_trajectory em_trajectory_of_time(double time, double jitter);
  * one, or the iterations do not suffice. */
 bool em_warmup_longer_trajectory(const em_warmup_plan *plan, const em_trajectory *drawn,
                                  int64_t done, em_trajectory *out);
+
+/* ---------------------------------------------------------------- of windows */
+
+/*
+ * Iterations are counted from 0. An adaptation update "after n" takes place when n iterations are
+ * done. E-step samples are collected in iterations first .. last - 1. M-steps take place after
+ * window_end[0] < window_end[1] < ... iterations (doubling windows).
+ */
+typedef struct em_schedule {
+    int64_t warmup, first, last;
+    int64_t n_window;
+    int64_t *window_end;
+} em_schedule;
+
+/*
+ * Windows of s_count pooled samples, then twice that, and so on, from init_buffer to warmup -
+ * term_buffer. The last window takes all that is left when no doubled one would fit. `n_chain`
+ * chains share their samples. INT64_MIN stands for the default of a buffer: 15 % of warmup but at
+ * most 75, and 10 % but at most 50. Errors: EM_EMEMORY.
+ */
+em_status em_schedule_create(int64_t warmup, int64_t init_buffer, int64_t term_buffer,
+                             int64_t s_count, int64_t n_chain, em_schedule *out);
+void em_schedule_destroy(em_schedule *schedule);
+
+/* True when a window ends after n iterations. */
+bool em_schedule_window_ends(const em_schedule *schedule, int64_t n);
+
+/* Pooled samples of the last window. */
+int64_t em_schedule_last_window(const em_schedule *schedule, int64_t n_chain);
 
 #endif

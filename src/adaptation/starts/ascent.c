@@ -155,11 +155,22 @@ static void learn_from_step(search *s)
     }
 }
 
+/* The logarithm of density times volume at the last point, up to a constant: the volume is that of
+ * the normal law whose variances are `scale`. */
+static double log_mass(const em_ascent *path)
+{
+    double volume = 0;
+
+    for (int64_t i = 0; i < path->dim; i++)
+        volume += log(path->scale[i]) / 2;
+    return path->log_density[path->n_point - 1] + volume;
+}
+
 /* The last point is the best one so far. */
-static void note_best(em_ascent *path, double log_volume)
+static void note_best(em_ascent *path)
 {
     path->best = path->n_point - 1;
-    path->best_mass = path->log_density[path->best] + log_volume;
+    path->best_mass = log_mass(path);
     memcpy(path->best_scale, path->scale, (size_t)path->stride * sizeof(double));
 }
 
@@ -168,17 +179,14 @@ static void move(search *s)
 {
     em_ascent *path = s->path;
     const size_t row = (size_t)path->stride * sizeof(double);
-    double volume = 0;
 
     learn_from_step(s);
     memcpy(path->gradient, s->trial_gradient, row);
     path->n_point++;
     memcpy(last_point(path), s->trial, row);
-    for (int64_t i = 0; i < path->dim; i++)
-        volume += log(path->scale[i]) / 2;
     path->log_density[path->n_point - 1] = s->trial_log_density;
-    if (s->trial_log_density + volume > path->best_mass)
-        note_best(path, volume);
+    if (log_mass(path) > path->best_mass)
+        note_best(path);
 }
 
 /* A step along the direction to where the density is higher: *moved, unless there is none. */
@@ -232,12 +240,9 @@ static em_status ascend(search *s)
 {
     em_ascent *path = s->path;
     bool moved = true, doubted = false;
-    double volume = 0;
     em_status status = evaluate(s, path->point, path->gradient, path->log_density);
 
-    for (int64_t i = 0; i < path->dim; i++)
-        volume += log(path->scale[i]) / 2;
-    note_best(path, volume);
+    note_best(path);
     path->stuck = isnan(path->log_density[0]);
     while (!status && !path->stuck && path->gradients < EM_ASCENT_GRADIENTS) {
         const double gain = choose_direction(s);

@@ -1,7 +1,13 @@
 /*
- * The criterion of the trajectory-length search. It uses the lag-1 autocorrelation of every
- * coordinate, pooled over the chains by summing. While some coordinate's autocorrelation is high, a
- * trajectory 1.7 times as long is tried. It is kept where it is efficient enough. All Local.
+ * What the trajectory-length search decides by. All Local.
+ *
+ * The lag-1 autocorrelation of every coordinate, pooled over the chains by summing: while that of
+ * some coordinate is high, a trajectory 1.7 times as long is tried, and kept where it is efficient
+ * enough.
+ *
+ * Acceptance statistics of each chain under trajectories of one length and one step size: they show
+ * whether the curvature of the target varies so much that no single step size suits all of it. The
+ * rows of all chains are gathered before the test.
  */
 #ifndef EM_ADAPTATION_TRAJECTORY_TRAJECTORY_CRITERION_H
 #define EM_ADAPTATION_TRAJECTORY_TRAJECTORY_CRITERION_H
@@ -31,5 +37,22 @@ bool em_lag_is_long(int64_t dim, const double *r);
  */
 bool em_trajectory_is_better(int64_t dim, const double *r_short, double steps_short,
                              const double *r_long, double steps_long, double *scratch);
+
+/* Of one chain in a phase. All members are double, so that rows of them can be gathered. */
+typedef struct em_acceptance_statistics {
+    double length;      /* iterations */
+    double acceptance;  /* sum of acceptance rates */
+    double n_diverging; /* trajectories */
+} em_acceptance_statistics;
+
+void em_acceptance_observe(double acceptance, bool diverging, em_acceptance_statistics *statistics);
+
+/*
+ * Whether curvature varies where the chains that are not outlying have been. True when one of them
+ * accepts less, compared with their mean, than chance explains on targets of constant curvature, or
+ * when more than 1 % of the trajectories diverge. False with fewer than 20 iterations a chain.
+ */
+bool em_acceptance_is_uneven(int64_t n_chain, const em_acceptance_statistics *statistics,
+                             const bool *outlying);
 
 #endif

@@ -70,8 +70,8 @@ static em_status fits(const em_kernel_options *kernel, const em_model *model)
         return em_fail(EM_ECONFIG,
                        "%s%ssampler %s asks model %s for an update of its own, which it has of %s "
                        "alone: expected another sampler",
-                       kernel->place ? kernel->place : "", kernel->place ? ": " : "", sampler->name,
-                       name, model->update_of);
+                       kernel->location ? kernel->location : "", kernel->location ? ": " : "",
+                       sampler->name, name, model->update_of);
     if (!sampler->by_model && !model->ops->add_prior)
         return em_fail(EM_ECONFIG,
                        "sampler %s needs a density, which model %s has not: expected sampler gibbs",
@@ -116,12 +116,12 @@ static em_status check_block(const em_config *config, const em_model *model, int
     list_blocks(model, sizeof names, names);
     if (!em_sampler_parameters(config, model, i))
         return em_fail(EM_ECONFIG, "%s: block: found '%s', expected one of model %s: %s",
-                       kernel->place, em_excerpt_of(kernel->block).text, model->ops->name,
+                       kernel->location, em_excerpt_of(kernel->block).text, model->ops->name,
                        model->n_block > 0 ? names : "it names none");
     for (int k = 0; k < i; k++)
         if (strcmp(config->kernel[k].block, kernel->block) == 0)
             return em_fail(EM_ECONFIG, "%s: block: found '%s' again, expected each block once",
-                           kernel->place, em_excerpt_of(kernel->block).text);
+                           kernel->location, em_excerpt_of(kernel->block).text);
     return EM_OK;
 }
 

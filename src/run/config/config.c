@@ -343,7 +343,7 @@ void em_config_destroy(em_config **config)
         em_field_release(em_block_mass_fields, &c->kernel[i].own_mass);
         em_release(&c->kernel[i].options);
         em_release(&c->kernel[i].block);
-        em_release(&c->kernel[i].place);
+        em_release(&c->kernel[i].location);
     }
     em_field_release(em_mass_fields, &c->mass);
     em_field_release(em_run_fields, &c->run);

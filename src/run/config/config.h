@@ -40,7 +40,7 @@ enum { EM_MOST_KERNELS = 16 };
 
 /* A sampler of the config: of all parameters, or of a block of them. */
 typedef struct em_kernel_options {
-    char *block, *place; /* NULL: all; where the config says so */
+    char *block, *location; /* NULL: all; file and line of its section */
     const em_sampler_ops *ops;
     void *options;               /* begins with em_sampler_options */
     const em_mass_options *mass; /* the config's or, in a list, own_mass */

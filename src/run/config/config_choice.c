@@ -147,7 +147,7 @@ static em_status read_block(em_parse *p, const em_config_section *section,
         return em_fail(EM_ECONFIG, "%s: %s: expected the name of a block of the model's parameters",
                        block->place, block->key);
     status = em_copy_text(block->value.text.value[0], &kernel->block);
-    return status ? status : em_copy_text(block->place, &kernel->place);
+    return status ? status : em_copy_text(block->place, &kernel->location);
 }
 
 static em_status choose_kernel(em_parse *p, int i)

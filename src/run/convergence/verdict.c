@@ -1,11 +1,10 @@
 #include "run/convergence/verdict.h"
 
+#include "base/text/append.h"
 #include "diagnostics/limits.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 int64_t em_divergence_limit(int64_t n_iteration)
 {
@@ -33,18 +32,6 @@ em_verdict em_verdict_of(const em_evidence *e)
                              : EM_CONVERGED;
 }
 
-static void append(size_t bytes, char *text, const char *format, ...) EM_PRINTF(3, 4);
-
-static void append(size_t bytes, char *text, const char *format, ...)
-{
-    const size_t used = strlen(text);
-    va_list arguments;
-
-    va_start(arguments, format);
-    vsnprintf(text + used, bytes - used, format, arguments);
-    va_end(arguments);
-}
-
 static const char *plural(int64_t n)
 {
     return n == 1 ? "" : "s";
@@ -57,7 +44,7 @@ static void append_number(size_t bytes, char *text, const char *what, int decima
     char number[32];
 
     snprintf(number, sizeof number, "%.*f", decimals, value);
-    append(bytes, text, "%s %s (limit %g)", what, isnan(value) ? "undefined" : number, limit);
+    em_append(bytes, text, "%s %s (limit %g)", what, isnan(value) ? "undefined" : number, limit);
 }
 
 /* What no number says. */
@@ -67,18 +54,18 @@ static void append_findings(const em_evidence *e, size_t bytes, char *text)
     char modes[256];
 
     if (f->n_still > 0)
-        append(bytes, text, "%lld chain%s stood still (up to %lld draws), ", (long long)f->n_still,
-               plural(f->n_still), (long long)f->longest_still);
+        em_append(bytes, text, "%lld chain%s stood still (up to %lld draws), ",
+                  (long long)f->n_still, plural(f->n_still), (long long)f->longest_still);
     if (f->modes.count > 1) {
         em_modes_describe(&f->modes, sizeof modes, modes);
-        append(bytes, text, "%s, ", modes);
+        em_append(bytes, text, "%s, ", modes);
     }
     if (f->n_growing > 0)
-        append(bytes, text, "%lld number%s may be improper, ", (long long)f->n_growing,
-               plural(f->n_growing));
+        em_append(bytes, text, "%lld number%s may be improper, ", (long long)f->n_growing,
+                  plural(f->n_growing));
     if (!isnan(e->mode_search_log_mass))
-        append(bytes, text, "a mode of %.2g times the mass that no draw is near to, ",
-               exp(e->mode_search_log_mass));
+        em_append(bytes, text, "a mode of %.2g times the mass that no draw is near to, ",
+                  exp(e->mode_search_log_mass));
 }
 
 void em_verdict_word(const em_evidence *e, size_t bytes, char *text)
@@ -91,19 +78,20 @@ void em_verdict_word(const em_evidence *e, size_t bytes, char *text)
 
     text[0] = '\0';
     if (e->optimiser)
-        append(bytes, text, "no sample of the posterior, %s being an optimiser: ", e->optimiser);
+        em_append(bytes, text, "no sample of the posterior, %s being an optimiser: ", e->optimiser);
     else
-        append(bytes, text, "%s: ", word[em_verdict_of(e)]);
+        em_append(bytes, text, "%s: ", word[em_verdict_of(e)]);
     append_findings(e, bytes, text);
     append_number(bytes, text, e->nested ? "worst nested R-hat" : "worst R-hat", 3, e->r_hat,
                   e->r_hat_limit);
     append_number(bytes, text, ", smallest ESS", 0, e->ess, e->ess_limit);
     if (!isnan(e->findings.e_bfmi))
         append_number(bytes, text, ", smallest E-BFMI", 2, e->findings.e_bfmi, EM_E_BFMI_LIMIT);
-    append(bytes, text, ", %lld divergence%s", (long long)e->divergences, plural(e->divergences));
+    em_append(bytes, text, ", %lld divergence%s", (long long)e->divergences,
+              plural(e->divergences));
     if (e->divergences > 0)
-        append(bytes, text, " (limit %lld)", (long long)em_divergence_limit(e->n_iteration));
+        em_append(bytes, text, " (limit %lld)", (long long)em_divergence_limit(e->n_iteration));
     if (e->findings.n_saturated > 0)
-        append(bytes, text, ", %lld saturated tree%s", (long long)e->findings.n_saturated,
-               plural(e->findings.n_saturated));
+        em_append(bytes, text, ", %lld saturated tree%s", (long long)e->findings.n_saturated,
+                  plural(e->findings.n_saturated));
 }

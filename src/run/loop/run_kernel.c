@@ -143,8 +143,8 @@ static em_status check_metric(const em_kernel *kernel)
         status =
             em_posterior_metric(kernel->posterior, block->chain[0], block->theta, metric, NULL);
     em_release(&metric);
-    return status == EM_ECONFIG && options->place
-               ? em_fail(status, "%s: %s", options->place, em_error_text())
+    return status == EM_ECONFIG && options->location
+               ? em_fail(status, "%s: %s", options->location, em_error_text())
                : status;
 }
 

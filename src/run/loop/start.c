@@ -75,8 +75,8 @@ static em_status create_adaptation(em_engine *engine, em_kernel *kernel)
         em_plan_sampler_warmup(engine->config, (int)(kernel - engine->kernel)), kernel->seed,
         &kernel->adapt);
 
-    return status == EM_ECONFIG && options->place
-               ? em_fail(status, "%s: %s", options->place, em_error_text())
+    return status == EM_ECONFIG && options->location
+               ? em_fail(status, "%s: %s", options->location, em_error_text())
                : status;
 }
 

@@ -209,7 +209,7 @@ static em_status walnuts_step(em_sampler *base, const em_step_context *context, 
     walnuts_sampler *s = (walnuts_sampler *)base;
     em_trees *trees = &s->trees;
 
-    s->max_error = context->trajectory.arriving ? INFINITY : s->options->max_error;
+    s->max_error = context->trajectory.initial_phase ? INFINITY : s->options->max_error;
     em_trees_plant(trees, context, block, s->options->max_treedepth);
     for (int64_t row = 0; row < trees->n_moving; row++)
         walnuts_begin_way(s, row);

@@ -90,7 +90,7 @@ typedef struct em_trajectory {
     double time, jitter; /* the time is uniform in time [1 - jitter, 1 + jitter] */
     int64_t number;      /* of the Halton sequence of those times, from 1 */
     int64_t max_depth;   /* of trees; 0: as the options say */
-    bool arriving;       /* in warmup, from far out: nothing is drawn yet */
+    bool initial_phase;  /* of warmup: chains may be far from the typical set */
 } em_trajectory;
 
 /* How the gradient of one chain stands that is made in pieces, where they are moved. */

@@ -117,6 +117,22 @@ START_TEST(a_given_warmup_is_kept)
 }
 END_TEST
 
+/* ---- the table of phases ---- */
+
+/* Phase _i has a name of its own, and the phases that follow it end with sampling. */
+START_TEST(every_phase_leads_to_sampling)
+{
+    em_phase_id phase = (em_phase_id)_i;
+
+    for (int k = 0; k <= EM_PHASE_LAST_BUFFER; k++)
+        ck_assert(k == _i || strcmp(em_phase_name(k), em_phase_name(_i)) != 0);
+    for (int k = 0; k < 3; k++)
+        phase = em_phases[phase].follower;
+    ck_assert_int_eq(phase, EM_PHASE_SAMPLING);
+    ck_assert(em_phases[_i].update == NULL || em_phases[_i].learns);
+}
+END_TEST
+
 /* ---- how deep trees of many chains may grow ---- */
 
 /* 1000 trees, of which 300 want 3 doublings and 200 more than that, with the limit that they had.
@@ -361,6 +377,7 @@ int main(void)
     tcase_add_test(all, a_step_size_follows_the_acceptance);
     tcase_add_test(all, windows_are_those_of_the_recipe);
     tcase_add_loop_test(all, windows_look_back_on_whole_segments, 0, 2);
+    tcase_add_loop_test(all, every_phase_leads_to_sampling, 0, EM_PHASE_LAST_BUFFER + 1);
     tcase_add_test(all, a_given_warmup_is_kept);
     tcase_add_test(all, few_of_many_trees_are_ended);
     tcase_add_test(all, a_limit_that_is_too_tight_is_raised);

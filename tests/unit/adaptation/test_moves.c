@@ -1,6 +1,6 @@
 /* When trajectories of one length do not fit: chains of one law never look so, one that is stuck or
  * trajectories that diverge do. */
-#include "adaptation/trajectory/acceptance_statistics.h"
+#include "adaptation/trajectory/trajectory_criterion.h"
 #include "math/rng.h"
 #include "support/tap.h"
 

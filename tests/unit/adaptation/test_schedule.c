@@ -1,13 +1,13 @@
 /* The schedule of warmup: doubling windows that fill it exactly. */
-#include "adaptation/schedule/schedule.h"
+#include "adaptation/schedule/warmup_schedule.h"
 #include "support/tap.h"
 
 static em_schedule make(int64_t warmup, int64_t s_count, int64_t n_chain)
 {
     em_schedule schedule;
 
-    ck_assert_int_eq(
-        em_schedule_create(warmup, 10, INT64_MIN, INT64_MIN, s_count, n_chain, &schedule), EM_OK);
+    ck_assert_int_eq(em_schedule_create(warmup, INT64_MIN, INT64_MIN, s_count, n_chain, &schedule),
+                     EM_OK);
     return schedule;
 }
 

@@ -1,0 +1,96 @@
+/* Private to the mode search: its state, and the comparison of the optima that its ascents reach.
+ */
+#ifndef EM_ADAPTATION_STARTS_MODE_COMPARISON_H
+#define EM_ADAPTATION_STARTS_MODE_COMPARISON_H
+
+#include "adaptation/starts/ascent.h"
+#include "adaptation/starts/mode_search.h"
+
+#include <math.h>
+#include <stdbool.h>
+
+/* Modes that are told apart. */
+enum { EM_MOST_MODES = 16 };
+
+/* One optimum and the normal law around it. */
+typedef struct em_optimum_mode {
+    double log_density, log_mass; /* NaN: not known */
+    double *centre, *precision;   /* [dim], [dim][dim] */
+} em_optimum_mode;
+
+struct em_mode_search {
+    em_grid *grid;
+    int64_t dim, stride, n_local;
+    int64_t n_each;  /* ascents of a chain: its own, and further ones */
+    double *redrawn; /* [n_local] */
+    double *scale;   /* [n_local][stride] the diagonal of the inverse curvature above a start */
+    int64_t n_mode;
+    em_optimum_mode mode[EM_MOST_MODES];
+    double *modes;  /* [n_mode][2 + dim + dim^2] all of the modes */
+    double *visits; /* [n_local][EM_MOST_MODES] */
+    int64_t every;  /* iterations between counts of visits */
+};
+
+typedef enum em_ascent_task { EM_ASCENT_DONE, EM_ASCENT_DRAW, EM_ASCENT_CONTINUE } em_ascent_task;
+
+/* The search under way. Ends of ascents are known to all ranks, `row` numbers of each. */
+typedef struct em_ascents {
+    em_mode_search *search;
+    em_posterior *posterior;
+    em_start_law *law;
+    void *context;
+    em_block *block;
+    double *gradients;
+    em_ascent *path;
+    bool compares;        /* ends are compared; else nothing is kept of them */
+    int64_t n, row;       /* ends of all chains; numbers of one: log density, converged, theta */
+    double *end;          /* [n][row] */
+    int *mode;            /* [n] which one it is; -1: none, or not known yet */
+    int *compared;        /* [n] modes that it was compared with */
+    em_ascent_task *task; /* [n] what is to be done */
+    int *continued;       /* [n] how often */
+    double *onward; /* [EM_MOST_MODES][dim] the way up from where there is no optimum; else 0 */
+    int64_t maker[EM_MOST_MODES], n_weighed; /* ends that modes were made of; modes with a mass */
+    double *draws;                           /* [n_local] so far */
+    double *own;                             /* [n_local][n_each][row] */
+    double *rest;                            /* [n_local][n_each][2][stride] gradient, scale */
+    double *log_mass; /* [n_local] about that of the best point of the way to where it begins */
+    double *further;  /* [stride] */
+    bool *moved;      /* [n_local] the chain begins elsewhere than at its first draw */
+} em_ascents;
+
+/* The number of the first ascent of this rank. Local. */
+static inline int64_t em_first_own_ascent(const em_ascents *a)
+{
+    return em_grid_first_chain(a->search->grid) * a->search->n_each;
+}
+
+/* The log of the largest Laplace mass that is known; -infinity: none is. Local. */
+static inline double em_largest_log_mass(const em_mode_search *search)
+{
+    double largest = -INFINITY;
+
+    for (int64_t m = 0; m < search->n_mode; m++)
+        largest = fmax(largest, search->mode[m].log_mass);
+    return largest;
+}
+
+/* Points search->mode to the rows of search->modes; `reads`: and takes their numbers. Local. */
+void em_point_to_modes(em_mode_search *search, int64_t n_mode, bool reads);
+
+/* Assigns ends of ascents to modes, makes new modes of the rest, and weighs all where there are
+ * several. Collective. Errors: EM_EMEMORY, those of the target, agreed. */
+em_status em_sort_into_modes(em_ascents *ascents);
+
+/* Has chains whose start leads to a mode of negligible mass draw another; false: none does. Local.
+ */
+bool em_refuse_negligible_modes(em_ascents *ascents);
+
+/* Has chains go on upwards whose ascent ended early. *any: some do. Collective. Errors: as above.
+ */
+em_status em_continue_ascents(em_ascents *ascents, bool *any);
+
+/* Keeps the modes that have mass, where there are several. Local. */
+void em_keep_modes(em_mode_search *search);
+
+#endif
