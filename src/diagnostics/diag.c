@@ -16,8 +16,8 @@ struct em_diag {
     int64_t n_sorted;               /* room for so many draws */
     em_sorted *sorted, *folded;
     double *z, *low,
-        *high;     /* scores, and the indicators of both tails, in the places of the draws */
-    double *score; /* of the ranks among n_score draws */
+        *high;            /* scores, and the indicators of both tails, in the places of the draws */
+    double *score, *half; /* of the ranks among n_score draws, and half way between them */
     int64_t n_score;
     int64_t n_mean, n_variance; /* room for so many half chains */
     double *mean, *variance;    /* of all of them */
@@ -44,6 +44,7 @@ static void release_sorted(em_diag *d)
     em_release(&d->low);
     em_release(&d->high);
     em_release(&d->score);
+    em_release(&d->half);
 }
 
 void em_diag_destroy(em_diag **diag)
@@ -76,6 +77,8 @@ static em_status reserve_sorted(em_diag *d, int64_t n)
         status = em_allocate_doubles(n, &d->high);
     if (!status)
         status = em_allocate_doubles(n, &d->score);
+    if (!status)
+        status = em_allocate_doubles(n, &d->half);
     if (status)
         return status;
     d->n_sorted = n;
@@ -95,6 +98,7 @@ static em_status reserve(em_diag *d, const em_halves *h, int64_t n)
     if (!status && !d->team && d->n_score != h->n * h->length) {
         d->n_score = h->n * h->length;
         em_normal_score_table((em_among){0, d->n_score}, d->n_score, d->score);
+        em_normal_score_halves(d->n_score, d->half);
     }
     return status;
 }
@@ -112,11 +116,7 @@ static double r_hat(em_diag *d, const em_halves *h)
 {
     double n = (double)h->length, between, within = 0;
 
-    for (int64_t k = 0; k < h->n; k++) {
-        const double mean = em_mean_of(h->length, em_half_chain(h, k));
-        d->mean[h->first + k] = mean;
-        d->variance[h->first + k] = em_variance_of(h->length, em_half_chain(h, k), mean);
-    }
+    em_half_moments(d->ess, h, d->mean + h->first, d->variance + h->first);
     gather_halves(d, d->mean);
     gather_halves(d, d->variance);
     for (int64_t k = 0; k < h->all; k++)
@@ -151,7 +151,7 @@ static void scores(em_diag *d, const em_halves *h, int64_t n, em_sorted *sorted)
     const int64_t kept = drop_middle(h, n, sorted);
 
     if (!d->team)
-        em_normal_scores((em_among){0, kept}, kept, sorted, d->score, d->z);
+        em_normal_scores((em_among){0, kept}, kept, sorted, d->score, d->half, d->z);
     else if (!d->status)
         d->status = em_share_normal_scores(d->team, kept, sorted, d->z);
 }

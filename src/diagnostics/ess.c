@@ -173,6 +173,35 @@ EM_CLONES static void centre(int64_t n, em_fft_lanes *x, double *means)
         x[i] -= mean;
 }
 
+EM_CLONES static void sum_squares(int64_t n, const em_fft_lanes *x, double *sums)
+{
+    em_fft_lanes sum = {0};
+
+    for (int64_t i = 0; i < n; i++)
+        sum += x[i] * x[i];
+    for (int lane = 0; lane < EM_FFT_LANES; lane++)
+        sums[lane] = sum[lane];
+}
+
+void em_half_moments(em_ess *ess, const em_halves *h, double *mean, double *variance)
+{
+    const task t = {h, NULL, NULL, &h->x, 1, h->n / 2, h->length};
+    double means[2][EM_FFT_LANES], squares[2][EM_FFT_LANES];
+
+    for (int64_t first = 0; first < t.n_pair; first += EM_FFT_LANES) {
+        const bunch b = bunch_of(&t, first);
+        fill_lanes(&b, h->length, h->length, ess->re, ess->im);
+        centre(h->length, ess->re, means[0]);
+        centre(h->length, ess->im, means[1]);
+        sum_squares(h->length, ess->re, squares[0]);
+        sum_squares(h->length, ess->im, squares[1]);
+        for (int k = 0; k < 2 * b.n; k++) {
+            mean[2 * first + k] = means[k % 2][k / 2];
+            variance[2 * first + k] = squares[k % 2][k / 2] / (double)(h->length - 1);
+        }
+    }
+}
+
 /* Subtracts the means of the halves, and keeps them. */
 static void centre_halves(em_ess *e, const task *t, const bunch *b)
 {
