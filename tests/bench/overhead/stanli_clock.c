@@ -1,8 +1,8 @@
 /*
- * libstanli.so with a clock: hands every call on to the library that EMASS_CLOCK_OF names, and at the
- * end of the process appends a line to the file EMASS_CLOCK_TO: seconds until the first gradient and
- * after the last call, by the clock and of the processor; seconds of the processor in the model; calls
- * for gradients.
+ * libstanli.so with a clock: hands every call on to the library that EMASS_CLOCK_OF names, and at
+ * the end of the process appends a line to the file EMASS_CLOCK_TO: seconds until the first
+ * gradient and after the last call, by the clock and of the processor; seconds of the processor in
+ * the model; calls for gradients.
  */
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -95,8 +95,7 @@ HAND_ON(int, bs_param_num, (const void *model, bool transformed, bool generated)
         (model, transformed, generated))
 HAND_ON(int, bs_param_unc_num, (const void *model), (model))
 HAND_ON(int, bs_param_unconstrain_json,
-        (const void *model, const char *json, double *out, char **error),
-        (model, json, out, error))
+        (const void *model, const char *json, double *out, char **error), (model, json, out, error))
 HAND_ON(void, bs_rng_destruct, (void *rng), (rng))
 HAND_ON(int, bs_set_print_callback, (void (*print)(const char *, int), char **error),
         (print, error))
