@@ -9,13 +9,14 @@
 
 EM_BEGIN_C
 
-/* The state of convergence at a check; the same on all ranks. */
+/* The state of convergence at a check; the same on all ranks. Without a stop rule a check before
+ * the end looks at the parameters alone. */
 typedef struct em_convergence {
     int64_t n_draw; /* of each chain */
     bool thorough;  /* all numbers were looked at */
     double r_hat;   /* the worst of the monitored numbers; NaN: none defined yet */
     double ess;     /* the smallest bulk or tail ESS; NaN likewise */
-    bool met;       /* the thresholds hold */
+    bool met;       /* the thresholds hold for the numbers looked at */
     bool stop;      /* they held `consecutive` times in a row, and a stop rule was asked for */
 } em_convergence;
 

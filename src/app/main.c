@@ -122,8 +122,8 @@ static em_status run_program(int argc, const char **argv)
                                                      : found->run(argc - 1, argv + 1);
 }
 
-/* MPI takes a tenth of a second, a second process and seven threads to start: too much for a page
- * of help. */
+/* Libraries, MPI and its threads take hundredths of a second to start: too much for a page of help.
+ */
 static bool needs_mpi(int argc, const char **argv)
 {
     const command *const found = argc > 1 ? find_command(argv[1]) : NULL;

@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 #include "diagnostics/diagnostics_team.h"
-#include "diagnostics/fft.h"
+#include "diagnostics/ess.h"
 #include "diagnostics/rank.h"
 
 #include <math.h>
@@ -15,34 +15,24 @@ struct em_diag {
     em_status status;               /* of what they did together */
     int64_t n_sorted;               /* room for so many draws */
     em_sorted *sorted, *folded;
-    double *z;     /* scores or indicators, in the places of the draws */
-    double *score; /* of the ranks among n_score draws */
+    double *z, *low,
+        *high;            /* scores, and the indicators of both tails, in the places of the draws */
+    double *score, *half; /* of the ranks among n_score draws, and half way between them */
     int64_t n_score;
     int64_t n_mean, n_variance; /* room for so many half chains */
     double *mean, *variance;    /* of all of them */
-    int64_t n_fft;              /* room for transforms of this length */
-    double *cosine, *sine, *re, *im, *power;
-    int64_t n_spectra; /* room for power of own chains, for a team */
-    double *spectra;
+    em_ess *ess;
 };
-
-/* The first and the last half of each chain as chains of their own, 2 c and 2 c + 1; of an odd
- * number of draws the middle one is in neither. */
-typedef struct halves {
-    int64_t n, length;
-    int64_t n_draw;
-    const double *x;    /* [n / 2][n_draw] */
-    int64_t first, all; /* these n are, with those of a team, first ... first + n - 1 of all */
-} halves;
-
-static const double *half_chain(const halves *h, int64_t k)
-{
-    return h->x + k / 2 * h->n_draw + k % 2 * (h->n_draw - h->length);
-}
 
 em_status em_diag_create(em_diag **out)
 {
-    return em_allocate(1, sizeof **out, out);
+    em_status status = em_allocate(1, sizeof **out, out);
+
+    if (!status)
+        status = em_ess_create(&(*out)->ess);
+    if (status)
+        em_diag_destroy(out);
+    return status;
 }
 
 static void release_sorted(em_diag *d)
@@ -51,17 +41,10 @@ static void release_sorted(em_diag *d)
     em_release(&d->sorted);
     em_release(&d->folded);
     em_release(&d->z);
+    em_release(&d->low);
+    em_release(&d->high);
     em_release(&d->score);
-}
-
-static void release_fft(em_diag *d)
-{
-    d->n_fft = 0;
-    em_release(&d->cosine);
-    em_release(&d->sine);
-    em_release(&d->re);
-    em_release(&d->im);
-    em_release(&d->power);
+    em_release(&d->half);
 }
 
 void em_diag_destroy(em_diag **diag)
@@ -69,10 +52,9 @@ void em_diag_destroy(em_diag **diag)
     if (!*diag)
         return;
     release_sorted(*diag);
-    release_fft(*diag);
+    em_ess_destroy(&(*diag)->ess);
     em_release(&(*diag)->mean);
     em_release(&(*diag)->variance);
-    em_release(&(*diag)->spectra);
     em_release(&(*diag)->count);
     em_release(diag);
 }
@@ -90,37 +72,20 @@ static em_status reserve_sorted(em_diag *d, int64_t n)
     if (!status)
         status = em_allocate_doubles(n, &d->z);
     if (!status)
+        status = em_allocate_doubles(n, &d->low);
+    if (!status)
+        status = em_allocate_doubles(n, &d->high);
+    if (!status)
         status = em_allocate_doubles(n, &d->score);
+    if (!status)
+        status = em_allocate_doubles(n, &d->half);
     if (status)
         return status;
     d->n_sorted = n;
     return EM_OK;
 }
 
-static em_status reserve_fft(em_diag *d, int64_t length)
-{
-    em_status status;
-
-    if (length <= d->n_fft)
-        return EM_OK;
-    release_fft(d);
-    status = em_allocate_doubles(length, &d->cosine);
-    if (!status)
-        status = em_allocate_doubles(length, &d->sine);
-    if (!status)
-        status = em_allocate_doubles(length, &d->re);
-    if (!status)
-        status = em_allocate_doubles(length, &d->im);
-    if (!status)
-        status = em_allocate_doubles(length, &d->power);
-    if (status)
-        return status;
-    em_fft_twiddles(length, d->cosine, d->sine); /* those of shorter transforms are among them */
-    d->n_fft = length;
-    return EM_OK;
-}
-
-static em_status reserve(em_diag *d, const halves *h, int64_t n)
+static em_status reserve(em_diag *d, const em_halves *h, int64_t n)
 {
     em_status status = reserve_sorted(d, n);
 
@@ -129,36 +94,13 @@ static em_status reserve(em_diag *d, const halves *h, int64_t n)
     if (!status)
         status = em_renew_doubles(h->all, &d->n_variance, &d->variance);
     if (!status)
-        status = reserve_fft(d, em_fft_length(h->length));
-    if (!status && d->team)
-        status = em_renew_doubles(h->n / 2 * em_fft_length(h->length), &d->n_spectra, &d->spectra);
+        status = em_ess_reserve(d->ess, h, d->team != NULL);
     if (!status && !d->team && d->n_score != h->n * h->length) {
         d->n_score = h->n * h->length;
         em_normal_score_table((em_among){0, d->n_score}, d->n_score, d->score);
+        em_normal_score_halves(d->n_score, d->half);
     }
     return status;
-}
-
-/* With a second pass over the residuals: exact when all are equal, so that a stuck chain has
- * variance 0. */
-static double mean_of(int64_t n, const double *x)
-{
-    double mean = 0, residual = 0;
-
-    for (int64_t i = 0; i < n; i++)
-        mean += x[i] / (double)n;
-    for (int64_t i = 0; i < n; i++)
-        residual += x[i] - mean;
-    return isinf(mean) ? mean : mean + residual / (double)n;
-}
-
-static double variance_of(int64_t n, const double *x, double mean)
-{
-    double sum = 0;
-
-    for (int64_t i = 0; i < n; i++)
-        sum += (x[i] - mean) * (x[i] - mean);
-    return sum / (double)(n - 1);
 }
 
 /* x [h->all], of which these halves' are there: those of the team's others, too. */
@@ -170,125 +112,28 @@ static void gather_halves(const em_diag *d, double *x)
 
 /* sqrt(((n - 1) / n W + B / n) / W), B / n the variance of the means, W the mean of the variances.
  * 0/0 when all are equal, and for halves of one draw. */
-static double r_hat(em_diag *d, const halves *h)
+static double r_hat(em_diag *d, const em_halves *h)
 {
     double n = (double)h->length, between, within = 0;
 
-    for (int64_t k = 0; k < h->n; k++) {
-        const double mean = mean_of(h->length, half_chain(h, k));
-        d->mean[h->first + k] = mean;
-        d->variance[h->first + k] = variance_of(h->length, half_chain(h, k), mean);
-    }
+    em_half_moments(d->ess, h, d->mean + h->first, d->variance + h->first);
     gather_halves(d, d->mean);
     gather_halves(d, d->variance);
     for (int64_t k = 0; k < h->all; k++)
         within += d->variance[k] / (double)h->all;
-    between = variance_of(h->all, d->mean, mean_of(h->all, d->mean));
+    between = em_variance_of(h->all, d->mean, em_mean_of(h->all, d->mean));
     return sqrt((n * between / within + n - 1) / n);
 }
 
-/* Adds the power of halves k and k + 1, whose means are known, as one transform: the two halves of
- * a chain travel as real and imaginary part. */
-static void add_power(em_diag *d, const halves *h, int64_t k, double *power)
+/* Which draws are at most `quantile`. */
+static void mark_below(int64_t n, const double *draws, double quantile, double *marked)
 {
-    const double *x = half_chain(h, k), *y = half_chain(h, k + 1), *mean = d->mean + h->first + k;
-    const int64_t length = em_fft_length(h->length);
-
-    for (int64_t i = 0; i < h->length; i++) {
-        d->re[i] = x[i] - mean[0];
-        d->im[i] = y[i] - mean[1];
-    }
-    for (int64_t i = h->length; i < length; i++)
-        d->re[i] = d->im[i] = 0;
-    em_fft_forward(length, d->cosine, d->sine, d->re, d->im);
-    for (int64_t j = 0; j < length; j++)
-        power[j] += d->re[j] * d->re[j] + d->im[j] * d->im[j];
-}
-
-/* Leaves in d->power the sum over all chains, in their order. */
-static void sum_power(em_diag *d, const halves *h)
-{
-    const int64_t length = em_fft_length(h->length);
-    double *power = d->team ? d->spectra : d->power;
-
-    for (int64_t j = 0; j < (d->team ? h->n / 2 * length : length); j++)
-        power[j] = 0;
-    for (int64_t k = 0; k < h->n; k += 2)
-        add_power(d, h, k, d->team ? power + k / 2 * length : power);
-    if (d->team && !d->status)
-        d->status = em_share_sum(d->team, d->count, length, d->spectra, d->power);
-}
-
-/*
- * Leaves in d->re the autocovariances at all lags, averaged over the halves, and in d->mean their
- * means. The inverse transform of |Z|^2, Z that of x + i y, has the sum of both autocorrelations as
- * its real part.
- */
-static void autocovariance(em_diag *d, const halves *h)
-{
-    int64_t length = em_fft_length(h->length);
-    double scale = 1.0 / ((double)length * (double)h->length * (double)h->all);
-
-    for (int64_t k = 0; k < h->n; k++)
-        d->mean[h->first + k] = mean_of(h->length, half_chain(h, k));
-    sum_power(d, h);
-    gather_halves(d, d->mean);
-    for (int64_t j = 0; j < length; j++) {
-        d->re[j] = d->power[j] * scale;
-        d->im[j] = 0;
-    }
-    em_fft_backward(length, d->cosine, d->sine, d->re, d->im);
-}
-
-/*
- * tau = -1 + 2 sum of rho over Geyer's initial positive, then monotone sequence of pairs. The lag
- * after the last pair counts once, which lowers the variance for antithetic chains. Changes rho.
- */
-static double autocorrelation_time(int64_t n, double *rho)
-{
-    int64_t end = 0;
-    double tau = -1;
-
-    while (end < n - 5 && rho[end] + rho[end + 1] > 0)
-        end += 2;
-    if (end == 0)
-        return 2; /* no pair at all: what posterior gives, whose sum over 1:0 takes in lag 0 */
-    for (int64_t t = 2; t < end; t += 2)
-        if (rho[t] + rho[t + 1] > rho[t - 2] + rho[t - 1])
-            rho[t] = rho[t + 1] = (rho[t - 2] + rho[t - 1]) / 2;
-    for (int64_t t = 0; t < end; t++)
-        tau += 2 * rho[t];
-    return rho[end] > 0 || rho[end] + rho[end + 1] >= 0 ? tau + rho[end] : tau;
-}
-
-/* S / tau, at most S log10 S; NaN for halves of fewer than 3 draws, and when all are equal. */
-static double ess(em_diag *d, const halves *h)
-{
-    double n = (double)h->length, s = n * (double)h->all, mean_var, var_plus;
-    double *rho = d->re;
-
-    if (h->length < 3)
-        return NAN;
-    autocovariance(d, h);
-    mean_var = d->re[0] * n / (n - 1);
-    var_plus = d->re[0] + variance_of(h->all, d->mean, mean_of(h->all, d->mean));
-    if (!(var_plus > 0 && isfinite(var_plus)))
-        return NAN;
-    rho[0] = 1;
-    for (int64_t t = 1; t < h->length; t++)
-        rho[t] = 1 - (mean_var - d->re[t]) / var_plus;
-    return s / fmax(autocorrelation_time(h->length, rho), 1 / log10(s));
-}
-
-static double ess_below(em_diag *d, const halves *h, const double *draws, double quantile)
-{
-    for (int64_t i = 0; i < h->n / 2 * h->n_draw; i++)
-        d->z[i] = draws[i] <= quantile;
-    return ess(d, h);
+    for (int64_t i = 0; i < n; i++)
+        marked[i] = draws[i] <= quantile;
 }
 
 /* Keeps the draws that are in one of the halves. */
-static int64_t drop_middle(const halves *h, int64_t n, em_sorted *sorted)
+static int64_t drop_middle(const em_halves *h, int64_t n, em_sorted *sorted)
 {
     int64_t kept = 0;
 
@@ -301,12 +146,12 @@ static int64_t drop_middle(const halves *h, int64_t n, em_sorted *sorted)
 }
 
 /* Leaves them in d->z. */
-static void scores(em_diag *d, const halves *h, int64_t n, em_sorted *sorted)
+static void scores(em_diag *d, const em_halves *h, int64_t n, em_sorted *sorted)
 {
     const int64_t kept = drop_middle(h, n, sorted);
 
     if (!d->team)
-        em_normal_scores((em_among){0, kept}, kept, sorted, d->score, d->z);
+        em_normal_scores((em_among){0, kept}, kept, sorted, d->score, d->half, d->z);
     else if (!d->status)
         d->status = em_share_normal_scores(d->team, kept, sorted, d->z);
 }
@@ -331,11 +176,12 @@ static double larger(double a, double b)
     return isnan(a) || a > b ? a : b;
 }
 
-static void bulk_and_tail(em_diag *d, const halves *h, int64_t n, bool infinite, em_diagnosis *out)
+static void bulk_and_tail(em_diag *d, const em_halves *h, int64_t n, bool infinite,
+                          em_diagnosis *out)
 {
     static const double probability[] = {0.05, 0.5, 0.95};
-    double quantile[3], folded = NAN;
-    halves z = *h;
+    double quantile[3], size[EM_ESS_SERIES], folded = NAN;
+    em_halves z = *h;
 
     z.x = d->z;
     em_sort(n, h->x, d->sorted, d->folded);
@@ -347,10 +193,15 @@ static void bulk_and_tail(em_diag *d, const halves *h, int64_t n, bool infinite,
     }
     scores(d, h, n, d->sorted);
     out->r_hat = larger(r_hat(d, &z), folded);
-    out->ess_bulk = ess(d, &z);
+    mark_below(n, h->x, quantile[0], d->low);
+    mark_below(n, h->x, quantile[2], d->high);
+    const double *const series[EM_ESS_SERIES] = {d->z, d->low, d->high};
+    const em_status status =
+        em_ess_of(d->ess, h, d->team, d->count, infinite ? 1 : EM_ESS_SERIES, series, size);
+    d->status = d->status ? d->status : status;
+    out->ess_bulk = size[0];
     if (!infinite)
-        out->ess_tail =
-            lesser(ess_below(d, &z, h->x, quantile[0]), ess_below(d, &z, h->x, quantile[2]));
+        out->ess_tail = lesser(size[1], size[2]);
 }
 
 static bool any_nan(int64_t n, const double *x)
@@ -394,7 +245,7 @@ static range range_of(const em_diag *d, int64_t n, const double *x)
     return (range){least, most, nan};
 }
 
-static em_status converge(em_diag *d, const halves *h, em_diagnosis *out)
+static em_status converge(em_diag *d, const em_halves *h, em_diagnosis *out)
 {
     const int64_t n = h->n / 2 * h->n_draw;
     const range r = range_of(d, n, h->x);
@@ -416,7 +267,8 @@ static em_status converge(em_diag *d, const halves *h, em_diagnosis *out)
 em_status em_diagnose_convergence(em_diag *diag, int64_t n_chain, int64_t n_draw,
                                   const double *draws, em_diagnosis *out)
 {
-    return converge(diag, &(halves){2 * n_chain, n_draw / 2, n_draw, draws, 0, 2 * n_chain}, out);
+    return converge(diag, &(em_halves){2 * n_chain, n_draw / 2, n_draw, draws, 0, 2 * n_chain},
+                    out);
 }
 
 em_status em_diagnose_together(em_diag *diag, const em_subcommunicator *team, int64_t n_chain,
@@ -434,7 +286,8 @@ em_status em_diagnose_together(em_diag *diag, const em_subcommunicator *team, in
         diag->count[m] = em_deal_first(n_chain, size, m + 1) - em_deal_first(n_chain, size, m);
     diag->team = team;
     status = converge(
-        diag, &(halves){2 * diag->count[member], n_draw / 2, n_draw, draws, 2 * first, 2 * n_chain},
+        diag,
+        &(em_halves){2 * diag->count[member], n_draw / 2, n_draw, draws, 2 * first, 2 * n_chain},
         out);
     diag->team = NULL;
     return status;
@@ -443,17 +296,20 @@ em_status em_diagnose_together(em_diag *diag, const em_subcommunicator *team, in
 em_status em_diagnose(em_diag *diag, int64_t n_chain, int64_t n_draw, const double *draws,
                       em_diagnosis *out)
 {
-    halves h = {2 * n_chain, n_draw / 2, n_draw, draws, 0, 2 * n_chain};
-    int64_t n = n_chain * n_draw;
+    em_halves h = {2 * n_chain, n_draw / 2, n_draw, draws, 0, 2 * n_chain};
+    const int64_t n = n_chain * n_draw;
+    double size;
     em_status status = em_diagnose_convergence(diag, n_chain, n_draw, draws, out);
 
     if (status || n < 1)
         return status;
-    out->mean = mean_of(n, draws);
-    out->sd = sqrt(variance_of(n, draws, out->mean));
-    if (isfinite(out->sd) && !are_equal(n, draws))
-        out->mcse_mean = out->sd / sqrt(ess(diag, &h));
-    return EM_OK;
+    out->mean = em_mean_of(n, draws);
+    out->sd = sqrt(em_variance_of(n, draws, out->mean));
+    if (!isfinite(out->sd) || are_equal(n, draws))
+        return EM_OK;
+    status = em_ess_of(diag->ess, &h, NULL, NULL, 1, &draws, &size);
+    out->mcse_mean = out->sd / sqrt(size);
+    return status;
 }
 
 static bool is_usable(int64_t n, const double *x)

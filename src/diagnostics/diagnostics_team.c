@@ -157,7 +157,7 @@ em_status em_share_normal_scores(const em_subcommunicator *team, int64_t n, cons
     }
     if (!status) {
         em_normal_score_table(p.among, p.n, score);
-        em_normal_scores(p.among, p.n, p.sorted, score, found);
+        em_normal_scores(p.among, p.n, p.sorted, score, NULL, found);
         em_subcommunicator_exchange(team, sizeof *found, p.receive, found, p.send, p.sent);
         for (int64_t i = 0; i < n; i++)
             z[sorted[i].index] = p.sent[i];

@@ -1,12 +1,17 @@
 /*
  * The sum of the autocovariances of many series, by fast Fourier transform. Our own, because the
  * double-precision C libraries that distributions package are under the GPL (FFTW) or come in
- * single precision only (KISS FFT); powers of two are all that a zero-padded series needs.
+ * single precision only (KISS FFT); powers of two are all that a zero-padded series needs. Several
+ * series are transformed at once, one in each lane of a vector: with the same bits as one alone.
  */
 #ifndef EM_DIAGNOSTICS_FFT_H
 #define EM_DIAGNOSTICS_FFT_H
 
 #include <stdint.h>
+
+/* An element of as many series; arrays of these come from em_allocate. */
+enum { EM_FFT_LANES = 8 };
+typedef double em_fft_lanes __attribute__((vector_size(EM_FFT_LANES * sizeof(double)), may_alias));
 
 /* The length of the transform for series of n: the smallest power of two >= 2 n. Local. */
 int64_t em_fft_length(int64_t n);
@@ -15,13 +20,13 @@ int64_t em_fft_length(int64_t n);
  * two h < length; both arrays are [length]. Local. */
 void em_fft_twiddles(int64_t length, double *cosine, double *sine);
 
-/* The transform of re + i im [length] in place, sum_k x_k exp(-2 pi i k j / length), j in
+/* The transforms of re + i im [length] in place, sum_k x_k exp(-2 pi i k j / length), j in
  * bit-reversed order. Local. */
-void em_fft_forward(int64_t length, const double *cosine, const double *sine, double *restrict re,
-                    double *restrict im);
+void em_fft_forward(int64_t length, const double *cosine, const double *sine, em_fft_lanes *re,
+                    em_fft_lanes *im);
 
-/* Its inverse times `length`, from bit-reversed order, in place. Local. */
-void em_fft_backward(int64_t length, const double *cosine, const double *sine, double *restrict re,
-                     double *restrict im);
+/* Their inverse times `length`, from bit-reversed order, in place. Local. */
+void em_fft_backward(int64_t length, const double *cosine, const double *sine, em_fft_lanes *re,
+                     em_fft_lanes *im);
 
 #endif

@@ -1,6 +1,7 @@
 #include "diagnostics/modes.h"
 
 #include "base/memory.h"
+#include "diagnostics/rank.h"
 #include "math/order.h"
 
 #include <math.h>
@@ -28,6 +29,7 @@ struct em_mode_finder {
     reach *span;      /* [n_chain] of a cluster, its number in place of the chain's */
     reach *reach;     /* [n_chain] those that have settled */
     double *sorted;   /* [n_draw] */
+    em_sorted *order; /* [2 n_draw] */
     double *above;    /* [n_chain] */
     uint64_t *sums;   /* [2 n_chain]: a key, equal for chains of one mode; numbers in which the
                          chain had not settled */
@@ -52,6 +54,8 @@ em_status em_mode_finder_create(int64_t n_chain, int64_t n_draw, em_mode_finder 
     if (!status)
         status = em_allocate(n_draw, sizeof *finder->sorted, &finder->sorted);
     if (!status)
+        status = em_allocate(2 * n_draw, sizeof *finder->order, &finder->order);
+    if (!status)
         status = em_allocate(n_chain, sizeof *finder->above, &finder->above);
     if (!status)
         status = em_allocate(2 * n_chain, sizeof *finder->sums, &finder->sums);
@@ -71,6 +75,7 @@ void em_mode_finder_destroy(em_mode_finder **out)
         em_release(&finder->wanders);
         em_release(&finder->span);
         em_release(&finder->sorted);
+        em_release(&finder->order);
         em_release(&finder->above);
         em_release(&finder->sums);
     }
@@ -118,8 +123,9 @@ static reach reach_of(em_mode_finder *finder, int64_t chain, const double *x)
     const int64_t n_draw = finder->n_draw, tail = n_draw / 20;
     double *sorted = finder->sorted;
 
-    memcpy(sorted, x, (size_t)n_draw * sizeof *x);
-    em_sort_numbers(n_draw, sorted);
+    em_sort(n_draw, x, finder->order, finder->order + n_draw);
+    for (int64_t i = 0; i < n_draw; i++)
+        sorted[i] = finder->order[i].value;
     return (reach){chain, sorted[tail], em_sorted_median(n_draw, sorted),
                    sorted[n_draw - 1 - tail]};
 }

@@ -29,6 +29,13 @@ void em_normal_score_table(em_among among, int64_t n, double *score)
     }
 }
 
+/* Half way between rank r + 1 and the next, r < n - 1: what tied draws take. */
+void em_normal_score_halves(int64_t n, double *half)
+{
+    for (int64_t r = 0; r + 1 < n; r++)
+        half[r] = normal_score((double)(2 * r + 3) / 2, n);
+}
+
 /* An integer with the order of the doubles: negative ones have all bits turned, the others the
  * sign. */
 static uint64_t key(double x)
@@ -96,16 +103,33 @@ static void insert(int64_t n, em_sorted *x)
     }
 }
 
-void em_sort(int64_t n, const double *x, em_sorted *sorted, em_sorted *scratch)
+/* The same by the upper halves of the keys alone, each in one word with the place of its draw: half
+ * as much to move. `from` and `to` are [n]; the result is in `from`. */
+static void sort_words(int64_t n, uint64_t *from, uint64_t *to)
 {
+    counts start = {{0}};
+
     for (int64_t i = 0; i < n; i++)
-        sorted[i] = (em_sorted){x[i], i};
-    em_sort_in_place(n, sorted, scratch);
+        for (int pass = 0; pass < PASSES; pass++)
+            start[pass][from[i] >> (UPPER + pass * BITS) & (VALUES - 1)]++;
+    for (int pass = 0; pass < PASSES; pass++) {
+        int64_t first = 0;
+        for (int64_t value = 0; value < VALUES; value++) {
+            const int64_t count = start[pass][value];
+            start[pass][value] = first;
+            first += count;
+        }
+        for (int64_t i = 0; i < n; i++)
+            to[start[pass][from[i] >> (UPPER + pass * BITS) & (VALUES - 1)]++] = from[i];
+        uint64_t *other = from;
+        from = to;
+        to = other;
+    }
 }
 
-void em_sort_in_place(int64_t n, em_sorted *sorted, em_sorted *scratch)
+/* Puts in order what is alike in the upper half. */
+static void finish_sort(int64_t n, em_sorted *sorted, em_sorted *scratch)
 {
-    sort_by_digits(n, UPPER, sorted, scratch);
     for (int64_t i = 0, next; i < n; i = next) {
         const uint64_t upper = key(sorted[i].value) >> UPPER;
         for (next = i + 1; next < n && key(sorted[next].value) >> UPPER == upper;)
@@ -115,6 +139,26 @@ void em_sort_in_place(int64_t n, em_sorted *sorted, em_sorted *scratch)
         else if (!is_sorted(next - i, sorted + i))
             sort_by_digits(next - i, 0, sorted + i, scratch);
     }
+}
+
+void em_sort(int64_t n, const double *x, em_sorted *sorted, em_sorted *scratch)
+{
+    uint64_t *word = (uint64_t *)scratch;
+
+    if (n > UINT32_MAX) {
+        for (int64_t i = 0; i < n; i++)
+            sorted[i] = (em_sorted){x[i], i};
+        sort_by_digits(n, UPPER, sorted, scratch);
+    } else {
+        for (int64_t i = 0; i < n; i++)
+            word[i] = key(x[i]) >> UPPER << UPPER | (uint64_t)i;
+        sort_words(n, word, word + n);
+        for (int64_t i = 0; i < n; i++) {
+            const int64_t index = (int64_t)(word[i] & UINT32_MAX);
+            sorted[i] = (em_sorted){x[index], index};
+        }
+    }
+    finish_sort(n, sorted, scratch);
 }
 
 em_quantile_place em_place_quantile(int64_t n, double p)
@@ -143,24 +187,28 @@ double em_sorted_quantile(int64_t n, const em_sorted *sorted, double p)
 
 void em_fold(int64_t n, const em_sorted *sorted, double centre, em_sorted *folded)
 {
-    int64_t right = 0, left;
+    int64_t right = 0, left, i = 0;
 
     while (right < n && sorted[right].value < centre)
         right++;
     left = right - 1;
-    for (int64_t i = 0; i < n; i++) {
-        double to_left = left < 0 ? INFINITY : fabs(sorted[left].value - centre);
-        double to_right = right == n ? INFINITY : fabs(sorted[right].value - centre);
-
-        if (right == n || (left >= 0 && to_left < to_right))
-            folded[i] = (em_sorted){to_left, sorted[left--].index};
-        else
-            folded[i] = (em_sorted){to_right, sorted[right++].index};
+    for (; left >= 0 && right < n; i++) { /* without a branch, which chance would decide */
+        const double to_left = fabs(sorted[left].value - centre);
+        const double to_right = fabs(sorted[right].value - centre);
+        const bool is_left = to_left < to_right;
+        folded[i].value = is_left ? to_left : to_right;
+        folded[i].index = sorted[is_left ? left : right].index;
+        left -= is_left;
+        right += !is_left;
     }
+    for (; left >= 0; left--, i++)
+        folded[i] = (em_sorted){fabs(sorted[left].value - centre), sorted[left].index};
+    for (; right < n; right++, i++)
+        folded[i] = (em_sorted){fabs(sorted[right].value - centre), sorted[right].index};
 }
 
 void em_normal_scores(em_among among, int64_t n, const em_sorted *sorted, const double *score,
-                      double *z)
+                      const double *half, double *z)
 {
     for (int64_t i = 0, next; i < n; i = next) {
         double common;
@@ -168,9 +216,9 @@ void em_normal_scores(em_among among, int64_t n, const em_sorted *sorted, const 
         for (next = i + 1; next < n && sorted[next].value == sorted[i].value;)
             next++;
         /* The mean of ranks i + 1 ... next may lie halfway between two integers. */
-        common = (i + next) % 2
-                     ? score[(i + next) / 2]
-                     : normal_score((double)(2 * among.before + i + 1 + next) / 2, among.total);
+        common = (i + next) % 2 ? score[(i + next) / 2]
+                 : half         ? half[(i + next) / 2 - 1]
+                        : normal_score((double)(2 * among.before + i + 1 + next) / 2, among.total);
         for (int64_t k = i; k < next; k++)
             z[sorted[k].index] = common;
     }

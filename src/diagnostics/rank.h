@@ -22,9 +22,11 @@ typedef struct em_among {
  * (rank - 3/8) / (total + 1/4). */
 void em_normal_score_table(em_among among, int64_t n, double *score);
 
+/* half[r] = the normal score of rank r + 3/2 among n, r < n - 1. */
+void em_normal_score_halves(int64_t n, double *half);
+
 /* The n draws x in ascending order, without NaN; `scratch` has room for n. */
 void em_sort(int64_t n, const double *x, em_sorted *sorted, em_sorted *scratch);
-void em_sort_in_place(int64_t n, em_sorted *sorted, em_sorted *scratch);
 
 /* The p-quantile of sorted draws, n > 0, by linear interpolation (type 7), rounded as in R. */
 double em_sorted_quantile(int64_t n, const em_sorted *sorted, double p);
@@ -41,8 +43,9 @@ double em_quantile_between(em_quantile_place place, double below, double above);
 void em_fold(int64_t n, const em_sorted *sorted, double centre, em_sorted *folded);
 
 /* z[sorted[i].index] = the normal score of sorted[i], i < n, tied draws taking their mean rank;
- * `score` is the table for n of these. */
+ * `score` is the table for n of these, `half` that of em_normal_score_halves where they are all, or
+ * NULL. */
 void em_normal_scores(em_among among, int64_t n, const em_sorted *sorted, const double *score,
-                      double *z);
+                      const double *half, double *z);
 
 #endif

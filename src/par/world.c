@@ -116,6 +116,40 @@ static void set_up_process(void)
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of a write, not the end */
 }
 
+/*
+ * What MPI need not do for a process that is alone, which no launcher started: a daemon of Open MPI
+ * beside it; the transports to other processes, of which two (psm, psm2) sleep a tenth of a second
+ * when they are loaded; a folder in /tmp, whose name such processes without a daemon have in
+ * common; hwloc's plug-ins, which ask graphics cards. They are in the environment while MPI starts,
+ * and only those that the user has not set.
+ */
+static const char *const of_alone[][2] = {{"OMPI_MCA_ess_singleton_isolated", "1"},
+                                          {"OMPI_MCA_pml", "ob1"},
+                                          {"OMPI_MCA_btl", "self"},
+                                          {"OMPI_MCA_orte_create_session_dirs", "0"},
+                                          {"HWLOC_PLUGINS_PATH", "/nonexistent"}};
+
+enum { N_OF_ALONE = sizeof of_alone / sizeof *of_alone };
+
+static void initialise_mpi(int *argc, char ***argv)
+{
+    const bool launched = em_is_launched();
+    bool ours[N_OF_ALONE];
+
+    for (int i = 0; i < N_OF_ALONE; i++) {
+        ours[i] = !launched && !getenv(of_alone[i][0]);
+        if (ours[i])
+            setenv(of_alone[i][0], of_alone[i][1], 1);
+    }
+    if (!launched) /* read when the first file is opened: pointers that ranks share need the folder
+                    */
+        setenv("OMPI_MCA_sharedfp", "individual", 0);
+    MPI_Init(argc, argv);
+    for (int i = 0; i < N_OF_ALONE; i++)
+        if (ours[i])
+            unsetenv(of_alone[i][0]);
+}
+
 static void print(void *stream, const char *text)
 {
     fprintf(stream, "emass: %s\n", text);
@@ -134,7 +168,7 @@ em_status em_world_start(int *argc, char ***argv)
     em_status status;
 
     set_up_process();
-    MPI_Init(argc, argv);
+    initialise_mpi(argc, argv);
     status = em_world_create(MPI_COMM_WORLD, &options, &world);
     em_world_enter(world);
     if (!status && world->size == 1 && em_launched_ranks() > 1)

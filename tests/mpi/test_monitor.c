@@ -126,6 +126,33 @@ START_TEST(some_numbers)
 }
 END_TEST
 
+/* A check for progress looks at the parameters alone, one for a stop rule at the others as well
+ * once these meet it; all but the last number have converged. */
+START_TEST(parameters_first)
+{
+    const em_watch watch = {WIDTH, 1, N_DRAW, .n_parameter = WIDTH - 1};
+    const double expected = worst_of((em_watch){WIDTH - 1, 1, N_DRAW});
+    em_stop_options stop = {.r_hat = NAN, .ess = NAN, .consecutive = 1};
+    em_convergence found;
+
+    for (int rule = 0; rule < 2; rule++) {
+        em_grid *grid = NULL;
+        em_monitor *monitor = NULL;
+        stop.r_hat = rule ? 1.1 : NAN;
+        stop.ess = rule ? 1 : NAN;
+        assert_everywhere(em_grid_create(N_CHAIN, 1, &grid) == EM_OK, "a grid");
+        assert_everywhere(em_monitor_create(grid, &stop, &watch, 0, &monitor) == EM_OK, "made");
+        keep_draws(monitor, grid, watch);
+        assert_everywhere(em_monitor_check(monitor, N_DRAW, false, &found) == EM_OK, "checked");
+        assert_everywhere(!found.stop && !found.thorough, "the last number stands in the way");
+        assert_everywhere(rule ? found.r_hat > 2 : found.r_hat <= expected, "what was looked at");
+        assert_everywhere(em_monitor_times_met(monitor) == 0, "not met");
+        em_monitor_destroy(&monitor);
+        em_grid_destroy(&grid);
+    }
+}
+END_TEST
+
 /* Draws of which several ranks look at one number together. */
 typedef enum kind {
     IID,
@@ -250,6 +277,7 @@ int main(int argc, char **argv)
     tcase_add_test(tests, some_draws);
     tcase_add_test(tests, very_many_draws);
     tcase_add_test(tests, some_numbers);
+    tcase_add_test(tests, parameters_first);
     tcase_add_test(tests, many_draws_of_few_numbers);
     suite_add_tcase(suite, tests);
     failed = run_suite(suite, CK_NOFORK);

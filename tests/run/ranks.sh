@@ -91,6 +91,10 @@ refuses_under() { # STATUS FLAG LIMIT WHAT: as users start it, who do not know o
     (unset OPENBLAS_NUM_THREADS && ulimit "$2" "$3" && is_refused "$1" "$4" run g.yaml --output under.h5)
 }
 
+runs_under() { # KILOBYTES
+    (unset OPENBLAS_NUM_THREADS && ulimit -v "$1" && limited "$emass" run g.yaml --quiet --output enough.h5)
+}
+
 # Of OpenBLAS's threads, one for each core, none is left.
 alone() {
     local pid threads
@@ -144,9 +148,13 @@ check 'SIGKILL' dies_with_its_user
 check "a stopped run goes on, to its time limit" goes_on
 check 'few files' refuses_under 2 -n 24 'limit of 24 open files'
 check 'little memory' refuses_under 2 -v 200000 'limit of 200000 kB of address space'
-# Between what Open MPI takes, and what BLAS takes beside it; another MPI takes other numbers.
+# Between what Open MPI takes that starts all a user may ask for, and what BLAS takes beside it; another MPI
+# takes other numbers.
 case $("$emass" --version) in
-*'Open MPI'*) check 'too little for BLAS, which would ask for ever' refuses_under 1 -v 393216 'BLAS needs 130 MB of address space' ;;
+*'Open MPI'*) OMPI_MCA_ess_singleton_isolated=0 OMPI_MCA_pml=^v OMPI_MCA_btl=^openib \
+    check 'too little for BLAS, which would ask for ever' refuses_under 1 -v 393216 'BLAS needs 130 MB of address space'
+    check 'as much is enough for what one process needs' runs_under 393216
+    ;;
 *) skip 'too little for BLAS' 'the limit is that of Open MPI' ;;
 esac
 finish

@@ -41,6 +41,8 @@ static void destroy(em_model *model)
 {
     em_stan *self = (em_stan *)model;
 
+    if (self->rng)
+        self->library.rng_destruct(self->rng);
     if (self->program)
         self->library.destruct(self->program);
     if (self->without_generated)
@@ -128,13 +130,17 @@ static em_status add_prior(em_model *model, const em_query *query)
 
 /* ---------------------------------------------------------------- report */
 
-/* Generated quantities draw from a generator of this draw alone. */
+/* Generated quantities draw from a generator of this draw alone. To seed one takes the library 40
+ * microseconds: where the program draws nothing, one serves all draws. */
 static em_status start_random(const em_stan *self, const em_draw *draw, em_stan_rng **out)
 {
     const em_stream stream = {draw->seed, (uint64_t)draw->chain, (uint64_t)draw->iteration,
                               EM_RNG_REPORT};
     char *error = NULL;
 
+    *out = self->rng;
+    if (*out)
+        return EM_OK;
     *out = self->library.rng_construct((unsigned)em_uniform_below(&stream, 0, UINT64_C(1) << 32),
                                        &error);
     return *out ? EM_OK
@@ -199,7 +205,10 @@ static em_status report(em_model *model, const em_draw *draw, const double *thet
     status = constrain(self, theta, rng, &n);
     for (int64_t i = 0; i < n; i++)
         out[self->variables->place[i]] = self->flat[i];
-    self->library.rng_destruct(rng);
+    if (self->draws_random)
+        self->library.rng_destruct(rng);
+    else
+        self->rng = rng;
     return status;
 }
 

@@ -33,8 +33,10 @@ typedef struct em_stan {
     em_parameters *block; /* [model.n_block] one for each parameter of the program */
     char *block_names;
     int64_t n_parameter, n_transformed; /* numbers of a draw; the rest is generated */
-    double *gradient;                   /* [dim] of one chain */
-    double *flat;                       /* [variables->n_element] a draw as the library orders it */
+    bool draws_random;                  /* a generated quantity may draw random numbers */
+    em_stan_rng *rng; /* where none does: what the library takes all the same; NULL: not yet */
+    double *gradient; /* [dim] of one chain */
+    double *flat;     /* [variables->n_element] a draw as the library orders it */
 } em_stan;
 
 /* Finds the library, reads program and data, and constructs the model. Collective. Errors, agreed:

@@ -398,9 +398,13 @@ static em_status read_program(em_stan *self, const em_stan_options *options, cha
     char *text = NULL, *shorter = NULL;
     em_status status = EM_OK;
 
+    self->draws_random = true;
     if (!options->program)
         return EM_OK;
     status = em_stan_read_text(options->program, EM_STAN_MOST_PROGRAM_BYTES, &text);
+    if (!status) /* the names of all functions that draw end like this; included files may have some
+                  */
+        self->draws_random = strstr(text, "_rng") || strstr(text, "#include");
     if (!status)
         status = em_stan_translate(&self->library, options->program, text, translated);
     if (!status)

@@ -25,13 +25,15 @@ enum { MOST_VALUES = 1 << 22, LEAST_ROWS = 16 };
 
 static const int64_t watched_bytes = INT64_C(1) << 30;
 
-static em_watch plan_watch(int64_t n_chain, int64_t n_draw, int64_t width)
+static em_watch plan_watch(int64_t n_chain, int64_t n_draw, em_width width)
 {
     const int64_t every = (n_chain * n_draw + MOST_VALUES - 1) / MOST_VALUES;
     em_watch watch = {.every = most(1, least(every, n_draw / LEAST_ROWS))};
 
     watch.n_row = n_draw / watch.every;
-    watch.width = least(width, watched_bytes / (n_chain * watch.n_row * (int64_t)sizeof(double)));
+    watch.width =
+        least(width.watched, watched_bytes / (n_chain * watch.n_row * (int64_t)sizeof(double)));
+    watch.n_parameter = least(width.parameters, watch.width);
     return watch;
 }
 
@@ -96,7 +98,7 @@ em_status em_plan_create(const em_config *config, em_width width, em_plan *plan)
         .check_every = config->stop.check_every,
         .has_stop_rule = !isnan(config->stop.r_hat) || !isnan(config->stop.ess),
         .width = width,
-        .watch = plan_watch(run->chains, run->draws, width.watched),
+        .watch = plan_watch(run->chains, run->draws, width),
     };
     return check_size(config, warmup, width.all);
 }

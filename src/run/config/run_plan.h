@@ -5,9 +5,10 @@
 #include "run/config/config.h"
 
 /* How many numbers one stored draw has: of all groups that the model reports, of the posterior,
- * and those that this begins with and that are watched for convergence. */
+ * those that this begins with and that are watched for convergence, and of these the first, as many
+ * as the model has parameters: models report their parameters first. */
 typedef struct em_width {
-    int64_t all, posterior, watched;
+    int64_t all, posterior, watched, parameters;
 } em_width;
 
 /*
@@ -17,6 +18,7 @@ typedef struct em_width {
  */
 typedef struct em_watch {
     int64_t width, every, n_row;
+    int64_t n_parameter; /* the first numbers, which a check looks at first, or alone */
 } em_watch;
 
 typedef struct em_plan {

@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <math.h>
 #include <string.h>
+#include <xxhash.h>
 
 struct em_monitor {
     const em_grid *grid;
@@ -20,13 +21,18 @@ struct em_monitor {
     em_watch watch;
     int64_t first, width; /* the numbers that this shard has of those watched */
     int64_t n_local_chain, n_superchain;
-    int64_t times_met; /* in a row */
-    int64_t suspect;   /* the number that missed the thresholds last time, on this rank */
-    double *history;   /* [n_local_chain][watch.n_row][width] */
+    int64_t times_met;         /* in a row */
+    int64_t suspect;           /* the number that missed the thresholds last time, on this rank */
+    double *history;           /* [n_local_chain][watch.n_row][width] */
+    int64_t n_local, n_column; /* room in: */
+    double *local, *column;    /* what a check sends and looks at; between checks NULL */
+    int64_t n_slot;
+    XXH128_hash_t *seen; /* [n_slot] hashes of the numbers that a check looked at; NULL likewise */
 };
 
-/* Numbers that a rank looks at at once, to bound the memory of a check. */
-enum { BATCH = 1 << 22 };
+/* Doubles of the numbers that a rank looks at at once: what ranks exchange, which bounds the memory
+ * of a check; and what one rank copies for itself, which stays in its cache. */
+enum { BATCH = 1 << 22, OWN_BATCH = 1 << 16 };
 
 /* Draws of a number that are worth a rank's while beside others, and ranks that send as many
  * messages to each other in less time than they save. */
@@ -48,6 +54,11 @@ double em_monitor_ess_limit(const em_stop_options *stop, em_starts starts)
     const int64_t n = starts.n_superchain > 0 ? starts.n_superchain : starts.n_chain;
 
     return isnan(stop->ess) ? EM_ESS_LIMIT_PER_CHAIN * (double)n : stop->ess;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
 }
 
 /* Numbers of the shard that has the most: for so many are batches gathered everywhere. */
@@ -165,7 +176,7 @@ static bool meets(const em_monitor *monitor, const double worst[2])
 typedef struct batch {
     int64_t first, n_column, n_row, n_part;
     int64_t own_first, own; /* items, a number or a part of one, that this rank was dealt */
-    double *column;         /* [own][chains][n_row] */
+    const double *column;   /* [own][chains][n_row] the monitor's */
 } batch;
 
 static batch batch_of(const em_monitor *monitor, int64_t first, int64_t most, int64_t n_row,
@@ -185,25 +196,56 @@ static batch batch_of(const em_monitor *monitor, int64_t first, int64_t most, in
                    NULL};
 }
 
-/* Fills in b->column, which is then owned. Collective. */
+/* The columns of all chains, where this rank has them all. A row's numbers that lie in one line of
+ * the cache are copied together. */
+static void copy_columns(const em_monitor *monitor, const batch *b, double *column)
+{
+    enum { LINE = 8 };
+    const int64_t n_chain = monitor->n_local_chain, n_row = b->n_row, size = n_chain * n_row;
+
+    for (int64_t first = 0; first < b->n_column; first += LINE) {
+        const int64_t n = b->n_column - first < LINE ? b->n_column - first : LINE;
+        for (int64_t c = 0; c < n_chain; c++) {
+            const double *from =
+                monitor->history + c * monitor->watch.n_row * monitor->width + b->first + first;
+            double *to = column + first * size + c * n_row;
+            for (int64_t r = 0; r < n_row; r++)
+                for (int64_t k = 0; k < n; k++)
+                    to[k * size + r] = from[r * monitor->width + k];
+        }
+    }
+}
+
+/* What this rank has of the batch, row by row, as it is sent. */
+static void copy_rows(const em_monitor *monitor, const batch *b, double *local)
+{
+    for (int64_t c = 0; c < monitor->n_local_chain; c++)
+        for (int64_t r = 0; r < b->n_row; r++)
+            memcpy(local + (c * b->n_row + r) * b->n_column,
+                   monitor->history + (c * monitor->watch.n_row + r) * monitor->width + b->first,
+                   (size_t)b->n_column * sizeof *local);
+}
+
+/* Fills in b->column, valid until the next call. Collective. */
 static em_status gather_batch(em_monitor *monitor, batch *b)
 {
     const int64_t n_local = monitor->n_local_chain, n_column = b->n_column, n_row = b->n_row;
     const int64_t n_chain = (em_grid_n_chain(monitor->grid) + b->n_part - 1) / b->n_part;
-    double *local = NULL;
-    em_status status = em_allocate(n_local * n_row * n_column, sizeof *local, &local);
+    const bool alone = em_grid_n_group(monitor->grid) == 1;
+    em_status status =
+        em_renew_doubles(b->own * n_chain * n_row, &monitor->n_column, &monitor->column);
 
-    if (!status)
-        status = em_allocate(b->own * n_chain * n_row, sizeof *b->column, &b->column);
+    if (!status && !alone)
+        status = em_renew_doubles(n_local * n_row * n_column, &monitor->n_local, &monitor->local);
     status = em_agree(status);
-    for (int64_t c = 0; !status && c < n_local; c++)
-        for (int64_t r = 0; r < n_row; r++)
-            memcpy(local + (c * n_row + r) * n_column,
-                   monitor->history + (c * monitor->watch.n_row + r) * monitor->width + b->first,
-                   (size_t)n_column * sizeof *local);
-    if (!status)
-        status = em_grid_transpose(monitor->grid, n_row, n_column, b->n_part, local, b->column);
-    em_release(&local);
+    b->column = monitor->column;
+    if (!status && alone)
+        copy_columns(monitor, b, monitor->column);
+    if (!status && !alone) {
+        copy_rows(monitor, b, monitor->local);
+        status = em_grid_transpose(monitor->grid, n_row, n_column, b->n_part, monitor->local,
+                                   monitor->column);
+    }
     return status;
 }
 
@@ -212,10 +254,39 @@ static em_status gather_batch(em_monitor *monitor, batch *b)
 static int64_t most_columns(const em_monitor *monitor, int64_t n_row)
 {
     const int64_t n_chain = em_grid_n_chain(monitor->grid), size = n_chain * n_row;
-    const int64_t each = size > 0 && size < BATCH ? BATCH / size : 1;
+    const int64_t room = em_grid_n_group(monitor->grid) == 1 ? OWN_BATCH : BATCH;
+    const int64_t each = size > 0 && size < room ? room / size : 1;
     const int64_t fit = em_grid_n_group(monitor->grid) * each, counted = INT_MAX / n_chain;
 
     return fit < counted ? fit : counted > 0 ? counted : 1;
+}
+
+/* Room for the hashes of n numbers; less than half of it is taken. Local. */
+static em_status start_seen(em_monitor *monitor, int64_t n)
+{
+    monitor->n_slot = 16;
+    while (monitor->n_slot < 2 * n)
+        monitor->n_slot *= 2;
+    return em_allocate(monitor->n_slot, sizeof *monitor->seen, &monitor->seen);
+}
+
+/* Whether a number with the same draws was looked at in this check: what is copied, as transformed
+ * parameters often are, says nothing new. Else it counts as seen from now on. */
+static bool was_seen(em_monitor *monitor, int64_t n, const double *draws)
+{
+    static const XXH128_hash_t empty = {0, 0};
+    const XXH128_hash_t hash = XXH3_128bits(draws, (size_t)n * sizeof *draws);
+    XXH128_hash_t *slot;
+
+    for (uint64_t i = hash.low64;; i++) {
+        slot = &monitor->seen[i & (uint64_t)(monitor->n_slot - 1)];
+        if (XXH128_isEqual(*slot, empty))
+            break;
+        if (XXH128_isEqual(*slot, hash))
+            return true;
+    }
+    *slot = hash;
+    return false;
 }
 
 /* The worst of the numbers of a batch that this rank was dealt; the suspect first. A part of one is
@@ -232,6 +303,8 @@ static em_status worst_of(em_monitor *monitor, const batch *b, bool thorough, do
     for (int64_t i = 0; !status && i < b->own && (thorough || i == 0 || meets(monitor, worst));
          i++) {
         const int64_t k = (start + i) % b->own;
+        if (!monitor->team && was_seen(monitor, size, b->column + k * size))
+            continue;
         status = worsen(monitor, b->n_row, b->column + k * size, worst);
         if (!meets(monitor, worst) && !thorough)
             monitor->suspect = b->own_first + k;
@@ -239,27 +312,52 @@ static em_status worst_of(em_monitor *monitor, const batch *b, bool thorough, do
     return status;
 }
 
-em_status em_monitor_check(em_monitor *monitor, int64_t n_draw, bool thorough, em_convergence *out)
+/* Adds the worst of the numbers `first` ... `end` - 1 of all shards; then all ranks have it. */
+static em_status look_at(em_monitor *monitor, int64_t first, int64_t end, int64_t n_row,
+                         bool thorough, double worst[2])
 {
-    const int64_t n_row = n_draw / monitor->watch.every, most = most_columns(monitor, n_row);
-    const bool rule = !isnan(monitor->stop->r_hat) || !isnan(monitor->stop->ess);
-    double worst[2] = {-INFINITY, -INFINITY};
+    const int64_t most = most_columns(monitor, n_row);
     em_status status = EM_OK;
 
-    for (int64_t first = 0; !status && first < widest(monitor); first += most) {
-        batch b = batch_of(monitor, first, most, n_row, monitor->n_part);
+    for (; !status && first < end; first += most) {
+        batch b = batch_of(monitor, first, least(most, end - first), n_row, monitor->n_part);
         status = gather_batch(monitor, &b);
         if (!status)
             status = em_agree(worst_of(monitor, &b, thorough, worst));
-        em_release(&b.column);
     }
     em_grid_maximum(monitor->grid, 2, worst);
+    return status;
+}
+
+/* What a check allocated is given back: a run has its pages between checks. */
+static void end_check(em_monitor *monitor)
+{
+    em_release(&monitor->local);
+    em_release(&monitor->column);
+    em_release(&monitor->seen);
+    monitor->n_local = monitor->n_column = 0;
+}
+
+em_status em_monitor_check(em_monitor *monitor, int64_t n_draw, bool thorough, em_convergence *out)
+{
+    const int64_t n_row = n_draw / monitor->watch.every, all = widest(monitor);
+    const int64_t n_first = monitor->n_part > 1 ? all : least(monitor->watch.n_parameter, all);
+    const bool rule = !isnan(monitor->stop->r_hat) || !isnan(monitor->stop->ess);
+    double worst[2] = {-INFINITY, -INFINITY};
+    em_status status = em_agree(start_seen(monitor, monitor->width));
+
+    if (!status)
+        status = look_at(monitor, 0, n_first, n_row, thorough, worst);
+    const bool rest = thorough || (rule && meets(monitor, worst));
+    if (!status && rest)
+        status = look_at(monitor, n_first, all, n_row, thorough, worst);
+    end_check(monitor);
     *out = (em_convergence){.n_draw = n_draw,
-                            .thorough = thorough || meets(monitor, worst),
+                            .thorough = thorough || (rest && meets(monitor, worst)),
                             .r_hat = isfinite(worst[0]) || worst[0] > 0 ? worst[0] : NAN,
                             .ess = isfinite(worst[1]) ? 0 - worst[1] : NAN};
     out->met = meets(monitor, worst) && !isnan(out->r_hat);
-    monitor->times_met = out->met ? monitor->times_met + 1 : 0;
+    monitor->times_met = out->met && rule ? monitor->times_met + 1 : 0;
     out->stop = rule && monitor->times_met >= monitor->stop->consecutive;
     return status;
 }
@@ -311,8 +409,8 @@ em_status em_monitor_find_modes(em_monitor *monitor, int64_t n_draw, em_modes *m
         status = gather_batch(monitor, &b);
         if (!status)
             status = em_agree(look_for_modes(monitor, &b, finder, &count));
-        em_release(&b.column);
     }
+    end_check(monitor);
     if (!status) {
         em_grid_sum_keys(monitor->grid, em_mode_finder_width(finder), em_mode_finder_sums(finder));
         em_grid_sum_keys(monitor->grid, 1, &count);

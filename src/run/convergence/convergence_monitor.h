@@ -34,10 +34,12 @@ void em_monitor_destroy(em_monitor **monitor);
 void em_monitor_keep(em_monitor *monitor, int64_t chain, int64_t draw, const double *value);
 
 /*
- * Computes the convergence of the first `n_draw` draws, of those that are watched. Unless
- * `thorough`, a rank stops at the first number that misses the thresholds, beginning with the one
- * that did so last time: the verdict is the same, r_hat and ess are then those of the numbers
- * looked at. Collective. Errors: EM_EMEMORY, agreed.
+ * Computes the convergence of the first `n_draw` draws, of those that are watched. `thorough`: of
+ * all numbers. Else of the parameters and, where there is a stop rule and they meet it, of the
+ * other numbers; and a rank stops at the first one that misses the thresholds, beginning with the
+ * one that did so last time. Whether the rule is met is then the same; r_hat and ess are those of
+ * the numbers looked at. Numbers with the same draws are looked at once. Collective. Errors:
+ * EM_EMEMORY, agreed.
  */
 em_status em_monitor_check(em_monitor *monitor, int64_t n_draw, bool thorough, em_convergence *out);
 

@@ -113,7 +113,7 @@ em_status em_recorder_width(const em_config *config, const em_model *model, em_w
     bool watched = true;
     em_status status = check_selection(config, model);
 
-    *width = (em_width){0, 0, 0};
+    *width = (em_width){0};
     for (int64_t k = 0; !status && k < model->n_variable; k++)
         if (is_selected(config, model->variable[k].name)) {
             const bool is_posterior = model->variable[k].group == EM_POSTERIOR;
@@ -124,6 +124,7 @@ em_status em_recorder_width(const em_config *config, const em_model *model, em_w
             width->watched += is_posterior && watched ? size : 0;
             status = check_name(config, model->variable[k].name);
         }
+    width->parameters = width->watched < model->dim ? width->watched : model->dim;
     if (!status && width->watched == 0)
         return em_fail(
             EM_ECONFIG,
