@@ -12,6 +12,7 @@
 #ifndef EMASS_PLUGIN_H
 #define EMASS_PLUGIN_H
 
+#include "emass/capabilities.h"
 #include "emass/model.h"
 #include "emass/random.h"
 
@@ -19,7 +20,7 @@ EM_BEGIN_C
 
 /* Of these headers. A plug-in that was built with another number, or with tables of another size,
  * is refused. */
-#define EMASS_PLUGIN_ABI 11
+#define EMASS_PLUGIN_ABI 12
 
 typedef struct em_plugin_table {
     int abi, ops_size, field_size;

@@ -2,6 +2,7 @@
 
 #include "base/default_message.h"
 #include "base/memory.h"
+#include "emass/model/latent.h"
 #include "par/world.h"
 
 #include <float.h>
@@ -128,15 +129,15 @@ em_status em_model_complete(const char *path, em_model_ops *ops)
 {
     const bool is_density = !ops->create && (ops->log_density_gradient || ops->log_density);
     const em_status status = is_density ? complete_density(path, ops) : EM_OK;
-    const char *lacks = !ops->name || !*ops->name               ? "name"
-                        : !ops->create                          ? "create, or a log_density"
-                        : !ops->destroy                         ? "destroy"
-                        : !ops->add_prior && !ops->update       ? "add_prior, or an update"
+    const char *lacks = !ops->name || !*ops->name ? "name"
+                        : !ops->create            ? "create, or a log_density"
+                        : !ops->destroy           ? "destroy"
+                        : !ops->add_prior && !(ops->latent && ops->latent->update)
+                            ? "add_prior, or an update"
                         : !ops->report                          ? "report"
                         : ops->fields && ops->options_size == 0 ? "options_size"
-                        : !ops->slopes != !ops->show            ? "slopes or show, but both or none"
-                        : ops->slopes && !ops->estimate ? "estimate that leaves it to slopes"
-                                                        : NULL;
+                        : ops->ranges && !ops->minibatch        ? "minibatch, which ranges need"
+                                                                : NULL;
 
     if (!status && lacks)
         return em_fail(EM_ECONFIG, "%s: its model has no %s", path, lacks);

@@ -113,8 +113,8 @@ em_status em_posterior_end_counts(const em_posterior *posterior, em_status statu
         em_grid_sum_shards(posterior->grid, size + 1, sum);
     if (sum[size] != 0)
         return em_grid_share_failure(posterior->grid, status);
-    if (posterior->model->ops->finish_likelihood)
-        posterior->model->ops->finish_likelihood(posterior->model, of);
+    if (em_model_finishes_counts(posterior->model))
+        posterior->model->ops->counts->finish(posterior->model, of);
     return EM_OK;
 }
 
@@ -141,7 +141,7 @@ em_status em_posterior_sum_all(em_posterior *posterior, const em_query *query)
         return status < 0 ? status : EM_OK;
     if (model->n_piece > 0)
         return status < 0 ? status : add_whole(posterior, query);
-    if (model->ops->finish_likelihood) {
+    if (em_model_finishes_counts(model)) {
         status = sum_all_counts(posterior, status, query);
         if (!status)
             em_posterior_add_sums(posterior, 1, query);

@@ -1,5 +1,5 @@
 /*
- * The model's own transition (em_model_ops.update): a Gibbs update of its parameters, and of what
+ * The model's own transition (em_model_latent.update): a Gibbs update of its parameters, and of what
  * it keeps beside them, each drawn from its law given all others (Geman & Geman 1984). An iteration
  * is `sweeps` of them.
  */

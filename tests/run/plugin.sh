@@ -202,12 +202,13 @@ static inline em_status odd(const void *o, const em_model_context *c, em_model *
 static inline void destroy(em_model *m) { (void)m; }
 static inline em_status ask(em_model *m, const em_query *q) { return m && q ? 0 : 0; }
 static inline em_status report(em_model *m, const em_draw *d, const double *x, double *o) { return m && d && x && o ? 0 : 0; }
-static inline void show(em_model *m, int64_t i, int64_t n, const double *x) { (void)m, (void)i, (void)n, (void)x; }
+static inline void publish(em_model *m, int64_t i, int64_t n, const double *x) { (void)m, (void)i, (void)n, (void)x; }
 C
 rest='.destroy = destroy, .add_prior = ask, .report = report'
 echo "#include \"stubs.h\"
-EMASS_PLUGIN({.name = \"half\", .create = create, .show = show, $rest});" >half.c && build half
-refused 'a model that is shown positions and has no slopes' 'no slopes or show, but both or none' \
+static const em_model_ranges ranges = {.publish = publish};
+EMASS_PLUGIN({.name = \"half\", .create = create, .ranges = &ranges, $rest});" >half.c && build half
+refused 'a capability that is half there' 'no minibatch, which ranges need' \
     'model: {name: half, library: half.so}'
 
 # Failures that say nothing have a message all the same; and a model that is none is one.

@@ -97,8 +97,8 @@ static em_status place(checker *check, uint64_t point)
     em_uniforms(&stream, 0, check->of->model->dim, check->theta);
     for (int64_t i = 0; i < check->of->model->dim; i++)
         check->theta[i] = radius * (2 * check->theta[i] - 1);
-    return check->of->model->ops->place
-               ? check->of->model->ops->place(check->of->model, &draw, check->theta)
+    return check->of->model->ops->start
+               ? check->of->model->ops->start(check->of->model, &draw, check->theta)
                : EM_OK;
 }
 

@@ -1,4 +1,5 @@
 #include "base/memory.h"
+#include "emass/model/latent.h"
 #include "mass/moments.h"
 #include "math/rng.h"
 #include "par/world.h"
@@ -145,7 +146,7 @@ static em_status point(void *of, int64_t number, uint64_t attempt, double *theta
     for (int64_t i = 0; i < engine->block->dim; i++)
         theta[i] = radius * (2 * theta[i] - 1);
     const em_draw draw = {stream.seed, chain, (int64_t)attempt, EM_DRAW_START};
-    return ops->place ? ops->place(engine->model, &draw, theta) : EM_OK;
+    return ops->start ? ops->start(engine->model, &draw, theta) : EM_OK;
 }
 
 static em_status set_start(em_engine *engine, int64_t c, uint64_t attempt)
@@ -160,8 +161,10 @@ static em_status set_start(em_engine *engine, int64_t c, uint64_t attempt)
  * run. */
 static bool may_search_modes(const em_engine *engine)
 {
+    const em_model_latent *latent = engine->model->ops->latent;
+
     return engine->n_kernel == 1 && !engine->config->mass.from_positions &&
-           !engine->model->ops->visit && !engine->model->estimates &&
+           !(latent && latent->visit) && !engine->model->estimates &&
            em_kernel_is_exact(&engine->kernel[0]) &&
            em_adapt_has_initial_phase(engine->kernel[0].adapt);
 }

@@ -5,6 +5,8 @@
 #include "base/options/part_visitor.h"
 #include "base/system/foreign_call_watchdog.h"
 #include "base/text.h"
+#include "emass/model/averages.h"
+#include "emass/model/prior.h"
 #include "par/world.h"
 
 #include <fnmatch.h>
@@ -344,7 +346,7 @@ em_status em_recorder_draw_prior(em_recorder *recorder, em_draw draw, double *th
     em_status status;
 
     draw.purpose = EM_DRAW_PRIOR;
-    status = recorder->model->ops->draw_prior(recorder->model, &draw, theta);
+    status = recorder->model->ops->prior->draw(recorder->model, &draw, theta);
     if (status < 0)
         return status;
     draw.purpose = EM_DRAW_PRIOR_REPORT;
@@ -386,6 +388,7 @@ em_status em_recorder_take(em_recorder *recorder, const em_block *block,
                            const em_block *const *kernels, int64_t iteration, em_monitor *monitor,
                            double *unreported)
 {
+    const em_model_averages *averages = recorder->model->ops->averages;
     const em_plan *plan = recorder->plan;
     const bool in_warmup = iteration < plan->warmup;
     const int64_t done = iteration + 1 - (in_warmup ? 0 : plan->warmup);
@@ -406,8 +409,8 @@ em_status em_recorder_take(em_recorder *recorder, const em_block *block,
         if (!in_warmup) {
             unreported[c] += status > 0;
             em_monitor_keep(monitor, c, index, recorder->value[EM_POSTERIOR]);
-            if (recorder->model->ops->average)
-                recorder->model->ops->average(recorder->model, &draw, theta);
+            if (averages && averages->add)
+                averages->add(recorder->model, &draw, theta);
         }
         status = hand_over(recorder,
                            &(em_stored_draw){chain, index, iteration, in_warmup, recorder->given});

@@ -2,6 +2,7 @@
 #ifndef EM_RUN_OUTPUT_STORED_CONFIG_H
 #define EM_RUN_OUTPUT_STORED_CONFIG_H
 
+#include "emass/model/prediction.h"
 #include "run/config/config.h"
 
 /*
