@@ -13,6 +13,7 @@
 #include "emass/model/prediction.h"
 #include "emass/model/prior.h"
 #include "emass/model/ranges.h"
+#include "emass/model/rows.h"
 #include "emass/model/summary.h"
 
 #endif

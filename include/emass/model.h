@@ -6,9 +6,48 @@
  * points to the tables of those that it has.
  *
  * A model is pure: it knows its data and what it is asked, not the rank, the sampler or a file.
- * Models ADD the log density and its gradient (+log p, +grad log p) at parameters that are
- * unconstrained: each ranges over the whole line, and the Jacobian of a transform is part of the
- * prior.
+ * Models ADD the log density and its gradient: +log p, +grad log p. The smallest model is one
+ * function of one number:
+ *
+ * Example scalar:
+ *     static em_status density(const void *options, const double *theta, double *log_p,
+ *                              double *gradient)
+ *     {
+ *         *log_p -= theta[0] * theta[0] / 2;
+ *         gradient[0] -= theta[0];
+ *         return EM_OK;
+ *     }
+ *     EMASS_PLUGIN({.name = "scalar", .dim = 1, .log_density_gradient = density});
+ *
+ * Parameters have names, shapes, and bounds. emass samples on the whole line: it transforms a
+ * parameter that is bounded and adds the Jacobian of the transform. The model never sees the
+ * transform. It is given sigma itself, and adds the derivative by sigma:
+ *
+ * Example bounded:
+ *     // y ~ normal(beta[0] + beta[1] x, sigma), with x = 0, 1, 2, ...; flat priors
+ *     static const double y[] = {1.1, 2.8, 5.2, 6.9, 9.4, 10.6, 13.3, 15.1};
+ *     static const char *const term[] = {"intercept", "slope"};
+ *     static const em_variable parameters[] = {
+ *         {.name = "beta", .n_axes = 1, .shape = {2}, .axis = {"term"}, .label = {term}},
+ *         {.name = "sigma", .bounds = EM_WITHIN(0.1, 10)}};
+ *     static em_status density(const void *options, const double *theta, double *log_p,
+ *                              double *gradient)
+ *     {
+ *         const double *beta = theta, sigma = theta[2];
+ *         for (int x = 0; x < 8; x++) {
+ *             const double z = (y[x] - beta[0] - beta[1] * x) / sigma;
+ *             *log_p -= z * z / 2 + log(sigma);
+ *             gradient[0] += z / sigma;
+ *             gradient[1] += z / sigma * x;
+ *             gradient[2] += (z * z - 1) / sigma;
+ *         }
+ *         return EM_OK;
+ *     }
+ *     EMASS_PLUGIN({.name = "bounded", .n_parameter = 2, .parameter = parameters,
+ *                   .log_density_gradient = density});
+ *
+ * A larger model has a `create` of its own, which reads data and sizes its arrays. It keeps prior
+ * and likelihood apart, so that emass can ask for the likelihood of some observations.
  */
 #ifndef EMASS_MODEL_H
 #define EMASS_MODEL_H
@@ -145,13 +184,15 @@ typedef struct em_rejections {
 /* A created model. The implementation derives its own struct with this as the first member. */
 typedef struct em_model {
     const struct em_model_ops *ops;
-    int64_t dim;                           /* number of unconstrained parameters */
+    int64_t dim; /* number of unconstrained parameters; 0: that of `parameter` */
     const char *const *unconstrained_name; /* [dim], owned by the model; NULL: 0, 1, ... */
     int64_t n_block;                       /* 0: no names for parts of the parameters */
-    const em_parameters *block;  /* [n_block] owned by the model: all parameters, in their order */
-    em_share rows;               /* the observations; total 0: there are none, nor a likelihood */
-    int64_t n_variable;          /* what is reported of a draw */
-    const em_variable *variable; /* [n_variable], owned by the model */
+    const em_parameters *block;   /* [n_block] owned by the model: all parameters, in their order */
+    int64_t n_parameter;          /* 0: without names, and unconstrained */
+    const em_variable *parameter; /* [n_parameter], owned by the model */
+    em_share rows;                /* the observations; total 0: there are none, nor a likelihood */
+    int64_t n_variable;           /* what is reported of a draw; 0: the parameters */
+    const em_variable *variable;  /* [n_variable], owned by the model */
     int64_t n_datum;
     const em_datum *datum; /* [n_datum], owned by the model */
     uint64_t data_hash;    /* of the data read or generated; 0: none */
@@ -163,6 +204,8 @@ typedef struct em_model {
     bool differentiated;   /* automatically: where its gradient is not that of central differences,
                               it is the density that is not exact (a solver within it, rounding) */
     em_rejections rejections; /* kept by models that reject with a reason; said at the end */
+    const void *options;      /* that it was created from; set after `create` */
+    struct em_constrained *constrained; /* emass's own, of a model with bounds */
     /* Of capabilities, as their headers say. */
     int64_t n_piece, piece_size; /* of the summary; 0: none */
     int64_t n_average, n_pooled; /* what is averaged over the draws of a chain, and what is said of
@@ -171,7 +214,11 @@ typedef struct em_model {
     const char *update_of; /* the one block that the model's update is of; NULL: all */
 } em_model;
 
-/* The table of a model. A density that is not finite is reported by its value, not by the status.
+/*
+ * The table of a model. Where `theta` is a position of a model that declares parameters, it is on
+ * their own scale: bounded ones are within their bounds. Derivatives are by these numbers. A model
+ * with bounds cannot have the capabilities latent (but for visit), minibatch, ranges, counts and
+ * metric, which work on the unconstrained scale.
  */
 typedef struct em_model_ops {
     const char *name;
@@ -179,34 +226,50 @@ typedef struct em_model_ops {
     const char *source; /* paper, equation */
     size_t options_size;
     const em_field *fields; /* may be NULL: no options */
+    /* The parameters, if their number is fixed: names and bounds, or `dim` of them, unbounded and
+     * without names. Such a model needs no `create`: its functions find em_model.options. */
+    int64_t dim, n_parameter;
+    const em_variable *parameter; /* [n_parameter] */
     /* Reads the data and sets up *out. `options` outlives the model. Called by all ranks at the
      * same time, so that it may be Collective; its status need not be agreed. Errors: EM_EDATA,
      * EM_ECONFIG, EM_EMEMORY, with a message naming file and line. */
     em_status (*create)(const void *options, const em_model_context *context, em_model **out);
-    void (*destroy)(em_model *model);
-    /* Adds the log prior (with Jacobian). A model with an update may do without a density. Local.
-     */
+    void (*destroy)(em_model *model); /* with `create` */
+    /* THE DENSITY: one of three. A density that is not finite is reported by its value. Local. */
+    /* Of one position: adds the log density and its gradient. For a model without `create`. A
+     * recoverable status says that there is none. */
+    em_status (*log_density_gradient)(const void *options, const double *theta, double *log_density,
+                                      double *gradient);
+    /* The same without gradient: central differences, two densities for each parameter, are good
+     * to about ten digits. */
+    double (*log_density)(const void *options, const double *theta);
+    /* Of a panel of chains: adds the log prior; a model with an update may do without a density. */
     em_status (*add_prior)(em_model *model, const em_query *query);
     /* OPTIONAL: adds the log likelihood of the rows asked for: of a model with a summary all, of
      * others one part; or those listed. Local. */
     em_status (*add_likelihood)(em_model *model, const em_query *query);
     /*
-     * Writes the variables of one draw, one after the other, each row-major. What a model draws
-     * (predictions) it counts by `draw` alone (emass/random.h), so that it is the same on any
-     * number of ranks and after a restart. A recoverable status, with a message: what was not
-     * written is stored as NaN, and the run goes on and says so at its end. Local, or, by sums
-     * over the shards of the context, Collective over the ranks of a group, which report the same
-     * draws in the same order. Errors: of the model's own; a fatal one ends the run.
+     * OPTIONAL where the parameters alone are reported. Writes the variables of one draw, one after
+     * the other, each row-major. What a model draws (predictions) it counts by `draw` alone
+     * (emass/random.h), so that it is the same on any number of ranks and after a restart. A
+     * recoverable status, with a message: what was not written is stored as NaN, and the run goes
+     * on and says so at its end. Local, or, by sums over the shards of the context, Collective over
+     * the ranks of a group, which report the same draws in the same order. Errors: of the model's
+     * own; a fatal one ends the run.
      */
     em_status (*report)(em_model *model, const em_draw *draw, const double *theta, double *out);
     /* OPTIONAL */
     const char *sampler; /* what samples it where the config names none; NULL: hmc */
-    /* Where a chain begins, for models that are told, or have state of its own: replaces theta
-     * [dim], a random position. Local. Errors: EM_EDATA. */
+    /* Where a chain begins, for models that are told, or have state of its own: replaces theta, a
+     * random position. Local. Errors: EM_EDATA. */
     em_status (*start)(em_model *model, const em_draw *draw, double *theta);
     /* Says what a model found, for emass check: lines that begin with "# ". Local. */
     void (*describe)(const em_model *model, FILE *out);
-    /* CAPABILITIES; NULL: it has none of these. */
+    /* What a program gives that has the model within itself (emass/emass.h); where the model has no
+     * fields, it is the model's options. */
+    const void *state;
+    /* CAPABILITIES (emass/capabilities.h); NULL: it has none of these. */
+    const struct em_model_rows *rows;             /* observations are the rows of a table */
     const struct em_model_latent *latent;         /* an update of its own, state beside theta */
     const struct em_model_minibatch *minibatch;   /* estimates from listed rows, all at once */
     const struct em_model_ranges *ranges;         /* gradients of one range of many parameters */
@@ -216,22 +279,6 @@ typedef struct em_model_ops {
     const struct em_model_metric *metric;         /* for Riemannian samplers */
     const struct em_model_prediction *prediction; /* of new data, for emass predict */
     const struct em_model_prior *prior;           /* draws from the prior */
-    /*
-     * INSTEAD, for a density that knows its options alone, on parameters without bounds: `dim` of
-     * them, reported as they are as `variable` [n_variable] (NULL: one array `theta`), and one of
-     * the two functions, for one position. They stand for create, destroy, add_prior and report.
-     */
-    int64_t dim, n_variable;
-    const em_variable *variable;
-    /* Adds the log density and its gradient. Recoverable where there is none. Local. */
-    em_status (*log_density_gradient)(const void *options, const double *theta, double *log_density,
-                                      double *gradient);
-    /* The log density; not finite where there is none. Central differences of it, 2 dim of them
-     * for a gradient, are good to about ten digits. Local. */
-    double (*log_density)(const void *options, const double *theta);
-    /* What a program gives that has the model within itself (emass/emass.h); where the model has no
-     * fields, the two functions are given it instead of options. */
-    const void *state;
 } em_model_ops;
 
 EM_END_C

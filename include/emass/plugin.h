@@ -1,7 +1,7 @@
 /*
  * A model in a shared object of its own, which a config names:
  *
- *     model: {name: lighthouse, library: ./lighthouse.so, flashes: [4.7, 0.4, -1.7]}
+ *     model: {name: lighthouse, library: ./lighthouse.so, red: [4.7, 0.4, -1.7]}
  *
  *     cc -shared -fPIC $(pkg-config --cflags emass) lighthouse.c -o lighthouse.so
  *
@@ -13,6 +13,7 @@
 #define EMASS_PLUGIN_H
 
 #include "emass/capabilities.h"
+#include "emass/data.h"
 #include "emass/model.h"
 #include "emass/random.h"
 

@@ -31,6 +31,35 @@ typedef enum em_report_group {
 /* What a reported number is: tables show parameters first. */
 typedef enum em_role { EM_PARAMETER, EM_TRANSFORMED_PARAMETER, EM_GENERATED_QUANTITY } em_role;
 
+/* Where the numbers of a parameter may lie. */
+typedef enum em_constraint {
+    EM_FREE,
+    EM_LOWER,   /* above `lower` */
+    EM_UPPER,   /* below `upper` */
+    EM_BETWEEN, /* between them */
+    EM_ORDERED, /* along the last axis each is greater than the one before */
+    EM_SIMPLEX  /* along the last axis they are positive, and their sum is 1 */
+} em_constraint;
+
+typedef struct em_bounds {
+    em_constraint constraint;
+    double lower, upper;
+} em_bounds;
+
+/* As in {.name = "sigma", .bounds = EM_ABOVE(0)}, or .bounds = {.constraint = EM_SIMPLEX}. */
+#define EM_ABOVE(lower)                                                                            \
+    {                                                                                              \
+        EM_LOWER, (lower), 0                                                                       \
+    }
+#define EM_BELOW(upper)                                                                            \
+    {                                                                                              \
+        EM_UPPER, 0, (upper)                                                                       \
+    }
+#define EM_WITHIN(lower, upper)                                                                    \
+    {                                                                                              \
+        EM_BETWEEN, (lower), (upper)                                                               \
+    }
+
 /* A named array. */
 typedef struct em_variable {
     const char *name;
@@ -45,6 +74,7 @@ typedef struct em_variable {
     bool unwatched; /* no convergence to be judged by; nor are those after it */
     bool from_one;  /* tables number the elements of axes without labels from 1, as Stan does */
     em_role role;
+    em_bounds bounds; /* of a declared parameter (emass/model.h) */
 } em_variable;
 
 /* A small data array to be stored beside the draws. */

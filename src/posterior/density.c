@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/system/foreign_call_watchdog.h"
 #include "math/binned.h"
+#include "model/model.h"
 #include "posterior/inside.h"
 
 #include <string.h>
@@ -29,7 +30,7 @@ em_status em_posterior_add_prior(em_posterior *posterior, const em_query *query)
     memset(query->log_density, 0, (size_t)query->n_chain * sizeof(double));
     memset(query->gradient, 0, (size_t)(query->n_chain * query->stride) * sizeof(double));
     em_foreign_call_begin();
-    status = posterior->model->ops->add_prior(posterior->model, query);
+    status = em_model_add_prior(posterior->model, query);
     em_foreign_call_end();
     return status;
 }
@@ -37,7 +38,7 @@ em_status em_posterior_add_prior(em_posterior *posterior, const em_query *query)
 em_status em_posterior_add_likelihood(em_model *model, const em_query *query)
 {
     em_foreign_call_begin();
-    const em_status status = model->ops->add_likelihood(model, query);
+    const em_status status = em_model_add_likelihood(model, query);
     em_foreign_call_end();
     return status;
 }

@@ -208,8 +208,19 @@ rest='.destroy = destroy, .add_prior = ask, .report = report'
 echo "#include \"stubs.h\"
 static const em_model_ranges ranges = {.publish = publish};
 EMASS_PLUGIN({.name = \"half\", .create = create, .ranges = &ranges, $rest});" >half.c && build half
-refused 'a capability that is half there' 'no minibatch, which ranges need' \
+refused 'a capability that is half there' 'no ranges.estimate, gradient or publish' \
     'model: {name: half, library: half.so}'
+
+echo '#include <emass/plugin.h>
+static const em_variable p = {.name = "p", .bounds = EM_WITHIN(2, 1)};
+static em_status density(const void *o, const double *x, double *l, double *g) { return o && x && l && g ? 0 : 0; }
+EMASS_PLUGIN({.name = "empty", .n_parameter = 1, .parameter = &p, .log_density_gradient = density});' >range.c
+bounds() {
+    build range && echo 'model: {name: empty, library: range.so}' >range.yaml || return
+    limited "$emass" run range.yaml --output range.h5 2>range.txt
+    [ $? = 1 ] && grep -q 'p: found the bounds 2 and 1, expected a range' range.txt && [ ! -e range.h5 ]
+}
+check 'bounds that leave nothing' bounds
 
 # Failures that say nothing have a message all the same; and a model that is none is one.
 silent() { # PATTERN MODEL

@@ -1,6 +1,61 @@
 /*
  * Capability `latent`: state that a model keeps for each chain beside theta (latent variables, warm
  * starts), and a transition of the model's own (a Gibbs update), which sampler gibbs makes.
+ *
+ * Example latent:
+ *     // y_i ~ normal(mu, 1) or, with probability 1/10, normal(mu, 10): then z_i is 1
+ *     enum { N = 5 };
+ *     static const double y[N] = {1.1, 0.4, 0.7, 9.5, 0.9};
+ *     static const em_variable mu = {.name = "mu"};
+ *     // z [n_chain][N]
+ *     typedef struct { em_model model; int64_t first_chain; double *z; } mixture;
+ *     static void destroy(em_model *model)
+ *     {
+ *         free(((mixture *)model)->z);
+ *         free(model);
+ *     }
+ *     static em_status create(const void *options, const em_model_context *context,
+ *                             em_model **out)
+ *     {
+ *         mixture *self = calloc(1, sizeof *self);
+ *         double *z = calloc((size_t)context->n_chain * N, sizeof *z);
+ *         if (!self || !z) {
+ *             free(self), free(z);
+ *             return em_fail(EM_EMEMORY, "out of memory");
+ *         }
+ *         const em_model model = {.ops = context->ops, .n_parameter = 1, .parameter = &mu};
+ *         *self = (mixture){model, context->first_chain, z};
+ *         *out = &self->model;
+ *         return EM_OK;
+ *     }
+ *     static em_status update(em_model *model, const em_update *update)
+ *     {
+ *         const mixture *self = (const mixture *)model;
+ *         for (int64_t c = 0; c < update->n_chain; c++) {
+ *             double *z = self->z + (update->chain[c] - self->first_chain) * N;
+ *             double *theta = update->theta + c * update->stride, normal, u[N];
+ *             double sum = 0, precision = 0;
+ *             const em_draw draw = em_update_draw(update, c);
+ *             em_draw_normals(&draw, 0, 1, &normal);
+ *             em_draw_uniforms(&draw, 1, N, u);
+ *             for (int i = 0; i < N; i++) {
+ *                 precision += z[i] ? 0.01 : 1;
+ *                 sum += z[i] ? 0.01 * y[i] : y[i];
+ *             }
+ *             theta[0] = sum / precision + normal / sqrt(precision); // mu given z
+ *             for (int i = 0; i < N; i++) {                          // z given mu
+ *                 const double odds = 90 * exp(-0.495 * (y[i] - theta[0]) * (y[i] - theta[0]));
+ *                 z[i] = u[i] < 1 / (1 + odds);
+ *             }
+ *         }
+ *         return EM_OK;
+ *     }
+ *     static em_status visit(em_model *model, const em_visitor *visitor)
+ *     {
+ *         return visitor->chains(visitor->context, "z", N, ((mixture *)model)->z);
+ *     }
+ *     EMASS_PLUGIN({.name = "latent", .create = create, .destroy = destroy, .sampler = "gibbs",
+ *                   .latent = &(const em_model_latent){.update = update, .visit = visit}});
  */
 #ifndef EMASS_MODEL_LATENT_H
 #define EMASS_MODEL_LATENT_H

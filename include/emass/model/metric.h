@@ -1,6 +1,26 @@
 /*
  * Capability `metric`: a metric G(theta) for Riemannian samplers (sgrld, rhmc and their relatives).
  * A model has `add`, or, for many parameters, `diagonal` instead.
+ *
+ * Example metric:
+ *     // y = 3 ~ Poisson(e^theta), theta ~ normal(0, 1); G = e^theta + 1
+ *     static em_status density(const void *options, const double *theta, double *log_p,
+ *                              double *gradient)
+ *     {
+ *         *log_p += 3 * theta[0] - exp(theta[0]) - theta[0] * theta[0] / 2;
+ *         gradient[0] += 3 - exp(theta[0]) - theta[0];
+ *         return EM_OK;
+ *     }
+ *     static em_status add(em_model *model, bool prior, const em_rows *rows, const double *theta,
+ *                          double *metric, double *derivative)
+ *     {
+ *         metric[0] += exp(theta[0]) + 1;
+ *         if (derivative)
+ *             derivative[0] += exp(theta[0]);
+ *         return EM_OK;
+ *     }
+ *     EMASS_PLUGIN({.name = "metric", .dim = 1, .log_density_gradient = density, .sampler = "rhmc",
+ *                   .metric = &(const em_model_metric){.add = add}});
  */
 #ifndef EMASS_MODEL_METRIC_H
 #define EMASS_MODEL_METRIC_H

@@ -6,6 +6,7 @@
 #include "io/draws/reader.h"
 #include "io/draws/writer.h"
 #include "math/linalg.h"
+#include "model/model.h"
 #include "par/message.h"
 #include "par/world.h"
 #include "run/output/atomic_file.h"
@@ -349,8 +350,7 @@ em_status em_predict(em_prediction *request)
         request->n_draw = em_reader_n_draw(p.reader);
         em_world_sum(1, &request->n_failed);
     }
-    if (p.model)
-        p.model->ops->destroy(p.model);
+    em_model_destroy(&p.model);
     em_stored_destroy(&p.stored);
     em_config_destroy(&p.config);
     em_grid_destroy(&p.grid);

@@ -5,8 +5,7 @@
 #include "base/options/part_visitor.h"
 #include "base/system/foreign_call_watchdog.h"
 #include "base/text.h"
-#include "emass/model/averages.h"
-#include "emass/model/prior.h"
+#include "model/model.h"
 #include "par/world.h"
 
 #include <fnmatch.h>
@@ -326,7 +325,7 @@ static em_status take_report(em_recorder *recorder, const em_draw *draw, const d
     for (int64_t i = 0; i < recorder->n_reported; i++)
         recorder->reported[i] = NAN;
     em_foreign_call_begin();
-    status = recorder->model->ops->report(recorder->model, draw, theta, recorder->reported);
+    status = em_model_report(recorder->model, draw, theta, recorder->reported);
     em_foreign_call_end();
     status = em_default_message(status, before, "report of the model");
     memcpy(next, recorder->value, sizeof next);
@@ -346,7 +345,7 @@ em_status em_recorder_draw_prior(em_recorder *recorder, em_draw draw, double *th
     em_status status;
 
     draw.purpose = EM_DRAW_PRIOR;
-    status = recorder->model->ops->prior->draw(recorder->model, &draw, theta);
+    status = em_model_draw_prior(recorder->model, &draw, theta);
     if (status < 0)
         return status;
     draw.purpose = EM_DRAW_PRIOR_REPORT;
@@ -388,7 +387,6 @@ em_status em_recorder_take(em_recorder *recorder, const em_block *block,
                            const em_block *const *kernels, int64_t iteration, em_monitor *monitor,
                            double *unreported)
 {
-    const em_model_averages *averages = recorder->model->ops->averages;
     const em_plan *plan = recorder->plan;
     const bool in_warmup = iteration < plan->warmup;
     const int64_t done = iteration + 1 - (in_warmup ? 0 : plan->warmup);
@@ -409,8 +407,7 @@ em_status em_recorder_take(em_recorder *recorder, const em_block *block,
         if (!in_warmup) {
             unreported[c] += status > 0;
             em_monitor_keep(monitor, c, index, recorder->value[EM_POSTERIOR]);
-            if (averages && averages->add)
-                averages->add(recorder->model, &draw, theta);
+            em_model_average(recorder->model, &draw, theta);
         }
         status = hand_over(recorder,
                            &(em_stored_draw){chain, index, iteration, in_warmup, recorder->given});
