@@ -6,6 +6,7 @@
 #define EMASS_CAPABILITIES_H
 
 #include "emass/model/averages.h"
+#include "emass/model/commands.h"
 #include "emass/model/counts.h"
 #include "emass/model/latent.h"
 #include "emass/model/metric.h"

@@ -279,6 +279,7 @@ typedef struct em_model_ops {
     const struct em_model_metric *metric;         /* for Riemannian samplers */
     const struct em_model_prediction *prediction; /* of new data, for emass predict */
     const struct em_model_prior *prior;           /* draws from the prior */
+    const struct em_model_commands *commands;     /* of the program, as emass topics */
 } em_model_ops;
 
 EM_END_C

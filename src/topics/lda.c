@@ -13,6 +13,7 @@
 #include "data/corpus/corpus.h"
 #include "emass/model.h"
 #include "emass/model/averages.h"
+#include "emass/model/commands.h"
 #include "emass/model/counts.h"
 #include "emass/model/latent.h"
 #include "emass/model/prior.h"
@@ -564,7 +565,10 @@ static em_status visit(em_model *model, const em_visitor *visitor)
     return status ? status : visit_topics(self, visitor);
 }
 
+extern const em_model_commands em_topics_commands; /* topics/command */
+
 const em_model_ops em_model_lda = {
+    .commands = &em_topics_commands,
     .name = "lda",
     .doc = "latent Dirichlet allocation: topics of a corpus, by Gibbs or stochastic gradients",
     .sampler = "lda_gibbs",
