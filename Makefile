@@ -240,12 +240,13 @@ export PC
 , := ,
 
 install: all
-	install -d $(INTO)/bin $(INTO)/lib/pkgconfig $(INTO)/include/emass $(INTO)/share/man/man1 \
+	install -d $(INTO)/bin $(INTO)/lib/pkgconfig $(INTO)/include/emass/model $(INTO)/share/man/man1 \
 	    $(INTO)/share/emass/jobs/slurm $(INTO)/share/emass/jobs/pbs $(INTO)/share/man/man7 $(INTO)/share/bash-completion/completions $(INTO)/share/zsh/site-functions
 	install -m 755 $(PROGRAM) $(INTO)/bin/
 	install -m 644 $(LIBRARY) $(SHARED) $(INTO)/lib/
 	ln -sf $(SONAME) $(INTO)/lib/libemass.so
 	install -m 644 include/emass/*.h $(INTO)/include/emass/
+	install -m 644 include/emass/model/*.h $(INTO)/include/emass/model/
 	install -m 644 jobs/README.md jobs/*.yaml jobs/*.csv jobs/*.json jobs/*.stan $(INTO)/share/emass/jobs/
 	install -m 755 jobs/slurm/* $(INTO)/share/emass/jobs/slurm/
 	install -m 755 jobs/pbs/* $(INTO)/share/emass/jobs/pbs/

@@ -61,6 +61,7 @@
 #ifndef EMASS_EMASS_H
 #define EMASS_EMASS_H
 
+#include "emass/capabilities.h"
 #include "emass/data.h"
 #include "emass/export.h"
 #include "emass/field.h"
@@ -68,6 +69,7 @@
 #include "emass/random.h"
 #include "emass/report.h"
 #include "emass/run.h"
+#include "emass/shards.h"
 #include "emass/sink.h"
 #include "emass/status.h"
 #include "emass/visitor.h"

@@ -1,7 +1,7 @@
 /*
  * A model in a shared object of its own, which a config names:
  *
- *     model: {name: lighthouse, library: ./lighthouse.so, flashes: [4.7, 0.4, -1.7]}
+ *     model: {name: lighthouse, library: ./lighthouse.so, red: [4.7, 0.4, -1.7]}
  *
  *     cc -shared -fPIC $(pkg-config --cflags emass) lighthouse.c -o lighthouse.so
  *
@@ -12,6 +12,8 @@
 #ifndef EMASS_PLUGIN_H
 #define EMASS_PLUGIN_H
 
+#include "emass/capabilities.h"
+#include "emass/data.h"
 #include "emass/model.h"
 #include "emass/random.h"
 
@@ -19,7 +21,7 @@ EM_BEGIN_C
 
 /* Of these headers. A plug-in that was built with another number, or with tables of another size,
  * is refused. */
-#define EMASS_PLUGIN_ABI 11
+#define EMASS_PLUGIN_ABI 12
 
 typedef struct em_plugin_table {
     int abi, ops_size, field_size;

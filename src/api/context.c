@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 #include "math/linalg.h"
-#include "model/plugin_density.h"
+#include "model/plain.h"
 #include "version.h"
 
 #include <sched.h>

@@ -5,6 +5,7 @@
 #include "app/command/help.h"
 #include "app/command/list_command.h"
 #include "app/command/merge_command.h"
+#include "app/command/model_command.h"
 #include "app/command/predict_command.h"
 #include "app/command/run_command.h"
 #include "app/command/verify_command.h"
@@ -14,7 +15,6 @@
 #include "app/report/report.h"
 #include "app/summary/loo.h"
 #include "app/summary/summary.h"
-#include "app/topics/topics_command.h"
 #include "base/fault.h"
 #include "base/system/launcher.h"
 #include "base/text/nearest.h"
@@ -41,7 +41,6 @@ static const command commands[] = {
     {"report", em_report_command, em_help_report, true},
     {"check", em_check_command, em_help_check, false},
     {"list", em_list_command, em_help_list, true},
-    {"topics", em_topics_command, em_help_topics, false},
     {"predict", em_predict_command, em_help_predict, false},
     {"merge", em_merge_command, em_help_merge, false},
     {"loo", em_loo_command, em_help_loo, true},
@@ -92,15 +91,41 @@ static const command *find_command(const char *name)
     return NULL;
 }
 
+static const em_model_command *find_model_command(const char *name)
+{
+    const em_model_command *one;
+
+    for (int i = 0; (one = em_model_command_at(i)); i++)
+        if (strcmp(name, one->name) == 0)
+            return one;
+    return NULL;
+}
+
 static em_status unknown_command(const char *name)
 {
     em_nearest nearest = em_nearest_start(name);
 
     for (int i = 0; i < N_COMMAND; i++)
         em_nearest_offer(&nearest, commands[i].name);
+    for (int i = 0; em_model_command_at(i); i++)
+        em_nearest_offer(&nearest, em_model_command_at(i)->name);
     return em_fail(EM_EUSAGE, "unknown command '%s'%s%s%s", name,
                    nearest.name ? "; did you mean " : " (see emass --help)",
                    nearest.name ? nearest.name : "", nearest.name ? "?" : "");
+}
+
+/* One that a model brings. */
+static em_status run_model_command(const char *name, bool help, int argc, const char **argv)
+{
+    const em_model_command *const own = find_model_command(name);
+    em_status status;
+
+    if (!own)
+        return unknown_command(name);
+    if (!help)
+        return em_model_command_run(own, argc, argv);
+    status = print(own->help);
+    return status ? status : print(em_help_exit);
 }
 
 static em_status run_program(int argc, const char **argv)
@@ -116,10 +141,10 @@ static em_status run_program(int argc, const char **argv)
         return print(em_help);
     const char *const name = argv[1 + help];
     const command *const found = find_command(name);
+    const bool explains = help || asks_for_help(argc - 1, argv + 1);
     if (!found)
-        return unknown_command(name);
-    return help || asks_for_help(argc - 1, argv + 1) ? print(found->help)
-                                                     : found->run(argc - 1, argv + 1);
+        return run_model_command(name, explains, argc - 1, argv + 1);
+    return explains ? print(found->help) : found->run(argc - 1, argv + 1);
 }
 
 /* Libraries, MPI and its threads take hundredths of a second to start: too much for a page of help.
@@ -128,7 +153,10 @@ static bool needs_mpi(int argc, const char **argv)
 {
     const command *const found = argc > 1 ? find_command(argv[1]) : NULL;
 
-    return em_is_launched() || (found && !found->without_mpi && !asks_for_help(argc - 1, argv + 1));
+    const bool waits =
+        found ? !found->without_mpi : argc > 1 && find_model_command(argv[1]) != NULL;
+
+    return em_is_launched() || (waits && !asks_for_help(argc - 1, argv + 1));
 }
 
 /* A full disk under `emass summary > table` is a failure too. */

@@ -88,3 +88,27 @@ em_excerpt em_excerpt_of(const char *text)
         strcat(excerpt.text, "...");
     return excerpt;
 }
+
+void em_escape_html(FILE *out, const char *text)
+{
+    for (; *text; text++)
+        switch (*text) {
+        case '<':
+            fputs("&lt;", out);
+            break;
+        case '>':
+            fputs("&gt;", out);
+            break;
+        case '&':
+            fputs("&amp;", out);
+            break;
+        case '"':
+            fputs("&quot;", out);
+            break;
+        case '\'':
+            fputs("&#39;", out);
+            break;
+        default:
+            fputc(*text, out);
+        }
+}

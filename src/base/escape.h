@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 enum { EM_LONGEST_ESCAPE = 10 };
 
@@ -18,5 +19,8 @@ int em_escape_one(const char *text, bool (*keeps)(uint32_t), char out[EM_LONGEST
 /* As many whole characters as out[bytes] has room for; returns how many bytes of `text` these were.
  */
 size_t em_escape(const char *text, bool (*keeps)(uint32_t), char *out, size_t bytes);
+
+/* Text for HTML and SVG, in an element or between double quotes: < > & " ' as entities. */
+void em_escape_html(FILE *out, const char *text);
 
 #endif

@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "base/system/shared_object.h"
 #include "emass/plugin.h"
-#include "model/plugin_density.h"
+#include "model/plain.h"
 
 struct em_plugin {
     em_model_ops ops;

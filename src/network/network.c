@@ -6,6 +6,12 @@
 
 #include "base/memory.h"
 #include "base/text/json.h"
+#include "emass/model/averages.h"
+#include "emass/model/latent.h"
+#include "emass/model/minibatch.h"
+#include "emass/model/prediction.h"
+#include "emass/model/prior.h"
+#include "emass/model/ranges.h"
 #include "emass/random.h"
 #include "math/linalg.h"
 #include "par/message.h"
@@ -483,16 +489,16 @@ const em_model_ops em_model_network = {
     .destroy = destroy,
     .add_prior = em_network_add_prior,
     .add_likelihood = em_network_add_likelihood,
-    .estimate = em_network_estimate,
-    .slopes = em_network_slopes,
-    .show = em_network_show,
-    .update = em_network_update,
-    .place = place,
+    .start = place,
     .report = em_network_report,
-    .average = em_network_average,
-    .report_averages = em_network_report_averages,
-    .report_pooled = em_network_report_pooled,
-    .visit = em_network_visit,
-    .predict = em_network_predict_new,
     .describe = describe,
-    .draw_prior = em_network_draw_prior};
+    .latent = &(const em_model_latent){.update = em_network_update, .visit = em_network_visit},
+    .minibatch = &(const em_model_minibatch){.estimate = em_network_estimate},
+    .ranges = &(const em_model_ranges){.estimate = em_network_estimate_ranges,
+                                       .gradient = em_network_gradient_range,
+                                       .publish = em_network_publish},
+    .averages = &(const em_model_averages){.add = em_network_average,
+                                           .report = em_network_report_averages,
+                                           .report_pooled = em_network_report_pooled},
+    .prediction = &(const em_model_prediction){.predict = em_network_predict_new},
+    .prior = &(const em_model_prior){.draw = em_network_draw_prior}};

@@ -5,6 +5,8 @@
 
 #include "data/reader/examples.h"
 #include "emass/model.h"
+#include "emass/model/averages.h"
+#include "emass/model/latent.h"
 #include "network/network_layers.h"
 #include "network/network_pass.h"
 
@@ -78,14 +80,17 @@ typedef struct em_network {
     char **input_name;    /* [n_input] */
 } em_network;
 
-/* network_density.c: functions of em_model_ops. */
+/* network_density.c: functions of em_model_ops and of its capabilities. */
 em_status em_network_add_prior(em_model *model, const em_query *query);
 em_status em_network_draw_prior(em_model *model, const em_draw *draw, double *theta);
 em_status em_network_add_likelihood(em_model *model, const em_query *query);
-em_status em_network_estimate(em_model *model, const em_query *query, double scale);
-void em_network_slopes(em_model *model, int64_t first, int64_t n, const double *theta,
-                       double *gradient);
-void em_network_show(em_model *model, int64_t first, int64_t n, const double *theta);
+em_status em_network_estimate(em_model *model, const em_query *query, double scale,
+                              bool with_prior);
+em_status em_network_estimate_ranges(em_model *model, const em_query *query, double scale,
+                                     bool published);
+void em_network_gradient_range(em_model *model, int64_t first, int64_t n, const double *theta,
+                               double *gradient);
+void em_network_publish(em_model *model, int64_t first, int64_t n, const double *theta);
 em_status em_network_update(em_model *model, const em_update *update);
 double em_network_log_prior(const em_network *self, const double *theta);
 double em_network_sigma(const em_network *self, const double *theta);

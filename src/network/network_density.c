@@ -288,7 +288,7 @@ em_status em_network_add_likelihood(em_model *model, const em_query *query)
     return EM_OK;
 }
 
-void em_network_show(em_model *model, int64_t first, int64_t n, const double *theta)
+void em_network_publish(em_model *model, int64_t first, int64_t n, const double *theta)
 {
     em_network *self = (em_network *)model;
     const int64_t left = self->layers.n_weight - first;
@@ -300,32 +300,32 @@ void em_network_show(em_model *model, int64_t first, int64_t n, const double *th
 /* Weights of a layer go into the pass, unless it has them; returns their squares, where these are
  * wanted. A stretch of them is in the first cache when it is read again. */
 static double begin_layer(const em_network *self, const em_layer *layer, const double *theta,
-                          bool shown, bool squared)
+                          bool published, bool squared)
 {
     enum { STRETCH = 2048 };
     squares s = {.rest = 0};
 
-    for (int64_t i = 0; i < layer->n_weight && (squared || !shown); i += STRETCH) {
+    for (int64_t i = 0; i < layer->n_weight && (squared || !published); i += STRETCH) {
         const int64_t n = layer->n_weight - i < STRETCH ? layer->n_weight - i : STRETCH;
         if (squared)
             add_squares(n, theta + layer->first + i, &s);
-        if (!shown)
+        if (!published)
             self->pass_ops->show(self->pass, layer->first + i, n, theta + layer->first + i);
     }
     return sum_of(&s);
 }
 
 /* The prior, by which the pull of each layer is known; of weights their squares say it. */
-static double begin_estimate(em_network *self, const em_query *query)
+static double begin_estimate(em_network *self, const em_query *query, bool has_prior,
+                             bool published)
 {
-    const bool has_prior = !query->without_prior;
     const bool squared = has_prior && (query->wanted != EM_WANT_GRADIENT || self->scale_at >= 0);
     const double *theta = query->theta;
     double prior = 0;
 
     for (int i = 0; i < self->n_weighted; i++) {
         const em_layer *layer = &self->layers.layer[self->weighted[i]];
-        const double square = begin_layer(self, layer, theta, query->shown, squared);
+        const double square = begin_layer(self, layer, theta, published, squared);
         prior += has_prior ? add_layer(self, i, square, theta, query->gradient) : 0;
         self->pull[i] = has_prior ? precision_of(self, i, theta) : 0;
     }
@@ -333,8 +333,8 @@ static double begin_estimate(em_network *self, const em_query *query)
     return prior + (has_prior ? add_sigma(self, theta, query->gradient) : 0);
 }
 
-void em_network_slopes(em_model *model, int64_t first, int64_t n, const double *theta,
-                       double *gradient)
+void em_network_gradient_range(em_model *model, int64_t first, int64_t n, const double *theta,
+                               double *gradient)
 {
     const em_network *self = (const em_network *)model;
     const int64_t n_weight = self->layers.n_weight;
@@ -352,23 +352,37 @@ void em_network_slopes(em_model *model, int64_t first, int64_t n, const double *
     }
 }
 
-/* Weights are read before and after the pass, and their gradient is written once. */
-em_status em_network_estimate(em_model *model, const em_query *query, double scale)
+/* All but the gradient by weights. */
+static void estimate(em_network *self, const em_query *query, double scale, bool with_prior,
+                     bool published)
 {
-    em_network *self = (em_network *)model;
     const int64_t n_weight = self->layers.n_weight;
     double *gradient = query->gradient, prior, by_log_sigma;
 
     memset(gradient + n_weight, 0, (size_t)(query->stride - n_weight) * sizeof *gradient);
     self->scale = scale;
-    prior = begin_estimate(self, query);
+    prior = begin_estimate(self, query, with_prior, published);
     *query->log_density = prior + scale * pass_rows(self, query, &by_log_sigma);
     if (self->sigma_at >= 0)
         gradient[self->sigma_at] += scale * by_log_sigma;
-    for (int64_t i = n_weight; i < model->dim; i++)
+    for (int64_t i = n_weight; i < self->model.dim; i++)
         self->slope[i - n_weight] = gradient[i];
-    if (!query->by_slopes)
-        em_network_slopes(model, 0, n_weight, query->theta, gradient);
+}
+
+em_status em_network_estimate_ranges(em_model *model, const em_query *query, double scale,
+                                     bool published)
+{
+    estimate((em_network *)model, query, scale, true, published);
+    return EM_OK;
+}
+
+/* Weights are read before and after the pass, and their gradient is written once. */
+em_status em_network_estimate(em_model *model, const em_query *query, double scale, bool with_prior)
+{
+    em_network *self = (em_network *)model;
+
+    estimate(self, query, scale, with_prior, false);
+    em_network_gradient_range(model, 0, self->layers.n_weight, query->theta, query->gradient);
     return EM_OK;
 }
 

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/system/foreign_call_watchdog.h"
 #include "math/binned.h"
+#include "model/model.h"
 #include "posterior/inside.h"
 
 #include <string.h>
@@ -29,7 +30,7 @@ em_status em_posterior_add_prior(em_posterior *posterior, const em_query *query)
     memset(query->log_density, 0, (size_t)query->n_chain * sizeof(double));
     memset(query->gradient, 0, (size_t)(query->n_chain * query->stride) * sizeof(double));
     em_foreign_call_begin();
-    status = posterior->model->ops->add_prior(posterior->model, query);
+    status = em_model_add_prior(posterior->model, query);
     em_foreign_call_end();
     return status;
 }
@@ -37,7 +38,7 @@ em_status em_posterior_add_prior(em_posterior *posterior, const em_query *query)
 em_status em_posterior_add_likelihood(em_model *model, const em_query *query)
 {
     em_foreign_call_begin();
-    const em_status status = model->ops->add_likelihood(model, query);
+    const em_status status = em_model_add_likelihood(model, query);
     em_foreign_call_end();
     return status;
 }
@@ -113,8 +114,8 @@ em_status em_posterior_end_counts(const em_posterior *posterior, em_status statu
         em_grid_sum_shards(posterior->grid, size + 1, sum);
     if (sum[size] != 0)
         return em_grid_share_failure(posterior->grid, status);
-    if (posterior->model->ops->finish_likelihood)
-        posterior->model->ops->finish_likelihood(posterior->model, of);
+    if (em_model_finishes_counts(posterior->model))
+        posterior->model->ops->counts->finish(posterior->model, of);
     return EM_OK;
 }
 
@@ -141,7 +142,7 @@ em_status em_posterior_sum_all(em_posterior *posterior, const em_query *query)
         return status < 0 ? status : EM_OK;
     if (model->n_piece > 0)
         return status < 0 ? status : add_whole(posterior, query);
-    if (model->ops->finish_likelihood) {
+    if (em_model_finishes_counts(model)) {
         status = sum_all_counts(posterior, status, query);
         if (!status)
             em_posterior_add_sums(posterior, 1, query);

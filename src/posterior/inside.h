@@ -7,6 +7,7 @@
 #ifndef EM_POSTERIOR_INSIDE_H
 #define EM_POSTERIOR_INSIDE_H
 
+#include "emass/model/counts.h"
 #include "par/shard_reduction.h"
 #include "posterior/posterior.h"
 #include "posterior/sums.h"
@@ -34,6 +35,12 @@ struct em_posterior {
     double *theta, *gradient; /* [n_chain][stride] what is asked of the whole, and its answer */
     double *all; /* [dim][dim] and [dim][dim][dim]: its metric, since it was asked for */
 };
+
+/* Whether the model's likelihood is made of counts, by a function of its own. */
+static inline bool em_model_finishes_counts(const em_model *model)
+{
+    return model->ops->counts && model->ops->counts->finish;
+}
 
 /* The part of this shard that begins at `first`. */
 static inline em_rows em_part_at(const em_share *share, int64_t first)

@@ -22,7 +22,7 @@ static em_status sum_metric(em_posterior *posterior, em_status status, const dou
 
     for (int64_t first = 0; status >= 0 && first < count; first += model->rows.part) {
         const em_rows rows = is_whole ? (em_rows){.all = true} : em_part_at(&model->rows, first);
-        status = model->ops->add_metric(model, false, &rows, theta, s->part, derivative);
+        status = model->ops->metric->add(model, false, &rows, theta, s->part, derivative);
         em_binned_add(s->n, s->part, s->bins);
     }
     return em_sums_end(s, posterior->grid, status);
@@ -91,7 +91,7 @@ em_status em_posterior_has_metric(const em_posterior *posterior)
 {
     const em_model_ops *ops = posterior->model->ops;
 
-    return ops->add_metric || ops->diagonal
+    return ops->metric
                ? EM_OK
                : em_fail(EM_ECONFIG, "model %s has no metric, which Riemannian samplers need",
                          ops->name);
@@ -112,7 +112,7 @@ em_status em_posterior_metric(em_posterior *posterior, int64_t chain, const doub
     memset(metric, 0, (size_t)square * sizeof *metric);
     if (derivative)
         memset(derivative, 0, (size_t)cube * sizeof *derivative);
-    status = model->ops->add_metric(model, true, NULL, theta, metric, derivative);
+    status = model->ops->metric->add(model, true, NULL, theta, metric, derivative);
     if (em_model_has_likelihood(model))
         status = add_metric_of_rows(posterior, status, theta, metric, derivative);
     mirror(n, metric);
@@ -123,7 +123,7 @@ em_status em_posterior_metric(em_posterior *posterior, int64_t chain, const doub
 
 bool em_posterior_is_diagonal(const em_posterior *posterior)
 {
-    return posterior->model->ops->diagonal != NULL;
+    return posterior->model->ops->metric->diagonal != NULL;
 }
 
 void em_posterior_diagonal(const em_posterior *posterior, int64_t chain, const em_diagonal *ask)
@@ -135,5 +135,5 @@ void em_posterior_diagonal(const em_posterior *posterior, int64_t chain, const e
         own.block = posterior->block;
         own.held = posterior->held + (chain - posterior->first_chain) * em_stride(model->dim);
     }
-    model->ops->diagonal(model, &own);
+    model->ops->metric->diagonal(model, &own);
 }

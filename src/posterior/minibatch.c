@@ -35,6 +35,15 @@ static int64_t minibatch_count(const em_minibatch *minibatch, int64_t n, int64_t
     return is_last ? n - (batches - 1) * minibatch->size : minibatch->size;
 }
 
+/* What the likelihood of a minibatch is multiplied by. */
+static double scale_of(const em_posterior *posterior, const em_minibatch *minibatch,
+                       int64_t evaluation)
+{
+    const int64_t n = posterior->model->rows.total;
+
+    return (double)n / (double)minibatch_count(minibatch, n, evaluation);
+}
+
 /* The next ones in the order of the epoch, which needs no memory of those before. */
 static void choose_next(em_posterior *posterior, const em_stream *stream, int64_t size,
                         int64_t count, int64_t n)
@@ -119,8 +128,8 @@ static em_status add_estimates(em_posterior *posterior, em_status status,
         em_query one = em_query_panel(query, c, 1);
         one.rows =
             (em_rows){.count = choose(posterior, minibatch, query, c), .index = posterior->chosen};
-        one.without_prior = em_grid_shard(posterior->grid) > 0;
-        status = model->ops->estimate(model, &one, scale);
+        status = model->ops->minibatch->estimate(model, &one, scale,
+                                                 em_grid_shard(posterior->grid) == 0);
     }
     return status < 0 ? status : EM_OK;
 }
@@ -206,7 +215,7 @@ em_status em_posterior_sum_by_parts(em_posterior *posterior)
     const em_share *own = &posterior->model->rows;
     em_status status;
 
-    if (posterior->model->ops->finish_likelihood || own->total == 0)
+    if (em_model_finishes_counts(posterior->model) || own->total == 0)
         return EM_OK;
     status = em_allocate(em_integers_room(own->total), sizeof(int64_t), &posterior->grouped);
 
@@ -219,7 +228,7 @@ static bool model_estimates(const em_posterior *posterior)
 {
     const em_model *model = posterior->model;
 
-    return em_model_has_likelihood(model) && model->ops->estimate && !posterior->grouped;
+    return em_model_has_likelihood(model) && model->ops->minibatch && !posterior->grouped;
 }
 
 static bool estimates_minibatches(const em_posterior *posterior, const em_minibatch *minibatch)
@@ -233,20 +242,36 @@ bool em_posterior_estimates_alone(const em_posterior *posterior, const em_miniba
     return estimates_minibatches(posterior, minibatch) && em_grid_n_shard(posterior->grid) == 1;
 }
 
-bool em_posterior_has_slopes(const em_posterior *posterior)
+bool em_posterior_has_ranges(const em_posterior *posterior)
 {
-    return posterior->model->ops->slopes;
+    return posterior->model->ops->ranges;
 }
 
-void em_posterior_slopes(em_posterior *posterior, int64_t first, int64_t n, const double *theta,
-                         double *gradient)
+em_status em_posterior_estimate_ranges(em_posterior *posterior, const em_minibatch *minibatch,
+                                       const em_query *query, bool published)
 {
-    posterior->model->ops->slopes(posterior->model, first, n, theta, gradient);
+    em_model *model = posterior->model;
+    em_query one = *query;
+    em_status status = em_posterior_begin(posterior, 1);
+
+    if (status)
+        return status;
+    one.rows =
+        (em_rows){.count = choose(posterior, minibatch, query, 0), .index = posterior->chosen};
+    status = model->ops->ranges->estimate(
+        model, &one, scale_of(posterior, minibatch, query->evaluation), published);
+    return status < 0 ? status : EM_OK;
 }
 
-void em_posterior_show(em_posterior *posterior, int64_t first, int64_t n, const double *theta)
+void em_posterior_gradient_range(em_posterior *posterior, int64_t first, int64_t n,
+                                 const double *theta, double *gradient)
 {
-    posterior->model->ops->show(posterior->model, first, n, theta);
+    posterior->model->ops->ranges->gradient(posterior->model, first, n, theta, gradient);
+}
+
+void em_posterior_publish(em_posterior *posterior, int64_t first, int64_t n, const double *theta)
+{
+    posterior->model->ops->ranges->publish(posterior->model, first, n, theta);
 }
 
 em_status em_posterior_may_deal(em_posterior *posterior, const em_minibatch *minibatch, bool *may)
@@ -274,7 +299,7 @@ em_status em_posterior_estimate(em_posterior *posterior, const em_minibatch *min
     }
     if (minibatch->size >= n || !em_model_has_likelihood(posterior->model))
         return em_posterior_sum_all(posterior, query);
-    const double scale = (double)n / (double)minibatch_count(minibatch, n, query->evaluation);
+    const double scale = scale_of(posterior, minibatch, query->evaluation);
     if (model_estimates(posterior))
         return estimate_by_model(posterior, minibatch, query, scale);
     status = em_posterior_add_prior(posterior, query);

@@ -1,4 +1,5 @@
 /* What a model keeps of all rows. */
+#include "emass/model/summary.h"
 #include "math/binned.h"
 #include "posterior/inside.h"
 
@@ -10,12 +11,12 @@ static em_status summarise_piece(em_model *model, const em_grid *grid, int64_t p
 
     for (int64_t first = 0; first < model->rows.count; first += model->rows.part) {
         const em_rows rows = em_part_at(&model->rows, first);
-        model->ops->add_summary(model, piece, &rows, s.part);
+        model->ops->summary->add(model, piece, &rows, s.part);
         em_binned_add(s.n, s.part, s.bins);
     }
     status = em_sums_end(&s, grid, EM_OK);
     if (!status)
-        model->ops->take_summary(model, piece, s.part);
+        model->ops->summary->take(model, piece, s.part);
     return status;
 }
 
@@ -25,7 +26,7 @@ static em_status check_share(const em_model *model)
     const em_share *own = &model->rows;
     const int64_t most = EM_BINNED_TERMS / 2 * own->part;
 
-    if (own->total == 0 || model->ops->finish_likelihood ||
+    if (own->total == 0 || em_model_finishes_counts(model) ||
         (own->part > 0 && own->total <= most && own->first >= 0 && own->count >= 0 &&
          own->first + own->count <= own->total && (own->count == 0 || own->first % own->part == 0)))
         return EM_OK;

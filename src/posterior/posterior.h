@@ -2,7 +2,11 @@
 #ifndef EM_POSTERIOR_POSTERIOR_H
 #define EM_POSTERIOR_POSTERIOR_H
 
-#include "emass/model.h"
+#include "emass/model/latent.h"
+#include "emass/model/metric.h"
+#include "emass/model/minibatch.h"
+#include "emass/model/ranges.h"
+#include "emass/shards.h"
 #include "par/grid.h"
 
 #include <stdbool.h>
@@ -85,13 +89,17 @@ em_status em_posterior_estimate(em_posterior *posterior, const em_minibatch *min
 bool em_posterior_estimates_alone(const em_posterior *posterior, const em_minibatch *minibatch);
 
 /*
- * Of such a model the gradient of a chain may be made where it is used, if it has the functions for
- * that (em_model_ops.slopes, show): an estimate whose query says so leaves it to these. Local.
+ * A sampler may compute the gradient of such an estimate for one range of parameters at a time, if
+ * the model has that capability (emass/model/ranges.h): an estimate of one chain without its
+ * gradient, then the gradient by a range, and the parameters of a range after they were moved.
+ * `published` as in em_model_ranges.estimate. Local. Errors: EM_EMODEL.
  */
-bool em_posterior_has_slopes(const em_posterior *posterior);
-void em_posterior_slopes(em_posterior *posterior, int64_t first, int64_t n, const double *theta,
-                         double *gradient);
-void em_posterior_show(em_posterior *posterior, int64_t first, int64_t n, const double *theta);
+bool em_posterior_has_ranges(const em_posterior *posterior);
+em_status em_posterior_estimate_ranges(em_posterior *posterior, const em_minibatch *minibatch,
+                                       const em_query *query, bool published);
+void em_posterior_gradient_range(em_posterior *posterior, int64_t first, int64_t n,
+                                 const double *theta, double *gradient);
+void em_posterior_publish(em_posterior *posterior, int64_t first, int64_t n, const double *theta);
 
 /*
  * The moves of an iteration may be dealt to the shards of a group, where they see each other's

@@ -66,7 +66,7 @@ em_status em_posterior_update(em_posterior *posterior, const em_update *update)
             shards.sum(shards.context,
                        em_fail(EM_EMODEL, "model %s failed", posterior->model->ops->name), 0, NULL);
     if (!status)
-        status = posterior->model->ops->update(posterior->model, &asked);
+        status = posterior->model->ops->latent->update(posterior->model, &asked);
     return sum_over_shards(shards.context, status, 0, NULL);
 }
 
@@ -75,9 +75,11 @@ em_status em_posterior_watch(em_posterior *posterior, const em_update *after)
     const em_shards shards = em_shards_of(posterior->grid);
     em_update asked = *after;
 
-    if (!posterior->model->ops->watch)
+    const em_model_latent *latent = posterior->model->ops->latent;
+
+    if (!latent || !latent->after_iteration)
         return EM_OK;
     asked.shards = &shards;
-    return sum_over_shards(shards.context, posterior->model->ops->watch(posterior->model, &asked),
-                           0, NULL);
+    return sum_over_shards(shards.context, latent->after_iteration(posterior->model, &asked), 0,
+                           NULL);
 }

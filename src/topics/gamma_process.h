@@ -11,6 +11,7 @@
 #define EM_TOPICS_GAMMA_PROCESS_H
 
 #include "emass/model.h"
+#include "emass/model/metric.h"
 
 /* So that every topic can be drawn: the smallest weight. */
 #define EM_LEAST_WEIGHT 1e-7

@@ -12,6 +12,11 @@
 #include "base/memory.h"
 #include "data/corpus/corpus.h"
 #include "emass/model.h"
+#include "emass/model/averages.h"
+#include "emass/model/commands.h"
+#include "emass/model/counts.h"
+#include "emass/model/latent.h"
+#include "emass/model/prior.h"
 #include "math/simd/tokens.h"
 #include "par/message.h"
 #include "topics/lda_expanded.h"
@@ -560,21 +565,23 @@ static em_status visit(em_model *model, const em_visitor *visitor)
     return status ? status : visit_topics(self, visitor);
 }
 
+extern const em_model_commands em_topics_commands; /* topics/command */
+
 const em_model_ops em_model_lda = {
+    .commands = &em_topics_commands,
     .name = "lda",
     .doc = "latent Dirichlet allocation: topics of a corpus, by Gibbs or stochastic gradients",
     .sampler = "lda_gibbs",
-    .counts = true,
     .source = "Blei, Ng & Jordan 2003; sampled as in Magnusson et al. 2018",
     .options_size = sizeof(lda_options),
     .fields = fields,
     .create = create,
     .destroy = destroy,
     .report = report,
-    .place = place,
+    .start = place,
     .describe = describe,
-    .update = update,
-    .visit = visit,
-    .pool_averages = pool_averages,
-    .report_averages = report_averages,
-    .no_prior = "is conditioned on the lengths of its documents, and draws none anew"};
+    .latent = &(const em_model_latent){.update = update, .visit = visit},
+    .counts = &(const em_model_counts){.all = true},
+    .averages = &(const em_model_averages){.pool = pool_averages, .report = report_averages},
+    .prior = &(const em_model_prior){
+        .none = "is conditioned on the lengths of its documents, and draws none anew"}};

@@ -1,6 +1,9 @@
 #include "topics/lda_expanded.h"
 
 #include "base/memory.h"
+#include "emass/model/averages.h"
+#include "emass/model/counts.h"
+#include "emass/model/latent.h"
 
 #include <math.h>
 
@@ -94,15 +97,13 @@ static const em_model_ops ops = {
     .destroy = destroy,
     .add_prior = add_prior,
     .report = report,
-    .place = place,
-    .visit = em_topic_model_visit,
-    .watch = watch,
-    .pool_averages = em_topic_model_pool_averages,
-    .report_averages = em_topic_model_report_averages,
+    .start = place,
     .describe = em_topic_model_describe,
     .add_likelihood = add_likelihood,
-    .finish_likelihood = finish_likelihood,
-};
+    .latent = &(const em_model_latent){.visit = em_topic_model_visit, .after_iteration = watch},
+    .counts = &(const em_model_counts){.finish = finish_likelihood},
+    .averages = &(const em_model_averages){.pool = em_topic_model_pool_averages,
+                                           .report = em_topic_model_report_averages}};
 
 static em_status check_options(const em_topic_options *options, double alpha)
 {

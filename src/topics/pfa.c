@@ -18,6 +18,11 @@
  * (alpha, gamma, c), the last three as logarithms.
  */
 #include "base/memory.h"
+#include "emass/model/averages.h"
+#include "emass/model/counts.h"
+#include "emass/model/latent.h"
+#include "emass/model/metric.h"
+#include "emass/model/prior.h"
 #include "math/digamma.h"
 #include "math/simd/tokens.h"
 #include "topics/gamma_process.h"
@@ -358,18 +363,17 @@ const em_model_ops em_model_pfa = {
     .options_size = sizeof(pfa_options),
     .fields = fields,
     .sampler = "msgnht",
-    .counts = true,
     .create = create,
     .destroy = destroy,
     .add_prior = add_prior,
     .report = report,
-    .place = place,
-    .visit = em_topic_model_visit,
-    .watch = watch,
-    .pool_averages = em_topic_model_pool_averages,
-    .report_averages = em_topic_model_report_averages,
+    .start = place,
     .describe = em_topic_model_describe,
-    .diagonal = diagonal,
     .add_likelihood = add_likelihood,
-    .finish_likelihood = finish_likelihood,
-    .no_prior = "is conditioned on the lengths of its documents, and draws none anew"};
+    .latent = &(const em_model_latent){.visit = em_topic_model_visit, .after_iteration = watch},
+    .counts = &(const em_model_counts){.all = true, .finish = finish_likelihood},
+    .averages = &(const em_model_averages){.pool = em_topic_model_pool_averages,
+                                           .report = em_topic_model_report_averages},
+    .metric = &(const em_model_metric){.diagonal = diagonal},
+    .prior = &(const em_model_prior){
+        .none = "is conditioned on the lengths of its documents, and draws none anew"}};

@@ -8,6 +8,7 @@
 
 #include "data/corpus/corpus.h"
 #include "emass/model.h"
+#include "emass/model/latent.h"
 #include "topics/lda_local.h"
 #include "topics/topic_options.h"
 #include "topics/topic_parameters.h"

@@ -11,6 +11,7 @@
 #define EM_TOPICS_TOPIC_PARAMETERS_H
 
 #include "emass/model.h"
+#include "emass/model/metric.h"
 #include "topics/lda_topics.h"
 
 #include <stdbool.h>

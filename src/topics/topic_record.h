@@ -7,6 +7,8 @@
 
 #include "data/corpus/corpus.h"
 #include "emass/model.h"
+#include "emass/model/latent.h"
+#include "emass/shards.h"
 #include "topics/topic_options.h"
 
 #include <stdbool.h>
@@ -59,7 +61,7 @@ bool em_topic_record_stores_phi(const em_topic_record *record);
 void em_topic_record_report(const em_topic_record *record, int64_t chain, const float *phi,
                             double *out);
 
-/* em_model_ops.pool_averages and .report_averages. */
+/* em_model_averages.pool and .report. */
 em_status em_topic_record_pool(em_topic_record *record);
 void em_topic_record_report_averages(const em_topic_record *record, int64_t chain, double *out);
 

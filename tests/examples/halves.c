@@ -31,8 +31,8 @@ static const em_variable place[] = {{.name = "place", .n_axes = 1, .shape = {2}}
 
 static const em_model_ops model = {.name = "two_normals",
                                    .dim = 2,
-                                   .n_variable = 1,
-                                   .variable = place,
+                                   .n_parameter = 1,
+                                   .parameter = place,
                                    .log_density_gradient = density};
 
 /* What is made of the draws: sums over all numbers of the chains that this rank has. */

@@ -65,7 +65,7 @@ static void describe_variables(line *self)
 
     self->variable[BETA] = (em_variable){
         .name = "beta", .n_axes = 1, .shape = {2}, .axis = {"term"}, .label = {coefficients}};
-    self->variable[SIGMA] = (em_variable){.name = "sigma"};
+    self->variable[SIGMA] = (em_variable){.name = "sigma", .bounds = EM_ABOVE(0)};
     self->variable[LOG_LIKELIHOOD] = self->variable[PREDICTED] = of_observations;
     self->variable[LOG_LIKELIHOOD].group = EM_LOG_LIKELIHOOD;
     self->variable[PREDICTED].group = EM_POSTERIOR_PREDICTIVE;
@@ -85,7 +85,8 @@ static em_status create(const void *given, const em_model_context *context, em_m
         return em_fail(EM_EMEMORY, "out of memory");
     }
     *self = (line){.model = {.ops = context->ops,
-                             .dim = 3,
+                             .n_parameter = 2,
+                             .parameter = self->variable,
                              .n_block = N_BLOCK,
                              .block = blocks,
                              .rows = data->rows,
@@ -105,23 +106,22 @@ static em_status create(const void *given, const em_model_context *context, em_m
     return EM_OK;
 }
 
-/* beta ~ N(0, prior_scale); sigma = exp(theta_2) half Student-t of 3 degrees of freedom and scale
- * 2.5, and the Jacobian of the exponential. */
+/* beta ~ N(0, prior_scale); sigma half Student-t of 3 degrees of freedom and scale 2.5. */
 static em_status add_prior(em_model *model, const em_query *query)
 {
     const line *self = (const line *)model;
 
     for (int64_t c = 0; c < query->n_chain; c++) {
-        const double *theta = query->theta + c * query->stride;
+        const double *theta = query->theta + c * query->stride, sigma = theta[2];
         double *gradient = query->gradient + c * query->stride;
-        const double square = exp(2 * theta[2]) / (3 * 2.5 * 2.5);
+        const double square = sigma * sigma / (3 * 2.5 * 2.5);
 
         for (int64_t j = 0; j < 2; j++) {
             query->log_density[c] -= theta[j] * theta[j] / (2 * self->prior_scale);
             gradient[j] -= theta[j] / self->prior_scale;
         }
-        query->log_density[c] += theta[2] - 2 * log1p(square);
-        gradient[2] += 1 - 4 * square / (1 + square);
+        query->log_density[c] -= 2 * log1p(square);
+        gradient[2] -= 4 * square / (1 + square) / sigma;
     }
     return EM_OK;
 }
@@ -131,16 +131,16 @@ static em_status add_likelihood(em_model *model, const em_query *query)
     const line *self = (const line *)model;
 
     for (int64_t c = 0; c < query->n_chain; c++) {
-        const double *theta = query->theta + c * query->stride, inverse = exp(-theta[2]);
+        const double *theta = query->theta + c * query->stride, sigma = theta[2];
         double *gradient = query->gradient + c * query->stride;
 
         for (int64_t k = 0; k < query->rows.count; k++) {
             double x;
-            const double z = residual(self, theta, em_row(&query->rows, k), &x) * inverse;
-            query->log_density[c] -= z * z / 2 + theta[2];
-            gradient[0] += z * inverse;
-            gradient[1] += z * inverse * x;
-            gradient[2] += z * z - 1;
+            const double z = residual(self, theta, em_row(&query->rows, k), &x) / sigma;
+            query->log_density[c] -= z * z / 2 + log(sigma);
+            gradient[0] += z / sigma;
+            gradient[1] += z / sigma * x;
+            gradient[2] += (z * z - 1) / sigma;
         }
     }
     return EM_OK;
@@ -150,18 +150,17 @@ static em_status report(em_model *model, const em_draw *draw, const double *thet
 {
     const line *self = (const line *)model;
     const em_share *rows = &self->data->rows;
-    const double sigma = exp(theta[2]), half_log_2_pi = 0.91893853320467274;
+    const double sigma = theta[2], half_log_2_pi = 0.91893853320467274;
     double *log_likelihood = out + 3, *predicted = log_likelihood + rows->total;
 
-    memcpy(out, theta, 2 * sizeof *out);
-    out[2] = sigma;
+    memcpy(out, theta, 3 * sizeof *out);
     for (int64_t i = 0; i < 2 * rows->total; i++)
         log_likelihood[i] = -0.0; /* of other ranks */
     em_draw_normals(draw, (uint64_t)rows->first, rows->count, predicted + rows->first);
     for (int64_t i = 0; i < rows->count; i++) {
         double x;
         const double z = residual(self, theta, i, &x) / sigma;
-        log_likelihood[rows->first + i] = -z * z / 2 - theta[2] - half_log_2_pi;
+        log_likelihood[rows->first + i] = -z * z / 2 - log(sigma) - half_log_2_pi;
         predicted[rows->first + i] = theta[0] + theta[1] * x + sigma * predicted[rows->first + i];
     }
     return EM_OK;

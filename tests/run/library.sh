@@ -56,17 +56,17 @@ goes_on() { # killed within the run, if it gets so far
 # What the dynamic library shows is what the headers declare for it.
 symbols() {
     diff <(nm -D --defined-only "$installed"/lib/libemass.so | awk '{ print $3 }' | sort) \
-        <(sed -n 's/^EM_API .*\b\(em_[a-z_]*\)(.*/\1/p' "$installed"/include/emass/*.h | sort)
+        <(sed -n 's/^EM_API .*\b\(em_[a-z_]*\)(.*/\1/p' "$installed"/include/emass/*.h "$installed"/include/emass/model/*.h | sort)
 }
 
 alone() { # the headers need none but each other and MPI's
     local header
-    for header in "$installed"/include/emass/*.h; do
-        echo "#include <emass/${header##*/}>"
+    for header in "$installed"/include/emass/*.h "$installed"/include/emass/model/*.h; do
+        echo "#include <${header#"$installed/include/"}>"
     done >headers.c
     cc -std=c17 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror $(pkg-config --cflags emass) \
         -fsyntax-only headers.c &&
-        ! grep -hoE '#include "[^"]*"' "$installed"/include/emass/*.h | grep -v '"emass/'
+        ! grep -hoE '#include "[^"]*"' "$installed"/include/emass/*.h "$installed"/include/emass/model/*.h | grep -v '"emass/'
 }
 
 # A program in C++ finds the functions by their names in C, and a plug-in in it has typed rows.

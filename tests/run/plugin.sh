@@ -202,13 +202,25 @@ static inline em_status odd(const void *o, const em_model_context *c, em_model *
 static inline void destroy(em_model *m) { (void)m; }
 static inline em_status ask(em_model *m, const em_query *q) { return m && q ? 0 : 0; }
 static inline em_status report(em_model *m, const em_draw *d, const double *x, double *o) { return m && d && x && o ? 0 : 0; }
-static inline void show(em_model *m, int64_t i, int64_t n, const double *x) { (void)m, (void)i, (void)n, (void)x; }
+static inline void publish(em_model *m, int64_t i, int64_t n, const double *x) { (void)m, (void)i, (void)n, (void)x; }
 C
 rest='.destroy = destroy, .add_prior = ask, .report = report'
 echo "#include \"stubs.h\"
-EMASS_PLUGIN({.name = \"half\", .create = create, .show = show, $rest});" >half.c && build half
-refused 'a model that is shown positions and has no slopes' 'no slopes or show, but both or none' \
+static const em_model_ranges ranges = {.publish = publish};
+EMASS_PLUGIN({.name = \"half\", .create = create, .ranges = &ranges, $rest});" >half.c && build half
+refused 'a capability that is half there' 'no ranges.estimate, gradient or publish' \
     'model: {name: half, library: half.so}'
+
+echo '#include <emass/plugin.h>
+static const em_variable p = {.name = "p", .bounds = EM_WITHIN(2, 1)};
+static em_status density(const void *o, const double *x, double *l, double *g) { return o && x && l && g ? 0 : 0; }
+EMASS_PLUGIN({.name = "empty", .n_parameter = 1, .parameter = &p, .log_density_gradient = density});' >range.c
+bounds() {
+    build range && echo 'model: {name: empty, library: range.so}' >range.yaml || return
+    limited "$emass" run range.yaml --output range.h5 2>range.txt
+    [ $? = 1 ] && grep -q 'p: found the bounds 2 and 1, expected a range' range.txt && [ ! -e range.h5 ]
+}
+check 'bounds that leave nothing' bounds
 
 # Failures that say nothing have a message all the same; and a model that is none is one.
 silent() { # PATTERN MODEL

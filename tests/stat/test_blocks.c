@@ -5,6 +5,7 @@
  * other one did would be found: a law in which they do not must be rejected. So that a kernel may
  * move by a metric, the Gaussian is also that of sinh(theta).
  */
+#include "emass/model/metric.h"
 #include "io/draws/reader.h"
 #include "model/model_list.h"
 #include "par/world.h"
@@ -116,7 +117,10 @@ static void curved_destroy(em_model *model)
     {                                                                                              \
         .name = text, .doc = text, .source = text, .options_size = 1, .create = curved_create,     \
         .destroy = curved_destroy, .add_prior = curved_prior, .report = curved_report,             \
-        .add_metric = function                                                                     \
+        .metric = &(const em_model_metric)                                                         \
+        {                                                                                          \
+            .add = function                                                                        \
+        }                                                                                          \
     }
 static const em_model_ops curved[] = {CURVED("curved", right_metric),
                                       CURVED("curved_wrong", wrong_metric)};

@@ -3,6 +3,7 @@
  * correlated Gaussian with gradient noise of known covariance, and on double wells, a gamma law and
  * a metric that changes with position, where twins without the correction terms fail.
  */
+#include "emass/model/metric.h"
 #include "par/world.h"
 #include "sampler/riemannian/riemannian_metric.h"
 #include "sampler/stochastic/stochastic.h"
@@ -657,8 +658,9 @@ static em_status add_metric(em_model *base, bool prior, const em_rows *rows, con
     return EM_OK;
 }
 
-static const em_model_ops curved_ops = {
-    .name = "curved", .add_prior = law_add_prior, .add_metric = add_metric};
+static const em_model_ops curved_ops = {.name = "curved",
+                                        .add_prior = law_add_prior,
+                                        .metric = &(const em_model_metric){.add = add_metric}};
 
 /* A [DIM][DIM] at theta + shift e_j; leaves the metric there. */
 static void root_at(em_metric *metric, kernel_bench *b, int64_t j, double shift, matrix *A)

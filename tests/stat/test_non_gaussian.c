@@ -10,6 +10,7 @@
  * was 3 of theirs. With 63 degrees of freedom chance brings a mean beyond 4 standard errors once in
  * 6000 times. Twins that are wrong on purpose fail the same bound.
  */
+#include "emass/model/metric.h"
 #include "par/world.h"
 #include "support/observe.h"
 #include "support/twin_mass.h"
@@ -194,7 +195,7 @@ static em_status add_metric(em_model *base, bool prior, const em_rows *rows, con
 static const em_model_ops shape_ops = {.name = "shape",
                                        .add_prior = add_prior,
                                        .add_likelihood = noisy_add_likelihood,
-                                       .add_metric = add_metric};
+                                       .metric = &(const em_model_metric){.add = add_metric}};
 
 /* ---- kernels and their twins ---- */
 

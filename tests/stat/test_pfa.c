@@ -6,6 +6,7 @@
  * documents, must be found out by both. And the metric: its derivatives, and the law of kernels
  * that move by it, beside a twin whose metric is said not to change.
  */
+#include "emass/model/metric.h"
 #include "support/kernel_bench.h"
 
 #include "support/factors.h"
@@ -210,7 +211,7 @@ static void without_slopes(em_model *model, const em_diagonal *ask)
 {
     const int64_t n = ask->block ? ask->block->count : DIM;
 
-    find_model("pfa")->diagonal(model, ask);
+    find_model("pfa")->metric->diagonal(model, ask);
     if (ask->own)
         memset(ask->own, 0, (size_t)n * sizeof *ask->own);
     if (ask->slope)
@@ -278,7 +279,8 @@ START_TEST(kernels_with_its_metric_have_the_law)
     em_model_ops twin = *find_model("pfa");
     setup s;
 
-    twin.diagonal = without_slopes;
+    const em_model_metric metric = {.diagonal = without_slopes};
+    twin.metric = &metric;
     write_corpus(&some_words);
     open_pfa_for(N_CHAIN, true, "5", "5", &s);
     const double right = law_z_of(s.model, &t, by_metric[_i], 1000, 1);

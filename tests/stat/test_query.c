@@ -2,6 +2,7 @@
  * What a kernel asks of a model: every row of a panel goes with the number of its chain, whatever
  * rows the kernel moves about, and every estimate of a chain has random numbers of its own.
  */
+#include "emass/model/metric.h"
 #include "par/world.h"
 #include "support/kernel_bench.h"
 
@@ -58,7 +59,8 @@ static em_status numbered_add_metric(em_model *base, bool prior, const em_rows *
 static const em_model_ops numbered_ops = {.name = "numbered",
                                           .add_prior = numbered_add_prior,
                                           .add_likelihood = numbered_add_likelihood,
-                                          .add_metric = numbered_add_metric};
+                                          .metric =
+                                              &(const em_model_metric){.add = numbered_add_metric}};
 
 /* Steps of different sizes, so that trajectories end at different times. */
 static void place_chains(kernel_bench *b)

@@ -4,6 +4,7 @@
  * equations are solved, and not with one round of them; RHMC then has the law that quadrature
  * gives, and SGR-NPHMC but for a bias of order 2, minibatch noise or not.
  */
+#include "emass/model/metric.h"
 #include "par/world.h"
 #include "sampler/riemannian/riemann.h"
 #include "support/behaviour.h"
@@ -52,7 +53,7 @@ static em_status add_metric(em_model *model, bool prior, const em_rows *rows, co
 static const em_model_ops quartic_ops = {.name = "quartic",
                                          .add_prior = add_prior,
                                          .add_likelihood = noisy_add_likelihood,
-                                         .add_metric = add_metric};
+                                         .metric = &(const em_model_metric){.add = add_metric}};
 
 /* E x^2, E x y, E y^2 by the rectangle rule, which is exact to rounding for such a function. */
 static void quadrature(double *moment)
@@ -252,7 +253,8 @@ static em_status add_metric_with_a_hole(em_model *model, bool prior, const em_ro
 static const em_model_ops holed_ops = {.name = "holed",
                                        .add_prior = add_prior,
                                        .add_likelihood = noisy_add_likelihood,
-                                       .add_metric = add_metric_with_a_hole};
+                                       .metric =
+                                           &(const em_model_metric){.add = add_metric_with_a_hole}};
 
 /* Energy and momentum of chain 3, which begins in the hole, after an iteration in a block of the
  * chains from `first` to 3. */

@@ -613,8 +613,8 @@ static void replicate(const calibrated *m, int64_t replication, bool wrong,
     setup s = make(m);
     if (!m->simulate)
         gaussian(s.model, theta);
-    if (s.ops->place && strcmp(m->name, "stan") == 0) /* theta, on the unconstrained scale */
-        ck_assert_msg(s.ops->place(s.model, &draw, theta) == EM_OK, "%s", em_error_text());
+    if (s.ops->start && strcmp(m->name, "stan") == 0) /* theta, on the unconstrained scale */
+        ck_assert_msg(s.ops->start(s.model, &draw, theta) == EM_OK, "%s", em_error_text());
     if (m->reported)
         find_theta(&s, theta);
     const int64_t dim = s.model->dim;

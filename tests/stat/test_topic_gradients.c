@@ -7,6 +7,7 @@
  * And the law that a kernel leaves with those estimates, against the posterior of a small corpus.
  * Twins follow minibatches as if they were all data, or know no correction of their metric.
  */
+#include "emass/model/counts.h"
 #include "par/world.h"
 #include "sampler/riemannian/metric_langevin.h"
 #include "support/kernel_bench.h"
@@ -208,7 +209,7 @@ START_TEST(lda_by_enumeration)
 
     open_lda(t.natural, warm[_i / 2], 0, 1, &s);
     em_model_ops const *ops = s.model->ops;
-    ck_assert_int_eq(ops->place(s.model, &(em_draw){.purpose = EM_DRAW_START}, exact), EM_OK);
+    ck_assert_int_eq(ops->start(s.model, &(em_draw){.purpose = EM_DRAW_START}, exact), EM_OK);
     exact_gradient(&t, theta, exact);
     twin.unnormalised = true;
     exact_gradient(&twin, theta, wrong);
@@ -438,7 +439,7 @@ static moments by_kernel(em_model *model, bool natural, const kernel_run *run, i
     bench_open(model, grid, run, &b);
     for (int64_t c = 0; c < N_CHAIN; c++) {
         const em_draw draw = {.seed = run->seed, .chain = c, .purpose = EM_DRAW_START};
-        model->ops->place(model, &draw, b.block->theta + c * STRIDE);
+        model->ops->start(model, &draw, b.block->theta + c * STRIDE);
     }
     for (int64_t t = 0; t < discarded + n_draw; t++) {
         const em_step_context context = bench_context(&b, t);
@@ -471,7 +472,7 @@ static const em_model_ops *true_ops;
 /* One of three documents counts for itself alone, where it is to stand for three. */
 static void finish_without_scale(em_model *model, const em_query *sums)
 {
-    true_ops->finish_likelihood(model, sums);
+    true_ops->counts->finish(model, sums);
     for (int64_t i = 0; i < sums->n_chain * sums->stride; i++)
         sums->gradient[i] /= N_DOCUMENT;
 }
@@ -535,7 +536,8 @@ static double lda_law_z(const lda_law *law, twin of, uint64_t seed, int64_t n_dr
                   em_error_text());
     true_ops = s.model->ops;
     em_model_ops blind = *true_ops;
-    blind.finish_likelihood = finish_without_scale;
+    const em_model_counts counts = {.finish = finish_without_scale};
+    blind.counts = &counts;
     if (of == WITHOUT_SCALE)
         s.model->ops = &blind;
     ck_assert_int_eq(em_mass_identity(EM_MASS_DIAG, DIM, &mass), EM_OK);

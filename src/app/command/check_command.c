@@ -7,6 +7,7 @@
 #include "base/system/progress.h"
 #include "base/system/terminal.h"
 #include "math/linalg.h"
+#include "model/model.h"
 #include "par/world.h"
 #include "run/config/compatibility.h"
 #include "run/loop/prior_draws.h"
@@ -89,8 +90,7 @@ static em_status check_config(const em_config *config)
                check.model->estimates ? "estimates its density by random numbers"
                                       : "has no density, but an update of its own");
     em_posterior_destroy(&check.posterior);
-    if (check.model)
-        check.model->ops->destroy(check.model);
+    em_model_destroy(&check.model);
     em_grid_destroy(&check.grid);
     return status;
 }

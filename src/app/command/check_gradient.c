@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "math/rng.h"
+#include "model/model.h"
 #include "par/world.h"
 
 #include <math.h>
@@ -97,9 +98,7 @@ static em_status place(checker *check, uint64_t point)
     em_uniforms(&stream, 0, check->of->model->dim, check->theta);
     for (int64_t i = 0; i < check->of->model->dim; i++)
         check->theta[i] = radius * (2 * check->theta[i] - 1);
-    return check->of->model->ops->place
-               ? check->of->model->ops->place(check->of->model, &draw, check->theta)
-               : EM_OK;
+    return em_model_start(check->of->model, &draw, check->theta);
 }
 
 /* How many directions there is time for, of a density that takes so long. Collective: shards

@@ -12,6 +12,8 @@
     "same\n"                                                                                       \
     "command again with --resume.\n"
 
+const char em_help_exit[] = EXIT_STATUS;
+
 const char em_help[] =
     "emass: parallel chains of MCMC over MPI, with a mass matrix that all chains learn together.\n"
     "\n"
@@ -266,32 +268,6 @@ const char em_help_convert[] =
     "\n"
     "example:\n"
     "  emass convert flights.csv.gz flights.h5\n"
-    "\n" EXIT_STATUS;
-
-const char em_help_topics[] =
-    "usage: emass topics FILE.h5 [--words N] [--folder DIR] [--html PAGE]\n"
-    "       emass topics FILE.h5 --documents FILE [--fold-in em|gibbs]\n"
-    "\n"
-    "A line for each topic of a run of model lda, the largest first: its share of the tokens, its\n"
-    "coherence (NPMI of its words over the documents of the run's corpus), how many chains found\n"
-    "it, and its most probable words; and the perplexity of the test documents. Topics of the\n"
-    "chains are matched before they are averaged.\n"
-    "\n"
-    "options:\n"
-    "  --words N               words of a topic (default 10)\n"
-    "  --documents FILE        instead, the mixture of topics of each document of a corpus of the\n"
-    "                          same words, comma-separated\n"
-    "  --fold-in em|gibbs      of those: from the topics alone by EM with alpha 0.1 (default), or "
-    "by\n"
-    "                          the model's own Gibbs, with alpha of the first chain\n"
-    "  --html PAGE             instead, one page that needs no other file: the traces, and of "
-    "each\n"
-    "                          topic size, coherence, words and nearest topics\n"
-    "  --folder DIR            where relative paths of the config start (default: where they\n"
-    "                          did in the run, else the folder of FILE.h5, else the current one)\n"
-    "\n"
-    "example:\n"
-    "  emass topics news.h5 --documents new.ldac > mixtures.csv\n"
     "\n" EXIT_STATUS;
 
 const char em_help_predict[] =

@@ -1,11 +1,11 @@
 #include "app/report/report.h"
 
-#include "app/report/page.h"
 #include "app/report/report_figures.h"
 #include "app/report/report_priors.h"
 #include "app/report/svg.h"
 #include "app/summary/command_arguments.h"
 #include "base/memory.h"
+#include "base/page.h"
 #include "base/text.h"
 #include "par/world.h"
 

@@ -1,8 +1,8 @@
 #include "app/report/report_priors.h"
 
-#include "app/report/page.h"
 #include "app/report/svg.h"
 #include "base/memory.h"
+#include "base/page.h"
 
 em_status em_report_priors(const em_report_data *data, FILE *out)
 {

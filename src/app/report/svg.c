@@ -58,30 +58,6 @@ void em_svg_write_plain_style(FILE *out)
     fputs(at, out);
 }
 
-void em_escape_html(FILE *out, const char *text)
-{
-    for (; *text; text++)
-        switch (*text) {
-        case '<':
-            fputs("&lt;", out);
-            break;
-        case '>':
-            fputs("&gt;", out);
-            break;
-        case '&':
-            fputs("&amp;", out);
-            break;
-        case '"':
-            fputs("&quot;", out);
-            break;
-        case '\'':
-            fputs("&#39;", out);
-            break;
-        default:
-            fputc(*text, out);
-        }
-}
-
 /* ---------------------------------------------------------------- ranges and ticks */
 
 em_range em_range_over(em_range range, int64_t n, const double *x)

@@ -6,12 +6,11 @@
 #ifndef EM_APP_REPORT_SVG_H
 #define EM_APP_REPORT_SVG_H
 
+#include "base/escape.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
-
-/* Text for HTML and SVG, in an element or between double quotes: < > & " ' as entities. */
-void em_escape_html(FILE *out, const char *text);
 
 /* The style sheet of the classes, light, and dark where the reader's is. */
 extern const char em_svg_style[];

@@ -7,6 +7,7 @@
 
 #include "data/table/table.h"
 #include "emass/model.h"
+#include "emass/model/prediction.h"
 
 enum { EM_FEATURES_ARRAYS = 3 };
 

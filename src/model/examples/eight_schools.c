@@ -6,6 +6,7 @@
  */
 #include "base/memory.h"
 #include "data/shard/shard_assignment.h"
+#include "emass/model/prior.h"
 #include "emass/random.h"
 
 #include <math.h>
@@ -218,4 +219,4 @@ const em_model_ops em_model_eight_schools = {
     .add_prior = add_prior,
     .report = report,
     .add_likelihood = add_likelihood,
-    .draw_prior = draw_prior};
+    .prior = &(const em_model_prior){.draw = draw_prior}};

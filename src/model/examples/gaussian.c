@@ -6,6 +6,7 @@
  */
 #include "base/memory.h"
 #include "data/shard/redistribute_rows.h"
+#include "emass/model/prior.h"
 #include "math/linalg.h"
 #include "math/rng.h"
 #include "math/simd/panel.h"
@@ -430,4 +431,5 @@ const em_model_ops em_model_gaussian = {
     .add_prior = add_prior,
     .add_likelihood = add_likelihood,
     .report = report,
-    .no_prior = "is a density that is not made of a prior and a likelihood"};
+    .prior = &(const em_model_prior){
+        .none = "is a density that is not made of a prior and a likelihood"}};

@@ -8,6 +8,9 @@
 #include "base/memory.h"
 #include "data/shard/redistribute_rows.h"
 #include "data/shard/shard_assignment.h"
+#include "emass/model/metric.h"
+#include "emass/model/prior.h"
+#include "emass/model/summary.h"
 #include "emass/random.h"
 #include "math/rng.h"
 #include "math/simd/panel.h"
@@ -270,7 +273,6 @@ const em_model_ops em_model_normal_wishart = {
     .add_prior = add_prior,
     .report = report,
     .add_likelihood = add_likelihood,
-    .add_summary = add_summary,
-    .take_summary = take_summary,
-    .add_metric = add_metric,
-    .no_prior = "has a flat prior of mu, which is no distribution"};
+    .summary = &(const em_model_summary){.add = add_summary, .take = take_summary},
+    .metric = &(const em_model_metric){.add = add_metric},
+    .prior = &(const em_model_prior){.none = "has a flat prior of mu, which is no distribution"}};

@@ -3,6 +3,7 @@
  * On request minibatches bring gradient noise of known size.
  */
 #include "base/memory.h"
+#include "emass/model/prior.h"
 #include "model/examples/artificial_noise.h"
 
 #include <string.h>
@@ -142,7 +143,7 @@ const em_model_ops em_model_double_well = {.name = "double_well",
                                            .add_prior = add_prior,
                                            .add_likelihood = add_likelihood,
                                            .report = report,
-                                           .no_prior = no_prior};
+                                           .prior = &(const em_model_prior){.none = no_prior}};
 
 const em_model_ops em_model_double_well_tilted = {
     .name = "double_well_tilted",
@@ -155,7 +156,7 @@ const em_model_ops em_model_double_well_tilted = {
     .add_prior = add_prior,
     .add_likelihood = add_likelihood,
     .report = report,
-    .no_prior = no_prior};
+    .prior = &(const em_model_prior){.none = no_prior}};
 
 const em_model_ops em_model_banana = {
     .name = "banana",
@@ -168,4 +169,4 @@ const em_model_ops em_model_banana = {
     .add_prior = add_prior,
     .add_likelihood = add_likelihood,
     .report = report,
-    .no_prior = no_prior};
+    .prior = &(const em_model_prior){.none = no_prior}};

@@ -10,6 +10,10 @@
  * known sigma the posterior is exactly N(P^-1 X^T y, P^-1), P = X^T X + I / s.
  */
 #include "base/memory.h"
+#include "emass/model/metric.h"
+#include "emass/model/prediction.h"
+#include "emass/model/prior.h"
+#include "emass/model/summary.h"
 #include "math/simd/panel.h"
 #include "math/simd/vector.h"
 #include "model/regression/regression.h"
@@ -465,10 +469,9 @@ const em_model_ops em_model_linear = {
     .destroy = destroy,
     .add_prior = em_regression_add_prior,
     .report = em_regression_report,
-    .predict = em_regression_predict,
-    .draw_prior = em_regression_draw_prior,
     .describe = em_regression_describe,
     .add_likelihood = add_likelihood,
-    .add_summary = add_summary,
-    .take_summary = take_summary,
-    .add_metric = add_metric};
+    .summary = &(const em_model_summary){.add = add_summary, .take = take_summary},
+    .metric = &(const em_model_metric){.add = add_metric},
+    .prediction = &(const em_model_prediction){.predict = em_regression_predict},
+    .prior = &(const em_model_prior){.draw = em_regression_draw_prior}};

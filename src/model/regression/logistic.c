@@ -5,6 +5,9 @@
  *     grad  = X^T (y - sigma(a)) - beta / alpha.
  */
 #include "base/memory.h"
+#include "emass/model/metric.h"
+#include "emass/model/prediction.h"
+#include "emass/model/prior.h"
 #include "math/rng.h"
 #include "math/simd/vector.h"
 #include "model/regression/regression.h"
@@ -212,8 +215,8 @@ const em_model_ops em_model_logistic = {
     .destroy = em_regression_destroy,
     .add_prior = em_regression_add_prior,
     .report = em_regression_report,
-    .predict = em_regression_predict,
-    .draw_prior = em_regression_draw_prior,
     .describe = em_regression_describe,
     .add_likelihood = em_regression_add_likelihood,
-    .add_metric = em_regression_add_metric};
+    .metric = &(const em_model_metric){.add = em_regression_add_metric},
+    .prediction = &(const em_model_prediction){.predict = em_regression_predict},
+    .prior = &(const em_model_prior){.draw = em_regression_draw_prior}};

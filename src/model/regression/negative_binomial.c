@@ -9,6 +9,9 @@
  * dR / d log phi.
  */
 #include "base/memory.h"
+#include "emass/model/metric.h"
+#include "emass/model/prediction.h"
+#include "emass/model/prior.h"
 #include "math/simd/vector.h"
 #include "model/regression/count_regression.h"
 
@@ -123,8 +126,8 @@ const em_model_ops em_model_negative_binomial = {
     .destroy = em_regression_destroy,
     .add_prior = em_regression_add_prior,
     .report = em_regression_report,
-    .predict = em_regression_predict,
-    .draw_prior = em_regression_draw_prior,
     .describe = em_regression_describe,
     .add_likelihood = em_regression_add_likelihood,
-    .add_metric = em_regression_add_metric};
+    .metric = &(const em_model_metric){.add = em_regression_add_metric},
+    .prediction = &(const em_model_prediction){.predict = em_regression_predict},
+    .prior = &(const em_model_prior){.draw = em_regression_draw_prior}};

@@ -3,6 +3,9 @@
  *     log p = sum_i [y_i eta_i - e^eta_i - log y_i!] + log prior,  eta = X beta + log exposure,
  *     grad  = X^T (y - e^eta) - beta / s.
  */
+#include "emass/model/metric.h"
+#include "emass/model/prediction.h"
+#include "emass/model/prior.h"
 #include "math/simd/vector.h"
 #include "model/regression/count_regression.h"
 
@@ -72,8 +75,8 @@ const em_model_ops em_model_poisson = {
     .destroy = em_regression_destroy,
     .add_prior = em_regression_add_prior,
     .report = em_regression_report,
-    .predict = em_regression_predict,
-    .draw_prior = em_regression_draw_prior,
     .describe = em_regression_describe,
     .add_likelihood = em_regression_add_likelihood,
-    .add_metric = em_regression_add_metric};
+    .metric = &(const em_model_metric){.add = em_regression_add_metric},
+    .prediction = &(const em_model_prediction){.predict = em_regression_predict},
+    .prior = &(const em_model_prior){.draw = em_regression_draw_prior}};

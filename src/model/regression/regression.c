@@ -1,3 +1,4 @@
+#include "emass/model/prediction.h"
 #include "model/regression/regression_prior.h"
 
 #include "base/memory.h"

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/system/foreign_call_watchdog.h"
 #include "base/text.h"
+#include "emass/model/prior.h"
 #include "math/rng.h"
 #include "model/stan/stan_model.h"
 #include "par/world.h"
@@ -287,6 +288,7 @@ const em_model_ops em_model_stan = {
     .destroy = destroy,
     .add_prior = add_prior,
     .report = report,
-    .place = place,
+    .start = place,
     .describe = describe,
-    .no_prior = "is a program, whose density is not told apart into prior and likelihood"};
+    .prior = &(const em_model_prior){
+        .none = "is a program, whose density is not told apart into prior and likelihood"}};

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "emass/model/latent.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -60,7 +61,7 @@ static em_status fits(const em_kernel_options *kernel, const em_model *model)
     const em_sampler_ops *sampler = kernel->ops;
     const char *name = model->ops->name;
 
-    if (sampler->by_model && !model->ops->update)
+    if (sampler->by_model && !(model->ops->latent && model->ops->latent->update))
         return em_fail(EM_ECONFIG,
                        "sampler %s asks the model for an update of its own, which model %s has "
                        "not: expected another sampler",

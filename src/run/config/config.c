@@ -5,6 +5,7 @@
 #include "base/options/field.h"
 #include "base/text.h"
 #include "base/text/locale.h"
+#include "model/model.h"
 #include "model/model_list.h"
 #include "run/config/config_path.h"
 #include "sampler/stochastic/stochastic.h"
@@ -241,8 +242,8 @@ em_status em_config_create_model(const em_config *config, const em_model_context
     em_status status;
 
     *out = NULL;
-    status = em_default_message(config->model->create(config->model_options, context, out), before,
-                                "create of the model");
+    status = em_default_message(em_model_create(config->model, config->model_options, context, out),
+                                before, "create of the model");
     if (status > 0)
         return em_fail(EM_EMODEL, "%s", em_error_text());
     if (!status && !*out)

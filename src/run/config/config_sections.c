@@ -1,5 +1,6 @@
 /* The sections of a config, which has one sampler or a list of them. */
 #include "base/text.h"
+#include "emass/model/counts.h"
 #include "run/config/config_parse.h"
 
 #include <stdio.h>
@@ -114,8 +115,8 @@ bool em_config_takes_minibatches(const em_config *config)
 
 bool em_config_shards_matter(const em_config *config)
 {
-    return !config->model->counts && em_config_takes_minibatches(config) &&
-           config->run.minibatch_sums == EM_MINIBATCH_FAST;
+    return !(config->model->counts && config->model->counts->all) &&
+           em_config_takes_minibatches(config) && config->run.minibatch_sums == EM_MINIBATCH_FAST;
 }
 
 /* The key's option, where it is one of a model; else NULL. */

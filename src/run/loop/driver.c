@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/text/locale.h"
 #include "math/linalg.h"
+#include "model/model.h"
 #include "par/world.h"
 #include "run/loop/engine.h"
 #include "run/loop/rank_consistency.h"
@@ -284,8 +285,7 @@ void em_engine_destroy(em_engine **out)
     em_transaction_close(&engine->transaction);
     em_recorder_destroy(&engine->recorder);
     em_engine_destroy_chains(engine);
-    if (engine->model)
-        engine->model->ops->destroy(engine->model);
+    em_model_destroy(&engine->model);
     em_grid_destroy(&engine->grid);
     em_release(out);
 }

@@ -1,10 +1,12 @@
 #include "run/loop/prediction.h"
 
 #include "base/memory.h"
+#include "emass/model/prediction.h"
 #include "io/draws/dataset.h"
 #include "io/draws/reader.h"
 #include "io/draws/writer.h"
 #include "math/linalg.h"
+#include "model/model.h"
 #include "par/message.h"
 #include "par/world.h"
 #include "run/output/creation_record.h"
@@ -80,7 +82,7 @@ static em_status load_config(predicting *p)
     char *data = NULL;
     em_status status = em_stored_config(request->path, request->folder, 0, NULL, &p->config);
 
-    if (!status && !p->config->model->predict)
+    if (!status && !p->config->model->prediction)
         status = em_fail(EM_EUSAGE, "%s: model %s makes no predictions of new data", request->path,
                          p->config->model->name);
     em_config_destroy(&p->config);
@@ -258,7 +260,7 @@ static em_status predict_draw(predicting *p, int64_t c, int64_t i, int64_t itera
         memcpy(to, one->value + (c * p->n_step + i) * one->size, (size_t)one->size * sizeof *to);
         to += one->size;
     }
-    status = p->model->ops->predict(p->model, &draw, p->posterior, out);
+    status = p->model->ops->prediction->predict(p->model, &draw, p->posterior, out);
     if (status > 0 && p->request->n_failed++ == 0)
         snprintf(p->request->failure, sizeof p->request->failure, "%s", em_error_text());
     return status < 0 ? status : EM_OK;
@@ -348,8 +350,7 @@ em_status em_predict(em_prediction *request)
         request->n_draw = em_reader_n_draw(p.reader);
         em_world_sum(1, &request->n_failed);
     }
-    if (p.model)
-        p.model->ops->destroy(p.model);
+    em_model_destroy(&p.model);
     em_stored_destroy(&p.stored);
     em_config_destroy(&p.config);
     em_grid_destroy(&p.grid);

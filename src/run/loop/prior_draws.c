@@ -1,6 +1,7 @@
 #include "run/loop/prior_draws.h"
 
 #include "base/memory.h"
+#include "emass/model/prior.h"
 #include "par/message.h"
 #include "par/world.h"
 #include "run/loop/engine.h"
@@ -12,11 +13,13 @@ enum { MOST_NUMBERS = 1 << 20, KINDS = 2 }; /* of this rank at a time */
 
 em_status em_check_prior_draws_suit_model(const em_config *config, const em_model *model)
 {
-    if (config->output.prior_draws == 0 || model->ops->draw_prior)
+    const em_model_prior *prior = model->ops->prior;
+
+    if (config->output.prior_draws == 0 || (prior && prior->draw))
         return EM_OK;
     return em_fail(EM_ECONFIG, "%s: output.prior_draws: found %lld, expected 0: model %s %s",
                    config->path, (long long)config->output.prior_draws, model->ops->name,
-                   model->ops->no_prior ? model->ops->no_prior : "gives no draws from its prior");
+                   prior && prior->none ? prior->none : "gives no draws from its prior");
 }
 
 /* A group of the layout that a draw from the prior has too. */

@@ -2,6 +2,7 @@
  * written into the output. */
 #include "base/memory.h"
 #include "base/options/part_visitor.h"
+#include "emass/model/latent.h"
 #include "par/world.h"
 #include "run/loop/engine.h"
 #include "run/loop/rank_consistency.h"
@@ -30,10 +31,11 @@ static em_status visit_position(em_engine *engine, const em_visitor *visitor)
 /* What the model keeps for its chains. */
 static em_status visit_model(em_model *model, const em_visitor *visitor)
 {
+    const em_model_latent *latent = model->ops->latent;
     em_part_visitor part;
 
-    return model->ops->visit
-               ? em_agree(model->ops->visit(model, em_part_visitor_start(&part, visitor, "model_")))
+    return latent && latent->visit
+               ? em_agree(latent->visit(model, em_part_visitor_start(&part, visitor, "model_")))
                : EM_OK;
 }
 

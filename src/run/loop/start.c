@@ -1,6 +1,8 @@
 #include "base/memory.h"
+#include "emass/model/latent.h"
 #include "mass/moments.h"
 #include "math/rng.h"
+#include "model/model.h"
 #include "par/world.h"
 #include "run/config/compatibility.h"
 #include "run/loop/earlier_mass.h"
@@ -135,7 +137,6 @@ static int64_t leader(const em_engine *engine, int64_t chain)
 static em_status point(void *of, int64_t number, uint64_t attempt, double *theta)
 {
     const em_engine *engine = of;
-    const em_model_ops *ops = engine->model->ops;
     const double radius = engine->config->run.init_radius;
     const int64_t chain = leader(engine, number);
     const em_stream stream = {(uint64_t)engine->config->run.seed, (uint64_t)chain, attempt,
@@ -145,7 +146,7 @@ static em_status point(void *of, int64_t number, uint64_t attempt, double *theta
     for (int64_t i = 0; i < engine->block->dim; i++)
         theta[i] = radius * (2 * theta[i] - 1);
     const em_draw draw = {stream.seed, chain, (int64_t)attempt, EM_DRAW_START};
-    return ops->place ? ops->place(engine->model, &draw, theta) : EM_OK;
+    return em_model_start(engine->model, &draw, theta);
 }
 
 static em_status set_start(em_engine *engine, int64_t c, uint64_t attempt)
@@ -160,8 +161,10 @@ static em_status set_start(em_engine *engine, int64_t c, uint64_t attempt)
  * run. */
 static bool may_search_modes(const em_engine *engine)
 {
+    const em_model_latent *latent = engine->model->ops->latent;
+
     return engine->n_kernel == 1 && !engine->config->mass.from_positions &&
-           !engine->model->ops->visit && !engine->model->estimates &&
+           !(latent && latent->visit) && !engine->model->estimates &&
            em_kernel_is_exact(&engine->kernel[0]) &&
            em_adapt_has_initial_phase(engine->kernel[0].adapt);
 }

@@ -1,6 +1,7 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "emass/model/averages.h"
 #include "io/draws/dataset.h"
 #include "par/world.h"
 #include "run/config/config_folder.h"
@@ -398,7 +399,7 @@ static em_status put_pooled(em_output *output, const double *value)
     for (int64_t i = 0; !status && i < width; i++)
         mean[i] /= (double)em_grid_n_chain(output->grid);
     if (!status)
-        model->ops->report_pooled(output->model, mean, out);
+        model->ops->averages->report_pooled(output->model, mean, out);
     n = 0;
     for (int64_t i = 0; !status && i < model->n_pooled; i++) {
         status = em_writer_put_array(output->writer, "predictions", &model->pooled[i], out + n);
@@ -418,10 +419,10 @@ static em_status put_averages(em_output *output)
     if (output->averages.group < 0)
         return EM_OK;
     status = em_agree(em_allocate(output->n_local_chain * width, sizeof *value, &value));
-    if (!status && output->model->ops->pool_averages)
-        status = output->model->ops->pool_averages(output->model);
+    if (!status && output->model->ops->averages->pool)
+        status = output->model->ops->averages->pool(output->model);
     for (int64_t c = 0; !status && c < output->n_local_chain; c++)
-        output->model->ops->report_averages(output->model, first + c, value + c * width);
+        output->model->ops->averages->report(output->model, first + c, value + c * width);
     if (!status)
         status = em_writer_put_draws(output->writer, output->averages.group, 0, 1, value);
     if (!status && output->model->n_pooled > 0)

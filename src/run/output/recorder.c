@@ -5,6 +5,7 @@
 #include "base/options/part_visitor.h"
 #include "base/system/foreign_call_watchdog.h"
 #include "base/text.h"
+#include "model/model.h"
 #include "par/world.h"
 
 #include <fnmatch.h>
@@ -325,7 +326,7 @@ static em_status take_report(em_recorder *recorder, const em_draw *draw, const d
     for (int64_t i = 0; i < recorder->n_reported; i++)
         recorder->reported[i] = NAN;
     em_foreign_call_begin();
-    status = recorder->model->ops->report(recorder->model, draw, theta, recorder->reported);
+    status = em_model_report(recorder->model, draw, theta, recorder->reported);
     em_foreign_call_end();
     status = em_default_message(status, before, "report of the model");
     memcpy(next, recorder->value, sizeof next);
@@ -345,7 +346,7 @@ em_status em_recorder_draw_prior(em_recorder *recorder, em_draw draw, double *th
     em_status status;
 
     draw.purpose = EM_DRAW_PRIOR;
-    status = recorder->model->ops->draw_prior(recorder->model, &draw, theta);
+    status = em_model_draw_prior(recorder->model, &draw, theta);
     if (status < 0)
         return status;
     draw.purpose = EM_DRAW_PRIOR_REPORT;
@@ -407,8 +408,7 @@ em_status em_recorder_take(em_recorder *recorder, const em_block *block,
         if (!in_warmup) {
             unreported[c] += status > 0;
             em_monitor_keep(monitor, c, index, recorder->value[EM_POSTERIOR]);
-            if (recorder->model->ops->average)
-                recorder->model->ops->average(recorder->model, &draw, theta);
+            em_model_average(recorder->model, &draw, theta);
         }
         status = hand_over(recorder,
                            &(em_stored_draw){chain, index, iteration, in_warmup, recorder->given});

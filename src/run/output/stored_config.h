@@ -4,6 +4,7 @@
 #define EM_RUN_OUTPUT_STORED_CONFIG_H
 
 #include "io/draws/reader.h"
+#include "emass/model/prediction.h"
 #include "run/config/config.h"
 
 /*

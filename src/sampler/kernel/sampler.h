@@ -94,14 +94,14 @@ typedef struct em_trajectory {
 } em_trajectory;
 
 /* How the gradient of one chain stands that is made in pieces, where they are moved. */
-typedef struct em_slopes {
+typedef struct em_gradient_ranges {
     bool due;          /* the last estimate left it to be made, in the next move, */
     bool kept;         /* where it is to stay in its panel: it is the iteration's last one */
-    bool shown;        /* the model has seen where the last move left all of the chain */
+    bool published;    /* the model has seen where the last move left all of the chain */
     bool moves_before; /* the kernel moves before each gradient, too */
-} em_slopes;
+} em_gradient_ranges;
 
-/* What is fixed during an iteration, but for how slopes stand. */
+/* What is fixed during an iteration, but for how ranges stand. */
 typedef struct em_step_context {
     em_posterior *posterior;
     const em_mass *const *mass; /* [n_chain] */
@@ -112,7 +112,7 @@ typedef struct em_step_context {
     const double *thermostat_mass; /* [n_chain] as it was learned; NULL: what the options say */
     em_trajectory trajectory;
     bool warmup;
-    em_slopes *slopes; /* NULL: estimates write whole gradients */
+    em_gradient_ranges *ranges; /* NULL: estimates write whole gradients */
     double *home; /* NULL, or the moves of the iteration are dealt to shards: meanwhile block->theta
                      is what all of them see, and this is where it belongs */
 } em_step_context;

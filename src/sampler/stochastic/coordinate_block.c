@@ -112,42 +112,42 @@ static void begin_piece(const em_coordinate_blocks *pieces, em_coordinate_block 
 }
 
 /* Where nobody will ask for the gradient again, it is not written to its panel. */
-static void make_slopes(const em_slopes *slopes, em_coordinate_block *piece)
+static void make_range(const em_gradient_ranges *ranges, em_coordinate_block *piece)
 {
     em_block *b = &piece->block;
 
-    if (!slopes->kept && b->stride <= EM_MOST_OF_PIECE)
+    if (!ranges->kept && b->stride <= EM_MOST_OF_PIECE)
         b->gradient = piece->slope;
-    em_posterior_slopes(piece->context.posterior, b->first, b->dim, b->theta, b->gradient);
+    em_posterior_gradient_range(piece->context.posterior, b->first, b->dim, b->theta, b->gradient);
     memset(b->gradient + b->dim, 0, (size_t)(b->stride - b->dim) * sizeof *b->gradient);
 }
 
 /* The move before the gradient does, of kernels that have one. */
-static bool shows(const em_slopes *slopes)
+static bool publishes(const em_gradient_ranges *ranges)
 {
-    return !slopes->due || !slopes->moves_before;
+    return !ranges->due || !ranges->moves_before;
 }
 
-static void end_slopes(em_slopes *slopes)
+static void end_ranges(em_gradient_ranges *ranges)
 {
-    slopes->shown = shows(slopes);
-    slopes->moves_before |= !slopes->due;
-    slopes->due = false;
+    ranges->published = publishes(ranges);
+    ranges->moves_before |= !ranges->due;
+    ranges->due = false;
 }
 
 bool em_coordinate_block_next(em_coordinate_blocks *pieces, em_coordinate_block *out)
 {
-    em_slopes *slopes = pieces->context->slopes;
+    em_gradient_ranges *ranges = pieces->context->ranges;
 
     if (pieces->next >= pieces->end) {
-        if (slopes)
-            end_slopes(slopes);
+        if (ranges)
+            end_ranges(ranges);
         return false;
     }
     begin_piece(pieces, out);
     pieces->next++;
-    if (slopes && slopes->due)
-        make_slopes(slopes, out);
+    if (ranges && ranges->due)
+        make_range(ranges, out);
     return true;
 }
 
@@ -167,8 +167,8 @@ void em_coordinate_block_end(const em_coordinate_block *piece, bool *finite)
 {
     const em_block *block = &piece->block;
 
-    if (piece->context.slopes && shows(piece->context.slopes))
-        em_posterior_show(piece->context.posterior, block->first, block->dim, block->theta);
+    if (piece->context.ranges && publishes(piece->context.ranges))
+        em_posterior_publish(piece->context.posterior, block->first, block->dim, block->theta);
     for (int64_t c = 0; c < block->n_chain; c++)
         finite[piece->chain + c] &= em_all_finite(block->dim, block->theta + c * block->stride);
 }

@@ -58,7 +58,7 @@ em_status em_stochastic_evaluate(const em_stochastic_options *options,
                                  const double *theta, double *log_density, double *gradient)
 {
     const em_minibatch minibatch = stochastic_minibatch(options);
-    em_slopes *slopes = context->slopes;
+    em_gradient_ranges *ranges = context->ranges;
     const em_query query = {.n_chain = n_chain,
                             .stride = block->stride,
                             .chain = block->chain + first,
@@ -66,15 +66,15 @@ em_status em_stochastic_evaluate(const em_stochastic_options *options,
                             .log_density = log_density,
                             .gradient = gradient,
                             .wanted =
-                                slopes && k < per_iteration - 1 ? EM_WANT_GRADIENT : EM_WANT_BOTH,
+                                ranges && k < per_iteration - 1 ? EM_WANT_GRADIENT : EM_WANT_BOTH,
                             .seed = context->seed,
-                            .evaluation = context->iteration * per_iteration + k,
-                            .by_slopes = slopes != NULL,
-                            .shown = slopes && slopes->shown};
+                            .evaluation = context->iteration * per_iteration + k};
 
-    if (slopes) {
-        slopes->due = true;
-        slopes->kept = k == per_iteration - 1;
+    if (ranges) {
+        ranges->due = true;
+        ranges->kept = k == per_iteration - 1;
+        return em_posterior_estimate_ranges(context->posterior, &minibatch, &query,
+                                            ranges->published);
     }
     return em_posterior_estimate(context->posterior, &minibatch, &query);
 }
@@ -124,12 +124,12 @@ em_status em_stochastic_in_turns(const em_stochastic_options *options, em_sample
                : deals ? stochastic_take_dealt(sampler, context, block, take)
                        : take(sampler, context, block, 0);
     }
-    const bool in_slopes = apart && em_posterior_has_slopes(context->posterior);
+    const bool in_ranges = apart && em_posterior_has_ranges(context->posterior);
     for (int64_t c = 0; !status && c < block->n_chain; c++) {
-        em_slopes slopes = {.due = false};
+        em_gradient_ranges ranges = {.due = false};
         em_coordinate_block one;
         em_coordinate_block_chain(context, block, c, &one);
-        one.context.slopes = in_slopes ? &slopes : NULL;
+        one.context.ranges = in_ranges ? &ranges : NULL;
         status = take(sampler, &one.context, &one.block, c);
     }
     return status;

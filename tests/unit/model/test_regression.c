@@ -2,6 +2,7 @@
  * Regressions: densities beside ones written down from the textbook, log likelihoods that are
  * distributions, responses drawn anew, metrics, exposures and bad data.
  */
+#include "emass/model/metric.h"
 #include "math/rng.h"
 #include "support/model_setup.h"
 #include "support/tap.h"
@@ -387,8 +388,8 @@ static em_status metric_at(const setup *s, const double *theta, double *G, doubl
 
     memset(G, 0, (size_t)(n * n) * sizeof *G);
     memset(D, 0, (size_t)(n * n * n) * sizeof *D);
-    status = s->ops->add_metric(s->model, true, NULL, theta, G, D);
-    return status ? status : s->ops->add_metric(s->model, false, &all, theta, G, D);
+    status = s->ops->metric->add(s->model, true, NULL, theta, G, D);
+    return status ? status : s->ops->metric->add(s->model, false, &all, theta, G, D);
 }
 
 /* The mean of (d log p / d parameter)^2 over responses, by sums or the trapezoidal rule. */

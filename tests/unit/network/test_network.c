@@ -4,6 +4,8 @@
  * in numpy.)
  */
 #include "base/memory.h"
+#include "emass/model/minibatch.h"
+#include "emass/model/ranges.h"
 #include "math/rng.h"
 #include "network/network.h"
 #include "network/network_score.h"
@@ -95,7 +97,7 @@ static panel make_panel(const setup *s, int64_t n)
     for (int64_t c = 0; c < n; c++) {
         const em_draw draw = {1, 7 - c, 0, EM_DRAW_START};
         p.chain[c] = 0;
-        ck_assert_int_eq(s->ops->place(s->model, &draw, p.theta + c * p.stride), EM_OK);
+        ck_assert_int_eq(s->ops->start(s->model, &draw, p.theta + c * p.stride), EM_OK);
         for (int64_t i = s->model->dim - 8 < 0 ? 0 : s->model->dim - 8; i < s->model->dim; i++)
             p.theta[c * p.stride + i] += 0.1; /* biases and scales that are not 0 */
     }
@@ -348,7 +350,7 @@ START_TEST(a_cold_likelihood_counts_for_more)
                             .gradient = p.gradient,
                             .wanted = EM_WANT_BOTH,
                             .rows = all_rows(quarter.model)};
-    ck_assert_int_eq(quarter.ops->estimate(quarter.model, &query, 1), EM_OK);
+    ck_assert_int_eq(quarter.ops->minibatch->estimate(quarter.model, &query, 1, true), EM_OK);
     ck_assert_double_eq_tol(estimate, cold[0] + cold[1], 1e-12 * fabs(estimate));
     for (int64_t i = 0; i < one.model->dim; i++)
         gradient[0][i] += gradient[3][i];
@@ -384,9 +386,8 @@ START_TEST(shards_share_an_estimate)
                                 .log_density = &value[k],
                                 .gradient = gradient[k],
                                 .wanted = EM_WANT_BOTH,
-                                .rows = rows[k],
-                                .without_prior = k > 1};
-        ck_assert_int_eq(s.ops->estimate(s.model, &query, 10), EM_OK);
+                                .rows = rows[k]};
+        ck_assert_int_eq(s.ops->minibatch->estimate(s.model, &query, 10, k <= 1), EM_OK);
     }
     ck_assert_double_eq(value[2], 0);
     ck_assert_double_eq_tol(value[0], value[1] + value[3], 1e-12 * fabs(value[0]));
@@ -402,23 +403,23 @@ START_TEST(shards_share_an_estimate)
 }
 END_TEST
 
-/* The gradient of an estimate that leaves it to slopes, made in stretches of 1, 2, 4 ...
- * parameters; as they are made, the model is shown where they go next. */
-static void make_slopes(const setup *s, const em_query *query, const double *next, double *gradient)
+/* The gradient of an estimate by ranges of 1, 2, 4 ... parameters; after each range the parameters
+ * of the next estimate are published. */
+static void make_ranges(const setup *s, const em_query *query, bool published, const double *next,
+                        double *gradient)
 {
-    em_query bare = *query;
+    const em_model_ranges *ranges = s->ops->ranges;
     int64_t n;
 
-    bare.by_slopes = true;
-    ck_assert_int_eq(s->ops->estimate(s->model, &bare, 10), EM_OK);
+    ck_assert_int_eq(ranges->estimate(s->model, query, 10, published), EM_OK);
     for (int64_t first = 0, most = 1; first < s->model->dim; first += n, most *= 2) {
         n = s->model->dim - first < most ? s->model->dim - first : most;
-        s->ops->slopes(s->model, first, n, query->theta + first, gradient + first);
-        s->ops->show(s->model, first, n, next + first);
+        ranges->gradient(s->model, first, n, query->theta + first, gradient + first);
+        ranges->publish(s->model, first, n, next + first);
     }
 }
 
-static void check_slopes(const char *precision, int net)
+static void check_ranges(const char *precision, int net)
 {
     static const int64_t index[] = {5, 250, 17, 17, 299, 0, 64};
     const em_rows rows = {.count = sizeof index / sizeof *index, .index = index};
@@ -434,20 +435,20 @@ static void check_slopes(const char *precision, int net)
         query.theta = whole.theta + c * stride;
         query.log_density = &whole.value[c];
         query.gradient = whole.gradient + c * stride;
-        ck_assert_int_eq(s.ops->estimate(s.model, &query, 10), EM_OK);
+        ck_assert_int_eq(s.ops->minibatch->estimate(s.model, &query, 10, true), EM_OK);
     }
     query.log_density = made.value;
     query.gradient = made.gradient; /* where an estimate writes what is no weight */
     query.theta = whole.theta;
-    make_slopes(&s, &query, there, made.gradient);
+    make_ranges(&s, &query, false, there, made.gradient);
     ck_assert_mem_eq(made.gradient, whole.gradient, (size_t)dim * sizeof(double));
     ck_assert_double_eq(made.value[0], whole.value[0]);
     query.theta = there;
     query.wanted = EM_WANT_GRADIENT;
-    query.shown = true;
-    make_slopes(&s, &query, whole.theta, made.gradient);
+    make_ranges(&s, &query, true, whole.theta, made.gradient);
     ck_assert_mem_eq(made.gradient, whole.gradient + stride, (size_t)dim * sizeof(double));
-    make_slopes(&s, &query, there, made.gradient); /* it was shown the first place, not this one */
+    make_ranges(&s, &query, true, there,
+                made.gradient); /* published was the first place, not this one */
     ck_assert_mem_ne(made.gradient, whole.gradient + stride, (size_t)dim * sizeof(double));
     free_panel(&whole);
     free_panel(&made);
@@ -456,8 +457,8 @@ static void check_slopes(const char *precision, int net)
 
 START_TEST(slopes_are_the_gradient)
 {
-    check_slopes("double", _i);
-    check_slopes("single", _i);
+    check_ranges("double", _i);
+    check_ranges("single", _i);
 }
 END_TEST
 

@@ -1,7 +1,8 @@
 /* Topics of all chains of a run, and the page of them. */
-#ifndef EM_APP_TOPICS_TOPICS_PAGE_H
-#define EM_APP_TOPICS_TOPICS_PAGE_H
+#ifndef EM_TOPICS_COMMAND_TOPICS_PAGE_H
+#define EM_TOPICS_COMMAND_TOPICS_PAGE_H
 
+#include "emass/model/commands.h"
 #include "emass/status.h"
 
 #include <stdint.h>
@@ -20,7 +21,8 @@ typedef struct em_topic_score {
 enum { EM_TOPIC_SCORES = 2 }; /* folded in by EM, and by the model's own Gibbs */
 
 typedef struct em_topics {
-    char *path, *folder, *documents, *html;
+    const em_command_host *host;
+    const char *path, *folder, *documents, *html;
     int by_gibbs; /* documents are folded in by the model's own Gibbs */
     long n_top;
     int64_t n_chain, n_topic, n_word;

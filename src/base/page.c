@@ -1,4 +1,4 @@
-#include "app/report/page.h"
+#include "base/page.h"
 
 #include "base/file.h"
 #include "base/memory.h"

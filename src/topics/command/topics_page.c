@@ -1,8 +1,8 @@
-#include "app/topics/topics_page.h"
+#include "topics/command/topics_page.h"
 
-#include "app/report/page.h"
-#include "app/report/svg.h"
+#include "base/escape.h"
 #include "base/memory.h"
+#include "base/page.h"
 #include "io/draws/reader.h"
 
 #include <math.h>

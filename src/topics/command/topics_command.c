@@ -1,7 +1,4 @@
-#include "app/topics/topics_command.h"
-
-#include "app/summary/command_arguments.h"
-#include "app/topics/topics_page.h"
+/* `emass topics`: what the topics of a run are about. */
 #include "base/memory.h"
 #include "data/corpus/corpus.h"
 #include "io/draws/reader.h"
@@ -9,58 +6,63 @@
 #include "math/simd/tokens.h"
 #include "par/message.h"
 #include "par/world.h"
-#include "run/output/stored_config.h"
+#include "topics/command/topics_page.h"
 #include "topics/lda_fold_in.h"
 #include "topics/lda_held_out.h"
 
 #include <math.h>
-#include <popt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+extern const em_model_commands em_topics_commands; /* at the end */
 
 enum { MOST_TOP = 50, EM_STEPS = 100 };
 
 /* ---------------------------------------------------------------- command line */
 
-static em_status parse(int argc, const char **argv, em_topics *t)
-{
-    char *folder = NULL, *documents = NULL, *html = NULL, *fold_in = NULL;
-    const struct poptOption options[] = {
-        {"words", 0, POPT_ARG_LONG, &t->n_top, 0, "words of a topic", "N"},
-        {"documents", 0, POPT_ARG_STRING, &documents, 0, "new documents", "FILE"},
-        {"fold-in", 0, POPT_ARG_STRING, &fold_in, 0, "of new documents", "em|gibbs"},
-        {"html", 0, POPT_ARG_STRING, &html, 0, "a page", "FILE"},
-        {"folder", 0, POPT_ARG_STRING, &folder, 0, "folder of the config", "DIR"},
-        POPT_TABLEEND};
-    poptContext context = poptGetContext("emass topics", argc, argv, options, 0);
-    const int option = poptGetNextOpt(context);
-    em_status status = em_arguments_check(context, "topics", option);
+typedef struct topics_options {
+    int64_t words;
+    char *documents, *html, *folder;
+    int fold_in;
+} topics_options;
 
-    if (!status)
-        status = em_arguments_only(context, "topics", "one file", &t->path);
-    if (!status && (t->n_top < 2 || t->n_top > MOST_TOP))
-        status =
-            em_fail(EM_EUSAGE, "topics: --words: found %ld, expected 2 to %d", t->n_top, MOST_TOP);
-    t->by_gibbs = fold_in && strcmp(fold_in, "gibbs") == 0;
-    if (!status && fold_in && !t->by_gibbs && strcmp(fold_in, "em") != 0)
-        status = em_fail(EM_EUSAGE, "topics: --fold-in: found '%s', expected em or gibbs", fold_in);
-    if (!status && fold_in && !documents)
-        status = em_fail(EM_EUSAGE, "topics: --fold-in: found no --documents, expected some to be "
-                                    "folded in");
-    if (!status && folder)
-        status = em_copy_text(folder, &t->folder);
-    if (!status && documents)
-        status = em_copy_text(documents, &t->documents);
-    if (!status && html)
-        status = em_copy_text(html, &t->html);
-    poptFreeContext(context);
-    free(folder);
-    free(documents);
-    free(html);
-    free(fold_in);
-    return status;
-}
+static const char *const fold_in_names[] = {"em", "gibbs", NULL};
+static const em_field fields[] = {
+    EM_INT(topics_options, words, .minimum = 2, .maximum = MOST_TOP, .fallback = "10",
+           .doc = "words of a topic"),
+    EM_TEXT(topics_options, documents, .fallback = "", .doc = "new documents"),
+    EM_ROW_AS("fold-in", topics_options, fold_in, EM_FIELD_CHOICE, int, .choices = fold_in_names,
+              .fallback = "", .doc = "of new documents"),
+    EM_TEXT(topics_options, html, .fallback = "", .doc = "a page"),
+    EM_TEXT(topics_options, folder, .fallback = "", .doc = "folder of the config"),
+    {0}};
+
+static const char help[] =
+    "usage: emass topics FILE.h5 [--words N] [--folder DIR] [--html PAGE]\n"
+    "       emass topics FILE.h5 --documents FILE [--fold-in em|gibbs]\n"
+    "\n"
+    "A line for each topic of a run of model lda, the largest first: its share of the tokens, its\n"
+    "coherence (NPMI of its words over the documents of the run's corpus), how many chains found\n"
+    "it, and its most probable words; and the perplexity of the test documents. Topics of the\n"
+    "chains are matched before they are averaged.\n"
+    "\n"
+    "options:\n"
+    "  --words N               words of a topic (default 10)\n"
+    "  --documents FILE        instead, the mixture of topics of each document of a corpus of the\n"
+    "                          same words, comma-separated\n"
+    "  --fold-in em|gibbs      of those: from the topics alone by EM with alpha 0.1 (default), or "
+    "by\n"
+    "                          the model's own Gibbs, with alpha of the first chain\n"
+    "  --html PAGE             instead, one page that needs no other file: the traces, and of "
+    "each\n"
+    "                          topic size, coherence, words and nearest topics\n"
+    "  --folder DIR            where relative paths of the config start (default: where they\n"
+    "                          did in the run, else the folder of FILE.h5, else the current one)\n"
+    "\n"
+    "example:\n"
+    "  emass topics news.h5 --documents new.ldac > mixtures.csv\n"
+    "\n";
 
 /* ---------------------------------------------------------------- the file */
 
@@ -351,13 +353,10 @@ static em_status measure_coherence(em_topics *t, em_corpus *corpus)
 /* The corpus that the run was of, as the config in the file names it. */
 static em_status read_own_corpus(const em_topics *t, em_corpus **out)
 {
-    em_config *config = NULL;
-    em_status status = em_stored_config(t->path, t->folder, 0, NULL, &config);
+    const void *options = NULL;
+    const em_status status = t->host->options(t->host->context, t->path, t->folder, &options);
 
-    if (!status)
-        status = em_corpus_read(config->model_options, t->n_word, 0, 0, 1, out);
-    em_config_destroy(&config);
-    return status;
+    return status ? status : em_corpus_read(options, t->n_word, 0, 0, 1, out);
 }
 
 /* What is missing without the corpus is no failure. */
@@ -536,7 +535,7 @@ static bool is_named(const em_topics *t)
 
 static em_status mix_documents(const em_topics *t)
 {
-    const em_corpus_options options = {.data = t->documents};
+    const em_corpus_options options = {.data = (char *)t->documents};
     em_corpus *corpus = NULL;
     em_status status =
         t->by_gibbs && !t->alpha
@@ -546,7 +545,7 @@ static em_status mix_documents(const em_topics *t)
 
     if (!status && is_named(t))
         status = em_corpus_check_names(corpus, t->word, t->path);
-    if (!status && em_world_rank() == 0)
+    if (!status && t->host->prints)
         status = print_mixtures(t, corpus);
     em_corpus_destroy(&corpus);
     return status;
@@ -558,9 +557,8 @@ static void release(em_topics *t)
 {
     for (int64_t v = 0; t->word && v < t->n_word; v++)
         em_release(&t->word[v]);
-    void *const array[] = {&t->word,       &t->phi,     &t->share,     &t->alpha, &t->mean,
-                           &t->mean_share, &t->n_found, &t->order,     &t->top,   &t->coherence,
-                           &t->path,       &t->folder,  &t->documents, &t->html};
+    void *const array[] = {&t->word,       &t->phi,     &t->share, &t->alpha, &t->mean,
+                           &t->mean_share, &t->n_found, &t->order, &t->top,   &t->coherence};
     for (int i = 0; i < EM_TOPIC_SCORES; i++) {
         em_release(&t->score[i].perplexity);
         em_release(&t->score[i].pooled);
@@ -569,11 +567,21 @@ static void release(em_topics *t)
         em_release(array[i]);
 }
 
-em_status em_topics_command(int argc, const char **argv)
+static em_status topics_command(const em_command_host *host, const char *path, const void *given)
 {
-    em_topics t = {.n_top = 10};
-    em_status status = parse(argc, argv, &t);
+    const topics_options *options = given;
+    em_topics t = {.host = host,
+                   .path = path,
+                   .folder = options->folder,
+                   .documents = options->documents,
+                   .html = options->html,
+                   .n_top = (long)options->words,
+                   .by_gibbs = options->fold_in == 1};
+    em_status status = EM_OK;
 
+    if (options->fold_in >= 0 && !t.documents)
+        status = em_fail(EM_EUSAGE, "topics: --fold-in: found no --documents, expected some to be "
+                                    "folded in");
     if (!status)
         status = read_file(&t);
     if (!status)
@@ -584,11 +592,19 @@ em_status em_topics_command(int argc, const char **argv)
         status = rank_topics(&t);
         if (!status)
             status = find_coherence(&t);
-        if (!status && em_world_rank() == 0 && !t.html)
+        if (!status && host->prints && !t.html)
             print_table(&t);
         if (!status && t.html)
-            status = em_agree_first(em_world_rank() == 0 ? em_topics_write_page(&t) : EM_OK, 0);
+            status = em_agree_first(host->prints ? em_topics_write_page(&t) : EM_OK, 0);
     }
     release(&t);
     return status;
 }
+
+static const em_model_command command = {.name = "topics",
+                                         .help = help,
+                                         .options_size = sizeof(topics_options),
+                                         .fields = fields,
+                                         .run = topics_command};
+
+const em_model_commands em_topics_commands = {1, &command};

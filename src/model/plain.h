@@ -1,6 +1,6 @@
-/* What authors of models may leave out of their table, and what stands for it. */
-#ifndef EM_MODEL_PLUGIN_DENSITY_H
-#define EM_MODEL_PLUGIN_DENSITY_H
+/* Models without a `create` of their own, and what else authors of models may leave out. */
+#ifndef EM_MODEL_PLAIN_H
+#define EM_MODEL_PLAIN_H
 
 #include "emass/model.h"
 

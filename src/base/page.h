@@ -2,8 +2,8 @@
  * Pages and figures that commands write: whole or not there, in place of what links lead to, and
  * never in place of what is none of theirs. Local, by one rank.
  */
-#ifndef EM_APP_REPORT_PAGE_H
-#define EM_APP_REPORT_PAGE_H
+#ifndef EM_BASE_PAGE_H
+#define EM_BASE_PAGE_H
 
 #include "emass/status.h"
 

@@ -1,0 +1,64 @@
+/*
+ * Capability `commands`: commands of the program that belong to a model, as `emass topics` does to
+ * topic models. A command has one file of a finished run as its argument, and options by a table of
+ * fields (emass/field.h): field `words` is --words N. The program finds the commands of built-in
+ * models; those of plug-ins it does not know before a config names them.
+ *
+ * Example commands:
+ *     // emass say FILE.h5 [--loudly BOOL]
+ *     typedef struct { bool loudly; } options;
+ *     static const em_field fields[] = {
+ *         EM_BOOL(options, loudly, .fallback = "false", .doc = "with an exclamation mark"), {0}};
+ *     static em_status say(const em_command_host *host, const char *path, const void *given)
+ *     {
+ *         if (host->prints)
+ *             printf("%s%s\n", path, ((const options *)given)->loudly ? "!" : "");
+ *         return EM_OK;
+ *     }
+ *     static const em_model_command command = {
+ *         .name = "say", .help = "usage: emass say FILE.h5 [--loudly BOOL]\n",
+ *         .options_size = sizeof(options), .fields = fields, .run = say};
+ *     static em_status density(const void *none, const double *theta, double *log_p,
+ *                              double *gradient)
+ *     {
+ *         *log_p -= theta[0] * theta[0] / 2;
+ *         gradient[0] -= theta[0];
+ *         return EM_OK;
+ *     }
+ *     EMASS_PLUGIN({.name = "commands", .dim = 1, .log_density_gradient = density,
+ *                   .commands = &(const em_model_commands){1, &command}});
+ */
+#ifndef EMASS_MODEL_COMMANDS_H
+#define EMASS_MODEL_COMMANDS_H
+
+#include "emass/model.h"
+
+EM_BEGIN_C
+
+/* What the program does for a command. */
+typedef struct em_command_host {
+    void *context;
+    bool prints; /* this rank prints, to standard output */
+    /* The options of the model in the config that a file of a run holds, which stay until the
+     * command returns. Relative paths start in `folder`; NULL: where those of the run did. Local.
+     * Errors: EM_EDATA, EM_ECONFIG. */
+    em_status (*options)(void *context, const char *path, const char *folder, const void **out);
+} em_command_host;
+
+typedef struct em_model_command {
+    const char *name;
+    const char *help; /* lines of text: usage, what it does, options, an example */
+    size_t options_size;
+    const em_field *fields; /* its options; may be NULL */
+    /* `path` is the file. Collective over all ranks. Errors: the same on all ranks. */
+    em_status (*run)(const em_command_host *host, const char *path, const void *options);
+} em_model_command;
+
+typedef struct em_model_commands {
+    int count;
+    const em_model_command *command; /* [count] */
+} em_model_commands;
+
+EM_END_C
+
+#endif

@@ -1,0 +1,115 @@
+/*
+ * Capability `latent`: state that a model keeps for each chain beside theta (latent variables, warm
+ * starts), and a transition of the model's own (a Gibbs update), which sampler gibbs makes.
+ *
+ * Example latent:
+ *     // y_i ~ normal(mu, 1) or, with probability 1/10, normal(mu, 10): then z_i is 1
+ *     enum { N = 5 };
+ *     static const double y[N] = {1.1, 0.4, 0.7, 9.5, 0.9};
+ *     static const em_variable mu = {.name = "mu"};
+ *     // z [n_chain][N]
+ *     typedef struct { em_model model; int64_t first_chain; double *z; } mixture;
+ *     static void destroy(em_model *model)
+ *     {
+ *         free(((mixture *)model)->z);
+ *         free(model);
+ *     }
+ *     static em_status create(const void *options, const em_model_context *context,
+ *                             em_model **out)
+ *     {
+ *         mixture *self = calloc(1, sizeof *self);
+ *         double *z = calloc((size_t)context->n_chain * N, sizeof *z);
+ *         if (!self || !z) {
+ *             free(self), free(z);
+ *             return em_fail(EM_EMEMORY, "out of memory");
+ *         }
+ *         const em_model model = {.ops = context->ops, .n_parameter = 1, .parameter = &mu};
+ *         *self = (mixture){model, context->first_chain, z};
+ *         *out = &self->model;
+ *         return EM_OK;
+ *     }
+ *     static em_status update(em_model *model, const em_update *update)
+ *     {
+ *         const mixture *self = (const mixture *)model;
+ *         for (int64_t c = 0; c < update->n_chain; c++) {
+ *             double *z = self->z + (update->chain[c] - self->first_chain) * N;
+ *             double *theta = update->theta + c * update->stride, normal, u[N];
+ *             double sum = 0, precision = 0;
+ *             const em_draw draw = em_update_draw(update, c);
+ *             em_draw_normals(&draw, 0, 1, &normal);
+ *             em_draw_uniforms(&draw, 1, N, u);
+ *             for (int i = 0; i < N; i++) {
+ *                 precision += z[i] ? 0.01 : 1;
+ *                 sum += z[i] ? 0.01 * y[i] : y[i];
+ *             }
+ *             theta[0] = sum / precision + normal / sqrt(precision); // mu given z
+ *             for (int i = 0; i < N; i++) {                          // z given mu
+ *                 const double odds = 90 * exp(-0.495 * (y[i] - theta[0]) * (y[i] - theta[0]));
+ *                 z[i] = u[i] < 1 / (1 + odds);
+ *             }
+ *         }
+ *         return EM_OK;
+ *     }
+ *     static em_status visit(em_model *model, const em_visitor *visitor)
+ *     {
+ *         return visitor->chains(visitor->context, "z", N, ((mixture *)model)->z);
+ *     }
+ *     EMASS_PLUGIN({.name = "latent", .create = create, .destroy = destroy, .sampler = "gibbs",
+ *                   .latent = &(const em_model_latent){.update = update, .visit = visit}});
+ */
+#ifndef EMASS_MODEL_LATENT_H
+#define EMASS_MODEL_LATENT_H
+
+#include "emass/model.h"
+#include "emass/shards.h"
+#include "emass/visitor.h"
+
+EM_BEGIN_C
+
+/* What a model with a transition of its own is asked for a panel of chains: to move them. */
+typedef struct em_update {
+    int64_t n_chain, stride;
+    const int64_t *chain; /* [n_chain] their numbers in the run, in any order */
+    double *theta;        /* [n_chain][stride] replaced */
+    double *log_density;  /* [n_chain] what is to be reported as lp; left alone: as it was */
+    uint64_t seed;
+    int64_t number; /* of the update, from 0: it counts the random numbers (em_update_draw) */
+    bool warmup;    /* what is learned may change */
+    const em_shards *shards;
+    const em_parameters *block; /* what alone is to be moved; NULL: all */
+} em_update;
+
+/* The random numbers of chain c of the panel. */
+static inline em_draw em_update_draw(const em_update *update, int64_t c)
+{
+    const em_draw draw = {update->seed, update->chain[c], update->number, EM_DRAW_UPDATE};
+
+    return draw;
+}
+
+/* Each function is OPTIONAL. */
+typedef struct em_model_latent {
+    /*
+     * A transition of the model's own, which leaves its posterior invariant (a Gibbs update, of
+     * theta and of what it keeps beside it); sampler gibbs makes it. All ranks of a group make it
+     * at the same time and must agree on theta. em_model.update_of names the one block that it is
+     * of, if it is not of all parameters. Collective over the ranks of a group. Errors: EM_EMODEL.
+     */
+    em_status (*update)(em_model *model, const em_update *update);
+    /*
+     * Shows the state that the model keeps for each chain of this rank beside theta to a visitor,
+     * which saves it in a checkpoint or replaces it. It is that of the chains, not of their places:
+     * a panel says which they are. Collective.
+     */
+    em_status (*visit)(em_model *model, const em_visitor *visitor);
+    /*
+     * Looks at where an iteration has left a panel of chains, for what the model keeps of it beside
+     * them (averages, scores): theta and log_density are read alone, `number` is that of the
+     * iteration. Collective over the ranks of a group. Errors: EM_EMODEL.
+     */
+    em_status (*after_iteration)(em_model *model, const em_update *after);
+} em_model_latent;
+
+EM_END_C
+
+#endif

@@ -1,0 +1,39 @@
+/*
+ * Capability `prior`: draws from the prior, for the groups prior and prior_predictive of the output
+ * file (output.prior_draws in a config).
+ *
+ * Example prior:
+ *     static const em_variable mu = {.name = "mu"};
+ *     static em_status density(const void *options, const double *theta, double *log_p,
+ *                              double *gradient)
+ *     {
+ *         *log_p -= theta[0] * theta[0] / 2 + (theta[0] - 2) * (theta[0] - 2) / 2;
+ *         gradient[0] -= 2 * theta[0] - 2;
+ *         return EM_OK;
+ *     }
+ *     static em_status draw(em_model *model, const em_draw *number, double *theta)
+ *     {
+ *         em_draw_normals(number, 0, 1, theta); // mu ~ normal(0, 1), before y = 2 was seen
+ *         return EM_OK;
+ *     }
+ *     EMASS_PLUGIN({.name = "prior", .n_parameter = 1, .parameter = &mu,
+ *                   .log_density_gradient = density,
+ *                   .prior = &(const em_model_prior){.draw = draw}});
+ */
+#ifndef EMASS_MODEL_PRIOR_H
+#define EMASS_MODEL_PRIOR_H
+
+#include "emass/model.h"
+
+EM_BEGIN_C
+
+typedef struct em_model_prior {
+    /* A position from the prior, theta [dim]: the model's report of it follows. Counts random
+     * numbers by `draw`, and may fail, as em_model_ops.report does. Local. */
+    em_status (*draw)(em_model *model, const em_draw *draw, double *theta);
+    const char *none; /* INSTEAD: why there are none, in words that follow "model NAME" */
+} em_model_prior;
+
+EM_END_C
+
+#endif

@@ -1,0 +1,63 @@
+/*
+ * Capability `rows`: observations that are the rows of a table. The model says what one row adds to
+ * the log likelihood, and how one is drawn anew. emass reads the table that the option `data`
+ * names, deals its rows to shards, sums over them, and reports the log likelihood of each row and a
+ * row drawn anew. It also makes predictions for the rows of another table (emass predict).
+ *
+ * Example rows:
+ *     // y ~ normal(a + b x, sigma)     model: {name: rows, library: ./rows.so, data: points.csv}
+ *     typedef struct { char *data; } options;
+ *     static const em_field fields[] = {EM_PATH(options, data, .doc = "has columns y and x"), {0}};
+ *     static const em_variable parameters[] = {
+ *         {.name = "a"}, {.name = "b"}, {.name = "sigma", .bounds = EM_ABOVE(0)}};
+ *     static em_status prior(const void *given, const double *theta, double *log_p,
+ *                            double *gradient) // sigma ~ exponential(1), the others are flat
+ *     {
+ *         *log_p -= theta[2];
+ *         gradient[2] -= 1;
+ *         return EM_OK;
+ *     }
+ *     static void add(const void *given, const double *theta, const double *row, double *log_p,
+ *                     double *gradient)
+ *     {
+ *         const double sigma = theta[2], z = (row[0] - theta[0] - theta[1] * row[1]) / sigma;
+ *         *log_p -= z * z / 2 + log(sigma) + log(2 * acos(-1)) / 2;
+ *         gradient[0] += z / sigma;
+ *         gradient[1] += z / sigma * row[1];
+ *         gradient[2] += (z * z - 1) / sigma;
+ *     }
+ *     static double draw(const void *given, const double *theta, const double *row, double z)
+ *     {
+ *         return theta[0] + theta[1] * row[1] + theta[2] * z;
+ *     }
+ *     static const char *const columns[] = {"y", "x"};
+ *     EMASS_PLUGIN({.name = "rows", .options_size = sizeof(options), .fields = fields,
+ *                   .n_parameter = 3, .parameter = parameters, .log_density_gradient = prior,
+ *                   .rows = &(const em_model_rows){2, columns, add, draw, .normal = true}});
+ */
+#ifndef EMASS_MODEL_ROWS_H
+#define EMASS_MODEL_ROWS_H
+
+#include "emass/model.h"
+
+EM_BEGIN_C
+
+enum { EM_MOST_COLUMNS = 64 };
+
+/* For a model with an option `data`, a path, and without `create`, whose density is its prior: none
+ * is a flat one. */
+typedef struct em_model_rows {
+    int64_t n_column;          /* at most EM_MOST_COLUMNS */
+    const char *const *column; /* [n_column] which a row consists of; the first is the response */
+    /* Adds the log likelihood of one row, and its gradient. Local. */
+    void (*add)(const void *options, const double *theta, const double *row, double *log_density,
+                double *gradient);
+    /* OPTIONAL: a response drawn anew, given one uniform number in (0, 1) or, if `normal`, one
+     * standard normal. Rows to be predicted have NaN where their table has no response. Local. */
+    double (*draw)(const void *options, const double *theta, const double *row, double random);
+    bool normal;
+} em_model_rows;
+
+EM_END_C
+
+#endif

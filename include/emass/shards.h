@@ -1,0 +1,35 @@
+/* Sums over the shards of the data, for what a model does on all of them at the same time. A shard
+ * is the part of the data that one rank holds. */
+#ifndef EMASS_SHARDS_H
+#define EMASS_SHARDS_H
+
+#include "emass/status.h"
+
+#include <stdint.h>
+
+EM_BEGIN_C
+
+typedef struct em_shards {
+    void *context;
+    /*
+     * x[n] become their sums over all shards. `own`: how this rank has fared since the last sum; an
+     * error goes into the next one, as no rank may leave before the others do: when one has failed
+     * all of them get its error, and x is of no meaning. Collective over the ranks of a group.
+     */
+    em_status (*sum)(void *context, em_status own, int64_t n, int64_t *x);
+    /*
+     * Puts together what each shard has made for all of them, its part of x, n items of `size`
+     * bytes: the parts follow each other, and the first n % n_shard of them have one item more.
+     * Collective over the ranks of a group.
+     */
+    void (*gather)(void *context, int64_t n, int64_t size, void *x);
+    /*
+     * As sum, of n items of `size` numbers each, but that a shard is given the sums of those alone
+     * that gather takes from it; the others are then of no meaning.
+     */
+    em_status (*deal)(void *context, em_status own, int64_t n, int64_t size, int64_t *x);
+} em_shards;
+
+EM_END_C
+
+#endif
