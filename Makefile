@@ -40,6 +40,11 @@ PACKAGES = $(HDF5) $(LAPACKE) openblas yaml-0.1 sleef zlib liblzma libxxhash
 PKG_CFLAGS := $(shell pkg-config --cflags $(PACKAGES) popt 2>/dev/null)
 PKG_LIBS   := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) -lhdf5_hl
 POPT_LIBS  := $(shell pkg-config --libs popt 2>/dev/null)
+# emass report --figures runs the script of the page by Duktape, where that is installed.
+ifeq ($(shell pkg-config --exists duktape 2>/dev/null && echo yes),yes)
+PKG_CFLAGS += -DEM_DUKTAPE $(shell pkg-config --cflags duktape)
+POPT_LIBS  += $(shell pkg-config --libs duktape)
+endif
 CHECK_CFLAGS := $(shell pkg-config --cflags check 2>/dev/null)
 CHECK_LIBS   := $(shell pkg-config --libs check 2>/dev/null)
 
@@ -93,6 +98,9 @@ $(B)/obj/%.o: src/%.c $(B)/flags $(B)/mpi
 	@mkdir -p $(@D)
 	$(if $(Q),@echo "  CC   $<")
 	$(Q)$(CC) $(ALL_CFLAGS) -I$(B) -MMD -MP -c $< -o $@
+
+# What template.c embeds.
+$(B)/obj/app/report/template.o: src/app/report/report.html src/app/report/report.js
 
 $(LIBRARY): $(filter-out $(B)/obj/app/%,$(OBJECTS)) $(B)/flags $(B)/sources
 	$(Q)rm -f $@ && ar rcs $@ $(filter %.o,$^)

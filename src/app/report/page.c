@@ -69,6 +69,30 @@ em_status em_page_open(const char *path, em_page *page)
     return status || page->out ? status : fail_write(EM_EUSAGE, path);
 }
 
+void em_escape_html(FILE *out, const char *text)
+{
+    for (; *text; text++)
+        switch (*text) {
+        case '<':
+            fputs("&lt;", out);
+            break;
+        case '>':
+            fputs("&gt;", out);
+            break;
+        case '&':
+            fputs("&amp;", out);
+            break;
+        case '"':
+            fputs("&quot;", out);
+            break;
+        case '\'':
+            fputs("&#39;", out);
+            break;
+        default:
+            fputc(*text, out);
+        }
+}
+
 em_status em_page_close(em_page *page, em_status status)
 {
     const bool made = page->out != NULL, failed = made && ferror(page->out) != 0;

@@ -1,6 +1,7 @@
 /*
- * Pages and figures that commands write: whole or not there, in place of what links lead to, and
- * never in place of what is none of theirs. Local, by one rank.
+ * Pages and figures that commands write. A file appears at its name only when it is whole. A
+ * symbolic link is followed, and a file that is no page of emass is not replaced. All Local, by one
+ * rank.
  */
 #ifndef EM_APP_REPORT_PAGE_H
 #define EM_APP_REPORT_PAGE_H
@@ -26,6 +27,9 @@ em_status em_page_make_folder(const char *path);
 /* Begins one in place of whatever regular file stands there. Errors: EM_EUSAGE, EM_EMEMORY;
  * em_page_close(page, status) all the same. */
 em_status em_page_open(const char *path, em_page *page);
+
+/* Text for HTML and SVG, in an element or between quotes: < > & " ' as entities. */
+void em_escape_html(FILE *out, const char *text);
 
 /* Ends it, has it take its place unless something went wrong, and says what did. Errors: EM_EIO. */
 em_status em_page_close(em_page *page, em_status status);

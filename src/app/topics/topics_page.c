@@ -1,7 +1,6 @@
 #include "app/topics/topics_page.h"
 
 #include "app/report/page.h"
-#include "app/report/svg.h"
 #include "base/memory.h"
 #include "io/draws/reader.h"
 
