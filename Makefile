@@ -268,13 +268,13 @@ plots: analysis/venv/ready
 	$(Q)analysis/venv/bin/python analysis/plot.py demo.h5
 
 papers-topics: all analysis/venv/ready
-	$(Q)analysis/venv/bin/python analysis/papers.py $(B) --folder build/papers --topics
+	$(Q)PYTHONPATH=analysis analysis/venv/bin/python -m papers $(B) --folder build/papers --topics
 
 papers-networks: all analysis/venv/ready
-	$(Q)analysis/venv/bin/python analysis/papers.py $(B) --folder build/papers --networks $(if $(LIMIT),--limit $(LIMIT))
+	$(Q)PYTHONPATH=analysis analysis/venv/bin/python -m papers $(B) --folder build/papers --networks $(if $(LIMIT),--limit $(LIMIT))
 
 papers: all analysis/venv/ready
-	$(Q)analysis/venv/bin/python analysis/papers.py $(B) --folder build/papers
+	$(Q)PYTHONPATH=analysis analysis/venv/bin/python -m papers $(B) --folder build/papers
 
 analysis/venv/ready: analysis/requirements.txt
 	$(Q)python3 -m venv analysis/venv

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 from scipy.special import expit
 
-from papers_measure import Density, ess, tilted_well
-from papers_page import panels
-from papers_verdict import Claim, Estimate, below, of_kl, of_runs, of_share
+from papers.measure import Density, ess, tilted_well
+from papers.page import panels
+from papers.verdict import Claim, Estimate, below, of_kl, of_runs, of_share
 
 INTEGRATORS = {"splitting": ("mSGNHT-S", "C0"), "euler": ("mSGNHT-E", "C1")}
 METHODS = {

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from papers_measure import Density, banana, ess, one_peak, two_peaks
-from papers_page import panels
-from papers_verdict import Claim, Estimate, below, of_kl, of_mean, of_runs
+from papers.measure import Density, banana, ess, one_peak, two_peaks
+from papers.page import panels
+from papers.verdict import Claim, Estimate, below, of_kl, of_mean, of_runs
 
 METHODS = {
     "sgld": "SGLD",

@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt  # noqa: E402
 import numpy as np  # noqa: E402
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator  # noqa: E402
 
-from papers_verdict import verdict  # noqa: E402
+from papers.verdict import verdict  # noqa: E402
 from style import STYLE  # noqa: E402
 
 HEAD = """<!doctype html>
@@ -83,7 +83,7 @@ class Page:
         self.html.append(f"<ul>\n{items}</ul>")
 
     def verdict(self, *claims):
-        """What a table or figure says of the paper's claims, in one line; see papers_verdict."""
+        """What a table or figure says of the paper's claims, in one line; see papers/verdict.py."""
         words = " ".join(verdict(*claims).split())
         if words:
             self.markdown.append(f"**Verdict.** {words}")

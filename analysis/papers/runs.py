@@ -15,7 +15,7 @@ import h5py
 import numpy as np
 
 CUT = 75  # the exit status of a run that goes on when it is asked to
-JOBS = Path(__file__).resolve().parent.parent / "jobs" / "papers"
+JOBS = Path(__file__).resolve().parents[2] / "jobs" / "papers"
 
 
 @dataclass

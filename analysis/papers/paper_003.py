@@ -3,11 +3,11 @@
 import h5py
 import numpy as np
 
-import papers_numpy
-from papers_data import CORRELATED, THETA
-from papers_measure import Density, ess, two_peaks
-from papers_page import panels
-from papers_verdict import Claim, Estimate, apart, below, of_mean, of_runs
+from papers import plain_numpy
+from papers.data import CORRELATED, THETA
+from papers.measure import Density, ess, two_peaks
+from papers.page import panels
+from papers.verdict import Claim, Estimate, apart, below, of_mean, of_runs
 
 # Table 1 of the paper, seconds: plain Python, and the fastest of its variants.
 PAPER_SECONDS = {"with-gradient": (7.35, 0.908), "with-data": (12.8, 11.5)}
@@ -216,7 +216,7 @@ def write_times(page, results):
     tasks = [task for task in PAPER_SECONDS if results.has(f"003/time/{task}")]
     if not tasks:
         return page.leave_out()
-    numpy = papers_numpy.seconds(results.folder)
+    numpy = plain_numpy.seconds(results.folder)
     rows, ratios = [], []
     for task in tasks:
         base, best = PAPER_SECONDS[task]

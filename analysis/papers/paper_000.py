@@ -2,9 +2,9 @@
 
 import numpy as np
 
-import papers_numpy
-from papers_measure import bias, ess, rmse, spread
-from papers_verdict import Claim, apart, below, of_mean
+from papers import plain_numpy
+from papers.measure import bias, ess, rmse, spread
+from papers.verdict import Claim, apart, below, of_mean
 
 SAMPLERS = [
     "HMC",
@@ -248,7 +248,7 @@ def write_table_2(page, results):
 def write_table_3(page, results):
     page.heading("Table 3: milliseconds per iteration, logistic regression", 3)
     sets = ("synthetic", "australian", "heart")
-    rows, numpy = [], papers_numpy.seconds(results.folder)
+    rows, numpy = [], plain_numpy.seconds(results.folder)
     for sampler in SAMPLERS:
         row = [sampler]
         for data, paper in zip(sets, TABLE_3[sampler]):
