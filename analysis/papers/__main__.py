@@ -12,8 +12,7 @@ import os
 import sys
 from pathlib import Path
 
-from papers import (euler, paper_000, paper_002, paper_003, paper_004, paper_networks, paper_topics,
-                    plain_numpy)
+from papers import euler, paper_000, paper_002, paper_003, paper_004, paper_networks, paper_topics, plain_numpy
 from papers.corpora import make_corpora
 from papers.data import make_held_out, make_tables
 from papers.page import Page
@@ -54,7 +53,10 @@ def say_left_out(page, runs):
         elif why.startswith("needs "):
             lack = why.removeprefix("needs ")
             if Path(lack).is_relative_to(page.folder):  # it is made, and not fetched
-                lack, source = Path(lack).relative_to(page.folder), "`make papers-topics` and `make papers-networks` make theirs"
+                lack, source = (
+                    Path(lack).relative_to(page.folder),
+                    "`make papers-topics` and `make papers-networks` make theirs",
+                )
             else:
                 source = "`make data` fetches what is public, EMASS_DATA names the folder of the rest"
             lines.append(f"{count} for want of `{lack}` ({source}): {shown}.")
@@ -76,18 +78,12 @@ def main():
         help="only runs of such names, as '000/normal/*'; repeatable",
     )
     parser.add_argument(
-        "--shorten",
-        type=int,
-        default=1,
-        metavar="N",
-        help="runs of an N-th of the length: a test, not a result",
+        "--shorten", type=int, default=1, metavar="N", help="runs of an N-th of the length: a test, not a result"
     )
     parser.add_argument("--topics", action="store_true", help="the topic models, and they alone")
     parser.add_argument("--networks", action="store_true", help="the networks, and they alone")
     parser.add_argument(
-        "--limit",
-        metavar="TIME",
-        help="what a run may take this time, as 10m; it goes on the next time",
+        "--limit", metavar="TIME", help="what a run may take this time, as 10m; it goes on the next time"
     )
     parser.add_argument("--no-run", action="store_true", help="only write up what is there")
     args = parser.parse_args()
