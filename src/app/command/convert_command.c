@@ -1,4 +1,4 @@
-#include "app/command/convert_command.h"
+#include "app/command/commands.h"
 
 #include "app/summary/command_arguments.h"
 #include "base/file.h"
@@ -13,7 +13,6 @@
 #include "run/output/atomic_file.h"
 
 #include <math.h>
-#include <popt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +23,7 @@ typedef struct conversion {
     em_table_options options; /* .data: what is read */
     em_corpus_options corpus; /* the same, of a corpus */
     bool is_corpus;
-    char *output;
+    const char *output;
     int overwrite;
     em_atomic_file *whole;     /* the place of the output */
     FILE *said;                /* of rank 0: what was found, told when the output is there */
@@ -57,57 +56,12 @@ static em_status parse_choice(const char *what, const char *text, const char *co
 /* What has a corpus's format, or a vocabulary, is a corpus. */
 static em_status take_format(const char *format, const char *vocabulary, conversion *c)
 {
-    em_status status;
-
     c->is_corpus = vocabulary || find_choice(format, em_corpus_format_names) > EM_CORPUS_AUTO;
     if (!c->is_corpus)
         return parse_choice("format", format, em_table_format_names, &c->options.format);
-    status = parse_choice("format", format, em_corpus_format_names, &c->corpus.format);
-    return status || !vocabulary ? status : em_copy_text(vocabulary, &c->corpus.vocabulary);
-}
-
-static em_status take_paths(poptContext context, conversion *c)
-{
-    const char *input = poptGetArg(context), *output = input ? poptGetArg(context) : NULL;
-    em_status status = EM_OK;
-
-    if (!output || poptPeekArg(context))
-        return em_fail(EM_EUSAGE, "convert: expected IN OUT.h5 (see emass convert --help)");
-    status = em_copy_text(input, &c->options.data);
-    c->corpus.data = c->options.data;
-    return status ? status : em_copy_text(output, &c->output);
-}
-
-static em_status parse_command(int argc, const char **argv, conversion *c)
-{
-    char *format = NULL, *header = NULL, *decimal = NULL, *vocabulary = NULL;
-    long long columns = -1;
-    const struct poptOption options[] = {
-        {"format", 0, POPT_ARG_STRING, &format, 0, "of a text file", "FORMAT"},
-        {"vocabulary", 0, POPT_ARG_STRING, &vocabulary, 0, "words of a corpus", "FILE"},
-        {"header", 0, POPT_ARG_STRING, &header, 0, "whether the first line names", "HEADER"},
-        {"decimal", 0, POPT_ARG_STRING, &decimal, 0, "what parts digits", "DECIMAL"},
-        {"columns", 0, POPT_ARG_LONGLONG, &columns, 0, "features of a LIBSVM file", "N"},
-        {"overwrite", 0, POPT_ARG_NONE, &c->overwrite, 0, "replace an output", NULL},
-        POPT_TABLEEND};
-    poptContext context = poptGetContext("emass convert", argc, argv, options, 0);
-    const int option = poptGetNextOpt(context);
-    em_status status = em_arguments_check(context, "convert", option);
-
-    if (!status)
-        status = take_format(format, vocabulary, c);
-    if (!status)
-        status = parse_choice("header", header, em_table_header_names, &c->options.header);
-    if (!status)
-        status = parse_choice("decimal", decimal, em_table_decimal_names, &c->options.decimal);
-    c->options.columns = columns < 0 ? INT64_MIN : columns;
-    if (!status)
-        status = take_paths(context, c);
-    free(format);
-    free(header);
-    free(decimal);
-    free(vocabulary);
-    poptFreeContext(context);
+    const em_status status =
+        parse_choice("format", format, em_corpus_format_names, &c->corpus.format);
+    c->corpus.vocabulary = (char *)vocabulary;
     return status;
 }
 
@@ -341,13 +295,32 @@ static em_status convert(conversion *c)
 
 em_status em_convert_command(int argc, const char **argv)
 {
-    conversion c = {.options = {.columns = INT64_MIN}};
-    em_status status = em_agree(parse_command(argc, argv, &c));
+    char *format = NULL, *header = NULL, *decimal = NULL, *vocabulary = NULL;
+    long long columns = -1;
+    conversion c = {.output = NULL};
+    const struct poptOption options[] = {
+        {"format", 0, POPT_ARG_STRING, &format, 0, "of a text file", "FORMAT"},
+        {"vocabulary", 0, POPT_ARG_STRING, &vocabulary, 0, "words of a corpus", "FILE"},
+        {"header", 0, POPT_ARG_STRING, &header, 0, "whether the first line names", "HEADER"},
+        {"decimal", 0, POPT_ARG_STRING, &decimal, 0, "what parts digits", "DECIMAL"},
+        {"columns", 0, POPT_ARG_LONGLONG, &columns, 0, "features of a LIBSVM file", "N"},
+        {"overwrite", 0, POPT_ARG_NONE, &c.overwrite, 0, "replace an output", NULL},
+        POPT_TABLEEND};
+    em_command_line line;
+    em_status status = em_command_line_read(argc, argv, options, "IN OUT.h5", 2, 2, &line);
 
     if (!status)
+        status = take_format(format, vocabulary, &c);
+    if (!status)
+        status = parse_choice("header", header, em_table_header_names, &c.options.header);
+    if (!status)
+        status = parse_choice("decimal", decimal, em_table_decimal_names, &c.options.decimal);
+    if (!status) {
+        c.options.columns = columns < 0 ? INT64_MIN : columns;
+        c.options.data = c.corpus.data = (char *)line.argument[0];
+        c.output = line.argument[1];
         status = convert(&c);
-    em_release(&c.options.data);
-    em_release(&c.corpus.vocabulary);
-    em_release(&c.output);
+    }
+    em_command_line_end(&line);
     return status;
 }

@@ -1,4 +1,4 @@
-#include "app/command/diff_command.h"
+#include "app/command/commands.h"
 
 #include "app/summary/command_arguments.h"
 #include "base/memory.h"
@@ -12,7 +12,6 @@
 #include "run/output/output.h"
 
 #include <math.h>
-#include <popt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -510,26 +509,17 @@ em_status em_diff_command(int argc, const char **argv)
     int all = 0;
     const struct poptOption options[] = {
         {"all", 0, POPT_ARG_NONE, &all, 0, "times and hosts too", NULL}, POPT_TABLEEND};
-    poptContext context = poptGetContext("emass diff", argc, argv, options, 0);
-    const int option = poptGetNextOpt(context);
-    const char **path = NULL;
-    int64_t n = 0;
+    em_command_line line;
     diff d = {.all = false};
-    em_status status = em_arguments_check(context, "diff", option);
+    em_status status = em_command_line_read(argc, argv, options, "two files", 2, 2, &line);
 
-    if (!status)
-        status = em_arguments_all(context, "diff", "two files", 2, &n, &path);
-    if (!status && n > 2)
-        status = em_fail(EM_EUSAGE, "diff: expected two files (see emass diff --help)");
-    status = em_agree(status);
     if (!status) {
-        d = (diff){.path = {path[0], path[1]}, .all = all != 0};
+        d = (diff){.path = {line.argument[0], line.argument[1]}, .all = all != 0};
         status = em_agree(em_world_rank() == 0 ? compare(&d) : EM_OK);
     }
     em_contents_release(&d.contents[0]);
     em_contents_release(&d.contents[1]);
     em_release(&d.first);
-    em_release(&path);
-    poptFreeContext(context);
+    em_command_line_end(&line);
     return status;
 }

@@ -1,4 +1,4 @@
-#include "app/command/run_command.h"
+#include "app/command/commands.h"
 
 #include "app/process/signals.h"
 #include "app/summary/command_arguments.h"

@@ -1,4 +1,4 @@
-#include "app/command/verify_command.h"
+#include "app/command/commands.h"
 
 #include "app/summary/command_arguments.h"
 #include "base/memory.h"
@@ -9,41 +9,14 @@
 #include "run/output/output_paths.h"
 #include "run/output/stored_config.h"
 
-#include <popt.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 typedef struct verify_command {
-    char *path, *folder;
+    const char *path, *folder;
     long draws;
 } verify_command;
-
-/* ---------------------------------------------------------------- command line */
-
-static em_status parse(int argc, const char **argv, verify_command *command)
-{
-    char *folder = NULL;
-    const struct poptOption options[] = {
-        {"draws", 0, POPT_ARG_LONG, &command->draws, 0, "draws to compare", "N"},
-        {"folder", 0, POPT_ARG_STRING, &folder, 0, "folder of the config", "DIR"},
-        POPT_TABLEEND};
-    poptContext context = poptGetContext("emass verify", argc, argv, options, 0);
-    const int option = poptGetNextOpt(context);
-    em_status status = em_arguments_check(context, "verify", option);
-
-    if (!status)
-        status = em_arguments_only(context, "verify", "one file", &command->path);
-    if (!status && command->draws < 1)
-        status =
-            em_fail(EM_EUSAGE, "verify: --draws: found %ld, expected at least 1", command->draws);
-    if (!status && folder)
-        status = em_copy_text(folder, &command->folder);
-    poptFreeContext(context);
-    free(folder);
-    return status;
-}
 
 /* ---------------------------------------------------------------- the second run */
 
@@ -209,12 +182,19 @@ static em_status verify(const verify_command *command)
 
 em_status em_verify_command(int argc, const char **argv)
 {
-    verify_command command = {.draws = 100};
-    em_status status = em_agree(parse(argc, argv, &command));
+    char *folder = NULL;
+    long draws = 100;
+    const struct poptOption options[] = {
+        {"draws", 0, POPT_ARG_LONG, &draws, 0, "draws to compare", "N"},
+        {"folder", 0, POPT_ARG_STRING, &folder, 0, "folder of the config", "DIR"},
+        POPT_TABLEEND};
+    em_command_line line;
+    em_status status = em_command_line_read(argc, argv, options, "one file", 1, 1, &line);
 
+    if (!status && draws < 1)
+        status = em_fail(EM_EUSAGE, "verify: --draws: found %ld, expected at least 1", draws);
     if (!status)
-        status = verify(&command);
-    em_release(&command.path);
-    em_release(&command.folder);
+        status = verify(&(verify_command){line.argument[0], folder, draws});
+    em_command_line_end(&line);
     return status;
 }

@@ -11,7 +11,6 @@
 #include "par/world.h"
 
 #include <math.h>
-#include <popt.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +20,8 @@ enum { MOST_TABLE_ROWS = 300 };
 extern const char em_report_page[], em_report_script[];
 
 typedef struct arguments {
-    char *file, *output, *figures, **pattern;
+    const char *file;
+    char *output, *figures, **pattern;
 } arguments;
 
 /* ---------------------------------------------------------------- the text of the page */
@@ -252,20 +252,12 @@ static em_status write_report(const char *json, const char *path)
     return em_page_close(&page, status);
 }
 
-static em_status name_output(const arguments *a, char **out)
-{
-    const size_t length = strlen(a->file);
-    const bool ends = length > 3 && strcmp(a->file + length - 3, ".h5") == 0;
-
-    return a->output ? em_copy_text(a->output, out)
-                     : em_format_text(out, "%.*s.html", (int)(length - (ends ? 3 : 0)), a->file);
-}
-
 /* Nothing is read where the page could not be written. */
 static em_status check_output(const arguments *a, char **output)
 {
     char first_line[128];
-    em_status status = name_output(a, output);
+    em_status status =
+        a->output ? em_copy_text(a->output, output) : em_replace_h5(a->file, ".html", output);
 
     snprintf(first_line, sizeof first_line, "%.*s\n", (int)strcspn(em_report_page, "\n"),
              em_report_page);
@@ -294,13 +286,6 @@ static em_status make_report(const arguments *a, em_report_data *data, const cha
 
 /* ---------------------------------------------------------------- the command */
 
-static em_status parse(poptContext popt, arguments *a)
-{
-    em_status status = em_arguments_check(popt, "report", poptGetNextOpt(popt));
-
-    return status ? status : em_arguments_only(popt, "report", "one file", &a->file);
-}
-
 static em_status report(const arguments *a)
 {
     static double percentile[] = {5, 25, 50, 75, 95};
@@ -328,17 +313,12 @@ em_status em_report_command(int argc, const char **argv)
                                        {"figures", 0, POPT_ARG_STRING, &a.figures, 0, NULL, NULL},
                                        {"var", 0, POPT_ARG_ARGV, &a.pattern, 0, NULL, NULL},
                                        POPT_TABLEEND};
-    poptContext popt = poptGetContext("emass report", argc, argv, table, 0);
-    em_status status = em_agree(parse(popt, &a));
+    em_command_line line;
+    em_status status = em_command_line_read(argc, argv, table, "one file", 1, 1, &line);
 
+    a.file = status ? NULL : line.argument[0];
     if (!status)
         status = report(&a);
-    poptFreeContext(popt);
-    for (char **p = a.pattern; p && *p; p++)
-        free(*p);
-    free(a.pattern);
-    free(a.output);
-    free(a.figures);
-    em_release(&a.file);
+    em_command_line_end(&line);
     return status;
 }

@@ -88,61 +88,44 @@ static em_status select_elements(em_summary *s)
     return EM_OK;
 }
 
-static em_status add_column(em_summary *s, em_digits digits, const char *name)
-{
-    em_column *column = &s->table.column[s->table.n_column++];
-
-    column->digits = digits;
-    return em_copy_text(name, &column->name);
-}
-
+/* mean, mcse_mean, sd, the percentiles, ess_bulk, (ess_square,) ess_tail, r_hat(, r_hat_nested). */
 static em_status add_columns(em_summary *s)
 {
+    static const char *const first[] = {"mean", "mcse_mean", "sd"};
     const em_reals *percentile = &s->options->percentile;
-    const bool squares = s->options->squares;
-    const bool nested = s->n_superchain > 0;
+    const bool squares = s->options->squares, nested = s->n_superchain > 0;
     const int64_t ess_bulk = 3 + percentile->count;
     const int64_t n_column = 6 + percentile->count + squares + nested;
-    const int64_t r_hat = n_column - 1 - nested;
     char name[32];
-    em_status status = em_allocate(n_column, sizeof *s->table.column, &s->table.column);
+    em_status status = em_table_begin(0, n_column, &s->table);
 
-    if (!status)
-        status = add_column(s, EM_DIGITS_FOUR, "mean");
-    if (!status)
-        status = add_column(s, EM_DIGITS_FOUR, "mcse_mean");
-    if (!status)
-        status = add_column(s, EM_DIGITS_FOUR, "sd");
-    if (status)
-        return status;
-    for (int64_t i = 0; i < percentile->count; i++) {
-        snprintf(name, sizeof name, "%g%%", percentile->value[i]);
-        status = add_column(s, EM_DIGITS_FOUR, name);
-        if (status)
-            return status;
-    }
     s->ess_square = squares ? ess_bulk + 1 : -1;
+    s->nested = nested ? n_column - 1 : -1;
+    s->plain = n_column - 1 - nested;
     s->column = (em_judge_columns){.ess_bulk = ess_bulk,
-                                   .ess_tail = r_hat - 1,
+                                   .ess_tail = s->plain - 1,
                                    .r_hat = n_column - 1, /* the nested one, where there is one */
                                    .judged = n_column};
-    s->nested = nested ? n_column - 1 : -1;
-    s->plain = r_hat;
     s->n_value = n_column + EM_N_JUDGED;
-    status = add_column(s, EM_DIGITS_WHOLE, "ess_bulk");
-    if (!status && squares)
-        status = add_column(s, EM_DIGITS_WHOLE, "ess_square");
+    for (int j = 0; !status && j < 3; j++)
+        status = em_table_add_column(&s->table, EM_DIGITS_FOUR, first[j]);
+    for (int64_t i = 0; !status && i < percentile->count; i++) {
+        snprintf(name, sizeof name, "%g%%", percentile->value[i]);
+        status = em_table_add_column(&s->table, EM_DIGITS_FOUR, name);
+    }
     if (!status)
-        status = add_column(s, EM_DIGITS_WHOLE, "ess_tail");
-    if (status)
-        return status;
-    status = add_column(s, EM_DIGITS_THOUSANDTHS, "r_hat");
+        status = em_table_add_column(&s->table, EM_DIGITS_WHOLE, "ess_bulk");
+    if (!status && squares)
+        status = em_table_add_column(&s->table, EM_DIGITS_WHOLE, "ess_square");
+    if (!status)
+        status = em_table_add_column(&s->table, EM_DIGITS_WHOLE, "ess_tail");
+    if (!status)
+        status = em_table_add_column(&s->table, EM_DIGITS_THOUSANDTHS, "r_hat");
     if (!status && nested)
-        status = add_column(s, EM_DIGITS_THOUSANDTHS, "r_hat_nested");
-    if (status)
-        return status;
-    s->table.column[s->column.r_hat].most = EM_R_HAT_LIMIT;
-    return EM_OK;
+        status = em_table_add_column(&s->table, EM_DIGITS_THOUSANDTHS, "r_hat_nested");
+    if (!status)
+        s->table.column[s->column.r_hat].most = EM_R_HAT_LIMIT;
+    return status;
 }
 
 static em_status find_sort_column(em_summary *s)
@@ -291,6 +274,7 @@ static em_status gather(em_summary *s)
 
 static em_status fill_table(em_summary *s)
 {
+    em_release(&s->table.row);
     em_status status = em_allocate(s->n_element, sizeof *s->table.row, &s->table.row);
 
     if (status)
@@ -444,10 +428,7 @@ em_status em_summary_read(const em_summary_options *options, em_summary *s)
 
 void em_summary_release(em_summary *s)
 {
-    for (int64_t j = 0; j < s->table.n_column; j++)
-        em_release(&s->table.column[j].name);
-    em_release(&s->table.column);
-    em_release(&s->table.row);
+    em_table_release(&s->table);
     em_release(&s->element);
     em_release(&s->value);
     em_release(&s->square);

@@ -63,8 +63,4 @@ em_summary_options em_summary_defaults(int64_t n_path, const char *const *path);
  */
 em_status em_summary_print(const em_summary_options *options, FILE *out);
 
-/* The command, argv[0] being "summary"; prints to standard output. Collective. Errors, agreed:
- * those of em_summary_print. */
-em_status em_summary_command(int argc, const char **argv);
-
 #endif
