@@ -100,7 +100,7 @@ $(B)/obj/%.o: src/%.c $(B)/flags $(B)/mpi
 	$(Q)$(CC) $(ALL_CFLAGS) -I$(B) -MMD -MP -c $< -o $@
 
 # What template.c embeds.
-$(B)/obj/app/report/template.o: src/app/report/report.html src/app/report/report.js
+$(B)/obj/app/report/template.o: $(wildcard src/app/report/*.html src/app/report/*.js)
 
 $(LIBRARY): $(filter-out $(B)/obj/app/%,$(OBJECTS)) $(B)/flags $(B)/sources
 	$(Q)rm -f $@ && ar rcs $@ $(filter %.o,$^)

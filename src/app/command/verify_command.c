@@ -1,4 +1,5 @@
 #include "app/command/commands.h"
+#include "app/command/compare_draws.h"
 
 #include "app/summary/command_arguments.h"
 #include "base/memory.h"
@@ -51,20 +52,6 @@ static em_status load(const verify_command *command, em_reader *reader, const ch
 
 /* ---------------------------------------------------------------- comparison, by rank 0 */
 
-/* The first number that differs, bit for bit. */
-static em_status compare_rows(const em_reader_variable *variable, int64_t chain, int64_t n_draw,
-                              const double *a, const double *b)
-{
-    for (int64_t k = 0; k < n_draw * variable->size; k++)
-        if (memcmp(a + k, b + k, sizeof *a) != 0)
-            return em_fail(
-                EM_ENUMERIC,
-                "verify: %s, chain %lld, draw %lld: %.17g in the file, %.17g on %d ranks",
-                variable->label[k % variable->size], (long long)chain,
-                (long long)(k / variable->size), a[k], b[k], em_world_size());
-    return EM_OK;
-}
-
 /* Whether variable i is the same one in both files, of as many numbers. */
 static em_status match_variable(em_reader *old, em_reader *new, int64_t i)
 {
@@ -78,25 +65,19 @@ static em_status match_variable(em_reader *old, em_reader *new, int64_t i)
         (long long)a->size, b->name, (long long)b->size);
 }
 
+/* Fails where a number differs, bit for bit. */
 static em_status compare_variable(em_reader *old, em_reader *new, int64_t i)
 {
     const em_reader_variable *variable = em_reader_variable_at(new, i);
-    const int64_t n_draw = em_reader_n_draw(new), size = n_draw * variable->size;
-    double *a = NULL, *b = NULL;
-    em_status status = em_allocate(size, sizeof *a, &a);
+    em_difference found = {0};
+    em_status status = em_compare_draws((em_reader *[]){old, new}, (int64_t[]){i, i}, true, &found);
 
-    if (!status)
-        status = em_allocate(size, sizeof *b, &b);
-    for (int64_t c = 0; !status && c < em_reader_n_chain(new); c++) {
-        status = em_reader_draws(old, i, c, 1, 0, n_draw, a);
-        if (!status)
-            status = em_reader_draws(new, i, c, 1, 0, n_draw, b);
-        if (!status)
-            status = compare_rows(variable, c, n_draw, a, b);
-    }
-    em_release(&a);
-    em_release(&b);
-    return status;
+    if (status || found.count == 0)
+        return status;
+    return em_fail(EM_ENUMERIC,
+                   "verify: %s, chain %lld, draw %lld: %.17g in the file, %.17g on %d ranks",
+                   variable->label[found.element], (long long)found.chain, (long long)found.draw,
+                   found.value[0], found.value[1], em_world_size());
 }
 
 static em_status compare_group(const char *old_path, const char *new_path, const char *group)
