@@ -99,7 +99,8 @@ $(B)/obj/%.o: src/%.c $(B)/flags $(B)/mpi
 	$(if $(Q),@echo "  CC   $<")
 	$(Q)$(CC) $(ALL_CFLAGS) -I$(B) -MMD -MP -c $< -o $@
 
-# What template.c embeds.
+# What these embed.
+$(B)/obj/app/command/help.o: src/app/command/help.txt
 $(B)/obj/app/report/template.o: $(wildcard src/app/report/*.html src/app/report/*.js)
 
 $(LIBRARY): $(filter-out $(B)/obj/app/%,$(OBJECTS)) $(B)/flags $(B)/sources

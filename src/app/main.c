@@ -24,30 +24,23 @@
 typedef struct command {
     const char *name;
     em_status (*run)(int argc, const char **argv); /* Collective; argv[0] is the name */
-    const char *help;
-    bool without_mpi; /* it does all by itself, where there is one process */
+    bool without_mpi; /* one process does it alone, without starting MPI */
 } command;
 
 static const command commands[] = {
-    {"run", em_run_command, em_help_run, false},
-    {"summary", em_summary_command, em_help_summary, true},
-    {"report", em_report_command, em_help_report, true},
-    {"check", em_check_command, em_help_check, false},
-    {"list", em_list_command, em_help_list, true},
-    {"topics", em_topics_command, em_help_topics, false},
-    {"predict", em_predict_command, em_help_predict, false},
-    {"merge", em_merge_command, em_help_merge, false},
-    {"loo", em_loo_command, em_help_loo, true},
-    {"diff", em_diff_command, em_help_diff, true},
-    {"verify", em_verify_command, em_help_verify, false},
-    {"convert", em_convert_command, em_help_convert, false},
+    {"run", em_run_command, false},         {"summary", em_summary_command, true},
+    {"report", em_report_command, true},    {"check", em_check_command, false},
+    {"list", em_list_command, true},        {"topics", em_topics_command, false},
+    {"predict", em_predict_command, false}, {"merge", em_merge_command, false},
+    {"loo", em_loo_command, true},          {"diff", em_diff_command, true},
+    {"verify", em_verify_command, false},   {"convert", em_convert_command, false},
 };
 
 enum { N_COMMAND = sizeof commands / sizeof *commands };
 
-static em_status print(const char *text)
+static em_status print(const char *name)
 {
-    return em_world_rank() == 0 ? em_help_print(text) : EM_OK;
+    return em_world_rank() == 0 ? em_help_print(name) : EM_OK;
 }
 
 static em_status print_version(void)
@@ -106,17 +99,17 @@ static em_status run_program(int argc, const char **argv)
         return print_version();
     const bool help = strcmp(argv[1], "help") == 0 || is_help(argv[1]);
     if (help && argc == 2)
-        return print(em_help);
+        return print("emass");
     const char *const name = argv[1 + help];
     const command *const found = find_command(name);
     if (!found)
         return unknown_command(name);
-    return help || asks_for_help(argc - 1, argv + 1) ? print(found->help)
+    return help || asks_for_help(argc - 1, argv + 1) ? print(found->name)
                                                      : found->run(argc - 1, argv + 1);
 }
 
-/* MPI takes a tenth of a second, a second process and seven threads to start: too much for a page
- * of help. */
+/* MPI takes a tenth of a second, a second process and seven threads to start. Commands that one
+ * process can do alone do without. */
 static bool needs_mpi(int argc, const char **argv)
 {
     const command *const found = argc > 1 ? find_command(argv[1]) : NULL;

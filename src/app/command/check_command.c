@@ -50,8 +50,8 @@ static em_status load(em_checked *check, em_plan *plan)
     return status;
 }
 
-/* Tables may be long, and Stan programs longer to translate: a person at a terminal sees that. */
-static em_status load_before_eyes(em_checked *check, em_plan *plan)
+/* Loads with a progress bar on a terminal: large tables and Stan programs take long. */
+static em_status load_with_progress(em_checked *check, em_plan *plan)
 {
     em_progress *progress = NULL;
     em_status status = EM_OK;
@@ -75,7 +75,7 @@ static em_status check_config(const em_config *config)
 {
     em_checked check = {.config = config};
     em_plan plan;
-    em_status status = load_before_eyes(&check, &plan);
+    em_status status = load_with_progress(&check, &plan);
 
     if (!status)
         status = em_check_plan(&check, &plan);

@@ -25,8 +25,8 @@ typedef struct conversion {
     bool is_corpus;
     const char *output;
     int overwrite;
-    em_atomic_file *whole;     /* the place of the output */
-    FILE *said;                /* of rank 0: what was found, told when the output is there */
+    em_atomic_file *file;      /* of the output */
+    FILE *found;               /* rank 0: what was read, printed when the output is complete */
     em_numbers_writer *writer; /* of rank 0 */
     int64_t n_row, n_entry;    /* written so far */
 } conversion;
@@ -111,7 +111,7 @@ static em_status create(const em_table *table, conversion *c)
     const int64_t zero = 0;
     em_status status = EM_OK;
 
-    status = em_numbers_create(em_atomic_file_part(c->whole), &form, table->name,
+    status = em_numbers_create(em_atomic_file_part(c->file), &form, table->name,
                                slash ? slash + 1 : c->options.data, &c->writer);
     if (!status && table->column)
         status = em_numbers_write(c->writer, EM_NUMBERS_START, 0, 1, &zero);
@@ -173,14 +173,14 @@ static em_status write_documents(void *to, const em_table *table)
 
 static void print_corpus(const em_table *table, const counts *n, const conversion *c)
 {
-    fprintf(c->said, "# read       %s\n", c->options.data);
-    fprintf(c->said, "# documents  %lld, %lld of them empty\n", (long long)n->n_row,
+    fprintf(c->found, "# read       %s\n", c->options.data);
+    fprintf(c->found, "# documents  %lld, %lld of them empty\n", (long long)n->n_row,
             (long long)n->n_empty);
-    fprintf(c->said, "# words      %lld\n", (long long)table->n_column);
-    fprintf(c->said, "# tokens     %lld, %lld entries\n", (long long)n->n_token,
+    fprintf(c->found, "# words      %lld\n", (long long)table->n_column);
+    fprintf(c->found, "# tokens     %lld, %lld entries\n", (long long)n->n_token,
             (long long)n->n_entry);
-    fprintf(c->said, "# hash       %016llx\n", (unsigned long long)table->hash);
-    fprintf(c->said, "# written    %s:%s\n", c->output, EM_NUMBERS_PLACE);
+    fprintf(c->found, "# hash       %016llx\n", (unsigned long long)table->hash);
+    fprintf(c->found, "# written    %s:%s\n", c->output, EM_NUMBERS_PLACE);
 }
 
 /* Rank 0: two passes over the text, neither of which holds more than some documents. */
@@ -216,32 +216,32 @@ static em_status convert_corpus(conversion *c)
 
 static void print_columns(const em_table *table, const em_moments *m, const conversion *c)
 {
-    fprintf(c->said, "# %-20s %12s %12s %12s\n", "column", "smallest", "mean", "largest");
+    fprintf(c->found, "# %-20s %12s %12s %12s\n", "column", "smallest", "mean", "largest");
     for (int64_t j = 0; j < table->n_column && j < MOST_SHOWN; j++) {
         const bool zeros = m->count[j] < table->total; /* that are not stored */
-        fprintf(c->said, "  %-20s %12.5g %12.5g %12.5g%s\n", em_excerpt_of(table->name[j]).text,
+        fprintf(c->found, "  %-20s %12.5g %12.5g %12.5g%s\n", em_excerpt_of(table->name[j]).text,
                 zeros ? fmin(m->smallest[j], 0) : m->smallest[j], m->mean[j],
                 zeros ? fmax(m->largest[j], 0) : m->largest[j],
                 em_moments_constant(table, m, j) ? "  all values are equal" : "");
     }
     if (table->n_column > MOST_SHOWN)
-        fprintf(c->said, "  and %lld more\n", (long long)table->n_column - MOST_SHOWN);
+        fprintf(c->found, "  and %lld more\n", (long long)table->n_column - MOST_SHOWN);
 }
 
 static void print_summary(const em_table *table, const em_moments *m, const conversion *c)
 {
-    fprintf(c->said, "# read       %s\n", c->options.data);
-    fprintf(c->said, "# rows       %lld\n", (long long)table->total);
-    fprintf(c->said, "# columns    %lld\n", (long long)table->n_column);
+    fprintf(c->found, "# read       %s\n", c->options.data);
+    fprintf(c->found, "# rows       %lld\n", (long long)table->total);
+    fprintf(c->found, "# columns    %lld\n", (long long)table->n_column);
     if (table->column)
-        fprintf(c->said, "# numbers    %lld, %.3g of each hundred; the others are 0\n",
+        fprintf(c->found, "# numbers    %lld, %.3g of each hundred; the others are 0\n",
                 (long long)table->total_entries,
                 100 * (double)table->total_entries /
                     fmax(1, (double)table->total * (double)table->n_column));
     if (table->response)
-        fprintf(c->said, "# response   the label, apart\n");
-    fprintf(c->said, "# hash       %016llx\n", (unsigned long long)table->hash);
-    fprintf(c->said, "# written    %s:%s\n", c->output, EM_NUMBERS_PLACE);
+        fprintf(c->found, "# response   the label, apart\n");
+    fprintf(c->found, "# hash       %016llx\n", (unsigned long long)table->hash);
+    fprintf(c->found, "# written    %s:%s\n", c->output, EM_NUMBERS_PLACE);
     print_columns(table, m, c);
 }
 
@@ -271,25 +271,25 @@ static em_status convert_table(conversion *c)
 static em_status convert(conversion *c)
 {
     const char *const input[] = {c->options.data, c->corpus.vocabulary};
-    char *said = NULL;
+    char *found = NULL;
     size_t length = 0;
-    em_status status = em_atomic_file_take(c->output, c->overwrite, c->corpus.vocabulary ? 2 : 1,
-                                           input, &c->whole);
+    em_status status =
+        em_atomic_file_take(c->output, c->overwrite, c->corpus.vocabulary ? 2 : 1, input, &c->file);
 
-    c->said = open_memstream(&said, &length);
-    if (!status && !c->said)
+    c->found = open_memstream(&found, &length);
+    if (!status && !c->found)
         status = em_fail(EM_EMEMORY, "out of memory");
     status = em_agree(status);
     if (!status && c->is_corpus)
         status = em_agree_first(em_world_rank() == 0 ? convert_corpus(c) : EM_OK, 0);
     else if (!status)
         status = convert_table(c);
-    status = em_atomic_file_publish(&c->whole, status);
-    if (c->said)
-        fclose(c->said);
+    status = em_atomic_file_publish(&c->file, status);
+    if (c->found)
+        fclose(c->found);
     if (!status && em_world_rank() == 0)
-        fputs(said, stdout);
-    free(said);
+        fputs(found, stdout);
+    free(found);
     return status;
 }
 

@@ -2,7 +2,6 @@
 
 #include "app/summary/command_arguments.h"
 #include "app/summary/evidence.h"
-#include "app/summary/loo_compare.h"
 #include "app/summary/summary_table.h"
 #include "base/memory.h"
 #include "base/system/terminal.h"

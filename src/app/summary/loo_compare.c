@@ -1,4 +1,4 @@
-#include "app/summary/loo_compare.h"
+#include "app/summary/loo.h"
 
 #include "app/summary/summary_table.h"
 #include "base/memory.h"
