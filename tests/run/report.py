@@ -257,6 +257,14 @@ def check_links():
     report(made == [0, 0] and os.readlink("link.html") == "led/to.html" and os.listdir("led") == ["to.html"], "a link stays one, to the page")
 
 
+def check_ranks():
+    """The numbers are computed on all ranks, and the page is the same."""
+    made = limited("mpirun", "-n", "2", "--oversubscribe", EMASS, "report", "schools.h5", "--output", "ranks.html")
+    alone = limited(EMASS, "report", "schools.h5", "--output", "alone.html")
+    pages = [open(name, "rb").read() for name in ("ranks.html", "alone.html") if os.path.exists(name)]
+    report(made.returncode == alone.returncode == 0 and len(pages) == 2 and pages[0] == pages[1], "the same page on two ranks", made.stderr)
+
+
 def check_foreign():
     try:
         import arviz
@@ -343,6 +351,7 @@ with tempfile.TemporaryDirectory(prefix="emass-report-") as work:
     check_refusals()
     check_early()
     check_links()
+    check_ranks()
     check_foreign()
     check_gathering()
 finish()
