@@ -41,6 +41,11 @@ PACKAGES = $(HDF5) $(LAPACKE) openblas yaml-0.1 sleef zlib liblzma libxxhash
 PKG_CFLAGS := $(shell pkg-config --cflags $(PACKAGES) popt 2>/dev/null)
 PKG_LIBS   := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) -lhdf5_hl
 POPT_LIBS  := $(shell pkg-config --libs popt 2>/dev/null)
+# emass report --figures runs the script of the page by Duktape, where that is installed.
+ifeq ($(shell pkg-config --exists duktape 2>/dev/null && echo yes),yes)
+PKG_CFLAGS += -DEM_DUKTAPE $(shell pkg-config --cflags duktape)
+POPT_LIBS  += $(shell pkg-config --libs duktape)
+endif
 CHECK_CFLAGS := $(shell pkg-config --cflags check 2>/dev/null)
 CHECK_LIBS   := $(shell pkg-config --libs check 2>/dev/null)
 
@@ -94,6 +99,10 @@ $(B)/obj/%.o: src/%.c $(B)/flags $(B)/mpi
 	@mkdir -p $(@D)
 	$(if $(Q),@echo "  CC   $<")
 	$(Q)$(CC) $(ALL_CFLAGS) -I$(B) -MMD -MP -c $< -o $@
+
+# What these embed.
+$(B)/obj/app/command/help.o: src/app/command/help.txt
+$(B)/obj/app/report/template.o: $(wildcard src/app/report/*.html src/app/report/*.js)
 
 $(LIBRARY): $(filter-out $(B)/obj/app/%,$(OBJECTS)) $(B)/flags $(B)/sources
 	$(Q)rm -f $@ && ar rcs $@ $(filter %.o,$^)
@@ -266,13 +275,13 @@ plots: analysis/venv/ready
 	$(Q)analysis/venv/bin/python analysis/plot.py demo.h5
 
 papers-topics: all analysis/venv/ready
-	$(Q)analysis/venv/bin/python analysis/papers.py $(B) --folder build/papers --topics
+	$(Q)PYTHONPATH=analysis analysis/venv/bin/python -m papers $(B) --folder build/papers --topics
 
 papers-networks: all analysis/venv/ready
-	$(Q)analysis/venv/bin/python analysis/papers.py $(B) --folder build/papers --networks $(if $(LIMIT),--limit $(LIMIT))
+	$(Q)PYTHONPATH=analysis analysis/venv/bin/python -m papers $(B) --folder build/papers --networks $(if $(LIMIT),--limit $(LIMIT))
 
 papers: all analysis/venv/ready
-	$(Q)analysis/venv/bin/python analysis/papers.py $(B) --folder build/papers
+	$(Q)PYTHONPATH=analysis analysis/venv/bin/python -m papers $(B) --folder build/papers
 
 analysis/venv/ready: analysis/requirements.txt
 	$(Q)python3 -m venv analysis/venv

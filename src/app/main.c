@@ -1,14 +1,7 @@
 /* The program: starts MPI where a command needs it, hands over, and reports a failure once. */
-#include "app/command/check_command.h"
-#include "app/command/convert_command.h"
-#include "app/command/diff_command.h"
+#include "app/command/commands.h"
 #include "app/command/help.h"
-#include "app/command/list_command.h"
-#include "app/command/merge_command.h"
 #include "app/command/model_command.h"
-#include "app/command/predict_command.h"
-#include "app/command/run_command.h"
-#include "app/command/verify_command.h"
 #include "app/process/launch.h"
 #include "app/process/rank_failure_monitor.h"
 #include "app/process/signals.h"
@@ -31,29 +24,16 @@
 typedef struct command {
     const char *name;
     em_status (*run)(int argc, const char **argv); /* Collective; argv[0] is the name */
-    const char *help;
-    bool without_mpi; /* it does all by itself, where there is one process */
+    bool without_mpi; /* one process does it alone, without starting MPI */
 } command;
 
-static const command commands[] = {
-    {"run", em_run_command, em_help_run, false},
-    {"summary", em_summary_command, em_help_summary, true},
-    {"report", em_report_command, em_help_report, true},
-    {"check", em_check_command, em_help_check, false},
-    {"list", em_list_command, em_help_list, true},
-    {"predict", em_predict_command, em_help_predict, false},
-    {"merge", em_merge_command, em_help_merge, false},
-    {"loo", em_loo_command, em_help_loo, true},
-    {"diff", em_diff_command, em_help_diff, true},
-    {"verify", em_verify_command, em_help_verify, false},
-    {"convert", em_convert_command, em_help_convert, false},
-};
+static const command commands[] = {};
 
 enum { N_COMMAND = sizeof commands / sizeof *commands };
 
-static em_status print(const char *text)
+static em_status print(const char *name)
 {
-    return em_world_rank() == 0 ? em_help_print(text) : EM_OK;
+    return em_world_rank() == 0 ? em_help_print(name) : EM_OK;
 }
 
 static em_status print_version(void)
@@ -118,14 +98,12 @@ static em_status unknown_command(const char *name)
 static em_status run_model_command(const char *name, bool help, int argc, const char **argv)
 {
     const em_model_command *const own = find_model_command(name);
-    em_status status;
 
     if (!own)
         return unknown_command(name);
     if (!help)
         return em_model_command_run(own, argc, argv);
-    status = print(own->help);
-    return status ? status : print(em_help_exit);
+    return em_world_rank() == 0 ? em_help_print_text(own->help) : EM_OK;
 }
 
 static em_status run_program(int argc, const char **argv)
@@ -138,13 +116,13 @@ static em_status run_program(int argc, const char **argv)
         return print_version();
     const bool help = strcmp(argv[1], "help") == 0 || is_help(argv[1]);
     if (help && argc == 2)
-        return print(em_help);
+        return print("emass");
     const char *const name = argv[1 + help];
     const command *const found = find_command(name);
     const bool explains = help || asks_for_help(argc - 1, argv + 1);
     if (!found)
         return run_model_command(name, explains, argc - 1, argv + 1);
-    return explains ? print(found->help) : found->run(argc - 1, argv + 1);
+    return explains ? print(found->name) : found->run(argc - 1, argv + 1);
 }
 
 /* Libraries, MPI and its threads take hundredths of a second to start: too much for a page of help.

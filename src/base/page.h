@@ -1,6 +1,7 @@
 /*
- * Pages and figures that commands write: whole or not there, in place of what links lead to, and
- * never in place of what is none of theirs. Local, by one rank.
+ * Pages and figures that commands write. A file appears at its name only when it is whole. A
+ * symbolic link is followed, and a file that is no page of emass is not replaced. All Local, by one
+ * rank.
  */
 #ifndef EM_BASE_PAGE_H
 #define EM_BASE_PAGE_H

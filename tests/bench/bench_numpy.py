@@ -9,9 +9,9 @@ from pathlib import Path
 project = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(project / "analysis"))
 
-from papers_003 import PAPER_SECONDS, numpy_seconds  # noqa: E402
-from papers_data import make_tables  # noqa: E402
-from papers_runs import Results, execute, read_runs  # noqa: E402
+from papers.paper_003 import PAPER_SECONDS, numpy_seconds  # noqa: E402
+from papers.data import make_tables  # noqa: E402
+from papers.runs import Results, execute, read_runs  # noqa: E402
 
 
 def times(emass, folder):

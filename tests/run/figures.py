@@ -21,13 +21,13 @@ import matplotlib.image  # noqa: E402
 import numpy as np  # noqa: E402
 
 sys.path.insert(0, os.path.join(lib.ROOT, "analysis"))
-import papers  # noqa: E402
-import papers_networks  # noqa: E402
 import plot  # noqa: E402
-from papers_measure import Density, bias, one_peak, rmse, spread  # noqa: E402
-from papers_page import Page  # noqa: E402
-from papers_runs import Run, read_runs  # noqa: E402
-from papers_verdict import Claim, Estimate, apart, below, in_pairs, of_kl, of_mean, of_runs, verdict  # noqa: E402
+from papers import __main__ as papers  # noqa: E402
+from papers import paper_networks  # noqa: E402
+from papers.measure import Density, bias, one_peak, rmse, spread  # noqa: E402
+from papers.page import Page  # noqa: E402
+from papers.runs import Run, read_runs  # noqa: E402
+from papers.verdict import Claim, Estimate, apart, below, in_pairs, of_kl, of_mean, of_runs, verdict  # noqa: E402
 
 HMC = r"\| HMC \| 0\.0196 \| 0\.0197( \| -?[0-9.e-]+){10} \| [0-9]+ of [0-9]+ \|"
 RHMC = r"\| RHMC \| 0\.0111 \| 0\.0089( \| -){11} \|"
@@ -106,9 +106,9 @@ def check_verdicts():
                    Claim("Equal", {"": 1.0}, equal=True), Claim("Nothing", {}))
     lib.report(re.fullmatch(r"Lower: yes a \(\S+\); not to be told c \(1.0\); the opposite b \(-\S+\)\. "
                             r"Equal: yes \(1.0\)\.", line), "a verdict", line)
-    with mock.patch.object(papers_networks, "final", lambda ends, name: ends.get(name)):
+    with mock.patch.object(paper_networks, "final", lambda ends, name: ends.get(name)):
         ends = {"a": Estimate(98.1), "b": Estimate(98.5), "c": Estimate(97.9)}
-        line = papers_networks.reached(ends, [(name, name.upper(), 98.2) for name in "abcd"] + [("a", "X", None)])
+        line = paper_networks.reached(ends, [(name, name.upper(), 98.2) for name in "abcd"] + [("a", "X", None)])
     lib.report(line == "Within 0.2 points of the paper's number: A, 98.10 for 98.20. Better by more: B, 98.50 for 98.20. "
                        "Worse by more: C, 97.90 for 98.20.", "how near the paper's number", line)
 
@@ -190,7 +190,7 @@ def check_papers(folder):
     with open(os.path.join(folder, "linear.h5"), "w") as file:
         file.write("spoilt\n")
     status, said = make("003/time/with-data")
-    lib.report(status == 1 and re.search("papers.py: 003/time/with-data: .*linear.h5", said),
+    lib.report(status == 1 and re.search("papers: 003/time/with-data: .*linear.h5", said),
                "a run that fails is named", status, said)
 
 

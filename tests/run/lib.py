@@ -1,5 +1,7 @@
 """For the Python tests of this folder, which are given the build: TAP lines, and commands that end."""
+import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -49,3 +51,26 @@ def limited(*command, **options):
 def finish():
     print(f"1..{len(results)}")
     sys.exit(0 if all(results) else 1)
+
+
+def report_data(path):
+    """What a page of emass report is drawn from."""
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    return json.loads(text.split('<script type="application/json" id="data">')[1].split("</script>")[0])
+
+
+def drawn_report(path):
+    """The body that the script of such a page makes; None: there is no interpreter for it."""
+    engine = shutil.which("duk") or shutil.which("node")
+    if not engine:
+        return None
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    data = text.split('<script type="application/json" id="data">')[1].split("</script>")[0]
+    script = text.split("<script>\n")[1].split("</script>")[0]
+    say = "print" if engine.endswith("duk") else "console.log"
+    with open("draw.js", "w", encoding="utf-8") as file:
+        file.write(f"{script}\n{say}(page({data}));\n")
+    ran = limited(engine, "draw.js")
+    return ran.stdout if ran.returncode == 0 else ran.stderr

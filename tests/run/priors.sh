@@ -122,7 +122,7 @@ check 'the plan has every prior in numbers' says limited "$emass" check run.yaml
     '# prior      intercept (where predictors are at their means) ~ normal(3' '# prior      year ~ normal(0, 2' \
     '# prior      tiny ~ normal(0, ' '# prior      sigma ~ exponential(0.0001'
 check 'the report has them' says limited "$emass" report one.h5 --output one.html -- one.html
-check 'the report has them in numbers' grep -q '<li>year ~ normal(0, 2' one.html
+check 'the report has them in numbers' grep -q '"year ~ normal(0, 2' one.html
 check 'the stored config has them in numbers' sh -c "ncdump -h one.h5 | grep -q '# prior      year ~ normal(0, 2'"
 check 'nothing is said of priors that are wide enough' \
     sh -c "'$emass' summary one.h5 >s.txt && ! grep -E 'Prior far off|Residuals unlike' s.txt"

@@ -112,8 +112,9 @@ def runs():
     found, _ = summary("1.h5", ranks=2)
     report(same(max(found.values()), expected), "the summary has it too", found, expected)
     paged = emass("report", "1.h5", "--output", "1.html")
-    page = open("1.html").read() if paged.returncode == 0 else paged.stderr
-    report("r_hat_nested</th>" in page and "R-hat above" not in page, "and the report, which judges by it", page[:200])
+    page = lib.report_data("1.html") if paged.returncode == 0 else {}
+    report(page and page["table"]["limited"] == page["table"]["columns"][-1] == "r_hat_nested" and page["superchains"] == 8
+           and not [line for line in page["advice"] if "R-hat above" in line], "and the report, which judges by it", paged.stderr)
     config("output: {save_warmup: true}\nsampler: {name: hmc, leapfrog_steps: 1, step_size: 1e-12}\nmass: {estimator: none}")
     emass("run", "run.yaml", "--quiet", "--overwrite", "--output", "start.h5", "--set", "run.warmup=1", "--set", "run.draws=2")
     with h5py.File("start.h5") as file:

@@ -62,7 +62,7 @@ warnings() {
         grep -E '^Divergences: [1-4] of 4000 draws \(0\.[0-9]+ %\)\. .*So few are a warning' warned.out &&
             h5dump -a /verdict warned.h5 | grep 'converged with warnings: ' && h5dump -a /converged warned.h5 | grep '(0): 1$' &&
             limited "$emass" summary warned.h5 | grep '^converged with warnings: worst R-hat' &&
-            limited "$emass" report warned.h5 && grep '"verdict warning"><b>.* converged with warnings</b>' warned.html
+            limited "$emass" report warned.h5 && grep '"grade":"warning","verdict":"converged with warnings: ' warned.html
         return
     done
     return 1
@@ -81,7 +81,7 @@ optimiser() { # is no sampler, whatever R-hat says: in the verdict, the file, it
         grep '^no sample of the posterior, adam being an optimiser: worst R-hat' search.out &&
         h5dump -a /converged search.h5 | grep '(0): 0$' && h5dump -a /optimiser search.h5 | grep '"adam"' &&
         limited "$emass" summary search.h5 | grep '^No sample: adam is an optimiser' &&
-        limited "$emass" report search.h5 && grep '<b>. *no sample of the posterior' search.html &&
+        limited "$emass" report search.h5 && grep '"verdict":"no sample of the posterior' search.html &&
         limited "$emass" list samplers | grep '^  adam .* not a sampler'
 }
 

@@ -1,7 +1,6 @@
-#include "app/command/check_command.h"
+#include "app/command/commands.h"
 
 #include "app/command/checked_config.h"
-#include "app/command/run_command.h"
 #include "app/summary/command_arguments.h"
 #include "base/memory.h"
 #include "base/system/progress.h"
@@ -14,10 +13,8 @@
 #include "run/loop/rank_consistency.h"
 #include "run/output/recorder.h"
 
-#include <popt.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 static em_status load(em_checked *check, em_plan *plan)
 {
@@ -54,8 +51,8 @@ static em_status load(em_checked *check, em_plan *plan)
     return status;
 }
 
-/* Tables may be long, and Stan programs longer to translate: a person at a terminal sees that. */
-static em_status load_before_eyes(em_checked *check, em_plan *plan)
+/* Loads with a progress bar on a terminal: large tables and Stan programs take long. */
+static em_status load_with_progress(em_checked *check, em_plan *plan)
 {
     em_progress *progress = NULL;
     em_status status = EM_OK;
@@ -79,7 +76,7 @@ static em_status check_config(const em_config *config)
 {
     em_checked check = {.config = config};
     em_plan plan;
-    em_status status = load_before_eyes(&check, &plan);
+    em_status status = load_with_progress(&check, &plan);
 
     if (!status)
         status = em_check_plan(&check, &plan);
@@ -95,57 +92,30 @@ static em_status check_config(const em_config *config)
     return status;
 }
 
-static em_status parse_command(int argc, const char **argv, char **path, em_texts *overrides)
-{
-    const struct poptOption options[] = {
-        {"set", 0, POPT_ARG_STRING, NULL, 's', "override one setting of the config", "KEY=VALUE"},
-        POPT_TABLEEND};
-    poptContext context = poptGetContext("emass check", argc, argv, options, 0);
-    em_status status = em_allocate(argc, sizeof(char *), &overrides->value);
-    int option = -1;
-
-    while (!status && (option = poptGetNextOpt(context)) > 0) {
-        char *value = poptGetOptArg(context);
-        status = em_copy_text(value, &overrides->value[overrides->count++]);
-        free(value);
-    }
-    if (!status)
-        status = em_arguments_check(context, "check", option);
-    if (!status)
-        status = em_arguments_only(context, "check", "one config file", path);
-    poptFreeContext(context);
-    return status;
-}
-
-static em_status load_config(const char *path, const em_texts *overrides, em_config **out)
-{
-    char *text = NULL;
-    em_status status = em_read_config(path, &text);
-
-    if (!status)
-        status = em_agree(em_config_parse(path, text, (int)overrides->count,
-                                          (const char *const *)overrides->value, out));
-    em_release(&text);
-    return status;
-}
-
 em_status em_check_command(int argc, const char **argv)
 {
-    em_texts overrides = {0};
-    char *path = NULL;
+    char **set = NULL, *text = NULL;
+    int n_set = 0;
+    const struct poptOption options[] = {
+        {"set", 0, POPT_ARG_ARGV, &set, 0, "override one setting of the config", "KEY=VALUE"},
+        POPT_TABLEEND};
+    em_command_line line;
     em_config *config = NULL;
-    em_status status = em_agree(parse_command(argc, argv, &path, &overrides));
+    em_status status = em_command_line_read(argc, argv, options, "one config file", 1, 1, &line);
 
+    while (set && set[n_set])
+        n_set++;
     if (!status)
         status = em_agree(em_linalg_reserve());
     if (!status)
-        status = load_config(path, &overrides, &config);
+        status = em_read_config(line.argument[0], &text);
+    if (!status)
+        status = em_agree(
+            em_config_parse(line.argument[0], text, n_set, (const char *const *)set, &config));
     if (!status)
         status = check_config(config);
+    em_release(&text);
     em_config_destroy(&config);
-    for (int64_t i = 0; i < overrides.count; i++)
-        em_release(&overrides.value[i]);
-    em_release(&overrides.value);
-    em_release(&path);
+    em_command_line_end(&line);
     return status;
 }

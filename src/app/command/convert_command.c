@@ -1,4 +1,4 @@
-#include "app/command/convert_command.h"
+#include "app/command/commands.h"
 
 #include "app/summary/command_arguments.h"
 #include "base/file.h"
@@ -13,7 +13,6 @@
 #include "run/transaction/atomic_file.h"
 
 #include <math.h>
-#include <popt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,10 +23,10 @@ typedef struct conversion {
     em_table_options options; /* .data: what is read */
     em_corpus_options corpus; /* the same, of a corpus */
     bool is_corpus;
-    char *output;
+    const char *output;
     int overwrite;
-    em_atomic_file *whole;     /* the output */
-    FILE *said;                /* of rank 0: what was found, told when the output is there */
+    em_atomic_file *file;      /* of the output */
+    FILE *found;               /* rank 0: what was read, printed when the output is complete */
     em_numbers_writer *writer; /* of rank 0 */
     int64_t n_row, n_entry;    /* written so far */
 } conversion;
@@ -57,57 +56,12 @@ static em_status parse_choice(const char *what, const char *text, const char *co
 /* What has a corpus's format, or a vocabulary, is a corpus. */
 static em_status take_format(const char *format, const char *vocabulary, conversion *c)
 {
-    em_status status;
-
     c->is_corpus = vocabulary || find_choice(format, em_corpus_format_names) > EM_CORPUS_AUTO;
     if (!c->is_corpus)
         return parse_choice("format", format, em_table_format_names, &c->options.format);
-    status = parse_choice("format", format, em_corpus_format_names, &c->corpus.format);
-    return status || !vocabulary ? status : em_copy_text(vocabulary, &c->corpus.vocabulary);
-}
-
-static em_status take_paths(poptContext context, conversion *c)
-{
-    const char *input = poptGetArg(context), *output = input ? poptGetArg(context) : NULL;
-    em_status status = EM_OK;
-
-    if (!output || poptPeekArg(context))
-        return em_fail(EM_EUSAGE, "convert: expected IN OUT.h5 (see emass convert --help)");
-    status = em_copy_text(input, &c->options.data);
-    c->corpus.data = c->options.data;
-    return status ? status : em_copy_text(output, &c->output);
-}
-
-static em_status parse_command(int argc, const char **argv, conversion *c)
-{
-    char *format = NULL, *header = NULL, *decimal = NULL, *vocabulary = NULL;
-    long long columns = -1;
-    const struct poptOption options[] = {
-        {"format", 0, POPT_ARG_STRING, &format, 0, "of a text file", "FORMAT"},
-        {"vocabulary", 0, POPT_ARG_STRING, &vocabulary, 0, "words of a corpus", "FILE"},
-        {"header", 0, POPT_ARG_STRING, &header, 0, "whether the first line names", "HEADER"},
-        {"decimal", 0, POPT_ARG_STRING, &decimal, 0, "what parts digits", "DECIMAL"},
-        {"columns", 0, POPT_ARG_LONGLONG, &columns, 0, "features of a LIBSVM file", "N"},
-        {"overwrite", 0, POPT_ARG_NONE, &c->overwrite, 0, "replace an output", NULL},
-        POPT_TABLEEND};
-    poptContext context = poptGetContext("emass convert", argc, argv, options, 0);
-    const int option = poptGetNextOpt(context);
-    em_status status = em_arguments_check(context, "convert", option);
-
-    if (!status)
-        status = take_format(format, vocabulary, c);
-    if (!status)
-        status = parse_choice("header", header, em_table_header_names, &c->options.header);
-    if (!status)
-        status = parse_choice("decimal", decimal, em_table_decimal_names, &c->options.decimal);
-    c->options.columns = columns < 0 ? INT64_MIN : columns;
-    if (!status)
-        status = take_paths(context, c);
-    free(format);
-    free(header);
-    free(decimal);
-    free(vocabulary);
-    poptFreeContext(context);
+    const em_status status =
+        parse_choice("format", format, em_corpus_format_names, &c->corpus.format);
+    c->corpus.vocabulary = (char *)vocabulary;
     return status;
 }
 
@@ -157,7 +111,7 @@ static em_status create(const em_table *table, conversion *c)
     const int64_t zero = 0;
     em_status status = EM_OK;
 
-    status = em_numbers_create(em_atomic_file_part(c->whole), &form, table->name,
+    status = em_numbers_create(em_atomic_file_part(c->file), &form, table->name,
                                slash ? slash + 1 : c->options.data, &c->writer);
     if (!status && table->column)
         status = em_numbers_write(c->writer, EM_NUMBERS_START, 0, 1, &zero);
@@ -219,14 +173,14 @@ static em_status write_documents(void *to, const em_table *table)
 
 static void print_corpus(const em_table *table, const counts *n, const conversion *c)
 {
-    fprintf(c->said, "# read       %s\n", c->options.data);
-    fprintf(c->said, "# documents  %lld, %lld of them empty\n", (long long)n->n_row,
+    fprintf(c->found, "# read       %s\n", c->options.data);
+    fprintf(c->found, "# documents  %lld, %lld of them empty\n", (long long)n->n_row,
             (long long)n->n_empty);
-    fprintf(c->said, "# words      %lld\n", (long long)table->n_column);
-    fprintf(c->said, "# tokens     %lld, %lld entries\n", (long long)n->n_token,
+    fprintf(c->found, "# words      %lld\n", (long long)table->n_column);
+    fprintf(c->found, "# tokens     %lld, %lld entries\n", (long long)n->n_token,
             (long long)n->n_entry);
-    fprintf(c->said, "# hash       %016llx\n", (unsigned long long)table->hash);
-    fprintf(c->said, "# written    %s:%s\n", c->output, EM_NUMBERS_PLACE);
+    fprintf(c->found, "# hash       %016llx\n", (unsigned long long)table->hash);
+    fprintf(c->found, "# written    %s:%s\n", c->output, EM_NUMBERS_PLACE);
 }
 
 /* Rank 0: two passes over the text, neither of which holds more than some documents. */
@@ -262,32 +216,32 @@ static em_status convert_corpus(conversion *c)
 
 static void print_columns(const em_table *table, const em_moments *m, const conversion *c)
 {
-    fprintf(c->said, "# %-20s %12s %12s %12s\n", "column", "smallest", "mean", "largest");
+    fprintf(c->found, "# %-20s %12s %12s %12s\n", "column", "smallest", "mean", "largest");
     for (int64_t j = 0; j < table->n_column && j < MOST_SHOWN; j++) {
         const bool zeros = m->count[j] < table->total; /* that are not stored */
-        fprintf(c->said, "  %-20s %12.5g %12.5g %12.5g%s\n", em_excerpt_of(table->name[j]).text,
+        fprintf(c->found, "  %-20s %12.5g %12.5g %12.5g%s\n", em_excerpt_of(table->name[j]).text,
                 zeros ? fmin(m->smallest[j], 0) : m->smallest[j], m->mean[j],
                 zeros ? fmax(m->largest[j], 0) : m->largest[j],
                 em_moments_constant(table, m, j) ? "  all values are equal" : "");
     }
     if (table->n_column > MOST_SHOWN)
-        fprintf(c->said, "  and %lld more\n", (long long)table->n_column - MOST_SHOWN);
+        fprintf(c->found, "  and %lld more\n", (long long)table->n_column - MOST_SHOWN);
 }
 
 static void print_summary(const em_table *table, const em_moments *m, const conversion *c)
 {
-    fprintf(c->said, "# read       %s\n", c->options.data);
-    fprintf(c->said, "# rows       %lld\n", (long long)table->total);
-    fprintf(c->said, "# columns    %lld\n", (long long)table->n_column);
+    fprintf(c->found, "# read       %s\n", c->options.data);
+    fprintf(c->found, "# rows       %lld\n", (long long)table->total);
+    fprintf(c->found, "# columns    %lld\n", (long long)table->n_column);
     if (table->column)
-        fprintf(c->said, "# numbers    %lld, %.3g of each hundred; the others are 0\n",
+        fprintf(c->found, "# numbers    %lld, %.3g of each hundred; the others are 0\n",
                 (long long)table->total_entries,
                 100 * (double)table->total_entries /
                     fmax(1, (double)table->total * (double)table->n_column));
     if (table->response)
-        fprintf(c->said, "# response   the label, apart\n");
-    fprintf(c->said, "# hash       %016llx\n", (unsigned long long)table->hash);
-    fprintf(c->said, "# written    %s:%s\n", c->output, EM_NUMBERS_PLACE);
+        fprintf(c->found, "# response   the label, apart\n");
+    fprintf(c->found, "# hash       %016llx\n", (unsigned long long)table->hash);
+    fprintf(c->found, "# written    %s:%s\n", c->output, EM_NUMBERS_PLACE);
     print_columns(table, m, c);
 }
 
@@ -317,37 +271,56 @@ static em_status convert_table(conversion *c)
 static em_status convert(conversion *c)
 {
     const char *const input[] = {c->options.data, c->corpus.vocabulary};
-    char *said = NULL;
+    char *found = NULL;
     size_t length = 0;
-    em_status status = em_atomic_file_take(c->output, c->overwrite, c->corpus.vocabulary ? 2 : 1,
-                                           input, &c->whole);
+    em_status status =
+        em_atomic_file_take(c->output, c->overwrite, c->corpus.vocabulary ? 2 : 1, input, &c->file);
 
-    c->said = open_memstream(&said, &length);
-    if (!status && !c->said)
+    c->found = open_memstream(&found, &length);
+    if (!status && !c->found)
         status = em_fail(EM_EMEMORY, "out of memory");
     status = em_agree(status);
     if (!status && c->is_corpus)
         status = em_agree_first(em_world_rank() == 0 ? convert_corpus(c) : EM_OK, 0);
     else if (!status)
         status = convert_table(c);
-    status = em_atomic_file_publish(&c->whole, status);
-    if (c->said)
-        fclose(c->said);
+    status = em_atomic_file_publish(&c->file, status);
+    if (c->found)
+        fclose(c->found);
     if (!status && em_world_rank() == 0)
-        fputs(said, stdout);
-    free(said);
+        fputs(found, stdout);
+    free(found);
     return status;
 }
 
 em_status em_convert_command(int argc, const char **argv)
 {
-    conversion c = {.options = {.columns = INT64_MIN}};
-    em_status status = em_agree(parse_command(argc, argv, &c));
+    char *format = NULL, *header = NULL, *decimal = NULL, *vocabulary = NULL;
+    long long columns = -1;
+    conversion c = {.output = NULL};
+    const struct poptOption options[] = {
+        {"format", 0, POPT_ARG_STRING, &format, 0, "of a text file", "FORMAT"},
+        {"vocabulary", 0, POPT_ARG_STRING, &vocabulary, 0, "words of a corpus", "FILE"},
+        {"header", 0, POPT_ARG_STRING, &header, 0, "whether the first line names", "HEADER"},
+        {"decimal", 0, POPT_ARG_STRING, &decimal, 0, "what parts digits", "DECIMAL"},
+        {"columns", 0, POPT_ARG_LONGLONG, &columns, 0, "features of a LIBSVM file", "N"},
+        {"overwrite", 0, POPT_ARG_NONE, &c.overwrite, 0, "replace an output", NULL},
+        POPT_TABLEEND};
+    em_command_line line;
+    em_status status = em_command_line_read(argc, argv, options, "IN OUT.h5", 2, 2, &line);
 
     if (!status)
+        status = take_format(format, vocabulary, &c);
+    if (!status)
+        status = parse_choice("header", header, em_table_header_names, &c.options.header);
+    if (!status)
+        status = parse_choice("decimal", decimal, em_table_decimal_names, &c.options.decimal);
+    if (!status) {
+        c.options.columns = columns < 0 ? INT64_MIN : columns;
+        c.options.data = c.corpus.data = (char *)line.argument[0];
+        c.output = line.argument[1];
         status = convert(&c);
-    em_release(&c.options.data);
-    em_release(&c.corpus.vocabulary);
-    em_release(&c.output);
+    }
+    em_command_line_end(&line);
     return status;
 }

@@ -1,4 +1,5 @@
-#include "app/command/diff_command.h"
+#include "app/command/commands.h"
+#include "app/command/compare_draws.h"
 
 #include "app/summary/command_arguments.h"
 #include "base/memory.h"
@@ -12,12 +13,9 @@
 #include "run/output/output.h"
 
 #include <math.h>
-#include <popt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { MOST_NUMBERS = 1 << 20 }; /* in memory at a time, of each file */
 
 typedef struct diff {
     const char *path[2];
@@ -29,18 +27,6 @@ typedef struct diff {
 } diff;
 
 /* ---------------------------------------------------------------- numbers */
-
-/* Two numbers that differ, and how many others do. */
-typedef struct difference {
-    int64_t count, of; /* numbers that differ, and that were compared */
-    int64_t chain, draw, element;
-    double value[2];
-} difference;
-
-static bool differ(double a, double b)
-{
-    return memcmp(&a, &b, sizeof a) != 0 && !(isnan(a) && isnan(b));
-}
 
 /* Doubles in their order, as integers. */
 static int64_t place_of(double x)
@@ -77,7 +63,7 @@ static void name_distance(em_storage storage, const double *value, size_t bytes,
 }
 
 static void print_difference(diff *d, const char *group, const char *where, em_storage storage,
-                             const difference *found)
+                             const em_difference *found)
 {
     char distance[48];
 
@@ -89,50 +75,8 @@ static void print_difference(diff *d, const char *group, const char *where, em_s
 
 /* ---------------------------------------------------------------- draws */
 
-/* Draws `first` .. first + n of one chain. The first difference is that of the first draw. */
-static void compare_block(const double *a, const double *b, int64_t size, int64_t chain,
-                          int64_t first, int64_t n, difference *out)
-{
-    for (int64_t k = 0; k < n * size; k++) {
-        const int64_t draw = first + k / size;
-
-        if (!differ(a[k], b[k]))
-            continue;
-        if (out->count == 0 || draw < out->draw)
-            *out = (difference){out->count, out->of, chain, draw, k % size, {a[k], b[k]}};
-        out->count++;
-    }
-    out->of += n * size;
-}
-
-static em_status compare_chains(em_reader **reader, const int64_t *variable, int64_t size,
-                                difference *out)
-{
-    const int64_t n_chain[] = {em_reader_n_chain(reader[0]), em_reader_n_chain(reader[1])};
-    const int64_t n_draw[] = {em_reader_n_draw(reader[0]), em_reader_n_draw(reader[1])};
-    const int64_t chains = n_chain[0] < n_chain[1] ? n_chain[0] : n_chain[1];
-    const int64_t draws = n_draw[0] < n_draw[1] ? n_draw[0] : n_draw[1];
-    const int64_t fit = size < MOST_NUMBERS ? MOST_NUMBERS / (size > 0 ? size : 1) : 1;
-    double *value[2] = {NULL, NULL};
-    em_status status = em_allocate_doubles(fit * size, &value[0]);
-
-    if (!status)
-        status = em_allocate_doubles(fit * size, &value[1]);
-    for (int64_t c = 0; c < chains; c++)
-        for (int64_t first = 0; !status && first < draws; first += fit) {
-            const int64_t n = draws - first < fit ? draws - first : fit;
-            for (int i = 0; !status && i < 2; i++)
-                status = em_reader_draws(reader[i], variable[i], c, 1, first, n, value[i]);
-            if (!status)
-                compare_block(value[0], value[1], size, c, first, n, out);
-        }
-    em_release(&value[0]);
-    em_release(&value[1]);
-    return status;
-}
-
 /* The first of all is of the first draw, and of the first chain there. */
-static em_status remember(diff *d, const char *group, const char *where, const difference *found)
+static em_status remember(diff *d, const char *group, const char *where, const em_difference *found)
 {
     if (d->first && (found->draw > d->first_draw ||
                      (found->draw == d->first_draw && found->chain >= d->first_chain)))
@@ -147,9 +91,9 @@ static em_status compare_variable(diff *d, const char *group, em_reader **reader
                                   const int64_t *variable, em_storage storage)
 {
     const em_reader_variable *v = em_reader_variable_at(reader[0], variable[0]);
-    difference found = {.count = 0};
+    em_difference found = {.count = 0};
     char *where = NULL;
-    em_status status = compare_chains(reader, variable, v->size, &found);
+    em_status status = em_compare_draws(reader, variable, false, &found);
 
     d->n_number += found.of;
     if (status || found.count == 0)
@@ -269,7 +213,7 @@ static void name_element(const em_contents_array *array, int64_t k, size_t bytes
 
 static em_status compare_numbers(diff *d, const char *group, const em_contents_array *array)
 {
-    difference found = {.count = 0};
+    em_difference found = {.count = 0};
     double *value[2] = {NULL, NULL};
     int64_t count[2] = {0, 0};
     char place[1024], where[512];
@@ -283,7 +227,8 @@ static em_status compare_numbers(diff *d, const char *group, const em_contents_a
                (long long)count[1]);
         d->n_line++;
     } else if (!status) {
-        compare_block(value[0], value[1], count[0] > 0 ? count[0] : 1, 0, 0, count[0] > 0, &found);
+        em_compare_block(value[0], value[1], count[0] > 0 ? count[0] : 1, 0, 0, count[0] > 0, false,
+                         &found);
         d->n_number += found.of;
     }
     if (found.count > 0) {
@@ -510,26 +455,17 @@ em_status em_diff_command(int argc, const char **argv)
     int all = 0;
     const struct poptOption options[] = {
         {"all", 0, POPT_ARG_NONE, &all, 0, "times and hosts too", NULL}, POPT_TABLEEND};
-    poptContext context = poptGetContext("emass diff", argc, argv, options, 0);
-    const int option = poptGetNextOpt(context);
-    const char **path = NULL;
-    int64_t n = 0;
+    em_command_line line;
     diff d = {.all = false};
-    em_status status = em_arguments_check(context, "diff", option);
+    em_status status = em_command_line_read(argc, argv, options, "two files", 2, 2, &line);
 
-    if (!status)
-        status = em_arguments_all(context, "diff", "two files", 2, &n, &path);
-    if (!status && n > 2)
-        status = em_fail(EM_EUSAGE, "diff: expected two files (see emass diff --help)");
-    status = em_agree(status);
     if (!status) {
-        d = (diff){.path = {path[0], path[1]}, .all = all != 0};
+        d = (diff){.path = {line.argument[0], line.argument[1]}, .all = all != 0};
         status = em_agree(em_world_rank() == 0 ? compare(&d) : EM_OK);
     }
     em_contents_release(&d.contents[0]);
     em_contents_release(&d.contents[1]);
     em_release(&d.first);
-    em_release(&path);
-    poptFreeContext(context);
+    em_command_line_end(&line);
     return status;
 }

@@ -1,4 +1,4 @@
-#include "app/command/list_command.h"
+#include "app/command/commands.h"
 
 #include "adaptation/mass_window/mass_options.h"
 #include "base/options/field.h"

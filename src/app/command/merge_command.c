@@ -1,11 +1,11 @@
-#include "app/command/merge_command.h"
+#include "app/command/commands.h"
 
 #include "app/summary/command_arguments.h"
 #include "base/memory.h"
 #include "par/world.h"
 #include "run/merge/merge.h"
 
-#include <popt.h>
+#include <limits.h>
 #include <stdio.h>
 
 static em_status merge(em_merging *order)
@@ -27,22 +27,16 @@ em_status em_merge_command(int argc, const char **argv)
         {"common", 0, POPT_ARG_NONE, &common, 0, "draws that all have", NULL},
         {"overwrite", 0, POPT_ARG_NONE, &overwrite, 0, "replace an output", NULL},
         POPT_TABLEEND};
-    poptContext context = poptGetContext("emass merge", argc, argv, options, 0);
-    const int option = poptGetNextOpt(context);
-    const char **path = NULL;
-    int64_t n = 0;
-    em_status status = em_arguments_check(context, "merge", option);
+    em_command_line line;
+    em_status status = em_command_line_read(argc, argv, options, "OUT.h5 and two files or more", 3,
+                                            INT_MAX, &line);
 
     if (!status)
-        status = em_arguments_all(context, "merge", "OUT.h5 and two files or more", 3, &n, &path);
-    status = em_agree(status);
-    if (!status)
-        status = merge(&(em_merging){.output = path[0],
-                                     .n_input = n - 1,
-                                     .input = path + 1,
+        status = merge(&(em_merging){.output = line.argument[0],
+                                     .n_input = line.n - 1,
+                                     .input = line.argument + 1,
                                      .overwrite = overwrite != 0,
                                      .common = common != 0});
-    em_release(&path);
-    poptFreeContext(context);
+    em_command_line_end(&line);
     return status;
 }

@@ -1,4 +1,4 @@
-#include "app/command/run_command.h"
+#include "app/command/commands.h"
 
 #include "app/process/signals.h"
 #include "app/summary/command_arguments.h"
@@ -126,18 +126,18 @@ static void release_command(run_command *command)
 
 /* ---------------------------------------------------------------- the run */
 
-/* Who hears what a run has to say. */
-typedef struct audience {
+/* Where messages of a run are printed. */
+typedef struct message_output {
     FILE *stream;
     em_progress *progress; /* shown on the same stream; NULL: none */
-} audience;
+} message_output;
 
 static void print_message(void *to, const char *text)
 {
-    const audience *listener = to;
+    const message_output *messages = to;
 
-    em_progress_give_way(listener->progress);
-    fprintf(listener->stream, "emass: %s\n", text);
+    em_progress_give_way(messages->progress);
+    fprintf(messages->stream, "emass: %s\n", text);
 }
 
 static void show_progress(void *progress, const em_report *report)
@@ -228,7 +228,7 @@ static em_status tell(const run_command *command, em_run *run)
 }
 
 static em_status run(const run_command *command, em_context *context, const char *config,
-                     audience *listener)
+                     message_output *messages)
 {
     em_progress *progress = NULL;
     em_run *made = NULL;
@@ -237,11 +237,11 @@ static em_status run(const run_command *command, em_context *context, const char
     if (em_world_rank() == 0)
         status = em_progress_create(command->quiet ? EM_PROGRESS_NONE : command->progress, stderr,
                                     "starting", &progress);
-    listener->progress = progress;
+    messages->progress = progress;
     status = em_agree(status);
     if (!status)
         status = sample(command, context, config, progress, &made);
-    listener->progress = NULL;
+    messages->progress = NULL;
     em_progress_destroy(&progress);
     if (!status)
         status = tell(command, made);
@@ -253,8 +253,8 @@ static em_status run(const run_command *command, em_context *context, const char
 
 em_status em_run_command(int argc, const char **argv)
 {
-    audience listener = {stderr, NULL};
-    const em_context_options options = {print_message, &listener, .may_abort = true};
+    message_output messages = {stderr, NULL};
+    const em_context_options options = {print_message, &messages, .may_abort = true};
     em_context *context = NULL;
     run_command command = {0};
     char *config = NULL;
@@ -266,7 +266,7 @@ em_status em_run_command(int argc, const char **argv)
         status = em_context_create(MPI_COMM_WORLD, &options, &context);
     if (!status) {
         em_signals_hand_on(context, em_world_rank());
-        status = run(&command, context, config, &listener);
+        status = run(&command, context, config, &messages);
         em_signals_hand_on(NULL, 0);
     }
     em_context_destroy(&context);

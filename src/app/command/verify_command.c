@@ -1,4 +1,5 @@
-#include "app/command/verify_command.h"
+#include "app/command/commands.h"
+#include "app/command/compare_draws.h"
 
 #include "app/summary/command_arguments.h"
 #include "base/memory.h"
@@ -9,41 +10,14 @@
 #include "run/output/stored_config.h"
 #include "run/transaction/transaction.h"
 
-#include <popt.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 typedef struct verify_command {
-    char *path, *folder;
+    const char *path, *folder;
     long draws;
 } verify_command;
-
-/* ---------------------------------------------------------------- command line */
-
-static em_status parse(int argc, const char **argv, verify_command *command)
-{
-    char *folder = NULL;
-    const struct poptOption options[] = {
-        {"draws", 0, POPT_ARG_LONG, &command->draws, 0, "draws to compare", "N"},
-        {"folder", 0, POPT_ARG_STRING, &folder, 0, "folder of the config", "DIR"},
-        POPT_TABLEEND};
-    poptContext context = poptGetContext("emass verify", argc, argv, options, 0);
-    const int option = poptGetNextOpt(context);
-    em_status status = em_arguments_check(context, "verify", option);
-
-    if (!status)
-        status = em_arguments_only(context, "verify", "one file", &command->path);
-    if (!status && command->draws < 1)
-        status =
-            em_fail(EM_EUSAGE, "verify: --draws: found %ld, expected at least 1", command->draws);
-    if (!status && folder)
-        status = em_copy_text(folder, &command->folder);
-    poptFreeContext(context);
-    free(folder);
-    return status;
-}
 
 /* ---------------------------------------------------------------- the second run */
 
@@ -78,20 +52,6 @@ static em_status load(const verify_command *command, em_reader *reader, const ch
 
 /* ---------------------------------------------------------------- comparison, by rank 0 */
 
-/* The first number that differs, bit for bit. */
-static em_status compare_rows(const em_reader_variable *variable, int64_t chain, int64_t n_draw,
-                              const double *a, const double *b)
-{
-    for (int64_t k = 0; k < n_draw * variable->size; k++)
-        if (memcmp(a + k, b + k, sizeof *a) != 0)
-            return em_fail(
-                EM_ENUMERIC,
-                "verify: %s, chain %lld, draw %lld: %.17g in the file, %.17g on %d ranks",
-                variable->label[k % variable->size], (long long)chain,
-                (long long)(k / variable->size), a[k], b[k], em_world_size());
-    return EM_OK;
-}
-
 /* Whether variable i is the same one in both files, of as many numbers. */
 static em_status match_variable(em_reader *old, em_reader *new, int64_t i)
 {
@@ -105,25 +65,19 @@ static em_status match_variable(em_reader *old, em_reader *new, int64_t i)
         (long long)a->size, b->name, (long long)b->size);
 }
 
+/* Fails where a number differs, bit for bit. */
 static em_status compare_variable(em_reader *old, em_reader *new, int64_t i)
 {
     const em_reader_variable *variable = em_reader_variable_at(new, i);
-    const int64_t n_draw = em_reader_n_draw(new), size = n_draw * variable->size;
-    double *a = NULL, *b = NULL;
-    em_status status = em_allocate(size, sizeof *a, &a);
+    em_difference found = {0};
+    em_status status = em_compare_draws((em_reader *[]){old, new}, (int64_t[]){i, i}, true, &found);
 
-    if (!status)
-        status = em_allocate(size, sizeof *b, &b);
-    for (int64_t c = 0; !status && c < em_reader_n_chain(new); c++) {
-        status = em_reader_draws(old, i, c, 1, 0, n_draw, a);
-        if (!status)
-            status = em_reader_draws(new, i, c, 1, 0, n_draw, b);
-        if (!status)
-            status = compare_rows(variable, c, n_draw, a, b);
-    }
-    em_release(&a);
-    em_release(&b);
-    return status;
+    if (status || found.count == 0)
+        return status;
+    return em_fail(EM_ENUMERIC,
+                   "verify: %s, chain %lld, draw %lld: %.17g in the file, %.17g on %d ranks",
+                   variable->label[found.element], (long long)found.chain, (long long)found.draw,
+                   found.value[0], found.value[1], em_world_size());
 }
 
 static em_status compare_group(const char *old_path, const char *new_path, const char *group)
@@ -209,12 +163,19 @@ static em_status verify(const verify_command *command)
 
 em_status em_verify_command(int argc, const char **argv)
 {
-    verify_command command = {.draws = 100};
-    em_status status = em_agree(parse(argc, argv, &command));
+    char *folder = NULL;
+    long draws = 100;
+    const struct poptOption options[] = {
+        {"draws", 0, POPT_ARG_LONG, &draws, 0, "draws to compare", "N"},
+        {"folder", 0, POPT_ARG_STRING, &folder, 0, "folder of the config", "DIR"},
+        POPT_TABLEEND};
+    em_command_line line;
+    em_status status = em_command_line_read(argc, argv, options, "one file", 1, 1, &line);
 
+    if (!status && draws < 1)
+        status = em_fail(EM_EUSAGE, "verify: --draws: found %ld, expected at least 1", draws);
     if (!status)
-        status = verify(&command);
-    em_release(&command.path);
-    em_release(&command.folder);
+        status = verify(&(verify_command){line.argument[0], folder, draws});
+    em_command_line_end(&line);
     return status;
 }

@@ -88,7 +88,7 @@ static bool srun_has_pmi(void)
     return found;
 }
 
-/* Without --wait ranks of MPICH wait for ever for one that was lost. */
+/* srun gets --wait: without it, ranks of MPICH wait without end for a rank that was lost. */
 static const char *choose_launcher(void)
 {
     const char *given = getenv("EMASS_LAUNCHER");
@@ -99,10 +99,10 @@ static const char *choose_launcher(void)
 }
 
 /*
- * What Open MPI's mpirun needs on a machine like any: to run as root, which containers do; to start
- * more ranks than cores, which then must not be bound to one nor spin; and to leave it to emass to
- * say what is wrong. By the environment, which other launchers do not mind, and where the user has
- * not said otherwise.
+ * Sets what Open MPI's mpirun needs: permission to run as root, as containers do; permission to
+ * start more ranks than cores, which are then neither bound to a core nor spin; and silence about
+ * errors that emass reports. These are environment variables, which other launchers ignore. Those
+ * that the user has set are kept.
  */
 static void prepare_environment(long ranks)
 {
@@ -124,7 +124,7 @@ static void prepare_environment(long ranks)
         setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0);
 }
 
-/* A command line and what its words lie in. */
+/* A command line and the memory of its words. */
 typedef struct launch_line {
     char *words, option[4], ranks[32], program[4096];
     char **argv;
@@ -170,9 +170,9 @@ static const int forwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
 enum { N_FORWARDED = sizeof forwarded / sizeof *forwarded };
 
 /*
- * The launcher, in a process group of its own: a terminal sends Ctrl-C to this process alone.
- * SIGUSR1 is ignored until launcher and ranks have handlers of their own, or one that came too
- * early would end them; and it is sent again.
+ * Replaces this process by the launcher, in a process group of its own, so that a terminal sends
+ * Ctrl-C to emass alone. SIGUSR1 is ignored until launcher and ranks have installed handlers:
+ * before that, it would end them. watch() sends it again.
  */
 static _Noreturn void become(char **command, const sigset_t *mask, int failure)
 {
@@ -189,9 +189,11 @@ static _Noreturn void become(char **command, const sigset_t *mask, int failure)
     _exit(write(failure, &error, sizeof error) == sizeof error ? 127 : 126);
 }
 
-/* Until the launcher ends: every signal becomes SIGUSR1, once a second from the first on, which
- * launchers hand to the ranks and ranks take as the wish to stop with a checkpoint. SIGTERM would
- * have Open MPI kill them after a second. */
+/*
+ * Waits until the launcher ends. From the first signal on, sends SIGUSR1 to the launcher once a
+ * second. Launchers forward it, and ranks then stop with a checkpoint. SIGTERM would make Open MPI
+ * kill the ranks after a second; it is sent at the second interrupt.
+ */
 static int watch(pid_t launcher, const sigset_t *watched)
 {
     const struct timespec second = {1, 0};
@@ -246,15 +248,15 @@ static bool is_quiet(int argc, char **argv)
     return false;
 }
 
-/* Ranks may need a second to start, in which a person wonders. */
+/* Ranks may need a second to start. A terminal gets a line at once. */
 static void say_that_it_starts(int argc, char **argv, long ranks, const char *launcher)
 {
     if (em_terminal_columns(stderr) > 0 && !is_quiet(argc, argv))
         fprintf(stderr, "emass: %ld ranks, started by %s\n", ranks, launcher);
 }
 
-/* What ended a rank, of a launcher's status: 128 and its number, or, of MPICH's mpirun, the number.
- */
+/* The signal that ended a rank, by the status of the launcher: 128 plus the signal, or for MPICH's
+ * mpirun the signal itself. 0: none. */
 static int signal_of(int code)
 {
 #ifndef OPEN_MPI
@@ -264,8 +266,8 @@ static int signal_of(int code)
     return code > 128 ? code - 128 : 0;
 }
 
-/* A rank that was killed cannot say so, and mpirun was told to be quiet; srun kills those that it
- * did start where it could not start others. */
+/* Reports a rank that was killed: it cannot do so itself, and mpirun was told to be quiet. Where
+ * srun cannot start some ranks, it kills those that it has started. */
 static void say_what_was_lost(const char *launcher, const char *command, int code)
 {
     const int number = signal_of(code);

@@ -15,19 +15,19 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Seconds that launchers have, which do better: they know what ended the rank. */
+/* Seconds in which the launcher may end the job itself: it knows what ended the rank. */
 enum { PATIENCE = 10 };
 
-enum { MATE, PARTING, N_FILE };
+enum { NEIGHBOUR, LEAVING, N_FILE };
 
 static struct {
-    bool may, begun; /* there are ranks; the thread has */
+    bool may, begun; /* there are other ranks; the thread runs */
     pthread_t thread;
-    int file[N_FILE], write_end; /* readable: the mate has ended, the ranks part */
-    int mate, patience;          /* its rank in the world; milliseconds */
+    int file[N_FILE], write_end; /* readable once the neighbour has ended, or all ranks leave */
+    int neighbour, patience;     /* its rank in the world; milliseconds */
 } watch;
 
-/* True when the file becomes readable in time; -1: whenever that is. */
+/* True when one of the files becomes readable in time. -1 milliseconds: without a limit. */
 static bool wait_for(struct pollfd *file, int n, int milliseconds)
 {
     int found;
@@ -40,50 +40,52 @@ static bool wait_for(struct pollfd *file, int n, int milliseconds)
 
 static void *look(void *context)
 {
-    struct pollfd file[N_FILE] = {{watch.file[MATE], POLLIN, 0}, {watch.file[PARTING], POLLIN, 0}};
+    struct pollfd file[N_FILE] = {{watch.file[NEIGHBOUR], POLLIN, 0},
+                                  {watch.file[LEAVING], POLLIN, 0}};
 
     (void)context;
     wait_for(file, N_FILE, -1);
-    if (file[PARTING].revents || wait_for(&file[PARTING], 1, watch.patience))
+    if (file[LEAVING].revents || wait_for(&file[LEAVING], 1, watch.patience))
         return NULL;
     fprintf(stderr, "emass: rank %d was lost: the others, who would wait for it, end too\n",
-            watch.mate);
+            watch.neighbour);
     MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
     abort();
 }
 
-/* A process, as others see it who count processes from the same one on. */
-typedef struct who {
+/* A process id means something to processes of the same PID namespace, `counted_in`. */
+typedef struct process_id {
     int64_t process, counted_in, rank;
-} who;
+} process_id;
 
-static who describe_self(void)
+static process_id describe_self(void)
 {
     struct stat space;
 
-    return (who){getpid(), stat("/proc/self/ns/pid", &space) == 0 ? (int64_t)space.st_ino : -1,
-                 em_world_rank()};
+    return (process_id){getpid(),
+                        stat("/proc/self/ns/pid", &space) == 0 ? (int64_t)space.st_ino : -1,
+                        em_world_rank()};
 }
 
-/* Files are closed with the process. */
-static bool start(const who *mate)
+/* Watches the process of a neighbour. The kernel closes the files when this process ends. */
+static bool start(const process_id *neighbour)
 {
     int ends[2];
 
-    watch.mate = (int)mate->rank;
-    watch.file[MATE] = (int)syscall(SYS_pidfd_open, (pid_t)mate->process, 0);
-    if (watch.file[MATE] < 0 || pipe2(ends, O_CLOEXEC) != 0)
+    watch.neighbour = (int)neighbour->rank;
+    watch.file[NEIGHBOUR] = (int)syscall(SYS_pidfd_open, (pid_t)neighbour->process, 0);
+    if (watch.file[NEIGHBOUR] < 0 || pipe2(ends, O_CLOEXEC) != 0)
         return false;
-    watch.file[PARTING] = ends[0];
+    watch.file[LEAVING] = ends[0];
     watch.write_end = ends[1];
     return em_thread_start(&watch.thread, look, NULL) == 0;
 }
 
-/* Each tells the one before it. */
+/* Each rank of a node sends its process id to the rank before it, which then watches it. */
 void em_rank_failure_watch(void)
 {
-    const who own = describe_self();
-    who next = own;
+    const process_id own = describe_self();
+    process_id next = own;
     int size, rank;
 
     MPI_Comm_size(em_world_node(), &size);

@@ -10,10 +10,11 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Seconds, and the status to leave with; `waited`: since the first signal. */
+/* `came`: a signal has; `is_made`: the run has been created; `patience` and `waited`: seconds,
+ * these since the first signal; `leaving`: the exit status. */
 static volatile sig_atomic_t came, is_made, patience = 20, leaving, waited;
 static em_context *volatile to_stop;  /* NULL: none */
-static volatile sig_atomic_t follows; /* a rank that lets the first speak */
+static volatile sig_atomic_t follows; /* seconds by which other ranks wait longer than rank 0 */
 
 static void heed_faults(void)
 {
@@ -31,8 +32,11 @@ static void note_signal(int number)
         em_context_interrupt(to_stop);
 }
 
-/* After the end of the process its errors are closed, at which the launcher wakes and waits for it,
- * and then its output. All else is closed at once: nobody else waits for a copy. */
+/*
+ * Run by a copy of the process, which holds its output files open a moment longer. It closes
+ * standard error once the process has ended: that wakes the launcher, which then collects the
+ * process. It closes standard output last. Other files are closed at once.
+ */
 static _Noreturn void close_one_by_one(pid_t process)
 {
     enum { MOST_FILES = 1024, MOMENTS = 400 };
@@ -80,7 +84,8 @@ static _Noreturn void leave(const char *words)
     _exit(write(STDERR_FILENO, words, strlen(words)) >= 0 ? leaving : EXIT_FAILURE);
 }
 
-/* A call of a model is given as long again ten times as the longest before it. */
+/* Whether a call of the model has taken ten times as long as the longest before it, and the time
+ * since the signal is up. */
 static bool model_is_lost(void)
 {
     const double late = patience + follows, usual = 10 * em_foreign_call_longest();
@@ -89,7 +94,7 @@ static bool model_is_lost(void)
     return is_made && waited >= late && away >= late && away >= usual;
 }
 
-/* Each second since the first signal. */
+/* Runs once a second from the first signal on. */
 static void look_whether_it_ends(int number)
 {
     (void)number;

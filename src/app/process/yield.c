@@ -1,14 +1,16 @@
 /*
- * How a rank of ours waits for another. Collectives of MPI, which HDF5 calls too, look for messages
- * in a loop. Open MPI calls sched_yield between two looks; libraries find this one before libc's.
- * MPICH calls nothing, but where it is built upon UCX a look is a call of UCX, which finds the one
- * below first. (Other builds of it spin: there, ranks are not to be more than processors.)
+ * How a rank waits for another one. Collectives of MPI, which HDF5 calls too, poll for messages in
+ * a loop. Open MPI calls sched_yield between two polls, and the linker finds the sched_yield below
+ * before that of libc. MPICH calls nothing between polls; but where it is built with UCX, a poll is
+ * a call of ucp_worker_progress, and the one below is found first. Other builds of MPICH spin: with
+ * these, do not start more ranks than processors.
  *
- * Where ranks alone share a processor a yield is the best there is: the next one has it at once,
- * and it returns within microseconds. Where anybody else computes there, a yield hands over a whole
- * turn of the scheduler, some milliseconds, again and again, while messages lie there. A yield that
- * returns late says so; from then on, and for longer each time that is confirmed, the rank sleeps
- * instead, for moments. Who wakes from sleep has not used up its turn, and soon has the processor.
+ * Where only ranks share a processor, a yield is best: the next rank runs at once, and the yield
+ * returns within microseconds. Where another program computes on the processor, a yield gives it a
+ * whole time slice, some milliseconds, while messages wait. A yield that returns late shows this.
+ * The rank then sleeps for short times instead of yielding, and for longer periods each time that a
+ * later yield is late again. A process that wakes from sleep has not used up its time slice, so the
+ * scheduler soon runs it.
  */
 #include <dlfcn.h>
 #include <mpi.h>
@@ -45,7 +47,7 @@ static int64_t now(void)
     return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
 }
 
-/* Half as long again each time; a sixteenth of what a long wait has taken is not missed. */
+/* Sleeps half as long again each time, up to a sixteenth of the time that the wait has taken. */
 static void take_nap(waiting *w, int64_t time)
 {
     const int64_t share = (time - w->began) / 16;
@@ -55,7 +57,8 @@ static void take_nap(waiting *w, int64_t time)
     w->nap = w->nap * 3 / 2 < most ? w->nap * 3 / 2 : most;
 }
 
-/* Late soon after the last calm: processors are shared still. */
+/* A yield was late. Late soon after the last period without yields: the processor is still shared.
+ */
 static void note_late(waiting *w, int64_t time)
 {
     const bool again = time - w->calm_until < w->calm;
@@ -89,8 +92,8 @@ __attribute__((visibility("default"))) int sched_yield(void)
 #ifdef MPICH_VERSION
 typedef unsigned look(void *worker);
 
-/* A look of UCX's, and a yield where it finds nothing. What ranks of one node say to one another
- * does not come that way: MPICH looks for it next, before it looks here again. */
+/* Polls by UCX, and yields where there is no message. Messages between ranks of one node do not
+ * come through UCX: MPICH polls for them next, before it calls this again. */
 __attribute__((visibility("default"))) unsigned ucp_worker_progress(void *worker);
 
 unsigned ucp_worker_progress(void *worker)

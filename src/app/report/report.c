@@ -1,519 +1,309 @@
 #include "app/report/report.h"
 
+#include "app/report/picture_files.h"
 #include "app/report/report_figures.h"
-#include "app/report/report_priors.h"
-#include "app/report/svg.h"
+#include "app/summary/advice.h"
 #include "app/summary/command_arguments.h"
+#include "app/summary/summary_rows.h"
 #include "base/memory.h"
 #include "base/page.h"
 #include "base/text.h"
 #include "par/world.h"
 
 #include <math.h>
-#include <popt.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { MOST_TABLE_ROWS = 300 };
 
-/* What every page begins with, by which one is known that may be written anew. */
-#define FIRST_LINE "<!doctype html><!-- a report of emass -->\n"
+/* template.c: the page up to the JSON, and the script that draws the page from it. */
+extern const char em_report_page[], em_report_script[];
 
 typedef struct arguments {
-    char *file, *output, *figures, **pattern;
+    const char *file;
+    char *output, *figures, **pattern;
 } arguments;
 
-/* ---------------------------------------------------------------- the page */
+/* ---------------------------------------------------------------- the text of the page */
 
-static const char style[] =
-    ":root{color-scheme:light dark;--page:#fff;--card:#f6f8fa;--text:#1c2430;--faint:#5d6979;"
-    "--edge:#d9dee5;--good:#00704f;--warning:#8a5a00;--wrong:#b43200}\n"
-    "@media (prefers-color-scheme:dark){:root{--page:#0d1117;--card:#161b22;--text:#e8ebf0;"
-    "--faint:#a3adba;--edge:#38414d;--good:#3ecfa0;--warning:#f0c050;--wrong:#ff9a5c}}\n"
-    "*{box-sizing:border-box}body{margin:0 "
-    "auto;max-width:76rem;padding:min(1.5rem,4vw);font:16px/1.5 "
-    "system-ui,sans-serif;color:var(--text);background:var(--page);overflow-wrap:anywhere}\n"
-    "h1{font-size:1.6rem;margin:0 0 .3rem}h2{font-size:1.2rem;margin:2.2rem 0 .4rem}"
-    "p{margin:.4rem 0;max-width:72ch}.faint{color:var(--faint)}\n"
-    ".verdict{border-left:.4rem solid var(--faint);background:var(--card);padding:.7rem 1rem;"
-    "margin:1rem 0;border-radius:.2rem}.verdict b{font-size:1.15rem}\n"
-    ".good{border-color:var(--good)}.good b{color:var(--good)}.warning{border-color:var(--warning)}"
-    ".warning b{color:var(--warning)}.wrong{border-color:var(--wrong)}"
-    ".wrong b,td.wrong{color:var(--wrong);font-weight:600}\n"
-    "dl{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(11rem,40%),1fr));gap:.6rem "
-    "1.5rem;"
-    "margin:1rem 0}dt{color:var(--faint);font-size:.85rem}dd{margin:0;font-weight:600}\n"
-    ".wide{overflow-x:auto}table{border-collapse:collapse;font-size:.9rem;"
-    "font-variant-numeric:tabular-nums}th,td{padding:.15rem .7rem;text-align:right;"
-    "border-bottom:1px solid var(--edge);white-space:nowrap}"
-    "td.note{text-align:left;color:var(--faint)}th:first-child,td:first-child{text-align:left;"
-    "padding-left:0;position:sticky;left:0;"
-    "background:var(--page)}thead th{color:var(--faint);"
-    "font-weight:600}tbody th{font-weight:400}\n"
-    /* The last of an odd number has the whole row. */
-    ".sections,.figures{display:flex;flex-wrap:wrap;gap:0 2rem}.figures{gap:1rem}"
-    ".sections>*{flex:1 1 "
-    "min(100%,27rem);min-width:0}.sections>:has(figure+figure){flex-basis:100%}"
-    ".figures>*{flex:1 1 min(100%,21rem);min-width:0}"
-    "figure{margin:0;background:var(--card);border:1px solid var(--edge);border-radius:.3rem;"
-    "padding:.6rem}figure svg{display:block;width:100%;max-width:29rem;height:auto;margin:auto}\n"
-    "pre{background:var(--card);padding:.8rem 1rem;overflow-x:auto;border-radius:.3rem;"
-    "font-size:.85rem}code{font-size:.9em}summary{cursor:pointer}\n"
-    "@media print{body{max-width:none}figure{break-inside:avoid}}\n";
-
-/* The attribute of the file, or NULL. */
-static char *text_of(const em_report_data *data, const char *name)
+/* Attributes of the file, as members of that name; a member is null where the file lacks it. */
+static void put_attributes(const em_report_data *data, em_json *json)
 {
-    char *text = NULL;
+    static const char *const text[] = {"model",
+                                       "sampler",
+                                       "cut",
+                                       "created_at",
+                                       "inference_library",
+                                       "inference_library_version",
+                                       "warmup",
+                                       "config",
+                                       "git_commit",
+                                       "data_hash"},
+                             *const integer[] = {"tuning_steps", "seed", "ranks", "merged"};
 
-    return em_reader_text(data->draws, name, &text) ? text : NULL;
-}
-
-static void fact(FILE *out, const char *term, const char *value)
-{
-    fputs("<div><dt>", out);
-    em_escape_html(out, term);
-    fputs("</dt><dd>", out);
-    em_escape_html(out, value);
-    fputs("</dd></div>\n", out);
-}
-
-static void text_fact(const em_report_data *data, FILE *out, const char *term, const char *name)
-{
-    char *text = text_of(data, name);
-
-    if (text)
-        fact(out, term, text);
-    em_release(&text);
-}
-
-static void int_fact(const em_report_data *data, FILE *out, const char *term, const char *name)
-{
-    int64_t value;
-    char text[32];
-
-    if (!em_reader_int(data->draws, name, &value))
-        return;
-    snprintf(text, sizeof text, "%lld", (long long)value);
-    fact(out, term, text);
-}
-
-static const char *file_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
-}
-
-static void write_head(const em_report_data *data, FILE *out)
-{
-    fputs(FIRST_LINE "<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-                     "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
-                     "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-                     "style-src 'unsafe-inline'\">\n<title>",
-          out);
-    em_escape_html(out, file_name(data->path));
-    fprintf(out, "</title>\n<style>\n%s%s</style></head><body>\n<h1>", style, em_svg_style);
-    em_escape_html(out, file_name(data->path));
-    fputs("</h1>\n", out);
+    em_json_open(json, "attributes", '{');
+    for (size_t i = 0; i < sizeof text / sizeof *text; i++) {
+        char *value = NULL;
+        em_json_text(json, text[i],
+                     em_reader_text(data->summary.reader, text[i], &value) ? value : NULL);
+        em_release(&value);
+    }
+    for (size_t i = 0; i < sizeof integer / sizeof *integer; i++) {
+        int64_t value = 0;
+        const bool found = em_reader_int(data->summary.reader, integer[i], &value);
+        em_json_real(json, integer[i], found ? (double)value : NAN);
+    }
+    em_json_close(json, '}');
 }
 
 /* The verdict of the run; of a file of another program, what the table shows. */
-static em_status write_verdict(const em_report_data *data, FILE *out)
+static em_status put_verdict(const em_report_data *data, em_json *json)
 {
-    static const char *const class[] = {[EM_CONVERGED] = "good",
+    static const char *const grade[] = {[EM_CONVERGED] = "good",
                                         [EM_CONVERGED_WITH_WARNINGS] = "warning",
                                         [EM_NOT_CONVERGED] = "wrong"};
-    const bool complete = !em_find_incomplete(data->draws);
+    const bool complete = !em_find_incomplete(data->summary.reader);
     em_verdict verdict;
     char *text = NULL;
-    em_status status = em_judge_verdict(data->judge, &verdict, &text);
+    em_status status = em_judge_verdict(data->summary.judge, &verdict, &text);
 
-    if (status)
-        return status;
-    const size_t first = strcspn(text, ":"), rest = first + (text[first] ? 2 : 0);
-    fprintf(out, "<div class=\"verdict %s\"><b>%s ", complete ? class[verdict] : "wrong",
-            complete && verdict == EM_CONVERGED ? "\u2713" : "\u26a0");
-    text[first] = '\0';
-    if (!complete)
-        fputs("not finished, so far ", out);
-    em_escape_html(out, text);
-    fputs("</b><br>", out);
-    em_escape_html(out, text + rest);
-    if (!complete)
-        fputs("<br>The run that wrote this file did not reach its end; the numbers are of the "
-              "draws so far.",
-              out);
-    fputs("</div>\n", out);
+    if (!status) {
+        em_json_text(json, "complete", complete ? "yes" : NULL);
+        em_json_text(json, "grade", complete ? grade[verdict] : "wrong");
+        em_json_text(json, "verdict", text);
+    }
     em_release(&text);
-    return EM_OK;
+    return status;
 }
 
-static void write_facts(const em_report_data *data, FILE *out)
+/* The sentences of the summary, an element each. */
+static em_status put_advice(const em_report_data *data, em_json *json)
 {
-    char text[64];
+    const em_summary *s = &data->summary;
+    char *text = NULL, *rest = NULL;
+    size_t size = 0;
+    FILE *words = open_memstream(&text, &size);
+    em_status status = words ? em_advise(s->judge, &s->table, &s->column, words)
+                             : em_fail(EM_EMEMORY, "out of memory");
 
-    fputs("<dl>\n", out);
-    text_fact(data, out, "model", "model");
-    text_fact(data, out, "sampler", "sampler");
-    snprintf(text, sizeof text, "%lld \u00d7 %lld", (long long)data->n_chain,
-             (long long)data->n_draw);
-    fact(out, "chains \u00d7 draws", text);
-    snprintf(text, sizeof text, "%lld", (long long)data->n_element);
-    fact(out, "numbers of a draw, here", text);
-    int_fact(data, out, "iterations of warmup", "tuning_steps");
-    int_fact(data, out, "seed", "seed");
-    int_fact(data, out, "ranks", "ranks");
-    text_fact(data, out, "cut", "cut");
-    text_fact(data, out, "made", "created_at");
-    text_fact(data, out, "by", "inference_library");
-    text_fact(data, out, "version", "inference_library_version");
-    fputs("</dl>\n", out);
+    if (words)
+        fclose(words);
+    em_json_open(json, "advice", '[');
+    for (char *line = text ? strtok_r(text, "\n", &rest) : NULL; !status && line;
+         line = strtok_r(NULL, "\n", &rest))
+        em_json_text(json, NULL, line);
+    em_json_close(json, ']');
+    free(text);
+    return status;
 }
 
-/* The sentences of the advice, each with its title in bold. */
-static void write_advice(const em_report_data *data, const char *advice, FILE *out)
+/* The name of a row and its cells, of which the quartiles are for figures alone; or its note. */
+static void put_row(const em_summary_table *table, const em_summary_row *row, em_json *json)
 {
-    fputs("<h2 id=\"next\">What to do next</h2>\n", out);
-    if (!*advice)
-        fputs("<p>Nothing stands against using these draws: chains agree, and there are enough "
-              "effective draws for means and for the quantiles of the table.</p>\n",
-              out);
-    else
-        fputs("<ul>\n", out);
-    for (const char *line = advice; *line;) {
-        const char *end = line + strcspn(line, "\n"),
-                   *colon = memchr(line, ':', (size_t)(end - line));
-        char piece[2048];
-
-        snprintf(piece, sizeof piece, "%.*s", (int)(colon ? colon - line : 0), line);
-        fputs("<li><b>", out);
-        em_escape_html(out, piece);
-        fputs("</b>", out);
-        snprintf(piece, sizeof piece, "%.*s", (int)(end - (colon ? colon : line)),
-                 colon ? colon : line);
-        em_escape_html(out, piece);
-        fputs("</li>\n", out);
-        line = *end ? end + 1 : end;
-    }
-    fprintf(out, "%s<p>All rows: <code>emass summary ", *advice ? "</ul>\n" : "");
-    em_escape_html(out, file_name(data->path));
-    fputs("</code>. In Python: <code>arviz.from_netcdf(\"", out);
-    em_escape_html(out, file_name(data->path));
-    fputs("\")</code>.</p>\n", out);
-}
-
-static void write_row(const em_summary_table *table, const em_summary_row *row, FILE *out)
-{
-    fputs("<tr><th scope=\"row\">", out);
-    em_escape_html(out, row->name);
-    fputs("</th>", out);
-    if (row->note) {
-        fprintf(out, "<td class=\"note\" colspan=\"%lld\">", (long long)table->n_column);
-        em_escape_html(out, row->note);
-        fputs("</td>", out);
-    }
+    em_json_open(json, NULL, '[');
+    em_json_text(json, NULL, row->name);
+    if (row->note)
+        em_json_text(json, NULL, row->note);
     for (int64_t j = 0; !row->note && j < table->n_column; j++) {
         char text[EM_TABLE_CELL];
-        const em_column *column = &table->column[j];
 
-        em_table_cell(column, row->value[j], text);
-        fprintf(out, "<td%s>%s</td>",
-                column->most > 0 && row->value[j] > column->most ? " class=\"wrong\"" : "", text);
+        if (j == EM_AT_Q25 || j == EM_AT_Q75)
+            continue;
+        em_table_cell(&table->column[j], row->value[j], text);
+        em_json_text(json, NULL, text);
     }
-    fputs("</tr>\n", out);
+    em_json_close(json, ']');
 }
 
 /* All rows, or of very many the first, and those that mix worst. */
-static em_status write_table(const em_report_data *data, FILE *out)
+static em_status put_table(const em_report_data *data, em_json *json)
 {
+    const em_summary *s = &data->summary;
+    const em_rows_order order = {.at = &s->column, .most = MOST_TABLE_ROWS};
     em_shown_rows rows = {0};
-    em_status status = em_report_rows(data, MOST_TABLE_ROWS, &rows);
+    em_status status = em_rows_arrange(&s->table, s->reader, &order, &rows);
 
-    fputs("<h2 id=\"table\">Table</h2>\n", out);
-    if (rows.n_line > rows.table.n_row)
-        fprintf(out,
-                "<p>%lld of %lld rows, with those that mix worst among them; <code>emass "
-                "summary</code> has all.</p>\n",
-                (long long)rows.table.n_row, (long long)data->n_element);
-    fputs("<div class=\"wide\"><table><thead><tr><th></th>", out);
-    for (int64_t j = 0; j < data->table.n_column; j++)
-        fprintf(out, "<th scope=\"col\">%s</th>", data->table.column[j].name);
-    fputs("</tr></thead><tbody>\n", out);
+    em_json_open(json, "table", '{');
+    em_json_real(json, "elements", (double)s->n_element);
+    em_json_real(json, "lines", (double)rows.n_line);
+    em_json_text(json, "limited", s->table.column[s->column.r_hat].name);
+    em_json_real(json, "limit", s->table.column[s->column.r_hat].most);
+    em_json_open(json, "columns", '[');
+    for (int64_t j = 0; j < s->table.n_column; j++)
+        if (j != EM_AT_Q25 && j != EM_AT_Q75)
+            em_json_text(json, NULL, s->table.column[j].name);
+    em_json_close(json, ']');
+    em_json_open(json, "rows", '[');
     for (int64_t i = 0; i < rows.table.n_row; i++)
-        write_row(&rows.table, &rows.table.row[i], out);
-    fputs("</tbody></table></div>\n<p class=\"faint\">mcse_mean: Monte Carlo standard error of the "
-          "mean. ess_bulk, ess_tail: effective draws for the centre and for the 5 % and 95 % "
-          "quantiles. r_hat: 1 where chains agree.",
-          out);
-    if (data->n_superchain)
-        fprintf(out,
-                " r_hat_nested: the same for %lld superchains, of short chains from one start "
-                "each; it judges them, and r_hat is above 1 as they are short.",
-                (long long)data->n_superchain);
-    fputs("</p>\n", out);
+        put_row(&rows.table, &rows.table.row[i], json);
+    em_json_close(json, ']');
+    em_json_close(json, '}');
     em_rows_release(&rows);
     return status;
 }
 
-/* ---------------------------------------------------------------- what it took */
-
-static double smallest_ess(const em_report_data *data)
+/* Which priors a regression had, a line each. */
+static em_status put_priors(const em_report_data *data, em_json *json)
 {
-    double least = INFINITY;
-
-    for (int64_t i = 0; i < data->n_element; i++)
-        least = fmin(least, fmin(data->element[i].value[EM_AT_ESS_BULK],
-                                 data->element[i].value[EM_AT_ESS_TAIL]));
-    return least;
-}
-
-static em_status write_cost(const em_report_data *data, FILE *out)
-{
-    double *n_steps = NULL, seconds = 0, gradients = 0;
-    const double ess = smallest_ess(data);
-    char *warmup = text_of(data, "warmup"), text[64];
-    em_status status = em_report_statistic(data->stats, "n_steps", &n_steps);
-
-    for (int64_t i = 0; n_steps && i < data->n_chain * data->n_draw; i++)
-        gradients += n_steps[i];
-    fputs("<h2 id=\"cost\">Time and gradients</h2>\n", out);
-    if (warmup && *warmup) {
-        fputs("<p>", out);
-        em_escape_html(out, warmup);
-        fputs("</p>\n", out);
-    }
-    fputs("<dl>\n", out);
-    if (em_reader_real(data->draws, "sampling_time", &seconds) && seconds > 0) {
-        snprintf(text, sizeof text, seconds < 100 ? "%.3g s" : "%.0f s", seconds);
-        fact(out, "time in all", text);
-        snprintf(text, sizeof text, ess < 1e4 * seconds ? "%.4g" : "%.0f", ess / seconds);
-        if (isfinite(ess))
-            fact(out, "smallest ESS per second", text);
-    }
-    if (gradients > 0) {
-        snprintf(text, sizeof text, "%.0f", gradients);
-        fact(out, "leapfrog steps of the draws", text);
-        snprintf(text, sizeof text, "%.4g", 1000 * ess / gradients);
-        if (isfinite(ess))
-            fact(out, "smallest ESS per 1000 of them", text);
-    }
-    if (isfinite(ess)) {
-        snprintf(text, sizeof text, "%.0f", ess);
-        fact(out, "smallest ESS", text);
-    }
-    fputs("</dl>\n", out);
-    em_release(&n_steps);
-    em_release(&warmup);
-    return status;
-}
-
-static void write_config(const em_report_data *data, FILE *out)
-{
-    char *config = text_of(data, "config"), *commit = text_of(data, "git_commit"),
-         *hash = text_of(data, "data_hash");
-    int64_t merged = 0;
-
-    em_reader_int(data->draws, "merged", &merged);
-    if (config) {
-        fputs("<h2 id=\"config\">The run, to be repeated</h2>\n<p class=\"faint\">Commit ", out);
-        em_escape_html(out, commit ? commit : "unknown");
-        fputs(", data ", out);
-        em_escape_html(out, hash ? hash : "unknown");
-        fputs(". The same config and seed give the same draws on any number of ranks.", out);
-        if (merged > 0)
-            fprintf(
-                out,
-                " These are of %lld runs: the config is that of the first, and the seeds are in "
-                "the group runs.",
-                (long long)merged);
-        fputs("</p>\n<details><summary>The config, every default filled in</summary><pre>", out);
-        em_escape_html(out, config);
-        fputs("</pre></details>\n", out);
-    }
-    em_release(&config);
-    em_release(&commit);
-    em_release(&hash);
-}
-
-/* ---------------------------------------------------------------- figures */
-
-/* The k-th of a kind as SVG; NULL: there is none. */
-static em_status draw(const em_report_data *data, const em_figure *figure, int k, char **svg)
-{
-    size_t size = 0;
-    FILE *out = open_memstream(svg, &size);
-    em_status status = out ? figure->draw(data, k, out) : em_fail(EM_EMEMORY, "out of memory");
-
-    if (out)
-        fclose(out);
-    if (status || size == 0) {
-        free(*svg);
-        *svg = NULL;
-    }
-    return status;
-}
-
-static em_status write_figure(const em_report_data *data, const em_figure *figure, FILE *out)
-{
+    char **line = NULL;
+    int64_t n = 0;
     em_status status = EM_OK;
-    bool begun = false;
 
-    for (int k = 0; !status && k < figure->most; k++) {
-        char *svg = NULL;
-        status = draw(data, figure, k, &svg);
-        if (svg && !begun)
-            fprintf(out,
-                    "<section><h2 id=\"%s\">%s</h2>\n<p class=\"faint\">%s</p>\n"
-                    "<div class=\"figures\">\n",
-                    figure->name, figure->heading, figure->caption);
-        if (svg)
-            fprintf(out, "<figure>%s</figure>\n", svg);
-        begun |= svg != NULL;
-        free(svg);
+    if (em_reader_has(data->summary.reader, "constant_data", "prior_count"))
+        status = em_read_labels(data->path, "constant_data/prior", &n, &line);
+    em_json_open(json, "priors", '[');
+    for (int64_t i = 0; i < n; i++) {
+        em_json_text(json, NULL, line[i]);
+        em_release(&line[i]);
     }
-    if (begun)
-        fputs("</div></section>\n", out);
+    em_json_close(json, ']');
+    em_release(&line);
     return status;
 }
 
-/* Where there is nothing to leave out, how there would be. */
-static em_status write_loo_hint(const em_report_data *data, FILE *out)
+/* How the file would come to have log likelihoods, where it has none. */
+static em_status put_loo_hint(const em_report_data *data, em_json *json)
 {
     char *how = NULL;
-    em_status status = data->log_likelihood ? EM_OK : em_loo_ask(data->draws, &how);
+    em_status status = data->log_likelihood ? EM_OK : em_loo_ask(data->summary.reader, &how);
 
-    if (how) {
-        fputs("<h2 id=\"loo\">Leaving out one observation</h2>\n<p class=\"faint\">Leave-one-out "
-              "cross-validation needs a group log_likelihood: ",
-              out);
-        em_escape_html(out, how);
-        fputs(".</p>\n", out);
-    }
+    em_json_text(json, "loo_hint", how);
     em_release(&how);
     return status;
 }
 
-static em_status write_page(em_report_data *data, FILE *out)
+/* What the draws took, and what came of it. */
+static em_status put_cost(const em_report_data *data, em_json *json)
 {
-    char *advice = NULL;
-    em_status status = em_report_advice(data, &advice);
+    const em_judge_columns *at = &data->summary.column;
+    double *n_steps = NULL, seconds = NAN, gradients = 0, ess = INFINITY;
+    em_status status = em_report_statistic(data->stats, "n_steps", &n_steps);
 
-    if (status)
-        return status;
-    write_head(data, out);
-    status = write_verdict(data, out);
-    write_facts(data, out);
-    write_advice(data, advice, out);
-    if (!status)
-        status = write_table(data, out);
-    if (!status)
-        status = em_report_priors(data, out);
-    fputs("<div class=\"sections\">\n", out);
-    for (const em_figure *f = em_figures; !status && f->name; f++)
-        status = write_figure(data, f, out);
-    fputs("</div>\n", out);
-    if (!status)
-        status = write_loo_hint(data, out);
-    if (!status)
-        status = write_cost(data, out);
-    write_config(data, out);
-    fputs("</body></html>\n", out);
-    em_release(&advice);
+    for (int64_t i = 0; !status && n_steps && i < data->n_chain * data->n_draw; i++)
+        gradients += n_steps[i];
+    for (int64_t i = 0; i < data->summary.n_element; i++)
+        ess = fmin(ess, fmin(em_report_value(data, i, at->ess_bulk),
+                             em_report_value(data, i, at->ess_tail)));
+    em_reader_real(data->summary.reader, "sampling_time", &seconds);
+    em_json_real(json, "seconds", seconds);
+    em_json_real(json, "gradients", gradients);
+    em_json_real(json, "smallest_ess", ess);
+    em_release(&n_steps);
     return status;
+}
+
+static em_status put_data(const em_report_data *data, em_json *json)
+{
+    const char *slash = strrchr(data->path, '/');
+
+    em_json_open(json, NULL, '{');
+    em_json_text(json, "file", slash ? slash + 1 : data->path);
+    em_json_real(json, "chains", (double)data->n_chain);
+    em_json_real(json, "draws", (double)data->n_draw);
+    em_json_real(json, "superchains", (double)data->summary.n_superchain);
+    em_status status = put_verdict(data, json);
+    put_attributes(data, json);
+    if (!status)
+        status = put_advice(data, json);
+    if (!status)
+        status = put_table(data, json);
+    if (!status)
+        status = put_priors(data, json);
+    if (!status)
+        status = put_loo_hint(data, json);
+    if (!status)
+        status = put_cost(data, json);
+    if (!status)
+        status = em_report_figures(data, json);
+    em_json_close(json, '}');
+    return status;
+}
+
+/* All of it as one JSON document; freed by free(). */
+static em_status make_json(const em_report_data *data, char **text)
+{
+    size_t size = 0;
+    em_json json = {open_memstream(text, &size), '\0'};
+
+    if (!json.out)
+        return em_fail(EM_EMEMORY, "out of memory");
+    const em_status status = put_data(data, &json);
+    return fclose(json.out) == 0 || status ? status : em_fail(EM_EMEMORY, "out of memory");
 }
 
 /* ---------------------------------------------------------------- files */
 
-static em_status write_report(em_report_data *data, const char *path)
+/* The JSON stands in an element of the page, which nothing in it may end: '<' is only in strings,
+ * and is escaped. */
+static em_status write_report(const char *json, const char *path)
 {
-    em_page page;
-    em_status status = em_page_open(path, &page);
-
-    if (!status)
-        status = write_page(data, page.out);
-    return em_page_close(&page, status);
-}
-
-/* A figure as it is printed. */
-static em_status write_svg(const char *path, const char *svg)
-{
-    const char *inside = strchr(svg, '>') + 1;
-    double width = 0, height = 0;
     em_page page;
     const em_status status = em_page_open(path, &page);
 
-    sscanf(strstr(svg, "viewBox"), "viewBox=\"0 0 %lf %lf", &width, &height);
     if (!status) {
-        fprintf(page.out, "%.*s width=\"%g\" height=\"%g\">\n<style>\n", (int)(inside - 1 - svg),
-                svg, width, height);
-        em_svg_write_plain_style(page.out);
-        fprintf(page.out, "</style>\n<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>%s",
-                inside);
+        fputs(em_report_page, page.out);
+        for (const char *c = json; *c; c++)
+            if (*c == '<')
+                fputs("\\u003c", page.out);
+            else
+                fputc(*c, page.out);
+        fprintf(page.out, "</script>\n<script>\n%s</script>\n</body></html>\n", em_report_script);
     }
     return em_page_close(&page, status);
 }
 
-static em_status write_figures(const em_report_data *data, const char *folder)
+/* Nothing is read where the page could not be written. */
+static em_status check_output(const arguments *a, char **output)
 {
-    em_status status = EM_OK;
+    char first_line[128];
+    em_status status =
+        a->output ? em_copy_text(a->output, output) : em_replace_h5(a->file, ".html", output);
 
-    for (const em_figure *f = em_figures; !status && f->name; f++)
-        for (int k = 0; !status && k < f->most; k++) {
-            char *svg = NULL, *path = NULL;
-            status = draw(data, f, k, &svg);
-            if (svg && f->most > 1)
-                status = em_format_text(&path, "%s/%s-%d.svg", folder, f->name, k + 1);
-            else if (svg)
-                status = em_format_text(&path, "%s/%s.svg", folder, f->name);
-            if (svg && !status)
-                status = write_svg(path, svg);
-            em_release(&path);
-            free(svg);
-        }
+    snprintf(first_line, sizeof first_line, "%.*s\n", (int)strcspn(em_report_page, "\n"),
+             em_report_page);
+    return status ? status : em_page_check(*output, first_line, "report");
+}
+
+/* Rank 0. */
+static em_status make_report(const arguments *a, em_report_data *data, const char *output)
+{
+    char *json = NULL;
+    em_status status = em_report_read(data);
+
+    if (!status && a->figures)
+        status = em_prepare_pictures(a->figures);
+    if (!status)
+        status = make_json(data, &json);
+    if (!status)
+        status = write_report(json, output);
+    if (!status && a->figures)
+        status = em_write_pictures(em_report_script, json, a->figures);
+    if (!status)
+        printf("%s\n", output);
+    free(json);
     return status;
 }
 
 /* ---------------------------------------------------------------- the command */
 
-static em_status name_output(arguments *a, char **out)
+static em_status report(const arguments *a)
 {
-    const size_t length = strlen(a->file);
-    const bool ends = length > 3 && strcmp(a->file + length - 3, ".h5") == 0;
-
-    return a->output ? em_copy_text(a->output, out)
-                     : em_format_text(out, "%.*s.html", (int)(length - (ends ? 3 : 0)), a->file);
-}
-
-/* Rank 0. */
-static em_status make_report(arguments *a)
-{
-    em_report_data data = {.path = NULL};
+    static double percentile[] = {5, 25, 50, 75, 95};
+    const char *const path[] = {a->file};
+    em_summary_options options = em_summary_defaults(1, path);
+    em_report_data data = {.path = a->file};
     char *output = NULL;
-    em_status status = name_output(a, &output);
+    em_status status = em_agree(em_world_rank() == 0 ? check_output(a, &output) : EM_OK);
 
+    options.pattern = (const char *const *)a->pattern;
+    options.percentile = (em_reals){5, percentile};
     if (!status)
-        status = em_page_check(output, FIRST_LINE, "report");
+        status = em_summary_read(&options, &data.summary);
     if (!status)
-        status = em_report_read(a->file, (const char *const *)a->pattern, &data);
-    if (!status && a->figures)
-        status = em_page_make_folder(a->figures);
-    if (!status)
-        status = write_report(&data, output);
-    if (!status && a->figures)
-        status = write_figures(&data, a->figures);
-    if (!status)
-        printf("%s\n", output);
+        status = em_agree(em_world_rank() == 0 ? make_report(a, &data, output) : EM_OK);
     em_report_release(&data);
     em_release(&output);
     return status;
-}
-
-static em_status parse(poptContext popt, arguments *a)
-{
-    em_status status = em_arguments_check(popt, "report", poptGetNextOpt(popt));
-
-    return status ? status : em_arguments_only(popt, "report", "one file", &a->file);
 }
 
 em_status em_report_command(int argc, const char **argv)
@@ -523,17 +313,12 @@ em_status em_report_command(int argc, const char **argv)
                                        {"figures", 0, POPT_ARG_STRING, &a.figures, 0, NULL, NULL},
                                        {"var", 0, POPT_ARG_ARGV, &a.pattern, 0, NULL, NULL},
                                        POPT_TABLEEND};
-    poptContext popt = poptGetContext("emass report", argc, argv, table, 0);
-    em_status status = em_agree(parse(popt, &a));
+    em_command_line line;
+    em_status status = em_command_line_read(argc, argv, table, "one file", 1, 1, &line);
 
+    a.file = status ? NULL : line.argument[0];
     if (!status)
-        status = em_agree(em_world_rank() == 0 ? make_report(&a) : EM_OK);
-    poptFreeContext(popt);
-    for (char **p = a.pattern; p && *p; p++)
-        free(*p);
-    free(a.pattern);
-    free(a.output);
-    free(a.figures);
-    em_release(&a.file);
+        status = report(&a);
+    em_command_line_end(&line);
     return status;
 }

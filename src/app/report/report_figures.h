@@ -1,22 +1,20 @@
-/* The figures of a report. All Local. */
+/* The numbers that the figures of a report show, as JSON; report.js draws them. */
 #ifndef EM_APP_REPORT_REPORT_FIGURES_H
 #define EM_APP_REPORT_REPORT_FIGURES_H
 
+#include "app/report/json_writer.h"
 #include "app/report/report_data.h"
 
-#include <stdio.h>
+/*
+ * Writes the member "figures", an object with a member for each kind that the file has numbers for.
+ * Their size is bounded whatever the size of the run: a figure shows so many rows, chains and
+ * points. Local. Errors: EM_EDATA, EM_EIO, EM_EMEMORY.
+ */
+em_status em_report_figures(const em_report_data *data, em_json *json);
 
-/* One kind of figure. */
-typedef struct em_figure {
-    const char *name;    /* of its file */
-    const char *heading; /* of its section */
-    const char *caption; /* what it shows, and how it looks when all is well */
-    int most;            /* of its kind, numbered from 0 */
-    /* Writes the SVG of the k-th, or nothing where the file has not what it shows. Errors:
-     * EM_EDATA, EM_EIO, EM_EMEMORY. */
-    em_status (*draw)(const em_report_data *data, int k, FILE *out);
-} em_figure;
-
-extern const em_figure em_figures[]; /* to one without a name */
+/* The same of energy, of the mass, and of step size and acceptance (report_sampler.c). */
+em_status em_report_energy(const em_report_data *data, em_json *json);
+em_status em_report_mass(const em_report_data *data, em_json *json);
+em_status em_report_steps(const em_report_data *data, em_json *json);
 
 #endif

@@ -1,6 +1,5 @@
 #include "app/summary/advice.h"
 
-#include "app/summary/advice_prior.h"
 #include "base/memory.h"
 #include "diagnostics/limits.h"
 #include "run/output/stored_config.h"

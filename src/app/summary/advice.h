@@ -20,4 +20,14 @@ em_status em_advise(em_judge *judge, const em_summary_table *table, const em_jud
 em_status em_advise_on_modes(em_judge *judge, const em_summary_table *table,
                              const em_judge_columns *at, FILE *out);
 
+/*
+ * Prints a sentence for each that is true: the posterior mean of a coefficient is more than three
+ * standard deviations of its normal prior from the prior's centre; residuals have another standard
+ * deviation, by a factor of two, than the sigma that is fixed. `reader` is of the posterior, with
+ * log_density [n_draw] of all chains, NULL: not known. Nothing for files that say nothing of
+ * priors. Local. Errors: EM_EDATA, EM_EIO, EM_EMEMORY.
+ */
+em_status em_advise_on_priors(em_reader *reader, int64_t n_draw, const double *log_density,
+                              FILE *out);
+
 #endif

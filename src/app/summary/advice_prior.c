@@ -1,4 +1,4 @@
-#include "app/summary/advice_prior.h"
+#include "app/summary/advice.h"
 
 #include "base/memory.h"
 

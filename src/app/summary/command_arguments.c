@@ -1,6 +1,10 @@
 #include "app/summary/command_arguments.h"
 
 #include "base/memory.h"
+#include "par/world.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 em_status em_arguments_check(poptContext context, const char *command, int option)
 {
@@ -19,18 +23,40 @@ em_status em_arguments_only(poptContext context, const char *command, const char
     return em_copy_text(only, out);
 }
 
-em_status em_arguments_all(poptContext context, const char *command, const char *what,
-                           int64_t least, int64_t *n, const char ***out)
+em_status em_command_line_read(int argc, const char **argv, const struct poptOption *option,
+                               const char *what, int64_t least, int64_t most, em_command_line *out)
 {
-    const char **all = poptGetArgs(context);
-    em_status status;
+    *out =
+        (em_command_line){.popt = poptGetContext(argv[0], argc, argv, option, 0), .option = option};
+    em_status status = em_arguments_check(out->popt, argv[0], poptGetNextOpt(out->popt));
 
-    for (*n = 0; all && all[*n];)
-        ++*n;
-    if (*n < least)
-        return em_fail(EM_EUSAGE, "%s: expected %s (see emass %s --help)", command, what, command);
-    status = em_allocate(*n, sizeof **out, out);
-    for (int64_t i = 0; !status && i < *n; i++)
-        (*out)[i] = all[i];
-    return status;
+    out->argument = status ? NULL : poptGetArgs(out->popt);
+    while (out->argument && out->argument[out->n])
+        out->n++;
+    if (!status && (out->n < least || out->n > most))
+        status =
+            em_fail(EM_EUSAGE, "%s: expected %s (see emass %s --help)", argv[0], what, argv[0]);
+    return em_agree(status);
+}
+
+void em_command_line_end(em_command_line *line)
+{
+    for (const struct poptOption *o = line->option; o->longName; o++) {
+        const unsigned kind = o->argInfo & POPT_ARG_MASK;
+        if (kind == POPT_ARG_STRING)
+            free(*(char **)o->arg);
+        for (char **text = kind == POPT_ARG_ARGV ? *(char ***)o->arg : NULL; text && *text; text++)
+            free(*text);
+        if (kind == POPT_ARG_ARGV)
+            free(*(char ***)o->arg);
+    }
+    poptFreeContext(line->popt);
+}
+
+em_status em_replace_h5(const char *path, const char *ending, char **out)
+{
+    const size_t length = strlen(path);
+    const bool ends = length > 3 && strcmp(path + length - 3, ".h5") == 0;
+
+    return em_format_text(out, "%.*s%s", (int)(length - (ends ? 3 : 0)), path, ending);
 }

@@ -2,7 +2,6 @@
 
 #include "app/summary/command_arguments.h"
 #include "app/summary/evidence.h"
-#include "app/summary/loo_compare.h"
 #include "app/summary/summary_table.h"
 #include "base/memory.h"
 #include "base/system/terminal.h"
@@ -12,9 +11,8 @@
 #include "io/draws/elements.h"
 #include "par/world.h"
 
+#include <limits.h>
 #include <math.h>
-#include <popt.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_ROWS = 10 }; /* of the table that people get */
@@ -200,24 +198,17 @@ static void tell(const em_loo *loo, const char *cut, FILE *words)
 
 static em_status make_table(const em_loo *loo, em_summary_table *table)
 {
-    static const struct {
-        const char *name;
-        em_digits digits;
-    } column[EM_N_LOO] = {[EM_LOO_ELPD] = {"elpd_loo", EM_DIGITS_FOUR},
-                          [EM_LOO_P] = {"p_loo", EM_DIGITS_FOUR},
-                          [EM_LOO_K] = {"k", EM_DIGITS_THOUSANDTHS}};
-    em_status status = em_allocate(EM_N_LOO, sizeof *table->column, &table->column);
+    em_status status = em_table_begin(loo->variable->size, EM_N_LOO, table);
 
+    if (!status) /* in the order of EM_LOO_ELPD, EM_LOO_P, EM_LOO_K */
+        status = em_table_add_column(table, EM_DIGITS_FOUR, "elpd_loo");
     if (!status)
-        status = em_allocate(loo->variable->size, sizeof *table->row, &table->row);
-    for (; !status && table->n_column < EM_N_LOO; table->n_column++) {
-        table->column[table->n_column].digits = column[table->n_column].digits;
-        status = em_copy_text(column[table->n_column].name, &table->column[table->n_column].name);
-    }
+        status = em_table_add_column(table, EM_DIGITS_FOUR, "p_loo");
+    if (!status)
+        status = em_table_add_column(table, EM_DIGITS_THOUSANDTHS, "k");
     if (status)
         return status;
     table->column[EM_LOO_K].most = loo->good_k;
-    table->n_row = loo->variable->size;
     for (int64_t i = 0; i < table->n_row; i++)
         table->row[i] = (em_summary_row){loo->variable->label[i], loo->value + i * EM_N_LOO};
     return EM_OK;
@@ -246,19 +237,16 @@ static em_status print(const em_loo *loo, const char *cut, bool csv)
         if (n > MOST_ROWS)
             printf("... and %lld more, which --csv has\n", (long long)(n - MOST_ROWS));
     }
-    for (int64_t j = 0; j < table.n_column; j++)
-        em_release(&table.column[j].name);
-    em_release(&table.column);
-    em_release(&table.row);
+    em_table_release(&table);
     return status;
 }
 
 /* ---------------------------------------------------------------- the command */
 
 typedef struct arguments {
-    const char **path; /* borrowed, but for the list */
+    const char *const *path;
     int64_t n_path;
-    char *name; /* from malloc, as popt does it */
+    char *name;
     int csv, common, together;
 } arguments;
 
@@ -369,14 +357,6 @@ static em_status answer(const arguments *a)
     return status;
 }
 
-static em_status parse(poptContext popt, arguments *a)
-{
-    em_status status = em_arguments_check(popt, "loo", poptGetNextOpt(popt));
-
-    return status ? status
-                  : em_arguments_all(popt, "loo", "one file or more", 1, &a->n_path, &a->path);
-}
-
 em_status em_loo_command(int argc, const char **argv)
 {
     arguments a = {0};
@@ -385,13 +365,14 @@ em_status em_loo_command(int argc, const char **argv)
                                        {"common", 0, POPT_ARG_NONE, &a.common, 0, NULL, NULL},
                                        {"csv", 0, POPT_ARG_NONE, &a.csv, 0, NULL, NULL},
                                        POPT_TABLEEND};
-    poptContext popt = poptGetContext("emass loo", argc, argv, table, 0);
-    em_status status = em_agree(parse(popt, &a));
+    em_command_line line;
+    em_status status =
+        em_command_line_read(argc, argv, table, "one file or more", 1, INT_MAX, &line);
 
+    a.path = line.argument;
+    a.n_path = line.n;
     if (!status)
         status = em_agree(em_world_rank() == 0 ? answer(&a) : EM_OK);
-    em_release(&a.path);
-    free(a.name);
-    poptFreeContext(popt);
+    em_command_line_end(&line);
     return status;
 }

@@ -1,4 +1,4 @@
-#include "app/summary/loo_compare.h"
+#include "app/summary/loo.h"
 
 #include "app/summary/summary_table.h"
 #include "base/memory.h"
@@ -156,33 +156,27 @@ static const em_loo *find_best(int64_t n, const em_loo_files *files)
 static em_status fill_table(int64_t n, const char *const *path, const em_loo_files *files,
                             double *value, em_summary_table *table)
 {
-    static const struct {
-        const char *name;
-        em_digits digits;
-    } column[N_COLUMN] = {[AT_ELPD] = {"elpd_loo", EM_DIGITS_FOUR},
-                          [AT_SE] = {"se", EM_DIGITS_FOUR},
-                          [AT_P] = {"p_loo", EM_DIGITS_FOUR},
-                          [AT_DIFFERENCE] = {"elpd_diff", EM_DIGITS_FOUR},
-                          [AT_DIFFERENCE_SE] = {"diff_se", EM_DIGITS_FOUR},
-                          [AT_HIGH] = {"high_k", EM_DIGITS_WHOLE}};
+    static const char *const column[N_COLUMN] = {[AT_ELPD] = "elpd_loo",
+                                                 [AT_SE] = "se",
+                                                 [AT_P] = "p_loo",
+                                                 [AT_DIFFERENCE] = "elpd_diff",
+                                                 [AT_DIFFERENCE_SE] = "diff_se",
+                                                 [AT_HIGH] = "high_k"};
     const em_loo *best = find_best(n, files);
-    em_status status = em_allocate(N_COLUMN, sizeof *table->column, &table->column);
+    em_status status = em_table_begin(n, N_COLUMN, table);
 
-    if (!status)
-        status = em_allocate(n, sizeof *table->row, &table->row);
-    for (; !status && table->n_column < N_COLUMN; table->n_column++) {
-        table->column[table->n_column].digits = column[table->n_column].digits;
-        status = em_copy_text(column[table->n_column].name, &table->column[table->n_column].name);
-    }
-    for (; !status && table->n_row < n; table->n_row++) {
-        const em_loo *loo = &files[table->n_row].loo;
-        double *row = value + table->n_row * N_COLUMN;
+    for (int j = 0; !status && j < N_COLUMN; j++)
+        status =
+            em_table_add_column(table, j == AT_HIGH ? EM_DIGITS_WHOLE : EM_DIGITS_FOUR, column[j]);
+    for (int64_t i = 0; !status && i < n; i++) {
+        const em_loo *loo = &files[i].loo;
+        double *row = value + i * N_COLUMN;
         row[AT_ELPD] = loo->elpd;
         row[AT_SE] = loo->se;
         row[AT_P] = loo->p;
         row[AT_HIGH] = (double)(loo->n_high + loo->n_undefined);
         find_difference(loo, best, row);
-        table->row[table->n_row] = (em_summary_row){.name = path[table->n_row], .value = row};
+        table->row[i] = (em_summary_row){.name = path[i], .value = row};
     }
     if (!status)
         em_table_sort(table, AT_ELPD, false);
@@ -229,10 +223,7 @@ em_status em_loo_compare(int64_t n, const char *const *path, const em_loo_files 
         em_table_print(&table, stdout);
         status = explain(&table);
     }
-    for (int64_t j = 0; j < table.n_column; j++)
-        em_release(&table.column[j].name);
-    em_release(&table.column);
-    em_release(&table.row);
+    em_table_release(&table);
     em_release(&value);
     return status;
 }

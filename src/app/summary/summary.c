@@ -18,24 +18,6 @@
 #include <mpi.h>
 #include <string.h>
 
-typedef struct summary {
-    const em_summary_options *options;
-    em_reader *reader;
-    int64_t n_element;
-    em_element *element;
-    int64_t first, end;    /* this rank's share of the elements */
-    double *value;         /* [end - first][n_value], on rank 0 [n_element][n_value] */
-    int64_t n_value;       /* the columns, and after them what only the advice reads */
-    int64_t ess_square;    /* a column; -1: it is not asked for */
-    int64_t n_superchain;  /* 0: there are none */
-    int64_t plain, nested; /* columns of R-hat; nested -1: there is none */
-    double *square;        /* [n_chain][n_draw] */
-    em_summary_table table;
-    em_judge *judge;
-    em_judge_columns column;
-    int64_t sort; /* the column to sort by; -1: none */
-} summary;
-
 em_summary_options em_summary_defaults(int64_t n_path, const char *const *path)
 {
     static double percentile[] = {5, 50, 95};
@@ -60,7 +42,7 @@ static bool wanted(const em_summary_options *options, const em_reader_variable *
 }
 
 /* Fails where a pattern matches nothing. */
-static em_status check_patterns(const summary *s)
+static em_status check_patterns(const em_summary *s)
 {
     for (const char *const *p = s->options->pattern; p && *p; p++) {
         bool found = false;
@@ -81,7 +63,7 @@ static em_status check_patterns(const summary *s)
     return EM_OK;
 }
 
-static em_status select_elements(summary *s)
+static em_status select_elements(em_summary *s)
 {
     int64_t total = 0;
     em_status status;
@@ -106,64 +88,47 @@ static em_status select_elements(summary *s)
     return EM_OK;
 }
 
-static em_status add_column(summary *s, em_digits digits, const char *name)
+/* mean, mcse_mean, sd, the percentiles, ess_bulk, (ess_square,) ess_tail, r_hat(, r_hat_nested). */
+static em_status add_columns(em_summary *s)
 {
-    em_column *column = &s->table.column[s->table.n_column++];
-
-    column->digits = digits;
-    return em_copy_text(name, &column->name);
-}
-
-static em_status add_columns(summary *s)
-{
+    static const char *const first[] = {"mean", "mcse_mean", "sd"};
     const em_reals *percentile = &s->options->percentile;
-    const bool squares = s->options->squares;
-    const bool nested = s->n_superchain > 0;
+    const bool squares = s->options->squares, nested = s->n_superchain > 0;
     const int64_t ess_bulk = 3 + percentile->count;
     const int64_t n_column = 6 + percentile->count + squares + nested;
-    const int64_t r_hat = n_column - 1 - nested;
     char name[32];
-    em_status status = em_allocate(n_column, sizeof *s->table.column, &s->table.column);
+    em_status status = em_table_begin(0, n_column, &s->table);
 
-    if (!status)
-        status = add_column(s, EM_DIGITS_FOUR, "mean");
-    if (!status)
-        status = add_column(s, EM_DIGITS_FOUR, "mcse_mean");
-    if (!status)
-        status = add_column(s, EM_DIGITS_FOUR, "sd");
-    if (status)
-        return status;
-    for (int64_t i = 0; i < percentile->count; i++) {
-        snprintf(name, sizeof name, "%g%%", percentile->value[i]);
-        status = add_column(s, EM_DIGITS_FOUR, name);
-        if (status)
-            return status;
-    }
     s->ess_square = squares ? ess_bulk + 1 : -1;
+    s->nested = nested ? n_column - 1 : -1;
+    s->plain = n_column - 1 - nested;
     s->column = (em_judge_columns){.ess_bulk = ess_bulk,
-                                   .ess_tail = r_hat - 1,
+                                   .ess_tail = s->plain - 1,
                                    .r_hat = n_column - 1, /* the nested one, where there is one */
                                    .judged = n_column};
-    s->nested = nested ? n_column - 1 : -1;
-    s->plain = r_hat;
     s->n_value = n_column + EM_N_JUDGED;
-    status = add_column(s, EM_DIGITS_WHOLE, "ess_bulk");
-    if (!status && squares)
-        status = add_column(s, EM_DIGITS_WHOLE, "ess_square");
+    for (int j = 0; !status && j < 3; j++)
+        status = em_table_add_column(&s->table, EM_DIGITS_FOUR, first[j]);
+    for (int64_t i = 0; !status && i < percentile->count; i++) {
+        snprintf(name, sizeof name, "%g%%", percentile->value[i]);
+        status = em_table_add_column(&s->table, EM_DIGITS_FOUR, name);
+    }
     if (!status)
-        status = add_column(s, EM_DIGITS_WHOLE, "ess_tail");
-    if (status)
-        return status;
-    status = add_column(s, EM_DIGITS_THOUSANDTHS, "r_hat");
+        status = em_table_add_column(&s->table, EM_DIGITS_WHOLE, "ess_bulk");
+    if (!status && squares)
+        status = em_table_add_column(&s->table, EM_DIGITS_WHOLE, "ess_square");
+    if (!status)
+        status = em_table_add_column(&s->table, EM_DIGITS_WHOLE, "ess_tail");
+    if (!status)
+        status = em_table_add_column(&s->table, EM_DIGITS_THOUSANDTHS, "r_hat");
     if (!status && nested)
-        status = add_column(s, EM_DIGITS_THOUSANDTHS, "r_hat_nested");
-    if (status)
-        return status;
-    s->table.column[s->column.r_hat].most = EM_R_HAT_LIMIT;
-    return EM_OK;
+        status = em_table_add_column(&s->table, EM_DIGITS_THOUSANDTHS, "r_hat_nested");
+    if (!status)
+        s->table.column[s->column.r_hat].most = EM_R_HAT_LIMIT;
+    return status;
 }
 
-static em_status find_sort_column(summary *s)
+static em_status find_sort_column(em_summary *s)
 {
     const char *name = s->options->sort;
 
@@ -180,7 +145,7 @@ static em_status find_sort_column(summary *s)
     return EM_OK;
 }
 
-static em_status prepare(summary *s)
+static em_status prepare(em_summary *s)
 {
     const em_summary_options *options = s->options;
     int64_t n_rank = em_world_size(), rank = em_world_rank();
@@ -214,8 +179,8 @@ static em_status prepare(summary *s)
 }
 
 /* Bulk ESS of the squares of the draws about their mean: what it takes to know a variance. */
-static em_status ess_of_squares(const summary *s, em_diag *diag, const double *draws, double mean,
-                                double *out)
+static em_status ess_of_squares(const em_summary *s, em_diag *diag, const double *draws,
+                                double mean, double *out)
 {
     const int64_t n_chain = em_reader_n_chain(s->reader), n_draw = em_reader_n_draw(s->reader);
     em_diagnosis d;
@@ -229,7 +194,7 @@ static em_status ess_of_squares(const summary *s, em_diag *diag, const double *d
 }
 
 /* One row of the table. `draws`: [n_chain][n_draw]. */
-static em_status summarise(const summary *s, em_diag *diag, const double *draws, double *value)
+static em_status summarise(const em_summary *s, em_diag *diag, const double *draws, double *value)
 {
     int64_t n_chain = em_reader_n_chain(s->reader), n_draw = em_reader_n_draw(s->reader);
     const int64_t n_percentile = s->options->percentile.count;
@@ -260,7 +225,7 @@ static em_status summarise(const summary *s, em_diag *diag, const double *draws,
 }
 
 /* This rank's share. */
-static em_status summarise_share(summary *s)
+static em_status summarise_share(em_summary *s)
 {
     em_elements *elements = NULL;
     em_diag *diag = NULL;
@@ -281,7 +246,7 @@ static em_status summarise_share(summary *s)
 }
 
 /* All rows to rank 0, whose own are already in their place: of several ranks. Collective. */
-static em_status gather(summary *s)
+static em_status gather(em_summary *s)
 {
     int n_rank = em_world_size(), share = (int)(s->end - s->first);
     int *count, *start = NULL;
@@ -307,8 +272,9 @@ static em_status gather(summary *s)
     return status;
 }
 
-static em_status fill_table(summary *s)
+static em_status fill_table(em_summary *s)
 {
+    em_release(&s->table.row);
     em_status status = em_allocate(s->n_element, sizeof *s->table.row, &s->table.row);
 
     if (status)
@@ -331,7 +297,7 @@ static em_status fill_table(summary *s)
 }
 
 /* Its first words, up to the colon, in colour where there are colours. */
-static em_status print_verdict(summary *s, FILE *words, bool colours)
+static em_status print_verdict(em_summary *s, FILE *words, bool colours)
 {
     static const char *const colour[] = {[EM_CONVERGED] = EM_COLOUR_GOOD,
                                          [EM_CONVERGED_WITH_WARNINGS] = EM_COLOUR_WARNING,
@@ -350,13 +316,11 @@ static em_status print_verdict(summary *s, FILE *words, bool colours)
 }
 
 /* The verdict and what to do, in lines that fit a terminal. Local. */
-static em_status advise(summary *s, FILE *out)
+static em_status advise(em_summary *s, FILE *out)
 {
     em_prose prose;
-    em_status status = em_judge_conclude(s->judge, &s->table, &s->column);
+    em_status status = em_prose_begin(out, &prose);
 
-    if (!status)
-        status = em_prose_begin(out, &prose);
     if (status)
         return status;
     if (s->judge->is_posterior)
@@ -368,7 +332,7 @@ static em_status advise(summary *s, FILE *out)
 }
 
 /* How to see the rows that are not shown. */
-static em_status tell_others(const summary *s, const em_shown_rows *rows, FILE *out)
+static em_status tell_others(const em_summary *s, const em_shown_rows *rows, FILE *out)
 {
     const em_summary_options *o = s->options;
     em_prose prose;
@@ -385,7 +349,7 @@ static em_status tell_others(const summary *s, const em_shown_rows *rows, FILE *
 }
 
 /* The rows, of many on a terminal some. Local. */
-static em_status print_rows(summary *s, FILE *out)
+static em_status print_rows(em_summary *s, FILE *out)
 {
     const em_summary_options *o = s->options;
     const bool some = o->rows > 0 || (!o->all && em_terminal_columns(out) > 0);
@@ -410,7 +374,7 @@ static em_status print_rows(summary *s, FILE *out)
 }
 
 /* What the table is of. */
-static em_status print_title(const summary *s, FILE *out)
+static em_status print_title(const em_summary *s, FILE *out)
 {
     const int64_t n_chain = em_reader_n_chain(s->reader), n_draw = em_reader_n_draw(s->reader);
     char *cut = NULL;
@@ -430,29 +394,41 @@ static em_status print_title(const summary *s, FILE *out)
 }
 
 /* Rank 0 alone. */
-static em_status print(summary *s, FILE *out)
+static em_status print(em_summary *s, FILE *out)
 {
-    em_status status = fill_table(s);
+    em_status status = EM_OK;
 
-    if (status)
-        return status;
-    if (s->options->csv) {
+    if (s->options->csv)
         em_table_print_csv(&s->table, out);
-    } else {
+    else
         status = print_title(s, out);
-        if (status)
-            return status;
+    if (!status && !s->options->csv)
         status = print_rows(s, out);
-    }
     return status ? status : advise(s, s->options->csv ? stderr : out);
 }
 
-static void release(summary *s)
+em_status em_summary_read(const em_summary_options *options, em_summary *s)
 {
-    for (int64_t j = 0; j < s->table.n_column; j++)
-        em_release(&s->table.column[j].name);
-    em_release(&s->table.column);
-    em_release(&s->table.row);
+    *s = (em_summary){.options = options};
+    em_status status = em_agree(prepare(s));
+
+    if (!status)
+        status = em_agree(summarise_share(s));
+    if (!status && em_world_size() > 1) {
+        em_judge_combine(s->judge);
+        status = gather(s);
+    }
+    if (!status && em_world_rank() == 0) {
+        status = fill_table(s);
+        if (!status)
+            status = em_judge_conclude(s->judge, &s->table, &s->column);
+    }
+    return em_agree(status);
+}
+
+void em_summary_release(em_summary *s)
+{
+    em_table_release(&s->table);
     em_release(&s->element);
     em_release(&s->value);
     em_release(&s->square);
@@ -462,17 +438,11 @@ static void release(summary *s)
 
 em_status em_summary_print(const em_summary_options *options, FILE *out)
 {
-    summary s = {.options = options};
-    em_status status = em_agree(prepare(&s));
+    em_summary s;
+    em_status status = em_summary_read(options, &s);
 
     if (!status)
-        status = em_agree(summarise_share(&s));
-    if (!status && em_world_size() > 1) {
-        em_judge_combine(s.judge);
-        status = gather(&s);
-    }
-    if (!status)
         status = em_agree(em_world_rank() == 0 ? print(&s, out) : EM_OK);
-    release(&s);
+    em_summary_release(&s);
     return status;
 }

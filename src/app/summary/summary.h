@@ -2,8 +2,12 @@
 #ifndef EM_APP_SUMMARY_SUMMARY_H
 #define EM_APP_SUMMARY_SUMMARY_H
 
+#include "app/summary/evidence.h"
+#include "app/summary/summary_table.h"
 #include "emass/field.h"
 #include "emass/status.h"
+#include "io/draws/elements.h"
+#include "io/draws/reader.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -23,20 +27,40 @@ typedef struct em_summary_options {
     int64_t rows; /* at most so many, wherever it is printed; 0: EM_ROWS_ON_TERMINAL on one */
 } em_summary_options;
 
+/* The numbers of a summary. Rank 0 has the table and the conclusion of the judge; the rows are the
+ * elements, in the order of the file unless `sort` is given. */
+typedef struct em_summary {
+    const em_summary_options *options; /* borrowed */
+    em_reader *reader;
+    int64_t n_element;
+    em_element *element;
+    int64_t first, end;    /* the share of the elements that this rank computes */
+    double *value;         /* [end - first][n_value]; on rank 0 [n_element][n_value] */
+    int64_t n_value;       /* the columns of the table, then the EM_N_JUDGED that advice reads */
+    int64_t ess_square;    /* a column; -1: not asked for */
+    int64_t n_superchain;  /* 0: there are none */
+    int64_t plain, nested; /* columns of R-hat; nested -1: there are no superchains */
+    double *square;        /* [n_chain][n_draw] */
+    em_summary_table table;
+    em_judge *judge;
+    em_judge_columns column;
+    int64_t sort; /* the column to sort by; -1: none */
+} em_summary;
+
+/* Reads files on all ranks, a share of the elements on each. Collective. Errors, agreed: EM_EUSAGE,
+ * EM_EDATA, EM_EIO, EM_EMEMORY; em_summary_release all the same. */
+em_status em_summary_read(const em_summary_options *options, em_summary *out);
+void em_summary_release(em_summary *summary);
+
 /* The options of `emass summary path...`. Local. */
 em_summary_options em_summary_defaults(int64_t n_path, const char *const *path);
 
 /*
- * Reads the files on all ranks, each a share of the elements, and prints on rank 0: the table, and
- * under it the verdict and a sentence for each problem found; with `csv` these go to standard
- * error, and all rows are printed.
+ * Reads the files and prints on rank 0: the table, and under it the verdict and a sentence for each
+ * problem found; with `csv` these go to standard error, and all rows are printed.
  * Columns as the R package posterior and ArviZ define them (diagnostics/diag.h). Options are the
  * same on all ranks. Collective. Errors, agreed: EM_EUSAGE, EM_EDATA, EM_EIO, EM_EMEMORY.
  */
 em_status em_summary_print(const em_summary_options *options, FILE *out);
-
-/* The command, argv[0] being "summary"; prints to standard output. Collective. Errors, agreed:
- * those of em_summary_print. */
-em_status em_summary_command(int argc, const char **argv);
 
 #endif

@@ -1,10 +1,35 @@
 #include "app/summary/summary_table.h"
 
+#include "base/memory.h"
 #include "base/system/terminal.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+em_status em_table_begin(int64_t n_row, int64_t most_columns, em_summary_table *out)
+{
+    *out = (em_summary_table){.n_row = n_row};
+    em_status status = em_allocate(most_columns, sizeof *out->column, &out->column);
+
+    return status ? status : em_allocate(n_row, sizeof *out->row, &out->row);
+}
+
+em_status em_table_add_column(em_summary_table *table, em_digits digits, const char *name)
+{
+    em_column *column = &table->column[table->n_column++];
+
+    column->digits = digits;
+    return em_copy_text(name, &column->name);
+}
+
+void em_table_release(em_summary_table *table)
+{
+    for (int64_t j = 0; table->column && j < table->n_column; j++)
+        em_release(&table->column[j].name);
+    em_release(&table->column);
+    em_release(&table->row);
+}
 
 /* Four significant digits, without an exponent where that is readable. */
 static void four_digits(double x, char text[EM_TABLE_CELL])

@@ -2,6 +2,8 @@
 #ifndef EM_APP_SUMMARY_SUMMARY_TABLE_H
 #define EM_APP_SUMMARY_SUMMARY_TABLE_H
 
+#include "emass/status.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -29,6 +31,12 @@ typedef struct em_summary_table {
     em_summary_row *row;
     em_column *column;
 } em_summary_table;
+
+/* Room for rows, all empty, and for columns, of which there are none yet. Errors: EM_EMEMORY;
+ * em_table_release all the same. */
+em_status em_table_begin(int64_t n_row, int64_t most_columns, em_summary_table *out);
+em_status em_table_add_column(em_summary_table *table, em_digits digits, const char *name);
+void em_table_release(em_summary_table *table);
 
 /* A number as its column shows it to people. */
 enum { EM_TABLE_CELL = 32 };

@@ -1,6 +1,7 @@
 """What a paper leaves unsaid of 004, Fig. 4, tried out in plain numpy: four layers of 100 ReLUs on MNIST, D = 5,
 by Euler's method and by the splitting, with the gradient where the paper has it and where
-its first author's program of a year later has it (github.com/ChunyuanLI/pSGLD), from several starts and with several sizes of minibatches."""
+its first author's program of a year later has it (github.com/ChunyuanLI/pSGLD), from several starts and with several sizes of minibatches.
+"""
 
 import gzip
 import json
@@ -154,7 +155,9 @@ def failures(folder):
         if any(None in accuracies for accuracies in cells.values()):
             beside += [a for form in ("s", "s-old") for a in cells[form] if a is not None]
     words = "Diverged: " + ", ".join(f"{n} of {FORMS[form]}" for form, n in lost.items())
-    return words + (f"; where some did, the best of the splitting's chains is at {100 * max(beside):.1f} %." if beside else ".")
+    return words + (
+        f"; where some did, the best of the splitting's chains is at {100 * max(beside):.1f} %." if beside else "."
+    )
 
 
 def outcome(accuracies):

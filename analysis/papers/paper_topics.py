@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from papers_page import logarithmic, panels
-from papers_runs import say_builds
-from papers_verdict import Claim, below, in_pairs, of_runs
+from papers.page import logarithmic, panels
+from papers.runs import say_builds
+from papers.verdict import Claim, below, in_pairs, of_runs
 
 NEWS, REUTERS = "20-News", "Reuters"
 PFA = {  # method: label, perplexities, and seconds an iteration on 20-News, of Table 4

@@ -37,9 +37,7 @@ class Density:
         weight /= np.trapezoid(weight, fine)
         self.fine, self.value = fine, weight
         self.edges = fine[::200]
-        cumulative = np.concatenate(
-            [[0], np.cumsum((weight[1:] + weight[:-1]) / 2 * np.diff(fine))]
-        )
+        cumulative = np.concatenate([[0], np.cumsum((weight[1:] + weight[:-1]) / 2 * np.diff(fine))])
         self.mass = np.diff(cumulative[::200])
         self.centre = (self.edges[1:] + self.edges[:-1]) / 2
 

@@ -7,17 +7,12 @@ from pathlib import Path
 import numpy as np
 from scipy.special import expit
 
-from papers_measure import Density, ess, tilted_well
-from papers_page import panels
-from papers_verdict import Claim, Estimate, below, of_kl, of_runs, of_share
+from papers.measure import Density, ess, tilted_well
+from papers.page import panels
+from papers.verdict import Claim, Estimate, below, of_kl, of_runs, of_share
 
 INTEGRATORS = {"splitting": ("mSGNHT-S", "C0"), "euler": ("mSGNHT-E", "C1")}
-METHODS = {
-    "msgnht-s": "mSGNHT-S",
-    "msgnht-e": "mSGNHT-E",
-    "sghmc-s": "SGHMC-S",
-    "sghmc-e": "SGHMC-E",
-}
+METHODS = {"msgnht-s": "mSGNHT-S", "msgnht-e": "mSGNHT-E", "sghmc-s": "SGHMC-S", "sghmc-e": "SGHMC-E"}
 TABLE_2 = {"msgnht-s": 84.95, "msgnht-e": 84.72, "sghmc-s": 84.56, "sghmc-e": 84.51}  # percent
 WELL = Density(tilted_well, -6, 6, 120)
 
@@ -57,12 +52,7 @@ def write_figure_1(page, results):
                 continue
             chains, lost = well_chains(results, f"004/well/{integrator}/{h}")
             row += (
-                [
-                    float(np.median([WELL.kl(chain) for chain in chains])),
-                    WELL.kl(chains),
-                    ess(chains),
-                    lost,
-                ]
+                [float(np.median([WELL.kl(chain) for chain in chains])), WELL.kl(chains), ess(chains), lost]
                 if len(chains)
                 else [None, None, None, lost]
             )
@@ -78,11 +68,7 @@ def write_figure_1(page, results):
             axes[0, 0].loglog(*zip(*curves[integrator]), "o-", ms=3, color=color, label=label)
     axes[0, 0].set(xlabel="step size h", ylabel="KL divergence, all chains")
     axes[0, 0].legend()
-    page.figure(
-        "004_fig1",
-        figure,
-        "KL divergence of the draws from the truth; a curve ends where all chains diverge.",
-    )
+    page.figure("004_fig1", figure, "KL divergence of the draws from the truth; a curve ends where all chains diverge.")
     both = [h for h, integrator in kl if integrator == "euler" and (h, "splitting") in kl]
     page.verdict(
         Claim(
@@ -91,19 +77,7 @@ def write_figure_1(page, results):
         )
     )
     page.table(
-        [
-            "h",
-            "S: KL of one",
-            "of all",
-            "ESS",
-            "lost",
-            "E: KL of one",
-            "of all",
-            "ESS",
-            "lost",
-            "E / S, of all",
-        ],
-        rows,
+        ["h", "S: KL of one", "of all", "ESS", "lost", "E: KL of one", "of all", "ESS", "lost", "E / S, of all"], rows
     )
     page.say("""The paper has a plot: splitting (S) below Euler (E) everywhere, the more so at
         large steps, as here. One: the median over chains, of a million steps each, as in the
@@ -115,9 +89,7 @@ def write_figure_1(page, results):
 
 def write_figure_2(page, results):
     page.heading("Fig. 2: the first 100000 samples", 3)
-    steps = [
-        h for h in ("0.001", "0.2") if results.has(*(f"004/well/{i}/{h}" for i in INTEGRATORS))
-    ]
+    steps = [h for h in ("0.001", "0.2") if results.has(*(f"004/well/{i}/{h}" for i in INTEGRATORS))]
     if not steps:
         return page.leave_out()
     figure, axes = panels(3, len(steps))
@@ -125,11 +97,7 @@ def write_figure_2(page, results):
         for row, (integrator, (label, color)) in enumerate(INTEGRATORS.items()):
             draws = well_chains(results, f"004/well/{integrator}/{h}")[0][0]
             ax = axes[row, column]
-            ax.stairs(
-                WELL.histogram(draws[: draws.size // 10]) / np.diff(WELL.edges),
-                WELL.edges,
-                color=color,
-            )
+            ax.stairs(WELL.histogram(draws[: draws.size // 10]) / np.diff(WELL.edges), WELL.edges, color=color)
             ax.plot(WELL.fine, WELL.value, color="black", lw=0.8)
             ax.set_title(f"{label}, h = {h}")
             name = f"004/well/{integrator}/{h}"
@@ -139,8 +107,12 @@ def write_figure_2(page, results):
         axes[2, column].axhline(1, color="black", lw=0.8)
         axes[2, column].set(ylim=(-1, 3), xlabel="hundreds of steps")
         axes[2, column].set_title("mean of the thermostat so far")
-    page.figure("004_fig2", figure, """The first tenth of a chain, the density in black; below, the mean of the thermostat so
-        far, which should become B = 1, the noise it has to absorb.""")
+    page.figure(
+        "004_fig2",
+        figure,
+        """The first tenth of a chain, the density in black; below, the mean of the thermostat so
+        far, which should become B = 1, the noise it has to absorb.""",
+    )
     page.say("""At h = 0.2 as in the paper: Euler over-concentrates on the mode. At 0.001 the
         paper's Euler chain has not seen all of the space, its splitting chain has; ours agree
         with each other, as two integrators with the same random numbers must at so small a
@@ -195,9 +167,7 @@ def write_a9a(page, results):
                 curves[method, column] = learning_curve(results, name, test, train)
         rows.append(row)
     page.verdict(*a9a_claims(correct, columns))
-    page.table(
-        ["method", "paper", *["h = {}, D = {}".format(*c.split("/")) for c in columns]], rows
-    )
+    page.table(["method", "paper", *["h = {}, D = {}".format(*c.split("/")) for c in columns]], rows)
     error = 100 * np.sqrt(0.85 * 0.15 / label.size)
     page.say(f"""Predictions average the probability over the draws after burn-in. The paper
         chose its step sizes and does not print them; an iteration is taken to be 50 inner
@@ -212,9 +182,7 @@ def write_a9a(page, results):
 def predict(results, name, X, label):
     """Whether each case is right by the probability averaged over every ninth draw after burn-in."""
     beta = results.draws(name, "beta")[0, ::9]
-    total = sum(
-        probabilities(part, X).sum(axis=1) for part in np.array_split(beta, 10) if len(part)
-    )
+    total = sum(probabilities(part, X).sum(axis=1) for part in np.array_split(beta, 10) if len(part))
     return (total / len(beta) > 0.5) == label
 
 
@@ -244,9 +212,7 @@ def a9a_claims(correct, columns):
 
 def learning_curve(results, name, test, train):
     """Iterations, and of their single draws the test error and the mean log likelihood."""
-    beta = np.concatenate(
-        [results.draws(name, "beta", group)[0] for group in ("warmup_posterior", "posterior")]
-    )
+    beta = np.concatenate([results.draws(name, "beta", group)[0] for group in ("warmup_posterior", "posterior")])
     at = np.unique(np.geomspace(1, len(beta), 40).astype(int)) - 1
     error = [100 - accuracy(p, test[1]) for p in probabilities(beta[at], test[0]).T]
     sign = np.where(train[1], 1, -1)[:, None]

@@ -15,7 +15,7 @@ import h5py
 import numpy as np
 
 CUT = 75  # the exit status of a run that goes on when it is asked to
-JOBS = Path(__file__).resolve().parent.parent / "jobs" / "papers"
+JOBS = Path(__file__).resolve().parents[2] / "jobs" / "papers"
 
 
 @dataclass
@@ -163,11 +163,7 @@ def execute(runs, emass, folder, workers, limit=None, beside=()):
         nonlocal count
         count += 1
         seconds, run.why = outcome
-        print(
-            f"[{count}/{len(ready)}] {run.name} {seconds:.1f} s {run.why}",
-            file=sys.stderr,
-            flush=True,
-        )
+        print(f"[{count}/{len(ready)}] {run.name} {seconds:.1f} s {run.why}", file=sys.stderr, flush=True)
 
     with concurrent.futures.ThreadPoolExecutor(workers) as pool:
         waiting = {pool.submit(start, run, emass, environment, limit): run for run in together}
@@ -202,9 +198,7 @@ class Results:
         """Iterations of one chain when it is done."""
         with h5py.File(self.runs[name].file) as file:
             config = text(file.attrs["config"])
-        warmup, draws, thin = (
-            int(re.findall(rf"\b{key}: (\d+)", config)[0]) for key in ("warmup", "draws", "thin")
-        )
+        warmup, draws, thin = (int(re.findall(rf"\b{key}: (\d+)", config)[0]) for key in ("warmup", "draws", "thin"))
         return warmup + draws * thin
 
     def cpu_seconds(self, name):
@@ -244,6 +238,7 @@ def together(names, every):
 
 def say_builds(page, results, names):
     """Which emass made these runs: files of several are not mixed unsaid."""
+
     def folders(runs):
         return ", ".join(f"`{part}`" for part in together(runs, results.runs))
 

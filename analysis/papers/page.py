@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt  # noqa: E402
 import numpy as np  # noqa: E402
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator  # noqa: E402
 
-from papers_verdict import verdict  # noqa: E402
+from papers.verdict import verdict  # noqa: E402
 from style import STYLE  # noqa: E402
 
 HEAD = """<!doctype html>
@@ -83,7 +83,7 @@ class Page:
         self.html.append(f"<ul>\n{items}</ul>")
 
     def verdict(self, *claims):
-        """What a table or figure says of the paper's claims, in one line; see papers_verdict."""
+        """What a table or figure says of the paper's claims, in one line; see papers/verdict.py."""
         words = " ".join(verdict(*claims).split())
         if words:
             self.markdown.append(f"**Verdict.** {words}")
@@ -107,18 +107,20 @@ class Page:
         plt.close(figure)
         caption = " ".join(caption.split())
         self.markdown.append(f"![{caption}]({name}.png)\n\n{caption}")
-        self.html.append(
-            f'<p><img src="{name}.png" alt="{html.escape(caption)}"><br>{inline(caption)}</p>'
-        )
+        self.html.append(f'<p><img src="{name}.png" alt="{html.escape(caption)}"><br>{inline(caption)}</p>')
 
     def write(self, name):
         self.drop_empty()
         markdown, page = list(self.markdown), list(self.html)
         if self.begin:
             lines = [("  " * (level - 2), words, anchor(words)) for level, words in self.headings]
-            markdown.insert(self.begin["markdown"], "\n".join(f"{indent}- [{words}](#{to})" for indent, words, to in lines))
-            items = "".join(f'<li style="margin-left:{len(indent)}em"><a href="#{to}">{inline(words)}</a></li>\n'
-                            for indent, words, to in lines)
+            markdown.insert(
+                self.begin["markdown"], "\n".join(f"{indent}- [{words}](#{to})" for indent, words, to in lines)
+            )
+            items = "".join(
+                f'<li style="margin-left:{len(indent)}em"><a href="#{to}">{inline(words)}</a></li>\n'
+                for indent, words, to in lines
+            )
             page.insert(self.begin["html"], f"<nav><ul>\n{items}</ul></nav>")
         (self.folder / f"{name}.md").write_text("\n\n".join(markdown) + "\n")
         head = HEAD.format(title=html.escape(self.title))
@@ -162,9 +164,7 @@ def show(value):
 
 def panels(rows, columns, width=3.2, height=2.4, **options):
     plt.rcParams.update(STYLE)
-    return plt.subplots(
-        rows, columns, figsize=(width * columns, height * rows), squeeze=False, **options
-    )
+    return plt.subplots(rows, columns, figsize=(width * columns, height * rows), squeeze=False, **options)
 
 
 def logarithmic(ax):

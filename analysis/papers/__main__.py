@@ -1,7 +1,6 @@
-#!/usr/bin/env python3
 """Runs the experiments of the papers and writes them up, paper's numbers beside ours.
 
-    analysis/papers.py BUILD [--folder F] [--topics | --networks [--limit 10m]] [--only PATTERN]... [--shorten N]
+    PYTHONPATH=analysis python -m papers BUILD [--folder F] [--topics | --networks [--limit 10m]] [--only PATTERN]... [--shorten N]
                        [--no-run]
 
 The runs are those of jobs/papers/runs; one that is done is not done again. F (BUILD/papers) gets
@@ -13,19 +12,12 @@ import os
 import sys
 from pathlib import Path
 
-import papers_000
-import papers_002
-import papers_003
-import papers_004
-import papers_euler
-import papers_networks
-import papers_numpy
-import papers_topics
-from papers_corpora import make_corpora
-from papers_data import make_held_out, make_tables
-from papers_page import Page
-from papers_runs import Results, execute, read_runs, together
-from papers_verdict import EXPLAINED
+from papers import euler, paper_000, paper_002, paper_003, paper_004, paper_networks, paper_topics, plain_numpy
+from papers.corpora import make_corpora
+from papers.data import make_held_out, make_tables
+from papers.page import Page
+from papers.runs import Results, execute, read_runs, together
+from papers.verdict import EXPLAINED
 
 SHOWS = """
 This page shows each table and figure of the papers that has numbers or curves to compare with, run
@@ -61,11 +53,14 @@ def say_left_out(page, runs):
         elif why.startswith("needs "):
             lack = why.removeprefix("needs ")
             if Path(lack).is_relative_to(page.folder):  # it is made, and not fetched
-                lack, source = Path(lack).relative_to(page.folder), "`make papers-topics` and `make papers-networks` make theirs"
+                lack, source = (
+                    Path(lack).relative_to(page.folder),
+                    "`make papers-topics` and `make papers-networks` make theirs",
+                )
             else:
                 source = "`make data` fetches what is public, EMASS_DATA names the folder of the rest"
             lines.append(f"{count} for want of `{lack}` ({source}): {shown}.")
-            print(f"papers.py: {count} left out for want of {lack} ({source.replace('`', '')})", file=sys.stderr)
+            print(f"papers: {count} left out for want of {lack} ({source.replace('`', '')})", file=sys.stderr)
         else:
             lines.append(f"{count} failed, {why}: {shown}.")
     page.items(lines)
@@ -83,18 +78,12 @@ def main():
         help="only runs of such names, as '000/normal/*'; repeatable",
     )
     parser.add_argument(
-        "--shorten",
-        type=int,
-        default=1,
-        metavar="N",
-        help="runs of an N-th of the length: a test, not a result",
+        "--shorten", type=int, default=1, metavar="N", help="runs of an N-th of the length: a test, not a result"
     )
     parser.add_argument("--topics", action="store_true", help="the topic models, and they alone")
     parser.add_argument("--networks", action="store_true", help="the networks, and they alone")
     parser.add_argument(
-        "--limit",
-        metavar="TIME",
-        help="what a run may take this time, as 10m; it goes on the next time",
+        "--limit", metavar="TIME", help="what a run may take this time, as 10m; it goes on the next time"
     )
     parser.add_argument("--no-run", action="store_true", help="only write up what is there")
     args = parser.parse_args()
@@ -114,9 +103,9 @@ def main():
     if args.networks and not args.no_run:
         make_held_out(folder)
     workers = 1 if args.networks or args.topics else os.cpu_count()  # in their order, each with its processor time
-    beside = [lambda: papers_numpy.measure(folder, args.shorten)]
+    beside = [lambda: plain_numpy.measure(folder, args.shorten)]
     if args.networks and not args.no_run and not args.only and args.shorten == 1:
-        papers_euler.measure(folder)
+        euler.measure(folder)
     execute(asked, (args.build / "emass").resolve(), folder, workers, args.limit, beside)
     for run in every:  # of networks the page shows what was cut, too
         is_there = run.file.exists() if run in networks else run.has_ended()
@@ -130,14 +119,14 @@ def main():
     if args.shorten > 1:
         page.say(f"Shortened {args.shorten} times: a test of this page, not a result.")
     page.contents()
-    for paper in (papers_000, papers_002, papers_003, papers_004, papers_topics, papers_networks):
+    for paper in (paper_000, paper_002, paper_003, paper_004, paper_topics, paper_networks):
         paper.write(page, Results(every, folder))
     say_left_out(page, every)
     page.write("papers")
     print(folder / "papers.md")
     failed = [run for run in asked if run.why and run.why != TO_BE_RUN and not run.why.startswith("needs ")]
     for run in failed:
-        print(f"papers.py: {run.name}: {run.why}", file=sys.stderr)
+        print(f"papers: {run.name}: {run.why}", file=sys.stderr)
     sys.exit(1 if failed else 0)
 
 

@@ -2,16 +2,11 @@
 
 import numpy as np
 
-from papers_measure import Density, banana, ess, one_peak, two_peaks
-from papers_page import panels
-from papers_verdict import Claim, Estimate, below, of_kl, of_mean, of_runs
+from papers.measure import Density, banana, ess, one_peak, two_peaks
+from papers.page import panels
+from papers.verdict import Claim, Estimate, below, of_kl, of_mean, of_runs
 
-METHODS = {
-    "sgld": "SGLD",
-    "sghmc": "SGHMC",
-    "naive": "naive SGRHMC (eq. 16)",
-    "gsgrhmc": "gSGRHMC (eq. 17)",
-}
+METHODS = {"sgld": "SGLD", "sghmc": "SGHMC", "naive": "naive SGRHMC (eq. 16)", "gsgrhmc": "gSGRHMC (eq. 17)"}
 DENSITIES = {"one_peak": Density(one_peak, -5, 5, 100), "two_peaks": Density(two_peaks, -3, 3, 60)}
 STEPS = ("0.02", "0.01")
 
@@ -82,27 +77,16 @@ def draw_bars(page, rows):
     labels = list(dict.fromkeys(row[0] for row in rows))
     for k, density in enumerate(dict.fromkeys(row[1] for row in rows)):
         values = [[row[3] for row in rows if row[:2] == [label, density]] for label in labels]
-        ax.bar(
-            np.arange(len(labels)) + 0.4 * k,
-            [v[0] if v else np.nan for v in values],
-            0.38,
-            label=density,
-        )
+        ax.bar(np.arange(len(labels)) + 0.4 * k, [v[0] if v else np.nan for v in values], 0.38, label=density)
     ax.set_xticks(np.arange(len(labels)) + 0.2, [label.replace(" (", "\n(") for label in labels])
     ax.set(yscale="log", ylabel="KL divergence")
     ax.legend()
-    page.figure(
-        "002_fig2_left", figure, f"KL divergence of the draws from the truth, step {STEPS[-1]}."
-    )
+    page.figure("002_fig2_left", figure, f"KL divergence of the draws from the truth, step {STEPS[-1]}.")
 
 
 def write_right(page, results):
     page.heading("Fig. 2 right: a curved ridge of two dimensions", 3)
-    runs = [
-        tuple(name.split("/")[2:])
-        for name in results.runs
-        if name.startswith("002/banana/") and results.has(name)
-    ]
+    runs = [tuple(name.split("/")[2:]) for name in results.runs if name.startswith("002/banana/") and results.has(name)]
     if not runs:
         return page.leave_out()
     x, y = np.meshgrid(np.linspace(-4, 4, 401), np.linspace(-3, 5, 401))
@@ -122,11 +106,7 @@ def write_right(page, results):
                 *(
                     [None] * 3
                     if lost
-                    else [
-                        float(np.sqrt(np.mean(draws[..., 0] ** 2))),
-                        ess(draws[..., 0]),
-                        ess(draws[..., 1]),
-                    ]
+                    else [float(np.sqrt(np.mean(draws[..., 0] ** 2))), ess(draws[..., 0]), ess(draws[..., 1])]
                 ),
                 "diverged" if lost else "",
             ]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from papers_measure import ess
+from papers.measure import ess
 
 TELLS = 4  # standard errors: fewer could be chance, in one of the hundred cases of a page
 

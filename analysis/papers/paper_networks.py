@@ -2,11 +2,11 @@
 
 import numpy as np
 
-import papers_calibration
-import papers_euler
-from papers_page import logarithmic, panels
-from papers_runs import say_builds
-from papers_verdict import Claim, Estimate, below, of_runs, of_share
+from papers import calibration
+from papers import euler
+from papers.page import logarithmic, panels
+from papers.runs import say_builds
+from papers.verdict import Claim, Estimate, below, of_runs, of_share
 
 INTEGRATORS = {"s": ("mSGNHT-S", "C0"), "e": ("mSGNHT-E", "C1")}
 NEAR = 0.2  # points of a paper's number
@@ -273,18 +273,18 @@ def failures(results, euler, splitting):
 
 def write_why(page, results):
     """What would make Euler's method fail."""
-    rows = papers_euler.rows(results.folder)
+    rows = euler.rows(results.folder)
     page.say("""As printed, the two forms differ by little here: each takes the gradient where theta has gone, so that both are
         a leapfrog with a friction, and the friction takes 1 - h xi of a momentum in one and exp(-h xi) in the other, of
         which h xi is 5e-4.""")
     if not rows:
         return
-    page.say("""What the paper leaves open was tried in numpy (`analysis/papers_euler.py`, three seeds), with the gradient at
+    page.say("""What the paper leaves open was tried in numpy (`analysis/papers/euler.py`, three seeds), with the gradient at
         theta before the step, too: so has it equation 1 of the paper for Euler's method, and its first author's program of
         a year later for both. Then Euler's method is explicit in all it moves, and stable only where the curvature
         is below xi / h; the splitting where it is below 2 xi / h. Test accuracies after so many epochs, in percent:""")
-    page.table(["start", "h", "minibatch", "epochs", *papers_euler.FORMS.values()], rows)
-    page.say(papers_euler.failures(results.folder) + """ A tenth is chance. So the form that diverges is Euler's, as the paper says,
+    page.table(["start", "h", "minibatch", "epochs", *euler.FORMS.values()], rows)
+    page.say(euler.failures(results.folder) + """ A tenth is chance. So the form that diverges is Euler's, as the paper says,
         where one does; but no step, start or minibatch was found with which it diverges while the splitting learns.""")
 
 
@@ -403,14 +403,14 @@ def write_calibration(page, results, words, name):
     page.table(
         [f"{words}, times 100"] + list(SCORES) + [f"{score} at a temperature" for score in SCORES[1:]],
         [[whose, *(f"{x:.2f}" for x in plain), *(f"{x:.2f}" for x in fitted[1:])]
-         for whose, plain, fitted in papers_calibration.compare(chains, mean, truth)],
+         for whose, plain, fitted in calibration.compare(chains, mean, truth)],
     )
-    gain, error = papers_calibration.gains(chains, mean, truth)
+    gain, error = calibration.gains(chains, mean, truth)
     page.say(f"""The ensemble's scores less a chain's, with standard errors by drawing test observations anew:
         {"; ".join(f"{score} {x:+.3f} ({e:.3f})" for score, x, e in zip(SCORES, gain, error))}.
         Multiplied: the geometric mean of the chains' probabilities, which takes sharper ones for a mean over a posterior.
         At a temperature: probabilities to the power 1/T, T being that of the least nll on the other half of the test data.
-        Of {len(truth)} observations the ensemble's ece would be {papers_calibration.unavoidable(mean):.2f} if all came about as
+        Of {len(truth)} observations the ensemble's ece would be {calibration.unavoidable(mean):.2f} if all came about as
         it says.""")
 
 

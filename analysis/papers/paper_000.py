@@ -2,22 +2,11 @@
 
 import numpy as np
 
-import papers_numpy
-from papers_measure import bias, ess, rmse, spread
-from papers_verdict import Claim, apart, below, of_mean
+from papers import plain_numpy
+from papers.measure import bias, ess, rmse, spread
+from papers.verdict import Claim, apart, below, of_mean
 
-SAMPLERS = [
-    "HMC",
-    "HMC-EM",
-    "RHMC",
-    "SGHMC",
-    "SGHMC-EM",
-    "SG-NPHMC",
-    "SG-NPHMC-EM",
-    "SGR-NPHMC",
-    "SGNHT",
-    "SGNHT-EM",
-]
+SAMPLERS = ["HMC", "HMC-EM", "RHMC", "SGHMC", "SGHMC-EM", "SG-NPHMC", "SG-NPHMC-EM", "SGR-NPHMC", "SGNHT", "SGNHT-EM"]
 
 # As the paper prints them: RMSE of two parameters, and milliseconds.
 TABLE_1 = {
@@ -87,11 +76,9 @@ def measures(draws, truth, exact):
     """RMSE of both, sd, bias, smallest ESS; None where the run is not there."""
     if draws is None:
         return [None] * 7
-    return [
-        f(x, y)
-        for f, of in ((rmse, truth), (spread, exact), (bias, exact))
-        for x, y in zip(draws, of)
-    ] + [smallest_ess(draws)]
+    return [f(x, y) for f, of in ((rmse, truth), (spread, exact), (bias, exact)) for x, y in zip(draws, of)] + [
+        smallest_ess(draws)
+    ]
 
 
 def smallest_ess(draws):
@@ -118,10 +105,7 @@ def off_exact(draws, exact):
     """How far the worst of both parameters' means and variances is from the long run's."""
     return apart(
         *((of_mean(x), of_mean(e)) for x, e in zip(draws, exact)),
-        *(
-            (of_mean((x - np.mean(e)) ** 2), of_mean((e - np.mean(e)) ** 2))
-            for x, e in zip(draws, exact)
-        ),
+        *((of_mean((x - np.mean(e)) ** 2), of_mean((e - np.mean(e)) ** 2)) for x, e in zip(draws, exact)),
     )
 
 
@@ -159,8 +143,7 @@ def compare(page, results, prefix, paper, load, truth, symbols):
     )
     page.say(
         LEGEND.format(
-            truth=f"{a} = {truth[0]} and {b} = {truth[1]}",
-            sd=" and ".join(f"{np.std(x):.4f}" for x in exact),
+            truth=f"{a} = {truth[0]} and {b} = {truth[1]}", sd=" and ".join(f"{np.std(x):.4f}" for x in exact)
         )
     )
     page.table(header, rows)
@@ -172,9 +155,7 @@ def write_table_1(page, results):
     exact = compare(page, results, "000/normal", TABLE_1, normal, (0, 1), ("mu", "tau"))
     if exact is None:
         return
-    below = [
-        s for s in SAMPLERS if TABLE_1[s][0] < np.std(exact[0]) and TABLE_1[s][1] < np.std(exact[1])
-    ]
+    below = [s for s in SAMPLERS if TABLE_1[s][0] < np.std(exact[0]) and TABLE_1[s][1] < np.std(exact[1])]
     page.say(f"""{' and '.join(below)} of the paper are below the posterior's own standard
         deviations, which no chain that samples this posterior can be: their RMSE is one of
         running means, or of chains that do not move. For HMC, momenta say nothing about the
@@ -248,24 +229,18 @@ def write_table_2(page, results):
 def write_table_3(page, results):
     page.heading("Table 3: milliseconds per iteration, logistic regression", 3)
     sets = ("synthetic", "australian", "heart")
-    rows, numpy = [], papers_numpy.seconds(results.folder)
+    rows, numpy = [], plain_numpy.seconds(results.folder)
     for sampler in SAMPLERS:
         row = [sampler]
         for data, paper in zip(sets, TABLE_3[sampler]):
             name = f"000/time/{data}/{sampler.lower()}"
             plain = numpy.get(f"000/{data}/{sampler.lower()}")
-            row += [
-                paper,
-                results.milliseconds(name) if results.has(name) else None,
-                1e3 * plain if plain else None,
-            ]
+            row += [paper, results.milliseconds(name) if results.has(name) else None, 1e3 * plain if plain else None]
         rows.append(row)
     if not any(results.has(f"000/time/{data}/{sampler.lower()}") for data in sets for sampler in SAMPLERS):
         return page.leave_out()
     page.verdict(*time_claims(results, sets, numpy))
-    page.table(
-        ["sampler", *[f"{data}: {w}" for data in sets for w in ("paper", "ours", "numpy")]], rows
-    )
+    page.table(["sampler", *[f"{data}: {w}" for data in sets for w in ("paper", "ours", "numpy")]], rows)
     page.say("""10 leapfrog steps, minibatches of 100, two rounds of the implicit solves for both
         Riemannian samplers, as in the paper; one chain on one core of another machine, the mean
         over 2000 iterations, 400 for the Riemannian samplers. SGR-NPHMC takes its metric from all
@@ -278,9 +253,7 @@ def time_claims(results, sets, numpy):
 
     def ratios(above, under, where=sets):
         names = [[f"000/time/{data}/{s}" for s in (above, under)] for data in where]
-        return [
-            results.milliseconds(a) / results.milliseconds(b) for a, b in names if results.has(a, b)
-        ]
+        return [results.milliseconds(a) / results.milliseconds(b) for a, b in names if results.has(a, b)]
 
     em = [r for s in SAMPLERS if f"{s}-EM" in SAMPLERS for r in ratios(f"{s}-EM".lower(), s.lower())]
     beside = [

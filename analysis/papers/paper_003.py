@@ -3,11 +3,11 @@
 import h5py
 import numpy as np
 
-import papers_numpy
-from papers_data import CORRELATED, THETA
-from papers_measure import Density, ess, two_peaks
-from papers_page import panels
-from papers_verdict import Claim, Estimate, apart, below, of_mean, of_runs
+from papers import plain_numpy
+from papers.data import CORRELATED, THETA
+from papers.measure import Density, ess, two_peaks
+from papers.page import panels
+from papers.verdict import Claim, Estimate, apart, below, of_mean, of_runs
 
 # Table 1 of the paper, seconds: plain Python, and the fastest of its variants.
 PAPER_SECONDS = {"with-gradient": (7.35, 0.908), "with-data": (12.8, 11.5)}
@@ -73,10 +73,7 @@ def write_dynamics(page, results):
     one = Estimate(1)
     page.verdict(
         Claim("In the last tenth SGHMC is at its temperature, 1", worst_case(last, "sghmc", one), equal=True),
-        Claim(
-            "and hot are",
-            {DYNAMICS_LABELS[n]: below(one, last[n]) for n in last if n.startswith("naive")},
-        ),
+        Claim("and hot are", {DYNAMICS_LABELS[n]: below(one, last[n]) for n in last if n.startswith("naive")}),
     )
     page.table(["mean of theta^2", "first tenth", "fifth", "last"], rows)
     page.say("""As in the paper: without friction the noise of the gradient heats the dynamics
@@ -172,13 +169,7 @@ def write_regression(page, results):
     squares = [of_mean((draws[..., i] - mean[i]) ** 2) for i in range(5)]
     draws = draws.reshape(-1, 5)
     rows = [
-        [
-            f"theta[{i}]",
-            THETA[i],
-            mean[i],
-            draws[:, i].mean(),
-            draws[:, i].std() / np.sqrt(covariance[i, i]),
-        ]
+        [f"theta[{i}]", THETA[i], mean[i], draws[:, i].mean(), draws[:, i].std() / np.sqrt(covariance[i, i])]
         for i in range(5)
     ]
     figure, axes = panels(1, 5, 2, 2)
@@ -189,22 +180,14 @@ def write_regression(page, results):
         ax.plot(grid, np.exp(-(((grid - mean[i]) / sd) ** 2) / 2) / (sd * np.sqrt(2 * np.pi)), "k")
         ax.axvline(THETA[i], color="C3", lw=0.8)
         ax.set_title(f"theta[{i}]")
-    page.figure(
-        "003_fig5", figure, "Draws of the coefficients; exact posteriors in black, the truth in red."
-    )
+    page.figure("003_fig5", figure, "Draws of the coefficients; exact posteriors in black, the truth in red.")
     too_wide = [below(Estimate(covariance[i, i]), squares[i]) for i in range(5)]
     page.verdict(
-        Claim(
-            "The means are exact",
-            {"": apart(*((e, Estimate(m)) for e, m in zip(estimates, mean)))},
-            equal=True,
-        ),
+        Claim("The means are exact", {"": apart(*((e, Estimate(m)) for e, m in zip(estimates, mean)))}, equal=True),
         Claim("All five coefficients are drawn too widely", {"": min(too_wide)}),
     )
     page.table(["", "truth of the data", "exact mean", "ours", "sd / exact sd"], rows)
-    heat = np.sqrt(
-        1 + 1e-4 / 2 * len(y) ** 2 / 1000 / 13
-    )  # V = N^2 / n I, as features and residuals are N(0, 1)
+    heat = np.sqrt(1 + 1e-4 / 2 * len(y) ** 2 / 1000 / 13)  # V = N^2 / n I, as features and residuals are N(0, 1)
     page.say(f"""As in the paper the means fit. The spread does not: the paper's V-hat is 0,
         which leaves the minibatch noise V uncorrected and the draws too wide, by sqrt(1 + eps V
         / 2 C) = {heat:.2f} where theory is right. The paper reads small variances as a success;
@@ -216,7 +199,7 @@ def write_times(page, results):
     tasks = [task for task in PAPER_SECONDS if results.has(f"003/time/{task}")]
     if not tasks:
         return page.leave_out()
-    numpy = papers_numpy.seconds(results.folder)
+    numpy = plain_numpy.seconds(results.folder)
     rows, ratios = [], []
     for task in tasks:
         base, best = PAPER_SECONDS[task]
@@ -260,9 +243,7 @@ def write_airbnb(page, results):
     right = {}
     for method, names in methods.items():
         draws = [results.draws(name, "beta")[0] for name in names]
-        single = [
-            percent_right(X, [d[i] for d in draws], label) for i in range(0, len(draws[0]), 100)
-        ]
+        single = [percent_right(X, [d[i] for d in draws], label) for i in range(0, len(draws[0]), 100)]
         right[method] = is_right(X, [d.mean(axis=0) for d in draws], label)
         mean = 100 * right[method].mean()
         rows.append([method, f"{mean:.1f}", f"{np.mean(single):.1f}"])

@@ -1,0 +1,44 @@
+/*
+ * The commands that have no folder of their own, one a file. argv[0] is the name of the command.
+ * Collective, and errors are agreed: EM_EUSAGE of a wrong command line, and what is said here.
+ */
+#ifndef EM_APP_COMMAND_COMMANDS_H
+#define EM_APP_COMMAND_COMMANDS_H
+
+#include "emass/status.h"
+
+/* Samples, writes one file and prints its summary. Everything a run can fail with. */
+em_status em_run_command(int argc, const char **argv);
+
+/* Reads config and data, prints the plan and tests the gradient, without sampling. EM_EMODEL where
+ * the gradient is wrong. */
+em_status em_check_command(int argc, const char **argv);
+
+/* Prints what a config can say. Local. */
+em_status em_list_command(int argc, const char **argv);
+
+/* Prints the table of files of draws (app/summary/summary.h). */
+em_status em_summary_command(int argc, const char **argv);
+
+/* Makes one file of the files of several runs of one model. Errors of em_merge. */
+em_status em_merge_command(int argc, const char **argv);
+
+/* Writes predictions for new data from the draws of a run. Errors of em_predict. */
+em_status em_predict_command(int argc, const char **argv);
+
+/* Writes a table in the form that ranks read fastest. EM_EDATA, EM_EIO, EM_EMEMORY. */
+em_status em_convert_command(int argc, const char **argv);
+
+/* Prints what differs between two files, and where first. EM_ENUMERIC where they differ, EM_EDATA
+ * also where a file cannot be read. */
+em_status em_diff_command(int argc, const char **argv);
+
+/* Runs a part of a finished run again, on other ranks, and compares. EM_ENUMERIC names the first
+ * difference. */
+em_status em_verify_command(int argc, const char **argv);
+
+/* Reads the text of a config on rank 0 and sends it to the others. EM_EUSAGE, EM_EDATA, EM_EMEMORY.
+ * Freed by em_release. */
+em_status em_read_config(const char *path, char **text);
+
+#endif

@@ -1,0 +1,17 @@
+/* The figures of a report as files. */
+#ifndef EM_APP_REPORT_PICTURE_FILES_H
+#define EM_APP_REPORT_PICTURE_FILES_H
+
+#include "emass/status.h"
+
+/* Makes the folder if it is not there. Local. Errors: EM_EUSAGE where no files can be made in it,
+ * and of a program that was built without Duktape. */
+em_status em_prepare_pictures(const char *folder);
+
+/*
+ * Runs the script of the page on its JSON, by Duktape, and writes each figure into the folder as an
+ * SVG file. Local. Errors: EM_EUSAGE, EM_EMEMORY, EM_EIO.
+ */
+em_status em_write_pictures(const char *script, const char *json, const char *folder);
+
+#endif

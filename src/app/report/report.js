@@ -1,0 +1,369 @@
+/*
+ * Draws the page of emass report from the JSON in it, with plot.js. emass report --figures runs the
+ * same text by Duktape, where there is no document, and which knows ECMAScript 5.
+ *
+ *   page(data)    the HTML of the body
+ *   files(data)   [name, SVG, name, SVG, ...]: the figures as files
+ *   figures(data) the figures of the page, in its order
+ */
+/* ---- the figures: each returns {width, height, title, body} ---- */
+
+function drawChain(chain, data) {
+    var lines = chain.traces.length, bins = chain.ranks.length ? chain.ranks[0].length : 1;
+    var expected = chain.draws / bins, spread = 2 * Math.sqrt(expected * (1 - 1 / bins));
+    var trace = {left: 52, top: 44, width: 212, height: 110, x: [0, Math.max(chain.draws - 1, 1)], y: null};
+    var rank = {left: 280, top: 44, width: 112, height: 110, x: [0, 1], y: null, noX: true, noY: true};
+    var values = null, counts = [0, expected + 2 * spread], i, body = "";
+    for (i = 0; i < lines; i++) {
+        values = rangeOf(chain.traces[i], values);
+        counts = rangeOf(chain.ranks[i], counts);
+    }
+    trace.y = padded(values || [0, 1]);
+    rank.y = [0, counts[1] * 1.05];
+    trace = new Axes(trace);
+    rank = new Axes(rank);
+    body += text(52, 15, "start", "head", cut(chain.name, 40)) +
+        text(52, 32, "start", "soft", (data.superchains ? "nested R-hat " : "R-hat ") + fixed(chain.r_hat, 3) +
+             ", bulk ESS " + fixed(chain.ess_bulk, 0) + ", tail ESS " + fixed(chain.ess_tail, 0)) +
+        trace.frame("draw") + rank.frame("rank among all") +
+        rank.band("band c7", [0, 1], [expected - spread, expected - spread], [expected + spread, expected + spread]);
+    for (i = 0; i < lines; i++)
+        body += trace.line("thin c" + i, count(0, chain.traces[i].length, chain.step), chain.traces[i]) +
+            rank.steps("thin c" + i, [0, 1], chain.ranks[i]);
+    return {width: WIDTH, height: 188, title: chain.name, body: body};
+}
+
+/* Rows of one variable on axes on which all intervals are wide enough to be seen: the widest first,
+ * on four axes at most. */
+function panelsOf(rows) {
+    function extent(row) {
+        var width = row.quantiles[4] - row.quantiles[0];
+        return width > 0 ? width : Infinity;
+    }
+    function suits(panel, row) {
+        var all = panel.concat([row]), range = [Infinity, -Infinity], least = Infinity;
+        all.forEach(function (r) {
+            range = rangeOf([r.quantiles[0], r.quantiles[4]], range);
+            least = Math.min(least, extent(r));
+        });
+        return !(range[1] - range[0] > 60 * least);
+    }
+    var left = rows.map(function (row, i) { return {row: row, at: i}; });
+    var panels = [];
+    left.sort(function (a, b) {
+        var x = extent(a.row), y = extent(b.row);
+        return x === y ? a.at - b.at : y - x;
+    });
+    while (left.length) {
+        var panel = [], rest = [];
+        left.forEach(function (r) {
+            var taken = panel.map(function (p) { return p.row; });
+            (panels.length + 1 < 4 && !suits(taken, r.row) ? rest : panel).push(r);
+        });
+        panel.sort(function (a, b) { return a.at - b.at; });
+        panels.push(panel.map(function (p) { return p.row; }));
+        left = rest;
+    }
+    return panels;
+}
+
+function drawIntervals(forest) {
+    var panels = [], longest = 0, top = 10, body = "", ROW = 18, i, j;
+    for (i = 0; i < forest.rows.length; i = j) {
+        for (j = i + 1; j < forest.rows.length && forest.rows[j].variable === forest.rows[i].variable;) j++;
+        panels = panels.concat(panelsOf(forest.rows.slice(i, j)));
+    }
+    forest.rows.forEach(function (row) { longest = Math.max(longest, Math.min(row.name.length, 30)); });
+    var left = longest * LETTER + 16;
+    panels.forEach(function (rows) {
+        var range = null;
+        rows.forEach(function (row) { range = rangeOf([row.quantiles[0], row.quantiles[4]], range); });
+        var axes = new Axes({left: left, top: top, width: WIDTH - left - 14, height: rows.length * ROW, x: padded(range),
+                             y: [0, rows.length], noY: true});
+        body += axes.frame();
+        rows.forEach(function (row, k) {
+            var y = rows.length - k - 0.5, q = row.quantiles;
+            body += axes.line("line c0", [q[0], q[4]], [y, y]) + axes.line("thick c0", [q[1], q[3]], [y, y]) +
+                axes.dots("mark ink", [q[2]], [y]) + text(left - 8, axes.py(y) + 4, "end", "", cut(row.name, 30));
+        });
+        top += rows.length * ROW + 34;
+    });
+    if (forest.more > 0) body += text(2, top + 4, "start", "soft", "and " + forest.more + " more, which the table or emass summary has");
+    return {width: WIDTH, height: top + (forest.more > 0 ? 16 : -6), title: "Intervals of the parameters", body: body};
+}
+
+/* Why these variables: divergent draws gather there, or not so that it could be told from chance. */
+function whyPairs(pairs) {
+    if (pairs.gathering < 1)
+        return (pairs.diverging < 1 ? "" : pairs.diverging + " divergent, " +
+                (pairs.diverging === pairs.total ? "all of them" : "no clear pattern") + ": ") + "those that mix worst";
+    if (pairs.gathering < pairs.variables.length)
+        return pairs.diverging + " divergent, gathered in the first" + ["", " two", " three"][pairs.gathering - 1] + "; others mix worst";
+    return pairs.diverging + " divergent: where they gather most";
+}
+
+/* One panel for each two variables. A row is named above its first panel, and a column below its
+ * last, in as many letters as the panel has room for. */
+function drawPairs(pairs) {
+    var v = pairs.variables, n = v.length, side = (WIDTH - 58) / (n - 1), gap = 14, top = 48;
+    var body = text(2, 15, "start", "soft", whyPairs(pairs)) +
+        (pairs.outside ? text(2, 29, "start", "soft", pairs.outside + " of " + pairs.total + " draws are outside" +
+                              (pairs.outside_divergent ? ", divergent ones too" : "")) : "");
+    for (var row = 1; row < n; row++)
+        for (var column = 0; column < row; column++) {
+            var last = row === n - 1;
+            var axes = new Axes({left: 52 + side * column, top: top + side * (row - 1), width: side - gap, height: side - gap - 12,
+                                 x: padded(v[column].range), y: padded(v[row].range), noX: !last, noY: column > 0});
+            axes.box.x = v[column].range[0] < v[column].range[1] ? v[column].range : axes.box.x;
+            axes.box.y = v[row].range[0] < v[row].range[1] ? v[row].range : axes.box.y;
+            body += axes.frame() + axes.dots("dot c0", v[column].draws, v[row].draws) +
+                axes.dots("mark bad", v[column].divergent, v[row].divergent);
+            if (column === 0) body += text(axes.box.left, axes.box.top - 5, "start", "head", cut(v[row].name, 40));
+            if (last)
+                body += text(axes.box.left + axes.box.width / 2, axes.box.top + axes.box.height + 31, "middle", "head",
+                             cut(v[column].name, axes.box.width / 7));
+        }
+    return {width: WIDTH, height: top + side * (n - 1) + 12, title: "Pairs of parameters", body: body};
+}
+
+function drawEnergy(energy) {
+    var range = [-4 * energy.spread, 4 * energy.spread], high = rangeOf(energy.marginal.concat(energy.transition), [0, 0])[1];
+    var axes = new Axes({left: 12, top: 40, width: WIDTH - 24, height: 150, x: range, y: [0, high * 1.05], noY: true});
+    return {width: WIDTH, height: 226, title: "Energy", body:
+        text(WIDTH - 12, 15, "end", "soft", "smallest E-BFMI " + fixed(energy.e_bfmi, 2) + " (expected: more than 0.3)") +
+        axes.frame("energy, less the mean of its chain") + axes.steps("line c0", range, energy.marginal) +
+        axes.steps("line c1 dash", range, energy.transition) + legend(12, "energy of draws", "its change from draw to draw")};
+}
+
+/* Chains that have a mass of their own follow one another: the iteration begins anew. */
+function drawMass(mass) {
+    var n = mass.iteration.length, large = logs(mass.largest_eigenvalue), small = logs(mass.smallest_eigenvalue);
+    var axes = new Axes({left: 56, top: 40, width: WIDTH - 68, height: 150, x: padded(rangeOf(mass.iteration)),
+                         y: ofLogs(rangeOf(large.concat(small))), logY: true});
+    var body = text(WIDTH - 12, 15, "end", "soft", "condition number at the end " +
+                    significant(mass.largest_eigenvalue[n - 1] / mass.smallest_eigenvalue[n - 1], 3)) +
+        axes.frame("iteration of warmup") + legend(56, "largest eigenvalue", "smallest eigenvalue");
+    for (var first = 0, end; first < n; first = end) {
+        for (end = first + 1; end < n && mass.iteration[end] > mass.iteration[end - 1];) end++;
+        [["line c0", "mark c0", large], ["line c1 dash", "mark c1", small]].forEach(function (curve) {
+            var xs = mass.iteration.slice(first, end), ys = curve[2].slice(first, end);
+            body += axes.line(curve[0], xs, ys) + axes.dots(curve[1], xs, ys);
+        });
+    }
+    return {width: WIDTH, height: 226, title: "Inverse mass by iteration", body: body};
+}
+
+function drawSteps(s) {
+    var isStep = s.statistic === "step_size", change = isStep ? logs : function (list) { return list; };
+    var low = change(s.low), high = change(s.high);
+    var axes = new Axes({left: 56, top: 24, width: WIDTH - 68, height: 128, x: [0, s.x[s.x.length - 1] * 1.01 + 1],
+                         y: isStep ? ofLogs(rangeOf(low.concat(high))) : [0, 1], logY: isStep});
+    return {width: WIDTH, height: 190, title: isStep ? "Step size by iteration" : "Acceptance by iteration", body:
+        axes.frame("iteration", isStep ? "step size" : "acceptance rate") + axes.band("band c0", s.x, low, high) +
+        axes.line("line c0", s.x, change(s.mean)) + (s.warmup > 0 ? axes.line("line c7 dash", [s.warmup, s.warmup], axes.box.y) : "")};
+}
+
+/* Beyond 1.5 one k is as bad as another: those marks are on the edge. */
+function drawLoo(loo) {
+    var all = loo.good.concat(loo.bad).map(function (o) { return Math.min(Math.max(o[1], -1.5), 1.5); });
+    var y = padded(rangeOf(all, [0, Math.min(Math.max(loo.good_k, 0) + 0.1, 1.5)])), x = padded([0, loo.observations - 1]);
+    var axes = new Axes({left: 44, top: 62, width: WIDTH - 58, height: 150, x: x, y: y});
+    function marks(kind, list) {
+        return axes.dots(kind, list.map(function (o) { return o[0]; }),
+                         list.map(function (o) { return Math.min(Math.max(o[1], y[0]), y[1]); }));
+    }
+    return {width: WIDTH, height: 250, title: "Pareto k of the observations", body:
+        text(44, 15, "start", "head", cut(loo.name, 40)) +
+        text(44, 32, "start", "soft", "elpd_loo " + fixed(loo.elpd, 1) + ", standard error " + fixed(loo.se, 1) + "; p_loo " + fixed(loo.p, 1)) +
+        text(44, 49, "start", "soft", "k above " + fixed(loo.good_k, 2) + ": " + loo.high + " of " + loo.observations +
+             (loo.high > 0 ? ", most of " + cut(loo.worst, 16) : "") + (loo.undefined > 0 ? "; not finite: " + loo.undefined : "")) +
+        axes.frame("observation") + axes.line("line c7 dash", x, [loo.good_k, loo.good_k]) + marks("mark c0", loo.good) +
+        marks("mark bad", loo.bad)};
+}
+
+/* What a kind of figure shows, and how it looks when all is well. */
+var KINDS = {
+    chains: ["Chains, those of the parameters that mix worst", drawChain,
+        "Left: the draws of each chain. When all is well, the chains look alike. Right: how the draws of each chain are spread over " +
+        "the ranks of all draws. When all is well, 19 of 20 steps of a line are in the grey band. Of more than eight chains, the " +
+        "eight are shown whose means are farthest out. Of parameters that are functions of one another, such as a coefficient on two " +
+        "scales, one is shown."],
+    forest: ["Intervals", drawIntervals,
+        "Median (dot), central 50 % (thick) and central 90 % (thin) of all draws. Each variable has its own axis. It has several, " +
+        "the widest intervals first, where some intervals would be mere dots on one axis."],
+    pairs: ["Pairs", drawPairs,
+        "Draws of two parameters at a time. Large marks are divergent transitions: they gather where the posterior bends more " +
+        "sharply than the steps can follow. The parameters are those in which divergent draws stand farthest from the other draws, " +
+        "by ranks, and farther than chance leaves them one time in twenty. Where there is no clear pattern, they are those that mix " +
+        "worst. emass report --var NAME chooses others. Where a few draws would make an axis more than twice as wide, it shows the " +
+        "central 99 % of the draws."],
+    energy: ["Energy", drawEnergy,
+        "When all is well, the dashed curve is about as wide as the other: a new momentum can then reach every energy. A narrow " +
+        "dashed curve means that the chains explore the tails slowly (E-BFMI)."],
+    mass: ["What warmup learned of the mass matrix", drawMass,
+        "Largest and smallest eigenvalue of the inverse mass matrix after each M-step. Their ratio is the condition number. When all " +
+        "is well, both stop changing before warmup ends."],
+    steps: ["Step size and acceptance", drawSteps,
+        "Mean over the chains, and their range. The dashed line is the end of warmup. The file has statistics of warmup only with " +
+        "output.save_warmup: true."],
+    loo: ["Leaving out one observation", drawLoo,
+        "Pareto k says how much the posterior changes without an observation. Above the dashed line it changes more than draws of " +
+        "the whole posterior can tell. Then elpd_loo, the expected log density of new observations, is not reliable. Such " +
+        "observations are the first place to look for what the model does not fit."]
+};
+
+/* The kinds that the file has, that first which shows what is wrong: chains that do not agree, then
+ * where divergent draws gather, then energies. */
+function order(data) {
+    var f = data.figures, names = Object.keys(KINDS).filter(function (name) {
+        return f[name] && (!Array.isArray(f[name]) || f[name].length);
+    });
+    var disagree = f.chains.length && f.chains[0].r_hat > data.table.limit;
+    function urgency(name) {
+        return name === "chains" && disagree ? 3 : name === "pairs" && f.pairs.gathering > 0 ? 2
+            : name === "energy" && f.energy.e_bfmi < 0.3 ? 1 : 0;
+    }
+    return names.map(function (name, i) { return {name: name, rank: i - 10 * urgency(name)}; })
+        .sort(function (a, b) { return a.rank - b.rank; }).map(function (n) { return n.name; });
+}
+
+function svg(figure, size, inside) {
+    return '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ' + figure.width + " " + figure.height.toFixed(0) + '" role="img" aria-label="' +
+        escaped(figure.title) + '"' + size + ">" + inside + "\n" + figure.body + "</svg>\n";
+}
+
+/* With colours and a size of its own, as programs for pictures need. */
+function standalone(figure) {
+    return svg(figure, ' width="' + figure.width + '" height="' + figure.height.toFixed(0) + '"',
+               "<style>" + styleOf(LIGHT).replace(/svg /g, "") + '</style><rect width="100%" height="100%" fill="#fff"/>');
+}
+
+/* [{kind, name of its file, figure}], as they stand in the page. */
+function figures(data) {
+    var list = [];
+    order(data).forEach(function (kind) {
+        var of = data.figures[kind], several = Array.isArray(of);
+        (several ? of : [of]).forEach(function (numbers, k) {
+            list.push({kind: kind, name: several ? kind + "-" + (k + 1) : kind, figure: KINDS[kind][1](numbers, data)});
+        });
+    });
+    return list;
+}
+
+function files(data) {
+    var list = [];
+    figures(data).forEach(function (f) { list.push(f.name, standalone(f.figure)); });
+    return list;
+}
+
+/* ---- the page ---- */
+
+function heading(id, said) {
+    return '<h2 id="' + id + '">' + said + "</h2>\n";
+}
+
+function facts(list) {
+    return "<dl>\n" + list.filter(function (f) { return f[1] !== null && f[1] !== undefined; }).map(function (f) {
+        return "<div><dt>" + f[0] + "</dt><dd>" + escaped(f[1]) + "</dd></div>\n";
+    }).join("") + "</dl>\n";
+}
+
+/* The part up to the first colon in bold. */
+function bold(said) {
+    var colon = said.indexOf(":");
+    return colon < 0 ? escaped(said) : "<b>" + escaped(said.slice(0, colon)) + "</b>" + escaped(said.slice(colon));
+}
+
+function items(list, show) {
+    return list.length ? "<ul>\n" + list.map(function (said) { return "<li>" + show(said) + "</li>\n"; }).join("") + "</ul>\n" : "";
+}
+
+function verdict(data) {
+    var colon = (data.verdict + ":").indexOf(":"), good = data.complete && data.grade !== "warning" && data.grade !== "wrong";
+    return '<div class="verdict ' + data.grade + '"><b>' + (good ? "\u2713 " : "\u26a0 ") + (data.complete ? "" : "not finished, so far ") +
+        escaped(data.verdict.slice(0, colon)) + "</b><br>" + escaped(data.verdict.slice(colon + 2)) +
+        (data.complete ? "" : "<br>The run that wrote this file did not reach its end; the numbers are of the draws so far.") + "</div>\n";
+}
+
+function run(data) {
+    var a = data.attributes;
+    return facts([["model", a.model], ["sampler", a.sampler], ["chains \u00d7 draws", data.chains + " \u00d7 " + data.draws],
+                  ["numbers of a draw, here", data.table.elements], ["iterations of warmup", a.tuning_steps], ["seed", a.seed],
+                  ["ranks", a.ranks], ["cut", a.cut], ["made", a.created_at], ["by", a.inference_library],
+                  ["version", a.inference_library_version]]);
+}
+
+function advice(data) {
+    var file = escaped(data.file);
+    return heading("next", "What to do next") + (items(data.advice, bold) ||
+        "<p>Nothing stands against using these draws: chains agree, and there are enough effective draws for means and for the " +
+        "quantiles of the table.</p>\n") +
+        "<p>All rows: <code>emass summary " + file + "</code>. In Python: <code>arviz.from_netcdf(&quot;" + file + "&quot;)</code>.</p>\n";
+}
+
+function table(data) {
+    var t = data.table, limited = t.columns.indexOf(t.limited) + 1;
+    var rows = t.rows.map(function (row) {
+        var cells = row.length === 2 && t.columns.length > 1 ? '<td class="note" colspan="' + t.columns.length + '">' + escaped(row[1]) + "</td>"
+            : row.slice(1).map(function (cell, j) {
+                return "<td" + (j + 1 === limited && Number(cell) > t.limit ? ' class="wrong"' : "") + ">" + escaped(cell) + "</td>";
+            }).join("");
+        return '<tr><th scope="row">' + escaped(row[0]) + "</th>" + cells + "</tr>\n";
+    }).join("");
+    return heading("table", "Table") + (t.lines > t.rows.length ? "<p>" + t.rows.length + " of " + t.elements +
+            " rows, with those that mix worst among them; <code>emass summary</code> has all.</p>\n" : "") +
+        '<div class="wide"><table><thead><tr><th></th>' + t.columns.map(function (c) { return '<th scope="col">' + c + "</th>"; }).join("") +
+        "</tr></thead><tbody>\n" + rows + '</tbody></table></div>\n<p class="faint">mcse_mean: Monte Carlo standard error of the mean. ' +
+        "ess_bulk, ess_tail: effective draws for the centre and for the 5 % and 95 % quantiles. r_hat: 1 where chains agree." +
+        (data.superchains ? " r_hat_nested: the same for " + data.superchains + " superchains. A superchain is a set of short chains " +
+         "that begin at one point. The verdict goes by r_hat_nested; r_hat is above 1 because the chains are short." : "") + "</p>\n";
+}
+
+function sections(data) {
+    var drawn = figures(data), at = 0;
+    return '<div class="sections">\n' + order(data).map(function (kind) {
+        var out = "<section>" + heading(kind, KINDS[kind][0]) + '<p class="faint">' + KINDS[kind][2] + '</p>\n<div class="figures">\n';
+        for (; at < drawn.length && drawn[at].kind === kind; at++)
+            out += "<figure>" + svg(drawn[at].figure, "", "") + '<figcaption><a class="faint" download="' + drawn[at].name +
+                '.svg" data-figure="' + at + '" href="#' + kind + '">save as SVG</a></figcaption></figure>\n';
+        return out + "</div></section>\n";
+    }).join("") + "</div>\n";
+}
+
+function cost(data) {
+    var s = data.seconds, ess = data.smallest_ess, known = finite(ess), timed = finite(s) && s > 0, counted = data.gradients > 0;
+    return heading("cost", "Time and gradients") + (data.attributes.warmup ? "<p>" + escaped(data.attributes.warmup) + "</p>\n" : "") +
+        facts([["time in all", timed ? (s < 100 ? significant(s, 3) : fixed(s, 0)) + " s" : null],
+               ["smallest ESS per second", timed && known ? significant(ess / s, 4) : null],
+               ["leapfrog steps of the draws", counted ? fixed(data.gradients, 0) : null],
+               ["smallest ESS per 1000 of them", counted && known ? significant(1000 * ess / data.gradients, 4) : null],
+               ["smallest ESS", known ? fixed(ess, 0) : null]]);
+}
+
+function config(data) {
+    var a = data.attributes;
+    return a.config === null ? "" : heading("config", "The run, to be repeated") + '<p class="faint">Commit ' + escaped(a.git_commit || "unknown") +
+        ", data " + escaped(a.data_hash || "unknown") + ". The same config and seed give the same draws on any number of ranks." +
+        (a.merged > 0 ? " These are of " + a.merged + " runs: the config is that of the first, and the seeds are in the group runs." : "") +
+        "</p>\n<details><summary>The config, every default filled in</summary><pre>" + escaped(a.config) + "</pre></details>\n";
+}
+
+function page(data) {
+    return "<style>" + styleOf(LIGHT) + "@media (prefers-color-scheme:dark){" + styleOf(DARK) + "}</style>\n<h1>" + escaped(data.file) +
+        "</h1>\n" + verdict(data) + run(data) + advice(data) + table(data) +
+        (data.priors.length ? heading("priors", "Priors") + items(data.priors, escaped) : "") + sections(data) +
+        (data.loo_hint ? heading("loo", "Leaving out one observation") +
+         '<p class="faint">Leave-one-out cross-validation needs a group log_likelihood: ' + escaped(data.loo_hint) + ".</p>\n" : "") +
+        cost(data) + config(data);
+}
+
+if (typeof document !== "undefined") {
+    var report = JSON.parse(document.getElementById("data").textContent);
+    document.title = report.file;
+    document.body.insertAdjacentHTML("beforeend", page(report));
+    document.body.addEventListener("click", function (event) {
+        var at = event.target.getAttribute("data-figure");
+        if (at !== null)
+            event.target.href = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(standalone(figures(report)[at].figure));
+    });
+}
