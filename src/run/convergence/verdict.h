@@ -30,6 +30,9 @@ typedef struct em_evidence {
     em_findings findings;
     double mode_search_log_mass; /* of a mode where no chain is, less that of the chains' own; NaN:
                                     none was found */
+    const char *tempering;       /* a warning about the ladders of a tempered run: clauses that end
+                                    with ", "; NULL: none */
+    bool tempering_failed;       /* it is no warning but a failure */
     const char *optimiser;       /* what made the draws is no sampler but this; NULL: a sampler */
 } em_evidence;
 

@@ -7,7 +7,8 @@ static em_status write_output(em_engine *engine)
     em_sink sink;
     em_status status = em_output_create(
         engine->config, engine->paths->output, engine->paths->checkpoint, engine->grid,
-        engine->model, &engine->plan, engine->adapts, &engine->created, &engine->output);
+        engine->model, &engine->plan, engine->adapts, &engine->tempered,
+        &engine->created, &engine->output);
 
     if (status)
         return status;

@@ -223,7 +223,8 @@ static em_status output_begin(void *state, const em_layout *layout)
 
 em_status em_output_create(const em_config *config, const char *path, const char *checkpoint,
                            em_grid *grid, em_model *model, const em_plan *plan,
-                           const em_adapt *const *adapts, const em_created *created,
+                           const em_adapt *const *adapts, const em_tempering_findings *tempered,
+                           const em_created *created,
                            em_output **out)
 {
     em_output *output = NULL;
@@ -238,6 +239,7 @@ em_status em_output_create(const em_config *config, const char *path, const char
                               .model = model,
                               .plan = plan,
                               .adapts = adapts,
+                              .tempered = tempered,
                               .created = *created};
     return status;
 }
@@ -434,7 +436,7 @@ static em_status put_learned(em_output *output)
 {
     em_status status = EM_OK;
 
-    for (int i = 0; !status && i < output->config->n_kernel; i++)
+    for (int i = 0; !status && i < output->config->n_kernel && output->adapts[i]; i++)
         status = em_output_put_learned(output, output->adapts[i], output->config->kernel[i].block);
     return status;
 }
@@ -498,6 +500,8 @@ static em_status output_finish(void *state, const em_report *report)
         status = put_averages(output);
     if (!status)
         status = put_learned(output);
+    if (!status && output->config->temper.on)
+        status = em_output_put_tempering(output, report->tempering);
     if (!status)
         status = put_verdict(output->writer, report);
     if (!status)
