@@ -413,6 +413,13 @@ typedef struct em_model_ops {
     em_status (*draw_prior)(em_model *model, const em_draw *draw, double *theta);
     const char *no_prior;
     /*
+     * For the evidence of a tempered run: the logarithms of the constants that the log prior and the
+     * log likelihood of all data leave out. With them both are normalised. theta [dim] is a position
+     * with a finite density. NULL: nothing is left out. Collective over the ranks of a group.
+     */
+    em_status (*log_constants)(em_model *model, const double *theta, double *prior,
+                               double *likelihood);
+    /*
      * INSTEAD, for a density that knows its options alone, on parameters without bounds: `dim` of
      * them, reported as they are as `variable` [n_variable] (NULL: one array `theta`), and one of
      * the two functions, for one position. They stand for create, destroy, add_prior and report.

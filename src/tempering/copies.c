@@ -129,8 +129,8 @@ static em_status add_precision(const em_tempering *t, double weight, const doubl
 
 /*
  * The inverse mass of a rung: were reference and target normal, the covariance of its law. W^-1 =
- * (1 - beta) R^-1 + beta F^-1, with R the covariance of the reference and F the inverse mass that the
- * target's draws gave.
+ * (1 - beta) R^-1 + beta F^-1, with R the covariance of the reference and F the inverse mass that
+ * the target's draws gave.
  */
 static em_status mass_of(const em_tempering *t, const em_mass_form *form, int64_t k,
                          double *scratch, em_mass **out)
@@ -161,7 +161,8 @@ em_status em_rungs_set_masses(em_tempering *t)
     const em_mass_form form = {
         .ops = t->structure == EM_MASS_DENSE ? &em_mass_dense : &em_mass_diag, .dim = t->dim};
     double *scratch = NULL;
-    em_status status = em_allocate(3 * em_mass_size(t->structure, t->dim), sizeof *scratch, &scratch);
+    em_status status =
+        em_allocate(3 * em_mass_size(t->structure, t->dim), sizeof *scratch, &scratch);
 
     for (int64_t k = 0; !status && k < t->ladder.n_rung; k++) {
         em_mass *mass = NULL;

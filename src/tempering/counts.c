@@ -81,24 +81,42 @@ static em_status gather_trips(em_tempering *t, double *of_ladder)
     return status;
 }
 
-/* Evidence of each leg over all ladders and, where of_ladder is not NULL, of each one. */
-static void find_evidence(const em_tempering *t, const em_bridge *bridges, em_tempering_round *out,
-                          double *of_ladder)
+/* The log evidence of a leg with what prior and likelihood leave out. Where its reference is the
+ * prior, what the prior leaves out cancels. */
+static double normalised(const em_tempering *t, int leg, double value)
 {
-    const int64_t each = t->n_unit * (t->ladder.n_rung - 1);
+    const bool is_prior = leg == EM_LEG_A && t->findings.is_prior;
+
+    return value + t->log_constant[1] + (is_prior ? 0 : t->log_constant[0]);
+}
+
+/* Evidence of each leg over all ladders and, where of_ladder is not NULL, of each one. `influence`:
+ * [2][n_ladder n_unit]. */
+static void find_evidence(const em_tempering *t, const em_bridge *bridges, double *influence,
+                          em_tempering_round *out, double *of_ladder)
+{
+    const int64_t each = t->n_unit * (t->ladder.n_rung - 1), n = t->n_ladder * t->n_unit;
+    double *const of_leg[EM_MOST_LEGS] = {influence, influence + n};
+    em_log_evidence found[EM_MOST_LEGS] = {{NAN, NAN}, {NAN, NAN}};
 
     for (int leg = 0; leg < EM_MOST_LEGS; leg++) {
-        em_log_evidence found = {NAN, NAN};
         if (leg < t->n_leg)
-            found = em_ladder_evidence(&t->ladder, leg, t->n_ladder * t->n_unit, bridges);
-        out->log_evidence[leg] = found.value;
-        out->error[leg] = found.error;
+            found[leg] = em_ladder_evidence(&t->ladder, leg, n, bridges, of_leg[leg]);
+        found[leg].value = normalised(t, leg, found[leg].value);
+        out->log_evidence[leg] = found[leg].value;
+        out->error[leg] = found[leg].error;
         for (int64_t l = 0; of_ladder && l < t->n_ladder; l++)
             of_ladder[3 * l + leg] =
                 leg < t->n_leg
-                    ? em_ladder_evidence(&t->ladder, leg, t->n_unit, bridges + l * each).value
+                    ? normalised(t, leg,
+                                 em_ladder_evidence(&t->ladder, leg, t->n_unit, bridges + l * each,
+                                                    NULL)
+                                     .value)
                     : NAN;
     }
+    const em_log_evidence both = em_ladder_combine(n, found, of_leg);
+    out->both = both.value;
+    out->both_error = both.error;
 }
 
 em_status em_counts_gather(em_tempering *t, em_tempering_round *out, double *rejection,
@@ -106,13 +124,16 @@ em_status em_counts_gather(em_tempering *t, em_tempering_round *out, double *rej
 {
     em_rung_counts sum[2 * EM_MOST_LEG_RUNGS];
     em_bridge *bridges = NULL;
-    double trips[2];
+    double trips[2], *influence = NULL;
     em_status status = sum_counts(t, trips, sum);
 
     if (!status)
         status = gather_bridges(t, &bridges);
     if (!status && of_ladder)
         status = gather_trips(t, of_ladder);
+    if (!status)
+        status = em_agree(
+            em_allocate(EM_MOST_LEGS * t->n_ladder * t->n_unit, sizeof *influence, &influence));
     if (!status) {
         for (int64_t k = 0; k + 1 < t->ladder.n_rung; k++)
             rejection[k] = sum[k].n_swaps > 0 ? sum[k].rejection / sum[k].n_swaps : 0;
@@ -122,8 +143,9 @@ em_status em_counts_gather(em_tempering *t, em_tempering_round *out, double *rej
         out->rungs = (double)t->ladder.n_rung;
         out->restarts = trips[0];
         out->round_trips = trips[1];
-        find_evidence(t, bridges, out, of_ladder);
+        find_evidence(t, bridges, influence, out, of_ladder);
     }
     em_release(&bridges);
+    em_release(&influence);
     return status;
 }

@@ -13,22 +13,6 @@ static bool has_leg(const em_tempering_findings *found, int leg)
     return leg < found->ladder.n_leg;
 }
 
-em_log_evidence em_tempering_evidence(const em_tempering_findings *found)
-{
-    double weights = 0, sum = 0;
-
-    for (int leg = 0; leg < EM_MOST_LEGS; leg++) {
-        const double error = found->draws.error[leg];
-        if (!has_leg(found, leg) || !(error > 0) || !isfinite(found->draws.log_evidence[leg]))
-            continue;
-        weights += 1 / (error * error);
-        sum += found->draws.log_evidence[leg] / (error * error);
-    }
-    if (weights == 0)
-        return (em_log_evidence){found->draws.log_evidence[EM_LEG_A], found->draws.error[EM_LEG_A]};
-    return (em_log_evidence){sum / weights, sqrt(1 / weights)};
-}
-
 /* Not NaN where both legs have an evidence. */
 static double difference(const em_tempering_findings *found)
 {
@@ -87,15 +71,14 @@ void em_tempering_warning(const em_tempering_findings *found, int64_t n_ladder, 
 void em_tempering_describe(const em_tempering_findings *found, int64_t n_ladder, size_t bytes,
                            char *text)
 {
-    const em_log_evidence evidence = em_tempering_evidence(found);
     const char *reference = found->is_prior ? "prior" : "normal law";
-    size_t used = (size_t)snprintf(
-        text, bytes, "log evidence %.2f (standard error %.2g, reference: %s)", evidence.value,
-        evidence.error, reference);
+    size_t used =
+        (size_t)snprintf(text, bytes, "log evidence %.2f (standard error %.2g, reference: %s)",
+                         found->draws.both, found->draws.both_error, reference);
 
     if (has_leg(found, EM_LEG_B) && used < bytes)
-        used += (size_t)snprintf(text + used, bytes - used, ", legs differ by %.2g",
-                                 difference(found));
+        used +=
+            (size_t)snprintf(text + used, bytes - used, ", legs differ by %.2g", difference(found));
     if (used < bytes)
         used += (size_t)snprintf(text + used, bytes - used,
                                  "; %.0f round trips a ladder, %lld rungs, barrier %.1f",

@@ -20,7 +20,8 @@ typedef struct em_copy {
     double restarts, round_trips; /* since the counts were cleared */
 } em_copy;
 
-/* What a copy counts on each rung, and of each pair of rungs of which it was on the lower number. */
+/* What a copy counts on each rung, and of each pair of rungs of which it was on the lower number.
+ */
 typedef struct em_rung_counts {
     double acceptance, n;      /* since the last update of step sizes */
     double rejection, n_swaps; /* sum of rejection probabilities, and how many */
@@ -52,9 +53,10 @@ struct em_tempering {
     em_block *block;       /* positions, and gradients of the tempered density */
     double *of_model;      /* [n_copy][stride] gradient of log p */
     double *of_reference;  /* [stride] */
+    double log_constant[2]; /* what prior and likelihood leave out */
     double *message;       /* work space of one draw on its way */
     em_rung_counts *count; /* [n_copy][n_rung] */
-    em_bridge *bridges;     /* [n_copy][n_unit][n_rung - 1] */
+    em_bridge *bridges;    /* [n_copy][n_unit][n_rung - 1] */
     int64_t n_unit;        /* parts of the draws that errors are told by */
     double *held;          /* draws that came before their turn: see receive in scan.c */
     int64_t n_held, most_held;
@@ -62,7 +64,8 @@ struct em_tempering {
     /* What ladders have collected of the target, [n_local_ladder][n_accumulator]. */
     double *accumulator, *centre;
     int64_t n_accumulator;
-    double *learned; /* the last inverse mass of the target, an array of the structure; NULL: none */
+    double
+        *learned; /* the last inverse mass of the target, an array of the structure; NULL: none */
 
     int64_t round, round_begin, round_end; /* iterations */
     int64_t warmup;                        /* it ends there at the latest */
@@ -86,8 +89,8 @@ void em_copies_destroy(em_tempering *t); /* Collective. */
 /* log r, and the tempered density and its gradient, of copy c on its rung. Local. */
 em_status em_copy_compose(em_tempering *t, int64_t c);
 
-/* Sends what is at the targets to the groups of the ladders, and fills their block. Local, but waits
- * for who has it. */
+/* Sends what is at the targets to the groups of the ladders, and fills their block. Local, but
+ * waits for who has it. */
 void em_ladders_deliver(em_tempering *t, int64_t iteration, em_block *block);
 
 /* Masses of all rungs from the references and what was learned of the target. Local. */

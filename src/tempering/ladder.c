@@ -135,8 +135,9 @@ void em_log_mean_add(double log_term, em_log_mean *of)
 
 void em_log_mean_merge(const em_log_mean *from, em_log_mean *of)
 {
-    const double most =
-        of->sum == 0 ? from->most : from->sum == 0 ? of->most : fmax(of->most, from->most);
+    const double most = of->sum == 0     ? from->most
+                        : from->sum == 0 ? of->most
+                                         : fmax(of->most, from->most);
     const double a = of->sum == 0 ? 0 : of->sum * exp(of->most - most);
     const double b = from->sum == 0 ? 0 : from->sum * exp(from->most - most);
 
@@ -156,12 +157,25 @@ static double relative(const em_log_mean *unit, const em_log_mean *all)
     return unit->sum * exp(unit->most - all->most) / unit->n / (all->sum / all->n);
 }
 
+/* The standard error of a mean. */
+static double error_of_mean(int64_t n, const double *x)
+{
+    double mean = 0, square = 0;
+
+    for (int64_t i = 0; i < n; i++) {
+        const double before = x[i] - mean;
+        mean += before / (double)(i + 1);
+        square += before * (x[i] - mean);
+    }
+    return n > 1 ? sqrt(square / (double)(n * (n - 1))) : NAN;
+}
+
 em_log_evidence em_ladder_evidence(const em_ladder *ladder, int leg, int64_t n_unit,
-                                   const em_bridge *bridges)
+                                   const em_bridge *bridges, double *influence)
 {
     const int64_t n_pair = ladder->n_rung - 1;
     em_bridge all[2 * EM_MOST_LEG_RUNGS] = {0};
-    double value = 0, mean = 0, square = 0;
+    double value = 0;
     int64_t first, end;
 
     pairs_of(ladder, leg, &first, &end);
@@ -172,15 +186,34 @@ em_log_evidence em_ladder_evidence(const em_ladder *ladder, int leg, int64_t n_u
         }
     for (int64_t k = first; k < end; k++)
         value += em_log_mean_value(&all[k].low) - em_log_mean_value(&all[k].high);
-    for (int64_t u = 0; u < n_unit; u++) {
-        double influence = 0;
+    for (int64_t u = 0; u < n_unit && influence; u++) {
+        influence[u] = 0;
         for (int64_t k = first; k < end; k++)
-            influence += relative(&bridges[u * n_pair + k].low, &all[k].low) -
-                         relative(&bridges[u * n_pair + k].high, &all[k].high);
-        const double before = influence - mean;
-        mean += before / (double)(u + 1);
-        square += before * (influence - mean);
+            influence[u] += relative(&bridges[u * n_pair + k].low, &all[k].low) -
+                            relative(&bridges[u * n_pair + k].high, &all[k].high);
     }
-    return (em_log_evidence){
-        value, n_unit > 1 ? sqrt(square / (double)(n_unit * (n_unit - 1))) : NAN};
+    return (em_log_evidence){value, influence ? error_of_mean(n_unit, influence) : NAN};
+}
+
+em_log_evidence em_ladder_combine(int64_t n_unit, const em_log_evidence leg[EM_MOST_LEGS],
+                                  double *const influence[EM_MOST_LEGS])
+{
+    double weight[EM_MOST_LEGS], sum = 0;
+
+    for (int i = 0; i < EM_MOST_LEGS; i++) {
+        const bool counts = isfinite(leg[i].value) && leg[i].error > 0;
+        weight[i] = counts ? 1 / (leg[i].error * leg[i].error) : 0;
+        sum += weight[i];
+    }
+    if (sum == 0)
+        return leg[EM_LEG_A];
+    for (int64_t u = 0; u < n_unit; u++)
+        for (int i = 0; i < EM_MOST_LEGS; i++) {
+            const double part = weight[i] > 0 ? weight[i] / sum * influence[i][u] : 0;
+            influence[EM_LEG_A][u] = i == 0 ? part : influence[EM_LEG_A][u] + part;
+        }
+    double value = 0;
+    for (int i = 0; i < EM_MOST_LEGS; i++)
+        value += weight[i] > 0 ? weight[i] / sum * leg[i].value : 0;
+    return (em_log_evidence){value, error_of_mean(n_unit, influence[EM_LEG_A])};
 }

@@ -2,8 +2,8 @@
  * The rungs of a ladder, their spacing, and the evidence that they give (TEMPERING in README.md of
  * this room). All Local; every function is pure.
  *
- * A ladder has one leg or two. Leg A goes from its reference (rung 0, beta 0) up to the target (beta
- * 1); leg B from the target down to its own reference (the last rung, beta 0).
+ * A ladder has one leg or two. Leg A goes from its reference (rung 0, beta 0) up to the target
+ * (beta 1); leg B from the target down to its own reference (the last rung, beta 0).
  */
 #ifndef EM_TEMPERING_LADDER_H
 #define EM_TEMPERING_LADDER_H
@@ -58,8 +58,8 @@ void em_log_mean_merge(const em_log_mean *from, em_log_mean *of);
 double em_log_mean_value(const em_log_mean *of); /* NaN where there is none */
 
 /*
- * Of one pair of rungs, db > 0 apart: the mean of exp(db w / 2) over states at its lower beta, and of
- * exp(-db w / 2) at its higher one. Their ratio is that of the normalising constants (geometric
+ * Of one pair of rungs, db > 0 apart: the mean of exp(db w / 2) over states at its lower beta, and
+ * of exp(-db w / 2) at its higher one. Their ratio is that of the normalising constants (geometric
  * bridge sampling, Meng and Wong 1996). Its variance is always finite; that of exp(-db w), the
  * stepping stone, is not where the reference is broader than the posterior.
  */
@@ -76,9 +76,17 @@ typedef struct em_log_evidence {
  * From the bridges of `n_unit` parts of a run, bridges[n_unit][n_rung - 1], which count as
  * independent: the sum over the leg's pairs of the log mean of the low ones minus that of the high
  * ones, pooled over the parts; the error by how the parts differ (delta method). NaN where there is
- * nothing to tell it from.
+ * nothing to tell it from. influence [n_unit], or NULL: what each part adds to the value; their
+ * mean is 0, and the error is that of their mean.
  */
 em_log_evidence em_ladder_evidence(const em_ladder *ladder, int leg, int64_t n_unit,
-                                   const em_bridge *bridges);
+                                   const em_bridge *bridges, double *influence);
+
+/*
+ * Both legs in one, weighed by their errors. The legs share the states at the target, and so are
+ * not independent: its error is that of the weighed influences.
+ */
+em_log_evidence em_ladder_combine(int64_t n_unit, const em_log_evidence leg[EM_MOST_LEGS],
+                                  double *const influence[EM_MOST_LEGS]);
 
 #endif

@@ -25,10 +25,11 @@ em_status em_tempering_check(const em_temper_options *options, const em_sampler_
 {
     if (sampler->by_model || sampler->n_extra || em_takes_minibatches(sampler, sampler_options) ||
         !sampler->probe || sampler->minibatches)
-        return em_fail(EM_ECONFIG,
-                       "temper: sampler %s does not move by an exact density, expected hmc, nuts or "
-                       "walnuts",
-                       sampler->name);
+        return em_fail(
+            EM_ECONFIG,
+            "temper: sampler %s does not move by an exact density, expected hmc, nuts or "
+            "walnuts",
+            sampler->name);
     if (model->ops->visit || model->estimates || model->ops->update)
         return em_fail(EM_ECONFIG,
                        "temper: model %s keeps latent variables or estimates its density: expected "

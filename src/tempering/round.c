@@ -1,8 +1,8 @@
 /*
  * Warmup in rounds of 8, 16, 32 ... scans. In the first half of a round the step sizes of the rungs
- * are adapted; in the second half rejections, evidence and draws of the target are collected. At its
- * end the rungs are spaced anew, and the reference of leg B and the masses are learned. The last
- * round changes nothing at its end: the draws are made with what was frozen in it.
+ * are adapted; in the second half rejections, evidence and draws of the target are collected. At
+ * its end the rungs are spaced anew, and the reference of leg B and the masses are learned. The
+ * last round changes nothing at its end: the draws are made with what was frozen in it.
  */
 #include "base/memory.h"
 #include "mass/moments.h"
@@ -83,7 +83,8 @@ static em_status update_steps(em_tempering *t, bool last)
         if (!isnan(t->task.sampler_options->step_size) || t->ladder.beta[k] == 0)
             continue;
         if (sum[k].n > 0)
-            rung->step_size = em_dual_averaging_update(&rung->averaging, sum[k].acceptance / sum[k].n);
+            rung->step_size =
+                em_dual_averaging_update(&rung->averaging, sum[k].acceptance / sum[k].n);
         if (last)
             rung->step_size = em_dual_averaging_final(&rung->averaging);
     }
@@ -154,10 +155,10 @@ static em_status learn_target(em_tempering *t, const double *sum)
         em_moments_covariance(structure, t->dim, sum[0], sum + 1, covariance);
         for (int64_t i = 0; i < t->dim; i++) /* 5 draws' worth of the diagonal, and no zero */
             for (int64_t j = 0; structure == EM_MASS_DENSE && j < t->dim; j++)
-                covariance[i * t->dim + j] *=
-                    i == j ? 1 : sum[0] / (sum[0] + 5 * (double)t->dim);
+                covariance[i * t->dim + j] *= i == j ? 1 : sum[0] / (sum[0] + 5 * (double)t->dim);
         memcpy(t->centre, mean, (size_t)t->dim * sizeof *mean);
-        status = em_reference_of_covariance(structure, t->dim, mean, covariance, inflation, &learned);
+        status =
+            em_reference_of_covariance(structure, t->dim, mean, covariance, inflation, &learned);
     }
     if (!status && t->n_leg > 1) {
         em_reference_destroy(&t->reference[EM_LEG_B]);
@@ -200,8 +201,7 @@ static em_status change_structure(em_tempering *t, em_structure to)
     if (t->learned)
         status = em_allocate(em_mass_size(to, n), sizeof *out, &out);
     for (int64_t i = 0; !status && t->learned && i < n; i++)
-        out[to == EM_MASS_DENSE ? i * n + i : i] =
-            t->learned[to == EM_MASS_DENSE ? i : i * n + i];
+        out[to == EM_MASS_DENSE ? i * n + i : i] = t->learned[to == EM_MASS_DENSE ? i : i * n + i];
     if (!status) {
         em_release(&t->learned);
         t->learned = out;
@@ -259,8 +259,7 @@ static bool is_settled(const em_tempering *t)
     const em_tempering_findings *found = &t->findings;
     const em_tempering_round *now = &found->round[found->n_round - 1], *before = now - 1;
 
-    if (found->n_round < 2 || now->scans < SHORTEST_LAST ||
-        now->restarts < 5 * (double)t->n_ladder)
+    if (found->n_round < 2 || now->scans < SHORTEST_LAST || now->restarts < 5 * (double)t->n_ladder)
         return false;
     for (int leg = 0; leg < t->n_leg; leg++)
         if (fabs(now->barrier[leg] - before->barrier[leg]) > 0.3 + 0.15 * before->barrier[leg])

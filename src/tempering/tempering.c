@@ -136,16 +136,31 @@ static em_status start_copy(em_tempering *t, int64_t c)
                                 t->task.init_radius);
 }
 
+/* What the densities of the model leave out. Collective over the ranks of a group. */
+static em_status find_constants(em_tempering *t)
+{
+    em_model *model = t->task.model;
+
+    return model->ops->log_constants && t->n_copy > 0
+               ? model->ops->log_constants(model, t->block->theta, &t->log_constant[0],
+                                           &t->log_constant[1])
+               : EM_OK;
+}
+
 em_status em_tempering_start(em_tempering *t, em_block *block)
 {
     em_status status = EM_OK;
 
     for (int64_t c = 0; !status && c < t->n_copy; c++)
         status = start_copy(t, c);
-    status = em_agree(status);
     if (!status)
-        em_ladders_deliver(t, -1, block);
-    return status;
+        status = find_constants(t);
+    status = em_agree(status);
+    if (status)
+        return status;
+    em_broadcast(t->log_constant, sizeof t->log_constant); /* found by all, rounded by each */
+    em_ladders_deliver(t, -1, block);
+    return EM_OK;
 }
 
 /* ---------------------------------------------------------------- the end */
@@ -249,7 +264,7 @@ static em_status visit_copies(em_tempering *t, const em_visitor *visitor)
 /* Numbers that are the same on all ranks and of a size that never changes. */
 typedef struct fixed {
     double round, round_begin, round_end, ended, structure, has_learned, has_reference;
-    double n_rung, target, n_round;
+    double n_rung, target, n_round, log_constant[2];
     double beta[2 * EM_MOST_LEG_RUNGS];
     double rung[2 * EM_MOST_LEG_RUNGS][6];
     em_tempering_round rounds[EM_MOST_ROUNDS];
@@ -266,12 +281,14 @@ static void save_fixed(const em_tempering *t, fixed *x)
                  .has_reference = t->n_leg > 1,
                  .n_rung = (double)t->ladder.n_rung,
                  .target = (double)t->ladder.target,
-                 .n_round = (double)t->findings.n_round};
+                 .n_round = (double)t->findings.n_round,
+                 .log_constant = {t->log_constant[0], t->log_constant[1]}};
     memcpy(x->beta, t->ladder.beta, sizeof x->beta);
     memcpy(x->rounds, t->findings.round, sizeof x->rounds);
     for (int64_t k = 0; k < t->ladder.n_rung; k++) {
         const em_dual_averaging *a = &t->rung[k].averaging;
-        const double row[6] = {t->rung[k].step_size, a->first, a->mu, a->count, a->h_bar, a->log_bar};
+        const double row[6] = {
+            t->rung[k].step_size, a->first, a->mu, a->count, a->h_bar, a->log_bar};
         memcpy(x->rung[k], row, sizeof row);
     }
 }
@@ -298,19 +315,21 @@ static em_status restore_fixed(em_tempering *t, const fixed *x)
     t->ladder.n_rung = (int64_t)x->n_rung;
     t->ladder.target = (int64_t)x->target;
     t->findings.n_round = (int64_t)x->n_round;
+    memcpy(t->log_constant, x->log_constant, sizeof x->log_constant);
     memcpy(t->ladder.beta, x->beta, sizeof x->beta);
     memcpy(t->findings.round, x->rounds, sizeof x->rounds);
     for (int64_t k = 0; k < t->ladder.n_rung; k++) {
         const double *row = x->rung[k];
         t->rung[k].step_size = row[0];
-        t->rung[k].averaging =
-            (em_dual_averaging){t->rung[k].averaging.target, row[1], row[2], row[3], row[4], row[5]};
+        t->rung[k].averaging = (em_dual_averaging){
+            t->rung[k].averaging.target, row[1], row[2], row[3], row[4], row[5]};
         t->rung[k].averaging.target = t->task.sampler_options->target_accept;
     }
     em_release(&t->learned);
     em_status status = em_copies_create(t);
     if (!status && x->has_learned != 0)
-        status = em_agree(em_allocate(em_mass_size(t->structure, t->dim), sizeof(double), &t->learned));
+        status =
+            em_agree(em_allocate(em_mass_size(t->structure, t->dim), sizeof(double), &t->learned));
     return status ? status : em_agree(em_round_make_room(t));
 }
 
@@ -340,7 +359,8 @@ static em_status visit_reference(em_tempering *t, const em_visitor *visitor)
         }
     }
     em_release(&number);
-    return status > 0 ? em_fail(EM_EDATA, "a checkpoint has a reference without a density") : status;
+    return status > 0 ? em_fail(EM_EDATA, "a checkpoint has a reference without a density")
+                      : status;
 }
 
 em_status em_tempering_visit(em_tempering *t, const em_visitor *visitor)
@@ -351,8 +371,8 @@ em_status em_tempering_visit(em_tempering *t, const em_visitor *visitor)
     if (!status)
         save_fixed(t, x);
     if (!status)
-        status = visitor->shared(visitor->context, "ladder",
-                                 (int64_t)(sizeof *x / sizeof(double)), (double *)x);
+        status = visitor->shared(visitor->context, "ladder", (int64_t)(sizeof *x / sizeof(double)),
+                                 (double *)x);
     if (!status && visitor->restores)
         status = restore_fixed(t, x);
     em_release(&x);
@@ -364,7 +384,8 @@ em_status em_tempering_visit(em_tempering *t, const em_visitor *visitor)
     if (!status)
         status = visit_reference(t, visitor);
     if (!status && t->ended < 0)
-        status = visitor->chains(visitor->context, "ladder_draws", t->n_accumulator, t->accumulator);
+        status =
+            visitor->chains(visitor->context, "ladder_draws", t->n_accumulator, t->accumulator);
     if (!status && visitor->restores)
         status = em_agree(em_rungs_set_masses(t));
     return status ? status : visit_copies(t, visitor);

@@ -85,7 +85,7 @@ em_status em_tempering_visit(em_tempering *tempering, const em_visitor *visitor)
 typedef struct em_tempering_round {
     double scans, rungs;
     double barrier[EM_MOST_LEGS];
-    double log_evidence[EM_MOST_LEGS], error[EM_MOST_LEGS];
+    double log_evidence[EM_MOST_LEGS], error[EM_MOST_LEGS], both, both_error;
     double restarts, round_trips; /* of all ladders: reference to target, and back */
 } em_tempering_round;
 
@@ -105,11 +105,9 @@ typedef struct em_tempering_findings {
 /* Freed by em_release(&out->of_ladder). Collective. Errors, agreed: EM_EMEMORY. */
 em_status em_tempering_conclude(em_tempering *tempering, em_tempering_findings *out);
 
-/* Both legs together, each weighed by its error. Local. */
-em_log_evidence em_tempering_evidence(const em_tempering_findings *found);
-
 /* Whether the legs contradict each other, or no copy has come from a reference to the target; and
- * whether anything calls for a warning: that, few round trips, a barrier that still grows. Local. */
+ * whether anything calls for a warning: that, few round trips, a barrier that still grows. Local.
+ */
 bool em_tempering_has_failed(const em_tempering_findings *found);
 bool em_tempering_warns(const em_tempering_findings *found, int64_t n_ladder);
 

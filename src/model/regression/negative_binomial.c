@@ -125,6 +125,7 @@ const em_model_ops em_model_negative_binomial = {
     .report = em_regression_report,
     .predict = em_regression_predict,
     .draw_prior = em_regression_draw_prior,
+    .log_constants = em_regression_log_constants,
     .describe = em_regression_describe,
     .add_likelihood = em_regression_add_likelihood,
     .add_metric = em_regression_add_metric};

@@ -113,6 +113,28 @@ static em_status add_chain(em_stan *self, const double *theta, double *log_densi
     return EM_OK;
 }
 
+/* Statements with ~ leave out what does not depend on parameters. All of the density counts as the
+ * prior's. */
+static em_status log_constants(em_model *model, const double *theta, double *prior,
+                               double *likelihood)
+{
+    em_stan *self = (em_stan *)model;
+    double value[2] = {NAN, NAN};
+    char *error = NULL;
+    int failed = 0;
+
+    em_foreign_call_begin();
+    for (int kept = 0; kept < 2 && !failed; kept++)
+        failed = self->library.gradient(self->program, !kept, true, theta, &value[kept],
+                                        self->gradient, &error);
+    em_foreign_call_end();
+    *prior = value[1] - value[0];
+    *likelihood = 0;
+    if (failed)
+        return em_stan_library_fail(&self->library, EM_EMODEL, "the program", error);
+    return isfinite(*prior) ? EM_OK : em_fail(EM_EMODEL, "the log density is %g", value[1]);
+}
+
 static em_status add_prior(em_model *model, const em_query *query)
 {
     em_status status = EM_OK;
@@ -280,4 +302,5 @@ const em_model_ops em_model_stan = {
     .report = report,
     .place = place,
     .describe = describe,
+    .log_constants = log_constants,
     .no_prior = "is a program, whose density is not told apart into prior and likelihood"};

@@ -297,10 +297,28 @@ static void close_ranks(const em_output *output, int64_t count, const em_file_gr
                 (size_t)(count * draws->width) * sizeof(double));
 }
 
+/* The draws of a chain that wait, and whose they are. Ranks without a chain, which has been given
+ * none, learn that from the others. Collective where there are such ranks. */
+static int64_t count_taken(em_output *output)
+{
+    double told[] = {0, (double)output->first, output->in_warmup};
+
+    if (output->n_local_chain > 0)
+        told[0] = (double)(output->n_taken / output->n_local_chain);
+    if (em_grid_n_group(output->grid) <= em_grid_n_chain(output->grid))
+        return (int64_t)told[0];
+    if (output->n_local_chain == 0)
+        told[1] = told[2] = 0;
+    em_grid_maximum(output->grid, sizeof told / sizeof *told, told);
+    output->first = (int64_t)told[1];
+    output->in_warmup = told[2] != 0;
+    return (int64_t)told[0];
+}
+
 static em_status output_flush(void *state)
 {
     em_output *output = state;
-    const int64_t count = output->n_taken / output->n_local_chain;
+    const int64_t count = count_taken(output);
     em_status status = EM_OK;
 
     for (int64_t i = 0; !status && i < output->layout->n_group && count > 0; i++) {

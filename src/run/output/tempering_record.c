@@ -28,8 +28,7 @@ static em_status put_rounds(em_output *output, const char *name, size_t member, 
 
     for (int64_t r = 0; r < found->n_round; r++)
         for (int64_t i = 0; i < n; i++)
-            value[r * n + i] =
-                ((const double *)((const char *)&found->round[r] + member))[i];
+            value[r * n + i] = ((const double *)((const char *)&found->round[r] + member))[i];
     return found->n_round > 0 ? em_writer_put_array(output->writer, group, &variable, value)
                               : EM_OK;
 }
@@ -88,7 +87,6 @@ em_status em_output_put_tempering(em_output *output, const char *description)
 {
     const em_tempering_findings *found = output->tempered;
     const em_tempering_round *draws = &found->draws;
-    const em_log_evidence both = em_tempering_evidence(found);
     const int64_t n_rung = found->ladder.n_rung;
     double leg[2 * EM_MOST_LEG_RUNGS];
     em_status status = put_row(output, "beta", "rung", n_rung, found->ladder.beta);
@@ -117,6 +115,7 @@ em_status em_output_put_tempering(em_output *output, const char *description)
         status = em_writer_put_text(output->writer, "tempering_reference",
                                     found->is_prior ? "prior" : "normal");
     if (!status)
-        status = em_writer_put_real(output->writer, "log_evidence", both.value);
-    return status ? status : em_writer_put_real(output->writer, "log_evidence_error", both.error);
+        status = em_writer_put_real(output->writer, "log_evidence", draws->both);
+    return status ? status
+                  : em_writer_put_real(output->writer, "log_evidence_error", draws->both_error);
 }
