@@ -12,6 +12,7 @@ void em_counts_clear(em_tempering *t)
 
     memset(t->count, 0, (size_t)(t->n_copy * n_rung) * sizeof *t->count);
     memset(t->bridges, 0, (size_t)(t->n_copy * t->n_unit * (n_rung - 1)) * sizeof *t->bridges);
+    t->unit_length = 1;
     for (int64_t c = 0; c < t->n_copy; c++)
         t->copy[c].restarts = t->copy[c].round_trips = 0;
 }
@@ -106,13 +107,12 @@ static void find_evidence(const em_tempering *t, const em_bridge *bridges, doubl
         out->log_evidence[leg] = found[leg].value;
         out->error[leg] = found[leg].error;
         for (int64_t l = 0; of_ladder && l < t->n_ladder; l++)
-            of_ladder[3 * l + leg] =
-                leg < t->n_leg
-                    ? normalised(t, leg,
-                                 em_ladder_evidence(&t->ladder, leg, t->n_unit, bridges + l * each,
-                                                    NULL)
-                                     .value)
-                    : NAN;
+            of_ladder[3 * l + leg] = leg < t->n_leg
+                                         ? normalised(t, leg,
+                                                      em_ladder_evidence(&t->ladder, leg, t->n_unit,
+                                                                         bridges + l * each, NULL)
+                                                          .value)
+                                         : NAN;
     }
     const em_log_evidence both = em_ladder_combine(n, found, of_leg);
     out->both = both.value;

@@ -49,16 +49,17 @@ struct em_tempering {
     em_copy *copy;              /* [n_copy] */
     em_temperature *temperature;
     em_posterior *posterior, *tempered;
-    em_sampler *sampler;   /* of one copy at a time */
-    em_block *block;       /* positions, and gradients of the tempered density */
-    double *of_model;      /* [n_copy][stride] gradient of log p */
-    double *of_reference;  /* [stride] */
+    em_sampler *sampler;    /* of one copy at a time */
+    em_block *block;        /* positions, and gradients of the tempered density */
+    double *of_model;       /* [n_copy][stride] gradient of log p */
+    double *of_reference;   /* [stride] */
     double log_constant[2]; /* what prior and likelihood leave out */
-    double *message;       /* work space of one draw on its way */
-    em_rung_counts *count; /* [n_copy][n_rung] */
-    em_bridge *bridges;    /* [n_copy][n_unit][n_rung - 1] */
-    int64_t n_unit;        /* parts of the draws that errors are told by */
-    double *held;          /* draws that came before their turn: see receive in scan.c */
+    double *message;        /* work space of one draw on its way */
+    em_rung_counts *count;  /* [n_copy][n_rung] */
+    em_bridge *bridges;     /* [n_copy][n_unit][n_rung - 1] */
+    int64_t n_unit;         /* parts that errors are told by: 1, or an even number; */
+    int64_t unit_length;    /* scans of each, which doubles when all are full */
+    double *held;           /* draws that came before their turn: see receive in scan.c */
     int64_t n_held, most_held;
 
     /* What ladders have collected of the target, [n_local_ladder][n_accumulator]. */

@@ -157,17 +157,30 @@ static double relative(const em_log_mean *unit, const em_log_mean *all)
     return unit->sum * exp(unit->most - all->most) / unit->n / (all->sum / all->n);
 }
 
-/* The standard error of a mean. */
+/* The standard error of a mean that is 0, from numbers of which those that are 0 say nothing. */
 static double error_of_mean(int64_t n, const double *x)
 {
-    double mean = 0, square = 0;
+    double used = 0, square = 0;
 
     for (int64_t i = 0; i < n; i++) {
-        const double before = x[i] - mean;
-        mean += before / (double)(i + 1);
-        square += before * (x[i] - mean);
+        used += x[i] != 0;
+        square += x[i] * x[i];
     }
-    return n > 1 ? sqrt(square / (double)(n * (n - 1))) : NAN;
+    return used > 1 ? sqrt(square / (used * (used - 1))) : NAN;
+}
+
+/* Makes influences those of a mean over parts that count as much as they have scans. */
+static void weigh(int64_t n_unit, int64_t n_pair, int64_t pair, const em_bridge *bridges,
+                  double *influence)
+{
+    double scans = 0, used = 0;
+
+    for (int64_t u = 0; u < n_unit; u++) {
+        scans += bridges[u * n_pair + pair].low.n;
+        used += bridges[u * n_pair + pair].low.n > 0;
+    }
+    for (int64_t u = 0; u < n_unit; u++)
+        influence[u] *= bridges[u * n_pair + pair].low.n * used / scans;
 }
 
 em_log_evidence em_ladder_evidence(const em_ladder *ladder, int leg, int64_t n_unit,
@@ -192,6 +205,8 @@ em_log_evidence em_ladder_evidence(const em_ladder *ladder, int leg, int64_t n_u
             influence[u] += relative(&bridges[u * n_pair + k].low, &all[k].low) -
                             relative(&bridges[u * n_pair + k].high, &all[k].high);
     }
+    if (influence)
+        weigh(n_unit, n_pair, first, bridges, influence);
     return (em_log_evidence){value, influence ? error_of_mean(n_unit, influence) : NAN};
 }
 

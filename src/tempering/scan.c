@@ -137,22 +137,43 @@ static em_status look_back(em_tempering *t, int64_t c)
 
 /* ---------------------------------------------------------------- what is counted */
 
-/* The part of the draws, or of a round's second half, that an iteration is in. */
-static int64_t unit_of(const em_tempering *t, int64_t iteration)
+/* Merges the parts of each copy by twos, so that the second half of them is free. */
+static void merge_units(em_tempering *t)
 {
-    const int64_t half = (t->round_begin + t->round_end) / 2;
-    const int64_t first = t->ended >= 0 ? t->ended : half;
-    const int64_t n = t->ended >= 0 ? t->task.n_draw : t->round_end - half;
-    const int64_t unit = (iteration - first) * t->n_unit / n;
+    const int64_t n_pair = t->ladder.n_rung - 1;
 
-    return unit < 0 ? 0 : unit < t->n_unit ? unit : t->n_unit - 1;
+    for (int64_t c = 0; c < t->n_copy; c++)
+        for (int64_t u = 0; u < t->n_unit; u++)
+            for (int64_t k = 0; k < n_pair; k++) {
+                em_bridge *from = t->bridges + (c * t->n_unit + u) * n_pair + k;
+                em_bridge *to = t->bridges + (c * t->n_unit + u / 2) * n_pair + k;
+                const em_bridge one = *from;
+                *from = (em_bridge){.low = {0}};
+                em_log_mean_merge(&one.low, &to->low);
+                em_log_mean_merge(&one.high, &to->high);
+            }
+    t->unit_length *= 2;
 }
 
-static void count_copy(em_tempering *t, int64_t c, int64_t iteration)
+/* The part of the draws, or of a round's second half, that this scan is in: all have unit_length
+ * scans, the last one fewer, however many are to come. */
+static int64_t unit_of(em_tempering *t, int64_t iteration)
+{
+    const int64_t half = (t->round_begin + t->round_end) / 2;
+    const int64_t scans = iteration - (t->ended >= 0 ? t->ended : half);
+
+    if (t->n_unit == 1 || scans < 0)
+        return 0;
+    if (scans == t->n_unit * t->unit_length)
+        merge_units(t);
+    return scans / t->unit_length;
+}
+
+static void count_copy(em_tempering *t, int64_t c, int64_t unit)
 {
     const em_copy *copy = &t->copy[c];
     const int64_t n_pair = t->ladder.n_rung - 1;
-    em_bridge *bridges = t->bridges + (c * t->n_unit + unit_of(t, iteration)) * n_pair;
+    em_bridge *bridges = t->bridges + (c * t->n_unit + unit) * n_pair;
     em_rung_counts *count = t->count + c * t->ladder.n_rung + copy->rung;
 
     count->acceptance += t->block->acceptance[c];
@@ -358,13 +379,15 @@ static void collect(em_tempering *t, const em_block *block)
 
 void em_tempering_scan(em_tempering *t, int64_t iteration, em_block *block)
 {
+    const int64_t unit = unit_of(t, iteration);
+
     for (int64_t c = 0; c < t->n_copy; c++) {
         const bool drawn = t->ladder.beta[t->copy[c].rung] == 0;
         if (!t->failure)
             note(t, drawn ? draw_copy(t, c, iteration) : move_copy(t, c, iteration));
         if (!t->failure)
             note(t, look_back(t, c));
-        count_copy(t, c, iteration);
+        count_copy(t, c, unit);
     }
     swap(t, iteration);
     for (int64_t c = 0; c < t->n_copy; c++) {

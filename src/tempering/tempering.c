@@ -65,7 +65,8 @@ em_status em_tempering_create(const em_tempering_task *task, em_tempering **out)
     t->stride = em_stride(t->dim);
     t->n_ladder = em_grid_n_chain(task->grid);
     t->n_leg = task->options->legs;
-    t->n_unit = t->n_ladder >= UNITS ? 1 : (UNITS + t->n_ladder - 1) / t->n_ladder;
+    t->n_unit = t->n_ladder >= UNITS ? 1 : 2 * ((UNITS / 2 + t->n_ladder - 1) / t->n_ladder);
+    t->unit_length = 1;
     t->ladder = em_ladder_create(t->n_leg, given == INT64_MIN ? FIRST_RUNGS : given);
     t->warmup = em_tempering_most_warmup(task->warmup);
     t->ended = t->warmup == 0 ? 0 : -1;
@@ -264,7 +265,7 @@ static em_status visit_copies(em_tempering *t, const em_visitor *visitor)
 /* Numbers that are the same on all ranks and of a size that never changes. */
 typedef struct fixed {
     double round, round_begin, round_end, ended, structure, has_learned, has_reference;
-    double n_rung, target, n_round, log_constant[2];
+    double n_rung, target, n_round, unit_length, log_constant[2];
     double beta[2 * EM_MOST_LEG_RUNGS];
     double rung[2 * EM_MOST_LEG_RUNGS][6];
     em_tempering_round rounds[EM_MOST_ROUNDS];
@@ -282,6 +283,7 @@ static void save_fixed(const em_tempering *t, fixed *x)
                  .n_rung = (double)t->ladder.n_rung,
                  .target = (double)t->ladder.target,
                  .n_round = (double)t->findings.n_round,
+                 .unit_length = (double)t->unit_length,
                  .log_constant = {t->log_constant[0], t->log_constant[1]}};
     memcpy(x->beta, t->ladder.beta, sizeof x->beta);
     memcpy(x->rounds, t->findings.round, sizeof x->rounds);
@@ -297,7 +299,8 @@ static bool is_sound(const em_tempering *t, const fixed *x)
 {
     return x->n_rung >= 2 && x->n_rung < 2 * EM_MOST_LEG_RUNGS && x->target >= 1 &&
            x->target < x->n_rung && (t->n_leg == 1) == (x->target == x->n_rung - 1) &&
-           x->n_round >= 0 && x->n_round <= EM_MOST_ROUNDS && x->round_end > x->round_begin;
+           x->n_round >= 0 && x->n_round <= EM_MOST_ROUNDS && x->round_end > x->round_begin &&
+           x->unit_length >= 1;
 }
 
 /* The rooms that depend on the ladder are made anew. Collective. */
@@ -315,6 +318,7 @@ static em_status restore_fixed(em_tempering *t, const fixed *x)
     t->ladder.n_rung = (int64_t)x->n_rung;
     t->ladder.target = (int64_t)x->target;
     t->findings.n_round = (int64_t)x->n_round;
+    t->unit_length = (int64_t)x->unit_length;
     memcpy(t->log_constant, x->log_constant, sizeof x->log_constant);
     memcpy(t->ladder.beta, x->beta, sizeof x->beta);
     memcpy(t->findings.round, x->rounds, sizeof x->rounds);

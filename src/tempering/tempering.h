@@ -43,7 +43,6 @@ typedef struct em_tempering_task {
     em_grid *grid; /* of the ladders, as chains */
     uint64_t seed;
     int64_t warmup; /* INT64_MIN: until the ladders are learned */
-    int64_t n_draw; /* iterations after warmup, as planned */
     double init_radius;
 } em_tempering_task;
 

@@ -114,7 +114,7 @@ static em_status add_chain(em_stan *self, const double *theta, double *log_densi
 }
 
 /* Statements with ~ leave out what does not depend on parameters. All of the density counts as the
- * prior's. */
+ * prior's. stanli's programs cannot say what was left out. */
 static em_status log_constants(em_model *model, const double *theta, double *prior,
                                double *likelihood)
 {
@@ -123,16 +123,21 @@ static em_status log_constants(em_model *model, const double *theta, double *pri
     char *error = NULL;
     int failed = 0;
 
+    *prior = *likelihood = 0;
     em_foreign_call_begin();
     for (int kept = 0; kept < 2 && !failed; kept++)
         failed = self->library.gradient(self->program, !kept, true, theta, &value[kept],
                                         self->gradient, &error);
     em_foreign_call_end();
+    if (failed || !isfinite(value[1] - value[0])) {
+        em_stan_library_fail(&self->library, EM_EMODEL, "the program", error);
+        em_say("the log evidence is without the constants that statements with ~ drop, because "
+               "stanli cannot keep them: target += normal_lpdf(y | mu, sigma) keeps those of a "
+               "statement");
+        return EM_OK;
+    }
     *prior = value[1] - value[0];
-    *likelihood = 0;
-    if (failed)
-        return em_stan_library_fail(&self->library, EM_EMODEL, "the program", error);
-    return isfinite(*prior) ? EM_OK : em_fail(EM_EMODEL, "the log density is %g", value[1]);
+    return EM_OK;
 }
 
 static em_status add_prior(em_model *model, const em_query *query)

@@ -36,8 +36,7 @@ static void add_section(em_parse *p, em_config_section section)
     p->section[p->n_section++] = section;
 }
 
-/* Whether a config has a section that it may do without: `name: {}`, or one of its options. */
-static bool has_section(const em_yaml *yaml, const char *name)
+bool em_config_has_section(const em_yaml *yaml, const char *name)
 {
     const size_t length = strlen(name);
 
@@ -73,7 +72,7 @@ em_status em_config_lay_sections(em_parse *p)
         p, (em_config_section){.name = "stop", .fields = em_stop_fields, .options = &config->stop});
     add_section(p, (em_config_section){
                        .name = "output", .fields = em_output_fields, .options = &config->output});
-    config->temper.on = has_section(p->yaml, "temper");
+    config->temper.on = em_config_has_section(p->yaml, "temper");
     if (config->temper.on)
         add_section(p, (em_config_section){.name = "temper",
                                            .fields = em_temper_fields,

@@ -16,7 +16,7 @@ static bool has_failed(const em_evidence *e)
 {
     return !(e->r_hat <= e->r_hat_limit) || !(e->ess >= e->ess_limit) || e->undefined ||
            e->findings.n_still > 0 || e->findings.modes.count > 1 ||
-           e->divergences > em_divergence_limit(e->n_iteration) ||
+           (e->divergences > em_divergence_limit(e->n_iteration) && !e->is_tempered) ||
            e->mode_search_log_mass > EM_MISSED_LOG_MASS_LIMIT || e->tempering_failed ||
            e->optimiser;
 }
@@ -104,7 +104,7 @@ void em_verdict_word(const em_evidence *e, size_t bytes, char *text)
     if (!isnan(e->findings.e_bfmi))
         append_number(bytes, text, ", smallest E-BFMI", 2, e->findings.e_bfmi, EM_E_BFMI_LIMIT);
     append(bytes, text, ", %lld divergence%s", (long long)e->divergences, plural(e->divergences));
-    if (e->divergences > 0)
+    if (e->divergences > 0 && !e->is_tempered)
         append(bytes, text, " (limit %lld)", (long long)em_divergence_limit(e->n_iteration));
     if (e->findings.n_saturated > 0)
         append(bytes, text, ", %lld saturated tree%s", (long long)e->findings.n_saturated,

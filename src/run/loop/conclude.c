@@ -62,6 +62,7 @@ static void word_verdict(em_engine *engine, int64_t n_draw)
         .n_iteration = n_chain * (engine->done - engine->plan.warmup),
         .findings = engine->findings,
         .mode_search_log_mass = report->mode_search_log_mass,
+        .is_tempered = engine->tempering != NULL,
         .tempering = warning[0] ? warning : NULL,
         .tempering_failed = engine->tempering && em_tempering_has_failed(&engine->tempered),
         .optimiser = report->optimiser,

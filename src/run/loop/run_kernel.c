@@ -61,7 +61,6 @@ static em_status create_tempering(em_engine *engine)
                                     .grid = engine->grid,
                                     .seed = (uint64_t)config->run.seed,
                                     .warmup = config->run.warmup,
-                                    .n_draw = config->run.draws * config->run.thin,
                                     .init_radius = config->run.init_radius};
     em_status status = em_agree(em_block_create(em_grid_first_chain(engine->grid),
                                                 em_grid_n_local_chain(engine->grid),
