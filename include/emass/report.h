@@ -50,6 +50,7 @@ typedef struct em_report {
                             optimiser; with warnings too */
     char verdict[512];   /* "converged: ...", "converged with warnings: ..." or "not converged:
                             ...", as stored in the file */
+    char tempering[256]; /* of a tempered run: log evidence, round trips; else "" */
     char learned[512];   /* what warmup took and found; "" where there is nothing to say */
     char note[512];      /* what the user should know about the adaptation; "" where nothing */
     int64_t evaluations; /* (chain, gradient) pairs of this rank */

@@ -27,7 +27,14 @@ typedef struct command {
     bool without_mpi; /* one process does it alone, without starting MPI */
 } command;
 
-static const command commands[] = {};
+static const command commands[] = {
+    {"run", em_run_command, false},         {"summary", em_summary_command, true},
+    {"report", em_report_command, true},    {"check", em_check_command, false},
+    {"list", em_list_command, true},        {"predict", em_predict_command, false},
+    {"merge", em_merge_command, false},     {"loo", em_loo_command, true},
+    {"diff", em_diff_command, true},        {"verify", em_verify_command, false},
+    {"convert", em_convert_command, false},
+};
 
 enum { N_COMMAND = sizeof commands / sizeof *commands };
 

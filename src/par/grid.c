@@ -30,13 +30,13 @@ int64_t em_deal_first(int64_t n_item, int64_t n_part, int64_t part)
     return part * each + (part < longer ? part : longer);
 }
 
-static em_status check_layout(int64_t n_chain, int64_t n_shard, int64_t n_rank)
+static em_status check_layout(int64_t n_chain, int64_t n_shard, int64_t n_rank, bool may_idle)
 {
     if (n_rank % n_shard != 0)
         return em_fail(EM_ECONFIG,
                        "run.shards is %lld but there are %lld ranks: expected a multiple of it",
                        (long long)n_shard, (long long)n_rank);
-    if (n_rank / n_shard > n_chain)
+    if (!may_idle && n_rank / n_shard > n_chain)
         return em_fail(EM_ECONFIG,
                        "run.chains is %lld but there are %lld ranks in groups of %lld shards, and "
                        "a group without a chain would only wait: start at most %lld ranks, or ask "
@@ -81,11 +81,11 @@ static void make_communicators(em_grid *grid)
     MPI_Comm_split(grid->world, grid->shard, grid->group, &grid->peers);
 }
 
-em_status em_grid_create(int64_t n_chain, int64_t n_shard, em_grid **out)
+static em_status create(int64_t n_chain, int64_t n_shard, bool may_idle, em_grid **out)
 {
     em_grid *grid = NULL;
     int64_t rank;
-    em_status status = check_layout(n_chain, n_shard, em_world_size());
+    em_status status = check_layout(n_chain, n_shard, em_world_size(), may_idle);
 
     *out = NULL;
     if (!status)
@@ -117,6 +117,16 @@ em_status em_grid_create(int64_t n_chain, int64_t n_shard, em_grid **out)
     MPI_Op_create(add_exact, 1, &grid->add);
     *out = grid;
     return EM_OK;
+}
+
+em_status em_grid_create(int64_t n_chain, int64_t n_shard, em_grid **out)
+{
+    return create(n_chain, n_shard, false, out);
+}
+
+em_status em_grid_create_any(int64_t n_chain, int64_t n_shard, em_grid **out)
+{
+    return create(n_chain, n_shard, true, out);
 }
 
 void em_grid_destroy(em_grid **grid)

@@ -17,6 +17,8 @@ typedef struct em_grid em_grid;
  * Errors: EM_ECONFIG, agreed: shards that do not divide the ranks, more groups than chains.
  */
 em_status em_grid_create(int64_t n_chain, int64_t n_shard, em_grid **out);
+/* The same, where groups without a chain are no error: the last ones have none. */
+em_status em_grid_create_any(int64_t n_chain, int64_t n_shard, em_grid **out);
 void em_grid_destroy(em_grid **grid); /* Collective. */
 
 /* How `n_item` items are dealt to `n_part` parts: contiguous, the first ones longer. Local. */

@@ -12,6 +12,8 @@
 #include "posterior/posterior.h"
 #include "posterior/sums.h"
 
+typedef struct em_tempering_panel em_tempering_panel; /* tempered.c */
+
 struct em_posterior {
     em_model *model;
     const em_grid *grid;
@@ -27,8 +29,9 @@ struct em_posterior {
     /* Where minibatches are summed part by part: their rows in the order of the parts, and how many
      * rows are in the parts up to each. */
     int64_t *grouped, *end;
-    /* Of a part of the parameters, else NULL: */
-    em_posterior *parent;
+    em_posterior *parent; /* of a part of the parameters, or of a tempered posterior; else NULL */
+    em_tempering_panel *tempering; /* of a tempered posterior, else NULL */
+    /* Of a part of the parameters: */
     const em_parameters *block;
     const double *held; /* [n_chain][stride] where the chains stand, from first_chain on */
     int64_t first_chain;
@@ -103,6 +106,10 @@ void em_part_widen(const em_posterior *part, int64_t n, int64_t stride, const in
 /* The block's columns of all parameters, into rows [n][stride] whose padding is 0. Local. */
 void em_part_narrow(const em_posterior *part, int64_t n, const double *wide, int64_t stride,
                     double *out);
+
+/* em_posterior_evaluate of a tempered posterior. */
+em_status em_tempered_evaluate(em_posterior *posterior, const em_query *query);
+void em_tempering_panel_destroy(em_tempering_panel **panel); /* NULL-safe. Local. */
 
 /* What is asked of the whole for a question about the part. Local. */
 em_query em_part_query(const em_posterior *part, const em_query *query);

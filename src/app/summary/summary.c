@@ -315,6 +315,16 @@ static em_status print_verdict(em_summary *s, FILE *words, bool colours)
     return status;
 }
 
+/* What the ladders of a tempered run have shown: "log evidence ...". */
+static void print_tempering(em_summary *s, FILE *words)
+{
+    char *text = NULL;
+
+    if (em_reader_text(s->judge->reader, "tempering", &text))
+        fprintf(words, "%s\n", text);
+    em_release(&text);
+}
+
 /* The verdict and what to do, in lines that fit a terminal. Local. */
 static em_status advise(em_summary *s, FILE *out)
 {
@@ -325,6 +335,8 @@ static em_status advise(em_summary *s, FILE *out)
         return status;
     if (s->judge->is_posterior)
         status = print_verdict(s, prose.words, em_terminal_colours(out));
+    if (s->judge->is_posterior)
+        print_tempering(s, prose.words);
     if (!status)
         status = em_advise(s->judge, &s->table, &s->column, prose.words);
     em_prose_end(&prose, INT_MAX);

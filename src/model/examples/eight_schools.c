@@ -143,6 +143,21 @@ static em_status add_prior(em_model *model, const em_query *query)
     return EM_OK;
 }
 
+/* mu ~ N(0, 5^2), tau half-Cauchy of scale 5, eight N(0, 1); y ~ N(theta, sigma^2). */
+static em_status log_constants(em_model *model, const double *theta, double *prior,
+                               double *likelihood)
+{
+    const eight_schools *self = (const eight_schools *)model;
+    const double n = (double)self->n_school;
+
+    (void)theta;
+    *prior = -(n + 1) * log(2 * M_PI) / 2 - log(prior_scale) + log(2 / M_PI) - log(prior_scale);
+    *likelihood = -n * log(2 * M_PI) / 2;
+    for (int64_t j = 0; j < self->n_school; j++)
+        *likelihood -= log(self->sigma[j]);
+    return EM_OK;
+}
+
 static em_status draw_prior(em_model *model, const em_draw *draw, double *theta)
 {
     double u;
@@ -219,4 +234,4 @@ const em_model_ops em_model_eight_schools = {
     .add_prior = add_prior,
     .report = report,
     .add_likelihood = add_likelihood,
-    .prior = &(const em_model_prior){.draw = draw_prior}};
+    .prior = &(const em_model_prior){.draw = draw_prior, .log_constants = log_constants}};

@@ -474,4 +474,5 @@ const em_model_ops em_model_linear = {
     .summary = &(const em_model_summary){.add = add_summary, .take = take_summary},
     .metric = &(const em_model_metric){.add = add_metric},
     .prediction = &(const em_model_prediction){.predict = em_regression_predict},
-    .prior = &(const em_model_prior){.draw = em_regression_draw_prior}};
+    .prior = &(const em_model_prior){.draw = em_regression_draw_prior,
+                                     .log_constants = em_regression_log_constants}};

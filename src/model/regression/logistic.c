@@ -219,4 +219,5 @@ const em_model_ops em_model_logistic = {
     .add_likelihood = em_regression_add_likelihood,
     .metric = &(const em_model_metric){.add = em_regression_add_metric},
     .prediction = &(const em_model_prediction){.predict = em_regression_predict},
-    .prior = &(const em_model_prior){.draw = em_regression_draw_prior}};
+    .prior = &(const em_model_prior){.draw = em_regression_draw_prior,
+                                     .log_constants = em_regression_log_constants}};

@@ -116,6 +116,34 @@ void em_prior_curvature(const em_prior *prior, double x, double curvature[2])
     }
 }
 
+/* log of the constant of Student's t law with scale 1. */
+static double student_t_constant(double df)
+{
+    return lgamma((df + 1) / 2) - lgamma(df / 2) - log(df * M_PI) / 2;
+}
+
+double em_prior_constant_of_z(const em_prior *prior)
+{
+    return prior->kind == EM_PRIOR_NORMAL ? -log(2 * M_PI) / 2 : student_t_constant(prior->df);
+}
+
+double em_prior_constant_of_positive(const em_prior *prior)
+{
+    const double a = prior->df, b = prior->scale;
+
+    switch (prior->kind) {
+    case EM_PRIOR_EXPONENTIAL:
+        return log(b);
+    case EM_PRIOR_HALF_NORMAL:
+        return log(2 / M_PI) / 2 - log(b);
+    case EM_PRIOR_GAMMA:
+    case EM_PRIOR_INVERSE_GAMMA:
+        return a * log(b) - lgamma(a);
+    default:
+        return log(2) + student_t_constant(a) - log(b);
+    }
+}
+
 double em_prior_draw_positive(const em_prior *prior, em_variate *v)
 {
     const double a = prior->df, b = prior->scale;

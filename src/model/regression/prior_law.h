@@ -62,6 +62,10 @@ double em_prior_of_positive(const em_prior *prior, double x, double *slope);
  * distribution. */
 void em_prior_curvature(const em_prior *prior, double x, double curvature[2]);
 
+/* What em_prior_of_z and em_prior_of_positive leave out of log densities that are normalised. */
+double em_prior_constant_of_z(const em_prior *prior);
+double em_prior_constant_of_positive(const em_prior *prior);
+
 double em_prior_draw_positive(const em_prior *prior, em_variate *v);
 
 #endif

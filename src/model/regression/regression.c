@@ -100,6 +100,15 @@ static void add_data(em_regression *self)
     self->model.n_datum = to - self->datum;
 }
 
+/* What the log likelihood of an observation leaves out. */
+static double constant_of_row(const em_regression *self, int64_t i, const double *shape)
+{
+    const em_design *design = self->design;
+
+    return (design->weight ? design->weight[i] : 1) *
+           (self->family->constant(design->response[i], shape) - log(self->unit));
+}
+
 static em_status prepare_reports(em_regression *self, const em_regression_options *options,
                                  const double *shape)
 {
@@ -115,8 +124,35 @@ static em_status prepare_reports(em_regression *self, const em_regression_option
     if (!status && options->log_likelihood)
         status = em_allocate_doubles(design->n_row, &self->constant);
     for (int64_t i = 0; !status && self->constant && i < design->n_row; i++)
-        self->constant[i] = (design->weight ? design->weight[i] : 1) *
-                            (self->family->constant(design->response[i], shape) - log(self->unit));
+        self->constant[i] = constant_of_row(self, i, shape);
+    return status;
+}
+
+em_status em_regression_log_constants(em_model *model, const double *theta, double *prior,
+                                      double *likelihood)
+{
+    const em_regression *self = (const em_regression *)model;
+    const double places = 0x1p32; /* sums of integers do not depend on the shards */
+    double shape[EM_GLM_SHAPES];
+    int64_t sum = 0;
+    em_status status = EM_OK;
+
+    (void)theta;
+    *prior = 0;
+    for (int64_t j = 0; j < self->design->n_column; j++)
+        *prior += self->prior ? em_prior_constant_of_z(&self->prior[j])
+                              : -log(2 * M_PI * self->prior_variance) / 2;
+    for (int k = 0; k < self->n_shape; k++) {
+        shape[k] = self->shape[k].value;
+        if (isnan(shape[k]))
+            *prior += em_prior_constant_of_positive(&self->shape[k].prior) +
+                      log(em_regression_unit(self, &self->shape[k]));
+    }
+    for (int64_t i = 0; i < self->design->n_row; i++)
+        sum += llround(places * constant_of_row(self, i, shape));
+    if (self->shards)
+        status = self->shards->sum(self->shards->context, EM_OK, 1, &sum);
+    *likelihood = (double)sum / places;
     return status;
 }
 
@@ -247,6 +283,7 @@ em_status em_regression_create(em_regression *self, const em_table *table,
     if (status)
         return status;
     self->family = plan->family;
+    self->shards = context->shards;
     self->unit_is_free = isnan(plan->unit);
     self->unit = self->unit_is_free ? 1 : plan->unit;
     self->n_shape = plan->n_shape;

@@ -9,6 +9,7 @@
 
 #include "data/design/features.h"
 #include "emass/model.h"
+#include "emass/shards.h"
 #include "model/regression/glm.h"
 #include "model/regression/prior_law.h"
 #include "model/regression/variate.h"
@@ -111,6 +112,7 @@ typedef struct em_regression {
     double *beta;          /* [n_column] as reported */
     double *eta, *density; /* [n_row] of a report; NULL: reports are of the parameters alone */
     double *constant;      /* [n_row] of log likelihoods; NULL: not reported */
+    const em_shards *shards; /* of the data; NULL: this rank has all of it */
 } em_regression;
 
 /* What em_regression_create is told by a model. */
@@ -135,6 +137,10 @@ static inline double em_regression_unit(const em_regression *self, const em_shap
 {
     return shape->of_response ? self->unit : 1;
 }
+
+/* em_model_ops.log_constants. */
+em_status em_regression_log_constants(em_model *model, const double *theta, double *prior,
+                                      double *likelihood);
 
 /* Functions of em_model_ops; `destroy` for models that own nothing more. */
 void em_regression_destroy(em_model *model);

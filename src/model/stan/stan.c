@@ -116,6 +116,33 @@ static em_status add_chain(em_stan *self, const double *theta, double *log_densi
     return EM_OK;
 }
 
+/* Statements with ~ leave out what does not depend on parameters. All of the density counts as the
+ * prior's. stanli's programs cannot say what was left out. */
+static em_status log_constants(em_model *model, const double *theta, double *prior,
+                               double *likelihood)
+{
+    em_stan *self = (em_stan *)model;
+    double value[2] = {NAN, NAN};
+    char *error = NULL;
+    int failed = 0;
+
+    *prior = *likelihood = 0;
+    em_foreign_call_begin();
+    for (int kept = 0; kept < 2 && !failed; kept++)
+        failed = self->library.gradient(self->program, !kept, true, theta, &value[kept],
+                                        self->gradient, &error);
+    em_foreign_call_end();
+    if (failed || !isfinite(value[1] - value[0])) {
+        em_stan_library_fail(&self->library, EM_EMODEL, "the program", error);
+        em_say("the log evidence is without the constants that statements with ~ drop, because "
+               "stanli cannot keep them: target += normal_lpdf(y | mu, sigma) keeps those of a "
+               "statement");
+        return EM_OK;
+    }
+    *prior = value[1] - value[0];
+    return EM_OK;
+}
+
 static em_status add_prior(em_model *model, const em_query *query)
 {
     em_status status = EM_OK;
@@ -291,4 +318,5 @@ const em_model_ops em_model_stan = {
     .start = place,
     .describe = describe,
     .prior = &(const em_model_prior){
+        .log_constants = log_constants,
         .none = "is a program, whose density is not told apart into prior and likelihood"}};

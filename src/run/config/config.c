@@ -347,6 +347,7 @@ void em_config_destroy(em_config **config)
         em_release(&c->kernel[i].location);
     }
     em_field_release(em_mass_fields, &c->mass);
+    em_field_release(em_temper_fields, &c->temper);
     em_field_release(em_run_fields, &c->run);
     em_field_release(em_stop_fields, &c->stop);
     em_field_release(em_output_fields, &c->output);

@@ -8,6 +8,7 @@
 #include "model/plugin.h"
 #include "run/config/yaml.h"
 #include "sampler/kernel/sampler.h"
+#include "tempering/tempering.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -64,6 +65,7 @@ typedef struct em_config {
     em_run_options run;
     em_stop_options stop;
     em_output_options output;
+    em_temper_options temper; /* .on: the config has the section */
 } em_config;
 
 extern const em_field em_run_fields[], em_stop_fields[], em_output_fields[];
@@ -100,7 +102,7 @@ typedef struct em_section {
     const void *options;
 } em_section;
 
-enum { EM_MOST_SECTIONS = 5 + 2 * EM_MOST_KERNELS };
+enum { EM_MOST_SECTIONS = 6 + 2 * EM_MOST_KERNELS };
 
 /* Returns how many. Local. */
 int em_config_sections(const em_config *config, em_section section[EM_MOST_SECTIONS]);

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/options/field.h"
+#include "run/config/config_parse.h"
 #include "run/config/yaml.h"
 
 #include <stdio.h>
@@ -160,6 +161,8 @@ static em_status compare_all(const comparison *c, const em_config *config)
     char next[32];
     em_status status = EM_OK;
 
+    if (config->temper.on != em_config_has_section(c->old, "temper"))
+        note(c, "temper", "reference");
     for (int i = 0; !status && i < n; i++)
         status = compare_section(c, &section[i]);
     snprintf(next, sizeof next, "sampler[%d]", config->n_kernel);

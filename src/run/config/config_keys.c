@@ -92,7 +92,8 @@ static em_status unknown_section(const em_parse *p, const em_yaml_entry *entry)
         return unknown_key(entry, em_join_key(other->name, entry->key).text, "");
     for (int i = 0; i < p->n_section; i++)
         em_nearest_offer(&nearest, p->section[i].name);
-    return unknown_key(entry, nearest.name, ", expected model, sampler, mass, run, stop or output");
+    return unknown_key(entry, nearest.name,
+                       ", expected model, sampler, mass, run, stop, output or temper");
 }
 
 /* An option that another variant of the section has, but not the chosen one. */

@@ -60,6 +60,9 @@ em_status em_config_lay_sections(em_parse *p);
  * meant. */
 em_status em_config_check_keys(em_parse *p);
 
+/* Whether a config has a section that it may do without: `name: {}`, or one of its options. */
+bool em_config_has_section(const em_yaml *yaml, const char *name);
+
 /* The samplers by their names likewise. */
 em_status em_config_choose_samplers(em_parse *p);
 

@@ -37,6 +37,17 @@ static void add_section(em_parse *p, em_config_section section)
     p->section[p->n_section++] = section;
 }
 
+bool em_config_has_section(const em_yaml *yaml, const char *name)
+{
+    const size_t length = strlen(name);
+
+    for (int64_t i = 0; i < yaml->count; i++)
+        if (strncmp(yaml->entry[i].key, name, length) == 0 &&
+            (yaml->entry[i].key[length] == '.' || !yaml->entry[i].key[length]))
+            return true;
+    return false;
+}
+
 /* The sections of a config, which has one sampler or a list of them. */
 em_status em_config_lay_sections(em_parse *p)
 {
@@ -62,6 +73,11 @@ em_status em_config_lay_sections(em_parse *p)
         p, (em_config_section){.name = "stop", .fields = em_stop_fields, .options = &config->stop});
     add_section(p, (em_config_section){
                        .name = "output", .fields = em_output_fields, .options = &config->output});
+    config->temper.on = em_config_has_section(p->yaml, "temper");
+    if (config->temper.on)
+        add_section(p, (em_config_section){.name = "temper",
+                                           .fields = em_temper_fields,
+                                           .options = &config->temper});
     p->n_outer = p->n_section;
     for (int i = 0; i < config->n_kernel; i++) {
         config->kernel[i].mass = p->is_list ? &config->kernel[i].own_mass : &config->mass;
@@ -76,6 +92,8 @@ em_status em_config_lay_sections(em_parse *p)
 
 int em_config_sections(const em_config *config, em_section section[EM_MOST_SECTIONS])
 {
+    const em_section temper = {
+        .name = "temper", .fields = em_temper_fields, .options = &config->temper};
     const em_section last[] = {
         {.name = "mass", .fields = em_mass_fields, .options = &config->mass},
         {.name = "run", .fields = em_run_fields, .options = &config->run},
@@ -102,6 +120,8 @@ int em_config_sections(const em_config *config, em_section section[EM_MOST_SECTI
     }
     for (size_t i = 0; i < sizeof last / sizeof *last; i++)
         section[n++] = last[i];
+    if (config->temper.on)
+        section[n++] = temper;
     return n;
 }
 

@@ -86,6 +86,8 @@ em_status em_plan_create(const em_config *config, em_width width, em_plan *plan)
         warmup = most(warmup, em_adapt_most_warmup(config->kernel[i].mass, config->kernel[i].ops,
                                                    config->kernel[i].options,
                                                    em_plan_sampler_warmup(config, i)));
+    if (config->temper.on)
+        warmup = em_tempering_most_warmup(run->warmup);
     *plan = (em_plan){
         .warmup = warmup,
         .total = warmup + run->draws * run->thin,

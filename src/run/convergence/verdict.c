@@ -15,14 +15,15 @@ static bool has_failed(const em_evidence *e)
 {
     return !(e->r_hat <= e->r_hat_limit) || !(e->ess >= e->ess_limit) || e->undefined ||
            e->findings.n_still > 0 || e->findings.modes.count > 1 ||
-           e->divergences > em_divergence_limit(e->n_iteration) ||
-           e->mode_search_log_mass > EM_MISSED_LOG_MASS_LIMIT || e->optimiser;
+           (e->divergences > em_divergence_limit(e->n_iteration) && !e->is_tempered) ||
+           e->mode_search_log_mass > EM_MISSED_LOG_MASS_LIMIT || e->tempering_failed ||
+           e->optimiser;
 }
 
 static bool has_warnings(const em_evidence *e)
 {
     return e->divergences > 0 || e->findings.e_bfmi < EM_E_BFMI_LIMIT ||
-           e->findings.n_saturated > 0 || !isnan(e->mode_search_log_mass);
+           e->findings.n_saturated > 0 || !isnan(e->mode_search_log_mass) || e->tempering;
 }
 
 em_verdict em_verdict_of(const em_evidence *e)
@@ -63,6 +64,8 @@ static void append_findings(const em_evidence *e, size_t bytes, char *text)
     if (f->n_growing > 0)
         em_append(bytes, text, "%lld number%s may be improper, ", (long long)f->n_growing,
                   plural(f->n_growing));
+    if (e->tempering)
+        em_append(bytes, text, "%s", e->tempering);
     if (!isnan(e->mode_search_log_mass))
         em_append(bytes, text, "a mode of %.2g times the mass that no draw is near to, ",
                   exp(e->mode_search_log_mass));
@@ -89,7 +92,7 @@ void em_verdict_word(const em_evidence *e, size_t bytes, char *text)
         append_number(bytes, text, ", smallest E-BFMI", 2, e->findings.e_bfmi, EM_E_BFMI_LIMIT);
     em_append(bytes, text, ", %lld divergence%s", (long long)e->divergences,
               plural(e->divergences));
-    if (e->divergences > 0)
+    if (e->divergences > 0 && !e->is_tempered)
         em_append(bytes, text, " (limit %lld)", (long long)em_divergence_limit(e->n_iteration));
     if (e->findings.n_saturated > 0)
         em_append(bytes, text, ", %lld saturated tree%s", (long long)e->findings.n_saturated,

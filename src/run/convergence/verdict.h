@@ -30,7 +30,12 @@ typedef struct em_evidence {
     em_findings findings;
     double mode_search_log_mass; /* of a mode where no chain is, less that of the chains' own; NaN:
                                     none was found */
-    const char *optimiser;       /* what made the draws is no sampler but this; NULL: a sampler */
+    const char *tempering;       /* a warning about the ladders of a tempered run: clauses that end
+                                    with ", "; NULL: none */
+    bool tempering_failed;       /* it is no warning but a failure */
+    bool is_tempered; /* divergences are then a warning however many: what the steps at the target
+                         do not reach comes from other rungs */
+    const char *optimiser; /* what made the draws is no sampler but this; NULL: a sampler */
 } em_evidence;
 
 /* Divergences that are a warning: more of them say that a part of the posterior is missed. */

@@ -13,7 +13,8 @@ static em_status count_rejections(em_engine *engine)
 {
     em_rejections *total = &engine->report.rejections;
     double *of_chain = NULL;
-    em_status status = em_agree(em_allocate(engine->block->n_chain, sizeof *of_chain, &of_chain));
+    em_status status =
+        em_agree(em_allocate(engine->block->n_chain + 1, sizeof *of_chain, &of_chain));
 
     *total = engine->model->rejections;
     if (!status) {
@@ -45,7 +46,11 @@ static void word_verdict(em_engine *engine, int64_t n_draw)
     char *text = report->verdict;
     const size_t bytes = sizeof report->verdict;
 
+    char warning[256] = "";
+
     report->optimiser = find_optimiser(engine);
+    if (engine->tempering)
+        em_tempering_warning(&engine->tempered, n_chain, sizeof warning, warning);
     const em_evidence evidence = {
         .r_hat = report->convergence.r_hat,
         .ess = report->convergence.ess,
@@ -57,6 +62,9 @@ static void word_verdict(em_engine *engine, int64_t n_draw)
         .n_iteration = n_chain * (engine->done - engine->plan.warmup),
         .findings = engine->findings,
         .mode_search_log_mass = report->mode_search_log_mass,
+        .is_tempered = engine->tempering != NULL,
+        .tempering = warning[0] ? warning : NULL,
+        .tempering_failed = engine->tempering && em_tempering_has_failed(&engine->tempered),
         .optimiser = report->optimiser,
     };
     report->converged = em_verdict_of(&evidence) != EM_NOT_CONVERGED;
@@ -163,6 +171,20 @@ static em_status find_missed_modes(em_engine *engine)
     return status;
 }
 
+/* The findings of the ladders. Collective. */
+static em_status conclude_tempering(em_engine *engine)
+{
+    em_report *report = &engine->report;
+    em_status status;
+
+    em_release(&engine->tempered.of_ladder);
+    status = em_tempering_conclude(engine->tempering, &engine->tempered);
+    if (!status)
+        em_tempering_describe(&engine->tempered, em_grid_n_chain(engine->grid),
+                              sizeof report->tempering, report->tempering);
+    return status;
+}
+
 /* Fills the report of the run. Collective. */
 em_status em_engine_conclude(em_engine *engine)
 {
@@ -178,9 +200,13 @@ em_status em_engine_conclude(em_engine *engine)
         status = em_count_chains(engine, engine->unreported, &report->unreported);
     if (!status)
         status = count_rejections(engine);
+    if (!status && engine->tempering)
+        status = conclude_tempering(engine);
     snprintf(report->failure, sizeof report->failure, "%s", em_recorder_failure(engine->recorder));
     word_verdict(engine, em_plan_stored(&engine->plan, engine->done));
     note_kernels(engine);
     report->evaluations = em_posterior_evaluations(engine->posterior);
+    if (engine->tempering)
+        report->evaluations += em_tempering_evaluations(engine->tempering);
     return status;
 }

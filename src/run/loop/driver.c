@@ -62,6 +62,8 @@ static em_status run_segment(em_engine *engine, int64_t end)
     while (!status && engine->done < end)
         status = step(engine, engine->done++);
     engine->report.seconds.sampling += em_clock() - start;
+    if (!status && engine->tempering)
+        status = em_tempering_failure(engine->tempering);
     em_timing_tell(em_timing_now(engine));
     return em_agree(status);
 }
@@ -215,7 +217,10 @@ static em_status take_output(em_engine *engine)
 static em_status set_up(em_engine *engine)
 {
     const em_config *config = engine->config;
-    em_status status = em_grid_create(config->run.chains, config->run.shards, &engine->grid);
+    em_status status =
+        config->temper.on
+            ? em_grid_create_any(config->run.chains, config->run.shards, &engine->grid)
+            : em_grid_create(config->run.chains, config->run.shards, &engine->grid);
 
     if (!status && engine->request.mode != EM_RUN_NO_FILE)
         status = take_output(engine);

@@ -47,6 +47,8 @@ struct em_engine {
     int n_kernel;
     const em_block *kernel_block[EM_MOST_KERNELS];
     const em_adapt *adapts[EM_MOST_KERNELS];
+    em_tempering *tempering; /* of a tempered run, which has no kernels of its own; else NULL */
+    em_tempering_findings tempered; /* at its end */
     em_block *block; /* the state of the chains, in all parameters */
     em_monitor *monitor;
     em_recorder *recorder;

@@ -65,9 +65,9 @@ static em_status create_output(void *run, const char *path, const char *checkpoi
 {
     em_engine *engine = run;
     em_sink sink;
-    em_status status =
-        em_output_create(engine->config, path, checkpoint, engine->grid, engine->model,
-                         &engine->plan, engine->adapts, &engine->created, &engine->output);
+    em_status status = em_output_create(engine->config, path, checkpoint, engine->grid,
+                                        engine->model, &engine->plan, engine->adapts,
+                                        &engine->tempered, &engine->created, &engine->output);
 
     if (status)
         return status;

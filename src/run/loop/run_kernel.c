@@ -50,9 +50,31 @@ static em_status create_kernel(em_engine *engine, int i)
     return status ? status : options->ops->create(options->options, n_chain, dim, &kernel->sampler);
 }
 
+/* Ladders in place of kernels. The engine's block is what is at their targets. Collective. */
+static em_status create_tempering(em_engine *engine)
+{
+    const em_config *config = engine->config;
+    const em_tempering_task task = {.options = &config->temper,
+                                    .sampler = config->sampler,
+                                    .sampler_options = config->sampler_options,
+                                    .model = engine->model,
+                                    .grid = engine->grid,
+                                    .seed = (uint64_t)config->run.seed,
+                                    .warmup = config->run.warmup,
+                                    .init_radius = config->run.init_radius};
+    em_status status = em_agree(em_block_create(em_grid_first_chain(engine->grid),
+                                                em_grid_n_local_chain(engine->grid),
+                                                engine->model->dim, 0, &engine->block));
+
+    engine->kernel_block[0] = engine->block;
+    return status ? status : em_tempering_create(&task, &engine->tempering);
+}
+
 em_status em_kernels_create(em_engine *engine)
 {
     const em_config *config = engine->config;
+    if (config->temper.on)
+        return create_tempering(engine);
     const em_kernel_options *only = config->kernel[0].block ? NULL : &config->kernel[0];
     const int64_t dim = engine->model->dim;
     em_status status =
@@ -81,6 +103,7 @@ void em_kernels_destroy(em_engine *engine)
         *kernel = (em_kernel){.options = NULL};
     }
     engine->n_kernel = 0;
+    em_tempering_destroy(&engine->tempering);
     em_block_destroy(&engine->block);
 }
 
@@ -155,6 +178,8 @@ em_status em_kernels_start(em_engine *engine)
         engine->mode_search ? em_mode_search_scale(engine->mode_search) : NULL;
     em_status status = EM_OK;
 
+    if (engine->tempering)
+        return em_tempering_start(engine->tempering, engine->block);
     for (int i = 0; !status && i < engine->n_kernel; i++) {
         em_kernel *kernel = &engine->kernel[i];
         if (kernel->parameters) {
@@ -252,6 +277,8 @@ em_status em_kernels_step(em_engine *engine, int64_t iteration)
 {
     em_status status = EM_OK;
 
+    if (engine->tempering)
+        em_tempering_scan(engine->tempering, iteration, engine->block);
     for (int i = 0; !status && i < engine->n_kernel; i++) {
         status = step(&engine->kernel[i], iteration, iteration < engine->plan.warmup);
         give_back(engine, &engine->kernel[i]);
@@ -271,6 +298,8 @@ int64_t em_kernels_next_update(const em_engine *engine, int64_t done)
 {
     int64_t next = INT64_MAX;
 
+    if (engine->tempering)
+        return em_tempering_next_update(engine->tempering, done);
     for (int i = 0; i < engine->n_kernel; i++) {
         const int64_t next_update = kernel_next_update(&engine->kernel[i], done);
         next = next_update < next ? next_update : next;
@@ -282,6 +311,8 @@ em_status em_kernels_update(em_engine *engine, int64_t from, bool *ended)
 {
     em_status status = EM_OK;
 
+    if (engine->tempering)
+        return em_tempering_update(engine->tempering, engine->done, ended);
     *ended = true;
     for (int i = 0; !status && i < engine->n_kernel; i++) {
         em_kernel *kernel = &engine->kernel[i];
@@ -320,6 +351,8 @@ em_status em_kernels_visit(em_engine *engine, const em_visitor *visitor)
     em_block *all = engine->block;
     em_status status = EM_OK;
 
+    if (engine->tempering)
+        return em_tempering_visit(engine->tempering, visitor);
     if (engine->kernel[0].parameters)
         status = visitor->chains(visitor->context, "theta", all->stride, all->theta);
     for (int i = 0; !status && i < engine->n_kernel; i++) {

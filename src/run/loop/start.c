@@ -29,6 +29,20 @@ static void warn_of_minibatch(const em_engine *engine, const em_kernel_options *
                (long long)options->minibatch, engine->model->ops->name, (long long)total);
 }
 
+/* Whether the run may be tempered. Local. Errors: EM_ECONFIG. */
+static em_status check_tempering(const em_config *config, const em_model *model)
+{
+    if (config->n_kernel > 1 || config->kernel[0].block)
+        return em_fail(EM_ECONFIG,
+                       "%s: temper: found a list of samplers, expected one of all "
+                       "parameters",
+                       config->path);
+    if (config->run.superchains > 0 || config->mass.from)
+        return em_fail(EM_ECONFIG, "%s: temper: found %s too, expected one of them", config->path,
+                       config->mass.from ? "mass.from" : "run.superchains");
+    return em_tempering_check(&config->temper, config->sampler, config->sampler_options, model);
+}
+
 em_status em_engine_load(em_engine *engine)
 {
     const em_model_context context = {.seed = (uint64_t)engine->config->run.seed,
@@ -50,6 +64,8 @@ em_status em_engine_load(em_engine *engine)
         status = em_check_samplers_suit_model(engine->config, engine->model);
     if (!status)
         status = em_check_prior_draws_suit_model(engine->config, engine->model);
+    if (!status && engine->config->temper.on)
+        status = check_tempering(engine->config, engine->model);
     if (!status)
         status = em_recorder_width(engine->config, engine->model, &width);
     if (!status)
@@ -163,7 +179,7 @@ static bool may_search_modes(const em_engine *engine)
 {
     const em_model_latent *latent = engine->model->ops->latent;
 
-    return engine->n_kernel == 1 && !engine->config->mass.from_positions &&
+    return engine->n_kernel == 1 && !engine->tempering && !engine->config->mass.from_positions &&
            !(latent && latent->visit) && !engine->model->estimates &&
            em_kernel_is_exact(&engine->kernel[0]) &&
            em_adapt_has_initial_phase(engine->kernel[0].adapt);
@@ -181,14 +197,15 @@ em_status em_engine_create_chains(em_engine *engine)
     if (!status)
         status = em_kernels_create(engine);
     if (!status)
-        status = em_chain_statistics_create(engine->n_kernel == 1 ? config->sampler : NULL, n_chain,
-                                            &engine->statistics);
+        status = em_chain_statistics_create(
+            config->n_kernel == 1 && !config->temper.on ? config->sampler : NULL, n_chain,
+            &engine->statistics);
     if (!status)
         status = em_allocate(n_chain, sizeof(double), &engine->unreported);
     if (!status)
         status = em_allocate(n_chain, sizeof(double), &engine->unusable_starts);
     status = em_agree(status);
-    if (!status)
+    if (!status && !engine->tempering)
         status = create_adaptations(engine);
     if (!status && may_search_modes(engine))
         status =
@@ -307,6 +324,9 @@ em_status em_engine_start_chains(em_engine *engine)
     em_block *block = engine->block;
     const em_mass_options *mass = &engine->config->mass;
     em_tries tries = {.lost = -1};
+
+    if (engine->tempering)
+        return em_kernels_start(engine);
     em_status status = em_allocate(block->n_chain, sizeof *tries.usable, &tries.usable);
 
     for (int64_t c = 0; !status && c < block->n_chain; c++)
@@ -331,5 +351,6 @@ void em_engine_destroy_chains(em_engine *engine)
     em_mode_search_destroy(&engine->mode_search);
     em_release(&engine->unreported);
     em_release(&engine->unusable_starts);
+    em_release(&engine->tempered.of_ladder);
     em_posterior_destroy(&engine->posterior);
 }

@@ -223,7 +223,8 @@ static em_status output_begin(void *state, const em_layout *layout)
 
 em_status em_output_create(const em_config *config, const char *path, const char *checkpoint,
                            em_grid *grid, em_model *model, const em_plan *plan,
-                           const em_adapt *const *adapts, const em_created *created,
+                           const em_adapt *const *adapts, const em_tempering_findings *tempered,
+                           const em_created *created,
                            em_output **out)
 {
     em_output *output = NULL;
@@ -238,6 +239,7 @@ em_status em_output_create(const em_config *config, const char *path, const char
                               .model = model,
                               .plan = plan,
                               .adapts = adapts,
+                              .tempered = tempered,
                               .created = *created};
     return status;
 }
@@ -295,10 +297,28 @@ static void close_ranks(const em_output *output, int64_t count, const em_file_gr
                 (size_t)(count * draws->width) * sizeof(double));
 }
 
+/* The draws of a chain that wait, and whose they are. Ranks without a chain, which has been given
+ * none, learn that from the others. Collective where there are such ranks. */
+static int64_t count_taken(em_output *output)
+{
+    double told[] = {0, (double)output->first, output->in_warmup};
+
+    if (output->n_local_chain > 0)
+        told[0] = (double)(output->n_taken / output->n_local_chain);
+    if (em_grid_n_group(output->grid) <= em_grid_n_chain(output->grid))
+        return (int64_t)told[0];
+    if (output->n_local_chain == 0)
+        told[1] = told[2] = 0;
+    em_grid_maximum(output->grid, sizeof told / sizeof *told, told);
+    output->first = (int64_t)told[1];
+    output->in_warmup = told[2] != 0;
+    return (int64_t)told[0];
+}
+
 static em_status output_flush(void *state)
 {
     em_output *output = state;
-    const int64_t count = output->n_taken / output->n_local_chain;
+    const int64_t count = count_taken(output);
     em_status status = EM_OK;
 
     for (int64_t i = 0; !status && i < output->layout->n_group && count > 0; i++) {
@@ -435,7 +455,7 @@ static em_status put_learned(em_output *output)
 {
     em_status status = EM_OK;
 
-    for (int i = 0; !status && i < output->config->n_kernel; i++)
+    for (int i = 0; !status && i < output->config->n_kernel && output->adapts[i]; i++)
         status = em_output_put_learned(output, output->adapts[i], output->config->kernel[i].block);
     return status;
 }
@@ -501,6 +521,8 @@ static em_status output_finish(void *state, const em_report *report)
         status = put_averages(output);
     if (!status)
         status = put_learned(output);
+    if (!status && output->config->temper.on)
+        status = em_output_put_tempering(output, report->tempering);
     if (!status)
         status = put_verdict(output->writer, report);
     if (!status)

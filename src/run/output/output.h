@@ -19,7 +19,8 @@ typedef struct em_output em_output;
  * Errors: EM_EMEMORY. */
 em_status em_output_create(const em_config *config, const char *path, const char *checkpoint,
                            em_grid *grid, em_model *model, const em_plan *plan,
-                           const em_adapt *const *adapts, const em_created *created,
+                           const em_adapt *const *adapts, const em_tempering_findings *tempered,
+                           const em_created *created,
                            em_output **out);
 
 /* The group of a finished output with the last checkpoint of the run (io/draws/enclosed.h), or the

@@ -19,6 +19,7 @@ struct em_output {
     em_model *model;
     const em_plan *plan;
     const em_adapt *const *adapts; /* [config->n_kernel] */
+    const em_tempering_findings *tempered; /* of a tempered run, at its end */
     em_created created;
     em_signature signature;
     em_writer *writer;
@@ -41,5 +42,9 @@ em_group_name em_warmup_group(const char *name);
  * (block NULL), or of a block, into a group of its own: mass_adaptation_<block>. Collective.
  * Errors, agreed: EM_EIO, EM_EMEMORY. */
 em_status em_output_put_learned(em_output *output, const em_adapt *adapt, const char *block);
+
+/* Writes the group `tempering`, and its description as an attribute of the file. Collective.
+ * Errors, agreed: EM_EIO, EM_EMEMORY. */
+em_status em_output_put_tempering(em_output *output, const char *description);
 
 #endif

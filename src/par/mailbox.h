@@ -1,0 +1,26 @@
+/*
+ * Rows of numbers from one group of ranks to another, by number, without a collective call: who
+ * sends need not know who waits, nor who waits who sends. Each rank of a group writes to the rank
+ * of the same shard in the other group, so that all ranks of a group see the same messages.
+ */
+#ifndef EM_PAR_MAILBOX_H
+#define EM_PAR_MAILBOX_H
+
+#include "par/grid.h"
+
+typedef struct em_mailbox em_mailbox;
+
+/* Between the groups of a grid, which outlives it. Collective. Errors: EM_EMEMORY, agreed. */
+em_status em_mailbox_create(const em_grid *grid, em_mailbox **out);
+void em_mailbox_destroy(em_mailbox **mailbox); /* NULL-safe; waits for what was sent. Collective. */
+
+/* Sends a copy of x [n] to a group, which takes it by `key`, at least 0 and below 2^28. Does not
+ * wait. Local. Errors: EM_EMEMORY. */
+em_status em_mailbox_put(em_mailbox *mailbox, int64_t group, int64_t key, int64_t n,
+                         const double *x);
+
+/* Waits for a row of that key, of n numbers, from any group. Rows that one group sends with one key
+ * come in their order. Local. */
+void em_mailbox_take(em_mailbox *mailbox, int64_t key, int64_t n, double *x);
+
+#endif

@@ -1,0 +1,127 @@
+/* The posterior between a reference law and the posterior of the model. */
+#include "posterior/tempered.h"
+
+#include "base/memory.h"
+#include "posterior/inside.h"
+
+#include <math.h>
+#include <string.h>
+
+struct em_tempering_panel {
+    const em_temperature *of; /* [n_chain] */
+    int64_t *chain, *row;     /* [n_chain] chains that p is evaluated for: number, row asked for */
+    double *log_density;      /* [n_chain] of p */
+    double *reference;        /* [stride] gradient of log r */
+};
+
+void em_tempering_panel_destroy(em_tempering_panel **panel)
+{
+    if (*panel) {
+        em_release(&(*panel)->chain);
+        em_release(&(*panel)->row);
+        em_release(&(*panel)->log_density);
+        em_release(&(*panel)->reference);
+    }
+    em_release(panel);
+}
+
+static em_status create_panel(int64_t n_chain, int64_t stride, const em_temperature *of,
+                              em_tempering_panel **out)
+{
+    em_tempering_panel *panel = NULL;
+    em_status status = em_allocate(1, sizeof *panel, out);
+
+    if (status)
+        return status;
+    panel = *out;
+    panel->of = of;
+    status = em_allocate(n_chain, sizeof *panel->chain, &panel->chain);
+    if (!status)
+        status = em_allocate(n_chain, sizeof *panel->row, &panel->row);
+    if (!status)
+        status = em_allocate(n_chain, sizeof(double), &panel->log_density);
+    return status ? status : em_allocate(stride, sizeof(double), &panel->reference);
+}
+
+em_status em_posterior_create_tempered(em_posterior *parent, int64_t n_chain, int64_t first_chain,
+                                       const em_temperature *of, em_posterior **out)
+{
+    const int64_t stride = em_stride(parent->model->dim);
+    em_posterior *posterior = NULL;
+    em_status status = em_allocate(1, sizeof *posterior, &posterior);
+
+    *out = NULL;
+    if (!status)
+        status = em_allocate(n_chain * stride, sizeof(double), &posterior->theta);
+    if (!status)
+        status = em_allocate(n_chain * stride, sizeof(double), &posterior->gradient);
+    if (!status)
+        status = create_panel(n_chain, stride, of, &posterior->tempering);
+    if (status) {
+        em_posterior_destroy(&posterior);
+        return status;
+    }
+    posterior->model = parent->model;
+    posterior->grid = parent->grid;
+    posterior->parent = parent;
+    posterior->first_chain = first_chain;
+    *out = posterior;
+    return EM_OK;
+}
+
+double em_tempered_density(double beta, double log_r, double log_p)
+{
+    return beta == 0 ? log_r : beta == 1 ? log_p : (1 - beta) * log_r + beta * log_p;
+}
+
+void em_tempered_gradient(double beta, int64_t n, const double *of_r, const double *of_p,
+                          double *out)
+{
+    for (int64_t i = 0; i < n; i++)
+        out[i] = em_tempered_density(beta, of_r[i], of_p[i]);
+}
+
+/* Asks p for the chains that are not at beta 0: their rows one after the other. */
+static em_status evaluate_model(em_posterior *posterior, const em_query *query)
+{
+    em_tempering_panel *panel = posterior->tempering;
+    em_query hot = *query;
+
+    hot.n_chain = 0;
+    for (int64_t i = 0; i < query->n_chain; i++) {
+        if (panel->of[query->chain[i] - posterior->first_chain].beta == 0)
+            continue;
+        panel->row[hot.n_chain] = i;
+        panel->chain[hot.n_chain] = query->chain[i];
+        memcpy(posterior->theta + hot.n_chain++ * query->stride, query->theta + i * query->stride,
+               (size_t)query->stride * sizeof *query->theta);
+    }
+    hot.chain = panel->chain;
+    hot.theta = posterior->theta;
+    hot.gradient = posterior->gradient;
+    hot.log_density = panel->log_density;
+    return hot.n_chain > 0 ? em_posterior_evaluate(posterior->parent, &hot) : EM_OK;
+}
+
+em_status em_tempered_evaluate(em_posterior *posterior, const em_query *query)
+{
+    const int64_t stride = query->stride;
+    em_tempering_panel *panel = posterior->tempering;
+    em_status status = evaluate_model(posterior, query);
+
+    for (int64_t i = 0, hot = 0; status >= 0 && i < query->n_chain; i++) {
+        const em_temperature *at = &panel->of[query->chain[i] - posterior->first_chain];
+        double *gradient = query->gradient + i * stride, log_r = 0;
+        const bool has_model = at->beta != 0;
+        if (at->beta != 1)
+            status = at->reference->evaluate(at->reference, query->chain[i],
+                                             query->theta + i * stride, &log_r, panel->reference);
+        query->log_density[i] =
+            em_tempered_density(at->beta, log_r, has_model ? panel->log_density[hot] : 0);
+        em_tempered_gradient(at->beta, stride, panel->reference,
+                             has_model ? posterior->gradient + hot * stride : panel->reference,
+                             gradient);
+        hot += has_model;
+    }
+    return status < 0 ? status : EM_OK;
+}

@@ -1,0 +1,121 @@
+/* What the ladders of a tempered run have shown, in the output: the group tempering. */
+#include "base/memory.h"
+#include "par/world.h"
+#include "run/output/output_file.h"
+
+#include <stddef.h>
+
+static const char group[] = "tempering";
+
+/* A number of each rung, or of each pair of neighbours. */
+static em_status put_row(em_output *output, const char *name, const char *axis, int64_t n,
+                         const double *value)
+{
+    const em_variable variable = {.name = name, .n_axes = 1, .shape = {n}, .axis = {axis}};
+
+    return em_writer_put_array(output->writer, group, &variable, value);
+}
+
+/* A member of the rounds, `n` numbers of each. */
+static em_status put_rounds(em_output *output, const char *name, size_t member, int64_t n)
+{
+    const em_tempering_findings *found = output->tempered;
+    em_variable variable = {.name = name,
+                            .n_axes = n > 1 ? 2 : 1,
+                            .shape = {found->n_round, n},
+                            .axis = {"round", "leg"}};
+    double value[EM_MOST_ROUNDS * EM_MOST_LEGS];
+
+    for (int64_t r = 0; r < found->n_round; r++)
+        for (int64_t i = 0; i < n; i++)
+            value[r * n + i] = ((const double *)((const char *)&found->round[r] + member))[i];
+    return found->n_round > 0 ? em_writer_put_array(output->writer, group, &variable, value)
+                              : EM_OK;
+}
+
+static em_status put_history(em_output *output)
+{
+    static const struct {
+        const char *name;
+        size_t member;
+        int64_t n;
+    } columns[] = {
+        {"round_scans", offsetof(em_tempering_round, scans), 1},
+        {"round_rungs", offsetof(em_tempering_round, rungs), 1},
+        {"round_barrier", offsetof(em_tempering_round, barrier), EM_MOST_LEGS},
+        {"round_log_evidence", offsetof(em_tempering_round, log_evidence), EM_MOST_LEGS},
+        {"round_log_evidence_error", offsetof(em_tempering_round, error), EM_MOST_LEGS},
+        {"round_restarts", offsetof(em_tempering_round, restarts), 1},
+        {"round_round_trips", offsetof(em_tempering_round, round_trips), 1},
+    };
+    em_status status = EM_OK;
+
+    for (size_t i = 0; !status && i < sizeof columns / sizeof *columns; i++)
+        status = put_rounds(output, columns[i].name, columns[i].member, columns[i].n);
+    return status;
+}
+
+/* Of each ladder: log evidence by leg, and round trips. */
+static em_status put_ladders(em_output *output)
+{
+    const int64_t n = em_grid_n_chain(output->grid);
+    const em_variable evidence = {.name = "ladder_log_evidence",
+                                  .n_axes = 2,
+                                  .shape = {n, EM_MOST_LEGS},
+                                  .axis = {"ladder", "leg"}};
+    double *value = NULL, *trips = NULL;
+    em_status status = em_allocate(2 * n, sizeof *value, &value);
+
+    if (!status)
+        status = em_allocate(n, sizeof *trips, &trips);
+    status = em_agree(status);
+    for (int64_t l = 0; !status && l < n; l++) {
+        value[2 * l] = output->tempered->of_ladder[3 * l];
+        value[2 * l + 1] = output->tempered->of_ladder[3 * l + 1];
+        trips[l] = output->tempered->of_ladder[3 * l + 2];
+    }
+    if (!status)
+        status = em_writer_put_array(output->writer, group, &evidence, value);
+    if (!status)
+        status = put_row(output, "ladder_round_trips", "ladder", n, trips);
+    em_release(&value);
+    em_release(&trips);
+    return status;
+}
+
+em_status em_output_put_tempering(em_output *output, const char *description)
+{
+    const em_tempering_findings *found = output->tempered;
+    const em_tempering_round *draws = &found->draws;
+    const int64_t n_rung = found->ladder.n_rung;
+    double leg[2 * EM_MOST_LEG_RUNGS];
+    em_status status = put_row(output, "beta", "rung", n_rung, found->ladder.beta);
+
+    for (int64_t k = 0; k < n_rung; k++)
+        leg[k] = em_ladder_leg(&found->ladder, k);
+    if (!status)
+        status = put_row(output, "leg_of_rung", "rung", n_rung, leg);
+    if (!status)
+        status = put_row(output, "rung_step_size", "rung", n_rung, found->step_size);
+    if (!status)
+        status = put_row(output, "rejection", "pair", n_rung - 1, found->rejection);
+    if (!status)
+        status = put_row(output, "barrier", "leg", EM_MOST_LEGS, draws->barrier);
+    if (!status)
+        status = put_row(output, "log_evidence", "leg", EM_MOST_LEGS, draws->log_evidence);
+    if (!status)
+        status = put_row(output, "log_evidence_error", "leg", EM_MOST_LEGS, draws->error);
+    if (!status)
+        status = put_history(output);
+    if (!status)
+        status = put_ladders(output);
+    if (!status)
+        status = em_writer_put_text(output->writer, "tempering", description);
+    if (!status)
+        status = em_writer_put_text(output->writer, "tempering_reference",
+                                    found->is_prior ? "prior" : "normal");
+    if (!status)
+        status = em_writer_put_real(output->writer, "log_evidence", draws->both);
+    return status ? status
+                  : em_writer_put_real(output->writer, "log_evidence_error", draws->both_error);
+}

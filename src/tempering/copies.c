@@ -1,0 +1,177 @@
+/* The copies of all ladders: how they are dealt to ranks, their densities, and their masses. */
+#include "base/memory.h"
+#include "math/linalg.h"
+#include "par/world.h"
+#include "tempering/inside.h"
+#include "tempering/reference.h"
+
+#include <math.h>
+#include <string.h>
+
+/* The part of em_deal_first that has an item. */
+static int64_t part_of(int64_t n_item, int64_t n_part, int64_t item)
+{
+    int64_t part = (int64_t)((double)item * (double)n_part / (double)n_item);
+
+    while (part > 0 && em_deal_first(n_item, n_part, part) > item)
+        part--;
+    while (em_deal_first(n_item, n_part, part + 1) <= item)
+        part++;
+    return part;
+}
+
+int64_t em_copy_group(const em_tempering *t, int64_t number)
+{
+    return part_of(t->n_ladder * t->ladder.n_rung, em_grid_n_group(t->copies), number);
+}
+
+int64_t em_ladder_group(const em_tempering *t, int64_t ladder)
+{
+    return part_of(t->n_ladder, em_grid_n_group(t->task.grid), ladder);
+}
+
+void em_copies_destroy(em_tempering *t)
+{
+    if (t->posterior)
+        t->evaluations += em_posterior_evaluations(t->posterior);
+    if (t->sampler)
+        t->sampler->ops->destroy(t->sampler);
+    t->sampler = NULL;
+    em_posterior_destroy(&t->tempered);
+    em_posterior_destroy(&t->posterior);
+    em_block_destroy(&t->block);
+    em_release(&t->copy);
+    em_release(&t->temperature);
+    em_release(&t->of_model);
+    em_release(&t->count);
+    em_release(&t->bridges);
+    em_mailbox_destroy(&t->mailbox);
+    em_grid_destroy(&t->copies);
+}
+
+/* The memory of this rank's copies. Local. */
+static em_status allocate_copies(em_tempering *t)
+{
+    const int64_t n = t->n_copy, n_rung = t->ladder.n_rung;
+    em_status status = em_allocate(n, sizeof *t->copy, &t->copy);
+
+    if (!status)
+        status = em_allocate(n, sizeof *t->temperature, &t->temperature);
+    if (!status)
+        status = em_allocate(n * t->stride, sizeof(double), &t->of_model);
+    if (!status)
+        status = em_allocate(n * n_rung, sizeof *t->count, &t->count);
+    if (!status)
+        status = em_allocate(n * t->n_unit * (n_rung - 1), sizeof *t->bridges, &t->bridges);
+    if (!status)
+        status = em_block_create(t->first_copy, n, t->dim, 0, &t->block);
+    if (!status)
+        status = em_posterior_create(t->task.model, t->task.grid, 1, &t->posterior);
+    if (!status)
+        status = em_posterior_create_tempered(t->posterior, 1, t->first_copy, t->temperature,
+                                              &t->tempered);
+    return status ? status
+                  : t->task.sampler->create(t->task.sampler_options, 1, t->dim, &t->sampler);
+}
+
+em_status em_copies_create(em_tempering *t)
+{
+    em_status status = em_grid_create_any(t->n_ladder * t->ladder.n_rung,
+                                          em_grid_n_shard(t->task.grid), &t->copies);
+
+    if (status)
+        return status;
+    t->n_copy = em_grid_n_local_chain(t->copies);
+    t->first_copy = em_grid_first_chain(t->copies);
+    status = em_agree(allocate_copies(t));
+    if (!status)
+        status = em_mailbox_create(t->copies, &t->mailbox);
+    for (int64_t c = 0; !status && c < t->n_copy; c++)
+        t->copy[c].rung = (t->first_copy + c) % t->ladder.n_rung;
+    return status;
+}
+
+em_status em_copy_compose(em_tempering *t, int64_t c)
+{
+    em_copy *copy = &t->copy[c];
+    em_block *block = t->block;
+    const double beta = t->ladder.beta[copy->rung];
+    const int leg = em_ladder_leg(&t->ladder, copy->rung);
+    em_status status = EM_OK;
+
+    t->temperature[c] = (em_temperature){beta, t->reference[leg]};
+    if (beta != 1)
+        status = t->reference[leg]->evaluate(t->reference[leg], block->chain[c],
+                                             block->theta + c * t->stride, &copy->log_r[leg],
+                                             t->of_reference);
+    block->log_density[c] = em_tempered_density(beta, copy->log_r[leg], copy->log_p);
+    em_tempered_gradient(beta, t->stride, t->of_reference, t->of_model + c * t->stride,
+                         block->gradient + c * t->stride);
+    return status;
+}
+
+/* ---------------------------------------------------------------- masses */
+
+/* precision += weight W^-1, of an array of the structure. `scratch`: as large. */
+static em_status add_precision(const em_tempering *t, double weight, const double *w,
+                               double *scratch, double *precision)
+{
+    const int64_t size = em_mass_size(t->structure, t->dim);
+    em_status status = EM_OK;
+
+    memcpy(scratch, w, (size_t)size * sizeof *w);
+    if (t->structure == EM_MASS_DENSE)
+        status = em_invert_spd(t->dim, scratch, t->dim);
+    for (int64_t i = 0; !status && i < size; i++)
+        precision[i] += weight * (t->structure == EM_MASS_DENSE ? scratch[i] : 1 / scratch[i]);
+    return status;
+}
+
+/*
+ * The inverse mass of a rung: were reference and target normal, the covariance of its law. W^-1 =
+ * (1 - beta) R^-1 + beta F^-1, with R the covariance of the reference and F the inverse mass that
+ * the target's draws gave.
+ */
+static em_status mass_of(const em_tempering *t, const em_mass_form *form, int64_t k,
+                         double *scratch, em_mass **out)
+{
+    const int64_t n = t->dim, size = em_mass_size(t->structure, n);
+    const double beta = t->ladder.beta[k];
+    double *w = scratch, *precision = scratch + size, *work = scratch + 2 * size;
+    em_status status = EM_OK;
+
+    memset(precision, 0, (size_t)size * sizeof *precision);
+    if (beta < 1) {
+        em_reference_covariance(t->reference[em_ladder_leg(&t->ladder, k)], t->structure, w);
+        status = add_precision(t, 1 - beta, w, work, precision);
+    }
+    if (!status && beta > 0 && t->learned)
+        status = add_precision(t, beta, t->learned, work, precision);
+    for (int64_t i = 0; !status && beta > 0 && !t->learned && i < n; i++)
+        precision[t->structure == EM_MASS_DENSE ? i * n + i : i] += beta;
+    if (!status && t->structure == EM_MASS_DENSE)
+        status = em_invert_spd(n, precision, n);
+    for (int64_t i = 0; !status && t->structure == EM_MASS_DIAG && i < n; i++)
+        precision[i] = 1 / precision[i];
+    return status ? status : em_mass_of(form, precision, out);
+}
+
+em_status em_rungs_set_masses(em_tempering *t)
+{
+    const em_mass_form form = {
+        .ops = t->structure == EM_MASS_DENSE ? &em_mass_dense : &em_mass_diag, .dim = t->dim};
+    double *scratch = NULL;
+    em_status status =
+        em_allocate(3 * em_mass_size(t->structure, t->dim), sizeof *scratch, &scratch);
+
+    for (int64_t k = 0; !status && k < t->ladder.n_rung; k++) {
+        em_mass *mass = NULL;
+        status = mass_of(t, &form, k, scratch, &mass);
+        if (!status) {
+            em_mass_destroy(&t->rung[k].mass);
+            t->rung[k].mass = mass;
+        }
+    }
+    em_release(&scratch);
+    return status > 0 ? em_fail(EM_ENUMERIC, "a tempered mass is not positive definite") : status;
+}

@@ -1,0 +1,151 @@
+/* What the copies have counted, pooled over all ladders. */
+#include "base/memory.h"
+#include "par/world.h"
+#include "tempering/inside.h"
+
+#include <math.h>
+#include <string.h>
+
+void em_counts_clear(em_tempering *t)
+{
+    const int64_t n_rung = t->ladder.n_rung;
+
+    memset(t->count, 0, (size_t)(t->n_copy * n_rung) * sizeof *t->count);
+    memset(t->bridges, 0, (size_t)(t->n_copy * t->n_unit * (n_rung - 1)) * sizeof *t->bridges);
+    t->unit_length = 1;
+    for (int64_t c = 0; c < t->n_copy; c++)
+        t->copy[c].restarts = t->copy[c].round_trips = 0;
+}
+
+/* The rows of all copies put together: bridges[n_ladder n_unit][n_rung - 1]. Collective. */
+static em_status gather_bridges(em_tempering *t, em_bridge **out)
+{
+    const int64_t n_rung = t->ladder.n_rung, n_pair = n_rung - 1, each = t->n_unit * n_pair;
+    em_bridge *all = NULL;
+    em_status status = em_allocate(t->n_ladder * n_rung * each, sizeof *all, &all);
+
+    *out = NULL;
+    if (!status)
+        status = em_allocate(t->n_ladder * each, sizeof **out, out);
+    status = em_agree(status);
+    if (!status)
+        status = em_grid_gather_chains(t->copies, each * (int64_t)(sizeof *all / sizeof(double)),
+                                       (const double *)t->bridges, (double *)all);
+    for (int64_t g = 0; !status && g < t->n_ladder * n_rung; g++)
+        for (int64_t i = 0; i < each; i++) {
+            em_bridge *to = *out + g / n_rung * each + i;
+            em_log_mean_merge(&all[g * each + i].low, &to->low);
+            em_log_mean_merge(&all[g * each + i].high, &to->high);
+        }
+    em_release(&all);
+    return status;
+}
+
+/* Sums over all copies: of each rung its counts, then restarts and round trips. Collective. */
+static em_status sum_counts(em_tempering *t, double *trips, em_rung_counts *sum)
+{
+    enum { N = sizeof(em_rung_counts) / sizeof(double) };
+    const int64_t n_rung = t->ladder.n_rung;
+    double *of_copy = NULL;
+    em_status status = em_grid_sum_chains(t->copies, N * n_rung, (double *)t->count, (double *)sum);
+
+    if (!status)
+        status = em_agree(em_allocate(2 * t->n_copy, sizeof *of_copy, &of_copy));
+    for (int64_t c = 0; !status && c < t->n_copy; c++) {
+        of_copy[2 * c] = t->copy[c].restarts;
+        of_copy[2 * c + 1] = t->copy[c].round_trips;
+    }
+    if (!status)
+        status = em_grid_sum_chains(t->copies, 2, of_copy, trips);
+    em_release(&of_copy);
+    return status;
+}
+
+/* Round trips of each ladder, into of_ladder[n_ladder][3]. Collective. */
+static em_status gather_trips(em_tempering *t, double *of_ladder)
+{
+    const int64_t n = t->n_ladder * t->ladder.n_rung;
+    double *own = NULL, *all = NULL;
+    em_status status = em_allocate(t->n_copy, sizeof *own, &own);
+
+    if (!status)
+        status = em_allocate(n, sizeof *all, &all);
+    status = em_agree(status);
+    for (int64_t c = 0; !status && c < t->n_copy; c++)
+        own[c] = t->copy[c].round_trips;
+    if (!status)
+        status = em_grid_gather_chains(t->copies, 1, own, all);
+    for (int64_t g = 0; !status && g < n; g++)
+        of_ladder[3 * (g / t->ladder.n_rung) + 2] += all[g];
+    em_release(&own);
+    em_release(&all);
+    return status;
+}
+
+/* The log evidence of a leg with what prior and likelihood leave out. Where its reference is the
+ * prior, what the prior leaves out cancels. */
+static double normalised(const em_tempering *t, int leg, double value)
+{
+    const bool is_prior = leg == EM_LEG_A && t->findings.is_prior;
+
+    return value + t->log_constant[1] + (is_prior ? 0 : t->log_constant[0]);
+}
+
+/* Evidence of each leg over all ladders and, where of_ladder is not NULL, of each one. `influence`:
+ * [2][n_ladder n_unit]. */
+static void find_evidence(const em_tempering *t, const em_bridge *bridges, double *influence,
+                          em_tempering_round *out, double *of_ladder)
+{
+    const int64_t each = t->n_unit * (t->ladder.n_rung - 1), n = t->n_ladder * t->n_unit;
+    double *const of_leg[EM_MOST_LEGS] = {influence, influence + n};
+    em_log_evidence found[EM_MOST_LEGS] = {{NAN, NAN}, {NAN, NAN}};
+
+    for (int leg = 0; leg < EM_MOST_LEGS; leg++) {
+        if (leg < t->n_leg)
+            found[leg] = em_ladder_evidence(&t->ladder, leg, n, bridges, of_leg[leg]);
+        found[leg].value = normalised(t, leg, found[leg].value);
+        out->log_evidence[leg] = found[leg].value;
+        out->error[leg] = found[leg].error;
+        for (int64_t l = 0; of_ladder && l < t->n_ladder; l++)
+            of_ladder[3 * l + leg] = leg < t->n_leg
+                                         ? normalised(t, leg,
+                                                      em_ladder_evidence(&t->ladder, leg, t->n_unit,
+                                                                         bridges + l * each, NULL)
+                                                          .value)
+                                         : NAN;
+    }
+    const em_log_evidence both = em_ladder_combine(n, found, of_leg);
+    out->both = both.value;
+    out->both_error = both.error;
+}
+
+em_status em_counts_gather(em_tempering *t, em_tempering_round *out, double *rejection,
+                           double *of_ladder)
+{
+    em_rung_counts sum[2 * EM_MOST_LEG_RUNGS];
+    em_bridge *bridges = NULL;
+    double trips[2], *influence = NULL;
+    em_status status = sum_counts(t, trips, sum);
+
+    if (!status)
+        status = gather_bridges(t, &bridges);
+    if (!status && of_ladder)
+        status = gather_trips(t, of_ladder);
+    if (!status)
+        status = em_agree(
+            em_allocate(EM_MOST_LEGS * t->n_ladder * t->n_unit, sizeof *influence, &influence));
+    if (!status) {
+        for (int64_t k = 0; k + 1 < t->ladder.n_rung; k++)
+            rejection[k] = sum[k].n_swaps > 0 ? sum[k].rejection / sum[k].n_swaps : 0;
+        for (int leg = 0; leg < EM_MOST_LEGS; leg++)
+            out->barrier[leg] =
+                leg < t->n_leg ? em_ladder_barrier(&t->ladder, leg, rejection) : NAN;
+        out->rungs = (double)t->ladder.n_rung;
+        out->restarts = trips[0];
+        out->round_trips = trips[1];
+        find_evidence(t, bridges, influence, out, of_ladder);
+    }
+    em_release(&bridges);
+    em_release(&influence);
+    return status;
+}

@@ -1,0 +1,89 @@
+/* What ladders have shown, in words and as a judgement. */
+#include "tempering/tempering.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Ladders with fewer round trips tell little of how modes are weighed. */
+static const double fewest_trips = 10;
+
+static bool has_leg(const em_tempering_findings *found, int leg)
+{
+    return leg < found->ladder.n_leg;
+}
+
+/* Not NaN where both legs have an evidence. */
+static double difference(const em_tempering_findings *found)
+{
+    return has_leg(found, EM_LEG_B)
+               ? fabs(found->draws.log_evidence[EM_LEG_A] - found->draws.log_evidence[EM_LEG_B])
+               : NAN;
+}
+
+static bool legs_disagree(const em_tempering_findings *found)
+{
+    const double error = hypot(found->draws.error[EM_LEG_A], found->draws.error[EM_LEG_B]);
+
+    return has_leg(found, EM_LEG_B) && !(difference(found) <= 4 * error + 0.1);
+}
+
+/* The barrier of the last round is still larger than that of the one before. */
+static bool barrier_grows(const em_tempering_findings *found)
+{
+    const em_tempering_round *last = &found->round[found->n_round - 1];
+
+    for (int leg = 0; leg < found->ladder.n_leg && found->n_round > 1; leg++)
+        if (found->draws.barrier[leg] > 1.25 * last->barrier[leg] + 0.5)
+            return true;
+    return false;
+}
+
+bool em_tempering_has_failed(const em_tempering_findings *found)
+{
+    return legs_disagree(found) || found->draws.restarts == 0;
+}
+
+bool em_tempering_warns(const em_tempering_findings *found, int64_t n_ladder)
+{
+    return legs_disagree(found) || barrier_grows(found) ||
+           found->draws.round_trips < fewest_trips * (double)n_ladder;
+}
+
+void em_tempering_warning(const em_tempering_findings *found, int64_t n_ladder, size_t bytes,
+                          char *text)
+{
+    const double trips = found->draws.round_trips / (double)n_ladder;
+    size_t used = 0;
+
+    text[0] = '\0';
+    if (legs_disagree(found))
+        used += (size_t)snprintf(text, bytes, "the log evidence of the two legs differs by %.2g, ",
+                                 difference(found));
+    if (used < bytes && trips < fewest_trips)
+        used += (size_t)snprintf(text + used, bytes - used,
+                                 "%.1f round trips a ladder (at least %g expected), ", trips,
+                                 fewest_trips);
+    if (used < bytes && barrier_grows(found))
+        snprintf(text + used, bytes - used, "the communication barrier still grows, ");
+}
+
+void em_tempering_describe(const em_tempering_findings *found, int64_t n_ladder, size_t bytes,
+                           char *text)
+{
+    const char *reference = found->is_prior ? "prior" : "normal law";
+    size_t used =
+        (size_t)snprintf(text, bytes, "log evidence %.2f (standard error %.2g, reference: %s)",
+                         found->draws.both, found->draws.both_error, reference);
+
+    if (has_leg(found, EM_LEG_B) && used < bytes)
+        used +=
+            (size_t)snprintf(text + used, bytes - used, ", legs differ by %.2g", difference(found));
+    if (used < bytes)
+        used += (size_t)snprintf(text + used, bytes - used,
+                                 "; %.0f round trips a ladder, %lld rungs, barrier %.1f",
+                                 found->draws.round_trips / (double)n_ladder,
+                                 (long long)found->ladder.n_rung, found->draws.barrier[EM_LEG_A]);
+    if (has_leg(found, EM_LEG_B) && used < bytes)
+        snprintf(text + used, bytes - used, " and %.1f", found->draws.barrier[EM_LEG_B]);
+}

@@ -1,0 +1,112 @@
+/* Private to the room: the state of the ladders on one rank. */
+#ifndef EM_TEMPERING_INSIDE_H
+#define EM_TEMPERING_INSIDE_H
+
+#include "adaptation/step_size/step_size.h"
+#include "mass/estimator.h"
+#include "par/mailbox.h"
+#include "posterior/tempered.h"
+#include "tempering/tempering.h"
+
+/* Where a copy has been: the round trips of a ladder are counted by it. */
+typedef enum em_origin { EM_FROM_NOWHERE, EM_FROM_REFERENCE, EM_FROM_TARGET } em_origin;
+
+/* A copy of the state, on one of the rungs of its ladder. */
+typedef struct em_copy {
+    int64_t rung;
+    em_origin origin;
+    double log_p;
+    double log_r[EM_MOST_LEGS];
+    double restarts, round_trips; /* since the counts were cleared */
+} em_copy;
+
+/* What a copy counts on each rung, and of each pair of rungs of which it was on the lower number.
+ */
+typedef struct em_rung_counts {
+    double acceptance, n;      /* since the last update of step sizes */
+    double rejection, n_swaps; /* sum of rejection probabilities, and how many */
+} em_rung_counts;
+
+/* What all ladders have learned of a rung. */
+typedef struct em_rung_state {
+    em_mass *mass;
+    double step_size;
+    em_dual_averaging averaging;
+} em_rung_state;
+
+struct em_tempering {
+    em_tempering_task task;
+    int64_t dim, stride, n_ladder, n_leg;
+    em_reference *reference[EM_MOST_LEGS];
+    em_structure structure; /* of the learned reference, the masses and the accumulators */
+    em_ladder ladder;
+    em_rung_state rung[2 * EM_MOST_LEG_RUNGS];
+
+    /* Copies of all ladders, dealt to groups of ranks: number l n_rung + k is one of ladder l. */
+    em_grid *copies;
+    em_mailbox *mailbox;
+    int64_t n_copy, first_copy; /* of this rank */
+    em_copy *copy;              /* [n_copy] */
+    em_temperature *temperature;
+    em_posterior *posterior, *tempered;
+    em_sampler *sampler;    /* of one copy at a time */
+    em_block *block;        /* positions, and gradients of the tempered density */
+    double *of_model;       /* [n_copy][stride] gradient of log p */
+    double *of_reference;   /* [stride] */
+    double log_constant[2]; /* what prior and likelihood leave out */
+    double *message;        /* work space of one draw on its way */
+    em_rung_counts *count;  /* [n_copy][n_rung] */
+    em_bridge *bridges;     /* [n_copy][n_unit][n_rung - 1] */
+    int64_t n_unit;         /* parts that errors are told by: 1, or an even number; */
+    int64_t unit_length;    /* scans of each, which doubles when all are full */
+    double *held;           /* draws that came before their turn: see receive in scan.c */
+    int64_t n_held, most_held;
+
+    /* What ladders have collected of the target, [n_local_ladder][n_accumulator]. */
+    double *accumulator, *centre;
+    int64_t n_accumulator;
+    double
+        *learned; /* the last inverse mass of the target, an array of the structure; NULL: none */
+
+    int64_t round, round_begin, round_end; /* iterations */
+    int64_t warmup;                        /* it ends there at the latest */
+    int64_t ended;                         /* iterations of warmup; -1 while it lasts */
+    int64_t evaluations;                   /* of posteriors that were destroyed */
+    em_tempering_findings findings;
+    em_status failure;
+    char why[512];
+};
+
+#define em_fisher_estimator (em_estimators[2]) /* of mass/list.c */
+
+/* The group of ranks that has a copy, and the one that records a ladder. Local. */
+int64_t em_copy_group(const em_tempering *t, int64_t number);
+int64_t em_ladder_group(const em_tempering *t, int64_t ladder);
+
+/* Room for the copies of the current ladder; those there were are gone. Collective. */
+em_status em_copies_create(em_tempering *t);
+void em_copies_destroy(em_tempering *t); /* Collective. */
+
+/* log r, and the tempered density and its gradient, of copy c on its rung. Local. */
+em_status em_copy_compose(em_tempering *t, int64_t c);
+
+/* Sends what is at the targets to the groups of the ladders, and fills their block. Local, but
+ * waits for who has it. */
+void em_ladders_deliver(em_tempering *t, int64_t iteration, em_block *block);
+
+/* Masses of all rungs from the references and what was learned of the target. Local. */
+em_status em_rungs_set_masses(em_tempering *t);
+
+/* Rounds of warmup (round.c). Their structure: dense where their draws allow that. Local. */
+void em_round_begin(em_tempering *t, int64_t done);
+em_structure em_round_structure(const em_tempering *t);
+em_status em_round_make_room(em_tempering *t); /* for what they collect of the target */
+
+/* Clears what copies have counted. Local. */
+void em_counts_clear(em_tempering *t);
+
+/* Rejection rates of all pairs, and the evidence of each leg, over all ladders. Collective. */
+em_status em_counts_gather(em_tempering *t, em_tempering_round *out, double *rejection,
+                           double *of_ladder);
+
+#endif

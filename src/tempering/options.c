@@ -1,0 +1,55 @@
+#include "tempering/tempering.h"
+
+#include "emass/model/prior.h"
+
+#include <math.h>
+
+static const char *const references[] = {"auto", "prior", "normal", NULL};
+
+const em_field em_temper_fields[] = {
+    EM_CHOICE(em_temper_options, reference, .fallback = "auto", .choices = references,
+              .doc = "law that the first leg of a ladder begins with: prior, where the model can "
+                     "draw from it (log evidence is then that of the marginal likelihood), normal, "
+                     "or auto: prior where there is one"),
+    EM_REAL(em_temper_options, scale, .minimum = 1e-6, .maximum = 1e9, .fallback = "10",
+            .doc = "standard deviation of the normal reference in each unconstrained dimension"),
+    EM_INT(em_temper_options, rungs, .minimum = 2, .maximum = EM_MOST_LEG_RUNGS, .fallback = "auto",
+           .word = "auto",
+           .doc = "temperatures of a leg, reference and target counted; auto: twice the "
+                  "communication barrier, plus one"),
+    EM_INT(em_temper_options, legs, .minimum = 1, .maximum = 2, .fallback = "2",
+           .doc = "2: a second leg goes from the target to a normal law learned from the draws of "
+                  "all ladders; its evidence checks that of the first"),
+    {0}};
+
+bool em_tempering_has_prior(const em_model *model)
+{
+    return model->ops->prior && model->ops->prior->draw && em_model_has_likelihood(model);
+}
+
+em_status em_tempering_check(const em_temper_options *options, const em_sampler_ops *sampler,
+                             const em_sampler_options *sampler_options, const em_model *model)
+{
+    const em_model_prior *prior = model->ops->prior;
+
+    if (sampler->by_model || sampler->metric || sampler->n_extra ||
+        em_takes_minibatches(sampler, sampler_options) || !sampler->probe || sampler->minibatches)
+        return em_fail(
+            EM_ECONFIG,
+            "temper: sampler %s does not move by an exact density, expected hmc, nuts or "
+            "walnuts",
+            sampler->name);
+    if (model->ops->latent || model->estimates)
+        return em_fail(EM_ECONFIG,
+                       "temper: model %s keeps latent variables or estimates its density: expected "
+                       "a model with an exact density of its parameters",
+                       model->ops->name);
+    if (options->reference == EM_REFERENCE_PRIOR && !em_tempering_has_prior(model))
+        return em_fail(EM_ECONFIG, "temper.reference: found prior, expected normal: model %s %s",
+                       model->ops->name,
+                       prior && prior->none
+                           ? prior->none
+                           : "gives no draws from its prior, or no likelihood apart "
+                             "from it");
+    return EM_OK;
+}

@@ -1,0 +1,34 @@
+/* Reference laws of ladders (posterior/tempered.h): normal laws and the prior of a model. */
+#ifndef EM_TEMPERING_REFERENCE_H
+#define EM_TEMPERING_REFERENCE_H
+
+#include "mass/mass.h"
+#include "posterior/tempered.h"
+
+/* N(mean [dim], scale^2 I); mean NULL: 0. Local. Errors: EM_EMEMORY. */
+em_status em_reference_normal(int64_t dim, const double *mean, double scale, em_reference **out);
+
+/* N(mean, inflate^2 covariance), an array of the structure. Local. Errors: EM_NONFINITE where the
+ * covariance is not positive definite; EM_EMEMORY. */
+em_status em_reference_of_covariance(em_structure structure, int64_t dim, const double *mean,
+                                     const double *covariance, double inflate, em_reference **out);
+
+/* The prior of a model that can be drawn from (emass/model/prior.h) and outlives it. Its
+ * variances, for masses, are those of 256 draws counted by `seed`. Local. Errors: EM_EMEMORY, those
+ * of the model. */
+em_status em_reference_prior(em_model *model, uint64_t seed, em_reference **out);
+
+void em_reference_destroy(em_reference **reference); /* NULL-safe. Local. */
+
+/* Its covariance, an array of the structure; of a diagonal law in a dense array too. Local. */
+void em_reference_covariance(const em_reference *reference, em_structure structure, double *out);
+
+/* What a normal law is made from again: mean [dim], then L [dim] or [dim][dim] with covariance
+ * L L^T. Local. */
+em_structure em_reference_structure(const em_reference *reference);
+int64_t em_reference_size(em_structure structure, int64_t dim);
+void em_reference_write(const em_reference *reference, double *number);
+em_status em_reference_read(em_structure structure, int64_t dim, const double *number,
+                            em_reference **out);
+
+#endif

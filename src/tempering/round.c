@@ -1,0 +1,293 @@
+/*
+ * Warmup in rounds of 8, 16, 32 ... scans. In the first half of a round the step sizes of the rungs
+ * are adapted; in the second half rejections, evidence and draws of the target are collected. At
+ * its end the rungs are spaced anew, and the reference of leg B and the masses are learned. The
+ * last round changes nothing at its end: the draws are made with what was frozen in it.
+ */
+#include "base/memory.h"
+#include "mass/moments.h"
+#include "par/world.h"
+#include "tempering/inside.h"
+#include "tempering/reference.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { FIRST_ROUND = 8, LONGEST_ROUND = 2048, SHORTEST_LAST = 256 };
+enum { MOST_DENSE = 200 }; /* dimensions */
+
+/* The sd of the learned reference over that of the draws. */
+static const double inflation = 1.2;
+
+int64_t em_tempering_most_warmup(int64_t config_warmup)
+{
+    return config_warmup != INT64_MIN ? config_warmup : 2 * LONGEST_ROUND - FIRST_ROUND;
+}
+
+/* Round number `round` begins after `done` iterations. What is left after it must be enough for a
+ * longer one. Local. */
+void em_round_begin(em_tempering *t, int64_t done)
+{
+    const int64_t length = (int64_t)FIRST_ROUND << t->round, left = t->warmup - done;
+
+    t->round_begin = done;
+    t->round_end = done + (left - length < 2 * length ? left : length);
+    if (t->round + 2 >= EM_MOST_ROUNDS)
+        t->round_end = t->warmup;
+}
+
+/* Whether accumulators and masses of this round are dense: where its draws allow that. Local. */
+em_structure em_round_structure(const em_tempering *t)
+{
+    const int64_t draws = t->n_ladder * (t->round_end - t->round_begin) / 2;
+
+    return t->dim <= MOST_DENSE && draws >= 5 * t->dim + 10 ? EM_MASS_DENSE : EM_MASS_DIAG;
+}
+
+static int64_t half_of(const em_tempering *t)
+{
+    return (t->round_begin + t->round_end) / 2;
+}
+
+/* Scans between updates of step sizes. */
+static int64_t every(const em_tempering *t)
+{
+    const int64_t n = (t->round_end - t->round_begin) / 64;
+
+    return n > 1 ? n : 1;
+}
+
+int64_t em_tempering_next_update(const em_tempering *t, int64_t done)
+{
+    const int64_t next = done + every(t) - (done - t->round_begin) % every(t);
+
+    if (t->ended >= 0)
+        return INT64_MAX;
+    if (done >= half_of(t))
+        return t->round_end;
+    return next < half_of(t) ? next : half_of(t);
+}
+
+/* ---------------------------------------------------------------- step sizes */
+
+/* By the acceptance rates of all ladders since the last update. Collective. */
+static em_status update_steps(em_tempering *t, bool last)
+{
+    enum { N = sizeof(em_rung_counts) / sizeof(double) };
+    em_rung_counts sum[2 * EM_MOST_LEG_RUNGS];
+    em_status status =
+        em_grid_sum_chains(t->copies, N * t->ladder.n_rung, (double *)t->count, (double *)sum);
+
+    for (int64_t k = 0; !status && k < t->ladder.n_rung; k++) {
+        em_rung_state *rung = &t->rung[k];
+        if (!isnan(t->task.sampler_options->step_size) || t->ladder.beta[k] == 0)
+            continue;
+        if (sum[k].n > 0)
+            rung->step_size =
+                em_dual_averaging_update(&rung->averaging, sum[k].acceptance / sum[k].n);
+        if (last)
+            rung->step_size = em_dual_averaging_final(&rung->averaging);
+    }
+    em_counts_clear(t);
+    return status;
+}
+
+/* ---------------------------------------------------------------- the end of a round */
+
+/* Moves the states to the copies of the new ladder: each rung takes that of the nearest old one. */
+static em_status deal_anew(em_tempering *t, const em_ladder *ladder, const int64_t *near)
+{
+    const int64_t n_old = t->ladder.n_rung, n = 2 + 2 * t->stride;
+    double *own = NULL, *all = NULL;
+    em_status status = em_allocate(t->n_copy * n, sizeof *own, &own);
+
+    if (!status)
+        status = em_allocate(t->n_ladder * n_old * n, sizeof *all, &all);
+    status = em_agree(status);
+    for (int64_t c = 0; !status && c < t->n_copy; c++) {
+        double *row = own + c * n;
+        row[0] = (double)t->copy[c].rung;
+        row[1] = t->copy[c].log_p;
+        memcpy(row + 2, t->block->theta + c * t->stride, (size_t)t->stride * sizeof *row);
+        memcpy(row + 2 + t->stride, t->of_model + c * t->stride, (size_t)t->stride * sizeof *row);
+    }
+    if (!status)
+        status = em_grid_gather_chains(t->copies, n, own, all);
+    em_copies_destroy(t);
+    t->ladder = *ladder;
+    if (!status)
+        status = em_copies_create(t);
+    for (int64_t c = 0; !status && c < t->n_copy; c++) {
+        const int64_t l = (t->first_copy + c) / ladder->n_rung;
+        const double *row = all + l * n_old * n;
+        while (row[0] != (double)near[t->copy[c].rung])
+            row += n;
+        t->copy[c].log_p = row[1];
+        memcpy(t->block->theta + c * t->stride, row + 2, (size_t)t->stride * sizeof *row);
+        memcpy(t->of_model + c * t->stride, row + 2 + t->stride, (size_t)t->stride * sizeof *row);
+    }
+    em_release(&own);
+    em_release(&all);
+    return status;
+}
+
+/* The mass and the law of the target's draws; what they do not allow stays as it is. Local. */
+static em_status learn_target(em_tempering *t, const double *sum)
+{
+    const em_structure structure = t->structure;
+    const int64_t size = em_mass_size(structure, t->dim);
+    double *covariance = NULL, *inverse = NULL, *mean = NULL;
+    em_reference *learned = NULL;
+    em_status status = em_allocate(size, sizeof *covariance, &covariance);
+
+    if (!status)
+        status = em_allocate(size, sizeof *inverse, &inverse);
+    if (!status)
+        status = em_allocate(t->dim, sizeof *mean, &mean);
+    if (!status)
+        status = em_fisher_estimator->estimate(structure, t->dim, inverse, sum, inverse);
+    if (!status) {
+        em_release(&t->learned);
+        t->learned = inverse;
+        inverse = NULL;
+        for (int64_t i = 0; i < t->dim; i++)
+            mean[i] = t->centre[i] + sum[1 + i] / sum[0];
+        em_moments_covariance(structure, t->dim, sum[0], sum + 1, covariance);
+        for (int64_t i = 0; i < t->dim; i++) /* 5 draws' worth of the diagonal, and no zero */
+            for (int64_t j = 0; structure == EM_MASS_DENSE && j < t->dim; j++)
+                covariance[i * t->dim + j] *= i == j ? 1 : sum[0] / (sum[0] + 5 * (double)t->dim);
+        memcpy(t->centre, mean, (size_t)t->dim * sizeof *mean);
+        status =
+            em_reference_of_covariance(structure, t->dim, mean, covariance, inflation, &learned);
+    }
+    if (!status && t->n_leg > 1) {
+        em_reference_destroy(&t->reference[EM_LEG_B]);
+        t->reference[EM_LEG_B] = learned;
+        learned = NULL;
+    }
+    em_reference_destroy(&learned);
+    em_release(&covariance);
+    em_release(&inverse);
+    em_release(&mean);
+    return status < 0 ? status : EM_OK;
+}
+
+em_status em_round_make_room(em_tempering *t)
+{
+    const int64_t n = em_grid_n_local_chain(t->task.grid);
+
+    em_release(&t->accumulator);
+    t->n_accumulator = em_fisher_estimator->size(t->structure, t->dim);
+    return em_allocate(n * t->n_accumulator, sizeof(double), &t->accumulator);
+}
+
+static em_status learn(em_tempering *t, double *learned_sum)
+{
+    em_status status =
+        em_grid_sum_chains(t->task.grid, t->n_accumulator, t->accumulator, learned_sum);
+
+    return status ? status : em_agree(learn_target(t, learned_sum));
+}
+
+/* The learned inverse mass in another structure. Local. */
+static em_status change_structure(em_tempering *t, em_structure to)
+{
+    const int64_t n = t->dim;
+    double *out = NULL;
+    em_status status = EM_OK;
+
+    if (to == t->structure)
+        return EM_OK;
+    if (t->learned)
+        status = em_allocate(em_mass_size(to, n), sizeof *out, &out);
+    for (int64_t i = 0; !status && t->learned && i < n; i++)
+        out[to == EM_MASS_DENSE ? i * n + i : i] = t->learned[to == EM_MASS_DENSE ? i : i * n + i];
+    if (!status) {
+        em_release(&t->learned);
+        t->learned = out;
+        t->structure = to;
+    }
+    return status;
+}
+
+/* The step sizes of new rungs are those of the nearest old ones. */
+static void inherit_steps(em_tempering *t, const int64_t *near)
+{
+    double step[2 * EM_MOST_LEG_RUNGS];
+
+    for (int64_t k = 0; k < t->ladder.n_rung; k++)
+        step[k] = t->rung[near[k]].step_size;
+    for (int64_t k = 0; k < t->ladder.n_rung; k++) {
+        t->rung[k].step_size = step[k];
+        t->rung[k].averaging.target = t->task.sampler_options->target_accept;
+        em_dual_averaging_start(&t->rung[k].averaging, step[k], 1);
+    }
+}
+
+static em_status improve(em_tempering *t, const double *rejection, int64_t done)
+{
+    int64_t near[2 * EM_MOST_LEG_RUNGS];
+    double *sum = NULL;
+    em_ladder ladder;
+    const int64_t fixed = t->task.options->rungs;
+    em_status status = em_agree(em_allocate(t->n_accumulator, sizeof *sum, &sum));
+
+    if (!status)
+        status = learn(t, sum);
+    em_ladder_respace(&t->ladder, fixed == INT64_MIN ? 0 : fixed, rejection, &ladder, near);
+    if (!status)
+        status = deal_anew(t, &ladder, near);
+    t->round++;
+    em_round_begin(t, done);
+    if (!status)
+        status = change_structure(t, em_round_structure(t));
+    if (!status)
+        status = em_round_make_room(t);
+    if (!status)
+        status = em_rungs_set_masses(t);
+    for (int64_t c = 0; !status && c < t->n_copy; c++)
+        status = em_copy_compose(t, c);
+    if (!status)
+        inherit_steps(t, near);
+    em_release(&sum);
+    return em_agree(status);
+}
+
+/* Whether the ladders are learned: the barriers have come to rest, and the copies travel. */
+static bool is_settled(const em_tempering *t)
+{
+    const em_tempering_findings *found = &t->findings;
+    const em_tempering_round *now = &found->round[found->n_round - 1], *before = now - 1;
+
+    if (found->n_round < 2 || now->scans < SHORTEST_LAST || now->restarts < 5 * (double)t->n_ladder)
+        return false;
+    for (int leg = 0; leg < t->n_leg; leg++)
+        if (fabs(now->barrier[leg] - before->barrier[leg]) > 0.3 + 0.15 * before->barrier[leg])
+            return false;
+    return true;
+}
+
+static em_status end_round(em_tempering *t, int64_t done, bool *ended)
+{
+    em_tempering_findings *found = &t->findings;
+    em_tempering_round *round = &found->round[found->n_round++];
+    em_status status = em_counts_gather(t, round, found->rejection, NULL);
+
+    round->scans = (double)(t->round_end - t->round_begin);
+    if (status)
+        return status;
+    *ended = done == t->warmup || (t->task.warmup == INT64_MIN && is_settled(t));
+    if (!*ended)
+        return improve(t, found->rejection, done);
+    t->ended = done;
+    em_counts_clear(t);
+    return EM_OK;
+}
+
+em_status em_tempering_update(em_tempering *t, int64_t done, bool *ended)
+{
+    *ended = false;
+    if (done < t->round_end)
+        return update_steps(t, done == half_of(t));
+    return end_round(t, done, ended);
+}

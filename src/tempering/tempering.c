@@ -1,0 +1,398 @@
+#include "tempering/tempering.h"
+
+#include "base/memory.h"
+#include "emass/model/prior.h"
+#include "mass/moments.h"
+#include "math/rng.h"
+#include "par/world.h"
+#include "tempering/inside.h"
+#include "tempering/reference.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { FIRST_RUNGS = 8, UNITS = 32, MOST_TRIES = 100 };
+
+/* ---------------------------------------------------------------- life */
+
+static em_status create_references(em_tempering *t)
+{
+    const em_temper_options *options = t->task.options;
+    const bool prior =
+        options->reference == EM_REFERENCE_PRIOR ||
+        (options->reference == EM_REFERENCE_AUTO && em_tempering_has_prior(t->task.model));
+    em_status status = prior ? em_reference_prior(t->task.model, t->task.seed, &t->reference[0])
+                             : em_reference_normal(t->dim, NULL, options->scale, &t->reference[0]);
+
+    t->findings.is_prior = prior;
+    if (!status && t->n_leg > 1)
+        status = em_reference_normal(t->dim, NULL, options->scale, &t->reference[EM_LEG_B]);
+    return status;
+}
+
+static em_status set_up(em_tempering *t)
+{
+    em_status status = em_allocate(t->dim, sizeof(double), &t->centre);
+
+    if (!status)
+        status = em_allocate(t->stride, sizeof(double), &t->of_reference);
+    if (!status)
+        status = em_allocate(4 + EM_STAT_COUNT + 2 * t->stride, sizeof(double), &t->message);
+    if (!status)
+        status = create_references(t);
+    if (!status)
+        status = em_round_make_room(t);
+    if (!status)
+        status = em_rungs_set_masses(t);
+    for (int64_t k = 0; k < t->ladder.n_rung; k++) {
+        const double given = t->task.sampler_options->step_size;
+        t->rung[k].step_size = isnan(given) ? 0.3 : given;
+        t->rung[k].averaging.target = t->task.sampler_options->target_accept;
+        em_dual_averaging_start(&t->rung[k].averaging, t->rung[k].step_size, 1);
+    }
+    return status;
+}
+
+em_status em_tempering_create(const em_tempering_task *task, em_tempering **out)
+{
+    const int64_t given = task->options->rungs;
+    em_tempering *t = NULL;
+    em_status status = em_agree(em_allocate(1, sizeof *t, &t));
+
+    *out = t;
+    if (status)
+        return status;
+    t->task = *task;
+    t->dim = task->model->dim;
+    t->stride = em_stride(t->dim);
+    t->n_ladder = em_grid_n_chain(task->grid);
+    t->n_leg = task->options->legs;
+    t->n_unit = t->n_ladder >= UNITS ? 1 : 2 * ((UNITS / 2 + t->n_ladder - 1) / t->n_ladder);
+    t->unit_length = 1;
+    t->ladder = em_ladder_create(t->n_leg, given == INT64_MIN ? FIRST_RUNGS : given);
+    t->warmup = em_tempering_most_warmup(task->warmup);
+    t->ended = t->warmup == 0 ? 0 : -1;
+    em_round_begin(t, 0);
+    t->structure = em_round_structure(t);
+    status = em_agree(set_up(t));
+    return status ? status : em_copies_create(t);
+}
+
+void em_tempering_destroy(em_tempering **out)
+{
+    em_tempering *t = *out;
+
+    if (!t)
+        return;
+    em_copies_destroy(t);
+    for (int leg = 0; leg < EM_MOST_LEGS; leg++)
+        em_reference_destroy(&t->reference[leg]);
+    for (int64_t k = 0; k < 2 * EM_MOST_LEG_RUNGS; k++)
+        em_mass_destroy(&t->rung[k].mass);
+    em_release(&t->of_reference);
+    em_release(&t->message);
+    em_release(&t->held);
+    em_release(&t->accumulator);
+    em_release(&t->centre);
+    em_release(&t->learned);
+    em_release(out);
+}
+
+int64_t em_tempering_evaluations(const em_tempering *t)
+{
+    return t->evaluations + em_posterior_evaluations(t->posterior);
+}
+
+/* ---------------------------------------------------------------- the start */
+
+/* A uniform position with a finite density and gradient, for one copy. */
+static em_status start_copy(em_tempering *t, int64_t c)
+{
+    em_block *block = t->block;
+    double *theta = block->theta + c * t->stride, *gradient = t->of_model + c * t->stride;
+    em_query query = em_block_query(block);
+    em_status status = EM_OK;
+
+    query.n_chain = 1;
+    query.chain = block->chain + c;
+    query.theta = theta;
+    query.gradient = gradient;
+    query.log_density = &t->copy[c].log_p;
+    for (uint64_t attempt = 0; status >= 0 && attempt < MOST_TRIES; attempt++) {
+        const em_stream stream = {t->task.seed, (uint64_t)block->chain[c], attempt, EM_RNG_INIT};
+        const em_draw draw = {t->task.seed, block->chain[c], (int64_t)attempt, EM_DRAW_START};
+        em_uniforms(&stream, 0, t->dim, theta);
+        for (int64_t i = 0; i < t->dim; i++)
+            theta[i] = t->task.init_radius * (2 * theta[i] - 1);
+        if (t->task.model->ops->start)
+            status = t->task.model->ops->start(t->task.model, &draw, theta);
+        if (status >= 0)
+            status = em_posterior_evaluate(t->posterior, &query);
+        if (status >= 0 && isfinite(t->copy[c].log_p) && em_all_finite(t->dim, gradient))
+            return em_copy_compose(t, c);
+    }
+    return status < 0 ? status
+                      : em_fail(EM_EMODEL,
+                                "chain %lld: no finite log density in %d tries within "
+                                "run.init_radius %g of the origin (see emass check)",
+                                (long long)(block->chain[c] / t->ladder.n_rung), MOST_TRIES,
+                                t->task.init_radius);
+}
+
+/* What the densities of the model leave out. Collective over the ranks of a group. */
+static em_status find_constants(em_tempering *t)
+{
+    em_model *model = t->task.model;
+
+    return model->ops->prior && model->ops->prior->log_constants && t->n_copy > 0
+               ? model->ops->prior->log_constants(model, t->block->theta, &t->log_constant[0],
+                                                  &t->log_constant[1])
+               : EM_OK;
+}
+
+em_status em_tempering_start(em_tempering *t, em_block *block)
+{
+    em_status status = EM_OK;
+
+    for (int64_t c = 0; !status && c < t->n_copy; c++)
+        status = start_copy(t, c);
+    if (!status)
+        status = find_constants(t);
+    status = em_agree(status);
+    if (status)
+        return status;
+    em_broadcast(t->log_constant, sizeof t->log_constant); /* found by all, rounded by each */
+    em_ladders_deliver(t, -1, block);
+    return EM_OK;
+}
+
+/* ---------------------------------------------------------------- the end */
+
+em_status em_tempering_conclude(em_tempering *t, em_tempering_findings *out)
+{
+    em_tempering_findings *found = &t->findings;
+    em_status status = em_agree(em_allocate(3 * t->n_ladder, sizeof(double), &out->of_ladder));
+    double *of_ladder = out->of_ladder;
+
+    if (!status)
+        status = em_counts_gather(t, &found->draws, found->rejection, of_ladder);
+    found->ladder = t->ladder;
+    for (int64_t k = 0; k < t->ladder.n_rung; k++)
+        found->step_size[k] = t->rung[k].step_size;
+    *out = *found;
+    out->of_ladder = of_ladder;
+    return status;
+}
+
+/* ---------------------------------------------------------------- checkpoints */
+
+/* Numbers of a ladder: rung, origin, trips, log p, counts, bridges, position and gradient of each
+ * copy. */
+static int64_t numbers_of_copy(const em_tempering *t)
+{
+    const int64_t n_rung = t->ladder.n_rung;
+
+    return 5 + 2 * t->stride + n_rung * (int64_t)(sizeof(em_rung_counts) / sizeof(double)) +
+           t->n_unit * (n_rung - 1) * (int64_t)(sizeof(em_bridge) / sizeof(double));
+}
+
+static void copy_numbers(em_tempering *t, int64_t c, double *x, bool out)
+{
+    em_copy *copy = &t->copy[c];
+    const int64_t n_rung = t->ladder.n_rung, each = t->n_unit * (n_rung - 1);
+    double head[5] = {(double)copy->rung, (double)copy->origin, copy->log_p, copy->restarts,
+                      copy->round_trips};
+    const struct {
+        void *data;
+        size_t bytes;
+    } arrays[] = {{head, sizeof head},
+                  {t->block->theta + c * t->stride, (size_t)t->stride * sizeof(double)},
+                  {t->of_model + c * t->stride, (size_t)t->stride * sizeof(double)},
+                  {t->count + c * n_rung, (size_t)n_rung * sizeof *t->count},
+                  {t->bridges + c * each, (size_t)each * sizeof *t->bridges}};
+
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
+        memcpy(out ? (void *)x : arrays[i].data, out ? arrays[i].data : (void *)x, arrays[i].bytes);
+        x += arrays[i].bytes / sizeof *x;
+    }
+    copy->rung = (int64_t)head[0];
+    copy->origin = (em_origin)head[1];
+    copy->log_p = head[2];
+    copy->restarts = head[3];
+    copy->round_trips = head[4];
+}
+
+/* A checkpoint has the copies of a ladder as numbers of its chain. The ranks that have them, and
+ * those that record the ladder, are not the same: all ranks gather all. Collective. */
+static em_status visit_copies(em_tempering *t, const em_visitor *visitor)
+{
+    const int64_t n = numbers_of_copy(t), n_rung = t->ladder.n_rung;
+    const int64_t n_local = em_grid_n_local_chain(t->task.grid);
+    const int64_t first = em_grid_first_chain(t->task.grid);
+    double *own = NULL, *all = NULL;
+    em_status status = em_allocate(t->n_copy * n, sizeof *own, &own);
+
+    if (!status)
+        status = em_allocate(t->n_ladder * n_rung * n, sizeof *all, &all);
+    status = em_agree(status);
+    for (int64_t c = 0; !status && c < t->n_copy; c++)
+        copy_numbers(t, c, own + c * n, true);
+    if (!status)
+        status = em_grid_gather_chains(t->copies, n, own, all);
+    if (!status)
+        status = visitor->chains(visitor->context, "copies", n_rung * n, all + first * n_rung * n);
+    if (!status && visitor->restores) {
+        double *read = NULL;
+        status = em_agree(em_allocate(n_local * n_rung * n, sizeof *read, &read));
+        if (!status) {
+            memcpy(read, all + first * n_rung * n, (size_t)(n_local * n_rung * n) * sizeof *read);
+            status = em_grid_gather_chains(t->task.grid, n_rung * n, read, all);
+        }
+        for (int64_t c = 0; !status && c < t->n_copy; c++) {
+            copy_numbers(t, c, all + (t->first_copy + c) * n, false);
+            if (t->copy[c].rung < 0 || t->copy[c].rung >= n_rung)
+                status = em_fail(EM_EDATA, "a checkpoint has a copy on rung %lld of %lld",
+                                 (long long)t->copy[c].rung, (long long)n_rung);
+            else
+                status = em_copy_compose(t, c);
+        }
+        em_release(&read);
+        status = em_agree(status);
+    }
+    em_release(&own);
+    em_release(&all);
+    return status;
+}
+
+/* Numbers that are the same on all ranks and of a size that never changes. */
+typedef struct fixed {
+    double round, round_begin, round_end, ended, structure, has_learned, has_reference;
+    double n_rung, target, n_round, unit_length, log_constant[2];
+    double beta[2 * EM_MOST_LEG_RUNGS];
+    double rung[2 * EM_MOST_LEG_RUNGS][6];
+    em_tempering_round rounds[EM_MOST_ROUNDS];
+} fixed;
+
+static void save_fixed(const em_tempering *t, fixed *x)
+{
+    *x = (fixed){.round = (double)t->round,
+                 .round_begin = (double)t->round_begin,
+                 .round_end = (double)t->round_end,
+                 .ended = (double)t->ended,
+                 .structure = t->structure,
+                 .has_learned = t->learned != NULL,
+                 .has_reference = t->n_leg > 1,
+                 .n_rung = (double)t->ladder.n_rung,
+                 .target = (double)t->ladder.target,
+                 .n_round = (double)t->findings.n_round,
+                 .unit_length = (double)t->unit_length,
+                 .log_constant = {t->log_constant[0], t->log_constant[1]}};
+    memcpy(x->beta, t->ladder.beta, sizeof x->beta);
+    memcpy(x->rounds, t->findings.round, sizeof x->rounds);
+    for (int64_t k = 0; k < t->ladder.n_rung; k++) {
+        const em_dual_averaging *a = &t->rung[k].averaging;
+        const double row[6] = {
+            t->rung[k].step_size, a->first, a->mu, a->count, a->h_bar, a->log_bar};
+        memcpy(x->rung[k], row, sizeof row);
+    }
+}
+
+static bool is_sound(const em_tempering *t, const fixed *x)
+{
+    return x->n_rung >= 2 && x->n_rung < 2 * EM_MOST_LEG_RUNGS && x->target >= 1 &&
+           x->target < x->n_rung && (t->n_leg == 1) == (x->target == x->n_rung - 1) &&
+           x->n_round >= 0 && x->n_round <= EM_MOST_ROUNDS && x->round_end > x->round_begin &&
+           x->unit_length >= 1;
+}
+
+/* The rooms that depend on the ladder are made anew. Collective. */
+static em_status restore_fixed(em_tempering *t, const fixed *x)
+{
+    if (!is_sound(t, x))
+        return em_fail(EM_EDATA, "a checkpoint has a ladder of %g rungs whose target is %g",
+                       x->n_rung, x->target);
+    em_copies_destroy(t);
+    t->round = (int64_t)x->round;
+    t->round_begin = (int64_t)x->round_begin;
+    t->round_end = (int64_t)x->round_end;
+    t->ended = (int64_t)x->ended;
+    t->structure = x->structure != 0 ? EM_MASS_DENSE : EM_MASS_DIAG;
+    t->ladder.n_rung = (int64_t)x->n_rung;
+    t->ladder.target = (int64_t)x->target;
+    t->findings.n_round = (int64_t)x->n_round;
+    t->unit_length = (int64_t)x->unit_length;
+    memcpy(t->log_constant, x->log_constant, sizeof x->log_constant);
+    memcpy(t->ladder.beta, x->beta, sizeof x->beta);
+    memcpy(t->findings.round, x->rounds, sizeof x->rounds);
+    for (int64_t k = 0; k < t->ladder.n_rung; k++) {
+        const double *row = x->rung[k];
+        t->rung[k].step_size = row[0];
+        t->rung[k].averaging = (em_dual_averaging){
+            t->rung[k].averaging.target, row[1], row[2], row[3], row[4], row[5]};
+        t->rung[k].averaging.target = t->task.sampler_options->target_accept;
+    }
+    em_release(&t->learned);
+    em_status status = em_copies_create(t);
+    if (!status && x->has_learned != 0)
+        status =
+            em_agree(em_allocate(em_mass_size(t->structure, t->dim), sizeof(double), &t->learned));
+    return status ? status : em_agree(em_round_make_room(t));
+}
+
+/* The learned law of leg B. Its structure is that of the round that made it. */
+static em_status visit_reference(em_tempering *t, const em_visitor *visitor)
+{
+    double dense = 0, *number = NULL;
+    em_reference *read = NULL;
+
+    if (t->n_leg == 1)
+        return EM_OK;
+    dense = em_reference_structure(t->reference[EM_LEG_B]) == EM_MASS_DENSE;
+    em_status status = visitor->shared(visitor->context, "reference_dense", 1, &dense);
+    const em_structure structure = dense != 0 ? EM_MASS_DENSE : EM_MASS_DIAG;
+    const int64_t n = em_reference_size(structure, t->dim);
+    if (!status)
+        status = em_agree(em_allocate(n, sizeof *number, &number));
+    if (!status && !visitor->restores)
+        em_reference_write(t->reference[EM_LEG_B], number);
+    if (!status)
+        status = visitor->shared(visitor->context, "reference", n, number);
+    if (!status && visitor->restores) {
+        status = em_agree(em_reference_read(structure, t->dim, number, &read));
+        if (!status) {
+            em_reference_destroy(&t->reference[EM_LEG_B]);
+            t->reference[EM_LEG_B] = read;
+        }
+    }
+    em_release(&number);
+    return status > 0 ? em_fail(EM_EDATA, "a checkpoint has a reference without a density")
+                      : status;
+}
+
+em_status em_tempering_visit(em_tempering *t, const em_visitor *visitor)
+{
+    fixed *x = NULL;
+    em_status status = em_agree(em_allocate(1, sizeof *x, &x));
+
+    if (!status)
+        save_fixed(t, x);
+    if (!status)
+        status = visitor->shared(visitor->context, "ladder", (int64_t)(sizeof *x / sizeof(double)),
+                                 (double *)x);
+    if (!status && visitor->restores)
+        status = restore_fixed(t, x);
+    em_release(&x);
+    if (!status)
+        status = visitor->shared(visitor->context, "ladder_centre", t->dim, t->centre);
+    if (!status && t->learned)
+        status = visitor->shared(visitor->context, "ladder_mass",
+                                 em_mass_size(t->structure, t->dim), t->learned);
+    if (!status)
+        status = visit_reference(t, visitor);
+    if (!status && t->ended < 0)
+        status =
+            visitor->chains(visitor->context, "ladder_draws", t->n_accumulator, t->accumulator);
+    if (!status && visitor->restores)
+        status = em_agree(em_rungs_set_masses(t));
+    return status ? status : visit_copies(t, visitor);
+}

@@ -1,0 +1,129 @@
+/*
+ * Parallel tempering of independent ladders over the ranks (Syed, Bouchard-Cote, Deligiannidis and
+ * Doucet 2022; two legs: Surjanovic et al. 2022). See README.md of this room.
+ *
+ * Each chain of the run is a ladder: copies of the state, one on each rung. In a scan every copy is
+ * moved by the kernel, or drawn from a reference law, and then neighbouring rungs may swap. Copies
+ * stay where they are; the numbers of their rungs move. What a ladder gives the run in an iteration
+ * is the copy that is at the target after the swaps.
+ */
+#ifndef EM_TEMPERING_TEMPERING_H
+#define EM_TEMPERING_TEMPERING_H
+
+#include "emass/visitor.h"
+#include "par/grid.h"
+#include "sampler/kernel/sampler.h"
+#include "tempering/ladder.h"
+
+typedef enum em_reference_kind {
+    EM_REFERENCE_AUTO, /* the prior where the model can draw from it, else the normal law */
+    EM_REFERENCE_PRIOR,
+    EM_REFERENCE_NORMAL
+} em_reference_kind;
+
+/* Section `temper` of a config. */
+typedef struct em_temper_options {
+    bool on; /* the section is there */
+    int reference;
+    double scale;  /* of the normal reference, in each unconstrained dimension */
+    int64_t rungs; /* a leg; INT64_MIN: by the barrier */
+    int64_t legs;  /* 1 or 2 */
+} em_temper_options;
+
+extern const em_field em_temper_fields[];
+
+typedef struct em_tempering em_tempering;
+
+/* What a ladder is made for. All members but `kernel_options` outlive it; so do the options. */
+typedef struct em_tempering_task {
+    const em_temper_options *options;
+    const em_sampler_ops *sampler;
+    const em_sampler_options *sampler_options;
+    em_model *model;
+    em_grid *grid; /* of the ladders, as chains */
+    uint64_t seed;
+    int64_t warmup; /* INT64_MIN: until the ladders are learned */
+    double init_radius;
+} em_tempering_task;
+
+/* Whether the kernel and the model may be tempered. Local. Errors: EM_ECONFIG. */
+em_status em_tempering_check(const em_temper_options *options, const em_sampler_ops *sampler,
+                             const em_sampler_options *sampler_options, const em_model *model);
+
+/* Whether the prior may be the reference: draws from it, and its density apart from the
+ * likelihood's. Local. */
+bool em_tempering_has_prior(const em_model *model);
+
+/* The longest warmup of a run. Local. */
+int64_t em_tempering_most_warmup(int64_t config_warmup);
+
+/* Collective. Errors, agreed: EM_EMEMORY, those of the model. */
+em_status em_tempering_create(const em_tempering_task *task, em_tempering **out);
+void em_tempering_destroy(em_tempering **tempering); /* NULL-safe. Collective. */
+
+/* Draws where all copies begin, and fills `block`, of this rank's ladders. Collective. Errors,
+ * agreed: EM_EMODEL. */
+em_status em_tempering_start(em_tempering *tempering, em_block *block);
+
+/*
+ * Scan `iteration`: moves the copies of this rank, swaps, and fills `block` with what is at the
+ * target of this rank's ladders: position, log density, gradient and statistics. Waits for the
+ * neighbours of its copies alone. A copy that fails stays where it is: the failure is that of
+ * em_tempering_failure, so that no other rank waits in vain. Local.
+ */
+void em_tempering_scan(em_tempering *tempering, int64_t iteration, em_block *block);
+em_status em_tempering_failure(const em_tempering *tempering); /* Local. */
+
+/* Iterations done at the next update after `done`; INT64_MAX: none. Local. */
+int64_t em_tempering_next_update(const em_tempering *tempering, int64_t done);
+
+/* The update after `done` iterations: step sizes; at the end of a round the rungs, the learned
+ * reference and the masses, too. *ended: warmup ends with it. Collective. Errors: agreed. */
+em_status em_tempering_update(em_tempering *tempering, int64_t done, bool *ended);
+
+/* Shows the state to a visitor. `done`: iterations so far. Collective. */
+em_status em_tempering_visit(em_tempering *tempering, const em_visitor *visitor);
+
+/* What one round, or the draws of the run, have shown; the same on all ranks. */
+typedef struct em_tempering_round {
+    double scans, rungs;
+    double barrier[EM_MOST_LEGS];
+    double log_evidence[EM_MOST_LEGS], error[EM_MOST_LEGS], both, both_error;
+    double restarts, round_trips; /* of all ladders: reference to target, and back */
+} em_tempering_round;
+
+enum { EM_MOST_ROUNDS = 24 };
+
+typedef struct em_tempering_findings {
+    em_ladder ladder;
+    int64_t n_round; /* of warmup */
+    em_tempering_round round[EM_MOST_ROUNDS];
+    em_tempering_round draws; /* of the iterations after warmup */
+    double rejection[2 * EM_MOST_LEG_RUNGS];
+    double step_size[2 * EM_MOST_LEG_RUNGS];
+    double *of_ladder; /* [n_ladder][3] log evidence of legs A and B, round trips */
+    bool is_prior;     /* the reference of leg A */
+} em_tempering_findings;
+
+/* Freed by em_release(&out->of_ladder). Collective. Errors, agreed: EM_EMEMORY. */
+em_status em_tempering_conclude(em_tempering *tempering, em_tempering_findings *out);
+
+/* Whether the legs contradict each other, or no copy has come from a reference to the target; and
+ * whether anything calls for a warning: that, few round trips, a barrier that still grows. Local.
+ */
+bool em_tempering_has_failed(const em_tempering_findings *found);
+bool em_tempering_warns(const em_tempering_findings *found, int64_t n_ladder);
+
+/* That warning, clauses that each end with ", "; "" where there is none. Local. */
+void em_tempering_warning(const em_tempering_findings *found, int64_t n_ladder, size_t bytes,
+                          char *text);
+
+/* "log evidence -1.03 (standard error 0.05, reference: prior), legs differ by 0.02; 14 round trips
+ * a ladder, 7 rungs, barrier 1.1 and 1.2". Local. */
+void em_tempering_describe(const em_tempering_findings *found, int64_t n_ladder, size_t bytes,
+                           char *text);
+
+/* Evaluations of the posterior on this rank. Local. */
+int64_t em_tempering_evaluations(const em_tempering *tempering);
+
+#endif

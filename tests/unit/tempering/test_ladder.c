@@ -1,0 +1,204 @@
+/* Rungs and their spacing, the law of swaps on a ladder that is small enough to be written down,
+ * and the evidence with its error. */
+#include "math/rng.h"
+#include "support/tap.h"
+#include "tempering/ladder.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------- spacing */
+
+START_TEST(two_legs_meet_at_the_target)
+{
+    const em_ladder ladder = em_ladder_create(2, 4);
+
+    ck_assert_int_eq(ladder.n_rung, 7);
+    ck_assert_int_eq(ladder.target, 3);
+    ck_assert(ladder.beta[0] == 0 && ladder.beta[3] == 1 && ladder.beta[6] == 0);
+    for (int64_t k = 0; k < 3; k++) {
+        ck_assert(ladder.beta[k] == ladder.beta[6 - k]);
+        ck_assert_int_eq(em_ladder_leg_of_pair(&ladder, k), EM_LEG_A);
+        ck_assert_int_eq(em_ladder_leg_of_pair(&ladder, 3 + k), EM_LEG_B);
+    }
+    ck_assert_int_eq(em_ladder_create(1, 2).n_rung, 2);
+}
+END_TEST
+
+/* Rungs come close where swaps were rejected, and as many as the barrier asks for. */
+START_TEST(rungs_go_where_swaps_are_rejected)
+{
+    const em_ladder ladder = em_ladder_create(2, 4);
+    const double rejection[6] = {0.9, 0.3, 0.3, 0.1, 0.1, 0.1};
+    int64_t near[2 * EM_MOST_LEG_RUNGS];
+    em_ladder out;
+
+    em_ladder_respace(&ladder, 0, rejection, &out, near);
+    ck_assert_int_eq(out.target + 1, 4); /* ceil(2 x 1.5) + 1 */
+    ck_assert_int_eq(out.n_rung - out.target, 3);
+    ck_assert(fabs(out.beta[1] - (0.5 / 0.9) / 3) < 1e-12);
+    ck_assert(fabs(out.beta[2] - (1. / 3 + (1.0 - 0.9) / 0.3 / 3)) < 1e-12);
+    ck_assert(fabs(out.beta[4] - 0.5) < 1e-12);
+    for (int64_t k = 0; k < out.n_rung; k++) {
+        ck_assert(near[k] >= 0 && near[k] < ladder.n_rung);
+        ck_assert(fabs(ladder.beta[near[k]] - out.beta[k]) <= 1. / 6 + 1e-12);
+    }
+    em_ladder_respace(&ladder, 9, rejection, &out, near);
+    ck_assert_int_eq(out.n_rung, 17);
+    for (int64_t k = 0; k + 1 < 9; k++)
+        ck_assert(out.beta[k] < out.beta[k + 1] && out.beta[17 - 1 - k] < out.beta[17 - 2 - k]);
+}
+END_TEST
+
+/* ---------------------------------------------------------------- swaps */
+
+enum { STATES = 3, RUNGS = 3, JOINT = 27 }; /* a state on each of three rungs */
+
+static const double log_p[STATES] = {0.3, -2, -INFINITY}, log_r[STATES] = {-1, -0.5, -1.5};
+
+static double log_pi(double beta, int state)
+{
+    return (1 - beta) * log_r[state] + (beta > 0 ? beta * log_p[state] : 0);
+}
+
+/* The largest change that swaps of rungs k and k + 1 make to the product of the rungs' laws. */
+static double change(const em_ladder *ladder, int k, double sign)
+{
+    double before[JOINT], after[JOINT] = {0}, most = 0;
+    const int power[RUNGS] = {1, 3, 9};
+
+    for (int j = 0; j < JOINT; j++) {
+        before[j] = 1;
+        for (int i = 0; i < RUNGS; i++)
+            before[j] *= exp(log_pi(ladder->beta[i], j / power[i] % STATES));
+    }
+    for (int j = 0; j < JOINT; j++) {
+        const int a = j / power[k] % STATES, b = j / power[k + 1] % STATES;
+        const int swapped = j + (b - a) * power[k] + (a - b) * power[k + 1];
+        const double ratio = em_swap_log_ratio(ladder->beta[k], log_p[a] - log_r[a],
+                                               ladder->beta[k + 1], log_p[b] - log_r[b]);
+        const double accept = fmin(1, exp(sign * ratio));
+        after[j] += before[j] * (1 - accept);
+        after[swapped] += before[j] * accept;
+    }
+    for (int j = 0; j < JOINT; j++)
+        most = fmax(most, fabs(after[j] - before[j]));
+    return most;
+}
+
+START_TEST(swaps_leave_the_laws_of_all_rungs)
+{
+    const em_ladder ladder = em_ladder_create(1, RUNGS);
+
+    for (int k = 0; k + 1 < RUNGS; k++) {
+        ck_assert(change(&ladder, k, 1) < 1e-15);
+        ck_assert(change(&ladder, k, -1) > 1e-3); /* the ratio upside down */
+    }
+}
+END_TEST
+
+/* ---------------------------------------------------------------- evidence */
+
+enum { UNITS = 32, DRAWS = 100, REPLICATES = 200 };
+
+/* Independent draws of each rung between N(0, 3^2) and exp(offset) N(1, 1), which are normal. */
+static em_log_evidence estimate(const em_ladder *ladder, double offset, uint64_t replicate,
+                                double error_of_sign)
+{
+    em_bridge bridges[UNITS][4] = {{{{0}, {0}}}};
+    double influence[UNITS];
+    _Alignas(64) double z[8 * ((DRAWS * UNITS + 7) / 8)];
+
+    for (int64_t k = 0; k < ladder->n_rung; k++) {
+        const double b = ladder->beta[k], precision = (1 - b) / 9 + b, mean = b / precision;
+        const em_stream stream = {replicate, (uint64_t)k, 0, EM_RNG_TEST};
+        em_normals(&stream, DRAWS * UNITS, z);
+        for (int64_t i = 0; i < DRAWS * UNITS; i++) {
+            const double x = mean + z[i] / sqrt(precision);
+            const double w = offset - (x - 1) * (x - 1) / 2 + x * x / 18 + log(3);
+            for (int64_t pair = k - 1; pair <= k; pair++) {
+                if (pair < 0 || pair >= ladder->n_rung - 1)
+                    continue;
+                em_bridge *to = &bridges[i / DRAWS][pair];
+                const double db = 0.5 * (ladder->beta[pair + 1] - ladder->beta[pair]);
+                em_log_mean_add((pair == k ? db : -db * error_of_sign) * w,
+                                pair == k ? &to->low : &to->high);
+            }
+        }
+    }
+    return em_ladder_evidence(ladder, EM_LEG_A, UNITS, &bridges[0][0], influence);
+}
+
+/* Over replicates z scores have a mean of 0 and a standard deviation of 1. */
+START_TEST(evidence_and_its_error_are_right)
+{
+    const em_ladder ladder = em_ladder_create(1, 5);
+
+    for (int twin = 0; twin < 2; twin++) {
+        double sum = 0, square = 0;
+        for (uint64_t r = 0; r < REPLICATES; r++) {
+            const em_log_evidence found = estimate(&ladder, -700, r, twin ? 0.5 : 1);
+            const double z = (found.value + 700) / found.error;
+            sum += z / REPLICATES;
+            square += z * z / REPLICATES;
+        }
+        const double sd = sqrt(square - sum * sum);
+        if (twin)
+            ck_assert(fabs(sum) > 10);
+        else
+            ck_assert_msg(fabs(sum) < 4 / sqrt(REPLICATES) && sd > 0.8 && sd < 1.25,
+                          "z scores: mean %g, sd %g", sum, sd);
+    }
+}
+END_TEST
+
+START_TEST(log_means_do_not_overflow_and_merge)
+{
+    em_log_mean a = {0}, b = {0}, none = {0};
+
+    ck_assert(isnan(em_log_mean_value(&none)));
+    em_log_mean_add(2000, &a);
+    em_log_mean_add(-INFINITY, &a);
+    em_log_mean_add(1999, &b);
+    em_log_mean_merge(&b, &a);
+    em_log_mean_merge(&none, &a);
+    ck_assert(fabs(em_log_mean_value(&a) - (2000 + log((1 + exp(-1)) / 3))) < 1e-12);
+}
+END_TEST
+
+/* The combination is that of the better leg where the other says little, and its error is not below
+ * that of independent legs when both are the same. */
+START_TEST(legs_combine)
+{
+    double a[UNITS], b[UNITS];
+    const em_stream stream = {1, 0, 0, EM_RNG_TEST};
+
+    em_uniforms(&stream, 0, UNITS, a);
+    memcpy(b, a, sizeof a);
+    double mean = 0, square = 0;
+    for (int i = 0; i < UNITS; i++)
+        mean += a[i] / UNITS;
+    for (int i = 0; i < UNITS; i++)
+        square += (a[i] - mean) * (a[i] - mean);
+    const double error = sqrt(square / (UNITS * (UNITS - 1)));
+    const em_log_evidence same[EM_MOST_LEGS] = {{3, error}, {3, error}};
+    double *const influence[EM_MOST_LEGS] = {a, b};
+    const em_log_evidence both = em_ladder_combine(UNITS, same, influence);
+    ck_assert(fabs(both.value - 3) < 1e-12 && fabs(both.error - error) < 1e-12);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("ladder");
+    TCase *tests = tcase_create("rungs, swaps, evidence");
+
+    tcase_add_test(tests, two_legs_meet_at_the_target);
+    tcase_add_test(tests, rungs_go_where_swaps_are_rejected);
+    tcase_add_test(tests, swaps_leave_the_laws_of_all_rungs);
+    tcase_add_test(tests, evidence_and_its_error_are_right);
+    tcase_add_test(tests, log_means_do_not_overflow_and_merge);
+    tcase_add_test(tests, legs_combine);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite, CK_FORK);
+}
