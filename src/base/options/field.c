@@ -63,25 +63,6 @@ static bool is_bounded(const em_field *field)
     return field->minimum != 0 || field->maximum != 0;
 }
 
-static void write_choices(const em_field *field, FILE *out)
-{
-    fputs("one of ", out);
-    for (const char *const *choice = field->choices; *choice; choice++)
-        fprintf(out, "%s%s", choice == field->choices ? "" : ", ", *choice);
-}
-
-static void write_bounds(const em_field *field, FILE *out)
-{
-    fputs(isinf(field->maximum) ? " of at least " : " from ", out);
-    em_json_write_number(field->minimum, out);
-    if (!isinf(field->maximum)) {
-        fputs(" to ", out);
-        em_json_write_number(field->maximum, out);
-    }
-    if (field->type == EM_FIELD_DURATION)
-        fputs(" seconds", out);
-}
-
 void em_field_write_expected(const em_field *field, FILE *out)
 {
     static const char *const what[] = {
@@ -97,12 +78,22 @@ void em_field_write_expected(const em_field *field, FILE *out)
         [EM_FIELD_JSON] = "a value, a list or a mapping",
     };
 
-    if (field->type == EM_FIELD_CHOICE)
-        write_choices(field, out);
-    else
+    if (field->type == EM_FIELD_CHOICE) {
+        fputs("one of ", out);
+        for (const char *const *choice = field->choices; *choice; choice++)
+            fprintf(out, "%s%s", choice == field->choices ? "" : ", ", *choice);
+    } else
         fputs(what[field->type], out);
-    if (is_bounded(field))
-        write_bounds(field, out);
+    if (is_bounded(field)) {
+        fputs(isinf(field->maximum) ? " of at least " : " from ", out);
+        em_json_write_number(field->minimum, out);
+        if (!isinf(field->maximum)) {
+            fputs(" to ", out);
+            em_json_write_number(field->maximum, out);
+        }
+        if (field->type == EM_FIELD_DURATION)
+            fputs(" seconds", out);
+    }
     if (field->word)
         fprintf(out, ", or %s", field->word);
 }

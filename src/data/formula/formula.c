@@ -59,15 +59,11 @@ static em_status read_column(reading *r, bool removed, int64_t *column)
 
 /* ---------------------------------------------------------------- terms */
 
-static bool is_same(const em_term *a, const em_term *b)
-{
-    return a->n == b->n && memcmp(a->column, b->column, (size_t)a->n * sizeof *a->column) == 0;
-}
-
 static int64_t place_of(int64_t n, const em_term *term, const em_term *one)
 {
     for (int64_t i = 0; i < n; i++)
-        if (is_same(&term[i], one))
+        if (term[i].n == one->n &&
+            memcmp(term[i].column, one->column, (size_t)term[i].n * sizeof *term[i].column) == 0)
             return i;
     return -1;
 }
@@ -223,20 +219,15 @@ static em_status read_summand(reading *r, bool removed)
 
 /* ---------------------------------------------------------------- all of it */
 
-/* What the response is made of need not be there any more. */
-static void skip_response(reading *r)
-{
-    for (bool quoted = false; *r->at && (quoted || *r->at != '~'); r->at++)
-        quoted ^= *r->at == '`';
-}
-
 static em_status read_response(reading *r)
 {
     em_formula *f = r->formula;
     em_status status;
 
     if (r->columns->fitted) {
-        skip_response(r);
+        /* What the response is made of need not be there any more. */
+        for (bool quoted = false; *r->at && (quoted || *r->at != '~'); r->at++)
+            quoted ^= *r->at == '`';
         return EM_OK;
     }
     status = read_column(r, false, &f->response);

@@ -245,14 +245,6 @@ static em_status read_degree(deriving *d)
     return status;
 }
 
-static em_status write_degree(deriving *d)
-{
-    char text[40];
-
-    snprintf(text, sizeof text, ", %d%s", d->to->degree, d->to->raw ? ", raw = TRUE" : "");
-    return write_text(d, text);
-}
-
 /* ---------------------------------------------------------------- all of it */
 
 static em_status read_function(deriving *d, const char *name)
@@ -266,8 +258,11 @@ static em_status read_function(deriving *d, const char *name)
         status = read_sum(d);
     if (!status && strcmp(name, "poly") == 0) {
         status = read_degree(d);
-        if (!status)
-            status = write_degree(d);
+        if (!status) {
+            char text[40];
+            snprintf(text, sizeof text, ", %d%s", d->to->degree, d->to->raw ? ", raw = TRUE" : "");
+            status = write_text(d, text);
+        }
     }
     if (!status)
         status = close_parenthesis(d);

@@ -279,26 +279,6 @@ static em_status read_items(em_examples *e, supply *s, uint8_t **out)
     return status;
 }
 
-static em_status check_labels(const supply *images, const supply *labels)
-{
-    return labels->shape.length[0] == images->shape.length[0]
-               ? EM_OK
-               : em_fail(EM_EDATA,
-                         "%s: found %" PRId64 " labels, expected %" PRId64 ", one for each image "
-                         "of %s",
-                         labels->path, labels->shape.length[0], images->shape.length[0],
-                         images->path);
-}
-
-static void take_shape(em_examples *e, const em_idx_shape *shape, const em_model_context *context)
-{
-    e->images = true;
-    e->rows = em_deal_rows(shape->length[0], EM_TILE_ROWS, context->shard, context->n_shard);
-    e->shape[0] = shape->length[1];
-    e->shape[1] = shape->length[2];
-    e->n_input = e->shape[0] * e->shape[1];
-}
-
 static em_status read_images(em_examples *e, const char *images, const char *labels,
                              const em_model_context *context)
 {
@@ -308,10 +288,23 @@ static em_status read_images(em_examples *e, const char *images, const char *lab
 
     if (!status && labels)
         status = open_supply(labels, 1, &label);
-    if (!status && labels)
-        status = check_labels(&image, &label);
-    if (!status)
-        take_shape(e, &image.shape, context);
+    if (!status && labels) {
+        status =
+            label.shape.length[0] == image.shape.length[0]
+                ? EM_OK
+                : em_fail(EM_EDATA,
+                          "%s: found %" PRId64 " labels, expected %" PRId64 ", one for each image "
+                          "of %s",
+                          label.path, label.shape.length[0], image.shape.length[0], image.path);
+    }
+    if (!status) {
+        e->images = true;
+        e->rows =
+            em_deal_rows(image.shape.length[0], EM_TILE_ROWS, context->shard, context->n_shard);
+        e->shape[0] = image.shape.length[1];
+        e->shape[1] = image.shape.length[2];
+        e->n_input = e->shape[0] * e->shape[1];
+    }
     if (!status)
         status = read_items(e, &image, &byte);
     if (!status && labels)
@@ -343,13 +336,6 @@ static em_status find_response(em_examples *e, const char *response)
                        "number from 1 to %" PRId64,
                        e->path, response, t->name[0], t->name[t->n_column - 1], t->n_column);
     return EM_OK;
-}
-
-/* All columns but the response. */
-static void take_others(em_examples *e)
-{
-    for (int64_t j = 0; j < e->n_input; j++)
-        e->column[j] = j + (j >= e->response_at);
 }
 
 static em_status find_inputs(em_examples *e, const em_examples_source *source)
@@ -384,8 +370,10 @@ static em_status read_table(em_examples *e, const em_examples_source *source,
         status = em_agree_first(em_allocate(e->n_input, sizeof *e->column, &e->column), 0);
     if (!status && source->input)
         status = find_inputs(e, source);
-    else if (!status)
-        take_others(e);
+    else if (!status) {
+        for (int64_t j = 0; j < e->n_input; j++)
+            e->column[j] = j + (j >= e->response_at);
+    }
     e->rows = e->table->rows;
     e->shape[0] = e->n_input;
     e->shape[1] = 1;

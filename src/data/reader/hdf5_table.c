@@ -32,24 +32,18 @@ static em_status check_finite(const slab *s, int64_t row, int64_t column, double
                          s->table->path, (long long)row + 1, value, (long long)column + 1);
 }
 
-static em_status check_rows(const slab *s, int64_t count, const double *value)
-{
-    em_status status = EM_OK;
-
-    for (int64_t i = 0; !status && !s->chosen && i < count * s->form.n_column; i++)
-        if (!isfinite(value[i]))
-            status = check_finite(s, s->row + i / s->form.n_column, i % s->form.n_column, value[i]);
-    return status;
-}
-
 /* Straight into the table, which has room for all. */
 static em_status read_dense(slab *s, int64_t count)
 {
     double *to = s->table->value + s->table->n_value;
     em_status status = em_numbers_read(s->numbers, EM_NUMBERS_VALUE, s->row, count, to);
 
-    if (!status)
-        status = check_rows(s, count, to);
+    if (!status) {
+        for (int64_t i = 0; !status && !s->chosen && i < count * s->form.n_column; i++)
+            if (!isfinite(to[i]))
+                status =
+                    check_finite(s, s->row + i / s->form.n_column, i % s->form.n_column, to[i]);
+    }
     return status ? status : em_table_end_rows(s->table, s->row + 1, count);
 }
 
@@ -85,12 +79,6 @@ static em_status push_entries(const slab *s, int64_t i, const double *value)
     return status;
 }
 
-static em_status end_row(const slab *s, int64_t i)
-{
-    return s->form.labelled ? em_table_end_row_labelled(s->table, s->row + i + 1, s->response[i])
-                            : em_table_end_row(s->table, s->row + i + 1);
-}
-
 static em_status read_sparse(slab *s, int64_t count)
 {
     double *value = NULL;
@@ -110,7 +98,9 @@ static em_status read_sparse(slab *s, int64_t count)
     for (int64_t i = 0; !status && i < count; i++) {
         status = push_entries(s, i, value);
         if (!status)
-            status = end_row(s, i);
+            status = s->form.labelled
+                         ? em_table_end_row_labelled(s->table, s->row + i + 1, s->response[i])
+                         : em_table_end_row(s->table, s->row + i + 1);
     }
     em_release(&value);
     return status;

@@ -72,13 +72,6 @@ static em_status fill(const em_table_options *options, const char *colon, em_tab
     return status;
 }
 
-static void say_dropped(const em_table *table)
-{
-    if (table->n_dropped > 0)
-        em_say("warning: %s: %lld of %lld rows have a missing value and are left out", table->path,
-               (long long)table->n_dropped, (long long)(table->n_dropped + table->total));
-}
-
 em_status em_table_read(const em_table_options *options, em_table **out)
 {
     const char *path = options->data, *colon = strstr(path, ":/");
@@ -97,7 +90,11 @@ em_status em_table_read(const em_table_options *options, em_table **out)
         status = choose(options, out);
     if (status)
         em_table_destroy(out);
-    else
-        say_dropped(*out);
+    else {
+        if ((*out)->n_dropped > 0)
+            em_say("warning: %s: %lld of %lld rows have a missing value and are left out",
+                   (*out)->path, (long long)(*out)->n_dropped,
+                   (long long)((*out)->n_dropped + (*out)->total));
+    }
     return status;
 }

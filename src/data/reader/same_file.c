@@ -90,17 +90,6 @@ static em_status compare_copies(int descriptor, const char *path, int64_t bytes)
     return em_agree(status);
 }
 
-static em_status compare(int descriptor, const char *path)
-{
-    identity mine = {0}, first;
-    bool any = false;
-    em_status status = em_agree_first(identify(descriptor, path, &mine), 0);
-
-    if (!status && em_world_size() > 1)
-        (void)differs(&mine, &first, &any);
-    return status || !any ? status : compare_copies(descriptor, path, mine.bytes);
-}
-
 em_status em_same_file(const char *path, int64_t length)
 {
     char *name = NULL;
@@ -110,8 +99,15 @@ em_status em_same_file(const char *path, int64_t length)
     if (!status)
         status = em_file_open(name, O_RDONLY, &descriptor);
     status = em_agree(status); /* naming the rank, where it is not missing everywhere */
-    if (!status)
-        status = compare(descriptor, name);
+    if (!status) {
+        identity mine = {0}, first;
+        bool any = false;
+        status = em_agree_first(identify(descriptor, name, &mine), 0);
+
+        if (!status && em_world_size() > 1)
+            (void)differs(&mine, &first, &any);
+        status = status || !any ? status : compare_copies(descriptor, name, mine.bytes);
+    }
     if (descriptor >= 0)
         close(descriptor);
     em_release(&name);

@@ -97,12 +97,6 @@ em_status em_enclosed_put(em_group *group, const char *path)
 
 /* ---------------------------------------------------------------- out of it */
 
-static em_status damaged(const char *path, const char *group)
-{
-    return em_fail(EM_EDATA, "%s: %s/%s is damaged, or no file that emass has put there", path,
-                   group, dataset_name);
-}
-
 static int64_t read_length(hid_t dataset)
 {
     hid_t id = H5Aexists(dataset, length_name) > 0 ? H5Aopen(dataset, length_name, H5P_DEFAULT)
@@ -172,7 +166,8 @@ static em_status take(const em_foreign *file, hid_t dataset, const char *group, 
     em_status status = EM_OK;
 
     if (length < 0 || !is_enclosed(dataset, length) || (double)length > file->bytes)
-        return damaged(file->path, group);
+        return em_fail(EM_EDATA, "%s: %s/%s is damaged, or no file that emass has put there",
+                       file->path, group, dataset_name);
     unlink(to);
     status = em_file_open(to, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, &descriptor);
     if (!status)

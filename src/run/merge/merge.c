@@ -113,7 +113,6 @@ static em_status copy_draws(em_merge_state *m, em_reader *reader, int64_t width,
     for (int64_t c = 0; !status && c < most_chain; c++)
         for (int64_t first = 0; !status && first < n_draw; first += step) {
             const int64_t n = n_draw - first < step ? n_draw - first : step;
-
             if (c < em_grid_n_local_chain(m->grid))
                 status = read_rows(reader, em_grid_first_chain(m->grid) + c, first, n, width, part,
                                    rows);
@@ -172,19 +171,15 @@ static em_status write_draws(em_merge_state *m, const em_contents_group *group, 
     return status;
 }
 
-/* Groups of draws without which a file is not what the others are. */
-static bool is_needed(const char *group)
-{
-    return strcmp(group, "posterior") == 0 || strcmp(group, "sample_stats") == 0;
-}
-
 /* One that all files have, of as many draws; others are left out, and said to be. */
 static em_status merge_draws(em_merge_state *m, const em_contents_group *group)
 {
     em_reader *reader = NULL;
     em_status status = open_group(m, group->name, &reader);
 
-    if (status == EM_EDATA && !is_needed(group->name)) {
+    /* Groups of draws without which a file is not what the others are. */
+    if (status == EM_EDATA &&
+        !(strcmp(group->name, "posterior") == 0 || strcmp(group->name, "sample_stats") == 0)) {
         em_say("warning: group %s is left out: %s", group->name, em_error_text());
         return EM_OK;
     }

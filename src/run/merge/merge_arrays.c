@@ -80,12 +80,6 @@ em_status em_merge_describe(const char *path, const em_contents_group *group,
 
 /* ---------------------------------------------------------------- arrays */
 
-/* Whether an array has to be the same in all files. */
-static bool is_data(const char *group)
-{
-    return strcmp(group, "constant_data") == 0 || strcmp(group, "observed_data") == 0;
-}
-
 static em_status read_array(const char *path, const char *group, const char *name, int64_t *count,
                             double **value)
 {
@@ -273,7 +267,11 @@ em_status em_merge_arrays(em_merge_state *m, const em_contents_group *group)
         const em_contents_array *array = &group->array[i];
         if (array->is_coordinate || array->has_draws || !array->is_number)
             continue;
-        status = is_data(group->name) ? merge_data(m, group, array) : merge_array(m, group, array);
+        /* Whether an array has to be the same in all files. */
+        status =
+            (strcmp(group->name, "constant_data") == 0 || strcmp(group->name, "observed_data") == 0)
+                ? merge_data(m, group, array)
+                : merge_array(m, group, array);
     }
     return status;
 }

@@ -21,14 +21,6 @@ void em_spread(em_structure from, em_structure to, int64_t dim, const double *x,
 
 /* ---- the frame ---- */
 
-static void bath_frame_diag(int64_t dim, const double *A, const double *V, double *y, double *value)
-{
-    for (int64_t i = 0; i < dim; i++) {
-        y[i] = sqrt(A[i]);
-        value[i] = V ? V[i] / A[i] : 0;
-    }
-}
-
 /*
  * With A = R R^T and R^-1 V R^-T = sum_k v_k e_k e_k^T: y_k = R e_k. `work` has room for three
  * matrices.
@@ -74,7 +66,10 @@ em_status em_frame(em_structure structure, int64_t dim, const double *A, const d
     em_status status;
 
     if (structure == EM_MASS_DIAG) {
-        bath_frame_diag(dim, A, V, y, value);
+        for (int64_t i = 0; i < dim; i++) {
+            y[i] = sqrt(A[i]);
+            value[i] = V ? V[i] / A[i] : 0;
+        }
         return bath_all_positive(dim, A) ? EM_OK : EM_NONFINITE;
     }
     status = em_allocate_doubles(3 * dim * dim, &work);
@@ -177,15 +172,10 @@ em_status em_bath_set_decay(em_bath *bath, em_structure structure, const double 
     return bath_pad(structure, bath->dim, decay, &bath->decay);
 }
 
-static double bath_factor(double b, double value)
-{
-    return sqrt(fmax(0, 1 - b * value));
-}
-
 void em_bath_fix(em_bath *bath, double b)
 {
     for (int64_t k = 0; bath->value && k < bath->dim; k++) {
-        const double f = bath_factor(b, bath->value[k]);
+        const double f = sqrt(fmax(0, 1 - b * bath->value[k]));
         if (bath->structure == EM_MASS_DIAG)
             bath->basis[k] *= f;
         else
@@ -260,7 +250,7 @@ void em_bath_noise(em_bath *const *bath, int64_t n_chain, double b, const double
 
     for (int64_t c = 0; c < n_chain; c++)
         for (int64_t k = 0; bath[c]->value && k < bath[c]->dim; k++)
-            z[c * stride + k] *= bath_factor(b * eps[c], bath[c]->value[k]);
+            z[c * stride + k] *= sqrt(fmax(0, 1 - b * eps[c] * bath[c]->value[k]));
     for (int64_t first = 0, last; first < n_chain; first = last) {
         last = bath_run_end(bath, n_chain, first);
         bath_apply(bath[first]->structure, bath[first]->dim, bath[first]->basis, last - first,

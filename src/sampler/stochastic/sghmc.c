@@ -289,12 +289,6 @@ static em_status sghmc_update_baths(sghmc_sampler *s, const em_step_context *con
 
 /* ---- the step ---- */
 
-/* p <- E p */
-static void sghmc_decay(em_langevin *s, em_block *block)
-{
-    em_bath_decay(s->bath, block->n_chain, block->momentum, s->velocity);
-}
-
 /* p <- E p + fraction eps g + N(0, .) */
 static void sghmc_kick(em_langevin *s, const em_step_context *context, em_block *block, int64_t k,
                        double fraction)
@@ -321,7 +315,8 @@ static void sghmc_splitting(em_langevin *s, const em_step_context *context, em_b
                             int64_t k)
 {
     sghmc_kick(s, context, block, k, 1);
-    sghmc_decay(s, block);
+    /* p <- E p */
+    em_bath_decay(s->bath, block->n_chain, block->momentum, s->velocity);
     em_langevin_drift(s, context, block, 0.5);
 }
 
