@@ -57,4 +57,14 @@ int64_t em_allocation_count(void);
  */
 bool em_is_believable(double numbers, double stored_bytes);
 
+/* Arrays that grow while what comes is not known. */
+
+/*
+ * Makes *(T **)array, NULL to begin with, hold at least `needed` elements of `size` bytes, keeping
+ * the first `used`; those of the first time are zero. The capacity at least doubles. Local. Errors:
+ * EM_EMEMORY, the array is then as it was. Freed by em_release.
+ */
+em_status em_array_reserve(void *array, int64_t *capacity, int64_t used, int64_t needed,
+                           size_t size);
+
 #endif

@@ -3,7 +3,6 @@
 #include "base/memory.h"
 #include "math/binned.h"
 #include "math/exact.h"
-#include "par/mpi_grid.h"
 #include "par/mpi_world.h"
 
 #include <limits.h>

@@ -2,6 +2,7 @@
 #ifndef EM_PAR_MPI_WORLD_H
 #define EM_PAR_MPI_WORLD_H
 
+#include "par/grid.h"
 #include "par/world.h"
 
 #include <mpi.h>
@@ -22,5 +23,11 @@ void em_world_agreed(void);
 
 MPI_Comm em_world_ranks(void); /* of the world that was entered. Local. */
 MPI_Comm em_world_node(void);  /* those of its ranks that see the same memory. Local. */
+
+/* The communicators of the grid, for the rooms that speak MPI themselves (io, app). */
+
+MPI_Comm em_grid_world(const em_grid *grid);  /* all ranks. Local. */
+MPI_Comm em_grid_shards(const em_grid *grid); /* the group's. Local. */
+MPI_Comm em_grid_peers(const em_grid *grid);  /* the same shard of every group. Local. */
 
 #endif

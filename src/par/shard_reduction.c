@@ -4,7 +4,6 @@
 #include "base/memory.h"
 #include "math/simd/panel.h"
 #include "par/mapped.h"
-#include "par/mpi_grid.h"
 #include "par/mpi_world.h"
 
 #include <stdatomic.h>

@@ -1,11 +1,12 @@
-#include "par/mpi_world.h"
-
+#include "par/world.h"
 #include "base/memory.h"
 #include "base/system/launcher.h"
 #include "base/text.h"
-#include "par/loaded.h"
+#include "par/mpi_world.h"
 
+#include <dlfcn.h>
 #include <limits.h>
+#include <link.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -362,4 +363,34 @@ em_status em_broadcast_text(char **text)
     if (!status)
         em_broadcast(*text, (size_t)length + 1);
     return status;
+}
+
+typedef struct names {
+    int n;
+    char *name[1024];
+} names;
+
+/* dl_iterate_phdr holds a lock that dlopen wants: the names first. */
+static int note(struct dl_phdr_info *object, size_t size, void *data)
+{
+    names *all = data;
+    const int room = (int)(sizeof all->name / sizeof *all->name);
+
+    (void)size;
+    if (object->dlpi_name[0] && all->n < room && (all->name[all->n] = strdup(object->dlpi_name)))
+        all->n++;
+    return 0;
+}
+
+void em_keep_loaded(void)
+{
+    names all = {0};
+
+    dl_iterate_phdr(note, &all);
+    for (int i = 0; i < all.n; i++) {
+        void *object = dlopen(all.name[i], RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+        if (object)
+            dlclose(object);
+        free(all.name[i]);
+    }
 }

@@ -76,4 +76,13 @@ em_status em_broadcast_text(char **text);
 /* Tells whoever runs this, by rank 0's word alone, one line: "warning: ...". Local. */
 void em_say(const char *format, ...) EM_PRINTF(1, 2);
 
+/* Against a crash in MPI_Finalize. */
+
+/*
+ * No shared object that is loaded now will be unloaded. Open MPI 4.1 unloads its components in
+ * MPI_Finalize while two threads of its own still run, which on a busy machine crashes one process
+ * in some thousands at its very end, its work done. To be called by a program just before. Local.
+ */
+void em_keep_loaded(void);
+
 #endif

@@ -18,9 +18,9 @@
  */
 #include "base/memory.h"
 #include "emass/random.h"
-#include "math/digamma.h"
 #include "math/rng.h"
 #include "math/simd/tokens.h"
+#include "math/special.h"
 #include "topics/belief_network.h"
 #include "topics/topic_model.h"
 

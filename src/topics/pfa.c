@@ -18,8 +18,8 @@
  * (alpha, gamma, c), the last three as logarithms.
  */
 #include "base/memory.h"
-#include "math/digamma.h"
 #include "math/simd/tokens.h"
+#include "math/special.h"
 #include "topics/gamma_process.h"
 #include "topics/topic_model.h"
 

@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "diagnostics/diag.h"
 #include "diagnostics/limits.h"
-#include "io/draws/elements.h"
+#include "io/draws/reader.h"
 
 #include <fnmatch.h>
 #include <math.h>

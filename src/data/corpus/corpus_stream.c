@@ -1,6 +1,5 @@
 #include "data/corpus/corpus_stream.h"
 
-#include "base/array.h"
 #include "base/memory.h"
 #include "data/corpus/corpus_table.h"
 #include "data/reader/readers.h"

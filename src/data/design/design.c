@@ -1,6 +1,5 @@
 #include "data/design/design.h"
 
-#include "base/array.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "data/shard/redistribute_rows.h"

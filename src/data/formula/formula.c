@@ -1,6 +1,5 @@
 #include "data/formula/formula.h"
 
-#include "base/array.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "data/formula/formula_reading.h"

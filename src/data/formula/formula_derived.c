@@ -1,5 +1,4 @@
 /* Functions of columns in a formula, as R writes them. */
-#include "base/array.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "data/formula/formula_reading.h"

@@ -1,6 +1,5 @@
 /* Columns between commas, semicolons, tabs or blanks; a field may stand in double quotes, where ""
  * is a quote. */
-#include "base/array.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "data/reader/readers.h"

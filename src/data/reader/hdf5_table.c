@@ -1,5 +1,4 @@
 /* Tables in HDF5 files (io/hdf5/numbers.h): each rank reads as many of the rows. */
-#include "base/array.h"
 #include "base/memory.h"
 #include "data/reader/readers.h"
 #include "io/hdf5/numbers.h"

@@ -1,6 +1,5 @@
 #include "data/reader/lines.h"
 
-#include "base/array.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"

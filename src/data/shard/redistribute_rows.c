@@ -1,6 +1,5 @@
 #include "data/shard/redistribute_rows.h"
 
-#include "base/array.h"
 #include "base/memory.h"
 #include "par/message.h"
 #include "par/world.h"

@@ -1,6 +1,5 @@
 #include "data/table/builder.h"
 
-#include "base/array.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "par/grid.h"

@@ -1,6 +1,5 @@
 #include "data/table/levels.h"
 
-#include "base/array.h"
 #include "base/memory.h"
 #include "par/message.h"
 

@@ -127,4 +127,13 @@ em_status em_table_binary_response(em_table *table, double positive);
  * also be no and yes, or false and true. */
 em_status em_table_label_response(em_table *table, const char *positive);
 
+/* Tables whose response is a count. */
+
+/* Counts from here on are no longer told apart by a double. */
+#define EM_MOST_COUNT 0x1p53
+
+/* Checks that the response is a count everywhere, and the exposure, where there is one, positive.
+ * Collective. Errors, agreed: EM_EDATA, naming the first line where it is not. */
+em_status em_table_check_counts(const em_table *table);
+
 #endif

@@ -1,9 +1,8 @@
 #include "io/draws/dimension.h"
 
-#include "base/array.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "io/hdf5/attribute.h"
+#include "io/hdf5/hdf5.h"
 #include "par/world.h"
 
 #include <stddef.h>

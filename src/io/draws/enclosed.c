@@ -3,8 +3,8 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "io/hdf5/attribute.h"
 #include "io/hdf5/foreign.h"
+#include "io/hdf5/hdf5.h"
 #include "par/world.h"
 
 #include <fcntl.h>

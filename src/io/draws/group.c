@@ -1,7 +1,7 @@
 #include "io/draws/group.h"
 
 #include "base/memory.h"
-#include "io/draws/role.h"
+#include "io/draws/dataset.h"
 #include "par/world.h"
 
 #include <stdio.h>

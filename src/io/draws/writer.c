@@ -6,8 +6,8 @@
 #include "io/draws/draw_group.h"
 #include "io/draws/enclosed.h"
 #include "io/draws/group.h"
-#include "io/hdf5/attribute.h"
-#include "par/mpi_grid.h"
+#include "io/hdf5/hdf5.h"
+#include "par/mpi_world.h"
 #include "par/world.h"
 
 #include <errno.h>

@@ -2,8 +2,8 @@
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "io/hdf5/attribute.h"
 #include "io/hdf5/foreign.h"
+#include "io/hdf5/hdf5.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

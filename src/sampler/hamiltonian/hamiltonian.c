@@ -212,3 +212,11 @@ void em_hamiltonian_move(const em_points *points, int64_t row, em_block *block, 
     hamiltonian_copy_row(stride, points->gradient + row * stride, block->gradient + c * stride);
     block->log_density[c] = points->log_density[row];
 }
+
+int64_t em_draw_length(const em_step_context *context, int64_t mean, bool jitter)
+{
+    const em_stream stream = {context->seed, EM_ALL_CHAINS, (uint64_t)context->iteration,
+                              EM_RNG_TRAJECTORY};
+
+    return jitter ? 1 + (int64_t)em_uniform_below(&stream, 0, (uint64_t)(2 * mean - 1)) : mean;
+}

@@ -17,8 +17,8 @@
  */
 #include "base/memory.h"
 #include "math/rng.h"
+#include "sampler/hamiltonian/hamiltonian.h"
 #include "sampler/hamiltonian/nuts.h"
-#include "sampler/hamiltonian/trajectory_length.h"
 
 #include <math.h>
 #include <string.h>

@@ -13,7 +13,7 @@
  * that of HMC.
  */
 #include "base/memory.h"
-#include "sampler/hamiltonian/trajectory_length.h"
+#include "sampler/hamiltonian/hamiltonian.h"
 #include "sampler/riemannian/riemann.h"
 #include "sampler/stochastic/stochastic.h"
 
