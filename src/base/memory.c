@@ -116,6 +116,12 @@ void em_release(void *pointer)
     memcpy(pointer, &memory, sizeof memory);
 }
 
+void em_release_each(void *const *pointer, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        em_release(pointer[i]);
+}
+
 em_status em_copy_text(const char *text, char **out)
 {
     return em_format_text(out, "%s", text);

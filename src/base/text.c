@@ -59,8 +59,7 @@ em_status em_read_text_file(const char *path, int64_t max_bytes, char **text)
     if (status)
         return status;
     status = em_allocate(max_bytes + 2, 1, text);
-    if (!status)
-        status = read_all(path, descriptor, max_bytes, *text);
+    status = status ? status : read_all(path, descriptor, max_bytes, *text);
     close(descriptor);
     if (status)
         em_release(text);

@@ -7,10 +7,8 @@
 #include <Random123/philox.h>
 #include <Random123/u01fixedpt.h>
 
-/*
- * The 128 bits of a counter, from the lowest: block (40), iteration (40), purpose (8), attempt (8),
- * chain (32). The attempt is 0 but where em_uniform_below must draw again.
- */
+/* The 128 bits of a counter, from the lowest: block (40), iteration (40), purpose (8), attempt (8),
+ * chain (32). The attempt is 0 but where em_uniform_below must draw again. */
 static em_philox start_of(const em_stream *stream, uint64_t attempt)
 {
     return (em_philox){.key = stream->seed,

@@ -75,8 +75,7 @@ void em_uniforms(const em_stream *stream, uint64_t first, int64_t n, double *out
 void em_normals(const em_stream *stream, int64_t n, double *out);
 
 /* The normals from number `first` on, a multiple of 16: out[i] is what em_normals writes to
- * out[first
- * + i]. Local. */
+ * out[first + i]. Local. */
 void em_normals_from(const em_stream *stream, int64_t first, int64_t n, double *out);
 
 /* The same from half the bits and in single precision, at a third of the time: 24 bits of each,
@@ -97,11 +96,9 @@ void em_gammas(const em_stream *stream, uint64_t first, int64_t n, const double 
  */
 void em_item_bits(const em_stream *stream, int64_t n, const uint64_t *block, uint32_t *out);
 
-/*
- * A permutation of 0 .. n - 1 that is computed where it is asked for and never stored: a Feistel
+/* A permutation of 0 .. n - 1 that is computed where it is asked for and never stored: a Feistel
  * network over the least power of two that holds n, walked along its cycle until it is below n
- * (Black & Rogaway 2002), with keys from a counter-based stream (Mitchell et al. 2022).
- */
+ * (Black & Rogaway 2002), with keys from a counter-based stream (Mitchell et al. 2022). */
 
 enum { EM_SHUFFLE_ROUNDS = 24 }; /* fewer are not uniform over the permutations of few numbers */
 

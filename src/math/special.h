@@ -1,4 +1,4 @@
-/* The normal distribution. All Local. */
+/* Special functions. All Local. */
 #ifndef EM_MATH_SPECIAL_H
 #define EM_MATH_SPECIAL_H
 
@@ -6,9 +6,8 @@
  * Wichura (1988). */
 double em_normal_quantile(double p);
 
-/* The derivative of log Gamma. */
-
-/* psi(x), x > 0, to about 1e-14 of its size or of one. Local. */
+/* The digamma function psi(x), the derivative of log Gamma, for x > 0; error about 1e-14 of its
+ * size or of one. */
 double em_digamma(double x);
 
 #endif

@@ -8,7 +8,6 @@
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct em_grid {
@@ -87,10 +86,8 @@ em_status em_grid_create(int64_t n_chain, int64_t n_shard, em_grid **out)
     em_status status = check_layout(n_chain, n_shard, em_world_size());
 
     *out = NULL;
-    if (!status)
-        status = em_allocate(1, sizeof *grid, &grid);
-    if (!status)
-        status = em_allocate(2 * n_shard, sizeof *grid->dealt, &grid->dealt);
+    status = status ? status : em_allocate(1, sizeof *grid, &grid);
+    status = status ? status : em_allocate(2 * n_shard, sizeof *grid->dealt, &grid->dealt);
     status = em_agree(status);
     if (status) {
         if (grid)
@@ -131,8 +128,7 @@ void em_grid_destroy(em_grid **grid)
     MPI_Op_free(&(*grid)->merge);
     MPI_Type_free(&(*grid)->exact_sum);
     MPI_Op_free(&(*grid)->add);
-    em_release(&(*grid)->sums);
-    em_release(&(*grid)->dealt);
+    em_release_all(&(*grid)->sums, &(*grid)->dealt);
     em_release(grid);
 }
 
@@ -439,8 +435,7 @@ static em_status parcel_create(const em_grid *grid, em_parcel *p)
     if (p->n_row > INT_MAX || p->n_column > INT_MAX / grid->n_chain)
         status = em_fail(EM_EINTERNAL, "a transpose of %lld x %lld x %lld is more than MPI takes",
                          (long long)grid->n_chain, (long long)p->n_row, (long long)p->n_column);
-    if (!status)
-        status = em_allocate(4 * grid->n_group, sizeof *counts, &counts);
+    status = status ? status : em_allocate(4 * grid->n_group, sizeof *counts, &counts);
     if (!status)
         status =
             em_allocate(grid->n_local_chain * p->n_row * p->n_column, sizeof(double), &p->send);
@@ -464,9 +459,7 @@ static em_status parcel_create(const em_grid *grid, em_parcel *p)
 
 static void parcel_destroy(em_parcel *parcel)
 {
-    em_release(&parcel->send_count);
-    em_release(&parcel->send);
-    em_release(&parcel->receive);
+    em_release_all(&parcel->send_count, &parcel->send, &parcel->receive);
 }
 
 /* Items ascend with the peers, so the parcels lie in order. */

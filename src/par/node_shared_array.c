@@ -35,10 +35,8 @@ em_status em_node_array_create(int64_t key, em_node_array **out)
         MPI_Comm_size(em_world_node(), &size);
         MPI_Comm_rank(em_world_node(), &rank);
     }
-    if (!status)
-        status = em_allocate(size, sizeof *(*out)->member, &(*out)->member);
-    if (!status)
-        status = em_allocate(size, sizeof *all, &all);
+    status = status ? status : em_allocate(size, sizeof *(*out)->member, &(*out)->member);
+    status = status ? status : em_allocate(size, sizeof *all, &all);
     status = em_agree_first(status, 0);
     if (!status && em_world_size() > 1)
         MPI_Allgather(&key, 1, MPI_INT64_T, all, 1, MPI_INT64_T, em_world_node());

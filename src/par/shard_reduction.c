@@ -2,7 +2,6 @@
 
 #include "base/clones.h"
 #include "base/memory.h"
-#include "math/simd/panel.h"
 #include "par/mapped.h"
 #include "par/mpi_world.h"
 

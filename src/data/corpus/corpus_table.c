@@ -76,14 +76,12 @@ static em_status read_hdf5(const em_corpus_options *options, int64_t n_word, em_
         return status;
     if (!table->column || table->response)
         status = em_fail(EM_EDATA, "%s: found a table, expected a corpus", options->data);
-    if (!status)
-        status = check_words(options->data, table->n_column, n_word);
+    status = status ? status : check_words(options->data, table->n_column, n_word);
     if (!status) {
         const int64_t row = em_world_sum_before(table->n_row);
         status = em_agree_first(em_corpus_check_counts(table, row), row);
     }
-    if (!status)
-        status = em_table_finish(table);
+    status = status ? status : em_table_finish(table);
     if (!status && hash != 0 && hash != table->hash)
         status = em_fail(EM_EDATA,
                          "%s: found words of hash %016llx, expected those of %016llx that were "
@@ -127,8 +125,7 @@ static em_status see_files(const em_corpus_options *options)
         status = em_fail(EM_EDATA, "%s:1: found a fault injected by EMASS_FAULT, expected data",
                          options->data);
     status = em_agree(status);
-    if (!status)
-        status = em_same_file(options->data, (int64_t)strlen(options->data));
+    status = status ? status : em_same_file(options->data, (int64_t)strlen(options->data));
     if (!status && options->vocabulary)
         status = em_same_file(options->vocabulary, (int64_t)strlen(options->vocabulary));
     return status;
@@ -139,8 +136,7 @@ em_status em_corpus_table_read(const em_corpus_options *options, int64_t n_word,
     em_status status = see_files(options);
 
     *out = NULL;
-    if (!status)
-        status = em_agree_first(em_table_create(options->data, out), 0);
+    status = status ? status : em_agree_first(em_table_create(options->data, out), 0);
     if (status)
         return status;
     (*out)->unnamed = true;
@@ -148,8 +144,7 @@ em_status em_corpus_table_read(const em_corpus_options *options, int64_t n_word,
         status = read_hdf5(options, n_word, *out);
     } else {
         status = read_text(options, n_word, NULL, NULL, *out);
-        if (!status)
-            status = em_table_finish(*out);
+        status = status ? status : em_table_finish(*out);
     }
     if (status)
         em_table_destroy(out);
@@ -164,10 +159,8 @@ static em_status scan(const em_corpus_options *options, em_corpus_take *take, vo
     if (!status && is_hdf5(options->data))
         status =
             em_fail(EM_EDATA, "%s: found an HDF5 file, expected a corpus in text", options->data);
-    if (!status)
-        status = em_table_create(options->data, out);
-    if (!status)
-        status = read_text(options, 0, take, to, *out);
+    status = status ? status : em_table_create(options->data, out);
+    status = status ? status : read_text(options, 0, take, to, *out);
     if (status)
         em_table_destroy(out);
     return status;

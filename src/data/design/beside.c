@@ -8,7 +8,6 @@
 #include "par/message.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 /* ---------------------------------------------------------------- one column */
@@ -217,8 +216,7 @@ em_status em_table_take_apart(em_table *table, const em_table_options *options)
     apart a;
     em_status status = find_apart(table, options, &a);
 
-    if (!status)
-        status = check_apart(table, &a);
+    status = status ? status : check_apart(table, &a);
     if (!status && !table->response) {
         if (table->text) {
             table->label = table->text[a.response];
@@ -227,8 +225,7 @@ em_status em_table_take_apart(em_table *table, const em_table_options *options)
         status = take_column(table, a.response, &table->response);
         move_left(&a, a.response);
     }
-    if (!status)
-        status = take_beside(table, &a);
+    status = status ? status : take_beside(table, &a);
     if (!status && table->beside[EM_BESIDE_WEIGHTS])
         status = check_weights(table);
     return status;
@@ -324,25 +321,20 @@ static em_status arrange_dense(em_table *table, int64_t n, const char *const *na
     double *value = NULL;
     em_status status = em_allocate(n_old, sizeof *taken, &taken);
 
-    if (!status)
-        status = em_allocate(n, sizeof *from, &from);
-    if (!status)
-        status = match(table, n, name, taken, from);
-    if (!status)
-        status = em_allocate_doubles(table->n_row * n, &value);
+    status = status ? status : em_allocate(n, sizeof *from, &from);
+    status = status ? status : match(table, n, name, taken, from);
+    status = status ? status : em_allocate_doubles(table->n_row * n, &value);
     for (int64_t i = 0; !status && i < table->n_row; i++)
         for (int64_t j = 0; j < n; j++)
             value[i * n + j] = table->value[i * n_old + from[j]];
-    if (!status)
-        status = move_texts(table, n, from);
+    status = status ? status : move_texts(table, n, from);
     if (!status) {
         em_release(&table->value);
         table->value = value;
         table->n_value = table->value_capacity = table->n_row * n;
         status = take_names(table, n, name);
     }
-    em_release(&taken);
-    em_release(&from);
+    em_release_all(&taken, &from);
     return status;
 }
 

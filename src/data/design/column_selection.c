@@ -68,8 +68,7 @@ static em_status check_names_differ(const em_table *table, const em_use *use)
     status = em_allocate(table->n_column, sizeof *used, &used);
     for (int64_t j = 0; !status && j < table->n_column; j++)
         used[j] = use && use[j] == EM_USE_NOT ? NULL : table->name[j];
-    if (!status)
-        status = em_text_find_twin(table->n_column, used, &twin);
+    status = status ? status : em_text_find_twin(table->n_column, used, &twin);
     em_release(&used);
     if (status || twin < 0)
         return status;
@@ -161,8 +160,7 @@ static em_status take_formula(making *m)
     if (m->options->response || m->options->chosen.count > 0)
         status = em_fail(EM_ECONFIG, "model.formula: found model.%s too, expected one of the two",
                          m->options->response ? "response" : "columns");
-    if (!status)
-        status = em_formula_parse(m->options->formula, &columns, &formula);
+    status = status ? status : em_formula_parse(m->options->formula, &columns, &formula);
     m->choice->response = formula.response;
     for (int64_t i = 0; !status && i < formula.n_term; i++)
         for (int k = 0; k < formula.term[i].n; k++)
@@ -188,8 +186,7 @@ static em_status take_name(making *m, const char *name, bool *removes)
     em_status status = em_choice_find(m->table, name, &column);
 
     *removes = !status && column < 0 && *name == '-';
-    if (!status)
-        status = find(m->table, "column", *removes ? name + 1 : name, &column);
+    status = status ? status : find(m->table, "column", *removes ? name + 1 : name, &column);
     if (!status && (column == m->choice->response || is_beside(m->choice, column)))
         status =
             em_fail(EM_EDATA, "%s:1: found '%s' among columns, expected no %s there",
@@ -249,8 +246,7 @@ static em_status take_factor(making *m, const char *factor)
 
     if (!status && column < 0 && equals) {
         status = em_format_text(&name, "%.*s", (int)(equals - factor), factor);
-        if (!status)
-            status = find(m->table, "factor", name, &column);
+        status = status ? status : find(m->table, "factor", name, &column);
     } else if (!status) {
         status = find(m->table, "factor", factor, &column);
     }
@@ -298,8 +294,7 @@ em_status em_choice_make(const em_table_options *options, const em_table *table,
     if (says_nothing(options) || table->n_column == 0)
         return check_names_differ(table, NULL);
     status = em_allocate(1, sizeof **out, out);
-    if (!status)
-        status = em_allocate(table->n_column, sizeof *(*out)->use, &(*out)->use);
+    status = status ? status : em_allocate(table->n_column, sizeof *(*out)->use, &(*out)->use);
     if (!status)
         status = em_allocate(table->n_column, sizeof *(*out)->factor, &(*out)->factor);
     if (!status) {
@@ -307,8 +302,7 @@ em_status em_choice_make(const em_table_options *options, const em_table *table,
         (*out)->n_column = table->n_column;
         status = make(&m);
     }
-    if (!status)
-        status = check_names_differ(table, (*out)->use);
+    status = status ? status : check_names_differ(table, (*out)->use);
     if (status)
         em_choice_destroy(out);
     return status;
@@ -340,10 +334,8 @@ em_status em_choice_mark(const em_choice *choice, em_table *table)
 
 void em_choice_destroy(em_choice **choice)
 {
-    if (*choice) {
-        em_release(&(*choice)->use);
-        em_release(&(*choice)->factor);
-    }
+    if (*choice)
+        em_release_all(&(*choice)->use, &(*choice)->factor);
     em_release(choice);
 }
 
@@ -422,14 +414,10 @@ em_status em_choice_apply(const em_choice *choice, em_table **table)
     int64_t *place = NULL;
     em_status status = em_table_create(from->path, &to);
 
-    if (!status)
-        status = em_allocate(from->n_column, sizeof *place, &place);
-    if (!status)
-        status = copy_names(choice, from, place, to);
-    if (!status)
-        status = copy_rows(choice, place, from, to);
-    if (!status)
-        status = em_choice_mark(choice, to);
+    status = status ? status : em_allocate(from->n_column, sizeof *place, &place);
+    status = status ? status : copy_names(choice, from, place, to);
+    status = status ? status : copy_rows(choice, place, from, to);
+    status = status ? status : em_choice_mark(choice, to);
     em_release(&place);
     status =
         em_agree_first(status, status && to ? em_table_row(from, to->n_row + to->n_dropped) : 0);

@@ -19,10 +19,9 @@ typedef struct em_choice {
     bool drops;                            /* rows with a missing value are left out */
 } em_choice;
 
-/*
- * What the options say of a table whose columns have their names, or no names yet. *out is NULL
- * where they say nothing: all columns are numbers. Local. Errors: EM_EDATA, EM_ECONFIG, EM_EMEMORY.
- */
+/* What the options say of a table whose columns have their names, or no names yet. *out is NULL
+ * where they say nothing: all columns are numbers. Local. Errors: EM_EDATA, EM_ECONFIG,
+ * EM_EMEMORY. */
 em_status em_choice_make(const em_table_options *options, const em_table *table, em_choice **out);
 void em_choice_destroy(em_choice **choice); /* NULL-safe. */
 

@@ -133,8 +133,7 @@ static em_status cross(const reading *r, sum *left, const em_term *right)
     for (int64_t i = 0; !status && i < n; i++) {
         em_term product;
         status = multiply(r, &left->term[i], right, &product);
-        if (!status)
-            status = add(r, left, &product);
+        status = status ? status : add(r, left, &product);
     }
     return status;
 }
@@ -210,8 +209,7 @@ static em_status read_summand(reading *r, bool removed)
         return EM_OK;
     }
     status = read_part(r, removed, &part);
-    if (!status)
-        status = merge(r, &part, removed);
+    status = status ? status : merge(r, &part, removed);
     em_release(&part.term);
     return status;
 }
@@ -347,24 +345,19 @@ em_status em_formula_parse(const char *text, const em_formula_columns *columns, 
         return em_fail(EM_ECONFIG, "model.formula: found %zu characters, expected at most %d",
                        strlen(text), LONGEST);
     status = em_allocate(columns->n, sizeof *out->is_factor, &out->is_factor);
-    if (!status)
-        status = em_allocate(columns->n + EM_MOST_DERIVED, sizeof *r.seen, &r.seen);
-    if (!status)
-        status = read_response(&r);
+    status = status ? status : em_allocate(columns->n + EM_MOST_DERIVED, sizeof *r.seen, &r.seen);
+    status = status ? status : read_response(&r);
     if (!status && !em_reading_accept(&r, '~'))
         status = em_reading_fail(&r, "'~' behind the response");
-    if (!status)
-        status = read_terms(&r);
-    if (!status)
-        status = check_terms(&r);
+    status = status ? status : read_terms(&r);
+    status = status ? status : check_terms(&r);
     em_release(&r.seen);
     return status || out->n_term == 0 ? status : sort_terms(out);
 }
 
 void em_formula_release(em_formula *formula)
 {
-    em_release(&formula->term);
-    em_release(&formula->is_factor);
+    em_release_all(&formula->term, &formula->is_factor);
     for (int64_t k = 0; k < formula->n_derived; k++)
         em_derived_release(&formula->derived[k]);
     em_release(&formula->derived);

@@ -104,8 +104,7 @@ static em_status parse_header(const em_lines *lines, const char *delimiter, char
         if (!status)
             status = em_array_reserve(&table->name, &capacity, table->n_column, table->n_column + 1,
                                       sizeof *table->name);
-        if (!status)
-            status = em_copy_text(field, &table->name[table->n_column]);
+        status = status ? status : em_copy_text(field, &table->name[table->n_column]);
         if (!status)
             table->n_column++;
     }

@@ -305,8 +305,7 @@ static em_status read_images(em_examples *e, const char *images, const char *lab
         e->shape[1] = image.shape.length[2];
         e->n_input = e->shape[0] * e->shape[1];
     }
-    if (!status)
-        status = read_items(e, &image, &byte);
+    status = status ? status : read_items(e, &image, &byte);
     if (!status && labels)
         status = read_items(e, &label, &class);
     e->byte = byte;
@@ -354,8 +353,7 @@ static em_status read_table(em_examples *e, const em_examples_source *source,
 {
     em_status status = em_data_read(source->path, context, &e->table);
 
-    if (!status)
-        status = em_agree_first(em_copy_text(source->path, &e->path), 0);
+    status = status ? status : em_agree_first(em_copy_text(source->path, &e->path), 0);
     if (status)
         return status;
     e->response_at = -1;
@@ -370,10 +368,9 @@ static em_status read_table(em_examples *e, const em_examples_source *source,
         status = em_agree_first(em_allocate(e->n_input, sizeof *e->column, &e->column), 0);
     if (!status && source->input)
         status = find_inputs(e, source);
-    else if (!status) {
+    else if (!status)
         for (int64_t j = 0; j < e->n_input; j++)
             e->column[j] = j + (j >= e->response_at);
-    }
     e->rows = e->table->rows;
     e->shape[0] = e->n_input;
     e->shape[1] = 1;
@@ -390,15 +387,12 @@ em_status em_examples_read(const em_examples_source *source, const em_model_cont
     char *images = NULL, *labels = NULL;
     em_status status = em_agree_first(em_allocate(1, sizeof **out, out), 0);
 
-    if (!status)
-        status = em_node_array_create(context->shard, &(*out)->holders);
-    if (!status)
-        status = choose_files(source, &images, &labels);
+    status = status ? status : em_node_array_create(context->shard, &(*out)->holders);
+    status = status ? status : choose_files(source, &images, &labels);
     if (!status)
         status =
             images ? read_images(*out, images, labels, context) : read_table(*out, source, context);
-    em_release(&images);
-    em_release(&labels);
+    em_release_all(&images, &labels);
     if (status)
         em_examples_destroy(out);
     return status;
@@ -414,8 +408,7 @@ void em_examples_destroy(em_examples **examples)
     em_node_array_release(&e->label);
     em_node_array_destroy(&e->holders);
     em_data_destroy(&e->table);
-    em_release(&e->column);
-    em_release(&e->path);
+    em_release_all(&e->column, &e->path);
     em_release(examples);
 }
 

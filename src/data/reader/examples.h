@@ -54,11 +54,9 @@ double em_examples_bytes(const em_examples *examples);
 /* The response of observation i, of those that are here; 0 where there are none. Local. */
 double em_examples_response(const em_examples *examples, int64_t i);
 
-/*
- * How many classes all responses are of: `n_class`, or, where that is 0, as many as the largest
+/* How many classes all responses are of: `n_class`, or, where that is 0, as many as the largest
  * label says. Collective. Errors, agreed: EM_EDATA, the first label that is none of 0, 1, ...,
- * n_class - 1.
- */
+ * n_class - 1. */
 em_status em_examples_classes(const em_examples *examples, int64_t n_class, int64_t *out);
 
 #endif

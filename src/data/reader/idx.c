@@ -6,7 +6,6 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -144,10 +143,8 @@ em_status em_idx_open(const char *path, em_idx **out)
     if (!status && em_fault("data"))
         status =
             em_fail(EM_EDATA, "%s: found a fault injected by EMASS_FAULT, expected data", path);
-    if (!status)
-        status = read_magic(*out, head);
-    if (!status)
-        status = read_lengths(*out, head + MAGIC_BYTES);
+    status = status ? status : read_magic(*out, head);
+    status = status ? status : read_lengths(*out, head + MAGIC_BYTES);
     if (status)
         em_idx_close(out);
     else
@@ -207,8 +204,7 @@ em_status em_idx_read(em_idx *idx, int64_t first, int64_t count, uint8_t *out, u
     int64_t got = 0;
     em_status status = count > 0 ? go_to(idx, begin) : EM_OK;
 
-    if (!status)
-        status = fetch(idx, length, out, &got);
+    status = status ? status : fetch(idx, length, out, &got);
     idx->at += got;
     if (!status && got < length)
         return em_fail(EM_EDATA,

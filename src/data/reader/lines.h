@@ -31,10 +31,8 @@ typedef struct em_lines {
 em_status em_lines_open(const char *path, em_lines **out);
 void em_lines_close(em_lines **lines); /* NULL-safe. */
 
-/*
- * Of a file that is not compressed, the lines that begin at the bytes first .. limit - 1, wherever
- * they end; `newlines` are before `first`. Errors: as em_lines_open.
- */
+/* Of a file that is not compressed, the lines that begin at the bytes first .. limit - 1, wherever
+ * they end; `newlines` are before `first`. Errors: as em_lines_open. */
 em_status em_lines_open_range(const char *path, int64_t first, int64_t limit, int64_t newlines,
                               em_lines **out);
 
@@ -49,11 +47,9 @@ em_status em_lines_open_blocks(const char *path, em_lines **out);
  * then puts them there. Errors: EM_EMEMORY. */
 em_status em_lines_block(em_lines *lines, int64_t length, int64_t number, char **room);
 
-/*
- * Hands out all at once the next lines, with their ends: at least `least` bytes, unless that is all
+/* Hands out all at once the next lines, with their ends: at least `least` bytes, unless that is all
  * there is; *length 0 at the end. Valid until the next call. Errors: as em_lines_next, after the
- * whole lines before.
- */
+ * whole lines before. */
 em_status em_lines_next_block(em_lines *lines, int64_t least, const char **block, int64_t *length);
 
 /* The last `length` bytes of the block that was handed out last, whole lines, are to come again. */
@@ -68,11 +64,9 @@ int64_t em_lines_offset(const em_lines *lines);
 /* Whether the file is as it is read, not compressed; after the first line was read. */
 bool em_lines_is_plain(const em_lines *lines);
 
-/*
- * The next line that is not blank, without its end, in *line: writable, valid until the next call;
+/* The next line that is not blank, without its end, in *line: writable, valid until the next call;
  * NULL after the last one. Errors: EM_EDATA for unreadable, truncated or binary content and for
- * lines longer than 64 MiB; EM_EMEMORY.
- */
+ * lines longer than 64 MiB; EM_EMEMORY. */
 em_status em_lines_next(em_lines *lines, char **line);
 
 /* XXH64 of the content (decompressed) read so far: of all of it once the last line was read. */

@@ -130,8 +130,7 @@ static em_status find_range(const char *path, int64_t offset, em_feed_key *key, 
     if (!status && rank > 0)
         status = move_to_key(path, key, first);
     status = em_agree_first(status, 0);
-    if (!status)
-        status = em_world_gather(1, sizeof *first, first, &n, &all, NULL);
+    status = status ? status : em_world_gather(1, sizeof *first, first, &n, &all, NULL);
     if (!status)
         *limit = rank + 1 < size ? all[rank + 1] : length;
     em_release(&all);

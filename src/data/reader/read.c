@@ -62,8 +62,7 @@ static em_status fill(const em_table_options *options, const char *colon, em_tab
     *is_whole |= table->column != NULL;
     if (table->column && !table->name)
         hash = 0; /* of a corpus, whose words have no names */
-    if (!status)
-        status = em_table_finish(table);
+    status = status ? status : em_table_finish(table);
     if (!status && hash != 0 && hash != table->hash)
         status = em_fail(EM_EDATA,
                          "%s: found numbers of hash %016llx, expected those of %016llx that were "
@@ -80,12 +79,9 @@ em_status em_table_read(const em_table_options *options, em_table **out)
 
     *out = NULL;
     status = em_agree(injected(path));
-    if (!status)
-        status = em_same_file(path, colon ? colon - path : (int64_t)strlen(path));
-    if (!status)
-        status = em_agree_first(em_table_create(path, out), 0);
-    if (!status)
-        status = fill(options, colon, *out, &is_whole);
+    status = status ? status : em_same_file(path, colon ? colon - path : (int64_t)strlen(path));
+    status = status ? status : em_agree_first(em_table_create(path, out), 0);
+    status = status ? status : fill(options, colon, *out, &is_whole);
     if (!status && is_whole)
         status = choose(options, out);
     if (status)

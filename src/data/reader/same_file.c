@@ -96,8 +96,7 @@ em_status em_same_file(const char *path, int64_t length)
     int descriptor = -1;
     em_status status = em_format_text(&name, "%.*s", (int)length, path);
 
-    if (!status)
-        status = em_file_open(name, O_RDONLY, &descriptor);
+    status = status ? status : em_file_open(name, O_RDONLY, &descriptor);
     status = em_agree(status); /* naming the rank, where it is not missing everywhere */
     if (!status) {
         identity mine = {0}, first;

@@ -1,4 +1,4 @@
-/* Ranks that read parts of a file must read parts of one file. */
+/* Checks that all ranks read the same file. */
 #ifndef EM_DATA_READER_SAME_FILE_H
 #define EM_DATA_READER_SAME_FILE_H
 
@@ -6,12 +6,10 @@
 
 #include <stdint.h>
 
-/*
- * Sees that the file named by the first `length` bytes of `path` is the same on all ranks: one file
- * that they share (inode, length and time of the last change), or else copies whose contents each
- * rank reads and compares. Collective. Errors, agreed: EM_EDATA, where it is missing or differs,
- * with the ranks that have another one than rank 0; EM_EMEMORY.
- */
+/* Checks that the file named by the first `length` bytes of `path` is the same on all ranks: one
+ * shared file (inode, length and modification time), or copies, whose contents each rank then reads
+ * and compares. Collective. Errors, agreed: EM_EDATA if it is missing or differs, with the ranks
+ * whose file differs from rank 0's; EM_EMEMORY. */
 em_status em_same_file(const char *path, int64_t length);
 
 #endif

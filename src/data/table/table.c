@@ -21,19 +21,12 @@ void em_table_destroy(em_table **out)
         em_release(&table->name[i]);
     for (int64_t i = 0; table->text && i < table->n_column; i++)
         em_levels_release(&table->text[i]);
-    em_release(&table->text);
-    em_release(&table->factor);
+    em_release_all(&table->text, &table->factor);
     em_levels_release(&table->label);
-    em_release(&table->name);
-    em_release(&table->path);
-    em_release(&table->run);
-    em_release(&table->line);
-    em_release(&table->response);
+    em_release_all(&table->name, &table->path, &table->run, &table->line, &table->response);
     for (int k = 0; k < EM_N_BESIDE; k++)
         em_release(&table->beside[k]);
-    em_release(&table->start);
-    em_release(&table->column);
-    em_release(&table->value);
+    em_release_all(&table->start, &table->column, &table->value);
     em_release(out);
 }
 
@@ -96,8 +89,7 @@ static em_status gather(const em_table *table, double (*number)(const em_table *
     int64_t *bits = NULL;
     em_status status = em_allocate(table->total, sizeof *bits, &bits);
 
-    if (!status)
-        status = em_allocate_doubles(table->total, out);
+    status = status ? status : em_allocate_doubles(table->total, out);
     status = em_agree_first(status, 0);
     for (int64_t r = 0; !status && r < table->n_run; r++) {
         const em_run *run = &table->run[r];

@@ -8,7 +8,6 @@
 #include "io/hdf5/foreign.h"
 
 #include <hdf5_hl.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { MOST_NAMES = 1 << 16 }; /* in a group */
@@ -178,8 +177,7 @@ static em_status take_array(walk *w, const char *name, hid_t id)
     out->is_coordinate = H5DSis_scale(id) > 0;
     em_role_read(id, &out->role, &out->index_base);
     em_h5_close(&type);
-    if (!status)
-        status = take_axes(w->file, id, out);
+    status = status ? status : take_axes(w->file, id, out);
     out->has_draws = !status && out->is_number && out->n_axes >= 2 && out->axis[0] &&
                      out->axis[1] && strcmp(out->axis[0], "chain") == 0 &&
                      strcmp(out->axis[1], "draw") == 0;
@@ -260,10 +258,8 @@ em_status em_contents_read(const char *path, em_contents **out)
         return status;
     w.contents = *out;
     status = em_foreign_open(path, &file);
-    if (!status)
-        status = take_attributes(&w);
-    if (!status)
-        status = take_groups(&w);
+    status = status ? status : take_attributes(&w);
+    status = status ? status : take_groups(&w);
     em_h5_close(&file.file);
     if (status)
         em_contents_release(out);
@@ -277,8 +273,7 @@ static void release_group(em_contents_group *group)
         for (int axis = 0; axis < EM_CONTENTS_AXES; axis++)
             em_release(&group->array[i].axis[axis]);
     }
-    em_release(&group->array);
-    em_release(&group->name);
+    em_release_all(&group->array, &group->name);
 }
 
 void em_contents_release(em_contents **out)
@@ -287,14 +282,11 @@ void em_contents_release(em_contents **out)
 
     if (!contents)
         return;
-    for (int64_t i = 0; i < contents->n_attribute; i++) {
-        em_release(&contents->attribute[i].name);
-        em_release(&contents->attribute[i].text);
-    }
+    for (int64_t i = 0; i < contents->n_attribute; i++)
+        em_release_all(&contents->attribute[i].name, &contents->attribute[i].text);
     for (int64_t i = 0; i < contents->n_group; i++)
         release_group(&contents->group[i]);
-    em_release(&contents->attribute);
-    em_release(&contents->group);
+    em_release_all(&contents->attribute, &contents->group);
     em_release(out);
 }
 

@@ -109,8 +109,7 @@ em_status em_dataset_create(hid_t group, const char *name, em_dataset *dataset)
     hid_t list = creation_list(dataset), space = data_space(dataset);
     em_status status = em_h5_check(space, group, "cannot lay out %s", name);
 
-    if (!status)
-        status = em_h5_fault("hdf5-create", group);
+    status = status ? status : em_h5_fault("hdf5-create", group);
     if (!status && dataset->chunk[0] == 0)
         status = em_h5_reserve(group, em_dataset_bytes(dataset));
     status = em_agree(status);

@@ -36,12 +36,10 @@ void em_dataset_convert(em_storage storage, int64_t n, const double *value, void
 /* The bytes that the dataset takes in the file, its index of chunks included. Local. */
 int64_t em_dataset_bytes(const em_dataset *dataset);
 
-/*
- * Creates dataset->id as group/name from the other members. Its space is allocated at once, so that
+/* Creates dataset->id as group/name from the other members. Its space is allocated at once, so that
  * writing values changes no metadata of the file, but nothing is written into it. Room on the disk
  * is reserved for one of fixed extent; for several that grow together, by who creates them.
- * Collective. Errors: EM_EIO, agreed.
- */
+ * Collective. Errors: EM_EIO, agreed. */
 em_status em_dataset_create(hid_t group, const char *name, em_dataset *dataset);
 
 /* Adds the attributes that tell readers about a storage class: _FillValue, dtype. Collective.

@@ -76,8 +76,7 @@ static em_status write_nothing(const em_dataset *coordinate)
     em_status status = em_agree(
         em_allocate((int64_t)coordinate->extent[0], H5Tget_size(coordinate->type), &zeros));
 
-    if (!status)
-        status = em_agree(em_dataset_write_all(coordinate, zeros));
+    status = status ? status : em_agree(em_dataset_write_all(coordinate, zeros));
     em_release(&zeros);
     return status;
 }
@@ -89,8 +88,7 @@ static em_status mark_scale(const em_dimension *dimension, const char *name)
     em_status status = em_attribute_write_text(id, "CLASS", "DIMENSION_SCALE");
     hid_t space = H5Screate(H5S_SCALAR);
 
-    if (!status)
-        status = em_attribute_write_text(id, "NAME", name);
+    status = status ? status : em_attribute_write_text(id, "NAME", name);
     if (!status)
         status =
             em_attribute_write(id, "_Netcdf4Dimid", H5T_NATIVE_INT32, space, &dimension->number);
@@ -199,8 +197,7 @@ static em_status create_labels(em_dimensions *dimensions, const char *name, int6
     layout.type = H5Tcopy(H5T_C_S1);
     layout.extent[1] = length->coordinate.extent[0];
     status = add(dimensions, name, name, layout, out);
-    if (!status)
-        status = em_agree(mark_labels(*out, length));
+    status = status ? status : em_agree(mark_labels(*out, length));
     return status ? status : write_labels(&(*out)->coordinate, label);
 }
 
@@ -273,8 +270,7 @@ static em_status refer(hid_t group, const char *name, int n_axes, em_dimension *
     for (int i = 0; i < n_axes && !status; i++) {
         status = em_h5_check(H5Rcreate(&scale[i], group, axis[i]->name, H5R_OBJECT, -1), group,
                              "cannot refer to %s", axis[i]->name);
-        if (!status)
-            status = add_reference(axis[i], self, i);
+        status = status ? status : add_reference(axis[i], self, i);
     }
     return status;
 }
@@ -341,8 +337,6 @@ void em_dimensions_close(em_dimensions *dimensions)
         dimensions->first = closed->next;
         em_dataset_close(&closed->coordinate);
         em_h5_close(&closed->coordinate.type);
-        em_release(&closed->name);
-        em_release(&closed->reference);
-        em_release(&closed);
+        em_release_all(&closed->name, &closed->reference, &closed);
     }
 }

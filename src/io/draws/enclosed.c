@@ -39,10 +39,8 @@ static em_status create(em_group *group, int64_t length, em_dataset *dataset)
                             .extent = {(hsize_t)n_row, ROW}};
     if (!status)
         status = em_dimension_get(&group->dimensions, "column", ROW, 0, NULL, &axis[1]);
-    if (!status)
-        status = em_dataset_create(group->id, dataset_name, dataset);
-    if (!status)
-        status = em_agree(em_attribute_write_int(dataset->id, length_name, length));
+    status = status ? status : em_dataset_create(group->id, dataset_name, dataset);
+    status = status ? status : em_agree(em_attribute_write_int(dataset->id, length_name, length));
     if (!status)
         status = em_agree(em_dimension_attach(&group->dimensions, dataset_name, dataset, axis));
     return status ? status : em_agree(em_dimensions_finish(&group->dimensions));
@@ -84,10 +82,8 @@ em_status em_enclosed_put(em_group *group, const char *path)
         status = measure(path, &descriptor, &length);
     status = em_agree(status);
     em_broadcast(&length, sizeof length);
-    if (!status)
-        status = create(group, length, &dataset);
-    if (!status)
-        status = write_rows(&dataset, path, descriptor, length, rows);
+    status = status ? status : create(group, length, &dataset);
+    status = status ? status : write_rows(&dataset, path, descriptor, length, rows);
     em_dataset_close(&dataset);
     if (descriptor >= 0)
         close(descriptor);
@@ -170,8 +166,7 @@ static em_status take(const em_foreign *file, hid_t dataset, const char *group, 
                        file->path, group, dataset_name);
     unlink(to);
     status = em_file_open(to, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, &descriptor);
-    if (!status)
-        status = copy_rows(dataset, length, to, descriptor);
+    status = status ? status : copy_rows(dataset, length, to, descriptor);
     if (descriptor >= 0)
         close(descriptor);
     if (status)
@@ -187,10 +182,8 @@ em_status em_enclosed_take(const char *from, const char *group, const char *to)
     em_status status = em_foreign_open(from, &file);
 
     snprintf(path, sizeof path, "%s/%s", group, dataset_name);
-    if (!status)
-        status = em_foreign_object(&file, path, &dataset);
-    if (!status)
-        status = take(&file, dataset, group, to);
+    status = status ? status : em_foreign_object(&file, path, &dataset);
+    status = status ? status : take(&file, dataset, group, to);
     em_h5_close(&dataset);
     em_h5_close(&file.file);
     return status;

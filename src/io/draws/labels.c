@@ -67,8 +67,7 @@ static em_status fixed_labels(em_foreign *file, hid_t scale, hid_t type, int64_t
     char *text = NULL;
     em_status status = em_foreign_claim_text(file, (double)n * (double)width);
 
-    if (!status)
-        status = em_allocate(n, width, &text);
+    status = status ? status : em_allocate(n, width, &text);
     if (!status)
         status = em_h5_check_read(H5Dread(scale, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, text), scale,
                                   "cannot read the labels");
@@ -146,8 +145,7 @@ static em_status axis_labels(em_foreign *file, hid_t dataset, unsigned axis, int
     hid_t scale;
     em_status status = em_scale_of(file, dataset, axis, &scale);
 
-    if (!status)
-        status = em_allocate(n, sizeof **label, label);
+    status = status ? status : em_allocate(n, sizeof **label, label);
     if (!status && scale >= 0)
         status = scale_labels(file, scale, base, n, *label);
     else if (!status)
@@ -161,8 +159,7 @@ em_status em_labels_of(em_foreign *file, hid_t scale, int64_t n, char ***out)
     label_text *text = NULL;
     em_status status = em_allocate(n, sizeof *text, &text);
 
-    if (!status)
-        status = em_allocate(n, sizeof **out, out);
+    status = status ? status : em_allocate(n, sizeof **out, out);
     if (!status && n > 0)
         status = scale_labels(file, scale, 0, n, text);
     for (int64_t i = 0; !status && i < n; i++)

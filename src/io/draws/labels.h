@@ -11,13 +11,11 @@ enum { EM_LABEL_BYTES = 256 }; /* the NUL included; longer ones are cut */
  * EM_EDATA. */
 em_status em_scale_of(const em_foreign *file, hid_t dataset, unsigned axis, hid_t *scale);
 
-/*
- * Fills in variable->label: "theta[Choate]", "beta[2,x]". The axes of the variable are those of the
+/* Fills in variable->label: "theta[Choate]", "beta[2,x]". The axes of the variable are those of the
  * dataset from the third on; an axis without coordinate, or with one of another length, is numbered
  * from 0, and where variable->index_base is 1 numbers of coordinates are shown as one more. Text is
  * characters, or strings of fixed or variable length. Errors: EM_EDATA where the file cannot hold
- * so much text, EM_EIO, EM_EMEMORY.
- */
+ * so much text, EM_EIO, EM_EMEMORY. */
 em_status em_label_elements(em_foreign *file, hid_t dataset, em_reader_variable *variable);
 
 /* The texts of a coordinate, `scale`, a dataset of one axis (or two, of characters), as they may be

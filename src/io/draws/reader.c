@@ -67,12 +67,9 @@ static em_status read_lp(em_reader *reader, const char *path, double **lp)
             em_fail(EM_EDATA, "%s: %s is %llu x %llu numbers, expected %lld x %lld", reader->path,
                     path, (unsigned long long)extent[0], (unsigned long long)extent[1],
                     (long long)reader->n_chain, (long long)reader->n_planned);
-    if (!status)
-        status = em_foreign_claim(&reader->file, id, em_foreign_count(id), 1);
-    if (!status)
-        status = em_allocate(reader->n_chain * reader->n_planned, sizeof **lp, lp);
-    if (!status)
-        status = em_reader_read(id, H5S_ALL, H5S_ALL, *lp);
+    status = status ? status : em_foreign_claim(&reader->file, id, em_foreign_count(id), 1);
+    status = status ? status : em_allocate(reader->n_chain * reader->n_planned, sizeof **lp, lp);
+    status = status ? status : em_reader_read(id, H5S_ALL, H5S_ALL, *lp);
     em_h5_close(&space);
     em_h5_close(&id);
     return status;
@@ -109,8 +106,7 @@ em_status em_reader_open(const char *path, const char *group, em_reader **out)
         return status;
     reader->file.file = reader->group = H5I_INVALID_HID;
     status = em_copy_text(path, &reader->path);
-    if (!status)
-        status = open_group(reader, group);
+    status = status ? status : open_group(reader, group);
     if (!status && group)
         status = em_reader_take_variables(reader);
     if (!status && group && reader->n_variable == 0)
@@ -136,8 +132,7 @@ void em_reader_close(em_reader **out)
         em_reader_variable *variable = &reader->variable[i].variable;
         for (int64_t k = 0; variable->label && k < variable->size; k++)
             em_release(&variable->label[k]);
-        em_release(&variable->label);
-        em_release(&variable->name);
+        em_release_all(&variable->label, &variable->name);
         em_h5_close(&reader->variable[i].id);
     }
     em_release(&reader->variable);
@@ -260,8 +255,7 @@ static em_status take_extent(em_reader *reader, em_shown *d)
     em_status status = take_axes(reader, rank - 2, extent + 2, &d->variable);
 
     em_h5_close(&space);
-    if (!status)
-        status = take_draws(reader, extent, d->variable.name);
+    status = status ? status : take_draws(reader, extent, d->variable.name);
     return status ? status
                   : em_foreign_claim(&reader->file, d->id,
                                      (double)extent[0] * (double)extent[1] *
@@ -283,12 +277,9 @@ static em_status is_wanted(const em_reader *reader, const char *name, hid_t id, 
     if (rank < 2 || H5DSis_scale(id) > 0 || !em_foreign_is_number(id))
         return EM_OK;
     status = is_axis(reader, id, 0, "chain", &chain);
-    if (!status)
-        status = is_axis(reader, id, 1, "draw", &draw);
-    if (!status)
-        status = is_axis(reader, id, 0, "draw", &swapped[0]);
-    if (!status)
-        status = is_axis(reader, id, 1, "chain", &swapped[1]);
+    status = status ? status : is_axis(reader, id, 1, "draw", &draw);
+    status = status ? status : is_axis(reader, id, 0, "draw", &swapped[0]);
+    status = status ? status : is_axis(reader, id, 1, "chain", &swapped[1]);
     if (status)
         return status;
     if (swapped[0] && swapped[1])
@@ -318,8 +309,7 @@ static em_status take_dataset(em_reader *reader, const char *name, hid_t id)
     }
     d->id = id;
     status = take_name(name, &d->variable.name);
-    if (!status)
-        status = take_extent(reader, d);
+    status = status ? status : take_extent(reader, d);
     em_role_read(id, &d->variable.role, &d->variable.index_base);
     reader->n_variable++;
     return status ? status : em_label_elements(&reader->file, id, &d->variable);

@@ -239,8 +239,7 @@ static em_status read_array(em_foreign *file, const char *name, hid_t *id, int64
     if (!status && !em_foreign_is_number(*id))
         status = em_fail(EM_EDATA, "%s: found no numbers called %s, expected a file of emass",
                          file->path, name);
-    if (!status)
-        status = em_foreign_claim(file, *id, em_foreign_count(*id), 1);
+    status = status ? status : em_foreign_claim(file, *id, em_foreign_count(*id), 1);
     if (status)
         return status;
     *count = (int64_t)em_foreign_count(*id);
@@ -255,8 +254,7 @@ em_status em_read_array(const char *path, const char *name, int64_t *count, doub
     em_status status = em_foreign_open(path, &file);
 
     *value = NULL;
-    if (!status)
-        status = read_array(&file, name, &id, count, value);
+    status = status ? status : read_array(&file, name, &id, count, value);
     em_h5_close(&id);
     em_h5_close(&file.file);
     return status;
@@ -278,8 +276,7 @@ static em_status read_labels(em_foreign *file, const char *name, hid_t *id, int6
     if (!status && (rank < 1 || rank > 2))
         status = em_fail(EM_EDATA, "%s: found no coordinate %s, expected a file of emass",
                          file->path, name);
-    if (!status)
-        status = em_foreign_claim(file, *id, (double)extent[0], (double)extent[0]);
+    status = status ? status : em_foreign_claim(file, *id, (double)extent[0], (double)extent[0]);
     *count = status ? 0 : (int64_t)extent[0];
     return status ? status : em_labels_of(file, *id, *count, label);
 }
@@ -291,8 +288,7 @@ em_status em_read_labels(const char *path, const char *name, int64_t *count, cha
     em_status status = em_foreign_open(path, &file);
 
     *label = NULL;
-    if (!status)
-        status = read_labels(&file, name, &id, count, label);
+    status = status ? status : read_labels(&file, name, &id, count, label);
     for (int64_t i = 0; status && *label && i < *count; i++)
         em_release(&(*label)[i]);
     if (status)

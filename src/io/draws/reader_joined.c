@@ -26,8 +26,7 @@ static em_status match_origin(em_reader *a, em_reader *b)
                         "%s: found %s %s, expected %s as %s has: files of one model "
                         "and data go together (az.compare in Python compares models)",
                         b->path, name[i], other ? other : "(none)", one ? one : "(none)", a->path);
-        em_release(&one);
-        em_release(&other);
+        em_release_all(&one, &other);
     }
     return status;
 }
@@ -143,8 +142,7 @@ static em_status look_for_twins(em_reader *joined)
             widest = joined->variable[i].variable.size;
     if (n * widest > MOST_NUMBERS)
         n = widest < MOST_NUMBERS ? MOST_NUMBERS / widest : 1;
-    if (!status)
-        status = em_allocate_doubles(n * widest, &draws);
+    status = status ? status : em_allocate_doubles(n * widest, &draws);
     for (em_reader *file = joined; !status && file && n > 0; file = file->next)
         for (int64_t c = 0; !status && c < file->n_chain; c++, k++) {
             all[k] = (known){.file = file, .chain = c};
@@ -152,8 +150,7 @@ static em_status look_for_twins(em_reader *joined)
         }
     if (!status && n > 0)
         status = refuse_twins(n_chain, all);
-    em_release(&draws);
-    em_release(&all);
+    em_release_all(&draws, &all);
     return status;
 }
 

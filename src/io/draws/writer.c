@@ -29,10 +29,8 @@ struct em_writer {
     const em_text_attribute *signature; /* borrowed: what every group is signed with */
 };
 
-/*
- * Rank 0 makes the file, or finds that it may be replaced: a plain open() says clearly what is
- * wrong with a path, and cannot race with another run that wants the same name. Local.
- */
+/* Rank 0 makes the file, or finds that it may be replaced: a plain open() says clearly what is
+ * wrong with a path, and cannot race with another run that wants the same name. Local. */
 static em_status reserve(const char *path, bool overwrite, bool *made)
 {
     int descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL, 0666);
@@ -50,10 +48,8 @@ static em_status reserve(const char *path, bool overwrite, bool *made)
     return EM_OK;
 }
 
-/*
- * The format of HDF5 1.8 is the first that stores attributes larger than 64 KiB, and the last that
- * does not mark a file as open for writing: it can be read while it is written, or after a kill.
- */
+/* The format of HDF5 1.8 is the first that stores attributes larger than 64 KiB, and the last that
+ * does not mark a file as open for writing: it can be read while it is written, or after a kill. */
 static void set_format(hid_t access)
 {
     H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V18);
@@ -120,13 +116,10 @@ em_status em_writer_create(const em_grid *grid, const char *path, bool overwrite
     }
     if (!status && em_world_rank() == 0)
         status = reserve(path, overwrite, &made);
-    if (!status)
-        status = em_fault_file("hdf5-create", path);
+    status = status ? status : em_fault_file("hdf5-create", path);
     status = em_agree(status ? status : em_h5_reserve_start(path));
-    if (!status)
-        status = open_file(writer);
-    if (!status)
-        status = em_writer_put_int(writer, "complete", 0);
+    status = status ? status : open_file(writer);
+    status = status ? status : em_writer_put_int(writer, "complete", 0);
     if (status && made)
         unlink(path);
     if (status)
@@ -252,8 +245,7 @@ static em_status mark_complete(const em_writer *writer)
     for (int i = 0; i < writer->n_group && !status; i++)
         if (writer->draws[i])
             status = em_draws_shrink(writer->draws[i], file);
-    if (!status)
-        status = em_attribute_write_int(file, "complete", 1);
+    status = status ? status : em_attribute_write_int(file, "complete", 1);
     if (em_h5_close(&file) < 0 && !status)
         status = file_failure(writer->path, "close");
     em_h5_close(&access);

@@ -5,7 +5,6 @@
 #include "base/text.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -43,8 +42,7 @@ em_status em_foreign_open(const char *path, em_foreign *file)
 
     *file = (em_foreign){.path = path, .file = H5I_INVALID_HID};
     em_h5_quiet();
-    if (!status)
-        status = em_file_check(path);
+    status = status ? status : em_file_check(path);
     if (status)
         return status;
     access = H5Pcreate(H5P_FILE_ACCESS);

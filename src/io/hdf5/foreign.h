@@ -18,18 +18,14 @@ typedef struct em_foreign {
     double elements, numbers, stored, text; /* claimed so far: see em_foreign_claim */
 } em_foreign;
 
-/*
- * Opens a regular file for reading. Closed by em_h5_close(&file->file). Errors: EM_EDATA when there
+/* Opens a regular file for reading. Closed by em_h5_close(&file->file). Errors: EM_EDATA when there
  * is none, or it is a folder, a FIFO, a device, no HDF5 file, or damaged; EM_EIO when the system
- * cannot read it.
- */
+ * cannot read it. */
 em_status em_foreign_open(const char *path, em_foreign *file);
 
-/*
- * Opens a group or dataset by its path, with *object invalid where there is none. Closed by
+/* Opens a group or dataset by its path, with *object invalid where there is none. Closed by
  * em_h5_close. Errors: EM_EDATA where a link on the way leads out, or the dataset is one that is
- * not read.
- */
+ * not read. */
 em_status em_foreign_object(const em_foreign *file, const char *path, hid_t *object);
 
 /* The same for a member of an open group. */
@@ -41,13 +37,11 @@ em_status em_foreign_check(const em_foreign *file, hid_t dataset);
 /* True for a dataset of integers, reals or booleans of at most 16 bytes. */
 bool em_foreign_is_number(hid_t object);
 
-/*
- * Counts a dataset that is going to be read: its numbers, the rows of a table that its elements
+/* Counts a dataset that is going to be read: its numbers, the rows of a table that its elements
  * are, and the bytes that it stores. Errors: EM_EDATA where all that were counted so far are more
  * than a file of this length can have: as many numbers as deflate can make of so many bytes (129 of
  * each), as many elements as bytes, and a million numbers and 65536 elements for nothing; and no
- * more stored bytes than there are.
- */
+ * more stored bytes than there are. */
 em_status em_foreign_claim(em_foreign *file, hid_t dataset, double numbers, double elements);
 
 /* Counts bytes of text. Errors: EM_EDATA, likewise. */

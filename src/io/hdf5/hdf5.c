@@ -159,8 +159,7 @@ static em_status reserve_bytes(const char *path, off_t from, off_t to)
     int descriptor;
     em_status status = em_file_open(path, O_WRONLY, &descriptor);
 
-    if (!status)
-        status = em_fault_file("hdf5-reserve", path);
+    status = status ? status : em_fault_file("hdf5-reserve", path);
     if (!status && !reserve_range(descriptor, from, to))
         status = em_fail(EM_EIO, "%s: cannot grow to %lld bytes: %s", path, (long long)to,
                          strerror(errno));
@@ -210,11 +209,10 @@ em_status em_h5_flush(hid_t location)
                         em_h5_check(H5Fflush(location, H5F_SCOPE_LOCAL), location, "cannot flush"));
 }
 
-/*
- * "Data sieving" reads, patches and writes back what lies between the pieces of a rank: Open MPI
+/* "Data sieving" reads, patches and writes back what lies between the pieces of a rank: Open MPI
  * 4.1 loses other ranks' data in this (darshan-hpc/darshan#1064, open-mpi/ompi#12718). A program of
- * our own turns it off in its environment (em_world_start); that of another is not ours to change.
- */
+ * our own turns it off in its environment (em_world_start); that of another is not ours to
+ * change. */
 static bool sieves(void)
 {
     char library[MPI_MAX_LIBRARY_VERSION_STRING];
@@ -291,8 +289,7 @@ em_status em_attribute_write(hid_t object, const char *name, hid_t type, hid_t s
     if (!status)
         status = em_h5_check(H5Awrite(attribute, type, value), object,
                              "cannot write attribute '%s'", name);
-    if (!status)
-        status = em_h5_fault("hdf5-attribute", object);
+    status = status ? status : em_h5_fault("hdf5-attribute", object);
     em_h5_close(&attribute);
     return status;
 }

@@ -10,11 +10,9 @@
 /* Stops HDF5 from printing its error stack; em_h5_check reports it. Local. */
 void em_h5_quiet(void);
 
-/*
- * EM_OK when `result`, what an HDF5 call returned, is not negative. Otherwise em_fail(EM_EIO) with
+/* EM_OK when `result`, what an HDF5 call returned, is not negative. Otherwise em_fail(EM_EIO) with
  * "<file>:<path of location>: <text>: <HDF5's innermost message>". `location` is any open file or
- * object. Local.
- */
+ * object. Local. */
 em_status em_h5_check(int64_t result, hid_t location, const char *format, ...) EM_PRINTF(3, 4);
 
 /* The same for reading: EM_EDATA, a damaged file, unless the system says why it could not be read.
@@ -29,12 +27,10 @@ em_status em_h5_fault(const char *site, hid_t location);
  * the system had to say is kept alone. Returns the errno in it; 0: none. Local. */
 int em_h5_message(char *text, size_t bytes);
 
-/*
- * Has the disk keep room for `bytes` more of a file, and for metadata, before HDF5 is given them:
+/* Has the disk keep room for `bytes` more of a file, and for metadata, before HDF5 is given them:
  * what a full disk, a quota or a limit on file sizes refuses is refused here, on rank 0, which
  * tells the others by the next agreement. From a collective write one rank would come back with an
- * error and the others perhaps never. Local. Errors: EM_EIO.
- */
+ * error and the others perhaps never. Local. Errors: EM_EIO. */
 em_status em_h5_reserve(hid_t location, int64_t bytes);
 
 /* The same for the beginning of a file that is there, before and after HDF5 writes it. Local.
@@ -52,12 +48,10 @@ em_status em_h5_flush(hid_t location);
  * em_h5_close. */
 hid_t em_h5_parallel_access(MPI_Comm world);
 
-/*
- * Has HDF5 keep the metadata of a file that is opened by this list in a cache of the largest size
+/* Has HDF5 keep the metadata of a file that is opened by this list in a cache of the largest size
  * that it allows: what it evicts depends on the number of ranks, and where a list of dimensions is
  * stored (in a global heap with room, if one is cached) on what was evicted. So do the bytes of the
- * file. Local.
- */
+ * file. Local. */
 void em_h5_keep_metadata(hid_t access);
 
 /* A transfer list for what all ranks read or write together. Local. Closed by em_h5_close. */
@@ -73,19 +67,15 @@ bool em_h5_may_be(const char *path);
 
 /* Attributes of groups and datasets. */
 
-/*
- * Writes an attribute in place of one of the same name. All ranks of a writer's file must call with
+/* Writes an attribute in place of one of the same name. All ranks of a writer's file must call with
  * the same arguments, also one where the last attribute failed, and then agree: the metadata that
  * each keeps in memory must not differ, or closing the file never ends. `value` is of `type`, the
- * type in the file, too. Errors: EM_EIO.
- */
+ * type in the file, too. Errors: EM_EIO. */
 em_status em_attribute_write(hid_t object, const char *name, hid_t type, hid_t space,
                              const void *value);
 
-/*
- * The same for a scalar string: fixed length, null-terminated, UTF-8. Of any length: the objects
- * of a writer's file can hold attributes larger than 64 KiB (dense storage, HDF5 1.8).
- */
+/* The same for a scalar string: fixed length, null-terminated, UTF-8. Of any length: the objects of
+ * a writer's file can hold attributes larger than 64 KiB (dense storage, HDF5 1.8). */
 em_status em_attribute_write_text(hid_t object, const char *name, const char *text);
 
 /* The same for a list of strings, each null-terminated in its `size` bytes. */

@@ -103,8 +103,7 @@ static em_status open_names(em_numbers *n, hid_t group, int64_t *length)
         status = em_fail(EM_EDATA, "%s: found no list of texts as `name`, expected one", n->path);
     else
         H5Sget_simple_extent_dims(space, &extent, NULL);
-    if (!status)
-        status = em_foreign_claim_text(&n->file, (double)extent * (double)width);
+    status = status ? status : em_foreign_claim_text(&n->file, (double)extent * (double)width);
     em_h5_close(&space);
     em_h5_close(&type);
     *length = (int64_t)extent;
@@ -162,14 +161,10 @@ static em_status open_group(em_numbers *n, hid_t group)
     hsize_t shape[2];
     em_status status = open_part(n, group, EM_NUMBERS_START, &start);
 
-    if (!status)
-        status = open_value(n, group, shape);
-    if (!status)
-        status = open_part(n, group, EM_NUMBERS_COLUMN, &column);
-    if (!status)
-        status = open_part(n, group, EM_NUMBERS_RESPONSE, &response);
-    if (!status)
-        status = open_names(n, group, &names);
+    status = status ? status : open_value(n, group, shape);
+    status = status ? status : open_part(n, group, EM_NUMBERS_COLUMN, &column);
+    status = status ? status : open_part(n, group, EM_NUMBERS_RESPONSE, &response);
+    status = status ? status : open_names(n, group, &names);
     if (status)
         return status;
     const bool sparse = start >= 0;
@@ -232,12 +227,10 @@ em_status em_numbers_open(const char *path, const char *place, em_numbers **out)
     status = em_format_text(&n->file_path, "%.*s",
                             (int)(colon ? (size_t)(colon - path) : strlen(path)), path);
     n->descriptor = -1;
-    if (!status)
-        status = em_foreign_open(n->file_path, &n->file);
+    status = status ? status : em_foreign_open(n->file_path, &n->file);
     if (!status)
         n->descriptor = open(n->file_path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    if (!status)
-        status = open_object(n, place);
+    status = status ? status : open_object(n, place);
     if (!status && (n->form.n_row < 1 || n->form.n_column < 1))
         status = em_fail(EM_EDATA, "%s: found an empty dataset, expected rows of numbers", path);
     if (status)
@@ -279,8 +272,7 @@ em_status em_numbers_names(const em_numbers *n, char ***name)
     hid_t type = H5Dget_type(n->name);
     const size_t width = H5Tget_size(type);
     status = em_allocate(n->form.n_column, width, &text);
-    if (!status)
-        status = em_allocate(n->form.n_column, sizeof **name, name);
+    status = status ? status : em_allocate(n->form.n_column, sizeof **name, name);
     if (!status)
         status = em_h5_check_read(H5Dread(n->name, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, text),
                                   n->name, "cannot read the names");
@@ -421,15 +413,13 @@ static em_status write_names(const em_numbers_form *form, char *const *name, hid
     if (width > WIDEST_NAME)
         status = em_fail(EM_EDATA, "found a column's name of %zu bytes, expected at most %d", width,
                          WIDEST_NAME);
-    if (!status)
-        status = em_allocate(form->n_column, width, &text);
+    status = status ? status : em_allocate(form->n_column, width, &text);
     for (hsize_t j = 0; !status && j < n; j++)
         memcpy(text + j * width, name[j], strlen(name[j]));
     H5Tset_size(type, width);
     H5Tset_strpad(type, H5T_STR_NULLPAD);
     H5Tset_cset(type, H5T_CSET_UTF8);
-    if (!status)
-        status = create_part(group, "name", type, 1, &n, &dataset);
+    status = status ? status : create_part(group, "name", type, 1, &n, &dataset);
     if (!status)
         status = em_h5_check(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, text), dataset,
                              "cannot write the names");
@@ -451,8 +441,7 @@ static em_status write_about(const em_numbers_form *form, const char *source, em
 {
     em_status status = em_attribute_write_text(w->file, "creation_library", "emass");
 
-    if (!status)
-        status = write_digits(w->group, "hash", form->hash);
+    status = status ? status : write_digits(w->group, "hash", form->hash);
     return status ? status : em_attribute_write_text(w->group, "source", source);
 }
 
@@ -479,8 +468,7 @@ em_status em_numbers_create(const char *path, const em_numbers_form *form, char 
         w->group = H5Gcreate2(w->file, EM_NUMBERS_PLACE, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
         status = em_h5_check(w->group, w->file, "cannot create " EM_NUMBERS_PLACE);
     }
-    if (!status)
-        status = write_about(form, source, w);
+    status = status ? status : write_about(form, source, w);
     if (!status)
         status = name ? write_names(form, name, w->group)
                       : write_digits(w->group, "columns", (uint64_t)form->n_column);

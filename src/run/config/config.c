@@ -3,7 +3,6 @@
 #include "base/options/field.h"
 #include "base/text.h"
 #include "base/text/locale.h"
-#include "model/model_list.h"
 #include "run/config/config_parse.h"
 #include "run/config/config_path.h"
 #include "sampler/stochastic/stochastic.h"
@@ -205,12 +204,9 @@ static em_status apply_override(em_yaml *yaml, const char *override)
         return em_fail(EM_ECONFIG, "--set %s: expected key.path=value",
                        em_excerpt_of(override).text);
     status = em_format_text(&place, "--set %s", em_excerpt_of(override).text);
-    if (!status)
-        status = em_format_text(&key, "%.*s", (int)length, override);
-    if (!status)
-        status = em_yaml_put(yaml, place, key, override + length + 1);
-    em_release(&key);
-    em_release(&place);
+    status = status ? status : em_format_text(&key, "%.*s", (int)length, override);
+    status = status ? status : em_yaml_put(yaml, place, key, override + length + 1);
+    em_release_all(&key, &place);
     return status;
 }
 
@@ -267,8 +263,7 @@ static em_status read_for_model(em_parse *p, const char *text, int n_override,
 {
     em_status status = read_text(p, text, n_override, override);
 
-    if (!status)
-        status = em_config_choose_model(p);
+    status = status ? status : em_config_choose_model(p);
     if (status || !p->section[EM_SECTION_MODEL].chosen)
         return status;
     em_yaml_destroy(&p->yaml);
@@ -279,20 +274,13 @@ static em_status understand(em_parse *p)
 {
     em_status status = em_config_lay_sections(p);
 
-    if (!status)
-        status = em_config_choose_samplers(p);
-    if (!status)
-        status = em_config_check_keys(p);
-    if (!status)
-        status = require_names(p);
-    if (!status)
-        status = read_sections(p);
-    if (!status)
-        status = check_together(p);
-    if (!status)
-        status = em_config_write(p, false, &p->config->full);
-    if (!status)
-        status = em_config_write(p, true, &p->config->stored);
+    status = status ? status : em_config_choose_samplers(p);
+    status = status ? status : em_config_check_keys(p);
+    status = status ? status : require_names(p);
+    status = status ? status : read_sections(p);
+    status = status ? status : check_together(p);
+    status = status ? status : em_config_write(p, false, &p->config->full);
+    status = status ? status : em_config_write(p, true, &p->config->stored);
     for (int i = 0; !status && i < p->n_section; i++)
         status = expand_paths(p, &p->section[i]);
     return status ? status : expand_output(p);
@@ -306,12 +294,9 @@ static em_status parse_config(const char *path, const char *text, int n_override
     em_parse p = {.config = config};
 
     *out = config;
-    if (!status)
-        status = em_copy_text(path, &config->path);
-    if (!status)
-        status = read_for_model(&p, text, n_override, override);
-    if (!status)
-        status = understand(&p);
+    status = status ? status : em_copy_text(path, &config->path);
+    status = status ? status : read_for_model(&p, text, n_override, override);
+    status = status ? status : understand(&p);
     if (config)
         config->yaml = p.yaml;
     if (status)
@@ -341,9 +326,7 @@ void em_config_destroy(em_config **config)
         if (c->kernel[i].options)
             em_field_release(c->kernel[i].ops->fields, c->kernel[i].options);
         em_field_release(em_block_mass_fields, &c->kernel[i].own_mass);
-        em_release(&c->kernel[i].options);
-        em_release(&c->kernel[i].block);
-        em_release(&c->kernel[i].place);
+        em_release_all(&c->kernel[i].options, &c->kernel[i].block, &c->kernel[i].place);
     }
     em_field_release(em_mass_fields, &c->mass);
     em_field_release(em_run_fields, &c->run);
@@ -352,9 +335,7 @@ void em_config_destroy(em_config **config)
     em_release(&c->model_options);
     em_plugin_close(&c->plugin);
     em_yaml_destroy(&c->yaml);
-    em_release(&c->path);
-    em_release(&c->full);
-    em_release(&c->stored);
+    em_release_all(&c->path, &c->full, &c->stored);
     em_release(config);
 }
 

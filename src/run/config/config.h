@@ -75,12 +75,10 @@ em_yaml_data em_config_is_data(const void *model, const char *key);
 /* The same where the model does not matter: each of its options is one value. Local. */
 em_yaml_data em_config_may_be_data(const void *context, const char *key);
 
-/*
- * Parses `text`, the content of the file `path` (which is used for messages and for the folder of
+/* Parses `text`, the content of the file `path` (which is used for messages and for the folder of
  * relative paths), then applies `n_override` overrides "key.path=value". Local. Errors: EM_ECONFIG,
  * one line with file:line (or "--set key"), what was found, what was expected, and the nearest
- * valid name; EM_EMEMORY.
- */
+ * valid name; EM_EMEMORY. */
 em_status em_config_parse(const char *path, const char *text, int n_override,
                           const char *const *override, em_config **out);
 void em_config_destroy(em_config **config);

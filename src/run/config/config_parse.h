@@ -6,8 +6,6 @@
 #include "run/config/model_catalogue.h"
 #include "run/config/yaml.h"
 
-#include <stddef.h>
-
 /* A section of the config: the options of its table, or of the variant that its `name` chooses. */
 typedef struct em_config_section {
     const char *name;
@@ -63,11 +61,9 @@ em_status em_config_check_keys(em_parse *p);
 /* The samplers by their names likewise. */
 em_status em_config_choose_samplers(em_parse *p);
 
-/*
- * The config in full. Paths stand in it as they were written, so that it does not depend on the
+/* The config in full. Paths stand in it as they were written, so that it does not depend on the
  * machine. What is stored depends neither on where the file is put, nor on the shards where the
- * draws do not. Errors: EM_EMEMORY.
- */
+ * draws do not. Errors: EM_EMEMORY. */
 em_status em_config_write(const em_parse *p, bool is_stored, char **full);
 
 #endif

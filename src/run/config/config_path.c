@@ -92,8 +92,7 @@ em_status em_expand_path(const char *config_path, char **path)
         char *written = *path;
         *path = NULL;
         status = em_format_text(path, "%.*s%s", folder, config_path, replaced);
-        if (!status)
-            status = check_data(written, *path);
+        status = status ? status : check_data(written, *path);
         em_release(&written);
     }
     free(replaced);
@@ -107,14 +106,11 @@ static em_status write_column(const char *config_path, const char *text, FILE *o
     char *path = NULL, *whole = NULL;
     em_status status = em_format_text(&path, "%.*s", (int)(colon - text), text);
 
-    if (!status)
-        status = em_expand_path(config_path, &path);
-    if (!status)
-        status = em_format_text(&whole, "%s%s", path, colon);
+    status = status ? status : em_expand_path(config_path, &path);
+    status = status ? status : em_format_text(&whole, "%s%s", path, colon);
     if (!status)
         em_json_write_string(whole, out);
-    em_release(&path);
-    em_release(&whole);
+    em_release_all(&path, &whole);
     return status;
 }
 
@@ -299,8 +295,7 @@ em_status em_home_put(em_writer *writer, const char *folder, const char *output,
     if (!status && leads && !text)
         status = em_copy_text("", &text);
     status = em_agree(status);
-    if (!status)
-        status = em_broadcast_text(&text);
+    status = status ? status : em_broadcast_text(&text);
     if (!status && *text)
         status = em_writer_put_text(writer, EM_HOME_ATTRIBUTE, text);
     em_release(&text);

@@ -247,10 +247,8 @@ static em_status choose_plugin(em_parse *p, const em_yaml_entry *library)
     char *path = NULL;
     em_status status = em_copy_text(library->value.text.value[0], &path);
 
-    if (!status)
-        status = em_expand_path(p->config->path, &path);
-    if (!status)
-        status = em_plugin_open(path, &p->config->plugin);
+    status = status ? status : em_expand_path(p->config->path, &path);
+    status = status ? status : em_plugin_open(path, &p->config->plugin);
     em_release(&path);
     if (status == EM_ECONFIG)
         return em_fail(status, "%s: %s: %s", library->place, library->key, em_error_text());

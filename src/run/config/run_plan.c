@@ -17,10 +17,8 @@ static int64_t most(int64_t a, int64_t b)
 /* HDF5 takes time and memory by the chunk, so that a chain of usual length is one. */
 enum { LONG_CHUNK = 1 << 14 };
 
-/*
- * A run of usual size is watched as a whole. Where chains x draws are so many that looking at one
- * number takes seconds, every few draws do, but no chain is left with fewer than have an ESS.
- */
+/* A run of usual size is watched as a whole. Where chains x draws are so many that looking at one
+ * number takes seconds, every few draws do, but no chain is left with fewer than have an ESS. */
 enum { MOST_VALUES = 1 << 22, LEAST_ROWS = 16 };
 
 static const int64_t watched_bytes = INT64_C(1) << 30;
@@ -50,10 +48,8 @@ static em_status check_size(const em_config *config, int64_t warmup, int64_t wid
                                     (long long)width, bytes);
 }
 
-/*
- * A write is collective and takes its time whatever its size: small draws wait for one another, up
- * to 8 MB for all chains of the run.
- */
+/* A write is collective and takes its time whatever its size: small draws wait for one another, up
+ * to 8 MB for all chains of the run. */
 static int64_t plan_buffer(int64_t n_chain, int64_t flush_every, int64_t width)
 {
     enum { MOST_DRAWS = 1000, MOST_WAITING = 1 << 20 };

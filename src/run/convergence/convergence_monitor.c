@@ -87,8 +87,7 @@ em_status em_monitor_create(const em_grid *grid, const em_stop_options *stop, co
         status = em_allocate_doubles(monitor->n_local_chain * watch->n_row * monitor->width,
                                      &monitor->history);
     }
-    if (!status)
-        status = em_diag_create(&monitor->diag);
+    status = status ? status : em_diag_create(&monitor->diag);
     status = em_agree(status);
     if (!status) {
         monitor->n_part = parts_of(monitor);
@@ -193,8 +192,7 @@ static em_status gather_batch(em_monitor *monitor, batch *b)
     double *local = NULL;
     em_status status = em_allocate(n_local * n_row * n_column, sizeof *local, &local);
 
-    if (!status)
-        status = em_allocate(b->own * n_chain * n_row, sizeof *b->column, &b->column);
+    status = status ? status : em_allocate(b->own * n_chain * n_row, sizeof *b->column, &b->column);
     status = em_agree(status);
     for (int64_t c = 0; !status && c < n_local; c++)
         for (int64_t r = 0; r < n_row; r++)
@@ -249,8 +247,7 @@ em_status em_monitor_check(em_monitor *monitor, int64_t n_draw, bool thorough, e
     for (int64_t first = 0; !status && first < widest(monitor); first += most) {
         batch b = batch_of(monitor, first, most, n_row, monitor->n_part);
         status = gather_batch(monitor, &b);
-        if (!status)
-            status = em_agree(worst_of(monitor, &b, thorough, worst));
+        status = status ? status : em_agree(worst_of(monitor, &b, thorough, worst));
         em_release(&b.column);
     }
     em_grid_maximum(monitor->grid, 2, worst);
@@ -309,8 +306,7 @@ em_status em_monitor_find_modes(em_monitor *monitor, int64_t n_draw, em_modes *m
     for (int64_t first = 0; !status && n_row > 0 && first < widest(monitor); first += most) {
         batch b = batch_of(monitor, first, most, n_row, 1);
         status = gather_batch(monitor, &b);
-        if (!status)
-            status = em_agree(look_for_modes(monitor, &b, finder, &count));
+        status = status ? status : em_agree(look_for_modes(monitor, &b, finder, &count));
         em_release(&b.column);
     }
     if (!status) {

@@ -116,11 +116,9 @@ static em_status merge_data(em_merge_state *m, const em_contents_group *group,
     double *value = NULL;
     em_status status = read_data(m, group, array, &value);
 
-    if (!status)
-        status = em_merge_describe(m->request->input[0], group, array, 0, &out);
+    status = status ? status : em_merge_describe(m->request->input[0], group, array, 0, &out);
     status = em_agree(status);
-    if (!status)
-        status = em_writer_put_array(m->writer, group->name, &out.variable, value);
+    status = status ? status : em_writer_put_array(m->writer, group->name, &out.variable, value);
     for (int axis = 0; axis < EM_MAX_AXES; axis++)
         release_labels(&out.label[axis]);
     em_release(&value);
@@ -238,8 +236,7 @@ static em_status lay_stack(const em_merge_state *m, const em_contents_array *arr
         variable->axis[k] = array->axis[k - (s->of_chains ? 0 : 1)];
     status = widen(m, s);
     s->row = em_variable_size(variable) / n_row;
-    if (!status)
-        status = em_allocate_doubles(n_row * s->row, &s->value);
+    status = status ? status : em_allocate_doubles(n_row * s->row, &s->value);
     for (int64_t i = 0; !status && i < n_row * s->row; i++)
         s->value[i] = NAN;
     return status ? status : fill_stack(m, s);

@@ -56,22 +56,18 @@ typedef struct em_subtree {
     double *sum, *momentum[2], *velocity[2];
 } em_subtree;
 
-/*
- * Whether two subtrees turn back when end 1 - far_a of a and end 1 - far_b of b are neighbours:
+/* Whether two subtrees turn back when end 1 - far_a of a and end 1 - far_b of b are neighbours:
  * some end of the whole does not go along with its sum; or, Stan's further checks, of one subtree
- * with the nearest point of the other.
- */
+ * with the nearest point of the other. */
 bool em_subtrees_turn(int64_t stride, const em_subtree *a, int far_a, const em_subtree *b,
                       int far_b);
 
 /* Chain c of the block moves to a row. */
 void em_hamiltonian_move(const em_points *points, int64_t row, em_block *block, int64_t c);
 
-/*
- * How many steps the trajectories of an iteration have, of kernels to which that is given: drawn
+/* How many steps the trajectories of an iteration have, of kernels to which that is given: drawn
  * uniformly from 1 to 2 mean - 1, because a fixed length can be resonant. It is shared by all
- * chains, so that they stay in step, and independent of where they are.
- */
+ * chains, so that they stay in step, and independent of where they are. */
 
 /* The row of the option that asks for it, which is `jitter` of `type`. */
 #define EM_JITTER_FIELD(type)                                                                      \

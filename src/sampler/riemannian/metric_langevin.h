@@ -29,11 +29,9 @@ em_status em_metric_langevin_create(const em_sampler_ops *ops, const void *optio
 void em_metric_langevin_destroy(em_sampler *sampler);
 em_metric_kind em_metric_langevin_metric(const void *options);
 
-/*
- * An iteration: `agitate` (NULL: nothing) makes noise of the standard normals in langevin.normals,
+/* An iteration: `agitate` (NULL: nothing) makes noise of the standard normals in langevin.normals,
  * for all chains; `move` moves chain c, where the metric has been placed. A chain without a metric
- * there is lost.
- */
+ * there is lost. */
 em_status em_metric_langevin_step(em_metric_langevin *s, const em_step_context *context,
                                   em_block *block,
                                   void (*agitate)(em_metric_langevin *, const em_block *),

@@ -21,10 +21,8 @@ void em_spread(em_structure from, em_structure to, int64_t dim, const double *x,
 
 /* ---- the frame ---- */
 
-/*
- * With A = R R^T and R^-1 V R^-T = sum_k v_k e_k e_k^T: y_k = R e_k. `work` has room for three
- * matrices.
- */
+/* With A = R R^T and R^-1 V R^-T = sum_k v_k e_k e_k^T: y_k = R e_k. `work` has room for three
+ * matrices. */
 static em_status bath_frame_dense(int64_t n, const double *A, const double *V, double *y,
                                   double *value, double *work)
 {
@@ -73,8 +71,7 @@ em_status em_frame(em_structure structure, int64_t dim, const double *A, const d
         return bath_all_positive(dim, A) ? EM_OK : EM_NONFINITE;
     }
     status = em_allocate_doubles(3 * dim * dim, &work);
-    if (!status)
-        status = bath_frame_dense(dim, A, V, y, value, work);
+    status = status ? status : bath_frame_dense(dim, A, V, y, value, work);
     em_release(&work);
     return status;
 }
@@ -109,12 +106,9 @@ em_status em_bath_create(em_structure structure, int64_t dim, const double *A, c
     em_status status = em_allocate(1, sizeof *bath, &bath);
 
     *out = NULL;
-    if (!status)
-        status = em_allocate_doubles(size + dim, &y);
-    if (!status)
-        status = em_frame(structure, dim, A, V, y, y + size);
-    if (!status)
-        status = bath_pad(structure, dim, y, &bath->basis);
+    status = status ? status : em_allocate_doubles(size + dim, &y);
+    status = status ? status : em_frame(structure, dim, A, V, y, y + size);
+    status = status ? status : bath_pad(structure, dim, y, &bath->basis);
     if (!status && V)
         status = bath_pad(EM_MASS_DIAG, dim, y + size, &bath->value);
     em_release(&y);
@@ -135,11 +129,8 @@ em_status em_bath_create(em_structure structure, int64_t dim, const double *A, c
 
 void em_bath_destroy(em_bath **bath)
 {
-    if (*bath) {
-        em_release(&(*bath)->basis);
-        em_release(&(*bath)->value);
-        em_release(&(*bath)->decay);
-    }
+    if (*bath)
+        em_release_all(&(*bath)->basis, &(*bath)->value, &(*bath)->decay);
     em_release(bath);
 }
 
@@ -159,8 +150,7 @@ em_status em_bath_of_mass(const em_mass *mass, const em_noise *noise, em_bath **
     status = em_mass_matrix(mass, EM_MAP_SOLVE, structure, M);
     if (noise)
         em_spread(noise->structure, structure, dim, noise->covariance, V);
-    if (!status)
-        status = em_bath_create(structure, dim, M, noise ? V : NULL, out);
+    status = status ? status : em_bath_create(structure, dim, M, noise ? V : NULL, out);
     em_release(&M);
     return status;
 }
@@ -337,8 +327,7 @@ static void bath_clear(em_baths *baths)
 void em_baths_destroy(em_baths *baths)
 {
     bath_clear(baths);
-    em_release(&baths->bath);
-    em_release(&baths->key);
+    em_release_all(&baths->bath, &baths->key);
 }
 
 static em_bath_key bath_key_of(const em_baths *baths, const em_step_context *context, bool corrects,

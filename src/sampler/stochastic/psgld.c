@@ -56,8 +56,7 @@ static em_status psgld_create(const void *options, int64_t n_chain, int64_t dim,
     em_status status =
         em_langevin_create(&em_psgld, options, sizeof(psgld_sampler), n_chain, dim, &s);
 
-    if (!status)
-        status = em_langevin_keep_extra(s, n_chain, psgld_n_extra(options, dim));
+    status = status ? status : em_langevin_keep_extra(s, n_chain, psgld_n_extra(options, dim));
     if (status) {
         em_langevin_destroy((em_sampler *)s);
         s = NULL;

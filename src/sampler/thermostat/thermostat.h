@@ -73,11 +73,9 @@ const double *em_thermostat_drift(em_thermostat *self, const em_step_context *co
 void em_thermostat_add_drift(em_thermostat *self, const em_step_context *context, em_block *block,
                              double fraction);
 
-/*
- * Fills em_thermostat_stats, lp being the estimate of the last minibatch. A chain
- * whose state is not finite, or whose momentum is hotter than any approach to the posterior makes
- * it, is diverging: it is put back to where the iteration began, and drawn afresh.
- */
+/* Fills em_thermostat_stats, lp being the estimate of the last minibatch. A chain whose state is
+ * not finite, or whose momentum is hotter than any approach to the posterior makes it, is
+ * diverging: it is put back to where the iteration began, and drawn afresh. */
 void em_thermostat_end(em_thermostat *self, const em_step_context *context, em_block *block);
 
 #endif
