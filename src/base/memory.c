@@ -122,6 +122,13 @@ void em_release_each(void *const *pointer, size_t n)
         em_release(pointer[i]);
 }
 
+void em_release_texts(int64_t n, char ***texts)
+{
+    for (int64_t i = 0; *texts && i < n; i++)
+        em_release(&(*texts)[i]);
+    em_release(texts);
+}
+
 em_status em_copy_text(const char *text, char **out)
 {
     return em_format_text(out, "%s", text);

@@ -46,6 +46,9 @@ void em_release(void *pointer);
     em_release_each((void *[]){__VA_ARGS__}, sizeof((void *[]){__VA_ARGS__}) / sizeof(void *))
 void em_release_each(void *const *pointer, size_t n);
 
+/* Frees the `n` texts of *texts (NULL-safe), then the array, and sets it to NULL. Local. */
+void em_release_texts(int64_t n, char ***texts);
+
 /* Copies a string. Local. Errors: EM_EMEMORY. Freed by em_release. */
 em_status em_copy_text(const char *text, char **out);
 

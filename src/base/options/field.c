@@ -36,9 +36,7 @@ enum { N_UNIT = sizeof units / sizeof *units };
 
 static void release_texts(em_texts *texts)
 {
-    for (int64_t i = 0; i < texts->count; i++)
-        em_release(&texts->value[i]);
-    em_release(&texts->value);
+    em_release_texts(texts->count, &texts->value);
     texts->count = 0;
 }
 

@@ -161,9 +161,8 @@ void em_corpus_destroy(em_corpus **out)
 
     if (!corpus)
         return;
-    for (int64_t i = 0; corpus->name && i < corpus->n_word; i++)
-        em_release(&corpus->name[i]);
-    em_release_all(&corpus->name, &corpus->path);
+    em_release_texts(corpus->n_word, &corpus->name);
+    em_release(&corpus->path);
     em_corpus_drop_documents(corpus);
     em_release(out);
 }

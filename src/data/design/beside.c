@@ -305,9 +305,7 @@ static em_status take_names(em_table *table, int64_t n, const char *const *name)
 
     for (int64_t j = 0; !status && j < n; j++)
         status = em_copy_text(name[j], &copy[j]);
-    for (int64_t j = 0; j < table->n_column; j++)
-        em_release(&table->name[j]);
-    em_release(&table->name);
+    em_release_texts(table->n_column, &table->name);
     table->name = copy;
     table->n_column = n;
     return status;

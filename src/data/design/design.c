@@ -437,9 +437,8 @@ void em_design_destroy(em_design **out)
 
     if (!design)
         return;
-    for (int64_t j = 0; design->name && j < design->n_column; j++)
-        em_release(&design->name[j]);
-    em_release_all(&design->name, &design->centre, &design->scale);
+    em_release_texts(design->n_column, &design->name);
+    em_release_all(&design->centre, &design->scale);
     em_node_array_release(&design->response);
     em_node_array_release(&design->offset);
     em_node_array_release(&design->weight);

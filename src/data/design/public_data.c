@@ -105,9 +105,7 @@ void em_data_destroy(em_data **data)
 
     if (!h)
         return;
-    for (int64_t j = 0; h->name && j < h->data.n_column; j++)
-        em_release(&h->name[j]);
-    em_release(&h->name);
+    em_release_texts(h->data.n_column, &h->name);
     em_node_array_release(&h->value);
     em_node_array_destroy(&h->holders);
     em_release(&h);

@@ -72,9 +72,8 @@ em_status em_levels_add(em_levels *levels, const char *text, int64_t *code)
 
 void em_levels_release(em_levels *levels)
 {
-    for (int64_t i = 0; i < levels->count; i++)
-        em_release(&levels->text[i]);
-    em_release_all(&levels->text, &levels->slot);
+    em_release_texts(levels->count, &levels->text);
+    em_release(&levels->slot);
     *levels = (em_levels){0};
 }
 

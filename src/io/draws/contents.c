@@ -79,9 +79,7 @@ static herr_t take_attribute(hid_t root, const char *name, const H5A_info_t *inf
         w->contents->n_attribute++;
     else
         em_release(&out->text);
-    em_h5_close(&space);
-    em_h5_close(&type);
-    em_h5_close(&id);
+    em_h5_close_all(&space, &type, &id);
     return w->status || w->n_left <= 0 ? 1 : 0;
 }
 
@@ -108,8 +106,7 @@ static bool is_flag(hid_t id)
     if (type >= 0 && H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) == 0 &&
         H5Tget_size(type) < sizeof text)
         H5Aread(attribute, type, text);
-    em_h5_close(&type);
-    em_h5_close(&attribute);
+    em_h5_close_all(&type, &attribute);
     return strcmp(text, "bool") == 0;
 }
 

@@ -117,8 +117,7 @@ em_status em_dataset_create(hid_t group, const char *name, em_dataset *dataset)
         dataset->id = H5Dcreate2(group, name, dataset->type, space, H5P_DEFAULT, list, H5P_DEFAULT);
         status = em_agree(em_h5_check(dataset->id, group, "cannot create %s", name));
     }
-    em_h5_close(&space);
-    em_h5_close(&list);
+    em_h5_close_all(&space, &list);
     return status;
 }
 
@@ -173,9 +172,7 @@ em_status em_dataset_write(const em_dataset *dataset, em_slab slab, const void *
     }
     status = em_h5_check(H5Dwrite(dataset->id, dataset->type, memory, file, transfer, value),
                          dataset->id, "cannot write %s", what);
-    em_h5_close(&memory);
-    em_h5_close(&file);
-    em_h5_close(&transfer);
+    em_h5_close_all(&memory, &file, &transfer);
     return status;
 }
 
@@ -249,8 +246,7 @@ static void read_text(hid_t dataset, const char *name, size_t bytes, char *text)
              H5Aread(id, type, fixed) >= 0)
         snprintf(text, bytes, "%s", fixed);
     H5free_memory(variable);
-    em_h5_close(&id);
-    em_h5_close(&type);
+    em_h5_close_all(&id, &type);
 }
 
 void em_role_read(hid_t dataset, em_role *role, int64_t *index_base)
@@ -265,6 +261,5 @@ void em_role_read(hid_t dataset, em_role *role, int64_t *index_base)
         *role = strcmp(text, names[i]) == 0 ? (em_role)i : *role;
     if (id >= 0 && (H5Aread(id, H5T_NATIVE_INT64, index_base) < 0 || *index_base != 1))
         *index_base = 0;
-    em_h5_close(&id);
-    em_h5_close(&type);
+    em_h5_close_all(&id, &type);
 }

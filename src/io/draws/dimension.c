@@ -201,13 +201,6 @@ static em_status create_labels(em_dimensions *dimensions, const char *name, int6
     return status ? status : write_labels(&(*out)->coordinate, label);
 }
 
-static void release_copies(int64_t n, char ***copy)
-{
-    for (int64_t i = 0; *copy && i < n; i++)
-        em_release(&(*copy)[i]);
-    em_release(copy);
-}
-
 /* Text that is no UTF-8 (the header of a table in another encoding, say) would keep other programs
  * from reading the whole group: its bytes become escapes. Local. */
 static em_status copy_valid(int64_t n, const char *const *label, char ***copy)
@@ -230,7 +223,7 @@ static em_status create(em_dimensions *dimensions, const char *name, int64_t ext
     status = em_agree(copy_valid(extent, label, &valid));
     if (!status)
         status = create_labels(dimensions, name, extent, (const char *const *)valid, out);
-    release_copies(extent, &valid);
+    em_release_texts(extent, &valid);
     return status;
 }
 
@@ -288,8 +281,7 @@ em_status em_dimension_attach(const em_dimensions *dimensions, const char *name,
         list[i] = (hvl_t){1, &scale[i]};
     if (!status && n_axes > 0)
         status = em_attribute_write(dataset->id, "DIMENSION_LIST", type, space, list);
-    em_h5_close(&space);
-    em_h5_close(&type);
+    em_h5_close_all(&space, &type);
     return status;
 }
 

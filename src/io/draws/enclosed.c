@@ -103,8 +103,7 @@ static int64_t read_length(hid_t dataset)
     if (space < 0 || H5Sget_simple_extent_npoints(space) != 1 ||
         H5Aread(id, H5T_NATIVE_INT64, &length) < 0)
         length = -1;
-    em_h5_close(&space);
-    em_h5_close(&id);
+    em_h5_close_all(&space, &id);
     return length;
 }
 
@@ -132,8 +131,7 @@ static em_status read_rows(hid_t dataset, int64_t row, int64_t n_row, char *rows
     H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL);
     status = em_h5_check_read(H5Dread(dataset, H5T_NATIVE_UINT8, memory, space, H5P_DEFAULT, rows),
                               dataset, dataset_name);
-    em_h5_close(&memory);
-    em_h5_close(&space);
+    em_h5_close_all(&memory, &space);
     return status;
 }
 
@@ -184,7 +182,6 @@ em_status em_enclosed_take(const char *from, const char *group, const char *to)
     snprintf(path, sizeof path, "%s/%s", group, dataset_name);
     status = status ? status : em_foreign_object(&file, path, &dataset);
     status = status ? status : take(&file, dataset, group, to);
-    em_h5_close(&dataset);
-    em_h5_close(&file.file);
+    em_h5_close_all(&dataset, &file.file);
     return status;
 }

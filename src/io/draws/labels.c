@@ -109,8 +109,7 @@ static em_status variable_labels(em_foreign *file, hid_t scale, hid_t type, hid_
     if (text)
         H5Dvlen_reclaim(memory, space, transfer, text);
     em_release(&text);
-    em_h5_close(&memory);
-    em_h5_close(&transfer);
+    em_h5_close_all(&memory, &transfer);
     return status;
 }
 
@@ -134,8 +133,7 @@ static em_status scale_labels(em_foreign *file, hid_t scale, int64_t base, int64
         status = variable_labels(file, scale, type, space, n, label);
     else
         status = fixed_labels(file, scale, type, n, H5Tget_size(type), label);
-    em_h5_close(&type);
-    em_h5_close(&space);
+    em_h5_close_all(&type, &space);
     return status;
 }
 

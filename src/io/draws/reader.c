@@ -70,8 +70,7 @@ static em_status read_lp(em_reader *reader, const char *path, double **lp)
     status = status ? status : em_foreign_claim(&reader->file, id, em_foreign_count(id), 1);
     status = status ? status : em_allocate(reader->n_chain * reader->n_planned, sizeof **lp, lp);
     status = status ? status : em_reader_read(id, H5S_ALL, H5S_ALL, *lp);
-    em_h5_close(&space);
-    em_h5_close(&id);
+    em_h5_close_all(&space, &id);
     return status;
 }
 
@@ -130,14 +129,12 @@ void em_reader_close(em_reader **out)
     em_reader_close(&reader->next);
     for (int64_t i = 0; i < reader->n_variable; i++) {
         em_reader_variable *variable = &reader->variable[i].variable;
-        for (int64_t k = 0; variable->label && k < variable->size; k++)
-            em_release(&variable->label[k]);
-        em_release_all(&variable->label, &variable->name);
+        em_release_texts(variable->size, &variable->label);
+        em_release(&variable->name);
         em_h5_close(&reader->variable[i].id);
     }
     em_release(&reader->variable);
-    em_h5_close(&reader->group);
-    em_h5_close(&reader->file.file);
+    em_h5_close_all(&reader->group, &reader->file.file);
     em_release(&reader->path);
     em_release(out);
 }

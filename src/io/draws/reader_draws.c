@@ -66,8 +66,7 @@ static em_status read_part(hid_t id, const hsize_t *start, const hsize_t *count,
     memory = H5Screate_simple(1, &total, NULL);
     H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL);
     status = em_reader_read(id, memory, space, out);
-    em_h5_close(&space);
-    em_h5_close(&memory);
+    em_h5_close_all(&space, &memory);
     return status;
 }
 
@@ -192,8 +191,7 @@ bool em_reader_text(em_reader *reader, const char *name, char **text)
         found = H5Aread(attribute, type, *text) >= 0;
     if (!found)
         em_release(text);
-    em_h5_close(&type);
-    em_h5_close(&attribute);
+    em_h5_close_all(&type, &attribute);
     return found;
 }
 
@@ -203,8 +201,7 @@ static bool read_number(em_reader *reader, const char *name, H5T_class_t class, 
     hid_t type, attribute = open_attribute(reader, name, class, &type);
     const bool found = attribute >= 0 && H5Aread(attribute, memory, value) >= 0;
 
-    em_h5_close(&type);
-    em_h5_close(&attribute);
+    em_h5_close_all(&type, &attribute);
     return found;
 }
 
@@ -255,8 +252,7 @@ em_status em_read_array(const char *path, const char *name, int64_t *count, doub
 
     *value = NULL;
     status = status ? status : read_array(&file, name, &id, count, value);
-    em_h5_close(&id);
-    em_h5_close(&file.file);
+    em_h5_close_all(&id, &file.file);
     return status;
 }
 
@@ -293,8 +289,7 @@ em_status em_read_labels(const char *path, const char *name, int64_t *count, cha
         em_release(&(*label)[i]);
     if (status)
         em_release(label);
-    em_h5_close(&id);
-    em_h5_close(&file.file);
+    em_h5_close_all(&id, &file.file);
     return status;
 }
 

@@ -77,9 +77,7 @@ static void forget_labels(em_reader *reader)
     for (int64_t i = 0; i < reader->n_variable; i++) {
         em_reader_variable *variable = &reader->variable[i].variable;
 
-        for (int64_t k = 0; k < variable->size; k++)
-            em_release(&variable->label[k]);
-        em_release(&variable->label);
+        em_release_texts(variable->size, &variable->label);
     }
 }
 

@@ -75,8 +75,7 @@ static em_status open_file(em_writer *writer)
     writer->file = H5Fcreate(writer->path, H5F_ACC_TRUNC, creation, access);
     if (writer->file < 0)
         status = file_failure(writer->path, "create the output");
-    em_h5_close(&creation);
-    em_h5_close(&access);
+    em_h5_close_all(&creation, &access);
     return em_agree(status ? status : em_h5_reserve_start(writer->path));
 }
 

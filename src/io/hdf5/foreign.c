@@ -111,8 +111,7 @@ em_status em_foreign_check(const em_foreign *file, hid_t dataset)
     const char *found = list < 0 || type < 0 ? "is damaged" : objection(file, list, type);
     char name[LONGEST_NAME] = "";
 
-    em_h5_close(&list);
-    em_h5_close(&type);
+    em_h5_close_all(&list, &type);
     if (!found)
         return EM_OK;
     H5Iget_name(dataset, name, sizeof name);

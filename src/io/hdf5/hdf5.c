@@ -272,6 +272,12 @@ herr_t em_h5_close(hid_t *id)
     return closed > 0 ? (H5Idec_ref(closed) < 0 ? -1 : 0) : 0;
 }
 
+void em_h5_close_each(hid_t *const *id, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        em_h5_close(id[i]);
+}
+
 em_status em_attribute_write(hid_t object, const char *name, hid_t type, hid_t space,
                              const void *value)
 {
@@ -325,8 +331,7 @@ em_status em_attribute_write_words(hid_t object, const char *name, int n, size_t
     H5Tset_size(type, size);
     H5Tset_cset(type, H5T_CSET_UTF8);
     status = em_attribute_write(object, name, type, space, words);
-    em_h5_close(&space);
-    em_h5_close(&type);
+    em_h5_close_all(&space, &type);
     return status;
 }
 

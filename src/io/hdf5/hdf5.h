@@ -61,6 +61,11 @@ hid_t em_h5_collective_transfer(void);
  * Returns what HDF5 returned. Local, Collective for datasets, groups and files of a writer. */
 herr_t em_h5_close(hid_t *id);
 
+/* The same for each of the handles: em_h5_close_all(&a, &b). */
+#define em_h5_close_all(...)                                                                       \
+    em_h5_close_each((hid_t *[]){__VA_ARGS__}, sizeof((hid_t *[]){__VA_ARGS__}) / sizeof(hid_t *))
+void em_h5_close_each(hid_t *const *id, size_t n);
+
 /* Whether a file that cannot be read may have been meant to be HDF5: it begins like that, or with
  * the zeros of a beginning that was not written yet. Local. */
 bool em_h5_may_be(const char *path);

@@ -104,8 +104,7 @@ static em_status open_names(em_numbers *n, hid_t group, int64_t *length)
     else
         H5Sget_simple_extent_dims(space, &extent, NULL);
     status = status ? status : em_foreign_claim_text(&n->file, (double)extent * (double)width);
-    em_h5_close(&space);
-    em_h5_close(&type);
+    em_h5_close_all(&space, &type);
     *length = (int64_t)extent;
     return status;
 }
@@ -136,8 +135,7 @@ static bool get_digits(hid_t group, const char *name, uint64_t *value)
         is = H5Aread(attribute, type, text) >= 0;
     text[16] = '\0';
     *value = strtoull(text, NULL, 16);
-    em_h5_close(&type);
-    em_h5_close(&attribute);
+    em_h5_close_all(&type, &attribute);
     return is;
 }
 
@@ -246,8 +244,7 @@ void em_numbers_close(em_numbers **out)
         return;
     for (int i = 0; i < EM_N_NUMBERS_PART; i++)
         em_h5_close(&n->part[i]);
-    em_h5_close(&n->name);
-    em_h5_close(&n->file.file);
+    em_h5_close_all(&n->name, &n->file.file);
     if (n->descriptor >= 0)
         close(n->descriptor);
     em_release(&n->file_path);
@@ -319,8 +316,7 @@ em_status em_numbers_read(const em_numbers *n, em_numbers_part part, int64_t fir
     status =
         em_h5_check_read(H5Dread(n->part[part], memory_type(part), memory, space, H5P_DEFAULT, out),
                          n->part[part], "unreadable content");
-    em_h5_close(&space);
-    em_h5_close(&memory);
+    em_h5_close_all(&space, &memory);
     return status;
 }
 
@@ -357,9 +353,7 @@ bool em_numbers_is_ours(const char *path)
     if (type >= 0 && H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) == 0 &&
         H5Aget_storage_size(attribute) == sizeof text && H5Aread(attribute, type, text) >= 0)
         is = strcmp(text, "emass") == 0;
-    em_h5_close(&type);
-    em_h5_close(&attribute);
-    em_h5_close(&file.file);
+    em_h5_close_all(&type, &attribute, &file.file);
     return is;
 }
 
@@ -373,8 +367,7 @@ static em_status create_part(hid_t group, const char *name, hid_t type, int rank
     H5Pset_alloc_time(list, H5D_ALLOC_TIME_EARLY);
     H5Pset_fill_time(list, H5D_FILL_TIME_NEVER);
     *out = H5Dcreate2(group, name, type, space, H5P_DEFAULT, list, H5P_DEFAULT);
-    em_h5_close(&list);
-    em_h5_close(&space);
+    em_h5_close_all(&list, &space);
     return em_h5_check(*out, group, "cannot create '%s'", name);
 }
 
@@ -423,8 +416,7 @@ static em_status write_names(const em_numbers_form *form, char *const *name, hid
     if (!status)
         status = em_h5_check(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, text), dataset,
                              "cannot write the names");
-    em_h5_close(&dataset);
-    em_h5_close(&type);
+    em_h5_close_all(&dataset, &type);
     em_release(&text);
     return status;
 }
@@ -487,8 +479,7 @@ em_status em_numbers_write(em_numbers_writer *w, em_numbers_part part, int64_t f
     select_rows(w->part[part], first, count, &space, &memory);
     status = em_h5_check(H5Dwrite(w->part[part], type, memory, space, H5P_DEFAULT, value),
                          w->part[part], "cannot write");
-    em_h5_close(&space);
-    em_h5_close(&memory);
+    em_h5_close_all(&space, &memory);
     return status ? status : em_h5_fault("hdf5-write", w->part[part]);
 }
 

@@ -12,9 +12,7 @@
 
 static void release_labels(em_merge_labels *out)
 {
-    for (int64_t i = 0; out->text && i < out->n; i++)
-        em_release(&out->text[i]);
-    em_release(&out->text);
+    em_release_texts(out->n, &out->text);
 }
 
 static bool is_index(const em_merge_labels *found)
