@@ -12,15 +12,6 @@
 
 #define KNOWN_WORDS " (the words of the vocabulary, or else those found in the corpus trained on)"
 
-/* Collective: who looks at the file is rank 0. */
-static bool is_hdf5(const char *path)
-{
-    bool is = em_world_rank() == 0 && em_numbers_is_hdf5(path);
-
-    em_broadcast(&is, sizeof is);
-    return is;
-}
-
 em_status em_corpus_check_counts(const em_table *table, int64_t row)
 {
     for (int64_t i = 0; i < table->n_row; i++) {
@@ -140,7 +131,7 @@ em_status em_corpus_table_read(const em_corpus_options *options, int64_t n_word,
     if (status)
         return status;
     (*out)->unnamed = true;
-    if (is_hdf5(options->data)) {
+    if (em_same_is_hdf5(options->data)) {
         status = read_hdf5(options, n_word, *out);
     } else {
         status = read_text(options, n_word, NULL, NULL, *out);
@@ -156,7 +147,7 @@ static em_status scan(const em_corpus_options *options, em_corpus_take *take, vo
 {
     em_status status = see_files(options);
 
-    if (!status && is_hdf5(options->data))
+    if (!status && em_same_is_hdf5(options->data))
         status =
             em_fail(EM_EDATA, "%s: found an HDF5 file, expected a corpus in text", options->data);
     status = status ? status : em_table_create(options->data, out);
@@ -182,7 +173,7 @@ em_status em_corpus_check_stream(const em_corpus_options *options)
 {
     em_status status = see_files(options);
 
-    if (!status && !is_hdf5(options->data))
+    if (!status && !em_same_is_hdf5(options->data))
         status = em_fail(EM_EDATA,
                          "%s: found text, expected the HDF5 file that emass convert makes of it, "
                          "which is what can be streamed",

@@ -12,21 +12,6 @@
 
 /* ---------------------------------------------------------------- one column */
 
-/* The column with this name, or this number from 1. */
-static em_status find_column(const em_table *table, const char *what, const char *name,
-                             int64_t *column)
-{
-    em_status status = em_choice_find(table, name, column);
-
-    if (status || *column >= 0)
-        return status;
-    return em_fail(EM_EDATA,
-                   "%s:1: found no %s column '%s', expected one of %s, ..., %s or a number "
-                   "from 1 to %lld",
-                   table->path, what, name, table->name[0], table->name[table->n_column - 1],
-                   (long long)table->n_column);
-}
-
 static void split_dense(em_table *table, int64_t at, double *out)
 {
     const int64_t n = table->n_column, n_left = n - 1;
@@ -92,52 +77,23 @@ static em_status take_column(em_table *table, int64_t at, double **out)
 
 /* ---------------------------------------------------------------- which columns */
 
-/* Columns to be taken out; -1: none. */
-typedef struct apart {
-    int64_t response, beside[EM_N_BESIDE];
-} apart;
-
-static bool is_beside(const apart *a, int64_t column)
+/* The columns beside the features; the weights of rows that are predicted for may be missing. */
+static em_status find_beside(const em_table *table, const em_table_options *options, em_apart *a)
 {
-    for (int k = 0; k < EM_N_BESIDE; k++)
-        if (a->beside[k] == column)
-            return true;
-    return false;
-}
-
-/* The columns beside the features by their names; the weights of rows that are predicted for need
- * not be there. */
-static em_status find_beside(const em_table *table, const em_table_options *options, apart *a)
-{
+    const char *weights = options->beside[EM_BESIDE_WEIGHTS];
     em_status status = EM_OK;
 
-    for (int k = 0; k < EM_N_BESIDE; k++)
-        a->beside[k] = table->is_chosen ? table->beside_at[k] : -1;
-    for (int k = 0; !status && !table->is_chosen && k < EM_N_BESIDE; k++)
-        if (options->beside[k] && options->fitted && k == EM_BESIDE_WEIGHTS)
-            status = em_choice_find(table, options->beside[k], &a->beside[k]);
-        else if (options->beside[k])
-            status = find_column(table, em_beside_names[k], options->beside[k], &a->beside[k]);
+    if (table->is_chosen)
+        memcpy(a->beside, table->beside_at, sizeof a->beside);
+    else
+        status = em_apart_find_beside(options, table, a);
+    if (!status && !table->is_chosen && options->fitted && weights)
+        status = em_choice_find(table, weights, &a->beside[EM_BESIDE_WEIGHTS]);
     return status;
 }
 
-/* The response is the last column that is left, where no other is named. */
-static em_status find_apart(const em_table *table, const em_table_options *options, apart *a)
-{
-    em_status status = find_beside(table, options, a);
-
-    a->response = table->is_chosen ? table->response_at : table->n_column - 1;
-    if (status || table->is_chosen)
-        return status;
-    while (a->response >= 0 && is_beside(a, a->response))
-        a->response--;
-    return table->response || !options->response
-               ? EM_OK
-               : find_column(table, "response", options->response, &a->response);
-}
-
 /* No column may have two parts. */
-static em_status check_apart(const em_table *table, const apart *a)
+static em_status check_apart(const em_table *table, const em_apart *a)
 {
     for (int k = 0; k < EM_N_BESIDE; k++) {
         if (a->beside[k] < 0)
@@ -183,13 +139,13 @@ static em_status check_weights(const em_table *table)
 /* ---------------------------------------------------------------- they are taken */
 
 /* Those to the right of a column that has been taken out move by one. */
-static void move_left(apart *a, int64_t taken)
+static void move_left(em_apart *a, int64_t taken)
 {
     for (int k = 0; k < EM_N_BESIDE; k++)
         a->beside[k] -= a->beside[k] > taken;
 }
 
-static em_status take_beside(em_table *table, apart *a)
+static em_status take_beside(em_table *table, em_apart *a)
 {
     em_status status = EM_OK;
 
@@ -204,7 +160,7 @@ static em_status take_beside(em_table *table, apart *a)
 
 em_status em_table_take_beside(em_table *table, const em_table_options *options)
 {
-    apart a;
+    em_apart a;
     em_status status = find_beside(table, options, &a);
 
     a.response = -1;
@@ -213,9 +169,12 @@ em_status em_table_take_beside(em_table *table, const em_table_options *options)
 
 em_status em_table_take_apart(em_table *table, const em_table_options *options)
 {
-    apart a;
-    em_status status = find_apart(table, options, &a);
+    em_apart a;
+    em_status status = find_beside(table, options, &a);
 
+    a.response = table->is_chosen ? table->response_at : -1;
+    if (!status && !table->is_chosen && !table->response)
+        status = em_apart_find_response(options, table, &a);
     status = status ? status : check_apart(table, &a);
     if (!status && !table->response) {
         if (table->text) {

@@ -113,46 +113,56 @@ static bool says_nothing(const em_table_options *o)
            !o->labelled && !o->fitted;
 }
 
-static bool is_beside(const em_choice *choice, int64_t column)
+static bool is_beside(const em_apart *apart, int64_t column)
 {
     for (int k = 0; k < EM_N_BESIDE; k++)
-        if (choice->beside[k] == column)
+        if (apart->beside[k] == column)
             return true;
     return false;
 }
 
-static em_status find_beside(making *m, int k)
+em_status em_apart_find_beside(const em_table_options *options, const em_table *table,
+                               em_apart *out)
 {
+    em_status status = EM_OK;
     char what[32];
 
-    snprintf(what, sizeof what, "%s column", em_beside_names[k]);
-    return find(m->table, what, m->options->beside[k], &m->choice->beside[k]);
+    for (int k = 0; k < EM_N_BESIDE; k++)
+        out->beside[k] = -1;
+    for (int k = 0; !status && k < EM_N_BESIDE; k++) {
+        snprintf(what, sizeof what, "%s column", em_beside_names[k]);
+        if (options->beside[k] && !(options->fitted && k == EM_BESIDE_WEIGHTS))
+            status = find(table, what, options->beside[k], &out->beside[k]);
+    }
+    return status;
+}
+
+em_status em_apart_find_response(const em_table_options *options, const em_table *table,
+                                 em_apart *apart)
+{
+    if (options->response)
+        return find(table, "response column", options->response, &apart->response);
+    apart->response = table->n_column - 1;
+    while (apart->response >= 0 && is_beside(apart, apart->response))
+        apart->response--;
+    return EM_OK;
 }
 
 static em_status find_apart(making *m)
 {
     const em_table_options *o = m->options;
-    em_status status = EM_OK;
+    em_apart *apart = &m->choice->apart;
+    const em_status status = em_apart_find_beside(o, m->table, apart);
 
-    m->choice->response = -1;
-    for (int k = 0; k < EM_N_BESIDE; k++)
-        m->choice->beside[k] = -1;
-    for (int k = 0; !status && k < EM_N_BESIDE; k++)
-        if (o->beside[k] && !(o->fitted && k == EM_BESIDE_WEIGHTS))
-            status = find_beside(m, k);
-    if (status || o->formula || o->fitted || m->table->response)
-        return status;
-    if (o->response)
-        return find(m->table, "response column", o->response, &m->choice->response);
-    m->choice->response = m->table->n_column - 1;
-    while (m->choice->response >= 0 && is_beside(m->choice, m->choice->response))
-        m->choice->response--;
-    return EM_OK;
+    apart->response = -1;
+    return status || o->formula || o->fitted || m->table->response
+               ? status
+               : em_apart_find_response(o, m->table, apart);
 }
 
 static em_status take_formula(making *m)
 {
-    const em_formula_columns columns = {m->table->n_column, m->table->name, m->choice->beside,
+    const em_formula_columns columns = {m->table->n_column, m->table->name, m->choice->apart.beside,
                                         false, false};
     em_formula formula = {0};
     em_status status = EM_OK;
@@ -161,7 +171,7 @@ static em_status take_formula(making *m)
         status = em_fail(EM_ECONFIG, "model.formula: found model.%s too, expected one of the two",
                          m->options->response ? "response" : "columns");
     status = status ? status : em_formula_parse(m->options->formula, &columns, &formula);
-    m->choice->response = formula.response;
+    m->choice->apart.response = formula.response;
     for (int64_t i = 0; !status && i < formula.n_term; i++)
         for (int k = 0; k < formula.term[i].n; k++)
             if (formula.term[i].column[k] < columns.n)
@@ -187,11 +197,11 @@ static em_status take_name(making *m, const char *name, bool *removes)
 
     *removes = !status && column < 0 && *name == '-';
     status = status ? status : find(m->table, "column", *removes ? name + 1 : name, &column);
-    if (!status && (column == m->choice->response || is_beside(m->choice, column)))
-        status =
-            em_fail(EM_EDATA, "%s:1: found '%s' among columns, expected no %s there",
-                    m->table->path, em_excerpt_of(name).text,
-                    column == m->choice->response ? "response" : "exposure, offset or weights");
+    if (!status && (column == m->choice->apart.response || is_beside(&m->choice->apart, column)))
+        status = em_fail(EM_EDATA, "%s:1: found '%s' among columns, expected no %s there",
+                         m->table->path, em_excerpt_of(name).text,
+                         column == m->choice->apart.response ? "response"
+                                                             : "exposure, offset or weights");
     if (!status)
         m->choice->use[column] = *removes ? EM_USE_NOT : EM_USE_NUMBER;
     return status;
@@ -250,8 +260,8 @@ static em_status take_factor(making *m, const char *factor)
     } else if (!status) {
         status = find(m->table, "factor", factor, &column);
     }
-    if (!status && (m->choice->use[column] == EM_USE_NOT || column == m->choice->response ||
-                    is_beside(m->choice, column)))
+    if (!status && (m->choice->use[column] == EM_USE_NOT || column == m->choice->apart.response ||
+                    is_beside(&m->choice->apart, column)))
         status = em_fail(EM_EDATA, "%s:1: found '%s' among factors, expected one of the features",
                          m->table->path, em_excerpt_of(factor).text);
     if (!status) {
@@ -274,11 +284,11 @@ static em_status make(making *m)
         status = take_factor(m, o->factors.value[i]);
     if (status)
         return status;
-    if (m->choice->response >= 0)
-        choice->use[m->choice->response] = o->labelled ? EM_USE_LEVEL : EM_USE_NUMBER;
+    if (m->choice->apart.response >= 0)
+        choice->use[m->choice->apart.response] = o->labelled ? EM_USE_LEVEL : EM_USE_NUMBER;
     for (int k = 0; k < EM_N_BESIDE; k++)
-        if (choice->beside[k] >= 0)
-            choice->use[choice->beside[k]] = EM_USE_NUMBER;
+        if (choice->apart.beside[k] >= 0)
+            choice->use[choice->apart.beside[k]] = EM_USE_NUMBER;
     for (int64_t j = 0; j < choice->n_column; j++)
         choice->n_used += choice->use[j] != EM_USE_NOT;
     choice->drops = o->na == EM_NA_DROP;
@@ -326,9 +336,9 @@ em_status em_choice_mark(const em_choice *choice, em_table *table)
         if (choice->use[j] != EM_USE_NOT)
             table->factor[to++] = choice->factor[j];
     table->is_chosen = true;
-    table->response_at = place_of(choice, choice->response);
+    table->response_at = place_of(choice, choice->apart.response);
     for (int k = 0; k < EM_N_BESIDE; k++)
-        table->beside_at[k] = place_of(choice, choice->beside[k]);
+        table->beside_at[k] = place_of(choice, choice->apart.beside[k]);
     return status;
 }
 

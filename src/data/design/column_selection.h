@@ -11,12 +11,17 @@ typedef enum em_use {
     EM_USE_LEVEL /* of a factor, or a label: numbers and texts */
 } em_use;
 
+/* Columns that are no features; -1: none. */
+typedef struct em_apart {
+    int64_t response, beside[EM_N_BESIDE];
+} em_apart;
+
 typedef struct em_choice {
     int64_t n_column, n_used;
-    em_use *use;                           /* [n_column] */
-    const char **factor;                   /* [n_column] as em_table has it */
-    int64_t response, beside[EM_N_BESIDE]; /* -1: none */
-    bool drops;                            /* rows with a missing value are left out */
+    em_use *use;         /* [n_column] */
+    const char **factor; /* [n_column] as em_table has it */
+    em_apart apart;
+    bool drops; /* rows with a missing value are left out */
 } em_choice;
 
 /* What the options say of a table whose columns have their names, or no names yet. *out is NULL
@@ -28,6 +33,13 @@ void em_choice_destroy(em_choice **choice); /* NULL-safe. */
 /* What options call a column: its name, or its number from 1; -1: there is none. Local. Errors:
  * EM_EDATA where two have that name. */
 em_status em_choice_find(const em_table *table, const char *name, int64_t *column);
+
+/* Finds the columns beside the features by their names, but for the weights of new rows to predict;
+ * then the response: the last other column where none is named. Local. Errors: EM_EDATA. */
+em_status em_apart_find_beside(const em_table_options *options, const em_table *table,
+                               em_apart *out);
+em_status em_apart_find_response(const em_table_options *options, const em_table *table,
+                                 em_apart *apart);
 
 /* How many features sparse data have: a number alone among the columns says it; below 1: as many as
  * there are. Local. */

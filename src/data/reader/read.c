@@ -16,15 +16,6 @@ static em_status injected(const char *path)
                : EM_OK;
 }
 
-/* Collective: who looks at the file is rank 0. */
-static bool is_hdf5(const char *path)
-{
-    bool is = em_world_rank() == 0 && em_numbers_is_hdf5(path);
-
-    em_broadcast(&is, sizeof is);
-    return is;
-}
-
 /* Whether columns or rows of a file that is read as a whole may be left out. */
 static bool chooses(const em_table_options *options)
 {
@@ -56,7 +47,7 @@ static em_status fill(const em_table_options *options, const char *colon, em_tab
     uint64_t hash = 0;
     em_status status;
 
-    *is_whole = colon || is_hdf5(options->data);
+    *is_whole = colon || em_same_is_hdf5(options->data);
     status = *is_whole ? em_read_hdf5(options->data, colon, chooses(options), table, &hash)
                        : em_read_text(options, table);
     *is_whole |= table->column != NULL;

@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "io/hdf5/numbers.h"
 #include "par/message.h"
 #include "par/world.h"
 
@@ -111,4 +112,12 @@ em_status em_same_file(const char *path, int64_t length)
         close(descriptor);
     em_release(&name);
     return status;
+}
+
+bool em_same_is_hdf5(const char *path)
+{
+    bool is = em_world_rank() == 0 && em_numbers_is_hdf5(path);
+
+    em_broadcast(&is, sizeof is);
+    return is;
 }

@@ -24,14 +24,6 @@ struct walk {
     em_status (*take)(walk *w, const char *name, hid_t id);
 };
 
-static em_status printable(const char *name, char **out)
-{
-    char text[EM_LABEL_BYTES];
-
-    em_text_escape(name, text, sizeof text);
-    return em_copy_text(text, out);
-}
-
 /* ---------------------------------------------------------------- attributes */
 
 static em_status read_text(hid_t id, hid_t type, char **out)
@@ -74,7 +66,7 @@ static herr_t take_attribute(hid_t root, const char *name, const H5A_info_t *inf
     if (w->n_left-- > 0 && H5Sget_simple_extent_npoints(space) == 1)
         w->status = read_attribute(id, type, out, &kept);
     if (!w->status && kept)
-        w->status = printable(name, &out->name);
+        w->status = em_label_copy(name, &out->name);
     if (kept)
         w->contents->n_attribute++;
     else
@@ -97,28 +89,19 @@ static em_status take_attributes(walk *w)
 
 /* ---------------------------------------------------------------- datasets */
 
-static bool is_flag(hid_t id)
-{
-    char text[16] = "";
-    hid_t attribute = H5Aexists(id, "dtype") > 0 ? H5Aopen(id, "dtype", H5P_DEFAULT) : -1;
-    hid_t type = attribute >= 0 ? H5Aget_type(attribute) : -1;
-
-    if (type >= 0 && H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) == 0 &&
-        H5Tget_size(type) < sizeof text)
-        H5Aread(attribute, type, text);
-    em_h5_close_all(&type, &attribute);
-    return strcmp(text, "bool") == 0;
-}
-
 static em_storage storage_of(hid_t id, hid_t type)
 {
+    char text[16];
+
     switch (H5Tget_class(type)) {
     case H5T_FLOAT:
         return H5Tget_size(type) <= sizeof(float) ? EM_STORE_SINGLE : EM_STORE_REAL;
     case H5T_ENUM:
         return EM_STORE_BOOL;
     default:
-        return is_flag(id) ? EM_STORE_BOOL : EM_STORE_INT;
+        return em_attribute_read_text(id, "dtype", sizeof text, text) && strcmp(text, "bool") == 0
+                   ? EM_STORE_BOOL
+                   : EM_STORE_INT;
     }
 }
 
@@ -132,7 +115,7 @@ static em_status name_axis(const em_foreign *file, hid_t id, unsigned axis, char
 
     if (!status && scale >= 0 && H5Iget_name(scale, path, sizeof path) > 0) {
         last = strrchr(path, '/');
-        status = printable(last ? last + 1 : path, out);
+        status = em_label_copy(last ? last + 1 : path, out);
     }
     em_h5_close(&scale);
     return status;
@@ -167,7 +150,7 @@ static em_status take_array(walk *w, const char *name, hid_t id)
 {
     em_contents_array *out = &w->group->array[w->group->n_array++];
     hid_t type = H5Dget_type(id);
-    em_status status = printable(name, &out->name);
+    em_status status = em_label_copy(name, &out->name);
 
     out->is_number = em_foreign_is_number(id);
     out->storage = storage_of(id, type);
@@ -226,7 +209,7 @@ static em_status take_group(walk *w, const char *name, hid_t id)
                   .take = take_array};
 
     inner.group = &w->contents->group[w->contents->n_group++];
-    inner.status = printable(name, &inner.group->name);
+    inner.status = em_label_copy(name, &inner.group->name);
     if (!inner.status)
         inner.status = em_allocate(inner.n_left, sizeof *inner.group->array, &inner.group->array);
     if (!inner.status)

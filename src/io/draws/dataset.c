@@ -221,30 +221,16 @@ em_status em_role_write(hid_t dataset, const em_variable *variable)
     return status ? status : numbered;
 }
 
-/* The attribute, where it is one value of that class; closed by em_h5_close. */
-static hid_t open_one(hid_t dataset, const char *name, H5T_class_t class, hid_t *type)
-{
-    hid_t id = H5Aexists(dataset, name) > 0 ? H5Aopen(dataset, name, H5P_DEFAULT) : H5I_INVALID_HID;
-    hid_t space = id >= 0 ? H5Aget_space(id) : H5I_INVALID_HID;
-
-    *type = id >= 0 ? H5Aget_type(id) : H5I_INVALID_HID;
-    if (id >= 0 && (H5Tget_class(*type) != class || H5Sget_simple_extent_npoints(space) != 1))
-        em_h5_close(&id);
-    em_h5_close(&space);
-    return id;
-}
-
-/* The text, cut to its room; "" where there is none. */
+/* The text, of fixed or variable length, cut to its room; "" where there is none. */
 static void read_text(hid_t dataset, const char *name, size_t bytes, char *text)
 {
-    hid_t type, id = open_one(dataset, name, H5T_STRING, &type);
-    char fixed[MOST_BYTES + 1] = "", *variable = NULL;
+    hid_t type, id = em_attribute_open(dataset, name, H5T_STRING, &type);
+    char *variable = NULL;
 
     if (id >= 0 && H5Tis_variable_str(type) > 0 && H5Aread(id, type, &variable) >= 0 && variable)
         snprintf(text, bytes, "%s", variable);
-    else if (id >= 0 && H5Tis_variable_str(type) == 0 && H5Tget_size(type) <= MOST_BYTES &&
-             H5Aread(id, type, fixed) >= 0)
-        snprintf(text, bytes, "%s", fixed);
+    else
+        em_attribute_read_text(dataset, name, bytes, text);
     H5free_memory(variable);
     em_h5_close_all(&id, &type);
 }
@@ -252,7 +238,7 @@ static void read_text(hid_t dataset, const char *name, size_t bytes, char *text)
 void em_role_read(hid_t dataset, em_role *role, int64_t *index_base)
 {
     char text[MOST_BYTES + 1] = "";
-    hid_t type, id = open_one(dataset, "index_base", H5T_INTEGER, &type);
+    hid_t type, id = em_attribute_open(dataset, "index_base", H5T_INTEGER, &type);
 
     *role = EM_PARAMETER;
     *index_base = 0;

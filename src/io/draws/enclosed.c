@@ -95,15 +95,12 @@ em_status em_enclosed_put(em_group *group, const char *path)
 
 static int64_t read_length(hid_t dataset)
 {
-    hid_t id = H5Aexists(dataset, length_name) > 0 ? H5Aopen(dataset, length_name, H5P_DEFAULT)
-                                                   : H5I_INVALID_HID;
-    hid_t space = id < 0 ? H5I_INVALID_HID : H5Aget_space(id);
+    hid_t type, id = em_attribute_open(dataset, length_name, H5T_INTEGER, &type);
     int64_t length = -1;
 
-    if (space < 0 || H5Sget_simple_extent_npoints(space) != 1 ||
-        H5Aread(id, H5T_NATIVE_INT64, &length) < 0)
+    if (id >= 0 && H5Aread(id, H5T_NATIVE_INT64, &length) < 0)
         length = -1;
-    em_h5_close_all(&space, &id);
+    em_h5_close_all(&type, &id);
     return length;
 }
 

@@ -12,6 +12,14 @@ enum { MOST_AXES = 8 };
 
 typedef char label_text[EM_LABEL_BYTES];
 
+em_status em_label_copy(const char *name, char **out)
+{
+    label_text text;
+
+    em_text_escape(name, text, sizeof text);
+    return em_copy_text(text, out);
+}
+
 /* ---------------------------------------------------------------- coordinates */
 
 static herr_t first_scale(hid_t variable, unsigned axis, hid_t scale, void *out)

@@ -7,6 +7,10 @@
 
 enum { EM_LABEL_BYTES = 256 }; /* the NUL included; longer ones are cut */
 
+/* Copies a name as it may be printed, cut to EM_LABEL_BYTES. Errors: EM_EMEMORY. Freed by
+ * em_release. */
+em_status em_label_copy(const char *name, char **out);
+
 /* The coordinate dataset of an axis, invalid where it has none. Closed by em_h5_close. Errors:
  * EM_EDATA. */
 em_status em_scale_of(const em_foreign *file, hid_t dataset, unsigned axis, hid_t *scale);

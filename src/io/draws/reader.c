@@ -286,14 +286,6 @@ static em_status is_wanted(const em_reader *reader, const char *name, hid_t id, 
     return EM_OK;
 }
 
-static em_status take_name(const char *name, char **out)
-{
-    char text[EM_LABEL_BYTES];
-
-    em_text_escape(name, text, sizeof text);
-    return em_copy_text(text, out);
-}
-
 static em_status take_dataset(em_reader *reader, const char *name, hid_t id)
 {
     em_shown *d = &reader->variable[reader->n_variable];
@@ -305,7 +297,7 @@ static em_status take_dataset(em_reader *reader, const char *name, hid_t id)
         return status;
     }
     d->id = id;
-    status = take_name(name, &d->variable.name);
+    status = em_label_copy(name, &d->variable.name);
     status = status ? status : take_extent(reader, d);
     em_role_read(id, &d->variable.role, &d->variable.index_base);
     reader->n_variable++;

@@ -159,31 +159,10 @@ em_status em_reader_draws(em_reader *reader, int64_t i, int64_t first_chain, int
 
 /* What a file has besides draws: attributes, arrays and their labels. */
 
-/* The root attribute, where it is one value of this class, and its type. */
-static hid_t open_attribute(const em_reader *reader, const char *name, H5T_class_t class,
-                            hid_t *type)
-{
-    hid_t attribute = H5I_INVALID_HID, space;
-    hssize_t count;
-
-    *type = H5I_INVALID_HID;
-    if (H5Aexists(reader->file.file, name) > 0)
-        attribute = H5Aopen(reader->file.file, name, H5P_DEFAULT);
-    if (attribute < 0)
-        return attribute;
-    *type = H5Aget_type(attribute);
-    space = H5Aget_space(attribute);
-    count = H5Sget_simple_extent_npoints(space);
-    em_h5_close(&space);
-    if (count != 1 || H5Tget_class(*type) != class)
-        em_h5_close(&attribute);
-    return attribute;
-}
-
 bool em_reader_text(em_reader *reader, const char *name, char **text)
 {
     bool found = false;
-    hid_t type, attribute = open_attribute(reader, name, H5T_STRING, &type);
+    hid_t type, attribute = em_attribute_open(reader->file.file, name, H5T_STRING, &type);
 
     *text = NULL;
     if (attribute >= 0 && H5Tis_variable_str(type) == 0 &&
@@ -198,7 +177,7 @@ bool em_reader_text(em_reader *reader, const char *name, char **text)
 static bool read_number(em_reader *reader, const char *name, H5T_class_t class, hid_t memory,
                         void *value)
 {
-    hid_t type, attribute = open_attribute(reader, name, class, &type);
+    hid_t type, attribute = em_attribute_open(reader->file.file, name, class, &type);
     const bool found = attribute >= 0 && H5Aread(attribute, memory, value) >= 0;
 
     em_h5_close_all(&type, &attribute);

@@ -278,6 +278,29 @@ void em_h5_close_each(hid_t *const *id, size_t n)
         em_h5_close(id[i]);
 }
 
+hid_t em_attribute_open(hid_t object, const char *name, H5T_class_t class, hid_t *type)
+{
+    hid_t id = H5Aexists(object, name) > 0 ? H5Aopen(object, name, H5P_DEFAULT) : H5I_INVALID_HID;
+    hid_t space = id >= 0 ? H5Aget_space(id) : H5I_INVALID_HID;
+
+    *type = id >= 0 ? H5Aget_type(id) : H5I_INVALID_HID;
+    if (id >= 0 && (H5Tget_class(*type) != class || H5Sget_simple_extent_npoints(space) != 1))
+        em_h5_close(&id);
+    em_h5_close(&space);
+    return id;
+}
+
+bool em_attribute_read_text(hid_t object, const char *name, size_t bytes, char *text)
+{
+    hid_t type, id = em_attribute_open(object, name, H5T_STRING, &type);
+    bool found = id >= 0 && H5Tis_variable_str(type) == 0 && H5Tget_size(type) < bytes;
+
+    memset(text, 0, bytes);
+    found = found && H5Aread(id, type, text) >= 0;
+    em_h5_close_all(&type, &id);
+    return found;
+}
+
 em_status em_attribute_write(hid_t object, const char *name, hid_t type, hid_t space,
                              const void *value)
 {

@@ -5,6 +5,7 @@
 #include "emass/status.h"
 
 #include <hdf5.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Stops HDF5 from printing its error stack; em_h5_check reports it. Local. */
@@ -71,6 +72,14 @@ void em_h5_close_each(hid_t *const *id, size_t n);
 bool em_h5_may_be(const char *path);
 
 /* Attributes of groups and datasets. */
+
+/* Opens an attribute that is one value of the class, and its type; invalid where there is none.
+ * Both are closed by em_h5_close. Local. */
+hid_t em_attribute_open(hid_t object, const char *name, H5T_class_t class, hid_t *type);
+
+/* Reads an attribute that is one text of fixed length, of fewer than `bytes` bytes; false and ""
+ * where there is none. Local. */
+bool em_attribute_read_text(hid_t object, const char *name, size_t bytes, char *text);
 
 /* Writes an attribute in place of one of the same name. All ranks of a writer's file must call with
  * the same arguments, also one where the last attribute failed, and then agree: the metadata that

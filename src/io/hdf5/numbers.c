@@ -124,18 +124,10 @@ static em_status open_value(em_numbers *n, hid_t group, hsize_t shape[2])
 /* An attribute that is a text of sixteen hexadecimal digits. */
 static bool get_digits(hid_t group, const char *name, uint64_t *value)
 {
-    hid_t attribute =
-        H5Aexists(group, name) > 0 ? H5Aopen(group, name, H5P_DEFAULT) : H5I_INVALID_HID;
-    hid_t type = attribute >= 0 ? H5Aget_type(attribute) : H5I_INVALID_HID;
-    char text[64] = "";
-    bool is = false;
+    char text[18];
+    const bool is = em_attribute_read_text(group, name, sizeof text, text) && strlen(text) == 16;
 
-    if (type >= 0 && H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) == 0 &&
-        H5Tget_size(type) == 17 && H5Aget_storage_size(attribute) == 17)
-        is = H5Aread(attribute, type, text) >= 0;
-    text[16] = '\0';
     *value = strtoull(text, NULL, 16);
-    em_h5_close_all(&type, &attribute);
     return is;
 }
 
@@ -341,19 +333,14 @@ struct em_numbers_writer {
 bool em_numbers_is_ours(const char *path)
 {
     em_foreign file;
-    char text[sizeof "emass"] = "";
-    bool is = false;
+    char text[16];
+    bool is;
 
     if (em_foreign_open(path, &file))
         return false;
-    hid_t attribute = H5Aexists(file.file, "creation_library") > 0
-                          ? H5Aopen(file.file, "creation_library", H5P_DEFAULT)
-                          : H5I_INVALID_HID;
-    hid_t type = attribute >= 0 ? H5Aget_type(attribute) : H5I_INVALID_HID;
-    if (type >= 0 && H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) == 0 &&
-        H5Aget_storage_size(attribute) == sizeof text && H5Aread(attribute, type, text) >= 0)
-        is = strcmp(text, "emass") == 0;
-    em_h5_close_all(&type, &attribute, &file.file);
+    is = em_attribute_read_text(file.file, "creation_library", sizeof text, text) &&
+         strcmp(text, "emass") == 0;
+    em_h5_close(&file.file);
     return is;
 }
 
