@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -130,88 +129,4 @@ em_status em_text_find_twin(int64_t n, const char *const *text, int64_t *twin)
             *twin = sorted[i].number;
     em_release(&sorted);
     return EM_OK;
-}
-
-int em_utf8_decode(const char *text, uint32_t *code)
-{
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    const unsigned char *byte = (const unsigned char *)text;
-    const int n = byte[0] < 0x80             ? 1
-                  : (byte[0] & 0xe0) == 0xc0 ? 2
-                  : (byte[0] & 0xf0) == 0xe0 ? 3
-                  : (byte[0] & 0xf8) == 0xf0 ? 4
-                                             : 0;
-
-    *code = n == 1 ? byte[0] : byte[0] & (0xffu >> (n + 1));
-    for (int i = 1; i < n; i++) {
-        if ((byte[i] & 0xc0) != 0x80) /* the end of the text among them */
-            return 0;
-        *code = *code << 6 | (byte[i] & 0x3f);
-    }
-    return n > 0 && *code >= least[n] && *code <= 0x10ffff && *code - 0xd800 >= 0x800 ? n : 0;
-}
-
-bool em_is_printable(uint32_t code)
-{
-    static const uint32_t range[][2] = {{0, 0x1f},        {0x7f, 0x9f},      {0xad, 0xad},
-                                        {0x61c, 0x61c},   {0x200b, 0x200b},  {0x200e, 0x200f},
-                                        {0x2028, 0x202e}, {0x2060, 0x206f},  {0xfeff, 0xfeff},
-                                        {0xfff9, 0xfffb}, {0xe0000, 0xe007f}};
-
-    for (size_t i = 0; i < sizeof range / sizeof *range; i++)
-        if (code - range[i][0] <= range[i][1] - range[i][0])
-            return false;
-    return true;
-}
-
-int em_escape_one(const char *text, bool (*keeps)(uint32_t), char out[EM_LONGEST_ESCAPE + 1])
-{
-    static const char *const known[] = {['\t'] = "\\t", ['\n'] = "\\n", ['\r'] = "\\r"};
-    uint32_t code;
-    const int n = em_utf8_decode(text, &code);
-
-    if (n == 0)
-        sprintf(out, "\\x%02x", (unsigned)(unsigned char)*text);
-    else if (keeps(code))
-        sprintf(out, "%.*s", n, text);
-    else if (code < sizeof known / sizeof *known && known[code])
-        strcpy(out, known[code]);
-    else
-        sprintf(out, code < 0x80 ? "\\x%02x" : code < 0x10000 ? "\\u%04x" : "\\U%08x", code);
-    return n ? n : 1;
-}
-
-size_t em_escape(const char *text, bool (*keeps)(uint32_t), char *out, size_t bytes)
-{
-    const char *next = text;
-    size_t length = 0;
-
-    while (*next) {
-        char one[EM_LONGEST_ESCAPE + 1];
-        const int n = em_escape_one(next, keeps, one);
-
-        if (length + strlen(one) >= bytes)
-            break;
-        strcpy(out + length, one);
-        length += strlen(one);
-        next += n;
-    }
-    out[length] = '\0';
-    return (size_t)(next - text);
-}
-
-size_t em_text_escape(const char *text, char *out, size_t bytes)
-{
-    return em_escape(text, em_is_printable, out, bytes);
-}
-
-em_excerpt em_excerpt_of(const char *text)
-{
-    enum { LONGEST = 64 };
-    em_excerpt excerpt;
-    const size_t taken = em_text_escape(text, excerpt.text, LONGEST + 1);
-
-    if (text[taken])
-        strcat(excerpt.text, "...");
-    return excerpt;
 }

@@ -7,7 +7,7 @@
 #include "io/draws/reader.h"
 #include "par/world.h"
 #include "run/config/config.h"
-#include "run/config/config_path.h"
+#include "run/config/config_folder.h"
 #include "run/config/yaml.h"
 #include "run/output/output.h"
 

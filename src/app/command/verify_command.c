@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "io/draws/reader.h"
 #include "par/world.h"
-#include "run/config/config_path.h"
+#include "run/config/config_folder.h"
 #include "run/loop/driver.h"
 #include "run/output/output_paths.h"
 #include "run/output/stored_config.h"

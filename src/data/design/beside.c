@@ -190,7 +190,7 @@ em_status em_table_take_apart(em_table *table, const em_table_options *options)
     return status;
 }
 
-/* New rows for what was learned from others: the same columns, by their names. */
+/* ---- new rows to predict: their columns are arranged as those of the run, by name ---- */
 
 enum { LABEL_BYTES = 256 }; /* as labels are kept */
 

@@ -1,7 +1,8 @@
 /*
- * Observations for models that look at single ones: inputs and a response each, dealt to shards, of
- * which the ranks of a node have one copy. Images and labels in IDX stay bytes: of plain files each
- * rank reads its own, packed ones rank 0 unpacks and hands out. Tables are what emass/data.h reads.
+ * Observations for models that look at single ones: inputs and a response each, distributed to
+ * shards, with one copy for the ranks of a node. Images and labels in IDX stay bytes: of plain
+ * files each rank reads its part, packed ones are unpacked by rank 0 and sent. Tables are read as
+ * in emass/data.h.
  */
 #ifndef EM_DATA_READER_EXAMPLES_H
 #define EM_DATA_READER_EXAMPLES_H

@@ -59,14 +59,14 @@ em_status em_dataset_resize(em_dataset *dataset, int64_t n_draw);
 
 void em_dataset_close(em_dataset *dataset); /* Collective. */
 
-/* What a variable is beside its numbers, as attributes of its dataset: a parameter or not, and from
- * where tables number its elements. */
+/* The role of a variable (parameter or not), and whether tables number its elements from 0 or 1, as
+ * attributes of its dataset. */
 
 /* Writes `role` where it is no parameter, and `index_base` where it is 1. Collective, not agreed,
  * as em_attribute_write. Errors: EM_EIO. */
 em_status em_role_write(hid_t dataset, const em_variable *variable);
 
-/* What the dataset says; a parameter, and 0, where it says nothing that is known. Local. */
+/* Reads them; the defaults are a parameter, and 0. Local. */
 void em_role_read(hid_t dataset, em_role *role, int64_t *index_base);
 
 #endif

@@ -349,3 +349,127 @@ em_status em_reader_take_variables(em_reader *reader)
         H5Literate(reader->group, order_of(reader->group), H5_ITER_INC, NULL, take_link, &w);
     return w.status;
 }
+
+/* What a file has besides draws: attributes, arrays and their labels. */
+
+em_status em_reader_read(hid_t id, hid_t memory, hid_t space, double *out)
+{
+    const em_status status =
+        em_h5_check_read(H5Dread(id, H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT, out), id,
+                         "cannot read the numbers");
+
+    return status ? status : em_h5_fault("hdf5-read", id);
+}
+
+bool em_reader_text(em_reader *reader, const char *name, char **text)
+{
+    bool found = false;
+    hid_t type, attribute = em_attribute_open(reader->file.file, name, H5T_STRING, &type);
+
+    *text = NULL;
+    if (attribute >= 0 && H5Tis_variable_str(type) == 0 &&
+        em_allocate((int64_t)H5Tget_size(type) + 1, 1, text) == EM_OK)
+        found = H5Aread(attribute, type, *text) >= 0;
+    if (!found)
+        em_release(text);
+    em_h5_close_all(&type, &attribute);
+    return found;
+}
+
+static bool read_number(em_reader *reader, const char *name, H5T_class_t class, hid_t memory,
+                        void *value)
+{
+    hid_t type, attribute = em_attribute_open(reader->file.file, name, class, &type);
+    const bool found = attribute >= 0 && H5Aread(attribute, memory, value) >= 0;
+
+    em_h5_close_all(&type, &attribute);
+    return found;
+}
+
+bool em_reader_int(em_reader *reader, const char *name, int64_t *value)
+{
+    return read_number(reader, name, H5T_INTEGER, H5T_NATIVE_INT64, value);
+}
+
+bool em_reader_real(em_reader *reader, const char *name, double *value)
+{
+    return read_number(reader, name, H5T_FLOAT, H5T_NATIVE_DOUBLE, value);
+}
+
+bool em_reader_has(em_reader *reader, const char *group, const char *name)
+{
+    char path[512];
+    hid_t object = H5I_INVALID_HID;
+    bool has;
+
+    snprintf(path, sizeof path, "%s/%s", group, name);
+    has = em_foreign_object(&reader->file, path, &object) == EM_OK && object >= 0;
+    em_h5_close(&object);
+    return has;
+}
+
+/* A dataset of numbers of an open file. */
+static em_status read_array(em_foreign *file, const char *name, hid_t *id, int64_t *count,
+                            double **value)
+{
+    em_status status = em_foreign_object(file, name, id);
+
+    if (!status && !em_foreign_is_number(*id))
+        status = em_fail(EM_EDATA, "%s: found no numbers called %s, expected a file of emass",
+                         file->path, name);
+    status = status ? status : em_foreign_claim(file, *id, em_foreign_count(*id), 1);
+    if (status)
+        return status;
+    *count = (int64_t)em_foreign_count(*id);
+    status = em_allocate(*count, sizeof **value, value);
+    return status ? status : em_reader_read(*id, H5S_ALL, H5S_ALL, *value);
+}
+
+em_status em_read_array(const char *path, const char *name, int64_t *count, double **value)
+{
+    hid_t id = H5I_INVALID_HID;
+    em_foreign file;
+    em_status status = em_foreign_open(path, &file);
+
+    *value = NULL;
+    status = status ? status : read_array(&file, name, &id, count, value);
+    em_h5_close_all(&id, &file.file);
+    return status;
+}
+
+static em_status read_labels(em_foreign *file, const char *name, hid_t *id, int64_t *count,
+                             char ***label)
+{
+    hsize_t extent[H5S_MAX_RANK] = {0};
+    hid_t space = H5I_INVALID_HID;
+    int rank = 0;
+    em_status status = em_foreign_object(file, name, id);
+
+    if (!status && *id >= 0 && H5Iget_type(*id) == H5I_DATASET) {
+        space = H5Dget_space(*id);
+        rank = H5Sget_simple_extent_dims(space, extent, NULL);
+        em_h5_close(&space);
+    }
+    if (!status && (rank < 1 || rank > 2))
+        status = em_fail(EM_EDATA, "%s: found no coordinate %s, expected a file of emass",
+                         file->path, name);
+    status = status ? status : em_foreign_claim(file, *id, (double)extent[0], (double)extent[0]);
+    *count = status ? 0 : (int64_t)extent[0];
+    return status ? status : em_labels_of(file, *id, *count, label);
+}
+
+em_status em_read_labels(const char *path, const char *name, int64_t *count, char ***label)
+{
+    hid_t id = H5I_INVALID_HID;
+    em_foreign file;
+    em_status status = em_foreign_open(path, &file);
+
+    *label = NULL;
+    status = status ? status : read_labels(&file, name, &id, count, label);
+    for (int64_t i = 0; status && *label && i < *count; i++)
+        em_release(&(*label)[i]);
+    if (status)
+        em_release(label);
+    em_h5_close_all(&id, &file.file);
+    return status;
+}

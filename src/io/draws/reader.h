@@ -95,9 +95,9 @@ em_status em_read_labels(const char *path, const char *name, int64_t *count, cha
 /* True when <group>/<name> exists in the file. */
 bool em_reader_has(em_reader *reader, const char *group, const char *name);
 
-/* The draws of one element of a reader after the other, read as many at a time as fit 64 MB. Where
- * a variable is compressed every reading inflates all its chunks, whatever part of them is asked
- * for: then 256 MB at a time, or a sixteenth of the variable. All Local. */
+/* The draws of one element of a reader after the other, read in batches of 64 MB. Reading any part
+ * of a compressed variable inflates all its chunks, so that batches are then 256 MB or a sixteenth
+ * of the variable. All Local. */
 
 typedef struct em_element {
     int64_t variable, index;
@@ -105,7 +105,7 @@ typedef struct em_element {
 
 typedef struct em_elements em_elements;
 
-/* For the `n` elements that are wanted; these and the reader are borrowed. Errors: EM_EMEMORY. */
+/* For the `n` elements in `wanted`; these and the reader are borrowed. Errors: EM_EMEMORY. */
 em_status em_elements_create(em_reader *reader, int64_t n, const em_element *wanted,
                              em_elements **out);
 void em_elements_destroy(em_elements **elements);

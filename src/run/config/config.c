@@ -46,7 +46,7 @@ static em_status say_where(const em_parse *p, const em_config_section *section,
                    em_error_text());
 }
 
-/* One that is not given is first put there with its default. */
+/* Reads an option; one that is not given first gets its default. */
 static em_status read_option(em_parse *p, const em_config_section *section, const em_field *field)
 {
     const em_key key = em_join_key(section->name, field->name);
@@ -103,7 +103,7 @@ static em_status read_sections(em_parse *p)
     return status ? status : name_output(p->config);
 }
 
-/* A step size that is to be adapted needs a sampler and a warmup for it. */
+/* Checks that a step size to be adapted has a sampler that can adapt it, and a warmup. */
 static em_status check_step_size(const em_parse *p, int i)
 {
     const em_kernel_options *kernel = &p->config->kernel[i];
@@ -135,7 +135,7 @@ static em_status check_stochastic(const em_parse *p, int i)
     return status ? say_where(p, section, em_field_find(section->fields, name), status) : EM_OK;
 }
 
-/* What the tables cannot say, because it takes two options. */
+/* Checks that concern two options, which the field tables cannot express. */
 static em_status check_together(const em_parse *p)
 {
     const em_run_options *run = &p->config->run;
@@ -178,7 +178,7 @@ static em_status expand_paths(const em_parse *p, const em_config_section *sectio
     return status;
 }
 
-/* The output, where it was named: not of the config's folder, but variables stand in it too. */
+/* Expands variables in a given name of the output, which is not relative to the config's folder. */
 static em_status expand_output(const em_parse *p)
 {
     const em_yaml_entry *entry = em_yaml_find(p->yaml, "output.file");
@@ -257,7 +257,8 @@ static em_status read_text(em_parse *p, const char *text, int n_override,
     return status;
 }
 
-/* Twice, as what is in it depends on its model: a first look finds which one that is. */
+/* Parses twice, because what a model's options may hold depends on the model, which the first pass
+ * finds. */
 static em_status read_for_model(em_parse *p, const char *text, int n_override,
                                 const char *const *override)
 {
@@ -413,8 +414,6 @@ static void write_own_mass(const em_parse *p, int i, FILE *out)
     }
 }
 
-/* Paths stand in it as they were written, so that it does not depend on the machine. What is stored
- * depends neither on where the file is put, nor on the shards where the draws do not. */
 em_status em_config_write(const em_parse *p, bool is_stored, char **full)
 {
     static const char *const both[] = {"file", "shards", NULL};

@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 #include "par/world.h"
-#include "run/config/config_path.h"
+#include "run/config/config_folder.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "io/draws/dataset.h"
 #include "par/world.h"
-#include "run/config/config_path.h"
+#include "run/config/config_folder.h"
 #include "run/output/output_file.h"
 #include "version.h"
 

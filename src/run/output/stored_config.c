@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "io/draws/reader.h"
-#include "run/config/config_path.h"
+#include "run/config/config_folder.h"
 
 #include <stdio.h>
 

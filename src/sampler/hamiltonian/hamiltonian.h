@@ -65,11 +65,11 @@ bool em_subtrees_turn(int64_t stride, const em_subtree *a, int far_a, const em_s
 /* Chain c of the block moves to a row. */
 void em_hamiltonian_move(const em_points *points, int64_t row, em_block *block, int64_t c);
 
-/* How many steps the trajectories of an iteration have, of kernels to which that is given: drawn
- * uniformly from 1 to 2 mean - 1, because a fixed length can be resonant. It is shared by all
- * chains, so that they stay in step, and independent of where they are. */
+/* Draws the number of steps of an iteration's trajectories uniformly from 1 to 2 mean - 1, because
+ * a fixed length can be resonant. All chains share it, so that they stay in step; it does not
+ * depend on their positions. */
 
-/* The row of the option that asks for it, which is `jitter` of `type`. */
+/* The row of the option `jitter` of `type`, which asks for it. */
 #define EM_JITTER_FIELD(type)                                                                      \
     EM_BOOL(type, jitter, .fallback = "true",                                                      \
             .doc = "draw the number of steps uniformly from 1 to 2 leapfrog_steps - 1")

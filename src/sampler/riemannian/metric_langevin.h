@@ -1,5 +1,5 @@
-/* What first-order kernels share that move by a metric: one inner step after the other, each from a
- * gradient, noise, and the metric where a chain stands. All Local, but for the target. */
+/* Common parts of first-order kernels that move by a metric: each inner step uses a gradient,
+ * noise, and the metric at the chain's position. All Local, but the target may sum over shards. */
 #ifndef EM_SAMPLER_RIEMANNIAN_METRIC_LANGEVIN_H
 #define EM_SAMPLER_RIEMANNIAN_METRIC_LANGEVIN_H
 

@@ -1,7 +1,7 @@
 /*
- * A block in pieces, for kernels that move every number by itself: what they do in several loops
- * over a piece stays in the first cache from one to the next. Whole rows of some chains, or columns
- * of one; either way its numbers are one stretch of a panel. All Local.
+ * Pieces of a block of chains, for kernels that move every number by itself: several loops over a
+ * piece find it in the first-level cache. A piece is whole rows of some chains or columns of one
+ * chain; either way it is contiguous in a panel. All Local.
  */
 #ifndef EM_SAMPLER_STOCHASTIC_COORDINATE_BLOCK_H
 #define EM_SAMPLER_STOCHASTIC_COORDINATE_BLOCK_H

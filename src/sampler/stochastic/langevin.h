@@ -1,7 +1,5 @@
-/*
- * What the kernels of stochastic gradients without thermostats share: a state that is advanced in
- * place and put back where a chain diverged. All Local, but for the target.
- */
+/* Common parts of the stochastic-gradient kernels without thermostats: the state is advanced in
+ * place and restored where a chain diverged. All Local, but the target may sum over shards. */
 #ifndef EM_SAMPLER_STOCHASTIC_LANGEVIN_H
 #define EM_SAMPLER_STOCHASTIC_LANGEVIN_H
 

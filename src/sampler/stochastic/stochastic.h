@@ -1,7 +1,7 @@
 /*
- * What the kernels with stochastic gradients share: options, fresh minibatches, noise, and what
- * becomes of a chain that diverges. An iteration is `leapfrog_steps` inner steps. All Local, but
- * for the target, which may sum over shards.
+ * Common parts of the kernels with stochastic gradients: options, minibatches, noise, and the
+ * treatment of a chain that diverges. An iteration is `leapfrog_steps` inner steps. All Local, but
+ * the target may sum over shards.
  */
 #ifndef EM_SAMPLER_STOCHASTIC_STOCHASTIC_H
 #define EM_SAMPLER_STOCHASTIC_STOCHASTIC_H

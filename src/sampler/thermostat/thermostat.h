@@ -1,8 +1,8 @@
 /*
- * What the thermostat kernels share: momenta and thermostats that live on from one iteration to the
- * next, in block->momentum and block->extra. Momenta are drawn afresh when the mass has changed;
- * thermostats, which have found the noise of the gradient by then and would be slow to find it
- * again, only when the chain diverged. All Local, but for the target.
+ * Common parts of the thermostat kernels: momenta and thermostats that persist between iterations,
+ * in block->momentum and block->extra. Momenta are drawn anew when the mass has changed.
+ * Thermostats are drawn anew only when the chain diverged, because they adapt slowly to the noise
+ * of the gradient. All Local, but the target may sum over shards.
  */
 #ifndef EM_SAMPLER_THERMOSTAT_THERMOSTAT_H
 #define EM_SAMPLER_THERMOSTAT_THERMOSTAT_H
