@@ -30,7 +30,8 @@ static em_status allocate(int64_t count, size_t size, void **out, size_t *bytes)
     return EM_OK;
 }
 
-/* Systems promise more memory than there is, and kill who then writes to it. */
+/* Linux overcommits memory: it grants more than there is and ends processes when they write to it.
+ * So large arrays are checked first. */
 static em_status check_room(double bytes)
 {
     const double large = 0x1p26;

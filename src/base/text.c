@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Opens a regular file or a pipe without waiting for what may never come. */
+/* Opens a regular file or a pipe without blocking. */
 static em_status open_text(const char *path, int *descriptor)
 {
     struct stat found = {.st_mode = 0};

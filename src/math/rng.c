@@ -126,7 +126,7 @@ void em_item_bits(const em_stream *stream, int64_t n, const uint64_t *block, uin
     em_simd_best()->item_bits(start, n, block, out);
 }
 
-/* The public random numbers of a draw. */
+/* ---- the random numbers of a model (emass/random.h) ---- */
 
 void em_draw_uniforms(const em_draw *draw, uint64_t first, int64_t n, double *out)
 {

@@ -66,8 +66,8 @@ static void add_exact(void *from, void *into, int *count, MPI_Datatype *type)
         em_exact_add((const em_exact_sum *)from + i, (em_exact_sum *)into + i);
 }
 
-/* Without shards each rank is a group, and the peer of all: nothing has to be made, which all ranks
- * would have to agree on. */
+/* Without shards each rank is a group, and all ranks are its peers: no communicator is needed, so
+ * that nothing can fail. */
 static void make_communicators(em_grid *grid)
 {
     MPI_Comm_dup(em_world_ranks(), &grid->world);
@@ -182,7 +182,7 @@ MPI_Comm em_grid_peers(const em_grid *grid)
     return grid->peers;
 }
 
-/* MPI counts in int, and takes as much memory again: large arrays go in pieces. */
+/* MPI counts in int and needs as much memory again: large arrays are sent in pieces. */
 enum { PIECE = 1 << 20, SUMS_PIECE = 1 << 16 };
 
 /* `n` is the same on all ranks, and so is the decision to agree. */
@@ -321,9 +321,9 @@ void em_grid_sum_integers(const em_grid *grid, int64_t n, int64_t *x)
                       MPI_SUM, grid->shards);
 }
 
-/* One shard after the other: who has sent its part for one goes on to the next. All but the first
- * receive where the first one's part was, which is no shorter than theirs and has been sent: of
- * MPI_IN_PLACE at another root than the first MPICH 4.0 dies. */
+/* Sums for one shard after the other; a rank goes on to the next once it has sent its part. Other
+ * ranks than the first receive where the first one's part was, which is at least as long and has
+ * been sent: MPICH 4.0 fails for MPI_IN_PLACE at a root other than the first. */
 void em_grid_deal_integers(const em_grid *grid, int64_t n, int64_t size, int64_t *x)
 {
     for (int s = 0; grid->n_shard > 1 && s < grid->n_shard; s++) {

@@ -67,7 +67,7 @@ em_status em_world_create(MPI_Comm ranks, const em_world_options *options, em_wo
     MPI_Comm_dup(ranks, &world->agreement);
     MPI_Comm_split_type(ranks, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &world->node);
     MPI_Comm_size(world->node, &world->node_size);
-    /* Nobody here looks at what MPI returns, and a host's handler may be one that goes on. */
+    /* Return values of MPI are not checked, and a host program's error handler may return. */
     MPI_Comm_set_errhandler(world->ranks, MPI_ERRORS_ARE_FATAL);
     MPI_Comm_set_errhandler(world->agreement, MPI_ERRORS_ARE_FATAL);
     MPI_Comm_set_errhandler(world->node, MPI_ERRORS_ARE_FATAL);
@@ -233,7 +233,8 @@ void em_world_agreed(void)
     here()->agreed = hash_text(em_error_text());
 }
 
-/* Of what was agreed on before the others know as well, and they come, however slow they are. */
+/* Waits for the others to agree, with a deadline unless all have agreed on this failure before:
+ * then they come, however slow they are. */
 static void wait_for(em_world *world, MPI_Request *request, em_status status)
 {
     const struct timespec pause = {0, 1000000};
@@ -251,7 +252,7 @@ static void wait_for(em_world *world, MPI_Request *request, em_status status)
     }
 }
 
-/* What all of them say alike, of a file or a config that they read, is no rank's own. */
+/* A message that all ranks have, about a file or a config, names no rank. */
 static void share_failure(em_world *world, int failing, bool alike, em_status *status)
 {
     struct {
@@ -271,8 +272,7 @@ static void share_failure(em_world *world, int failing, bool alike, em_status *s
     em_world_agreed();
 }
 
-/* No agreement can be trusted any more: which collective comes next is not the same on all ranks.
- */
+/* No later agreement is reliable: ranks no longer make the same next collective call. */
 static em_status part_ways(em_world *world, em_status status, const char *file, int line,
                            int elsewhere)
 {
@@ -370,7 +370,7 @@ typedef struct names {
     char *name[1024];
 } names;
 
-/* dl_iterate_phdr holds a lock that dlopen wants: the names first. */
+/* dl_iterate_phdr holds a lock that dlopen needs: names are collected first. */
 static int note(struct dl_phdr_info *object, size_t size, void *data)
 {
     names *all = data;

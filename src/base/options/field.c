@@ -96,8 +96,8 @@ void em_field_write_expected(const em_field *field, FILE *out)
         fprintf(out, ", or %s", field->word);
 }
 
-/* Fails with "found ..., expected ...": `text` where there is a text, else what there is instead.
- */
+/* Fails with "found ..., expected ...", quoting `text` or, if it is NULL, naming the kind of
+ * value. */
 static em_status mismatch(const em_field *field, const char *text, const char *instead)
 {
     em_nearest nearest = em_nearest_start(text ? text : "");
@@ -336,7 +336,7 @@ static void write_duration(double seconds, FILE *out)
     fputc(units[i].letter, out);
 }
 
-/* Plain where no reader could take it for anything else, else in single quotes. */
+/* Plain where no reader could take it for another type, else in single quotes. */
 static void write_text(const char *text, FILE *out)
 {
     static const char first[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ/_";

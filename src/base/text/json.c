@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The length of ".25" or "e-3" where the text goes on with that; `good` false: it breaks off. */
+/* The length of ".25" or "e-3" at `text`; `good` becomes false if it breaks off. */
 static size_t tail(const char *text, bool *good)
 {
     size_t sign = 0, n;

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A wild id must not become a table that fills the memory, nor may a count or a header. */
+/* A damaged id, count or header must not exhaust memory. */
 enum { MOST_WORDS = 10000000, LONGEST_DOCUMENT = EM_LONGEST_DOCUMENT, EMPTY_FOR_ENTRY = 1000 };
 
 enum { TAKEN_ENTRIES = 1 << 18, TAKEN_ROWS = 1 << 18 }; /* at a time */

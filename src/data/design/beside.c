@@ -138,7 +138,7 @@ static em_status check_weights(const em_table *table)
 
 /* ---------------------------------------------------------------- they are taken */
 
-/* Those to the right of a column that has been taken out move by one. */
+/* Columns to the right of one that was taken out move left by one. */
 static void move_left(em_apart *a, int64_t taken)
 {
     for (int k = 0; k < EM_N_BESIDE; k++)

@@ -35,7 +35,7 @@ static bool can_be_scaled(const em_moments *moments, int64_t j)
     return moments->count[j] == 0 || (moments->smallest[j] > -most && moments->largest[j] < most);
 }
 
-/* Both may be NULL: then constant columns are warned of alone. Collective. */
+/* Finds mean and scale of the columns; both NULL: only warns of constant columns. Collective. */
 static em_status find_scaling(const em_table *table, double *centre, double *scale)
 {
     em_moments moments;

@@ -263,7 +263,7 @@ static em_status read_terms(reading *r)
     return status;
 }
 
-/* As R does it: products stand behind what they are made of, else the order is that of the text. */
+/* As in R: products follow what they are made of; otherwise terms keep the order of the text. */
 static em_status sort_terms(em_formula *formula)
 {
     em_term *sorted = NULL;

@@ -54,7 +54,8 @@ bool em_idx_is(const char *path)
 
     if (open_file(path, &stored, &file))
         return false;
-    /* Of another type it is still meant to be one, and the reader says what is wrong. */
+    /* Whether it is meant as an IDX file, even of an unsupported type: the reader then says what is
+     * wrong. */
     is = gzread(file, head, MAGIC_BYTES) == MAGIC_BYTES && head[0] == 0 && head[1] == 0 &&
          head[2] >= UNSIGNED_BYTES && head[2] <= 14;
     gzclose(file);
@@ -103,7 +104,7 @@ static em_status read_magic(em_idx *idx, uint8_t *head)
     return EM_OK;
 }
 
-/* A damaged length must neither overflow nor fill the memory. */
+/* A damaged length must neither overflow nor exhaust memory. */
 static em_status read_lengths(em_idx *idx, uint8_t *head)
 {
     em_idx_shape *shape = &idx->shape;

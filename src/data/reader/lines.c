@@ -266,7 +266,7 @@ static em_status refill(em_lines *lines)
                               held ? 2 * held + 1 : FIRST_CAPACITY, 1);
     if (status)
         return status;
-    /* One byte stays free for the terminator of a last line without a newline. */
+    /* One byte stays free for the terminator of a last line that has no newline. */
     status = fetch(lines, lines->buffer + held, lines->capacity - held - 1, &got);
     if (status)
         return status;

@@ -11,7 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Blocks double up to a size that keeps a parser busy: short files are dealt too. */
+/* Blocks double in size up to one that keeps a parser busy, so that short files are distributed
+ * too. */
 enum { FIRST_BLOCK = 1 << 12, LARGEST_BLOCK = 1 << 22 };
 
 /* What goes before a block from rank 0. */

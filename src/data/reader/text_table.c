@@ -1,4 +1,4 @@
-/* Tables in text: what the first line says, and then the rows, each rank's own. */
+/* Tables in text: the first line decides the form; then each rank reads its own rows. */
 #include "base/memory.h"
 #include "base/text.h"
 #include "data/reader/parallel_lines.h"

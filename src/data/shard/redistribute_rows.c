@@ -26,7 +26,7 @@ typedef struct route {
     int64_t value_capacity, column_capacity;
 } route;
 
-/* The rows that both a run and a wish have: *from .. *end - 1. */
+/* The common rows of a run and a request: *from .. *end - 1. */
 static void common_rows(const em_run *run, const wish *w, int64_t *from, int64_t *end)
 {
     const int64_t run_end = run->row + run->count, wish_end = w->first + w->count;

@@ -36,7 +36,7 @@ static double fixed_scale(double largest)
     return largest > 0 ? scalbn(1, FIXED_BITS - 1 - ilogb(fmax(largest, 0x1p-960))) : 0;
 }
 
-/* Adds those of the ranks, which becomes out [n]. Collective. */
+/* Adds the sums of all ranks; the result is out [n]. Collective. */
 static void sums_finish(int64_t n, exact_sums *sums, double *out)
 {
     for (int64_t j = 0; j < n; j++)

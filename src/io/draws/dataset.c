@@ -31,7 +31,7 @@ hid_t em_dataset_type(em_storage storage)
     }
 }
 
-/* HDF5 would convert, too, but then gives up collective transfers. */
+/* HDF5 would convert too, but then gives up collective transfers. */
 void em_dataset_convert(em_storage storage, int64_t n, const double *value, void *out)
 {
     int64_t *integer = out;
@@ -88,8 +88,8 @@ static hid_t creation_list(const em_dataset *dataset)
         H5Pset_fill_value(list, H5T_NATIVE_DOUBLE, &nan);
     if (dataset->chunk[0] > 0)
         H5Pset_chunk(list, dataset->n_axes, dataset->chunk);
-    /* Not by HDF5: up to 1.10.8 it hands MPI the addresses of chunks out of order, and what Open
-     * MPI then writes between them is arbitrary. */
+    /* Files are filled by us, not by HDF5: up to 1.10.8 it passes chunk addresses to MPI out of
+     * order, and what Open MPI then writes between them is arbitrary. */
     H5Pset_fill_time(list, H5D_FILL_TIME_NEVER);
     return list;
 }

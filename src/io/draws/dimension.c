@@ -69,7 +69,7 @@ static em_status write_labels(const em_dataset *coordinate, const char *const *l
     return status;
 }
 
-/* Nothing but zeros, which nobody reads: the extent is what a dimension without coordinate has. */
+/* Writes zeros, which nobody reads: the dataset stands for a dimension without coordinate. */
 static em_status write_nothing(const em_dataset *coordinate)
 {
     char *zeros;

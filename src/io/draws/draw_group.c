@@ -39,7 +39,7 @@ static int64_t at_least_one(int64_t n)
     return n > 1 ? n : 1;
 }
 
-/* Levelled out, so that the last chunk of a chain is about as full as the others. */
+/* Chunks of equal length, so that the last one of a chain is about as full as the others. */
 static int64_t draws_per_chunk(const series *chunked, int64_t n_draw, int64_t wanted)
 {
     const int64_t draw_bytes = at_least_one(chunked->size * (int64_t)chunked->item_bytes);
@@ -129,7 +129,7 @@ static em_status put_part(const em_draws *draws, const series *put, part at, con
     return em_agree(status ? status : em_h5_fault(site, put->dataset.id));
 }
 
-/* Chains of the fullest rank: all ranks take part in as many transfers as it needs. */
+/* Chains of the rank that has most: all ranks take part in as many transfers. */
 static int64_t most_chains(const em_draws *draws)
 {
     return em_deal_first(em_grid_n_chain(draws->grid), em_grid_n_group(draws->grid), 1);

@@ -74,8 +74,7 @@ static em_status read_lp(em_reader *reader, const char *path, double **lp)
     return status;
 }
 
-/* A run that has not ended has room for draws to come: only those that all chains have are shown.
- */
+/* A run that has not ended has room for later draws: only those that all chains have are shown. */
 static em_status leave_out_unwritten(em_reader *reader, const char *group)
 {
     const char *stats =

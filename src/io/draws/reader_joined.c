@@ -125,7 +125,7 @@ static em_status refuse_twins(int64_t n_chain, known *all)
     return EM_OK;
 }
 
-/* The same seed makes the same chains: they say nothing that the first ones did not. */
+/* The same seed gives the same chains, which add no information. */
 static em_status look_for_twins(em_reader *joined)
 {
     enum { FIRST_DRAWS = 16, MOST_NUMBERS = 1 << 20 };
@@ -154,7 +154,7 @@ static em_status look_for_twins(em_reader *joined)
 
 /* ---------------------------------------------------------------- all of them */
 
-/* Opens one more and puts it at the end, where it goes with the first. */
+/* Opens one more file and appends it if it fits the first. */
 static em_status append(const char *path, const char *group, bool common, em_reader **first)
 {
     em_reader **end = first;

@@ -56,7 +56,7 @@ static void set_format(hid_t access)
     em_h5_keep_metadata(access);
 }
 
-/* For what fails with no file open: em_h5_check would not know its name. */
+/* The error of a call with no file open: em_h5_check would not know its name. */
 static em_status file_failure(const char *path, const char *what)
 {
     char reason[512];
@@ -127,7 +127,8 @@ em_status em_writer_create(const em_grid *grid, const char *path, bool overwrite
     return status;
 }
 
-/* All of them, also where one failed, as all ranks have to. Collective. */
+/* Writes all attributes even if one fails, because all ranks must make the same calls.
+ * Collective. */
 static em_status put_signature(const em_writer *writer, hid_t object)
 {
     em_status status = EM_OK;
@@ -231,7 +232,7 @@ em_status em_writer_flush(em_writer *writer)
     return em_h5_flush(writer->file);
 }
 
-/* The last touch, by one rank alone: cuts the draws, and marks the file. Local. */
+/* Completes the file, by one rank alone: truncates the draws and sets the attribute. Local. */
 static em_status mark_complete(const em_writer *writer)
 {
     hid_t access = H5Pcreate(H5P_FILE_ACCESS), file;

@@ -23,7 +23,8 @@ static bool leads_nowhere(int code)
     return code == 0 || code == ENOENT || code == ENOTDIR || code == EISDIR || code == EACCES;
 }
 
-/* After it was opened: a run that goes on makes it longer, and lets it claim more. */
+/* Measures the file after opening it: a run that goes on makes it longer and so raises its
+ * bound. */
 static em_status measure(const char *path, double *bytes)
 {
     struct stat now;
@@ -80,7 +81,7 @@ static const char *objection_to_filters(hid_t list)
     return NULL;
 }
 
-/* HDF5 holds a whole chunk in memory, however little of it is in the dataset. */
+/* HDF5 holds a whole chunk in memory, even if the dataset uses little of it. */
 static bool is_chunk_too_large(const em_foreign *file, hid_t list, size_t item_bytes)
 {
     hsize_t extent[H5S_MAX_RANK];

@@ -138,8 +138,8 @@ bool em_h5_may_be(const char *path)
     return likely;
 }
 
-/* Without changing the length of the file. Only a refusal counts: file systems that cannot reserve
- * are left to themselves. */
+/* Keeps the length of the file. Only a refusal counts: on file systems that cannot reserve space
+ * nothing is done. */
 static bool reserve_range(int descriptor, off_t from, off_t to)
 {
     struct rlimit most;

@@ -33,8 +33,8 @@ static em_status require_names(const em_parse *p)
     return EM_OK;
 }
 
-/* Puts the place and the key of an option in front of the message, where `status` is of its value.
- */
+/* Puts the place and the key of an option in front of the message, if `status` concerns its
+ * value. */
 static em_status say_where(const em_parse *p, const em_config_section *section,
                            const em_field *field, em_status status)
 {
@@ -63,7 +63,7 @@ static em_status read_option(em_parse *p, const em_config_section *section, cons
                                             section->options));
 }
 
-/* Reads every option of a section; one that is not given may stand in another section. */
+/* Reads every option of a section; one that is missing may be inherited from another section. */
 static em_status read_section(em_parse *p, const em_config_section *section)
 {
     em_status status = EM_OK;
@@ -340,7 +340,7 @@ void em_config_destroy(em_config **config)
     em_release(config);
 }
 
-/* The config with every default filled in, as YAML. */
+/* ---- the config with every default, as YAML ---- */
 
 /* The key of a field, `kappa: k0:` on two lines where it is the first of its group. */
 static void write_key(const char *indent, const em_field *field, const em_field *previous,

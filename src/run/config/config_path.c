@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Data that the environment does not place lie beside the config. */
+/* The folder of data, beside the config, if the environment variable is not set. */
 static const char data_name[] = "EMASS_DATA", data_folder[] = "data";
 
 static bool is_set(const char *name)

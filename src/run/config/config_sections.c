@@ -158,7 +158,7 @@ em_yaml_data em_config_may_be_data(const void *context, const char *key)
     return option_of_model(key) ? EM_YAML_ALL_IS_DATA : EM_YAML_NO_DATA;
 }
 
-/* The model and the samplers that the names in a config choose. */
+/* ---- the model and the samplers that the names in a config select ---- */
 
 /* Whether this is a regression that has another family, or other effects, than those of the models
  * here. */
@@ -326,7 +326,7 @@ em_status em_config_choose_samplers(em_parse *p)
     return status;
 }
 
-/* The sections of the config that are not of a model, a sampler or the mass. */
+/* ---- options of the sections run, stop and output ---- */
 
 static const char *const minibatch_sums[] = {"fast", "by_parts", NULL};
 

@@ -201,7 +201,7 @@ static void tell_missing(const em_merge_state *m)
         }
 }
 
-/* Chains of unlike draws are told, and not refused: each has the same law. */
+/* Chains of different lengths give a warning only: each has the same law. */
 static em_status tell_thinned(const em_merge_state *m)
 {
     char *unlike = NULL;
